@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, write
 import { basename, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Plugin } from 'rolldown';
+import { cachedWorkflowBundle } from '../src/cli/roles/temporal/workflow-bundle.ts';
 import { buildPage, PAGE_FOLDER } from './page.ts';
 
 /**
@@ -110,4 +111,11 @@ async function bundleClone(): Promise<void> {
   for (const name of old) rmSync(join(CLONE, basename(name)), { recursive: true, force: true });
 }
 
-if (import.meta.main) await Promise.all([bundleClone(), buildPage(PAGE_FOLDER)]);
+/** The code that workflow threads load. Nobody reads an old one: a worker has loaded it at its start. */
+async function bundleWorkflows(): Promise<void> {
+  const made = await Promise.all((['unversioned', 'versioned'] as const).map((versioning) => cachedWorkflowBundle(CLONE, versioning)));
+  const kept = new Set(made.map(({ codePath }) => basename(codePath)));
+  for (const name of readdirSync(CLONE)) if (name.startsWith('workflows-') && !kept.has(name)) rmSync(join(CLONE, name), { force: true });
+}
+
+if (import.meta.main) await Promise.all([bundleClone(), bundleWorkflows(), buildPage(PAGE_FOLDER)]);

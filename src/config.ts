@@ -233,6 +233,11 @@ export function configWarnings(home: string, env: NodeJS.ProcessEnv = process.en
   ];
 }
 
+/** On standard error, for a person who begins a command. */
+export function printWarnings({ FETCH_HOME }: Config): void {
+  for (const warning of configWarnings(FETCH_HOME)) process.stderr.write(`Warning: ${warning}\n`);
+}
+
 /** The environment is read before the file. */
 function wrongMembers(inFile: Record<string, string>, file: string, env: NodeJS.ProcessEnv): string[] {
   return Object.entries(LENIENT).flatMap(([name, check]) => {

@@ -1,3 +1,4 @@
+import { AGENT_NAMES, type AgentName } from '../../src/contracts/kennel.ts';
 import { facts as claude } from './claude/facts.ts';
 import { facts as codex } from './codex/facts.ts';
 import { facts as copilot } from './copilot/facts.ts';
@@ -7,7 +8,7 @@ import { facts as opencode } from './opencode/facts.ts';
 import { facts as practice } from './practice/facts.ts';
 
 /**
- * The coding agents, the preferred one first. An agent is a folder beside this file and an entry here. Its name is that of the folder; settings, images,
+ * What the host knows of the coding agents. An agent is a name in `AGENT_NAMES`, a folder of that name beside this file, and an entry here. Settings, images,
  * choices and tables follow from it. This file is all that `src` imports of the kennel.
  */
 const AGENTS = {
@@ -17,13 +18,11 @@ const AGENTS = {
   copilot,
   opencode,
   practice,
-} satisfies Record<string, AgentFacts>;
+} satisfies Record<AgentName, AgentFacts>;
 
-export type AgentName = keyof typeof AGENTS;
 /** Those that work with a model: each has an image and a setting `<NAME>_MODEL` of its own. */
 export type ModelAgentName = { [Name in AgentName]: (typeof AGENTS)[Name]['model'] extends null ? never : Name }[AgentName];
 
-export const AGENT_NAMES = Object.keys(AGENTS) as readonly AgentName[];
 export const factsOf = (name: AgentName): AgentFacts => AGENTS[name];
 export const hasModel = (name: AgentName): name is ModelAgentName => AGENTS[name].model !== null;
 export const MODEL_AGENT_NAMES = AGENT_NAMES.filter(hasModel);

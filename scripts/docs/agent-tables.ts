@@ -1,5 +1,6 @@
-import { AGENT_NAMES, type AgentName, factsOf, hasModel } from '../../kennel/agents/registry.ts';
+import { factsOf, hasModel } from '../../kennel/agents/registry.ts';
 import { profileOf } from '../../kennel/runner/profile/find.ts';
+import { AGENT_NAMES, type AgentName } from '../../src/contracts/kennel.ts';
 import { modelSetting } from '../../src/domain/tasks/agents/agent-settings.ts';
 import { table } from './page.ts';
 

@@ -1,5 +1,6 @@
-import { AGENT_NAMES, hasModel } from '../../kennel/agents/registry.ts';
+import { hasModel } from '../../kennel/agents/registry.ts';
 import { settings } from '../../src/config.ts';
+import { AGENT_NAMES } from '../../src/contracts/kennel.ts';
 import { enablesAgent, ORIGINAL_NAMES } from '../../src/domain/settings/original-names.ts';
 import { isLive } from '../../src/domain/settings/shapes.ts';
 import { table } from './page.ts';

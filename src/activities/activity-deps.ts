@@ -6,7 +6,7 @@ import type { Kennel } from '../adapters/kennel/kennel.ts';
 import type { Model } from '../adapters/model/model.ts';
 import type { Config } from '../config.ts';
 import type { Db } from '../store/postgres/database.ts';
-import type { HostLease } from './host/lease.ts';
+import type { HostLease } from './lease.ts';
 
 /** What activities work with, created once by the process of the role. */
 export interface ActivityDeps {

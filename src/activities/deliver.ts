@@ -1,10 +1,10 @@
 import { cancellationSignal } from '@temporalio/activity';
-import type { ChannelSender } from '../channels/channel.ts';
 import type { Config } from '../config.ts';
 import { capabilitiesOf } from '../contracts/channels.ts';
 import type { DeliverInput } from '../contracts/conversation.ts';
 import type { Channel } from '../contracts/ids.ts';
 import { fateOf } from '../domain/chat/preferences.ts';
+import type { ChannelSender } from '../gateway/channels/channel.ts';
 import { dropOutgoing, findOutgoing, holdBack, markSent } from '../store/chats/messages/outbox.ts';
 import type { Db } from '../store/postgres/database.ts';
 import { sends } from '../telemetry/metrics.ts';

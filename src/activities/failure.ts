@@ -1,9 +1,9 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { KennelFull, KennelUnavailable } from '../adapters/kennel/kennel.ts';
 import { ModelError } from '../adapters/model/model.ts';
-import { ChannelAway } from '../channels/channel.ts';
 import { type FailureType, failures } from '../domain/failures.ts';
 import { storableText } from '../domain/text/storable.ts';
+import { ChannelAway } from '../gateway/channels/channel.ts';
 import { isGone } from '../store/postgres/database.ts';
 
 /** A failure of the closed vocabulary, as Temporal shows it: type, one sentence, cause. */

@@ -1,5 +1,5 @@
 import type { Arrival } from '../contracts/conversation.ts';
-import { signalArrival } from '../intake/signal.ts';
+import { signalArrival } from '../gateway/intake/signal.ts';
 import { type ProgressReport, recordProgress } from '../store/chats/messages/progress.ts';
 import type { Task } from '../store/kennel/tasks/tasks.ts';
 import type { ActivityDeps } from './activity-deps.ts';

@@ -2,7 +2,7 @@ import type { PayloadCodec } from '@temporalio/common';
 import type { Logger } from 'pino';
 import type { Config, Reloaded } from '../config.ts';
 import type { OwnerBackups, OwnerDoctor, OwnerLogs, OwnerTemporal } from '../contracts/owner.ts';
-import type { Intake } from '../intake/intake.ts';
+import type { Intake } from '../gateway/intake/intake.ts';
 import type { Store } from '../store/postgres/database.ts';
 
 /** What both HTTP servers work with. */

@@ -1,18 +1,18 @@
 import { Argument, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { ConfigError } from '../config.ts';
-import { addAuditCommands } from './program/audit-commands.ts';
-import { addBackupCommands } from './program/backup-commands.ts';
-import { addConfigCommands } from './program/config-commands.ts';
-import { addDeployCommands } from './program/deploy-commands.ts';
-import { addKennelCommands } from './program/kennel-commands.ts';
-import { addMcpCommands } from './program/mcp-commands.ts';
-import { addMemoryCommands } from './program/memory-commands.ts';
-import { addMoveCommands } from './program/move-commands.ts';
-import { addPayloadKeyCommands } from './program/payload-key-commands.ts';
-import { command, program } from './program/program.ts';
-import { addProtocolCommands } from './program/protocol-commands.ts';
-import { addRoleCommands } from './program/role-commands.ts';
-import { addServeCommands } from './program/serve-commands.ts';
+import { addAuditCommands } from './commands/audit.ts';
+import { addBackupCommands } from './commands/backup.ts';
+import { addConfigCommands } from './commands/config.ts';
+import { addDeployCommands } from './commands/deploy.ts';
+import { addKennelCommands } from './commands/kennel.ts';
+import { addMcpCommands } from './commands/mcp.ts';
+import { addMemoryCommands } from './commands/memory.ts';
+import { addMoveCommands } from './commands/move.ts';
+import { addPayloadKeyCommands } from './commands/payload-keys.ts';
+import { command, program } from './commands/program.ts';
+import { addProtocolCommands } from './commands/protocols.ts';
+import { addRoleCommands } from './commands/roles.ts';
+import { addServeCommands } from './commands/serve.ts';
 
 /** The `fetch` command. Commands are imported when they run: `fetch status` must not load a workflow engine. */
 
@@ -20,22 +20,22 @@ command(
   'start',
   'Run everything on this machine; on a terminal, with a chat',
   'fetch start --home ~/.fetch-work --runtime-port 7978',
-  () => async (config, reload, flags) => (await import('./commands/start.ts')).run(config, reload, flags),
+  () => async (config, reload, flags) => (await import('./setup/background/start.ts')).run(config, reload, flags),
 );
 command(
   'up',
   'Run everything in the background, also after this terminal is closed',
   'fetch up --at-login',
-  (self) => async (config, reload, flags) => (await import('./commands/up.ts')).run({ config, reload, flags }, self.opts()),
+  (self) => async (config, reload, flags) => (await import('./setup/background/up.ts')).run({ config, reload, flags }, self.opts()),
 )
   .option('--at-login', 'from now on start it whenever this machine starts, or you log in: systemd, launchd')
   .addOption(new Option('--not-at-login', 'no longer; what runs now goes on').conflicts('atLogin'));
 addRoleCommands();
 command('chat', 'Open a chat with a running instance', 'fetch chat --home ~/.fetch-work', () => async (config) => {
-  await (await import('./commands/chat.ts')).run(config);
+  await (await import('./setup/open-chat.ts')).run(config);
 });
 command('pair', 'Link WhatsApp: shows a QR to scan, or a code to type', 'fetch pair --phone +491701234567', (self) => async (config) => {
-  await (await import('./commands/pair.ts')).run(config, self.opts());
+  await (await import('./setup/whatsapp/pair.ts')).run(config, self.opts());
 })
   .option('--phone <number>', 'show a code to type on this phone, in place of a QR')
   .addOption(
@@ -45,7 +45,7 @@ command('pair', 'Link WhatsApp: shows a QR to scan, or a code to type', 'fetch p
     ).choices(['shared', 'dedicated']),
   );
 command('unpair', 'Log WhatsApp out', 'fetch unpair', () => async (config) => {
-  await (await import('./commands/pair.ts')).unpair(config);
+  await (await import('./setup/whatsapp/pair.ts')).unpair(config);
 });
 command('setup', 'Ask again which model, what to call you, and your time zone', 'fetch setup', () => async (config) => {
   if (!process.stdin.isTTY)
@@ -54,16 +54,16 @@ command('setup', 'Ask again which model, what to call you, and your time zone', 
 });
 addConfigCommands();
 command('tools', 'List your MCP servers, tools and skills, and which of them wait for your yes', 'fetch tools', () => async (config) => {
-  await (await import('./commands/tools.ts')).run(config);
+  await (await import('./setup/tools.ts')).run(config);
 });
 command(
   'status',
   'Show the roles of this home; exit code 3 when nothing runs',
   'fetch status --json',
-  (self) => async (config) => (await import('./commands/status.ts')).run(config, self.opts()),
+  (self) => async (config) => (await import('./checks/status/status.ts')).run(config, self.opts()),
 ).option('--json', 'print JSON');
 command('logs', 'Show the log of one role, or of all in the order of time', 'fetch logs worker -f', (self, args) => async (config) => {
-  await (await import('./commands/logs.ts')).run(config, args[0] as never, self.opts());
+  await (await import('./instance/logs/logs.ts')).run(config, args[0] as never, self.opts());
 })
   .addArgument(new Argument('[role]', 'the role').choices(['fetch', 'temporal', 'postgres', 'worker', 'gateway', 'api', 'kennel', 'roles']))
   .option('-f, --follow', 'print new lines as they come')
@@ -73,14 +73,14 @@ command(
   'doctor',
   'Try every dependency; each finding comes with what mends it',
   'fetch doctor --json',
-  (self) => async (config) => (await import('./commands/doctor.ts')).run(config, self.opts()),
+  (self) => async (config) => (await import('./checks/doctor.ts')).run(config, self.opts()),
 ).option('--json', 'print JSON');
 command(
   'import',
   'Take over what an installation of Fetch 0.0.94 has: settings, trusted numbers, sessions, workflows, crons, skills, tools; exit code 3 when something could not be read',
   'fetch import --from ~/fetch --dry-run',
   (self) => async (config) => {
-    if (!(await (await import('./commands/import.ts')).run(config, self.opts()))) process.exitCode = 3;
+    if (!(await (await import('./home/import/import.ts')).run(config, self.opts()))) process.exitCode = 3;
   },
 )
   .requiredOption('--from <folder>', 'its folder, with .env and data')
@@ -100,17 +100,22 @@ command(
   'fetch forget +491701234567',
   (self, [named]) =>
     async (config) =>
-      (await import('./commands/forget.ts')).run(config, named!, self.opts()),
+      (await import('./home/forget.ts')).run(config, named!, self.opts()),
 )
   .argument('<chat|person>', 'id of a chat or of its thread, or an international phone number')
   .option('--yes', 'do it');
 addServeCommands();
-command('ui', 'Show the link that lets a browser into the Temporal Web UI', 'fetch ui', () => async (config) => (await import('./commands/ui.ts')).run(config));
+command(
+  'ui',
+  'Show the link that lets a browser into the Temporal Web UI',
+  'fetch ui',
+  () => async (config) => (await import('./checks/status/ui.ts')).run(config),
+);
 command(
   'stop',
   'Stop the instance of this home, once what is under way has ended',
   'fetch stop',
-  (self) => async (config) => (await import('./commands/stop.ts')).run(config, self.opts()),
+  (self) => async (config) => (await import('./setup/background/stop.ts')).run(config, self.opts()),
 ).option('--now', 'wait for nothing that is under way');
 
 function wholeNumber(value: string): number {

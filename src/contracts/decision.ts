@@ -12,6 +12,12 @@ export interface Identity {
   id?: string;
 }
 
+/** A question that a screen shows, and for how long it had shown it when the person sent the message. */
+export interface Displayed {
+  id: string;
+  ms: number;
+}
+
 /** Who made a decision. `standing`: the question whose "yes all" also allows this one. */
 export interface DecidedBy extends Identity {
   standing?: string;

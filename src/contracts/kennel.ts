@@ -12,10 +12,9 @@
  * name stays, because files and containers of an earlier release have it.
  */
 
-import type { AgentName } from '../../kennel/agents/registry.ts';
-
-// the type alone: the list itself is in no image
-export type { AgentName };
+/** The coding agents, the preferred one first. What the host knows of each stands in `kennel/agents`, in a folder of its name. */
+export const AGENT_NAMES = ['claude', 'codex', 'gemini', 'copilot', 'opencode', 'practice'] as const;
+export type AgentName = (typeof AGENT_NAMES)[number];
 
 /** Paths inside the container. */
 export const INSIDE = {

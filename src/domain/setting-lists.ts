@@ -1,4 +1,5 @@
-import { AGENT_NAMES, isAgent } from '../../kennel/agents/registry.ts';
+import { isAgent } from '../../kennel/agents/registry.ts';
+import { AGENT_NAMES } from '../contracts/kennel.ts';
 
 /** What is wrong with one entry of a list setting, and what was probably meant. */
 export interface WrongMember {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ASK_USER } from '../contracts/conversation.ts';
-import { findCallOutput } from '../store/steps/calls.ts';
-import { messageOfChat } from '../store/steps/transcript.ts';
+import { findCallOutput } from '../store/turns/steps/calls.ts';
+import { messageOfChat } from '../store/turns/steps/transcript.ts';
 import { excerpt } from './excerpt.ts';
 import { defineTool, type Tool } from './tool.ts';
 

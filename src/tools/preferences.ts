@@ -4,8 +4,8 @@ import { languageTag, type Preferences, preferencesText, quietSpan } from '../do
 import { mayTrust } from '../domain/consent/policy.ts';
 import { isTimeZone } from '../domain/cron.ts';
 import { choose, chosenIn } from '../store/chats/preferences.ts';
-import { reachOf } from '../store/kennel/workspaces/shares.ts';
-import { approverOfCall } from '../store/questions/questions.ts';
+import { reachOf } from '../store/chats/shares.ts';
+import { approverOfCall } from '../store/turns/questions/questions.ts';
 import { trust } from '../store/turns/replies.ts';
 import { shown } from './approval-words.ts';
 import { defineTool, type ToolContext, type ToolOutcome } from './tool.ts';

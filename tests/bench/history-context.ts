@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { toModelMessages } from '../../src/domain/chat/context/context.ts';
 import { openStore } from '../../src/store/postgres/database.ts';
-import { loadHistory } from '../../src/store/steps/transcript.ts';
+import { loadHistory } from '../../src/store/turns/steps/transcript.ts';
 import type { Part } from './bench.ts';
 import { median, type Row, round } from './figures.ts';
 

@@ -1,5 +1,5 @@
 import { loadConfig } from '../../src/config.ts';
-import { createReconcile } from '../../src/intake/reconcile/reconcile.ts';
+import { createReconcile } from '../../src/gateway/intake/reconcile/reconcile.ts';
 import { fillTables } from '../support/many-rows.ts';
 import type { Bench, Part } from './bench.ts';
 import { median, type Row, round } from './figures.ts';

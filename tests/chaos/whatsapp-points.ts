@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Store } from '../../src/store/postgres/database.ts';
-import { until } from '../support/until.ts';
+import { until, within } from '../support/until.ts';
 import type { Companion } from '../support/whatsapp/companion.ts';
 import type { WhatsAppFixture } from '../support/whatsapp/fixture.ts';
 import type { Stanza } from '../support/whatsapp/stanza.ts';
@@ -62,7 +62,7 @@ async function meet(point: Point, prey: Prey, delay: number): Promise<boolean> {
         if (companion.connection) companion.connection.silent = true;
       });
       if (!stanza) return false;
-      if (store) await until('the row is there', () => hasRow(store, stanza.attrs.id ?? ''), 3_000).catch(() => {});
+      if (store) await within('the row is there', () => hasRow(store, stanza.attrs.id ?? ''), 3_000).catch(() => {});
       else await pause(20);
       return prey.kill();
     }

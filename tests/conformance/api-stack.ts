@@ -6,14 +6,14 @@ import { Client, Connection } from '@temporalio/client';
 import { createPayloadCodec } from '../../src/adapters/payloads/codec.ts';
 import { NO_PAYLOAD_KEYS } from '../../src/adapters/payloads/keys.ts';
 import { listen } from '../../src/api/http/listen.ts';
-import { createRuntimeApi } from '../../src/api/runtime/runtime-api.ts';
+import { createRuntimeApi } from '../../src/api/runtime-api.ts';
 import { createStatusApi } from '../../src/api/status/status-api.ts';
 import { ensureToken } from '../../src/cli/instance/home/tokens.ts';
 import { freePort } from '../../src/cli/instance/servers/ports.ts';
 import { databaseUrl, preparePostgres, removeCluster } from '../../src/cli/instance/servers/postgres.ts';
 import { ownerInstance } from '../../src/cli/roles/owner-instance.ts';
 import { type Config, loadConfig, reloadConfig } from '../../src/config.ts';
-import { createIntake } from '../../src/intake/intake.ts';
+import { createIntake } from '../../src/gateway/intake/intake.ts';
 import { openStore, type Store } from '../../src/store/postgres/database.ts';
 
 export interface ApiStack {

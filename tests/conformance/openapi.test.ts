@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { runtimeEndpoints } from '../../src/api/runtime/runtime-api.ts';
+import { runtimeEndpoints } from '../../src/api/runtime-api.ts';
 import { statusEndpoints } from '../../src/api/status/status-api.ts';
 import type { ThreadRecord, TurnRecord } from '../../src/contracts/records.ts';
-import { noteFound } from '../../src/store/extensions/extensions.ts';
+import { noteFound } from '../../src/store/owner/extensions.ts';
 import { saidTurn } from '../support/said.ts';
 import { type ApiStack, startApi } from './api-stack.ts';
 import { send } from './golden.ts';

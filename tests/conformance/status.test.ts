@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { write } from '../../src/channels/whatsapp/outbound/compose.ts';
+import { write } from '../../src/gateway/channels/whatsapp/outbound/compose.ts';
 import { dropOutgoing } from '../../src/store/chats/messages/outbox.ts';
 import { recordProgress } from '../../src/store/chats/messages/progress.ts';
 import { recordNotice } from '../../src/store/turns/complete-turn.ts';

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { appendFileSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
-import type { RoleMessage } from '../../src/cli/roles/process/role-process.ts';
+import type { RoleMessage } from '../../src/cli/instance/supervisor/role-process.ts';
 
 /**
  * The first process of a host. It keeps the roles running, as a service manager does, and tells over IPC which of them serve. The kernel ends everything of the

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { buildWorkflowBundle, entryOf } from '../../src/cli/roles/temporal/workflow-bundle.ts';
-import { startPatchedOver } from '../../src/intake/reconcile/start-over.ts';
+import { startPatchedOver } from '../../src/gateway/intake/reconcile/start-over.ts';
 import { findings, goOn, populate, reconcileNow, write } from '../support/deployment-scenes.ts';
 import { startReleases } from '../support/releases.ts';
 import { releaseBundle } from './frozen.ts';

@@ -11,7 +11,7 @@ import { askAboutHosts, dueEgress, settleHosts } from '../../src/store/kennel/qu
 import { findQuestion } from '../../src/store/kennel/questions/task-questions.ts';
 import { findTask, type Task } from '../../src/store/kennel/tasks/tasks.ts';
 import type { Db } from '../../src/store/postgres/database.ts';
-import type { Question } from '../../src/store/questions/questions.ts';
+import type { Question } from '../../src/store/turns/questions/questions.ts';
 import { startTestDatabase } from './database.ts';
 import { newThread } from './thread.ts';
 import { until } from './until.ts';

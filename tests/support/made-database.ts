@@ -14,7 +14,7 @@ import { until } from './until.ts';
  * get a copy. What is about the first start of a home brings a home of its own, and makes its own.
  */
 
-const MIGRATIONS = fileURLToPath(new URL('../../src/store/postgres/migrations', import.meta.url));
+const MIGRATIONS = fileURLToPath(new URL('../../src/store/schema/migrations', import.meta.url));
 const PASSWORD = 'postgres-password';
 
 /** The same for the same server and the same migrations. */

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { RoleMessage } from '../../src/cli/roles/process/role-process.ts';
+import type { RoleMessage } from '../../src/cli/instance/supervisor/role-process.ts';
 import { childEnvironment } from '../../src/config.ts';
 import type { Store } from '../../src/store/postgres/database.ts';
 import { type ApiCalls, apiCalls, requestAt } from './api-calls.ts';
@@ -11,7 +11,7 @@ import { FETCH_SETTING, freePorts } from './app.ts';
 import { startTestDatabase } from './database.ts';
 import { type ScriptedModel, startScriptedModel } from './scripted-model.ts';
 import { startTestTemporal } from './temporal.ts';
-import { until } from './until.ts';
+import { until, within } from './until.ts';
 
 const ENTRY = fileURLToPath(new URL('../../bin/fetch.js', import.meta.url));
 
@@ -140,7 +140,7 @@ function keepRunning(role: PairedRole, at: number, env: Record<string, string>):
       over = true;
       // one that is frozen must hear it, too
       for (const signal of ['SIGCONT', 'SIGTERM'] as const) child.kill(signal);
-      await until(`${role} ${at} has ended`, () => !running(), 20_000).catch(() => child.kill('SIGKILL'));
+      await within(`${role} ${at} has ended`, () => !running(), 20_000).catch(() => child.kill('SIGKILL'));
     },
   };
 }

@@ -1,6 +1,6 @@
 import { Connection } from '@temporalio/client';
 import { loadConfig } from '../../src/config.ts';
-import { createReconcile, type Reconciled } from '../../src/intake/reconcile/reconcile.ts';
+import { createReconcile, type Reconciled } from '../../src/gateway/intake/reconcile/reconcile.ts';
 import type { TestApp } from './app.ts';
 import { clientOf } from './temporal-client.ts';
 

@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
 import { createDeliver } from '../../src/activities/deliver.ts';
-import { createWorkerActivities } from '../../src/activities/worker-activities.ts';
+import { workerActivities } from '../../src/activities/queues.ts';
 import { openModel } from '../../src/adapters/model/endpoint/open-model.ts';
-import { screenSender } from '../../src/channels/screens.ts';
 import { temporalCache } from '../../src/cli/instance/instance.ts';
 import { workerDeployment } from '../../src/cli/roles/temporal/worker-versioning.ts';
 import { type Config, childEnvironment, loadConfig } from '../../src/config.ts';
 import { AGENT_QUEUE, gatewayQueue, kennelQueue } from '../../src/contracts/ids.ts';
-import { createIntake, type Intake } from '../../src/intake/intake.ts';
+import { screenSender } from '../../src/gateway/channels/screens.ts';
+import { createIntake, type Intake } from '../../src/gateway/intake/intake.ts';
 import { reportHost } from '../../src/store/kennel/hosts/hosts.ts';
 import type { Store } from '../../src/store/postgres/database.ts';
 import { devServerArguments } from '../../temporal/dev-server.ts';
@@ -140,13 +140,13 @@ export async function startReleases(settings: Record<string, string> = {}): Prom
     release: kennel.release,
     async worker(workflowBundle, buildId, limits, queues = [AGENT_QUEUE]) {
       const opened = await openModel(config);
-      const deps = { db: store.db, temporal: temporal(), config, model: opened };
+      const activities = await workerActivities({ db: store.db, temporal: temporal(), config, model: opened });
       const parts = await Promise.all(
         queues.map((taskQueue) =>
           started({
             taskQueue,
             workflowBundle,
-            activities: createWorkerActivities(deps),
+            activities,
             maxConcurrentActivityTaskExecutions: 100,
             maxCachedWorkflows: 400,
             ...limits,

@@ -3,7 +3,7 @@ import { derivedId } from '../../src/store/chats/ids.ts';
 import { onThread } from '../../src/store/chats/thread-transaction.ts';
 import { addItem } from '../../src/store/chats/threads/items.ts';
 import type { Db } from '../../src/store/postgres/database.ts';
-import { remember } from '../../src/store/steps/transcript.ts';
+import { remember } from '../../src/store/turns/steps/transcript.ts';
 import { closeTurn, openTurn, turnState } from '../../src/store/turns/turns.ts';
 
 /** A turn that has ended: what a person said, what the model answered, and what that used. No worker takes part. Returns its id. */

@@ -1,8 +1,8 @@
 import { execFile, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { serviceName } from '../../src/cli/background/find-service.ts';
 import { temporalCache } from '../../src/cli/instance/instance.ts';
+import { serviceName } from '../../src/cli/setup/background/find-service.ts';
 import { childEnvironment, loadConfig } from '../../src/config.ts';
 import { provideTemporal } from '../../temporal/server.ts';
 import { requireDocker } from './docker.ts';

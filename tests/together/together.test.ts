@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { homeLabel } from '../../src/adapters/kennel/docker/containers.ts';
-import { shareWorkspace } from '../../src/store/kennel/workspaces/shares.ts';
+import { shareWorkspace } from '../../src/store/chats/shares.ts';
 import { callsThen, script } from '../support/app.ts';
 import { PUBLIC, type Site, serve } from '../support/browser-bench.ts';
 import { NO_DOCKER, removeContainers, requireDocker } from '../support/docker.ts';

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { AGENT_NAMES } from '../../kennel/agents/registry.ts';
 import { ConfigError, childEnvironment, configWarnings, loadConfig, settings } from '../../src/config.ts';
+import { AGENT_NAMES } from '../../src/contracts/kennel.ts';
 import { mayBeInFile } from '../../src/domain/settings/shapes.ts';
 
 let home: string;

@@ -33,7 +33,7 @@ function refusedIn(files: Record<string, string>): Promise<string[]> {
 
 it('covers every folder of the source', () => {
   const folders = readdirSync(join(root, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory());
-  expect(Object.keys(IMPORT_TABLE)).toEqual(expect.arrayContaining(folders.map(({ name }) => name)));
+  expect(Object.keys(IMPORT_TABLE).map((name) => name.split('/')[0])).toEqual(expect.arrayContaining(folders.map(({ name }) => name)));
 });
 
 it('is what the linter reads', () => {
@@ -52,9 +52,9 @@ it('has every forbidden import refused, in the folder itself and deeper in it, a
       const at = (name: string) => `src/${folder}/${inner}${name}.ts`;
       const target = (name: string) => (['config', 'log', 'installation'].includes(name) ? `${up}${name}.ts` : `${up}${name}/some-file.ts`);
       for (const name of forbiddenFolders(folder)) {
-        refused[at(`to-${name}`)] = `import { a } from '${target(name)}';\nexport const b = a;\n`;
-        refused[at(`type-to-${name}`)] = `import type { A } from '${target(name)}';\nexport type B = A;\n`;
-        refused[at(`later-to-${name}`)] = `export const b = () => import('${target(name)}');\n`;
+        refused[at(`to-${name.replaceAll('/', '-')}`)] = `import { a } from '${target(name)}';\nexport const b = a;\n`;
+        refused[at(`type-to-${name.replaceAll('/', '-')}`)] = `import type { A } from '${target(name)}';\nexport type B = A;\n`;
+        refused[at(`later-to-${name.replaceAll('/', '-')}`)] = `export const b = () => import('${target(name)}');\n`;
       }
       for (const { name } of forbiddenPackages(folder)) refused[at(`package-${name.replaceAll('/', '-')}`)] = `import a from '${name}';\nexport const b = a;\n`;
       refused[at('to-runner')] = `import { a } from '../${up}kennel/runner/main.ts';\nexport const b = a;\n`;

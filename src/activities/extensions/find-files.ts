@@ -1,7 +1,7 @@
 import { type FoundFile, readCustomTools, readSkills } from '../../adapters/extension-files.ts';
 import { type Declaration, type ExtensionKind, KIND_WORDS, nameOf } from '../../domain/extensions/extension.ts';
-import { tellScreens } from '../../store/chats/messages/notices.ts';
-import { forgetOthers, hashOf, noteFound, noteProblem } from '../../store/extensions/extensions.ts';
+import { forgetOthers, hashOf, noteFound, noteProblem } from '../../store/owner/extensions.ts';
+import { tellScreens } from '../../store/turns/notices.ts';
 import type { FindDeps } from './find-servers.ts';
 
 /** Reads custom tools and skills, and stores what has changed since the last look. What is new waits for the owner, who is told once. */

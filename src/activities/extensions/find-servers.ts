@@ -7,9 +7,9 @@ import type { Config } from '../../config.ts';
 import { KIND_WORDS } from '../../domain/extensions/extension.ts';
 import type { ConfiguredServer } from '../../domain/extensions/mcp-config.ts';
 import { declarationOf } from '../../domain/extensions/mcp-declaration.ts';
-import { tellScreens } from '../../store/chats/messages/notices.ts';
-import { findExtension, forgetOthers, noteFound, noteProblem } from '../../store/extensions/extensions.ts';
+import { findExtension, forgetOthers, noteFound, noteProblem } from '../../store/owner/extensions.ts';
 import type { Db } from '../../store/postgres/database.ts';
+import { tellScreens } from '../../store/turns/notices.ts';
 
 export interface FindDeps {
   db: Db;

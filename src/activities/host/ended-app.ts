@@ -1,6 +1,6 @@
 import type { App } from '../../adapters/kennel/kennel.ts';
 import { codeFence, inline } from '../../domain/text/foreign-text.ts';
-import { signalConversation } from '../../intake/signal.ts';
+import { signalConversation } from '../../gateway/intake/signal.ts';
 import { chatOfApp, markEnded } from '../../store/kennel/workspaces/apps.ts';
 import { recordNotice } from '../../store/turns/complete-turn.ts';
 import { printed } from '../../tools/workspace/command-text.ts';

@@ -2,8 +2,8 @@ import type { OpenInput } from '../../contracts/routine.ts';
 import type { Given, Inputs } from '../../domain/routine-inputs.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import type { Cron } from '../../store/routines/crons.ts';
-import { findCallWithChat } from '../../store/steps/calls.ts';
-import { taintOfCall, unaskedSources } from '../../store/steps/taint.ts';
+import { findCallWithChat } from '../../store/turns/steps/calls.ts';
+import { taintOfCall, unaskedSources } from '../../store/turns/steps/taint.ts';
 
 /** What a run is given: by its cron, or by the call that started it. */
 export const givenTo = async (db: Db, { chatId, callId }: OpenInput, cron: Cron | undefined): Promise<Given> =>

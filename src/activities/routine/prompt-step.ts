@@ -1,9 +1,9 @@
 import type { PromptArgs } from '../../contracts/routine.ts';
-import { startBackgroundTask } from '../../intake/background/start-task.ts';
-import { taskOfRun } from '../../store/background/background-tasks.ts';
-import { lastWordsOf } from '../../store/background/task-detail.ts';
+import { startBackgroundTask } from '../../gateway/intake/background/start-task.ts';
 import type { Db } from '../../store/postgres/database.ts';
+import { taskOfRun } from '../../store/routines/background-tasks.ts';
 import { type RoutineRun, replaceStep } from '../../store/routines/runs.ts';
+import { lastWordsOf } from '../../store/routines/task-detail.ts';
 import type { ToolOutcome } from '../../tools/tool.ts';
 import type { RoutineDeps } from '../activity-deps.ts';
 

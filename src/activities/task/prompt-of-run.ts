@@ -9,7 +9,7 @@ import { findQuestion, taskQuestionId } from '../../store/kennel/questions/task-
 import { unsettledLine } from '../../store/kennel/tasks/task-log.ts';
 import type { Task } from '../../store/kennel/tasks/tasks.ts';
 import type { Db } from '../../store/postgres/database.ts';
-import { isAllowed, type Question } from '../../store/questions/questions.ts';
+import { isAllowed, type Question } from '../../store/turns/questions/questions.ts';
 import { fail } from '../failure.ts';
 import { aboutPlan } from './plan-of-run.ts';
 import { readLog, runFolder, sendCommand } from './run/folder.ts';

@@ -4,7 +4,7 @@ import { findTask, isOver, type Task } from '../../store/kennel/tasks/tasks.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 import { fail } from '../failure.ts';
 import { beating } from '../heartbeat.ts';
-import { requireHeld } from '../host/lease.ts';
+import { requireHeld } from '../lease.ts';
 import { beginStep, prepareTask } from './begin-step.ts';
 import { conclude } from './conclude.ts';
 import { createFollow } from './follow.ts';

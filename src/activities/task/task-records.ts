@@ -9,7 +9,7 @@ import { askForTask, findQuestion } from '../../store/kennel/questions/task-ques
 import { tellOfTask } from '../../store/kennel/tasks/task-news.ts';
 import { claimWorkspace, findTask, setTaskLimited, setTaskState, type Task } from '../../store/kennel/tasks/tasks.ts';
 import type { Db } from '../../store/postgres/database.ts';
-import { expireQuestion, remindQuestion } from '../../store/questions/decide.ts';
+import { expireQuestion, remindQuestion } from '../../store/turns/questions/decide.ts';
 import { fail } from '../failure.ts';
 import { recording } from '../heartbeat.ts';
 

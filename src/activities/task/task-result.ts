@@ -8,13 +8,13 @@ import type { Concluded } from '../../contracts/task.ts';
 import type { ConcludedChanges, WorkspaceAnswer } from '../../contracts/workspace-ops.ts';
 import { signedOff } from '../../domain/chat/words/sign-off.ts';
 import { cut, prefix } from '../../domain/text/storable.ts';
-import type { TaskResult } from '../../store/kennel/tables.ts';
 import { lastSaid } from '../../store/kennel/tasks/task-log.ts';
 import { findTask, type Task } from '../../store/kennel/tasks/tasks.ts';
 import { signatureOf } from '../../store/kennel/workspaces/signatures.ts';
+import type { TaskResult } from '../../store/schema/tables/kennel.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 import { isStoreAway } from '../failure.ts';
-import { requireHeld } from '../host/lease.ts';
+import { requireHeld } from '../lease.ts';
 import { runFolder } from './run/folder.ts';
 import { AUTHOR, workspaceOf, worktreeOption } from './task-workspace.ts';
 

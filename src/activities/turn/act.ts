@@ -1,6 +1,6 @@
 import type { ActInput, ActResult } from '../../contracts/conversation.ts';
 import { unknownOutcome } from '../../domain/failures.ts';
-import { type BegunCall, beginCall, type Outcome, settleBegun } from '../../store/steps/calls.ts';
+import { type BegunCall, beginCall, type Outcome, settleBegun } from '../../store/turns/steps/calls.ts';
 import { toolOfTurn } from '../../tools/extensions/added-tools.ts';
 import { tools } from '../../tools/registry.ts';
 import type { ActivityDeps, HostDeps } from '../activity-deps.ts';

@@ -3,7 +3,7 @@ import { chatOfThread } from '../../store/chats/threads/threads.ts';
 import { activeWorkspace, listWorkspaces } from '../../store/kennel/workspaces/workspaces.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import { findRoutine } from '../../store/routines/routines.ts';
-import type { Call } from '../../store/steps/calls.ts';
+import type { Call } from '../../store/turns/steps/calls.ts';
 import { toolOfTurn } from '../../tools/extensions/added-tools.ts';
 import { approvalSentence, tools } from '../../tools/registry.ts';
 import type { Tool } from '../../tools/tool.ts';

@@ -1,6 +1,6 @@
 import { cancellationSignal } from '@temporalio/activity';
 import type { ActInput } from '../../contracts/conversation.ts';
-import { findCallWithChat, notePreview } from '../../store/steps/calls.ts';
+import { findCallWithChat, notePreview } from '../../store/turns/steps/calls.ts';
 import { tools } from '../../tools/registry.ts';
 import type { ActivityDeps, HostDeps } from '../activity-deps.ts';
 import { beating } from '../heartbeat.ts';

@@ -3,12 +3,12 @@ import type { AskInput, AskResult, FinishInput } from '../../contracts/conversat
 import { unknownOutcome } from '../../domain/failures.ts';
 import { cut } from '../../store/chats/ids.ts';
 import { isGone } from '../../store/postgres/database.ts';
-import { ask } from '../../store/questions/ask.ts';
-import { expireQuestion, remindQuestion } from '../../store/questions/decide.ts';
-import { decisionOf } from '../../store/questions/questions.ts';
-import { findCall, settle } from '../../store/steps/calls.ts';
-import { saidInStep } from '../../store/steps/transcript.ts';
 import { finishTurn } from '../../store/turns/finish.ts';
+import { ask } from '../../store/turns/questions/ask.ts';
+import { expireQuestion, remindQuestion } from '../../store/turns/questions/decide.ts';
+import { decisionOf } from '../../store/turns/questions/questions.ts';
+import { findCall, settle } from '../../store/turns/steps/calls.ts';
+import { saidInStep } from '../../store/turns/steps/transcript.ts';
 import type { ActivityDeps } from '../activity-deps.ts';
 import { recording } from '../heartbeat.ts';
 import { approvalOf } from './approval.ts';

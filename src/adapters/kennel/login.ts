@@ -1,5 +1,6 @@
 import { type Stats, statSync } from 'node:fs';
-import { type AgentName, factsOf } from '../../../kennel/agents/registry.ts';
+import { factsOf } from '../../../kennel/agents/registry.ts';
+import type { AgentName } from '../../contracts/kennel.ts';
 import { containerUser } from './docker/engine.ts';
 
 /** The runner reads the file whole; log-in files of agents are much smaller. */

@@ -5,7 +5,7 @@ import { CallToolRequestSchema, ErrorCode, ListToolsRequestSchema, McpError as P
 import type { Logger } from 'pino';
 import { offeredToAgents } from '../../domain/extensions/mcp-declaration.ts';
 import { VERSION } from '../../installation.ts';
-import { agreedInThread } from '../../store/extensions/turn-extensions.ts';
+import { agreedInThread } from '../../store/turns/turn-extensions.ts';
 import { createSlots, type Slots } from '../kennel/gate/slots.ts';
 import { type AgreedTool, type CallAccess, callAgreed } from './agreed-call.ts';
 import { readMcpConfig } from './config-file.ts';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { McpServer } from '../../domain/extensions/mcp-config.ts';
 import { type DeclaredTool, declarationOf } from '../../domain/extensions/mcp-declaration.ts';
-import { isAgreed, noteFound, noteProblem } from '../../store/extensions/extensions.ts';
+import { isAgreed, noteFound, noteProblem } from '../../store/owner/extensions.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import type { Kennel } from '../kennel/kennel.ts';
 import type { McpPlace } from './config-file.ts';

@@ -1,4 +1,4 @@
-import { IntakeError } from '../../intake/intake.ts';
+import { IntakeError } from '../../gateway/intake/intake.ts';
 import { KeyReused } from '../../store/chats/request-keys.ts';
 import { NoThread } from '../../store/postgres/database.ts';
 import { isDatabaseAway, isDiskFull } from '../../store/postgres/health.ts';

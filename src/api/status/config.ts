@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ConfigError } from '../../config.ts';
-import { appendAudit } from '../../store/audit/audit-log.ts';
+import { appendAudit } from '../../store/home/audit-log.ts';
 import { ApiError } from '../errors/errors.ts';
 import { endpoint } from './endpoint.ts';
 

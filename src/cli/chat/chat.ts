@@ -1,7 +1,7 @@
+import { ApiClient, type ThreadDetail } from '../../client/api-client.ts';
 import { fetchHome } from '../../config.ts';
 import type { ItemRecord } from '../../contracts/records.ts';
 import { ApiError } from '../../domain/api-error.ts';
-import { ApiClient, type ThreadDetail } from './client/api-client.ts';
 import { greeting } from './input/greeting.ts';
 import type { ChatOptions } from './input/options.ts';
 import { ScriptedChat } from './input/script.ts';

@@ -1,35 +1,32 @@
-import type { Config } from '../../config.ts';
-import { type AuditBody, type AuditEntry, newestAudit, verifyAudit } from '../../store/audit/audit-log.ts';
-import { notedHead, noteHead } from '../instance/home/audit-head.ts';
-import { withStore } from '../instance/servers/with-store.ts';
+import { InvalidArgumentError } from 'commander';
+import { command, program } from './program.ts';
 
-/** `fetch audit …`: what people allowed, changed and deleted. */
+const load = () => import('../home/audit.ts');
 
-const write = (text: string): void => void process.stdout.write(`${text}\n`);
+export function addAuditCommands(): void {
+  const audit = program
+    .command('audit')
+    .description('Show who allowed, changed and deleted what, and check that nobody has changed that record')
+    .exitOverride();
+  command(
+    'list',
+    'List the newest entries, oldest of them first',
+    'fetch audit list -n 50',
+    (self) => async (config) => (await load()).list(config, self.opts()),
+    audit,
+  )
+    .option('-n, --count <number>', 'how many', count, 50)
+    .option('--json', 'print one JSON object a line');
+  command(
+    'verify',
+    'Check every entry; exit code 1 when one was changed or is missing',
+    'fetch audit verify',
+    () => async (config) => (await load()).verify(config),
+    audit,
+  );
+}
 
-export const list = (config: Config, { count, json }: { count: number; json?: boolean }): Promise<void> =>
-  withStore(config, 'fetch-audit', async ({ db }) => {
-    const entries = (await newestAudit(db, count)).reverse();
-    for (const entry of entries) write(json ? `{"seq":${entry.seq},"hash":"${entry.hash.toString('hex')}","body":${entry.body}}` : lineOf(entry));
-    if (entries.length === 0 && !json) write('Nothing was allowed, changed or deleted yet.');
-  });
-
-/** Exit code 1: something is wrong. */
-export const verify = (config: Config): Promise<void> =>
-  withStore(config, 'fetch-audit', async ({ db }) => {
-    const { entries, head, findings } = await verifyAudit(db, notedHead(config.FETCH_HOME));
-    for (const finding of findings) write(finding);
-    if (findings.length > 0) {
-      process.exitCode = 1;
-      return;
-    }
-    if (head) noteHead(config.FETCH_HOME, head);
-    write(head ? `${entries} entries, unbroken. Entry ${head.seq} is ${head.hash}.` : 'The log is empty.');
-  });
-
-export function lineOf({ seq, body }: AuditEntry): string {
-  const { at, what, by, about = {}, through } = JSON.parse(body) as AuditBody;
-  const who = by ? ` by ${[by.role, by.id, by.channel && `on ${by.channel}`, by.standing && `(yes to all: ${by.standing})`].filter(Boolean).join(' ')}` : '';
-  const details = Object.entries(about).map(([name, value]) => `${name}=${Array.isArray(value) ? value.join(',') : value}`);
-  return `${seq}  ${at}  ${what}${who}  ${details.join(' ')}  [${through}]`;
+function count(value: string): number {
+  if (!/^[1-9]\d{0,6}$/.test(value)) throw new InvalidArgumentError('It must be a whole number from 1 on.');
+  return Number(value);
 }

@@ -1,32 +1,24 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import type { Config } from '../../config.ts';
-import { appendAudit } from '../../store/audit/audit-log.ts';
-import { pack } from '../backup/archive.ts';
-import { backupName } from '../backup/kept.ts';
-import { STAGED, stage } from '../backup/stage.ts';
-import { withStore } from '../instance/servers/with-store.ts';
+import { command } from './program.ts';
 
-/** `fetch backup`: one encrypted file with all that a running instance has stored. */
-export async function run(config: Config, named: string | undefined, { workspaces = false }: { workspaces?: boolean }): Promise<void> {
-  if (config.DATABASE_URL || config.TEMPORAL_ADDRESS)
-    throw new Error('fetch backup copies the embedded servers. With servers of your own: docs/server.md, "Backup".');
-  const secret = requireKey(config);
-  const file = resolve(named ?? backupName(new Date()));
-  await withStore(config, 'fetch-backup', async ({ db }) => {
-    const folder = mkdtempSync(join(config.FETCH_HOME, STAGED));
-    try {
-      await stage(config, folder, { workspaces });
-      const bytes = await pack(secret, folder, file);
-      await appendAudit(db, 'backed up', { role: 'terminal' }, { bytes, workspaces });
-      process.stdout.write(`${file}: ${(bytes / 1e6).toFixed(1)} MB. Only FETCH_BACKUP_KEY opens it: keep that key somewhere else, too.\n`);
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
-  });
-}
-
-export function requireKey({ FETCH_BACKUP_KEY }: Config): string {
-  if (FETCH_BACKUP_KEY) return FETCH_BACKUP_KEY;
-  throw new Error('Set FETCH_BACKUP_KEY to a long passphrase, or FETCH_BACKUP_KEY_FILE to a file that has one: a backup has every key of this home.');
+export function addBackupCommands(): void {
+  command(
+    'backup',
+    'Write all that a running instance has stored into one encrypted file',
+    'fetch backup /media/disk/fetch.backup --workspaces',
+    (self, [file]) =>
+      async (config) =>
+        (await import('../home/backup/backup.ts')).run(config, file, self.opts()),
+  )
+    .argument('[file]', 'where to; a file in this folder, named by the time, when it is left out')
+    .option('--workspaces', 'with the folder of workspaces');
+  command(
+    'restore',
+    'Unpack a backup into an empty home',
+    'fetch restore fetch.backup --home ~/.fetch',
+    (self, [file]) =>
+      async (config) =>
+        (await import('../home/backup/restore.ts')).run(config, file!, self.opts()),
+  )
+    .argument('<file>', 'what fetch backup has written')
+    .option('--dry-run', 'check the file and show what is in it');
 }

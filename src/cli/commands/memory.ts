@@ -1,30 +1,30 @@
-import type { Config } from '../../config.ts';
-import { memoryLine } from '../../domain/chat/context/memory.ts';
-import { allMemories, removeAnyMemories } from '../../store/memories/memories.ts';
-import { withStore } from '../instance/servers/with-store.ts';
+import { command, program } from './program.ts';
 
-/** `fetch memory …`: what was remembered, for its owner, without a model. */
-
-const write = (text: string): void => void process.stdout.write(`${text}\n`);
-
-/** All of it as JSON, one object a line, so that another program can read it back. */
-export const exportAll = (config: Config): Promise<void> =>
-  withStore(config, 'fetch-memory', async ({ db }) => {
-    for (const { id, owner, body, sources, created_at } of await allMemories(db))
-      write(JSON.stringify({ id, owner, text: body, sources, createdAt: created_at.toISOString() }));
-  });
-
-export const list = (config: Config): Promise<void> =>
-  withStore(config, 'fetch-memory', async ({ db }) => {
-    const found = await allMemories(db);
-    for (const memory of found) write(`${memoryLine(memory)}${memory.owner === 'owner' ? '' : `  [${memory.owner}]`}`);
-    if (found.length === 0) write('Nothing is remembered.');
-  });
-
-export const forget = (config: Config, id: string | undefined, options: { all?: boolean }): Promise<void> =>
-  withStore(config, 'fetch-memory', async ({ db }) => {
-    if (id === undefined && !options.all) throw new Error('Name a memory, or say --all.');
-    const gone = await removeAnyMemories(db, id ?? null);
-    write(`Forgotten: ${gone.length}.`);
-    if (gone.length === 0) process.exitCode = 1;
-  });
+export function addMemoryCommands(): void {
+  const memory = program.command('memory').description('Show, export and delete what was remembered').exitOverride();
+  command(
+    'list',
+    'List what was remembered in every chat',
+    'fetch memory list',
+    () => async (config) => (await import('../home/memory.ts')).list(config),
+    memory,
+  );
+  command(
+    'export',
+    'Write all of it to standard output, one JSON object a line',
+    'fetch memory export > memories.jsonl',
+    () => async (config) => (await import('../home/memory.ts')).exportAll(config),
+    memory,
+  );
+  command(
+    'forget',
+    'Delete one memory, or all',
+    'fetch memory forget mem_4k2j9x0abc',
+    (self, [id]) =>
+      async (config) =>
+        (await import('../home/memory.ts')).forget(config, id, self.opts()),
+    memory,
+  )
+    .argument('[id]', 'the memory, as `fetch memory list` names it')
+    .option('--all', 'delete all of every chat');
+}

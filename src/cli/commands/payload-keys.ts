@@ -1,38 +1,24 @@
-import type { Config } from '../../config.ts';
-import { forgetPayloadKeys, usedPayloadKeys } from '../../store/payloads/payload-keys.ts';
-import { readPayloadKeys, rotatePayloadKey } from '../instance/home/payload-keys.ts';
-import { withStore } from '../instance/servers/with-store.ts';
+import { command, program } from './program.ts';
 
-/** `fetch payload-keys`: the keys that encrypt what Temporal stores. No command shows a key itself. */
+const load = () => import('../home/payload-keys.ts');
 
-const write = (text: string): void => void process.stdout.write(`${text}\n`);
-
-export const list = (config: Config): Promise<void> =>
-  withStore(config, 'fetch-payload-keys', async ({ db }) => {
-    const { encrypts, known } = readPayloadKeys(config);
-    const used = await usedPayloadKeys(db);
-    for (const { id, first_used_at, used_at } of used)
-      write(`${id}  ${encrypts?.id === id ? 'encrypts' : known.has(id) ? 'decrypts' : 'IS NOT HERE'}  since ${day(first_used_at)}, last start ${day(used_at)}`);
-    for (const id of known.keys())
-      if (!used.some((each) => each.id === id)) write(`${id}  ${encrypts?.id === id ? 'encrypts from the next start on' : 'not used yet'}`);
-    if (!encrypts) write('Payloads are not encrypted.');
-  });
-
-export async function rotate(config: Config): Promise<void> {
-  if (config.FETCH_PAYLOAD_KEYS !== undefined)
-    throw new Error(
-      'The keys come from FETCH_PAYLOAD_KEYS: put the new one there, last on every machine first, then first on every machine. docs/operations.md says why.',
-    );
-  const { id } = rotatePayloadKey(config.FETCH_HOME);
-  write(
-    `The new key ${id} is in ${config.FETCH_HOME}/payload-keys and encrypts from the next start on. Keep the old ones in the file: they open what is stored.`,
+export function addPayloadKeyCommands(): void {
+  const keys = program.command('payload-keys').description('List and rotate the keys that encrypt what Temporal stores').exitOverride();
+  command('list', 'List the keys by their ids', 'fetch payload-keys list', () => async (config) => (await load()).list(config), keys);
+  command(
+    'rotate',
+    'Make a new key, which encrypts from the next start on',
+    'fetch payload-keys rotate && fetch stop && fetch up',
+    () => async (config) => (await load()).rotate(config),
+    keys,
   );
+  command(
+    'forget',
+    'Let roles start without a key that is lost',
+    'fetch payload-keys forget 3f9a0c41d7e2',
+    (_self, [id]) =>
+      async (config) =>
+        (await load()).forget(config, id!),
+    keys,
+  ).argument('<id>', 'the key, as `fetch payload-keys list` names it');
 }
-
-export const forget = (config: Config, id: string): Promise<void> =>
-  withStore(config, 'fetch-payload-keys', async ({ db }) => {
-    if (!(await forgetPayloadKeys(db, id))) throw new Error(`No key ${id} has encrypted anything here. fetch payload-keys list shows those that have.`);
-    write(`Roles start without the key ${id} now. They cannot read what it has encrypted.`);
-  });
-
-const day = (date: Date): string => date.toISOString().slice(0, 10);

@@ -1,64 +1,44 @@
-import { renderUnicodeCompact } from 'uqr';
-import { type Config, loadConfig } from '../../config.ts';
-import { untilServing } from '../background/follow-start.ts';
-import { inForeground } from '../instance/foreground.ts';
-import { ensureHome } from '../instance/home/home.ts';
-import { claimHome, HeldError } from '../instance/home/start-lock.ts';
-import { ensureToken } from '../instance/home/tokens.ts';
-import { logReporter } from '../instance/progress.ts';
-import { printWarnings } from '../program/program.ts';
-import { announcement, mobileLinks, NETWORK_WARNING, weakTokenWarning } from '../serve/announce.ts';
-import { requireFitting, untilEnd } from '../serve/attach.ts';
-import { hostIsWild, requireMode, type ServeOptions, settingsOf } from '../serve/settings.ts';
+import { InvalidArgumentError, Option } from 'commander';
+import { command, commandWithFlags } from './program.ts';
 
-/**
- * `fetch serve`: for a supervisor that starts Fetch and reads its address. Where an instance runs already, this process stands for it: it tells the same and
- * ends with it. Standard output has the lines of the contract alone; the log is on standard error.
- */
-export async function run(options: ServeOptions, flags: Record<string, string>): Promise<void> {
-  requireMode(options);
-  const settings = settingsOf(options, flags);
-  const reload = () => loadConfig(settings);
-  const config = reload();
-  printWarnings(config);
-  if (options.acp) return await (await import('../acp/acp.ts')).runAcp({ config, reload, flags: settings });
-  if (options.mcp) return await (await import('../mcp-server/mcp-server.ts')).runMcp({ config, reload, flags: settings });
-  const warnings = [options.mobile && hostIsWild(config) ? NETWORK_WARNING : null, weakTokenWarning(config)];
-  for (const warning of warnings) if (warning) say(process.stderr, warning);
-  ensureHome(config.FETCH_HOME);
-  if (await claimed(config.FETCH_HOME)) await inForeground(config, 2, () => announce(config, options));
-  else await attach(config, options);
-  // the channel to a parent and an open terminal would keep a finished process alive
-  process.exit();
+/** How other programs use Fetch: servers that speak a protocol, and the owner's page. */
+export function addServeCommands(): void {
+  const serve = commandWithFlags(
+    'serve',
+    'Serve other programs: start Fetch, or attach to what runs',
+    'fetch serve --http --port 7878',
+    async (self, _args, flags) => {
+      const options = self.opts();
+      if (options.qr && !options.mobile) self.error('error: --qr shows the address of the page for phones, and needs --mobile');
+      await (await import('../protocols/serve/serve.ts')).run(options, flags);
+    },
+  );
+  serve
+    .option('--http', 'the runtime API, over HTTP')
+    .addOption(new Option('--mobile', 'the same, with the page for phones; binds to 0.0.0.0 unless --host says otherwise').conflicts('http'))
+    .option('--acp', 'an agent for editors, on standard input and output; the same as fetch acp')
+    .option('--mcp', 'our tools for MCP clients, on standard input and output; the same as fetch mcp-server')
+    .option('--port <port>', 'of the runtime API (default 7878)', port)
+    .option('--workers <count>', 'coding tasks at once, from 1 to 8', workers)
+    .option('--auth-token <token>', 'bearer token; one is made when none is configured')
+    .option('--cors-origin <url>', 'one more origin that browsers may call from; may be repeated', (url: string, before: string[] = []) => [...before, url])
+    .option('--insecure', 'ask for no token while none is configured; on a loopback address only')
+    .option('--qr', 'with --mobile: show the address of the page as a QR');
+  command(
+    'open',
+    'Open your page in the browser, with the link that lets it in',
+    'fetch open --print',
+    (self) => async (config) => (await import('../setup/open.ts')).run(config, self.opts()),
+  ).option('--print', 'only print the link');
 }
 
-/** False: another process runs this home, or is starting it. */
-async function claimed(home: string): Promise<boolean> {
-  try {
-    await claimHome(home);
-    return true;
-  } catch (error) {
-    if (error instanceof HeldError) return false;
-    throw error;
-  }
+function port(text: string): number {
+  const value = Number(text);
+  if (!/^\d{1,5}$/.test(text) || value > 65_535) throw new InvalidArgumentError('It must be a port, from 1 to 65535.');
+  return value;
 }
 
-async function attach(config: Config, options: ServeOptions): Promise<void> {
-  const left = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => left.abort(new Error('Stopped while starting.')));
-  const report = logReporter({ info: (text) => say(process.stderr, text), warn: (text) => say(process.stderr, `! ${text}`) });
-  const state = await untilServing({ home: config.FETCH_HOME, report, signal: left.signal, from: null });
-  await requireFitting(state, config, options, tokenOf(config));
-  say(process.stderr, `Attached to the instance that runs already (process ${state.supervisor.pid}).`);
-  announce(config, options);
-  if ((await untilEnd(config.FETCH_HOME, left.signal)) === 'ended') say(process.stderr, 'The instance has ended.');
+function workers(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
+  return Math.min(8, Math.max(1, Number(text)));
 }
-
-function announce(config: Config, { mobile, qr }: ServeOptions): void {
-  const token = tokenOf(config);
-  for (const line of announcement(config, token)) say(process.stdout, line);
-  if (mobile && qr) say(process.stdout, renderUnicodeCompact(mobileLinks(config, token).at(-1)!.url, { ecc: 'L', border: 2 }));
-}
-
-const tokenOf = (config: Config): string => ensureToken(config.FETCH_HOME, 'runtime-token', config.runtimeToken);
-const say = (stream: NodeJS.WriteStream, text: string): void => void stream.write(`${text}\n`);

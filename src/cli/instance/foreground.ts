@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 import type { Config } from '../../config.ts';
-import { keepNightly } from '../backup/nightly.ts';
 import type { RoleStatus, Urls } from './home/state-file.ts';
 import { type Instance, startInstance } from './instance.ts';
 import { ownLog, rotateOwnLog } from './logs/role-log.ts';
+import { keepNightly } from './nightly-backup.ts';
 import { logReporter } from './progress.ts';
 
 /** Runs an instance in this process until a signal; the caller has claimed the home. `fd`: where its log goes, as JSON lines. `ready`: called once it serves. */

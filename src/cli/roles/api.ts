@@ -1,11 +1,11 @@
 import type { PayloadCodec } from '@temporalio/common';
 import { createPayloadCodec } from '../../adapters/payloads/codec.ts';
 import { listen } from '../../api/http/listen.ts';
-import { createRuntimeApi } from '../../api/runtime/runtime-api.ts';
+import { createRuntimeApi } from '../../api/runtime-api.ts';
 import { createStatusApi } from '../../api/status/status-api.ts';
 import { type Config, reloadConfig } from '../../config.ts';
+import { createIntake } from '../../gateway/intake/intake.ts';
 import { VERSION } from '../../installation.ts';
-import { createIntake } from '../../intake/intake.ts';
 import { createLog } from '../../log.ts';
 import { keepAuditHead } from '../instance/home/audit-head.ts';
 import { readPayloadKeys } from '../instance/home/payload-keys.ts';

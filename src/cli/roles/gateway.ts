@@ -1,10 +1,10 @@
 import { Worker } from '@temporalio/worker';
-import { createDeliver } from '../../activities/deliver.ts';
-import type { ChannelDriver, Gateway, Serving } from '../../channels/channel.ts';
-import { CHANNEL_DRIVERS } from '../../channels/registry.ts';
+import { gatewayActivities } from '../../activities/queues.ts';
 import { gatewayQueue } from '../../contracts/ids.ts';
-import { createIntake } from '../../intake/intake.ts';
-import { sweep } from '../../intake/reconcile/sweeper.ts';
+import type { ChannelDriver, Gateway, Serving } from '../../gateway/channels/channel.ts';
+import { CHANNEL_DRIVERS } from '../../gateway/channels/registry.ts';
+import { createIntake } from '../../gateway/intake/intake.ts';
+import { sweep } from '../../gateway/intake/reconcile/sweeper.ts';
 import { createLog } from '../../log.ts';
 import { ensureSecret } from '../instance/home/tokens.ts';
 import { leaseHolder } from './process/lease-holder.ts';
@@ -32,7 +32,7 @@ export async function run({ config, role, store, temporal, native, converter }: 
           namespace: config.TEMPORAL_NAMESPACE,
           dataConverter: converter,
           taskQueue: gatewayQueue(driver.name),
-          activities: { deliver: createDeliver({ db: store.db, sender, config }) },
+          activities: await gatewayActivities({ db: store.db, sender, config }),
           ...workerTimings(config),
           ...activityTraces(store.db),
           maxConcurrentActivityTaskExecutions: 20,

@@ -3,31 +3,29 @@ import { Worker } from '@temporalio/worker';
 import type { KennelDeps } from '../../activities/activity-deps.ts';
 import { watchServers } from '../../activities/extensions/watch.ts';
 import { createFence } from '../../activities/host/fence.ts';
-import { HostTaken, keepHost, LEASE_MS, takeHost } from '../../activities/host/lease.ts';
 import { sweep, tendHost } from '../../activities/host/tend.ts';
-import { createRoutineActivities } from '../../activities/routine/routine.ts';
-import { createTaskActivities } from '../../activities/task/task-activities.ts';
+import { HostTaken, keepHost, LEASE_MS, takeHost } from '../../activities/lease.ts';
+import { kennelActivities } from '../../activities/queues.ts';
 import { workspacesFolder } from '../../activities/task/task-workspace.ts';
-import { createAct } from '../../activities/turn/act.ts';
-import { createPreview } from '../../activities/turn/preview.ts';
 import { createBrowsers } from '../../adapters/kennel/browser/browsers.ts';
 import { createBrowserGate } from '../../adapters/kennel/gate/browser-gate.ts';
 import { openRegistryCache } from '../../adapters/kennel/gate/cache/registry-cache.ts';
 import { allowList } from '../../adapters/kennel/gate/egress/allow-list.ts';
 import { createGate } from '../../adapters/kennel/gate/gate.ts';
 import { openKennel } from '../../adapters/kennel/open-kennel.ts';
+import { taskMcp } from '../../adapters/mcp/task-mcp.ts';
 import { isPublicAddress } from '../../adapters/web/address-guard.ts';
-import type { LeaseHolder } from '../../channels/channel.ts';
 import type { Config } from '../../config.ts';
 import { kennelQueue } from '../../contracts/ids.ts';
 import { membersOf } from '../../domain/setting-lists.ts';
 import { loginWarning } from '../../domain/tasks/agents/agents.ts';
 import { loginsOf } from '../../domain/tasks/agents/logins.ts';
 import { mirrorsOf } from '../../domain/tasks/registries/mirrors.ts';
+import type { LeaseHolder } from '../../gateway/channels/channel.ts';
 import { createLog } from '../../log.ts';
 import type { HostClaim } from '../../store/kennel/hosts/leases.ts';
 import type { Db } from '../../store/postgres/database.ts';
-import { collectKennel } from '../metrics/collect.ts';
+import { collectKennel } from './metrics/collect.ts';
 import { hostIdentity } from './process/host-identity.ts';
 import { leaseHolder } from './process/lease-holder.ts';
 import type { RoleContext } from './process/role-context.ts';
@@ -43,7 +41,14 @@ export async function run({ config, role, alone, store, temporal, native, conver
   for (const [harness, path] of loginsOf(config.FETCH_KENNEL_LOGINS)) log.warn({ harness, path }, loginWarning(harness));
   const kennel = openKennel(config);
   const cache = openRegistryCache(config, log);
-  const gate = createGate({ db: store.db, settings: config, log, mirrors: mirrorsOf(config.FETCH_KENNEL_MIRRORS), cache, mcp: { config, kennel } });
+  const gate = createGate({
+    db: store.db,
+    settings: config,
+    log,
+    mirrors: mirrorsOf(config.FETCH_KENNEL_MIRRORS),
+    cache,
+    mcp: (task) => taskMcp({ db: store.db, config, kennel, ...task }),
+  });
   const browserGate = createBrowserGate({
     log,
     allows: (address) => config.FETCH_ALLOW_PRIVATE_URLS || isPublicAddress(address),
@@ -69,18 +74,12 @@ export async function run({ config, role, alone, store, temporal, native, conver
     },
   });
   const deps: KennelDeps = { db: store.db, temporal, config, kennel, gate, host, lease, draining: draining.signal, log };
-  const onHost = { ...deps, workspacesFolder: workspacesFolder(config), browsers };
   const worker = await Worker.create({
     connection: native,
     namespace: config.TEMPORAL_NAMESPACE,
     dataConverter: converter,
     taskQueue: kennelQueue(host),
-    activities: {
-      act: createAct(onHost),
-      preview: createPreview(onHost),
-      runRoutineStep: createRoutineActivities(onHost).runRoutineStep,
-      ...createTaskActivities(deps),
-    },
+    activities: await kennelActivities({ ...deps, workspacesFolder: workspacesFolder(config), browsers }),
     ...workerTimings(config),
     ...activityTraces(store.db),
     // following is waiting: what a host can hold is bounded by its places for containers

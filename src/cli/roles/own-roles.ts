@@ -1,16 +1,16 @@
 import type { Config } from '../../config.ts';
-import { appendAudit } from '../../store/audit/audit-log.ts';
+import { appendAudit } from '../../store/home/audit-log.ts';
 import { requireNotMoved } from '../instance/home/moved.ts';
 import type { OwnRole } from '../instance/home/state-file.ts';
-import { collectBackups, collectProcess, collectStore } from '../metrics/collect.ts';
-import { openMetrics } from '../metrics/endpoint.ts';
-import { openTracing } from '../metrics/tracing.ts';
+import { type Role, roleProcess } from '../instance/supervisor/role-process.ts';
 import { openConnections } from './connect.ts';
+import { collectBackups, collectProcess, collectStore } from './metrics/collect.ts';
+import { openMetrics } from './metrics/endpoint.ts';
+import { openTracing } from './metrics/tracing.ts';
 import { prepareServers } from './prepare.ts';
 import { type RoleState, tellHealth } from './process/health.ts';
 import { watchSettings } from './process/live-settings.ts';
 import type { RoleContext } from './process/role-context.ts';
-import { type Role, roleProcess } from './process/role-process.ts';
 import { graceMs, installRuntime } from './temporal/temporal-runtime.ts';
 
 interface Loading {

@@ -4,9 +4,9 @@ import type { Instance } from '../../api/api-deps.ts';
 import { type Config, settings } from '../../config.ts';
 import type { OwnerBackups, OwnerDoctor, OwnerLogs } from '../../contracts/owner.ts';
 import { isSecret } from '../../domain/settings/shapes.ts';
-import { keptBackups } from '../backup/kept.ts';
-import { backupFinding } from '../findings/backup.ts';
-import { webUiLink } from '../findings/status/web-ui.ts';
+import { backupFinding } from '../checks/backup.ts';
+import { webUiLink } from '../checks/status/web-ui.ts';
+import { keptBackups } from '../instance/home/kept-backups.ts';
 import { isNoise, LOG_NAMES, type LogPlace, readLog } from '../instance/logs/log-tail.ts';
 import { type LogName, logsOf } from '../instance/logs/role-log.ts';
 
@@ -33,7 +33,7 @@ export function ownerInstance(config: Config): Instance {
 
 /** Loaded when it is asked for: it needs much that a role never needs. */
 async function diagnose(config: Config): Promise<OwnerDoctor> {
-  const findings = await (await import('../commands/doctor.ts')).diagnose(config);
+  const findings = await (await import('../checks/doctor.ts')).diagnose(config);
   return { ok: findings.every(({ state }) => state !== 'missing'), findings };
 }
 

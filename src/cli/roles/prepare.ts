@@ -1,10 +1,10 @@
 import { prepareNamespace } from '../../../temporal/namespace.ts';
 import type { Config } from '../../config.ts';
-import { forgetPayloadKeys } from '../../store/payloads/payload-keys.ts';
+import { forgetPayloadKeys } from '../../store/home/payload-keys.ts';
 import { openStore } from '../../store/postgres/database.ts';
-import { directProblem, temporalProblem } from '../connections/problems.ts';
-import { temporalEndpoint } from '../connections/temporal-endpoint.ts';
-import { roleProcess } from './process/role-process.ts';
+import { directProblem, temporalProblem } from '../instance/connections/problems.ts';
+import { temporalEndpoint } from '../instance/connections/temporal-endpoint.ts';
+import { roleProcess } from '../instance/supervisor/role-process.ts';
 
 /** `fetch prepare`: one step before the roles, for servers that run elsewhere. */
 export async function run(config: Config): Promise<void> {

@@ -3,13 +3,13 @@ import type { Client } from '@temporalio/client';
 import { Worker, type WorkerOptions } from '@temporalio/worker';
 import { WorkerDeployment } from '../../../temporal/deployment.ts';
 import { watchServers } from '../../activities/extensions/watch.ts';
-import { createWorkerActivities } from '../../activities/worker-activities.ts';
+import { workerActivities } from '../../activities/queues.ts';
 import { openModel } from '../../adapters/model/endpoint/open-model.ts';
 import { measured } from '../../adapters/model/measured.ts';
 import type { Config } from '../../config.ts';
 import { AGENT_QUEUE } from '../../contracts/ids.ts';
 import { createLog } from '../../log.ts';
-import { factsIn } from '../../store/steps/model-facts.ts';
+import { factsIn } from '../../store/turns/steps/model-facts.ts';
 import type { RoleContext } from './process/role-context.ts';
 import { activityTraces } from './temporal/activity-traces.ts';
 import { backgroundWorker } from './temporal/background-worker.ts';
@@ -29,7 +29,7 @@ export async function run({ config, role, store, temporal, native, converter }: 
     namespace: config.TEMPORAL_NAMESPACE,
     dataConverter: converter,
     workflowBundle,
-    activities: createWorkerActivities(deps),
+    activities: await workerActivities(deps),
     ...workerTimings(config),
     ...activityTraces(store.db),
     ...(config.FETCH_BUILD_ID !== undefined && (await versioned(temporal, config.FETCH_BUILD_ID))),

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { autocomplete, log, password, select, spinner, text } from '@clack/prompts';
 import { PROVIDERS, type Provider, providerSettings } from '../../adapters/model/endpoint/providers.ts';
-import { isCancel } from '../program/questions.ts';
+import { isCancel } from './questions.ts';
 
 /** Other streams than this process's own. */
 export interface Terminal {

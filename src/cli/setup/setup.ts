@@ -5,8 +5,8 @@ import { cancel, intro, outro, text } from '@clack/prompts';
 import { parse } from 'dotenv';
 import { keepSettings } from '../../adapters/env-file.ts';
 import type { Config } from '../../config.ts';
-import { isCancel } from '../program/questions.ts';
 import { askModel, type ModelChoice, type ModelParts, type Terminal } from './model-question.ts';
+import { isCancel } from './questions.ts';
 
 export interface SetupParts extends ModelParts {
   discover: (config: Config) => Promise<ModelChoice[]>;

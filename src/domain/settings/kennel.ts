@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { AGENT_NAMES } from '../../../kennel/agents/registry.ts';
+import { AGENT_NAMES } from '../../contracts/kennel.ts';
 import { egressHost, membersOf } from '../setting-lists.ts';
 import { agentSettings } from '../tasks/agents/agent-settings.ts';
 import { loginsProblem } from '../tasks/agents/logins.ts';

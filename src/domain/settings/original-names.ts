@@ -1,4 +1,5 @@
-import { AGENT_NAMES, hasModel } from '../../../kennel/agents/registry.ts';
+import { hasModel } from '../../../kennel/agents/registry.ts';
+import { AGENT_NAMES } from '../../contracts/kennel.ts';
 
 /** Variables of the original Fetch (0.0.94) for which we have a setting of another name. They count where ours is unset, so that its `.env` goes on to work. */
 

@@ -3,7 +3,9 @@ export function clockTime(at: Date, timeZone: string, now: Date = new Date()): s
   const day = (date: Date) => date.toLocaleDateString('en-GB', { timeZone, weekday: 'short', day: 'numeric', month: 'short' }).replace(',', '');
   const time = at.toLocaleTimeString('en-GB', { timeZone, hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
   const zone = timeZone === 'UTC' ? ' UTC' : '';
-  return day(at) === day(now) ? `${time}${zone}` : `${day(at)} ${time}${zone}`;
+  // their names repeat in other years
+  const date = (moment: Date) => moment.toLocaleDateString('en-GB', { timeZone });
+  return date(at) === date(now) ? `${time}${zone}` : `${day(at)} ${time}${zone}`;
 }
 
 const HOUR_MS = 3_600_000;

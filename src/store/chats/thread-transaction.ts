@@ -3,8 +3,8 @@ import { compiled } from '../postgres/compiled-query.ts';
 import { type Db, NoThread, type Tx } from '../postgres/database.ts';
 import { pipelinedTransaction } from '../postgres/pipelined-transaction.ts';
 import { queryBuilder } from '../postgres/query-builder.ts';
-import { threadQueue } from '../postgres/thread-queue.ts';
-import { WriteBatch } from '../postgres/write-batch.ts';
+import { threadQueue } from './thread-queue.ts';
+import { WriteBatch } from './write-batch.ts';
 
 /**
  * A transaction that holds the lock of a thread. `now` sends at once. `later` and `append` wait for `sendPending`, which `onThread` calls before the commit. A

@@ -1,12 +1,12 @@
 import { Kysely, NoResultError, PostgresDialect, sql, type Transaction } from 'kysely';
 import pg from 'pg';
 import { storableJson } from '../../domain/text/storable.ts';
+import { migrate } from '../schema/migrations.ts';
+import type { Database } from '../schema/schema.ts';
 import { PooledDriver, postgresOver } from './driver.ts';
-import { migrate } from './migrations.ts';
 import { keepDriver } from './pipelined-transaction.ts';
 import { checkPooler, ofPooler } from './pooler.ts';
 import { PreparedStatements } from './prepared-statements.ts';
-import type { Database } from './schema.ts';
 
 // int8 arrives as a string by default; sequence numbers and micro-dollars stay far below 2^53
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
@@ -54,7 +54,7 @@ export const json = storableJson;
  * How long the database lets our connections block. A transaction whose process hangs must not hold a chat for ever, and a statement whose client is gone must
  * not hold the disk. Longer work sets its own limit in its transaction.
  */
-const TIME_LIMITS = { statement_timeout: 30_000, lock_timeout: 10_000, idle_in_transaction_session_timeout: 30_000 };
+const TIME_LIMITS = { statement_timeout: 30_000, lock_timeout: 10_000, idle_in_transaction_session_timeout: 15_000 };
 
 /** In front of the limits that the role may have for a pooler. */
 const NO_LIMITS = Object.keys(TIME_LIMITS)

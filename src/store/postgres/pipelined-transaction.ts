@@ -1,6 +1,6 @@
 import type { CompiledQuery, Kysely } from 'kysely';
+import type { Database } from '../schema/schema.ts';
 import type { PooledDriver } from './driver.ts';
-import type { Database } from './schema.ts';
 
 /** Kysely waits for each statement before it sends the next, so statements that are sent at once bypass it. */
 type Db = Kysely<Database>;

@@ -1,6 +1,6 @@
 import { DummyDriver, Kysely } from 'kysely';
+import type { Database } from '../schema/schema.ts';
 import { postgresOver } from './driver.ts';
-import type { Database } from './schema.ts';
 
 class NoConnection extends DummyDriver {
   override acquireConnection(): Promise<never> {

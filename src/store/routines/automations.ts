@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import { PROMPT_STEP, type PromptArgs } from '../../contracts/routine.ts';
-import { type TaskStatus, taskOfEachRun } from '../background/background-tasks.ts';
 import { type RequestKey, takeForThread } from '../chats/request-keys.ts';
 import { type Db, json } from '../postgres/database.ts';
+import { type TaskStatus, taskOfEachRun } from './background-tasks.ts';
 import type { Cron } from './crons.ts';
 
 /** A cron with a recurrence rule. Its routine has one step, which is a prompt. */

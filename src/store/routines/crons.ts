@@ -2,7 +2,7 @@ import { type Selectable, sql } from 'kysely';
 import type { Given } from '../../domain/routine-inputs.ts';
 import { nullIfTaken } from '../postgres/conflicts.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
-import type { CronTable } from './tables.ts';
+import type { CronTable } from '../schema/tables/routines.ts';
 
 export type Cron = Selectable<CronTable>;
 

@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely';
 import type { Source } from '../../contracts/taint.ts';
 import { freshId } from '../chats/ids.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
-import type { ReminderTable } from './tables.ts';
+import type { ReminderTable } from '../schema/tables/routines.ts';
 
 export type Reminder = Selectable<ReminderTable>;
 

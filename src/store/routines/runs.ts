@@ -2,8 +2,8 @@ import { type Selectable, sql } from 'kysely';
 import type { Given } from '../../domain/routine-inputs.ts';
 import { prefix } from '../../domain/text/storable.ts';
 import { type Db, json } from '../postgres/database.ts';
+import type { RoutineRunTable } from '../schema/tables/routines.ts';
 import type { Routine } from './routines.ts';
-import type { RoutineRunTable } from './tables.ts';
 
 export type RoutineRun = Selectable<RoutineRunTable>;
 

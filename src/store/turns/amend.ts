@@ -4,7 +4,7 @@ import { cut, derivedId, roughTokens, steerItemId } from '../chats/ids.ts';
 import { onThread } from '../chats/thread-transaction.ts';
 import { toItemRecord } from '../chats/threads/items.ts';
 import type { Db, Tx } from '../postgres/database.ts';
-import { type Heard, remember } from '../steps/transcript.ts';
+import { type Heard, remember } from './steps/transcript.ts';
 
 export interface Amendment {
   /** forms that the text may have in what was stored, most likely first */

@@ -7,10 +7,10 @@ import { onThread, type ThreadTransaction } from '../chats/thread-transaction.ts
 import { addItem, endItemRow, itemEvent } from '../chats/threads/items.ts';
 import { toThreadRecord } from '../chats/threads/threads.ts';
 import type { Db } from '../postgres/database.ts';
-import { writeStep } from '../steps/answer-writes.ts';
-import type { StepSubject } from '../steps/step-subject.ts';
-import { unreadOf, withUsage } from '../steps/steps.ts';
-import { addSummary } from '../steps/transcript.ts';
+import { writeStep } from './steps/answer-writes.ts';
+import type { StepSubject } from './steps/step-subject.ts';
+import { unreadOf, withUsage } from './steps/steps.ts';
+import { addSummary } from './steps/transcript.ts';
 import { closeTurn, turnState } from './turns.ts';
 
 /** The only step of a turn that sums up what was said before. */

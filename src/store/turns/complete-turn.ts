@@ -5,7 +5,7 @@ import { onThread, type ThreadTransaction } from '../chats/thread-transaction.ts
 import { addItem } from '../chats/threads/items.ts';
 import { latestThread } from '../chats/threads/threads.ts';
 import type { Db, Tx } from '../postgres/database.ts';
-import { remember } from '../steps/transcript.ts';
+import { remember } from './steps/transcript.ts';
 import { toTurnRecord, turnRecord } from './turns.ts';
 
 /** A message that no turn asked for (the result of a schedule): an outbox row and a complete turn, once for each outbox id. */

@@ -7,8 +7,8 @@ import { receive } from '../chats/messages/inbox.ts';
 import { onThread, type ThreadTransaction } from '../chats/thread-transaction.ts';
 import { addItem } from '../chats/threads/items.ts';
 import type { Db } from '../postgres/database.ts';
-import { settleCall } from '../steps/calls.ts';
-import { remember } from '../steps/transcript.ts';
+import { settleCall } from './steps/calls.ts';
+import { remember } from './steps/transcript.ts';
 import { closeTurn, openTurn, turnState } from './turns.ts';
 
 /** The output of a call that had no result when its turn ended. */

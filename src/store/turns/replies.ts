@@ -5,9 +5,9 @@ import { derivedId } from '../chats/ids.ts';
 import type { ThreadTransaction } from '../chats/thread-transaction.ts';
 import { addItem } from '../chats/threads/items.ts';
 import type { Db, Tx } from '../postgres/database.ts';
-import { takeGrantsBack } from '../steps/taint.ts';
-import { addSummary } from '../steps/transcript.ts';
 import { addCompleteTurn } from './complete-turn.ts';
+import { takeGrantsBack } from './steps/taint.ts';
+import { addSummary } from './steps/transcript.ts';
 import { addUserItem } from './user-items.ts';
 
 /** A reply without a model: a complete turn, which may exist beside a running one. */

@@ -8,8 +8,8 @@ import { dropUnsent } from '../chats/messages/outbox.ts';
 import type { ThreadTransaction } from '../chats/thread-transaction.ts';
 import { endUnfinished } from '../chats/threads/items.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
-import type { Heard } from '../steps/transcript.ts';
-import type { TurnTable } from './tables.ts';
+import type { TurnTable } from '../schema/tables/turns.ts';
+import type { Heard } from './steps/transcript.ts';
 import { insertUserItem } from './user-items.ts';
 
 export async function toTurnRecord(db: Db | Tx, row: Selectable<TurnTable>): Promise<TurnRecord> {

@@ -1,7 +1,7 @@
 import { type Selectable, sql } from 'kysely';
-import { tellScreens } from '../chats/messages/notices.ts';
 import type { Db } from '../postgres/database.ts';
-import type { WaAccountTable, WhatsAppState } from './tables.ts';
+import type { WaAccountTable, WhatsAppState } from '../schema/tables/whatsapp.ts';
+import { tellScreens } from '../turns/notices.ts';
 
 export type WaAccount = Selectable<WaAccountTable>;
 

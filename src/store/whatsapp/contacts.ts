@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely';
 import type { Db, Tx } from '../postgres/database.ts';
-import type { WaContactTable } from './tables.ts';
+import type { WaContactTable } from '../schema/tables/whatsapp.ts';
 
 /** The forms that a person's address has: JIDs without device suffix. */
 export interface Forms {

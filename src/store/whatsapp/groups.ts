@@ -1,5 +1,5 @@
 import { type Db, json } from '../postgres/database.ts';
-import type { GroupRecord } from './tables.ts';
+import type { GroupRecord } from '../schema/tables/whatsapp.ts';
 
 export interface StoredGroup {
   metadata: GroupRecord;

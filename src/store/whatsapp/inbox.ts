@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Selectable, sql } from 'kysely';
 import { type Db, json, type Tx } from '../postgres/database.ts';
-import type { WaInboxTable } from './tables.ts';
+import type { WaInboxTable } from '../schema/tables/whatsapp.ts';
 
 /** The key of a message on WhatsApp. An id alone is unique neither in a group nor over two linked accounts. JIDs without device suffix. */
 export interface MessageKey {

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
-import { tellScreens } from '../chats/messages/notices.ts';
 import type { Db } from '../postgres/database.ts';
 import { recordNotice } from '../turns/complete-turn.ts';
+import { tellScreens } from '../turns/notices.ts';
 
 /**
  * Says something about the installation to its owner, once for each `key`: on the screens, and in the owner's WhatsApp chat if there is one. `phone`: digits of the

@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import type { BrowserSubject } from '../../adapters/kennel/browser/browsers.ts';
 import { isLocal, type LocalApps } from '../../adapters/kennel/gate/egress/local-apps.ts';
 import type { App, Kennel } from '../../adapters/kennel/kennel.ts';
-import { reachOf } from '../../store/kennel/workspaces/shares.ts';
+import { reachOf } from '../../store/chats/shares.ts';
 import type { ToolContext, ToolOutcome } from '../tool.ts';
 import { visibleApps } from '../workspace/apps.ts';
 import { findWorkspace, type Site } from '../workspace/in-workspace.ts';

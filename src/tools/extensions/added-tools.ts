@@ -1,5 +1,5 @@
-import { declarationsOf, extensionsOfTurn } from '../../store/extensions/turn-extensions.ts';
 import type { Db } from '../../store/postgres/database.ts';
+import { declarationsOf, extensionsOfTurn } from '../../store/turns/turn-extensions.ts';
 import { type AddedTool, tools } from '../registry.ts';
 import type { Tool } from '../tool.ts';
 import { customTool } from './custom-tool.ts';

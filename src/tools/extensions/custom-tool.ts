@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { KeptOutput } from '../../adapters/kennel/kept-output.ts';
 import { type CustomTool, commandOf } from '../../domain/extensions/custom-tool.ts';
-import { isAgreed } from '../../store/extensions/extensions.ts';
+import { isAgreed } from '../../store/owner/extensions.ts';
 import { defineTool, endedByRestart, restarted, type Tool } from '../tool.ts';
 import { commandOutcome, printed } from '../workspace/command-text.ts';
 import { inWorkspace, WITH_IMAGE_MS } from '../workspace/in-workspace.ts';

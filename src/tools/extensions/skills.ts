@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { INSIDE } from '../../contracts/kennel.ts';
 import type { Skill } from '../../domain/extensions/skill.ts';
-import { isAgreed } from '../../store/extensions/extensions.ts';
-import { declarationsOf, extensionsOfTurn, skillsIn } from '../../store/extensions/turn-extensions.ts';
+import { isAgreed } from '../../store/owner/extensions.ts';
+import { declarationsOf, extensionsOfTurn, skillsIn } from '../../store/turns/turn-extensions.ts';
 import { defineTool, type ToolContext } from '../tool.ts';
 
 /** Reads a skill that the owner agreed to: its text is theirs. It is what was shown then, whatever its folder has now. */

@@ -1,6 +1,6 @@
 import type { GitHubAccess } from '../../adapters/github/client.ts';
 import { GitHubAway, GitHubRefusal } from '../../adapters/github/errors.ts';
-import { reachOf } from '../../store/kennel/workspaces/shares.ts';
+import { reachOf } from '../../store/chats/shares.ts';
 import type { ToolContext, ToolOutcome } from '../tool.ts';
 
 /** Who asks GitHub, and what becomes of its refusals. The token stays in this process. */

@@ -2,7 +2,7 @@ import { fullName, parseFullName, parseRemote, type RepositoryName, webHost } fr
 import { findRepository, type Repository } from '../../adapters/github/repositories.ts';
 import type { Profile } from '../../contracts/workspace-ops.ts';
 import { branchProblem } from '../../domain/tasks/workspace-names.ts';
-import { previewOfCall } from '../../store/steps/calls.ts';
+import { previewOfCall } from '../../store/turns/steps/calls.ts';
 import type { ToolContext, ToolOutcome } from '../tool.ts';
 import { inWorkspace, type Opened, profileOf, text } from '../workspace/in-workspace.ts';
 import { readAccess, retried, writeAccess } from './access.ts';

@@ -7,7 +7,7 @@ import { chatAutonomy } from '../../store/chats/threads/threads.ts';
 import { type Cron, changeCron, cronsOf, findCron, markSent } from '../../store/routines/crons.ts';
 import { changeRoutine, findRoutine } from '../../store/routines/routines.ts';
 import { runningRun } from '../../store/routines/runs.ts';
-import { taintOfCall, unaskedSources } from '../../store/steps/taint.ts';
+import { taintOfCall, unaskedSources } from '../../store/turns/steps/taint.ts';
 import { named } from '../approval-words.ts';
 import { defineTool, type Tool, type ToolContext } from '../tool.ts';
 import { isOften, noSuchCron } from './crons.ts';

@@ -6,7 +6,7 @@ import { zoneOf } from '../../store/chats/preferences.ts';
 import { deleteCron, findCron, insertCron, listCrons, markSent, setCronEnabled } from '../../store/routines/crons.ts';
 import { findRoutine, listRoutines } from '../../store/routines/routines.ts';
 import { lastRunOfCron } from '../../store/routines/runs.ts';
-import { taintOfCall, unaskedSources } from '../../store/steps/taint.ts';
+import { taintOfCall, unaskedSources } from '../../store/turns/steps/taint.ts';
 import { named, shown } from '../approval-words.ts';
 import { idFromCall } from '../call-ids.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';

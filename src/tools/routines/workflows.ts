@@ -5,7 +5,7 @@ import { chatAutonomy } from '../../store/chats/threads/threads.ts';
 import { cronsOf } from '../../store/routines/crons.ts';
 import { deleteRoutine, findRoutine, insertRoutine, listRoutines } from '../../store/routines/routines.ts';
 import { listRuns, runningRun } from '../../store/routines/runs.ts';
-import { taintOfCall, unaskedSources } from '../../store/steps/taint.ts';
+import { taintOfCall, unaskedSources } from '../../store/turns/steps/taint.ts';
 import { named } from '../approval-words.ts';
 import { idFromCall } from '../call-ids.ts';
 import { defineTool, type Tool } from '../tool.ts';

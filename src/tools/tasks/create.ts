@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { AGENT_NAMES } from '../../../kennel/agents/registry.ts';
 import { taskWorkflowId } from '../../contracts/ids.ts';
+import { AGENT_NAMES } from '../../contracts/kennel.ts';
 import { parsePlanFirst } from '../../domain/chat/words/plan-words.ts';
 import { breachText, taskBreach, taskBudget } from '../../domain/model/budgets.ts';
 import { chooseAgent } from '../../domain/tasks/agents/agents.ts';

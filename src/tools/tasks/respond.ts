@@ -2,13 +2,13 @@ import { WorkflowNotFoundError } from '@temporalio/client';
 import { z } from 'zod';
 import { decidedSignal } from '../../contracts/signals.ts';
 import { chooseOption, parseApproval } from '../../domain/chat/words/commands.ts';
+import { reachOf } from '../../store/chats/shares.ts';
 import { onThread } from '../../store/chats/thread-transaction.ts';
 import { isAboutHosts } from '../../store/kennel/questions/egress-questions.ts';
 import { latestQuestionOfTask } from '../../store/kennel/questions/task-questions.ts';
 import { isLimited, type Task, tasksOfChat } from '../../store/kennel/tasks/tasks.ts';
-import { reachOf } from '../../store/kennel/workspaces/shares.ts';
-import { answerQuestion } from '../../store/questions/decide.ts';
-import { openQuestion } from '../../store/questions/questions.ts';
+import { answerQuestion } from '../../store/turns/questions/decide.ts';
+import { openQuestion } from '../../store/turns/questions/questions.ts';
 import { defineTool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { onTask, taskId, taskTool } from './task-of-chat.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { suggestion } from '../../domain/text/nearest.ts';
+import { reachOf } from '../../store/chats/shares.ts';
 import { isOver, type Task, tasksOfChat } from '../../store/kennel/tasks/tasks.ts';
-import { reachOf } from '../../store/kennel/workspaces/shares.ts';
 import { toldInPrompt } from '../declarations.ts';
 import type { ToolContext, ToolOutcome } from '../tool.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { App } from '../../adapters/kennel/kennel.ts';
+import { reachOf } from '../../store/chats/shares.ts';
 import { callsOfChat, noteStop } from '../../store/kennel/workspaces/apps.ts';
-import { reachOf } from '../../store/kennel/workspaces/shares.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { printed, took } from './command-text.ts';
 import { settleInterrupted, undoable } from './direct-edit.ts';

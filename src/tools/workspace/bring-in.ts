@@ -4,7 +4,7 @@ import { cloneInto, fetchableAddress, isFolder } from '../../adapters/github/clo
 import { nameFrom, pastedPath } from '../../domain/chat/words/bring-in.ts';
 import { nameProblem } from '../../domain/tasks/workspace-names.ts';
 import { visibleLine } from '../../domain/text/evidence.ts';
-import { reachOf } from '../../store/kennel/workspaces/shares.ts';
+import { reachOf } from '../../store/chats/shares.ts';
 import { selectWorkspace } from '../../store/kennel/workspaces/workspaces.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { placeOnce } from './changes.ts';

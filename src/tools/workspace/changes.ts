@@ -1,8 +1,8 @@
 import { findWorkspaces, folderId, placeWorkspace, stageWorkspace, TRASH_DAYS, trashWorkspace, unstage } from '../../adapters/workspaces.ts';
 import type { Template } from '../../contracts/workspace-ops.ts';
 import { sameName } from '../../domain/tasks/workspace-names.ts';
+import { shareWithMakers } from '../../store/chats/shares.ts';
 import { intentOf, noteIntent } from '../../store/kennel/workspaces/intents.ts';
-import { shareWithMakers } from '../../store/kennel/workspaces/shares.ts';
 import { signatureOf } from '../../store/kennel/workspaces/signatures.ts';
 import { activeWorkspace, forgetWorkspace, selectIfNone, tasksIn } from '../../store/kennel/workspaces/workspaces.ts';
 import { publishNew } from '../github/publish.ts';

@@ -6,9 +6,9 @@ import { type FoundWorkspace, findWorkspaces } from '../../adapters/workspaces.t
 import type { Author, Profile, WorkspaceAnswer, WorkspaceOp } from '../../contracts/workspace-ops.ts';
 import { checkPath, findName, quoted } from '../../domain/tasks/workspace-names.ts';
 import { suggestion } from '../../domain/text/nearest.ts';
+import { reachOf } from '../../store/chats/shares.ts';
 import { listHosts } from '../../store/kennel/hosts/hosts.ts';
 import { streamOutput } from '../../store/kennel/workspaces/call-output.ts';
-import { reachOf } from '../../store/kennel/workspaces/shares.ts';
 import { activeWorkspace, listWorkspaces } from '../../store/kennel/workspaces/workspaces.ts';
 import { toldInPrompt } from '../declarations.ts';
 import type { ToolContext, ToolOutcome } from '../tool.ts';

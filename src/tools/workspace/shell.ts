@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { KeptOutput } from '../../adapters/kennel/kept-output.ts';
 import { mountSkills } from '../../adapters/kennel/skill-folders.ts';
-import { agreedSkillsOfTurn } from '../../store/extensions/turn-extensions.ts';
 import { streamOutput } from '../../store/kennel/workspaces/call-output.ts';
+import { agreedSkillsOfTurn } from '../../store/turns/turn-extensions.ts';
 import { defineTool, endedByRestart, restarted, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { commandOutcome, printed, took } from './command-text.ts';
 import { settleInterrupted, undoable } from './direct-edit.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { changedAt, findWorkspaces, identified, TRASH_DAYS } from '../../adapters/workspaces.ts';
 import { TEMPLATES } from '../../contracts/workspace-ops.ts';
 import { findName, nameProblem } from '../../domain/tasks/workspace-names.ts';
-import { reachOf } from '../../store/kennel/workspaces/shares.ts';
+import { reachOf } from '../../store/chats/shares.ts';
 import { activeWorkspace, listWorkspaces, recordWorkspaces, selectWorkspace, workspacesOf } from '../../store/kennel/workspaces/workspaces.ts';
 import { named } from '../approval-words.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';

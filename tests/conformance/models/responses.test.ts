@@ -1,14 +1,8 @@
-import { afterEach, describe, expect, test } from 'vitest';
-import { openaiModel } from '../../../src/adapters/model/endpoint/openai.ts';
-import type { ModelAnswer, ModelMessage, ModelRequest } from '../../../src/adapters/model/model.ts';
-import { jsonAnswer, refusal, type ScriptedAnswer, startEndpoint, streamed } from './endpoint.ts';
+import { describe, expect, test } from 'vitest';
+import { jsonAnswer, refusal, streamed } from './endpoint.ts';
+import { askedOver, HELLO, stepped, TOOL } from './wires.ts';
 
 /** The events of OpenAI's Responses API, as its reference shows them. */
-
-const open: Array<{ close(): unknown }> = [];
-afterEach(async () => {
-  for (const item of open.splice(0)) await item.close();
-});
 
 const sent = (type: string, data: object = {}): string => `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`;
 const usage = {
@@ -69,46 +63,12 @@ const saying = (at: number, ...parts: string[]) => [
   done(at, message(parts.join(''))),
 ];
 
-/** An endpoint that is asked for model `m` over the Responses API. */
-async function asked(...answers: ScriptedAnswer[]) {
-  const endpoint = await startEndpoint({ answers });
-  open.push(endpoint);
-  const facts = { read: async () => new Map([['m', { wire: 'responses' as const }]]), add: async () => {} };
-  const model = openaiModel({ kind: 'custom', baseUrl: endpoint.baseUrl, apiKey: 'sk-test-secret', name: 'm', facts });
-  const deltas: string[] = [];
-  const ask = (messages: ModelMessage[], more: Partial<ModelRequest> = {}): Promise<ModelAnswer> =>
-    model.complete({
-      model: 'm',
-      messages,
-      tools: [tool],
-      signal: new AbortController().signal,
-      onDelta: (kind, text) => deltas.push(`${kind}:${text}`),
-      requestId: 'turn_1/1',
-      ...more,
-    });
-  return { endpoint, ask, deltas };
-}
-
-const tool = { name: 'file_read', description: 'Reads a file.', parameters: { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] } };
-const hello: ModelMessage[] = [
-  { role: 'system', content: 'You are Fetch.' },
-  { role: 'user', content: 'Hello' },
-];
-/** The history after an answer: its step, with our own ids of calls, and their results. */
-const after = (answer: ModelAnswer): ModelMessage[] => [
-  {
-    role: 'assistant',
-    content: answer.text,
-    calls: answer.calls.map((each, at) => ({ ...each, id: `ours_${at + 1}` })),
-    ...(answer.state && { state: answer.state }),
-  },
-  ...answer.calls.map((_, at): ModelMessage => ({ role: 'tool', callId: `ours_${at + 1}`, content: `result ${at + 1}` })),
-];
+const asked = (...answers: Parameters<typeof askedOver>[1]) => askedOver('responses', answers);
 
 describe('a request', () => {
   test('asks for nothing to be stored and for encrypted thoughts, and has tools, effort and a limit in the form of this API', async () => {
     const { endpoint, ask } = await asked(streamed(created, ...saying(0, 'Hi'), last([message('Hi')])));
-    await ask(hello, { effort: 'low', maxTokens: 5 });
+    await ask(HELLO, { effort: 'low', maxTokens: 5 });
     const [{ path, headers, body }] = endpoint.requests() as [ReturnType<typeof endpoint.requests>[number]];
     expect([path, headers['x-fetch-request-id']]).toEqual(['/v1/responses', 'turn_1/1']);
     expect(body).toEqual({
@@ -118,7 +78,7 @@ describe('a request', () => {
       stream: true,
       store: false,
       include: ['reasoning.encrypted_content'],
-      tools: [{ type: 'function', ...tool, strict: false }],
+      tools: [{ type: 'function', ...TOOL, strict: false }],
       reasoning: { effort: 'low', summary: 'auto' },
       max_output_tokens: 16,
     });
@@ -137,7 +97,7 @@ describe('a request', () => {
 describe('an answer', () => {
   test('streams thoughts and text, and says what it cost', async () => {
     const { ask, deltas } = await asked(streamed(created, ...thinks(0), ...saying(1, 'Hel', 'lo'), last([thought, message('Hello')])));
-    expect(await ask(hello)).toMatchObject({
+    expect(await ask(HELLO)).toMatchObject({
       text: 'Hello',
       reasoning: 'Needs a file.',
       calls: [],
@@ -152,7 +112,7 @@ describe('an answer', () => {
 
   test('comes whole from an endpoint that does not stream', async () => {
     const { ask, deltas } = await asked(jsonAnswer({ model: 'gpt-oss', status: 'completed', output: [message('Hello'), call('a', 'a.txt')] }));
-    expect(await ask(hello)).toMatchObject({ text: 'Hello', calls: [{ id: 'call_a', name: 'file_read' }], usageEstimated: true });
+    expect(await ask(HELLO)).toMatchObject({ text: 'Hello', calls: [{ id: 'call_a', name: 'file_read' }], usageEstimated: true });
     expect(deltas).toEqual(['agent_message:Hello']);
   });
 
@@ -166,7 +126,7 @@ describe('an answer', () => {
         last([half], { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } }),
       ),
     );
-    const answer = await ask(hello);
+    const answer = await ask(HELLO);
     expect(answer).toMatchObject({ text: 'Half of', end: 'cut', finishReason: 'max_output_tokens' });
     expect(answer.state).toBeUndefined();
   });
@@ -176,7 +136,7 @@ describe('an answer', () => {
     ['the model', done(0, message('', { content: [{ type: 'refusal', refusal: 'I will not.' }] })) + last([]), 'I will not.'],
   ])('that %s refused is a refusal', async (_, body, text) => {
     const { ask } = await asked(streamed(created, body));
-    expect(await ask(hello)).toMatchObject({ text, end: 'refused' });
+    expect(await ask(HELLO)).toMatchObject({ text, end: 'refused' });
   });
 });
 
@@ -187,14 +147,12 @@ describe('the second step', () => {
       streamed(created, ...thinks(0), done(1, items[1]!), ...calling(2, call('a', 'a.txt')), ...calling(3, call('b', 'b.txt')), last(items)),
       streamed(created, ...saying(0, 'A and B'), last([message('A and B')])),
     );
-    const first = await ask(hello);
+    const first = await ask(HELLO);
     expect(first.calls).toEqual([
       { id: 'call_a', name: 'file_read', arguments: '{"path":"a.txt"}' },
       { id: 'call_b', name: 'file_read', arguments: '{"path":"b.txt"}' },
     ]);
-    // what was stored is read again from JSON
-    const stored = JSON.parse(JSON.stringify(after(first))) as ModelMessage[];
-    expect((await ask([...hello, ...stored])).text).toBe('A and B');
+    expect((await ask([...HELLO, ...stepped(first)])).text).toBe('A and B');
     expect(endpoint.requests()[1]!.body.input.slice(1)).toEqual([
       ...items,
       { type: 'function_call_output', call_id: 'call_a', output: 'result 1' },
@@ -210,7 +168,7 @@ describe('the second step', () => {
     const { endpoint, ask } = await asked(streamed(created, ...saying(0, 'Done'), last([])));
     const state = { wire: 'responses' as const, endpoint: endpoint.baseUrl, model: 'm', data: { items: [thought, call('a', 'a.txt')] }, ...made };
     const calls = [{ id: 'ours_1', name: 'file_read', arguments: '{"path":"a.txt"}' }];
-    await ask([...hello, { role: 'assistant', content: 'Reading.', calls, state }, { role: 'tool', callId: 'ours_1', content: 'A' }]);
+    await ask([...HELLO, { role: 'assistant', content: 'Reading.', calls, state }, { role: 'tool', callId: 'ours_1', content: 'A' }]);
     expect(endpoint.requests()[0]!.body.input.slice(1)).toEqual([
       { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Reading.', annotations: [] }] },
       { type: 'function_call', call_id: 'ours_1', name: 'file_read', arguments: '{"path":"a.txt"}' },
@@ -221,7 +179,7 @@ describe('the second step', () => {
   test('has no thought whose content stayed at the endpoint', async () => {
     const bare = { id: 'rs_1', type: 'reasoning', summary: [] };
     const { ask } = await asked(streamed(created, done(0, bare), ...calling(1, call('a', 'a.txt')), last([bare, call('a', 'a.txt')])));
-    const answer = await ask(hello);
+    const answer = await ask(HELLO);
     expect(answer.calls).toHaveLength(1);
     expect(answer.state).toBeUndefined();
   });
@@ -237,7 +195,7 @@ describe('a failure', () => {
     [400, { error: { message: 'Your input exceeds the context window of this model.', code: 'context_length_exceeded' } }, 'ContextOverflow', /context window/],
   ])('with status %i is told in the words of the endpoint', async (status, body, type, words) => {
     const { ask } = await asked(refusal(status, body));
-    await expect(ask(hello)).rejects.toMatchObject({ type, status, message: expect.stringMatching(words) });
+    await expect(ask(HELLO)).rejects.toMatchObject({ type, status, message: expect.stringMatching(words) });
   });
 
   test.each([
@@ -257,19 +215,19 @@ describe('a failure', () => {
     ['the stream ends early', '', 'ModelStreamBroken', /before the answer was finished/],
   ])('in the middle is one where %s', async (_, body, type, words) => {
     const { ask } = await asked(streamed(created, sent('response.output_text.delta', { output_index: 0, delta: 'Hel' }), body));
-    await expect(ask(hello)).rejects.toMatchObject({ type, message: expect.stringMatching(words) });
+    await expect(ask(HELLO)).rejects.toMatchObject({ type, message: expect.stringMatching(words) });
   });
 
   test('of a lost connection is one in the middle', async () => {
     const { ask } = await asked({ body: [created, ...thinks(0)], lost: true });
-    await expect(ask(hello)).rejects.toMatchObject({ type: 'ModelStreamBroken' });
+    await expect(ask(HELLO)).rejects.toMatchObject({ type: 'ModelStreamBroken' });
   });
 
   test('by a stop has the reason of the stop', async () => {
     const { ask } = await asked({ body: [created], lost: true });
     const reason = new Error('stopped');
     const stop = new AbortController();
-    await expect(ask(hello, { signal: stop.signal, onPart: () => stop.abort(reason) })).rejects.toBe(reason);
+    await expect(ask(HELLO, { signal: stop.signal, onPart: () => stop.abort(reason) })).rejects.toBe(reason);
   });
 
   test('of a wish that a model does not know is learned: it is asked again without', async () => {
@@ -281,8 +239,8 @@ describe('a failure', () => {
       streamed(created, ...saying(0, 'Hi'), last([])),
       streamed(created, ...saying(0, 'Hi'), last([])),
     );
-    expect((await ask(hello)).text).toBe('Hi');
-    await ask(hello);
+    expect((await ask(HELLO)).text).toBe('Hi');
+    await ask(HELLO);
     expect(endpoint.requests().map(({ body }) => [body.include !== undefined, body.reasoning !== undefined])).toEqual([
       [true, true],
       [false, true],

@@ -4,7 +4,7 @@ import { Mailbox } from '../../../src/api/owner/now/mailbox.ts';
 import type { OwnerEvent } from '../../../src/contracts/owner.ts';
 import type { ThreadRecord } from '../../../src/contracts/records.ts';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';
-import { settledSeq } from '../../../src/store/owner/changes.ts';
+import { settledSeq } from '../../../src/store/owner/views/changes.ts';
 import { insertCron } from '../../../src/store/routines/crons.ts';
 import { insertRoutine } from '../../../src/store/routines/routines.ts';
 import { closeRun, openRun } from '../../../src/store/routines/runs.ts';

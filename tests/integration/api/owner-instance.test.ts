@@ -20,7 +20,7 @@ import type {
 import { addRules } from '../../../src/store/kennel/egress/egress-rules.ts';
 import { reportHost } from '../../../src/store/kennel/hosts/hosts.ts';
 import { saveWorkspace } from '../../../src/store/kennel/workspaces/workspaces.ts';
-import { giveGrant } from '../../../src/store/steps/taint.ts';
+import { giveGrant } from '../../../src/store/turns/steps/taint.ts';
 import { report } from '../../../src/store/whatsapp/account.ts';
 import { saveGroups } from '../../../src/store/whatsapp/groups.ts';
 import { type OwnerApi, startOwnerApi } from '../../support/owner-api.ts';
@@ -234,7 +234,7 @@ describe('the instance', () => {
 });
 
 it('nothing of all this is for somebody without the token', async () => {
-  const { runtimeEndpoints } = await import('../../../src/api/runtime/runtime-api.ts');
+  const { runtimeEndpoints } = await import('../../../src/api/runtime-api.ts');
   const { send } = await import('../../conformance/golden.ts');
   const owners = runtimeEndpoints.filter(({ path }) => path.startsWith('/v1/owner/') || path.endsWith('/attachments'));
   expect(owners.length).toBeGreaterThan(40);

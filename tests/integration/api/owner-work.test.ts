@@ -10,7 +10,7 @@ import { insertCron } from '../../../src/store/routines/crons.ts';
 import { insertReminder } from '../../../src/store/routines/reminders.ts';
 import { insertRoutine } from '../../../src/store/routines/routines.ts';
 import { closeRun, openRun } from '../../../src/store/routines/runs.ts';
-import { addSpending } from '../../../src/store/steps/spending.ts';
+import { addSpending } from '../../../src/store/turns/steps/spending.ts';
 import { type OwnerApi, startOwnerApi } from '../../support/owner-api.ts';
 import { newThread } from '../../support/thread.ts';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { keptBackups } from '../../../src/cli/backup/kept.ts';
+import { keptBackups } from '../../../src/cli/instance/home/kept-backups.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 import { until } from '../../support/until.ts';
 

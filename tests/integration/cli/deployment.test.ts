@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { describeSchedule } from '../../../src/adapters/schedules.ts';
-import { current, drain, off, rollback } from '../../../src/cli/commands/deploy.ts';
+import { current, drain, off, rollback } from '../../../src/cli/roles/deploy.ts';
 import { buildWorkflowBundle, entryOf } from '../../../src/cli/roles/temporal/workflow-bundle.ts';
 import { AGENT_QUEUE } from '../../../src/contracts/ids.ts';
 import { CODING_TASK } from '../../../src/contracts/signals.ts';

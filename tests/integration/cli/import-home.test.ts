@@ -12,7 +12,7 @@ import { describeMoved } from '../../../src/adapters/moved-workspaces.ts';
 import { notedHead } from '../../../src/cli/instance/home/audit-head.ts';
 import { clusterFolder } from '../../../src/cli/instance/servers/postgres.ts';
 import { childEnvironment } from '../../../src/config.ts';
-import { verifyAudit } from '../../../src/store/audit/audit-log.ts';
+import { verifyAudit } from '../../../src/store/home/audit-log.ts';
 import { openStore } from '../../../src/store/postgres/database.ts';
 import { readAccount } from '../../../src/store/whatsapp/account.ts';
 import { callsThen, script } from '../../support/api-calls.ts';

@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { forwardSocket } from '../../../kennel/runner/watch/socket-forwarder.ts';
 import { toolsForAgents } from '../../../src/adapters/mcp/agent-servers.ts';
 import { connectTo } from '../../../src/adapters/mcp/configured.ts';
+import { taskMcp } from '../../../src/adapters/mcp/task-mcp.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { parseMcpConfig } from '../../../src/domain/extensions/mcp-config.ts';
 import { reachedBy } from '../../../src/store/kennel/egress/egress.ts';
@@ -47,7 +48,7 @@ beforeAll(async () => {
 afterAll(() => bench?.close());
 beforeEach(async () => {
   server = await startMcpServer();
-  opened = await bench.task('demo', { mcp: { config: config() } });
+  opened = await bench.task('demo', { mcp: (task) => taskMcp({ db: bench.db, config: config(), ...task }) });
   const forwarded = await forwardSocket(0, join(bench.home, opened.task.id, 'mcp.sock'));
   bench.open.push(server, forwarded);
   port = forwarded.port;

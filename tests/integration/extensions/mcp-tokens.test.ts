@@ -11,7 +11,7 @@ import { sealLogin } from '../../../src/adapters/mcp/oauth/stored-login.ts';
 import { McpError, NeedsLogin } from '../../../src/adapters/mcp/session.ts';
 import { childEnvironment } from '../../../src/config.ts';
 import { type ConfiguredServer, parseMcpConfig } from '../../../src/domain/extensions/mcp-config.ts';
-import { storeLogin } from '../../../src/store/extensions/mcp-logins.ts';
+import { storeLogin } from '../../../src/store/owner/mcp-logins.ts';
 import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { answerOf } from '../../support/mcp/login-command.ts';
 import { type OAuthMcpServer, startOAuthServer } from '../../support/mcp/oauth-server.ts';

@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { homeLabel } from '../../../src/adapters/kennel/docker/containers.ts';
 import { type KennelCommand, KennelFull, KennelUnavailable, type StartRun } from '../../../src/adapters/kennel/kennel.ts';
 import { openKennel } from '../../../src/adapters/kennel/open-kennel.ts';
-import type { Finding } from '../../../src/cli/findings/finding.ts';
+import type { Finding } from '../../../src/cli/checks/finding.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { NO_DOCKER, startTestKennel, type TestKennel } from '../../support/docker.ts';
 import { IS_ROOT } from '../../support/other-user.ts';

@@ -3,7 +3,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { type CallToolResult, ElicitRequestSchema, type ElicitResult } from '@modelcontextprotocol/sdk/types.js';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { newestAudit } from '../../../src/store/audit/audit-log.ts';
+import { newestAudit } from '../../../src/store/home/audit-log.ts';
 import { script, startTestApp, type TestApp } from '../../support/app.ts';
 import { commandFor } from '../../support/editor.ts';
 import { until } from '../../support/until.ts';

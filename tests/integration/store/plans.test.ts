@@ -1,8 +1,8 @@
 import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../../src/config.ts';
-import { createReconcile } from '../../../src/intake/reconcile/reconcile.ts';
-import { resignal } from '../../../src/intake/reconcile/resignal.ts';
+import { createReconcile } from '../../../src/gateway/intake/reconcile/reconcile.ts';
+import { resignal } from '../../../src/gateway/intake/reconcile/resignal.ts';
 import { openStore } from '../../../src/store/postgres/database.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 import { fillTables, readsOf, resetReads } from '../../support/many-rows.ts';

@@ -5,7 +5,7 @@ import { onThread } from '../../../src/store/chats/thread-transaction.ts';
 import { readEvents } from '../../../src/store/chats/threads/events.ts';
 import { insertItems, itemRow } from '../../../src/store/chats/threads/items.ts';
 import { openStore } from '../../../src/store/postgres/database.ts';
-import { addSpending, spentToday } from '../../../src/store/steps/spending.ts';
+import { addSpending, spentToday } from '../../../src/store/turns/steps/spending.ts';
 import { closeTurn, openTurn, turnState } from '../../../src/store/turns/turns.ts';
 import { type ApiStack, startApi } from '../../conformance/api-stack.ts';
 import { newThread } from '../../support/thread.ts';

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { containerUser } from '../../../src/adapters/kennel/docker/engine.ts';
-import type { Finding } from '../../../src/cli/findings/finding.ts';
+import type { Finding } from '../../../src/cli/checks/finding.ts';
 import { childEnvironment } from '../../../src/config.ts';
 import { FETCH_SETTING, roleLog, startTestApp, type TestApp } from '../../support/app.ts';
 import { requireDocker } from '../../support/docker.ts';

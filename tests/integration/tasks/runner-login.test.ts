@@ -4,10 +4,9 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, uti
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { AGENT_NAMES } from '../../../kennel/agents/registry.ts';
 import { profileOf } from '../../../kennel/runner/profile/find.ts';
 import type { ProfileContext } from '../../../kennel/runner/profile/profile.ts';
-import type { AgentName, LogLine, RunSpec } from '../../../src/contracts/kennel.ts';
+import { AGENT_NAMES, type AgentName, type LogLine, type RunSpec } from '../../../src/contracts/kennel.ts';
 import { COMPILED } from '../../support/compiled.ts';
 
 /** The runner as a process of this machine, with a program in the place of each agent that tells what it was given. */

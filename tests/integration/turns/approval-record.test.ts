@@ -6,7 +6,7 @@ import { NativeConnection, Worker } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Decision } from '../../../src/contracts/decision.ts';
 import { AGENT_QUEUE } from '../../../src/contracts/ids.ts';
-import { newestAudit, verifyAudit } from '../../../src/store/audit/audit-log.ts';
+import { newestAudit, verifyAudit } from '../../../src/store/home/audit-log.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 import { clientOf } from '../../support/temporal-client.ts';
 import { until } from '../../support/until.ts';

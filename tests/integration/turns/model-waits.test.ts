@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { accountOf } from '../../../src/adapters/model/endpoint/account.ts';
-import { limitedAt, noteLimit } from '../../../src/store/kennel/limits.ts';
+import { limitedAt, noteLimit } from '../../../src/store/turns/limits.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 import { until } from '../../support/until.ts';
 

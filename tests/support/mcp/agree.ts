@@ -2,7 +2,7 @@ import type { Kennel } from '../../../src/adapters/kennel/kennel.ts';
 import { connectTo } from '../../../src/adapters/mcp/configured.ts';
 import { parseMcpConfig } from '../../../src/domain/extensions/mcp-config.ts';
 import { declarationOf } from '../../../src/domain/extensions/mcp-declaration.ts';
-import { decideVersion, noteFound } from '../../../src/store/extensions/extensions.ts';
+import { decideVersion, noteFound } from '../../../src/store/owner/extensions.ts';
 import type { Db } from '../../../src/store/postgres/database.ts';
 
 /** What a look at this server and the yes of its owner leave in the database; the hash of the version. */

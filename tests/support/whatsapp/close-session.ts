@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { silenceConsole } from '../../../src/channels/whatsapp/link/library/silence.ts';
+import { silenceConsole } from '../../../src/gateway/channels/whatsapp/library/silence.ts';
 
 /** A process that opens and closes a Signal session, as Baileys does at every identity change: what does it print? */
 if (process.argv[2] === 'silenced') silenceConsole(pino({ level: 'trace' }, pino.destination({ dest: 2, sync: true })));

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
 import { createSealer } from '../../../src/adapters/encryption.ts';
-import { type Connection, startConnection } from '../../../src/channels/whatsapp/link/connection.ts';
-import { loadBaileys } from '../../../src/channels/whatsapp/link/library/baileys.ts';
-import type { WatchdogTimes } from '../../../src/channels/whatsapp/link/watchdog.ts';
-import type { OnOpen } from '../../../src/channels/whatsapp/live.ts';
 import { loadConfig } from '../../../src/config.ts';
+import { loadBaileys } from '../../../src/gateway/channels/whatsapp/library/baileys.ts';
+import { type Connection, startConnection } from '../../../src/gateway/channels/whatsapp/link/connection.ts';
+import type { WatchdogTimes } from '../../../src/gateway/channels/whatsapp/link/watchdog.ts';
+import type { OnOpen } from '../../../src/gateway/channels/whatsapp/live.ts';
 import type { Store } from '../../../src/store/postgres/database.ts';
 import { readAccount, type WaAccount, wish } from '../../../src/store/whatsapp/account.ts';
 import { until } from '../until.ts';

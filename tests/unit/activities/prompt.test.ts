@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { systemPrompt } from '../../../src/activities/turn/context/prompt.ts';
 import type { Config } from '../../../src/config.ts';
-import type { StepSubject } from '../../../src/store/steps/step-subject.ts';
+import type { StepSubject } from '../../../src/store/turns/steps/step-subject.ts';
 
 const config = { FETCH_TIME_ZONE: 'UTC' } as Config;
 const prompt = (channel: StepSubject['channel'], group = false, preferences: StepSubject['preferences'] = {}) =>

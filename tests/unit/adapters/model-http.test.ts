@@ -105,7 +105,7 @@ describe('the scripted model over the real client', () => {
   test('a connection cut in the middle of an answer is a broken stream', async () => {
     const { server, model } = await scripted();
     await expect(model.complete(ask(script({ say: 'one two three four', pace: 1, cut: true })))).rejects.toMatchObject({ type: 'ModelStreamBroken' });
-    await vi.waitFor(() => expect(server.requests()[0]?.state).toBe('aborted'));
+    await vi.waitFor(() => expect(server.requests()[0]?.state).toBe('aborted'), 30_000);
   });
 
   test('an abort rejects with its own reason and ends the request at the endpoint', async () => {
@@ -116,10 +116,10 @@ describe('the scripted model over the real client', () => {
       const reason = new Error('stop');
       const answer = model.complete(ask(script(step), { signal: controller.signal }));
       answer.catch(() => {});
-      await vi.waitFor(() => expect(server.requests().at(-1)?.state).toBe('open'));
+      await vi.waitFor(() => expect(server.requests().at(-1)?.state).toBe('open'), 30_000);
       controller.abort(reason);
       await expect(answer).rejects.toBe(reason);
-      await vi.waitFor(() => expect(server.requests().at(-1)?.state).toBe('aborted'));
+      await vi.waitFor(() => expect(server.requests().at(-1)?.state).toBe('aborted'), 30_000);
     }
     const lines = readFileSync(ledgerFile, 'utf8')
       .trim()

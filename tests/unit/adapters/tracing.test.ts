@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { failureType } from '../../../src/adapters/tracing/failure-type.ts';
 import { type OtlpOptions, openOtlp } from '../../../src/adapters/tracing/otlp.ts';
 import { parentOf, textOf } from '../../../src/adapters/tracing/traceparent.ts';
-import { openTracing } from '../../../src/cli/metrics/tracing.ts';
+import { openTracing } from '../../../src/cli/roles/metrics/tracing.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { keyValuesOf } from '../../../src/domain/settings/key-values.ts';
 import { traced } from '../../../src/telemetry/tracing.ts';
@@ -170,7 +170,7 @@ describe('without an endpoint', () => {
       const found = new Set();
       registerHooks({ resolve: (name, context, next) => { const resolved = next(name, context); if (resolved.url.includes('@opentelemetry/')) found.add(resolved.url); return resolved; } });
       for (const role of ${JSON.stringify(roles)}) await import(${JSON.stringify(`${root}src/cli/roles/`)} + role + '.ts');
-      const { openTracing } = await import(${JSON.stringify(`${root}src/cli/metrics/tracing.ts`)});
+      const { openTracing } = await import(${JSON.stringify(`${root}src/cli/roles/metrics/tracing.ts`)});
       const { loadConfig } = await import(${JSON.stringify(`${root}src/config.ts`)});
       const close = await openTracing(loadConfig({ FETCH_HOME: '/nonexistent' }), ['worker']);
       process.stdout.write(JSON.stringify([...found]));

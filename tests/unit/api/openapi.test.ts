@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import type { ApiDeps } from '../../../src/api/api-deps.ts';
 import { openApi } from '../../../src/api/http/openapi.ts';
 import { runtimePort } from '../../../src/api/runtime/port.ts';
-import { createRuntimeApi, runtimeEndpoints } from '../../../src/api/runtime/runtime-api.ts';
+import { createRuntimeApi, runtimeEndpoints } from '../../../src/api/runtime-api.ts';
 import { statusPort } from '../../../src/api/status/port.ts';
 import { createStatusApi, statusEndpoints } from '../../../src/api/status/status-api.ts';
 import { loadConfig } from '../../../src/config.ts';

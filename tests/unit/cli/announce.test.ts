@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { announcement, mobileLinks, weakTokenWarning } from '../../../src/cli/serve/announce.ts';
-import { settingsOf } from '../../../src/cli/serve/settings.ts';
+import { announcement, mobileLinks, weakTokenWarning } from '../../../src/cli/protocols/serve/announce.ts';
+import { settingsOf } from '../../../src/cli/protocols/serve/settings.ts';
 import { loadConfig } from '../../../src/config.ts';
 
 const configOf = (settings: Record<string, string>) => loadConfig({ FETCH_HOME: '/nonexistent', ...settings }, {});

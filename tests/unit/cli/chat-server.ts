@@ -154,7 +154,7 @@ export async function chatServer() {
 export const frame = (event: EventEnvelope): string => `event: ${event.event}\ndata: ${JSON.stringify(event)}\n\n`;
 
 /** Polls; fails with what was being waited for. */
-export async function until(what: string, holds: () => boolean, deadlineMs = 8_000): Promise<void> {
+export async function until(what: string, holds: () => boolean, deadlineMs = 30_000): Promise<void> {
   const end = Date.now() + deadlineMs;
   while (!holds()) {
     if (Date.now() > end) throw new Error(`waited ${deadlineMs} ms for: ${what}`);

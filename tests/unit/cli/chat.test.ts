@@ -8,7 +8,7 @@ import { chat } from '../../../src/cli/chat/chat.ts';
 import type { ChatOptions } from '../../../src/cli/chat/input/options.ts';
 import { loadHistory, rememberMessage } from '../../../src/cli/chat/screen/history.ts';
 import { elapsed, plain } from '../../../src/cli/chat/screen/text.ts';
-import { run as runChat } from '../../../src/cli/commands/chat.ts';
+import { run as runChat } from '../../../src/cli/setup/open-chat.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { chatServer, until } from './chat-server.ts';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { effectiveSettings, type ShownSetting } from '../../../src/adapters/settings-file.ts';
-import { set } from '../../../src/cli/commands/config.ts';
+import { set } from '../../../src/cli/setup/config.ts';
 import { loadConfig, settings } from '../../../src/config.ts';
 
 let home: string;

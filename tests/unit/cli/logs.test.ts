@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { run } from '../../../src/cli/commands/logs.ts';
+import { run } from '../../../src/cli/instance/logs/logs.ts';
 import { loadConfig } from '../../../src/config.ts';
 
 let home: string;

@@ -2,10 +2,10 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { placeFiles } from '../../../src/cli/home/move/files.ts';
+import { requireStoppedCluster } from '../../../src/cli/home/move/scratch-database.ts';
+import { heldSettings } from '../../../src/cli/home/move/settings.ts';
 import { HomeMoved, markMoved, markMovingIn, movedIn, movedMark, requireNotMoved } from '../../../src/cli/instance/home/moved.ts';
-import { placeFiles } from '../../../src/cli/move/files.ts';
-import { requireStoppedCluster } from '../../../src/cli/move/scratch-database.ts';
-import { heldSettings } from '../../../src/cli/move/settings.ts';
 
 let folder = '';
 beforeEach(() => {

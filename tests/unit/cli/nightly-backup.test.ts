@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { backupName, keptBackups } from '../../../src/cli/backup/kept.ts';
-import { isDue } from '../../../src/cli/backup/nightly.ts';
-import { backupFinding } from '../../../src/cli/findings/backup.ts';
-import { collectBackups } from '../../../src/cli/metrics/collect.ts';
+import { backupFinding } from '../../../src/cli/checks/backup.ts';
+import { backupName, keptBackups } from '../../../src/cli/instance/home/kept-backups.ts';
+import { isDue } from '../../../src/cli/instance/nightly-backup.ts';
+import { collectBackups } from '../../../src/cli/roles/metrics/collect.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { scrape } from '../../../src/telemetry/registry.ts';
 

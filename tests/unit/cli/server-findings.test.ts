@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { generate } from 'selfsigned';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { certificateFindings } from '../../../src/cli/findings/server/certificates.ts';
-import { connectionFinding, schemaFinding } from '../../../src/cli/findings/server/database-server.ts';
-import { queueFindings } from '../../../src/cli/findings/server/queues.ts';
+import { certificateFindings } from '../../../src/cli/checks/server/certificates.ts';
+import { connectionFinding, schemaFinding } from '../../../src/cli/checks/server/database-server.ts';
+import { queueFindings } from '../../../src/cli/checks/server/queues.ts';
 import { loadConfig } from '../../../src/config.ts';
 
 let folder: string;

@@ -2,10 +2,10 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { DOMParser } from 'linkedom';
 import { expect, test } from 'vitest';
-import { serviceName } from '../../../src/cli/background/find-service.ts';
-import { plistText } from '../../../src/cli/background/launchd.ts';
-import { type Launch, programsAmong, ServiceError } from '../../../src/cli/background/service.ts';
-import { unitText } from '../../../src/cli/background/systemd.ts';
+import { serviceName } from '../../../src/cli/setup/background/find-service.ts';
+import { plistText } from '../../../src/cli/setup/background/launchd.ts';
+import { type Launch, programsAmong, ServiceError } from '../../../src/cli/setup/background/service.ts';
+import { unitText } from '../../../src/cli/setup/background/systemd.ts';
 import { serviceEnvironment, settingsElsewhere } from '../../../src/config.ts';
 
 const launch: Launch = {

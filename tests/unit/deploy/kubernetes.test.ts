@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
-import { metricsPort } from '../../../src/cli/metrics/endpoint.ts';
+import { metricsPort } from '../../../src/cli/roles/metrics/endpoint.ts';
 import { loadConfig, settings } from '../../../src/config.ts';
 import { mayBeInFile } from '../../../src/domain/settings/shapes.ts';
 import { VERSION } from '../../../src/installation.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { AgentName } from '../../../kennel/agents/registry.ts';
+import type { AgentName } from '../../../src/contracts/kennel.ts';
 import { chooseAgent, type ModelSettings, missingFor, modelOf, type Readiness } from '../../../src/domain/tasks/agents/agents.ts';
 
 describe('what a coding agent lacks', () => {

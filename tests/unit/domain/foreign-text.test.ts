@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { blockQuote, codeFence, inline, visible } from '../../../src/domain/text/foreign-text.ts';
-import { endedCallItem } from '../../../src/store/steps/calls.ts';
+import { endedCallItem } from '../../../src/store/turns/steps/calls.ts';
 import { holds } from '../../support/property.ts';
 
 /** What a terminal obeys, what hides, and what looks like our own lines, in any order. */

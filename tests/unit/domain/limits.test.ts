@@ -22,7 +22,8 @@ it('a named end is waited for, and never longer than a minute more', () =>
   ));
 
 const task = { id: 'tsk_1', harness: 'claude' as const, workspace: 'demo' };
-const limit = { kind: 'limit' as const, named: true, opensAt: Date.UTC(2026, 10, 26, 14) };
+// a day that is gone: the name of today would be left out
+const limit = { kind: 'limit' as const, named: true, opensAt: Date.UTC(2020, 10, 26, 14) };
 
 it('the message says until when, and each way on', () => {
   expect(limitNotice(task, limit, { zone: 'Europe/Berlin', others: ['codex'] })).toBe(

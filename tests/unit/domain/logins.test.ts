@@ -2,9 +2,9 @@ import { chmodSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { AGENT_NAMES } from '../../../kennel/agents/registry.ts';
 import { loginProblem } from '../../../src/adapters/kennel/login.ts';
 import { ConfigError, loadConfig } from '../../../src/config.ts';
+import { AGENT_NAMES } from '../../../src/contracts/kennel.ts';
 import { missingFor, modelOf } from '../../../src/domain/tasks/agents/agents.ts';
 import { loginsOf } from '../../../src/domain/tasks/agents/logins.ts';
 

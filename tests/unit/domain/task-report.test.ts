@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { toWhatsApp } from '../../../src/channels/whatsapp/outbound/text/markup.ts';
 import { type Report, reportText } from '../../../src/domain/tasks/report.ts';
+import { toWhatsApp } from '../../../src/gateway/channels/whatsapp/text/markup.ts';
 
 const report: Report = {
   id: 'tsk_1',

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { partsOf } from '../../../src/activities/turn/context/compact.ts';
-import { sanitiseText } from '../../../src/channels/shared/sanitise.ts';
 import { type DialogueMessage, toModelMessages } from '../../../src/domain/chat/context/context.ts';
 import { betweenPairs, cut, prefix, storableJson, storableText, suffix, wholePairs } from '../../../src/domain/text/storable.ts';
+import { sanitiseText } from '../../../src/gateway/intake/attachments/sanitise.ts';
 import { excerpt } from '../../../src/tools/excerpt.ts';
 import { anyText } from '../../support/any-text.ts';
 import { holds } from '../../support/property.ts';

@@ -1,8 +1,9 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { AGENT_NAMES, factsOf, MODEL_AGENT_NAMES } from '../../../kennel/agents/registry.ts';
+import { factsOf, MODEL_AGENT_NAMES } from '../../../kennel/agents/registry.ts';
 import { profileOf } from '../../../kennel/runner/profile/find.ts';
+import { AGENT_NAMES } from '../../../src/contracts/kennel.ts';
 import { PACKAGE_ROOT } from '../../../src/installation.ts';
 
 describe('the list of coding agents', () => {

@@ -155,9 +155,9 @@ describe('forms of an agent', () => {
     };
     const response = fillForm({ mode: 'form', sessionId: 's', message: 'Some things', requestedSchema: schema } as never, one, new Sanitiser([]));
     for (const answer of ['z', 'x, y', 'yes', '3']) {
-      await vi.waitFor(() => expect(lines.at(-1)?.type).toBe('question'));
+      await vi.waitFor(() => expect(lines.at(-1)?.type).toBe('question'), 30_000);
       one.take({ id: answer, step: 1, type: 'answer', questionId: (lines.at(-1) as { id: string }).id, answer });
-      await vi.waitFor(() => expect(lines.at(-1)).toMatchObject(answer === '3' ? { type: 'settled' } : { type: 'question' }));
+      await vi.waitFor(() => expect(lines.at(-1)).toMatchObject(answer === '3' ? { type: 'settled' } : { type: 'question' }), 30_000);
     }
     expect(await response).toEqual({ action: 'accept', content: { a: ['x', 'y'], b: true, c: 3 } });
     expect(lines.filter((line) => line.type === 'question')).toHaveLength(4);

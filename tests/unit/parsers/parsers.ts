@@ -21,7 +21,6 @@ import { cookieTokens } from '../../../src/api/http/access/session-cookie.ts';
 import { decodeSegment } from '../../../src/api/http/path.ts';
 import { flag, readQuery, whole } from '../../../src/api/http/query.ts';
 import { arrowsOf } from '../../../src/api/status/docs/flowchart.ts';
-import { sanitiseName, sanitiseText } from '../../../src/channels/shared/sanitise.ts';
 import { messageOf } from '../../../src/cli/chat/screen/message.ts';
 import { parseLogLine } from '../../../src/cli/instance/logs/log-line.ts';
 import { languageTag, quietSpan } from '../../../src/domain/chat/preferences.ts';
@@ -58,7 +57,8 @@ import { isTooDeep } from '../../../src/domain/text/depth.ts';
 import { secretIn } from '../../../src/domain/text/secrets.ts';
 import { phoneOf } from '../../../src/domain/whatsapp/identity.ts';
 import { withoutTrigger } from '../../../src/domain/whatsapp/trigger.ts';
-import { isCommand } from '../../../src/intake/commands/table.ts';
+import { sanitiseName, sanitiseText } from '../../../src/gateway/intake/attachments/sanitise.ts';
+import { isCommand } from '../../../src/gateway/intake/commands/table.ts';
 import { isTestCommand } from '../../../src/tools/workspace/test-command.ts';
 
 /** Every parser of texts from outside that is ours, with texts that it understands: fuzzing begins at those. */

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { AGENT_NAMES } from '../../../../kennel/agents/registry.ts';
-import type { LogLine } from '../../../contracts/kennel.ts';
+import { AGENT_NAMES, type LogLine } from '../../../contracts/kennel.ts';
 import { visibleWithin } from '../../../domain/text/foreign-text.ts';
 
 /** Validates lines of a log. An agent may write into its own log, and an invalid line must not stop `follow`. */

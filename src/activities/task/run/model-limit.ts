@@ -4,10 +4,10 @@ import type { ModelLimit } from '../../../contracts/task.ts';
 import { limitInFailure } from '../../../domain/model/agent-limit.ts';
 import { nextDay, type TaskUsed, taskBreach, taskBudget } from '../../../domain/model/budgets.ts';
 import { loginsOf } from '../../../domain/tasks/agents/logins.ts';
-import { forgetLimit, type KnownLimit, type Limited, limitOf, noteLimit, refusalOf } from '../../../store/kennel/limits.ts';
 import type { Task } from '../../../store/kennel/tasks/tasks.ts';
 import { budgetUse } from '../../../store/kennel/tasks/usage.ts';
 import type { Db } from '../../../store/postgres/database.ts';
+import { forgetLimit, type KnownLimit, type Limited, limitOf, noteLimit, refusalOf } from '../../../store/turns/limits.ts';
 
 /** Limits of models: what a task waits for, and no reason to end it. */
 

@@ -9,7 +9,7 @@ import { derivedId } from '../../../store/chats/ids.ts';
 import { onThread } from '../../../store/chats/thread-transaction.ts';
 import { addItem } from '../../../store/chats/threads/items.ts';
 import type { Db } from '../../../store/postgres/database.ts';
-import { addSummary, type History, loadHistory } from '../../../store/steps/transcript.ts';
+import { addSummary, type History, loadHistory } from '../../../store/turns/steps/transcript.ts';
 import { sourcesOf } from './provenance.ts';
 
 const INSTRUCTION =

@@ -2,11 +2,11 @@ import { LRUCache } from 'lru-cache';
 import type { Config } from '../../../config.ts';
 import { repositoryMapText } from '../../../domain/chat/context/repository-map.ts';
 import { workspaceContext } from '../../../domain/chat/context/workspace-context.ts';
+import { reachOf } from '../../../store/chats/shares.ts';
 import { workOfChat } from '../../../store/kennel/tasks/chat-work.ts';
 import { mapOfChat } from '../../../store/kennel/workspaces/repository-maps.ts';
-import { reachOf } from '../../../store/kennel/workspaces/shares.ts';
-import { memoriesForPrompt } from '../../../store/memories/memories.ts';
-import { memoryOwner } from '../../../store/memories/memory-owner.ts';
+import { memoriesForPrompt } from '../../../store/owner/memories.ts';
+import { memoryOwner } from '../../../store/owner/memory-owner.ts';
 import type { Db } from '../../../store/postgres/database.ts';
 import { perDatabase } from '../../../store/postgres/per-database.ts';
 

@@ -3,7 +3,7 @@ import { capabilitiesOf } from '../../../contracts/channels.ts';
 import { memoryLines } from '../../../domain/chat/context/memory.ts';
 import { preferenceLines } from '../../../domain/chat/preferences.ts';
 import { type Skill, skillsPrompt } from '../../../domain/extensions/skill.ts';
-import type { StepSubject } from '../../../store/steps/step-subject.ts';
+import type { StepSubject } from '../../../store/turns/steps/step-subject.ts';
 
 const dates = new Map<string, Intl.DateTimeFormat>();
 

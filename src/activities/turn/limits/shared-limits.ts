@@ -1,6 +1,6 @@
 import { type Model, ModelError } from '../../../adapters/model/model.ts';
-import { forgetLimit, type KnownLimit, type Limited, limitedAt, mayProbeLimit, mayTryLimit, noteLimit } from '../../../store/kennel/limits.ts';
 import type { Db } from '../../../store/postgres/database.ts';
+import { forgetLimit, type KnownLimit, type Limited, limitedAt, mayProbeLimit, mayTryLimit, noteLimit } from '../../../store/turns/limits.ts';
 
 /** How long others wait for the first answer after a limit. */
 const TRY_MS = 30_000;

@@ -1,6 +1,6 @@
 import type { ToolAccess } from '../../../domain/consent/tool-access.ts';
 import { cut } from '../../../domain/text/storable.ts';
-import type { CheckedCall } from '../../../store/steps/new-calls.ts';
+import type { CheckedCall } from '../../../store/turns/steps/new-calls.ts';
 import type { AddedTools } from '../../../tools/extensions/added-tools.ts';
 import { prepareCall, tools } from '../../../tools/registry.ts';
 import { dangerOf } from '../../../tools/tool.ts';

@@ -3,7 +3,7 @@ import type { Config } from '../../../config.ts';
 import { kennelQueue } from '../../../contracts/ids.ts';
 import { hostOfChat, listHosts } from '../../../store/kennel/hosts/hosts.ts';
 import type { Db } from '../../../store/postgres/database.ts';
-import type { CheckedCall } from '../../../store/steps/new-calls.ts';
+import type { CheckedCall } from '../../../store/turns/steps/new-calls.ts';
 import type { AddedTools } from '../../../tools/extensions/added-tools.ts';
 import { tools } from '../../../tools/registry.ts';
 import { hostsMayBeStarting } from '../../../tools/workspace/await-engine.ts';

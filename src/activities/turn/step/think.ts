@@ -4,9 +4,9 @@ import type { ThinkInput, ThinkResult } from '../../../contracts/conversation.ts
 import { dayBreach } from '../../../domain/model/budgets.ts';
 import { afterFailure, type Patience, patienceFrom } from '../../../domain/model/patience.ts';
 import { endStaleAnswers } from '../../../store/chats/threads/items.ts';
-import { tellDelay } from '../../../store/steps/model-waits.ts';
-import { loadSubject, type StepSubject } from '../../../store/steps/step-subject.ts';
-import { loadHistory } from '../../../store/steps/transcript.ts';
+import { tellDelay } from '../../../store/turns/steps/model-waits.ts';
+import { loadSubject, type StepSubject } from '../../../store/turns/steps/step-subject.ts';
+import { loadHistory } from '../../../store/turns/steps/transcript.ts';
 import { stepsEnded } from '../../../telemetry/metrics.ts';
 import type { ActivityDeps } from '../../activity-deps.ts';
 import { asFailure, fail, finalOf } from '../../failure.ts';

@@ -6,14 +6,13 @@ import type { TaskBudget } from '../../../domain/model/budgets.ts';
 import type { MirrorAddress } from '../../../domain/tasks/registries/mirrors.ts';
 import { addRefusals, addTraffic } from '../../../store/kennel/egress/egress.ts';
 import { noteAsk, rulesOfTask } from '../../../store/kennel/egress/egress-rules.ts';
-import { forgetLimit, limitOf, mayTryLimit, noteLimit, noteRefusal } from '../../../store/kennel/limits.ts';
 import { addTaskUsage, budgetUse } from '../../../store/kennel/tasks/usage.ts';
 import type { Db } from '../../../store/postgres/database.ts';
+import { forgetLimit, limitOf, mayTryLimit, noteLimit, noteRefusal } from '../../../store/turns/limits.ts';
 import { KeyedMutex } from '../../keyed-mutex.ts';
-import type { CallAccess } from '../../mcp/agreed-call.ts';
 import { type AddressRule, isPublicAddress, type Resolver, systemResolver } from '../../web/address-guard.ts';
 import type { RegistryCache } from './cache/registry-cache.ts';
-import { type AdmissionStore, createAdmission } from './egress/admission.ts';
+import { type Admission, type AdmissionStore, createAdmission } from './egress/admission.ts';
 import { type AllowList, allowList, type Target } from './egress/allow-list.ts';
 import { EgressProxy, type Traffic } from './egress/egress-proxy.ts';
 import { createRefusedHosts, type RefusedHosts } from './egress/refused-hosts.ts';
@@ -24,7 +23,6 @@ import { ModelProxy } from './model/model-proxy.ts';
 import { type UpstreamSettings, upstreamsOf } from './model/upstreams.ts';
 import { createSlots } from './slots.ts';
 import { openSocketFolder, type SocketFolder } from './socket.ts';
-import { type TaskMcp, taskMcp } from './task-mcp.ts';
 
 export interface GateTask {
   taskId: string;
@@ -72,8 +70,15 @@ export interface GateDeps {
   /** what is kept of package registries; without it, all of it goes through tunnels */
   cache?: RegistryCache | null;
   resolve?: Resolver;
-  /** how MCP servers of the owner are reached; without it agents get none */
-  mcp?: Omit<CallAccess, 'db'>;
+  /** the MCP servers of the owner for a task; without it agents get none */
+  mcp?: (task: { taskId: string; threadId: string; admission: Admission; log: Logger }) => TaskMcp;
+}
+
+/** The MCP servers of the owner, for one task. */
+export interface TaskMcp {
+  server: Server;
+  /** ends running calls */
+  cut(): void;
 }
 
 /** Milliseconds. */
@@ -142,7 +147,7 @@ export function createGate({ db, settings, log, times, allows = isPublicAddress,
     const traffic = createTrafficCount((rows) => addTraffic(db, task.taskId, rows));
     const admission = createAdmission({ listed: () => opened.allowed, store: task.at ? admissionStore(db, { id: task.taskId, ...task.at }) : null });
     const egress = new EgressProxy({ ...reach, admission, cache, traffic, resolve, lookups, refused, idleMs: time.egressIdle, log: taskLog });
-    const served = mcp && task.threadId !== undefined ? taskMcp({ db, ...mcp, admission, threadId: task.threadId, taskId: task.taskId, log: taskLog }) : null;
+    const served = mcp && task.threadId !== undefined ? mcp({ taskId: task.taskId, threadId: task.threadId, admission, log: taskLog }) : null;
     const sockets = openSocketFolder(task.folder);
     const opened: Open = { folder: task.folder, sockets, model, egress, mcp: served, ledger, traffic, refused, allowed };
     try {

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type AgentName, hasModel, MODEL_AGENT_NAMES, type ModelAgentName } from '../../../../kennel/agents/registry.ts';
+import { hasModel, MODEL_AGENT_NAMES, type ModelAgentName } from '../../../../kennel/agents/registry.ts';
+import type { AgentName } from '../../../contracts/kennel.ts';
 import { PACKAGE_ROOT } from '../../../installation.ts';
 
 /** The files of each image, and the image names derived from them. */

@@ -7,7 +7,7 @@ import {
   UnauthorizedClientError,
 } from '@modelcontextprotocol/sdk/server/auth/errors.js';
 import { inline } from '../../../domain/text/foreign-text.ts';
-import { changeLogin, findLogin, type LoginChange, type LoginRow } from '../../../store/extensions/mcp-logins.ts';
+import { changeLogin, findLogin, type LoginChange, type LoginRow } from '../../../store/owner/mcp-logins.ts';
 import type { Db } from '../../../store/postgres/database.ts';
 import { KeyedMutex } from '../../keyed-mutex.ts';
 import { McpError, NeedsLogin } from '../session.ts';

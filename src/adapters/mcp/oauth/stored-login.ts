@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { OAuthClientInformationMixed, OAuthMetadata, OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js';
 import type { Config } from '../../../config.ts';
-import type { LoginRow, NewLogin } from '../../../store/extensions/mcp-logins.ts';
+import type { LoginRow, NewLogin } from '../../../store/owner/mcp-logins.ts';
 import { createSealer, type Sealer, WrongKey } from '../../encryption.ts';
 import { McpError } from '../session.ts';
 

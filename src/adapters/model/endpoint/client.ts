@@ -1,5 +1,6 @@
 import OpenAI from 'openai';
 import type { Endpoint } from '../model.ts';
+import { vendorAt } from '../native/vendors.ts';
 import { classify } from '../request/classify.ts';
 import { leanFetch } from '../request/transport.ts';
 
@@ -33,10 +34,25 @@ export const listModels = async (endpoint: Address, timeoutMs: number): Promise<
 /** The models that an endpoint lists, as it describes them. Throws `ModelError`. */
 export async function listedModels(endpoint: Address, timeoutMs: number): Promise<Array<{ id: string }>> {
   try {
-    const page = await openaiClient(endpoint).models.list({ signal: AbortSignal.timeout(timeoutMs) });
+    const page = await listingClient(endpoint).models.list({ signal: AbortSignal.timeout(timeoutMs) });
     // embedding models cannot chat, and Ollama lists them among the others
     return (page.data ?? []).filter(({ id }) => typeof id === 'string' && !/embed|rerank|whisper|\btts\b/i.test(id));
   } catch (error) {
     throw classify(error, { secrets: endpoint.apiKey ? [endpoint.apiKey] : [] });
   }
+}
+
+/**
+ * A client for the list of models, which Anthropic and Gemini give in OpenAI's form, too: Anthropic for its own key header, Gemini under a path of its own.
+ * Sources: https://docs.anthropic.com/en/api/models-list, https://ai.google.dev/gemini-api/docs/openai
+ */
+function listingClient({ baseUrl, apiKey }: Address): OpenAI {
+  const vendor = vendorAt(baseUrl)?.wire;
+  if (vendor === 'gemini') return openaiClient({ baseUrl: `${baseUrl.replace(/\/openai$/, '')}/openai`, apiKey });
+  const client = openaiClient({ baseUrl, apiKey });
+  if (vendor !== 'anthropic') return client;
+  return client.withOptions({
+    defaultHeaders: { Authorization: null, 'x-api-key': apiKey ?? null, 'anthropic-version': '2023-06-01' },
+    defaultQuery: { limit: '1000' },
+  });
 }

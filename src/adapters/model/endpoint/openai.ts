@@ -1,6 +1,8 @@
 import { priceBook } from '../../../domain/model/price-book.ts';
 import { ModelError } from '../error.ts';
 import type { Model, ModelAnswer, ModelKind, ModelRequest } from '../model.ts';
+import { askNative } from '../native/native.ts';
+import { vendorAt, vendors } from '../native/vendors.ts';
 import { hasPictures, refusesPictures, withoutPictures } from '../request/pictures.ts';
 import { type RequestOptions, requestOnce } from '../request/request.ts';
 import { ANSWER_TIMES, type AnswerTimes } from '../request/silence.ts';
@@ -41,7 +43,7 @@ export function openaiModel(options: OpenAIOptions): Model {
 
 /** An endpoint, and what its refusals have shown: it is not asked again for what it does not support. */
 class LearnedEndpoint {
-  private readonly options: RequestOptions & { baseUrl: string };
+  private readonly options: RequestOptions & { baseUrl: string; apiKey: string | undefined };
   private readonly known: KnownFacts;
   /** models that take no pictures */
   private readonly blind = new Set<string>();
@@ -52,6 +54,7 @@ class LearnedEndpoint {
     this.known = known;
     this.options = {
       baseUrl: options.baseUrl,
+      apiKey: options.apiKey,
       client: openaiClient(options),
       times: { ...ANSWER_TIMES, ...options.times },
       secrets: options.apiKey ? [options.apiKey] : [],
@@ -92,8 +95,10 @@ class LearnedEndpoint {
   }
 
   private async ask(request: ModelRequest): Promise<ModelAnswer> {
-    const { wire, omit } = await this.known.of(request.model);
-    return wire === 'responses' ? await askResponses({ ...this.options, omit }, request) : await requestOnce(this.options, request);
+    const facts = await this.known.of(request.model);
+    if (facts.wire === 'responses') return await askResponses({ ...this.options, omit: facts.omit }, request);
+    const vendor = facts.wire === undefined ? vendorAt(this.options.baseUrl) : vendors.find(({ wire }) => wire === facts.wire);
+    return vendor ? await askNative(vendor, this.options, request, facts) : await requestOnce(this.options, request);
   }
 }
 

@@ -46,18 +46,24 @@ export async function watched(
   }
 }
 
+/** The same bytes. Each part of them is a sign of life. */
+export async function* watchedBytes(body: AsyncIterable<Uint8Array>, watch: Watch): AsyncGenerator<Uint8Array> {
+  watch.byte();
+  for await (const chunk of body) {
+    watch.byte();
+    yield chunk;
+  }
+}
+
 /** An answer while it streams in, for protocols that name and number its parts. */
 export class AnswerDraft {
   private text = '';
   private reasoning = '';
   private readonly calls: ModelCall[] = [];
   private readonly request: ModelRequest;
-  private readonly promptChars: number;
 
-  /** `promptChars` is for the estimate when the endpoint reports no usage. */
-  constructor(request: ModelRequest, promptChars: number) {
+  constructor(request: ModelRequest) {
     this.request = request;
-    this.promptChars = promptChars;
   }
 
   say(text: string): void {
@@ -101,9 +107,17 @@ export class AnswerDraft {
 
   private estimate(): ModelUsage {
     const chars = this.text.length + this.reasoning.length + this.calls.reduce((sum, call) => sum + call.name.length + call.arguments.length, 0);
-    return { inputTokens: Math.ceil(this.promptChars / 4), outputTokens: Math.ceil(chars / 4), cachedTokens: 0, reasoningTokens: 0 };
+    return { inputTokens: Math.ceil(promptChars(this.request) / 4), outputTokens: Math.ceil(chars / 4), cachedTokens: 0, reasoningTokens: 0 };
   }
 }
+
+/** Characters that count as tokens of a request: pictures are not among them. */
+const promptChars = ({ messages, tools }: ModelRequest): number =>
+  JSON.stringify(tools).length +
+  messages.reduce(
+    (sum, message) => sum + message.content.length + (message.role === 'assistant' && message.calls ? JSON.stringify(message.calls).length : 0),
+    0,
+  );
 
 export type AssistantMessage = Extract<ModelMessage, { role: 'assistant' }>;
 

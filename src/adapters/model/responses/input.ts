@@ -16,15 +16,15 @@ export interface ResponseItem {
 
 /**
  * The body of `POST /v1/responses`. Nothing is stored at the endpoint, so the items of each step are in it. `omit`: fields that the model refuses, as `include`
- * where it does not think, or `summary` where OpenAI has not verified the organisation. `promptChars` is for the estimate when the endpoint reports no usage.
+ * where it does not think, or `summary` where OpenAI has not verified the organisation.
  * Source: https://platform.openai.com/docs/guides/reasoning, "encrypted reasoning items".
  */
-export function responsesBody(request: ModelRequest, endpoint: string, omit: readonly string[] = []): { body: string; promptChars: number } {
+export function responsesBody(request: ModelRequest, endpoint: string, omit: readonly string[] = []): string {
   const { model, messages, tools, maxTokens, effort } = request;
   const instructions = messages.flatMap((message) => (message.role === 'system' ? [message.content] : [])).join('\n\n');
   const input = inputItems(messages, { endpoint, model });
   const reasoning = { ...(effort !== undefined && { effort }), ...(!omit.includes('summary') && effort !== 'none' && { summary: 'auto' }) };
-  const body = storableJson({
+  return storableJson({
     model,
     ...(instructions !== '' && { instructions }),
     input,
@@ -36,8 +36,6 @@ export function responsesBody(request: ModelRequest, endpoint: string, omit: rea
     ...(Object.keys(reasoning).length > 0 && { reasoning }),
     ...(maxTokens !== undefined && { max_output_tokens: Math.max(maxTokens, LEAST_TOKENS) }),
   });
-  const pictures = messages.flatMap((message) => (message.role === 'user' ? (message.pictures ?? []) : []));
-  return { body, promptChars: body.length - pictures.reduce((sum, picture) => sum + picture.length, 0) };
 }
 
 /** A lower limit is refused. */

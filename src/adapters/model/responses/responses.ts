@@ -3,7 +3,7 @@ import { Stream } from 'openai/streaming';
 import type { AnswerEnd } from '../../../contracts/model.ts';
 import { ModelError } from '../error.ts';
 import type { ModelAnswer, ModelRequest, ModelUsage } from '../model.ts';
-import { AnswerDraft, tokens, type Watch, watched } from '../request/ask.ts';
+import { AnswerDraft, tokens, type Watch, watched, watchedBytes } from '../request/ask.ts';
 import type { AnswerTimes } from '../request/silence.ts';
 import { textOf } from '../request/transport.ts';
 import { isCall, isWhole, type ResponseItem, responsesBody } from './input.ts';
@@ -42,7 +42,7 @@ interface ResponseEvent {
 /** Asks `POST /responses` once, without leaving anything stored at the endpoint. Throws `ModelError`, or the reason of the aborted signal. */
 export const askResponses = (options: ResponsesOptions, request: ModelRequest): Promise<ModelAnswer> =>
   watched(request, options, async (watch) => {
-    const { body, promptChars } = responsesBody(request, options.baseUrl, options.omit);
+    const body = responsesBody(request, options.baseUrl, options.omit);
     const response = await options.client
       .post('/responses', {
         body,
@@ -52,7 +52,7 @@ export const askResponses = (options: ResponsesOptions, request: ModelRequest): 
       })
       .asResponse();
     watch.accepted();
-    const reader = new ResponseReader(request, promptChars);
+    const reader = new ResponseReader(request);
     for await (const event of eventsOf(options.client, response, watch)) {
       watch.part();
       if (reader.add(event)) return reader.finish(options.baseUrl);
@@ -75,13 +75,6 @@ async function* eventsOf(client: OpenAI, response: Response, watch: Watch): Asyn
   yield* Stream.fromSSEResponse<ResponseEvent>({ headers, body } as unknown as Response, new AbortController(), client);
 }
 
-async function* watchedBytes(body: AsyncIterable<Uint8Array>, watch: Watch): AsyncGenerator<Uint8Array> {
-  for await (const chunk of body) {
-    watch.byte();
-    yield chunk;
-  }
-}
-
 /** Reads the events of one response. Deltas are for the eye; the finished items are what counts and what is sent back. */
 class ResponseReader {
   private readonly draft: AnswerDraft;
@@ -93,8 +86,8 @@ class ResponseReader {
   private refused = false;
   private last: ResponseBody = {};
 
-  constructor(request: ModelRequest, promptChars: number) {
-    this.draft = new AnswerDraft(request, promptChars);
+  constructor(request: ModelRequest) {
+    this.draft = new AnswerDraft(request);
     this.model = request.model;
   }
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { ChatTrust, OwnerChats, OwnerPeople } from '../../../contracts/owner.ts';
 import { phoneIn } from '../../../domain/chat/words/commands.ts';
-import { trustedBySetting } from '../../../intake/commands/trusted.ts';
-import { listShares } from '../../../store/kennel/workspaces/shares.ts';
+import { trustedBySetting } from '../../../gateway/intake/commands/trusted.ts';
+import { listShares } from '../../../store/chats/shares.ts';
 import { chatsOfThreads } from '../../../store/owner/chat-names.ts';
 import { listGroups, listTrust } from '../../../store/owner/trust.ts';
 import { replyTo } from '../../../store/turns/replies.ts';

@@ -3,7 +3,7 @@ import { changeSettings, effectiveSettings, SettingError, shownValue } from '../
 import { type Config, ConfigError, configOfNextStart, settings, subjectOf } from '../../../config.ts';
 import type { OwnerSettings, SettingsChanged, SettingView } from '../../../contracts/owner.ts';
 import { isSecret } from '../../../domain/settings/shapes.ts';
-import { appendAudit } from '../../../store/audit/audit-log.ts';
+import { appendAudit } from '../../../store/home/audit-log.ts';
 import { ApiError } from '../../errors/errors.ts';
 import type { Fields } from '../../http/fields.ts';
 import { endpoint, type RuntimeDeps } from '../../runtime/shared/endpoint.ts';

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { fileStamp } from '../../../adapters/file-stamp.ts';
 import type { Config } from '../../../config.ts';
 import type { OwnerEvent } from '../../../contracts/owner.ts';
-import { changesOf, type Digests, digests, settledSeq } from '../../../store/owner/changes.ts';
+import { changesOf, type Digests, digests, settledSeq } from '../../../store/owner/views/changes.ts';
 import type { Db } from '../../../store/postgres/database.ts';
 import type { Wakeups } from '../../runtime/shared/wakeups.ts';
 import { Mailbox } from './mailbox.ts';

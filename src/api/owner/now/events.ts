@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
 import type { OwnerEvent } from '../../../contracts/owner.ts';
-import { changesSince } from '../../../store/owner/changes.ts';
+import { changesSince } from '../../../store/owner/views/changes.ts';
 import { count, type Fields } from '../../http/fields.ts';
 import { whole } from '../../http/query.ts';
 import { lastEventId } from '../../runtime/events/events.ts';

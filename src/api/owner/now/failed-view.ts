@@ -1,6 +1,6 @@
 import type { OwnerAction, OwnerChat, OwnerFailed } from '../../../contracts/owner.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
-import type { FailedRow } from '../../../store/owner/failed.ts';
+import type { FailedRow } from '../../../store/owner/views/failed.ts';
 import { post, sayAgain } from '../shared.ts';
 
 const UNKNOWN: Record<OwnerFailed['kind'], string> = {

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { OwnerFailed, OwnerNow, OwnerRunning } from '../../../contracts/owner.ts';
 import { chatsOfIds, chatsOfThreads } from '../../../store/owner/chat-names.ts';
-import { failedSince } from '../../../store/owner/failed.ts';
-import { runningRoutines, runningTasks, runningTurns } from '../../../store/owner/running.ts';
-import { askingNow, countWaiting, waitingQuestion, waitingQuestions } from '../../../store/owner/waiting.ts';
+import { failedSince } from '../../../store/owner/views/failed.ts';
+import { runningRoutines, runningTasks, runningTurns } from '../../../store/owner/views/running.ts';
+import { askingNow, countWaiting, waitingQuestion, waitingQuestions } from '../../../store/owner/views/waiting.ts';
 import { ApiError } from '../../errors/errors.ts';
 import { count, type Fields, time, usd } from '../../http/fields.ts';
 import { isQuestionId } from '../../http/path.ts';

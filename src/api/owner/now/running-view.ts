@@ -1,6 +1,6 @@
 import type { OwnerChat, OwnerRunning } from '../../../contracts/owner.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
-import type { RunningRoutine, RunningTask, RunningTurn } from '../../../store/owner/running.ts';
+import type { RunningRoutine, RunningTask, RunningTurn } from '../../../store/owner/views/running.ts';
 import { post, usdOf } from '../shared.ts';
 import { ordersOf } from '../work/task-actions.ts';
 

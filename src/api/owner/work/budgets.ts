@@ -2,7 +2,7 @@ import type { Config } from '../../../config.ts';
 import type { BudgetUse } from '../../../contracts/owner.ts';
 import { nextDay } from '../../../domain/model/budgets.ts';
 import { type Pace, usedUpAt } from '../../../domain/model/pace.ts';
-import type { Use } from '../../../store/owner/spend.ts';
+import type { Use } from '../../../store/owner/views/spend.ts';
 
 interface Uses {
   turns: readonly Use[];

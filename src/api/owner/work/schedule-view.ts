@@ -2,7 +2,7 @@ import type { OwnerChat, OwnerSchedule } from '../../../contracts/owner.ts';
 import { nextFirings } from '../../../domain/cron.ts';
 import { inputsText } from '../../../domain/routine-inputs.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
-import type { ScheduleRow } from '../../../store/owner/schedules.ts';
+import type { ScheduleRow } from '../../../store/owner/views/schedules.ts';
 import { post } from '../shared.ts';
 
 const NEXT = 5;

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { OwnerSchedule, OwnerSchedules, ScheduleAsked, ScheduleRun } from '../../../contracts/owner.ts';
 import { storableText } from '../../../domain/text/storable.ts';
-import { isServerAway } from '../../../intake/signal.ts';
+import { isServerAway } from '../../../gateway/intake/signal.ts';
 import { chatsOfIds } from '../../../store/owner/chat-names.ts';
-import { endReminder, listReminders, listSchedules } from '../../../store/owner/schedules.ts';
+import { endReminder, listReminders, listSchedules } from '../../../store/owner/views/schedules.ts';
 import { ApiError } from '../../errors/errors.ts';
 import { textRequired } from '../../errors/texts.ts';
 import { type Fields, time } from '../../http/fields.ts';

@@ -12,7 +12,7 @@ import {
   usedByTasks,
   usedByTasksOfDay,
   usedByTurns,
-} from '../../../store/owner/spend.ts';
+} from '../../../store/owner/views/spend.ts';
 import { count, type Fields, time, usd } from '../../http/fields.ts';
 import { whole } from '../../http/query.ts';
 import { endpoint } from '../../runtime/shared/endpoint.ts';

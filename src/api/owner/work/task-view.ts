@@ -3,7 +3,7 @@ import type { OwnerChat, TaskChanges, TaskDiff, TaskSummary } from '../../../con
 import type { ConcludedChanges } from '../../../contracts/workspace-ops.ts';
 import { reportedDiffs } from '../../../domain/tasks/log-diff.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
-import type { TaskRow } from '../../../store/owner/tasks.ts';
+import type { TaskRow } from '../../../store/owner/views/tasks.ts';
 import { timeOf, usdOf } from '../shared.ts';
 import { ordersOf } from './task-actions.ts';
 

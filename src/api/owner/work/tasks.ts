@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { usageOf } from '../../../store/kennel/tasks/usage.ts';
 import { chatsOfThreads } from '../../../store/owner/chat-names.ts';
-import { editsInLog, egressOfTask, listTasks, readLog, type TaskDetailRow, taskDetail } from '../../../store/owner/tasks.ts';
+import { editsInLog, egressOfTask, listTasks, readLog, type TaskDetailRow, taskDetail } from '../../../store/owner/views/tasks.ts';
 import { ApiError } from '../../errors/errors.ts';
 import { isId } from '../../http/path.ts';
 import { whole } from '../../http/query.ts';

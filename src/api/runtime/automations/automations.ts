@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { storableText } from '../../../domain/text/storable.ts';
-import type { AutomationChange } from '../../../intake/background/automations.ts';
+import type { AutomationChange } from '../../../gateway/intake/background/automations.ts';
 import { runsOfAutomation } from '../../../store/routines/automations.ts';
 import { automationNotFound, automationTextEmpty, automationTextRequired } from '../../errors/texts.ts';
 import { isId } from '../../http/path.ts';

@@ -1,4 +1,4 @@
-import type { AutomationState } from '../../../intake/background/automations.ts';
+import type { AutomationState } from '../../../gateway/intake/background/automations.ts';
 import type { AutomationRun } from '../../../store/routines/automations.ts';
 import type { AutomationRecord, AutomationRunRecord } from './schemas.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { TASK_STATUSES } from '../../../store/background/background-tasks.ts';
+import { TASK_STATUSES } from '../../../store/routines/background-tasks.ts';
 
 const time = () => z.iso.datetime().meta({ pattern: undefined });
 const text = () => z.string().nullish();

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { readMcpConfig } from '../../../adapters/mcp/config-file.ts';
 import type { McpServer } from '../../../domain/extensions/mcp-config.ts';
 import type { McpDeclaration } from '../../../domain/extensions/mcp-declaration.ts';
-import { listExtensions } from '../../../store/extensions/extensions.ts';
+import { listExtensions } from '../../../store/owner/extensions.ts';
 import { endpoint } from '../shared/endpoint.ts';
 
 /** MCP servers as they are configured, and as the worker has found them. No server is connected to for an answer, and none of its arguments, variables and headers is told. */

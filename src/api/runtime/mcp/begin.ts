@@ -4,7 +4,7 @@ import { type CallToolResult, said, type ToolRequest, unknownTool } from '../../
 import type { Source } from '../../../contracts/taint.ts';
 import { isTooDeep } from '../../../domain/text/depth.ts';
 import { cut, storableText } from '../../../domain/text/storable.ts';
-import { IntakeError } from '../../../intake/intake.ts';
+import { IntakeError } from '../../../gateway/intake/intake.ts';
 import { chatKey } from '../../../store/chats/ids.ts';
 import type { RequestKey } from '../../../store/chats/request-keys.ts';
 import {

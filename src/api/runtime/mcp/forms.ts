@@ -1,6 +1,6 @@
-import { IntakeError } from '../../../intake/intake.ts';
+import { IntakeError } from '../../../gateway/intake/intake.ts';
 import { isProgramThread } from '../../../store/chats/sessions/program-sessions.ts';
-import { threadOf, threadOfApproval } from '../../../store/questions/questions.ts';
+import { threadOf, threadOfApproval } from '../../../store/turns/questions/questions.ts';
 import type { RuntimeDeps } from '../shared/endpoint.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { pathToFileURL } from 'node:url';
 import type { Resource } from '../../../adapters/mcp/serving/protocol.ts';
 import { isProgramThread, programThreads } from '../../../store/chats/sessions/program-sessions.ts';
-import { threadDetail } from '../../../store/chats/threads/thread-detail.ts';
 import { listWorkspaces } from '../../../store/kennel/workspaces/workspaces.ts';
+import { threadDetail } from '../../../store/turns/thread-detail.ts';
 import type { RuntimeDeps } from '../shared/endpoint.ts';
 import { CHAT_KEYS } from './begin.ts';
 

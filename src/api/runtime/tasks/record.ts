@@ -1,10 +1,10 @@
 import { parseTaskStart } from '../../../domain/chat/words/tool-words.ts';
 import { cut } from '../../../domain/text/storable.ts';
-import type { TaskRow } from '../../../store/background/background-tasks.ts';
-import { callsOfTurn, countEvents, eventsOfTask, lastWordsOf } from '../../../store/background/task-detail.ts';
 import { getThread } from '../../../store/chats/threads/threads.ts';
 import { findTask, type Task } from '../../../store/kennel/tasks/tasks.ts';
 import type { Db } from '../../../store/postgres/database.ts';
+import type { TaskRow } from '../../../store/routines/background-tasks.ts';
+import { callsOfTurn, countEvents, eventsOfTask, lastWordsOf } from '../../../store/routines/task-detail.ts';
 import type { TaskGate, TaskRecord, TaskSummary } from './schemas.ts';
 import { SUMMARY_CHARS, timelineOf, toolCallOf } from './timeline.ts';
 

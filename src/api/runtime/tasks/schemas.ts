@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { TASK_STATUSES } from '../../../store/background/background-tasks.ts';
+import { TASK_STATUSES } from '../../../store/routines/background-tasks.ts';
 
 /** Tasks as clients know them. Times that are not there yet are null; other fields that are not there are left out. */
 

@@ -1,9 +1,9 @@
-import { AGENT_NAMES } from '../../../../kennel/agents/registry.ts';
+import { AGENT_NAMES } from '../../../contracts/kennel.ts';
 import { taskStartWords } from '../../../domain/chat/words/tool-words.ts';
 import { storableText } from '../../../domain/text/storable.ts';
-import { countTasks, findTaskRows, listTaskRows, type TaskRow } from '../../../store/background/background-tasks.ts';
 import { listWorkspaces } from '../../../store/kennel/workspaces/workspaces.ts';
 import type { Db } from '../../../store/postgres/database.ts';
+import { countTasks, findTaskRows, listTaskRows, type TaskRow } from '../../../store/routines/background-tasks.ts';
 import { ambiguousTask, goalTooLong, taskNotFound, textRequired, unknownAgent, unknownWorkspace } from '../../errors/texts.ts';
 import { isId } from '../../http/path.ts';
 import { whole } from '../../http/query.ts';

@@ -1,5 +1,5 @@
 import { cut } from '../../../domain/text/storable.ts';
-import type { TaskCall, TaskEvent } from '../../../store/background/task-detail.ts';
+import type { TaskCall, TaskEvent } from '../../../store/routines/task-detail.ts';
 import type { TaskToolCall, TimelineEntry } from './schemas.ts';
 
 /** Length of a summary in a record. */

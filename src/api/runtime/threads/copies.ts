@@ -1,6 +1,6 @@
 import type { ThreadRecord } from '../../../contracts/records.ts';
 import { chatKey } from '../../../store/chats/ids.ts';
-import { copyThread, GroupThread, type ThreadCopy } from '../../../store/chats/threads/copy-thread.ts';
+import { copyThread, GroupThread, type ThreadCopy } from '../../../store/turns/copies/copy-thread.ts';
 import { ApiError } from '../../errors/errors.ts';
 import { threadNotFound } from '../../errors/texts.ts';
 import { isId } from '../../http/path.ts';

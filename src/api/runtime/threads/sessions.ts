@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { IntakeError } from '../../../intake/intake.ts';
+import { IntakeError } from '../../../gateway/intake/intake.ts';
 import { countMessages } from '../../../store/chats/sessions/session-messages.ts';
 import { listSessions, readSession, sessionFigures, sessionWithoutMessages } from '../../../store/chats/sessions/sessions.ts';
-import { updateThread } from '../../../store/chats/threads/update-thread.ts';
 import { activeTurn } from '../../../store/turns/turns.ts';
+import { updateThread } from '../../../store/turns/update-thread.ts';
 import { badSessionId, nothingToSave, sessionInUse, sessionNotFound, textRequired } from '../../errors/texts.ts';
 import { isId } from '../../http/path.ts';
 import { whole } from '../../http/query.ts';

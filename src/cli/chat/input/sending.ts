@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { Displayed } from '../../../intake/intake.ts';
-import type { ApiClient } from '../client/api-client.ts';
-import { reasonOf } from '../client/api-request.ts';
+import type { ApiClient } from '../../../client/api-client.ts';
+import { reasonOf } from '../../../client/api-request.ts';
+import type { Displayed } from '../../../contracts/decision.ts';
 import type { Screen } from '../screen/types.ts';
 import type { ChatView } from '../view/view.ts';
 

@@ -1,5 +1,5 @@
+import { reasonOf } from '../../../client/api-request.ts';
 import { ApiError } from '../../../domain/api-error.ts';
-import { reasonOf } from '../client/api-request.ts';
 import { rememberMessage } from '../screen/history.ts';
 import { asOpened } from './dragged.ts';
 import { asksForWhatsApp } from './greeting.ts';

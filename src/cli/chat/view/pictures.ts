@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ApiClient } from '../client/api-client.ts';
+import type { ApiClient } from '../../../client/api-client.ts';
 
 /** Pictures that an answer names. A terminal shows none, so they are saved, and their paths are shown. */
 

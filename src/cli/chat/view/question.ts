@@ -1,5 +1,5 @@
 import type { Colors } from 'picocolors/types.js';
-import type { PendingApproval, PendingUserInput } from '../client/api-client.ts';
+import type { PendingApproval, PendingUserInput } from '../../../client/api-client.ts';
 import { plain } from '../screen/text.ts';
 
 export function questionText(input: PendingUserInput, { bold, dim, yellow }: Colors): string {

@@ -1,5 +1,5 @@
+import type { PendingApproval, PendingUserInput, ThreadDetail } from '../../../client/api-client.ts';
 import type { EventEnvelope, ItemRecord, TurnRecord } from '../../../contracts/records.ts';
-import type { PendingApproval, PendingUserInput, ThreadDetail } from '../client/api-client.ts';
 import { elapsed, gist, oneLine, plain } from '../screen/text.ts';
 import { sentText } from '../screen/typed-rows.ts';
 import type { Screen } from '../screen/types.ts';

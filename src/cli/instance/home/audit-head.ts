@@ -1,7 +1,7 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { type AuditHead, auditEntry, auditHead } from '../../../store/audit/audit-log.ts';
+import { type AuditHead, auditEntry, auditHead } from '../../../store/home/audit-log.ts';
 import type { Db } from '../../../store/postgres/database.ts';
 
 /** The newest entry of the audit log is noted in a file of the home: the database alone cannot tell when its end was cut off. */

@@ -1,6 +1,6 @@
 import type { Config } from '../../../config.ts';
 import { openStore, type Store } from '../../../store/postgres/database.ts';
-import { directProblem } from '../../connections/problems.ts';
+import { directProblem } from '../connections/problems.ts';
 import { databaseUrl } from './postgres.ts';
 
 /** For a command that reads or changes what a running instance has stored. `application`: its name in the database. */

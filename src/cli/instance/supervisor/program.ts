@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync } from 'node:fs';
-import { type ProcessMessage, RELEASE } from '../../roles/process/role-process.ts';
 import { startTimeOf } from '../home/process-identity.ts';
 import type { RoleName, RoleState } from '../home/state-file.ts';
 import { lastErrorLine, openRoleLog } from '../logs/role-log.ts';
 import type { ProgramSpec } from './programs.ts';
+import { type ProcessMessage, RELEASE } from './role-process.ts';
 import type { RoleTable } from './role-table.ts';
 
 const FIRST_BACKOFF_MS = 200;

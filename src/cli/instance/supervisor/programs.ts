@@ -4,12 +4,12 @@ import { devServerArguments } from '../../../../temporal/dev-server.ts';
 import type { TemporalBinary } from '../../../../temporal/version.ts';
 import { type Config, childEnvironment, FROM_FILE, serverEnvironment, settings, sourcesOf } from '../../../config.ts';
 import { PACKAGE_ROOT } from '../../../installation.ts';
-import type { RoleMessage } from '../../roles/process/role-process.ts';
 import type { OwnRole, RoleName } from '../home/state-file.ts';
 import type { LogName } from '../logs/role-log.ts';
 import { answersOn } from '../servers/ports.ts';
 import { acceptsConnections, clearStalePostmaster, type PostgresCommand } from '../servers/postgres.ts';
 import type { UiAddress } from '../servers/ui-proxy.ts';
+import type { RoleMessage } from './role-process.ts';
 
 /** A process that the supervisor keeps running, and the roles in it. */
 export interface ProgramSpec {

@@ -1,6 +1,6 @@
 import { readlinkSync } from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
-import type { LeaseHolder } from '../../../channels/channel.ts';
+import type { LeaseHolder } from '../../../gateway/channels/channel.ts';
 import { isAlive, startTimeOf } from '../../instance/home/process-identity.ts';
 
 /**

@@ -3,7 +3,7 @@ import type { DataConverter } from '@temporalio/common';
 import type { NativeConnection } from '@temporalio/worker';
 import type { Config } from '../../../config.ts';
 import type { Store } from '../../../store/postgres/database.ts';
-import type { Role } from './role-process.ts';
+import type { Role } from '../../instance/supervisor/role-process.ts';
 
 /** What roles need of the outside. Those of one process share it. */
 export interface Connections {

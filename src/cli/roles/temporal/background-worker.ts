@@ -3,7 +3,7 @@ import type { Client } from '@temporalio/client';
 import { Worker, type WorkerOptions } from '@temporalio/worker';
 import type { Config } from '../../../config.ts';
 import { BACKGROUND_QUEUE } from '../../../contracts/ids.ts';
-import { queueStats } from '../../metrics/queue-stats.ts';
+import { queueStats } from '../../instance/connections/queue-stats.ts';
 import { drained, runToEnd } from './temporal-runtime.ts';
 
 /** How soon the first routine run is seen. */

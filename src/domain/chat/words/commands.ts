@@ -1,4 +1,5 @@
-import { type AgentName, isAgent } from '../../../../kennel/agents/registry.ts';
+import { isAgent } from '../../../../kennel/agents/registry.ts';
+import type { AgentName } from '../../../contracts/kennel.ts';
 import { SINKS, type Sink } from '../../../contracts/taint.ts';
 import { optionOf, reactionAnswer } from '../../consent/reactions.ts';
 import { askedTool } from '../../tasks/egress.ts';

@@ -1,4 +1,5 @@
-import { type AgentName, factsOf, hasModel } from '../../../../kennel/agents/registry.ts';
+import { factsOf, hasModel } from '../../../../kennel/agents/registry.ts';
+import type { AgentName } from '../../../contracts/kennel.ts';
 import { type ModelSetting, modelSetting } from './agent-settings.ts';
 import { loginsOf } from './logins.ts';
 

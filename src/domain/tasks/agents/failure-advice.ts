@@ -1,4 +1,5 @@
-import { type AgentName, factsOf, hasModel } from '../../../../kennel/agents/registry.ts';
+import { factsOf, hasModel } from '../../../../kennel/agents/registry.ts';
+import type { AgentName } from '../../../contracts/kennel.ts';
 import { readFailure } from '../../model/agent-limit.ts';
 import { OWN_BUDGET } from '../../model/limit-phrases.ts';
 import { cut } from '../../text/storable.ts';

@@ -1,4 +1,5 @@
-import { type AgentName, factsOf, hasModel } from '../../../../kennel/agents/registry.ts';
+import { factsOf, hasModel } from '../../../../kennel/agents/registry.ts';
+import type { AgentName } from '../../../contracts/kennel.ts';
 import type { ModelLimit } from '../../../contracts/task.ts';
 import { clockTime } from '../../text/when.ts';
 import type { Readiness } from './agents.ts';

@@ -1,4 +1,5 @@
-import { AGENT_NAMES, type AgentName, isAgent } from '../../../../kennel/agents/registry.ts';
+import { isAgent } from '../../../../kennel/agents/registry.ts';
+import { AGENT_NAMES, type AgentName } from '../../../contracts/kennel.ts';
 import { nearest } from '../../text/nearest.ts';
 
 /** Log-ins of agents (`FETCH_KENNEL_LOGINS`): the way to use a subscription, because providers give no key for one. */

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { type Selectable, sql } from 'kysely';
 import { type FileShown, SHOWN_FILE_CHARS, SHOWN_PICTURES } from '../../../domain/text/files.ts';
 import { type Db, json, type Tx } from '../../postgres/database.ts';
+import type { AttachmentTable } from '../../schema/tables/chats.ts';
 import { derivedId } from '../ids.ts';
-import type { AttachmentTable } from '../tables.ts';
 import type { ThreadTransaction } from '../thread-transaction.ts';
 import { isOrWas } from '../threads/copied-ids.ts';
 

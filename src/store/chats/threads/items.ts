@@ -1,10 +1,10 @@
 import { type Selectable, sql } from 'kysely';
 import type { ItemKind, ItemRecord, ItemStatus } from '../../../contracts/records.ts';
 import { type Db, json, type Tx } from '../../postgres/database.ts';
-import type { NewEvent, WriteBatch } from '../../postgres/write-batch.ts';
+import type { ItemTable } from '../../schema/tables/chats.ts';
 import { cut } from '../ids.ts';
-import type { ItemTable } from '../tables.ts';
 import { onThread, type ThreadTransaction } from '../thread-transaction.ts';
+import type { NewEvent, WriteBatch } from '../write-batch.ts';
 
 export interface NewItem {
   id: string;

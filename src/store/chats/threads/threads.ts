@@ -4,9 +4,9 @@ import { type Channel, conversationId } from '../../../contracts/ids.ts';
 import type { ThreadRecord } from '../../../contracts/records.ts';
 import type { ToolAccess } from '../../../domain/consent/tool-access.ts';
 import type { Db, Tx } from '../../postgres/database.ts';
+import type { ThreadTable } from '../../schema/tables/chats.ts';
 import { freshId } from '../ids.ts';
 import { type RequestKey, takeForThread } from '../request-keys.ts';
-import type { ThreadTable } from '../tables.ts';
 import { lockThread, type ThreadTransaction } from '../thread-transaction.ts';
 
 export const chatAutonomy = async (db: Db, chatId: string) =>

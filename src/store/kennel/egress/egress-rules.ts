@@ -2,7 +2,7 @@ import { type Selectable, sql } from 'kysely';
 import type { DecidedBy } from '../../../contracts/decision.ts';
 import { type AskedHost, type EgressVerdict, HOSTS_ASKED, isAllowing, ONCE_MS } from '../../../domain/tasks/egress.ts';
 import { type Db, json, type Tx } from '../../postgres/database.ts';
-import type { EgressAskTable } from '../tables.ts';
+import type { EgressAskTable } from '../../schema/tables/kennel.ts';
 import type { Task } from '../tasks/tasks.ts';
 
 /** Rules of people about hosts, and what tasks ask for without one. A rule holds for exactly one host and port. */

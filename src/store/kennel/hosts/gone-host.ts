@@ -1,5 +1,5 @@
-import { appendAudit } from '../../audit/audit-log.ts';
 import { cut } from '../../chats/ids.ts';
+import { appendAudit } from '../../home/audit-log.ts';
 import type { Db } from '../../postgres/database.ts';
 import { closeTaskQuestions } from '../questions/task-questions.ts';
 import { endTaskItems } from '../tasks/task-log.ts';

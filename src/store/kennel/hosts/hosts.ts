@@ -1,7 +1,7 @@
 import { type Selectable, sql } from 'kysely';
 import type { Author } from '../../../contracts/workspace-ops.ts';
 import { type Db, json, type Tx } from '../../postgres/database.ts';
-import type { KennelHostTable } from '../tables.ts';
+import type { KennelHostTable } from '../../schema/tables/kennel.ts';
 
 export type KennelHost = Selectable<KennelHostTable> & {
   alive: boolean;

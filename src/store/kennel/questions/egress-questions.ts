@@ -16,10 +16,10 @@ import {
 import { HOW_TO_ANSWER_REGISTRIES, REGISTRY_OPTIONS, type Registry, registryQuestion } from '../../../domain/tasks/registries/registries.ts';
 import { onThread } from '../../chats/thread-transaction.ts';
 import type { Db, Tx } from '../../postgres/database.ts';
-import { openedNow } from '../../questions/ask.ts';
-import { inputRequest } from '../../questions/question-payloads.ts';
-import { numbered } from '../../questions/question-text.ts';
-import type { Question } from '../../questions/questions.ts';
+import { openedNow } from '../../turns/questions/ask.ts';
+import { inputRequest } from '../../turns/questions/question-payloads.ts';
+import { numbered } from '../../turns/questions/question-text.ts';
+import type { Question } from '../../turns/questions/questions.ts';
 import { addRules, beginOnce, decidedOf, noteAsk, openAsks, ruleFor, rulesOfTask } from '../egress/egress-rules.ts';
 import { findTask, type Task } from '../tasks/tasks.ts';
 import { insertQuestion, placeOfQuestion, showQuestion } from './show-question.ts';

@@ -4,12 +4,12 @@ import { derivedId } from '../../chats/ids.ts';
 import type { ThreadTransaction } from '../../chats/thread-transaction.ts';
 import { addItem } from '../../chats/threads/items.ts';
 import { json } from '../../postgres/database.ts';
-import type { openedNow } from '../../questions/ask.ts';
-import { shownEvidence } from '../../questions/question-payloads.ts';
-import type { Question } from '../../questions/questions.ts';
-import { remember } from '../../steps/transcript.ts';
+import type { QuestionTable } from '../../schema/tables/turns.ts';
 import { addCompleteTurn } from '../../turns/complete-turn.ts';
-import type { QuestionTable } from '../../turns/tables.ts';
+import type { openedNow } from '../../turns/questions/ask.ts';
+import { shownEvidence } from '../../turns/questions/question-payloads.ts';
+import type { Question } from '../../turns/questions/questions.ts';
+import { remember } from '../../turns/steps/transcript.ts';
 import { sourceOfTask } from '../tasks/task-news.ts';
 import type { Task } from '../tasks/tasks.ts';
 

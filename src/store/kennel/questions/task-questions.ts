@@ -5,10 +5,10 @@ import { blockQuote, inline, visible } from '../../../domain/text/foreign-text.t
 import { cut } from '../../chats/ids.ts';
 import { onThread } from '../../chats/thread-transaction.ts';
 import type { Db } from '../../postgres/database.ts';
-import { openedNow, standingConsent } from '../../questions/ask.ts';
-import { inputRequest } from '../../questions/question-payloads.ts';
-import { approvalText, numbered } from '../../questions/question-text.ts';
-import type { Question } from '../../questions/questions.ts';
+import { openedNow, standingConsent } from '../../turns/questions/ask.ts';
+import { inputRequest } from '../../turns/questions/question-payloads.ts';
+import { approvalText, numbered } from '../../turns/questions/question-text.ts';
+import type { Question } from '../../turns/questions/questions.ts';
 import { askedLine } from '../tasks/task-log.ts';
 import type { Task } from '../tasks/tasks.ts';
 import { approvalOfTask, insertQuestion, placeOfQuestion, showQuestion } from './show-question.ts';

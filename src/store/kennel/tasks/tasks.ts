@@ -8,10 +8,10 @@ import { onThread } from '../../chats/thread-transaction.ts';
 import { addItem } from '../../chats/threads/items.ts';
 import { latestThread } from '../../chats/threads/threads.ts';
 import { type Db, json, type Tx } from '../../postgres/database.ts';
-import type { Database } from '../../postgres/schema.ts';
-import type { Question } from '../../questions/questions.ts';
+import type { Database } from '../../schema/schema.ts';
+import type { TaskResult, TaskTable } from '../../schema/tables/kennel.ts';
 import { addCompleteTurn } from '../../turns/complete-turn.ts';
-import type { TaskResult, TaskTable } from '../tables.ts';
+import type { Question } from '../../turns/questions/questions.ts';
 
 export type Task = Selectable<TaskTable>;
 

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { TaskUsed } from '../../../domain/model/budgets.ts';
 import type { Db, Tx } from '../../postgres/database.ts';
-import { type Spent, TODAY } from '../../steps/spending.ts';
+import { type Spent, TODAY } from '../../turns/steps/spending.ts';
 
 /** What a task used of one model, or an increment of it. Tokens are whole, money is in millionths of a US dollar. */
 export interface ModelUsage {

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Author } from '../../../contracts/workspace-ops.ts';
+import { ofOthers } from '../../chats/shares.ts';
 import type { Db, Tx } from '../../postgres/database.ts';
-import { ofOthers } from './shares.ts';
 
 /** Who the commits are by. The owner has one answer for all chats; the chat of somebody else has its own. */
 

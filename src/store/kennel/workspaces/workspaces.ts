@@ -2,7 +2,7 @@ import { type Selectable, sql } from 'kysely';
 import type { Channel } from '../../../contracts/ids.ts';
 import type { Profile } from '../../../contracts/workspace-ops.ts';
 import { type Db, json, type Tx } from '../../postgres/database.ts';
-import type { TaskTable, WorkspaceTable } from '../tables.ts';
+import type { TaskTable, WorkspaceTable } from '../../schema/tables/kennel.ts';
 
 /** Workspaces as hosts last saw them. `seen_at` is when the profile was taken. */
 export type WorkspaceRow = Selectable<WorkspaceTable>;

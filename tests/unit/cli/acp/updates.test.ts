@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { diffsIn } from '../../../../src/cli/acp/diffs.ts';
-import { readPrompt } from '../../../../src/cli/acp/prompt.ts';
-import { planIn } from '../../../../src/cli/acp/questions.ts';
-import { Updates } from '../../../../src/cli/acp/updates.ts';
-import { readLine } from '../../../../src/cli/acp/wire.ts';
+import { diffsIn } from '../../../../src/cli/protocols/acp/diffs.ts';
+import { readPrompt } from '../../../../src/cli/protocols/acp/prompt.ts';
+import { planIn } from '../../../../src/cli/protocols/acp/questions.ts';
+import { Updates } from '../../../../src/cli/protocols/acp/updates.ts';
+import { readLine } from '../../../../src/cli/protocols/acp/wire.ts';
 import type { EventEnvelope, ItemRecord } from '../../../../src/contracts/records.ts';
 
 const item = (fields: Partial<ItemRecord>): ItemRecord => ({

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { KnownLimit, Limited, Refused } from '../../../../store/kennel/limits.ts';
+import type { KnownLimit, Limited, Refused } from '../../../../store/turns/limits.ts';
 import { classify } from '../../../model/request/classify.ts';
 import type { Refusal } from './errors.ts';
 

@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
 import type { Logger } from 'pino';
 import { type Dispatcher, request as send } from 'undici';
-import type { Limited } from '../../../../store/kennel/limits.ts';
+import type { Limited } from '../../../../store/turns/limits.ts';
 import { refuse } from './errors.ts';
 import { answeredHeaders, sentHeaders } from './headers.ts';
 import type { Ledger } from './ledger.ts';

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { limitedAt } from '../../../../store/kennel/limits.ts';
+import { limitedAt } from '../../../../store/turns/limits.ts';
 import { createSlots } from '../slots.ts';
 import { refuse } from './errors.ts';
 import { ModelCall, type ModelCallDeps } from './model-call.ts';

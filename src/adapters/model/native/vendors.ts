@@ -1,0 +1,64 @@
+import type { createAnthropic } from '@ai-sdk/anthropic';
+import type { WireName } from '../../../contracts/model.ts';
+
+/** The SDK's view of one model. Both vendors have the same. */
+export type SdkModel = ReturnType<ReturnType<typeof createAnthropic>>;
+export type SdkCall = Parameters<SdkModel['doStream']>[0];
+
+export interface VendorAddress {
+  baseUrl: string;
+  apiKey: string;
+  fetch: typeof globalThis.fetch;
+}
+
+/** What differs between the vendors that are asked natively. */
+export interface Vendor {
+  wire: Extract<WireName, 'anthropic' | 'gemini'>;
+  /** the only host that is asked so: the packages are strict, and only the vendor itself keeps to its protocol */
+  host: string;
+  /** the SDK's name for the vendor, under which it keeps signatures and takes options */
+  key: 'anthropic' | 'google';
+  /** loads the vendor's package, which most installations never need */
+  open(address: VendorAddress, model: string): Promise<SdkModel>;
+  /** limit of tokens in an answer when a request names none; unset: the vendor's own */
+  mostTokens?: number;
+  /** options of every request; `omit`: what the model refuses */
+  options(model: string, omit: readonly string[]): NonNullable<SdkCall['providerOptions']>[string];
+  /** names the places up to which a prompt is cached */
+  marksCache: boolean;
+}
+
+/** Source: https://docs.anthropic.com/en/api/messages */
+export const ANTHROPIC: Vendor = {
+  wire: 'anthropic',
+  host: 'api.anthropic.com',
+  key: 'anthropic',
+  open: async ({ baseUrl, apiKey, fetch }, model) => {
+    const { createAnthropic } = await import('@ai-sdk/anthropic');
+    return createAnthropic({ baseURL: baseUrl, apiKey, fetch })(model);
+  },
+  // the SDK would ask for up to 128,000, and adds the budget for thoughts; it lowers the sum to what the model has
+  mostTokens: 32_000,
+  // eager streaming of arguments may send half of them
+  options: () => ({ toolStreaming: false }),
+  marksCache: true,
+};
+
+/** Source: https://ai.google.dev/api/generate-content */
+export const GEMINI: Vendor = {
+  wire: 'gemini',
+  host: 'generativelanguage.googleapis.com',
+  key: 'google',
+  open: async ({ baseUrl, apiKey, fetch }, model) => {
+    const { createGoogle } = await import('@ai-sdk/google');
+    // the base URL may be that of the chat completions of this host, and its list of models puts a folder before each name
+    return createGoogle({ baseURL: baseUrl.replace(/\/openai$/, ''), apiKey, fetch })(model.replace(/^models\//, ''));
+  },
+  options: (model, omit) => (omit.includes('thinkingConfig') || /gemini-(1|2\.0)|gemma/i.test(model) ? {} : { thinkingConfig: { includeThoughts: true } }),
+  marksCache: false,
+};
+
+export const vendors: readonly Vendor[] = [ANTHROPIC, GEMINI];
+
+/** The vendor whose own host this base URL names. */
+export const vendorAt = (baseUrl: string): Vendor | undefined => vendors.find(({ host }) => new URL(baseUrl).hostname === host);

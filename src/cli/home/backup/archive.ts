@@ -1,0 +1,83 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createReadStream } from 'node:fs';
+import { open, readdir, rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { seal, unseal } from '../../../adapters/backup/sealed-stream.ts';
+
+/** A folder as one encrypted tar file. The system's `tar` reads only what was authenticated. */
+
+export async function pack(secret: string, folder: string, file: string): Promise<number> {
+  const half = `${file}.${process.pid}.new`;
+  const output = await open(half, 'wx', 0o600);
+  try {
+    const tar = spawn('tar', ['-C', folder, '-cf', '-', '.'], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const ended = endOf(tar);
+    ended.catch(() => {});
+    for await (const chunk of seal(secret, tar.stdout)) await output.writeFile(chunk);
+    await ended;
+    await output.sync();
+    const { size } = await output.stat();
+    await output.close();
+    await rename(half, file);
+    await syncOne(dirname(file));
+    return size;
+  } catch (error) {
+    await output.close().catch(() => {});
+    await rm(half, { force: true });
+    throw error;
+  }
+}
+
+/** Writes a folder through to the disk, with all that is in it. */
+export async function syncFolder(folder: string): Promise<void> {
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) await syncFolder(path);
+    else if (entry.isFile()) await syncOne(path);
+  }
+  await syncOne(folder);
+}
+
+async function syncOne(path: string): Promise<void> {
+  const file = await open(path, 'r');
+  await file.sync();
+  await file.close();
+}
+
+/** Unpacks into a folder. What lies there counts only when this resolves. */
+export async function unpack(secret: string, file: string, folder: string): Promise<void> {
+  const tar = spawn('tar', ['-C', folder, '--no-same-owner', '-xpf', '-'], { stdio: ['pipe', 'ignore', 'pipe'] });
+  await fed(tar, secret, file);
+}
+
+/** The text of one entry, after the whole file was checked. */
+export async function entryOf(secret: string, file: string, name: string): Promise<string> {
+  const tar = spawn('tar', ['-xOf', '-', name], { stdio: ['pipe', 'pipe', 'pipe'] });
+  const text = Readable.from(tar.stdout).toArray();
+  await fed(tar, secret, file);
+  return Buffer.concat((await text) as Buffer[]).toString('utf8');
+}
+
+async function fed(tar: ReturnType<typeof spawn>, secret: string, file: string): Promise<void> {
+  const ended = endOf(tar);
+  ended.catch(() => {});
+  try {
+    await pipeline(Readable.from(unseal(secret, createReadStream(file))), tar.stdin!);
+  } finally {
+    tar.stdin!.destroy();
+    await ended.catch(() => {});
+  }
+  await ended;
+}
+
+async function endOf(tar: ReturnType<typeof spawn>): Promise<void> {
+  let said = '';
+  tar.stderr!.on('data', (chunk: Buffer) => {
+    said = (said + chunk).slice(-1000);
+  });
+  const [code] = await once(tar, 'close');
+  if (code !== 0) throw new Error(`tar ended with code ${code}: ${said.trim()}`);
+}

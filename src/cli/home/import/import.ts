@@ -1,0 +1,124 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Config } from '../../../config.ts';
+import { visibleLine } from '../../../domain/text/evidence.ts';
+import { importedKeys } from '../../../store/home/imports/imports.ts';
+import { openStore, type Store } from '../../../store/postgres/database.ts';
+import type { ImportKind } from '../../../store/schema/tables/imports.ts';
+import { ensureHome } from '../../instance/home/home.ts';
+import { ensureSecret } from '../../instance/home/tokens.ts';
+import { clusterFolder, databaseUrl } from '../../instance/servers/postgres.ts';
+import { readCopies } from './copies.ts';
+import { ownerIn, readSettings } from './env.ts';
+import { foldersOf } from './files.ts';
+import { type Found, type Left, merged, type Part, problemLine } from './found.ts';
+import { readOthers } from './others.ts';
+import { type Chats, counted, readSessions } from './sessions.ts';
+import { readTrusted } from './trusted.ts';
+import { readWorkflows } from './workflows.ts';
+
+/** The import cannot begin; `message` is for the person. */
+export class ImportError extends Error {
+  override readonly name = 'ImportError';
+}
+
+/** `fetch import`: takes over what an installation of the original Fetch has. Returns whether everything could be read and taken. @throws ImportError */
+export async function run(config: Config, { from, dryRun }: { from: string; dryRun?: boolean }): Promise<boolean> {
+  const folder = resolve(from);
+  if (!existsSync(folder)) throw new ImportError(`There is no folder ${folder}.`);
+  const folders = foldersOf(folder);
+  if (!folders)
+    throw new ImportError(`${folder} is no installation of Fetch: it has no .env, and no folder data with sessions.db, workflows.json or whitelist.json.`);
+  const home = config.FETCH_HOME;
+  if (!dryRun) ensureHome(home);
+  const store = await openDatabase(config, !dryRun);
+  if (!store && !dryRun) throw new ImportError('The database does not run. Start Fetch first (fetch up), or set DATABASE_URL; then import again.');
+  try {
+    // a dry run makes no ids of chats
+    const chats = { config, secret: dryRun ? '' : ensureSecret(home, 'chat-key') };
+    const part = await readAll(chats, folders, store);
+    part.left.push(...readOthers(folders));
+    if (!dryRun) return report(part, await takeAll(part.found, { db: store!.db, home }), home);
+    say(
+      heading(
+        'Would be taken over',
+        part.found.filter(({ here }) => !here).map(({ what }) => what),
+      ),
+    );
+    if (!store) say('The database does not run, so what was taken over before is not known.\n');
+    return report(part, { taken: null, refused: [] }, home);
+  } finally {
+    await store?.close();
+  }
+}
+
+/** Null: the embedded one does not run. `migrate`: it may be changed. */
+async function openDatabase({ DATABASE_DIRECT_URL, DATABASE_URL, FETCH_HOME, FETCH_POSTGRES_PORT }: Config, migrate: boolean): Promise<Store | null> {
+  if (!DATABASE_URL && clusterFolder(FETCH_HOME) === null) return null;
+  return await openStore(DATABASE_DIRECT_URL ?? DATABASE_URL ?? databaseUrl(FETCH_HOME, FETCH_POSTGRES_PORT), {
+    max: 2,
+    application: 'fetch-import',
+    migrate,
+  }).catch((error) => {
+    if (DATABASE_URL) throw new ImportError(`The database of DATABASE_URL cannot be used: ${error.message}`);
+    return null;
+  });
+}
+
+async function readAll(chats: Chats, { root, data }: { root: string; data: string }, store: Store | null): Promise<Part> {
+  const { config } = chats;
+  const home = config.FETCH_HOME;
+  const done = async (kind: ImportKind): Promise<ReadonlySet<string>> => (store ? await importedKeys(store.db, kind) : new Set());
+  const owner = config.OWNER_PHONE_NUMBER ?? ownerIn(root);
+  return merged([
+    readSettings({ root, home }),
+    readTrusted({ data, done: await done('trusted number') }),
+    readSessions({ data, done: await done('session'), chats }),
+    readWorkflows({ data, done: { workflows: await done('workflow'), crons: await done('cron') }, chats, owner }),
+    readCopies({ data, home }),
+  ]);
+}
+
+interface Outcome {
+  /** null in a dry run */
+  taken: string[] | null;
+  refused: Left[];
+}
+
+/** One after the other, so that a kill leaves whole things; the next import goes on where this one ended. */
+async function takeAll(found: readonly Found[], into: Parameters<Found['take']>[0]): Promise<Outcome> {
+  const taken: string[] = [];
+  const refused: Left[] = [];
+  for (const { what, here, take } of found) {
+    if (here) continue;
+    const why = await take(into);
+    if (why === null) taken.push(what);
+    else refused.push({ what, why });
+  }
+  return { taken, refused };
+}
+
+function report({ found, left, problems }: Part, { taken, refused }: Outcome, home: string): boolean {
+  if (taken) say(heading('Taken over', taken));
+  const before = found.filter(({ here }) => here).length;
+  if (before > 0)
+    say(
+      `${counted(before, 'thing')} ${before === 1 ? 'is' : 'are'} here already and stay${before === 1 ? 's' : ''} as ${before === 1 ? 'it is' : 'they are'}.\n`,
+    );
+  const stays = [...refused, ...left];
+  if (stays.length > 0)
+    say(
+      heading(
+        'Not taken over',
+        stays.map(({ what, why }) => `${what}: ${why}`),
+      ),
+    );
+  if (problems.length > 0) say(heading('Could not be read', problems.map(problemLine)));
+  if (taken?.some((what) => what.startsWith('setting '))) say(`Settings are in ${home}/.env. Some need a restart: fetch stop, then fetch up.`);
+  return problems.length === 0;
+}
+
+/** Names come from files of others, and a terminal obeys control characters. */
+const heading = (title: string, lines: readonly string[]): string =>
+  `${title} (${lines.length}):\n${lines.map((line) => `  - ${visibleLine(line.replaceAll('\n', ' '))}\n`).join('')}`;
+const say = (text: string): void => void process.stdout.write(`${text}\n`);

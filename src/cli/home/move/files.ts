@@ -1,0 +1,71 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFile, lstat, readlink, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parse } from 'dotenv';
+import { keepSettings } from '../../../adapters/env-file.ts';
+import { heldSettings } from './settings.ts';
+
+/** Puts the files of a home into another one. Each step may be killed and done again. */
+
+/** Everything that was stored or handed out depends on these, so those of the home replace those of an installation that nobody has used yet. */
+const REPLACED = ['chat-key', 'encryption-key', 'runtime-token', 'admin-token'];
+const PAYLOAD_KEYS = 'payload-keys';
+
+/** Returns what stays as it is here, in sentences. */
+export async function placeFiles(from: string, home: string): Promise<string[]> {
+  for (const name of REPLACED) if (existsSync(join(from, name))) writeWhole(join(home, name), readFileSync(join(from, name), 'utf8'));
+  addPayloadKeys(from, home);
+  const { taken } = settingsIn(from, home);
+  if (Object.keys(taken).length > 0) keepSettings(home, taken);
+  const stays: string[] = [];
+  for (const name of readdirSync(from))
+    if (!REPLACED.includes(name) && name !== PAYLOAD_KEYS && name !== '.env') await place(join(from, name), join(home, name), stays);
+  return stays;
+}
+
+/** What of the settings of the home holds here. */
+export function settingsIn(from: string, home: string): ReturnType<typeof heldSettings> {
+  const valuesIn = (folder: string) => (existsSync(join(folder, '.env')) ? parse(readFileSync(join(folder, '.env'))) : {});
+  return heldSettings(valuesIn(from), valuesIn(home));
+}
+
+/** The newest key here goes on encrypting: the Temporal server here knows no other one. Older ones open what may be looked at later. */
+function addPayloadKeys(from: string, home: string): void {
+  const keysIn = (folder: string) =>
+    existsSync(join(folder, PAYLOAD_KEYS))
+      ? readFileSync(join(folder, PAYLOAD_KEYS), 'utf8')
+          .split('\n')
+          .map((line) => line.trim())
+          .filter((line) => line !== '')
+      : [];
+  const [theirs, ours] = [keysIn(from), keysIn(home)];
+  const all = [...new Set([...ours, ...theirs])];
+  if (all.length > ours.length) writeWhole(join(home, PAYLOAD_KEYS), `${all.join('\n')}\n`);
+}
+
+/** A folder is merged; a file that is here with another content stays. */
+async function place(from: string, to: string, stays: string[]): Promise<void> {
+  const entry = await lstat(from);
+  const there = await lstat(to).catch(() => null);
+  if (entry.isDirectory()) {
+    if (there && !there.isDirectory()) return void stays.push(`${to} is no folder here, and stays`);
+    mkdirSync(to, { recursive: true, mode: 0o700 });
+    for (const name of readdirSync(from)) await place(join(from, name), join(to, name), stays);
+    return;
+  }
+  if (there) {
+    const same = entry.isFile() && there.isFile() && readFileSync(from).equals(readFileSync(to));
+    if (!same && !entry.isSymbolicLink()) stays.push(`${to} has another content here, which stays`);
+    return;
+  }
+  const half = `${to}.moving`;
+  rmSync(half, { force: true });
+  if (entry.isSymbolicLink()) await symlink(await readlink(from), half);
+  else await copyFile(from, half);
+  renameSync(half, to);
+}
+
+function writeWhole(file: string, text: string): void {
+  writeFileSync(`${file}.new`, text, { mode: 0o600, flush: true });
+  renameSync(`${file}.new`, file);
+}

@@ -1,0 +1,14 @@
+import type { Channel } from '../../contracts/ids.ts';
+import type { ChannelDriver, ChannelSender } from './channel.ts';
+
+/** The terminal, the page and HTTP clients read the store, so a message is on screen as soon as its row is committed. Sending has nothing left to do. */
+export const screenSender: ChannelSender = { send: async () => {} };
+
+/** A channel whose messages come over HTTP, through the role `api`. */
+export const screen = <Name extends Channel>(name: Name): ChannelDriver<Name> => ({
+  name,
+  async start({ serve }) {
+    const { ended, drain } = await serve(screenSender);
+    return { ended, stop: drain };
+  },
+});

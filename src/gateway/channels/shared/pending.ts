@@ -1,0 +1,81 @@
+import type { Identity } from '../../../contracts/decision.ts';
+import type { Source } from '../../../contracts/taint.ts';
+import { unionOf } from '../../../domain/consent/taint.ts';
+import { saidBy } from '../../../domain/text/fences.ts';
+import { prefix } from '../../../domain/text/storable.ts';
+import type { Heard } from '../../../store/turns/steps/transcript.ts';
+import type { Prepared } from '../../intake/attachments/attachments.ts';
+import type { Approver } from '../../intake/intake.ts';
+
+/** A message for us, until intake has it. */
+export interface PendingMessage {
+  /** its place in the order of arrival */
+  seq: number;
+  /** the channel's own id, unique in its chat and over both directions */
+  id: string;
+  /** address of the chat in the channel's own table */
+  chat: string;
+  /** the author in a group; null when there is only one person */
+  author: string | null;
+  /** name of the author, where one is needed */
+  name: string | null;
+  by: Identity;
+  /** what the author may approve in a group */
+  approver?: Approver;
+  text: string;
+  /** text of the quoted message */
+  quoted: string | null;
+  /** only text, so it may be a command */
+  bare: boolean;
+  /** quotes this open question */
+  questionId: string | null;
+  /** when the channel's server received it */
+  sentAt: Date;
+  /** the latest time at which it can have been written */
+  writtenAt: Date;
+  /** first seen, ms */
+  at: number;
+  /** too old to be carried out */
+  old: boolean;
+  /** was over the rate limit: all such messages are passed on together */
+  late: boolean;
+  /** the messages before it were passed on without it, because all at once would have been too much */
+  rest?: boolean;
+  /** null while its file is loaded or listened to */
+  prepared: Prepared | null;
+  /** cancels loading */
+  drop(): void;
+}
+
+type ReadableMessage = Pick<PendingMessage, 'author' | 'by' | 'prepared' | 'quoted'>;
+
+/** A message as the model reads it, and whose words it has. In a group only the owner's words count as the person's. */
+export function heardOf({ author, by, prepared, quoted }: ReadableMessage): { text: string; heard: Heard } {
+  const words = prepared!.text;
+  const text = withQuote(words, quoted);
+  if (author === null) return { text, heard: text === words ? {} : { words } };
+  const owner = by.role === 'owner';
+  const shown = saidBy({ name: author, owner }, text);
+  if (!owner) return { text: shown, heard: { sources: [memberSource(author)], words: '' } };
+  return { text: shown, heard: { words, ...(text !== words && { sources: [memberSource('a quoted message')] }) } };
+}
+
+export const memberSource = (label: string): Source => ({ kind: 'member', label });
+
+/** The same for messages that are passed on together. */
+export function heardTogether(all: readonly ReadableMessage[]): Heard {
+  const each = all.map((said) => heardOf(said).heard);
+  const sources = unionOf(...each.map((heard) => heard.sources ?? []));
+  const words = each.map((heard, at) => heard.words ?? all[at]!.prepared!.text).filter((text) => text !== '');
+  return { sources, words: words.join('\n') };
+}
+
+const QUOTE_CHARS = 300;
+
+/** The text with its quote, as the model reads it. Commands and answers are read without the quote. */
+function withQuote(text: string, quoted: string | null): string {
+  const said = quoted?.trim();
+  if (!said || said === text) return text;
+  const shown = said.length > QUOTE_CHARS ? `${prefix(said, QUOTE_CHARS)}…` : said;
+  return `${shown.replace(/^/gm, '> ')}\n${text}`;
+}

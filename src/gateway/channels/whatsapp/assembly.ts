@@ -1,0 +1,72 @@
+import { createSealer } from '../../../adapters/encryption.ts';
+import { KEPT_DAYS, pruneContent } from '../../../store/whatsapp/prune.ts';
+import type { ChannelSender, Gateway } from '../channel.ts';
+import { learnMappings } from './inbound/identify.ts';
+import { Receiver } from './inbound/receive.ts';
+import { loadBaileys, tolerateStrayRejections } from './library/baileys.ts';
+import { silenceConsole } from './library/silence.ts';
+import { startConnection } from './link/connection.ts';
+import { warnOfIdlePhone } from './link/phone-idle.ts';
+import type { CurrentLive, OnOpen, WhatsAppDeps } from './live.ts';
+import { GroupCache } from './outbound/group-cache.ts';
+import { typing } from './outbound/presence.ts';
+import { getMessage, trackReceipts } from './outbound/receipts.ts';
+import { whatsappSender } from './outbound/send.ts';
+
+const HOUR_MS = 3_600_000;
+
+/** Connects the parts of the channel: receiving, sending, and the one connection that both use. */
+export function assemble(gateway: Gateway, account: string): { stop(): Promise<void> } {
+  const { db, config, log, intake, holder, exit } = gateway;
+  const deps: WhatsAppDeps = { db, config, log, account };
+  // before any part imports Baileys
+  silenceConsole(log);
+  tolerateStrayRejections(log);
+  let connection: ReturnType<typeof startConnection> | null = null;
+  const live: CurrentLive = () => connection?.live() ?? null;
+  const receiver = new Receiver({ ...deps, intake, live, receives: () => connection?.receives() ?? false });
+  const groups = new GroupCache({ ...deps, live });
+  const sender = whatsappSender({ ...deps, live, stuck: exit });
+  const stopPruning = startPruning(deps);
+  connection = startConnection({
+    ...deps,
+    baileys: () => loadBaileys(log, config.WA_NOISE_ROOT_KEY),
+    holder,
+    sealer: createSealer(gateway.encryptionKey()),
+    questions: { getMessage: getMessage(deps), cachedGroupMetadata: groups.cachedGroupMetadata },
+    onOpen: [learnMappings(deps), trackReceipts(deps), typing(deps), groups.onOpen, warnOfIdlePhone(deps), serveWhileOpen(gateway, sender)],
+    onStored: () => receiver.wake(),
+    exit,
+  });
+  return {
+    async stop() {
+      stopPruning();
+      await connection?.stop();
+      await receiver.stop();
+    },
+  };
+}
+
+/** Polls the task queue only while there is a connection. Until then replies wait there. */
+const serveWhileOpen =
+  ({ serve, log }: Gateway, sender: ChannelSender): OnOpen =>
+  () => {
+    const serving = serve(sender);
+    serving.then(
+      ({ ended }) => ended.catch((error: Error) => log.error({ reason: error.message }, 'the worker of the WhatsApp queue failed')),
+      (error: Error) => log.error({ reason: error.message }, 'the WhatsApp queue cannot be served'),
+    );
+    return async () => await (await serving).drain();
+  };
+
+/** Deletes the content of old messages, now and every hour. Returns a function that stops it. */
+function startPruning({ db, account, log }: WhatsAppDeps): () => void {
+  const prune = () =>
+    void pruneContent(db, account, new Date(Date.now() - KEPT_DAYS * 24 * HOUR_MS)).then(
+      (rows) => rows > 0 && log.info({ rows }, `emptied WhatsApp messages that are older than ${KEPT_DAYS} days`),
+      (error: Error) => log.warn({ reason: error.message }, 'old WhatsApp messages could not be emptied; tried again in an hour'),
+    );
+  prune();
+  const timer = setInterval(prune, HOUR_MS);
+  return () => clearInterval(timer);
+}

@@ -1,0 +1,64 @@
+import type { Identity } from '../../../../contracts/decision.ts';
+import { OLD_AFTER_MS } from '../../../../domain/chat/burst.ts';
+import { type OurMessage, ourMessage, type Waiting } from '../../../../store/whatsapp/inbox.ts';
+import { markAccepted } from '../../../../store/whatsapp/sends.ts';
+import type { Approver } from '../../../intake/intake.ts';
+import type { CurrentLive, WhatsAppDeps } from '../live.ts';
+import { admit } from './admit.ts';
+import { approverOf } from './approver.ts';
+import type { Incoming } from './decode.ts';
+import type { ChatDirectory } from './directory.ts';
+import { bothForms, identityOf, type Role, roleIn, type Self } from './identify.ts';
+
+/** How long an author waits whose number only WhatsApp knows, until the next attempt. */
+const UNKNOWN_MS = 5_000;
+
+/** What the caller does with a row: end it with the verdict, or delay it (`until` in ms since the epoch). Null: it was handled, or is pending in its chat. */
+export type Sorted = { verdict: string } | { until: number } | null;
+
+/** A message for us, with what is known about it. */
+export interface Admitted {
+  row: Waiting;
+  message: Incoming;
+  self: Self;
+  role: Role;
+  /** the part of its text that is meant for us */
+  text: string;
+  /** our message that it quotes */
+  quoted: OurMessage | undefined;
+  address: string;
+  /** the author, in a group */
+  author: string | null;
+  by: Identity;
+  approver: Approver | undefined;
+  old: boolean;
+  /** was delayed before because it was over the limit or its author was unknown, and not after a failure */
+  late: boolean;
+}
+
+/** The author of a message, and whether it is for us. */
+export async function admitted(
+  deps: WhatsAppDeps & { live: CurrentLive },
+  directory: ChatDirectory,
+  row: Waiting,
+  message: Incoming,
+  self: Self,
+): Promise<Admitted | NonNullable<Sorted>> {
+  const { db, account, config } = deps;
+  const { key, chat } = message;
+  const forms = await bothForms(deps, message.author);
+  if (!forms) return { until: Date.now() + UNKNOWN_MS };
+  message.author = forms;
+  const role = roleIn(self.people, forms);
+  const quoted = role !== 'stranger' && message.quoted ? await ourMessage(db, account, message.quoted.id) : undefined;
+  const echo = key.fromMe && (await ourMessage(db, account, key.messageId)) !== undefined;
+  const admission = admit(message, { role, self, echo, quotesUs: quoted !== undefined, trigger: config.FETCH_TRIGGER });
+  // WhatsApp shows us our own message, so it has it, even if its ack was lost
+  if (echo) await markAccepted(db, account, [key.messageId]);
+  if (!admission.admitted) return { verdict: admission.verdict };
+  const { address, author } = await directory.placeOf(message);
+  const approver = chat.kind === 'group' ? approverOf(deps, message, role === 'owner') : undefined;
+  const old = Date.now() - message.at.getTime() > OLD_AFTER_MS;
+  const late = !old && row.notBefore !== null && row.attempts === 0;
+  return { row, message, self, role, text: admission.text, quoted, address, author, by: identityOf(role, forms), approver, old, late };
+}

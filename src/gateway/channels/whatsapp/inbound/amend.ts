@@ -1,0 +1,96 @@
+import { continued, oneLine, quotation } from '../../../../domain/text/fences.ts';
+import { samePerson } from '../../../../domain/whatsapp/identity.ts';
+import { addressed } from '../../../../domain/whatsapp/trigger.ts';
+import { type Amended, amendInput } from '../../../../store/turns/amend.ts';
+import type { Heard } from '../../../../store/turns/steps/transcript.ts';
+import type { Forms } from '../../../../store/whatsapp/contacts.ts';
+import { type Handled, markHandled, received, replaceContent } from '../../../../store/whatsapp/inbox.ts';
+import { memberSource } from '../../shared/pending.ts';
+import type { CurrentLive, WhatsAppDeps } from '../live.ts';
+import { type Content, decodeRow, type Incoming } from './decode.ts';
+import { bothForms, roleIn, type Self } from './identify.ts';
+
+type Deps = WhatsAppDeps & { live: CurrentLive };
+type Change = Extract<Content, { kind: 'edit' | 'revoke' }>;
+
+/** What an edit or a deletion did. `waiting`: its message was not passed on yet, and changes or vanishes. */
+export type AmendOutcome = { kind: 'waiting'; seq: number } | { kind: 'none' } | Amended;
+
+/**
+ * Carries out an edit or deletion by a message's own author, and ends its row in the same transaction. Nobody can change another person's message, whatever key
+ * the protocol message has.
+ */
+export async function amend(deps: WhatsAppDeps & { live: CurrentLive }, seq: number, message: Incoming, content: Change, self: Self): Promise<AmendOutcome> {
+  const { db, config } = deps;
+  const target = await ownTarget(deps, message, content.target, self);
+  const verdict = content.kind;
+  if (!target) {
+    await markHandled(db, [seq], verdict);
+    return { kind: 'none' };
+  }
+  if (target.row.verdict === null) {
+    await db.transaction().execute(async (tx) => {
+      if (content.kind === 'edit') await replaceContent(tx, target.row.seq, await withFile(target.message, content));
+      else await markHandled(tx, [target.row.seq], 'revoked');
+      await markHandled(tx, [seq], verdict);
+    });
+    return { kind: 'waiting', seq: target.row.seq };
+  }
+  if (target.row.inboxId === null) {
+    await markHandled(db, [seq], verdict);
+    return { kind: 'none' };
+  }
+  const was = textOf(target.message);
+  const now = content.kind === 'edit' ? content.text : null;
+  const group = message.chat.kind === 'group';
+  const owner = roleIn(self.people, message.author) === 'owner';
+  const who = `${oneLine(message.name ?? '') || 'Somebody'}${group ? ` (${owner ? 'owner' : 'member'})` : ''}`;
+  const heard: Heard = group && !owner ? { sources: [memberSource(message.name ?? 'a member')], words: '' } : { words: now ?? '' };
+  return await amendInput(
+    db,
+    target.row.inboxId,
+    {
+      was: [was, withoutTrigger(was, config.FETCH_TRIGGER)],
+      now: now === null ? null : withoutTrigger(now, config.FETCH_TRIGGER),
+      note:
+        now === null
+          ? `[${who} deleted an earlier message:]\n${quotation(was)}`
+          : `[${who} edited an earlier message. It was:]\n${quotation(was)}\n[It reads now:]\n${quotation(now)}`,
+      heard,
+      ...(group && { continued }),
+    },
+    async (tx) => {
+      // a second edit changes the text of the first
+      if (content.kind === 'edit') await replaceContent(tx, target.row.seq, await withFile(target.message, content));
+      await markHandled(tx, [seq], verdict);
+    },
+  );
+}
+
+/** The row that an edit or deletion is about, if both have the same author. */
+async function ownTarget(deps: Deps, by: Incoming, id: string, self: Self): Promise<{ row: Handled; message: Incoming } | null> {
+  const author = await knownForms(deps, by.author);
+  for (const row of await received(deps.db, deps.account, id)) {
+    if (row.fromMe !== by.key.fromMe || row.content === null || row.content.length === 0) continue;
+    const message = await decodeRow(row, self);
+    if (message.chat.kind !== by.chat.kind || (by.chat.kind === 'group' && message.chat.jid !== by.chat.jid)) continue;
+    if (samePerson(await knownForms(deps, message.author), author)) return { row, message };
+  }
+  return null;
+}
+
+/** The bytes of the edited message. The edit of a caption need not repeat the file. */
+async function withFile({ content: before }: Incoming, edit: Extract<Content, { kind: 'edit' }>): Promise<Buffer> {
+  if (before.kind !== 'media') return edit.content;
+  const { proto } = await import('@whiskeysockets/baileys');
+  const { imageMessage, videoMessage, documentMessage } = before.message;
+  for (const part of [imageMessage, videoMessage, documentMessage]) if (part) part.caption = edit.text;
+  return Buffer.from(proto.Message.encode(before.message).finish());
+}
+
+const knownForms = async (deps: Deps, forms: Forms): Promise<Forms> => (await bothForms(deps, forms)) ?? forms;
+
+const textOf = ({ content }: Incoming): string => (content.kind === 'text' || content.kind === 'media' ? content.text : '');
+
+const withoutTrigger = (text: string, trigger: string): string =>
+  addressed({ chat: 'self', number: 'dedicated', mentionsUs: true, quotesUs: true, text, voice: false, trigger }).text;

@@ -1,0 +1,51 @@
+import { LRUCache } from 'lru-cache';
+import { type Contact, keepContact } from '../../../../store/whatsapp/contacts.ts';
+import type { Intake } from '../../../intake/intake.ts';
+import type { CurrentLive, WhatsAppDeps } from '../live.ts';
+import type { Incoming } from './decode.ts';
+import { bothForms } from './identify.ts';
+
+const CONTACT_MS = 3_000;
+
+/** Finds the chat and thread of a message, and the name of its author there. */
+export class ChatDirectory {
+  private readonly deps: WhatsAppDeps & { intake: Intake; live: CurrentLive };
+  /** contacts, at most some seconds old, so that a flood does not write the same row again and again */
+  private readonly contacts = new LRUCache<string, Promise<Contact>>({ max: 500, ttl: CONTACT_MS });
+  /** the thread of a chat never changes, so it is looked up once */
+  private readonly threads = new Map<string, string>();
+
+  constructor(deps: WhatsAppDeps & { intake: Intake; live: CurrentLive }) {
+    this.deps = deps;
+  }
+
+  /** The chat of a message, and in a group its author. */
+  async placeOf({ chat, author, name, key }: Incoming): Promise<{ address: string; author: string | null }> {
+    if (chat.kind === 'group') {
+      if (key.fromMe) return { address: chat.jid, author: this.deps.config.FETCH_USER_NAME ?? 'The owner' };
+      const contact = await this.contactOf({ ...author, name, replyJid: null });
+      return { address: chat.jid, author: contact.name ?? 'A member' };
+    }
+    const forms = key.fromMe ? ((await bothForms(this.deps, chat.forms)) ?? chat.forms) : author;
+    const contact = await this.contactOf({ ...forms, name: key.fromMe ? null : name, replyJid: chat.jid });
+    return { address: contact.chatAddress, author: null };
+  }
+
+  async threadOf(address: string): Promise<string> {
+    const known = this.threads.get(address);
+    if (known) return known;
+    const { id } = await this.deps.intake.channelThread('whatsapp', address);
+    this.threads.set(address, id);
+    return id;
+  }
+
+  private contactOf(person: Parameters<typeof keepContact>[2]): Promise<Contact> {
+    const key = JSON.stringify([person.lid, person.pn, person.name, person.replyJid]);
+    const known = this.contacts.get(key);
+    if (known) return known;
+    const contact = keepContact(this.deps.db, this.deps.account, person);
+    this.contacts.set(key, contact);
+    contact.catch(() => this.contacts.delete(key));
+    return contact;
+  }
+}

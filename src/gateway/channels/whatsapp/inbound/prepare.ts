@@ -1,0 +1,111 @@
+import { parseCommand } from '../../../../domain/chat/words/commands.ts';
+import { attachmentId } from '../../../../store/chats/messages/attachments.ts';
+import { countAttempt, type OurMessage, type Waiting } from '../../../../store/whatsapp/inbox.ts';
+import { AttachmentReader, type Prepared } from '../../../intake/attachments/attachments.ts';
+import type { PendingMessage } from '../../shared/pending.ts';
+import type { CurrentLive, WhatsAppDeps } from '../live.ts';
+import type { Admitted } from './admitted.ts';
+import { type Content, idOf, writtenAt } from './decode.ts';
+import { loadMedia, mediaProblemText } from './download.ts';
+
+type Media = Extract<Content, { kind: 'media' }>;
+
+export interface PrepareDeps extends WhatsAppDeps {
+  live: CurrentLive;
+  /** a file is loaded, or will not come */
+  onPrepared(): void;
+  /** a file could not be prepared, for a reason that may pass */
+  failed(row: Waiting, error: unknown): Promise<unknown>;
+  /** answers in a chat without the model */
+  respond(threadId: string, said: string, body: string, channelMessageId: string): Promise<void>;
+}
+
+/** A file that was begun this often and never finished is stored unopened, because it may kill the process. */
+const GIVEN_UP_AFTER = 3;
+
+/** Makes messages ready for their chats: each waits there while its file is loaded and read. */
+export class Preparer {
+  private readonly deps: PrepareDeps;
+  private readonly attachments: AttachmentReader;
+  private readonly stopping = new AbortController();
+
+  constructor(deps: PrepareDeps) {
+    this.deps = deps;
+    this.attachments = new AttachmentReader({ ...deps, problemText: mediaProblemText });
+  }
+
+  /** Cancels loading; the messages stay in the table. */
+  stop(): void {
+    this.stopping.abort();
+  }
+
+  /** The message as it waits in its chat, while its file is loaded. */
+  pendingOf(it: Admitted, threadId: string): PendingMessage {
+    const { row, message, author, by, approver, text, old, late, quoted, address } = it;
+    const given = new AbortController();
+    const pending: PendingMessage = {
+      seq: row.seq,
+      id: idOf(message),
+      chat: message.key.chat,
+      author,
+      name: message.name,
+      by,
+      approver,
+      text,
+      quoted: message.quoted?.text ?? null,
+      bare: message.content.kind === 'text',
+      questionId: questionOf(quoted, address, text),
+      sentAt: message.at,
+      writtenAt: writtenAt(message),
+      at: Date.now(),
+      old,
+      late,
+      prepared: message.content.kind === 'media' ? null : { text, attachmentIds: [], tell: null },
+      drop: () => given.abort(),
+    };
+    if (message.content.kind === 'media') this.wait(pending, it, threadId, message.content, AbortSignal.any([given.signal, this.stopping.signal]));
+    return pending;
+  }
+
+  private wait(pending: PendingMessage, it: Admitted, threadId: string, content: Media, signal: AbortSignal): void {
+    this.prepare(it, threadId, content, signal)
+      .then(
+        (prepared) => {
+          pending.prepared = prepared;
+        },
+        async (error) => {
+          if (!signal.aborted) await this.deps.failed(it.row, error);
+        },
+      )
+      .catch(() => {})
+      .finally(this.deps.onPrepared);
+  }
+
+  private async prepare({ row, message, text }: Admitted, threadId: string, content: Media, signal: AbortSignal): Promise<Prepared> {
+    const { db, config, live, respond } = this.deps;
+    const { key } = message;
+    await countAttempt(db, row.seq);
+    return await this.attachments.prepare(
+      {
+        id: attachmentId(key.account, key.chat, key.participant, String(key.fromMe), key.messageId),
+        threadId,
+        text,
+        file: content.media,
+        unopened: row.attempts >= GIVEN_UP_AFTER,
+        load: (loading) => loadMedia(content.media, { key, content: content.message }, { host: config.WA_MEDIA_HOST, signal: loading, live }),
+        onLongRecording: (seconds) => respond(threadId, '[a voice note]', listeningFor(seconds), `${idOf(message)}/listening`),
+      },
+      signal,
+    );
+  }
+}
+
+/** The open question that a quote answers. Words such as "stop" keep their meaning in a quote. */
+function questionOf(quoted: OurMessage | undefined, address: string, text: string): string | null {
+  const command = parseCommand(text);
+  if (!quoted?.question?.open || quoted.address !== address || command === 'stop' || command === 'status' || command === 'help') return null;
+  return quoted.question.id;
+}
+
+const listeningFor = (seconds: number): string =>
+  `Listening to your voice note (${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, '0')} min) …`;

@@ -1,0 +1,155 @@
+import { shownOfMessage } from '../../../../domain/chat/context/context.ts';
+import { parseCommand } from '../../../../domain/chat/words/commands.ts';
+import type { Tx } from '../../../../store/postgres/database.ts';
+import { markHandled, putOff, type Waiting } from '../../../../store/whatsapp/inbox.ts';
+import { type Intake, IntakeError } from '../../../intake/intake.ts';
+import { ChatBatcher } from '../../shared/batcher.ts';
+import { createLimiter } from '../../shared/rate-limit.ts';
+import type { CurrentLive, WhatsAppDeps } from '../live.ts';
+import { type Admitted, admitted, type Sorted } from './admitted.ts';
+import { amend } from './amend.ts';
+import { type Content, decodeRow, idOf } from './decode.ts';
+import { ChatDirectory } from './directory.ts';
+import type { Self } from './identify.ts';
+import { type Decision, type Interpretation, interpretReaction, interpretVote } from './interpret.ts';
+import { Preparer } from './prepare.ts';
+
+export interface SortDeps extends WhatsAppDeps {
+  intake: Intake;
+  live: CurrentLive;
+  /** a file is loaded, or will not come */
+  onPrepared(): void;
+}
+
+const STOPS_PER_MINUTE = 5;
+const TOLD_FOR_MS = 10 * 60_000;
+const FAILED_MS = 5_000;
+const FAILED_LONGEST_MS = 3_600_000;
+
+const UNREADABLE = 'A message from you reached me, but I could not read it. Please send it again.';
+const TOO_MANY = 'That is a lot at once. I read what came first now and the rest in about a minute; nothing is lost.';
+
+/** Decides for each row what it is and for which chat, and gives messages for us to the batcher of their chat. */
+export class Sorter {
+  /** batchers with messages, by the address of their chat */
+  readonly batchers = new Map<string, ChatBatcher>();
+  private readonly deps: SortDeps;
+  private readonly directory: ChatDirectory;
+  private readonly preparer: Preparer;
+  private readonly limiter: ReturnType<typeof createLimiter>;
+  /** a person who wrote too much must still be able to stop the result */
+  private readonly stops = createLimiter(STOPS_PER_MINUTE);
+  /** when chats were last told that much is read in parts */
+  private readonly toldParts = new Map<string, number>();
+
+  constructor(deps: SortDeps) {
+    this.deps = deps;
+    this.directory = new ChatDirectory(deps);
+    this.preparer = new Preparer({
+      ...deps,
+      failed: async (row, error) => {
+        for (const batcher of this.batchers.values()) batcher.remove(row.seq);
+        await this.failed(row, error);
+      },
+      respond: (...told) => this.respondIn(...told),
+    });
+    this.limiter = createLimiter(() => deps.config.WHATSAPP_RATE_LIMIT);
+  }
+
+  /** Cancels loading; the messages stay in the table. */
+  stop(): void {
+    this.preparer.stop();
+  }
+
+  async sort(row: Waiting, self: Self): Promise<Sorted> {
+    const message = await decodeRow(row, self);
+    const { content } = message;
+    if (content.kind === 'nothing' && content.why !== 'stub') return { verdict: content.why };
+    const it = await admitted(this.deps, this.directory, row, message, self);
+    if ('verdict' in it || 'until' in it) return it;
+    const decides = await this.interpretation(it);
+    if (decides && 'verdict' in decides) return decides;
+    const limited = this.limited(it);
+    if (limited) {
+      if (limited.tell) await this.respond(it.address, '[many messages at once]', TOO_MANY, `limit/${row.seq}`);
+      return { until: limited.until };
+    }
+    if (decides) await this.decide(it, decides);
+    else if (content.kind === 'edit' || content.kind === 'revoke') await this.change(it, content);
+    else if (content.kind === 'nothing') await this.respond(it.address, '[a message that could not be read]', UNREADABLE, `${idOf(message)}/stub`, row.seq);
+    else await this.batch(it);
+    return null;
+  }
+
+  /** A failed row is retried later and later, and never given up: it is somebody's message. */
+  async failed(row: Waiting, error: unknown): Promise<null> {
+    const { db, log } = this.deps;
+    log.error({ seq: row.seq, attempts: row.attempts + 1, reason: (error as Error).message }, 'a WhatsApp message could not be handled; it is tried again');
+    await putOff(db, [row.seq], new Date(Date.now() + Math.min(FAILED_MS * 2 ** row.attempts, FAILED_LONGEST_MS)), true);
+    return null;
+  }
+
+  /** What a reaction or vote decides; null for other messages. */
+  private async interpretation({ message, self, address }: Admitted): Promise<Interpretation | null> {
+    const { content, chat } = message;
+    if (content.kind === 'reaction') return await interpretReaction(this.deps, content, [address, chat.jid]);
+    if (content.kind === 'vote') return await interpretVote(this.deps, message, content, self, [address, chat.jid]);
+    return null;
+  }
+
+  /** Until when a message over the limit waits, and whether to say so; null: it is accepted now. */
+  private limited({ message, text, address, old, late }: Admitted): { until: number; tell: boolean } | null {
+    const writer = message.author.lid ?? message.author.pn ?? '';
+    const isStop = message.content.kind === 'revoke' || parseCommand(text) === 'stop';
+    if (old || (late && this.batchers.get(address)?.hasLate) || (isStop && this.stops.check(writer, Date.now()).admitted)) return null;
+    const limited = late ? this.limiter.checkHeld(writer) : this.limiter.check(writer, message.at.getTime());
+    return limited.admitted ? null : limited;
+  }
+
+  private async decide({ row, message, by, approver }: Admitted, { threadId, text, questionId }: Decision): Promise<void> {
+    const also = (tx: Tx, inboxId: string, kind: string) => markHandled(tx, [row.seq], kind, inboxId);
+    await this.deps.intake.say({ threadId, text, questionId, channelMessageId: idOf(message), approver, writers: [by], also });
+  }
+
+  /** Carries out an edit or a deletion. */
+  private async change({ row, message, self, address }: Admitted, content: Extract<Content, { kind: 'edit' | 'revoke' }>): Promise<void> {
+    const outcome = await amend(this.deps, row.seq, message, content, self);
+    if (outcome.kind === 'waiting') this.batchers.get(address)?.remove(outcome.seq);
+    if (outcome.kind !== 'emptied') return;
+    const { threadId, turnId } = outcome;
+    await this.deps.intake.interrupt({ threadId, turnId, channelMessageId: idOf(message) }).catch((error) => {
+      // it ended by itself meanwhile
+      if (!(error instanceof IntakeError)) throw error;
+    });
+  }
+
+  private async batch(it: Admitted): Promise<void> {
+    const threadId = await this.directory.threadOf(it.address);
+    const batcher = this.batchers.get(it.address) ?? this.newBatcher(it.address, threadId);
+    this.batchers.set(it.address, batcher);
+    batcher.add(this.preparer.pendingOf(it, threadId));
+  }
+
+  private newBatcher(address: string, threadId: string): ChatBatcher {
+    const { db, intake, config } = this.deps;
+    const shownChars = shownOfMessage(config.FETCH_CONTEXT_TOKENS);
+    return new ChatBatcher({ db, intake, threadId, channel: 'whatsapp', shownChars, tells: () => this.tells(address), markHandled });
+  }
+
+  /** Once for each backlog, even if it comes in several bursts. */
+  private tells(address: string): boolean {
+    const now = Date.now();
+    if (now - (this.toldParts.get(address) ?? 0) < TOLD_FOR_MS) return false;
+    this.toldParts.set(address, now);
+    return true;
+  }
+
+  private async respond(address: string, said: string, body: string, channelMessageId: string, seq?: number): Promise<void> {
+    await this.respondIn(await this.directory.threadOf(address), said, body, channelMessageId, seq);
+  }
+
+  private async respondIn(threadId: string, said: string, body: string, channelMessageId: string, seq?: number): Promise<void> {
+    const also = (tx: Tx, inboxId: string) => markHandled(tx, seq === undefined ? [] : [seq], 'told', inboxId);
+    await this.deps.intake.respond({ threadId, said, body, channelMessageId, also });
+  }
+}

@@ -1,0 +1,116 @@
+import { visible } from '../../../../domain/text/evidence.ts';
+import { ago } from '../../../../domain/text/when.ts';
+import type { Asked, OutgoingRow } from '../../../../store/whatsapp/outgoing.ts';
+import type { Counters } from '../../../../store/whatsapp/sends.ts';
+import { type Attached, takeAttachments } from '../../shared/markdown.ts';
+import { formatReply } from '../text/formatting.ts';
+import { toWhatsApp } from '../text/markup.ts';
+import { asFile, splitText } from '../text/split.ts';
+
+/** One message, before it becomes a WhatsApp message. `asks`: a reaction to it, a quote of it or a vote in it answers the question. */
+export type Part = { asks: boolean } & (
+  | { kind: 'text'; text: string }
+  | { kind: 'poll'; name: string; options: string[] }
+  | { kind: 'file'; name: string; mime: string; data: Buffer; caption: string }
+  | { kind: 'attachment'; attached: Attached }
+);
+
+export interface Writing {
+  row: Pick<OutgoingRow, 'kind' | 'body' | 'question'>;
+  /** how long the message waited */
+  ageMs: number;
+  textLimit: number;
+  polls: boolean;
+  /** send a long text as messages, because its file could not be uploaded */
+  noFiles?: boolean;
+}
+
+/** A longer text becomes a file: nobody reads so many messages on a phone, and WhatsApp takes a flood of them for spam. */
+const MOST_MESSAGES = 5;
+/** Characters of the description above a file. */
+const CAPTION = 700;
+const FILE_NOTE = 'The whole text is in the file.';
+/** WhatsApp's own limits of a poll. */
+const POLL = { name: 255, options: 12, option: 100 };
+const YES_OR_NO = 'Answer yes, no, skip or yes all, or react with 👍 or 👎.';
+const restOf = (characters: number): string =>
+  `This is the beginning; ${characters} characters follow. Say "more" to read on. Then answer yes, no, skip or yes all.`;
+const REMINDER = 'I am still waiting for your answer:';
+
+const HOUR_MS = 3_600_000;
+
+/** The note on a reply that waited for WhatsApp; null up to an hour. */
+export function ageNote(ms: number): string | null {
+  return ms > HOUR_MS ? `(written ${ago(ms)}, while WhatsApp was away)` : null;
+}
+
+/** The messages of an outbox row, in order, and what formatting changed. At least one. */
+export function write(writing: Writing): { parts: Part[]; counters: Counters } {
+  const { row, ageMs } = writing;
+  const note = ageNote(ageMs);
+  const lead = [...(note ? [note] : []), ...(row.question?.reminder ? [REMINDER] : [])];
+  return row.question ? writeQuestion(writing, row.question, lead) : writeText(writing, row.body, lead, []);
+}
+
+/** The text of a progress report. It must fit one message, because it replaces another. */
+export function writeProgress(writing: Writing): string {
+  return formatReply(writing.row.body, writing.textLimit).parts[0] ?? '…';
+}
+
+function writeQuestion(writing: Writing, question: Asked, lead: string[]): { parts: Part[]; counters: Counters } {
+  if (question.ofTask) return asking(writeText(writing, writing.row.body, question.reminder ? lead.slice(0, -1) : lead, []));
+  if (question.kind === 'approval') return asking(writeText(writing, approvalText(question), lead, [question.rest > 0 ? restOf(question.rest) : YES_OR_NO]));
+  const { options } = question;
+  const prompt = question.number > 1 ? `${question.number}. ${question.prompt}` : question.prompt;
+  if (options.length === 0) return asking(writeText(writing, prompt, lead, []));
+  if (!writing.polls || question.reminder || !fitsPoll(options)) {
+    return asking(writeText(writing, prompt, lead, [options.map((option, index) => `${index + 1}. ${verbatim(option)}`).join('\n')]));
+  }
+  // a poll shows no markup and cuts its name
+  const name = lead.length === 0 && prompt.length <= POLL.name ? prompt : null;
+  const said = name === null ? writeText(writing, prompt, lead, []) : { parts: [], counters: { normalizedCount: 0, chunkedCount: 0, fallbackSplitCount: 0 } };
+  return asking({ parts: [...said.parts, { kind: 'poll', name: name ?? 'Your answer?', options, asks: true }], counters: said.counters });
+}
+
+const asking = ({ parts, counters }: ReturnType<typeof write>) => ({ parts: parts.map((part) => ({ ...part, asks: true })), counters });
+
+const fitsPoll = (options: readonly string[]): boolean =>
+  options.length >= 2 &&
+  options.length <= POLL.options &&
+  options.every((option) => option.length <= POLL.option) &&
+  new Set(options.map((option) => option.trim())).size === options.length;
+
+/** The question, and what it is decided by. Nothing in it is markup, and the evidence cannot end its fence. */
+function approvalText({ prompt, number, evidence }: Asked): string {
+  const asked = escapeMarkdown(visible(number > 1 ? `${number}. ${prompt}` : prompt));
+  return evidence ? `${asked}\n\n\`\`\`\n${evidence.replace(/\n$/, '')}\n\`\`\`` : asked;
+}
+
+const escapeMarkdown = (text: string): string => text.replace(/[!-/:-@[-`{-~]/g, '\\$&');
+/** A text as it is, in markup that shows it so. */
+const verbatim = (text: string): string => toWhatsApp(escapeMarkdown(text));
+
+/** A text as messages or, above the limit, as a file; `lead` comes before and `closing` after it, as separate paragraphs. */
+function writeText(writing: Writing, body: string, lead: string[], closing: string[]): { parts: Part[]; counters: Counters } {
+  const { markdown, attached } = takeAttachments(body);
+  const before = lead.map((line) => `${line}\n\n`).join('');
+  const files: Part[] = attached.map((each) => ({ kind: 'attachment', attached: each, asks: false }));
+  const text = (each: string): Part => ({ kind: 'text', text: each, asks: false });
+
+  if (!writing.noFiles && asFile(markdown, writing.textLimit * MOST_MESSAGES)) {
+    // only the beginning is formatted, because formatting megabytes would block the process
+    const { parts, counters } = formatReply(markdown.slice(0, CAPTION * 3).toWellFormed(), CAPTION);
+    const caption = [`${before}${(parts[0] ?? '').trimEnd()} …`, FILE_NOTE, ...closing].join('\n\n');
+    const file: Part = { kind: 'file', name: 'answer.txt', mime: 'text/plain', data: Buffer.from(markdown), caption, asks: false };
+    return { parts: [file, ...files], counters: { ...counters, chunkedCount: 0, fallbackSplitCount: 0 } };
+  }
+  const { parts, counters } = formatReply(markdown, Math.max(100, writing.textLimit - before.length));
+  const texts = parts.length > 0 ? [before + parts[0], ...parts.slice(1)] : before || closing.length > 0 || files.length === 0 ? [before.trimEnd()] : [];
+  for (const end of closing.flatMap((each) => splitText(each, writing.textLimit))) {
+    const last = texts.at(-1)!;
+    const joined = last === '' ? end : `${last.trimEnd()}\n\n${end}`;
+    if (joined.length <= writing.textLimit) texts[texts.length - 1] = joined;
+    else texts.push(end);
+  }
+  return { parts: [...texts.map((each) => text(each === '' ? '(an empty message)' : each)), ...files], counters };
+}

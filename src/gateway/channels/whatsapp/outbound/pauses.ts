@@ -1,0 +1,29 @@
+import { chatPause, pauseChat, pauseSends, sendPause } from '../../../../store/whatsapp/pause.ts';
+import { ChannelAway } from '../../channel.ts';
+import type { WhatsAppDeps } from '../live.ts';
+import { REFUSED_CHATS } from './refusals.ts';
+import { tell } from './sending.ts';
+
+const HOUR_MS = 3_600_000;
+
+/** @throws ChannelAway while nothing may be sent, or nothing to this chat */
+export async function unlessPaused({ db, account }: WhatsAppDeps, jid: string | null): Promise<void> {
+  const stopped = jid === null ? await sendPause(db, account) : await chatPause(db, account, jid);
+  if (stopped) throw new ChannelAway(stopped.why, Math.min(5 * 60_000, Math.max(1000, stopped.until.getTime() - Date.now())));
+}
+
+export async function pauseAll(deps: WhatsAppDeps, code: string, why: string, ms: number): Promise<void> {
+  await pauseSends(deps.db, deps.account, { until: new Date(Date.now() + ms), why });
+  await tell(deps, `${code}-${thisHour()}`, why, ms >= HOUR_MS);
+}
+
+/** Pauses only this chat, so that one person's refusal silences nobody else. When several chats refuse, pauses everything. */
+export async function pauseOne(deps: WhatsAppDeps, jid: string, code: string, why: string, ms: number): Promise<void> {
+  const chats = await pauseChat(deps.db, deps.account, jid, { until: new Date(Date.now() + ms), why });
+  if (chats < REFUSED_CHATS) return await tell(deps, `${code}-${jid}-${thisHour()}`, why, true);
+  const all = `WhatsApp refused messages to ${chats} chats within an hour (${code}). Everything waits for an hour; look into WhatsApp on the phone.`;
+  await pauseAll(deps, `${code}-all`, all, ms);
+}
+
+/** A person is told once an hour, not for every refused message. */
+const thisHour = (): number => Math.floor(Date.now() / HOUR_MS);

@@ -1,0 +1,190 @@
+import type { Arrival } from '../../contracts/conversation.ts';
+import type { DecidedBy, Displayed } from '../../contracts/decision.ts';
+import { parseApproval } from '../../domain/chat/words/commands.ts';
+import { type Asked, type Meaning, meaningOf } from '../../domain/chat/words/replies.ts';
+import { mayApprove, mayTrust } from '../../domain/consent/policy.ts';
+import type { ThreadTransaction } from '../../store/chats/thread-transaction.ts';
+import { isAboutHosts } from '../../store/kennel/questions/egress-questions.ts';
+import { answerQuestion, decideQuestion } from '../../store/turns/questions/decide.ts';
+import { howToAnswer, readOn } from '../../store/turns/questions/question-text.ts';
+import { dangerOf, openQuestion, openQuestions, type Question, threadOfApproval } from '../../store/turns/questions/questions.ts';
+import { type Answerer, answerHosts, howToAnswerHosts } from './host-answers.ts';
+import { IntakeError } from './intake-error.ts';
+import type { MessageId } from './message.ts';
+import { once } from './once.ts';
+import type { IntakeDeps } from './signal.ts';
+
+export interface ApprovalDecision {
+  approvalId: string;
+  decision: 'allow' | 'deny';
+  remember: boolean;
+  /** characters of what it is decided by that the person was shown; unset where the client shows all of it anyway */
+  seen?: number | undefined;
+  channelMessageId: MessageId;
+}
+
+export interface InputAnswers {
+  threadId: string;
+  inputId: string;
+  answers: Array<{ id: string; label: string; value: string }>;
+  /** as in `ApprovalDecision` */
+  seen?: number | undefined;
+  channelMessageId: MessageId;
+}
+
+/** Decides the approval with the given id. */
+export async function decideApproval(deps: IntakeDeps, request: ApprovalDecision): Promise<void> {
+  const { approvalId, decision, channelMessageId: id } = request;
+  const missing = new IntakeError('not_found', `no pending approval with id '${approvalId}'`);
+  const threadId = await threadOfApproval(deps.db, approvalId);
+  if (!threadId) throw missing;
+  await once(deps, { threadId, id, body: decision }, async (tx, { inboxId, by }) => {
+    const question = await openQuestion(tx.now, threadId, approvalId);
+    if (!question) throw missing;
+    if (decision === 'allow') requireSeen(question, request.seen);
+    await decideQuestion(tx, question, request, by);
+    return { arrival: arrivalOf(question, inboxId, decision), turnId: question.turn_id };
+  });
+}
+
+/** Answers the question with the given id. */
+export async function answerInput(deps: IntakeDeps, request: InputAnswers): Promise<void> {
+  const { threadId, inputId, channelMessageId: id } = request;
+  const text = request.answers.map((answer) => answer.value || answer.label).join('\n');
+  await once(deps, { threadId, id, body: text }, async (tx, { inboxId, by }) => {
+    const question = await openQuestion(tx.now, threadId, inputId);
+    if (!question || question.kind === 'approval')
+      throw new IntakeError('not_found', `no pending user input with id '${inputId}' on thread ${threadId}: it was answered, has expired, or never was`);
+    const decided = question.kind === 'plan' ? parseApproval(text) : null;
+    if (decided?.decision === 'allow') requireSeen(question, request.seen);
+    if (decided) await decideQuestion(tx, question, decided, by);
+    else if (isAboutHosts(question)) await requireVerdict(tx, question, text, by);
+    else await answerQuestion(tx, question, text, by);
+    return { arrival: arrivalOf(question, inboxId, decided?.decision ?? 'answered'), turnId: question.turn_id };
+  });
+}
+
+/** A yes counts only for what its giver was shown. @throws IntakeError */
+function requireSeen({ evidence }: Question, seen: number | undefined): void {
+  if (evidence === null || seen === undefined || seen >= evidence.length) return;
+  throw new IntakeError('conflict', `Only ${seen} of ${evidence.length} characters were shown of what this allows: show all of it before a yes`);
+}
+
+/** A message that may answer a question. */
+export interface Reply extends Answerer {
+  text: string;
+  inboxId: string;
+  at: Date;
+  readMs: number;
+  displayed?: readonly Displayed[];
+  /** it was put on exactly this question */
+  questionId?: string;
+}
+
+/**
+ * `answer`: it settles this question. `reply`: the person is told this instead. `unclear`: it goes to the model, and the person is told that the question is
+ * still open.
+ */
+export type Answered = { answer: Arrival; question: Question } | { reply: string } | { unclear: string } | null;
+
+/** What a message does to the open questions of its thread; null when nothing. */
+export async function answerOpen(tx: ThreadTransaction, reply: Reply): Promise<Answered> {
+  const open = await openQuestions(tx.now, tx.threadId);
+  if (reply.questionId && !open.some(({ id }) => id === reply.questionId)) return { reply: 'That question is settled already, so this changes nothing.' };
+  const meaning = meaningOf(
+    reply.text,
+    open.map((question) => toAsked(question, reply)),
+    { at: reply.at, readMs: reply.readMs, on: reply.questionId },
+  );
+  if (!meaning) return null;
+  const named = (id: string): Question => open.find((question) => question.id === id)!;
+  const [first] = 'questions' in meaning ? meaning.questions.map(named) : [];
+  switch (meaning.kind) {
+    case 'decides':
+      return await decide(tx, named(meaning.question), meaning, reply);
+    case 'answers': {
+      const question = named(meaning.question);
+      if (isAboutHosts(question)) return await hostsAnswered(tx, question, meaning.text, reply);
+      await answerQuestion(tx, question, meaning.text, reply.by);
+      return { answer: arrivalOf(question, reply.inboxId, 'answered'), question };
+    }
+    case 'more':
+      return { reply: await readOn(tx.now, named(meaning.question), reply.at) };
+    case 'stray':
+      return { reply: `There is no choice ${reply.text.trim()}. Answer with 1 to ${named(meaning.question).options.length}, or in your own words.` };
+    case 'unread':
+      return { reply: 'You have seen only the beginning of it. Say "more" to read on, or "yes unread" to allow it as it is.' };
+    case 'no such number':
+      return { reply: `There is no open question ${meaning.number}. ${open.length > 1 ? `Open are:\n${list(open)}` : `Open is: ${open[0]!.prompt}`}` };
+    case 'which':
+      return {
+        reply: `Which one do you mean?\n${list(meaning.questions.map(named))}\nName its number, for example "yes ${first!.number}", or quote the question.`,
+      };
+    case 'too early':
+      return {
+        reply: `That came before you could read the question, so it decides nothing. It is:\n${list(meaning.questions.map(named))}\n${howToAnswer(first!)}`,
+      };
+    case 'unclear':
+      return { unclear: stillOpen(meaning.questions.map(named)) };
+  }
+}
+
+async function hostsAnswered(tx: ThreadTransaction, question: Question, text: string, reply: Reply): Promise<Answered> {
+  const answered = await answerHosts(tx, question, text, reply);
+  if (answered === 'unclear')
+    return { unclear: `This is still open, and nothing is sent there before a yes:\n${list([question])}\n${howToAnswerHosts(question)}` };
+  return answered === 'answered' ? { answer: arrivalOf(question, reply.inboxId, 'answered'), question } : answered;
+}
+
+/** A program's answer about hosts must be a verdict. */
+async function requireVerdict(tx: ThreadTransaction, question: Question, text: string, by: DecidedBy): Promise<void> {
+  const answered = await answerHosts(tx, question, text, { by });
+  if (answered !== 'answered') throw new IntakeError('invalid', answered === 'unclear' ? howToAnswerHosts(question) : answered.reply);
+}
+
+async function decide(tx: ThreadTransaction, question: Question, { answer }: Extract<Meaning, { kind: 'decides' }>, reply: Reply): Promise<Answered> {
+  const { decision, remember, always } = answer;
+  const { by, approver } = reply;
+  if ((remember || always) && !mayTrust(by)) return { reply: 'Only the owner can allow everything that follows. Say yes for this one alone.' };
+  const { danger, tainted, grantable } = await dangerOf(tx.now, question);
+  // a permanent permission covers only what was asked about
+  if (always && !grantable.includes(always)) return { unclear: stillOpen([question]) };
+  // allowing everything that follows includes what is dangerous
+  if (approver && decision === 'allow' && !mayApprove(remember ? 'DANGEROUS' : danger, await approver(tx.now, question.turn_id), tainted))
+    return {
+      reply: tainted
+        ? 'Only the owner may approve this, because words of others here may have caused it. It waits for the owner.'
+        : 'Only the owner, or the person who asked for this, may approve it. It waits for one of them.',
+    };
+  await decideQuestion(tx, question, answer, by);
+  return { answer: arrivalOf(question, reply.inboxId, decision), question };
+}
+
+const arrivalOf = ({ id, task_id }: Question, inboxId: string, decision: 'answered' | 'allow' | 'deny'): Arrival => ({
+  kind: 'answer',
+  inboxId,
+  questionId: id,
+  decision,
+  ...(task_id && { taskId: task_id }),
+});
+
+const stillOpen = (questions: readonly Question[]): string =>
+  `This is still open, and nothing is done before it is answered:\n${list(questions)}\n${howToAnswer(questions[0]!)}`;
+
+const list = (questions: readonly Question[]): string => questions.map(({ number, prompt }) => `${number}. ${prompt}`).join('\n');
+
+const toAsked = ({ id, number, kind, options, delivered_at, evidence, shown }: Question, reply: Reply): Asked => ({
+  id,
+  number,
+  kind,
+  options,
+  deliveredAt: shownAt(id, delivered_at, reply),
+  unread: evidence !== null && shown < evidence.length,
+});
+
+/** When the question was shown: as stored, or later when the screen says that another page of it was shown later. */
+function shownAt(id: string, delivered: Date | null, { displayed, at }: Reply): Date | null {
+  if (!displayed) return delivered;
+  const ms = displayed.find((question) => question.id === id)?.ms;
+  return ms === undefined || delivered === null ? null : new Date(Math.max(delivered.getTime(), at.getTime() - ms));
+}

@@ -1,0 +1,42 @@
+import { moneyText } from '../../../domain/model/price-book.ts';
+import { VERSION } from '../../../installation.ts';
+import type { Spent } from '../../../store/turns/steps/spending.ts';
+import { cachedToday, type UsageTotal, usageTotals } from '../../../store/turns/steps/usage-totals.ts';
+import { command, saying } from './command.ts';
+
+/** What this program is, and what its model has cost. */
+
+export const usage = command({
+  help: ['`usage` says how many tokens and how much money this chat has used, today and in all'],
+  parse: saying('usage', '/u', 'show usage'),
+  mayAnswer: true,
+  run: async (_, { tx, owned, shared }) => {
+    const here = usageLines('This chat', await usageTotals(tx.now, tx.chatId));
+    // others read along in a group
+    const everywhere = owned && !shared ? usageLines('All chats', await usageTotals(tx.now, null)) : [];
+    const { cached, input } = await cachedToday(tx.now, tx.chatId);
+    const saved = input > 0 ? [`Of ${input} input tokens today, ${cached} came from the cache of the endpoint.`] : [];
+    return [...here, ...everywhere, ...saved, 'A day begins at midnight UTC.'].join('\n');
+  },
+});
+
+const usageLines = (whose: string, { turns, tasks }: { turns: UsageTotal; tasks: UsageTotal }): string[] => [
+  `${whose}, today: ${spentText(sumOf(turns.today, tasks.today), tasks.today)}`,
+  `${whose}, in all: ${spentText(sumOf(turns.ever, tasks.ever), tasks.ever)}`,
+];
+
+const spentText = (all: Spent, tasks: Spent): string =>
+  `${all.tokens} tokens, ${moneyText(all)}${tasks.tokens > 0 ? ` (of that coding tasks: ${tasks.tokens} tokens, ${moneyText(tasks)})` : ''}`;
+
+const sumOf = (one: Spent, other: Spent): Spent => ({
+  tokens: one.tokens + other.tokens,
+  microUsd: one.microUsd + other.microUsd,
+  unpriced: one.unpriced + other.unpriced,
+});
+
+export const version = command({
+  help: ['`version` says which release this is'],
+  parse: saying('version', '/v', 'show version', 'which version are you'),
+  mayAnswer: true,
+  run: async () => `Fetch ${VERSION}, on Node ${process.version}.`,
+});

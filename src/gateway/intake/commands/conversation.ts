@@ -1,0 +1,42 @@
+import { parseCommand } from '../../../domain/chat/words/commands.ts';
+import { statusText } from '../../../store/owner/status-text.ts';
+import { beginAnew } from '../../../store/turns/replies.ts';
+import { addStop } from '../stop-and-steer.ts';
+import { type Command, type CommandContext, command, saying } from './command.ts';
+
+/** What is running, and where the conversation begins. */
+
+const named = (name: ReturnType<typeof parseCommand>) => (text: string) => parseCommand(text) === name || null;
+
+export const stop = command({
+  help: ['`stop` interrupts what is running; what was done is kept'],
+  parse: named('stop'),
+  run: async (_, { tx, turnId, inboxId }) =>
+    turnId ? { arrival: addStop(tx, { turnId, inboxId }), turnId } : 'Nothing is running, so there is nothing to stop.',
+});
+
+export const status = command({
+  help: ['`status` says what is running, what it waits for and what it has used'],
+  parse: named('status'),
+  run: (_, { tx, config }) => statusText(tx.now, tx.threadId, tx.chatId, config),
+});
+
+/** `text`: made when it is asked for, because it names every command. */
+export const help = (text: (context: CommandContext) => Promise<string>): Command =>
+  command({ help: ['`help` shows this'], parse: named('help'), run: (_, context) => text(context) });
+
+const begin = async ({ tx, turnId }: CommandContext): Promise<string> =>
+  turnId ? 'I am still at work. Say `stop` first, then `/new`.' : await beginAnew(tx.now, tx.threadId);
+
+export const newConversation = command({
+  help: ['`/new` or `clear` begins a new conversation: what was said and read before is left behind'],
+  parse: named('new'),
+  run: (_, context) => begin(context),
+});
+
+export const clear = command({
+  help: [],
+  parse: saying('clear', 'new', '/reset', 'clear chat', 'clear the chat', 'clear conversation', 'clear the conversation'),
+  mayAnswer: true,
+  run: (_, context) => begin(context),
+});

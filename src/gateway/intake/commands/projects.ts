@@ -1,0 +1,60 @@
+import type { Identity } from '../../../contracts/decision.ts';
+import { mayTrust } from '../../../domain/consent/policy.ts';
+import { findName } from '../../../domain/tasks/workspace-names.ts';
+import { suggestion } from '../../../domain/text/nearest.ts';
+import { listShares } from '../../../store/chats/shares.ts';
+import { activeWorkspace, listWorkspaces, selectWorkspace, type WorkspaceRow } from '../../../store/kennel/workspaces/workspaces.ts';
+import type { Tx } from '../../../store/postgres/database.ts';
+import { command, saying } from './command.ts';
+
+/** The workspaces, which people call projects. */
+
+export const projects = command({
+  help: ['`projects` lists your projects; `project demo` makes one the active one'],
+  parse: saying('projects', '/ls', 'workspaces', 'list projects', 'list workspaces', 'my projects', 'show projects'),
+  mayAnswer: true,
+  run: async (_, { tx, by }) => {
+    const [rows, active] = await Promise.all([reachable(tx.now, by), activeWorkspace(tx.now, tx.chatId)]);
+    if (rows.length === 0) return 'There is no project yet. Say `make a workspace named demo`, or bring one in: `clone https://…`, `open /path/of/a/folder`.';
+    const many = new Set(rows.map(({ host }) => host)).size > 1;
+    const lines = rows.map((row) => {
+      const about = [
+        ...(active?.name === row.name && active.host === row.host ? ['active'] : []),
+        ...(row.profile?.language ? [row.profile.language] : []),
+        ...(row.profile?.git?.branch ? [`on ${row.profile.git.branch}`] : []),
+        ...(many ? [`host ${row.host}`] : []),
+      ];
+      return `- ${row.name}${about.length > 0 ? ` (${about.join(', ')})` : ''}`;
+    });
+    const other = rows.find((row) => row.name !== active?.name);
+    return [...lines, ...(other ? [`\`project ${other.name}\` makes it the active one.`] : [])].join('\n');
+  },
+});
+
+export const project = command({
+  help: [],
+  parse: (text) => {
+    const [, name] = /^(?:\/?(?:project|switch to project|use project)|\/select) ([\w-]{1,64})[.!]?$/i.exec(text.trim()) ?? [];
+    return name === undefined ? null : { name, certain: text.trim().startsWith('/') };
+  },
+  mayAnswer: true,
+  run: async ({ name, certain }, { tx, by, config }) => {
+    const rows = await reachable(tx.now, by);
+    const names = [...new Set(rows.map((row) => row.name))];
+    const found = findName(name, names);
+    // "project management" is about something else
+    if (found === null) return certain ? `There is no project ${name}.${suggestion(name, names)} Say \`projects\` to see them.` : null;
+    const places = rows.filter((row) => row.name === found);
+    const row = places.find(({ host }) => host === config.FETCH_KENNEL_HOST) ?? places[0]!;
+    await selectWorkspace(tx.now, tx.chatId, row);
+    return `${found} is the active project now${places.length > 1 ? `, on the host ${row.host}` : ''}: what you ask for is done there.`;
+  },
+});
+
+/** For somebody else than the owner, a project that is not shared with them does not exist. */
+async function reachable(tx: Tx, by: Identity): Promise<WorkspaceRow[]> {
+  const rows = await listWorkspaces(tx);
+  if (mayTrust(by)) return rows;
+  const shared = (await listShares(tx)).filter(({ person }) => person === by.id).map(({ workspace }) => workspace);
+  return rows.filter(({ name }) => shared.includes(name));
+}

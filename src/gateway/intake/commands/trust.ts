@@ -1,0 +1,47 @@
+import { askAgainText, parseAskAgain, parseAutonomy } from '../../../domain/chat/words/commands.ts';
+import { parsePlanPreference, planPreferenceText } from '../../../domain/chat/words/plan-words.ts';
+import { planFirst, setPlanFirst } from '../../../store/chats/threads/threads.ts';
+import { trust } from '../../../store/turns/replies.ts';
+import { takeGrantsBack } from '../../../store/turns/steps/taint.ts';
+import { command, saying } from './command.ts';
+
+/** How much is done without asking. */
+
+export const autonomy = command({
+  help: ['`supervised`, `cautious` and `autonomous` set how much I do without asking; `supervised` also takes back a `yes all`'],
+  parse: parseAutonomy,
+  mayAnswer: true,
+  run: (wanted, { tx, shared, owned }) => trust(tx.now, { threadId: tx.threadId, chatId: tx.chatId, autonomy: wanted, shared, owned }),
+});
+
+export const askAgain = command({
+  help: ['`ask again` takes back what you allowed for good with `yes always for …`'],
+  parse: (text) => {
+    const sink = parseAskAgain(text);
+    return sink === undefined ? null : { sink };
+  },
+  run: async ({ sink }, { tx }) => askAgainText(await takeGrantsBack(tx.now, tx.chatId, sink)),
+});
+
+export const plans = command({
+  help: [
+    '`plan: …` has a coding task begin with a plan: it comes as a message, any words of yours change it, `yes` begins the work and `no` ends it; `plan on` does that for each task of this chat, `plan off` for none, `plan auto` for big ones',
+  ],
+  parse: parsePlanPreference,
+  ownersOnly: (wanted) => (wanted === 'on' ? null : 'Only the owner lets tasks begin without a plan.'),
+  run: async (wanted, { tx }) => {
+    await setPlanFirst(tx.now, tx.threadId, { on: true, off: false, auto: null }[wanted]);
+    return planPreferenceText[wanted];
+  },
+});
+
+export const plan = command({
+  help: [],
+  parse: saying('plan'),
+  mayAnswer: true,
+  run: async (_, { tx }) => {
+    const first = await planFirst(tx.now, tx.threadId);
+    const now = first === null ? 'Big coding tasks here begin' : first ? 'Each coding task here begins' : 'No coding task here begins by itself';
+    return `${now} with a plan. \`plan: add a login page\` asks for one; \`plan on\`, \`plan off\` and \`plan auto\` change that.`;
+  },
+});

@@ -1,0 +1,87 @@
+import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import { AGENT_QUEUE } from '../../../contracts/ids.ts';
+import { CODING_TASK, decidedSignal, orderedSignal } from '../../../contracts/signals.ts';
+import type { TaskInput } from '../../../contracts/task.ts';
+import { taskPage } from '../../../domain/tasks/page.ts';
+import { cut } from '../../../store/chats/ids.ts';
+import { isLimited, isOver, orderedOf, type TaskWithQuestion } from '../../../store/kennel/tasks/tasks.ts';
+import { type IntakeDeps, signalTask } from '../signal.ts';
+import { taskInput } from '../workflow-inputs.ts';
+import type { Holdings } from './holdings.ts';
+
+/** Wait before a failed workflow is started again, because the cause of the failure may still be there. */
+const AFTER_FAILURE_MS = 10 * 60_000;
+
+/** A task that is open in the store needs a workflow that knows every order and answer. */
+export async function compareTask(deps: IntakeDeps, holdings: Holdings, task: TaskWithQuestion): Promise<boolean> {
+  const { question } = task;
+  const decided = question?.state === 'answered' ? question.decision : null;
+  const held = await holdings.of(task.workflow_id, ['cancel', 'pause', ...(question && decided ? [question.id] : [])]);
+  if (held.status === 'FAILED' && held.closedAt && Date.now() - held.closedAt.getTime() < AFTER_FAILURE_MS) return false;
+  if (held.status !== 'RUNNING') return await begin(deps, task, held.status === 'COMPLETED' ? 'completed' : 'lost');
+  let found = await reorder(deps, task, held.missing);
+  if (question && decided && held.missing.includes(question.id)) {
+    await signalTask(deps, task.id, decidedSignal, { questionId: question.id, decision: decided });
+    found = true;
+  }
+  return found;
+}
+
+/** A person's order is on the row. A workflow that does not have it lost it. */
+async function reorder(deps: IntakeDeps, task: TaskWithQuestion, missing: readonly string[]): Promise<boolean> {
+  // `cancel` overrides every other order
+  if (!missing.includes('cancel')) return false;
+  const lacking = lacks(task.ordered, missing);
+  // read again: the order may just have been given, with its signal on the way
+  if (!lacking || lacks((await orderedOf(deps.db, task.id)) ?? null, missing) !== lacking) return false;
+  await signalTask(deps, task.id, orderedSignal, lacking);
+  return true;
+}
+
+function lacks(ordered: 'cancel' | 'pause' | null, missing: readonly string[]): 'cancel' | 'pause' | 'resume' | null {
+  if (ordered === null) return missing.includes('pause') ? null : 'resume';
+  return missing.includes(ordered) ? ordered : null;
+}
+
+/** Starts the workflow again. It finds the container by its label and the log lines by their numbers, so it continues where it was. */
+async function begin({ db, temporal, config }: IntakeDeps, task: TaskWithQuestion, how: 'completed' | 'lost'): Promise<boolean> {
+  const { question } = task;
+  const waits = task.state === 'waiting' && !isLimited(task);
+  const input: TaskInput = {
+    ...(await taskInput(db, config, task)),
+    // the run that met a limit has ended
+    firstStep: Math.max(task.step, 1) + Number(isLimited(task)),
+    ...(how === 'completed' && { ended: await endOf(temporal, task) }),
+    ...(waits && question?.kind === 'plan' && { plan: { handedIn: true as const } }),
+    ...(waits &&
+      question &&
+      question.kind !== 'plan' && {
+        parked: {
+          questionId: question.id,
+          title: config.FETCH_UI_TEXT === 'on' ? cut(question.prompt, 60) : 'a question',
+          ...(question.state !== 'open' && { decided: question.decision ?? 'deny' }),
+        },
+      }),
+  };
+  try {
+    await temporal.workflow.start(CODING_TASK, {
+      workflowId: task.workflow_id,
+      taskQueue: AGENT_QUEUE,
+      args: [input],
+      ...taskPage(input),
+      workflowTaskTimeout: 5_000,
+    });
+    return true;
+  } catch (error) {
+    // another gateway or the conversation started it
+    if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
+    throw error;
+  }
+}
+
+/** The workflow ended and the row did not: the store was restored to an earlier time. Report what git has, and repeat nothing. */
+async function endOf(temporal: Client, task: TaskWithQuestion): Promise<NonNullable<TaskInput['ended']>> {
+  const result: unknown = await temporal.withDeadline(Date.now() + 10_000, () => temporal.workflow.getHandle(task.workflow_id).result());
+  const state = typeof result === 'string' && isOver(result as TaskWithQuestion['state']) ? (result as 'completed' | 'failed' | 'cancelled') : 'failed';
+  return { state, reason: 'It had ended before my records were restored to an earlier time; this is what is left of it.' };
+}

@@ -1,0 +1,80 @@
+import { type Selectable, sql } from 'kysely';
+import type { Source } from '../../contracts/taint.ts';
+import { type Db, json, type Tx } from '../postgres/database.ts';
+import type { MemoryTable } from '../schema/tables/memories.ts';
+
+export type Memory = Omit<Selectable<MemoryTable>, 'words'>;
+
+const COLUMNS = ['id', 'owner', 'body', 'sources', 'created_at'] as const;
+
+/** The same id, or the same words of the same owner, is one memory. Words that were clean stay clean. */
+export async function addMemory(db: Db, memory: { id: string; owner: string; body: string; sources: readonly Source[] }): Promise<Memory> {
+  const { id, owner, body, sources } = memory;
+  const known = await db.selectFrom('memories').select(COLUMNS).where('owner', '=', owner).where('body', '=', body).executeTakeFirst();
+  if (known) return known;
+  await db
+    .insertInto('memories')
+    .values({ id, owner, body, sources: json(sources) })
+    .onConflict((c) => c.column('id').doNothing())
+    .execute();
+  return await db.selectFrom('memories').select(COLUMNS).where('id', '=', id).executeTakeFirstOrThrow();
+}
+
+export const countMemories = async (db: Db, owner: string): Promise<number> =>
+  (await db.selectFrom('memories').select(sql<number>`count(*)::int`.as('count')).where('owner', '=', owner).executeTakeFirstOrThrow()).count;
+
+/** Newest first. */
+export const listMemories = (db: Db | Tx, owner: string, limit: number): Promise<Memory[]> =>
+  db.selectFrom('memories').select(COLUMNS).where('owner', '=', owner).orderBy('created_at', 'desc').orderBy('id').limit(limit).execute();
+
+/** Those with any of the words, or the beginning of one; those with most of them first. */
+export async function findMemories(db: Db, owner: string, query: string, limit: number): Promise<Memory[]> {
+  const words = query.normalize('NFC').match(/[\p{L}\p{N}]+/gu) ?? [];
+  if (words.length === 0) return await listMemories(db, owner, limit);
+  const any = sql`to_tsquery('simple', ${words
+    .slice(0, 30)
+    .map((word) => `'${word}':*`)
+    .join(' | ')})`;
+  return await db
+    .selectFrom('memories')
+    .select(COLUMNS)
+    .where('owner', '=', owner)
+    .where(sql<boolean>`words @@ ${any}`)
+    .orderBy(sql`ts_rank(words, ${any})`, 'desc')
+    .orderBy('created_at', 'desc')
+    .limit(limit)
+    .execute();
+}
+
+/** Returns what is gone. Null: all of the owner. */
+export async function removeMemories(db: Db | Tx, owner: string, id: string | null): Promise<Memory[]> {
+  let query = db.deleteFrom('memories').where('owner', '=', owner);
+  if (id !== null) query = query.where('id', '=', id);
+  return await query.returning(COLUMNS).execute();
+}
+
+/** Most memories that a prompt looks at. */
+const SHOWN = 100;
+
+/** What a prompt may show: the newest of the person's own words, oldest first, so that the text grows at its end. */
+export async function memoriesForPrompt(db: Db, owner: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('memories')
+    .select('body')
+    .where('owner', '=', owner)
+    .where(sql<boolean>`sources = '[]'`)
+    .orderBy('created_at', 'desc')
+    .orderBy('id')
+    .limit(SHOWN)
+    .execute();
+  return rows.map(({ body }) => body).reverse();
+}
+
+/** Every memory of every owner, for the export. */
+export const allMemories = (db: Db): Promise<Memory[]> =>
+  db.selectFrom('memories').select(COLUMNS).orderBy('owner').orderBy('created_at').orderBy('id').execute();
+
+export const removeAnyMemories = async (db: Db, id: string | null): Promise<Memory[]> => {
+  const query = db.deleteFrom('memories').returning(COLUMNS);
+  return await (id === null ? query : query.where('id', '=', id)).execute();
+};

@@ -1,0 +1,217 @@
+import type { ColumnType, Generated } from 'kysely';
+import type { DecidedBy } from '../../../contracts/decision.ts';
+import type { AgentName, LogLine } from '../../../contracts/kennel.ts';
+import type { LimitKind, TaskState } from '../../../contracts/task.ts';
+import type { ConcludedChanges, Profile } from '../../../contracts/workspace-ops.ts';
+import type { Created, Json, NullableJson } from '../columns.ts';
+
+/** When a row was created or last seen. */
+type Seen = ColumnType<Date, Date | undefined, Date>;
+
+/** One row for each host, renewed every few seconds by its kennel worker. */
+export interface KennelHostTable {
+  host: string;
+  slots: number;
+  /** an engine answers */
+  ready: boolean;
+  /** what is missing, and what to do */
+  problem: string | null;
+  /** agents whose image exists or can be built, and that can reach a model */
+  harnesses: Json<Array<{ name: AgentName; ready: boolean; why: string | null }>>;
+  seen_at: Seen;
+  /** id of the home that this host belongs to; null in older rows */
+  identity: ColumnType<string | null, string | null | undefined, string | null>;
+  /** the process that holds the lease of the name */
+  holder: ColumnType<string | null, string | null | undefined, string | null>;
+  lease_until: ColumnType<Date | null, Date | null | undefined, Date | null>;
+  /** when an engine answered last */
+  ready_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
+  /** what git there says of the user who runs it */
+  git_name: ColumnType<string | null, string | null | undefined, string | null>;
+  git_email: ColumnType<string | null, string | null | undefined, string | null>;
+}
+/** Workspaces as their host last saw them; the folders themselves decide. */
+export interface WorkspaceTable {
+  host: string;
+  name: string;
+  path: string;
+  profile: NullableJson<Profile>;
+  seen_at: Seen;
+  /** id of the folder itself: hosts that share a disk see the same id, a clone of the same name has another */
+  identity: ColumnType<string | null, string | null | undefined, string | null>;
+}
+export interface TaskResult {
+  /** how it ended, in one sentence */
+  summary: string;
+  changes: ConcludedChanges | null;
+  tests: { command: string; ok: boolean; output: string } | null;
+  said: string;
+}
+/** What an agent means to do. */
+export interface TaskPlan {
+  /** number of the run that has handed it in */
+  step: number;
+  text: string;
+  /** what it would create, change or delete, as it says itself */
+  files: string[];
+}
+export interface TaskTable {
+  id: string;
+  chat_id: string;
+  thread_id: string;
+  turn_id: string;
+  /** the call that created it, by which a retried call finds its task */
+  call_id: string;
+  workflow_id: string;
+  goal: string;
+  /** as asked for: an agent, or `auto` */
+  agent: string;
+  harness: AgentName;
+  host: string;
+  workspace: string;
+  /** id of the folder that `workspace` named when the task was created */
+  workspace_identity: ColumnType<string | null, string | null | undefined, string | null>;
+  worktree: Generated<boolean>;
+  state: TaskState;
+  /** ms of work */
+  timeout_ms: number;
+  step: Generated<number>;
+  session_id: string | null;
+  /** what it did last, in one line */
+  last: string | null;
+  /** a person said "pause", and it has not taken effect yet */
+  pausing: Generated<boolean>;
+  /** a person's latest order, until it is taken back; it holds even if no workflow heard it */
+  ordered: ColumnType<'cancel' | 'pause' | null, 'cancel' | 'pause' | null | undefined, 'cancel' | 'pause' | null>;
+  reason: string | null;
+  result: NullableJson<TaskResult>;
+  outbox_id: string | null;
+  created_at: Seen;
+  started_at: Date | null;
+  ended_at: Date | null;
+  /** until when its model refuses it: known from its last call while it works, and what it waits for while its state is `waiting` */
+  limited_until: ColumnType<Date | null, Date | null | undefined, Date | null>;
+  limited_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
+  limited_kind: ColumnType<LimitKind | null, LimitKind | null | undefined, LimitKind | null>;
+  limited_named: ColumnType<boolean | null, boolean | null | undefined, boolean | null>;
+  /** nothing is changed yet: its plan has no yes, or its first run after the yes has not begun */
+  planning: Generated<boolean>;
+  /** the plan that was handed in last */
+  plan: NullableJson<TaskPlan>;
+}
+/** A limit that all tasks with the same account share. The row goes when the endpoint answers again. */
+export interface ModelLimitTable {
+  /** an endpoint with its key, or `login:<agent>` */
+  account: string;
+  model: string;
+  kind: LimitKind;
+  until: Date;
+  /** the endpoint named the time */
+  named: boolean;
+  /** how often it refused again after the time was over */
+  waits: Generated<number>;
+  /** one caller asks whether the limit is over; others wait until then for what it learns */
+  trying_until: ColumnType<Date | null, Date | null | undefined, Date | null>;
+}
+/** The log of a run as it was read. A line is stored once, also after crashes. */
+export interface TaskLogTable {
+  task_id: string;
+  seq: number;
+  step: number;
+  at: Date;
+  line: Json<LogLine>;
+}
+/** Counted by the gate, not claimed by the agent. */
+export interface TaskUsageTable {
+  task_id: string;
+  model: string;
+  calls: Generated<number>;
+  input_tokens: Generated<number>;
+  output_tokens: Generated<number>;
+  micro_usd: Generated<number>;
+  unpriced: Generated<number>;
+}
+export interface TaskEgressTable {
+  task_id: string;
+  host: string;
+  port: number;
+  refused: Generated<number>;
+  /** tunnels that have ended, and their bytes out and in */
+  connections: Generated<number>;
+  sent: Generated<number>;
+  received: Generated<number>;
+  last_at: Seen;
+}
+/** A host that a task asked for without a rule. */
+export interface EgressAskTable {
+  task_id: string;
+  host: string;
+  port: number;
+  /** the program, as it calls itself */
+  tool: string | null;
+  asked_at: Seen;
+  /** null until it is part of a question */
+  question_id: string | null;
+  /** of a registry: where its package manager looks for packages */
+  address: string | null;
+}
+/** What a person decided about a host. Of the rules that are not revoked the latest counts. */
+export interface EgressRuleTable {
+  id: string;
+  kennel_host: string;
+  workspace: string;
+  /** null: for every task of the workspace */
+  task_id: string | null;
+  host: string;
+  port: number;
+  allowed: boolean;
+  /** a "once" ends then */
+  until: ColumnType<Date | null, Date | null | undefined, Date | null>;
+  question_id: string;
+  /** null when nobody answered in time */
+  decided_by: NullableJson<DecidedBy>;
+  created_at: Created;
+  revoked_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
+}
+export interface SetupScriptTable {
+  question_id: string;
+  task_id: string;
+  script: string;
+  created_at: Created;
+}
+/** What the coding tasks of a chat used on a day (UTC): the sum of `task_usage`, by the day of the call. */
+export interface TaskSpendingTable {
+  chat_id: string;
+  day: string;
+  tokens: number;
+  micro_usd: number;
+  unpriced: Generated<number>;
+}
+/** A workspace that the owner lets somebody else use. `person`: the digits of a phone number. */
+export interface WorkspaceShareTable {
+  workspace: string;
+  person: string;
+  shared_at: Seen;
+}
+/** Who the commits are by; without a name, Fetch. `asked_by`: the task that asked for it. */
+export interface SignatureTable {
+  person: string;
+  name: string | null;
+  email: string | null;
+  asked_by: ColumnType<string | null, string | null | undefined, string | null>;
+}
+export interface KennelDatabase {
+  kennel_hosts: KennelHostTable;
+  workspaces: WorkspaceTable;
+  workspace_shares: WorkspaceShareTable;
+  tasks: TaskTable;
+  task_log: TaskLogTable;
+  task_usage: TaskUsageTable;
+  task_egress: TaskEgressTable;
+  egress_asks: EgressAskTable;
+  egress_rules: EgressRuleTable;
+  setup_scripts: SetupScriptTable;
+  task_spending: TaskSpendingTable;
+  model_limits: ModelLimitTable;
+  signatures: SignatureTable;
+}

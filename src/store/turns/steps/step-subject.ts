@@ -1,0 +1,133 @@
+import { type ExpressionBuilder, type Selectable, sql } from 'kysely';
+import { isGroupChat } from '../../../contracts/channels.ts';
+import type { ThinkInput, ThinkResult } from '../../../contracts/conversation.ts';
+import { type Channel, stepKey } from '../../../contracts/ids.ts';
+import type { Preferences } from '../../../domain/chat/preferences.ts';
+import { compiled } from '../../postgres/compiled-query.ts';
+import type { Db } from '../../postgres/database.ts';
+import type { Database } from '../../schema/schema.ts';
+import type { ThreadTable } from '../../schema/tables/chats.ts';
+import type { TurnTable } from '../../schema/tables/turns.ts';
+import { type KnownLimit, msUntil } from '../limits.ts';
+import { agreedNow } from '../turn-extensions.ts';
+import { type Spent, TODAY } from './spending.ts';
+
+export interface StepSubject {
+  turn: Pick<Selectable<TurnTable>, 'status' | 'started_at' | 'created_at' | 'auto_approve' | 'model' | 'mode' | 'allow_shell' | 'call' | 'compaction'>;
+  thread: Pick<Selectable<ThreadTable>, 'model' | 'system_prompt' | 'auto_approve' | 'mode' | 'allow_shell'>;
+  autonomy: ThinkResult['autonomy'];
+  preferences: Preferences;
+  chatId: string;
+  channel: Channel;
+  /** a group chat */
+  group: boolean;
+  /** by the whole chat */
+  spentToday: Spent;
+  /** by the whole chat in all its time, without this step if it is not stored yet */
+  spentEver: number;
+  /** limits that others have met, by model */
+  limits: Record<string, KnownLimit>;
+  /** hashes of the extensions that the turn works with: those of its first step, or those that are agreed to now; `kept`: the turn has them already */
+  extensions: { hashes: readonly string[]; kept: boolean };
+  /** the result of this very step; a retry that finds it pays nothing */
+  stored: ThinkResult | null;
+}
+
+/** The endpoint of a step, and the models that are asked where a chat names none. */
+export interface StepModel {
+  account: string;
+  name: string;
+  fallback?: string | undefined;
+}
+
+/** Limits of the models that the step may ask. There is rarely one, so reading them here costs less than asking when there is. */
+const limitsOf = (e: ExpressionBuilder<Database, 'turns' | 'threads' | 'chats'>, account: string, name: string, fallback: string) =>
+  e
+    .selectFrom('model_limits')
+    .select(
+      sql<Record<string, KnownLimit> | null>`json_object_agg(model, json_build_object('kind', kind, 'named', named, 'opensInMs', ${msUntil('until')}))`.as(
+        'all',
+      ),
+    )
+    .where('account', '=', account)
+    .where((w) =>
+      w.or([
+        w('model', 'in', [name, fallback]),
+        w('model', '=', w.ref('turns.model')),
+        w('model', '=', w.ref('threads.model')),
+        sql<boolean>`model = chats.preferences->>'model'`,
+      ]),
+    );
+
+const spentEver = (e: ExpressionBuilder<Database, 'chats'>) =>
+  e.selectFrom('spending as ever').select(sql<number>`coalesce(sum(micro_usd), 0)::float8`.as('micro_usd')).whereRef('ever.chat_id', '=', 'chats.id');
+
+const subjectOf = compiled('step_subject', (db, turnId: string, key: string, account: string, name: string, fallback: string) =>
+  db
+    .selectFrom('turns')
+    .innerJoin('threads', 'threads.id', 'turns.thread_id')
+    .innerJoin('chats', 'chats.id', 'threads.chat_id')
+    .leftJoin('steps', (join) => join.on('steps.key', '=', key))
+    .leftJoin('spending', (join) => join.onRef('spending.chat_id', '=', 'chats.id').on('spending.day', '=', TODAY))
+    .select([
+      'turns.status',
+      'turns.started_at',
+      'turns.created_at',
+      'turns.auto_approve',
+      'turns.model',
+      'turns.mode',
+      'turns.allow_shell',
+      'turns.call',
+      'turns.compaction',
+    ])
+    .select(['turns.extensions', agreedNow.as('agreed_now')])
+    .select(['threads.mode as thread_mode', 'threads.allow_shell as thread_allow_shell'])
+    .select(['threads.model as thread_model', 'threads.system_prompt', 'threads.auto_approve as thread_auto_approve', 'threads.chat_id', 'chats.autonomy'])
+    .select(['chats.channel', 'chats.address', 'chats.preferences'])
+    .select(['spending.tokens as spent_tokens', 'spending.micro_usd as spent_micro_usd', 'spending.unpriced as spent_unpriced', 'steps.result as stored'])
+    .select((e) => spentEver(e).as('spent_ever'))
+    .select((e) => limitsOf(e, account, name, fallback).as('limits'))
+    .where('turns.id', '=', turnId),
+);
+
+/** Everything about a model step except the dialogue; null when the turn does not exist. */
+export async function loadSubject(db: Db, input: ThinkInput, { account, name, fallback }: StepModel): Promise<StepSubject | null> {
+  const key = stepKey(input.turnId, input.step);
+  const [row] = (await db.executeQuery(subjectOf(input.turnId, key, account, name, fallback ?? name))).rows;
+  if (!row) return null;
+  const {
+    thread_model,
+    thread_mode,
+    thread_allow_shell,
+    system_prompt,
+    thread_auto_approve,
+    chat_id,
+    autonomy,
+    preferences,
+    channel,
+    address,
+    spent_tokens,
+    spent_micro_usd,
+    spent_unpriced,
+    spent_ever,
+    stored,
+    limits,
+    extensions,
+    agreed_now,
+    ...turn
+  } = row;
+  return {
+    turn,
+    thread: { model: thread_model, system_prompt, auto_approve: thread_auto_approve, mode: thread_mode, allow_shell: thread_allow_shell },
+    autonomy,
+    preferences,
+    chatId: chat_id,
+    channel,
+    group: isGroupChat(channel, address),
+    spentToday: { tokens: spent_tokens ?? 0, microUsd: spent_micro_usd ?? 0, unpriced: spent_unpriced ?? 0 },
+    spentEver: spent_ever ?? 0,
+    limits: limits ?? {},
+    extensions: { hashes: extensions ?? agreed_now ?? [], kept: extensions !== null },
+    stored,
+  };
+}

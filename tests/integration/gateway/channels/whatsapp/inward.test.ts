@@ -1,0 +1,265 @@
+import { proto } from '@whiskeysockets/baileys';
+import { describe, expect, it } from 'vitest';
+import { keepContact, learnMapping } from '../../../../../src/store/whatsapp/contacts.ts';
+import { storeReceived } from '../../../../../src/store/whatsapp/inbox.ts';
+import { roleLog, script } from '../../../../support/app.ts';
+import { until } from '../../../../support/until.ts';
+import { ask, inward, shows } from '../../../../support/whatsapp/inward.ts';
+
+/** The whole instance: what happens with people's messages. */
+
+const world = inward(['Ann', 'Ben', 'Cleo', 'Dora', 'Emil', 'Fay', 'Gus', 'Hana', 'Ivo', 'Joan', 'Nora', 'Otto', 'Paul', 'Quinn', 'Rosa']);
+const { people, db, verdicts, shown, asked, verdictOf, turnsOf } = world;
+
+describe('messages on WhatsApp', () => {
+  it('answers the owner, and what comes within a second becomes one turn', async () => {
+    const { Ann } = people;
+    await Ann.send('the first line');
+    await Ann.send('the second line');
+    const request = await until('the model is asked', () => asked('the second line')[0], 20_000);
+    expect(request.user).toBe('the first line\nthe second line');
+    expect(await turnsOf(Ann)).toHaveLength(1);
+  });
+
+  it('says "stop" and "help" at once, without the model', async () => {
+    const { Ben } = people;
+    await Ben.send(script([{ say: 'word '.repeat(400), pace: 100 }]));
+    await until('the turn runs', async () => asked('word word').length > 0 || (await turnsOf(Ben)).length > 0, 20_000);
+    const { id } = await Ben.send('Stop!');
+    await shown(Ben, /Stopped|stop/);
+    expect(await verdictOf(id)).toMatch(/stop|reply/);
+    await Ben.send('help');
+    await shown(Ben, 'interrupts what is running');
+  });
+
+  it('greets, reminds and says what was used without the model, and keeps from others what is the owner’s', async () => {
+    const { Paul } = people;
+    await Paul.send('Hi!');
+    await shown(Paul, 'Three things to try');
+    await Paul.send('Remind me to stretch in 4 seconds.');
+    await shown(Paul, /I will remind you on .*: stretch/);
+    await Paul.send('usage');
+    const usage = await shown(Paul, 'This chat, in all');
+    expect(JSON.stringify(usage)).not.toContain('All chats');
+    await Paul.send('plan off');
+    await shown(Paul, 'Only the owner lets tasks begin without a plan');
+    await shown(Paul, '⏰ Reminder: stretch');
+    expect(await turnsOf(Paul)).toEqual([]);
+    expect(asked('stretch')).toEqual([]);
+  });
+
+  it('hears somebody whom the owner trusts, until that is taken back', async () => {
+    const zoe = world.fixture.contact('Zoe');
+    const thread = await world.app.thread();
+    const told = async (text: string): Promise<string> => {
+      expect((await world.app.say(thread, text)).kind).toBe('reply');
+      return (await world.app.detail(thread)).items.filter((item) => item.kind === 'agent_message').at(-1)?.detail ?? '';
+    };
+    const number = `+${zoe.pn.split('@')[0]}`;
+    expect(await verdictOf((await zoe.send('@fetch version')).id)).toBe('stranger');
+    expect(await told(`trust add ${number}`)).toContain(`${number} may write to me on WhatsApp`);
+    expect(await told('trust list')).toContain(`- ${number}\n`.trim());
+    await zoe.send('@fetch version');
+    await shown(zoe, /^Fetch \d/);
+    await zoe.send('trust list');
+    await shown(zoe, 'Only the owner says who may write to me.');
+    expect(await told(`trust remove ${number}`)).toContain('is ignored from now on');
+    expect(await verdictOf((await zoe.send('@fetch version')).id)).toBe('stranger');
+    expect(await told(`trust remove ${number}`)).toContain('was not trusted');
+  });
+
+  it('takes a greeting for the beginning of what comes within a second', async () => {
+    const { Quinn } = people;
+    await Quinn.send('hello');
+    await Quinn.send('what is a ratchet?');
+    const request = await until('the model is asked', () => asked('what is a ratchet?')[0], 20_000);
+    expect(request.user).toBe('hello\nwhat is a ratchet?');
+    expect(await turnsOf(Quinn)).toHaveLength(1);
+  });
+
+  it('answers nothing to a world.stranger, and neither asks the model nor keeps their address', async () => {
+    const before = world.stranger.received.length;
+    const { id } = await world.stranger.send('@fetch give me everything');
+    expect(await verdictOf(id)).toBe('stranger');
+    const picture = await world.stranger.send({ image: Buffer.from('x'), caption: 'look' });
+    expect(await verdictOf(picture.id)).toBe('stranger');
+    expect(asked('give me everything')).toHaveLength(0);
+    expect(world.stranger.received).toHaveLength(before);
+    expect(await db().selectFrom('wa_contacts').select('id').where('lid', '=', world.stranger.lid).execute()).toHaveLength(0);
+    expect(roleLog(world.app, 'gateway')).toContain('ignored what people wrote who may not use this');
+  });
+
+  it('defect 6: takes one person for one, whichever address they write from, and answers in the form that was used', async () => {
+    const { Cleo } = people;
+    await Cleo.send(script([{ say: 'by lid' }]));
+    await shown(Cleo, 'by lid');
+    await Cleo.send(script([{ say: 'by number' }]), { addressing: 'pn' });
+    expect((await shown(Cleo, 'by number')).addressing).toBe('pn');
+    expect(new Set((await turnsOf(Cleo)).map((turn) => turn.status))).toEqual(new Set(['completed']));
+    expect(await turnsOf(Cleo)).toHaveLength(2);
+  });
+
+  it('knows somebody who may write by the number that WhatsApp told earlier, when a message does not say it', async () => {
+    const { Rosa } = people;
+    const content = Buffer.from(proto.Message.encode({ conversation: 'who am I?' }).finish());
+    const attrs = { t: String(Math.floor(Date.now() / 1000)), notify: 'Rosa' };
+    await storeReceived(db(), [{ account: 'default', chat: Rosa.lid, participant: '', fromMe: false, messageId: '3AROSA', content, attrs }]);
+    await until('the model is asked', () => asked('who am I?')[0], 20_000);
+  });
+
+  it('defect 3: handles a message that is sent twice once, and one that could not be read when it is sent again', async () => {
+    const { Dora } = people;
+    const { id } = await Dora.send('only once please');
+    await until('it is answered', () => asked('only once please').length > 0, 20_000);
+    await Dora.send('only once please', { id });
+    await Dora.send('healed by a retry', { corrupt: true });
+    await until('the second is answered', () => asked('healed by a retry').length > 0, 30_000);
+    expect(asked('only once please')).toHaveLength(1);
+    expect(await verdicts(id)).toHaveLength(1);
+  });
+
+  it('treats the self chat as input, and what is typed to others as talk between people', async () => {
+    const { phone } = world.fixture;
+    await phone.selfChat(script([{ say: 'note taken' }]));
+    await until('the phone shows the answer', () => phone.received.find(shows('note taken')), 30_000);
+    const talk = await phone.send(people.Ann, 'see you tomorrow');
+    expect(await verdictOf(talk.id)).toBe('owner_typed');
+    expect(asked('see you tomorrow')).toHaveLength(0);
+  });
+
+  it('defect 42: answers in a group only when mentioned, quoted or called, and only those who may', async () => {
+    const { Emil, Fay } = people;
+    const group = world.fixture.group('Team', [Emil, Fay, world.stranger]);
+    const talk = await group.send(Emil, 'lunch?');
+    expect(await verdictOf(talk.id)).toBe('not_addressed');
+    const alien = await group.send(world.stranger, { text: '@fetch hi', mentions: [] });
+    expect(await verdictOf(alien.id)).toBe('stranger');
+    await group.send(Emil, { text: `@${group.me.split('@')[0]} what is up`, mentions: [group.me] });
+    const request = await until('the model is asked', () => asked('what is up')[0], 20_000);
+    expect(request.user).toBe('Emil (member): what is up');
+    const answer = await until('the group is shown the answer', () => Fay.received.find((each) => each.by === 'client' && each.chat === group.jid), 30_000);
+    await group.send(Fay, 'and quoted', { quoted: answer.id });
+    expect((await until('the model is asked again', () => asked('and quoted')[0], 20_000)).user).toMatch(/^Fay \(member\): > /);
+    await group.send(Fay, '@Fetch, and called');
+    expect((await until('the model is asked once more', () => asked('and called')[0], 20_000)).user).toBe('Fay (member): and called');
+  });
+});
+
+describe('questions on WhatsApp', () => {
+  it('are answered by a thumb on the question', async () => {
+    const { Gus } = people;
+    await Gus.send(ask('Shall I go on with Gus?'));
+    const question = await shown(Gus, 'Shall I go on with Gus?');
+    await Gus.react(question.id, '👍🏼');
+    await shown(Gus, 'You said: yes');
+    await Gus.react(question.id, '👎');
+    await shown(Gus, 'settled already');
+  });
+
+  it('are answered by a quote of exactly that question', async () => {
+    const { Hana } = people;
+    await Hana.send(ask('Which branch, Hana?'));
+    const question = await shown(Hana, 'Which branch, Hana?');
+    await Hana.send('main, please', { quoted: question.id });
+    await shown(Hana, 'You said: main, please');
+  });
+
+  it('are answered by a vote when they were asked as a poll', async () => {
+    const { Ivo } = people;
+    await Ivo.send(ask('Which colour, Ivo?', ['red', 'blue']));
+    const poll = await until('Ivo has the poll', () => Ivo.received.find((each) => each.kind === 'poll'), 30_000);
+    await Ivo.vote(poll.id, ['blue']);
+    await shown(Ivo, 'You said: blue');
+  });
+
+  it('are not answered by a thumb of somebody else', async () => {
+    const { Joan } = people;
+    await Joan.send(ask('Joan, may I?'));
+    const question = await shown(Joan, 'Joan, may I?');
+    const { id } = await world.stranger.send({
+      proto: { reactionMessage: { key: { id: question.id, remoteJid: world.stranger.lid, fromMe: false }, text: '👍' } },
+    });
+    expect(await verdictOf(id)).toBe('stranger');
+    const other = await people.Ben.send({ proto: { reactionMessage: { key: { id: question.id, remoteJid: people.Ben.lid, fromMe: false }, text: '👍' } } });
+    expect(await verdictOf(other.id)).toBe('reaction');
+    await Joan.react(question.id, '👎');
+    await shown(Joan, 'You said: no');
+  });
+});
+
+describe('changed messages on WhatsApp', () => {
+  it('are what the model reads when they were changed before it read them', async () => {
+    const { Nora } = people;
+    const { id } = await Nora.send('deploy to production');
+    await Nora.edit(id, 'deploy to staging');
+    await until('the model is asked', () => asked('deploy to staging')[0], 20_000);
+    expect(asked('deploy to production')).toHaveLength(0);
+    const gone = await Nora.send('forget this');
+    await Nora.revoke(gone.id);
+    await until('it is revoked', async () => (await verdicts(gone.id))[0] === 'revoked', 10_000);
+    expect(asked('forget this')).toHaveLength(0);
+  });
+
+  it('are thought about again when they change while the model answers, and stop the turn when they are deleted', async () => {
+    const { Cleo } = people;
+    const slow = (text: string) => script([{ say: `${text} ${'word '.repeat(40)}`, pace: 100 }]);
+    const { id } = await Cleo.send(slow('to the old text'));
+    await until('the model answers', () => asked('to the old text')[0], 20_000);
+    await Cleo.edit(id, script([{ say: 'to the new text' }]));
+    await shown(Cleo, 'to the new text');
+    expect(Cleo.received.filter(shows('to the old text'))).toHaveLength(0);
+    const gone = await Cleo.send(slow('never to be read'));
+    await until('the model answers', () => asked('never to be read')[0], 20_000);
+    await Cleo.revoke(gone.id);
+    await until('the turn is stopped', async () => (await turnsOf(Cleo)).at(-1)?.status === 'interrupted', 20_000);
+    expect(Cleo.received.filter(shows('never to be read'))).toHaveLength(0);
+  });
+
+  it('are a note for the next turn when they were read before', async () => {
+    const { Otto } = people;
+    const { id } = await Otto.send('my number is seven');
+    await until('it is answered', async () => (await turnsOf(Otto))[0]?.status === 'completed', 30_000);
+    const edit = await Otto.edit(id, 'my number is eight');
+    expect(await verdictOf(edit.id)).toBe('edit');
+    expect(await turnsOf(Otto)).toHaveLength(1);
+    const said = await db().selectFrom('transcript').select('content').where('content', 'like', '%my number is eight%').execute();
+    expect(said).toEqual([{ content: '[Otto edited an earlier message. It was:]\n| my number is seven\n[It reads now:]\n| my number is eight' }]);
+    // somebody else cannot edit it, whatever key they name
+    const forged = await people.Ben.send({
+      proto: { protocolMessage: { key: { id, remoteJid: people.Ben.lid, fromMe: true }, type: 14, editedMessage: { conversation: 'forged' } } },
+    });
+    expect(await verdictOf(forged.id)).toBe('edit');
+    expect(await db().selectFrom('transcript').select('id').where('content', 'like', '%forged%').execute()).toHaveLength(0);
+  });
+});
+
+it('what was not meant for it leaves nothing but the key that a repetition is known by', async () => {
+  const rows = await db()
+    .selectFrom('wa_inbox')
+    .select(['content', 'attrs', 'verdict'])
+    .where('verdict', 'in', ['stranger', 'not_addressed', 'owner_typed', 'reaction'])
+    .execute();
+  expect(new Set(rows.map((row) => row.verdict)).size).toBeGreaterThan(2);
+  for (const { content, attrs } of rows) expect({ size: content?.length, attrs }).toEqual({ size: 0, attrs: {} });
+});
+
+describe('contacts', () => {
+  it('become one when a mapping shows up, and keep the chat that was first', async () => {
+    const byNumber = await keepContact(db(), 'test', { lid: null, pn: '1@s.whatsapp.net', name: 'One', replyJid: '1@s.whatsapp.net' });
+    const byLid = await keepContact(db(), 'test', { lid: '11@lid', pn: null, name: null, replyJid: '11@lid' });
+    expect(byLid.id).not.toBe(byNumber.id);
+    await learnMapping(db(), 'test', { lid: '11@lid', pn: '1@s.whatsapp.net' });
+    const one = await keepContact(db(), 'test', { lid: '11@lid', pn: null, name: null, replyJid: '11@lid' });
+    expect(one).toEqual({ id: byNumber.id, lid: '11@lid', pn: '1@s.whatsapp.net', name: 'One', chatAddress: '1@s.whatsapp.net', replyJid: '11@lid' });
+  });
+
+  it('are not merged when a number moves to somebody else, and strangers are not written down', async () => {
+    const person = (lid: string, pn: string) => keepContact(db(), 'test', { lid, pn, name: null, replyJid: lid });
+    const first = await person('21@lid', '2@s.whatsapp.net');
+    const second = await person('22@lid', '3@s.whatsapp.net');
+    expect(await person('22@lid', '2@s.whatsapp.net')).toMatchObject({ id: second.id, chatAddress: '22@lid' });
+    expect(await keepContact(db(), 'test', { lid: '21@lid', pn: null, name: null, replyJid: null })).toMatchObject({ id: first.id, pn: null });
+    await learnMapping(db(), 'test', { lid: '99@lid', pn: '9@s.whatsapp.net' });
+    expect(await db().selectFrom('wa_contacts').select('id').where('account', '=', 'test').where('lid', '=', '99@lid').execute()).toHaveLength(0);
+  });
+});

@@ -1,0 +1,124 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { helpText } from '../../../../src/domain/chat/words/help.ts';
+import { COMMANDS, isCommand } from '../../../../src/gateway/intake/commands/table.ts';
+import { holds } from '../../../support/property.ts';
+
+const isOne = (text: string): boolean => COMMANDS.some(({ parse }) => parse(text) !== null);
+
+describe('a whole message', () => {
+  it.each([
+    'stop',
+    'Status!',
+    '/help',
+    '?',
+    '/new',
+    'CLEAR',
+    '/clear',
+    'supervised',
+    '/auto',
+    'ask again',
+    'egress',
+    'plan on',
+    'sign as me',
+    'shares',
+    'pause',
+    'new',
+    '/reset',
+    '/u',
+    '/V',
+    '/ls',
+    '/select demo',
+    '/cron remove 2',
+    'plan',
+    'trust ls',
+    'trust add +49 170 1234567',
+    'trust list',
+    'remind me to stretch in 5 minutes',
+    'reminders',
+    'Hi!',
+    'good morning',
+    'Hello, fetch',
+    'undo',
+    'Undo all.',
+    '/redo',
+    'undo tsk_ab12',
+    'tasks?',
+    'schedules remove 2',
+  ])('is a command: %s', (text) => expect(isOne(text)).toBe(true));
+});
+
+describe('a sentence', () => {
+  it.each([
+    'stop the server and restart it',
+    'what is the status of the build?',
+    'help me with the tests',
+    'start a new file',
+    'is that clear',
+    'clear the table in the database',
+    'be more cautious with files',
+    'the plan is on',
+    'sign the contract',
+    'pause the video when the tab is hidden',
+    'egress filtering in Kubernetes',
+    'u',
+    'v',
+    'reset',
+    'select demo',
+    'plan the release',
+    'new test',
+    'trust no input of users',
+    'trust add is broken',
+    'hello world in Rust',
+    'hi, can you fix the tests?',
+    'good morning light for the lamp',
+    'undo the last commit and push it',
+    'undo button',
+    'redo the layout',
+    'undo everything you did to the tests',
+    'schedules delete themselves',
+    'tasks for today',
+    'project management is hard',
+    'the usage of this function',
+    'model the data first',
+    'version 2 is out',
+    'which model of car is it',
+    '',
+    '/',
+    '...',
+  ])('that contains the words of one is none: %s', (text) => expect(isOne(text)).toBe(false));
+
+  it('defect 10: with words before, between or behind is none, whatever they are', () => {
+    const words = COMMANDS.flatMap(({ help }) => [...help.join(' ').matchAll(/`([a-z ]+)`/g)].map((found) => found[1]!));
+    expect(words.length).toBeGreaterThan(10);
+    const other = fc.constantFrom('the', 'button', 'please explain', 'why', 'in the code', 'does', 'not', 'and then', 'of our page', 'with tests');
+    holds(
+      fc.property(
+        fc.constantFrom(...words),
+        fc.array(other, { minLength: 1, maxLength: 4 }),
+        fc.array(other, { minLength: 2, maxLength: 4 }),
+        (word, before, after) => {
+          expect(isOne([...before, word, ...after].join(' '))).toBe(false);
+        },
+      ),
+    );
+  });
+
+  it('that is random text is none', () => {
+    const letters = fc.stringMatching(/^[a-z]{2,9}$/);
+    holds(
+      fc.property(fc.array(letters, { minLength: 3, maxLength: 12 }), (sentence) => {
+        expect(isCommand(sentence.join(' '))).toBe(false);
+      }),
+    );
+  });
+});
+
+it('help has words to say for every command that it lists', () => {
+  const text = helpText(
+    { practice: false, tasks: true },
+    COMMANDS.flatMap(({ help }) => help),
+  );
+  for (const { help } of COMMANDS) for (const line of help) expect(text).toContain(`- ${line}`);
+  for (const line of COMMANDS.flatMap(({ help }) => help)) expect(line).toMatch(/`[^`]+`/);
+});
