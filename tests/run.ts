@@ -4,88 +4,118 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { keepDurations, type Results } from './support/durations.ts';
 
 /**
- * `npm test`: types, lint with the import boundaries, then every test on real servers. Says what it does, fetches the
- * Temporal server where there is none, and ends with a plain count. `--keep-durations` keeps what each file took.
+ * `npm test`: types, lint with the import boundaries, units, and every part on real servers. `npm run test-system` (`--system`): whole stories, chaos, real
+ * package managers, and a server by Docker Compose. `--all`: both, as CI runs them. Each fetches the servers that are not there, and ends with the slowest files
+ * and a plain count. Paths and options of Vitest choose some tests. `--keep-durations` keeps what each file took.
  */
+const OWN = ['--system', '--all', '--keep-durations'];
 const root = fileURLToPath(new URL('..', import.meta.url));
 const bin = (name: string): string => join(root, 'node_modules', '.bin', name);
-
-const run = (title: string, file: string, args: string[]): Promise<number> => {
-  console.log(`\n== ${title}`);
-  return new Promise((resolve, reject) => {
-    const child = spawn(file, args, { cwd: root, stdio: 'inherit' });
-    child.once('error', reject);
-    child.once('exit', (code) => resolve(code ?? 1));
-  });
-};
-
-/** The same beside something else: its lines come with a mark in front. */
-const runBeside = (mark: string, file: string, args: string[]): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const child = spawn(file, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
-    for (const stream of [child.stdout, child.stderr]) createInterface({ input: stream }).on('line', (line) => console.log(`${mark} ${line}`));
-    child.once('error', reject);
-    child.once('exit', (code) => resolve(code ?? 1));
-  });
-
+const has = (option: string): boolean => process.argv.includes(option);
+const only = process.argv.slice(2).filter((each) => !OWN.includes(each));
+const parts = { main: !has('--system'), system: has('--system') || has('--all') };
 // full disks, foreign homes and other users can only be made by root; CI is root, and skips nothing
 const isRoot = process.getuid?.() === 0;
-const KEEP = '--keep-durations';
-const only = process.argv.slice(2).filter((each) => each !== KEEP);
+
+/** `mark`: in front of each line of what runs beside something else. */
+function run(file: string, args: string[], mark?: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(file, args, { cwd: root, stdio: mark ? ['ignore', 'pipe', 'pipe'] : 'inherit' });
+    for (const stream of [child.stdout, child.stderr]) if (stream) createInterface({ input: stream }).on('line', (line) => console.log(`${mark} ${line}`));
+    child.once('error', reject);
+    child.once('exit', (code) => resolve(code ?? 1));
+  });
+}
+
 let checks = 0;
 let failedChecks = 0;
-const check = async (title: string, file: string, args: string[]): Promise<void> => {
+const counted = (code: number): void => {
   checks += 1;
-  if ((await run(title, file, args)) !== 0) failedChecks += 1;
+  if (code !== 0) failedChecks += 1;
 };
+async function check(title: string, file: string, args: string[]): Promise<void> {
+  console.log(`\n== ${title}`);
+  counted(await run(file, args));
+}
 
-// most of it is waiting for packages, and the checks below need none of it
-const images = only.length === 0 ? runBeside('[kennel]', process.execPath, [join(root, 'scripts', 'kennel-images.ts')]) : null;
-if (only.length === 0) {
+const results: Results[] = [];
+async function tests(title: string, args: string[], mark?: string): Promise<void> {
+  console.log(`\n== ${title}`);
+  const file = join(mkdtempSync(join(tmpdir(), 'fetch-tests-')), 'results.json');
+  const reporters = ['--reporter=default', '--reporter=./tests/support/durations.ts', `--outputFile=${file}`];
+  await run(bin('vitest'), ['run', ...args, ...reporters], mark);
+  results.push(existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Results) : { passed: 0, failed: 1, skipped: 0, seconds: {} });
+  rmSync(dirname(file), { recursive: true, force: true });
+}
+const projects = (...names: string[]): string[] => names.flatMap((name) => ['--project', name]);
+
+async function checkCode(): Promise<void> {
   await check('Types', bin('tsc'), ['--noEmit']);
   await check('Types of the page', bin('tsc'), ['--noEmit', '-p', 'src/page']);
   await check('Types of its tests', bin('tsc'), ['--noEmit', '-p', 'src/page/tsconfig.test.json']);
   await check('Types of its service worker', bin('tsc'), ['--noEmit', '-p', 'src/page/tsconfig.worker.json']);
   await check('Format, lint and import boundaries', bin('biome'), ['ci', '.', '--error-on-warnings']);
 }
-// a clone without one runs its sources, and would not tell
-await check('Bundle of the code', process.execPath, [join(root, 'scripts', 'bundle.ts')]);
-await check('Temporal server (fetched once where there is none; building it takes some minutes)', process.execPath, [
-  join(root, 'scripts', 'provide-temporal.ts'),
-]);
-await check('Chromium (installed once where there is none)', process.execPath, [join(root, 'scripts', 'provide-chromium.ts')]);
-if (images) {
-  console.log('\n== Docker engine and kennel images (built once; its progress is above, too)');
-  checks += 1;
-  if ((await images) !== 0) failedChecks += 1;
-}
-interface Count {
-  passed: number;
-  failed: number;
-  skipped: number;
-}
-const tests = async (title: string, args: string[]): Promise<Count> => {
-  const file = join(mkdtempSync(join(tmpdir(), 'fetch-tests-')), 'results.json');
-  await run(title, bin('vitest'), ['run', ...args, '--reporter=default', '--reporter=json', `--outputFile.json=${file}`]);
-  const report = existsSync(file)
-    ? (JSON.parse(readFileSync(file, 'utf8')) as { numPassedTests: number; numFailedTests: number; numPendingTests: number; success: boolean })
-    : null;
-  rmSync(dirname(file), { recursive: true, force: true });
-  // a file that could not even be loaded counts as a failure though no test of it ran
-  if (!report) return { passed: 0, failed: 1, skipped: 0 };
-  return { passed: report.numPassedTests, failed: Math.max(report.numFailedTests, report.success ? 0 : 1), skipped: report.numPendingTests };
-};
 
-const keep = process.argv.includes(KEEP) ? ['--reporter=./tests/support/durations.ts'] : [];
-const counts = [await tests('Tests on real Temporal, PostgreSQL and Docker', [...only, ...keep])];
-// it needs Go for what a registry of images would give, and publishes ports: on a laptop it is `npm run test-compose`
-if (only.length === 0 && isRoot) counts.push(await tests('A server by Docker Compose', ['--config', 'vitest.compose.config.ts']));
+async function provideServers(): Promise<void> {
+  const script = (name: string): [string, string[]] => [process.execPath, [join(root, 'scripts', name)]];
+  // a clone without one runs its sources, and would not tell
+  await check('Bundle of the code', ...script('bundle.ts'));
+  await check('Temporal server (fetched once where there is none; building it takes some minutes)', ...script('provide-temporal.ts'));
+  await check('Chromium (installed once where there is none)', ...script('provide-chromium.ts'));
+}
 
-const sum = (of: keyof Count): number => counts.reduce((all, each) => all + each[of], 0);
-const tested = sum('passed');
+async function testMain(): Promise<void> {
+  await tests('Units', projects('unit', 'unit-isolated'));
+  await waitForImages();
+  await tests('Parts on real Temporal, PostgreSQL and Docker', projects('servers', 'alone'));
+}
+
+async function testSystem(): Promise<void> {
+  await waitForImages();
+  // it needs Go for what a registry of images would give, and publishes ports: on a laptop it is `npm run test-compose`
+  if (isRoot) await check('Programs of a server by Docker Compose (built once)', process.execPath, [join(root, 'tests/compose/programs.ts')]);
+  // most of a server by Compose is waiting for its services
+  const compose = isRoot ? tests('A server by Docker Compose', projects('compose'), '[compose]') : undefined;
+  await tests('Stories, and real package managers', projects('system'));
+  await compose;
+  await tests('Chaos', projects('chaos'));
+}
+
+// most of it is waiting for packages, and neither checks nor units need it
+let images: Promise<void> | undefined;
+function waitForImages(): Promise<void> {
+  images ??= run(process.execPath, [join(root, 'scripts', 'kennel-images.ts')], '[kennel]').then(counted);
+  return images;
+}
+
+if (only.length > 0) {
+  await provideServers();
+  // a path may be one of the long forms, which have commands of their own
+  const isPath = only.some((each) => existsSync(join(root, each)));
+  const wanted = has('--system') ? ['system', 'compose', 'chaos'] : ['unit', 'unit-isolated', 'servers', 'alone', 'system', 'chaos'];
+  await tests('Chosen tests', [...only, ...(isPath ? [] : projects(...wanted))]);
+} else {
+  const building = waitForImages();
+  if (parts.main) await checkCode();
+  await provideServers();
+  if (parts.main) await testMain();
+  if (parts.system) await testSystem();
+  await building;
+}
+
+const seconds = Object.assign({}, ...results.map((each) => each.seconds)) as Results['seconds'];
+if (has('--keep-durations')) keepDurations(seconds);
+const slowest = Object.entries(seconds)
+  .sort(([, a], [, b]) => b - a)
+  .slice(0, 10);
+console.log(`\n== The slowest files, in seconds\n${slowest.map(([file, each]) => `${String(each).padStart(5)}  ${file}`).join('\n')}`);
+
+const sum = (of: 'passed' | 'failed' | 'skipped'): number => results.reduce((all, each) => all + each[of], 0);
 const failed = sum('failed') + failedChecks;
 const skipped = sum('skipped');
-console.log(`\n${tested + checks - failedChecks} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`);
-process.exit(failed > 0 || (skipped > 0 && isRoot) || tested === 0 ? 1 : 0);
+console.log(`\n${sum('passed') + checks - failedChecks} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`);
+process.exit(failed > 0 || (skipped > 0 && isRoot) || sum('passed') === 0 ? 1 : 0);

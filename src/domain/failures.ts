@@ -12,7 +12,10 @@ export const failures = {
   },
   ModelNotFound: { retry: false, tell: 'The model endpoint does not know this model. `fetch setup` shows which ones it has (AGENT_MODEL, OPENAI_BASE_URL).' },
   ModelRejected: { retry: false, tell: 'The model endpoint rejected the request, and would again. Another model may take it: `fetch setup`.' },
-  ContextOverflow: { retry: false, tell: 'The conversation is too long for this model, also after it was summed up.' },
+  ContextOverflow: {
+    retry: false,
+    tell: 'The instructions, the tools and your last message together are longer than this model accepts. A model with a larger context can answer.',
+  },
   ModelRateLimited: { retry: true, tell: 'The model is at a limit for longer than I wait (FETCH_MODEL_WAIT_HOURS). What was done is kept: write again later.' },
   ModelUnavailable: {
     retry: true,

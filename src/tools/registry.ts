@@ -3,6 +3,7 @@ import { closedTo, type ToolAccess } from '../domain/consent/tool-access.ts';
 import { isTooDeep } from '../domain/text/depth.ts';
 import { visibleLine } from '../domain/text/evidence.ts';
 import { suggestion } from '../domain/text/nearest.ts';
+import { parseMended, readArguments } from './arguments.ts';
 import { attachmentTools } from './attachments.ts';
 import { browserTools } from './browser/browser.ts';
 import { declarationOf, type ModelTool } from './declarations.ts';
@@ -79,7 +80,8 @@ export type PreparedCall = { ok: true; tool: Tool; args: Record<string, unknown>
  * Checks one call of the model. A call of a tool that the turn does not have is refused, even if the model knows its name. `error` is for the model, which is
  * expected to correct the call.
  */
-export function prepareCall(name: string, rawArguments: string, access?: ToolAccess, added?: ReadonlyMap<string, AddedTool>): PreparedCall {
+export function prepareCall(wanted: string, rawArguments: string, access?: ToolAccess, added?: ReadonlyMap<string, AddedTool>): PreparedCall {
+  const name = nameMeant(wanted, added);
   const tool = tools.get(name) ?? added?.get(name)?.tool;
   if (!tool) {
     const known = [...tools.keys(), ...(added?.keys() ?? [])];
@@ -87,18 +89,36 @@ export function prepareCall(name: string, rawArguments: string, access?: ToolAcc
   }
   const closed = access ? closedTo(tool, access) : null;
   if (closed) return { ok: false, error: closed };
-  let raw: unknown;
-  try {
-    raw = rawArguments.trim() === '' ? {} : JSON.parse(rawArguments);
-  } catch (error) {
-    return { ok: false, error: `The arguments of ${name} are not valid JSON (${(error as Error).message}). Send one JSON object.` };
-  }
-  return checkArguments(tool, raw);
+  const read = readArguments(rawArguments);
+  if (!read.ok) return { ok: false, error: `The arguments of ${name} are not valid JSON: ${read.why}. Send one JSON object${formOf(tool)}.` };
+  return checkArguments(tool, read.value);
 }
 
-export function checkArguments(tool: Tool, raw: unknown): PreparedCall {
+/** The tool whose name was written in another way (`functions.file_read`, `file-read`, `FileRead`), where there is only one such. */
+function nameMeant(wanted: string, added?: ReadonlyMap<string, AddedTool>): string {
+  if (tools.has(wanted) || added?.has(wanted) || wanted.length > 200) return wanted;
+  const known = [...tools.keys(), ...(added?.keys() ?? [])];
+  const bare = wanted.trim().replace(/:\d+$/, '');
+  for (const spelling of [bare, bare.replace(/^.*[./:]/s, '')]) {
+    const letters = lettersOf(spelling);
+    const meant = letters === '' ? [] : known.filter((name) => lettersOf(name) === letters);
+    if (meant.length === 1) return meant[0]!;
+  }
+  return wanted;
+}
+
+const lettersOf = (name: string): string => name.toLowerCase().replace(/[\s_.-]/g, '');
+
+/** ` with path (string)`: what a call cannot leave out. */
+function formOf(tool: Tool): string {
+  const { properties = {}, required = [] } = declarationOf(tool).parameters as { properties?: Record<string, { type?: unknown }>; required?: string[] };
+  const fields = required.map((name) => (typeof properties[name]?.type === 'string' ? `${name} (${properties[name].type})` : name));
+  return fields.length > 0 ? ` with ${fields.join(', ')}` : '';
+}
+
+function checkArguments(tool: Tool, raw: unknown): PreparedCall {
   if (isTooDeep(raw)) return { ok: false, error: `The arguments of ${tool.name} are nested too deeply. Write them with fewer levels.` };
-  const parsed = tool.schema.safeParse(raw);
+  const parsed = parseMended(tool.schema, raw);
   if (parsed.success) return { ok: true, tool, args: parsed.data as Record<string, unknown> };
   return { ok: false, error: `The arguments of ${tool.name} are not right:\n${z.prettifyError(parsed.error)}\nCorrect them and call it again.` };
 }

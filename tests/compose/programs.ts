@@ -76,3 +76,5 @@ async function buildCompose(file: string): Promise<void> {
   renameSync(`${file}.new`, file);
   rmSync(source, { recursive: true, force: true });
 }
+
+if (import.meta.main) await providePrograms();

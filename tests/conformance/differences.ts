@@ -131,8 +131,19 @@ export const eventDifferences: EventDifference[] = [
   },
   {
     cases: /^sse\/reasoning_only$/,
-    why: 'an empty answer is told in our words',
+    why: 'a model that answers with nothing is asked once more, and an empty answer is told in our words',
     theirs: ['item.completed status completed "Model returned reasoning but no answer or tool call; turn ended without output. Send a follow-up to ..."'],
+    instead: [
+      'item.started agent_reasoning in_progress @again',
+      'item.delta agent_reasoning @again',
+      'item.completed agent_reasoning completed @again',
+      'item.completed status completed "The model answered with nothing. Write again, perhaps in other words." @e',
+    ],
+  },
+  {
+    cases: /^sse\/plain_empty$/,
+    why: 'white space is an empty answer, too',
+    theirs: ['item.started agent_message in_progress', 'item.delta agent_message', 'item.completed agent_message completed'],
     instead: ['item.completed status completed "The model answered with nothing. Write again, perhaps in other words." @e'],
   },
   {

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Reporter, TestModule } from 'vitest/node';
+import type { Reporter, TestModule, Vitest } from 'vitest/node';
 
 /**
  * The seconds of each long test file are kept in `durations.json`, for the order in which files begin. `npm test -- --keep-durations` writes them again. Only
@@ -12,14 +12,44 @@ export const DURATIONS = fileURLToPath(new URL('durations.json', import.meta.url
 /** A file that is not kept: a short one, or one that nobody has measured yet. */
 export const UNKNOWN = 8;
 
-export default class KeepDurations implements Reporter {
-  onTestRunEnd(modules: readonly TestModule[]): void {
-    const kept = JSON.parse(readFileSync(DURATIONS, 'utf8')) as Record<string, number>;
-    for (const module of modules) {
-      const { collectDuration, duration } = module.diagnostic();
-      kept[relative(ROOT, module.moduleId)] = Math.round((collectDuration + duration) / 1000);
-    }
-    const long = Object.entries(kept).filter(([file, seconds]) => seconds > UNKNOWN && existsSync(join(ROOT, file)));
-    writeFileSync(DURATIONS, `${JSON.stringify(Object.fromEntries(long.sort(([a], [b]) => a.localeCompare(b))), null, 2)}\n`);
+/** Of one run of Vitest. `seconds`: what each file took, with its imports and hooks, by its path from the root on. */
+export interface Results {
+  passed: number;
+  failed: number;
+  skipped: number;
+  seconds: Record<string, number>;
+}
+
+/** Writes the results into the file that `--outputFile` names. */
+export default class WriteResults implements Reporter {
+  private file = '';
+
+  onInit({ config }: Vitest): void {
+    this.file = config.outputFile as string;
   }
+
+  onTestRunEnd(modules: readonly TestModule[], _errors: unknown, reason: 'passed' | 'interrupted' | 'failed'): void {
+    const tests = modules.flatMap((module) => [...module.children.allTests()]);
+    const count = (state: string): number => tests.filter((test) => test.result().state === state).length;
+    const [passed, failed] = [count('passed'), count('failed')];
+    // a file that could not even be loaded counts as a failure though no test of it ran
+    const isWhole = reason !== 'interrupted' && modules.length > 0 && modules.every((module) => module.ok());
+    const seconds = modules.map((module) => {
+      const { collectDuration, duration } = module.diagnostic();
+      return [relative(ROOT, module.moduleId), Math.round((collectDuration + duration) / 1000)];
+    });
+    const results: Results = {
+      passed,
+      failed: Math.max(failed, isWhole ? 0 : 1),
+      skipped: tests.length - passed - failed,
+      seconds: Object.fromEntries(seconds),
+    };
+    writeFileSync(this.file, JSON.stringify(results));
+  }
+}
+
+export function keepDurations(seconds: Results['seconds']): void {
+  const kept = { ...(JSON.parse(readFileSync(DURATIONS, 'utf8')) as Results['seconds']), ...seconds };
+  const long = Object.entries(kept).filter(([file, each]) => each > UNKNOWN && existsSync(join(ROOT, file)));
+  writeFileSync(DURATIONS, `${JSON.stringify(Object.fromEntries(long.sort(([a], [b]) => a.localeCompare(b))), null, 2)}\n`);
 }

@@ -46,10 +46,14 @@ function copyTree(from: string, to: string): void {
   execFileSync('cp', ['-a', from, to]);
 }
 
+const isWhole = (template: string): boolean => existsSync(join(template, 'postgres', 'PG_VERSION'));
+
 /** Several processes may make it at once: the first that is ready counts. */
 async function makeOnce(): Promise<string> {
   const template = join(tmpdir(), `fetch-made-database-${stamp()}`);
-  if (existsSync(template)) return template;
+  if (isWhole(template)) return template;
+  // its cluster lies elsewhere, and may have been removed alone
+  rmSync(template, { recursive: true, force: true });
   const home = mkdtempSync(join(tmpdir(), 'fetch-db-'));
   const [port] = await freePorts(1);
   const { file, args, env, uid, gid } = await preparePostgres(home, port!);
@@ -61,7 +65,7 @@ async function makeOnce(): Promise<string> {
   try {
     renameSync(home, template);
   } catch (error) {
-    if (!existsSync(template)) throw error;
+    if (!isWhole(template)) throw error;
     removeCluster(home);
     rmSync(home, { recursive: true, force: true });
   }

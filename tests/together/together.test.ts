@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { homeLabel } from '../../src/adapters/kennel/docker/containers.ts';
 import { shareWorkspace } from '../../src/store/chats/shares.ts';
@@ -140,11 +141,14 @@ describe.skipIf(NO_DOCKER)('people who use everything at once', () => {
         .executeTakeFirstOrThrow();
       expect(tokens).toBe(Number(steps.sum) + Number(steps.more));
     }
-    await db
-      .updateTable('spending')
-      .set({ tokens: DAY_TOKENS })
-      .where('chat_id', '=', await bob.chatId())
-      .execute();
+    const chat_id = await bob.chatId();
+    // tomorrow, too: it may begin before the next message
+    for (const days of [0, 1])
+      await db
+        .insertInto('spending')
+        .values({ chat_id, day: sql<string>`(now() at time zone 'utc')::date + ${days}::int`, tokens: DAY_TOKENS, micro_usd: 0, unpriced: 0 })
+        .onConflict((c) => c.columns(['chat_id', 'day']).doUpdateSet({ tokens: DAY_TOKENS }))
+        .execute();
     await bob.says(script([{ say: 'Still here.' }]));
     await bob.gets(/FETCH_MAX_DAY_TOKENS|tokens of this chat today/);
     await ann.says(script([{ say: 'I go on.' }]));

@@ -13,9 +13,9 @@ const LONGEST_ERROR = 20_000;
 
 const WRONG: Record<string, unknown[]> = {
   string: [1, true, null, [], {}, ['x']],
-  integer: ['1', 1.5, true, null, [], {}],
-  number: ['1', true, null, [], {}],
-  boolean: ['true', 1, 0, null, [], {}],
+  integer: ['x', '1.5', ' ', '0x1', 1.5, true, null, [], {}],
+  number: ['x', '1e999', true, null, [], {}],
+  boolean: ['yes', '1', 1, 0, null, [], {}],
   array: ['x', 1, true, null, {}, { 0: 'x', length: 1 }],
   object: ['x', 1, true, null, []],
 };
@@ -42,8 +42,21 @@ describe.each([...tools.values()].map((tool) => [tool.name, tool] as const))('%s
         .flatMap(([, values]) => values);
       const kindOf = (value: unknown): string =>
         value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value === 'number' ? (Number.isInteger(value) ? 'integer' : 'number') : typeof value;
-      for (const value of wrong.filter((each) => !allowed.has(kindOf(each))))
+      // null for what may be left out is mended
+      const optional = !declared.required?.includes(key);
+      for (const value of wrong.filter((each) => !allowed.has(kindOf(each)) && !(each === null && optional)))
         expect([key, value, ask(name, { ...good, [key]: value })]).toMatchObject([key, value, { ok: false, error: expect.stringContaining(key) }]);
+    }
+  });
+
+  it('takes a number and a boolean that are written as text, and null for what may be left out', () => {
+    for (const [key, part] of properties) {
+      const { [key]: _, ...without } = good as Record<string, unknown>;
+      const value = goodValue(name, key, part);
+      const asText = ask(name, { ...good, [key]: ['integer', 'number', 'boolean'].includes(part.type as string) ? `${value}` : value });
+      expect([key, asText]).toEqual([key, ask(name, { ...good, [key]: value })]);
+      if (!declared.required?.includes(key) && !(key in good) && part.type !== undefined && ![part.type].flat().includes('null'))
+        expect([key, ask(name, { ...without, [key]: null })]).toEqual([key, ask(name, without)]);
     }
   });
 

@@ -84,6 +84,8 @@ export async function sumUp(model: Model | null, history: History, point: number
       onDelta: () => {},
       requestId: `${at.requestId}/compact-${point}${n === 0 ? '' : `-${n}`}`,
     });
+    // an empty one would take the place of everything that was said
+    if (answer.text.trim() === '') throw new ModelError('ModelStreamBroken', 'The model summed up the conversation with nothing.');
     summary = answer.text;
     spent.inputTokens += answer.usage.inputTokens;
     spent.outputTokens += answer.usage.outputTokens;

@@ -1,11 +1,12 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
-import { type ModelAnswer, ModelError, type ModelMessage, type ModelUsage } from '../../../adapters/model/model.ts';
+import { type ModelAnswer, ModelError, type ModelMessage, type ModelTool } from '../../../adapters/model/model.ts';
 import { hasPictures } from '../../../adapters/model/request/pictures.ts';
 import type { StepUsage, ThinkInput, ThinkResult } from '../../../contracts/conversation.ts';
 import { stepKey } from '../../../contracts/ids.ts';
 import { shownOfMessage, toModelMessages } from '../../../domain/chat/context/context.ts';
 import { accessOf, type ToolAccess } from '../../../domain/consent/tool-access.ts';
 import { costOf } from '../../../domain/model/price-book.ts';
+import { note } from '../../../domain/text/fences.ts';
 import type { Db } from '../../../store/postgres/database.ts';
 import type { CheckedCall } from '../../../store/turns/steps/new-calls.ts';
 import type { StepSubject } from '../../../store/turns/steps/step-subject.ts';
@@ -19,7 +20,8 @@ import { fittingHistory } from '../context/compact.ts';
 import { systemPrompt } from '../context/prompt.ts';
 import { type PromptFacts, promptFacts } from '../context/prompt-facts.ts';
 import { sourcesOf, withTaint } from '../context/provenance.ts';
-import { checkCall } from './check-calls.ts';
+import { checkCall, refusedCall } from './check-calls.ts';
+import { endOf, isEmpty, loopsOf } from './ends.ts';
 import { routeToKennel } from './kennel-routing.ts';
 import { StepStream } from './step-stream.ts';
 import { answerWithoutModel } from './words.ts';
@@ -47,24 +49,28 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
   const { threadId, turnId } = asking.input;
   const key = [stepKey(turnId, asking.input.step), activityInfo().attempt, asking.modelName, asking.budgetTokens] as const;
   const fitting = await fitHistory(deps, asking, loaded);
+  const { history } = fitting;
   const offer = await offeredTools(deps.db, asking);
+  const loops = loopsOf(history, offer.added);
   const stream = new StepStream(deps.db, { threadId, turnId }, key);
   try {
-    const messages = messagesOf(deps, asking, fitting, offer.skills);
-    const { answer, asked } = await ask(deps, asking, messages, offer, stream);
+    const messages = messagesOf(deps, asking, fitting, offer.skills, loops.told);
+    const asked = await (loops.ends ? askForEnd : askForAnswer)(deps, asking, messages, offer, stream);
     await stream.endReasoning();
-    const calls = await checkedCalls(deps, asking, fitting.history, answer, offer);
-    const { usage } = answer;
+    const { answer, refusal, note: told } = endOf(asked.answer, { history, loops: loops.ends });
+    const calls = refusal ? answer.calls.map((call) => refusedCall(call, refusal)) : await checkedCalls(deps, asking, history, answer, offer);
     return await storeAnswer(deps.db, asking.input, asking.subject, {
       text: answer.text,
+      ...(told && { note: told }),
       calls,
       // it has fields of calls by their position, so it goes with all of them or with none
       ...(calls.length === answer.calls.length && { state: answer.state }),
       model: answer.model,
-      usage: costsOf(usage, costOf([answer.model, asked], usage, deps.model.prices), fitting.spent),
-      cachedTokens: usage.cachedTokens,
-      reasoningTokens: usage.reasoningTokens,
-      readUpto: fitting.history.messages.at(-1)?.ord ?? fitting.history.upto,
+      // the summary that made room was paid for as well
+      usage: sumOf(asked.usage, fitting.spent),
+      cachedTokens: asked.cachedTokens,
+      reasoningTokens: asked.reasoningTokens,
+      readUpto: history.messages.at(-1)?.ord ?? history.upto,
       item: await stream.settle(),
     });
   } catch (error) {
@@ -115,7 +121,13 @@ async function offeredTools(db: Db, { input, subject }: Asking): Promise<Offer> 
   return { access: accessOf(subject.turn, subject.thread), added, skills };
 }
 
-const messagesOf = ({ config }: ActivityDeps, { budgetTokens, subject }: Asking, { history, facts }: Fitting, skills: Offer['skills']): ModelMessage[] =>
+const messagesOf = (
+  { config }: ActivityDeps,
+  { budgetTokens, subject }: Asking,
+  { history, facts }: Fitting,
+  skills: Offer['skills'],
+  repeated: ReadonlyMap<string, number>,
+): ModelMessage[] =>
   toModelMessages(
     systemPrompt(config, subject, facts.memories, skills),
     history.summary,
@@ -124,32 +136,73 @@ const messagesOf = ({ config }: ActivityDeps, { budgetTokens, subject }: Asking,
     history.files,
     shownOfMessage(budgetTokens),
     { before: history.openFrom, text: facts.work, map: facts.map },
+    repeated,
   );
 
-/** The answer, and the name of the model that was asked. Answers by itself where the call of the step is known. */
+/** An answer with what it has cost. */
+interface Asked {
+  answer: ModelAnswer;
+  usage: StepUsage;
+  cachedTokens: number;
+  reasoningTokens: number;
+}
+
+const SAY_SOMETHING = note('the last answer had neither text nor a call', 'Answer the person now in words, or call a tool.');
+const END_NOW = note(
+  'the same calls gave the same results again and again, so no more calls are made in this turn',
+  'Answer the person now with what is known, and say what is missing.',
+);
+
+/** The answer to a step. One with neither text nor a call is asked for once more. Answers by itself where the call of the step is known. */
+async function askForAnswer(deps: ActivityDeps, asking: Asking, messages: ModelMessage[], { access, added }: Offer, stream: StepStream): Promise<Asked> {
+  const { input, subject, modelName } = asking;
+  const known = answerWithoutModel(messages, { key: stepKey(input.turnId, input.step), step: input.step, call: subject.turn.call, modelName });
+  if (known) return { answer: known, usage: { inputTokens: 0, outputTokens: 0, microUsd: 0 }, cachedTokens: 0, reasoningTokens: 0 };
+  const open = modelTools(access, [...added.values()]);
+  const first = await ask(deps, asking, { messages, tools: open }, stream);
+  if (!isEmpty(first.answer) || first.answer.end === 'refused') return first;
+  stream.again();
+  const second = await ask(deps, asking, { messages: [...messages, { role: 'user', content: SAY_SOMETHING }], tools: open, again: true }, stream);
+  return {
+    answer: second.answer,
+    usage: sumOf(first.usage, second.usage),
+    cachedTokens: first.cachedTokens + second.cachedTokens,
+    reasoningTokens: first.reasoningTokens + second.reasoningTokens,
+  };
+}
+
+/** The answer that ends a loop, from a model that can call nothing. When it cannot give one, the turn ends without its words. */
+async function askForEnd(deps: ActivityDeps, asking: Asking, messages: ModelMessage[], _: Offer, stream: StepStream): Promise<Asked> {
+  try {
+    return await ask(deps, asking, { messages: [...messages, { role: 'user', content: END_NOW }], tools: [] }, stream);
+  } catch (error) {
+    if (!(error instanceof ModelError) || error.retryable) throw error;
+    const usage = { inputTokens: 0, outputTokens: 0, cachedTokens: 0, reasoningTokens: 0 };
+    const answer = { text: '', reasoning: '', calls: [], usage, usageEstimated: false, finishReason: 'stop', model: asking.modelName };
+    return { answer, usage: { inputTokens: 0, outputTokens: 0, microUsd: 0 }, cachedTokens: 0, reasoningTokens: 0 };
+  }
+}
+
 async function ask(
   deps: ActivityDeps,
-  { modelName, input, subject }: Asking,
-  messages: ModelMessage[],
-  { access, added }: Offer,
+  { modelName, input }: Asking,
+  { messages, tools, again = false }: { messages: ModelMessage[]; tools: ModelTool[]; again?: boolean },
   stream: StepStream,
-): Promise<{ answer: ModelAnswer; asked: string }> {
+): Promise<Asked> {
   const { config, model } = deps;
-  const key = stepKey(input.turnId, input.step);
   const asked = seeing(deps, modelName, messages);
-  const known = answerWithoutModel(messages, { key, step: input.step, call: subject.turn.call, modelName });
-  const answer =
-    known ??
-    (await model.complete({
-      model: asked,
-      effort: config.FETCH_REASONING_EFFORT,
-      messages,
-      tools: modelTools(access, [...added.values()]),
-      signal: cancellationSignal(),
-      onDelta: (kind, delta) => stream.add(kind, delta),
-      requestId: `${key}#${activityInfo().attempt}`,
-    }));
-  return { answer, asked };
+  const answer = await model.complete({
+    model: asked,
+    effort: config.FETCH_REASONING_EFFORT,
+    messages,
+    tools,
+    signal: cancellationSignal(),
+    onDelta: (kind, delta) => stream.add(kind, delta),
+    requestId: `${stepKey(input.turnId, input.step)}#${activityInfo().attempt}${again ? '-again' : ''}`,
+  });
+  const { inputTokens, outputTokens, cachedTokens, reasoningTokens } = answer.usage;
+  const { microUsd, unpriced } = costOf([answer.model, asked], answer.usage, model.prices);
+  return { answer, usage: { inputTokens, outputTokens, microUsd, ...(unpriced > 0 && { unpriced }) }, cachedTokens, reasoningTokens };
 }
 
 /** The calls of an answer, each with its verdict, what its turn had read, and the queue of its host. */
@@ -166,13 +219,12 @@ async function checkedCalls(
   return await routeToKennel(db, config, chatId, calls, added);
 }
 
-/** The cost of a step. The summary that made room was paid for as well. */
-function costsOf(usage: ModelUsage, cost: { microUsd: number; unpriced: number }, spent: Required<StepUsage>): StepUsage {
-  const unpriced = cost.unpriced + spent.unpriced;
+function sumOf(one: StepUsage, other: StepUsage): StepUsage {
+  const unpriced = (one.unpriced ?? 0) + (other.unpriced ?? 0);
   return {
-    inputTokens: usage.inputTokens + spent.inputTokens,
-    outputTokens: usage.outputTokens + spent.outputTokens,
-    microUsd: cost.microUsd + spent.microUsd,
+    inputTokens: one.inputTokens + other.inputTokens,
+    outputTokens: one.outputTokens + other.outputTokens,
+    microUsd: one.microUsd + other.microUsd,
     ...(unpriced > 0 && { unpriced }),
   };
 }

@@ -24,7 +24,7 @@ export function checkCall(call: { id: string; name: string; arguments: string },
 }
 
 /** A call that never runs. An empty object is stored as its arguments, so that no later request carries malformed text. */
-function refusedCall({ id, name }: { id: string; name: string }, refusal: string): CheckedCall {
+export function refusedCall({ id, name }: { id: string; name: string }, refusal: string): CheckedCall {
   return {
     providerId: id,
     args: {},
@@ -34,7 +34,7 @@ function refusedCall({ id, name }: { id: string; name: string }, refusal: string
       name: safeName(name),
       danger: 'SAFE',
       effect: 'idempotent',
-      summary: `${safeName(name)}: bad arguments`,
+      summary: `${safeName(name)}: not run`,
       refused: true,
       timeoutMs: 1000,
     },

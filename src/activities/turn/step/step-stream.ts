@@ -11,6 +11,8 @@ export class StepStream {
   readonly #key: readonly (string | number)[];
   readonly #text: StreamedItem;
   #thoughts = 0;
+  /** white space before the first word; an answer of nothing else is shown to nobody */
+  #blank = '';
   #reasoning: StreamedItem;
 
   /** @param key identifies this attempt: each attempt streams under its own items */
@@ -22,14 +24,30 @@ export class StepStream {
     this.#reasoning = this.#item('agent_reasoning', 'reason', this.#thoughts);
   }
 
-  add(kind: Kind, delta: string): void {
-    // a thought is over when the model speaks; a later one is another item
-    if (kind === 'agent_message' && !this.#reasoning.isEmpty) {
-      this.#text.after(this.#reasoning.end('completed'));
-      this.#thoughts += 1;
-      this.#reasoning = this.#item('agent_reasoning', 'reason', this.#thoughts);
+  add(kind: Kind, part: string): void {
+    if (kind === 'agent_reasoning') {
+      this.#reasoning.add(part);
+      return;
     }
-    (kind === 'agent_message' ? this.#text : this.#reasoning).add(delta);
+    const text = this.#blank + part;
+    this.#blank = this.#text.isEmpty && text.trim() === '' ? text : '';
+    if (this.#blank) return;
+    // a thought is over when the model speaks; a later one is another item
+    this.#endThought();
+    this.#text.add(text);
+  }
+
+  /** The model is asked once more, after an answer without a word. */
+  again(): void {
+    this.#blank = '';
+    this.#endThought();
+  }
+
+  #endThought(): void {
+    if (this.#reasoning.isEmpty) return;
+    this.#text.after(this.#reasoning.end('completed'));
+    this.#thoughts += 1;
+    this.#reasoning = this.#item('agent_reasoning', 'reason', this.#thoughts);
   }
 
   async endReasoning(): Promise<void> {

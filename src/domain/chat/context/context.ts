@@ -52,7 +52,10 @@ export function shownOutput(call: Pick<Called, 'id' | 'output' | 'state' | 'size
   return `${shown}\n[cut at ${shown.length} of ${size} characters; read on with read_output {"callId":"${call.id}","offset":${shown.length}}]`;
 }
 
-/** The messages of a model request. A call and its result are built together from the call's row: providers refuse a request that has one without the other. */
+/**
+ * The messages of a model request. A call and its result are built together from the call's row: providers refuse a request that has one without the other.
+ * `repeated`: by id of a call, how many times in a row it has brought the same.
+ */
 export function toModelMessages(
   system: string,
   summary: string | null,
@@ -61,6 +64,7 @@ export function toModelMessages(
   files: ReadonlyMap<string, FileShown> = new Map(),
   mostChars = Number.POSITIVE_INFINITY,
   now: { before: number | null; text: string | null; map?: string | null } = { before: null, text: null },
+  repeated: ReadonlyMap<string, number> = new Map(),
 ): ModelMessage[] {
   const out: ModelMessage[] = [{ role: 'system', content: system }];
   // anybody may have written parts of it, so it must not be in the system message
@@ -76,10 +80,18 @@ export function toModelMessages(
       const pictures = shown.flatMap((file) => file.picture ?? []);
       out.push({ role: 'user', content: withDocuments(message.content, shown), ...(pictures.length > 0 && { pictures }) });
     } else {
-      out.push(...saidAs(message, calls), ...picturesOf(message, calls, files));
+      out.push(...saidAs(message, calls).map((each) => withRepetition(each, repeated)), ...picturesOf(message, calls, files));
     }
   }
   return out;
+}
+
+/** The result of a call, with a note where the model goes round in circles. */
+function withRepetition(message: ModelMessage, repeated: ReadonlyMap<string, number>): ModelMessage {
+  const times = message.role === 'tool' ? repeated.get(message.callId) : undefined;
+  if (message.role !== 'tool' || times === undefined) return message;
+  const told = `[This brought the same result ${times} times in a row, and calling it again will not change that. Do something else, or answer with what is known.]`;
+  return { ...message, content: `${message.content}\n${told}` };
 }
 
 /** The pictures that tools made. A result of a tool holds text alone, so they come after it as a message of a program. */

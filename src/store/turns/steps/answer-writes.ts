@@ -15,6 +15,8 @@ import { remember } from './transcript.ts';
 
 export interface Answer {
   text: string;
+  /** what the person is told beside the text, in our words: that it was cut, refused or empty */
+  note?: string;
   calls: CheckedCall[];
   /** what the provider wants back with the step; its fields of calls stand at the positions of `calls` */
   state?: StepState | undefined;
@@ -48,15 +50,12 @@ export function stepResult(
   };
 }
 
-export const rememberAnswer = (batch: WriteBatch, { turnId, step }: ThinkInput, { text, state }: Answer, calls: readonly NewCall[]): void =>
-  remember(batch, {
-    id: derivedId('msg_', stepKey(turnId, step)),
-    turnId,
-    role: 'assistant',
-    content: text,
-    callIds: calls.map(({ row }) => row.id),
-    state,
-  });
+/** Nothing empty is remembered, because providers refuse it: in place of an answer without a word stands what the person was told. */
+export function rememberAnswer(batch: WriteBatch, { turnId, step }: ThinkInput, { text, note, state }: Answer, calls: readonly NewCall[]): void {
+  const said = { id: derivedId('msg_', stepKey(turnId, step)), turnId, role: 'assistant' as const, callIds: calls.map(({ row }) => row.id) };
+  const isSilent = text.trim() === '' && calls.length === 0 && note !== undefined;
+  remember(batch, isSilent ? { ...said, content: `[${note}]` } : { ...said, content: text, state });
+}
 
 /** Stores the step, its cost, and that it has read all earlier rows except the inbox rows `unread`. */
 export function writeStep(

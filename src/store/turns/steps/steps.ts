@@ -132,16 +132,15 @@ async function moveBehindAnswer(tx: ThreadTransaction, newer: ReadonlyArray<{ id
   }
 }
 
-/** What the person gets at the end of a turn. An answer without a word is shown as a line of its own. */
-function endingText(tx: ThreadTransaction, { turnId, threadId, step }: ThinkInput, { text }: Answer, state: TurnState): string {
-  const body = text.trim() || 'The model answered with nothing. Write again, perhaps in other words.';
-  if (text) return body;
-  const id = derivedId('item_', stepKey(turnId, step), 'empty');
-  const told = itemRow({ id, turnId, threadId, kind: 'status', status: 'completed', summary: body, detail: body });
+/** What the person gets at the end of a turn. What is told beside the text is a line of its own. */
+function endingText(tx: ThreadTransaction, { turnId, threadId, step }: ThinkInput, { text, note }: Answer, state: TurnState): string {
+  if (!note) return text.trim();
+  const id = derivedId('item_', stepKey(turnId, step), 'note');
+  const told = itemRow({ id, turnId, threadId, kind: 'status', status: 'completed', summary: note, detail: note });
   insertItems(tx, [told]);
   tx.append(itemEvent(told));
   state.items.push({ id: told.id, kind: told.kind, status: told.status });
-  return body;
+  return [text.trim(), note].filter(Boolean).join('\n\n');
 }
 
 /** With a step that this very transaction stores. */

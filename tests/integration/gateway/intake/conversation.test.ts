@@ -120,7 +120,7 @@ describe('a conversation', () => {
 
   it('defect 44: makes more tool calls in one turn than five, and asks nobody to go on', async () => {
     const thread = await app.thread();
-    const calls = Array.from({ length: 8 }, () => ({ call: [['workflow_list', {}]] as [[string, object]] }));
+    const calls = Array.from({ length: 8 }, (_, n) => ({ call: [['report_progress', { message: `part ${n}` }]] as [[string, object]] }));
     const turn = await app.turn(thread, [...calls, { say: 'All eight are done.' }]);
     expect((await app.ended(thread, turn)).status).toBe('completed');
     expect((await app.detail(thread)).items.filter((item) => item.turn_id === turn && item.kind === 'tool_call')).toHaveLength(8);

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { homeLabel } from '../../../../src/adapters/kennel/docker/containers.ts';
 import type { RoleName } from '../../../../src/cli/instance/home/state-file.ts';
 import { startTestApp, type TestApp } from '../../../support/app.ts';
 import { requireDocker } from '../../../support/docker.ts';
@@ -71,7 +72,11 @@ describe('a stop while something is under way', () => {
     expect(await said(thread)).toMatch(/was stopped before its end.*restarted.*not run again by itself\.\s+so far/s);
     expect(await said(thread)).not.toMatch(/unknown/);
     expect(readFileSync(join(project, 'long.txt'), 'utf8')).toBe('run\n');
-    expect(execFileSync('docker', ['ps', '-q', '--filter', 'label=fetch.step=shell'], { encoding: 'utf8' }).trim()).toBe('');
+    expect(
+      execFileSync('docker', ['ps', '-q', '--filter', 'label=fetch.step=shell', '--filter', `label=fetch.home=${homeLabel(app.home)}`], {
+        encoding: 'utf8',
+      }).trim(),
+    ).toBe('');
   });
 
   it('hands a coding task back at once, which goes on in its container', async () => {

@@ -1,0 +1,95 @@
+import type { ModelAnswer } from '../../../adapters/model/model.ts';
+import { ASK_USER } from '../../../contracts/conversation.ts';
+import type { Called } from '../../../domain/chat/context/context.ts';
+import { ENDED_AT, type EndedCall, TOLD_AT, timesInARow } from '../../../domain/chat/repetition.ts';
+import type { History } from '../../../store/turns/steps/transcript.ts';
+import type { AddedTools } from '../../../tools/extensions/added-tools.ts';
+import { tools } from '../../../tools/registry.ts';
+
+/** What a turn makes of an answer, by how it ended. */
+export interface End {
+  answer: ModelAnswer;
+  /** why none of its calls may run, in words for the model */
+  refusal?: string;
+  /** what the person is told beside the text */
+  note?: string;
+}
+
+/** The turn ends when the model was cut off for this many times in a row. */
+const MOST_CUTS = 3;
+
+const CUT_CALL =
+  'Not run: your output was cut at the length limit of the model endpoint before the answer was complete, so the arguments of its calls may be incomplete. ' +
+  'Nothing was changed. Write less in one answer: for example a long file in several parts, one call for each.';
+
+const CUT = 'The answer was cut here, because it reached the length limit of the model. Write “go on” for the rest.';
+const CUT_EMPTY = 'The model reached its length limit before it had said anything. Ask for a smaller part, or write again.';
+const CUT_AGAIN = `The model was cut off at its length limit ${MOST_CUTS} times in a row, so I stopped. What was done is kept. Ask for a smaller part.`;
+const REFUSED = 'The model, or a filter of its provider, declined to answer this.';
+const REFUSED_LATER = 'The model, or a filter of its provider, declined to say more.';
+const EMPTY = 'The model answered with nothing. Write again, perhaps in other words.';
+const LOOPED = `I stopped here, because the same action gave the same result ${ENDED_AT} times in a row. What was done is kept.`;
+
+/** Neither a word nor a call. Thoughts alone are no answer. */
+export const isEmpty = ({ text, calls }: ModelAnswer): boolean => text.trim() === '' && calls.length === 0;
+
+/** An answer without the calls that must not run, and what the model and the person are told about its end. `loops`: it was to end a loop. */
+export function endOf(given: ModelAnswer, { history, loops }: { history: History; loops: boolean }): End {
+  const said = given.text.trim() !== '';
+  const answer = said ? given : { ...given, text: '' };
+  const alone = answer.calls.length === 0 ? answer : { ...answer, calls: [], state: undefined };
+  if (loops) return { answer: alone, note: LOOPED };
+  if (answer.end === 'refused') return { answer: alone, note: said ? REFUSED_LATER : REFUSED };
+  if (answer.end !== 'cut') return isEmpty(answer) ? { answer, note: EMPTY } : { answer };
+  if (answer.calls.length === 0) return { answer, note: said ? CUT : CUT_EMPTY };
+  return cutsBefore(history) + 1 < MOST_CUTS ? { answer, refusal: CUT_CALL } : { answer: alone, note: CUT_AGAIN };
+}
+
+/** How many of the latest steps in a row were cut. */
+function cutsBefore(history: History): number {
+  const steps = stepsOf(history).at(-1) ?? [];
+  return steps.length - 1 - steps.findLastIndex((step) => step.some(({ output }) => output !== CUT_CALL));
+}
+
+/** Steps with calls since each message of a person, oldest first. */
+function stepsOf({ messages, calls }: Pick<History, 'messages' | 'calls'>): Called[][][] {
+  const all: Called[][][] = [[]];
+  for (const { role, call_ids } of messages) {
+    const made = call_ids.flatMap((id) => calls.get(id) ?? []);
+    if (role === 'user') all.push([]);
+    else if (made.length > 0) all.at(-1)!.push(made);
+  }
+  return all;
+}
+
+/** The loops of a dialogue. */
+export interface Loops {
+  /** by id of a call: how many times in a row it has brought the same, where the model is to hear of it */
+  told: ReadonlyMap<string, number>;
+  /** the latest steps are one that must end */
+  ends: boolean;
+}
+
+/** The loops that a dialogue shows. The same dialogue has the same ones, so that a retry decides alike and prompt caches hold. */
+export function loopsOf(history: Pick<History, 'messages' | 'calls'>, added: AddedTools): Loops {
+  const told = new Map<string, number>();
+  const all = stepsOf(history).map((steps) => {
+    if (steps.length < TOLD_AT) return [];
+    const times = timesInARow(steps.map((step) => step.map((call) => endedCall(call, added))));
+    for (const [at, step] of steps.entries()) if (times[at]! >= TOLD_AT) for (const { id } of step) told.set(id, times[at]!);
+    return times;
+  });
+  return { told, ends: (all.at(-1)?.at(-1) ?? 0) >= ENDED_AT };
+}
+
+/** These say something to somebody: their results are always the same. */
+const TELLING = new Set([ASK_USER, 'report_progress', 'task_respond']);
+/** A command without an effect may print little, and so do many others. */
+const TELLING_CHARS = 100;
+
+function endedCall({ name, args, state, output, size }: Called, added: AddedTools): EndedCall {
+  const tool = tools.get(name) ?? added.get(name)?.tool;
+  const looks = tool?.danger === 'SAFE' && !TELLING.has(name);
+  const prints = tool?.reads.includes('command') === true && (size ?? 0) >= TELLING_CHARS;
+  return { name, args, output: state === 'done' && output !== null ? `${size ?? ''} ${output}` : null, shows: looks || prints };
+}
