@@ -29,22 +29,28 @@ export type AnswerEnd = 'complete' | 'cut' | 'refused';
 export interface ModelFacts {
   /** the protocol in which it is asked; unset: chat completions */
   wire?: WireName;
-  /** sent when no effort was chosen or the chosen one is refused beside tools */
+  /** the effort that it wants beside tools, whatever was chosen */
   effort?: 'none';
+  /** the efforts that it takes, when it named them */
+  efforts?: string[];
   /** fields that it refuses. They are left out, on whatever level of the request they stand */
   omit?: string[];
   /** the name under which it takes a limit of tokens */
   limitName?: 'max_tokens' | 'max_completion_tokens';
   /** it refused tools. Only shown: tools are sent all the same, because a server may learn them */
-  noTools?: true;
+  noTools?: boolean;
   /** it refused pictures */
   noPictures?: true;
-  /** a user message must not follow the result of a tool: a short text of the assistant stands between */
-  assistantAfterTools?: true;
+  /** it refused a system message */
+  noSystem?: true;
+  /** messages of users and of the assistant must alternate, and a user message must not follow the result of a tool */
+  alternates?: true;
   /** every assistant message must have `reasoning_content`, also where the model that wrote it gave none */
   reasoningBack?: true;
   /** calls of other models need the mark that skips the check of signatures */
   skipSignature?: true;
+  /** a prompt is cached only up to places that the request names */
+  marksCache?: true;
   /** tokens of a request together with its answer */
   contextTokens?: number;
   /** the most tools that a request may offer */

@@ -49,6 +49,8 @@ export interface ModelCheck {
   model: string | null;
   /** what it costs, in words */
   price: string | null;
+  /** what its refusals and its list of models have shown of the model, in words */
+  learned: string | null;
   /** models that the endpoint offers, as far as it says so; at most 200 */
   models: string[];
   took_ms: number;

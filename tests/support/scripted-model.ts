@@ -2,6 +2,7 @@ import { appendFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import type { LedgerEntry } from '../../src/adapters/model/practice/ledger.ts';
 import { startPracticeServer } from '../../src/adapters/model/practice/server.ts';
+import { checkRequest } from './request-rules.ts';
 import { strictProvider } from './strict-provider.ts';
 
 export interface ScriptedModel {
@@ -16,7 +17,7 @@ export interface ScriptedModel {
 }
 
 /**
- * A model that answers `SCRIPT:[...]` messages over real HTTP and keeps a ledger. With `ledgerFile` each entry is appended
+ * A model that answers `SCRIPT:[...]` messages over real HTTP and keeps a ledger. A request that breaks a rule of a strict server gets 400. With `ledgerFile` each entry is appended
  * as a line of JSON at arrival and again when its state changes, so that the ledger outlives a kill; the last line of an `n` counts.
  * `strict`: it gives thoughts and signatures with each step that calls tools, and refuses a request that does not give them back.
  */
@@ -33,6 +34,8 @@ export async function startScriptedModel(
     skim: options.skim,
     ...(options.strict && { provider: strictProvider() }),
     heard: (body) => {
+      // an error here is the answer: every test shows that the product asks as all servers want it
+      if (!options.skim) checkRequest(body);
       for (const listener of listeners) listener(body);
     },
     ledger: (entry) => {

@@ -157,7 +157,7 @@ async function postgresAt(config: Config, url: string): Promise<Finding> {
   }
 }
 
-/** One real completion, because an endpoint may list its models to everybody and still refuse the key. */
+/** A real question with a tool, because an endpoint may list its models to everybody and still refuse the key. */
 async function modelFinding(config: Config): Promise<Finding> {
   const { endpointOf, PRACTICE } = await import('../../adapters/model/endpoint/endpoint.ts');
   const endpoint = endpointOf(config);
@@ -167,7 +167,7 @@ async function modelFinding(config: Config): Promise<Finding> {
   const model = config.AGENT_MODEL === PRACTICE ? undefined : config.AGENT_MODEL;
   const result = await verifyModel({ ...config, AGENT_MODEL: model } as never, MODEL_PATIENCE_MS);
   if (!result.ok) return missing('model', `${shownAddress(endpoint.baseUrl)}: ${result.error}`, mend);
-  const found = ok('model', result.model, `${shownAddress(endpoint.baseUrl)}; ${result.price}`);
+  const found = ok('model', result.model, [shownAddress(endpoint.baseUrl), result.price, ...(result.learned ? [result.learned] : [])].join('; '));
   return result.price.startsWith('price not known')
     ? { ...found, state: 'warning', mend: 'FETCH_MODEL_PRICE=INPUT,OUTPUT in US dollars per million tokens' }
     : found;

@@ -4,7 +4,10 @@ import { live, positive, secret } from './shapes.ts';
 
 /** The model endpoint of chats. */
 export const modelSettings = {
-  OPENAI_BASE_URL: z.url().optional().describe('Any OpenAI-compatible endpoint (Ollama, vLLM, llama.cpp, ...)'),
+  OPENAI_BASE_URL: z
+    .url()
+    .optional()
+    .describe('Any OpenAI-compatible endpoint (Ollama, vLLM, llama.cpp, ...). Anthropic and Gemini are asked in their own protocols'),
   OPENAI_API_KEY: secret().describe('Key for it, or for OpenAI itself'),
   OPENROUTER_API_KEY: secret().describe('Key for OpenRouter; used when no OpenAI setting is set'),
   AGENT_MODEL: z.string().trim().min(1).optional().describe('Model name. Without a key and an endpoint, the practice model answers'),

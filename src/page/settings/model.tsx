@@ -87,10 +87,10 @@ async function saved({ key, address, model }: { key: string; address: string; mo
   tell(restart.length > 0 ? texts.settings.restart(restart.join(', ')) : texts.saved);
 }
 
-const Checked = ({ check: { ok, model, took_ms: took, price, problem } }: { check: ModelCheck }) =>
+const Checked = ({ check: { ok, model, took_ms: took, price, learned, problem } }: { check: ModelCheck }) =>
   ok ? (
     <p class="turn-note good">
-      {words.works(model ?? '', took)} {price && `${words.price}: ${price}`}
+      {words.works(model ?? '', took)} {price && `${words.price}: ${price}`} {learned}
     </p>
   ) : (
     <Problem text={problem ?? ''} />

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { refusal, streamed } from './endpoint.ts';
-import { askedOver, HELLO, stepped, TOOL } from './wires.ts';
+import { askedOver, expectWire, HELLO, stepped, TOOL } from './wires.ts';
 
 /** The events of Anthropic's Messages API, as docs.anthropic.com/en/api/messages-streaming shows them. */
 
@@ -91,6 +91,8 @@ describe('a request', () => {
     ]);
   });
 });
+
+test('Only the own host of Anthropic is asked so by itself', () => expectWire('anthropic', 'https://api.anthropic.com/v1'));
 
 describe('an answer', () => {
   test('streams thoughts and text, and says what it cost with what came from the cache', async () => {
@@ -185,6 +187,30 @@ describe('the second step', () => {
     expect(results.content).toMatchObject([
       { type: 'tool_result', tool_use_id: use.id, content: 'A' },
       { type: 'text', text: 'And now?' },
+    ]);
+  });
+});
+
+describe('a refused thought', () => {
+  const words = [
+    'messages.1.content.0: Invalid `signature` in `thinking` block',
+    'messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block.',
+  ];
+  test.each(words)('is left out of this request, and of no later one: %s', async (said) => {
+    const { endpoint, ask } = await asked(
+      streamed(start, thinking(0), calling(1, 'toolu_1', 'a.txt'), end('tool_use')),
+      failed(400, 'invalid_request_error', said),
+      streamed(start, saying(0, 'A'), end('end_turn')),
+      streamed(start, saying(0, 'A'), end('end_turn')),
+    );
+    const history = [...HELLO, ...stepped(await ask(HELLO, { effort: 'low' }))];
+    expect((await ask(history, { effort: 'low' })).text).toBe('A');
+    await ask(history, { effort: 'low' });
+    const kinds = endpoint.requests().map(({ body }) => [body.thinking?.type, body.messages[1]?.content.map(({ type }: { type: string }) => type)]);
+    expect(kinds.slice(1)).toEqual([
+      ['enabled', ['thinking', 'tool_use']],
+      [undefined, ['tool_use']],
+      ['enabled', ['thinking', 'tool_use']],
     ]);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { event, refusal, streamed } from './endpoint.ts';
-import { askedOver, HELLO, stepped, TOOL } from './wires.ts';
+import { askedOver, expectWire, HELLO, stepped, TOOL } from './wires.ts';
 
 /** The events of Gemini's streamGenerateContent, as ai.google.dev/api/generate-content shows them. */
 
@@ -50,6 +50,8 @@ describe('a request', () => {
     expect(endpoint.requests()[0]!.body.contents[0].parts).toEqual([{ text: 'What is it?' }, { inlineData: { mimeType: 'image/jpeg', data: 'aGk=' } }]);
   });
 });
+
+test('Only the own host of Gemini is asked so by itself', () => expectWire('gemini', 'https://generativelanguage.googleapis.com/v1beta/openai'));
 
 describe('an answer', () => {
   test('streams thoughts and text, and says what it cost, thoughts and cache included', async () => {
@@ -141,7 +143,7 @@ describe('the second step', () => {
 
 describe('a failure', () => {
   test.each([
-    [400, 'INVALID_ARGUMENT', 'Function call is missing a thought_signature', 'ModelRejected'],
+    [400, 'FAILED_PRECONDITION', 'User location is not supported for the API use.', 'ModelRejected'],
     [400, 'INVALID_ARGUMENT', 'The input token count (2000000) exceeds the maximum number of tokens allowed (1048576).', 'ContextOverflow'],
     [403, 'PERMISSION_DENIED', 'API key not valid.', 'ModelUnauthorized'],
     [404, 'NOT_FOUND', 'models/gemini-nope is not found', 'ModelNotFound'],
@@ -155,6 +157,17 @@ describe('a failure', () => {
   test('that comes as a list is told, too', async () => {
     const { ask } = await asked(refusal(400, [{ error: { code: 400, message: 'Request contains an invalid argument.', status: 'INVALID_ARGUMENT' } }]));
     await expect(ask(HELLO)).rejects.toMatchObject({ type: 'ModelRejected', message: expect.stringContaining('invalid argument') });
+  });
+
+  test('of a wish for thoughts is learned, where a model does not think', async () => {
+    const { endpoint, ask } = await asked(
+      failed(400, 'INVALID_ARGUMENT', `Thinking is not enabled for models/${MODEL}`),
+      streamed(sent([text('Hi')], 'STOP')),
+      streamed(sent([text('Hi')], 'STOP')),
+    );
+    expect((await ask(HELLO)).text).toBe('Hi');
+    await ask(HELLO);
+    expect(endpoint.requests().map(({ body }) => body.generationConfig.thinkingConfig)).toEqual([{ includeThoughts: true }, undefined, undefined]);
   });
 
   test('by a limit says how long to wait', async () => {

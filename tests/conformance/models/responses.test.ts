@@ -171,8 +171,8 @@ describe('the second step', () => {
     await ask([...HELLO, { role: 'assistant', content: 'Reading.', calls, state }, { role: 'tool', callId: 'ours_1', content: 'A' }]);
     expect(endpoint.requests()[0]!.body.input.slice(1)).toEqual([
       { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Reading.', annotations: [] }] },
-      { type: 'function_call', call_id: 'ours_1', name: 'file_read', arguments: '{"path":"a.txt"}' },
-      { type: 'function_call_output', call_id: 'ours_1', output: 'A' },
+      { type: 'function_call', call_id: expect.stringMatching(/^[a-zA-Z0-9]{9}$/), name: 'file_read', arguments: '{"path":"a.txt"}' },
+      { type: 'function_call_output', call_id: endpoint.requests()[0]!.body.input[2].call_id, output: 'A' },
     ]);
   });
 
@@ -183,6 +183,20 @@ describe('the second step', () => {
     expect(answer.calls).toHaveLength(1);
     expect(answer.state).toBeUndefined();
   });
+});
+
+test('A state that the endpoint can no longer read is left out of the request', async () => {
+  const { endpoint, ask } = await asked(
+    streamed(created, ...thinks(0), ...calling(1, call('a', 'a.txt')), last([thought, call('a', 'a.txt')])),
+    refusal(400, { error: { message: 'The encrypted content gAAA...aled could not be verified.', code: 'invalid_encrypted_content' } }),
+    streamed(created, ...saying(0, 'A'), last([])),
+  );
+  expect((await ask([...HELLO, ...stepped(await ask(HELLO))])).text).toBe('A');
+  expect(endpoint.requests().map(({ body }) => body.input.slice(1).map(({ type }: { type: string }) => type))).toEqual([
+    [],
+    ['reasoning', 'function_call', 'function_call_output'],
+    ['function_call', 'function_call_output'],
+  ]);
 });
 
 describe('a failure', () => {

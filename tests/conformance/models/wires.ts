@@ -1,4 +1,4 @@
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { openaiModel } from '../../../src/adapters/model/endpoint/openai.ts';
 import type { ModelAnswer, ModelMessage, ModelRequest } from '../../../src/adapters/model/model.ts';
 import type { WireName } from '../../../src/contracts/model.ts';
@@ -47,3 +47,10 @@ export const stepped = ({ text, calls, state }: ModelAnswer): ModelMessage[] =>
       ...calls.map((_, at) => ({ role: 'tool', callId: `ours_${at + 1}`, content: `result ${at + 1}` })),
     ]),
   );
+
+/** The vendor at this base URL is asked over this wire, and the same path on another host is asked for chat completions. */
+export async function expectWire(wire: WireName, baseUrl: string): Promise<void> {
+  const wireAt = async (url: string) => (await openaiModel({ kind: 'custom', baseUrl: url, name: 'm' }).facts('m')).wire;
+  expect(await wireAt(baseUrl)).toBe(wire);
+  expect(await wireAt(`https://proxy.example${new URL(baseUrl).pathname}`)).toBeUndefined();
+}

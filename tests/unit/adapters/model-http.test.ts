@@ -287,7 +287,12 @@ describe('finding a model', () => {
 
   test('a choice is verified by one real completion, and its failure names no key', async () => {
     const { server } = await scripted();
-    expect(await verifyModel({ OPENAI_BASE_URL: server.baseUrl })).toEqual({ ok: true, model: 'practice', price: expect.stringContaining('counts as free') });
+    expect(await verifyModel({ OPENAI_BASE_URL: server.baseUrl })).toEqual({
+      ok: true,
+      model: 'practice',
+      price: expect.stringContaining('counts as free'),
+      learned: '',
+    });
     const refusing = await endpoint((request, response) => {
       response.writeHead(401, { 'content-type': 'application/json' });
       response.end(JSON.stringify({ error: { message: `bad key ${request.headers.authorization}` } }));

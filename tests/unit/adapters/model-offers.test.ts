@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
+import { documentedFacts } from '../../../src/adapters/model/endpoint/known-facts.ts';
 import { offersOf } from '../../../src/adapters/model/endpoint/offers.ts';
 import { openaiModel } from '../../../src/adapters/model/endpoint/openai.ts';
 import type { ModelMessage, ModelRequest } from '../../../src/adapters/model/model.ts';
@@ -77,12 +78,12 @@ test('a request names what is to be cached only to models that need it', () => {
     { role: 'assistant', content: 'a' },
     { role: 'user', content: 'two' },
   ];
-  const sent = (model: string, marksCache: boolean) =>
-    JSON.parse(wireBody(request(model, messages), { askUsage: true, limitName: 'max_tokens', marksCache }).body).messages.map(
-      ({ content }: { content: unknown }) => (Array.isArray(content) ? content[0].cache_control : null),
+  const sent = (model: string, baseUrl: string) =>
+    JSON.parse(wireBody(request(model, messages), baseUrl, documentedFacts(baseUrl, model)).body).messages.map(({ content }: { content: unknown }) =>
+      Array.isArray(content) ? content[0].cache_control : null,
     );
   const mark = { type: 'ephemeral' };
-  expect(sent('anthropic/claude', true)).toEqual([mark, null, null, mark]);
-  expect(sent('openai/gpt', true)).toEqual([null, null, null, null]);
-  expect(sent('anthropic/claude', false)).toEqual([null, null, null, null]);
+  expect(sent('anthropic/claude', 'https://openrouter.ai/api/v1')).toEqual([mark, null, null, mark]);
+  expect(sent('openai/gpt', 'https://openrouter.ai/api/v1')).toEqual([null, null, null, null]);
+  expect(sent('anthropic/claude', 'http://127.0.0.1:1/v1')).toEqual([null, null, null, null]);
 });

@@ -1,8 +1,8 @@
 import OpenAI from 'openai';
 import type { Endpoint } from '../model.ts';
-import { vendorAt } from '../native/vendors.ts';
 import { classify } from '../request/classify.ts';
 import { leanFetch } from '../request/transport.ts';
+import { documentedFacts } from './known-facts.ts';
 
 type Address = Pick<Endpoint, 'baseUrl' | 'apiKey'>;
 
@@ -47,7 +47,7 @@ export async function listedModels(endpoint: Address, timeoutMs: number): Promis
  * Sources: https://docs.anthropic.com/en/api/models-list, https://ai.google.dev/gemini-api/docs/openai
  */
 function listingClient({ baseUrl, apiKey }: Address): OpenAI {
-  const vendor = vendorAt(baseUrl)?.wire;
+  const vendor = documentedFacts(baseUrl, '').wire;
   if (vendor === 'gemini') return openaiClient({ baseUrl: `${baseUrl.replace(/\/openai$/, '')}/openai`, apiKey });
   const client = openaiClient({ baseUrl, apiKey });
   if (vendor !== 'anthropic') return client;

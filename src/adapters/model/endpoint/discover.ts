@@ -1,8 +1,11 @@
 import type { Config } from '../../../config.ts';
+import { factsText } from '../../../domain/model/facts-text.ts';
 import { priceText } from '../../../domain/model/price-book.ts';
 import { ModelError } from '../error.ts';
+import type { ModelMessage, ModelTool } from '../model.ts';
 import { listModels } from './client.ts';
 import { endpointOf, type ModelSettings, PRACTICE } from './endpoint.ts';
+import type { FactsStore } from './facts.ts';
 import { openModel } from './open-model.ts';
 
 /** A model that setup can offer: what to show, and the settings that choose it (`env` may hold a key: never log it). */
@@ -72,23 +75,35 @@ export interface Verified {
   model: string;
   /** what is known of its price, for a person */
   price: string;
+  /** what was learned of the model, for a person; may be empty */
+  learned: string;
 }
 
-/** Asks the chosen model for one short answer, streamed as in a turn. Costs a few tokens. `error` is written for a person and holds no key. */
-export async function verifyModel(env: Record<string, string>, timeoutMs = 60_000): Promise<Verified | { ok: false; error: string }> {
-  const model = await openModel(env as unknown as ModelSettings);
+const WORD: ModelTool = { name: 'get_word', description: 'Gives a word.', parameters: { type: 'object', properties: {} } };
+const QUESTION: ModelMessage[] = [
+  { role: 'system', content: 'This is a test of the connection. Answer as shortly as you can.' },
+  { role: 'user', content: 'Call the tool get_word, and then reply with the word that it gives.' },
+];
+/** Room for a model that thinks before it answers. */
+const ROOM = 1024;
+
+/**
+ * Asks the chosen model as a turn does, streamed: with a tool, and once more with the tool's result. Costs a few tokens. `error` is written for a person and holds
+ * no key. `facts`: where it keeps what it learns of the model.
+ */
+export async function verifyModel(env: Record<string, string>, timeoutMs = 60_000, facts?: FactsStore): Promise<Verified | { ok: false; error: string }> {
+  const model = await openModel(env as unknown as ModelSettings, facts);
+  const signal = AbortSignal.timeout(timeoutMs);
+  const ask = (messages: ModelMessage[]) =>
+    model.complete({ model: model.name, messages, tools: [WORD], signal, onDelta: () => {}, maxTokens: ROOM, requestId: 'verify' });
   try {
-    // room for a model that thinks before it answers
-    const answer = await model.complete({
-      model: model.name,
-      messages: [{ role: 'user', content: 'Reply with the single word: ready' }],
-      tools: [],
-      signal: AbortSignal.timeout(timeoutMs),
-      onDelta: () => {},
-      maxTokens: 512,
-      requestId: 'verify',
-    });
-    return { ok: true, model: answer.model, price: priceText([answer.model, model.name], model.prices) };
+    const { text, calls, state } = await ask(QUESTION);
+    // a model that calls nothing is asked for its second step all the same, because only that shows what the endpoint refuses
+    const made = calls.length > 0 ? calls : [{ id: 'call_1', name: WORD.name, arguments: '{}' }];
+    const step: ModelMessage = { role: 'assistant', content: text, calls: made, ...(calls.length > 0 && state && { state }) };
+    const answer = await ask([...QUESTION, step, ...made.map(({ id }): ModelMessage => ({ role: 'tool', callId: id, content: 'ready' }))]);
+    const learned = factsText(await model.facts(model.name));
+    return { ok: true, model: answer.model, price: priceText([answer.model, model.name], model.prices), learned };
   } catch (error) {
     if (error instanceof ModelError) {
       const rootUrl = error.status === 404 && new URL(model.baseUrl).pathname.length <= 1;

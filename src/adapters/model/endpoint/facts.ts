@@ -1,4 +1,5 @@
 import type { ModelFacts } from '../../../contracts/model.ts';
+import { documentedFacts } from './known-facts.ts';
 
 /** Keeps what was learned of models. `baseUrl` has no credentials. */
 export interface FactsStore {
@@ -18,12 +19,14 @@ export function factsAddress(baseUrl: string): string {
  * process learns by itself.
  */
 export class KnownFacts {
+  private readonly baseUrl: string;
   private readonly address: string;
   private readonly store: FactsStore | undefined;
   private readonly own = new Map<string, ModelFacts>();
   private stored: Promise<ReadonlyMap<string, ModelFacts>> | undefined;
 
   constructor(baseUrl: string, store?: FactsStore) {
+    this.baseUrl = baseUrl;
     this.address = factsAddress(baseUrl);
     this.store = store;
   }
@@ -34,7 +37,7 @@ export class KnownFacts {
       return new Map();
     });
     const stored = (await this.stored)?.get(model);
-    return { ...stored, ...this.own.get(model) };
+    return { ...documentedFacts(this.baseUrl, model), ...stored, ...this.own.get(model) };
   }
 
   /** Adds facts at once for this process, and for others when the store has them. */

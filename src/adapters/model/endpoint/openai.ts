@@ -1,11 +1,13 @@
+import type { WireName } from '../../../contracts/model.ts';
 import { priceBook } from '../../../domain/model/price-book.ts';
 import { ModelError } from '../error.ts';
-import type { Model, ModelAnswer, ModelKind, ModelRequest } from '../model.ts';
+import type { Model, ModelAnswer, ModelFacts, ModelKind, ModelMessage, ModelRequest } from '../model.ts';
 import { askNative } from '../native/native.ts';
-import { vendorAt, vendors } from '../native/vendors.ts';
-import { hasPictures, refusesPictures, withoutPictures } from '../request/pictures.ts';
+import { ANTHROPIC, GEMINI } from '../native/vendors.ts';
+import { lessonOf } from '../request/lessons.ts';
 import { type RequestOptions, requestOnce } from '../request/request.ts';
 import { ANSWER_TIMES, type AnswerTimes } from '../request/silence.ts';
+import { strictRequest } from '../request/strict.ts';
 import { askResponses } from '../responses/responses.ts';
 import { accountOf } from './account.ts';
 import { openaiClient } from './client.ts';
@@ -25,93 +27,80 @@ export interface OpenAIOptions {
   facts?: FactsStore | undefined;
 }
 
-/** Any endpoint that speaks OpenAI's chat completions, through the `openai` client without its retries, because Temporal retries. */
+/** One request of a wire. Throws `ModelError`, or the reason of the aborted signal. */
+type Ask = (request: ModelRequest, facts: ModelFacts) => Promise<ModelAnswer>;
+
+/**
+ * Any endpoint that speaks OpenAI's protocols, or a vendor that is asked in its own. The libraries' retries are off, because Temporal retries. The facts of a model say
+ * which protocol it is.
+ */
 export function openaiModel(options: OpenAIOptions): Model {
-  const known = new KnownFacts(options.baseUrl, options.facts);
-  const endpoint = new LearnedEndpoint(options, known);
   const { name, fallback, baseUrl, kind } = options;
   const prices = priceBook(options.price, { ours: true, local: isLocalEndpoint(baseUrl) });
   const account = accountOf(baseUrl, options.apiKey);
+  const known = new KnownFacts(baseUrl, options.facts);
+  const asked: RequestOptions = {
+    client: openaiClient(options),
+    baseUrl,
+    times: { ...ANSWER_TIMES, ...options.times },
+    secrets: options.apiKey ? [options.apiKey] : [],
+  };
+  const wires: Wires = {
+    chat: (request, facts) => requestOnce(asked, request, facts),
+    responses: (request, { omit }) => askResponses({ ...asked, omit }, request),
+    anthropic: (request, { omit }) => askNative(ANTHROPIC, { ...asked, apiKey: options.apiKey, omit }, request),
+    gemini: (request, { omit }) => askNative(GEMINI, { ...asked, apiKey: options.apiKey, omit }, request),
+  };
   return {
     ...{ name, fallback, baseUrl, account, kind, prices },
-    complete: (request) => endpoint.complete(request),
+    complete: (request) => learning(known, wires, request),
     facts: (model) => known.of(model),
     learn: (model, facts) => known.add(model, facts),
     close: async () => {},
   };
 }
 
-/** An endpoint, and what its refusals have shown: it is not asked again for what it does not support. */
-class LearnedEndpoint {
-  private readonly options: RequestOptions & { baseUrl: string; apiKey: string | undefined };
-  private readonly known: KnownFacts;
-  /** models that take no pictures */
-  private readonly blind = new Set<string>();
-  /** models whose thinking cannot be chosen */
-  private readonly fixed = new Set<string>();
+/** The ways in which an endpoint can be asked. */
+type Wires = Record<WireName, Ask>;
 
-  constructor(options: OpenAIOptions, known: KnownFacts) {
-    this.known = known;
-    this.options = {
-      baseUrl: options.baseUrl,
-      apiKey: options.apiKey,
-      client: openaiClient(options),
-      times: { ...ANSWER_TIMES, ...options.times },
-      secrets: options.apiKey ? [options.apiKey] : [],
-      askUsage: true,
-      marksCache: options.kind === 'openrouter',
-      limitName: options.kind === 'openai' ? 'max_completion_tokens' : 'max_tokens',
-    };
-  }
-
-  async complete(request: ModelRequest): Promise<ModelAnswer> {
-    if (request.effort !== undefined && this.fixed.has(request.model)) return await this.complete({ ...request, effort: undefined });
-    const pictures = hasPictures(request.messages);
-    const unseen = { ...request, messages: pictures ? withoutPictures(request.messages) : request.messages };
-    if (pictures && this.blind.has(request.model)) return await this.complete(unseen);
+/** Asks until the endpoint accepts the request or refuses it for a reason that teaches nothing new. Nothing is asked again once a part of an answer was shown. */
+async function learning(known: KnownFacts, wires: Wires, given: ModelRequest): Promise<ModelAnswer> {
+  const { model } = given;
+  let request = given;
+  let facts = await known.of(model);
+  let guess: ModelFacts = {};
+  let first: unknown;
+  let begun = false;
+  const taken = new Set<string>();
+  const onDelta: ModelRequest['onDelta'] = (kind, text) => {
+    begun = true;
+    given.onDelta(kind, text);
+  };
+  for (;;) {
+    const now = { ...facts, ...guess };
     try {
-      return await this.ask(request);
+      const strict = strictRequest({ ...request, onDelta }, now);
+      const answer = await wires[now.wire ?? 'chat'](strict.request, now);
+      const proven = { ...guess, ...(facts.noTools && request.tools.length > 0 && { noTools: false }) };
+      if (Object.keys(proven).length > 0) await known.add(model, proven);
+      return { ...answer, calls: answer.calls.map((call) => ({ ...call, name: strict.names.get(call.name) ?? call.name })) };
     } catch (error) {
-      const wish = refusedWish(error);
-      const { omit = [] } = wish ? await this.known.of(request.model) : {};
-      if (wish && !omit.includes(wish)) {
-        await this.known.add(request.model, { omit: [...omit, wish] });
-        return await this.complete(request);
-      }
-      if (this.options.askUsage && refusesUsage(error)) {
-        this.options.askUsage = false;
-        return await this.complete(request);
-      }
-      if (request.effort !== undefined && refusesEffort(error)) {
-        this.fixed.add(request.model);
-        return await this.complete(request);
-      }
-      if (!refusesPictures(error, request.messages)) throw error;
-      const answer = await this.complete(unseen);
-      // the pictures were the reason: the same request without them is accepted
-      this.blind.add(request.model);
-      return answer;
+      const lesson = begun ? null : lessonOf(error, { request, facts: now, guess }, taken);
+      // a change that did not help is not the matter
+      if (!lesson) throw Object.keys(guess).length > 0 && error instanceof ModelError && error.type === 'ModelRejected' ? first : error;
+      first ??= error;
+      taken.add(lesson.id);
+      if (lesson.plain) request = { ...request, effort: undefined, messages: request.messages.map(withoutState) };
+      else if (lesson.guess) guess = lesson.facts;
+      else await known.add(model, lesson.facts);
+      if (lesson.tell !== undefined) throw lesson.tell === null ? error : new ModelError('ModelRejected', lesson.tell, { cause: error });
+      facts = await known.of(model);
     }
   }
-
-  private async ask(request: ModelRequest): Promise<ModelAnswer> {
-    const facts = await this.known.of(request.model);
-    if (facts.wire === 'responses') return await askResponses({ ...this.options, omit: facts.omit }, request);
-    const vendor = facts.wire === undefined ? vendorAt(this.options.baseUrl) : vendors.find(({ wire }) => wire === facts.wire);
-    return vendor ? await askNative(vendor, this.options, request, facts) : await requestOnce(this.options, request);
-  }
 }
 
-/** What some models refuse of the Responses API: encrypted thoughts where they do not think, summaries where OpenAI has not verified the organisation. */
-function refusedWish(error: unknown): string | undefined {
-  if (!(error instanceof ModelError) || error.type !== 'ModelRejected') return undefined;
-  if (/encrypted content is not supported/i.test(error.message)) return 'include';
-  return /reasoning summar|reasoning\.summary/i.test(error.message) ? 'summary' : undefined;
+function withoutState(message: ModelMessage): ModelMessage {
+  if (message.role !== 'assistant' || !message.state) return message;
+  const { state: _, ...plain } = message;
+  return plain;
 }
-
-/** Some servers do not know stream_options. */
-const refusesUsage = (error: unknown): boolean =>
-  error instanceof ModelError && error.type === 'ModelRejected' && /stream_options|include_usage/.test(error.message);
-
-/** Some servers and models do not know reasoning_effort, or not this one. */
-const refusesEffort = (error: unknown): boolean => error instanceof ModelError && error.type === 'ModelRejected' && /reasoning/.test(error.message);

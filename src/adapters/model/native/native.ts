@@ -1,6 +1,6 @@
 import type { AnswerEnd } from '../../../contracts/model.ts';
 import { ModelError } from '../error.ts';
-import type { ModelAnswer, ModelFacts, ModelRequest, ModelUsage } from '../model.ts';
+import type { ModelAnswer, ModelRequest, ModelUsage } from '../model.ts';
 import { AnswerDraft, tokens, type Watch, watched, watchedBytes } from '../request/ask.ts';
 import type { AnswerTimes } from '../request/silence.ts';
 import { leanFetch } from '../request/transport.ts';
@@ -10,6 +10,8 @@ import type { SdkCall, SdkModel, Vendor } from './vendors.ts';
 export interface NativeOptions {
   baseUrl: string;
   apiKey: string | undefined;
+  /** fields that the model refuses */
+  omit?: readonly string[] | undefined;
   times: AnswerTimes;
   secrets: readonly string[];
 }
@@ -18,12 +20,12 @@ type StreamPart = Awaited<ReturnType<SdkModel['doStream']>>['stream'] extends Re
 type Finish = Extract<StreamPart, { type: 'finish' }>;
 
 /** Asks a vendor in its own protocol once, through the AI SDK's package for it. Throws `ModelError`, or the reason of the aborted signal. */
-export const askNative = (vendor: Vendor, options: NativeOptions, request: ModelRequest, { omit = [] }: ModelFacts): Promise<ModelAnswer> =>
+export const askNative = (vendor: Vendor, options: NativeOptions, request: ModelRequest): Promise<ModelAnswer> =>
   watched(request, options, async (watch) => {
     const address = { baseUrl: options.baseUrl, apiKey: options.apiKey ?? 'none', fetch: watchedFetch(watch) };
     const model = await vendor.open(address, request.model);
     try {
-      const { stream } = await model.doStream(callOf(vendor, options.baseUrl, request, omit, watch.controller.signal));
+      const { stream } = await model.doStream(callOf(vendor, options, request, watch.controller.signal));
       const reader = new NativeReader(vendor, request);
       for await (const part of stream) {
         if (part.type !== 'stream-start') watch.part();
@@ -36,11 +38,11 @@ export const askNative = (vendor: Vendor, options: NativeOptions, request: Model
   });
 
 /** A request in the form of the SDK. */
-function callOf(vendor: Vendor, endpoint: string, request: ModelRequest, omit: readonly string[], signal: AbortSignal): SdkCall {
+function callOf(vendor: Vendor, { baseUrl, omit = [] }: NativeOptions, request: ModelRequest, signal: AbortSignal): SdkCall {
   const { model, messages, tools, effort, maxTokens = vendor.mostTokens } = request;
   const last = tools.length - 1;
   return {
-    prompt: promptOf(messages, vendor, { endpoint, model }),
+    prompt: promptOf(messages, vendor, { endpoint: baseUrl, model }),
     ...(tools.length > 0 && {
       tools: tools.map(({ name, description, parameters }, at) => ({
         type: 'function' as const,
@@ -51,7 +53,7 @@ function callOf(vendor: Vendor, endpoint: string, request: ModelRequest, omit: r
       })),
     }),
     ...(maxTokens !== undefined && { maxOutputTokens: maxTokens }),
-    ...(isEffort(effort) && !omit.includes('reasoning_effort') && { reasoning: effort }),
+    ...(isEffort(effort) && { reasoning: effort }),
     providerOptions: { [vendor.key]: vendor.options(model, omit) },
     headers: { 'x-fetch-request-id': request.requestId },
     abortSignal: signal,

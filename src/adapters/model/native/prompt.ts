@@ -1,6 +1,8 @@
 import { storableText } from '../../../domain/text/storable.ts';
 import type { ModelMessage } from '../model.ts';
 import { type AssistantMessage, ownState } from '../request/ask.ts';
+import { wireId } from '../request/identifiers.ts';
+import { objectJson } from '../request/wire.ts';
 import type { SdkCall, Vendor } from './vendors.ts';
 
 type Prompt = SdkCall['prompt'];
@@ -72,24 +74,13 @@ function ownParts(message: AssistantMessage, { wire }: Vendor, asked: { endpoint
 
 const foreignParts = ({ content, calls = [] }: AssistantMessage): StepPart[] => [
   { kind: 'text', text: storableText(content) },
-  // ids of other vendors may hold characters that this one refuses
-  ...calls.map((call): StepPart => ({ kind: 'call', id: call.id.replace(/[^\w-]/g, '_'), name: call.name, text: storableText(call.arguments) })),
+  ...calls.map((call): StepPart => ({ kind: 'call', id: wireId(call.id), name: call.name, text: storableText(call.arguments) })),
 ];
 
 function sdkPart({ kind, text, id, name, meta }: StepPart, { key }: Vendor): Said[] {
   const own = meta && { providerOptions: { [key]: meta } as NonNullable<Said['providerOptions']> };
-  if (kind === 'call') return [{ type: 'tool-call', toolCallId: id!, toolName: name!, input: argumentsOf(text), ...own }];
+  if (kind === 'call') return [{ type: 'tool-call', toolCallId: id!, toolName: name!, input: JSON.parse(objectJson(text)), ...own }];
   // an empty text is refused, except where it carries a signature
   if (text === '' && !own) return [];
   return [{ type: kind === 'thought' ? 'reasoning' : 'text', text, ...own }];
-}
-
-/** Both vendors take an object only. What a model wrote badly was refused with a reason, which follows as the result. */
-function argumentsOf(text: string): object {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
-  } catch {
-    return {};
-  }
 }

@@ -11,11 +11,9 @@ export interface VendorAddress {
   fetch: typeof globalThis.fetch;
 }
 
-/** What differs between the vendors that are asked natively. */
+/** What differs between the vendors that are asked natively. The packages are strict, so they are for the vendors' own hosts: others deviate from the protocol. */
 export interface Vendor {
   wire: Extract<WireName, 'anthropic' | 'gemini'>;
-  /** the only host that is asked so: the packages are strict, and only the vendor itself keeps to its protocol */
-  host: string;
   /** the SDK's name for the vendor, under which it keeps signatures and takes options */
   key: 'anthropic' | 'google';
   /** loads the vendor's package, which most installations never need */
@@ -31,7 +29,6 @@ export interface Vendor {
 /** Source: https://docs.anthropic.com/en/api/messages */
 export const ANTHROPIC: Vendor = {
   wire: 'anthropic',
-  host: 'api.anthropic.com',
   key: 'anthropic',
   open: async ({ baseUrl, apiKey, fetch }, model) => {
     const { createAnthropic } = await import('@ai-sdk/anthropic');
@@ -47,7 +44,6 @@ export const ANTHROPIC: Vendor = {
 /** Source: https://ai.google.dev/api/generate-content */
 export const GEMINI: Vendor = {
   wire: 'gemini',
-  host: 'generativelanguage.googleapis.com',
   key: 'google',
   open: async ({ baseUrl, apiKey, fetch }, model) => {
     const { createGoogle } = await import('@ai-sdk/google');
@@ -57,8 +53,3 @@ export const GEMINI: Vendor = {
   options: (model, omit) => (omit.includes('thinkingConfig') || /gemini-(1|2\.0)|gemma/i.test(model) ? {} : { thinkingConfig: { includeThoughts: true } }),
   marksCache: false,
 };
-
-export const vendors: readonly Vendor[] = [ANTHROPIC, GEMINI];
-
-/** The vendor whose own host this base URL names. */
-export const vendorAt = (baseUrl: string): Vendor | undefined => vendors.find(({ host }) => new URL(baseUrl).hostname === host);

@@ -1,15 +1,5 @@
 import type OpenAI from 'openai';
 import type { ModelMessage } from '../../../contracts/model.ts';
-import { ModelError } from '../error.ts';
-
-/** How endpoints say that a model takes no pictures, when they do not simply reject the request (OpenRouter 404, llama.cpp 500). */
-const NO_PICTURES = /image|vision|multimodal|mmproj|modalit/i;
-
-/** True when leaving the pictures out may help. Most endpoints only say that the request is wrong. */
-export function refusesPictures(error: unknown, messages: readonly ModelMessage[]): boolean {
-  if (!(error instanceof ModelError) || !hasPictures(messages)) return false;
-  return error.type === 'ModelRejected' || ((error.status ?? 0) >= 400 && NO_PICTURES.test(error.message));
-}
 
 export const hasPictures = (messages: readonly ModelMessage[]): boolean => messages.some((message) => message.role === 'user' && message.pictures?.length);
 
@@ -25,4 +15,8 @@ export const withoutPictures = (messages: readonly ModelMessage[]): ModelMessage
 export const userContent = ({ content, pictures = [] }: Extract<ModelMessage, { role: 'system' | 'user' }>): string | OpenAI.ChatCompletionContentPart[] =>
   pictures.length === 0
     ? content
-    : [{ type: 'text', text: content }, ...pictures.map((data) => ({ type: 'image_url' as const, image_url: { url: `data:image/jpeg;base64,${data}` } }))];
+    : [
+        // an empty text is refused beside a picture, too
+        ...(content.trim() === '' ? [] : [{ type: 'text' as const, text: content }]),
+        ...pictures.map((data) => ({ type: 'image_url' as const, image_url: { url: `data:image/jpeg;base64,${data}` } })),
+      ];

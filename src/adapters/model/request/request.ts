@@ -1,7 +1,7 @@
 import type OpenAI from 'openai';
 import { Stream } from 'openai/streaming';
 import { ModelError } from '../error.ts';
-import type { ModelAnswer, ModelRequest } from '../model.ts';
+import type { ModelAnswer, ModelFacts, ModelRequest } from '../model.ts';
 import { Accumulator, type WireChunk } from './accumulate.ts';
 import { classify } from './classify.ts';
 import { type AnswerTimes, SilenceWatch } from './silence.ts';
@@ -13,15 +13,12 @@ export interface RequestOptions {
   times: AnswerTimes;
   /** never shown in an error */
   secrets: readonly string[];
-  /** send stream_options; a server that does not know it reports no usage */
-  askUsage: boolean;
-  limitName: 'max_tokens' | 'max_completion_tokens';
-  /** name the places up to which a prompt is cached */
-  marksCache: boolean;
+  /** base URL of the endpoint */
+  baseUrl: string;
 }
 
-/** Asks the endpoint once. Throws `ModelError`, or the reason of the aborted signal. */
-export async function requestOnce(options: RequestOptions, request: ModelRequest): Promise<ModelAnswer> {
+/** Asks the endpoint once, as the facts want it. Throws `ModelError`, or the reason of the aborted signal. */
+export async function requestOnce(options: RequestOptions, request: ModelRequest, facts: ModelFacts): Promise<ModelAnswer> {
   const controller = new AbortController();
   const onAbort = () => controller.abort(request.signal.reason);
   if (request.signal.aborted) throw request.signal.reason;
@@ -29,7 +26,7 @@ export async function requestOnce(options: RequestOptions, request: ModelRequest
   let phase: 'request' | 'stream' = 'request';
   const silence = new SilenceWatch(options.times, (error) => controller.abort(error));
   try {
-    const { body, promptChars } = wireBody(request, options);
+    const { body, promptChars } = wireBody(request, options.baseUrl, facts);
     const response = await post(options.client, body, request.requestId, controller.signal);
     phase = 'stream';
     const answer = new Accumulator(request.model, promptChars, request.onDelta);

@@ -1,6 +1,8 @@
 import { storableJson } from '../../../domain/text/storable.ts';
 import type { ModelMessage, ModelRequest } from '../model.ts';
 import { type AssistantMessage, ownState } from '../request/ask.ts';
+import { wireId } from '../request/identifiers.ts';
+import { objectJson } from '../request/wire.ts';
 
 /** An item of a response or of a request. Items of a response are sent back unchanged, so unknown fields and kinds stay. */
 export interface ResponseItem {
@@ -42,10 +44,11 @@ export function responsesBody(request: ModelRequest, endpoint: string, omit: rea
 const LEAST_TOKENS = 16;
 
 function inputItems(messages: readonly ModelMessage[], asked: { endpoint: string; model: string }): object[] {
-  /** ids of calls as the endpoint knows them, by ours */
+  /** ids that the endpoint gave, by ours */
   const callIds = new Map<string, string>();
   return messages.flatMap((message): object[] => {
-    if (message.role === 'tool') return [{ type: 'function_call_output', call_id: callIds.get(message.callId) ?? message.callId, output: message.content }];
+    if (message.role === 'tool')
+      return [{ type: 'function_call_output', call_id: callIds.get(message.callId) ?? wireId(message.callId), output: message.content }];
     if (message.role !== 'assistant') return message.role === 'system' ? [] : [{ type: 'message', role: 'user', content: userParts(message) }];
     const own = ownItems(message, asked);
     if (!own) return foreignItems(message);
@@ -79,5 +82,5 @@ export const isWhole = ({ type, encrypted_content, content }: ResponseItem): boo
 /** A step of another model or endpoint. */
 const foreignItems = ({ content, calls = [] }: AssistantMessage): object[] => [
   ...(content === '' ? [] : [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: content, annotations: [] }] }]),
-  ...calls.map((call) => ({ type: 'function_call', call_id: call.id, name: call.name, arguments: call.arguments })),
+  ...calls.map((call) => ({ type: 'function_call', call_id: wireId(call.id), name: call.name, arguments: objectJson(call.arguments) })),
 ];

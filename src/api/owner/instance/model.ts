@@ -4,6 +4,7 @@ import { endpointOf, type ModelSettings, PRACTICE } from '../../../adapters/mode
 import { shownValue } from '../../../adapters/settings-file.ts';
 import type { Config } from '../../../config.ts';
 import type { ModelCheck } from '../../../contracts/owner.ts';
+import { factsIn } from '../../../store/turns/steps/model-facts.ts';
 import { count, type Fields } from '../../http/fields.ts';
 import { endpoint } from '../../runtime/shared/endpoint.ts';
 
@@ -33,6 +34,7 @@ export const checkModel = endpoint({
         base_url: z.string(),
         model: z.string().nullable(),
         price: z.string().nullable(),
+        learned: z.string().nullable(),
         models: z.array(z.string()),
         took_ms: count(),
         problem: z.string().nullable(),
@@ -40,18 +42,18 @@ export const checkModel = endpoint({
       .meta({ id: 'ModelCheck' }),
     what: 'What came of it. Nothing is stored.',
   },
-  handle: async ({ body }, { config }) => {
+  handle: async ({ body }, { config, store }) => {
     const asked = settingsFor(config, body);
     const at = endpointOf(asked);
     const base_url = shownValue('OPENAI_BASE_URL', at?.baseUrl) ?? '';
-    const none = { ok: false, base_url, model: null, price: null, models: [], took_ms: 0 };
+    const none = { ok: false, base_url, model: null, price: null, learned: null, models: [], took_ms: 0 };
     if (!at) return { ...none, problem: 'No model is configured: the practice model answers. Give an api_key, and a base_url where it is not OpenAI.' };
     const began = Date.now();
     const env = asked as unknown as Record<string, string>;
-    const [verified, models] = await Promise.all([verifyModel(env, PATIENCE_MS), modelsOf(env).catch(() => [])]);
+    const [verified, models] = await Promise.all([verifyModel(env, PATIENCE_MS, factsIn(store.db)), modelsOf(env).catch(() => [])]);
     const found = { base_url, models: models.slice(0, MODELS_LISTED), took_ms: Date.now() - began };
-    if (!verified.ok) return { ...found, ok: false, model: asked.AGENT_MODEL ?? null, price: null, problem: verified.error };
-    return { ...found, ok: true, model: verified.model, price: verified.price, problem: null };
+    if (!verified.ok) return { ...found, ok: false, model: asked.AGENT_MODEL ?? null, price: null, learned: null, problem: verified.error };
+    return { ...found, ok: true, model: verified.model, price: verified.price, learned: verified.learned || null, problem: null };
   },
 });
 

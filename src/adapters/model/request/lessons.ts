@@ -1,0 +1,223 @@
+import { ModelError } from '../error.ts';
+import type { ModelFacts, ModelRequest, StepState } from '../model.ts';
+import { hasPictures } from './pictures.ts';
+import { effortFor } from './strict.ts';
+import { strictThread } from './thread.ts';
+import { limitName } from './wire.ts';
+
+/** What a refusal teaches of a model. */
+export interface Lesson {
+  /** a request takes no lesson twice */
+  id: string;
+  facts: ModelFacts;
+  /** the refusal did not name the reason: only an answer to the changed request proves the facts */
+  guess?: boolean;
+  /** this request is asked again without what providers gave with its steps, and without an effort */
+  plain?: boolean;
+  /** asking again is no use; the sentence for the person, or null for that of the endpoint */
+  tell?: string | null;
+}
+
+/** The refused request. */
+export interface Refused {
+  request: ModelRequest;
+  /** by which it was written */
+  facts: ModelFacts;
+  /** those that are not proven yet */
+  guess: ModelFacts;
+}
+
+interface Row {
+  /** the refusal, in the words of the named servers */
+  says: RegExp;
+  teaches(refused: Refused, words: RegExpExecArray): Omit<Lesson, 'id'> | null;
+}
+
+const facts = (taught: ModelFacts) => (): Omit<Lesson, 'id'> => ({ facts: taught });
+const hasSteps = ({ messages }: ModelRequest): boolean => messages.some(({ role }) => role === 'assistant');
+const overResponses = ({ facts: known }: Refused): boolean => known.wire === 'responses';
+const leftOut = (field: string, { facts: known }: Refused): Omit<Lesson, 'id'> => ({ facts: { omit: [...(known.omit ?? []), field] } });
+const OVER_RESPONSES = { facts: { wire: 'responses' }, guess: true } as const;
+const OVER_CHAT = { facts: { wire: 'chat', effort: 'none' }, guess: true } as const;
+const NO_TOOLS = 'This model takes no tools, and Fetch works with tools. Choose a model with tools: `fetch setup` shows them.';
+
+/** Refusals that name their reason. The first row that fits decides. */
+const ROWS: readonly Row[] = [
+  // OpenAI gpt-5.4 and later, Azure (openai/openai-openapi#541): also where no effort was sent. gpt-5-codex, o3-pro: "only supported in v1/responses".
+  // A proxy may not have the Responses API, so only its answer proves it
+  {
+    says: /function tools with reasoning_effort|reasoning_effort to '?none|(only|use|in) (the )?`?\/?v1\/responses/i,
+    teaches: ({ request, facts: known }) => {
+      if (known.wire === 'responses') return OVER_CHAT;
+      return known.wire === undefined ? OVER_RESPONSES : request.tools.length > 0 ? { facts: { effort: 'none' } } : null;
+    },
+  },
+  // OpenAI's Responses API: models that do not think, and organisations that are not verified
+  { says: /encrypted content is not supported/i, teaches: (refused) => (overResponses(refused) ? leftOut('include', refused) : null) },
+  { says: /reasoning summar|reasoning\.summary/i, teaches: (refused) => (overResponses(refused) ? leftOut('summary', refused) : null) },
+  // Gemini 2.0 and earlier, Gemma: "Thinking is not enabled for models/…", "thinking is not supported by this model"
+  {
+    says: /thinking\b.{0,40}(not (supported|enabled)|n't support)/i,
+    teaches: (refused) => (refused.facts.wire === 'gemini' ? leftOut('thinkingConfig', refused) : null),
+  },
+  // DeepSeek (earendil-works/pi#3636): "must be passed back"; Kimi (QuantumNous/new-api#3121): "reasoning_content is missing"
+  {
+    says: /reasoning_content\b.*(passed back|missing|required|must be (set|present|provided|included))|missing.{0,40}reasoning_content/i,
+    teaches: ({ request }) => (hasSteps(request) ? { facts: { reasoningBack: true } } : null),
+  },
+  // Gemini (continuedev/continue#8865)
+  {
+    says: /(missing|lacks?|without|requires?|must|no) .{0,40}thought_?signature|thought_?signature.{0,40}(missing|required|must)/i,
+    teaches: ({ request }) => (hasSteps(request) ? { facts: { skipSignature: true } } : null),
+  },
+  // chat templates of Mistral, Gemma, Llama 2 (llama.cpp, vLLM, LM Studio); Perplexity: "should alternate with assistant"
+  { says: /roles? must alternate|should alternate|alternate between|multiturn requests alternate/i, teaches: facts({ alternates: true }) },
+  // Mistral: "Expected last role User or Tool … but got assistant", "Unexpected role 'user' after role 'tool'"
+  {
+    says: /unexpected role|expected last role|(user|human)\b.{0,30}(must not|cannot|can't|not allowed to|may not) (directly )?follow|after role '?"?tool/i,
+    teaches: facts({ alternates: true }),
+  },
+  // Gemma 2's template; Gemini's endpoint for Gemma: "Developer instruction is not enabled"
+  {
+    says: /system role (is )?not supported|(system|developer) (role|instruction|message|prompt)s? (is|are) not (supported|enabled|allowed)/i,
+    teaches: facts({ noSystem: true }),
+  },
+  // OpenAI: "Invalid 'tools': array too long. Expected an array with maximum length 128"
+  {
+    says: /tools\b.{0,60}(maximum length|at most|max(?:imum)?(?: of| is| allowed)?:?) ?(\d{1,4})|(?:maximum|at most|limit) (?:of )?(\d{1,4}) (?:tools|functions?)/i,
+    teaches: ({ request }, words) => {
+      const most = Number(words[2] ?? words[3]);
+      return most > 0 && most < request.tools.length ? { facts: { maxTools: most }, tell: null } : null;
+    },
+  },
+  // Ollama: "does not support tools"; OpenRouter 404: "support tool use"; vLLM: "requires --enable-auto-tool-choice"; llama.cpp: "requires --jinja"
+  {
+    says: /(not|n't) support (tools?|functions?)\b|no endpoints found that support tool use|tools? (param(eter)? |calling |use )?(is|are) not supported|(not|n't) support (tool|function)[ -](use|call)/i,
+    teaches: ({ request }) => (request.tools.length > 0 ? { facts: { noTools: true }, tell: NO_TOOLS } : null),
+  },
+  {
+    says: /--enable-auto-tool-choice|requires? --jinja/i,
+    teaches: ({ request }) => (request.tools.length > 0 ? { facts: { noTools: true }, tell: null } : null),
+  },
+  // OpenAI: "Supported values are: 'low', 'medium', and 'high'"; Groq: "must be one of `none` or `default`"
+  {
+    says: /(?:supported values are|must be one of|allowed values:?|expected one of)[: ]*((?:(?:,|or|and| )*['"`][a-z]+['"`])+)/i,
+    teaches: ({ request, facts: known }, words) => {
+      const efforts = [...words[1]!.matchAll(/[a-z]+(?=['"`])/g)].map(([word]) => word);
+      if (effortFor(request, known) === undefined || !/reasoning|effort|thinking/i.test(words.input)) return null;
+      return { facts: { efforts } };
+    },
+  },
+];
+
+/**
+ * The state of a step is refused, as after a change of the key (OpenAI: "The encrypted content … could not be verified"; Anthropic: "Invalid `signature` in
+ * `thinking` block"; Gemini: "Corrupted thought signature"), or a step of another model stands in the open loop of a model that thinks (Anthropic: "Expected
+ * `thinking` or `redacted_thinking`, but found `tool_use`").
+ */
+const STATE =
+  /encrypted.content\b.{0,200}(could not be|invalid|not valid)|(invalid|corrupted|unknown)\b.{0,30}signature|signature.{0,40}(is not valid|is invalid|could not be)|thinking`? blocks?\b.{0,80}(cannot|must|start)|expected `?thinking|reasoning' item|required following item/i;
+
+function stateLesson(error: ModelError, { request }: Refused): Lesson | null {
+  const stated = request.effort !== undefined || request.messages.some((message) => message.role === 'assistant' && message.state);
+  return stated && error.type === 'ModelRejected' && STATE.test(error.message) ? { id: 'state', facts: {}, plain: true } : null;
+}
+
+/** Names under which refusals speak of the thinking that was asked for. xAI: "Argument not supported on this model: reasoningEffort". */
+const EFFORT = /reasoning|effort\b|thinking/i;
+
+/** What a refusal teaches of the model; null when it teaches nothing new, or is no refusal. */
+export function lessonOf(error: unknown, refused: Refused, taken: ReadonlySet<string>): Lesson | null {
+  if (!(error instanceof ModelError)) return null;
+  const lacking = lacksResponses(error, refused);
+  if (!isRefusal(error) && !lacking) return null;
+  const rows = ROWS.flatMap(({ says, teaches }, at) => {
+    const words = says.exec(error.message);
+    const lesson = words && teaches(refused, words);
+    return lesson && isNew(lesson.facts, refused.facts) ? [{ ...lesson, id: `${at} ${refused.facts.wire ?? ''}` }] : [];
+  });
+  const lesson =
+    stateLesson(error, refused) ??
+    rows[0] ??
+    (lacking ? { id: 'chat', ...OVER_CHAT } : null) ??
+    fieldLesson(error, refused) ??
+    guesses(error, refused).find(({ id }) => !taken.has(id));
+  return lesson && !taken.has(lesson.id) ? lesson : null;
+}
+
+/** A proxy that has no Responses API says so in any words. */
+const lacksResponses = (error: ModelError, { facts: known, guess }: Refused): boolean =>
+  known.wire === 'responses' &&
+  ([404, 405].includes(error.status ?? 0) || (guess.wire !== undefined && (error.type === 'ModelRejected' || error.type === 'ModelStreamBroken')));
+
+const isNew = (taught: ModelFacts, known: ModelFacts): boolean => JSON.stringify({ ...known, ...taught }) !== JSON.stringify(known);
+
+/** Servers put refusals under several states: Jinja's exceptions come as 500, missing abilities as 404. */
+const isRefusal = ({ type, status }: ModelError): boolean =>
+  type === 'ModelRejected' || ((type === 'ModelUnavailable' || type === 'ModelNotFound') && (status ?? 0) >= 400 && status !== 429);
+
+const UNSUPPORTED =
+  /unsupported|not supported|n't support|not support|unknown|unrecogni[sz]ed|unexpected|not (permitted|allowed)|extra|invalid|does not exist|cannot/i;
+
+/** The refusal names an optional field of this request: `Unsupported parameter: 'max_tokens'`, `Unknown name "pattern" at 'tools[0]`, `extra_forbidden`. */
+function fieldLesson(error: ModelError, { request, facts: known }: Refused): Lesson | null {
+  const clear = error.type === 'ModelRejected' || UNSUPPORTED.test(error.message);
+  // a refusal that misses a field does not want it left out
+  if (!clear || /passed back|\bmissing\b/i.test(error.message)) return null;
+  const names = (field: string) => new RegExp(`(?<![\\w])${field}(?![\\w])`).test(error.message);
+  const sent = sentFields(request, known);
+  const field = sent.find((each) => names(each)) ?? (sent.includes('stream_options') && names('include_usage') ? 'stream_options' : undefined);
+  if (field !== undefined) {
+    const other = field === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens';
+    const renamed: ModelFacts = field.startsWith('max_') ? { limitName: other } : {};
+    return { id: field, facts: { omit: [...(known.omit ?? []), field], ...renamed } };
+  }
+  if (sent.includes('reasoning_effort') && EFFORT.test(error.message))
+    return { id: 'reasoning_effort', facts: { omit: [...(known.omit ?? []), 'reasoning_effort'] } };
+  const keyword =
+    request.tools.length > 0 && UNSUPPORTED.test(error.message)
+      ? SCHEMA_WORDS.find((word) => new RegExp(`["'\`\\\\]${word}["'\`\\\\]`).test(error.message))
+      : undefined;
+  return keyword !== undefined && !known.omit?.includes(keyword) ? { id: keyword, facts: { omit: [...(known.omit ?? []), keyword] } } : null;
+}
+
+/** Keywords of a schema that say less when they are gone, and no more. */
+const SCHEMA_WORDS = ['minLength', 'maxLength', 'minItems', 'maxItems', 'minimum', 'maximum', 'pattern', 'format', 'default', 'anyOf', 'enum'];
+
+/** Optional fields that the request has, on its top and on messages. */
+function sentFields({ messages, tools, effort, maxTokens }: ModelRequest, known: ModelFacts): string[] {
+  const kept = messages.flatMap((message) => (message.role === 'assistant' && message.state?.wire === 'chat' ? fieldsOf(message.state) : []));
+  const limit = maxTokens === undefined ? undefined : limitName(known);
+  const fields = [
+    ...((known.wire ?? 'chat') === 'chat' ? ['stream_options'] : []),
+    ...(effortFor({ tools, effort }, known) === undefined ? [] : ['reasoning_effort']),
+    ...(limit === undefined ? [] : [limit]),
+    ...(known.reasoningBack ? ['reasoning_content'] : []),
+    ...(known.skipSignature ? ['extra_content'] : []),
+    ...kept,
+  ];
+  return [...new Set(fields)].filter((field) => !known.omit?.includes(field));
+}
+
+function fieldsOf({ data }: StepState): string[] {
+  const { message, calls } = (data ?? {}) as { message?: object; calls?: Array<object | null> };
+  return [message, ...(calls ?? [])].flatMap((part) => Object.keys(part ?? {}));
+}
+
+/** How endpoints say that a model takes no pictures, when they do not simply reject the request (OpenRouter 404, llama.cpp 500). */
+const NO_PICTURES = /image|vision|multimodal|mmproj|modalit/i;
+
+/** Changes that may help where the refusal names no reason. Most endpoints only say that the request is wrong. */
+function guesses(error: ModelError, { request, facts: known }: Refused): Lesson[] {
+  const rejected = error.type === 'ModelRejected';
+  const pictures = !known.noPictures && hasPictures(request.messages) && (rejected || NO_PICTURES.test(error.message));
+  const order = (more: ModelFacts) =>
+    strictThread(request.messages, { ...known, ...more })
+      .map(({ role }) => role)
+      .join();
+  const roles = rejected && !known.alternates && order({}) !== order({ alternates: true });
+  return [
+    ...(pictures ? [{ id: 'pictures', facts: { noPictures: true } as const, guess: true }] : []),
+    ...(roles ? [{ id: 'roles', facts: { alternates: true } as const, guess: true }] : []),
+  ];
+}

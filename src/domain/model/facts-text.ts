@@ -1,0 +1,20 @@
+import type { ModelFacts } from '../../contracts/model.ts';
+
+/** What was learned of a model, in plain words for a person; empty when nothing was that matters to one. */
+export function factsText(facts: ModelFacts): string {
+  const words = [
+    facts.wire === 'responses' && 'asked over the Responses API',
+    facts.effort && facts.wire !== 'responses' && 'no thoughts beside tools',
+    facts.efforts && `effort ${facts.efforts.join(', ')}`,
+    facts.omit?.includes('reasoning_effort') && 'no choice of effort',
+    facts.noTools && 'no tools',
+    facts.noPictures && 'no pictures',
+    facts.noSystem && 'no system message',
+    facts.alternates && 'messages must alternate',
+    facts.reasoningBack && 'wants its thoughts back',
+    facts.omit?.includes('stream_options') && 'no count of tokens',
+    facts.contextTokens && `${facts.contextTokens.toLocaleString('en-US')} tokens of context`,
+    facts.maxTools && `at most ${facts.maxTools} tools`,
+  ].filter((word) => typeof word === 'string');
+  return words.length > 0 ? `learned of this model: ${words.join('; ')}` : '';
+}
