@@ -1,4 +1,5 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
+import { posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** What a folder of the source may import besides itself and packages without an owner. */
@@ -16,12 +17,12 @@ const GROUND = ['contracts', 'domain'];
 /** Whoever does something may count it. */
 const COUNTS = 'telemetry';
 /** The list of coding agents: data, and all that the host may import of what runs inside containers. */
-const AGENTS = '**/kennel/agents/registry.ts';
+const AGENTS = 'kennel/agents/registry.ts';
 const STORES = [...GROUND, ...ROOT_FILES, COUNTS, 'store', 'adapters'];
 
 /**
- * Who may import whom. A folder imports only folders that stand above it in this table. `node scripts/import-table.ts` writes the table into biome.json. A test
- * compares the two, and tries one forbidden import of each kind in each folder.
+ * Who may import whom. A folder imports only folders that stand above it in this table. `node scripts/import-table.ts` writes the table into biome.imports.json.
+ * A test compares the two, follows every import of the source to its file, and tries one forbidden import of each kind in each folder.
  */
 export const IMPORT_TABLE: Record<string, FolderRules> = {
   contracts: { imports: [], packages: [] },
@@ -52,58 +53,102 @@ export const IMPORT_TABLE: Record<string, FolderRules> = {
     ].map((file) => `@modelcontextprotocol/sdk/${file}`),
   },
   tools: { imports: STORES },
-  'gateway/intake': { imports: STORES },
-  'gateway/channels': { imports: [...STORES, 'gateway/intake'] },
-  'gateway/channels/whatsapp': { imports: [...STORES, 'gateway/intake', 'gateway/channels'], owns: ['@whiskeysockets/baileys'] },
-  activities: { imports: [...STORES, 'tools', 'gateway/intake', 'gateway/channels'] },
-  api: { imports: [...STORES, 'tools', 'gateway/intake', 'gateway/channels'], owns: ['koa', '@koa/router'] },
+  gateway: { imports: STORES },
+  'gateway/channels/whatsapp': { imports: [...STORES, 'gateway'], owns: ['@whiskeysockets/baileys'] },
+  activities: { imports: [...STORES, 'tools', 'gateway'] },
+  api: { imports: [...STORES, 'tools', 'gateway'], owns: ['koa', '@koa/router'] },
   client: { imports: GROUND },
   page: { imports: GROUND, packages: ['preact', 'preact/hooks', 'eventsource-parser'], owns: ['preact', 'preact/hooks'] },
   cli: {
-    imports: [...STORES, 'tools', 'gateway/intake', 'gateway/channels', 'activities', 'api', 'client'],
+    imports: [...STORES, 'tools', 'gateway', 'activities', 'api', 'client'],
     owns: ['@temporalio/worker', 'commander', '@clack/prompts'],
   },
 };
 
-const within = (folder: string, outer: string): boolean => folder === outer || folder.startsWith(`${outer}/`);
-const tops = [...Object.keys(IMPORT_TABLE).filter((name, _, all) => !all.some((other) => other !== name && within(name, other))), ...ROOT_FILES];
+/** Folders that stand side by side in a folder, the lowest first. Each imports only those before it. */
+export const LAYERS: Record<string, readonly string[]> = {
+  store: ['schema', 'postgres', 'chats', 'turns', 'whatsapp', 'home', 'kennel', 'routines', 'owner'],
+  gateway: ['intake', 'channels'],
+  cli: ['instance', 'chat', 'setup', 'checks', 'roles', 'home', 'protocols', 'commands'],
+};
+
+const within = (path: string, folder: string): boolean => path === folder || path.startsWith(`${folder}/`);
+const layers = Object.entries(LAYERS).flatMap(([outer, inner]) => inner.map((name) => `${outer}/${name}`));
 const owners = Object.entries(IMPORT_TABLE).flatMap(([folder, { owns = [] }]) => owns.map((name) => ({ name, folder })));
 
-/** Folders and files of `src` that this folder must not import. */
-export const forbiddenFolders = (folder: string): string[] => tops.filter((top) => !within(folder, top) && !IMPORT_TABLE[folder]!.imports.includes(top));
+/** Folders of `src` with rules of their own; an inner one after its outer one. */
+export const FOLDERS = [...new Set([...Object.keys(IMPORT_TABLE), ...layers])].sort();
+
+/** What a folder may import besides itself. */
+function importsOf(folder: string): readonly string[] {
+  const outer = folder.split('/')[0]!;
+  const { imports } = IMPORT_TABLE[folder] ?? IMPORT_TABLE[outer]!;
+  const at = layers.findIndex((layer) => within(folder, layer));
+  const lower = at < 0 ? [] : layers.slice(0, at).filter((layer) => within(layer, outer));
+  return [...imports.filter((name) => at < 0 || name !== outer), ...lower, ...(at < 0 ? [] : [layers[at]!])];
+}
+
+/** The folder whose rules hold for a file; null for the files in `src` itself. Paths are relative to `src`, without extension. */
+const ruledBy = (file: string): string | null => FOLDERS.findLast((folder) => within(file, folder)) ?? null;
+
+/** Whether a file of `src` may import what lies at a path. Paths are relative to the root of the project. */
+export function mayImport(file: string, target: string): boolean {
+  const folder = ruledBy(file.replace(/^src\//, ''));
+  if (!within(target, 'src')) {
+    if (target === AGENTS) return folder !== 'workflows' && folder !== 'contracts';
+    return target === 'package.json' || (within(target, 'temporal') && folder !== null && within(folder, 'cli'));
+  }
+  const path = target.replace(/^src\//, '').replace(/\.tsx?$/, '');
+  const allowed = folder ? [folder, ...importsOf(folder)] : [...GROUND, ...ROOT_FILES];
+  return allowed.some((name) => within(path, name));
+}
+
+/** A file of `src` that lies there. */
+const fileIn = (name: string): string => (ROOT_FILES.includes(name) ? `src/${name}.ts` : `src/${name}/file.ts`);
+
+/** Folders and files of `src` that this folder must not import; of a folder inside another one, the outer one where that holds for all of it. */
+export const forbiddenFolders = (folder: string): string[] =>
+  [...FOLDERS, ...ROOT_FILES]
+    .filter((name) => !within(folder, name) && !mayImport(fileIn(folder), fileIn(name)))
+    .filter((name, _, all) => !all.some((other) => other !== name && within(name, other)));
 
 /** Packages with an owner that this folder must not import. */
 export const forbiddenPackages = (folder: string): { name: string; folder: string }[] => owners.filter((owner) => !within(folder, owner.folder));
 
-/** The options of Biome's `noRestrictedImports` for a folder of `src`; null: for the files in `src` itself. */
-function restrictions(folder: string | null): object {
-  const rules: FolderRules = folder ? IMPORT_TABLE[folder]! : { imports: [...GROUND, ...ROOT_FILES] };
-  const refused = folder ? forbiddenFolders(folder) : tops.filter((top) => !rules.imports.includes(top));
+/** How deep files lie in a folder at most. A test finds a file that lies deeper. */
+export const DEPTHS = [0, 1, 2, 3, 4];
+
+/** A path as a file writes it that lies in `from`. */
+function written(from: string, target: string): string {
+  const path = posix.relative(from, target);
+  return path.startsWith('.') ? path : `./${path}`;
+}
+
+/** The options of Biome's `noRestrictedImports` for files that lie `depth` folders deep in a folder of `src`; null: for the files in `src` itself. */
+function restrictions(folder: string | null, depth: number): object {
+  const place = ['src', ...(folder ? [folder] : []), ...Array(depth).fill('x')].join('/');
+  const rules: FolderRules = (folder && IMPORT_TABLE[folder]) || { imports: folder ? importsOf(folder) : [...GROUND, ...ROOT_FILES] };
+  const refused = folder ? forbiddenFolders(folder) : [...Object.keys(IMPORT_TABLE), ...ROOT_FILES].filter((top) => !rules.imports.includes(top));
   const fenced = folder ? forbiddenPackages(folder) : owners;
-  const groups = refused.flatMap((top) => {
-    if (ROOT_FILES.includes(top)) return [`**/${top}.ts`];
-    // packages have folders of this name, too
-    if (top === 'client') return [1, 2, 3, 4, 5].map((up) => `${'../'.repeat(up)}client/**`);
-    return [`**/${top.split('/').at(-1)}/**`];
-  });
   const where = folder ? `src/${folder}` : 'src';
+  const packages = (folder && (IMPORT_TABLE[folder] ?? IMPORT_TABLE[folder.split('/')[0]!])?.packages) || null;
+  const outside = ['kennel/runner', 'kennel/workspace', 'kennel/agents', 'tests', ...(folder && within(folder, 'cli') ? [] : ['temporal'])];
   return {
     paths: Object.fromEntries(fenced.map(({ name, folder: owner }) => [name, `Only src/${owner} imports ${name}.`])),
     patterns: [
-      ...(rules.packages
+      ...(packages
         ? [
             {
-              group: ['**', '!./**', '!../**', ...rules.packages.map((name) => `!${name}`)],
-              message: `${where} imports ${[...rules.packages, 'nothing else from outside'].join(', ')}.`,
+              group: ['**', '!./**', '!../**', ...packages.map((name) => `!${name}`)],
+              message: `${where} imports ${[...packages, 'nothing else from outside'].join(', ')}.`,
             },
           ]
         : []),
       {
         group: [
-          ...groups,
-          ...(folder === 'cli' ? [] : ['**/temporal/*.ts']),
-          ...['**/kennel/runner/**', '**/kennel/workspace/**', '**/kennel/agents/**', ...(folder === 'workflows' ? [] : [`!${AGENTS}`])],
-          '**/tests/**',
+          ...refused.map((name) => written(place, `src/${name}`) + (ROOT_FILES.includes(name) ? '.ts' : '/**')),
+          ...outside.map((name) => `${written(place, name)}/**`),
+          ...(folder && mayImport(fileIn(folder), AGENTS) ? [`!${written(place, AGENTS)}`] : []),
         ],
         message: `Arrows point one way: ${where} imports ${rules.imports.length > 0 ? rules.imports.join(', ') : 'no other folder'}. See scripts/import-table.ts.`,
       },
@@ -113,10 +158,15 @@ function restrictions(folder: string | null): object {
 
 const rule = (options: object) => ({ linter: { rules: { style: { noRestrictedImports: { level: 'error', options } } } } });
 
-/** The overrides of biome.json that fence the folders. A later override replaces an earlier one, so inner folders come after outer ones. */
+/** The overrides of the linter that fence the folders. A later override replaces an earlier one, so inner folders come after outer ones. */
 export const overrides = (): object[] => [
-  { includes: ['src/*.ts'], ...rule(restrictions(null)) },
-  ...Object.keys(IMPORT_TABLE).map((folder) => ({ includes: [`src/${folder}/**`], ...rule(restrictions(folder)) })),
+  { includes: ['src/*.ts'], ...rule(restrictions(null, 0)) },
+  ...FOLDERS.flatMap((folder) =>
+    DEPTHS.map((depth) => ({
+      includes: ['ts', 'tsx'].map((extension) => `src/${folder}/${'*/'.repeat(depth)}*.${extension}`),
+      ...rule(restrictions(folder, depth)),
+    })),
+  ),
   {
     includes: ['kennel/**'],
     ...rule({
@@ -143,8 +193,11 @@ export const overrides = (): object[] => [
 ];
 
 if (import.meta.main) {
-  const file = fileURLToPath(new URL('../biome.json', import.meta.url));
-  const config = JSON.parse(readFileSync(file, 'utf8'));
-  const own = config.overrides.filter((override: { linter: { rules: { style: object } } }) => !('noRestrictedImports' in override.linter.rules.style));
-  writeFileSync(file, `${JSON.stringify({ ...config, overrides: [...own, ...overrides()] }, null, 2)}\n`);
+  const file = fileURLToPath(new URL('../biome.imports.json', import.meta.url));
+  writeFileSync(
+    file,
+    `{\n"overrides": [\n${overrides()
+      .map((each) => JSON.stringify(each))
+      .join(',\n')}\n]\n}\n`,
+  );
 }

@@ -28,8 +28,9 @@ const HEAD = `# Tools
 
 <!-- Written by "npm run docs" from the declarations in src/tools. Do not edit. -->
 
-What the model may call. It is offered every tool in every turn, in this order, except those that a group or a thread does not have. Unknown arguments are refused, and a call outside of the limits comes back
-with the reason. [consent.md](consent.md) says what danger, reading and sending mean for a call. A person can ask for any of it in words.
+What the model may call. Tools come in families. Every chat has the family \`core\`. The model opens another one with \`open_tools\`, or calls one of its tools by name. A family also opens by itself: by a word
+of the person ("pull request", "screenshot", "every morning"), or by the state of the chat (a repository on GitHub, a task that runs). It stays open until \`/new\`. A group or a thread may have fewer tools.
+Unknown arguments are refused, and a call outside of the limits comes back with the reason. [consent.md](consent.md) says what danger, reading and sending mean for a call. A person can ask for any of it in words.
 
 | word | means |
 |---|---|
@@ -41,9 +42,10 @@ with the reason. [consent.md](consent.md) says what danger, reading and sending 
 export function toolsPage(): string {
   const all = [...tools.values()];
   const list = table(
-    ['tool', 'danger', 'effect', 'runs in', 'reads', 'sends'],
+    ['tool', 'family', 'danger', 'effect', 'runs in', 'reads', 'sends'],
     all.map((tool) => [
       `[\`${tool.name}\`](#${tool.name})`,
+      tool.family,
       dangerText(tool),
       tool.effect,
       tool.runsIn === 'kennel' ? 'the kennel' : 'a worker',

@@ -6,6 +6,7 @@ import { defineTool, type Tool } from './tool.ts';
 
 export const readAttachment = defineTool({
   name: 'read_attachment',
+  family: 'attachments',
   reads: ['attachment'],
   readFrom: (args) => args.id,
   sends: [],

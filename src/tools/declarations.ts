@@ -10,10 +10,13 @@ export interface ModelTool {
 }
 
 /** A part of a JSON Schema, as the conversion hands it out to be changed. */
-type Part = z.core.JSONSchema.BaseSchema & { toldInPrompt?: true };
+type Part = z.core.JSONSchema.BaseSchema & { toldInPrompt?: true; untold?: true };
 
 /** Marks a description that the system prompt gives once for all tools. People read it in docs/tools.md. */
 export const toldInPrompt = (description: string): { description: string; toldInPrompt: true } => ({ description, toldInPrompt: true });
+
+/** Marks an argument, or one of its forms, that a model needs not know. A call may have it all the same, and people read it in docs/tools.md. */
+export const untold = (description: string): { description: string; untold: true } => ({ description, untold: true });
 
 /** The longest text that models take for a name, and the longest limit that they may come near. */
 const NAME_LENGTH = 255;
@@ -38,6 +41,12 @@ function withoutNoise(part: Part): void {
   if (part.maximum === Number.MAX_SAFE_INTEGER) delete part.maximum;
   if (part.default !== undefined && isEmpty(part.default)) delete part.default;
   if (typeof part.additionalProperties === 'object' && isEmpty(part.additionalProperties)) delete part.additionalProperties;
+  for (const [name, each] of Object.entries(part.properties ?? {})) if ((each as Part).untold) delete part.properties![name];
+  const forms = part.anyOf?.filter((each) => !(each as Part).untold);
+  if (forms?.length === 1) {
+    delete part.anyOf;
+    Object.assign(part, forms[0]);
+  }
   if (part.toldInPrompt) delete part.description;
   delete part.toldInPrompt;
 }

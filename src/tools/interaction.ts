@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { ASK_USER } from '../contracts/conversation.ts';
 import { findCallOutput } from '../store/turns/steps/calls.ts';
 import { messageOfChat } from '../store/turns/steps/transcript.ts';
+import { untold } from './declarations.ts';
 import { excerpt } from './excerpt.ts';
 import { defineTool, type Tool } from './tool.ts';
 
@@ -9,18 +10,13 @@ const unique = (values: string[]): boolean => new Set(values.map((value) => valu
 
 export const askUser = defineTool({
   name: ASK_USER,
+  family: 'core',
   reads: [],
   sends: [],
-  description:
-    'Ask the person and wait for the answer, for days if needed. Only for a decision or a fact that you cannot go on without; never for permission to use a tool: that is asked for you.',
+  description: 'Ask the person and wait, for days if needed. Only for what you cannot go on without; permission for a tool is asked for you.',
   schema: z.strictObject({
     question: z.string().trim().min(1).max(500),
-    options: z
-      .array(z.string().trim().min(1).max(100))
-      .max(10)
-      .refine(unique, 'options must differ from each other')
-      .optional()
-      .describe('The person may also answer freely'),
+    options: z.array(z.string().trim().min(1).max(100)).max(10).refine(unique, 'options must differ from each other').optional(),
   }),
   danger: 'SAFE',
   effect: 'idempotent',
@@ -36,9 +32,10 @@ export const askUser = defineTool({
 
 export const reportProgress = defineTool({
   name: 'report_progress',
+  family: 'core',
   reads: [],
   sends: [],
-  description: 'Tell the person in one sentence what you do or have found, during long work. Your turn goes on.',
+  description: 'Tell the person in a sentence how long work goes; your turn goes on.',
   schema: z.strictObject({ message: z.string().trim().min(1).max(500), percent: z.number().min(0).max(100).optional() }),
   danger: 'SAFE',
   effect: 'idempotent',
@@ -61,14 +58,15 @@ export const reportProgress = defineTool({
 
 export const readOutput = defineTool({
   name: 'read_output',
+  family: 'core',
   reads: ['output'],
   readFrom: (args) => args.callId,
   sends: [],
-  description: 'Read on in a tool’s output or a long message that was shown to you cut. The cut text names its id and the offset where it stopped.',
+  description: 'Read on in an output or message that was shown cut, by the id and offset that stand there.',
   schema: z.strictObject({
     callId: z.string().trim().min(1).max(100),
     offset: z.int().min(0).default(0),
-    limit: z.int().min(1).max(20_000).default(8000),
+    limit: z.int().min(1).max(20_000).default(8000).meta(untold('Characters')),
   }),
   danger: 'SAFE',
   effect: 'idempotent',

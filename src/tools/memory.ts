@@ -7,6 +7,7 @@ import { memoryOwner } from '../store/owner/memory-owner.ts';
 import { taintOfCall } from '../store/turns/steps/taint.ts';
 import { shown } from './approval-words.ts';
 import { idFromCall } from './call-ids.ts';
+import { untold } from './declarations.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from './tool.ts';
 
 /** `remember`, `recall`, `forget`: what holds beyond a conversation. The chats that only the owner reads share one memory. */
@@ -24,11 +25,12 @@ export const memoryTools: Tool[] = [
   defineTool({
     ...common,
     name: 'remember',
+    family: 'core',
     onStore: 'writes',
     sends: ['memory'],
     sent: ({ text }) => ({ texts: [text] }),
-    description: 'Keep a fact or wish of the person for later conversations, in a sentence that stands alone.',
-    schema: z.strictObject({ text: z.string().trim().min(1).max(MEMORY_CHARS) }),
+    description: 'Keep a fact or wish of the person for later conversations.',
+    schema: z.strictObject({ text: z.string().trim().min(1).max(MEMORY_CHARS).describe('Stands alone') }),
     danger: 'MODERATE',
     asks: ({ text }) => `Remember this for later: "${shown(text, MEMORY_CHARS)}"?`,
     run: async ({ text }, context) => {
@@ -47,9 +49,10 @@ export const memoryTools: Tool[] = [
   defineTool({
     ...common,
     name: 'recall',
+    family: 'core',
     sends: [],
-    description: 'Search what was remembered by words; without a query the newest.',
-    schema: z.strictObject({ query: z.string().trim().max(200).optional(), limit: z.int().min(1).max(50).default(10) }),
+    description: 'Search what was remembered; without a query the newest.',
+    schema: z.strictObject({ query: z.string().trim().max(200).optional(), limit: z.int().min(1).max(50).default(10).meta(untold('Most memories')) }),
     danger: 'SAFE',
     onStore: 'reads',
     run: async ({ query = '', limit }, context) => {
@@ -65,6 +68,7 @@ export const memoryTools: Tool[] = [
   defineTool({
     ...common,
     name: 'forget',
+    family: 'settings',
     onStore: 'writes',
     sends: ['memory'],
     sent: ({ id }) => ({ texts: [id] }),

@@ -28,6 +28,7 @@ const RESET = 'default';
 
 export const preferences = defineTool({
   name: 'preferences',
+  family: 'settings',
   reads: [],
   sends: ['settings'],
   // how an answer is worded, and being more careful, harms nobody; what else a page asks for must be the person's wish

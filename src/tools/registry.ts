@@ -11,6 +11,7 @@ import { skillRead } from './extensions/skills.ts';
 import { githubTools, syncTools } from './github/github.ts';
 import { interactionTools } from './interaction.ts';
 import { memoryTools } from './memory.ts';
+import { openTools } from './open-tools.ts';
 import { preferences } from './preferences.ts';
 import { routineChanges } from './routines/changes.ts';
 import { cronTools } from './routines/crons.ts';
@@ -30,30 +31,34 @@ import { workspaceTools } from './workspace/workspaces.ts';
 const lookup = (name: string): Tool | undefined => tools.get(name);
 const names = (): Iterable<string> => tools.keys();
 
-// The model reads the families in this order, which prompt caches count on: a new one goes to the end of `later`.
-const earlier: Tool[] = [...interactionTools, ...attachmentTools, webFetch];
-const later: Tool[] = [
-  ...workspaceTools,
+// Within a family the model reads its tools in this order, which prompt caches count on. Of the core, those that a small model needs most come first.
+const all: Tool[] = [
+  ...interactionTools,
+  openTools,
   ...fileTools,
-  ...gitTools,
   ...shellTools,
-  ...syncTools,
+  ...workspaceTools,
   ...taskTools,
-  ...bringInTools,
   webSearch,
-  ...githubTools,
+  webFetch,
+  ...memoryTools,
+  ...workflowTools(lookup, names),
+  ...cronTools(lookup),
   ...routineChanges(lookup, names),
+  ...gitTools,
+  ...syncTools,
+  ...bringInTools,
+  ...githubTools,
   preferences,
   ...browserTools,
-  ...memoryTools,
+  ...attachmentTools,
   skillRead,
   ...appTools,
   egressTool,
 ];
-const routineTools: Tool[] = [...workflowTools(lookup, names), ...cronTools(lookup)];
 
 /** Every tool that the model may call, by name. */
-export const tools: ReadonlyMap<string, Tool> = new Map([...earlier, ...routineTools, ...later].map((tool) => [tool.name, tool]));
+export const tools: ReadonlyMap<string, Tool> = new Map(all.map((tool) => [tool.name, tool]));
 
 /** A tool that is not in the registry, because the owner brought it along. */
 export interface AddedTool {
@@ -61,14 +66,8 @@ export interface AddedTool {
   declaration: ModelTool;
 }
 
-const declared: ModelTool[] = [...tools.values()].map(declarationOf);
-
-/** The tool declarations of a model request, always in the same order, so that prompt caches work. */
-export const modelTools = (access?: ToolAccess, added: readonly AddedTool[] = []): ModelTool[] => {
-  const open = access ? declared.filter(({ name }) => closedTo(tools.get(name)!, access) === null) : declared;
-  if (added.length === 0) return open;
-  return [...open, ...added.filter(({ tool }) => !access || closedTo(tool, access) === null).map(({ declaration }) => declaration)];
-};
+/** The declarations of all tools of the registry. They are the same objects in every request. */
+export const declarations: ReadonlyMap<string, ModelTool> = new Map(all.map((tool) => [tool.name, declarationOf(tool)]));
 
 /** The question of an approval. `at`: ` in demo`, or empty. */
 export const approvalSentence = (name: string, args: Record<string, unknown>, at: string, tool = tools.get(name)): string =>

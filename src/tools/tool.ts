@@ -6,6 +6,7 @@ import type { Config } from '../config.ts';
 import type { Danger, Effect } from '../contracts/conversation.ts';
 import type { Sink, Source, SourceKind } from '../contracts/taint.ts';
 import type { CallItemKind } from '../domain/chat/item-kinds.ts';
+import type { Family } from '../domain/chat/tool-families.ts';
 import type { Sent } from '../domain/consent/taint.ts';
 import type { Db } from '../store/postgres/database.ts';
 
@@ -55,6 +56,8 @@ export interface ToolOutcome {
 /** A tool is declared once. The model's schema, validation, policy, retries and help all come from the declaration. */
 export interface Tool<S extends z.ZodType = z.ZodType> {
   name: string;
+  /** the tools that it is offered with */
+  family: Family;
   /** for the model */
   description: string;
   schema: S;

@@ -1,7 +1,8 @@
 import { appendFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { z } from 'zod';
-import { modelTools, tools } from '../../src/tools/registry.ts';
+import type { ModelTool } from '../../src/tools/declarations.ts';
+import { declarations, tools } from '../../src/tools/registry.ts';
 import { defineTool, type Tool } from '../../src/tools/tool.ts';
 
 /**
@@ -16,6 +17,7 @@ registerHooks({
 
 const strike = defineTool({
   name: 'strike',
+  family: 'core',
   description: 'Writes a line into the ledger of the test.',
   schema: z.strictObject({ ledger: z.string(), holdMs: z.int().min(0).default(0) }),
   reads: [],
@@ -36,4 +38,4 @@ const strike = defineTool({
 
 const { $schema: _, ...parameters } = z.toJSONSchema(strike.schema, { io: 'input' });
 (tools as Map<string, Tool>).set(strike.name, strike);
-modelTools().push({ name: strike.name, description: strike.description, parameters });
+(declarations as Map<string, ModelTool>).set(strike.name, { name: strike.name, description: strike.description, parameters });

@@ -35,6 +35,7 @@ const row = (asks: string, tool: string, args: Row['args'], shows: RegExp, more:
 const talk: Row[] = [
   row('Ask me which colour', 'ask_user', { question: 'Which colour?', options: ['red', 'blue'] }, /blue/, { besides: [/Which colour\?/], answer: '2' }),
   row('Tell me how far you are', 'report_progress', { message: 'Half way there', percent: 50 }, /has been told/),
+  row('Can you work with my pull requests?', 'open_tools', { family: 'github' }, /The tools of github are offered/),
   row('No messages between 3 and 4', 'preferences', { quietHours: '03:00-04:00' }, /03:00-04:00/),
   row('Remember that I like tea', 'remember', { text: 'likes tea' }, /Remembered as mem_/),
   row('What do I like?', 'recall', { query: 'tea' }, /likes tea/),

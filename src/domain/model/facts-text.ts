@@ -1,9 +1,16 @@
-import type { ModelFacts } from '../../contracts/model.ts';
+import type { ModelFacts, WireName } from '../../contracts/model.ts';
+
+const WIRES: Record<WireName, string | undefined> = {
+  chat: undefined,
+  responses: 'asked over the Responses API',
+  anthropic: "asked in Anthropic's own protocol",
+  gemini: "asked in Gemini's own protocol",
+};
 
 /** What was learned of a model, in plain words for a person; empty when nothing was that matters to one. */
 export function factsText(facts: ModelFacts): string {
   const words = [
-    facts.wire === 'responses' && 'asked over the Responses API',
+    facts.wire && WIRES[facts.wire],
     facts.effort && facts.wire !== 'responses' && 'no thoughts beside tools',
     facts.efforts && `effort ${facts.efforts.join(', ')}`,
     facts.omit?.includes('reasoning_effort') && 'no choice of effort',

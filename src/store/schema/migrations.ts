@@ -48,6 +48,7 @@ import * as traces from './migrations/0061-traces.ts';
 import * as directCalls from './migrations/0062-direct-calls.ts';
 import * as modelFacts from './migrations/0063-model-facts.ts';
 import * as stepState from './migrations/0064-step-state.ts';
+import * as toolFamilies from './migrations/0065-tool-families.ts';
 
 /**
  * Versioned migrations, oldest first. Never edit a published one: add the next. The previous release must work with what a migration leaves (new tables; new
@@ -102,6 +103,7 @@ const migrations: Record<string, Migration> = {
   '0062_direct_calls': directCalls,
   '0063_model_facts': modelFacts,
   '0064_step_state': stepState,
+  '0065_tool_families': toolFamilies,
 };
 
 /** A newer version has changed the database so that this version cannot use it. It must not be touched. */

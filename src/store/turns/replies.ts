@@ -40,7 +40,7 @@ export async function notify(tx: ThreadTransaction, note: { turnId: string; key:
   return id;
 }
 
-/** Begins a new conversation in a thread: the model no longer sees what was said and read before. */
+/** Begins a new conversation in a thread: the model no longer sees what was said and read before, and has the core of its tools. */
 export async function beginAnew(tx: Tx, threadId: string): Promise<string> {
   const { upto } = await tx
     .selectFrom('transcript')
@@ -48,6 +48,7 @@ export async function beginAnew(tx: Tx, threadId: string): Promise<string> {
     .where('thread_id', '=', threadId)
     .executeTakeFirstOrThrow();
   if (upto > 0) await addSummary(tx, threadId, upto, '', []);
+  await tx.updateTable('threads').set({ families: null }).where('id', '=', threadId).execute();
   return 'A new conversation: I have left behind what was said and read before. Tasks, workflows and what you allowed stay.';
 }
 

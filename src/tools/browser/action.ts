@@ -61,6 +61,7 @@ const SETTLE: BrowserCommand[] = [
 export const browserAction = defineTool({
   ...common,
   name: 'browser_action',
+  family: 'browser',
   reads: ['page'],
   readFrom: () => 'in the browser',
   sends: ['browse'],

@@ -68,12 +68,13 @@ function reasonOf(error: string): string {
 export const browserOpen = defineTool({
   ...common,
   name: 'browser_open',
+  family: 'browser',
   reads: ['page'],
   readFrom: hostIn,
   sends: ['fetch'],
   sent: ({ url }) => urlsSent(url),
   description:
-    'Open a public page in the browser of this chat, for pages that need JavaScript, clicks or a form; web_fetch is faster to read. http://localhost:PORT is an app that app_run keeps in the active workspace. Returns the elements with numbers, as [ref=12].',
+    'Open a public page, or http://localhost:PORT of an app that app_run keeps, where JavaScript, clicks or a form are needed. Returns the elements with numbers, as [ref=12].',
   schema: z.strictObject({ url: urlArgument, waitUntil: waitArgument }),
   danger: 'MODERATE',
   effect: 'idempotent',
@@ -86,6 +87,7 @@ export const browserOpen = defineTool({
 export const browserSnapshot = defineTool({
   ...common,
   name: 'browser_snapshot',
+  family: 'browser',
   reads: ['page'],
   readFrom: () => 'in the browser',
   sends: [],

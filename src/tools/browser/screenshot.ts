@@ -43,6 +43,7 @@ export const howToSend = ({ id }: Screenshot): string => `Write ![what it shows]
 export const browserScreenshot = defineTool({
   ...common,
   name: 'browser_screenshot',
+  family: 'browser',
   reads: ['page'],
   sends: [],
   description: 'Take a picture of the page in the browser, for the person. You see it, too, if you can see pictures.',

@@ -13,6 +13,7 @@ const MOST_TEXTS = 30;
 export const browserTest = defineTool({
   ...common,
   name: 'browser_test',
+  family: 'browser',
   reads: ['page'],
   readFrom: hostIn,
   sends: ['fetch'],

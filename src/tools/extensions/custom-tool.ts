@@ -16,6 +16,7 @@ export function customTool(hash: string, custom: CustomTool): Tool {
   const { name, description, danger, effect, parameters } = declared!;
   return defineTool({
     name,
+    family: 'own_commands',
     description,
     schema: z.fromJSONSchema(parameters as never),
     danger,

@@ -13,6 +13,7 @@ export function mcpTool(hash: string, declaration: McpDeclaration, declared: Dec
   const named = namesIn(declared.parameters);
   return defineTool({
     name,
+    family: `mcp_${server.name}`,
     // its words reach the model only after the owner has read them, and say whose they are
     description: `Tool of the MCP server ${server.name}, in its own words: ${description}`,
     schema: schemaOf(declared.parameters),

@@ -8,6 +8,7 @@ import { defineTool, type ToolContext } from '../tool.ts';
 /** Reads a skill that the owner agreed to: its text is theirs. It is what was shown then, whatever its folder has now. */
 export const skillRead = defineTool({
   name: 'skill_read',
+  family: 'skills',
   description: 'Read a skill, or a file that it names.',
   schema: z.strictObject({ skill: z.string().max(64), file: z.string().max(300).optional() }),
   danger: 'SAFE',

@@ -19,6 +19,7 @@ interface Wanted {
 
 export const branchTool = defineTool({
   name: 'github_branch_create',
+  family: 'github',
   effect: 'once',
   runsIn: 'kennel',
   timeoutMs: WITH_IMAGE_MS,

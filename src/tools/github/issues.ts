@@ -21,6 +21,7 @@ interface Wanted {
 export const issueTools: Tool[] = [
   defineTool({
     name: 'github_issue_create',
+    family: 'github',
     effect: 'once',
     runsIn: 'kennel',
     timeoutMs: WITH_IMAGE_MS,
@@ -46,6 +47,7 @@ export const issueTools: Tool[] = [
   }),
   defineTool({
     name: 'github_issue_list',
+    family: 'github',
     effect: 'idempotent',
     runsIn: 'kennel',
     timeoutMs: WITH_IMAGE_MS,

@@ -13,6 +13,7 @@ import { branchOf, isOutcome } from './workspace-repository.ts';
 
 export const publishTool = defineTool({
   name: 'workspace_publish',
+  family: 'github',
   effect: 'idempotent',
   runsIn: 'kennel',
   timeoutMs: WITH_IMAGE_MS,

@@ -27,6 +27,7 @@ const reads = { effect: 'idempotent', runsIn: 'kennel', timeoutMs: WITH_IMAGE_MS
 export const pullRequestTools: Tool[] = [
   defineTool({
     name: 'github_pr_create',
+    family: 'github',
     effect: 'once',
     runsIn: 'kennel',
     timeoutMs: WITH_IMAGE_MS,
@@ -54,6 +55,7 @@ export const pullRequestTools: Tool[] = [
   defineTool({
     ...reads,
     name: 'github_pr_list',
+    family: 'github',
     readFrom: ({ repo }) => `pull requests of ${repo ?? 'the workspace'}`,
     description: 'List pull requests, newest first.',
     schema: z.strictObject({ state: stateArgument, repo: repoArgument, limit: z.int().min(1).max(100).default(10), workspace: workspaceArgument }),
@@ -66,6 +68,7 @@ export const pullRequestTools: Tool[] = [
   defineTool({
     ...reads,
     name: 'github_pr_view',
+    family: 'github',
     readFrom: ({ repo, number }) => `pull request ${repo ?? ''}#${number}`,
     description: 'Read a pull request with its reviews and comments.',
     schema: z.strictObject({ number: z.int().min(1), repo: repoArgument, workspace: workspaceArgument }),

@@ -7,6 +7,7 @@ import { day, name, title } from './foreign-words.ts';
 
 export const searchTool = defineTool({
   name: 'github_search_repos',
+  family: 'github',
   effect: 'idempotent',
   runsIn: 'worker',
   timeoutMs: 60_000,

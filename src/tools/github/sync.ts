@@ -17,6 +17,7 @@ import { branchOf, type GitOnBranch, isOutcome, remoteOf } from './workspace-rep
 
 export const syncTool = defineTool({
   name: 'workspace_sync',
+  family: 'github',
   effect: 'idempotent',
   runsIn: 'kennel',
   timeoutMs: WITH_IMAGE_MS,

@@ -11,6 +11,7 @@ const MOST_OF_BRANCH = 5;
 
 export const workflowRunTool = defineTool({
   name: 'github_action_status',
+  family: 'github',
   effect: 'idempotent',
   runsIn: 'kennel',
   timeoutMs: WITH_IMAGE_MS,

@@ -24,6 +24,7 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
   defineTool({
     ...common,
     name: 'workflow_update',
+    family: 'routines',
     sends: ['routine'],
     description: 'Change a workflow; its crons and history stay. steps replaces all of them.',
     schema: z.strictObject({
@@ -62,6 +63,7 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
   defineTool({
     ...common,
     name: 'cron_update',
+    family: 'routines',
     sends: ['schedule'],
     description: 'Change the schedule, time zone, name or some inputs of a cron.',
     dangerOf: ({ schedule, timezone = 'UTC' }) => (schedule !== undefined && isOften({ schedule, timezone }) ? 'DANGEROUS' : 'MODERATE'),

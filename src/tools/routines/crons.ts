@@ -37,17 +37,17 @@ export const cronTools = (lookup: Lookup): Tool[] => [
   defineTool({
     ...common,
     name: 'cron_create',
+    family: 'core',
     reads: [],
     sends: ['schedule'],
-    description:
-      'Run a workflow on a schedule; each result comes to this chat. The schedule has five fields (minute hour day-of-month month weekday; names such as MON-FRI work) or is @hourly, @daily, @weekly, @monthly or @yearly. When both day of month and weekday are given, both must match.',
+    description: 'Run a workflow on a schedule; each result comes to this chat. Where day of month and weekday are both given, both must match.',
     danger: 'MODERATE',
     dangerOf: (args) => (isOften(args) ? 'DANGEROUS' : 'MODERATE'),
     schema: z.strictObject({
       workflow: nameOrId,
-      schedule: z.string().trim().min(1).max(100),
-      name: z.string().trim().min(1).max(80).optional().describe('The name of the workflow when left out'),
-      timezone: z.string().trim().min(1).max(60).optional().describe("IANA name; the person's when left out"),
+      schedule: z.string().trim().min(1).max(100).describe('Five fields of cron, or @hourly, @daily, @weekly, @monthly, @yearly'),
+      name: z.string().trim().min(1).max(80).optional(),
+      timezone: z.string().trim().min(1).max(60).optional().describe('IANA, if not the person’s'),
       enabled: z.boolean().default(true),
       inputs: givenInputs,
     }),
@@ -102,6 +102,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
   defineTool({
     ...common,
     name: 'cron_list',
+    family: 'routines',
     reads: [],
     sends: [],
     description: 'List the crons of this chat, when they fire and how they ended last.',
@@ -153,6 +154,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
   defineTool({
     ...common,
     name: 'cron_run',
+    family: 'routines',
     reads: [],
     sends: ['schedule'],
     description: 'Run the workflow of a cron now, besides its schedule.',
@@ -173,6 +175,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
   defineTool({
     ...common,
     name: 'cron_enable',
+    family: 'routines',
     reads: [],
     sends: ['schedule'],
     description: 'Let a disabled cron fire again; enabled false disables it. What it missed is not caught up.',
@@ -200,6 +203,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
   defineTool({
     ...common,
     name: 'cron_delete',
+    family: 'routines',
     reads: [],
     sends: ['schedule'],
     description: 'Delete a cron; its workflow stays.',

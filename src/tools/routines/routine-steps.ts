@@ -4,11 +4,12 @@ import { type RoutineStep, STEP_WHEN } from '../../contracts/routine.ts';
 import { decideUnattended } from '../../domain/consent/policy.ts';
 import { hasInputs, type Inputs, inputsOf, missingInputs } from '../../domain/routine-inputs.ts';
 import { suggestion } from '../../domain/text/nearest.ts';
+import { untold } from '../declarations.ts';
 import type { Tool } from '../tool.ts';
 import { filledArgs } from './filled-args.ts';
 
 export const routineStep = z.union([
-  z.string().trim().min(1).max(160).describe('tool or tool|Step name, without arguments'),
+  z.string().trim().min(1).max(160).meta(untold('tool or tool|Step name, without arguments')),
   z.strictObject({
     tool: z
       .string()
@@ -16,14 +17,16 @@ export const routineStep = z.union([
       .regex(/^[a-z0-9_]+$/),
     name: z.string().trim().min(1).max(80).optional(),
     args: z.record(z.string(), z.unknown()).default({}),
-    when: z.enum(STEP_WHEN).default('ok').describe('The steps before'),
+    when: z.enum(STEP_WHEN).default('ok').describe('How the steps before ended'),
     onFailure: z.enum(['stop', 'continue']).default('stop'),
   }),
 ]);
 type WrittenStep = z.output<typeof routineStep>;
 
 /** What a run is given, as the model writes it. */
-export const givenInputs = z.record(z.string().max(40), z.union([z.string().max(2000), z.number(), z.boolean()])).optional();
+export const givenInputs = z
+  .record(z.string().max(40), z.union([z.string().max(2000), z.number().meta(untold('A number')), z.boolean().meta(untold('Yes or no'))]))
+  .optional();
 
 export type Lookup = (name: string) => Tool | undefined;
 

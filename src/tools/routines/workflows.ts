@@ -8,6 +8,7 @@ import { listRuns, runningRun } from '../../store/routines/runs.ts';
 import { taintOfCall, unaskedSources } from '../../store/turns/steps/taint.ts';
 import { named } from '../approval-words.ts';
 import { idFromCall } from '../call-ids.ts';
+import { untold } from '../declarations.ts';
 import { defineTool, type Tool } from '../tool.ts';
 import { nameOrId, noSuchWorkflow } from './find-routine.ts';
 import { checkRoutineSteps, givenInputs, type Lookup, problemOfRun, routineStep } from './routine-steps.ts';
@@ -25,15 +26,16 @@ const workflowCreate = (lookup: Lookup, names: () => Iterable<string>): Tool =>
   defineTool({
     ...common,
     name: 'workflow_create',
+    family: 'core',
     onStore: 'writes',
     reads: [],
     sends: ['routine'],
     description:
-      'Store a named workflow: tool calls that workflow_run or a cron later runs in order, without you, up to the first failure. A task_create step waits for its task. Steps cannot ask the person, or make, run or delete workflows and crons. Texts may hold {{input.NAME}} or {{input.NAME=default}}, which inputs of workflow_run or its cron fill.',
+      'Store tool calls that workflow_run or a cron runs in order, without you. Their texts may hold {{input.NAME}} or {{input.NAME=default}}, which the inputs of a run fill.',
     danger: 'MODERATE',
     schema: z.strictObject({
       name: z.string().trim().min(1).max(80).describe('Unique in this chat'),
-      description: z.string().trim().max(300).default(''),
+      description: z.string().trim().max(300).default('').meta(untold('For people')),
       workspace: z.string().trim().min(1).max(100).optional().describe('For steps that name none'),
       steps: z.array(routineStep).min(1).max(30),
     }),
@@ -68,6 +70,7 @@ const others = (lookup: Lookup): Tool[] => [
   defineTool({
     ...common,
     name: 'workflow_list',
+    family: 'routines',
     onStore: 'reads',
     reads: [],
     sends: [],
@@ -112,6 +115,7 @@ const others = (lookup: Lookup): Tool[] => [
   defineTool({
     ...common,
     name: 'workflow_run',
+    family: 'routines',
     reads: [],
     sends: ['routine'],
     description: 'Start a workflow now. It runs by itself, and its result comes to this chat.',
@@ -129,6 +133,7 @@ const others = (lookup: Lookup): Tool[] => [
   defineTool({
     ...common,
     name: 'workflow_delete',
+    family: 'routines',
     reads: [],
     sends: ['routine'],
     description: 'Delete a workflow and its crons. A run that is under way ends after its current step.',

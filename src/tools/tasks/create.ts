@@ -20,26 +20,27 @@ const HOUR_MS = 3_600_000;
 const MAX_TIMEOUT_MS = 24 * HOUR_MS;
 
 const schema = z.strictObject({
-  goal: z.string().trim().min(1).max(10_000).describe('What to accomplish, with everything the agent must know'),
+  goal: z.string().trim().min(1).max(10_000).describe('With everything the agent must know'),
   agent: z
     .enum([...AGENT_NAMES, 'auto'])
     .default('auto')
-    .describe('Named by the person; practice needs no model'),
+    .describe('Named by the person'),
   workspace: z.string().trim().min(1).max(100).optional().meta(toldInPrompt('The active one when left out')),
-  worktree: z.boolean().default(false).describe('Work beside other tasks, on a branch of its own'),
-  plan: z.boolean().optional().describe('true: a plan first, and no change before the person agrees; for what is big or unclear. false: the person wants none'),
-  timeout: z.int().min(1_000).max(MAX_TIMEOUT_MS).optional().describe('Milliseconds, only if the person named a limit'),
+  worktree: z.boolean().default(false).describe('Beside other tasks, on its own branch'),
+  plan: z.boolean().optional().describe('The person must agree to a plan first'),
+  timeout: z.int().min(1_000).max(MAX_TIMEOUT_MS).optional().describe('Milliseconds, if the person named a limit'),
 });
 
 export const taskCreate = defineTool({
   ...taskTool,
   name: 'task_create',
+  family: 'core',
   reads: [],
   // the agent acts on this text, and reaches the hosts that the owner lists or a person has allowed
   sends: ['task'],
   sent: (args) => ({ texts: [args.goal] }),
   description:
-    'Start a coding task for complex work (refactoring, features): a coding agent does it in a container, and its report comes to this chat by itself. Never for deleting a file, a small edit or a command: there are tools for that. Tasks on one workspace wait for each other. With several agents ready and none named, ask_user which one.',
+    'Start a coding task: an agent does complex work (features, refactoring) in a container, and its report comes by itself. Never for a small edit, a deletion or a command.',
   danger: 'MODERATE',
   schema,
   summarise: (args) => args.agent,

@@ -11,6 +11,7 @@ import { secondsOf } from './view.ts';
 export const taskCancel = defineTool({
   ...taskTool,
   name: 'task_cancel',
+  family: 'tasks',
   reads: [],
   sends: [],
   description: 'Cancel a coding task. What it did is kept on a branch.',
@@ -30,6 +31,7 @@ export const taskCancel = defineTool({
 export const taskPause = defineTool({
   ...taskTool,
   name: 'task_pause',
+  family: 'tasks',
   reads: [],
   sends: [],
   description: 'Pause a coding task.',
@@ -42,6 +44,7 @@ export const taskPause = defineTool({
 export const taskResume = defineTool({
   ...taskTool,
   name: 'task_resume',
+  family: 'tasks',
   reads: [],
   sends: [],
   description: 'Let a paused coding task go on.',

@@ -15,6 +15,7 @@ import { onTask, taskId, taskTool } from './task-of-chat.ts';
 export const taskRespond = defineTool({
   ...taskTool,
   name: 'task_respond',
+  family: 'tasks',
   reads: [],
   sends: ['task'],
   sent: (args) => ({ texts: [args.response] }),

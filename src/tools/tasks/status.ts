@@ -13,6 +13,7 @@ import { secondsOf, shortGoal, taskView } from './view.ts';
 export const taskStatus = defineTool({
   ...taskTool,
   name: 'task_status',
+  family: 'core',
   reads: ['report'],
   sends: [],
   description: 'Show what a coding task does, waits for and has used, or how it ended. Its end is reported by itself.',

@@ -11,6 +11,7 @@ const isHttp = (text: string): boolean => /^https?:$/.test(URL.parse(text)?.prot
 
 export const webFetch = defineTool({
   name: 'web_fetch',
+  family: 'core',
   reads: ['page'],
   readFrom: (args) => URL.parse(args.url)?.host ?? args.url,
   sends: ['fetch'],

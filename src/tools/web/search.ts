@@ -16,6 +16,7 @@ const NOT_SET_UP = [
 
 export const webSearch = defineTool({
   name: 'web_search',
+  family: 'core',
   reads: ['search'],
   readFrom: ({ query }) => query,
   sends: ['search'],

@@ -20,6 +20,7 @@ export const appTools: Tool[] = [
     ...common,
     needsShell: true,
     name: 'app_run',
+    family: 'apps',
     reads: ['command'],
     readFrom: (args) => (args.command ?? 'the start command').slice(0, 60),
     // its container has no network; who visits it is on this machine
@@ -55,6 +56,7 @@ export const appTools: Tool[] = [
     runsIn: 'kennel',
     timeoutMs: WITH_IMAGE_MS,
     name: 'app_control',
+    family: 'apps',
     reads: ['command'],
     sends: [],
     effect: 'idempotent',

@@ -7,7 +7,7 @@ import { visibleLine } from '../../domain/text/evidence.ts';
 import { reachOf } from '../../store/chats/shares.ts';
 import { selectWorkspace } from '../../store/kennel/workspaces/workspaces.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
-import { placeOnce } from './changes.ts';
+import { placeOnce } from '../workspace-changes.ts';
 import { printed } from './command-text.ts';
 import { onSite, type Site, text, WITH_IMAGE_MS } from './in-workspace.ts';
 import { about, dataOf, look } from './view.ts';
@@ -20,6 +20,7 @@ const isPath = (from: string): boolean => pastedPath(from) !== null;
 export const bringInTools: Tool[] = [
   defineTool({
     name: 'workspace_clone',
+    family: 'workspaces',
     effect: 'idempotent',
     runsIn: 'kennel',
     timeoutMs: WITH_IMAGE_MS,

@@ -5,6 +5,7 @@ import { defineTool } from '../tool.ts';
 /** Says what is allowed. A rule comes from a yes of a person, and is taken back by their words, so no tool changes one. */
 export const egressTool = defineTool({
   name: 'egress_list',
+  family: 'settings',
   description: 'List the hosts that coding tasks of this chat may reach. Only the person changes that: a task asks, "egress remove HOST" takes back.',
   schema: z.strictObject({}),
   danger: 'SAFE',

@@ -4,6 +4,7 @@ import type { WorkspaceOp } from '../../contracts/workspace-ops.ts';
 import { prefix } from '../../domain/text/storable.ts';
 import { intentOf, noteIntent } from '../../store/kennel/workspaces/intents.ts';
 import { shown } from '../approval-words.ts';
+import { untold } from '../declarations.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { commandOf, editOf } from './direct-edit.ts';
 import {
@@ -33,15 +34,16 @@ export const fileTools: Tool[] = [
   defineTool({
     ...common,
     name: 'file_list',
+    family: 'core',
     reads: ['file'],
     readFrom: (args) => args.path,
     sends: [],
-    description: 'List a folder of the workspace, folders first.',
+    description: 'List a folder.',
     danger: 'SAFE',
     schema: z.strictObject({
       path: pathArgument(false).default('.'),
       depth: z.int().min(1).max(10).default(1),
-      limit: z.int().min(1).max(2000).default(300),
+      limit: z.int().min(1).max(2000).default(300).meta(untold('Most entries')),
       workspace: workspaceArgument,
     }),
     run: ({ workspace, ...args }, context) => run(context, workspace, { op: 'list', ...args }),
@@ -49,6 +51,7 @@ export const fileTools: Tool[] = [
   defineTool({
     ...common,
     name: 'file_read',
+    family: 'core',
     reads: ['file'],
     readFrom: (args) => args.path,
     sends: [],
@@ -65,17 +68,18 @@ export const fileTools: Tool[] = [
   defineTool({
     ...common,
     name: 'file_search',
+    family: 'core',
     reads: ['file'],
     readFrom: (args) => args.path,
     sends: [],
-    description: 'Search the text files of the workspace, except those that .gitignore names.',
+    description: 'Search text files, except those in .gitignore.',
     danger: 'SAFE',
     schema: z.strictObject({
       pattern: text(1000).min(1),
       regex: z.boolean().default(false),
-      path: pathArgument(false).default('.').describe('Folder or file to search'),
-      glob: text(200).min(1).optional().describe('For example *.ts'),
-      limit: z.int().min(1).max(1000).default(100),
+      path: pathArgument(false).default('.').describe('Folder or file'),
+      glob: text(200).min(1).optional().describe('Like *.ts'),
+      limit: z.int().min(1).max(1000).default(100).meta(untold('Most lines')),
       workspace: workspaceArgument,
     }),
     run: ({ workspace, ...args }, context) => run(context, workspace, { op: 'search', ...args }),
@@ -83,10 +87,11 @@ export const fileTools: Tool[] = [
   defineTool({
     ...common,
     name: 'file_write',
+    family: 'core',
     reads: ['file'],
     readFrom: (args) => args.path,
     sends: [],
-    description: 'Write a whole text file; missing folders are made. Change a part with file_edit.',
+    description: 'Write a whole text file; missing folders are made.',
     danger: 'MODERATE',
     schema: z.strictObject({ path: pathArgument(true), content: text(MAX_CONTENT), workspace: workspaceArgument }),
     summarise: (args) => `${args.content.length} characters`,
@@ -99,10 +104,11 @@ export const fileTools: Tool[] = [
   defineTool({
     ...common,
     name: 'file_edit',
+    family: 'core',
     reads: ['file'],
     readFrom: (args) => args.path,
     sends: [],
-    description: 'Replace a text in a file. It must be there exactly as given, white space included, and only once unless all is set: include lines around it.',
+    description: 'Replace a text in a file. It must stand there exactly so, and only once unless all is set: include lines around it.',
     danger: 'MODERATE',
     schema: z.strictObject({
       path: pathArgument(true),
@@ -119,6 +125,7 @@ export const fileTools: Tool[] = [
   defineTool({
     ...common,
     name: 'file_delete',
+    family: 'core',
     reads: [],
     sends: [],
     description: 'Delete one file.',
@@ -136,6 +143,7 @@ export const fileTools: Tool[] = [
   defineTool({
     ...common,
     name: 'folder_delete',
+    family: 'workspaces',
     reads: [],
     sends: [],
     description: 'Delete a folder with everything in it.',

@@ -22,6 +22,7 @@ export const gitTools: Tool[] = [
   defineTool({
     ...common,
     name: 'git_status',
+    family: 'git',
     reads: ['command'],
     sends: [],
     description: 'Show the branch and what changed since the last commit.',
@@ -32,6 +33,7 @@ export const gitTools: Tool[] = [
   defineTool({
     ...common,
     name: 'git_diff',
+    family: 'git',
     reads: ['command'],
     sends: [],
     description: 'Show what is not committed yet, what is staged, or everything since a commit, branch or tag (against).',
@@ -48,6 +50,7 @@ export const gitTools: Tool[] = [
   defineTool({
     ...common,
     name: 'git_log',
+    family: 'git',
     reads: ['command'],
     sends: [],
     description: 'List the latest commits of the current branch.',
@@ -58,6 +61,7 @@ export const gitTools: Tool[] = [
   defineTool({
     ...common,
     name: 'git_commit',
+    family: 'git',
     reads: ['command'],
     sends: [],
     description: 'Commit all changes, new files included, or only those of the given paths.',
@@ -74,6 +78,7 @@ export const gitTools: Tool[] = [
   defineTool({
     ...common,
     name: 'git_branch',
+    family: 'git',
     reads: ['command'],
     sends: [],
     description: 'List branches, create one from the current commit and switch to it, or switch to another.',
@@ -92,6 +97,7 @@ export const gitTools: Tool[] = [
   defineTool({
     ...common,
     name: 'undo',
+    family: 'git',
     reads: ['command'],
     sends: [],
     description:

@@ -10,7 +10,7 @@ import { reachOf } from '../../store/chats/shares.ts';
 import { listHosts } from '../../store/kennel/hosts/hosts.ts';
 import { streamOutput } from '../../store/kennel/workspaces/call-output.ts';
 import { activeWorkspace, listWorkspaces } from '../../store/kennel/workspaces/workspaces.ts';
-import { toldInPrompt } from '../declarations.ts';
+import { toldInPrompt, untold } from '../declarations.ts';
 import type { ToolContext, ToolOutcome } from '../tool.ts';
 import { awaitEngine, isAbsence } from './await-engine.ts';
 
@@ -37,7 +37,7 @@ const noNull = (text: string): boolean => !text.includes('\0');
 export const text = (max: number) => z.string().max(max).refine(noNull, 'must not contain null characters');
 export const workspaceArgument = text(100).optional().meta(toldInPrompt('The active one when left out'));
 /** The contract has this argument. Consent is a person's answer to a question of the system, never an argument. */
-export const confirmArgument = z.boolean().optional().meta(toldInPrompt('Ignored: the system itself asks the person'));
+export const confirmArgument = z.boolean().optional().meta(untold('Ignored: the system itself asks the person'));
 
 /** A path argument. The tool gets a relative path; `.` is the workspace itself. */
 export const pathArgument = (changes: boolean) =>

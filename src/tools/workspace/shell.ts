@@ -20,7 +20,6 @@ const MAX_MS = 1_800_000;
 export const limit = (standard: number) => z.int().min(1000).max(MAX_MS).default(standard);
 export const commandLine = text(4000).refine((line) => line.trim() !== '', 'must not be empty');
 export const common = { runsIn: 'kennel', timeoutMs: MAX_MS + WITH_IMAGE_MS } as const;
-const ABOUT = 'It runs in a container without network that has only the workspace, and what it starts ends with it.';
 
 const NOT_FOUND = 'A program was not found: what is there follows from the files of the repository (docs/kennel.md), and there is no network to install more.';
 
@@ -32,11 +31,12 @@ export const shellTools: Tool[] = [
     ...common,
     needsShell: true,
     name: 'shell_run',
+    family: 'core',
     reads: ['command'],
     readFrom: (args) => args.command.slice(0, 60),
     // its container has no network
     sends: [],
-    description: `Run a bash command in the workspace and wait for its end. ${ABOUT}`,
+    description: `Run a bash command in the workspace, in a container without network, and wait for its end.`,
     danger: 'DANGEROUS',
     // what a command did must not be done twice
     effect: 'once',
@@ -68,6 +68,7 @@ export const shellTools: Tool[] = [
     ...common,
     needsShell: true,
     name: 'app_test',
+    family: 'apps',
     reads: ['command'],
     sends: [],
     description: 'Run the tests of the workspace, by its usual command or the given one, in a container without network.',

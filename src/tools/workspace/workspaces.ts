@@ -6,7 +6,7 @@ import { reachOf } from '../../store/chats/shares.ts';
 import { activeWorkspace, listWorkspaces, recordWorkspaces, selectWorkspace, workspacesOf } from '../../store/kennel/workspaces/workspaces.ts';
 import { named } from '../approval-words.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
-import { create, remove, whatIsLost } from './changes.ts';
+import { create, remove, whatIsLost } from '../workspace-changes.ts';
 import {
   confirmArgument,
   findWorkspace,
@@ -39,6 +39,7 @@ export const workspaceTools: Tool[] = [
     ...common,
     anyHost: true,
     name: 'workspace_list',
+    family: 'core',
     reads: ['command'],
     sends: [],
     description: 'List the workspaces (projects) with language and branch, and which one is active.',
@@ -50,6 +51,7 @@ export const workspaceTools: Tool[] = [
     ...common,
     anyHost: true,
     name: 'workspace_select',
+    family: 'core',
     reads: ['command'],
     sends: [],
     description: 'Make a workspace the active one of this chat.',
@@ -60,6 +62,7 @@ export const workspaceTools: Tool[] = [
   defineTool({
     ...common,
     name: 'workspace_status',
+    family: 'workspaces',
     reads: ['command'],
     sends: [],
     description: 'Show what a workspace is and its git state.',
@@ -70,6 +73,7 @@ export const workspaceTools: Tool[] = [
   defineTool({
     ...common,
     name: 'workspace_create',
+    family: 'workspaces',
     reads: [],
     // when GH_TOKEN is set, a repository is created there
     sends: ['publish'],
@@ -90,6 +94,7 @@ export const workspaceTools: Tool[] = [
   defineTool({
     ...common,
     name: 'workspace_delete',
+    family: 'workspaces',
     reads: [],
     sends: [],
     description: `Delete a workspace, but not the active one. Its folder is kept for ${TRASH_DAYS} days.`,

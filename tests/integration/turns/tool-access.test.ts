@@ -68,7 +68,7 @@ describe('a plan', () => {
     const planning = await app.thread({ mode: 'plan', allow_shell: true });
     const { said, offered } = await run(planning, WRITE);
     expect(said).toContain(CLOSED);
-    expect(offered).toEqual(expect.arrayContaining(['file_read', 'git_diff', 'ask_user']));
+    expect(offered).toEqual(expect.arrayContaining(['file_read', 'file_search', 'ask_user']));
     for (const name of ['file_write', 'task_create', 'cron_create', 'shell_run', 'workspace_publish']) expect(offered).not.toContain(name);
     expect((await run(planning, WRITE, { mode: 'agent' })).said).not.toContain(CLOSED);
     const working = await app.thread();

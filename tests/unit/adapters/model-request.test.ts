@@ -4,7 +4,7 @@ import type { ModelFacts, ModelMessage, ModelRequest, ModelTool } from '../../..
 import { strictSchema } from '../../../src/adapters/model/request/schema.ts';
 import { strictRequest } from '../../../src/adapters/model/request/strict.ts';
 import { wireBody } from '../../../src/adapters/model/request/wire.ts';
-import { modelTools } from '../../../src/tools/registry.ts';
+import { declarations } from '../../../src/tools/registry.ts';
 import { holds } from '../../support/property.ts';
 import { checkRequest } from '../../support/request-rules.ts';
 
@@ -122,7 +122,7 @@ describe('a request', () => {
   });
 
   test('offers every built-in tool in the words that all servers know', () => {
-    const tools = modelTools();
+    const tools = [...declarations.values()];
     for (let at = 0; at < tools.length; at += 100) checkRequest(written([{ role: 'user', content: 'u' }], tools.slice(at, at + 100)));
   });
 

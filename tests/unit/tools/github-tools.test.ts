@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { modelTools, tools } from '../../../src/tools/registry.ts';
+import { offeredTools } from '../../../src/tools/offer.ts';
+import { tools } from '../../../src/tools/registry.ts';
 
 const NAMES = [
   'github_pr_create',
@@ -16,8 +17,8 @@ const writing = NAMES.filter((name) => name.endsWith('_create'));
 const reading = NAMES.filter((name) => !name.endsWith('_create'));
 
 describe('the tools of GitHub', () => {
-  it('are offered in every turn, with the names of the contract and always in the same order', () => {
-    const offered = modelTools().map(({ name }) => name);
+  it('are offered together once one of them was needed, with the names of the contract and always in the same order', () => {
+    const offered = offeredTools({ access: { mode: 'agent', allowShell: true }, added: new Map(), opened: ['github'] }).map(({ name }) => name);
     expect(offered.filter((name) => name.startsWith('github_'))).toEqual([...NAMES]);
   });
 

@@ -1,29 +1,29 @@
 import { expect, test } from 'vitest';
 import { idFromCall } from '../../../src/tools/call-ids.ts';
-import { modelTools, prepareCall, tools } from '../../../src/tools/registry.ts';
+import { declarations, prepareCall, tools } from '../../../src/tools/registry.ts';
 import { checkRoutineSteps, problemOfRun } from '../../../src/tools/routines/routine-steps.ts';
 
 test('every tool is declared to the model with a strict object schema', () => {
-  expect(modelTools().map((tool) => tool.name)).toEqual([...tools.keys()]);
-  for (const tool of modelTools()) expect(tool.parameters).toMatchObject({ type: 'object', additionalProperties: false });
+  expect([...declarations.keys()]).toEqual([...tools.keys()]);
+  for (const tool of declarations.values()) expect(tool.parameters).toMatchObject({ type: 'object', additionalProperties: false });
 });
 
-test('what the model is told of all tools stays below 28 KB, because every request carries it', () => {
-  expect(Buffer.byteLength(JSON.stringify(modelTools()))).toBeLessThan(28_000);
+test('what the model is told of all tools stays below 28 KB, because a request may carry all of it', () => {
+  expect(Buffer.byteLength(JSON.stringify([...declarations.values()]))).toBeLessThan(28_000);
+});
+
+test('a description has at most two sentences', () => {
+  for (const { name, description } of declarations.values())
+    expect([name, description.match(/[.!?](?= |$)/g)?.length ?? 0]).toEqual([name, expect.toBeOneOf([1, 2])]);
 });
 
 test('the model is not told what every model takes for granted, and what the system prompt says once', () => {
-  const told = JSON.stringify(modelTools());
-  for (const noise of ['minLength', 'minItems', 'propertyNames', 'toldInPrompt']) expect(told).not.toContain(`"${noise}":`);
-  const parameters = (wanted: string) => modelTools().find(({ name }) => name === wanted)!.parameters;
+  const told = JSON.stringify([...declarations.values()]);
+  for (const noise of ['minLength', 'minItems', 'propertyNames', 'toldInPrompt', 'untold']) expect(told).not.toContain(`"${noise}":`);
+  const parameters = (wanted: string) => declarations.get(wanted)!.parameters;
   expect(parameters('git_status')).toEqual({ type: 'object', properties: { workspace: { type: 'string' } }, additionalProperties: false });
   expect(parameters('github_issue_list')).toMatchObject({ properties: { assignee: { type: 'string' } } });
   expect(parameters('github_issue_list')).not.toHaveProperty('properties.assignee.pattern');
-});
-
-test('defect 9: what is offered depends on the rights of a turn, and on no word of a message', () => {
-  expect(modelTools()).toBe(modelTools());
-  expect(modelTools({ mode: 'agent', allowShell: true }).map(({ name }) => name)).toEqual([...tools.keys()]);
 });
 
 test('defect 11: whatever runs a command runs in a container, and not where the keys are', () => {

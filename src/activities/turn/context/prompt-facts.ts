@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { parseRemote, webHost } from '../../../adapters/github/remote.ts';
 import type { Config } from '../../../config.ts';
 import { repositoryMapText } from '../../../domain/chat/context/repository-map.ts';
 import { workspaceContext } from '../../../domain/chat/context/workspace-context.ts';
@@ -17,6 +18,10 @@ export interface PromptFacts {
   work: string | null;
   /** the map of the active workspace's repository; null where its names may not be shown */
   map: string | null;
+  /** the repository of the active workspace is on the GitHub server */
+  onGitHub: boolean;
+  /** one of the latest coding tasks has not ended */
+  taskOpen: boolean;
 }
 
 /** A turn may wait for a person for days. */
@@ -41,7 +46,14 @@ export async function promptFacts(
     workOfChat(db, chatId),
     tainted ? mapFor(db, turnId, chatId) : null,
   ]);
-  const found = { memories, work: work && workspaceContext(work), map };
+  const remote = work?.profile?.git?.remote;
+  const found = {
+    memories,
+    work: work && workspaceContext(work),
+    map,
+    onGitHub: remote ? parseRemote(remote, webHost(config.GITHUB_API_URL)) !== null : false,
+    taskOpen: work?.tasks.some(({ endedAt }) => endedAt === null) ?? false,
+  };
   facts(db).set(turnId, found);
   return found;
 }

@@ -4,7 +4,8 @@ import { hasPictures } from '../../../adapters/model/request/pictures.ts';
 import type { StepUsage, ThinkInput, ThinkResult } from '../../../contracts/conversation.ts';
 import { stepKey } from '../../../contracts/ids.ts';
 import { shownOfMessage, toModelMessages } from '../../../domain/chat/context/context.ts';
-import { accessOf, type ToolAccess } from '../../../domain/consent/tool-access.ts';
+import { type Family, openedBy, withOpened } from '../../../domain/chat/tool-families.ts';
+import { accessOf } from '../../../domain/consent/tool-access.ts';
 import { costOf } from '../../../domain/model/price-book.ts';
 import { note } from '../../../domain/text/fences.ts';
 import type { Db } from '../../../store/postgres/database.ts';
@@ -13,8 +14,8 @@ import type { StepSubject } from '../../../store/turns/steps/step-subject.ts';
 import { storeAnswer } from '../../../store/turns/steps/steps.ts';
 import { type History, loadHistory } from '../../../store/turns/steps/transcript.ts';
 import { keepForTurn, skillsAmong } from '../../../store/turns/turn-extensions.ts';
-import { type AddedTools, addedTools } from '../../../tools/extensions/added-tools.ts';
-import { modelTools } from '../../../tools/registry.ts';
+import { addedTools } from '../../../tools/extensions/added-tools.ts';
+import { familiesCalled, type Offer, offeredTools, openingWords } from '../../../tools/offer.ts';
 import type { ActivityDeps } from '../../activity-deps.ts';
 import { fittingHistory } from '../context/compact.ts';
 import { systemPrompt } from '../context/prompt.ts';
@@ -50,7 +51,7 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
   const key = [stepKey(turnId, asking.input.step), activityInfo().attempt, asking.modelName, asking.budgetTokens] as const;
   const fitting = await fitHistory(deps, asking, loaded);
   const { history } = fitting;
-  const offer = await offeredTools(deps.db, asking);
+  const offer = await offerOf(deps.db, asking, fitting);
   const loops = loopsOf(history, offer.added);
   const stream = new StepStream(deps.db, { threadId, turnId }, key);
   try {
@@ -65,6 +66,7 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
       calls,
       // it has fields of calls by their position, so it goes with all of them or with none
       ...(calls.length === answer.calls.length && { state: answer.state }),
+      families: familiesAfter(asking.subject, offer, calls),
       model: answer.model,
       // the summary that made room was paid for as well
       usage: sumOf(asked.usage, fitting.spent),
@@ -109,23 +111,39 @@ async function fitHistory({ db, config, model }: ActivityDeps, { modelName, budg
 }
 
 /** What the turn may call, and the skills that its prompt names. */
-interface Offer {
-  access: ToolAccess;
-  added: AddedTools;
+interface TurnOffer extends Offer {
   skills: Awaited<ReturnType<typeof skillsAmong>>;
 }
 
-async function offeredTools(db: Db, { input, subject }: Asking): Promise<Offer> {
+async function offerOf(db: Db, { input, subject }: Asking, { history, facts }: Fitting): Promise<TurnOffer> {
   const extensions = await extensionsFor(db, input.turnId, subject);
   const [added, skills] = await Promise.all([addedTools(db, extensions), skillsAmong(db, extensions)]);
-  return { access: accessOf(subject.turn, subject.thread), added, skills };
+  const { messages, files, openFrom } = history;
+  const now = messages.filter(({ role, ord }) => role === 'user' && openFrom !== null && ord >= openFrom);
+  const documents = [...files.values()].some(({ kind }) => kind !== 'image');
+  const byItself = openedBy(
+    now.map(({ content }) => content),
+    { ...facts, documents, skills: skills.length > 0 },
+    openingWords(added),
+  );
+  return { access: accessOf(subject.turn, subject.thread), added, skills, opened: withOpened(subject.thread.families ?? [], byItself) };
+}
+
+/** All families that the thread has after an answer; undefined when that is stored already. */
+function familiesAfter({ thread }: StepSubject, offer: Offer, calls: readonly CheckedCall[]): readonly Family[] | undefined {
+  const called = familiesCalled(
+    calls.map(({ verdict, args }) => ({ name: verdict.name, args })),
+    offer,
+  );
+  const all = withOpened(offer.opened, called);
+  return all.length > (thread.families ?? []).length ? all : undefined;
 }
 
 const messagesOf = (
   { config }: ActivityDeps,
   { budgetTokens, subject }: Asking,
   { history, facts }: Fitting,
-  skills: Offer['skills'],
+  skills: TurnOffer['skills'],
   repeated: ReadonlyMap<string, number>,
 ): ModelMessage[] =>
   toModelMessages(
@@ -154,11 +172,11 @@ const END_NOW = note(
 );
 
 /** The answer to a step. One with neither text nor a call is asked for once more. Answers by itself where the call of the step is known. */
-async function askForAnswer(deps: ActivityDeps, asking: Asking, messages: ModelMessage[], { access, added }: Offer, stream: StepStream): Promise<Asked> {
+async function askForAnswer(deps: ActivityDeps, asking: Asking, messages: ModelMessage[], offer: Offer, stream: StepStream): Promise<Asked> {
   const { input, subject, modelName } = asking;
   const known = answerWithoutModel(messages, { key: stepKey(input.turnId, input.step), step: input.step, call: subject.turn.call, modelName });
   if (known) return { answer: known, usage: { inputTokens: 0, outputTokens: 0, microUsd: 0 }, cachedTokens: 0, reasoningTokens: 0 };
-  const open = modelTools(access, [...added.values()]);
+  const open = offeredTools(offer);
   const first = await ask(deps, asking, { messages, tools: open }, stream);
   if (!isEmpty(first.answer) || first.answer.end === 'refused') return first;
   stream.again();

@@ -55,7 +55,7 @@ const readPage: Rule = ({ text, step, last }, use) => {
 const stopSchedule: Rule = ({ word, step, last }, use) => {
   if (!/\b(stop|delete|remove|end|cancel)\b/.test(word) || !/\b(schedule|cron|routine)/.test(word)) return null;
   if (step > 0) return { say: `Practice: done. The tool said: ${clip(last, 300)}` };
-  return use('cron_delete', [[['name', 'cron', 'cronId', 'cron_id', 'id'], ROUTINE]], 'I stop the schedule.');
+  return use('cron_delete', [[['cron', 'name', 'cronId', 'cron_id', 'id'], ROUTINE]], 'I stop the schedule.');
 };
 
 const schedule: Rule = ({ word, step, last }, use) => {

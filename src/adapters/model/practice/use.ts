@@ -9,13 +9,17 @@ export interface OfferedTool {
 /** Arguments of a call, each with the names that it has in one schema or another. */
 export type Args = Array<[aliases: string[], value: unknown]>;
 
+/** By it a model gets tools that are not listed yet. Where it is offered, they may be called by their names as well. */
+const OPENS = 'open_tools';
+
 /** Calls a tool under the argument names that its schema has, or says that the request does not offer it. */
 export type Use = (name: string, args: Args, say: string) => ScriptStep;
 
 export const useOf =
   (tools: readonly OfferedTool[]): Use =>
   (name, args, say) => {
-    const tool = tools.findLast((offered) => offered.name === name);
+    const unlisted = tools.some((offered) => offered.name === OPENS) ? { name, properties: [] } : undefined;
+    const tool = tools.findLast((offered) => offered.name === name) ?? unlisted;
     if (!tool) return { say: `Practice: I would call ${name} here, but this request offers no such tool.` };
     return { say, call: [[name, named(tool, args)]] };
   };

@@ -8,7 +8,7 @@ import type { Tool } from '../../../tools/tool.ts';
 export type Offering = 'read' | 'all';
 
 /** They need the person's own chat: its screen, its files, its settings. A program asks its person itself. */
-const OF_A_CHAT: ReadonlySet<string> = new Set(['ask_user', 'report_progress', 'read_attachment', 'read_output', 'preferences']);
+const OF_A_CHAT: ReadonlySet<string> = new Set(['ask_user', 'report_progress', 'open_tools', 'read_attachment', 'read_output', 'preferences']);
 /** SAFE in a chat, and yet it ends something. */
 const ENDS: ReadonlySet<string> = new Set(['app_control']);
 

@@ -3,6 +3,7 @@ import type { Identity } from '../../../contracts/decision.ts';
 import type { Channel } from '../../../contracts/ids.ts';
 import type { ItemKind, ItemStatus } from '../../../contracts/records.ts';
 import type { Preferences, Unasked } from '../../../domain/chat/preferences.ts';
+import type { Family } from '../../../domain/chat/tool-families.ts';
 import type { Created, Json, NullableJson } from '../columns.ts';
 
 /** Row types of chats: the partners, what comes in, what goes out, and what screens show. */
@@ -38,6 +39,8 @@ export interface ThreadTable {
   /** whether coding tasks begin with a plan; null leaves it to the model and to the size of the goal */
   plan_first: ColumnType<boolean | null, boolean | null | undefined, boolean | null>;
   latest_turn_id: string | null;
+  /** families of tools besides the core, in the order in which they were opened; null: none */
+  families: ColumnType<Family[] | null, string | null | undefined, string | null>;
   /** deleted as a session, and nobody has used it since */
   deleted_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
   /** the thread that it was copied from */

@@ -58,7 +58,8 @@ export async function copyThread(db: Db, copy: ThreadCopy): Promise<ThreadRecord
     await sql`update chats set workspace = source.workspace, workspace_host = source.workspace_host, preferences = source.preferences
       from chats as source where source.id = ${chatId} and chats.id = (select chat_id from threads where id = ${id})`.execute(now);
     const latest = sql<string>`(select ${idInCopy('turn_', id, 'source.latest_turn_id')} from threads as source where source.id = ${sourceId})`;
-    const row = await now.updateTable('threads').set({ latest_turn_id: latest }).where('id', '=', id).returningAll().executeTakeFirstOrThrow();
+    const families = source.families && JSON.stringify(source.families);
+    const row = await now.updateTable('threads').set({ latest_turn_id: latest, families }).where('id', '=', id).returningAll().executeTakeFirstOrThrow();
     const tx = await lockThread(now, id);
     // without it, the model would take up what the turn in the source still does
     if (running)

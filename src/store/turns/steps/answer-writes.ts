@@ -1,10 +1,13 @@
+import type { QueryCreator } from 'kysely';
 import { ASK_USER, type StepUsage, type ThinkInput, type ThinkResult } from '../../../contracts/conversation.ts';
 import { outboxId, stepKey } from '../../../contracts/ids.ts';
 import type { StepState } from '../../../contracts/model.ts';
+import type { Family } from '../../../domain/chat/tool-families.ts';
 import { cut, derivedId } from '../../chats/ids.ts';
 import { deltaEvent, type ItemRow, insertItems, itemEvent, itemRow } from '../../chats/threads/items.ts';
 import type { WriteBatch } from '../../chats/write-batch.ts';
 import { json } from '../../postgres/database.ts';
+import type { Database } from '../../schema/schema.ts';
 import { endedCallItem } from './calls.ts';
 import type { CheckedCall, NewCall, Trust } from './new-calls.ts';
 import { addSpending } from './spending.ts';
@@ -28,6 +31,8 @@ export interface Answer {
   reasoningTokens?: number;
   /** later transcript rows arrived while the model was answering */
   readUpto: number;
+  /** all families of tools that the thread has opened, where that has changed */
+  families?: readonly Family[] | undefined;
   /** the item that streamed the text, whether it began, and the text that is not streamed yet */
   item: { id: string; begun: boolean; rest: string };
 }
@@ -75,6 +80,13 @@ export function writeStep(
     return unread.length === 0 ? read : read.where('id', 'not in', [...unread]);
   });
 }
+
+/** Keeps which families of tools a thread has opened. */
+export const familiesKept = (db: QueryCreator<Database>, { threadId }: ThinkInput, families: readonly Family[]) =>
+  db
+    .updateTable('threads')
+    .set({ families: JSON.stringify(families) })
+    .where('id', '=', threadId);
 
 export const tell = (batch: WriteBatch, { turnId, threadId }: ThinkInput, { chatId }: StepSubject, id: string, body: string): void =>
   batch.later((db) => db.insertInto('outbox').values({ id, chat_id: chatId, thread_id: threadId, turn_id: turnId, kind: 'answer', body }));

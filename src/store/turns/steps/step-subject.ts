@@ -14,7 +14,7 @@ import { type Spent, TODAY } from './spending.ts';
 
 export interface StepSubject {
   turn: Pick<Selectable<TurnTable>, 'status' | 'started_at' | 'created_at' | 'auto_approve' | 'model' | 'mode' | 'allow_shell' | 'call' | 'compaction'>;
-  thread: Pick<Selectable<ThreadTable>, 'model' | 'system_prompt' | 'auto_approve' | 'mode' | 'allow_shell'>;
+  thread: Pick<Selectable<ThreadTable>, 'model' | 'system_prompt' | 'auto_approve' | 'mode' | 'allow_shell' | 'families'>;
   autonomy: ThinkResult['autonomy'];
   preferences: Preferences;
   chatId: string;
@@ -81,7 +81,7 @@ const subjectOf = compiled('step_subject', (db, turnId: string, key: string, acc
       'turns.compaction',
     ])
     .select(['turns.extensions', agreedNow.as('agreed_now')])
-    .select(['threads.mode as thread_mode', 'threads.allow_shell as thread_allow_shell'])
+    .select(['threads.mode as thread_mode', 'threads.allow_shell as thread_allow_shell', 'threads.families'])
     .select(['threads.model as thread_model', 'threads.system_prompt', 'threads.auto_approve as thread_auto_approve', 'threads.chat_id', 'chats.autonomy'])
     .select(['chats.channel', 'chats.address', 'chats.preferences'])
     .select(['spending.tokens as spent_tokens', 'spending.micro_usd as spent_micro_usd', 'spending.unpriced as spent_unpriced', 'steps.result as stored'])
@@ -99,6 +99,7 @@ export async function loadSubject(db: Db, input: ThinkInput, { account, name, fa
     thread_model,
     thread_mode,
     thread_allow_shell,
+    families,
     system_prompt,
     thread_auto_approve,
     chat_id,
@@ -118,7 +119,7 @@ export async function loadSubject(db: Db, input: ThinkInput, { account, name, fa
   } = row;
   return {
     turn,
-    thread: { model: thread_model, system_prompt, auto_approve: thread_auto_approve, mode: thread_mode, allow_shell: thread_allow_shell },
+    thread: { model: thread_model, system_prompt, auto_approve: thread_auto_approve, mode: thread_mode, allow_shell: thread_allow_shell, families },
     autonomy,
     preferences,
     chatId: chat_id,

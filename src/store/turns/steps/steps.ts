@@ -8,7 +8,7 @@ import { endItem, endItemRow, insertItems, itemEvent, itemRow } from '../../chat
 import { compiled } from '../../postgres/compiled-query.ts';
 import type { Db, Tx } from '../../postgres/database.ts';
 import { closeTurn, selectTurnState, type TurnState, toTurnState } from '../turns.ts';
-import { type Answer, asks, rememberAnswer, stepResult, storeItems, tell, writeStep } from './answer-writes.ts';
+import { type Answer, asks, familiesKept, rememberAnswer, stepResult, storeItems, tell, writeStep } from './answer-writes.ts';
 import { keepFresh } from './calls.ts';
 import { type NewCall, newCall, type Trust } from './new-calls.ts';
 import type { StepSubject } from './step-subject.ts';
@@ -48,6 +48,7 @@ async function storeCallsAtOnce(db: Db, input: ThinkInput, subject: StepSubject,
     storeItems(batch, input, answer, calls);
     rememberAnswer(batch, input, answer, calls);
     writeStep(batch, input, subject, answer, result);
+    if (answer.families) batch.later((db) => familiesKept(db, input, answer.families!));
     if (result.outboxId) tell(batch, input, subject, result.outboxId, answer.text.trim());
   });
   if (!stored) return null;
@@ -91,6 +92,8 @@ async function storeOnThread(db: Db, input: ThinkInput, subject: StepSubject, an
     const heard = open && answer.text.trim() !== '' && ((next === 'continue' && stands) || asks(calls, answer));
     const result = stepResult(input, answer, { calls, next, outbox: ends ? 'answer' : heard ? 'step' : null, ...trust });
     writeStep(tx, input, subject, answer, result, await unreadOf(tx.now, turnId, newer));
+    // at once, because the end of a turn writes the row of its thread, too
+    if (answer.families) await familiesKept(tx.now, input, answer.families).execute();
     if (heard) tell(tx, input, subject, result.outboxId!, answer.text.trim());
     if (ends) {
       tell(tx, input, subject, result.outboxId!, endingText(tx, input, answer, state));

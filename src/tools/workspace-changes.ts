@@ -1,14 +1,14 @@
-import { findWorkspaces, folderId, placeWorkspace, stageWorkspace, TRASH_DAYS, trashWorkspace, unstage } from '../../adapters/workspaces.ts';
-import type { Template } from '../../contracts/workspace-ops.ts';
-import { sameName } from '../../domain/tasks/workspace-names.ts';
-import { shareWithMakers } from '../../store/chats/shares.ts';
-import { intentOf, noteIntent } from '../../store/kennel/workspaces/intents.ts';
-import { signatureOf } from '../../store/kennel/workspaces/signatures.ts';
-import { activeWorkspace, forgetWorkspace, selectIfNone, tasksIn } from '../../store/kennel/workspaces/workspaces.ts';
-import { publishNew } from '../github/publish.ts';
-import type { ToolContext, ToolOutcome } from '../tool.ts';
-import { AUTHOR, findWorkspace, type Opened, operate, provide, type Site } from './in-workspace.ts';
-import { about, dataOf, look, status } from './view.ts';
+import { findWorkspaces, folderId, placeWorkspace, stageWorkspace, TRASH_DAYS, trashWorkspace, unstage } from '../adapters/workspaces.ts';
+import type { Template } from '../contracts/workspace-ops.ts';
+import { sameName } from '../domain/tasks/workspace-names.ts';
+import { shareWithMakers } from '../store/chats/shares.ts';
+import { intentOf, noteIntent } from '../store/kennel/workspaces/intents.ts';
+import { signatureOf } from '../store/kennel/workspaces/signatures.ts';
+import { activeWorkspace, forgetWorkspace, selectIfNone, tasksIn } from '../store/kennel/workspaces/workspaces.ts';
+import { publishNew } from './github/publish.ts';
+import type { ToolContext, ToolOutcome } from './tool.ts';
+import { AUTHOR, findWorkspace, type Opened, operate, provide, type Site } from './workspace/in-workspace.ts';
+import { about, dataOf, look, status } from './workspace/view.ts';
 
 /** Creating and deleting workspaces. */
 
