@@ -1,15 +1,16 @@
 import { describe, expect, test } from 'vitest';
-import { Accumulator, type WireChunk } from '../../../src/adapters/model/request/accumulate.ts';
+import type { ModelTool } from '../../../src/adapters/model/model.ts';
+import { Accumulator, type BodyEnd, type WireChunk } from '../../../src/adapters/model/stream/accumulate.ts';
 
-const put = (chunks: WireChunk[]) => {
+const put = (chunks: WireChunk[], { end = 'closed', tools = [] }: { end?: BodyEnd; tools?: ModelTool[] } = {}) => {
   const deltas: string[] = [];
-  const answer = new Accumulator('asked', 40, (kind, text) => deltas.push(`${kind}:${text}`));
+  const asked = { model: 'asked', tools, onDelta: (kind: string, text: string) => void deltas.push(`${kind}:${text}`) };
+  const answer = new Accumulator(asked, { endpoint: 'http://here/v1', promptChars: 40 });
   for (const chunk of chunks) answer.add(chunk);
-  return { answer: answer.finish(), deltas };
+  return { answer: answer.finish(end), deltas };
 };
-type Delta = NonNullable<NonNullable<WireChunk['choices']>[number]['delta']>;
-const delta = (part: Delta, finish_reason: string | null = null): WireChunk => ({ choices: [{ delta: part, finish_reason }] });
-const calls = (...parts: NonNullable<Delta['tool_calls']>) => delta({ tool_calls: parts });
+const delta = (part: object, finish_reason: string | null = null): WireChunk => ({ choices: [{ delta: part, finish_reason }] });
+const calls = (...parts: object[]) => delta({ tool_calls: parts });
 const end = delta({}, 'tool_calls');
 
 test('text and reasoning are joined and told as they come', () => {

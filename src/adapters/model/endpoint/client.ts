@@ -1,12 +1,20 @@
-import OpenAI from 'openai';
+import Library, { type APIError } from 'openai';
 import type { Endpoint } from '../model.ts';
-import { classify } from '../request/classify.ts';
+import { classify, errorObject } from '../request/classify.ts';
 import { leanFetch } from '../request/transport.ts';
 import { documentedFacts } from './known-facts.ts';
 
 type Address = Pick<Endpoint, 'baseUrl' | 'apiKey'>;
 
-export function openaiClient(endpoint: Address): OpenAI {
+/** The library drops the body of a refusal that is not an object with an `error`. The name of the class is sent as the user agent. */
+class OpenAI extends Library {
+  protected override makeStatusError(status: number, body: object, text: string | undefined, headers: Headers): APIError {
+    const error = errorObject(body ?? text);
+    return super.makeStatusError(status, error ? { error } : body, text, headers);
+  }
+}
+
+export function openaiClient(endpoint: Address): Library {
   return new OpenAI({
     baseURL: endpoint.baseUrl,
     apiKey: endpoint.apiKey ?? 'none',
@@ -46,7 +54,7 @@ export async function listedModels(endpoint: Address, timeoutMs: number): Promis
  * A client for the list of models, which Anthropic and Gemini give in OpenAI's form, too: Anthropic for its own key header, Gemini under a path of its own.
  * Sources: https://docs.anthropic.com/en/api/models-list, https://ai.google.dev/gemini-api/docs/openai
  */
-function listingClient({ baseUrl, apiKey }: Address): OpenAI {
+function listingClient({ baseUrl, apiKey }: Address): Library {
   const vendor = documentedFacts(baseUrl, '').wire;
   if (vendor === 'gemini') return openaiClient({ baseUrl: `${baseUrl.replace(/\/openai$/, '')}/openai`, apiKey });
   const client = openaiClient({ baseUrl, apiKey });

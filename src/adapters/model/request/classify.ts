@@ -70,13 +70,15 @@ export interface ClassifyOptions {
 export function classify(thrown: unknown, options: ClassifyOptions = {}): ModelError {
   if (thrown instanceof ModelError) return thrown;
   const error = (typeof thrown === 'object' && thrown !== null ? thrown : { message: String(thrown) }) as Shape;
-  const body = error.error;
+  const body = errorObject(error.error);
   const code = [error.code, property(body, 'code'), property(body, 'type'), error.type].filter((part) => part !== undefined && part !== null).join(' ');
   // an error inside a stream has no HTTP status; most providers put one into its code
-  const status = httpStatus(error.status) ?? httpStatus(property(body, 'code')) ?? httpStatus(error.code);
+  const status =
+    httpStatus(error.status) ?? httpStatus(property(body, 'code')) ?? httpStatus(error.code) ?? httpStatus(property(body, 'status')) ?? statusOf(code);
   const text = messageOf(error, body);
   const say = (prefix: string) => cut(redact(`${prefix}: ${text}`, options.secrets), 600);
-  const make = (type: FailureType, prefix: string, wait?: number) => new ModelError(type, say(prefix), { status, retryAfterMs: wait });
+  const told = { status, param: word(property(body, 'param')), code: word(property(body, 'code')) };
+  const make = (type: FailureType, prefix: string, wait?: number) => new ModelError(type, say(prefix), { ...told, retryAfterMs: wait });
 
   if (status === undefined) {
     if (body !== undefined && body !== null) {
@@ -132,17 +134,72 @@ function httpStatus(value: unknown): number | undefined {
   return typeof number === 'number' && Number.isInteger(number) && number >= 300 && number <= 599 ? number : undefined;
 }
 
-/** The provider's sentence: `error.message`, FastAPI's `detail`, or the upstream's text below a proxy's generic one. */
-function messageOf(error: Shape, body: unknown): string {
+const word = (value: unknown): string | undefined => (typeof value === 'string' || typeof value === 'number' ? String(value) : undefined);
+
+/** The status that a code in words means, for errors inside a stream. What a server says of itself is no status: the answer is asked for again. */
+function statusOf(code: string): number | undefined {
+  if (/rate_?limit|resource_exhausted|too_many_requests|throttl/i.test(code)) return 429;
+  if (/invalid_api_key|authentication|unauthenticated|unauthorized/i.test(code)) return 401;
+  return /invalid_request|invalid_argument|bad_?request|data_inspection|content_filter|content_policy/i.test(code) ? 400 : undefined;
+}
+
+/** The provider's sentence, and the upstream's text below a proxy's generic one. */
+function messageOf(error: Shape, body: Record<string, unknown> | undefined): string {
   const own = typeof error.message === 'string' ? error.message.replace(/^\d{3} /, '') : '';
-  const said = [property(body, 'message'), property(body, 'detail'), property(body, 'error'), body].find(
-    (part) => typeof part === 'string' && part.trim() !== '',
-  );
   const raw = property(property(body, 'metadata'), 'raw');
   const upstream = typeof raw === 'string' ? ` (${cut(raw, 300)})` : '';
-  const text = `${said ?? own}${upstream}`.replace(/\s+/g, ' ').trim();
+  const text = `${word(body?.message) ?? own}${upstream}`.replace(/\s+/g, ' ').trim();
   return text === '' || text === 'status code (no body)' ? 'no details given' : text;
 }
+
+/** Where providers and proxies put their sentence. */
+const SENTENCES = ['message', 'msg', 'detail', 'error', 'errors', 'error_message', 'errorMessage', 'error_msg', 'error_description', 'reason', 'title'];
+
+/**
+ * The error that the body of a refusal reports, with its sentence as `message`: an object, a list of objects (Gemini), one inside of another (gateways), FastAPI's
+ * `detail`, JSON in a text, a page of HTML, plain text. Undefined for an empty body.
+ */
+export function errorObject(body: unknown, depth = 0): Record<string, unknown> | undefined {
+  if (depth > 5 || body === undefined || body === null) return undefined;
+  if (typeof body === 'string') return errorOfText(body, depth);
+  if (Array.isArray(body)) return joinedErrors(body.map((each) => errorObject(each, depth + 1)));
+  if (typeof body !== 'object') return undefined;
+  const own = body as Record<string, unknown>;
+  const inner = property(own, 'error');
+  const nested = typeof inner === 'object' ? errorObject(inner, depth + 1) : undefined;
+  // fields beside the error, such as a request's id, are of no use; a status may be
+  if (nested) return { ...pick(own, ['code', 'type', 'status', 'param']), ...nested };
+  const told = SENTENCES.map((name) => sentenceOf(own[name], depth)).find((each) => each !== undefined);
+  return told ? { ...own, ...told } : own;
+}
+
+function sentenceOf(value: unknown, depth: number): Record<string, unknown> | undefined {
+  const error = errorObject(value, depth + 1);
+  return word(error?.message) ? error : undefined;
+}
+
+function errorOfText(text: string, depth: number): Record<string, unknown> | undefined {
+  const said = text.trim();
+  if (said === '') return undefined;
+  if (/^[{[]/.test(said)) {
+    try {
+      const inside = errorObject(JSON.parse(said), depth + 1);
+      if (inside?.message !== undefined) return inside;
+    } catch {}
+  }
+  if (!/^<(?:!doctype|html|head|body|\?xml|h1|center)/i.test(said)) return { message: said };
+  return { message: /<(?:title|h1)[^<>]*>([^<]*)</i.exec(said)?.[1]?.trim() || 'a page of HTML' };
+}
+
+/** FastAPI lists what is wrong with each field: `loc` names it. */
+function joinedErrors(all: Array<Record<string, unknown> | undefined>): Record<string, unknown> | undefined {
+  const known = all.filter((each) => each !== undefined);
+  const told = known.flatMap(({ message, loc }) => (word(message) ? [Array.isArray(loc) ? `${loc.join('.')}: ${message}` : String(message)] : []));
+  return known[0] && { ...known[0], ...(told.length > 0 && { message: told.join('; ') }) };
+}
+
+const pick = (object: Record<string, unknown>, names: readonly string[]): Record<string, unknown> =>
+  Object.fromEntries(names.filter((name) => object[name] !== undefined).map((name) => [name, object[name]]));
 
 /** Only the innermost cause is useful: "fetch failed" says nothing. */
 function networkReason(error: Shape): string | undefined {

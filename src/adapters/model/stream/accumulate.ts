@@ -1,0 +1,262 @@
+import { ModelError } from '../error.ts';
+import type { ModelAnswer, ModelCall, ModelRequest, ModelUsage } from '../model.ts';
+import { CallParts, type WireCall } from './calls.ts';
+import { type Ending, endingOf } from './ends.ts';
+import { KeptFields } from './kept-fields.ts';
+import { UsageReader } from './usage.ts';
+import { readBareCalls, readCalls } from './written-calls.ts';
+import { WrittenText } from './written-text.ts';
+
+/** A chunk of a stream or a whole answer, with every deviation from the protocol that providers have. */
+export interface WireChunk {
+  model?: string | null;
+  choices?: WireChoice[] | WireChoice | null;
+  usage?: unknown;
+  x_groq?: { usage?: unknown } | null;
+  usageMetadata?: unknown;
+  /** Ollama's own form of an answer */
+  message?: WireMessage | null;
+  done?: boolean;
+  done_reason?: string | null;
+  prompt_eval_count?: unknown;
+}
+interface WireChoice {
+  index?: number | null;
+  delta?: WireMessage | null;
+  message?: WireMessage | null;
+  text?: unknown;
+  finish_reason?: string | null;
+  usage?: unknown;
+}
+interface WireMessage {
+  content?: unknown;
+  reasoning_content?: unknown;
+  reasoning?: unknown;
+  reasoning_text?: unknown;
+  reasoning_details?: unknown;
+  thinking?: unknown;
+  refusal?: unknown;
+  tool_calls?: Array<WireCall | null> | WireCall | null;
+  function_call?: { name?: unknown; arguments?: unknown } | null;
+  usage?: unknown;
+}
+
+/** How a body ended: with the word that it is complete, or because the connection closed. */
+export type BodyEnd = 'done' | 'closed';
+
+type Asked = Pick<ModelRequest, 'model' | 'tools' | 'onDelta'>;
+
+/** Assembles a streamed answer. */
+export class Accumulator {
+  private readonly asked: Asked;
+  private readonly endpoint: string;
+  private readonly promptChars: number;
+  private readonly usage = new UsageReader();
+  private readonly written: WrittenText;
+  private readonly calls: CallParts;
+  private readonly kept = new KeptFields();
+  private reasoning = '';
+  private isRefused = false;
+  private finishReason = '';
+  private hasChoice = false;
+  private model: string;
+  /** text of whole messages so far, which the next may repeat */
+  private repeated = '';
+
+  /** `promptChars` is for the estimate when the endpoint reports no usage, `endpoint` the base URL that the state of the answer belongs to. */
+  constructor(asked: Asked, { endpoint, promptChars }: { endpoint: string; promptChars: number }) {
+    this.asked = asked;
+    this.endpoint = endpoint;
+    this.promptChars = promptChars;
+    this.model = asked.model;
+    this.written = new WrittenText(asked.tools, asked.onDelta);
+    this.calls = new CallParts(new Set(asked.tools.map(({ name }) => name)));
+  }
+
+  /** A chunk of the stream, or the whole answer of a provider that does not stream. */
+  add(chunk: WireChunk): void {
+    if (typeof chunk.model === 'string' && chunk.model !== '') this.model = chunk.model;
+    for (const figures of [chunk.usage, chunk.x_groq?.usage, chunk.usageMetadata]) if (figures) this.usage.add(figures);
+    if (chunk.prompt_eval_count !== undefined) this.usage.add(chunk);
+    const [choice, ...others] = [chunk.choices ?? ollamaChoice(chunk) ?? []].flat().filter((each) => typeof each === 'object' && each !== null);
+    if (!choice) return;
+    this.hasChoice = true;
+    this.addChoice(choice);
+    // GitHub Copilot puts the calls of some models into a choice of their own
+    for (const other of others) {
+      for (const call of callsOf(other.delta ?? other.message)) this.calls.add(call);
+      this.addReason(other.finish_reason);
+    }
+  }
+
+  /** The endpoint has said how its answer ends, so what follows can be missed. */
+  get isFinished(): boolean {
+    return this.finishReason !== '' && ['complete', 'cut', 'refused'].includes(endingOf(this.finishReason));
+  }
+
+  /** Throws ModelStreamBroken when the answer is not whole, ContextOverflow when it ended because the context is full. */
+  finish(end: BodyEnd): ModelAnswer {
+    const ending = this.endingAt(end);
+    this.written.end();
+    const { calls, own } = this.calls.result();
+    if (ending === 'complete' && !this.calls.isEmpty && calls.length === 0 && this.written.text === '')
+      throw broken('the answer holds nothing but tool calls without a name');
+    const reading = calls.length > 0 ? { text: this.written.text, reasoning: this.allReasoning, calls } : this.withWrittenCalls(ending);
+    const usage = this.usage.result();
+    return {
+      ...reading,
+      calls: ending === 'refused' ? [] : reading.calls,
+      usage: usage ?? this.estimate(reading.calls),
+      usageEstimated: usage === undefined,
+      finishReason: this.finishReason,
+      end: ending,
+      ...(ending === 'complete' && this.state(own)),
+      model: this.model,
+    };
+  }
+
+  private endingAt(end: BodyEnd): Exclude<Ending, 'broken' | 'overflow'> {
+    if (this.finishReason === '') {
+      if (end === 'closed' || !this.hasChoice || this.calls.hasHalf) throw broken('the stream ended before the answer was finished');
+      return this.isRefused ? 'refused' : 'complete';
+    }
+    const ending = endingOf(this.finishReason);
+    if (ending === 'broken') throw broken(`the endpoint broke the answer off (${this.finishReason.slice(0, 100)})`);
+    if (ending === 'overflow') throw new ModelError('ContextOverflow', `LLM error: the context is full (${this.finishReason.slice(0, 100)})`);
+    if (ending !== 'complete') return ending;
+    if (end === 'closed' && this.calls.hasHalf) throw broken('the stream ended in the middle of a tool call');
+    return this.isRefused ? 'refused' : 'complete';
+  }
+
+  private get allReasoning(): string {
+    return this.reasoning + this.written.thought;
+  }
+
+  /** The answer of a model or server that writes calls as text. Some do it where the thoughts should be, and say nothing else. */
+  private withWrittenCalls(ending: Ending): Pick<ModelAnswer, 'text' | 'reasoning' | 'calls'> {
+    const { text, calls } = this.written;
+    if (calls.length > 0) return { text: text.trimEnd(), reasoning: this.allReasoning, calls: withIds(calls) };
+    if (text.trim() !== '' || ending !== 'complete' || this.asked.tools.length === 0) return { text, reasoning: this.allReasoning, calls: [] };
+    const thought = new WrittenText(this.asked.tools, () => {}, { takesBare: false });
+    thought.add(this.allReasoning);
+    thought.end();
+    if (thought.calls.length === 0) return { text, reasoning: this.allReasoning, calls: [] };
+    return { text: '', reasoning: `${thought.thought}${thought.text}`.trim(), calls: withIds(thought.calls) };
+  }
+
+  private state(own: Array<Record<string, unknown> | null>): Pick<ModelAnswer, 'state'> {
+    const message = this.kept.result();
+    const calls = own.some((each) => each !== null) ? own : undefined;
+    if (!message && !calls) return {};
+    return { state: { wire: 'chat', endpoint: this.endpoint, model: this.asked.model, data: { ...(message && { message }), ...(calls && { calls }) } } };
+  }
+
+  private addChoice(choice: WireChoice): void {
+    if (choice.usage) this.usage.add(choice.usage);
+    const { delta, message } = choice;
+    if (delta && Object.values(delta).some((value) => value !== null && value !== '')) this.addMessage(delta, false);
+    else if (message) this.addMessage(message, true);
+    else if (typeof choice.text === 'string') this.addMessage({ content: choice.text }, false);
+    this.addReason(choice.finish_reason);
+  }
+
+  /** Some servers name a reason in every chunk. A word that the answer is whole does not take back one that it is not. */
+  private addReason(reason: unknown): void {
+    if (typeof reason !== 'string' || reason === '' || reason === 'null') return;
+    if (this.finishReason !== '' && endingOf(reason) === 'complete' && endingOf(this.finishReason) !== 'complete') return;
+    this.finishReason = reason;
+  }
+
+  /** @param soFar it may repeat what came before it: DashScope and some gateways send the whole message again and again */
+  private addMessage(message: WireMessage, soFar: boolean): void {
+    if (message.usage) this.usage.add(message.usage);
+    const parts = readContent(message.content);
+    this.kept.add(message, soFar);
+    this.addReasoning(parts.reasoning || reasoningOf(message), soFar);
+    const refusal = string(message.refusal) || parts.refusal;
+    if (refusal !== '') this.isRefused = true;
+    const text = parts.text || refusal;
+    if (text !== '') {
+      const isRepeated = soFar && this.repeated !== '' && text.startsWith(this.repeated);
+      this.written.add(isRepeated ? text.slice(this.repeated.length) : text);
+      this.repeated = isRepeated ? text : this.repeated + text;
+    }
+    for (const call of [...parts.calls, ...callsOf(message)]) this.calls.add(call, soFar);
+  }
+
+  private addReasoning(text: string, soFar: boolean): void {
+    const more = soFar && this.reasoning !== '' && text.startsWith(this.reasoning) ? text.slice(this.reasoning.length) : text;
+    if (more === '') return;
+    this.reasoning += more;
+    this.asked.onDelta('agent_reasoning', more);
+  }
+
+  private estimate(calls: readonly ModelCall[]): ModelUsage {
+    const told = this.written.text.length + this.allReasoning.length;
+    const chars = calls.reduce((sum, call) => sum + call.name.length + call.arguments.length, told);
+    return { inputTokens: Math.ceil(this.promptChars / 4), outputTokens: Math.ceil(chars / 4), cachedTokens: 0, reasoningTokens: 0 };
+  }
+}
+
+/** The answer in a text that an endpoint could not read as calls (Groq's `failed_generation`); null when it holds none of an offered tool. */
+export function readFailedGeneration(generation: string, { tools, model }: Asked, promptChars: number): ModelAnswer | null {
+  const text = new WrittenText(tools, () => {});
+  text.add(generation);
+  text.end();
+  const calls = text.calls.length > 0 ? text.calls : (readBareCalls(generation, tools) ?? readCalls(generation, tools)?.calls ?? []);
+  if (calls.length === 0) return null;
+  const usage = { inputTokens: Math.ceil(promptChars / 4), outputTokens: Math.ceil(generation.length / 4), cachedTokens: 0, reasoningTokens: 0 };
+  const said = { text: text.calls.length > 0 ? text.text.trimEnd() : '', reasoning: text.thought };
+  return { ...said, calls: withIds(calls), usage, usageEstimated: true, finishReason: 'tool_calls', end: 'complete', model };
+}
+
+const withIds = (calls: ReadonlyArray<Omit<ModelCall, 'id'>>): ModelCall[] => calls.map((call, at) => ({ id: `call_${at + 1}`, ...call }));
+
+const broken = (why: string): ModelError => new ModelError('ModelStreamBroken', `LLM error: ${why}`);
+
+const ollamaChoice = ({ message, done, done_reason }: WireChunk): WireChoice | undefined =>
+  message && typeof message === 'object' ? { delta: message, finish_reason: done ? done_reason || 'stop' : null } : undefined;
+
+function callsOf(message: WireMessage | null | undefined): WireCall[] {
+  const calls = [message?.tool_calls ?? []].flat().filter((call) => typeof call === 'object' && call !== null);
+  const { function_call: old } = message ?? {};
+  return old && typeof old === 'object' ? [...calls, { index: 'function_call', function: old }] : calls;
+}
+
+const string = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+function reasoningOf(message: WireMessage): string {
+  const plain = string(message.reasoning_content) || string(message.reasoning) || string(message.reasoning_text) || string(message.thinking);
+  if (plain !== '' || !Array.isArray(message.reasoning_details)) return plain;
+  return message.reasoning_details.map((detail) => string(detail?.text) || string(detail?.summary)).join('');
+}
+
+interface Content {
+  text: string;
+  reasoning: string;
+  refusal: string;
+  calls: WireCall[];
+}
+
+interface ContentPart {
+  type?: string;
+  text?: unknown;
+  thinking?: unknown;
+  refusal?: unknown;
+}
+
+/** Content is a string, null, or a list of parts: text, thoughts (Mistral, Anthropic), calls (Anthropic), a refusal (OpenAI). */
+function readContent(content: unknown): Content {
+  const read: Content = { text: '', reasoning: '', refusal: '', calls: [] };
+  if (typeof content !== 'object' || content === null) return { ...read, text: string(content) };
+  for (const part of [content].flat() as Array<ContentPart | string | null>) {
+    if (typeof part !== 'object' || part === null) read.text += string(part);
+    else if (part.type === 'thinking' || part.type === 'reasoning') {
+      const thought = part.thinking ?? part.text;
+      read.reasoning += typeof thought === 'object' && thought !== null ? readContent(thought).text : string(thought);
+    } else if (part.type === 'tool_use' || part.type === 'tool_call' || part.type === 'function_call') read.calls.push(part as WireCall);
+    else if (part.type === 'refusal') read.refusal += string(part.refusal);
+    else read.text += typeof part.text === 'object' && part.text !== null ? string((part.text as { value?: unknown }).value) : string(part.text);
+  }
+  return read;
+}

@@ -1,0 +1,58 @@
+/** What a finish reason says. `broken`: the answer must be asked for again. `overflow`: the context is full. */
+export type Ending = 'complete' | 'cut' | 'refused' | 'broken' | 'overflow';
+
+/** Words of an end, in small letters, without the marks around special tokens. A call may stand before each of them. */
+const COMPLETE = new Set([
+  'stop', // OpenAI and all who follow it; a call with it: Ollama, at times OpenAI
+  'tool_calls',
+  'tool_call',
+  'tool_use', // Anthropic
+  'tool',
+  'function_call',
+  'function_calls',
+  'end_turn', // Anthropic, LiteLLM
+  'end_of_turn', // Gemma
+  'pause_turn', // Anthropic
+  'stop_sequence', // Anthropic
+  'stop_token',
+  'stopped',
+  'eos', // Together, text-generation-inference
+  'eos_token',
+  'eot',
+  'eot_id',
+  'im_end',
+  'end_of_text',
+  'endoftext',
+  'end_of_sentence',
+  'end',
+  'complete', // Cohere
+  'completed', // OpenAI's responses
+  'finish',
+  'finished',
+  'done',
+  'success',
+  'normal',
+]);
+
+/** Tried in this order. A word that none knows is a cut: it is no end that anybody promised. */
+const OTHERS: Array<[RegExp, Ending]> = [
+  [/context/, 'overflow'], // Anthropic: model_context_window_exceeded
+  [/filter|refus|safety|sensitive|recitation|block|prohibited|spii|moderat|guardrail|policy|violat|unsafe|flagged|risk|inspection|^language$/, 'refused'],
+  // Gemini's malformed_function_call is a slip of the model, so asking again helps
+  [
+    /error|time_?d?_?out|network|abort|cancel|disconnect|interrupt|overload|unavailable|fail|insufficient_system|malformed|unexpected_tool|rate_limit|preempt/,
+    'broken',
+  ],
+];
+
+/** @param reason as the endpoint writes it, such as `stop`, `MAX_TOKENS`, `FinishReason.SAFETY` */
+export function endingOf(reason: string): Ending {
+  const word = reason
+    .trim()
+    .replace(/[\s-]+/g, '_')
+    .toLowerCase()
+    .replace(/^finish_?reason[._]/, '')
+    .replace(/[<|/>]/g, '');
+  if (COMPLETE.has(word)) return 'complete';
+  return OTHERS.find(([pattern]) => pattern.test(word))?.[1] ?? 'cut';
+}

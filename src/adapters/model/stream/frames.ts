@@ -1,0 +1,153 @@
+import { createParser } from 'eventsource-parser';
+import { ModelError } from '../error.ts';
+import type { WireChunk } from './accumulate.ts';
+
+/** What the bytes of an answer hold: chunks, an error in their place, and the word that the endpoint has said everything. */
+export type Frame = { chunk: WireChunk } | { error: unknown } | 'done';
+
+/**
+ * Reads the body of an answer. It is an event stream, JSON in lines, or one JSON document, and its first character tells which: the Content-Type of many
+ * gateways is wrong. Behind `done` nothing is read. Throws ModelStreamBroken for data that cannot be read.
+ */
+export async function* framesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<Frame> {
+  const decoder = new TextDecoder();
+  let frames: Frame[] = [];
+  let reader: TextReader | undefined;
+  let begin = '';
+  const feed = (text: string) => {
+    if (reader) return reader.feed(text);
+    begin += text;
+    const first = /\S/.exec(begin)?.[0];
+    if (first === undefined) return;
+    reader = (first === '{' || first === '[' ? jsonReader : first === '<' ? pageReader : eventReader)((frame) => void frames.push(frame));
+    reader.feed(begin);
+  };
+  for await (const bytes of body) {
+    feed(decoder.decode(bytes, { stream: true }));
+    if (frames.length === 0) continue;
+    const ready = frames;
+    frames = [];
+    yield* upToDone(ready);
+    if (ready.includes('done')) return;
+  }
+  feed(decoder.decode());
+  reader?.end();
+  yield* upToDone(frames);
+}
+
+interface TextReader {
+  feed(text: string): void;
+  /** the body has ended */
+  end(): void;
+}
+
+function* upToDone(frames: readonly Frame[]): Generator<Frame> {
+  for (const frame of frames) {
+    yield frame;
+    if (frame === 'done') return;
+  }
+}
+
+function eventReader(put: (frame: Frame) => void): TextReader {
+  const parser = createParser({
+    onEvent: ({ event, data }) => readData(data, event, put),
+    // an error that a server writes into the stream as it is, without "data:"
+    onError: ({ line }) => {
+      const bare = line === undefined ? undefined : parsed(line);
+      if (bare) putAll(bare.value, undefined, put);
+    },
+  });
+  // the last event may lack the blank line
+  return { feed: (text) => parser.feed(text), end: () => parser.feed('\n\n') };
+}
+
+/** The data of one event. Servers that leave out the blank lines put several into one. */
+function readData(data: string, event: string | undefined, put: (frame: Frame) => void): void {
+  const text = data.trim();
+  const whole = parsed(text);
+  if (DONE.test(text)) put('done');
+  else if (whole) putAll(whole.value, event, put);
+  else if (text.includes('\n')) for (const line of text.split('\n')) readData(line, event, put);
+  // other words are signs of life, such as "ping"
+  else if (/^[{["]/.test(text)) throw unreadable();
+}
+
+const DONE = /^"?\[DONE\]"?$/i;
+
+function jsonReader(put: (frame: Frame) => void): TextReader {
+  const documents: unknown[] = [];
+  let several = false;
+  let rest = '';
+  let inLines = true;
+  return {
+    feed(text) {
+      rest += text;
+      if (!inLines || !text.includes('\n')) return;
+      const lines = rest.split('\n');
+      rest = lines.pop()!;
+      for (const [at, line] of lines.entries()) {
+        const one = line.trim() === '' ? undefined : parsed(line);
+        if (one) documents.push(one.value);
+        else if (line.trim() !== '') {
+          inLines = false;
+          rest = [...lines.slice(at), rest].join('\n');
+          break;
+        }
+        several ||= documents.length > 1;
+        if (several) for (const value of documents.splice(0)) putAll(value, undefined, put);
+      }
+    },
+    end() {
+      const last = rest.trim() === '' ? undefined : parsed(rest);
+      if (!last && rest.trim() !== '') throw unreadable();
+      for (const value of last ? [...documents, last.value] : documents) putAll(value, undefined, put);
+      // a document that is whole says by itself that nothing follows
+      if (!several && documents.length + (last ? 1 : 0) === 1) put('done');
+    },
+  };
+}
+
+/** An error page of a proxy, with status 200. */
+function pageReader(put: (frame: Frame) => void): TextReader {
+  let page = '';
+  return {
+    feed: (text) => {
+      page += text;
+    },
+    end: () => put({ error: page }),
+  };
+}
+
+function putAll(value: unknown, event: string | undefined, put: (frame: Frame) => void): void {
+  for (const each of Array.isArray(value) ? value : [value]) {
+    if (typeof each !== 'object' || each === null) continue;
+    const error = errorIn(each as Record<string, unknown>, event);
+    put(error === undefined ? { chunk: each as WireChunk } : { error });
+  }
+}
+
+/** The error that an object of the stream reports; undefined for a part of the answer. */
+function errorIn(object: Record<string, unknown>, event: string | undefined): unknown {
+  const { error, choices, message } = object;
+  const inChoice = (Array.isArray(choices) ? (choices[0] as Record<string, unknown> | undefined) : undefined)?.error;
+  const named = [error, inChoice].find((each) =>
+    typeof each === 'object' && each !== null ? Object.keys(each).length > 0 : typeof each === 'string' && each !== '',
+  );
+  if (named !== undefined) return named;
+  if (Array.isArray(choices) && choices.length > 0) return undefined;
+  const { base_resp: minimax } = object as { base_resp?: { status_code?: number; status_msg?: string } };
+  if (minimax?.status_code) return { code: minimax.status_code, message: minimax.status_msg };
+  const told = typeof message === 'string' || typeof object.msg === 'string' || object.detail !== undefined;
+  return event === 'error' || (told && choices === undefined) ? object : undefined;
+}
+
+/** In a box, because null is a value. */
+function parsed(text: string): { value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(text) };
+  } catch {
+    return undefined;
+  }
+}
+
+const unreadable = () => new ModelError('ModelStreamBroken', 'LLM error: the endpoint sent data that is no JSON');

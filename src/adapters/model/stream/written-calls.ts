@@ -1,0 +1,349 @@
+import type { ModelTool } from '../model.ts';
+import { offeredName } from './calls.ts';
+import { jsonEnd, jsonState } from './json-progress.ts';
+import { pythonCalls } from './python-calls.ts';
+
+/** A call that a model wrote as text. `arguments` may be malformed. */
+export interface WrittenCall {
+  name: string;
+  arguments: string;
+}
+
+interface Read {
+  calls: WrittenCall[];
+  /** where the text goes on */
+  end: number;
+}
+
+/** The tags and tokens that stand around calls, in the plain form of `plain`. They say nothing by themselves. */
+const WRAPPER =
+  /\s*(?:<\/?(?:[\w-]+:|\|dsml\|)?(?:tool_?calls?|longcat_tool_call|function_?calls?|toolcalls?|tool_use|tool_code)>|<\/?\|\/?(?:tool_calls?|tool_calls?_(?:section_)?(?:begin|end|start)|tool_call_argument_begin|python_tag|start_action|end_action|action_start|action_end|plugin|eom_id|eot_id|im_end)\|>|\[\/?tool_calls\]|functools(?=\[)|[;,](?=\s*[{<[]))/iy;
+
+/** A tag or token behind calls. After it, JSON is a call only behind another one in front of calls. */
+const ENDED = /(?:<\/[^<]*|end\|>|<\|\/tool_call\|>|<\|(?:im_end|eom_id|eot_id)\|>)$/i;
+
+/** How the first tag or token of calls begins. */
+const OPENER =
+  /^(?:<(?:[\w-]+:|\|dsml\|)?(?:tool_?calls?|longcat_tool_call|function_?calls?|toolcalls?|tool_use|invoke)(?:>|\s)|<function(?:=|\(|\/|\s+name)|<\|(?:tool_calls?|tool_calls?_(?:section_)?(?:begin|start)|python_tag|start_action|action_start)\|>|\[tool_calls\])/i;
+
+/** The fullwidth bars and blocks of DeepSeek's tokens, as others write them. Of the same length, so that places agree. */
+const plain = (text: string): string => text.replaceAll('｜', '|').replaceAll('▁', '_');
+
+export const startsCalls = (text: string): boolean => OPENER.test(plain(text.slice(0, 64)));
+
+/** The calls of offered tools at the beginning of a text, with the tags around them; null when there are none. `length` is that of what was read. */
+export function readCalls(text: string, tools: readonly ModelTool[]): { calls: WrittenCall[]; length: number } | null {
+  const reader = new CallReader(text, tools);
+  const calls: WrittenCall[] = [];
+  let at = 0;
+  for (;;) {
+    const begin = reader.skip(WRAPPER, at);
+    const read = ENDED.test(plain(text.slice(at, begin))) ? reader.taggedAt(begin) : reader.readAt(begin + fenceLength(text, begin));
+    if (!read) break;
+    calls.push(...read.calls);
+    at = read.end + (/^\s*```(?![\w`])/.exec(text.slice(read.end, read.end + 20))?.[0].length ?? 0);
+  }
+  // the tags behind the last call
+  at = calls.length > 0 ? reader.skip(WRAPPER, at) : 0;
+  return calls.length > 0 ? { calls, length: at } : null;
+}
+
+const fenceLength = (text: string, at: number): number => /^\s*`{3}\w*(?=\s)/.exec(text.slice(at, at + 40))?.[0].length ?? 0;
+
+const NAME_KEYS = ['name', 'tool_name', 'tool', 'function_name', 'function', 'action', 'recipient_name'];
+const ARGUMENT_KEYS = ['arguments', 'parameters', 'params', 'args', 'input', 'tool_input', 'action_input', 'kwargs'];
+const NAMED = /"(?:name|tool_name|tool|function_name|function|action|recipient_name)"\s*:\s*"([^"]+)"/;
+const ARGUMENTS = /"(?:arguments|parameters|params|args|input|tool_input|action_input|kwargs)"\s*:\s*/;
+
+/** The longest header of a message of OpenAI's harmony. */
+export const LONGEST_HEADER = 300;
+
+/** The header of a message of OpenAI's harmony at this place: what it says, and where the message begins. */
+export function harmonyHeader(text: string, at: number): { said: string; end: number } | undefined {
+  const length = text.slice(at, at + LONGEST_HEADER).indexOf('<|message|>');
+  if (length < 0) return undefined;
+  const said = text.slice(at, at + length);
+  return /[<\n]/.test(said.replace(/<\|(?:start|channel|constrain)\|>/g, '')) ? undefined : { said, end: at + length + '<|message|>'.length };
+}
+
+/** A call as a JSON object, in a fence or without one, in front of all else. `maybe`: more of it must be seen. */
+export function bareCall(text: string): 'call' | 'maybe' | 'none' {
+  const begin = text.slice(0, 200).trimStart();
+  if (BARE_JSON.test(begin) || BARE_PYTHON.test(begin)) return 'call';
+  return BARE_BEGINNING.test(begin) && text.length < 200 ? 'maybe' : 'none';
+}
+
+const BARE_JSON =
+  /^(?:`{3}\w*\s*)?(?:\[\s*)?\{\s*"(?:name|tool_name|tool|function_name|function|action|type|id|arguments|parameters|tool_calls?|function_call)"\s*:/;
+const BARE_PYTHON = /^(?:`{3}\w*\s*)?\[\s*[\w.]{1,64}\(|^functools\[/;
+/** A text that may still become one of both. */
+const BARE_BEGINNING =
+  /^(?:`{0,3}|`{3}\w{1,12}\s*|(?:`{3}\w{0,12}\s*)?(?:\[\s*)?(?:\{\s*(?:"\w{0,16}"?\s*)?)?|(?:`{3}\w{0,12}\s*)?\[\s*[\w.]{0,64}|f(?:u(?:n(?:c(?:t(?:o(?:o(?:ls?)?)?)?)?)?)?)?)$/;
+
+/** The calls of an answer that is nothing but calls as JSON; null when it is something else. */
+export function readBareCalls(text: string, tools: readonly ModelTool[]): WrittenCall[] | null {
+  const whole = text
+    .trim()
+    .replace(/^`{3}\w*\s*/, '')
+    .replace(/`{3}$/, '')
+    .trim();
+  const reader = new CallReader(whole, tools, true);
+  const calls: WrittenCall[] = [];
+  let at = reader.skip(WRAPPER, 0);
+  while (at < whole.length) {
+    const read = reader.jsonAt(at) ?? reader.pythonAt(at);
+    if (!read) return null;
+    calls.push(...read.calls);
+    at = reader.skip(WRAPPER, read.end);
+    at += /^\s*/.exec(whole.slice(at))![0].length;
+  }
+  return calls.length > 0 ? calls : null;
+}
+
+class CallReader {
+  private readonly text: string;
+  /** the same text in the form that tags are looked for */
+  private readonly plain: string;
+  private readonly tools: readonly ModelTool[];
+  private readonly names: ReadonlySet<string>;
+  /** JSON counts only with a name and arguments */
+  private readonly isStrict: boolean;
+
+  constructor(text: string, tools: readonly ModelTool[], isStrict = false) {
+    this.text = text;
+    this.plain = plain(text);
+    this.tools = tools;
+    this.names = new Set(tools.map(({ name }) => name));
+    this.isStrict = isStrict;
+  }
+
+  /** Behind all matches of the pattern that follow each other from here. */
+  skip(pattern: RegExp, from: number): number {
+    let at = from;
+    for (let match = this.match(pattern, at); match && match[0] !== ''; match = this.match(pattern, at)) at += match[0].length;
+    return at;
+  }
+
+  readAt(from: number): Read | undefined {
+    const at = from + /^\s*/.exec(this.text.slice(from))![0].length;
+    return this.harmonyAt(at) ?? this.taggedAt(at) ?? this.jsonAt(at) ?? this.namedAt(at) ?? this.elementsAt(at) ?? this.pythonAt(at);
+  }
+
+  /** One object, or a list, as the forms of Hermes, Llama, Granite and Mistral have it. */
+  jsonAt(at: number): Read | undefined {
+    if (!/[{[]/.test(this.text[at] ?? '')) return undefined;
+    const end = jsonEnd(this.text, at);
+    const value = end === undefined ? undefined : parsed(this.text.slice(at, end));
+    if (end !== undefined && value !== undefined) {
+      const calls = this.callsIn(value);
+      return calls && calls.length > 0 ? { calls, end } : undefined;
+    }
+    const stop = end ?? this.boundary(at);
+    const broken = this.brokenCall(this.text.slice(at, stop));
+    return broken && { calls: [broken], end: stop };
+  }
+
+  pythonAt(at: number): Read | undefined {
+    const read = pythonCalls(this.text, at);
+    if (!read?.calls.every(({ name }) => this.isOffered(name))) return undefined;
+    return { calls: read.calls.map(({ name, args }) => ({ name: this.nameOf(name), arguments: JSON.stringify(args) })), end: read.end };
+  }
+
+  /** OpenAI's harmony: the recipient in the header, the arguments as the message. */
+  private harmonyAt(at: number): Read | undefined {
+    const header = harmonyHeader(this.plain, at);
+    const recipient = /\bto=([\w.-]+)/.exec(header?.said ?? '')?.[1];
+    if (!header || recipient === undefined || !this.isOffered(recipient)) return undefined;
+    const begin = header.end;
+    const length = this.plain.slice(begin).search(/<\|(?:call|end|return|start)\|>/);
+    const end = length < 0 ? this.text.length : begin + length;
+    const close = this.match(/<\|(?:call|end|return)\|>/y, end)?.[0].length ?? 0;
+    return { calls: [{ name: this.nameOf(recipient), arguments: this.text.slice(begin, end).trim() || '{}' }], end: end + close };
+  }
+
+  /** `<function=name>`, `<invoke name="name">`: Qwen coder, Llama, MiniMax, Anthropic, DeepSeek, xAI. Inside are parameters in tags, or an object. */
+  taggedAt(at: number): Read | undefined {
+    const opened =
+      this.match(/<(?:[\w-]+:|\|dsml\|)?(?:invoke|function_call|function|tool_call|tool)\s+name\s*=\s*["']([^"']+)["'][^>]*>/iy, at) ??
+      this.match(/<function[=(/]\s*["']?([\w.:-]+)["']?\)?(?:\s*[>=,])?/iy, at);
+    if (!opened || !this.isOffered(opened[1]!)) return undefined;
+    const name = this.nameOf(opened[1]!);
+    const begin = at + opened[0].length;
+    const object = this.objectAt(begin);
+    if (object) return { calls: [{ name, arguments: object.json }], end: this.behindClose(object.end) };
+    const close = this.plain
+      .slice(begin)
+      .search(/<\/(?:[\w-]+:|\|dsml\|)?(?:invoke|function_call|function|tool_call|tool)>|<function=|<(?:[\w-]+:|\|dsml\|)?invoke\s/i);
+    const end = close < 0 ? this.text.length : begin + close;
+    return { calls: [{ name, arguments: this.parametersIn(begin, end, name, close >= 0) }], end: this.behindClose(end) };
+  }
+
+  /** A name in front of the arguments: Mistral, Kimi, DeepSeek, GLM. */
+  private namedAt(at: number): Read | undefined {
+    const named = this.match(/(?:function\s*<\|tool_sep\|>\s*)?([\w.:-]+)/iy, at);
+    if (!named || !this.isOffered(named[1]!)) return undefined;
+    const name = this.nameOf(named[1]!);
+    const begin = this.skip(/\s+|<\|tool_sep\|>|<\|tool_call_argument_begin\|>|\[CALL_ID\]\s*[\w-]*|\[ARGS\]|```(?:json)?/iy, at + named[0].length);
+    const object = this.objectAt(begin);
+    if (object) return { calls: [{ name, arguments: object.json }], end: this.behindClose(object.end) };
+    if (!this.match(/<arg_key>|<\/tool_call>/y, begin)) return undefined;
+    const end = this.boundary(begin);
+    const args = end < this.text.length ? this.pairsIn(begin, end, name) : undefined;
+    return { calls: [{ name, arguments: args ? JSON.stringify(args) : this.text.slice(begin, end) }], end };
+  }
+
+  /** GLM's pairs; undefined when one of them is not whole. */
+  private pairsIn(begin: number, end: number, name: string): Record<string, unknown> | undefined {
+    const args: Record<string, unknown> = {};
+    const [before, ...pairs] = this.text.slice(begin, end).split('<arg_key>');
+    if (before?.trim() !== '') return undefined;
+    for (const pair of pairs) {
+      const [key, rest, ...keys] = pair.split('</arg_key>');
+      const [value, after, ...values] =
+        rest
+          ?.trim()
+          .replace(/^<arg_value>/, '')
+          .split('</arg_value>') ?? [];
+      if (after?.trim() !== '' || keys.length + values.length > 0) return undefined;
+      args[key!.trim()] = this.valueOf(name, key!.trim(), value!);
+    }
+    return args;
+  }
+
+  /** The name and the arguments as elements. */
+  private elementsAt(at: number): Read | undefined {
+    const named = this.match(/<((?:tool_|function_)?name)>\s*([\w.:-]+)\s*<\/\1>\s*<(?:arguments|parameters|params|args|input)>\s*/iy, at);
+    if (!named || !this.isOffered(named[2]!)) return undefined;
+    const begin = at + named[0].length;
+    const object = this.objectAt(begin);
+    const end = object?.end ?? this.boundary(begin);
+    const close = this.match(/\s*<\/(?:arguments|parameters|params|args|input)>/iy, end)?.[0].length ?? 0;
+    return { calls: [{ name: this.nameOf(named[2]!), arguments: object?.json ?? this.text.slice(begin, end) }], end: end + close };
+  }
+
+  /** The object at this place, as it was written; up to the next tag when it does not end. */
+  private objectAt(from: number): { json: string; end: number } | undefined {
+    const at = from + /^\s*/.exec(this.text.slice(from))![0].length;
+    if (this.text[at] !== '{') return undefined;
+    const end = jsonEnd(this.text, at) ?? this.boundary(at);
+    return { json: this.text.slice(at, end), end };
+  }
+
+  private parametersIn(begin: number, end: number, name: string, isClosed: boolean): string {
+    const body = this.text.slice(begin, end);
+    const args: Record<string, unknown> = {};
+    const open = /<(?:[\w-]+:|[|｜]DSML[|｜])?(?:parameter|param|arg)(?:=|\s+name\s*=)([^<>]*)>/giy;
+    let at = 0;
+    for (;;) {
+      at += /^\s*/.exec(body.slice(at))![0].length;
+      open.lastIndex = at;
+      const opened = open.exec(body);
+      if (!opened) break;
+      const rest = body.slice(open.lastIndex);
+      const close = rest.search(/<\/(?:[\w-]+:|[|｜]DSML[|｜])?(?:parameter|param|arg)>/i);
+      const next = rest.search(/\n<parameter=/);
+      const length = close < 0 || (next >= 0 && next < close) ? next : close;
+      // a value without an end may be a half
+      if (length < 0 && !isClosed) return body.trim();
+      const written = length < 0 ? rest : rest.slice(0, length);
+      const key = /[\w.-]+/.exec(opened[1]!)?.[0];
+      if (key === undefined) break;
+      args[key] = this.valueOf(name, key, written, /string\s*=\s*"(true|false)"/.exec(opened[1]!)?.[1]);
+      at = open.lastIndex + written.length + (length === close && length >= 0 ? /^<[^>]*>/.exec(rest.slice(length))![0].length : 0);
+    }
+    return body.slice(at).trim() === '' ? JSON.stringify(args) : body.trim();
+  }
+
+  /** A value between tags. The tool's schema says whether it is a text. */
+  private valueOf(name: string, key: string, written: string, isString?: string): unknown {
+    const text = written.replace(/^\r?\n/, '').replace(/\r?\n$/, '');
+    const types = typesOf(this.tools.find((tool) => tool.name === name)?.parameters, key);
+    if (isString === 'true' || (isString === undefined && types.includes('string'))) return text;
+    const word = text.trim();
+    const value = parsed(word) ?? { True: true, False: false }[word];
+    return value !== undefined && (types.length > 0 || isString === 'false' || typeof value !== 'number' || String(value) === word)
+      ? value
+      : word === 'None'
+        ? null
+        : text;
+  }
+
+  /** The next end of a call, or of the text. */
+  private boundary(from: number): number {
+    const at = this.plain
+      .slice(from)
+      .search(
+        /<\/(?:[\w-]+:|\|dsml\|)?(?:tool_?calls?|longcat_tool_call|function_?calls?|function|invoke|toolcall|arguments|parameters|tool_use)>|<\|\/?(?:tool_call_end|tool_calls_(?:section_)?end|tool_call|end_action|action_end|call|eom_id|eot_id|im_end)\|>|\n```|\[TOOL_CALLS\]/i,
+      );
+    return at < 0 ? this.text.length : from + at;
+  }
+
+  private behindClose(from: number): number {
+    return from + (this.match(/\s*(?:>\s*)?<\/(?:[\w-]+:|\|dsml\|)?(?:invoke|function_call|function|tool_call|tool)>/iy, from)?.[0].length ?? 0);
+  }
+
+  /** The calls that a value describes; undefined when it describes anything else. */
+  private callsIn(value: unknown): WrittenCall[] | undefined {
+    if (Array.isArray(value)) {
+      const all = value.map((each) => this.callsIn(each));
+      return all.every((each) => each !== undefined) ? all.flat() : undefined;
+    }
+    if (typeof value !== 'object' || value === null) return undefined;
+    const object = value as Record<string, unknown>;
+    const inner = object.tool_calls ?? object.tool_call ?? object.function_call ?? (typeof object.function === 'object' ? object.function : undefined);
+    if (inner) return this.callsIn(inner);
+    const name = NAME_KEYS.map((key) => object[key]).find((each) => typeof each === 'string' && this.isOffered(each)) as string | undefined;
+    const key = ARGUMENT_KEYS.find((each) => object[each] !== undefined);
+    if (name !== undefined)
+      return key === undefined && this.isStrict ? undefined : [{ name: this.nameOf(name), arguments: argumentsOf(key === undefined ? {} : object[key]) }];
+    // the name as the only key
+    const [only, ...others] = Object.entries(object);
+    if (this.isStrict || !only || others.length > 0 || !this.isOffered(only[0]) || typeof only[1] !== 'object') return undefined;
+    return [{ name: this.nameOf(only[0]), arguments: argumentsOf(only[1]) }];
+  }
+
+  /** A call that cannot be read as JSON but names a tool: the model is told what is wrong with it. */
+  private brokenCall(raw: string): WrittenCall | undefined {
+    const name = NAMED.exec(raw)?.[1];
+    if (name === undefined || !this.isOffered(name)) return undefined;
+    const key = ARGUMENTS.exec(raw);
+    if (!key && this.isStrict) return undefined;
+    const begin = key ? key.index + key[0].length : 0;
+    const args = raw.slice(begin, jsonEnd(raw, begin));
+    return { name: this.nameOf(name), arguments: key && jsonState(args) !== 'empty' ? args : raw };
+  }
+
+  private isOffered(name: string): boolean {
+    return this.names.has(offeredName(name, this.names));
+  }
+
+  private nameOf(name: string): string {
+    return offeredName(name, this.names);
+  }
+
+  private match(pattern: RegExp, at: number): RegExpExecArray | null {
+    pattern.lastIndex = at;
+    return pattern.exec(this.plain);
+  }
+}
+
+const argumentsOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value ?? {}));
+
+/** Also with the doubled braces of some templates. */
+function parsed(text: string): unknown {
+  for (const each of [text, text.replace(/^\{\{/, '{').replace(/\}\}$/, '}')]) {
+    try {
+      return JSON.parse(each);
+    } catch {}
+  }
+  return undefined;
+}
+
+function typesOf(parameters: object | undefined, key: string): string[] {
+  const schema = (parameters as { properties?: Record<string, { type?: string | string[]; anyOf?: object[]; enum?: unknown[] }> } | undefined)?.properties?.[
+    key
+  ];
+  if (!schema) return [];
+  const inner = (schema.anyOf ?? []).flatMap((each) => (each as { type?: string | string[] }).type ?? []);
+  return [schema.type ?? [], inner].flat(2) as string[];
+}

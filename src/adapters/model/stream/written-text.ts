@@ -1,0 +1,300 @@
+import type { ModelRequest, ModelTool } from '../model.ts';
+import { bareCall, harmonyHeader, LONGEST_HEADER, readBareCalls, readCalls, startsCalls, type WrittenCall } from './written-calls.ts';
+
+/** Tags around thoughts, by the name of the opening one. Where nothing is said, the closing tag is that of XML. */
+const THOUGHTS = new Map<string, string>(
+  ['think', 'thinking', 'thought', 'thoughts', 'reasoning', 'seed:think', 'mm:think', 'antml:thinking'].map((name) => [name, `</${name}>`]),
+)
+  .set('|START_THINKING|', '<|END_THINKING|>') // Cohere
+  .set('|begin_of_thought|', '<|end_of_thought|>')
+  .set('|inner_prefix|', '<|inner_suffix|>'); // Apertus
+const BRACKETED = new Map([
+  ['[THINK]', '[/THINK]'], // Mistral
+  ['◁think▷', '◁/think▷'], // Kimi
+]);
+const CLOSERS = new Set([...THOUGHTS.values(), ...BRACKETED.values()]);
+const LITERALS = [...BRACKETED.keys(), ...BRACKETED.values(), '[TOOL_CALLS]'];
+
+/** Tokens behind an answer that a server forgot to remove. */
+const STOPS = /^(?:<(?:\|(?:im_end|eot_id|eom_id|end|return|call|endoftext|end_of_text|end_of_turn)\||\/s|end_of_turn|｜end▁of▁sentence｜)>\s*)+/;
+
+/** OpenAI's harmony: the end of a message. */
+const HARMONY_END = /<\|(?:end|call|return|start|channel)\|>/;
+
+/** The longest beginning of a tag that is waited for. */
+const LONGEST_TAG = 48;
+
+/**
+ * Separates the thoughts and calls that a model writes as text from what it says. What may be the beginning of either is held back until it is known. Inside of
+ * code and backticks everything is text. The pieces in which a text arrives make no difference.
+ */
+export class WrittenText {
+  text = '';
+  thought = '';
+  readonly calls: WrittenCall[] = [];
+
+  private readonly tools: readonly ModelTool[];
+  private readonly put: ModelRequest['onDelta'];
+  private readonly takesBare: boolean;
+  /** not decided yet */
+  private rest = '';
+  /** the rest may hold calls, and is read at the end */
+  private isHeld = false;
+  /** the marks that opened the code which the text is in */
+  private code = '';
+  private isFence = false;
+  private thinking: { close: string | RegExp; open: string; from: number; isFirst: boolean } | undefined;
+  private isHarmony = false;
+  private last = '';
+  private isLineBlank = true;
+  private hasText = false;
+  private skipsSpace = false;
+
+  /** @param tools that were offered; text is never a call of another. `takesBare`: a text that is nothing but JSON may be a call */
+  constructor(tools: readonly ModelTool[], put: ModelRequest['onDelta'], { takesBare = true } = {}) {
+    this.takesBare = takesBare && tools.length > 0;
+    this.tools = tools;
+    this.put = put;
+  }
+
+  add(text: string): void {
+    this.rest += text;
+    if (!this.isHeld) this.read(false);
+  }
+
+  /** Nothing follows. */
+  end(): void {
+    this.read(true);
+    const open = this.thinking;
+    if (!open || open.isFirst) return;
+    // what looked like a thought in the middle of an answer was none
+    const told = this.thought.slice(open.from);
+    this.thought = this.thought.slice(0, open.from);
+    this.say(open.open + told);
+  }
+
+  private read(final: boolean): void {
+    let goesOn = true;
+    while (goesOn && this.rest !== '') goesOn = this.thinking ? this.readThought(final) : this.code ? this.readCode(final) : this.readText(final);
+  }
+
+  private say(text: string): void {
+    const told = this.skipsSpace ? text.trimStart() : text;
+    if (told === '') return;
+    this.skipsSpace = false;
+    this.hasText ||= /\S/.test(told);
+    const newline = told.lastIndexOf('\n');
+    this.isLineBlank = (newline >= 0 || this.isLineBlank) && !/\S/.test(told.slice(newline + 1));
+    this.last = told.at(-1)!;
+    this.text += told;
+    this.put('agent_message', told);
+  }
+
+  private think(text: string): void {
+    if (text === '') return;
+    this.thought += text;
+    this.put('agent_reasoning', text);
+  }
+
+  private take(length: number): string {
+    const taken = this.rest.slice(0, length);
+    this.rest = this.rest.slice(length);
+    return taken;
+  }
+
+  private hold(): false {
+    this.isHeld = true;
+    return false;
+  }
+
+  private readText(final: boolean): boolean {
+    if (this.takesBare && !this.hasText) {
+      const bare = bareCall(this.rest);
+      if (bare !== 'none' && !final) return bare === 'call' ? this.hold() : false;
+      const calls = bare === 'call' ? readBareCalls(this.rest, this.tools) : null;
+      if (calls) {
+        this.calls.push(...calls);
+        this.rest = '';
+        return false;
+      }
+    }
+    const at = this.rest.search(/[<[◁`~]/);
+    if (at < 0) {
+      this.say(this.take(this.rest.length));
+      return false;
+    }
+    this.say(this.take(at));
+    const mark = this.rest[0]!;
+    if (mark === '`' || mark === '~') return this.readCodeMark(final);
+    return mark === '<' ? this.readTag(final) : this.readLiteral(final);
+  }
+
+  private readCodeMark(final: boolean): boolean {
+    const run = /^(?:`+|~+)/.exec(this.rest)![0];
+    if (run.length === this.rest.length && !final) return false;
+    const isFence = run.length >= 3 && this.isLineBlank;
+    if (isFence || run[0] === '`') {
+      this.code = run;
+      this.isFence = isFence;
+    }
+    this.say(this.take(run.length));
+    return true;
+  }
+
+  private readCode(final: boolean): boolean {
+    const found = this.rest.indexOf(this.code[0]!);
+    const before = found < 0 ? this.rest.length : found;
+    const paragraph = this.isFence ? 0 : this.paragraphEnd();
+    if (paragraph > 0 && paragraph <= before) {
+      this.say(this.take(paragraph));
+      this.code = '';
+      return true;
+    }
+    this.say(this.take(before));
+    const run = /^(?:`+|~+)/.exec(this.rest)?.[0];
+    if (run === undefined || (run.length === this.rest.length && !final)) return false;
+    const closes = this.isFence ? this.isLineBlank && run.length >= this.code.length : run.length === this.code.length;
+    this.say(this.take(run.length));
+    if (closes) this.code = '';
+    return true;
+  }
+
+  /** The length up to a blank line, 0 when there is none. Code in a line ends there, so that one forgotten mark does not hide the rest. */
+  private paragraphEnd(): number {
+    if (this.last === '\n' && this.rest[0] === '\n') return 1;
+    const at = this.rest.indexOf('\n\n');
+    return at < 0 ? 0 : at + 2;
+  }
+
+  private readTag(final: boolean): boolean {
+    const name = /^<\/?[\w:|｜▁./-]*/.exec(this.rest)![0].slice(1);
+    const length = name.length + 1;
+    if (length === this.rest.length && length < LONGEST_TAG && !final) return false;
+    const isClosed = this.rest[length] === '>';
+    const thought = isClosed && this.isLineBlank ? THOUGHTS.get(name) : undefined;
+    if (thought) return this.openThought(length + 1, thought);
+    if (isClosed && CLOSERS.has(`<${name}>`)) return this.readCloser(length + 1, final);
+    if (isClosed && /^\|(?:start|channel|message)\|$/.test(name)) return this.readHarmony(final);
+    if (isClosed && STOPS.test(this.rest)) {
+      const stops = STOPS.exec(this.rest)![0];
+      if (stops.length === this.rest.length && !final) return false;
+      if (this.isHarmony || stops.length === this.rest.length) {
+        this.take(stops.length);
+        return true;
+      }
+    } else if (this.tools.length > 0 && startsCalls(this.rest)) return this.readCallsHere(final);
+    this.say(this.take(length));
+    return true;
+  }
+
+  private readLiteral(final: boolean): boolean {
+    const literal = LITERALS.find((each) => this.rest.startsWith(each));
+    if (literal === undefined) {
+      if (!final && LITERALS.some((each) => each.startsWith(this.rest))) return false;
+      this.say(this.take(1));
+      return true;
+    }
+    const thought = this.isLineBlank ? BRACKETED.get(literal) : undefined;
+    if (thought) return this.openThought(literal.length, thought);
+    if (CLOSERS.has(literal)) return this.readCloser(literal.length, final);
+    if (this.tools.length > 0 && startsCalls(this.rest)) return this.readCallsHere(final);
+    this.say(this.take(literal.length));
+    return true;
+  }
+
+  private openThought(length: number, close: string | RegExp): true {
+    const open = this.take(length);
+    if (!this.hasText) this.text = '';
+    this.thinking = { close, open, from: this.thought.length, isFirst: !this.hasText };
+    return true;
+  }
+
+  /**
+   * The end of a thought that was never opened: many chat templates open it in the prompt. What was said so far was the thought. In the middle of a sentence
+   * the tag is only spoken of.
+   */
+  private readCloser(length: number, final: boolean): boolean {
+    const next = this.rest[length];
+    if (next === undefined && !final) return false;
+    const isMention = /[ \t"'“‘(]/.test(this.last) && !this.isLineBlank && next !== undefined && next !== '\n';
+    const tag = this.take(length);
+    if (isMention) {
+      this.say(tag);
+      return true;
+    }
+    this.thought += this.text;
+    this.text = '';
+    this.restart();
+    return true;
+  }
+
+  /** An answer begins here. */
+  private restart(): void {
+    this.hasText = false;
+    this.isLineBlank = true;
+    this.skipsSpace = true;
+  }
+
+  private readThought(final: boolean): boolean {
+    const { close } = this.thinking!;
+    const found = typeof close === 'string' ? this.rest.indexOf(close) : this.rest.search(close);
+    if (found < 0) {
+      this.think(this.take(this.rest.length - (final ? 0 : keptBack(this.rest, close))));
+      return false;
+    }
+    this.think(this.take(found));
+    // the header of harmony's next message is read where text is read
+    this.take(typeof close === 'string' ? close.length : (/^<\|(?:end|call|return)\|>/.exec(this.rest)?.[0].length ?? 0));
+    const { isFirst } = this.thinking!;
+    this.thinking = undefined;
+    if (isFirst) this.restart();
+    return true;
+  }
+
+  private readHarmony(final: boolean): boolean {
+    const header = harmonyHeader(this.rest, 0);
+    if (!header) {
+      if (!final && this.rest.length < LONGEST_HEADER && !this.rest.includes('\n')) return false;
+      this.say(this.take(1));
+      return true;
+    }
+    const { said } = header;
+    if (/\bto=/.test(said)) {
+      if (this.tools.length > 0 && !final) return this.hold();
+      const read = readCalls(this.rest, this.tools);
+      if (read) {
+        this.calls.push(...read.calls);
+        this.take(read.length);
+        return true;
+      }
+    }
+    this.take(header.end);
+    this.isHarmony = true;
+    if (/\banalysis\b|\bto=/.test(said)) this.thinking = { close: HARMONY_END, open: '', from: this.thought.length, isFirst: true };
+    else if (this.hasText) this.say('\n\n');
+    else this.restart();
+    return true;
+  }
+
+  private readCallsHere(final: boolean): boolean {
+    if (!final) return this.hold();
+    const read = readCalls(this.rest, this.tools);
+    if (!read) {
+      this.say(this.take(1));
+      return true;
+    }
+    this.calls.push(...read.calls);
+    this.take(read.length);
+    return true;
+  }
+}
+
+/** How much of the end of a text may be the beginning of what closes a thought. */
+function keptBack(text: string, close: string | RegExp): number {
+  if (typeof close !== 'string') {
+    const at = text.lastIndexOf('<');
+    return at >= 0 && text.length - at < 12 ? text.length - at : 0;
+  }
+  for (let length = Math.min(close.length - 1, text.length); length > 0; length--) if (text.endsWith(close.slice(0, length))) return length;
+  return 0;
+}

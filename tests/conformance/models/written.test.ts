@@ -1,0 +1,382 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { ModelError, type ModelTool } from '../../../src/adapters/model/model.ts';
+import { Accumulator } from '../../../src/adapters/model/stream/accumulate.ts';
+import { framesOf } from '../../../src/adapters/model/stream/frames.ts';
+import { holds } from '../../support/property.ts';
+import { callsOf, hear, TOOLS } from './ask.ts';
+import { callChunk, chunk, DONE, event, type ScriptedAnswer, streamed } from './endpoint.ts';
+
+const READ_A = ['file_read', { path: 'a.txt' }];
+const READ_B = ['file_read', { path: 'b.txt' }];
+const JSON_A = '{"name": "file_read", "arguments": {"path": "a.txt"}}';
+const JSON_B = '{"name": "file_read", "arguments": {"path": "b.txt"}}';
+
+/** The text in pieces of so many characters. */
+const pieces = (text: string, size: number): string[] => text.match(new RegExp(`[\\s\\S]{1,${size}}`, 'g')) ?? [];
+const writes = (text: string, finish = 'stop', size = 3): ScriptedAnswer =>
+  streamed(...pieces(text, size).map((content) => chunk({ content })), chunk({}, finish), DONE);
+
+describe('thoughts that are written as text are thoughts', () => {
+  test.each([
+    ['<think>hm</think>Yes.', 'hm', 'Yes.'],
+    ['\n<think>\nhm\n</think>\n\nYes.', '\nhm\n', 'Yes.'],
+    ['<think>\n\n</think>\n\nYes.', '\n\n', 'Yes.'],
+    ['<thinking>hm</thinking>\nYes.', 'hm', 'Yes.'],
+    ['<thought>hm</thought>Yes.', 'hm', 'Yes.'],
+    ['<reasoning>hm</reasoning>Yes.', 'hm', 'Yes.'],
+    ['[THINK]hm[/THINK]Yes.', 'hm', 'Yes.'],
+    ['◁think▷hm◁/think▷Yes.', 'hm', 'Yes.'],
+    ['<seed:think>hm</seed:think>Yes.', 'hm', 'Yes.'],
+    ['<|START_THINKING|>hm<|END_THINKING|>Yes.', 'hm', 'Yes.'],
+    ['<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>Yes.<|return|>', 'hm', 'Yes.'],
+    ['<|channel|>analysis<|message|>hm<|start|>assistant<|channel|>final<|message|>Yes.', 'hm', 'Yes.'],
+    ['<think>a < b and `x`</think>Yes.', 'a < b and `x`', 'Yes.'],
+    ['<think>never closed', 'never closed', ''],
+    ['First.\n<think>hm</think>\nThen.', 'hm', 'First.\n\nThen.'],
+    // the template has opened the thought
+    ['hm, a file</think>\n\nYes.', 'hm, a file', 'Yes.'],
+    ['hm\n</think>\n\nYes.', 'hm\n', 'Yes.'],
+    ['</think>\n\nYes.', '', 'Yes.'],
+    ['hm[/THINK]Yes.', 'hm', 'Yes.'],
+  ])('%j', async (text, thought, said) => {
+    for (const size of [1, 4, 1000]) {
+      const { answer } = await hear(writes(text, 'stop', size));
+      expect([answer.reasoning, answer.text, answer.end]).toEqual([thought, said, 'complete']);
+    }
+  });
+
+  test.each([
+    'The tag `<think>` opens a thought, `</think>` closes it.',
+    '```html\n<think>\nhm\n</think>\n```\nThat is how it looks.',
+    'Models write <think> before they answer, and </think> behind it.',
+    'First.\n<think> is a tag of Qwen.',
+    'a < b, and b <c> d, [TOOL] and ◁ are text',
+    'List<string> and <b>bold</b>, x <= y',
+    'Use ~~this~~ and `that',
+    '<',
+    'ends with <thin',
+  ])('but %j is text', async (text) => {
+    for (const size of [1, 4, 1000]) expect((await hear(writes(text, 'stop', size))).answer).toMatchObject({ text, reasoning: '' });
+  });
+
+  test('they stream as thoughts, and the answer as text', async () => {
+    const heard = await hear(writes('<think>one two</think>\n\nthree', 'stop', 2));
+    expect([heard.thought, heard.said]).toEqual(['one two', 'three']);
+  });
+
+  test('beside thoughts in a field of their own', async () => {
+    const { answer } = await hear(streamed(chunk({ reasoning_content: 'a' }), chunk({ content: '<think>b</think>c' }), chunk({}, 'stop'), DONE));
+    expect([answer.reasoning, answer.text]).toEqual(['ab', 'c']);
+  });
+});
+
+describe('a call that is written as text is a call', () => {
+  const forms: Array<[string, string, unknown[]]> = [
+    ['Hermes and Qwen (S23)', `<tool_call>\n${JSON_A}\n</tool_call>`, [READ_A]],
+    ['two of them', `<tool_call>\n${JSON_A}\n</tool_call>\n<tool_call>\n${JSON_B}\n</tool_call>`, [READ_A, READ_B]],
+    ['two in one tag', `<tool_call>\n${JSON_A}\n${JSON_B}\n</tool_call>`, [READ_A, READ_B]],
+    ['without its end', `<tool_call>\n${JSON_A}`, [READ_A]],
+    ['with "parameters"', '<tool_call>{"name": "file_read", "parameters": {"path": "a.txt"}}</tool_call>', [READ_A]],
+    ['with the arguments as text', '<tool_call>{"name": "file_read", "arguments": "{\\"path\\": \\"a.txt\\"}"}</tool_call>', [READ_A]],
+    ['with doubled braces', '<tool_call>{{"name": "file_read", "arguments": {"path": "a.txt"}}}</tool_call>', [READ_A]],
+    ['with a fence inside', `<tool_call>\n\`\`\`json\n${JSON_A}\n\`\`\`\n</tool_call>`, [READ_A]],
+    ['<tools>-like list', `<tool_calls>[${JSON_A}, ${JSON_B}]</tool_calls>`, [READ_A, READ_B]],
+    [
+      'Qwen coder',
+      '<tool_call>\n<function=file_read>\n<parameter=path>\na.txt\n</parameter>\n<parameter=lines>\n5\n</parameter>\n</function>\n</tool_call>',
+      [['file_read', { path: 'a.txt', lines: 5 }]],
+    ],
+    ['Qwen coder without the outer tag', '<function=file_read>\n<parameter=path>\na.txt\n</parameter>\n</function>', [READ_A]],
+    [
+      'Qwen coder with a text of lines',
+      '<function=file_write>\n<parameter=path>\n1\n</parameter>\n<parameter=content>\none\n<b>two</b>\n</parameter>\n</function>',
+      [['file_write', { path: '1', content: 'one\n<b>two</b>' }]],
+    ],
+    ['Llama 3.1', '<function=file_read>{"path": "a.txt"}</function>', [READ_A]],
+    ['Llama 3.1 with a token', '<|python_tag|>{"name": "file_read", "parameters": {"path": "a.txt"}}', [READ_A]],
+    [
+      'Llama 3.1, two',
+      '<|python_tag|>{"type": "function", "name": "file_read", "parameters": {"path": "a.txt"}}; {"name": "file_read", "parameters": {"path": "b.txt"}}<|eom_id|>',
+      [READ_A, READ_B],
+    ],
+    ['Llama 4, as Python', '[file_read(path=\'a.txt\'), file_read(path="b.txt")]', [READ_A, READ_B]],
+    ['LFM2', '<|tool_call_start|>[file_read(path="a.txt", whole=True, lines=-3)]<|tool_call_end|>', [['file_read', { path: 'a.txt', whole: true, lines: -3 }]]],
+    ['Mistral', `[TOOL_CALLS][${JSON_A}]`, [READ_A]],
+    ['Mistral with a space', `[TOOL_CALLS] [${JSON_A}, ${JSON_B}]</s>`, [READ_A, READ_B]],
+    ['Mistral, newer', '[TOOL_CALLS]file_read[ARGS]{"path": "a.txt"}[TOOL_CALLS]file_read[ARGS]{"path": "b.txt"}', [READ_A, READ_B]],
+    ['Mistral with an id', '[TOOL_CALLS]file_read[CALL_ID]abc123def[ARGS]{"path": "a.txt"}', [READ_A]],
+    [
+      'DeepSeek V3',
+      '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>file_read\n```json\n{"path": "a.txt"}\n```<｜tool▁call▁end｜>\n<｜tool▁call▁begin｜>function<｜tool▁sep｜>file_read\n```json\n{"path": "b.txt"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+      [READ_A, READ_B],
+    ],
+    ['DeepSeek V3.1', '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>file_read<｜tool▁sep｜>{"path": "a.txt"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>', [READ_A]],
+    [
+      'DeepSeek V3.2',
+      '<｜DSML｜function_calls>\n<｜DSML｜invoke name="file_read">\n<｜DSML｜parameter name="path" string="true">a.txt</｜DSML｜parameter>\n<｜DSML｜parameter name="lines" string="false">5</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>',
+      [['file_read', { path: 'a.txt', lines: 5 }]],
+    ],
+    [
+      'Kimi',
+      '<|tool_calls_section_begin|><|tool_call_begin|>functions.file_read:0<|tool_call_argument_begin|>{"path": "a.txt"}<|tool_call_end|><|tool_call_begin|>functions.file_read:1<|tool_call_argument_begin|>{"path": "b.txt"}<|tool_call_end|><|tool_calls_section_end|>',
+      [READ_A, READ_B],
+    ],
+    [
+      'GLM',
+      '<tool_call>file_read\n<arg_key>path</arg_key>\n<arg_value>a.txt</arg_value>\n<arg_key>lines</arg_key>\n<arg_value>5</arg_value>\n</tool_call>',
+      [['file_read', { path: 'a.txt', lines: 5 }]],
+    ],
+    ['GLM without arguments', '<tool_call>file_list\n</tool_call>', [['file_list', {}]]],
+    ['Granite', `<|tool_call|>[${JSON_A}]`, [READ_A]],
+    ['Phi', `<|tool_call|>[${JSON_A}]<|/tool_call|>`, [READ_A]],
+    ['Phi mini', `functools[${JSON_A}]`, [READ_A]],
+    [
+      'harmony',
+      '<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>commentary to=functions.file_read <|constrain|>json<|message|>{"path": "a.txt"}<|call|>',
+      [READ_A],
+    ],
+    ['harmony with the recipient first', '<|start|>assistant to=functions.file_read<|channel|>commentary json<|message|>{"path": "a.txt"}<|call|>', [READ_A]],
+    ['MiniMax', '<minimax:tool_call>\n<invoke name="file_read">\n<parameter name="path">a.txt</parameter>\n</invoke>\n</minimax:tool_call>', [READ_A]],
+    [
+      'Anthropic',
+      '<function_calls>\n<invoke name="file_read">\n<parameter name="path">a.txt</parameter>\n</invoke>\n<invoke name="file_read">\n<parameter name="path">b.txt</parameter>\n</invoke>\n</function_calls>',
+      [READ_A, READ_B],
+    ],
+    ['Cohere', '<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "file_read", "parameters": {"path": "a.txt"}}]<|END_ACTION|>', [READ_A]],
+    ['Nemotron', `<TOOLCALL>[${JSON_A}]</TOOLCALL>`, [READ_A]],
+    ['elements', '<tool_call><name>file_read</name><arguments>{"path": "a.txt"}</arguments></tool_call>', [READ_A]],
+    ['JSON alone', JSON_A, [READ_A]],
+    ['JSON alone with "parameters"', '{"name": "file_read", "parameters": {"path": "a.txt"}}', [READ_A]],
+    ['JSON in a fence', `\`\`\`json\n${JSON_A}\n\`\`\``, [READ_A]],
+    [
+      'JSON in OpenAI form',
+      '{"tool_calls": [{"id": "x", "type": "function", "function": {"name": "file_read", "arguments": "{\\"path\\": \\"a.txt\\"}"}}]}',
+      [READ_A],
+    ],
+    ['JSON in a list', `[${JSON_A}, ${JSON_B}]`, [READ_A, READ_B]],
+  ];
+
+  test.each(forms)('of %s', async (_, text, expected) => {
+    for (const size of [1, 5, 1000]) {
+      const heard = await hear(writes(text, 'stop', size));
+      expect(callsOf(heard)).toEqual(expected);
+      // no part of it is shown
+      expect([heard.answer.text, heard.said]).toEqual(['', '']);
+      expect(heard.answer.calls.every(({ id }) => id !== '')).toBe(true);
+    }
+  });
+
+  test.each(forms.filter(([, text]) => /^[<[]/.test(text) && !/^\[(?:file|\{)|channel/.test(text)))('of %s behind a sentence', async (_, text, expected) => {
+    const heard = await hear(writes(`I will look.\n\n${text}`));
+    expect([callsOf(heard), heard.answer.text, heard.said.trimEnd()]).toEqual([expected, 'I will look.', 'I will look.']);
+  });
+
+  test('in the thoughts of Kimi (S24)', async () => {
+    const leak =
+      'I look. <|tool_calls_section_begin|> <|tool_call_begin|> functions.file_read:0 <|tool_call_argument_begin|> {"path":"a.txt"} <|tool_call_end|> <|tool_calls_section_end|>';
+    const heard = await hear(streamed(chunk({ reasoning_content: leak }), chunk({}, 'stop'), DONE));
+    expect([callsOf(heard), heard.answer.text, heard.answer.reasoning]).toEqual([[READ_A], '', 'I look.']);
+  });
+
+  test('in a thought that was never closed', async () => {
+    const heard = await hear(writes(`<think>I look.\n<tool_call>\n${JSON_A}\n</tool_call>`));
+    expect([callsOf(heard), heard.answer.text]).toEqual([[READ_A], '']);
+  });
+
+  test('and in a cut answer it comes back as cut', async () => {
+    const { answer } = await hear(writes('<tool_call>\n{"name": "file_write", "arguments": {"path": "a.txt", "content": "ha', 'length'));
+    expect(answer).toMatchObject({ text: '', end: 'cut' });
+  });
+});
+
+describe('a call that is written as text and cannot be read is told to the model', () => {
+  test.each([
+    ['<tool_call>\n{"name": "file_read", "arguments": {"path": "a.txt",}}\n</tool_call>', '{"path": "a.txt",}'],
+    ['<tool_call>\n{"name": "file_write", "arguments": {"path": "a.txt", "content": "half\n</tool_call>', '{"path": "a.txt", "content": "half\n'],
+    ['<function=file_read>{"path": "a.txt"</function>', '{"path": "a.txt"'],
+    [
+      '<function=file_write>\n<parameter=path>\na.txt\n</parameter>\n<parameter=content>\nhalf',
+      '<parameter=path>\na.txt\n</parameter>\n<parameter=content>\nhalf',
+    ],
+    ['{"name": "file_read", "arguments": {"path": a.txt}}', '{"path": a.txt}'],
+  ])('%j', async (text, args) => {
+    const heard = await hear(writes(text));
+    expect([heard.answer.calls.map((call) => call.arguments), heard.answer.text]).toEqual([[args], '']);
+    expect(() => JSON.parse(args)).toThrow();
+  });
+});
+
+describe('text that only looks like a call is text', () => {
+  test.each([
+    `Qwen writes this:\n\n\`\`\`\n<tool_call>\n${JSON_A}\n</tool_call>\n\`\`\`\n\nThen it waits.`,
+    `The form is \`<tool_call>${JSON_A}</tool_call>\`.`,
+    `The <tool_call> tag holds JSON. In a fence:\n\`\`\`\n<tool_call>\n${JSON_A}\n</tool_call>\n\`\`\``,
+    '<tool_call>\n{"name": "unknown_tool", "arguments": {}}\n</tool_call>',
+    '{"name": "Bob", "age": 5}',
+    '{"name": "file_read", "description": "Reads a file."}',
+    '```json\n{"name": "fetch-durable", "type": "module"}\n```\nThat is the file.',
+    `\`\`\`json\n${JSON_A}\n\`\`\`\nThis is an example of a call.`,
+    '[1] is a note, [2] another',
+    '[link](http://a.b) and [TOOL_CALLS] is a token of Mistral',
+    '{ not json at all',
+    'function=file_read',
+    '<function=other>{}</function>',
+    '[0.5, 1]',
+  ])('%j', async (text) => {
+    for (const size of [1, 4, 1000]) {
+      const heard = await hear(writes(text, 'stop', size));
+      expect([heard.answer.calls, heard.answer.text, heard.said]).toEqual([[], text, text]);
+    }
+  });
+
+  test('where no tool was offered', async () => {
+    const text = `<tool_call>\n${JSON_A}\n</tool_call>`;
+    expect((await hear(writes(text), { tools: [] })).answer).toMatchObject({ text, calls: [] });
+  });
+
+  test('and beside a proper call it is left out', async () => {
+    const proper = callChunk({ index: 0, id: 'x1', function: { name: 'file_read', arguments: '{"path":"a.txt"}' } });
+    const heard = await hear(streamed(chunk({ content: `Look. <tool_call>${JSON_B}</tool_call>` }), proper, chunk({}, 'tool_calls'), DONE));
+    expect([callsOf(heard), heard.answer.text, heard.said]).toEqual([[READ_A], 'Look. ', 'Look. ']);
+  });
+});
+
+describe('whatever bytes come', () => {
+  const asked = (tools: ModelTool[] = TOOLS) => ({ model: 'm', tools, onDelta: () => {} });
+  async function* inParts(bytes: Uint8Array, cuts: readonly number[]): AsyncGenerator<Uint8Array> {
+    let from = 0;
+    for (const cut of [...new Set(cuts.map((at) => at % (bytes.length + 1)))].sort((a, b) => a - b)) {
+      yield bytes.subarray(from, cut);
+      from = cut;
+    }
+    yield bytes.subarray(from);
+  }
+  async function read(bytes: Uint8Array, cuts: readonly number[]): Promise<unknown> {
+    const answer = new Accumulator(asked(), { endpoint: 'e', promptChars: 1 });
+    let end: 'closed' | 'done' = 'closed';
+    try {
+      for await (const frame of framesOf(inParts(bytes, cuts))) {
+        if (frame === 'done') end = 'done';
+        else if ('error' in frame) return 'error';
+        else answer.add(frame.chunk);
+      }
+      return answer.finish(end);
+    } catch (error) {
+      if (error instanceof ModelError) return error.message;
+      throw error;
+    }
+  }
+
+  /** Words of which answers are made. */
+  const word = fc.constantFrom(
+    '<think>',
+    '</think>',
+    '<tool_call>',
+    '</tool_call>',
+    JSON_A,
+    '`',
+    '```',
+    '\n',
+    '\n\n',
+    ' ',
+    'word',
+    '<',
+    '[TOOL_CALLS]',
+    '<|channel|>',
+    'analysis',
+    '<|message|>',
+    '<|end|>',
+    'é🙂',
+    '{',
+    '}',
+    '<function=file_read>',
+    '</function>',
+    '<｜tool▁calls▁begin｜>',
+  );
+  const text = fc.array(word, { maxLength: 12 }).map((words) => words.join(''));
+
+  test('the pieces in which bytes arrive make no difference', () =>
+    holds(
+      fc.asyncProperty(text, fc.nat(8), fc.array(fc.nat(5_000)), async (said, size, cuts) => {
+        const sent = pieces(said, size + 1).map((content) => chunk({ content }));
+        const bytes = Buffer.from([...sent, event({ choices: [], usage: { prompt_tokens: 1, completion_tokens: 2 } }), chunk({}, 'stop'), DONE].join(''));
+        expect(await read(bytes, cuts)).toEqual(await read(bytes, []));
+      }),
+      { runs: 300 },
+    ));
+
+  test('the pieces in which a text arrives make no difference', () =>
+    holds(
+      fc.property(text, fc.nat(8), (said, size) => {
+        const heard = (parts: string[]) => {
+          const answer = new Accumulator(asked(), { endpoint: 'e', promptChars: 1 });
+          for (const content of parts) answer.add({ choices: [{ delta: { content } }] });
+          const { text: told, reasoning, calls } = answer.finish('done');
+          return { told, reasoning, calls };
+        };
+        if (said !== '') expect(heard(pieces(said, size + 1))).toEqual(heard([said]));
+      }),
+      { runs: 500 },
+    ));
+
+  test('an answer comes or a ModelError', () =>
+    holds(
+      fc.asyncProperty(
+        fc.oneof(
+          fc.uint8Array({ maxLength: 400 }),
+          fc
+            .array(
+              fc.oneof(
+                fc.json().map((json) => `data: ${json}\n\n`),
+                fc.json(),
+                fc.string(),
+                text,
+              ),
+            )
+            .map((all) => Buffer.from(all.join(''))),
+        ),
+        fc.array(fc.nat(400)),
+        async (bytes, cuts) => {
+          await read(bytes, cuts);
+        },
+      ),
+      { runs: 500 },
+    ));
+
+  test('odd objects in place of chunks do not crash', () => {
+    const odd = fc.oneof(
+      fc.constant(null),
+      fc.constant(0),
+      fc.constant('x'),
+      fc.constant([]),
+      fc.constant({}),
+      fc.constant([null]),
+      fc.constant(['x']),
+      fc.constant([{}]),
+    );
+    return holds(
+      fc.asyncProperty(
+        fc.record({
+          choices: odd,
+          usage: odd,
+          model: odd,
+          message: odd,
+          x_groq: odd,
+          delta: odd,
+          content: odd,
+          tool_calls: odd,
+          function: odd,
+          reasoning_details: odd,
+          function_call: odd,
+          finish_reason: odd,
+        }),
+        async ({ delta, content, tool_calls, function: fn, reasoning_details, function_call, finish_reason, ...top }) => {
+          const inner = { content, tool_calls: [tool_calls, { index: 0, function: fn }], reasoning_details, function_call };
+          await read(Buffer.from(event(top) + event({ choices: [{ delta }] }) + event({ choices: [{ delta: inner, finish_reason }] }) + DONE), []);
+        },
+      ),
+      { runs: 300 },
+    );
+  });
+});
