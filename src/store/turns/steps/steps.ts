@@ -96,7 +96,7 @@ async function storeOnThread(db: Db, input: ThinkInput, subject: StepSubject, an
     if (answer.families) await familiesKept(tx.now, input, answer.families).execute();
     if (heard) tell(tx, input, subject, result.outboxId!, answer.text.trim());
     if (ends) {
-      tell(tx, input, subject, result.outboxId!, endingText(tx, input, answer, state));
+      tell(tx, input, subject, result.outboxId!, await endingText(tx, input, answer, state));
       await closeTurn(tx, withUsage(state, answer.usage), 'completed');
     }
     return result;
@@ -138,9 +138,11 @@ async function moveBehindAnswer(tx: ThreadTransaction, newer: ReadonlyArray<{ id
 }
 
 /** What the person gets at the end of a turn. What is told beside the text is a line of its own. */
-function endingText(tx: ThreadTransaction, { turnId, threadId, step }: ThinkInput, { text, note }: Answer, state: TurnState): string {
+async function endingText(tx: ThreadTransaction, { turnId, threadId, step }: ThinkInput, { text, note }: Answer, state: TurnState): Promise<string> {
   if (!note) return text.trim();
   const id = derivedId('item_', stepKey(turnId, step), 'note');
+  // statements of one batch have no order, and the text comes first
+  await tx.sendPending();
   const told = itemRow({ id, turnId, threadId, kind: 'status', status: 'completed', summary: note, detail: note });
   insertItems(tx, [told]);
   tx.append(itemEvent(told));
