@@ -162,7 +162,8 @@ const UNSUPPORTED =
 /** The refusal names an optional field of this request: `Unsupported parameter: 'max_tokens'`, `Unknown name "pattern" at 'tools[0]`, `extra_forbidden`. */
 function fieldLesson(error: ModelError, { request, facts: known }: Refused): Lesson | null {
   const clear = error.type === 'ModelRejected' || UNSUPPORTED.test(error.message);
-  if (!clear) return null;
+  // a refusal that misses a field does not want it left out
+  if (!clear || /passed back|\bmissing\b/i.test(error.message)) return null;
   const names = (field: string) => new RegExp(`(?<![\\w])${field}(?![\\w])`).test(error.message);
   const sent = sentFields(request, known);
   const field = sent.find((each) => names(each)) ?? (sent.includes('stream_options') && names('include_usage') ? 'stream_options' : undefined);
