@@ -22,7 +22,7 @@ export interface ToolRoom {
 }
 
 /** More tools are refused by OpenAI and by others that copy its limits. */
-const MOST_TOOLS = 128;
+export const MOST_TOOLS = 128;
 /** The first tools of the core go before tools of opened families where there is little room. */
 const ESSENTIAL = 11;
 /** Names of tools of a server that the model is told before it opens them. */

@@ -127,12 +127,21 @@ async function auditCalls(db: Db, findings: Findings): Promise<void> {
     .where('calls.state', '!=', 'done')
     .execute();
   for (const call of open.filter((each) => each.question !== 'open')) findings.stuck.push(`call ${call.id} of ${call.name} is ${call.state}`);
-  const reports = await db.selectFrom('calls').select(['id', 'turn_id', 'ok']).where('name', '=', 'report_progress').execute();
-  const effects = await db.selectFrom('items').select(['metadata']).where('kind', '=', 'status').where('metadata', 'is not', null).execute();
-  const counts = new Map<unknown, number>();
-  for (const { metadata } of effects) counts.set(metadata?.call_id, (counts.get(metadata?.call_id) ?? 0) + 1);
+  const reports = await db
+    .selectFrom('calls')
+    .select(['id', 'thread_id', 'ok'])
+    .where('name', '=', 'report_progress')
+    .where('copied_from', 'is', null)
+    .execute();
+  const effects = await db.selectFrom('items').select(['thread_id', 'metadata']).where('kind', '=', 'status').where('metadata', 'is not', null).execute();
+  const counts = new Map<string, number>();
+  // the items of a copied thread name the calls of its source
+  for (const { thread_id, metadata } of effects) {
+    const key = `${thread_id} ${metadata?.call_id}`;
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
   for (const report of reports) {
-    const count = counts.get(report.id) ?? 0;
+    const count = counts.get(`${report.thread_id} ${report.id}`) ?? 0;
     if (count > 1) findings.doubled.push(`progress report ${report.id} was shown ${count} times`);
     if (report.ok && count === 0) findings.lost.push(`progress report ${report.id} says done but was not shown`);
   }

@@ -14,10 +14,12 @@ export interface Expected {
   calls: number;
 }
 
-export const KINDS = ['plain', 'tools', 'ask', 'slow', 'steer', 'stop', 'status'] as const;
+export const KINDS = ['plain', 'tools', 'ask', 'slow', 'steer', 'stop', 'status', 'other model', 'fork', 'summary'] as const;
 export type Kind = (typeof KINDS)[number];
 
 const WEIGHTED: readonly Kind[] = ['plain', 'plain', 'tools', 'tools', 'ask', 'ask', 'slow', 'slow', 'steer', 'steer', 'stop', 'status'];
+/** Messages to a model whose provider wants its state back with each step. */
+export const STATEFUL: readonly Kind[] = ['tools', 'tools', 'ask', 'other model', 'fork', 'summary'];
 const words = (count: number): string => Array.from({ length: count }, (_, n) => `w${n}`).join(' ');
 
 type SayReply = { kind: string; turn_id: string | null; inbox_id: string };
@@ -44,12 +46,18 @@ export class Chat {
     switch (kind) {
       case 'plain':
         return await this.#turn(name, [{ say: `answer ${name}` }], `answer ${name}`);
-      case 'tools': {
-        const call = [
-          ['report_progress', { message: `first ${name}` }],
-          ['report_progress', { message: `second ${name}` }],
-        ];
-        return await this.#turn(name, [{ call }, { call: [call[0]] }, { say: `answer ${name}` }], `answer ${name}`, 3);
+      case 'tools':
+        return await this.#tools(name);
+      case 'other model':
+        return await this.#tools(name, { model: 'another' });
+      case 'fork': {
+        const { id } = await this.#client.post<{ id: string }>(`/v1/threads/${this.threadId}/fork`, {}, name);
+        return await new Chat(id, this.#client, this.#random, this.#record).message('tools');
+      }
+      case 'summary': {
+        await this.#tools(name);
+        const { turn } = await this.#client.post<{ turn: { id: string } }>(`/v1/threads/${this.threadId}/compact`, {}, `${name}-compact`);
+        return await this.#ended(turn.id);
       }
       case 'slow': {
         const answer = `answer ${name} ${words(20)}`;
@@ -76,12 +84,20 @@ export class Chat {
     };
   }
 
+  async #tools(name: string, fields: { model?: string } = {}): Promise<void> {
+    const call = [
+      ['report_progress', { message: `first ${name}` }],
+      ['report_progress', { message: `second ${name}` }],
+    ];
+    await this.#ended(await this.#start(name, [{ call }, { call: [call[0]] }, { say: `answer ${name}` }], `answer ${name}`, 3, fields));
+  }
+
   async #turn(name: string, steps: unknown[], answer: string | null, calls = 0): Promise<void> {
     await this.#ended(await this.#start(name, steps, answer, calls));
   }
 
-  async #start(name: string, steps: unknown[], answer: string | null, calls = 0): Promise<string> {
-    const body = await this.#client.post<{ turn: { id: string } }>(`/v1/threads/${this.threadId}/turns`, { prompt: script(steps) }, name);
+  async #start(name: string, steps: unknown[], answer: string | null, calls = 0, fields: { model?: string } = {}): Promise<string> {
+    const body = await this.#client.post<{ turn: { id: string } }>(`/v1/threads/${this.threadId}/turns`, { prompt: script(steps), ...fields }, name);
     this.#record({ what: name, threadId: this.threadId, key: name, turnId: body.turn.id, answer, calls });
     return body.turn.id;
   }

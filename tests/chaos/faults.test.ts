@@ -231,4 +231,10 @@ describe('kills at random', () => {
     expect(result.kills.length).toBeGreaterThan(0);
     expect(result).toMatchObject({ lost: [], doubled: [], stuck: [] });
   });
+
+  it('gives the provider of a model back what it gave, in copies, after summaries and beside another model', { timeout: 240_000 }, async () => {
+    const result = await runChaos({ seed: 4, kills: 6, maxMinutes: 0.7, chats: 3, waiting: 1, schedule: false, strict: true });
+    expect(result.kills.length).toBeGreaterThan(0);
+    expect(result).toMatchObject({ lost: [], doubled: [], stuck: [] });
+  });
 });

@@ -36,14 +36,14 @@ export async function kill(app: TestApp, victim: Victim): Promise<boolean> {
 export async function killAtRandom(
   app: TestApp,
   random: Random,
-  wanted: { kills: number; until?: number; onKill?: (kill: Kill) => void },
+  { victims = VICTIMS, ...wanted }: { kills: number; until?: number; victims?: readonly Victim[]; onKill?: (kill: Kill) => void },
   probe: () => Promise<void>,
 ): Promise<Kill[]> {
   const kills: Kill[] = [];
   while (kills.length < wanted.kills && Date.now() < (wanted.until ?? Number.POSITIVE_INFINITY)) {
     await pause(random.between(0, 1500));
-    const first = random.pick(VICTIMS);
-    const second = random.next() < 0.2 ? random.pick(VICTIMS.filter((each) => each !== first && each !== 'supervisor')) : null;
+    const first = random.pick(victims);
+    const second = random.next() < 0.2 ? random.pick(victims.filter((each) => each !== first && each !== 'supervisor')) : null;
     const at = Date.now();
     const done: Victim[] = [];
     if (second && (await kill(app, second))) done.push(second);

@@ -1,6 +1,6 @@
 import { script, startTestApp, type TestApp } from '../support/app.ts';
 import { audit, auditSchedule, type Findings, settled } from './audit.ts';
-import { Chat, type Expected } from './chats.ts';
+import { Chat, type Expected, STATEFUL } from './chats.ts';
 import { createClient } from './client.ts';
 import { type Kill, killAtRandom, processesOf } from './killer.ts';
 import { seeded } from './random.ts';
@@ -15,6 +15,8 @@ export interface ChaosOptions {
   /** chats that wait on a question all the while */
   waiting: number;
   schedule: boolean;
+  /** the provider of the model wants its state back with each step; only the worker and PostgreSQL are killed */
+  strict?: boolean;
   onKill?: (kill: Kill) => void;
 }
 
@@ -29,7 +31,7 @@ export interface ChaosResult extends Findings {
 
 /** Lets scripted chats talk while processes are killed, then holds everything that was acknowledged against the ledgers. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
-  const app = await startTestApp(processesOf(options.seed));
+  const app = await startTestApp(processesOf(options.seed), { strict: options.strict });
   try {
     return await talkAndKill(app, options);
   } finally {
@@ -55,14 +57,17 @@ async function talkAndKill(app: TestApp, options: ChaosOptions): Promise<ChaosRe
     // one that could not be served says nothing more: it would only be told that its turn still runs, thousands of times
     let well = true;
     while (!over && well)
-      await chat.message().catch((error: Error) => {
+      await chat.message(options.strict ? random.pick(STATEFUL) : undefined).catch((error: Error) => {
         well = false;
         problems.push(error.message);
       });
   });
   const until = options.maxMinutes === undefined ? undefined : begun + options.maxMinutes * 60_000;
-  const kills = await killAtRandom(app, random, { kills: options.kills, until, onKill: options.onKill }, () =>
-    probe!.message('plain').catch((error: Error) => void problems.push(error.message)),
+  const kills = await killAtRandom(
+    app,
+    random,
+    { kills: options.kills, until, onKill: options.onKill, ...(options.strict && { victims: ['worker', 'postgres'] }) },
+    () => probe!.message('plain').catch((error: Error) => void problems.push(error.message)),
   ).finally(() => {
     over = true;
   });
@@ -77,6 +82,7 @@ async function talkAndKill(app: TestApp, options: ChaosOptions): Promise<ChaosRe
 
   const findings = await audit(app.store.db, expected, app.model.requests());
   findings.lost.push(...problems);
+  for (const { state, requestId, refusal } of app.model.requests()) if (state === 'failed') findings.lost.push(`the model refused ${requestId}: ${refusal}`);
   const due = scheduledFrom ? await auditSchedule(app, scheduledFrom.threadId, scheduledFrom.at, scheduledTo, findings) : 0;
   const seconds = Math.round((Date.now() - begun) / 1000);
   return { ...findings, kills, retries: client.retries(), questions: options.waiting, due, seconds };

@@ -18,6 +18,7 @@ const USAGE = `Kills processes of a whole instance at random while scripted chat
   --tasks N     people have so many coding tasks done in containers instead
   --engine N    so many of the kills hit the Docker engine itself, where nothing else runs on it (with --tasks; default 0)
   --stories     tells each story of tests/stories with every role killed between every two steps instead
+  --strict      the provider of the model wants its state back with each step; worker and PostgreSQL are killed
   --keep DIR    keeps the logs and what else a defect is found by there (with --pairs, --whatsapp or --tasks)`;
 
 const median = (values: readonly number[]): number => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
@@ -55,6 +56,7 @@ if (import.meta.main) {
       tasks: { type: 'string' },
       limits: { type: 'string' },
       stories: { type: 'boolean', default: false },
+      strict: { type: 'boolean', default: false },
       engine: { type: 'string', default: '0' },
       keep: { type: 'string' },
       help: { type: 'boolean', short: 'h' },
@@ -96,7 +98,7 @@ if (import.meta.main) {
     const { soakTasks } = await import('./tasks-soak.ts');
     process.exit(await soakTasks({ seed, kills, tasks: Number(values.tasks), engineKills: Number(values.engine), maxMinutes }, values.keep));
   }
-  const result = await runChaos({ seed, kills, maxMinutes, chats, waiting, schedule: true, onKill });
+  const result = await runChaos({ seed, kills, maxMinutes, chats, waiting, schedule: !values.strict, strict: values.strict, onKill });
   console.log(report(result));
   process.exit(result.lost.length + result.doubled.length + result.stuck.length > 0 ? 1 : 0);
 }

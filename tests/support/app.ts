@@ -58,12 +58,14 @@ export interface Place {
   cwd?: string;
   /** the scripted model parses only the end of a request */
   skim?: boolean;
+  /** the scripted model wants its state back with each step */
+  strict?: boolean;
 }
 
 export async function startTestApp(env: Record<string, string> = {}, place: Place = {}): Promise<TestApp> {
-  const { home = mkdtempSync(join(tmpdir(), 'fetch-test-')), node = process.execPath, entry = ENTRY, skim, ...user } = place;
+  const { home = mkdtempSync(join(tmpdir(), 'fetch-test-')), node = process.execPath, entry = ENTRY, skim, strict, ...user } = place;
   if (place.home === undefined && user.uid === undefined && env.DATABASE_URL === undefined) await copyDatabaseTo(home);
-  const model = await startScriptedModel({ skim });
+  const model = await startScriptedModel({ skim, strict });
   const [runtime, status, temporal, ui, postgres] = await freePorts(5);
   const clean = Object.fromEntries(Object.entries(childEnvironment({})).filter(([name]) => !FETCH_SETTING.test(name) && !name.startsWith('VITEST')));
   const settings: Record<string, string> = {

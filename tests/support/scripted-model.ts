@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import type { LedgerEntry } from '../../src/adapters/model/practice/ledger.ts';
 import { startPracticeServer } from '../../src/adapters/model/practice/server.ts';
 import { checkRequest } from './request-rules.ts';
+import { strictProvider } from './strict-provider.ts';
 
 export interface ScriptedModel {
   baseUrl: string;
@@ -18,8 +19,11 @@ export interface ScriptedModel {
 /**
  * A model that answers `SCRIPT:[...]` messages over real HTTP and keeps a ledger. A request that breaks a rule of a strict server gets 400. With `ledgerFile` each entry is appended
  * as a line of JSON at arrival and again when its state changes, so that the ledger outlives a kill; the last line of an `n` counts.
+ * `strict`: it gives thoughts and signatures with each step that calls tools, and refuses a request that does not give them back.
  */
-export async function startScriptedModel(options: { ledgerFile?: string; port?: number; pace?: number; skim?: boolean } = {}): Promise<ScriptedModel> {
+export async function startScriptedModel(
+  options: { ledgerFile?: string; port?: number; pace?: number; skim?: boolean; strict?: boolean } = {},
+): Promise<ScriptedModel> {
   const entries = new Map<number, LedgerEntry>();
   const asked = new Map<string, number>();
   const listeners: Array<(body: string) => void> = [];
@@ -28,6 +32,7 @@ export async function startScriptedModel(options: { ledgerFile?: string; port?: 
     port: options.port,
     pace: options.pace ?? 0,
     skim: options.skim,
+    ...(options.strict && { provider: strictProvider() }),
     heard: (body) => {
       // an error here is the answer: every test shows that the product asks as all servers want it
       if (!options.skim) checkRequest(body);

@@ -2,11 +2,11 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Connection } from '@temporalio/client';
-import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deleteIdle } from '../../../src/gateway/intake/retention.ts';
 import type { AuditBody } from '../../../src/store/home/audit-log.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
+import { holding as tablesHolding } from '../../support/holding.ts';
 import { callOverMcp } from '../../support/mcp-client.ts';
 import { clientOf } from '../../support/temporal-client.ts';
 import { workflowOfThread } from '../../support/thread.ts';
@@ -15,7 +15,7 @@ import { until } from '../../support/until.ts';
 let app: TestApp;
 let connection: Connection;
 beforeAll(async () => {
-  app = await startTestApp({ FETCH_AUTONOMY: 'autonomous' });
+  app = await startTestApp({ FETCH_AUTONOMY: 'autonomous' }, { strict: true });
   connection = await Connection.connect({ address: app.temporalAddress });
 });
 afterAll(async () => {
@@ -34,21 +34,10 @@ async function forget(...args: string[]): Promise<string> {
   return (await promisify(execFile)(process.execPath, [ENTRY, 'forget', ...args], { env })).stdout;
 }
 
-/** Tables in which a word stands anywhere, in texts or bytes. */
-async function holding(word: string): Promise<string[]> {
-  const { db } = app.store;
-  const { rows } = await sql<{
-    name: string;
-  }>`select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'`.execute(db);
-  const found: string[] = [];
-  for (const { name } of rows) {
-    const hex = Buffer.from(word).toString('hex');
-    const { rows: hits } =
-      await sql`select 1 from ${sql.table(name)} as row where row::text like ${`%${word}%`} or row::text like ${`%${hex}%`} limit 1`.execute(db);
-    if (hits.length > 0) found.push(name);
-  }
-  return found.sort();
-}
+const holding = (word: string): Promise<string[]> => tablesHolding(app.store.db, word);
+/** Messages of a chat with what a provider wants back. */
+const statesIn = (thread: string) =>
+  app.store.db.selectFrom('transcript').select('id').where('thread_id', '=', thread).where('step_state', 'is not', null).execute();
 
 async function fullChat(word: string): Promise<string> {
   const thread = await app.thread({ title: word });
@@ -89,8 +78,11 @@ describe('fetch forget', () => {
     const temporal = clientOf(app, connection);
     const workflow = await workflowOfThread(app.store.db, gone);
     const kept = await holding('Drossel');
+    expect(await statesIn(gone)).not.toEqual([]);
     expect(await forget(gone, '--yes')).toMatch(/^Deleted:\n/);
     expect((await holding('Amsel')).filter((table) => table !== 'memories')).toEqual([]);
+    expect(await statesIn(gone)).toEqual([]);
+    expect(await statesIn(other)).not.toEqual([]);
     expect(await holding('Drossel')).toEqual(kept);
     await until('its workflow is gone', async () => (await Array.fromAsync(temporal.workflow.list({ query: `WorkflowId = '${workflow}'` }))).length === 0);
     const schedules = (await Array.fromAsync(temporal.schedule.list())).map(({ scheduleId }) => scheduleId);
@@ -113,6 +105,7 @@ describe('fetch forget', () => {
     // schedules, reminders and memories are no part of a session
     expect((await holding('Meise')).filter((table) => !['crons', 'reminders', 'memories', 'routines'].includes(table))).toEqual([]);
     expect(await holding('Sperling')).toContain('transcript');
+    expect([await statesIn(old), (await statesIn(young)).length > 0]).toEqual([[], true]);
     await app.say(busy, 'no');
     await app.ended(busy, turn);
     expect((await app.request('GET', `/v1/threads/${young}`)).status).toBe(200);

@@ -6,6 +6,7 @@ import { stepKey } from '../../../contracts/ids.ts';
 import { shownOfMessage, toModelMessages } from '../../../domain/chat/context/context.ts';
 import { type Family, openedBy, withOpened } from '../../../domain/chat/tool-families.ts';
 import { accessOf } from '../../../domain/consent/tool-access.ts';
+import { budgetWithin, contextIn, type RequestBudget } from '../../../domain/model/context-size.ts';
 import { costOf } from '../../../domain/model/price-book.ts';
 import { note } from '../../../domain/text/fences.ts';
 import type { Db } from '../../../store/postgres/database.ts';
@@ -15,7 +16,7 @@ import { storeAnswer } from '../../../store/turns/steps/steps.ts';
 import { type History, loadHistory } from '../../../store/turns/steps/transcript.ts';
 import { keepForTurn, skillsAmong } from '../../../store/turns/turn-extensions.ts';
 import { addedTools } from '../../../tools/extensions/added-tools.ts';
-import { familiesCalled, type Offer, offeredTools, openingWords } from '../../../tools/offer.ts';
+import { familiesCalled, MOST_TOOLS, type Offer, offeredTools, openingWords } from '../../../tools/offer.ts';
 import type { ActivityDeps } from '../../activity-deps.ts';
 import { fittingHistory } from '../context/compact.ts';
 import { systemPrompt } from '../context/prompt.ts';
@@ -27,14 +28,22 @@ import { routeToKennel } from './kennel-routing.ts';
 import { StepStream } from './step-stream.ts';
 import { answerWithoutModel } from './words.ts';
 
-/** Asks one model and stores its answer. Asks once more with a smaller context when the endpoint accepts less than expected. */
+/**
+ * Asks one model and stores its answer. Asks once more with a smaller request when the endpoint takes less than expected, and keeps the size that its refusal
+ * names.
+ */
 export async function answerWith(deps: ActivityDeps, modelName: string, input: ThinkInput, subject: StepSubject, history: History): Promise<ThinkResult> {
-  const budgetTokens = deps.config.FETCH_CONTEXT_TOKENS;
+  const most = deps.config.FETCH_CONTEXT_TOKENS;
+  const { contextTokens, maxTools } = await deps.model.facts(modelName);
+  const asking = (budget: RequestBudget): Asking => ({ modelName, budgetTokens: budget.history, toolTokens: budget.tools, maxTools, input, subject });
   try {
-    return await answerOnce(deps, { modelName, budgetTokens, input, subject }, history);
+    return await answerOnce(deps, asking(budgetWithin(contextTokens, most)), history);
   } catch (error) {
     if (!(error instanceof ModelError && error.type === 'ContextOverflow')) throw error;
-    return await answerOnce(deps, { modelName, budgetTokens: Math.floor(budgetTokens / 4), input, subject }, await loadHistory(deps.db, input.threadId));
+    const named = contextIn(error.message);
+    if (named !== null && named !== contextTokens) await deps.model.learn(modelName, { contextTokens: named });
+    const smaller = named === null || named === contextTokens ? budgetWithin(undefined, Math.floor(most / 4)) : budgetWithin(named, most);
+    return await answerOnce(deps, asking(smaller), await loadHistory(deps.db, input.threadId));
   }
 }
 
@@ -42,6 +51,10 @@ interface Asking {
   modelName: string;
   /** the history is summed up to fit this */
   budgetTokens: number;
+  /** for the declarations of tools */
+  toolTokens: number;
+  /** how many tools the endpoint takes, where that is known */
+  maxTools?: number | undefined;
   input: ThinkInput;
   subject: StepSubject;
 }
@@ -176,7 +189,7 @@ async function askForAnswer(deps: ActivityDeps, asking: Asking, messages: ModelM
   const { input, subject, modelName } = asking;
   const known = answerWithoutModel(messages, { key: stepKey(input.turnId, input.step), step: input.step, call: subject.turn.call, modelName });
   if (known) return { answer: known, usage: { inputTokens: 0, outputTokens: 0, microUsd: 0 }, cachedTokens: 0, reasoningTokens: 0 };
-  const open = offeredTools(offer);
+  const open = offeredTools(offer, { tools: asking.maxTools ?? MOST_TOOLS, tokens: asking.toolTokens });
   const first = await ask(deps, asking, { messages, tools: open }, stream);
   if (!isEmpty(first.answer) || first.answer.end === 'refused') return first;
   stream.again();

@@ -9,9 +9,10 @@ export interface PracticeAnswer {
   usage: object;
 }
 
-interface WireCall {
+export interface WireCall {
   id: string;
   type: 'function';
+  extra_content?: object;
   function: { name: string; arguments: string };
 }
 
@@ -92,9 +93,9 @@ function words(text: string, pace: number): string[] {
 }
 
 /** A call comes in two chunks, as from real endpoints: the head, then the arguments. */
-const callDeltas = (call: WireCall, index: number): object[] => [
-  { tool_calls: [{ index, id: call.id, type: call.type, function: { name: call.function.name, arguments: '' } }] },
-  { tool_calls: [{ index, function: { arguments: call.function.arguments } }] },
+const callDeltas = ({ function: { name, arguments: args }, ...head }: WireCall, index: number): object[] => [
+  { tool_calls: [{ index, ...head, function: { name, arguments: '' } }] },
+  { tool_calls: [{ index, function: { arguments: args } }] },
 ];
 
 /** False when the caller left meanwhile. */

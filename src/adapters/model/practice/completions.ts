@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { callsOf, completionOf, type PracticeAnswer, streamAnswer, usageOf } from './answer.ts';
+import { callsOf, completionOf, type PracticeAnswer, streamAnswer, usageOf, type WireCall } from './answer.ts';
 import { follow, type LedgerEntry } from './ledger.ts';
 import { practiceStep } from './practice.ts';
 import { charsOf, offeredTools, type PracticeRequest, parseRequest, readBody, skimmed } from './request.ts';
@@ -19,6 +19,15 @@ export interface CompletionOptions {
   ledger?: (entry: LedgerEntry) => void;
   /** called with the whole body of each request */
   heard?: (body: string) => void;
+  /** what the provider gives with a step and wants back */
+  provider?: Provider;
+}
+
+export interface Provider {
+  /** why it refuses a request (HTTP 400); null when it does not */
+  refusal(body: PracticeRequest): string | null;
+  /** an answer with what the provider adds to it */
+  signed(model: string, answer: { step: ScriptStep; calls: WireCall[] }): { step: ScriptStep; calls: WireCall[] };
 }
 
 /** Answers the completion requests of one server. */
@@ -42,13 +51,20 @@ export class Completions {
     const entry = this.enter(String(request.headers['x-fetch-request-id'] ?? ''), body, situation, tools, raw.length);
     const gone = follow(response, entry, this.options.ledger);
 
-    const step = this.stepOf(entry.requestId, situation, tools);
-    if (step.hang) return;
-    if (step.fail) return sendError(response, step.fail, `scripted ${step.fail}`, step.retryAfter);
+    const refused = this.options.provider?.refusal(body);
+    if (refused) {
+      entry.refusal = refused;
+      return sendError(response, 400, refused);
+    }
+    const scripted = this.stepOf(entry.requestId, situation, tools);
+    if (scripted.hang) return;
+    if (scripted.fail) return sendError(response, scripted.fail, `scripted ${scripted.fail}`, scripted.retryAfter);
+    const unsigned = { step: scripted, calls: callsOf(scripted, situation.step) };
+    const { step, calls } = this.options.provider?.signed(entry.model, unsigned) ?? unsigned;
     const answer: PracticeAnswer = {
       envelope: { id: `practice-${entry.n}`, created: Math.floor(entry.at / 1000), model: entry.model },
       step,
-      calls: callsOf(step, situation.step),
+      calls,
       usage: usageOf(this.options.skim ? raw.length : charsOf(body), step),
     };
     if (!body.stream) return sendJson(response, 200, completionOf(answer));

@@ -18,6 +18,8 @@ export interface LedgerEntry {
   bytes: number;
   /** `answered`: the last byte was handed to the socket; `aborted`: the caller went away first */
   state: 'open' | 'answered' | 'aborted' | 'failed';
+  /** why the provider refused it */
+  refusal?: string;
 }
 
 /** Tells the ledger of a request now and when its response has ended. The signal aborts when the connection closes. */

@@ -5,6 +5,7 @@ export interface WireMessage {
   role: string;
   content?: unknown;
   tool_calls?: unknown[];
+  reasoning_content?: unknown;
 }
 
 /** What a model that works by rules has to know of a request. */

@@ -172,7 +172,8 @@ const UNSUPPORTED =
 /** The refusal names an optional field of this request: `Unsupported parameter: 'max_tokens'`, `Unknown name "pattern" at 'tools[0]`, `extra_forbidden`. */
 function fieldLesson(error: ModelError, { request, facts: known }: Refused): Lesson | null {
   const clear = error.type === 'ModelRejected' || UNSUPPORTED.test(error.message);
-  if (!clear) return null;
+  // a refusal that misses a field does not want it left out
+  if (!clear || /passed back|\bmissing\b/i.test(error.message)) return null;
   const said = new Set(error.message.split(/\W/));
   const sent = sentFields(request, known);
   const field = sent.find((each) => said.has(each)) ?? (sent.includes('stream_options') && said.has('include_usage') ? 'stream_options' : undefined);

@@ -107,7 +107,7 @@ export function storeItems(
   const whole: ItemRow = { ...opened, status: 'completed', summary: cut(text, 280), detail: text, ended_at: opened.started_at };
   const unseen = text !== '' && !item.begun;
   if (unseen) batch.append(itemEvent(opened));
-  if (item.rest) batch.append(deltaEvent(about, item.rest));
+  if (item.rest && (unseen || item.begun)) batch.append(deltaEvent(about, item.rest));
   batch.append(...calls.map(({ item, row }) => itemEvent(item, { tool: { id: row.id, name: row.name, input: row.args } })));
   if (unseen) batch.append(itemEvent(whole));
   if (streamed) batch.append(itemEvent(streamed));

@@ -120,7 +120,9 @@ const selectStepState = (tx: Tx, { turnId, step }: ThinkInput, readUpto: number)
 /** Shows and remembers the answer of a turn that is open. Returns its new items. */
 async function showAnswer(tx: ThreadTransaction, input: ThinkInput, answer: Answer, calls: readonly NewCall[]): Promise<TurnState['items']> {
   const { text, item } = answer;
-  const streamed = item.begun && text ? await endItemRow(tx.now, item.id, { status: 'completed', summary: text, detail: text }) : undefined;
+  // what streamed may turn out to be a thought or a call, so that no text is left
+  const end = text ? ({ status: 'completed', summary: text, detail: text } as const) : ({ status: 'interrupted' } as const);
+  const streamed = item.begun ? await endItemRow(tx.now, item.id, end) : undefined;
   const born = storeItems(tx, input, answer, calls, streamed);
   // a late answer to a closed turn would come between the next message and its answer
   rememberAnswer(tx, input, answer, calls);
