@@ -18,7 +18,7 @@ export interface HostLease {
   release(): Promise<void>;
 }
 
-export interface LeaseChanges {
+interface LeaseChanges {
   /** it could not be renewed in time */
   lapsed(): void;
   /** it was renewed after all, and nobody had it in between */

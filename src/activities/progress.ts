@@ -6,7 +6,7 @@ import type { ActivityDeps } from './activity-deps.ts';
 
 type ProgressDeps = Pick<ActivityDeps, 'db' | 'temporal' | 'config'>;
 /** Gets what is being done, or null when nothing new is known. */
-export type Progress = (doing: string | null) => Promise<void>;
+type Progress = (doing: string | null) => Promise<void>;
 
 /**
  * Tells a chat what a task or a turn does, at most one message per interval. Screens follow the items; a phone gets a message that is edited, or another one. A

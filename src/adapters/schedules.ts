@@ -133,7 +133,7 @@ const firingsOf = (wanted: NewSchedule) => ({
 });
 
 /** A schedule as the list has it. */
-export interface ListedSchedule {
+interface ListedSchedule {
   /** the catch-up window that it was created with; null if a release created it that gave no priority, or had one queue for everything */
   catchupMs: number | null;
   paused: boolean;

@@ -26,7 +26,7 @@ export interface FoundWorkspace {
  */
 export const IDENTITIES = '.identities';
 
-export interface Found {
+interface Found {
   workspaces: FoundWorkspace[];
   /** entries that are no workspaces, each with the reason */
   leftOut: Array<{ name: string; why: string }>;

@@ -33,19 +33,19 @@ export interface ThreadDetail {
 }
 
 /** Called for each wait: `attempt` counts from 1, `delayMs` is the time until the next attempt. */
-export type OnWait = (wait: { attempt: number; delayMs: number; reason: string }) => void;
-export interface ClientOptions extends Server {
+type OnWait = (wait: { attempt: number; delayMs: number; reason: string }) => void;
+interface ClientOptions extends Server {
   /** longest wait between two attempts to send a message; ms */
   maxDelayMs?: number;
   /** an event stream that is silent for this long counts as dead; the server sends a keep-alive every 15 s; ms */
   silenceMs?: number;
 }
-export interface SayOptions {
+interface SayOptions {
   onWait?: OnWait;
   signal?: AbortSignal;
   displayed?: Displayed[];
 }
-export type OnState = (state: 'connected' | 'reconnecting') => void;
+type OnState = (state: 'connected' | 'reconnecting') => void;
 
 /** More than the chat shows of the past, because one turn can hold several messages. */
 const SHOWN_TURNS = 10;

@@ -2,7 +2,7 @@
  * What a channel can do. Rules, the store and the prompt read this table and never ask for a channel's name. A new channel is one more entry here, and a driver
  * of the same name in `src/gateway/channels/registry.ts`.
  */
-export interface ChannelCapabilities {
+interface ChannelCapabilities {
   /** what people call it, where a sentence names it */
   label: string;
   /**

@@ -102,7 +102,7 @@ export interface OwnerEvent {
 }
 
 /** A cron fires a routine, an automation fires a prompt, a reminder says something once. */
-export type ScheduleKind = 'cron' | 'reminder' | 'automation';
+type ScheduleKind = 'cron' | 'reminder' | 'automation';
 
 /** `GET /v1/owner/schedules` */
 export interface OwnerSchedules {

@@ -6,7 +6,7 @@ export interface ReminderInput {
 }
 
 /** A message that is ready to be sent. */
-export interface SaidReminder {
+interface SaidReminder {
   outboxId: string;
   channel: Channel;
 }

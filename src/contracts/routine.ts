@@ -38,7 +38,7 @@ export interface PromptArgs {
 }
 
 export const STEP_WHEN = ['ok', 'failed', 'always'] as const;
-export type RoutineStepWhen = (typeof STEP_WHEN)[number];
+type RoutineStepWhen = (typeof STEP_WHEN)[number];
 
 export interface RoutineResult {
   runId: string;

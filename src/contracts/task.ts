@@ -66,7 +66,7 @@ export interface LimitedSoFar {
   toldUntil: number | null;
 }
 
-export interface TaskLimits {
+interface TaskLimits {
   /** working time; waiting for a person or for the workspace, and pauses, do not count */
   workMs: number;
   /** an agent that is silent for this long is ended */

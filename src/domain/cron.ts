@@ -6,7 +6,7 @@ import { type Firings, intervalFirings, isInterval } from './interval-firings.ts
  * BOTH match when both are given, unlike in crontab(5). Automations may also have an interval (`interval-firings.ts`), which nobody can write in a chat.
  */
 
-export type ParsedSchedule = { ok: true; schedule: string } | { ok: false; error: string };
+type ParsedSchedule = { ok: true; schedule: string } | { ok: false; error: string };
 
 const MACROS: Record<string, string> = {
   '@yearly': '0 0 1 1 *',
@@ -80,7 +80,7 @@ const refuse = (error: string): ParsedSchedule => ({ ok: false, error });
 /** How many firings are looked through to count the missed ones. A cron that was off for longer has missed "more than" these. */
 const MOST_MISSED = 2_000;
 
-export interface Missed {
+interface Missed {
   count: number;
   first: Date;
   last: Date;

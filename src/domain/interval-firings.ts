@@ -9,7 +9,7 @@ export interface Firings {
   nextRuns(count: number, from: Date): Date[];
 }
 
-export interface Interval {
+interface Interval {
   hours: number;
   /** minutes after the beginning of an interval */
   offset: number;

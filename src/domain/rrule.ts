@@ -6,7 +6,7 @@ import { intervalText, WEEKDAYS } from './interval-firings.ts';
  */
 
 /** `rrule`: as clients see it. `schedule`: what it means, in the grammar of crons. */
-export type ReadRrule = { ok: true; rrule: string; schedule: string } | { ok: false; error: string };
+type ReadRrule = { ok: true; rrule: string; schedule: string } | { ok: false; error: string };
 
 const ALLOWED: Record<string, readonly string[]> = { HOURLY: ['FREQ', 'INTERVAL', 'BYDAY'], WEEKLY: ['FREQ', 'BYDAY', 'BYHOUR', 'BYMINUTE'] };
 const DAYS = ['SU', 'MO', 'TU', 'WE', 'TH', 'FR', 'SA'];

@@ -4,7 +4,7 @@
  */
 
 /** Where a trace goes on, as the W3C header `traceparent` writes it. */
-export type TraceParent = string;
+type TraceParent = string;
 
 export type SpanAttributes = Partial<
   Record<

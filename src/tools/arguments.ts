@@ -4,7 +4,7 @@ import { lenientJson, NotJson } from '../domain/text/lenient-json.ts';
 /** Reads the arguments of a call as models write them, and mends what can mean only one thing. */
 
 /** A list in place of an object is refused by the schema, in its own words. */
-export type ReadArguments = { ok: true; value: unknown } | { ok: false; why: string };
+type ReadArguments = { ok: true; value: unknown } | { ok: false; why: string };
 
 const FENCE = '```';
 /** JSON inside of a JSON text, in another one. */

@@ -4,7 +4,7 @@ import { attachmentOfChat } from '../store/chats/messages/attachments.ts';
 import { excerpt } from './excerpt.ts';
 import { defineTool, type Tool } from './tool.ts';
 
-export const readAttachment = defineTool({
+const readAttachment = defineTool({
   name: 'read_attachment',
   family: 'attachments',
   reads: ['attachment'],

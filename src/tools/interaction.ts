@@ -8,7 +8,7 @@ import { defineTool, type Tool } from './tool.ts';
 
 const unique = (values: string[]): boolean => new Set(values.map((value) => value.trim().toLowerCase())).size === values.length;
 
-export const askUser = defineTool({
+const askUser = defineTool({
   name: ASK_USER,
   family: 'core',
   reads: [],
@@ -30,7 +30,7 @@ export const askUser = defineTool({
   },
 });
 
-export const reportProgress = defineTool({
+const reportProgress = defineTool({
   name: 'report_progress',
   family: 'core',
   reads: [],
@@ -56,7 +56,7 @@ export const reportProgress = defineTool({
   }),
 });
 
-export const readOutput = defineTool({
+const readOutput = defineTool({
   name: 'read_output',
   family: 'core',
   reads: ['output'],

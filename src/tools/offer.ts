@@ -14,7 +14,7 @@ export interface Offer {
   opened: readonly Family[];
 }
 
-export interface ToolRoom {
+interface ToolRoom {
   /** how many tools the endpoint takes */
   tools: number;
   /** how many tokens their declarations may have */

@@ -5,7 +5,7 @@ import { declarationOf, type ModelTool } from './declarations.ts';
 import { defineTool, type ToolContext } from './tool.ts';
 
 /** What the model is told of the families that it may open: their names, and what is in them. */
-export type Closed = ReadonlyMap<Family, string>;
+type Closed = ReadonlyMap<Family, string>;
 
 const BUILT_IN = new Map(Object.entries<{ about?: string }>(FAMILIES).flatMap(([name, { about }]) => (about ? [[name as Family, about] as const] : [])));
 

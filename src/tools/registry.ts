@@ -73,7 +73,7 @@ export const declarations: ReadonlyMap<string, ModelTool> = new Map(all.map((too
 export const approvalSentence = (name: string, args: Record<string, unknown>, at: string, tool = tools.get(name)): string =>
   tool?.asks?.(args as never, at) ?? `Use ${visibleLine(name)}${at}?`;
 
-export type PreparedCall = { ok: true; tool: Tool; args: Record<string, unknown> } | { ok: false; error: string };
+type PreparedCall = { ok: true; tool: Tool; args: Record<string, unknown> } | { ok: false; error: string };
 
 /**
  * Checks one call of the model. A call of a tool that the turn does not have is refused, even if the model knows its name. `error` is for the model, which is

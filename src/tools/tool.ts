@@ -11,7 +11,7 @@ import type { Sent } from '../domain/consent/taint.ts';
 import type { Db } from '../store/postgres/database.ts';
 
 /** Where a tool runs: in this worker process, or in a container of the kennel. */
-export type RunsIn = 'worker' | 'kennel';
+type RunsIn = 'worker' | 'kennel';
 
 export interface ToolContext {
   /** the same on every attempt of one call; the idempotency key of everything the tool does */

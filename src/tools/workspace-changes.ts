@@ -12,7 +12,7 @@ import { about, dataOf, look, status } from './workspace/view.ts';
 
 /** Creating and deleting workspaces. */
 
-export interface NewWorkspace {
+interface NewWorkspace {
   name: string;
   template: Template;
   description: string;

@@ -10,7 +10,7 @@ import type { KennelDeps } from '../activity-deps.ts';
  * Freezes the containers of a host that cannot know whether its tasks still belong to it, and closes their way out. When the host has its lease again,
  * containers of its tasks are thawed, and containers of tasks that moved are removed. Apps and direct commands are frozen meanwhile, too.
  */
-export interface Fence {
+interface Fence {
   close(): Promise<void>;
   lift(): Promise<void>;
 }

@@ -17,7 +17,7 @@ export interface ProbeTarget {
   /** PostgreSQL is asked for TLS in its own protocol first */
   asks: 'postgres' | 'grpc';
 }
-export interface Probed {
+interface Probed {
   /** null: the server would take us */
   error: unknown;
   shown: ShownCertificate | null;

@@ -8,7 +8,7 @@ import { parseRemote, webHost } from './remote.ts';
 /**
  * Fetches a repository into an empty folder, without its files: these are checked out in a container, because a repository of others decides what happens then.
  */
-export interface Clone {
+interface Clone {
   /** https address, or absolute path of a folder of this host */
   from: string;
   into: string;
@@ -18,7 +18,7 @@ export interface Clone {
   signal: AbortSignal;
 }
 
-export type Cloned = { ok: true } | { ok: false; why: string };
+type Cloned = { ok: true } | { ok: false; why: string };
 
 export const isFolder = (from: string): boolean => from.startsWith('/');
 

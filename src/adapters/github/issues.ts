@@ -41,7 +41,7 @@ const issueOf = (each: z.output<typeof issue>): Issue => ({
   updatedAt: each.updated_at,
 });
 
-export interface IssueFilter {
+interface IssueFilter {
   state: StateFilter;
   assignee?: string | undefined;
   labels?: string[] | undefined;

@@ -108,7 +108,7 @@ export async function openPullRequestOf(access: GitHubAccess, name: RepositoryNa
   return own ? pullOf(own) : null;
 }
 
-export interface NewPullRequest {
+interface NewPullRequest {
   title: string;
   body: string;
   base: string;

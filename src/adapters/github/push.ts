@@ -9,7 +9,7 @@ import { credentials, type Ended, git, withoutToken } from './host-git.ts';
  * Pushes from this process, because the token must not enter a container. Only the commits of the workspace are used: they come as a bundle and go through a
  * fresh bare repository. So the git that has the token reads no hook, filter, helper or setting of the workspace.
  */
-export interface Push {
+interface Push {
   /** file made by `git bundle create` */
   bundle: string;
   /** http(s) address of the repository, without credentials */
@@ -27,7 +27,7 @@ export interface Push {
 }
 
 /** `ahead`: what the branch has on GitHub and not in the workspace. */
-export type Pushed = { ok: true; head: string; news: boolean } | { ok: false; why: string; ahead?: Ahead };
+type Pushed = { ok: true; head: string; news: boolean } | { ok: false; why: string; ahead?: Ahead };
 
 export interface Ahead {
   /** the newest commit there */

@@ -67,7 +67,7 @@ export const headOfBranch = (access: GitHubAccess, name: RepositoryName, branch:
     .then(({ commit }) => commit.sha)
     .catch(nullAt(404));
 
-export interface FoundRepository {
+interface FoundRepository {
   fullName: string;
   description: string;
   url: string;

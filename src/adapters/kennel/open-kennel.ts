@@ -31,7 +31,7 @@ import type {
 import { inspectRun, listRuns, pauseRun, type RunContext, removeRun, startRun, sweepCommands } from './runs.ts';
 import { WorkspaceProgram } from './workspace-program.ts';
 
-export type KennelConfig = Pick<
+type KennelConfig = Pick<
   Config,
   | 'FETCH_HOME'
   | 'FETCH_KENNEL_HOST'

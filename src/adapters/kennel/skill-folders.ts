@@ -8,7 +8,7 @@ import type { Skill } from '../../domain/extensions/skill.ts';
  * holds now, and a folder never changes: its name is the hash of the version.
  */
 
-export interface AgreedSkill {
+interface AgreedSkill {
   hash: string;
   skill: Skill;
 }

@@ -24,7 +24,7 @@ export interface AgreedTool {
 }
 
 /** `called` false: nothing was called, or nobody knows; `text` says which. */
-export type CallResult = McpResult & { called: boolean };
+type CallResult = McpResult & { called: boolean };
 
 /** Calls a tool, if its server offers it exactly as the owner agreed to it. A failure that can be expected is a result. */
 export async function callAgreed(

@@ -21,7 +21,7 @@ export async function configuredServer(place: McpPlace, name: string): Promise<C
 const LIFETIME_MS = 15 * 60_000;
 
 /** What a session may need of the process that opens it. */
-export interface McpAccess {
+interface McpAccess {
   /** the containers of this host; needed over stdio */
   kennel?: Kennel | undefined;
   /** where logins are; without it nobody is logged in */

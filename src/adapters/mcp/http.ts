@@ -9,7 +9,7 @@ import { McpError, type WatchedTransport } from './session.ts';
 /** Of one answer, and of all parts of a streamed one. */
 const MOST_BYTES = 4 * 1024 * 1024;
 
-export interface HttpServer {
+interface HttpServer {
   name: string;
   url: string;
   headers: Record<string, string>;

@@ -15,7 +15,7 @@ const MOST_GARBAGE = 100;
 /** Of stderr, shown when the program ends. */
 const SHOWN_BYTES = 2_000;
 
-export interface StdioServer {
+interface StdioServer {
   name: string;
   command: string;
   args: readonly string[];

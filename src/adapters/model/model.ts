@@ -11,7 +11,7 @@ export interface ModelCall {
   arguments: string;
 }
 
-export type { AnswerEnd, ModelFacts, ModelMessage, StepState };
+export type { ModelFacts, ModelMessage, StepState };
 
 export interface ModelTool {
   name: string;

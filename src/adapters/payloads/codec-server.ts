@@ -3,7 +3,7 @@ import type { PayloadCodec } from '@temporalio/common';
 import { CODEC_BODY_LIMIT, type CodecAction, codecAnswer, NoPayloads } from './remote-codec.ts';
 
 /** An answer of a codec server, for whatever serves HTTP. */
-export interface CodecAnswer {
+interface CodecAnswer {
   status: number;
   type: 'application/json' | 'text/plain; charset=utf-8';
   body: string;

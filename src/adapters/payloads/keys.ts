@@ -16,7 +16,7 @@ export interface PayloadKeys {
 
 export const NO_PAYLOAD_KEYS: PayloadKeys = { encrypts: null, known: new Map() };
 /** The value of FETCH_PAYLOAD_KEYS that encrypts nothing more. */
-export const PLAIN = 'off';
+const PLAIN = 'off';
 
 /** @param hex 64 hex digits */
 export function payloadKey(hex: string): PayloadKey {

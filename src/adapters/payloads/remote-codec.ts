@@ -5,7 +5,6 @@ import type { Payload, PayloadCodec } from '@temporalio/common';
  * program ask for it, so that people who may read payloads can.
  */
 
-export const CODEC_PATH = '/codec';
 export type CodecAction = 'encode' | 'decode';
 /** What a path asks for. The namespace may stand in it, as templates of the `temporal` program have it: there is one codec for all. */
 export const codecAction = (path: string): CodecAction | null => (/^\/codec(?:\/[^/]+)?\/(encode|decode)$/.exec(path)?.[1] as CodecAction | undefined) ?? null;

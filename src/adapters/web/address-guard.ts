@@ -4,7 +4,7 @@ import { networkInterfaces } from 'node:os';
 import ipaddr from 'ipaddr.js';
 
 /** One address of a host name. */
-export interface HostAddress {
+interface HostAddress {
   address: string;
   family: 4 | 6;
 }

@@ -12,7 +12,7 @@ export interface FetchOptions {
   maxBytes?: number;
 }
 
-export interface FetchedPage {
+interface FetchedPage {
   /** after redirects */
   url: string;
   status: number;
@@ -33,9 +33,9 @@ export class FetchError extends Error {
 }
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
-export const MAX_REDIRECTS = 5;
+const MAX_REDIRECTS = 5;
 export const FETCH_TIMEOUT_MS = 30_000;
-export const MAX_BODY_BYTES = 5 * 1024 * 1024;
+const MAX_BODY_BYTES = 5 * 1024 * 1024;
 
 /** Fetches a text page. Throws FetchError for expected failures, and the signal's reason when aborted. */
 export async function fetchPage(address: string, options: FetchOptions): Promise<FetchedPage> {

@@ -5,7 +5,7 @@ import { z } from 'zod';
  * A search through a SearXNG instance. The owner names the instance, so it may be on this machine or a private network. Redirects are not followed: they would
  * lead to an address that the owner did not name.
  */
-export interface Search {
+interface Search {
   query: string;
   category: string;
   signal: AbortSignal;
@@ -13,7 +13,7 @@ export interface Search {
   timeoutMs?: number;
 }
 
-export interface Found {
+interface Found {
   results: Array<{ title: string; url: string; snippet: string; engine: string }>;
   /** engines that the instance asked in vain, with its reason */
   silent: string[];

@@ -6,7 +6,7 @@ import { readJson } from '../errors/json-text.ts';
 import { firstMisfit } from '../errors/misfit.ts';
 import { badBody, badJson, bodyBrokenOff, bodyTooLong, notJson } from '../errors/texts.ts';
 
-export const BODY_LIMIT = 2 * 1024 * 1024;
+const BODY_LIMIT = 2 * 1024 * 1024;
 
 /**
  * Reads and validates a JSON body. It is written by hand, because clients know the error texts with line and column, and no body parser gives them.
@@ -24,7 +24,7 @@ export async function optionalBody<S extends z.ZodObject>(ctx: Context, schema: 
 }
 
 /** `application/json` and `application/<anything>+json`, with any parameters. */
-export const isJson = (type: string): boolean => /^application\/(?:[^\s;/]+\+)?json\s*(?:;.*)?$/i.test(type.trim());
+const isJson = (type: string): boolean => /^application\/(?:[^\s;/]+\+)?json\s*(?:;.*)?$/i.test(type.trim());
 
 function parseBody<S extends z.ZodObject>(bytes: Buffer, schema: S): z.output<S> {
   let root: JsonNode;

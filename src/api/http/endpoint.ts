@@ -8,14 +8,14 @@ type ParamsOf<Path extends string> = Path extends `${string}{${infer Name}}${inf
 export type QueryFields = Record<string, z.ZodType>;
 export type QueryOf<Fields extends QueryFields> = { [Name in keyof Fields]?: z.output<Fields[Name]> };
 
-export interface EndpointRequest<Path extends string, Query extends QueryFields, Body extends z.ZodObject | undefined> {
+interface EndpointRequest<Path extends string, Query extends QueryFields, Body extends z.ZodObject | undefined> {
   ctx: Context;
   params: Record<ParamsOf<Path>, string>;
   query: QueryOf<Query>;
   body: Body extends z.ZodObject ? z.output<Body> : undefined;
 }
 
-export interface Answer<Value extends z.ZodType = z.ZodType> {
+interface Answer<Value extends z.ZodType = z.ZodType> {
   /** 200 when unset */
   status?: number;
   /** schema of the JSON that `handle` returns */

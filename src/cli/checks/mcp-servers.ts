@@ -4,7 +4,7 @@ import { inline } from '../../domain/text/foreign-text.ts';
 import { type Extension, listExtensions } from '../../store/owner/extensions.ts';
 import { withStore } from '../instance/servers/with-store.ts';
 
-export interface ServerHealth {
+interface ServerHealth {
   name: string;
   enabled: boolean;
   status: 'ok' | 'warning' | 'error';

@@ -23,7 +23,7 @@ const attributeOf = (flag: string): string =>
     .replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 
 /** `flags`: the settings that were given as flags. */
-export type Runner = (config: Config, reload: () => Config, flags: Record<string, string>) => Promise<unknown>;
+type Runner = (config: Config, reload: () => Config, flags: Record<string, string>) => Promise<unknown>;
 
 export const program = new Command('fetch')
   .description('Text your computer. It works on your code for hours, asks when it needs you, and never loses its place.')

@@ -31,7 +31,7 @@ export interface Instance {
 }
 
 /** Another process runs this home, or is just starting to. */
-export class RunningError extends Error {
+class RunningError extends Error {
   override readonly name = 'RunningError';
   constructor(home: string, pid: number, urls: Urls | null) {
     super(

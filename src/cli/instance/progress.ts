@@ -58,7 +58,7 @@ export function logReporter(log: { info(message: string): void; warn(message: st
 
 const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1);
 
-export function describe({ text, done, total }: Progress): string {
+function describe({ text, done, total }: Progress): string {
   if (done === undefined) return text;
   return total ? `${text}: ${Math.floor((done / total) * 100)} % (${megabytes(done)} of ${megabytes(total)} MB)` : `${text}: ${megabytes(done)} MB`;
 }

@@ -3,7 +3,7 @@ import { isAlive } from './home/process-identity.ts';
 import { type RoleStatus, readRunState, type Urls } from './home/state-file.ts';
 import { urlsOf } from './urls.ts';
 
-export interface StatusReport {
+interface StatusReport {
   roles: RoleStatus[];
   home: string;
   urls: Urls;

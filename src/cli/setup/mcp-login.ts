@@ -11,7 +11,7 @@ import { openBrowser } from './browser.ts';
 
 const WAIT_MINUTES = 15;
 
-export interface LoginTerms {
+interface LoginTerms {
   config: Config;
   say: (text: string) => void;
   /** open one here, if there is one */

@@ -19,7 +19,7 @@ export function ready(rows: ReadonlyArray<{ at: number }>, now: number): boolean
 }
 
 /** What one turn takes of messages that arrived together. */
-export interface BurstLimits {
+interface BurstLimits {
   messages: number;
   characters: number;
   files: number;

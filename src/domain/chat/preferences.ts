@@ -40,7 +40,7 @@ function canonical(tag: string): string[] {
   }
 }
 
-export const nameOf = (tag: string): string => LANGUAGES.of(tag) ?? tag;
+const nameOf = (tag: string): string => LANGUAGES.of(tag) ?? tag;
 
 /** `22:00-07:00` from what was written; null when it is no span of time. */
 export function quietSpan(text: string): string | null {

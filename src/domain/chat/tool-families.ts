@@ -41,10 +41,10 @@ export const FAMILIES = {
   skills: {},
 } as const satisfies Record<string, FamilyFacts>;
 
-export type BuiltInFamily = 'core' | keyof typeof FAMILIES;
+type BuiltInFamily = 'core' | keyof typeof FAMILIES;
 
 /** Families of the owner's own tools: one for each MCP server, and one for their commands. */
-export type AddedFamily = `mcp_${string}` | 'own_commands';
+type AddedFamily = `mcp_${string}` | 'own_commands';
 export type Family = BuiltInFamily | AddedFamily;
 
 /** What the records say of a chat, as far as it opens families. */

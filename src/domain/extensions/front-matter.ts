@@ -6,7 +6,7 @@ import { inline } from '../text/foreign-text.ts';
 /** YAML takes more than linear time for some texts, so only a text that people write is parsed. */
 const LONGEST = 8_000;
 
-export interface FrontMatter {
+interface FrontMatter {
   /** keys in small letters, and texts */
   fields: Map<string, string>;
   /** the others: lists and maps of texts */

@@ -28,7 +28,7 @@ export interface McpServer {
 }
 
 /** What the owner says of the login at a server. Without it, all of it is asked of the server. */
-export interface OAuthRule {
+interface OAuthRule {
   /** the authorization server, and no other; it may have a private address */
   issuer?: string | undefined;
   /** of a client that the owner has registered */
@@ -39,7 +39,7 @@ export interface OAuthRule {
 }
 
 /** What the owner says of one tool. What its server says of it only makes it more dangerous. */
-export interface ToolRule {
+interface ToolRule {
   danger?: Danger | undefined;
   /** a call may be repeated when its outcome is not known */
   idempotent?: boolean | undefined;

@@ -14,13 +14,13 @@ export interface Skill {
   tools: [];
 }
 
-export interface Requirements {
+interface Requirements {
   platforms: string[];
   programs: string[];
   variables: string[];
 }
 
-export const LONGEST_BODY = 32_000;
+const LONGEST_BODY = 32_000;
 export const MOST_FILES = 40;
 export const MOST_TEXT = 200_000;
 const LONGEST_DESCRIPTION = 600;

@@ -5,7 +5,7 @@ import { untilClock, waitInWords } from './reset-words.ts';
  * What stands behind the failure of a coding agent. `wait`: it opens by itself; `waitMs` is null when no time is named. `overload`: the provider has too much
  * to do, which is over in minutes. `person`: money, a plan or a log-in is missing, so that no wait helps.
  */
-export type AgentLimit = { kind: 'wait'; waitMs: number | null; overload: boolean } | { kind: 'person' };
+type AgentLimit = { kind: 'wait'; waitMs: number | null; overload: boolean } | { kind: 'person' };
 
 const LONGEST_OVERLOAD_MS = 15 * 60_000;
 
@@ -43,7 +43,7 @@ const PERSON_KINDS: ReadonlySet<string | null> = new Set([
   'verification_required',
 ]);
 
-export interface FailureParts {
+interface FailureParts {
   /** what the agent says, without what our runner puts around it; then the message inside of it, if there is one */
   texts: string[];
   /** HTTP status of the model call */

@@ -68,7 +68,7 @@ export interface TaskUsed {
   today: { tokens: number; microUsd: number; unpriced?: number };
 }
 
-export interface TaskBudgetSettings {
+interface TaskBudgetSettings {
   FETCH_TASK_MAX_TOKENS: number;
   FETCH_TASK_MAX_USD: number;
   FETCH_TASK_MAX_DAY_TOKENS: number;

@@ -13,7 +13,7 @@ export interface PriceBook {
   local: boolean;
 }
 
-export interface CallUsage {
+interface CallUsage {
   /** including cached tokens */
   inputTokens: number;
   /** including reasoning */
@@ -29,7 +29,7 @@ export interface Cost {
   unpriced: number;
 }
 
-export type PriceSource = 'given' | 'list' | 'free' | 'unknown';
+type PriceSource = 'given' | 'list' | 'free' | 'unknown';
 
 /** The price of a model. `names`: the name in the answer, then the name in the request; the first known one counts. */
 export function priceFor(names: readonly string[], book: PriceBook): { price: Price; source: PriceSource } {
@@ -80,7 +80,7 @@ export function moneyText({ tokens, microUsd, unpriced = 0 }: { tokens: number; 
   return tokens > 0 && microUsd === 0 ? 'counted as free (your own model, or one without a charge; set a price with FETCH_MODEL_PRICE)' : money;
 }
 
-export interface GivenPrices {
+interface GivenPrices {
   named: Map<string, Price>;
   /** without a name: for all models of the chat endpoint */
   others: Price | null;

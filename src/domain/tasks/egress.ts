@@ -75,7 +75,7 @@ export function toolName(userAgent: string | undefined): string | null {
   return name?.toLowerCase() ?? null;
 }
 
-export interface HostsAsked {
+interface HostsAsked {
   taskId: string;
   workspace: string;
   /** those that the question names */

@@ -1,6 +1,6 @@
 /** The differences that an agent reports with its edits, put together by file. They say what it did step by step, and not what git finds at the end. */
 
-export interface ReportedDiff {
+interface ReportedDiff {
   path: string;
   /** hunks in the order of the edits, as the runner wrote them */
   diff: string;

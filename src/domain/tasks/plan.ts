@@ -3,7 +3,7 @@ import { blockQuote, inline, visible } from '../text/foreign-text.ts';
 /** The plan of a task: what an agent is asked for, how its answer is read, and how a person reads it. */
 
 /** A plan with the files that it would touch, as the agent says itself. */
-export interface ReadPlan {
+interface ReadPlan {
   text: string;
   files: string[];
 }

@@ -1,6 +1,6 @@
 /** Names of workspaces and paths inside them: what is allowed, and what to say when it is not. */
 
-export const NAME_MAX = 64;
+const NAME_MAX = 64;
 const PATH_MAX = 1024;
 
 /** Device names of Windows, where the repository could not be cloned, and words that mean a workspace without naming it. */
@@ -56,7 +56,7 @@ export const quoted = (text: string): string =>
     (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 
-export type CheckedPath = { ok: true; path: string } | { ok: false; problem: string };
+type CheckedPath = { ok: true; path: string } | { ok: false; problem: string };
 
 /**
  * A path inside a workspace with `/` between its parts; `.` is the workspace itself. Refuses what the text alone shows to be wrong; the workspace program

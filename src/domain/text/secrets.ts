@@ -40,7 +40,7 @@ export function secretIn(line: string, own: readonly string[] = []): string | nu
   return FORMATS.find(({ format }) => format.test(line))?.kind ?? null;
 }
 
-export interface Finding {
+interface Finding {
   kind: string;
   file: string;
   line: number;

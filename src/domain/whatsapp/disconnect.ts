@@ -1,5 +1,5 @@
 /** What the gateway does after WhatsApp closed a connection. `untilMs` counts from now: no attempt before then. */
-export type Reaction =
+type Reaction =
   | { kind: 'reconnect'; immediately: boolean; minimumMs: number /** the longest wait, where it is not the usual one */; mostMs?: number }
   | { kind: 'stop'; state: 'disconnected' | 'error'; needs: 'pairing' | 'person' | 'lease' | 'upgrade'; untilMs?: number };
 

@@ -1,5 +1,5 @@
 /** The two addresses of one person: the LID (`123@lid`) and, if known, the phone number (`491701234567@s.whatsapp.net`). Either may name a device (`:7`). */
-export interface Person {
+interface Person {
   lid?: string | null;
   pn?: string | null;
 }

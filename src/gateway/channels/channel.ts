@@ -49,7 +49,7 @@ export interface LeaseHolder {
   isDead(id: string): Promise<boolean>;
 }
 
-export interface Outgoing {
+interface Outgoing {
   /** the same on every attempt: the channel's message id is derived from it */
   id: string;
   address: string;

@@ -71,7 +71,7 @@ function requireSeen({ evidence }: Question, seen: number | undefined): void {
 }
 
 /** A message that may answer a question. */
-export interface Reply extends Answerer {
+interface Reply extends Answerer {
   text: string;
   inboxId: string;
   at: Date;
@@ -85,7 +85,7 @@ export interface Reply extends Answerer {
  * `answer`: it settles this question. `reply`: the person is told this instead. `unclear`: it goes to the model, and the person is told that the question is
  * still open.
  */
-export type Answered = { answer: Arrival; question: Question } | { reply: string } | { unclear: string } | null;
+type Answered = { answer: Arrival; question: Question } | { reply: string } | { unclear: string } | null;
 
 /** What a message does to the open questions of its thread; null when nothing. */
 export async function answerOpen(tx: ThreadTransaction, reply: Reply): Promise<Answered> {

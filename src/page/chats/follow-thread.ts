@@ -7,7 +7,7 @@ import { fold, type ThreadDetail, type ThreadView, viewOf, withOlder } from './t
 
 const PAGE_TURNS = 25;
 
-export interface FollowedThread {
+interface FollowedThread {
   view: ThreadView | null;
   problem: string | null;
   /** reads the turns before the first one */

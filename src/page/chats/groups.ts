@@ -1,7 +1,7 @@
 import type { ItemRecord } from '../../contracts/records.ts';
 
 /** What follows each other in a turn: something that was said, or a row of steps that are folded together. */
-export type Group = { kind: 'said'; item: ItemRecord } | { kind: 'steps'; id: string; items: ItemRecord[] };
+type Group = { kind: 'said'; item: ItemRecord } | { kind: 'steps'; id: string; items: ItemRecord[] };
 
 const STEPS: ReadonlySet<string> = new Set(['tool_call', 'file_change', 'command_execution', 'agent_reasoning', 'status']);
 

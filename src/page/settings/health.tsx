@@ -41,7 +41,7 @@ export function HealthSection() {
 }
 
 /** The address lets the browser in, so it is asked for when it is wanted and not kept on the page. */
-export async function openTemporal(workflow?: string): Promise<string | undefined> {
+async function openTemporal(workflow?: string): Promise<string | undefined> {
   // opened before the answer, because browsers allow a window only while a person clicks
   const tab = window.open('', '_blank');
   try {

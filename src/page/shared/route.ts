@@ -1,7 +1,7 @@
 import { Store, useStore } from './store.ts';
 
 /** `#/chats/thr_1` is `['chats', 'thr_1']`. */
-export const partsOf = (hash: string): string[] =>
+const partsOf = (hash: string): string[] =>
   hash
     .replace(/^#\/?/, '')
     .split('/')

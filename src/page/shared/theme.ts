@@ -1,6 +1,6 @@
 import { Store } from './store.ts';
 
-export type Theme = 'auto' | 'light' | 'dark';
+type Theme = 'auto' | 'light' | 'dark';
 const THEMES: readonly Theme[] = ['auto', 'light', 'dark'];
 const KEY = 'fetch-theme';
 

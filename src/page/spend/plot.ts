@@ -1,11 +1,11 @@
 /** The measures of a plot of columns. */
-export interface Column {
+interface Column {
   label: string;
   /** from the bottom up */
   parts: number[];
 }
 
-export interface Bar {
+interface Bar {
   x: number;
   width: number;
   label: string;
@@ -14,7 +14,7 @@ export interface Bar {
   parts: Array<{ y: number; height: number }>;
 }
 
-export interface Plot {
+interface Plot {
   bars: Bar[];
   /** lines across, with the amount that they stand for */
   lines: Array<{ y: number; amount: number }>;

@@ -7,7 +7,7 @@ const PAGE = 50;
 
 export const filter = new Store<Filter>('all');
 /** how many tasks the list asks for; "older tasks" raises it */
-export const wanted = new Store(PAGE);
+const wanted = new Store(PAGE);
 
 const address = (): string => `/v1/owner/tasks?limit=${wanted.value}${filter.value === 'all' ? '' : `&state=${filter.value}`}`;
 export const tasks = new Resource<OwnerTasks>(address, (event) => event.about === 'tasks', 600);

@@ -4,7 +4,7 @@ import type { Autonomy } from '../../contracts/conversation.ts';
 import type { Preferences } from '../../domain/chat/preferences.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
 
-export interface ChosenInChat {
+interface ChosenInChat {
   preferences: Preferences;
   autonomy: Autonomy;
   /** a group chat */

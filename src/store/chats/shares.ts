@@ -21,7 +21,7 @@ export async function unshareWorkspace(tx: Tx, workspace: string, person: string
 export const listShares = (tx: Db | Tx) => tx.selectFrom('workspace_shares').select(['workspace', 'person']).orderBy('workspace').orderBy('person').execute();
 
 /** What a turn may use: null for everything, else the workspaces that are shared with everybody whose words it follows. */
-export type Reach = ReadonlySet<string> | null;
+type Reach = ReadonlySet<string> | null;
 
 /** Words of others, as the index has them. */
 export const ofOthers = sql<boolean>`(written_by @> '[{"role": "trusted"}]' or written_by @> '[{"role": "member"}]')`;

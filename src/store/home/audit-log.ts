@@ -36,10 +36,10 @@ export async function auditEntry(db: Db, seq: number): Promise<AuditEntry | unde
 }
 
 /** The same as `audit_append` of the database computes. */
-export const hashOfEntry = (before: Buffer, { seq, body }: Pick<AuditEntry, 'seq' | 'body'>): Buffer =>
+const hashOfEntry = (before: Buffer, { seq, body }: Pick<AuditEntry, 'seq' | 'body'>): Buffer =>
   createHash('sha256').update(before).update(`${seq}\n${body}`).digest();
 
-export interface Verified {
+interface Verified {
   entries: number;
   head: AuditHead | null;
   /** what is wrong, in sentences */

@@ -5,7 +5,7 @@ import type { Subject } from './subject.ts';
 
 /** Deletes rows, where `DELETE /api/sessions/ID` only empties them: nothing of the chat or the person is recognised afterwards. */
 
-export type Counts = Record<string, number>;
+type Counts = Record<string, number>;
 
 /** Deletes in one transaction, or only counts what it would delete. */
 export async function forgetRows(db: Db, subject: Subject, { dryRun }: { dryRun: boolean }): Promise<Counts> {

@@ -3,7 +3,7 @@ import type { Source } from '../../contracts/taint.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
 import type { MemoryTable } from '../schema/tables/memories.ts';
 
-export type Memory = Omit<Selectable<MemoryTable>, 'words'>;
+type Memory = Omit<Selectable<MemoryTable>, 'words'>;
 
 const COLUMNS = ['id', 'owner', 'body', 'sources', 'created_at'] as const;
 

@@ -3,7 +3,7 @@ import { canonicalUser } from '../../domain/whatsapp/identity.ts';
 import type { Db, Tx } from '../postgres/database.ts';
 
 /** The owner's memories, in all chats that only the owner reads. */
-export const OWNER = 'owner';
+const OWNER = 'owner';
 
 /**
  * Whose memories a chat has. Other people read what is said in their chats and in groups, also when the owner writes there: each of these chats has memories of

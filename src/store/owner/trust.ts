@@ -4,7 +4,7 @@ import type { Db } from '../postgres/database.ts';
 
 /** How much chats may do without asking, and who writes in them. */
 
-export interface TrustRow {
+interface TrustRow {
   thread_id: string;
   autonomy: Autonomy;
   auto_approve: boolean;

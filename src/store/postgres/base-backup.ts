@@ -3,7 +3,7 @@ import pg from 'pg';
 const DUPLICATE_OBJECT = '42710';
 
 /** What the caller copies, and when. */
-export interface BaseBackupSteps {
+interface BaseBackupSteps {
   /** what must be older than the copy */
   before(): Promise<void>;
   /** the data folder without its log; files may change and vanish meanwhile */

@@ -44,7 +44,7 @@ export const isGone = (error: unknown): boolean =>
   error instanceof NoThread || error instanceof NoResultError || (error as { code?: string } | null)?.code === FOREIGN_KEY;
 
 /** PostgreSQL majors that the queries were run against. */
-export const SUPPORTED_POSTGRES = { min: 14, max: 18 } as const;
+const SUPPORTED_POSTGRES = { min: 14, max: 18 } as const;
 export const EVENTS_CHANNEL = 'fetch_events';
 
 /** A value for a column of jsonb. */

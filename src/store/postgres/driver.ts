@@ -70,7 +70,7 @@ export class PooledDriver implements Driver {
   }
 }
 
-export class PooledConnection implements DatabaseConnection {
+class PooledConnection implements DatabaseConnection {
   readonly #client: pg.PoolClient;
   readonly #statements: PreparedStatements | null;
   /** in an unknown state; the pool replaces it */

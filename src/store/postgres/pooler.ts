@@ -13,7 +13,7 @@ const NOTIFIED_MS = 10_000;
 const host = (url: string): string => new URL(url).host;
 
 /** What a pooler in front of DATABASE_URL does not let through, with what to do. */
-export class PoolerError extends Error {
+class PoolerError extends Error {
   override readonly name = 'PoolerError';
 }
 

@@ -14,7 +14,7 @@ export interface Automation extends Cron {
   last_run_at: Date | null;
 }
 
-export interface AutomationValues {
+interface AutomationValues {
   name: string;
   rrule: string;
   /** what the rule means, in the grammar of crons */
@@ -25,7 +25,7 @@ export interface AutomationValues {
 }
 
 /** `id`: made from the key, so that a repeated request finds what the first one has made. `threadId`: of its chat. */
-export interface NewAutomation extends AutomationValues {
+interface NewAutomation extends AutomationValues {
   id: string;
   chatId: string;
   threadId: string;

@@ -20,7 +20,7 @@ export interface OpenTurn {
 }
 
 /** Turns whose conversation got its newest signal within `withinMs`, or had its newest one before that. */
-export type Signalled = { which: 'lately' | 'earlier'; withinMs: number };
+type Signalled = { which: 'lately' | 'earlier'; withinMs: number };
 
 /** Turns in progress that began at least `ageMs` ago, by thread. */
 export const openTurns = (db: Db, { which, withinMs }: Signalled, ageMs: number, after: string, limit: number): Promise<OpenTurn[]> =>

@@ -107,7 +107,7 @@ const migrations: Record<string, Migration> = {
 };
 
 /** A newer version has changed the database so that this version cannot use it. It must not be touched. */
-export class NewerSchemaError extends Error {
+class NewerSchemaError extends Error {
   constructor(found: string[]) {
     super(
       `The database has migrations that this version does not know (${found.join(', ')}): it was last used by a newer version. ` +

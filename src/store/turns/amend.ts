@@ -6,7 +6,7 @@ import { toItemRecord } from '../chats/threads/items.ts';
 import type { Db, Tx } from '../postgres/database.ts';
 import { type Heard, remember } from './steps/transcript.ts';
 
-export interface Amendment {
+interface Amendment {
   /** forms that the text may have in what was stored, most likely first */
   was: string[];
   /** null when the message was deleted */

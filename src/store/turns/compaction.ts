@@ -26,7 +26,7 @@ export async function beginCompaction(db: Db, { turnId, threadId }: ThinkInput):
   });
 }
 
-export interface Compaction {
+interface Compaction {
   /** null: there was nothing to sum up */
   summary: { upto: number; body: string; sources: readonly Source[] } | null;
   before: number;

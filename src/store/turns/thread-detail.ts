@@ -7,7 +7,7 @@ import type { Db, Tx } from '../postgres/database.ts';
 import { approvalRequest, inputRequest } from './questions/question-payloads.ts';
 import { turnRecord } from './turns.ts';
 
-export interface ThreadDetail {
+interface ThreadDetail {
   thread: ThreadRecord;
   turns: TurnRecord[];
   items: ItemRecord[];
@@ -18,7 +18,7 @@ export interface ThreadDetail {
   more_before?: string;
 }
 
-export interface DetailPage {
+interface DetailPage {
   lastTurns?: number;
   /** id of a turn: only older ones are shown */
   before?: string;

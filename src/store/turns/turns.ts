@@ -56,7 +56,7 @@ export async function countSteer(tx: Tx, id: string): Promise<void> {
     .execute();
 }
 
-export interface NewTurn {
+interface NewTurn {
   text: string;
   inputSummary?: string;
   model?: string | null;

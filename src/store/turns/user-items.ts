@@ -6,7 +6,7 @@ import { type Heard, remember } from './steps/transcript.ts';
 /** A user message: complete from the start, announced as started and completed at once (a steering message only as completed). */
 export const addUserItem = (batch: WriteBatch, item: UserItem): void => batch.append(...insertUserItem(batch, item));
 
-export interface UserItem {
+interface UserItem {
   id: string;
   turnId: string;
   text: string;

@@ -23,7 +23,7 @@ export interface AccountNews {
 }
 
 /** What a person wants of the account. */
-export interface Wish {
+interface Wish {
   wanted: 'off' | 'on' | 'out';
   /** digits to pair with by code; null for a QR */
   pairPhone?: string | null;

@@ -8,7 +8,7 @@ export interface KeyChange {
   id: string;
   data: Buffer | null;
 }
-export interface AuthChange {
+interface AuthChange {
   keys: KeyChange[];
   /** encrypted credentials with their revision, when they changed */
   creds?: { data: Buffer; rev: number };

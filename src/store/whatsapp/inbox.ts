@@ -30,7 +30,7 @@ export interface Handled extends Waiting {
 }
 
 /** How long a stub waits for its content before the person is told that a message could not be read, in ms. */
-export const STUB_PATIENCE_MS = 120_000;
+const STUB_PATIENCE_MS = 120_000;
 
 /** Longer than any real id. A longer one fits no index, and would make the transaction of its ratchet state fail for ever. */
 const LONGEST_ID = 200;

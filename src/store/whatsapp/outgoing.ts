@@ -137,7 +137,7 @@ export async function answered(db: Db, account: string, row: Pick<OutgoingRow, '
 }
 
 /** The position of a progress report among those of its turn. */
-export interface ProgressState {
+interface ProgressState {
   /** its turn is over, or a newer report waits, so it need not be sent */
   stale: boolean;
   /** the turn's message that reports are edited into, if it was sent after `since` */

@@ -1,7 +1,7 @@
 import type { Db } from '../postgres/database.ts';
 
 /** A stop of sending by WhatsApp, for an account or a chat: nothing is sent before `until`. */
-export interface SendPause {
+interface SendPause {
   until: Date;
   why: string;
 }

@@ -35,7 +35,7 @@ export async function busyChats(db: Db, limit: number): Promise<string[]> {
   return [...new Set([...working, ...writing].map((row) => row.address))];
 }
 
-export interface Unread {
+interface Unread {
   seq: number;
   chat: string;
   participant: string;

@@ -21,7 +21,7 @@ function isWeb(text: string): boolean {
 }
 
 export const waitArgument = z.enum(['load', 'domcontentloaded', 'networkidle']).default('load');
-export type WaitUntil = z.output<typeof waitArgument>;
+type WaitUntil = z.output<typeof waitArgument>;
 
 export const hostIn = ({ url }: { url: string }): string => URL.parse(url)?.host ?? url;
 /** What leaves the machine with an address: nothing, when it is an app's. */

@@ -13,7 +13,7 @@ export const READ_PAGE: readonly BrowserCommand[] = [
   ['snapshot', '--compact', '--urls'],
 ];
 
-export interface Page {
+interface Page {
   url: string;
   title: string;
   /** the accessibility tree, one element in a line */

@@ -7,7 +7,7 @@ import { common, inBrowser, type Opened } from './in-browser.ts';
 
 /** A picture of the page, stored as an attachment of the chat. */
 
-export interface Screenshot {
+interface Screenshot {
   id: string;
   bytes: number;
   width: number;

@@ -55,7 +55,7 @@ export async function writableOf(context: ToolContext, at: Opened, git: Git): Pr
   );
 }
 
-export interface Read {
+interface Read {
   repository: RepositoryName;
   /** the current branch of the workspace, if it is meant */
   branch: string | null;

@@ -8,7 +8,7 @@ import type { ToolContext } from '../tool.ts';
 import { type Absence, hostsMayBeStarting } from '../workspace/await-engine.ts';
 
 /** A workspace, and what its host can do. */
-export interface ReadyWorkspace {
+interface ReadyWorkspace {
   host: string;
   workspace: string;
   harnesses: Array<{ name: AgentName; ready: boolean; why: string | null }>;

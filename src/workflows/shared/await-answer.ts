@@ -57,7 +57,7 @@ async function onRecord(question: Question, wait: Wait): Promise<boolean> {
 }
 
 /** What happens while nobody answers a question. */
-export interface Patience {
+interface Patience {
   /** what is waited for, for operators */
   what: string;
   waits: Waits;

@@ -10,7 +10,7 @@ const LONGEST_MS = 300_000;
 const LOOK_MS = 3_000;
 
 /** Local activities that are retried for ever. The `summary` stands beside the marker for operators. */
-export type Patient<A> = {
+type Patient<A> = {
   [K in keyof A]: A[K] extends (...args: infer I) => infer O ? { executeWithOptions(options: { summary: string }, args: I): O } : never;
 };
 

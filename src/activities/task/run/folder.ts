@@ -77,7 +77,7 @@ export const lastWritten = async (folder: string): Promise<number | null> =>
 /** Shortest time between two reads of a busy log, in ms: each is a transaction. */
 const AT_MOST_MS = 50;
 
-export interface LogWatch {
+interface LogWatch {
   /** Waits until the log has grown, or for `ms`, because file notifications do not cross every mount. Throws the reason of the signal. */
   grown(ms: number): Promise<void>;
   close(): void;

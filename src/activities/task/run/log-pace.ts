@@ -4,7 +4,7 @@ const BYTES_PER_SECOND = 1024 * 1024;
 /** What may come at once, because a host that was away must catch up. */
 const BURST_SECONDS = 10;
 
-export interface LogPace {
+interface LogPace {
   /** Records what was stored; returns how many ms to wait before more. */
   took(lines: number, bytes: number, now?: number): number;
 }

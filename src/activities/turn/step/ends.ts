@@ -7,7 +7,7 @@ import type { AddedTools } from '../../../tools/extensions/added-tools.ts';
 import { tools } from '../../../tools/registry.ts';
 
 /** What a turn makes of an answer, by how it ended. */
-export interface End {
+interface End {
   answer: ModelAnswer;
   /** why none of its calls may run, in words for the model */
   refusal?: string;
@@ -63,7 +63,7 @@ function stepsOf({ messages, calls }: Pick<History, 'messages' | 'calls'>): Call
 }
 
 /** The loops of a dialogue. */
-export interface Loops {
+interface Loops {
   /** by id of a call: how many times in a row it has brought the same, where the model is to hear of it */
   told: ReadonlyMap<string, number>;
   /** the latest steps are one that must end */

@@ -5,7 +5,7 @@ import { toolInWords } from '../../../domain/chat/words/tool-words.ts';
 import { cut } from '../../../domain/text/storable.ts';
 
 /** Where a step of a turn stands. `call`: what the whole turn consists of, where a program named it. */
-export interface StepWithoutModel {
+interface StepWithoutModel {
   key: string;
   step: number;
   call: NamedCall | null;

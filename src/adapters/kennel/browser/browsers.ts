@@ -34,7 +34,7 @@ export interface BrowserSubject {
 export type BrowserCommand = readonly string[];
 
 /** What one command answered. `result` has the shape that agent-browser gives it. */
-export interface CommandAnswer {
+interface CommandAnswer {
   success: boolean;
   error: string | null;
   result: Record<string, unknown> | null;
@@ -49,7 +49,7 @@ export interface BrowserAnswer {
   fresh: boolean;
 }
 
-export interface BrowserRun {
+interface BrowserRun {
   /** opens a browser for this where there is none, in place of one for something else; when null and there is none, NoBrowser is thrown */
   opens: BrowserSubject | null;
   /** stop at the first command that fails */

@@ -10,7 +10,7 @@ import { hostConfig, mount } from '../docker/hardening.ts';
 /** As in kennel/browser/policy.json. */
 const PROXY_PORT = 3128;
 /** How long one step of the browser may take inside, in ms; the call itself has a little more. */
-export const STEP_MS = 20_000;
+const STEP_MS = 20_000;
 /** The longest life of a browser, however much it is used. */
 const LIFE_MS = 12 * 3_600_000;
 
@@ -20,7 +20,7 @@ export const browserKey = (owner: string): string => createHash('sha256').update
 /** One name for each chat, so that the engine refuses the second of two simultaneous starts. */
 export const browserName = (home: string, key: string): string => `fetch-${home}-browser-${key}`;
 
-export interface BrowserContainer {
+interface BrowserContainer {
   key: string;
   /** the thread, and where its conversation begins */
   conversation: string;

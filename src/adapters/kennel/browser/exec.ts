@@ -3,7 +3,7 @@ import { Demux } from '../docker/demux.ts';
 import type { Engine } from '../docker/engine.ts';
 import { KeptOutput } from '../kept-output.ts';
 
-export interface ExecResult {
+interface ExecResult {
   code: number | null;
   stdout: string;
   stderr: string;

@@ -87,7 +87,7 @@ export function containerUser(): { uid: number; gid: number } {
 const away = new Set(['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENOTFOUND', 'EACCES', 'EPERM']);
 
 /** KennelUnavailable when the engine does not answer; any other error is returned unchanged. */
-export function explain(error: unknown): Error {
+function explain(error: unknown): Error {
   if (error instanceof KennelUnavailable) return error;
   const { code, message, statusCode, syscall } = error as { code?: string; message?: string; statusCode?: number; syscall?: string };
   // a missing file has the same codes as a missing socket

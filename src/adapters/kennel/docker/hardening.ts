@@ -12,7 +12,7 @@ export interface Limits {
   hostCpus: number;
 }
 
-export interface Walls {
+interface Walls {
   limits: Limits;
   user: { uid: number; gid: number };
   mounts: MountSettings[];

@@ -19,7 +19,7 @@ const NOTE_MS = 60_000;
 
 /** A build that failed is not tried again for this long: every command of the workspace would wait for it. */
 const FAILED_MS = 10 * 60_000;
-export interface EnvironmentImage {
+interface EnvironmentImage {
   name: string;
   /** languages and services, as they were asked for */
   title: string;

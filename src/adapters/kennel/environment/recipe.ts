@@ -43,7 +43,7 @@ const SERVICE_PACKAGES: Record<Service, readonly string[]> = {
 const FOR_NODE = ['libatomic1', 'libstdc++6'];
 const SCRIPTS = ['enter.sh', 'go.sh', 'node.sh'];
 /** The programs of the environment, before every other on PATH. */
-export const BIN = '/opt/environment/bin';
+const BIN = '/opt/environment/bin';
 const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** The recipe, and what a person should know of the versions. A null recipe needs no image of its own. `agreed`: its devcontainer may be used. */

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { replaceFile } from './replace-file.ts';
 
 /** A script that an agent proposed and a person agreed to. It worked once. */
-export interface SetupScript {
+interface SetupScript {
   sha256: string;
   script: string;
   /** RFC 3339 */
@@ -13,7 +13,7 @@ export interface SetupScript {
 }
 
 /** For people: whose script it is. */
-export interface ListedScript extends SetupScript {
+interface ListedScript extends SetupScript {
   workspace: string;
 }
 

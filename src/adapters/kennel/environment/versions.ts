@@ -2,7 +2,7 @@ import semver from 'semver';
 import type { Language, WantedLanguage } from '../../../contracts/environment.ts';
 
 /** What is installed for a language that a repository wants, and what a person should know of it. */
-export interface Installed {
+interface Installed {
   /** major version of Node, or version of Go; null: the usual one */
   version: string | null;
   /** a sentence, when it is not what the repository asks for */

@@ -11,7 +11,7 @@ import { type Environment, Environments } from './environments.ts';
 type Progress = (text: string) => void;
 
 /** The image for a workspace, and what its container is made with. */
-export interface WorkspaceImage extends Pick<Environment, 'variables' | 'setup' | 'notes'> {
+interface WorkspaceImage extends Pick<Environment, 'variables' | 'setup' | 'notes'> {
   image: string;
 }
 

@@ -19,7 +19,7 @@ export interface RefusedAddress extends Target {
 }
 
 /** A browser as the gate knows it. */
-export interface BrowserWayOut {
+interface BrowserWayOut {
   /** name of the browser; one socket each */
   key: string;
   /** folder on the host for `egress.sock`; created if needed */

@@ -24,7 +24,7 @@ import { type UpstreamSettings, upstreamsOf } from './model/upstreams.ts';
 import { createSlots } from './slots.ts';
 import { openSocketFolder, type SocketFolder } from './socket.ts';
 
-export interface GateTask {
+interface GateTask {
   taskId: string;
   /** folder on the host for `model.sock` and `egress.sock`; created if needed */
   folder: string;
@@ -82,7 +82,7 @@ export interface TaskMcp {
 }
 
 /** Milliseconds. */
-export interface GateTimes {
+interface GateTimes {
   /** until the first byte of a model's answer; without streaming, that is when the answer is complete */
   modelHeaders: number;
   /** between two parts of a model's answer */

@@ -13,7 +13,7 @@ import { createSlots } from './slots.ts';
 import { openSocketFolder } from './socket.ts';
 
 /** The way out of a program that belongs to no task: the hosts of its list, and nobody is asked about another. */
-export interface HostGate {
+interface HostGate {
   /** folder on the host, for `KennelCommand.gate` */
   folder: string;
   close(): Promise<void>;

@@ -16,7 +16,7 @@ export interface Images {
   state(kind: ImageKind): Promise<{ name: string; bytes: number; created: string } | null>;
 }
 
-export interface ProvideOptions {
+interface ProvideOptions {
   /** fetches the base again and builds every layer again, to update Debian and Node */
   fresh?: boolean;
   signal?: AbortSignal;

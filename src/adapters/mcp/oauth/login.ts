@@ -11,7 +11,7 @@ import { type LoginPlace, oauthReach } from './reach.ts';
 import { type StoredLogin, takenTokens } from './stored-login.ts';
 
 /** Where the browser goes, and what becomes of the address that it comes back to. Nothing is stored here. */
-export interface BegunLogin {
+interface BegunLogin {
   /** what the person opens */
   address: string;
   /** of the authorization server */

@@ -3,14 +3,13 @@ import type { AddressInfo } from 'node:net';
 import { McpError } from '../session.ts';
 
 /** Where the browser comes back to at the end of a login: a port of this machine that no other machine reaches. */
-export interface Loopback {
+interface Loopback {
   /** the address to come back to */
   redirect: string;
   close(): void;
 }
 
 const PATH = '/callback';
-export const REDIRECT_PATH = PATH;
 
 /** `answered` gets what the browser brings, and says what the person reads there. @throws McpError when the port is taken */
 export async function listenOnLoopback(port: number, answered: (answer: URLSearchParams) => Promise<{ ok: boolean; text: string }>): Promise<Loopback> {

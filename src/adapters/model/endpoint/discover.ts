@@ -9,7 +9,7 @@ import type { FactsStore } from './facts.ts';
 import { openModel } from './open-model.ts';
 
 /** A model that setup can offer: what to show, and the settings that choose it (`env` may hold a key: never log it). */
-export interface Choice {
+interface Choice {
   label: string;
   env: Record<string, string>;
   kind: 'openai' | 'openrouter' | 'custom' | 'local';
@@ -22,7 +22,7 @@ const LOCAL = [
   { product: 'vLLM', port: 8000 },
 ];
 
-export type DiscoverOptions = {
+type DiscoverOptions = {
   /** servers to look for on 127.0.0.1 */
   local?: ReadonlyArray<{ product: string; port: number }>;
   timeoutMs?: number;
@@ -70,7 +70,7 @@ export async function discoverModels(config: ModelSettings & Partial<Config>, op
   return [...found, ...local.flat()];
 }
 
-export interface Verified {
+interface Verified {
   ok: true;
   model: string;
   /** what is known of its price, for a person */

@@ -14,7 +14,7 @@ import { openaiClient } from './client.ts';
 import { type FactsStore, KnownFacts } from './facts.ts';
 import { isLocalEndpoint } from './local-endpoint.ts';
 
-export interface OpenAIOptions {
+interface OpenAIOptions {
   kind: ModelKind;
   baseUrl: string;
   apiKey?: string;

@@ -7,7 +7,7 @@ import { leanFetch } from '../request/transport.ts';
 import { promptOf, type StepPart } from './prompt.ts';
 import type { SdkCall, SdkModel, Vendor } from './vendors.ts';
 
-export interface NativeOptions {
+interface NativeOptions {
   baseUrl: string;
   apiKey: string | undefined;
   /** fields that the model refuses */

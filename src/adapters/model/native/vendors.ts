@@ -5,7 +5,7 @@ import type { WireName } from '../../../contracts/model.ts';
 export type SdkModel = ReturnType<ReturnType<typeof createAnthropic>>;
 export type SdkCall = Parameters<SdkModel['doStream']>[0];
 
-export interface VendorAddress {
+interface VendorAddress {
   baseUrl: string;
   apiKey: string;
   fetch: typeof globalThis.fetch;

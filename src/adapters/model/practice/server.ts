@@ -3,12 +3,12 @@ import type { AddressInfo } from 'node:net';
 import { type CompletionOptions, Completions } from './completions.ts';
 import { sendError, sendJson } from './send.ts';
 
-export interface PracticeOptions extends CompletionOptions {
+interface PracticeOptions extends CompletionOptions {
   /** 0: any free port */
   port?: number;
 }
 
-export interface PracticeServer {
+interface PracticeServer {
   baseUrl: string;
   port: number;
   close(): Promise<void>;

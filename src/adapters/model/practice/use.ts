@@ -7,7 +7,7 @@ export interface OfferedTool {
 }
 
 /** Arguments of a call, each with the names that it has in one schema or another. */
-export type Args = Array<[aliases: string[], value: unknown]>;
+type Args = Array<[aliases: string[], value: unknown]>;
 
 /** By it a model gets tools that are not listed yet. Where it is offered, they may be called by their names as well. */
 const OPENS = 'open_tools';

@@ -57,7 +57,7 @@ interface Shape {
   cause?: unknown;
 }
 
-export interface ClassifyOptions {
+interface ClassifyOptions {
   /** `stream`: the answer had begun, so a lost connection broke it off */
   phase?: 'request' | 'stream';
   /** the key in use; never part of a message */

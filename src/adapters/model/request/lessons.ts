@@ -6,7 +6,7 @@ import { strictThread } from './thread.ts';
 import { limitName } from './wire.ts';
 
 /** What a refusal teaches of a model. */
-export interface Lesson {
+interface Lesson {
   /** a request takes no lesson twice */
   id: string;
   facts: ModelFacts;
@@ -19,7 +19,7 @@ export interface Lesson {
 }
 
 /** The refused request. */
-export interface Refused {
+interface Refused {
   request: ModelRequest;
   /** by which it was written */
   facts: ModelFacts;

@@ -8,7 +8,7 @@ import type { AnswerTimes } from '../request/silence.ts';
 import { textOf } from '../request/transport.ts';
 import { isCall, isWhole, type ResponseItem, responsesBody } from './input.ts';
 
-export interface ResponsesOptions {
+interface ResponsesOptions {
   client: OpenAI;
   baseUrl: string;
   times: AnswerTimes;

@@ -3,7 +3,7 @@ import { ModelError } from '../error.ts';
 import type { WireChunk } from './accumulate.ts';
 
 /** What the bytes of an answer hold: chunks, an error in their place, and the word that the endpoint has said everything. */
-export type Frame = { chunk: WireChunk } | { error: unknown } | 'done';
+type Frame = { chunk: WireChunk } | { error: unknown } | 'done';
 
 /**
  * Reads the body of an answer. It is an event stream, JSON in lines, or one JSON document, and its first character tells which: the Content-Type of many

@@ -1,5 +1,5 @@
 /** How far a text is as JSON. `more`: something stands behind a whole object. `other`: it does not begin like an object. */
-export type JsonState = 'empty' | 'half' | 'whole' | 'more' | 'other';
+type JsonState = 'empty' | 'half' | 'whole' | 'more' | 'other';
 
 /** Follows a JSON object that arrives in pieces. It sees brackets and strings alone: a `whole` object may still be malformed. */
 export class JsonProgress {

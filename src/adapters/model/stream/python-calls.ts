@@ -1,5 +1,5 @@
 /** A call as Python writes it: Llama 3.2 and 4, LFM2. */
-export interface PythonCall {
+interface PythonCall {
   name: string;
   args: Record<string, unknown>;
 }

@@ -27,7 +27,7 @@ export function isAuthorised(request: IncomingMessage, token: string): boolean {
  * Whether a request may do without a token where none is asked for. A page of another origin may not, unless that origin is in the list: the person only looks at
  * it. Programs send neither header, and browsers send `Sec-Fetch-Site` to every loopback address.
  */
-export function isFromThisMachine(request: IncomingMessage, trustedOrigin: (origin: string) => boolean): boolean {
+function isFromThisMachine(request: IncomingMessage, trustedOrigin: (origin: string) => boolean): boolean {
   const { origin } = request.headers;
   return (origin !== undefined && trustedOrigin(origin)) || isFromOwnPage({ method: 'GET', headers: request.headers });
 }
@@ -43,7 +43,7 @@ export function showsToken({ headers, url = '' }: IncomingMessage, token: string
  * Whether a page of this origin sends the request. `SameSite` is not enough: for it, all ports of a host are one site, and apps that a model made run there.
  * Without `Sec-Fetch-Site`, which browsers leave out on plain HTTP beyond this machine, only reading is possible without an `Origin`.
  */
-export function isFromOwnPage({ method, headers }: Pick<IncomingMessage, 'method' | 'headers'>): boolean {
+function isFromOwnPage({ method, headers }: Pick<IncomingMessage, 'method' | 'headers'>): boolean {
   const { origin, host } = headers;
   const site = headers['sec-fetch-site'];
   if (origin !== undefined && origin !== `http://${host}` && origin !== `https://${host}`) return false;

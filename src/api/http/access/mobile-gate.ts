@@ -4,7 +4,7 @@ import { sendEmpty, sendError, sendText } from '../reply.ts';
 import { showsToken } from './auth.ts';
 import { hasSession } from './session-cookie.ts';
 
-export interface Gate {
+interface Gate {
   /** the page is served at all; read for each request */
   isOn: () => boolean;
   /** null: no token is asked for */

@@ -15,8 +15,6 @@ const LOOK_MS = 2_000;
 /** Threads whose place in the log is remembered; a forgotten one may be told of twice. */
 const PLACES_KEPT = 10_000;
 
-export type About = OwnerEvent['about'];
-
 interface ChangesDeps {
   store: { db: Db };
   wakeups: Wakeups;

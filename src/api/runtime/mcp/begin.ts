@@ -25,10 +25,10 @@ import { stillWaits } from './results.ts';
 import type { ProgramSession } from './session-id.ts';
 
 /** A turn that is to be followed from `seq` on, or an answer that needs none. */
-export type Begun = { threadId: string; turnId: string; seq: number } | { answer: CallToolResult };
+type Begun = { threadId: string; turnId: string; seq: number } | { answer: CallToolResult };
 
 /** A call of a tool, as a request of a session. */
-export interface ProgramCall {
+interface ProgramCall {
   session: ProgramSession;
   requestId: string | number;
   request: ToolRequest;

@@ -37,7 +37,7 @@ export function formOf(asked: AskedPayload): object {
 }
 
 /** A response of a client to one of our forms. */
-export interface FormResponse {
+interface FormResponse {
   id: unknown;
   result?: unknown;
 }

@@ -5,7 +5,7 @@ import { tools } from '../../../tools/registry.ts';
 import type { Tool } from '../../../tools/tool.ts';
 
 /** FETCH_MCP_SERVER_TOOLS: what a program may call. */
-export type Offering = 'read' | 'all';
+type Offering = 'read' | 'all';
 
 /** They need the person's own chat: its screen, its files, its settings. A program asks its person itself. */
 const OF_A_CHAT: ReadonlySet<string> = new Set(['ask_user', 'report_progress', 'open_tools', 'read_attachment', 'read_output', 'preferences']);
@@ -66,7 +66,6 @@ const OWN: OfferedTool[] = [
     annotations: { readOnlyHint: true, idempotentHint: true },
   },
 ];
-export const isOwn = (name: string): boolean => OWN.some((tool) => tool.name === name);
 
 /** What a program is told of the tools that it may call. */
 export const offeredTools = (offering: Offering): OfferedTool[] => [

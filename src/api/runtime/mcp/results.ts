@@ -5,7 +5,7 @@ import type { Db } from '../../../store/postgres/database.ts';
 import { CALL_RESULT } from './offered.ts';
 
 /** A question that holds up a call. */
-export interface Waiting {
+interface Waiting {
   id: string;
   threadId: string;
   turnId: string;

@@ -1,7 +1,7 @@
 import type { Store } from '../../../store/postgres/database.ts';
 
 /** One waiting reader. Call `arm` before reading the store: a later commit then ends the next `wait` at once. */
-export interface Wakeup {
+interface Wakeup {
   arm(): void;
   /** resolves when the thread has news, after `ms`, or when `signal` aborts */
   wait(ms: number, signal: AbortSignal): Promise<void>;

@@ -14,7 +14,7 @@ const runTimes = {
   duration_ms: count().nullable(),
 };
 
-export const taskSummary = z
+const taskSummary = z
   .object({
     id: z.string(),
     status,

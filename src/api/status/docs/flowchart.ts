@@ -1,6 +1,6 @@
 /** The diagrams of our pages as lists of arrows: no program that draws them is brought along. */
 
-export interface Arrow {
+interface Arrow {
   from: string;
   to: string;
   /** what is written at it; empty for none */

@@ -11,7 +11,7 @@ export interface Key {
 }
 
 /** What a person does at the keyboard. */
-export interface KeyListener {
+interface KeyListener {
   /** text to insert: a typed character, or a whole paste */
   text(text: string): void;
   key(key: Key): void;

@@ -1,7 +1,7 @@
 import stringWidth from 'fast-string-width';
 
 /** A row of a text: the characters from `start` to `end`. */
-export interface Row {
+interface Row {
   start: number;
   end: number;
 }
@@ -14,7 +14,7 @@ const TAB = '    ';
  * Most columns of one visible character. Terminals disagree about joined emoji. A row must not overflow on any terminal, because a row that the terminal breaks
  * itself is not counted.
  */
-export function columnsOf(grapheme: string): number {
+function columnsOf(grapheme: string): number {
   if (grapheme === '\t') return TAB.length;
   if (grapheme.length === 1) return stringWidth(grapheme);
   let apart = 0;

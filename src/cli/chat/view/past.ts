@@ -9,7 +9,7 @@ export interface PastMessage {
 }
 
 /** Equal messages, counted: a schedule says the same every hour. */
-export interface CollapsedMessage extends PastMessage {
+interface CollapsedMessage extends PastMessage {
   times: number;
   last: number;
 }

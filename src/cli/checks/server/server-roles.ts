@@ -6,7 +6,7 @@ import type { OwnRole } from '../../instance/home/state-file.ts';
 import type { Finding } from '../finding.ts';
 
 /** Where roles on any machine leave a trace. */
-export interface Traces {
+interface Traces {
   /** names of connections with the database, such as `fetch-gateway-api-kennel` */
   applications: readonly string[];
   hosts: readonly KennelHost[];

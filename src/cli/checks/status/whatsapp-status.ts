@@ -3,7 +3,7 @@ import type { DeliveryFigures, WhatsAppReport } from '../../../contracts/whatsap
 import { whatsappClientOf } from '../../setup/whatsapp/whatsapp-client.ts';
 
 /** WhatsApp as `fetch status --json` shows it; times are RFC 3339 UTC. */
-export interface WhatsAppStatus extends Pick<WhatsAppReport, 'state' | 'number' | 'sendsPausedUntil' | 'lastError'> {
+interface WhatsAppStatus extends Pick<WhatsAppReport, 'state' | 'number' | 'sendsPausedUntil' | 'lastError'> {
   /** masked, because people paste the status into reports */
   phone: string | null;
   today: DeliveryFigures;
@@ -22,7 +22,7 @@ export async function whatsappStatus(config: Config): Promise<WhatsAppStatus | n
 }
 
 /** The first two and the last two digits of a number. */
-export const masked = (phone: string): string => `+${phone.slice(0, 2)}${'*'.repeat(Math.max(3, phone.length - 4))}${phone.slice(-2)}`;
+const masked = (phone: string): string => `+${phone.slice(0, 2)}${'*'.repeat(Math.max(3, phone.length - 4))}${phone.slice(-2)}`;
 
 export function whatsappLines({ state, phone, number, sendsPausedUntil, lastError, today }: WhatsAppStatus): string[] {
   if (phone === null && state === 'disconnected') return ['whatsapp not linked (fetch pair links it)'];

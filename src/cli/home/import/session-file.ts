@@ -18,7 +18,7 @@ const session = z.object({
 export type StoredSession = z.output<typeof session>;
 
 /** Where a session was read. */
-export interface Place {
+interface Place {
   file: string;
   line: number | null;
 }

@@ -8,7 +8,7 @@ import { postgresServer, type Server, temporalServer } from './servers.ts';
 /** Why a connection failed, in words of the settings. What the error does not say is found by a handshake of our own. */
 
 /** `lasting`: waiting does not help. */
-export class ConnectionError extends Error {
+class ConnectionError extends Error {
   override readonly name = 'ConnectionError';
   readonly lasting: boolean;
   constructor(message: string, { lasting, cause }: { lasting: boolean; cause: unknown }) {

@@ -4,7 +4,7 @@ import { type Config, ConfigError } from '../../../config.ts';
 import { TEMPORAL_NAMES } from '../../../domain/connections/sentences.ts';
 
 /** What a connection with the Temporal server of these settings needs. The embedded one is on loopback and speaks no TLS. */
-export type TemporalEndpoint = Required<Pick<ConnectionOptions, 'address'>> & Pick<ConnectionOptions, 'tls'> & { apiKey?: string };
+type TemporalEndpoint = Required<Pick<ConnectionOptions, 'address'>> & Pick<ConnectionOptions, 'tls'> & { apiKey?: string };
 
 /** The names of the settings are those of Temporal's own clients. @throws ConfigError for a file that cannot be used */
 export function temporalEndpoint(config: Config): TemporalEndpoint {

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** The backups of the nights, as they lie in their folder. */
-export interface KeptBackup {
+interface KeptBackup {
   file: string;
   at: Date;
 }

@@ -6,7 +6,7 @@ import { explainFileError } from './home.ts';
  * The mark of a home that was moved to other servers. With the mark it does not start: WhatsApp would be linked from two places with the same keys, and crons
  * and reminders would come twice.
  */
-export interface Moved {
+interface Moved {
   /** RFC 3339 */
   at: string;
   /** the servers that have it now, or the folder that it was exported to */

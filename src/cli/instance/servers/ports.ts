@@ -13,13 +13,13 @@ export interface PortNeed {
   setting: string;
   flag: string;
 }
-export interface PortHolder {
+interface PortHolder {
   pid: number;
   command: string;
 }
 
 /** Some ports are taken; `message` names each, who holds it and what changes it. */
-export class PortError extends Error {
+class PortError extends Error {
   override readonly name = 'PortError';
 }
 

@@ -25,7 +25,7 @@ export interface Role {
 export type ProcessMessage = { type: 'loaded' } | RoleMessage;
 export const RELEASE = 'release';
 
-export interface RoleProcess {
+interface RoleProcess {
   /** Resolves when the servers are there; until then nothing is connected. */
   released(): Promise<void>;
   role(name: Speaker): Role;

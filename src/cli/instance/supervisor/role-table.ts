@@ -15,7 +15,7 @@ export interface RoleTable {
   whenReady(name: RoleName): Promise<void>;
 }
 
-export type Rest = Omit<RunState, 'version' | 'roles'>;
+type Rest = Omit<RunState, 'version' | 'roles'>;
 
 /** `rest`: what the record says beside the roles. `onChange` hears of every change of state. */
 export function createRoleTable(home: string, rest: () => Rest, onChange?: (role: RoleStatus) => void): RoleTable {

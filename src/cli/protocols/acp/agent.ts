@@ -5,7 +5,7 @@ import { VERSION } from '../../../installation.ts';
 import { promptOf, sessionIdOf } from './prompt.ts';
 import { Sessions, type SessionsDeps } from './sessions.ts';
 
-export interface AgentDeps extends SessionsDeps {
+interface AgentDeps extends SessionsDeps {
   /** the editor asked for the end */
   leave: () => void;
 }

@@ -11,7 +11,7 @@ export type Asked = { approval: PendingApproval } | { input: PendingUserInput };
 export const idOf = (asked: Asked): string => ('approval' in asked ? asked.approval.id : asked.input.id);
 
 /** Where a question is asked, and where its answer goes. */
-export interface Asking {
+interface Asking {
   client: AgentContext;
   api: ThreadApi;
   threadId: string;
@@ -22,7 +22,7 @@ export interface Asking {
 }
 
 /** `typed`: no dialogue has brought an answer, so the next message can. */
-export type HowAsked = 'settled' | 'typed';
+type HowAsked = 'settled' | 'typed';
 
 /** A dialogue about something that was settled elsewhere is taken back, and nobody waits for its answer. */
 const until = (settled: AbortSignal): SendRequestOptions => ({ cancellationSignal: settled, stopWaitingOnCancel: true });

@@ -10,7 +10,7 @@ import type { ThreadApi } from './thread-api.ts';
 import { MODES, modeOf, Updates } from './updates.ts';
 
 /** What a session works with. */
-export interface SessionDeps {
+interface SessionDeps {
   api: ThreadApi;
   client: AgentContext;
   capabilities: ClientCapabilities | undefined;

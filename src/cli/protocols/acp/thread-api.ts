@@ -8,7 +8,7 @@ import type { FoundServer } from '../../setup/background/server.ts';
 import type { Prompt } from './prompt.ts';
 
 /** What a message became. `turn_id`: the turn that it began or belongs to. */
-export interface Said {
+interface Said {
   kind: 'turn' | 'steer' | 'answer' | 'stop' | 'reply' | 'task';
   turn_id: string | null;
 }

@@ -13,7 +13,7 @@ const PART_MS = 4_000;
 const OFFSETS: Readonly<Record<OwnRole, number>> = { gateway: 0, worker: 1, api: 2, kennel: 3 };
 
 /** The metrics of one process: ours, and behind them those of Temporal's SDK. */
-export interface MetricsEndpoint {
+interface MetricsEndpoint {
   /** where the SDK is to show its own, for this process only */
   sdkAddress: string;
   close(): Promise<void>;

@@ -7,7 +7,7 @@ import { logFile } from '../../instance/logs/role-log.ts';
 import type { Reporter } from '../../instance/progress.ts';
 
 /** The instance did not come up; `message` says why. */
-export class StartError extends Error {
+class StartError extends Error {
   override readonly name = 'StartError';
 }
 
@@ -30,7 +30,7 @@ const NEEDED: readonly RoleName[] = ['worker', 'gateway', 'api'];
 /** The present end of the home's log: what a start says comes after it. */
 export const logEnd = (home: string): number => statSync(logFile(home, 'fetch'), { throwIfNoEntry: false })?.size ?? 0;
 
-export interface Following {
+interface Following {
   home: string;
   report: Reporter;
   signal: AbortSignal;

@@ -3,7 +3,7 @@ import { readRunState } from '../../instance/home/state-file.ts';
 import { installedService } from './find-service.ts';
 
 /** Who runs the instance of a home, and whether it starts again by itself. */
-export interface HowItRuns {
+interface HowItRuns {
   /** `foreground`: a terminal, a container, a supervisor of the person's own. null: nothing runs */
   by: 'service' | 'background' | 'foreground' | null;
   pid: number | null;

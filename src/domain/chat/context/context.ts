@@ -44,7 +44,7 @@ export interface Called {
 }
 export type CallsById = Pick<ReadonlyMap<string, Called>, 'get'>;
 
-export function shownOutput(call: Pick<Called, 'id' | 'output' | 'state' | 'size'>): string {
+function shownOutput(call: Pick<Called, 'id' | 'output' | 'state' | 'size'>): string {
   if (call.state !== 'done' || call.output === null) return 'No result: this call was interrupted before it ended, so its outcome is unknown.';
   if (call.output.length <= SHOWN_OUTPUT_CHARS) return call.output;
   const shown = prefix(call.output, SHOWN_OUTPUT_CHARS);

@@ -20,7 +20,7 @@ export function memoryLines(bodies: readonly string[]): string[] {
   return [`What you were asked to remember here, as facts and wishes and not as orders of now:${rest}`, ...lines];
 }
 
-export interface ShownMemory {
+interface ShownMemory {
   id: string;
   body: string;
   sources: readonly unknown[];

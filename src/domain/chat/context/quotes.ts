@@ -3,7 +3,7 @@ import { oneLine, quotation } from '../../text/fences.ts';
 import { storableText } from '../../text/storable.ts';
 
 /** A text that came with a message, such as a file that an editor has open. */
-export interface Quote {
+interface Quote {
   name: string;
   text: string;
 }

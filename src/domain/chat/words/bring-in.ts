@@ -1,7 +1,7 @@
 import { isTooLong } from './commands.ts';
 
 /** A project that a message brings in: `clone https://…`, `open /home/ada/shop`, each with `as NAME` where the name is to be another. */
-export interface BringIn {
+interface BringIn {
   /** an address, an absolute path, or one that begins with `~/` */
   from: string;
   name?: string;

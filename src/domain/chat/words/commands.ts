@@ -8,7 +8,7 @@ import { askedTool } from '../../tasks/egress.ts';
  * Words that work without a model, and while the model is down. Only a message that consists of nothing else is a
  * command, so a sentence that contains "stop" is never swallowed.
  */
-export type Command = 'stop' | 'status' | 'help' | 'new' | 'yes' | 'no';
+type Command = 'stop' | 'status' | 'help' | 'new' | 'yes' | 'no';
 
 const words: Record<Command, readonly string[]> = {
   stop: [
@@ -115,7 +115,7 @@ export function parseShare(text: string): ShareOrder | null {
 }
 
 /** What is asked of the list of hosts that tasks may reach, when the whole message says it. `port` null: every port. */
-export type EgressOrder = { what: 'list' } | { what: 'remove'; host: string; port: number | null };
+type EgressOrder = { what: 'list' } | { what: 'remove'; host: string; port: number | null };
 
 export function parseEgress(text: string): EgressOrder | null {
   if (isTooLong(text)) return null;

@@ -5,7 +5,7 @@ import { isDayFirst } from './date-order.ts';
 /** What `remind me …` asks for. The times are those of the person's clock. */
 
 /** The part of a whole message that follows `remind me`; null when it is about something else. `certain`: nothing else can be meant. */
-export interface Remind {
+interface Remind {
   rest: string;
   certain: boolean;
 }
@@ -13,7 +13,7 @@ export interface Remind {
 export type Reminder = { what: string; at: Date } | { problem: 'what' | 'when' | 'past' };
 
 /** How a person reads clocks and dates. */
-export interface Clock {
+interface Clock {
   timeZone: string;
   language?: string | undefined;
 }

@@ -2,7 +2,7 @@ import { isTooLong } from './commands.ts';
 
 /** Words that say how often, as five fields: `every weekday at 8:30, tell me which day it is`. */
 
-export interface ScheduleInWords {
+interface ScheduleInWords {
   schedule: string;
   /** what is to be done then; empty when nothing else was said */
   what: string;

@@ -3,7 +3,7 @@ import { isTooLong, plainWords } from './commands.ts';
 
 /** Messages whose words say which tool is meant, so that no model has to be asked. */
 
-export interface NamedTool {
+interface NamedTool {
   name: 'workspace_clone' | 'undo' | 'cron_delete' | 'app_control' | 'task_create';
   arguments: object;
 }
@@ -23,7 +23,7 @@ export function toolInWords(text: string): NamedTool | null {
 }
 
 /** A coding task in words: `/task claude in demo: fix the tests`, without the agent or the workspace where those are not named. */
-export interface TaskStart {
+interface TaskStart {
   goal: string;
   agent?: string;
   workspace?: string;
@@ -43,7 +43,7 @@ export const taskStartWords = ({ goal, agent, workspace }: TaskStart): string =>
  * What is to be taken back: the last coding task or direct edits, one task or edit by its id, or everything; or the last undo. Its workspace is the active one
  * unless it is named.
  */
-export type UndoOrder = { what: 'one' | 'all' | 'redo' } | { task: string; workspace?: string };
+type UndoOrder = { what: 'one' | 'all' | 'redo' } | { task: string; workspace?: string };
 
 const UNDOES: Record<string, 'one' | 'all' | 'redo'> = {
   undo: 'one',
@@ -68,7 +68,7 @@ export function parseUndo(text: string): UndoOrder | null {
 export const undoWords = ({ id, workspace }: { id: string; workspace: string }): string => `undo ${id} in ${workspace}`;
 
 /** What is asked about apps that are left running. */
-export interface AppOrder {
+interface AppOrder {
   action: 'list' | 'log' | 'stop';
   app?: string;
 }

@@ -62,7 +62,7 @@ export interface Readiness {
   why: string | null;
 }
 
-export interface AgentChoice {
+interface AgentChoice {
   wanted: AgentName | 'auto';
   /** the preferred one first */
   allowed: readonly string[];

@@ -2,7 +2,7 @@ import { INSIDE } from '../../../contracts/kennel.ts';
 import { cachedAddress } from './registry-cache.ts';
 
 /** What a container needs so that its package managers ask the cache of this host. */
-export interface CacheSettings {
+interface CacheSettings {
   variables: Record<string, string>;
   /** in the folder of the gate's sockets, which a container cannot write */
   files: Record<string, string>;

@@ -21,7 +21,7 @@ export interface MirrorAddress {
   plain: boolean;
 }
 
-export interface Mirror extends MirrorAddress {
+interface Mirror extends MirrorAddress {
   manager: Manager;
   url: string;
 }

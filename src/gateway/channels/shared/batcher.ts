@@ -16,7 +16,7 @@ const IN_HAND = 1_000;
 /** How many turns of a flood are passed on at a time, so that other chats are not delayed. */
 const PARTS_AT_ONCE = 8;
 
-export interface BatcherDeps {
+interface BatcherDeps {
   db: Db;
   intake: Intake;
   threadId: string;

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { ChannelAway } from '../channel.ts';
 
 /** How fast an account may send. WhatsApp documents no limits; its settings come from users' experience (docs/whatsapp.md). */
-export interface PaceLimits {
+interface PaceLimits {
   /** shortest time between two messages, plus a random time of up to the same length; 0 turns pacing off */
   paceMs: number;
   perMinute: number;

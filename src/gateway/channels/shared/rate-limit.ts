@@ -2,10 +2,10 @@ const WINDOW_MS = 60_000;
 const NOTICE_EVERY_MS = 10 * 60_000;
 
 /** `until` in ms since the epoch; `tell`: tell the person now, because they were not told recently. */
-export type Limited = { admitted: true } | { admitted: false; until: number; tell: boolean };
+type Limited = { admitted: true } | { admitted: false; until: number; tell: boolean };
 
 /** The rate limit of each author. It is kept in memory, so after a restart each author has a fresh window. */
-export interface Limiter {
+interface Limiter {
   /** `at`: when the server received the message, in ms. Messages of an hour are no flood when they arrive at once. */
   check(author: string, at: number): Limited;
   /** messages that were held back come as one, and count as one */

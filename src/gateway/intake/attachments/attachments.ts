@@ -30,7 +30,7 @@ export interface FileFacts {
   seconds: number;
 }
 
-export interface FileMessage {
+interface FileMessage {
   /** id of the attachment, the same at every attempt */
   id: string;
   threadId: string;

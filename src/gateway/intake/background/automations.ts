@@ -33,7 +33,7 @@ import { followPause, PATIENCE_MS, sendSoon, viewOf } from './schedule.ts';
 /** In all chats. */
 const MOST_AUTOMATIONS = 200;
 
-export interface AutomationFields {
+interface AutomationFields {
   name: string;
   /** as the client wrote it */
   rrule: string;

@@ -15,7 +15,7 @@ export type Held = { status: 'RUNNING'; missing: string[] } | { status: Exclude<
 export const isUnknownQuestion = (error: unknown): boolean => error instanceof NotAnswered && error.cause instanceof QueryNotRegisteredError;
 
 /** A query was not answered in time, or not understood. That says nothing about the server, nor about what the workflow holds. */
-export class NotAnswered extends Error {
+class NotAnswered extends Error {
   constructor(workflowId: string, cause: unknown) {
     super(`${workflowId} does not say what it has: ${(cause as Error).message}`, { cause });
     this.name = 'NotAnswered';

@@ -2,7 +2,7 @@ import { ApiError } from '../../../domain/api-error.ts';
 import { Store } from '../store.ts';
 
 /** `refused`: the server answers, and wants a new link. */
-export type Connection = 'connecting' | 'open' | 'lost' | 'refused';
+type Connection = 'connecting' | 'open' | 'lost' | 'refused';
 
 export const connection = new Store<Connection>('connecting');
 

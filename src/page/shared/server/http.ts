@@ -1,7 +1,7 @@
 import { ApiError } from '../../../domain/api-error.ts';
 import { texts } from '../../texts.ts';
 
-export interface Call {
+interface Call {
   method?: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   body?: unknown;
   /** the same key has one effect, however often it is sent */

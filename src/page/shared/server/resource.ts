@@ -10,7 +10,7 @@ export interface Loaded<Value> {
 }
 
 /** Says which changes an answer depends on. */
-export type Concern = (event: OwnerEvent) => boolean;
+type Concern = (event: OwnerEvent) => boolean;
 
 /** An answer of the server that is read again when something changed, not more often than `restMs`, and only while somebody looks at it. */
 export class Resource<Value> {

@@ -8,7 +8,7 @@ const LONGEST_WAIT_MS = 5_000;
 /** The server sends a comment every 15 s. After this silence a connection counts as dead; ms. */
 const SILENCE_MS = 40_000;
 
-export interface Following {
+interface Following {
   /** called before each connection, so that it goes on after the last event */
   address(): string;
   onData(data: unknown): void;

@@ -1,4 +1,4 @@
-export interface DiffLine {
+interface DiffLine {
   kind: 'added' | 'removed' | 'hunk' | 'file' | 'same';
   text: string;
 }

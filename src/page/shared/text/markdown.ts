@@ -14,7 +14,7 @@ export type Block =
   | { type: 'table'; header: Inline[][]; rows: Inline[][][] }
   | { type: 'rule' };
 
-export interface ListItem {
+interface ListItem {
   /** null: it is no task */
   checked: boolean | null;
   children: Block[];

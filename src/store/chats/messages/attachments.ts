@@ -7,7 +7,7 @@ import { derivedId } from '../ids.ts';
 import type { ThreadTransaction } from '../thread-transaction.ts';
 import { isOrWas } from '../threads/copied-ids.ts';
 
-export interface NewAttachment {
+interface NewAttachment {
   /** derived from the message that it came with, so that a repeated message stores it once */
   id: string;
   threadId: string;

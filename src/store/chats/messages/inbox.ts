@@ -7,7 +7,7 @@ import { perDatabase } from '../../postgres/per-database.ts';
 import { type RequestKey, requireSame } from '../request-keys.ts';
 import type { ThreadTransaction } from '../thread-transaction.ts';
 
-export interface Received {
+interface Received {
   id: string;
   arrival: unknown;
   turn_id: string | null;

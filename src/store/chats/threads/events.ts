@@ -4,7 +4,7 @@ import { compiled } from '../../postgres/compiled-query.ts';
 import type { Db, Tx } from '../../postgres/database.ts';
 
 /** Events of a thread as an event stream sends them. */
-export interface Frames {
+interface Frames {
   text: string;
   /** of the last event in it */
   seq: number;
@@ -13,7 +13,7 @@ export interface Frames {
 }
 
 /** How much of a thread's log one read returns. */
-export interface FrameLimits {
+interface FrameLimits {
   events: number;
   /** of payloads as they are stored, which may be compressed; one event may have more */
   bytes: number;

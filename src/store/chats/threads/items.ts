@@ -6,7 +6,7 @@ import { cut } from '../ids.ts';
 import { onThread, type ThreadTransaction } from '../thread-transaction.ts';
 import type { NewEvent, WriteBatch } from '../write-batch.ts';
 
-export interface NewItem {
+interface NewItem {
   id: string;
   turnId: string;
   threadId: string;
@@ -88,7 +88,7 @@ export async function addItem(tx: ThreadTransaction, item: NewItem): Promise<Ite
   return toItemRecord(row);
 }
 
-export interface ItemEnd {
+interface ItemEnd {
   status: Exclude<ItemStatus, 'in_progress'>;
   summary?: string;
   detail?: string;

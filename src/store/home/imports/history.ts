@@ -19,7 +19,7 @@ export interface PastMessage {
 const AT_ONCE = 500;
 
 /** `key`: of the session, and in the ids of its rows. */
-export interface PastSession {
+interface PastSession {
   key: string;
   messages: readonly PastMessage[];
   /** the person wants to be asked about everything */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 
 /** A session in the SQLite file of the original Fetch: JSON, if nothing is broken. */
-export interface OriginalRow {
+interface OriginalRow {
   id: string;
   data: string;
 }

@@ -7,7 +7,7 @@ import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import { columnList, type MovedTable, migrationsOf, movedTables, quoted } from './tables.ts';
 
-export interface DumpedTable extends MovedTable {
+interface DumpedTable extends MovedTable {
   rows: number;
   /** of its file, hex */
   sha256: string;

@@ -33,7 +33,7 @@ export async function readHomeFigures(db: Db): Promise<HomeFigures> {
 }
 
 /** Stands in a database into which a home may be moved. */
-export interface TargetState {
+interface TargetState {
   /** somebody has talked here, or linked WhatsApp */
   used: boolean;
   /** this home was moved here before */

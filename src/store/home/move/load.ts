@@ -6,7 +6,7 @@ import { from as copyFrom } from 'pg-copy-streams';
 import { type Dump, tableFile } from './dump.ts';
 import { columnList, type MovedTable, migrationsOf, movedTables, quoted } from './tables.ts';
 
-export interface Loading {
+interface Loading {
   dump: Dump;
   /** has the files of the dump */
   folder: string;
@@ -17,7 +17,7 @@ export interface Loading {
 }
 
 /** What is there is not empty, and nobody said that it may be replaced. */
-export class TargetInUse extends Error {
+class TargetInUse extends Error {
   override readonly name = 'TargetInUse';
 }
 

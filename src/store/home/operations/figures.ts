@@ -3,14 +3,14 @@ import type { TaskState } from '../../../contracts/task.ts';
 import type { Db } from '../../postgres/database.ts';
 
 /** Counts of what is open, for operators. Each is read from an index that has only the open rows. */
-export interface Figures {
+interface Figures {
   openQuestions: number;
   activeTurns: number;
   inbox: Waiting;
   outbox: Array<Waiting & { channel: string }>;
   tasks: Array<{ state: TaskState; count: number }>;
 }
-export interface Waiting {
+interface Waiting {
   count: number;
   /** of the oldest; 0 when none waits */
   seconds: number;

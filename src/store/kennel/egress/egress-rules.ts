@@ -17,7 +17,7 @@ export interface EgressRule extends AskedHost {
   over: boolean;
 }
 
-export type EgressAsk = Selectable<EgressAskTable>;
+type EgressAsk = Selectable<EgressAskTable>;
 type OfTask = Pick<Task, 'id' | 'host' | 'workspace'>;
 
 const rules = (db: Db | Tx) =>

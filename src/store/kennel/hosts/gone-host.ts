@@ -8,7 +8,7 @@ import { endTask, type Task } from '../tasks/tasks.ts';
 import { listHosts } from './hosts.ts';
 
 /** A kennel host that will not come back, and what belongs to it. */
-export interface GoneHost {
+interface GoneHost {
   host: string;
   seenAt: Date;
   /** it renews its row, or its lease has not ended */

@@ -10,7 +10,7 @@ export type KennelHost = Selectable<KennelHostTable> & {
 };
 
 /** A host that has not renewed its row for this long counts as gone. */
-export const HOST_GONE_MS = 30_000;
+const HOST_GONE_MS = 30_000;
 
 /** A host's regular report about itself; times are the database's. */
 export async function reportHost(

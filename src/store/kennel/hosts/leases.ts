@@ -33,7 +33,7 @@ export async function releaseHost(db: Db, { host, holder }: Pick<HostClaim, 'hos
   await db.updateTable('kennel_hosts').set({ holder: null, lease_until: null }).where('host', '=', host).where('holder', '=', holder).execute();
 }
 
-export interface HostHolder {
+interface HostHolder {
   identity: string | null;
   holder: string | null;
   /** the lease has not ended */

@@ -17,10 +17,9 @@ export type Task = Selectable<TaskTable>;
 
 export const isOver = (state: TaskState): boolean => state === 'completed' || state === 'failed' || state === 'cancelled';
 
-export type NewTask = Pick<
-  Task,
-  'id' | 'chat_id' | 'call_id' | 'workflow_id' | 'goal' | 'agent' | 'harness' | 'host' | 'workspace' | 'worktree' | 'timeout_ms'
-> & { planning?: boolean };
+type NewTask = Pick<Task, 'id' | 'chat_id' | 'call_id' | 'workflow_id' | 'goal' | 'agent' | 'harness' | 'host' | 'workspace' | 'worktree' | 'timeout_ms'> & {
+  planning?: boolean;
+};
 
 /**
  * The row of a new task, and its own turn under which its progress is shown, because the turn that asked for it ends long before. A second call with the same

@@ -3,7 +3,7 @@ import type { Channel } from '../../../contracts/ids.ts';
 import type { Db, Tx } from '../../postgres/database.ts';
 
 /** Apps that are left running, as the calls that started them recorded them. The engine of their host decides whether they run. */
-export interface RecordedApp {
+interface RecordedApp {
   id: string;
   host: string;
   workspace: string;

@@ -7,7 +7,7 @@ import type { Db } from '../../postgres/database.ts';
 const STREAMED_CHARS = 64_000;
 const FLUSH_MS = 500;
 
-export interface CallOutput {
+interface CallOutput {
   push(text: string): void;
   /** sends what is pending and ends; never throws, because a call is worth more than its streamed output */
   close(): Promise<void>;

@@ -5,7 +5,7 @@ import { type Db, json } from '../../postgres/database.ts';
 /** While somebody works in a workspace, its container is theirs. */
 const QUIET_SECONDS = 15;
 
-export interface DueMap {
+interface DueMap {
   workspace: string;
   path: string;
   /** the commit that was seen last */
@@ -34,7 +34,7 @@ export async function saveMap(db: Db, host: string, { workspace, head }: DueMap,
     on conflict (host, workspace) do update set head = excluded.head, files = excluded.files, lines = excluded.lines, made_at = now()`.execute(db);
 }
 
-export interface StoredMap {
+interface StoredMap {
   workspace: string;
   head: string;
   files: number;

@@ -60,7 +60,7 @@ export async function workspacesOfChat(db: Db | Tx, chatId: string): Promise<Act
   return rows;
 }
 
-export interface ActiveWorkspace {
+interface ActiveWorkspace {
   host: string;
   name: string;
 }

@@ -3,7 +3,7 @@ import type { Db } from '../../postgres/database.ts';
 
 /** What changed, for readers who follow everything. */
 
-export interface ThreadChange {
+interface ThreadChange {
   thread_id: string;
   /** of its newest event */
   seq: number;

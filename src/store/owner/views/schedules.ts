@@ -4,7 +4,7 @@ import type { Db } from '../../postgres/database.ts';
 
 /** What fires by itself in all chats. */
 
-export interface RunOfSchedule {
+interface RunOfSchedule {
   id: string;
   scheduled_for: string | null;
   started_at: string;

@@ -41,7 +41,7 @@ const USED = sql`cross join lateral (
     coalesce(sum(unpriced), 0)::bigint as unpriced from task_usage where task_usage.task_id = tasks.id) as used`;
 
 const FILTERS = { live: sql<boolean>`tasks.ended_at is null`, over: sql<boolean>`tasks.ended_at is not null` } as const;
-export type TaskFilter = keyof typeof FILTERS | TaskState;
+type TaskFilter = keyof typeof FILTERS | TaskState;
 
 /** The latest first, from after the task `before` on. */
 export async function listTasks(db: Db, { limit, before, state }: { limit: number; before: string | null; state: TaskFilter | null }): Promise<TaskRow[]> {

@@ -8,7 +8,7 @@ import type { Created, Json, NullableJson } from '../columns.ts';
 
 /** Row types of chats: the partners, what comes in, what goes out, and what screens show. */
 
-export interface ChatTable {
+interface ChatTable {
   id: string;
   channel: Channel;
   /** where to send to: a WhatsApp JID, a console name, a thread id. It leaves the store only to the channel. */
@@ -63,7 +63,7 @@ export interface ItemTable {
   ended_at: Date | null;
 }
 
-export interface EventTable {
+interface EventTable {
   seq: Generated<number>;
   thread_id: string;
   turn_id: string | null;
@@ -73,7 +73,7 @@ export interface EventTable {
   at: Created;
 }
 
-export interface InboxTable {
+interface InboxTable {
   id: string;
   chat_id: string;
   thread_id: string;
@@ -138,7 +138,7 @@ export interface AttachmentTable {
 }
 
 /** A thread that a client requested with a key. */
-export interface RequestKeyTable {
+interface RequestKeyTable {
   key: string;
   fingerprint: string;
   thread_id: string;
@@ -146,7 +146,7 @@ export interface RequestKeyTable {
 }
 
 /** The messages of a session up to where they can no longer change. */
-export interface SessionCountTable {
+interface SessionCountTable {
   thread_id: string;
   /** where the conversation began, and up to which message was counted: `ord` of the transcript */
   begun: number;

@@ -4,7 +4,7 @@ import type { Declaration, ExtensionKind } from '../../../domain/extensions/exte
 import type { Created, Json, NullableJson } from '../columns.ts';
 
 /** One version of what the owner brought along, as a person is shown it. It never changes; only the decision about it does. */
-export interface ExtensionVersionTable {
+interface ExtensionVersionTable {
   hash: string;
   kind: ExtensionKind;
   name: string;
@@ -17,7 +17,7 @@ export interface ExtensionVersionTable {
 }
 
 /** What is configured now. */
-export interface ExtensionTable {
+interface ExtensionTable {
   kind: ExtensionKind;
   name: string;
   /** null: nothing usable was found */

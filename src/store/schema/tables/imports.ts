@@ -1,7 +1,7 @@
 import type { Created } from '../columns.ts';
 
 /** One thing that was taken over from another installation. */
-export interface ImportTable {
+interface ImportTable {
   kind: ImportKind;
   /** its id or name there */
   key: string;

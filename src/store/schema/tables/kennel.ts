@@ -48,7 +48,7 @@ export interface TaskResult {
   said: string;
 }
 /** What an agent means to do. */
-export interface TaskPlan {
+interface TaskPlan {
   /** number of the run that has handed it in */
   step: number;
   text: string;
@@ -100,7 +100,7 @@ export interface TaskTable {
   plan: NullableJson<TaskPlan>;
 }
 /** A limit that all tasks with the same account share. The row goes when the endpoint answers again. */
-export interface ModelLimitTable {
+interface ModelLimitTable {
   /** an endpoint with its key, or `login:<agent>` */
   account: string;
   model: string;
@@ -114,7 +114,7 @@ export interface ModelLimitTable {
   trying_until: ColumnType<Date | null, Date | null | undefined, Date | null>;
 }
 /** The log of a run as it was read. A line is stored once, also after crashes. */
-export interface TaskLogTable {
+interface TaskLogTable {
   task_id: string;
   seq: number;
   step: number;
@@ -122,7 +122,7 @@ export interface TaskLogTable {
   line: Json<LogLine>;
 }
 /** Counted by the gate, not claimed by the agent. */
-export interface TaskUsageTable {
+interface TaskUsageTable {
   task_id: string;
   model: string;
   calls: Generated<number>;
@@ -131,7 +131,7 @@ export interface TaskUsageTable {
   micro_usd: Generated<number>;
   unpriced: Generated<number>;
 }
-export interface TaskEgressTable {
+interface TaskEgressTable {
   task_id: string;
   host: string;
   port: number;
@@ -156,7 +156,7 @@ export interface EgressAskTable {
   address: string | null;
 }
 /** What a person decided about a host. Of the rules that are not revoked the latest counts. */
-export interface EgressRuleTable {
+interface EgressRuleTable {
   id: string;
   kennel_host: string;
   workspace: string;
@@ -173,14 +173,14 @@ export interface EgressRuleTable {
   created_at: Created;
   revoked_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
 }
-export interface SetupScriptTable {
+interface SetupScriptTable {
   question_id: string;
   task_id: string;
   script: string;
   created_at: Created;
 }
 /** What the coding tasks of a chat used on a day (UTC): the sum of `task_usage`, by the day of the call. */
-export interface TaskSpendingTable {
+interface TaskSpendingTable {
   chat_id: string;
   day: string;
   tokens: number;
@@ -188,13 +188,13 @@ export interface TaskSpendingTable {
   unpriced: Generated<number>;
 }
 /** A workspace that the owner lets somebody else use. `person`: the digits of a phone number. */
-export interface WorkspaceShareTable {
+interface WorkspaceShareTable {
   workspace: string;
   person: string;
   shared_at: Seen;
 }
 /** Who the commits are by; without a name, Fetch. `asked_by`: the task that asked for it. */
-export interface SignatureTable {
+interface SignatureTable {
   person: string;
   name: string | null;
   email: string | null;

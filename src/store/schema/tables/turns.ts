@@ -36,7 +36,7 @@ export interface TurnTable {
   ended_at: Date | null;
 }
 
-export interface StepTable {
+interface StepTable {
   key: string;
   turn_id: string;
   step: number;
@@ -82,7 +82,7 @@ export interface CallTable {
 }
 
 /** What the model said and was told, append-only; the context is a view of it. Tool results are in `calls`. */
-export interface TranscriptTable {
+interface TranscriptTable {
   ord: Generated<number>;
   id: string;
   thread_id: string;
@@ -105,7 +105,7 @@ export interface TranscriptTable {
   created_at: Created;
 }
 
-export interface SummaryTable {
+interface SummaryTable {
   id: string;
   thread_id: string;
   /** everything up to and including this `transcript.ord` is summed up */
@@ -149,7 +149,7 @@ export interface QuestionTable {
 }
 
 /** What a chat spent on a day (UTC): the sum of its steps, so that a budget is checked without adding them up. */
-export interface SpendingTable {
+interface SpendingTable {
   chat_id: string;
   day: string;
   tokens: number;
@@ -159,7 +159,7 @@ export interface SpendingTable {
 }
 
 /** A sink that a person has permanently allowed for a chat, even after text of others was read. */
-export interface SinkGrantTable {
+interface SinkGrantTable {
   chat_id: string;
   sink: Sink;
   /** the approval that gave it */
@@ -168,7 +168,7 @@ export interface SinkGrantTable {
 }
 
 /** What a turn waits for at its model. */
-export interface ModelWaitTable {
+interface ModelWaitTable {
   turn_id: string;
   kind: 'limit' | 'silence';
   what: string;
@@ -179,7 +179,7 @@ export interface ModelWaitTable {
 }
 
 /** What was learned of a model of an endpoint. */
-export interface ModelFactsTable {
+interface ModelFactsTable {
   /** without credentials */
   base_url: string;
   model: string;

@@ -46,7 +46,7 @@ export interface WaAccountTable {
   fallback_split_count: Generated<number>;
 }
 /** Credentials, encrypted: they are the account. */
-export interface WaCredsTable {
+interface WaCredsTable {
   account: string;
   data: Buffer;
   /** grows with every save: an older one never replaces a newer one */
@@ -54,7 +54,7 @@ export interface WaCredsTable {
   updated_at: ColumnType<Date, Date | undefined, Date>;
 }
 /** The Signal key store, one row a key, values encrypted. */
-export interface WaKeyTable {
+interface WaKeyTable {
   account: string;
   type: string;
   id: string;
@@ -121,7 +121,7 @@ export interface WaSendTable {
   edits: string | null;
 }
 /** A message with an uploaded file, while other messages of its outbox row are not made yet. */
-export interface WaUploadTable {
+interface WaUploadTable {
   outbox_id: string;
   /** identifies the file at another attempt */
   file: string;
@@ -129,14 +129,14 @@ export interface WaUploadTable {
   content: Buffer;
 }
 /** A chat to which WhatsApp does not let us write for a while. */
-export interface WaChatPauseTable {
+interface WaChatPauseTable {
   account: string;
   jid: string;
   until: Date;
   why: string;
 }
 /** Members of a group. They are asked for at most once an hour, because WhatsApp refuses frequent queries. */
-export interface WaGroupTable {
+interface WaGroupTable {
   account: string;
   jid: string;
   metadata: ColumnType<GroupRecord, string, string>;
@@ -153,7 +153,7 @@ export interface GroupRecord {
 }
 
 /** A number that the owner trusts besides those of the setting, as digits. */
-export interface WaTrustedTable {
+interface WaTrustedTable {
   phone: string;
   trusted_at: Created;
 }

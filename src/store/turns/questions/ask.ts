@@ -28,7 +28,7 @@ export async function standingConsent(tx: Tx, threadId: string) {
 }
 
 /** The text of an approval: the question in the person's words, and what it is decided by. */
-export interface Approval {
+interface Approval {
   sentence: string;
   evidence: string;
   /** what the model said with the call */

@@ -19,7 +19,7 @@ export async function answerQuestion(tx: ThreadTransaction, question: Question, 
   if (question.call_id) await settleCall(tx, question.call_id, { ok: true, output: answer, metadata: { answer } });
 }
 
-export interface Verdict {
+interface Verdict {
   decision: 'allow' | 'deny';
   /** it holds for everything that follows in the thread */
   remember: boolean;
@@ -111,7 +111,7 @@ interface Decided {
   by: DecidedBy | null;
 }
 
-export async function decided(tx: Tx, question: Question, { by, remember = false, ...end }: Decided): Promise<void> {
+async function decided(tx: Tx, question: Question, { by, remember = false, ...end }: Decided): Promise<void> {
   await tx
     .updateTable('questions')
     .set({ ...end, remember, decided_by: by && json(by), decided_at: new Date() })

@@ -13,7 +13,7 @@ export const planText = (it: Pick<Question, 'prompt' | 'evidence' | 'shown' | 'n
   [intro, numberedPrompt(it), it.evidence?.slice(0, it.shown) ?? '', files, howToAnswer({ kind: 'plan', options: [], ...it })].join('\n\n');
 
 /** The number is shown when there may be several questions. */
-export const numberedPrompt = ({ number, prompt }: Pick<Question, 'number' | 'prompt'>): string => (number > 1 ? `${number}. ${prompt}` : prompt);
+const numberedPrompt = ({ number, prompt }: Pick<Question, 'number' | 'prompt'>): string => (number > 1 ? `${number}. ${prompt}` : prompt);
 
 export function howToAnswer({ kind, options, evidence, shown }: Pick<Question, 'kind' | 'options' | 'evidence' | 'shown'>): string {
   if (kind === 'question') return options.length > 0 ? 'Answer with a number or in your own words.' : 'Answer in your own words.';

@@ -197,7 +197,7 @@ export async function beginCall(db: Db, callId: string, unmarked: readonly strin
   return { how, call, chatId: call.chat_id, policy: recordedPolicy(call, call.step_result), allowed: call.allowed === true };
 }
 
-export interface Begun {
+interface Begun {
   how: 'begun' | 'again' | 'done';
   call: BegunCall;
   chatId: string;

@@ -14,7 +14,7 @@ export interface Settled {
   bytes: number;
 }
 
-export const UNKNOWN: Settled = { summary: null, upto: 0, last: 0, messages: [], calls: new Map(), bytes: 0 };
+const UNKNOWN: Settled = { summary: null, upto: 0, last: 0, messages: [], calls: new Map(), bytes: 0 };
 
 /** Memory that a process may use for dialogues, as `bytesOf` counts it. */
 const LIMIT = 32 * 2 ** 20;
@@ -30,7 +30,7 @@ export const bytesOf = (message: DialogueMessage, calls: readonly Called[]): num
   calls.reduce((sum, call) => sum + OBJECT + (call.output?.length ?? 0) * 2 + JSON.stringify(call.args).length * 2, 0);
 
 /** The most recently used dialogues, up to a number of bytes. */
-export class DialogueCache {
+class DialogueCache {
   readonly #threads = new LRUCache<string, Settled>({ maxSize: LIMIT, sizeCalculation: ({ bytes }) => bytes });
 
   get(threadId: string): Settled {

@@ -6,7 +6,7 @@ import type { Db } from '../../postgres/database.ts';
 const FRESH_DAYS = 30;
 
 /** What was learned of the models of an endpoint, by the name of the model. `baseUrl` has no credentials. */
-export async function readModelFacts(db: Db, baseUrl: string): Promise<Map<string, ModelFacts>> {
+async function readModelFacts(db: Db, baseUrl: string): Promise<Map<string, ModelFacts>> {
   const rows = await db
     .selectFrom('model_facts')
     .select(['model', 'facts'])
@@ -17,7 +17,7 @@ export async function readModelFacts(db: Db, baseUrl: string): Promise<Map<strin
 }
 
 /** Adds to what is known of a model; the newer fact counts. */
-export async function addModelFacts(db: Db, baseUrl: string, model: string, facts: ModelFacts): Promise<void> {
+async function addModelFacts(db: Db, baseUrl: string, model: string, facts: ModelFacts): Promise<void> {
   await db
     .insertInto('model_facts')
     .values({ base_url: baseUrl, model, facts: JSON.stringify(facts) })

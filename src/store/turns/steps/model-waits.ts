@@ -18,7 +18,7 @@ export interface ModelWait {
 }
 
 /** A message that the conversation must send. */
-export interface Told {
+interface Told {
   inboxId: string;
   arrival: Arrival;
   chatId: string;

@@ -34,7 +34,7 @@ export interface StepSubject {
 }
 
 /** The endpoint of a step, and the models that are asked where a chat names none. */
-export interface StepModel {
+interface StepModel {
   account: string;
   name: string;
   fallback?: string | undefined;

@@ -4,7 +4,7 @@ import type { Db } from '../../postgres/database.ts';
 export const USAGE_GROUPS = ['day', 'model', 'provider', 'thread'] as const;
 export type UsageGroup = (typeof USAGE_GROUPS)[number];
 
-export interface Usage {
+interface Usage {
   input_tokens: number;
   output_tokens: number;
   /** the part of the input that came from the cache of the endpoint */

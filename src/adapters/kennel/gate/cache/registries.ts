@@ -11,7 +11,7 @@ import { type RegistryRequest, targetOf } from './request.ts';
 import { rewriterFor } from './rewrite/rewriters.ts';
 import { type Upstream, upstream } from './upstream.ts';
 
-export interface RegistriesDeps extends TunnelDeps {
+interface RegistriesDeps extends TunnelDeps {
   cache: RegistryCache;
   isPlain: (target: Target) => boolean;
   /** a server of the owner */
@@ -21,7 +21,7 @@ export interface RegistriesDeps extends TunnelDeps {
 }
 
 /** Says what became of a request, when it is not answered by a registry. */
-export type Refuse = (status: string, words: string) => void;
+type Refuse = (status: string, words: string) => void;
 
 const MOST_HOPS = 5;
 const MOST_SENT = 4 * 1024 * 1024;

@@ -9,7 +9,7 @@ import { sweepFolder } from './sweep.ts';
 import { BLOCKED, type Upstream } from './upstream.ts';
 
 /** What is asked for, over the connections of one task. Of what a container sends, only `accept` gets here: answers are kept for others too. */
-export interface Wanted {
+interface Wanted {
   url: URL;
   method: 'GET' | 'HEAD';
   accept: string | undefined;

@@ -13,7 +13,7 @@ export interface Upstream {
   close(): void;
 }
 
-export interface UpstreamDeps extends TunnelDeps {
+interface UpstreamDeps extends TunnelDeps {
   /** a connection, before it is made */
   opened: (socket: Socket, at: Target) => void;
   /** it could not be made */

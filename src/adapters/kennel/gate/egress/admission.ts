@@ -12,7 +12,7 @@ export interface AdmissionStore {
 }
 
 /** `ruled`: it is open because a person said so, and ends when they take it back. `waited`: for that answer. `words`: for the agent. */
-export type Admitted = { open: true; ruled: boolean; waited?: true } | { open: false; status: string; words: string };
+type Admitted = { open: true; ruled: boolean; waited?: true } | { open: false; status: string; words: string };
 
 /** Decides whether one task may reach a host. A host without a rule waits here while a person is asked. */
 export interface Admission {
@@ -22,7 +22,7 @@ export interface Admission {
   reviewed(): Promise<(target: Target) => boolean>;
 }
 
-export interface AdmissionOptions {
+interface AdmissionOptions {
   listed: () => AllowList;
   /** null: nobody is asked, and what is not listed is refused */
   store: AdmissionStore | null;

@@ -14,7 +14,7 @@ import type { RefusedHosts } from './refused-hosts.ts';
 import type { TrafficCount } from './traffic.ts';
 import { openTunnel, type TunnelDeps } from './tunnel.ts';
 
-export interface EgressProxyDeps extends TunnelDeps {
+interface EgressProxyDeps extends TunnelDeps {
   admission: Admission;
   refused: RefusedHosts;
   traffic: TrafficCount;

@@ -23,7 +23,7 @@ const KINDS: Record<Refusal['status'], { anthropic: string; openai: string; gemi
 };
 
 /** The body of a refusal, in the form of the protocol's own errors. */
-export function errorBody(protocol: Protocol | null, { status, message }: Refusal): unknown {
+function errorBody(protocol: Protocol | null, { status, message }: Refusal): unknown {
   const kind = KINDS[status];
   if (protocol === 'anthropic') return { type: 'error', error: { type: kind.anthropic, message } };
   if (protocol === 'gemini') return { error: { code: status, message, status: kind.gemini } };

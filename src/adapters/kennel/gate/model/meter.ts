@@ -17,7 +17,7 @@ export interface Meter {
   finish(): ModelUsage & { estimated: boolean };
 }
 
-export interface MeterInput {
+interface MeterInput {
   wire: Wire;
   /** content type of the answer; null while there is none */
   contentType: string | null;

@@ -26,7 +26,7 @@ export interface ModelCallDeps {
 }
 
 /** A call that is allowed. */
-export interface AllowedCall {
+interface AllowedCall {
   route: Route;
   upstream: Upstream;
   body: { bytes: Buffer | null; model: string | null };

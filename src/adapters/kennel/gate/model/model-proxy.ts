@@ -8,7 +8,7 @@ import { readBody } from './request-body.ts';
 import { type Protocol, protocolOf, routeOf } from './routes.ts';
 import type { UpstreamOrWhy } from './upstreams.ts';
 
-export interface ModelProxyDeps extends ModelCallDeps {
+interface ModelProxyDeps extends ModelCallDeps {
   upstreams: Record<Protocol, UpstreamOrWhy>;
 }
 

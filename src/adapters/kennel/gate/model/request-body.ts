@@ -3,13 +3,13 @@ import type { Refusal } from './errors.ts';
 import type { Wire } from './routes.ts';
 
 /** Largest request in bytes; the providers' own limits are 20 to 32 MB. */
-export const MAX_REQUEST = 32 * 1024 * 1024;
+const MAX_REQUEST = 32 * 1024 * 1024;
 
 export class TooLarge extends Error {
   override readonly name = 'TooLarge';
 }
 
-export type ReadBody = { bytes: Buffer | null; model: string | null } | { refusal: Refusal };
+type ReadBody = { bytes: Buffer | null; model: string | null } | { refusal: Refusal };
 
 const said = (status: Refusal['status'], message: string): ReadBody => ({ refusal: { status, message } });
 

@@ -3,9 +3,9 @@ import type { Incoming } from './decode.ts';
 import type { Role, Self } from './identify.ts';
 
 /** What happens to a message: it ends with a reason (`verdict`), or goes on with the text that is meant for us. */
-export type Admission = { admitted: true; text: string } | { admitted: false; verdict: string };
+type Admission = { admitted: true; text: string } | { admitted: false; verdict: string };
 
-export interface Circumstances {
+interface Circumstances {
   role: Role;
   self: Self;
   /** its id is one that we sent */

@@ -14,7 +14,7 @@ type Deps = WhatsAppDeps & { live: CurrentLive };
 type Change = Extract<Content, { kind: 'edit' | 'revoke' }>;
 
 /** What an edit or a deletion did. `waiting`: its message was not passed on yet, and changes or vanishes. */
-export type AmendOutcome = { kind: 'waiting'; seq: number } | { kind: 'none' } | Amended;
+type AmendOutcome = { kind: 'waiting'; seq: number } | { kind: 'none' } | Amended;
 
 /**
  * Carries out an edit or deletion by a message's own author, and ends its row in the same transaction. Nobody can change another person's message, whatever key

@@ -5,8 +5,6 @@ import type { MessageKey, NewReceived } from '../../../../store/whatsapp/inbox.t
 import { sanitiseName, sanitiseText } from '../../../intake/attachments/sanitise.ts';
 import { type Media, mediaOf, shownAsText } from './media-kinds.ts';
 
-export type { Media } from './media-kinds.ts';
-
 /** The linked account's own addresses, without device; null before the first pairing. */
 export interface Me {
   jid: string | null;

@@ -34,7 +34,7 @@ export const mediaProblemText = (problem: FileProblem, kind: Media['kind'], limi
   }[problem];
 };
 
-export interface DownloadOptions {
+interface DownloadOptions {
   /** host:port; no other host is ever asked, whatever a message says */
   host?: string;
   signal: AbortSignal;
@@ -42,7 +42,7 @@ export interface DownloadOptions {
 }
 
 /** Loads and decrypts a file, and returns it only when MAC and both hashes are right. @throws FileError, or the reason of the signal */
-export async function download(media: Media, { host, signal, limit = FILE_LIMITS[media.kind] }: DownloadOptions): Promise<Buffer> {
+async function download(media: Media, { host, signal, limit = FILE_LIMITS[media.kind] }: DownloadOptions): Promise<Buffer> {
   if (!media.path) throw new FileError('unreadable', 'the message names no file that could be checked');
   if (media.claimedBytes > limit) throw new FileError('too_large', `${media.claimedBytes} bytes are announced`);
   const controller = new AbortController();

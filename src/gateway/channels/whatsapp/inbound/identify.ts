@@ -8,7 +8,7 @@ import type { Me } from './decode.ts';
 
 export type Role = 'owner' | 'trusted' | 'stranger';
 /** JIDs of the people who may use it. */
-export interface People {
+interface People {
   owner: string[];
   trusted: string[];
 }

@@ -10,7 +10,7 @@ import { loadMedia, mediaProblemText } from './download.ts';
 
 type Media = Extract<Content, { kind: 'media' }>;
 
-export interface PrepareDeps extends WhatsAppDeps {
+interface PrepareDeps extends WhatsAppDeps {
   live: CurrentLive;
   /** a file is loaded, or will not come */
   onPrepared(): void;

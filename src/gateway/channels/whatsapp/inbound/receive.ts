@@ -12,7 +12,7 @@ const PAGE = 200;
 /** Most messages in memory; the others stay in the table. */
 const IN_HAND = 20_000;
 
-export interface ReceiverDeps extends WhatsAppDeps {
+interface ReceiverDeps extends WhatsAppDeps {
   intake: Intake;
   live: CurrentLive;
   /** this gateway is the one that reads the inbox; true by default */

@@ -14,7 +14,7 @@ import type { Self } from './identify.ts';
 import { type Decision, type Interpretation, interpretReaction, interpretVote } from './interpret.ts';
 import { Preparer } from './prepare.ts';
 
-export interface SortDeps extends WhatsAppDeps {
+interface SortDeps extends WhatsAppDeps {
   intake: Intake;
   live: CurrentLive;
   /** a file is loaded, or will not come */

@@ -28,7 +28,7 @@ export interface Ended {
   pairingRefused: string | null;
 }
 
-export interface AttemptOptions extends SocketOptions {
+interface AttemptOptions extends SocketOptions {
   account: string;
   /** digits to pair by code; null for a QR */
   phone: string | null;

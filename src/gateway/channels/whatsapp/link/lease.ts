@@ -4,7 +4,7 @@ import type { Db } from '../../../../store/postgres/database.ts';
 import { dropLease, holdLease, readAccount } from '../../../../store/whatsapp/account.ts';
 import type { LeaseHolder } from '../../channel.ts';
 
-export interface LeaseOptions {
+interface LeaseOptions {
   db: Db;
   account: string;
   holder: LeaseHolder;

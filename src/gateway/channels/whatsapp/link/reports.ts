@@ -4,7 +4,7 @@ import type { WhatsAppDeps } from '../live.ts';
 import type { Ended } from './attempt.ts';
 
 /** A reaction that ends the attempts for now. `until` passes by itself, the others need a person. */
-export interface Stop {
+interface Stop {
   state: 'disconnected' | 'error';
   needs: string;
   say: string;

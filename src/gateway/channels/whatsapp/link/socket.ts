@@ -44,7 +44,7 @@ export interface SocketOptions {
 }
 
 /** The settings name an address that must not be used. */
-export class RefusedAddress extends Error {
+class RefusedAddress extends Error {
   override readonly name = 'RefusedAddress';
 }
 

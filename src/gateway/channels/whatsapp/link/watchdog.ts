@@ -12,7 +12,7 @@ export interface WatchdogTimes {
 
 const TIMES: WatchdogTimes = { stuckMs: 60_000, silentMs: 6 * 3_600_000, checkMs: 10_000 };
 
-export interface WatchdogOptions {
+interface WatchdogOptions {
   health(): RatchetHealth;
   /** resolves when the Signal store and the server answer */
   probe(): Promise<void>;

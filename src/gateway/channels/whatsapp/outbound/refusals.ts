@@ -1,12 +1,12 @@
 const HOUR_MS = 3_600_000;
 
 /** How long nothing is sent to a chat whose recipient was refused. */
-export const CHAT_PAUSE_MS = HOUR_MS;
+const CHAT_PAUSE_MS = HOUR_MS;
 /** When this many chats refuse within that time, the account is the problem and not one person. */
 export const REFUSED_CHATS = 3;
 
 /** The reaction to a refused message. `say` is one sentence for people. */
-export type Refusal =
+type Refusal =
   /** the recipient's device list is outdated: fetch it and send the same message again */
   | { kind: 'devices' }
   /** the same message later; with `pauseMs`, nothing else before */

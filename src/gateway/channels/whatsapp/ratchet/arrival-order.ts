@@ -1,5 +1,5 @@
 /** Emits the stanzas of a chat in the order of their arrival. */
-export interface ArrivalOrder {
+interface ArrivalOrder {
   /** `keys`: what must be settled before the next message of this chat; with `queued`, Baileys keeps the order itself, and only later messages wait */
   pass(chat: string, keys: readonly string[], queued: boolean, emit: () => void): void;
   settled(key: string): void;

@@ -29,7 +29,7 @@ export interface AuthState {
   save(): Promise<void>;
 }
 
-export interface AuthOptions {
+interface AuthOptions {
   db: Db;
   account: string;
   sealer: Sealer;

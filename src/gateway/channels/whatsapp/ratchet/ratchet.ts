@@ -39,7 +39,7 @@ export interface RatchetHealth {
 /** More than the server sends before it waits for receipts. A forgotten entry only costs a retry. */
 const REMEMBERED_STANZAS = 50_000;
 
-export interface RatchetOptions {
+interface RatchetOptions {
   baileys: Baileys;
   account: string;
   /** content of a message that was stored before, or null */

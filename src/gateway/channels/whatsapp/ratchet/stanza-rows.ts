@@ -13,7 +13,7 @@ const NEVER_FOLLOWS = new Set(['bot_unavailable_fanout', 'hosted_unavailable_fan
 
 export const isIgnored = (jid: string): boolean => jid === 'status@broadcast' || jid.endsWith('@newsletter');
 
-export interface StanzaReaderOptions {
+interface StanzaReaderOptions {
   baileys: Baileys;
   account: string;
   /** own identity as Baileys knows it */

@@ -2,7 +2,7 @@ import { toWhatsApp } from './markup.ts';
 import { cutText } from './split.ts';
 
 /** What formatting did, under the names that `responseFormattingMetrics` shows. */
-export interface FormattingCounters {
+interface FormattingCounters {
   /** Replies whose markup differs from their markdown. */
   normalizedCount: number;
   /** Replies that became more than one message. */

@@ -97,13 +97,13 @@ function emphasis(line: string, char: '*' | '_' | '~', covered: Uint8Array): Spa
   return spans;
 }
 
-export function charBefore(text: string, at: number): string | undefined {
+function charBefore(text: string, at: number): string | undefined {
   if (at <= 0) return undefined;
   const code = text.charCodeAt(at - 1);
   return code >= 0xdc00 && code <= 0xdfff && at > 1 ? text.slice(at - 2, at) : text[at - 1];
 }
 
-export function charAfter(text: string, at: number): string | undefined {
+function charAfter(text: string, at: number): string | undefined {
   const code = text.codePointAt(at + 1);
   return code === undefined ? undefined : String.fromCodePoint(code);
 }
