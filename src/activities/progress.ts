@@ -1,4 +1,5 @@
 import type { Arrival } from '../contracts/conversation.ts';
+import { MINUTE } from '../domain/time.ts';
 import { signalArrival } from '../gateway/intake/signal.ts';
 import { type ProgressReport, recordProgress } from '../store/chats/messages/progress.ts';
 import type { Task } from '../store/kennel/tasks/tasks.ts';
@@ -37,7 +38,7 @@ export function createProgress({ db, temporal, config }: ProgressDeps, reportOf:
 
 /** What a task does. */
 export const taskProgress = (task: Task) => (doing: string) => {
-  const minutes = Math.floor((Date.now() - (task.started_at ?? task.created_at).getTime()) / 60_000);
+  const minutes = Math.floor((Date.now() - (task.started_at ?? task.created_at).getTime()) / MINUTE);
   return {
     chatId: task.chat_id,
     threadId: task.thread_id,

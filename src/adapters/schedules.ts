@@ -12,6 +12,7 @@ import { AGENT_QUEUE, BACKGROUND_QUEUE, scheduledRunWorkflowId, scheduleId } fro
 import { BACKGROUND_PRIORITY } from '../contracts/priority.ts';
 import type { RoutineInput } from '../contracts/routine.ts';
 import { isInterval, readInterval } from '../domain/interval-firings.ts';
+import { HOUR, MINUTE } from '../domain/time.ts';
 
 export interface NewSchedule {
   cronId: string;
@@ -37,7 +38,7 @@ export const scheduleOfCron = (
   enabled: cron.enabled,
   input: { routineId: cron.routine_id, chatId: cron.chat_id, cronId: cron.id },
   gives: Object.keys(cron.inputs),
-  catchupMs: Math.round(catchupHours * 3_600_000),
+  catchupMs: Math.round(catchupHours * HOUR),
 });
 
 export interface ScheduleView {
@@ -104,7 +105,7 @@ function specOf(schedule: string): Omit<ScheduleSpec, 'timezone'> {
   const { hours, offset, days } = readInterval(schedule);
   const others = days.length === 0 ? [] : DAY_NAMES.filter((_, day) => !days.includes(day));
   return {
-    intervals: [{ every: hours * 3_600_000, offset: offset * 60_000 }],
+    intervals: [{ every: hours * HOUR, offset: offset * MINUTE }],
     ...(others.length > 0 && { skip: [{ dayOfWeek: others, hour: '*', minute: '*', second: '*' }] }),
   };
 }

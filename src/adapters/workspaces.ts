@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { lstat, mkdir, readdir, readFile, realpath, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { nameProblem, sameName } from '../domain/tasks/workspace-names.ts';
+import { DAY } from '../domain/time.ts';
 
 /**
  * The folder of this host's workspaces. Here only names and types of its entries are read. What is inside a workspace is read and changed in containers,
@@ -113,13 +114,13 @@ export async function emptyTrash(folder: string, now: number): Promise<number> {
   let cleared = 0;
   for (const name of await readdir(join(root, TRASH)).catch(() => [])) {
     const at = Number(/~(\d+)~[0-9a-f]+$/.exec(name)?.[1] ?? Number.NaN);
-    if (!(now - at > TRASH_DAYS * 86_400_000)) continue;
+    if (!(now - at > TRASH_DAYS * DAY)) continue;
     await rm(join(root, TRASH, name), { recursive: true, force: true });
     cleared += 1;
   }
   for (const name of await readdir(join(root, MAKING)).catch(() => [])) {
     const stat = await lstat(join(root, MAKING, name)).catch(() => null);
-    if (!stat || now - stat.mtimeMs < 86_400_000) continue;
+    if (!stat || now - stat.mtimeMs < DAY) continue;
     await rm(join(root, MAKING, name), { recursive: true, force: true });
     cleared += 1;
   }
@@ -157,7 +158,7 @@ async function emptySides(root: string, now: number): Promise<number> {
   let cleared = 0;
   for (const name of sides) {
     const stat = await lstat(join(root, SIDE, name)).catch(() => null);
-    if (live.has(name) || !stat || now - stat.mtimeMs < TRASH_DAYS * 86_400_000) continue;
+    if (live.has(name) || !stat || now - stat.mtimeMs < TRASH_DAYS * DAY) continue;
     await rm(join(root, SIDE, name), { recursive: true, force: true });
     cleared += 1;
   }

@@ -1,5 +1,6 @@
 import { Cron } from 'croner';
 import { type Firings, intervalFirings, isInterval } from './interval-firings.ts';
+import { MINUTE } from './time.ts';
 
 /**
  * The grammar of schedules: five fields (minute hour day-of-month month weekday), which Temporal and cron-parser must read alike. Day of month and weekday must
@@ -106,7 +107,7 @@ export const isOvertaken = (schedule: string, timeZone: string, firing: Date, no
 };
 
 /** A firing that is later than this says when it was due. */
-const LATE_MS = 5 * 60_000;
+const LATE_MS = 5 * MINUTE;
 
 /** What a run tells about missed firings and its own delay; null when there is nothing to tell. */
 export function firingNote(cron: { schedule: string; timeZone: string }, from: Date, firing: Date, now: Date): string | null {

@@ -1,3 +1,5 @@
+import { HOUR, MINUTE } from './time.ts';
+
 /**
  * Schedules that fire every so many hours: `@every 2h/37m` fires 37 minutes after each second hour since 1970 in UTC, `@every 2h/37m MON,WED` only on these
  * days of its time zone. Temporal has the same intervals. The hours are elapsed ones, so a change of the clock neither doubles nor drops a firing.
@@ -18,7 +20,6 @@ interface Interval {
 }
 
 export const WEEKDAYS = ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT'];
-const HOUR_MS = 3_600_000;
 /** An interval of many weeks may miss its days for long. Then it counts as one that does not fire again. */
 const MOST_LOOKED_AT = 2_000;
 
@@ -36,7 +37,7 @@ export function readInterval(schedule: string): Interval {
 
 export function intervalFirings(schedule: string, timeZone: string): Firings {
   const { hours, offset, days } = readInterval(schedule);
-  const [every, phase] = [hours * HOUR_MS, offset * 60_000];
+  const [every, phase] = [hours * HOUR, offset * MINUTE];
   const weekday = new Intl.DateTimeFormat('en-US', { timeZone, weekday: 'short' });
   const fires = (at: Date) => days.length === 0 || days.includes(WEEKDAYS.indexOf(weekday.format(at).toUpperCase()));
   const nextRun = (from: Date): Date | null => {

@@ -1,4 +1,5 @@
 import { intervalText, WEEKDAYS } from './interval-firings.ts';
+import { MINUTE } from './time.ts';
 
 /**
  * The part of RFC 5545 that automations have: `FREQ=HOURLY` with INTERVAL and BYDAY, `FREQ=WEEKLY` with BYDAY, BYHOUR and BYMINUTE. Clients know the refusals
@@ -53,7 +54,7 @@ function hourly(fields: Fields, at: Date): string {
   const hours = numberOf(fields, 'INTERVAL') ?? 1;
   if (hours < 1) throw new Unreadable('INTERVAL must be >= 1');
   if (hours > MOST_HOURS) throw new Unreadable(`INTERVAL must be <= ${MOST_HOURS}`);
-  const minute = Math.floor(at.getTime() / 60_000);
+  const minute = Math.floor(at.getTime() / MINUTE);
   const days = daysOf(fields.get('BYDAY'));
   if (hours > 1) return intervalText({ hours, offset: minute % (hours * HOUR_MINUTES), days });
   return `${minute % HOUR_MINUTES} * * * ${days.map((day) => WEEKDAYS[day]).join(',') || '*'}`;

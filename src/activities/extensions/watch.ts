@@ -1,12 +1,13 @@
 import { fileStamp, NO_FILE } from '../../adapters/file-stamp.ts';
 import { mcpConfigFile } from '../../adapters/mcp/config-file.ts';
+import { MINUTE } from '../../domain/time.ts';
 import { ExtensionFiles } from './find-files.ts';
 import { type FindDeps, findServers } from './find-servers.ts';
 
 /** How soon a change of the file is seen. */
 const FILE_MS = 2_000;
 /** How often servers are asked whether what they offer has changed. */
-const ASK_MS = 10 * 60_000;
+const ASK_MS = 10 * MINUTE;
 /** How soon they are asked again when one did not answer: an engine or a server may start later than this. */
 const AGAIN_MS = 60_000;
 

@@ -10,6 +10,7 @@ import { AGENT_NAMES } from '../../contracts/kennel.ts';
 import type { Author } from '../../contracts/workspace-ops.ts';
 import { missingFor } from '../../domain/tasks/agents/agents.ts';
 import { loginsOf } from '../../domain/tasks/agents/logins.ts';
+import { HOUR } from '../../domain/time.ts';
 import { isCurrentConversation } from '../../store/chats/conversation-start.ts';
 import { reportHost } from '../../store/kennel/hosts/hosts.ts';
 import { findTask, isOver, liveTaskIds, liveTasksOf } from '../../store/kennel/tasks/tasks.ts';
@@ -28,7 +29,7 @@ const EVERY_MS = 5_000;
 const WAIT_MS = 500;
 
 /** How often records of old runs are looked for. */
-const DROP_EVERY_MS = 3_600_000;
+const DROP_EVERY_MS = HOUR;
 
 /** What a host remembers from one round to the next. */
 type Tending = KennelDeps & {

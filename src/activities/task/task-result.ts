@@ -8,6 +8,7 @@ import type { Concluded } from '../../contracts/task.ts';
 import type { ConcludedChanges, WorkspaceAnswer } from '../../contracts/workspace-ops.ts';
 import { signedOff } from '../../domain/chat/words/sign-off.ts';
 import { cut, prefix } from '../../domain/text/storable.ts';
+import { MINUTE } from '../../domain/time.ts';
 import { lastSaid } from '../../store/kennel/tasks/task-log.ts';
 import { findTask, type Task } from '../../store/kennel/tasks/tasks.ts';
 import { signatureOf } from '../../store/kennel/workspaces/signatures.ts';
@@ -18,7 +19,7 @@ import { requireHeld } from '../lease.ts';
 import { runFolder } from './run/folder.ts';
 import { AUTHOR, workspaceOf, worktreeOption } from './task-workspace.ts';
 
-const TESTS_MS = 5 * 60_000;
+const TESTS_MS = 5 * MINUTE;
 const TEST_OUTPUT = 20_000;
 
 /** After this many attempts a task ends without the part that failed: a task that never ends holds its workspace for ever. */
@@ -81,7 +82,7 @@ async function runTests({ config, kennel }: KennelDeps, task: Task, argv: string
     label: `${task.id} tests`,
     signal: cancellationSignal(),
   });
-  const output = `${ran.stdout}${ran.stderr ? `\n${ran.stderr}` : ''}${ran.timedOut ? `\n[stopped after ${TESTS_MS / 60_000} minutes]` : ''}`.trim();
+  const output = `${ran.stdout}${ran.stderr ? `\n${ran.stderr}` : ''}${ran.timedOut ? `\n[stopped after ${TESTS_MS / MINUTE} minutes]` : ''}`.trim();
   // a missing test runner says nothing about the code
   if (ran.code === 127) return null;
   return { command: argv.join(' '), ok: ran.code === 0, output };

@@ -1,7 +1,8 @@
+import { MINUTE } from '../../domain/time.ts';
 import type { WorkspaceSession } from './workspace-session.ts';
 
 /** The steps of a turn, and mostly the next message, come within this time. */
-const KEPT_MS = 2 * 60_000;
+const KEPT_MS = 2 * MINUTE;
 /** Each holds 29 MB. */
 const MOST = 4;
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { chmod, mkdir, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join, normalize } from 'node:path';
 import type { Skill } from '../../domain/extensions/skill.ts';
+import { DAY } from '../../domain/time.ts';
 
 /**
  * Folders of skills for containers, which get them read only at `/skills/NAME`. They are written from what the owner agreed to, not from what the owner's folder
@@ -19,7 +20,7 @@ export interface MountedSkill {
   folder: string;
 }
 
-const UNUSED_MS = 24 * 3_600_000;
+const UNUSED_MS = DAY;
 
 const foldersOf = (home: string): string => join(home, 'skill-folders');
 

@@ -2,6 +2,7 @@ import { lchown, lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { WorkspaceAnswer, WorkspaceOp } from '../../contracts/workspace-ops.ts';
+import { MINUTE } from '../../domain/time.ts';
 import { sideFolder } from '../workspaces.ts';
 import type { CommandContext } from './command.ts';
 import { explained } from './docker/engine.ts';
@@ -12,9 +13,9 @@ import { openSession, SessionOver, type WorkspaceSession } from './workspace-ses
 
 const PROGRAM = ['node', '/opt/fetch/kennel/workspace/main.ts'];
 /** a checkpoint of a large repository takes minutes */
-const OPERATION_MS = 10 * 60_000;
+const OPERATION_MS = 10 * MINUTE;
 /** longest life of a container; operations begin in its first half */
-const SESSION_MS = 30 * 60_000;
+const SESSION_MS = 30 * MINUTE;
 
 /**
  * The workspace program. A container takes longer to start than nearly every operation, so one that has answered waits for the next operation on the same
@@ -76,7 +77,7 @@ async function within<T>(ms: number, work: Promise<T>, signal: AbortSignal | und
   const ended = new AbortController();
   const until = signal ? AbortSignal.any([signal, ended.signal]) : ended.signal;
   const late = pause(ms, undefined, { signal: until }).then(
-    () => Promise.reject(new SessionOver(`it took longer than ${ms / 60_000} minutes`)),
+    () => Promise.reject(new SessionOver(`it took longer than ${ms / MINUTE} minutes`)),
     () => Promise.reject(signal?.reason),
   );
   late.catch(() => {});

@@ -1,4 +1,5 @@
 import type { ConfiguredServer } from '../../domain/extensions/mcp-config.ts';
+import { MINUTE } from '../../domain/time.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import type { Kennel } from '../kennel/kennel.ts';
 import { type McpPlace, mcpConfigFile, readMcpConfig } from './config-file.ts';
@@ -18,7 +19,7 @@ export async function configuredServer(place: McpPlace, name: string): Promise<C
 }
 
 /** Longer than any call, with the start of its container. */
-const LIFETIME_MS = 15 * 60_000;
+const LIFETIME_MS = 15 * MINUTE;
 
 /** What a session may need of the process that opens it. */
 interface McpAccess {

@@ -4,6 +4,7 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { serverEnvironment } from '../../config.ts';
+import { MINUTE } from '../../domain/time.ts';
 import { SpeechError, type SpeechSettings, type Transcriber } from './transcriber.ts';
 
 const run = promisify(execFile);
@@ -11,7 +12,7 @@ const run = promisify(execFile);
 /** whisper.cpp on a small computer may take as long as the recording; beyond this it hangs. */
 const TIME_PER_SECOND_MS = 4_000;
 const LEAST_TIME_MS = 60_000;
-const LONGEST_MS = 30 * 60_000;
+const LONGEST_MS = 30 * MINUTE;
 
 /**
  * Accepted formats. A recording is a stranger's file: a playlist (HLS, concat) in place of one would make ffmpeg read other files of this machine. So formats

@@ -1,9 +1,8 @@
 import type { Config } from '../../config.ts';
+import { HOUR } from '../../domain/time.ts';
 import { keptBackups } from '../instance/home/kept-backups.ts';
 import { isDue } from '../instance/nightly-backup.ts';
 import type { Finding } from './finding.ts';
-
-const HOUR_MS = 3_600_000;
 
 /** Nothing where no nightly backup is wanted: who copies a home in another way need not be told each time. */
 export function backupFinding({ FETCH_BACKUP_FOLDER: folder, ...config }: Config, now = new Date()): Finding[] {
@@ -13,9 +12,9 @@ export function backupFinding({ FETCH_BACKUP_FOLDER: folder, ...config }: Config
     return finding('warning', 'none can be made: FETCH_BACKUP_KEY is not set', 'fetch config set FETCH_BACKUP_KEY, with a long passphrase');
   const [newest] = keptBackups(folder);
   if (!newest) return finding('warning', `there is none in ${folder} yet`, 'fetch backup makes one now; the log of `fetch logs` says why a night failed');
-  const hours = Math.floor((now.getTime() - newest.at.getTime()) / HOUR_MS);
+  const hours = Math.floor((now.getTime() - newest.at.getTime()) / HOUR);
   const detail = `the newest is ${hours} h old: ${newest.file}`;
   // a machine that has just woken up is about to make one
-  const late = isDue({ ...config, FETCH_BACKUP_FOLDER: folder }, new Date(now.getTime() - HOUR_MS));
+  const late = isDue({ ...config, FETCH_BACKUP_FOLDER: folder }, new Date(now.getTime() - HOUR));
   return late ? finding('warning', detail, '`fetch logs` says why the last night failed; fetch backup makes one now') : finding('ok', detail, null);
 }

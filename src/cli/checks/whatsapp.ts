@@ -1,8 +1,8 @@
 import type { Config } from '../../config.ts';
+import { DAY } from '../../domain/time.ts';
 import { whatsappClientOf } from '../setup/whatsapp/whatsapp-client.ts';
 import type { Finding } from './finding.ts';
 
-const DAY_MS = 86_400_000;
 /** WhatsApp logs linked devices out when the phone was unused for 14 days. */
 const WARN_DAYS = 10;
 
@@ -33,7 +33,7 @@ export async function whatsappFinding(config: Config): Promise<Finding> {
     return finding('warning', view.lastError ?? `${view.state.replace('_', ' ')}`, 'wait a moment; fetch logs gateway tells more');
   if (view.lastError)
     return finding('warning', view.lastError, 'look at WhatsApp on the phone; it goes on by itself, and at once after POST /api/whatsapp/restart');
-  const unusedDays = view.phoneSeenAt ? Math.floor((Date.now() - Date.parse(view.phoneSeenAt)) / DAY_MS) : 0;
+  const unusedDays = view.phoneSeenAt ? Math.floor((Date.now() - Date.parse(view.phoneSeenAt)) / DAY) : 0;
   if (unusedDays >= WARN_DAYS)
     return finding('warning', `the phone was not seen for ${unusedDays} days; after 14 without use WhatsApp unlinks this device`, 'open WhatsApp on the phone');
   return finding('ok', `linked, ${view.number} number, connected since ${view.connectedAt}`);

@@ -4,12 +4,13 @@ import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Logger } from 'pino';
 import { type Config, childEnvironment } from '../../config.ts';
+import { HOUR } from '../../domain/time.ts';
 import { backupName, keptBackups } from './home/kept-backups.ts';
 import { ownCommand } from './supervisor/programs.ts';
 
 const LOOK_MS = 60_000;
 /** A disk that is not there now may be there in an hour. */
-const AGAIN_MS = 60 * 60_000;
+const AGAIN_MS = HOUR;
 
 type Settings = Pick<Config, 'FETCH_BACKUP_FOLDER' | 'FETCH_BACKUP_AT' | 'FETCH_BACKUP_KEEP' | 'FETCH_BACKUP_KEY' | 'FETCH_HOME' | 'FETCH_POSTGRES_PORT'>;
 

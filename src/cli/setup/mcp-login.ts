@@ -5,6 +5,7 @@ import { listenOnLoopback } from '../../adapters/mcp/oauth/loopback.ts';
 import type { StoredLogin } from '../../adapters/mcp/oauth/stored-login.ts';
 import type { Config } from '../../config.ts';
 import type { ConfiguredServer } from '../../domain/extensions/mcp-config.ts';
+import { MINUTE } from '../../domain/time.ts';
 import { openBrowser } from './browser.ts';
 
 /** A person logs in with a browser, on this machine or on another one. */
@@ -52,7 +53,7 @@ export async function askForLogin(configured: ConfiguredServer, { config, say, b
 }
 
 async function tooLate(signal: AbortSignal): Promise<never> {
-  await pause(WAIT_MINUTES * 60_000, undefined, { signal }).catch(() => {});
+  await pause(WAIT_MINUTES * MINUTE, undefined, { signal }).catch(() => {});
   throw new Error(`Nobody has logged in for ${WAIT_MINUTES} minutes. Nothing was changed.`);
 }
 

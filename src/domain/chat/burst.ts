@@ -1,10 +1,11 @@
 import { ago } from '../text/when.ts';
+import { HOUR } from '../time.ts';
 
 const QUIET_MS = 1_000;
 const LONGEST_MS = 3_000;
 
 /** A message older than this is summed up and asked about, not executed. */
-export const OLD_AFTER_MS = 12 * 3_600_000;
+export const OLD_AFTER_MS = 12 * HOUR;
 
 /** Whether the waiting messages are one turn now: no new one for a second, or three seconds since the first. Times in ms. */
 export function ready(rows: ReadonlyArray<{ at: number }>, now: number): boolean {

@@ -1,3 +1,4 @@
+import { MINUTE } from '../time.ts';
 import { DAYS, OVERLOAD, OWN_BUDGET, PERSON, PERSON_WITHOUT_TIME, WAIT, WINDOW_BESIDE_MONEY } from './limit-phrases.ts';
 import { untilClock, waitInWords } from './reset-words.ts';
 
@@ -7,7 +8,7 @@ import { untilClock, waitInWords } from './reset-words.ts';
  */
 type AgentLimit = { kind: 'wait'; waitMs: number | null; overload: boolean } | { kind: 'person' };
 
-const LONGEST_OVERLOAD_MS = 15 * 60_000;
+const LONGEST_OVERLOAD_MS = 15 * MINUTE;
 
 /** Sentences of a run have 1,000 characters at most. */
 const READ = 2_000;

@@ -1,4 +1,5 @@
 import type { TurnLimits } from '../../contracts/conversation.ts';
+import { DAY, MINUTE } from '../time.ts';
 
 export interface Used {
   steps: number;
@@ -36,8 +37,8 @@ export function turnBreach(limits: TurnLimits, used: Used): Breach | null {
   if (used.wallMs >= limits.maxWallMs) {
     return {
       budget: 'time in a turn',
-      used: `${Math.round(used.wallMs / 60_000)} min`,
-      limit: `${Math.round(limits.maxWallMs / 60_000)} min`,
+      used: `${Math.round(used.wallMs / MINUTE)} min`,
+      limit: `${Math.round(limits.maxWallMs / MINUTE)} min`,
       raise: 'FETCH_MAX_TURN_MINUTES',
     };
   }
@@ -101,9 +102,8 @@ export function taskBreach(limits: TaskBudget, used: TaskUsed): Breach | null {
   return null;
 }
 
-const DAY_MS = 86_400_000;
 /** When the budgets of the next day begin, midnight UTC, in ms since the epoch. */
-export const nextDay = (now: number = Date.now()): number => (Math.floor(now / DAY_MS) + 1) * DAY_MS;
+export const nextDay = (now: number = Date.now()): number => (Math.floor(now / DAY) + 1) * DAY;
 
 export const breachText = (breach: Breach): string =>
   `The budget for ${breach.budget} is used up: ${breachFigures(breach)} Raise ${breach.raise} and restart to go further; what was done so far is kept.`;

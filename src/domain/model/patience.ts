@@ -1,4 +1,5 @@
 import type { FailureType } from '../failures.ts';
+import { MINUTE } from '../time.ts';
 
 /** How long a model step keeps trying. Its attempts are retries of one activity, so nothing runs and no worker slot is taken between them. */
 
@@ -43,7 +44,7 @@ export type Verdict = { what: 'limit' | 'silence'; next: Patience; waitMs: numbe
 
 const FIRST_MS = { limit: 1_000, silence: 300 };
 /** Longest wait without a named time: a usage window of five hours is tried this often. */
-const LONGEST_MS = { limit: 15 * 60_000, silence: 30_000 };
+const LONGEST_MS = { limit: 15 * MINUTE, silence: 30_000 };
 /** An endpoint that always names a second is asked no more often than this. */
 const LONGEST_FLOOR_MS = 60_000;
 /** A longer announced wait is treated like a rate limit, whatever the status: maintenance announces waits too. */

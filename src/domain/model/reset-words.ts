@@ -1,15 +1,15 @@
 import { isTimeZone, nextFirings } from '../cron.ts';
+import { DAY, HOUR, MINUTE } from '../time.ts';
 
 /** When a limit opens again, as sentences for people say it: a duration, a clock, a day, a date. The forms are those of model providers and coding agents. */
 
 /** The longest window of providers is a month, so anything beyond is a mistake. */
-export const LONGEST_WAIT_MS = 32 * 86_400_000;
+export const LONGEST_WAIT_MS = 32 * DAY;
 
 /** A clock that is this little behind means now: the sentence took its time to get here. */
-const JUST_PAST_MS = 2 * 60_000;
+const JUST_PAST_MS = 2 * MINUTE;
 const NOW_MS = 5_000;
 
-const HOUR_MS = 3_600_000;
 /** Sentences are short. What comes later in a long text is not about the limit. */
 const READ = 2_000;
 const MOST_LEADS = 8;
@@ -86,15 +86,15 @@ const isDate = (month: string, day: number): boolean => new Date(`${month} ${day
 /** The next time, from `from` on, that fits the schedule. */
 function nextOf(schedule: string, zone: string, from: number, year: number | undefined): number | undefined {
   // begins early: the hour that a clock shows twice in autumn is listed by its first time only
-  const begin = year === undefined ? from - 26 * HOUR_MS : Date.UTC(year, 0, 1) - 26 * HOUR_MS;
+  const begin = year === undefined ? from - 26 * HOUR : Date.UTC(year, 0, 1) - 26 * HOUR;
   const listed = nextFirings(schedule, zone, new Date(begin), 4).map((at) => at.getTime());
   const shown = (at: number, format: Intl.DateTimeFormatOptions) => new Date(at).toLocaleString('en-GB', { timeZone: zone, ...format });
   const clock = (at: number) => shown(at, { hour: '2-digit', minute: '2-digit' });
-  const all = listed.flatMap((at) => (clock(at) === clock(at + HOUR_MS) ? [at, at + HOUR_MS] : [at]));
+  const all = listed.flatMap((at) => (clock(at) === clock(at + HOUR) ? [at, at + HOUR] : [at]));
   return all.find((at) => at >= from && (year === undefined || shown(at, { year: 'numeric' }) === String(year)));
 }
 
-const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: HOUR_MS, d: 24 * HOUR_MS };
+const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: MINUTE, h: HOUR, d: DAY };
 
 /** `1m30.5s`, `6m0s`, `12ms`, `2 hours 5 minutes`: the sum of these, up to the first thing that is no duration. A bare number is seconds. */
 export function duration(text: string | undefined): number | undefined {

@@ -1,5 +1,6 @@
 import { hasModel } from '../../../kennel/agents/registry.ts';
 import { AGENT_NAMES } from '../../contracts/kennel.ts';
+import { HOUR } from '../time.ts';
 
 /** Variables of the original Fetch (0.0.94) for which we have a setting of another name. They count where ours is unset, so that its `.env` goes on to work. */
 
@@ -24,7 +25,7 @@ export const ORIGINAL_NAMES: Readonly<Record<string, OriginalName>> = {
   FETCH_PROGRESS_THROTTLE: { is: 'FETCH_PROGRESS_SECONDS', read: per(1_000), meaning: 'in milliseconds' },
   ENABLE_BROWSER: { is: 'FETCH_BROWSER_SLOTS', read: (text) => (TRUE.test(text.trim()) ? '4' : '0'), meaning: 'true is 4, and anything else is 0' },
   FETCH_COMPACTION_MODEL: { is: 'SUMMARY_MODEL', read: same, meaning: 'the same' },
-  FETCH_TASK_TIMEOUT: { is: 'FETCH_TASK_HOURS', read: per(3_600_000), meaning: 'in milliseconds' },
+  FETCH_TASK_TIMEOUT: { is: 'FETCH_TASK_HOURS', read: per(HOUR), meaning: 'in milliseconds' },
 };
 
 const AGENTS = 'FETCH_KENNEL_AGENTS';

@@ -1,4 +1,5 @@
 import { reactionAnswer } from '../consent/reactions.ts';
+import { MINUTE } from '../time.ts';
 
 /** Hosts that coding tasks ask for: what the person is asked, what an answer means, and what the agent is told. */
 
@@ -24,7 +25,7 @@ export const HOSTS_NAMED = 12;
 /** Hosts that one task may ask for in all. */
 export const HOSTS_ASKED = 48;
 /** How long a "once" lasts. */
-export const ONCE_MS = 10 * 60_000;
+export const ONCE_MS = 10 * MINUTE;
 
 const LONGEST_HOST = 70;
 const SHOWN_END = 30;

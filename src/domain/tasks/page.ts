@@ -1,4 +1,5 @@
 import type { TaskInput } from '../../contracts/task.ts';
+import { MINUTE } from '../time.ts';
 
 /** What the task's page in the Temporal Web UI shows from the start. It holds no text of a person. */
 export const taskPage = (input: TaskInput): { staticSummary: string; staticDetails: string } => ({
@@ -12,4 +13,4 @@ export const taskPage = (input: TaskInput): { staticSummary: string; staticDetai
   ].join('\n'),
 });
 
-const time = (ms: number): string => (ms < 120_000 ? `${Math.round(ms / 1000)} s` : `${Math.round(ms / 60_000)} min`);
+const time = (ms: number): string => (ms < 120_000 ? `${Math.round(ms / 1000)} s` : `${Math.round(ms / MINUTE)} min`);

@@ -1,3 +1,5 @@
+import { DAY, HOUR, MINUTE } from '../time.ts';
+
 /** A moment as a person reads it: `14:05`, or `Thu 26 Nov 14:05` on another day. Names the zone when the person's own zone is unknown. */
 export function clockTime(at: Date, timeZone: string, now: Date = new Date()): string {
   const day = (date: Date) => date.toLocaleDateString('en-GB', { timeZone, weekday: 'short', day: 'numeric', month: 'short' }).replace(',', '');
@@ -8,16 +10,14 @@ export function clockTime(at: Date, timeZone: string, now: Date = new Date()): s
   return date(at) === date(now) ? `${time}${zone}` : `${day(at)} ${time}${zone}`;
 }
 
-const HOUR_MS = 3_600_000;
-
 /** A length of time in one unit: `90 s`, `45 min`, `4 h`, `2.5 h`. */
 export function span(ms: number): string {
   if (ms < 120_000) return `${Math.round(ms / 1000)} s`;
-  return ms < 2 * HOUR_MS ? `${Math.round(ms / 60_000)} min` : `${Math.round(ms / (HOUR_MS / 10)) / 10} h`;
+  return ms < 2 * HOUR ? `${Math.round(ms / MINUTE)} min` : `${Math.round(ms / (HOUR / 10)) / 10} h`;
 }
 
 /** An age in the unit that people use: minutes, hours, or days from two days on. */
 export function ago(ms: number): string {
-  if (ms >= 48 * HOUR_MS) return `${Math.floor(ms / (24 * HOUR_MS))} days ago`;
-  return ms >= HOUR_MS ? `${Math.floor(ms / HOUR_MS)} h ago` : `${Math.max(0, Math.floor(ms / 60_000))} min ago`;
+  if (ms >= 2 * DAY) return `${Math.floor(ms / DAY)} days ago`;
+  return ms >= HOUR ? `${Math.floor(ms / HOUR)} h ago` : `${Math.max(0, Math.floor(ms / MINUTE))} min ago`;
 }

@@ -1,3 +1,5 @@
+import { MINUTE } from '../time.ts';
+
 /** What the gateway does after WhatsApp closed a connection. `untilMs` counts from now: no attempt before then. */
 type Reaction =
   | { kind: 'reconnect'; immediately: boolean; minimumMs: number /** the longest wait, where it is not the usual one */; mostMs?: number }
@@ -27,7 +29,7 @@ const RARE_TRIES = 5;
 const BAD_SESSION_ALERT = 5;
 const QUICK_RESTARTS = 3;
 const UNAVAILABLE_MS = 30_000;
-const BAN_MARGIN_MS = 10 * 60_000;
+const BAN_MARGIN_MS = 10 * MINUTE;
 const UNREACHED_MS = 15_000;
 
 const unreachedWords: Record<string, string> = {
@@ -152,7 +154,7 @@ function banned(expiresInMs: number | undefined): Reaction & { say: string } {
       'WhatsApp has banned the account for a while without saying for how long; look at WhatsApp on the phone and restart the channel when it works there.',
     );
   }
-  const minutes = Math.ceil((expiresInMs + BAN_MARGIN_MS) / 60_000);
+  const minutes = Math.ceil((expiresInMs + BAN_MARGIN_MS) / MINUTE);
   const wait = minutes < 120 ? `${minutes} minutes` : `${Math.ceil(minutes / 60)} hours`;
   return {
     kind: 'stop',
@@ -164,7 +166,7 @@ function banned(expiresInMs: number | undefined): Reaction & { say: string } {
 }
 
 const BASE_MS = 2_000;
-const CAP_MS = 5 * 60_000;
+const CAP_MS = 5 * MINUTE;
 
 /**
  * The wait before attempt number `attempt` (1 for the first): full jitter between the minimum and an exponentially growing bound, so that many clients do not

@@ -1,11 +1,10 @@
+import { DAY, HOUR } from '../../domain/time.ts';
 import type { createLog } from '../../log.ts';
 import { idleSessions } from '../../store/chats/sessions/sessions.ts';
 import { IntakeError } from './intake-error.ts';
 import { deleteSession } from './sessions.ts';
 import type { IntakeDeps } from './signal.ts';
 
-const DAY_MS = 24 * 3_600_000;
-const HOUR_MS = 3_600_000;
 /** in one round; the next one takes what is left */
 const AT_ONCE = 200;
 
@@ -13,14 +12,14 @@ const AT_ONCE = 200;
 export function retention(deps: Pick<IntakeDeps, 'db' | 'config'>, log: ReturnType<typeof createLog>): () => Promise<number> {
   return async () => {
     const days = deps.config.FETCH_KEEP_DAYS;
-    if (days === undefined) return HOUR_MS;
+    if (days === undefined) return HOUR;
     try {
-      const deleted = await deleteIdle(deps, new Date(Date.now() - days * DAY_MS));
+      const deleted = await deleteIdle(deps, new Date(Date.now() - days * DAY));
       if (deleted > 0) log.info({ deleted, days }, 'erased sessions that were older than FETCH_KEEP_DAYS');
     } catch (error) {
       log.warn({ error: (error as Error).message }, 'could not look for sessions that are to be erased; the next round does');
     }
-    return HOUR_MS;
+    return HOUR;
   };
 }
 

@@ -1,3 +1,5 @@
+import { DAY, HOUR, MINUTE } from '../../domain/time.ts';
+
 /** Money, sizes and times as people read them. */
 
 export const money = (usd: number): string => {
@@ -35,9 +37,9 @@ export function ago(at: number, now: number): string {
   const size = Math.abs(ms);
   const told = (text: string) => (soon ? `in ${text}` : `${text} ago`);
   if (size < 45_000) return soon ? 'now' : 'just now';
-  if (size < 3_600_000) return told(`${Math.round(size / 60_000)} min`);
-  if (size < 86_400_000) return told(`${Math.round(size / 3_600_000)} h`);
-  if (size < 7 * 86_400_000) return told(`${Math.round(size / 86_400_000)} d`);
+  if (size < HOUR) return told(`${Math.round(size / MINUTE)} min`);
+  if (size < DAY) return told(`${Math.round(size / HOUR)} h`);
+  if (size < 7 * DAY) return told(`${Math.round(size / DAY)} d`);
   const date = new Date(at);
   const sameYear = date.getFullYear() === new Date(now).getFullYear();
   return date.toLocaleDateString('en', { day: 'numeric', month: 'short', ...(!sameYear && { year: 'numeric' }) });

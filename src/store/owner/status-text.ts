@@ -1,6 +1,7 @@
 import { describeTime } from '../../domain/cron.ts';
 import { moneyText } from '../../domain/model/price-book.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
+import { DAY, MINUTE } from '../../domain/time.ts';
 import { cut } from '../chats/ids.ts';
 import { heldIn, zoneOf } from '../chats/preferences.ts';
 import { tasksOfChat } from '../kennel/tasks/tasks.ts';
@@ -32,7 +33,7 @@ export async function statusText(tx: Tx, threadId: string, chatId: string, setti
   const tasks = await tasksOfChat(tx, chatId, { live: true, limit: 10 });
   if (!active && tasks.length === 0) lines.push('Nothing is running.');
   for (const task of tasks) {
-    const minutes = Math.round((Date.now() - (task.started_at ?? task.created_at).getTime()) / 60_000);
+    const minutes = Math.round((Date.now() - (task.started_at ?? task.created_at).getTime()) / MINUTE);
     lines.push(`Task ${task.id} (${task.harness} in ${task.workspace}) ${task.state}, ${minutes} min: ${inline(task.last ?? task.goal, 120)}`);
   }
   const place = await workspaceLine(tx, chatId);
@@ -45,7 +46,7 @@ export async function statusText(tx: Tx, threadId: string, chatId: string, setti
   const grants = [...(await grantsOf(tx, chatId))];
   if (grants.length > 0) lines.push(`Allowed for good in this chat: ${grants.join(', ')} (\`ask again\` takes it back)`);
   lines.push(`Today: ${today.tokens} tokens, ${moneyText(today)}`);
-  const { sent, delivered, read, failed } = await deliveryFigures(tx, { chatId }, new Date(Date.now() - 86_400_000));
+  const { sent, delivered, read, failed } = await deliveryFigures(tx, { chatId }, new Date(Date.now() - DAY));
   if (sent + delivered + read + failed > 0)
     lines.push(`My messages here in the last day: ${read} read, ${delivered} delivered, ${sent} sent, ${failed} failed`);
   return lines.join('\n');

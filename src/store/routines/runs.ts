@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely';
 import type { Given } from '../../domain/routine-inputs.ts';
 import { prefix } from '../../domain/text/storable.ts';
+import { DAY } from '../../domain/time.ts';
 import { type Db, json } from '../postgres/database.ts';
 import type { RoutineRunTable } from '../schema/tables/routines.ts';
 import type { Routine } from './routines.ts';
@@ -17,7 +18,7 @@ const MAX_STEP_OUTPUT = 20_000;
 const RUNS_KEPT = 50;
 
 /** Every run is kept at least this long. */
-const RUNS_KEPT_MS = 3 * 86_400_000;
+const RUNS_KEPT_MS = 3 * DAY;
 
 /** Opens a run. A second call with the same id changes nothing and returns the stored row. */
 export async function openRun(

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { LimitKind } from '../../contracts/task.ts';
 import { limitWaitMs } from '../../domain/model/limits.ts';
+import { DAY, MINUTE } from '../../domain/time.ts';
 import type { Db, Tx } from '../postgres/database.ts';
 
 /** Limits of models, shared by all chats and coding tasks. Times are the database's: hosts and their clocks differ. */
@@ -24,10 +25,10 @@ export interface KnownLimit {
 }
 
 /** A limit that nobody has asked about for this long says nothing any more. */
-const FORGOTTEN_MS = 86_400_000;
+const FORGOTTEN_MS = DAY;
 
 /** While a limit lasts, one of those who begin asks this often whether it opened early: a person may have bought more. */
-const PROBE_MS = 15 * 60_000;
+const PROBE_MS = 15 * MINUTE;
 
 const inMs = (ms: number) => sql<Date>`now() + ${Math.ceil(ms)} * interval '1 millisecond'`;
 export const msUntil = (column: 'until' | 'limited_until') => sql<number>`(extract(epoch from ${sql.ref(column)} - now()) * 1000)::float8`;

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { DAY } from '../../domain/time.ts';
 import type { Db } from '../postgres/database.ts';
 
 /** A queued message that waits longer than this does not count as being written. */
@@ -51,7 +52,7 @@ export async function unreadInput(db: Db, account: string, limit: number): Promi
     .where('inbox_id', 'is not', null)
     .where('read_sent_at', 'is', null)
     .where(sql<boolean>`not from_me`)
-    .where('received_at', '>', new Date(Date.now() - 24 * 3_600_000))
+    .where('received_at', '>', new Date(Date.now() - DAY))
     .orderBy('seq')
     .limit(limit)
     .execute();

@@ -2,12 +2,13 @@ import { writeSync } from 'node:fs';
 import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { MINUTE } from '../../domain/time.ts';
 import { printed } from '../workspace/command-text.ts';
 import type { Opened } from '../workspace/in-workspace.ts';
 
 /** Largest repository that can be pushed, in bytes. */
 const MAX_BYTES = 2 * 1024 ** 3;
-const BUNDLE_MS = 10 * 60_000;
+const BUNDLE_MS = 10 * MINUTE;
 
 /** git in the container, which runs nothing that the repository's own settings name. */
 export const GIT = ['git', '-c', 'safe.directory=*', '-c', 'core.hooksPath=/dev/null', '-c', 'core.fsmonitor=false'];

@@ -1,11 +1,12 @@
 import { inline } from '../../domain/text/foreign-text.ts';
 import { SecretScan, secretsSentence } from '../../domain/text/secrets.ts';
+import { MINUTE } from '../../domain/time.ts';
 import type { ToolContext } from '../tool.ts';
 import { printed } from '../workspace/command-text.ts';
 import type { Opened } from '../workspace/in-workspace.ts';
 import { GIT } from './bundle.ts';
 
-const LIMIT_MS = 5 * 60_000;
+const LIMIT_MS = 5 * MINUTE;
 
 /**
  * Prints what a commit of everything would add. It works in a git directory of its own, which borrows index and objects: so it writes nothing into the

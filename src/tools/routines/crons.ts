@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { createSchedule, deleteSchedule, describeSchedule, scheduleOfCron, setScheduleEnabled } from '../../adapters/schedules.ts';
 import { describeTime, nextFirings, parseSchedule, scheduleSlug, shortestGap } from '../../domain/cron.ts';
 import { suggestion } from '../../domain/text/nearest.ts';
+import { MINUTE } from '../../domain/time.ts';
 import { zoneOf } from '../../store/chats/preferences.ts';
 import { deleteCron, findCron, insertCron, listCrons, markSent, setCronEnabled } from '../../store/routines/crons.ts';
 import { findRoutine, listRoutines } from '../../store/routines/routines.ts';
@@ -21,7 +22,7 @@ const common = { effect: 'idempotent', runsIn: 'worker', timeoutMs: 30_000 } as 
 /** Most crons in one chat. */
 const MOST_CRONS = 50;
 /** A cron that fires more often needs a person's yes. */
-const OFTEN_MS = 5 * 60_000;
+const OFTEN_MS = 5 * MINUTE;
 
 export function isOften({ schedule, timezone = 'UTC' }: { schedule: string; timezone?: string | undefined }): boolean {
   const parsed = parseSchedule(schedule, timezone, new Date());

@@ -4,6 +4,7 @@ import { AGENT_NAMES } from '../../contracts/kennel.ts';
 import { parsePlanFirst } from '../../domain/chat/words/plan-words.ts';
 import { breachText, taskBreach, taskBudget } from '../../domain/model/budgets.ts';
 import { chooseAgent } from '../../domain/tasks/agents/agents.ts';
+import { DAY, HOUR } from '../../domain/time.ts';
 import { planWishes } from '../../store/kennel/questions/task-plans.ts';
 import { insertTask, lastNamedAgent } from '../../store/kennel/tasks/tasks.ts';
 import { taskSpendingToday } from '../../store/kennel/tasks/usage.ts';
@@ -16,8 +17,7 @@ import { taskTool } from './task-of-chat.ts';
 import { shortGoal, taskView } from './view.ts';
 import { workspaceOfTask } from './workspace-of-task.ts';
 
-const HOUR_MS = 3_600_000;
-const MAX_TIMEOUT_MS = 24 * HOUR_MS;
+const MAX_TIMEOUT_MS = DAY;
 
 const schema = z.strictObject({
   goal: z.string().trim().min(1).max(10_000).describe('With everything the agent must know'),
@@ -90,7 +90,7 @@ async function create(args: z.output<typeof schema>, context: ToolContext): Prom
     workspace: place.workspace,
     worktree: args.worktree,
     planning,
-    timeout_ms: args.timeout ?? Math.round(context.config.FETCH_TASK_HOURS * HOUR_MS),
+    timeout_ms: args.timeout ?? Math.round(context.config.FETCH_TASK_HOURS * HOUR),
   });
   if (!task) return { ok: false, output: 'This chat has no thread yet.' };
   return {

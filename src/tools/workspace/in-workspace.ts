@@ -6,6 +6,7 @@ import { type FoundWorkspace, findWorkspaces } from '../../adapters/workspaces.t
 import type { Author, Profile, WorkspaceAnswer, WorkspaceOp } from '../../contracts/workspace-ops.ts';
 import { checkPath, findName, quoted } from '../../domain/tasks/workspace-names.ts';
 import { suggestion } from '../../domain/text/nearest.ts';
+import { MINUTE } from '../../domain/time.ts';
 import { reachOf } from '../../store/chats/shares.ts';
 import { listHosts } from '../../store/kennel/hosts/hosts.ts';
 import { streamOutput } from '../../store/kennel/workspaces/call-output.ts';
@@ -27,7 +28,7 @@ export interface Opened extends Site, FoundWorkspace {}
 /** Time limit of an operation on files or on a repository. */
 const OP_MS = 120_000;
 /** Time limit of every kennel tool: the first one waits until the image is built. */
-export const WITH_IMAGE_MS = 20 * 60_000;
+export const WITH_IMAGE_MS = 20 * MINUTE;
 
 /** Author of what is stored beside the person's history, and of commits that nobody signs. */
 export const AUTHOR: Author = { name: 'Fetch', email: 'fetch@localhost' };

@@ -1,11 +1,12 @@
 import { condition, patched } from '@temporalio/workflow';
+import { HOUR } from '../../domain/time.ts';
 import { give } from './handlers.ts';
 import { taskRecords } from './policies.ts';
 import { type End, isCancelled, isRenewable, type Renewal, TAKES_WEEKS, type TaskRun } from './task-run.ts';
 import { work } from './work.ts';
 
 /** How often to look for a free workspace when no signal says so. Runs of earlier releases use the shorter time. */
-const CLAIM_AGAIN_MS = 3_600_000;
+const CLAIM_AGAIN_MS = HOUR;
 const CLAIM_AGAIN_EARLIER_MS = 20_000;
 
 /** Waits for the workspace, then works. */

@@ -1,11 +1,12 @@
 import type { TaskActivities } from '../../contracts/task.ts';
+import { MINUTE } from '../../domain/time.ts';
 import { hostIsAway } from '../shared/failure-of.ts';
 import { tell } from './messages.ts';
 import { onHost, taskRecords } from './policies.ts';
 import { show, type TaskRun } from './task-run.ts';
 
 /** Longest time that one offer of work to an absent host lasts. Then the task looks for another host. */
-const LONGEST_OFFER_MS = 15 * 60_000;
+const LONGEST_OFFER_MS = 15 * MINUTE;
 
 /** Runs an activity on the host. While no worker of the host takes it, the person is told once and the work is offered again. */
 export async function onItsHost<T>(run: TaskRun, activity: (host: TaskActivities) => Promise<T>): Promise<T> {

@@ -1,19 +1,20 @@
 import { condition } from '@temporalio/workflow';
 import type { CarriedWork, LimitedSoFar, ModelLimit } from '../../contracts/task.ts';
 import { limitWaitMs } from '../../domain/model/limits.ts';
+import { DAY, HOUR, MINUTE } from '../../domain/time.ts';
 import { send } from './messages.ts';
 import { unpaused } from './orders.ts';
 import { taskRecords } from './policies.ts';
 import { CANCELLED, type End, isCancelled, isPaused, show, type TaskRun } from './task-run.ts';
 
 /** For runs whose input does not say it: a weekly limit and a day more. */
-const LONGEST_MS = 8 * 86_400_000;
+const LONGEST_MS = 8 * DAY;
 /** Nobody needs to know of a shorter wait. */
 const SHORT_MS = 10_000;
 /** A person is told again when a wait became this much longer. */
-const LONGER_MS = 3_600_000;
+const LONGER_MS = HOUR;
 /** Work this long shows that a limit was really over. */
-const WORKED_MS = 5 * 60_000;
+const WORKED_MS = 5 * MINUTE;
 const FRESH: LimitedSoFar = { waitedMs: 0, inVain: 0, toldUntil: null };
 
 /**
@@ -49,4 +50,4 @@ export async function untilOpen(run: TaskRun, at: CarriedWork, limit: ModelLimit
 }
 
 const tooLong = (limitedMs: number, opensAt: number): string =>
-  `Its model stays at its limit until ${new Date(opensAt).toISOString()}, and tasks wait for ${Math.round(limitedMs / 86_400_000)} days at most (FETCH_TASK_WAIT_DAYS).`;
+  `Its model stays at its limit until ${new Date(opensAt).toISOString()}, and tasks wait for ${Math.round(limitedMs / DAY)} days at most (FETCH_TASK_WAIT_DAYS).`;

@@ -3,6 +3,7 @@ import type { Decision } from '../../contracts/decision.ts';
 import { kennelQueue } from '../../contracts/ids.ts';
 import type { ModelLimit, PlanAsked, TaskActivities, TaskRecordActivities, TaskState } from '../../contracts/task.ts';
 import { nonRetryableTypes } from '../../domain/failures.ts';
+import { MINUTE } from '../../domain/time.ts';
 import { patientRecords } from '../shared/patient.ts';
 import { HEARTBEAT_TIMEOUT } from '../shared/policies.ts';
 
@@ -16,7 +17,7 @@ export function onHost(host: string, awayMs: number): TaskActivities {
   const short = proxyActivities<Omit<TaskActivities, 'follow' | 'conclude'>>({
     taskQueue,
     // an image is built when it is first needed, which takes minutes
-    startToCloseTimeout: 30 * 60_000,
+    startToCloseTimeout: 30 * MINUTE,
     scheduleToStartTimeout: awayMs,
     heartbeatTimeout: HEARTBEAT_TIMEOUT,
     retry: patient,
@@ -33,7 +34,7 @@ export function onHost(host: string, awayMs: number): TaskActivities {
   });
   const { conclude } = proxyActivities<Pick<TaskActivities, 'conclude'>>({
     taskQueue,
-    startToCloseTimeout: 20 * 60_000,
+    startToCloseTimeout: 20 * MINUTE,
     scheduleToStartTimeout: awayMs,
     heartbeatTimeout: HEARTBEAT_TIMEOUT,
     retry: patient,

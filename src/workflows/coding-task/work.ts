@@ -1,6 +1,7 @@
 import { patched } from '@temporalio/workflow';
 import type { CarriedWork, Followed, HeldBack, ModelLimit, Prepared } from '../../contracts/task.ts';
 import { span } from '../../domain/text/when.ts';
+import { MINUTE } from '../../domain/time.ts';
 import { untilAgreedTo } from './agreement.ts';
 import { askForHosts, askForRegistries } from './egress.ts';
 import { onItsHost } from './host.ts';
@@ -219,7 +220,7 @@ function whyOver({ harness, input: { limits } }: TaskRun, followed: Over): { rea
     case 'budget':
       return { reason: followed.reason, final: true };
     case 'silent':
-      return { reason: `${harness} said nothing for ${Math.round(limits.silenceMs / 60_000)} minutes and was ended.`, final: true };
+      return { reason: `${harness} said nothing for ${Math.round(limits.silenceMs / MINUTE)} minutes and was ended.`, final: true };
     case 'timeout':
       return {
         reason: `Its time (${span(limits.workMs)} of work) was used up. Start it again to go on; FETCH_TASK_HOURS gives every task more time.`,

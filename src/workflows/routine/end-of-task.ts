@@ -1,6 +1,7 @@
 import { CancellationScope, condition } from '@temporalio/workflow';
 import type { RoutineActivities } from '../../contracts/routine.ts';
 import type { TaskInput } from '../../contracts/task.ts';
+import { MINUTE } from '../../domain/time.ts';
 import { patientRecords } from '../shared/patient.ts';
 import { startTask } from '../shared/start-task.ts';
 
@@ -8,7 +9,7 @@ const records = patientRecords<Pick<RoutineActivities, 'endTaskStep'>>();
 
 /** Between two looks for the end of a task. Its workflow usually tells it at once, as our child; each look costs six events. */
 const FIRST_LOOK_MS = 5_000;
-const LONGEST_LOOK_MS = 5 * 60_000;
+const LONGEST_LOOK_MS = 5 * MINUTE;
 
 /**
  * Starts the coding task of a routine step, and waits for its result, which becomes that of the step. A task outlives a run that is cancelled. Steps of earlier

@@ -1,5 +1,6 @@
 import { ApplicationFailure, CancellationScope, isCancellation, patched, setCurrentDetails, sleep, workflowInfo } from '@temporalio/workflow';
 import type { OpenedRun, OpenInput, RoutineActivities, RoutineInput, RoutineResult } from '../../contracts/routine.ts';
+import { MINUTE } from '../../domain/time.ts';
 import { patientRecords } from '../shared/patient.ts';
 import { deliverOn } from '../shared/policies.ts';
 import { endOfTask } from './end-of-task.ts';
@@ -10,7 +11,7 @@ const records = patientRecords<Pick<RoutineActivities, 'openRun' | 'closeRun'>>(
 /** Runs from before this change complete as workflows even when a routine step failed. */
 const FAILS_AS_WORKFLOW = '2026-11-routine-fails-as-workflow';
 /** Longest wait between two looks for the end of the previous run. It may take an hour or more, and each look costs six events. */
-const LONGEST_WAIT_MS = 5 * 60_000;
+const LONGEST_WAIT_MS = 5 * MINUTE;
 
 /** One execution of a routine: its routine steps in order, then the result to the chat. After a failure only those run that are there for it. */
 export async function routine(input: RoutineInput): Promise<RoutineResult> {

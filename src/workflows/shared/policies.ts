@@ -14,6 +14,7 @@ import type {
 import type { Decision } from '../../contracts/decision.ts';
 import { type Channel, gatewayQueue } from '../../contracts/ids.ts';
 import { nonRetryableTypes } from '../../domain/failures.ts';
+import { HOUR, MINUTE } from '../../domain/time.ts';
 import { patientRecords } from './patient.ts';
 
 /** Every retry policy of the conversation, each with its reason. Durations in ms. */
@@ -26,21 +27,21 @@ export const HEARTBEAT_TIMEOUT = 3_000;
  * (domain/model/patience.ts): it names each wait, and ends what must be given up.
  */
 const model = proxyActivities<Pick<TurnActivities, 'think'>>({
-  startToCloseTimeout: 30 * 60_000,
+  startToCloseTimeout: 30 * MINUTE,
   heartbeatTimeout: HEARTBEAT_TIMEOUT,
   retry: { initialInterval: 300, backoffCoefficient: 2, maximumInterval: 30_000, nonRetryableErrorTypes: nonRetryableTypes },
 });
 
 /** Tools that may run again. The activity limits the attempts and turns the last error into a result. */
 const repeatable = proxyActivities<Pick<TurnActivities, 'act'>>({
-  startToCloseTimeout: 60 * 60_000,
+  startToCloseTimeout: HOUR,
   heartbeatTimeout: HEARTBEAT_TIMEOUT,
   retry: { initialInterval: 300, backoffCoefficient: 2, maximumInterval: 10_000, maximumAttempts: 12, nonRetryableErrorTypes: nonRetryableTypes },
 });
 
 /** Tools that must not run twice: one attempt. The heartbeat detects a dead worker within seconds, and the outcome is reported as unknown. */
 const onceOnly = proxyActivities<Pick<TurnActivities, 'act'>>({
-  startToCloseTimeout: 60 * 60_000,
+  startToCloseTimeout: HOUR,
   heartbeatTimeout: HEARTBEAT_TIMEOUT,
   retry: { maximumAttempts: 1 },
 });
@@ -87,7 +88,7 @@ export const HOST_PATIENCE = 60_000;
 export const deliverOn = (channel: Channel, summary: string, input: DeliverInput): Promise<void> =>
   proxyActivities<Pick<TurnActivities, 'deliver'>>({
     taskQueue: gatewayQueue(channel),
-    startToCloseTimeout: 2 * 60_000,
+    startToCloseTimeout: 2 * MINUTE,
     heartbeatTimeout: HEARTBEAT_TIMEOUT,
     retry: { initialInterval: 500, backoffCoefficient: 2, maximumInterval: 60_000, nonRetryableErrorTypes: ['NotFound'] },
   }).deliver.executeWithOptions({ summary }, [input]);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '../../../config.ts';
 import type { Command, LogLine } from '../../../contracts/kennel.ts';
+import { DAY } from '../../../domain/time.ts';
 import { parseLine } from './log-line.ts';
 
 export const runsFolder = (config: Config): string => join(config.FETCH_HOME, 'kennel', 'runs');
@@ -161,7 +162,7 @@ async function shortenLog(folder: string): Promise<void> {
 export async function dropOldRuns(runs: string, live: ReadonlySet<string>, now = Date.now()): Promise<void> {
   for (const id of await readdir(runs).catch(() => [])) {
     const changed = await lstat(join(runs, id, 'commands.ndjson')).catch(() => null);
-    if (!live.has(id) && changed && now - changed.mtimeMs > KEPT_DAYS * 86_400_000) await removeWhole(join(runs, id));
+    if (!live.has(id) && changed && now - changed.mtimeMs > KEPT_DAYS * DAY) await removeWhole(join(runs, id));
   }
 }
 

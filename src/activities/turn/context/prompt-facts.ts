@@ -3,6 +3,7 @@ import { parseRemote, webHost } from '../../../adapters/github/remote.ts';
 import type { Config } from '../../../config.ts';
 import { repositoryMapText } from '../../../domain/chat/context/repository-map.ts';
 import { workspaceContext } from '../../../domain/chat/context/workspace-context.ts';
+import { MINUTE } from '../../../domain/time.ts';
 import { reachOf } from '../../../store/chats/shares.ts';
 import { workOfChat } from '../../../store/kennel/tasks/chat-work.ts';
 import { mapOfChat } from '../../../store/kennel/workspaces/repository-maps.ts';
@@ -25,7 +26,7 @@ export interface PromptFacts {
 }
 
 /** A turn may wait for a person for days. */
-const FRESH_MS = 10 * 60_000;
+const FRESH_MS = 10 * MINUTE;
 
 const facts = perDatabase(() => new LRUCache<string, PromptFacts>({ max: 500, ttl: FRESH_MS }));
 

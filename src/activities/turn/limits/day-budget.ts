@@ -1,8 +1,9 @@
 import { ModelError } from '../../../adapters/model/model.ts';
 import { type Breach, breachFigures, nextDay } from '../../../domain/model/budgets.ts';
+import { MINUTE } from '../../../domain/time.ts';
 
 /** A restart may have raised the budget: it is looked at this often. */
-const LOOK_MS = 10 * 60_000;
+const LOOK_MS = 10 * MINUTE;
 
 /** The chat's budget of the day is used up. It is waited for like a limit of the model, until midnight UTC. */
 export class DayBudgetSpent extends ModelError {

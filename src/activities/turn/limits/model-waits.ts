@@ -3,6 +3,7 @@ import type { ThinkInput } from '../../../contracts/conversation.ts';
 import type { Patience, PatienceLimits, Verdict } from '../../../domain/model/patience.ts';
 import { cut } from '../../../domain/text/storable.ts';
 import { clockTime } from '../../../domain/text/when.ts';
+import { HOUR } from '../../../domain/time.ts';
 import { signalArrival } from '../../../gateway/intake/signal.ts';
 import { endWaits, type ModelWait, noteWait } from '../../../store/turns/steps/model-waits.ts';
 import type { ActivityDeps } from '../../activity-deps.ts';
@@ -11,7 +12,7 @@ import { AtLimit, LOOK_MS } from './shared-limits.ts';
 
 export const patienceLimits = ({ config }: Pick<ActivityDeps, 'config'>): PatienceLimits => ({
   silenceMs: config.FETCH_MODEL_SILENCE_SECONDS * 1_000,
-  waitMs: config.FETCH_MODEL_WAIT_HOURS * 3_600_000,
+  waitMs: config.FETCH_MODEL_WAIT_HOURS * HOUR,
 });
 
 const REASON_CHARS = 160;

@@ -6,6 +6,7 @@ import { basename, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import { INSIDE } from '../../../contracts/kennel.ts';
+import { HOUR } from '../../../domain/time.ts';
 import { KeyedMutex } from '../../keyed-mutex.ts';
 import { EMPTY_HOME } from '../command.ts';
 import { destroy, inspectOrNull, LABEL } from '../docker/containers.ts';
@@ -18,7 +19,7 @@ import { Preview } from './preview.ts';
 /** Most apps of one host at a time. Each may use as much memory as a task. */
 const MAX_APPS = 4;
 /** How long the container of an app that ended by itself stays, so that its log can be read. */
-const KEPT_MS = 3_600_000;
+const KEPT_MS = HOUR;
 const STOP_SECONDS = 5;
 /** How long a connection to an app waits until the app says its port, in ms. */
 const PORT_MS = 5_000;

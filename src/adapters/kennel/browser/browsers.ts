@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type Docker from 'dockerode';
 import type { Config } from '../../../config.ts';
+import { MINUTE } from '../../../domain/time.ts';
 import type { EgressRule } from '../../../store/kennel/egress/egress-rules.ts';
 import { KeyedMutex } from '../../keyed-mutex.ts';
 import { destroy, homeLabel, inspectOrNull, LABEL, statusOf } from '../docker/containers.ts';
@@ -200,7 +201,7 @@ class HostBrowsers implements Browsers {
         const { FETCH_BROWSER_SLOTS: slots, FETCH_BROWSER_IDLE_MINUTES: minutes } = this.config;
         if (open >= slots) throw new KennelFull(`all ${slots} browsers are in use (FETCH_BROWSER_SLOTS), and one ends after ${minutes} minutes without use.`);
         const { docker } = this.kennel.engine;
-        const created = await docker.createContainer(configuration(context, { key, conversation, workspace, gate, idleMs: minutes * 60_000 }));
+        const created = await docker.createContainer(configuration(context, { key, conversation, workspace, gate, idleMs: minutes * MINUTE }));
         try {
           await created.start();
           return created.id;

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type Docker from 'dockerode';
 import { INSIDE } from '../../../contracts/kennel.ts';
+import { HOUR } from '../../../domain/time.ts';
 import { type CommandContext, EMPTY_HOME } from '../command.ts';
 import { LABEL } from '../docker/containers.ts';
 import { hostConfig, mount } from '../docker/hardening.ts';
@@ -12,7 +13,7 @@ const PROXY_PORT = 3128;
 /** How long one step of the browser may take inside, in ms; the call itself has a little more. */
 const STEP_MS = 20_000;
 /** The longest life of a browser, however much it is used. */
-const LIFE_MS = 12 * 3_600_000;
+const LIFE_MS = 12 * HOUR;
 
 /** A chat has one browser. The name says nothing about the chat. */
 export const browserKey = (owner: string): string => createHash('sha256').update(owner).digest('hex').slice(0, 16);

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Config } from '../../../config.ts';
 import { BUILD_FOLDER, type CopiedContent, type CopiedFile } from '../../../contracts/environment.ts';
+import { MINUTE } from '../../../domain/time.ts';
 import type { Engine } from '../docker/engine.ts';
 import { buildFrom } from '../images/image-build.ts';
 import { OTHER_SYSTEM } from './recipe.ts';
@@ -50,7 +51,7 @@ interface Build {
 export async function buildEnvironment(engine: Engine, limits: BuildLimits, build: Build, tell: (text: string) => void, signal?: AbortSignal): Promise<void> {
   const { name, label, dockerfile, args = {} } = build;
   const folder = await mkdtemp(join(tmpdir(), 'fetch-environment-'));
-  const late = AbortSignal.timeout(limits.FETCH_KENNEL_BUILD_MINUTES * 60_000);
+  const late = AbortSignal.timeout(limits.FETCH_KENNEL_BUILD_MINUTES * MINUTE);
   try {
     const files = [{ path: DOCKERFILE, content: dockerfile }, ...build.files];
     await writeFiles(folder, files);

@@ -3,6 +3,7 @@ import { mkdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Config } from '../../../config.ts';
 import type { CopiedContent } from '../../../contracts/environment.ts';
+import { DAY, MINUTE } from '../../../domain/time.ts';
 import { unless } from '../docker/containers.ts';
 import { containerUser, type Engine } from '../docker/engine.ts';
 import { isLocal } from '../images/image-base.ts';
@@ -13,12 +14,12 @@ import { dockerfileOf, filesOf, type Recipe } from './recipe.ts';
 
 const REPOSITORY = 'fetch-kennel-env';
 /** Images of environments that nobody used for this long are removed. */
-const UNUSED_MS = 14 * 86_400_000;
+const UNUSED_MS = 14 * DAY;
 /** How often the last use of an image is written down. */
 const NOTE_MS = 60_000;
 
 /** A build that failed is not tried again for this long: every command of the workspace would wait for it. */
-const FAILED_MS = 10 * 60_000;
+const FAILED_MS = 10 * MINUTE;
 interface EnvironmentImage {
   name: string;
   /** languages and services, as they were asked for */

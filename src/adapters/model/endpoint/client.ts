@@ -1,4 +1,5 @@
 import Library, { type APIError } from 'openai';
+import { MINUTE } from '../../../domain/time.ts';
 import type { Endpoint } from '../model.ts';
 import { classify, errorObject } from '../request/classify.ts';
 import { leanFetch } from '../request/transport.ts';
@@ -26,7 +27,7 @@ export function openaiClient(endpoint: Address): Library {
     logLevel: 'off',
     fetch: leanFetch,
     maxRetries: 0,
-    timeout: 30 * 60_000,
+    timeout: 30 * MINUTE,
     defaultHeaders: endpoint.apiKey ? {} : { Authorization: null },
   });
 }

@@ -1,4 +1,5 @@
 import { priceBook, priceFor } from '../../../domain/model/price-book.ts';
+import { MINUTE } from '../../../domain/time.ts';
 import type { Endpoint } from '../model.ts';
 import { listedModels } from './client.ts';
 import { isLocalEndpoint } from './local-endpoint.ts';
@@ -20,7 +21,7 @@ interface Listed {
 }
 
 /** A list is as good as new for this long: endpoints add models rarely. */
-const FRESH_MS = 10 * 60_000;
+const FRESH_MS = 10 * MINUTE;
 const known = new Map<string, { at: number; listed: readonly Listed[] }>();
 
 /** What an endpoint offers: those that can call tools first, then by name. @throws ModelError */

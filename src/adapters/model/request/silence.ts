@@ -1,3 +1,4 @@
+import { MINUTE } from '../../../domain/time.ts';
 import { ModelError } from '../error.ts';
 
 /** How long an endpoint may be silent before a request is given up, in ms. */
@@ -15,7 +16,7 @@ export interface AnswerTimes {
   whole: number;
 }
 
-export const ANSWER_TIMES: AnswerTimes = { firstByte: 300_000, idle: 90_000, signs: 600_000, whole: 25 * 60_000 };
+export const ANSWER_TIMES: AnswerTimes = { firstByte: 300_000, idle: 90_000, signs: 600_000, whole: 25 * MINUTE };
 
 /** Times of an endpoint that is given up after this much silence, so that a lost connection is retried within it. */
 export const timesWithin = (silenceMs: number): AnswerTimes => ({

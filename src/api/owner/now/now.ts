@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { OwnerFailed, OwnerNow, OwnerRunning } from '../../../contracts/owner.ts';
+import { DAY } from '../../../domain/time.ts';
 import { chatsOfIds, chatsOfThreads } from '../../../store/owner/chat-names.ts';
 import { failedSince } from '../../../store/owner/views/failed.ts';
 import { runningRoutines, runningTasks, runningTurns } from '../../../store/owner/views/running.ts';
@@ -18,7 +19,7 @@ const QUESTIONS_LISTED = 100;
 const EVIDENCE_LISTED = 20_000;
 const RUNNING_LISTED = 200;
 const FAILED_LISTED = 20;
-const FAILED_MS = 3 * 86_400_000;
+const FAILED_MS = 3 * DAY;
 
 const running = z
   .object({

@@ -2,6 +2,7 @@ import type { Config } from '../../../config.ts';
 import type { BudgetUse } from '../../../contracts/owner.ts';
 import { nextDay } from '../../../domain/model/budgets.ts';
 import { type Pace, usedUpAt } from '../../../domain/model/pace.ts';
+import { DAY } from '../../../domain/time.ts';
 import type { Use } from '../../../store/owner/views/spend.ts';
 
 interface Uses {
@@ -13,7 +14,7 @@ interface Uses {
 type Budget = Omit<BudgetUse, 'chat'> & { chat_id: string };
 
 /** What a task uses lasts as long as the task, and its budget begins on no day again. */
-const TASK_HORIZON_MS = 7 * 86_400_000;
+const TASK_HORIZON_MS = 7 * DAY;
 
 /** Each budget of which something is used, the fullest first. */
 export function budgetsOf({ turns, tasks, tasksOfDay }: Uses, config: Config, now: number): Budget[] {
@@ -33,7 +34,7 @@ export function budgetsOf({ turns, tasks, tasksOfDay }: Uses, config: Config, no
       return { ...about, chat_id: use.chat_id, unit, used, limit, setting: settings[unit], reached_at: at === null ? null : new Date(at).toISOString() };
     });
   const all = [
-    ...turns.flatMap((use) => both(use, { scope: 'chat', task_id: null }, DAY, [use], tomorrow)),
+    ...turns.flatMap((use) => both(use, { scope: 'chat', task_id: null }, CHATS_OF_DAY, [use], tomorrow)),
     ...tasksOfDay.flatMap((use) =>
       both(
         use,
@@ -51,6 +52,6 @@ export function budgetsOf({ turns, tasks, tasksOfDay }: Uses, config: Config, no
 const UNITS = ['usd', 'tokens'] as const;
 type Settings = Record<BudgetUse['unit'], keyof Config & `FETCH_${'' | 'TASK_'}MAX_${string}` & NumberSetting>;
 type NumberSetting = { [Name in keyof Config]: Config[Name] extends number ? Name : never }[keyof Config];
-const DAY: Settings = { usd: 'FETCH_MAX_DAY_USD', tokens: 'FETCH_MAX_DAY_TOKENS' };
+const CHATS_OF_DAY: Settings = { usd: 'FETCH_MAX_DAY_USD', tokens: 'FETCH_MAX_DAY_TOKENS' };
 const TASKS_OF_DAY: Settings = { usd: 'FETCH_TASK_MAX_DAY_USD', tokens: 'FETCH_TASK_MAX_DAY_TOKENS' };
 const TASK: Settings = { usd: 'FETCH_TASK_MAX_USD', tokens: 'FETCH_TASK_MAX_TOKENS' };

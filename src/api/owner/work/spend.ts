@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { BudgetUse, OwnerSpend, SpendFigures } from '../../../contracts/owner.ts';
 import { nextDay } from '../../../domain/model/budgets.ts';
+import { DAY } from '../../../domain/time.ts';
 import { chatsOfIds } from '../../../store/owner/chat-names.ts';
 import {
   type DaySum,
@@ -95,12 +96,10 @@ export const getSpend = endpoint({
 
 const figuresOf = ({ tokens, micro_usd, unpriced }: Sum): SpendFigures => ({ tokens, cost_usd: usdOf(micro_usd), unpriced_usd: usdOf(unpriced) });
 
-const DAY_MS = 86_400_000;
-
 /** Each day up to today, oldest first. */
 function seriesOf(today: string, days: number, sums: readonly DaySum[]): OwnerSpend['days'] {
   return Array.from({ length: days }, (_, index) => {
-    const day = new Date(Date.parse(today) - (days - 1 - index) * DAY_MS).toISOString().slice(0, 10);
+    const day = new Date(Date.parse(today) - (days - 1 - index) * DAY).toISOString().slice(0, 10);
     const of = (what: DaySum['of']): Sum => sums.find((sum) => sum.day === day && sum.of === what) ?? { tokens: 0, micro_usd: 0, unpriced: 0 };
     const [chats, tasks] = [of('chats'), of('tasks')];
     const both = { tokens: chats.tokens + tasks.tokens, micro_usd: chats.micro_usd + tasks.micro_usd, unpriced: chats.unpriced + tasks.unpriced };

@@ -1,4 +1,5 @@
 import type { ItemRecord } from '../../../contracts/records.ts';
+import { DAY } from '../../../domain/time.ts';
 import { plain } from '../screen/text.ts';
 
 /** An earlier message that is shown again. `at`: ms since the epoch. */
@@ -46,7 +47,7 @@ const WEEK_DAYS = 6;
 export function clock(at: number, now: number): string {
   const date = new Date(at);
   const time = `${String(date.getHours()).padStart(2, '0')}:${String(date.getMinutes()).padStart(2, '0')}`;
-  const days = Math.round((midnight(now) - midnight(at)) / 86_400_000);
+  const days = Math.round((midnight(now) - midnight(at)) / DAY);
   if (days <= 0) return time;
   if (days === 1) return `yesterday ${time}`;
   if (days <= WEEK_DAYS) return `${date.toLocaleString('en', { weekday: 'short' })} ${time}`;

@@ -1,5 +1,6 @@
 import type { PendingApproval, PendingUserInput, ThreadDetail } from '../../../client/api-client.ts';
 import type { EventEnvelope, ItemRecord, TurnRecord } from '../../../contracts/records.ts';
+import { MINUTE } from '../../../domain/time.ts';
 import { elapsed, gist, oneLine, plain } from '../screen/text.ts';
 import { sentText } from '../screen/typed-rows.ts';
 import type { Screen } from '../screen/types.ts';
@@ -15,7 +16,7 @@ const RECENT_ITEMS = 6;
 const MOST_FRESH = 30;
 const KEPT_SAID = 40;
 /** After this silence the next message is shown with its time; ms. */
-const SILENCE_MS = 10 * 60_000;
+const SILENCE_MS = 10 * MINUTE;
 
 /** Turns the events of a thread into text for a person. */
 export class ChatView {

@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs';
 import { readTlsFiles } from '../../../adapters/connections/tls-files.ts';
 import { probeTls } from '../../../adapters/connections/tls-probe.ts';
 import type { Config } from '../../../config.ts';
+import { DAY } from '../../../domain/time.ts';
 import { databaseServers, temporalServer } from '../../instance/connections/servers.ts';
 import type { Finding } from '../finding.ts';
 
-const DAY_MS = 24 * 3600 * 1000;
 /** Certificates for 90 days are renewed with 30 left; these are late. */
 const SOON_DAYS = 21;
 
@@ -24,7 +24,7 @@ export function certificateFindings(config: Config, now = Date.now()): Finding[]
 }
 
 function findingOf(name: string, ends: number, now: number, renew: string): Finding {
-  const days = Math.floor((ends - now) / DAY_MS);
+  const days = Math.floor((ends - now) / DAY);
   const day = new Date(ends).toISOString().slice(0, 10);
   if (ends <= now) return { name, state: 'missing', version: null, detail: `expired on ${day}: no connection with it works`, mend: renew };
   if (days < SOON_DAYS) return { name, state: 'warning', version: null, detail: `expires in ${days} days, on ${day}`, mend: renew };

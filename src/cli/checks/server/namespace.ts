@@ -1,5 +1,6 @@
 import type { Client } from '@temporalio/client';
 import { RETENTION_MS, SEARCH_ATTRIBUTES } from '../../../../temporal/namespace.ts';
+import { HOUR } from '../../../domain/time.ts';
 import type { Finding } from '../finding.ts';
 
 /** gRPC status code */
@@ -23,7 +24,7 @@ export async function namespaceFindings(temporal: Client, namespace: string): Pr
 
 function retentionFinding(namespace: string, seconds: number): Finding {
   const hours = Math.floor(seconds / 3_600);
-  const wanted = RETENTION_MS / 3_600_000;
+  const wanted = RETENTION_MS / HOUR;
   const name = 'namespace';
   if (hours >= wanted)
     return { name, state: 'ok', version: null, detail: `${namespace} keeps closed conversations for ${Math.floor(hours / 24)} days`, mend: null };

@@ -1,12 +1,12 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
+import { HOUR } from '../../../domain/time.ts';
 import { type AuditHead, auditEntry, auditHead } from '../../../store/home/audit-log.ts';
 import type { Db } from '../../../store/postgres/database.ts';
 
 /** The newest entry of the audit log is noted in a file of the home: the database alone cannot tell when its end was cut off. */
 
-const HOUR_MS = 3_600_000;
 const fileOf = (home: string): string => join(home, 'audit-head');
 
 export function notedHead(home: string): AuditHead | null {
@@ -34,6 +34,6 @@ export function keepAuditHead(db: Db, home: string, log?: Pick<Logger, 'error' |
   };
   const tryTo = () => void keep().catch((error: Error) => log?.warn({ error: error.message }, 'the end of the audit log could not be noted'));
   tryTo();
-  const timer = setInterval(tryTo, HOUR_MS).unref();
+  const timer = setInterval(tryTo, HOUR).unref();
   return () => clearInterval(timer);
 }

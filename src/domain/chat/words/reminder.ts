@@ -1,4 +1,5 @@
 import type { ParsedResult } from 'chrono-node/en';
+import { DAY } from '../../time.ts';
 import { isTooLong } from './commands.ts';
 import { isDayFirst } from './date-order.ts';
 
@@ -25,7 +26,7 @@ const DOTTED = /\b(\d{1,2})\.(\d{1,2})\.(?= |$)/g;
 const OFTEN = /\b(?:every|each|daily|weekly|monthly|hourly)\b/i;
 
 /** Ten years. A later time is a mistake, or not even a date. */
-const LONGEST_MS = 10 * 365 * 86_400_000;
+const LONGEST_MS = 10 * 365 * DAY;
 
 export function parseRemind(text: string): Remind | null {
   if (isTooLong(text)) return null;

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { DAY, MINUTE } from '../../../domain/time.ts';
 import { ChannelAway } from '../channel.ts';
 
 /** How fast an account may send. WhatsApp documents no limits; its settings come from users' experience (docs/whatsapp.md). */
@@ -9,8 +10,6 @@ interface PaceLimits {
   perDay: number;
 }
 
-const MINUTE_MS = 60_000;
-export const DAY_MS = 24 * 3_600_000;
 /** A longer wait goes back to the task queue, because a waiting activity takes a slot that another chat can use. */
 const PATIENCE_MS = 30_000;
 
@@ -18,7 +17,7 @@ const PATIENCE_MS = 30_000;
 export function waitFor(sent: readonly number[], now: number, limits: PaceLimits, random: number): number {
   if (limits.paceMs === 0) return 0;
   const after = (count: number, window: number): number => (sent.length < count ? 0 : sent[sent.length - count]! + window - now);
-  const least = Math.max(0, after(1, limits.paceMs), after(limits.perMinute, MINUTE_MS), after(limits.perDay, DAY_MS));
+  const least = Math.max(0, after(1, limits.paceMs), after(limits.perMinute, MINUTE), after(limits.perDay, DAY));
   return Math.ceil(least + random * limits.paceMs);
 }
 
@@ -37,12 +36,12 @@ export function createPacer(
   return {
     async take(signal) {
       if (limits.paceMs === 0) return;
-      sent ??= await load(new Date(Date.now() - DAY_MS));
+      sent ??= await load(new Date(Date.now() - DAY));
       const now = Date.now();
-      while (sent.length > 0 && sent[0]! <= now - DAY_MS) sent.shift();
+      while (sent.length > 0 && sent[0]! <= now - DAY) sent.shift();
       const wait = waitFor(sent, now, limits, random());
-      if (sent.length >= limits.perDay && wait > MINUTE_MS) onDayFull?.();
-      if (wait > PATIENCE_MS) throw new ChannelAway(`Paced: the next message may leave in ${Math.ceil(wait / 1000)} s.`, Math.min(wait, 10 * MINUTE_MS));
+      if (sent.length >= limits.perDay && wait > MINUTE) onDayFull?.();
+      if (wait > PATIENCE_MS) throw new ChannelAway(`Paced: the next message may leave in ${Math.ceil(wait / 1000)} s.`, Math.min(wait, 10 * MINUTE));
       const slot = now + wait;
       sent.push(slot);
       try {

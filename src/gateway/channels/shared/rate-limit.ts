@@ -1,5 +1,7 @@
+import { MINUTE } from '../../../domain/time.ts';
+
 const WINDOW_MS = 60_000;
-const NOTICE_EVERY_MS = 10 * 60_000;
+const NOTICE_EVERY_MS = 10 * MINUTE;
 
 /** `until` in ms since the epoch; `tell`: tell the person now, because they were not told recently. */
 type Limited = { admitted: true } | { admitted: false; until: number; tell: boolean };

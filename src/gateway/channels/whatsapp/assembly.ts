@@ -1,4 +1,5 @@
 import { createSealer } from '../../../adapters/encryption.ts';
+import { DAY, HOUR } from '../../../domain/time.ts';
 import { KEPT_DAYS, pruneContent } from '../../../store/whatsapp/prune.ts';
 import type { ChannelSender, Gateway } from '../channel.ts';
 import { learnMappings } from './inbound/identify.ts';
@@ -12,8 +13,6 @@ import { GroupCache } from './outbound/group-cache.ts';
 import { typing } from './outbound/presence.ts';
 import { getMessage, trackReceipts } from './outbound/receipts.ts';
 import { whatsappSender } from './outbound/send.ts';
-
-const HOUR_MS = 3_600_000;
 
 /** Connects the parts of the channel: receiving, sending, and the one connection that both use. */
 export function assemble(gateway: Gateway, account: string): { stop(): Promise<void> } {
@@ -62,11 +61,11 @@ const serveWhileOpen =
 /** Deletes the content of old messages, now and every hour. Returns a function that stops it. */
 function startPruning({ db, account, log }: WhatsAppDeps): () => void {
   const prune = () =>
-    void pruneContent(db, account, new Date(Date.now() - KEPT_DAYS * 24 * HOUR_MS)).then(
+    void pruneContent(db, account, new Date(Date.now() - KEPT_DAYS * DAY)).then(
       (rows) => rows > 0 && log.info({ rows }, `emptied WhatsApp messages that are older than ${KEPT_DAYS} days`),
       (error: Error) => log.warn({ reason: error.message }, 'old WhatsApp messages could not be emptied; tried again in an hour'),
     );
   prune();
-  const timer = setInterval(prune, HOUR_MS);
+  const timer = setInterval(prune, HOUR);
   return () => clearInterval(timer);
 }

@@ -3,6 +3,7 @@ import { AGENT_QUEUE } from '../../../contracts/ids.ts';
 import { CODING_TASK, decidedSignal, orderedSignal } from '../../../contracts/signals.ts';
 import type { TaskInput } from '../../../contracts/task.ts';
 import { taskPage } from '../../../domain/tasks/page.ts';
+import { MINUTE } from '../../../domain/time.ts';
 import { cut } from '../../../store/chats/ids.ts';
 import { isLimited, isOver, orderedOf, type TaskWithQuestion } from '../../../store/kennel/tasks/tasks.ts';
 import { type IntakeDeps, signalTask } from '../signal.ts';
@@ -10,7 +11,7 @@ import { taskInput } from '../workflow-inputs.ts';
 import type { Holdings } from './holdings.ts';
 
 /** Wait before a failed workflow is started again, because the cause of the failure may still be there. */
-const AFTER_FAILURE_MS = 10 * 60_000;
+const AFTER_FAILURE_MS = 10 * MINUTE;
 
 /** A task that is open in the store needs a workflow that knows every order and answer. */
 export async function compareTask(deps: IntakeDeps, holdings: Holdings, task: TaskWithQuestion): Promise<boolean> {

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { HOUR } from '../../../domain/time.ts';
 import type { Db } from '../../postgres/database.ts';
 import { TODAY } from '../../turns/steps/spending.ts';
 
@@ -75,8 +76,6 @@ export interface Use {
   pace_ms: number;
 }
 
-const HOUR_MS = 3_600_000;
-
 /** Turns of each chat that spent something today, with the last hour as their pace. */
 export async function usedByTurns(db: Db): Promise<Use[]> {
   const { rows } = await sql<Use>`
@@ -85,7 +84,7 @@ export async function usedByTurns(db: Db): Promise<Use[]> {
       from steps join turns on turns.id = steps.turn_id join threads on threads.id = turns.thread_id
       where steps.created_at >= now() - interval '1 hour' group by threads.chat_id)
     select spending.chat_id, null as task_id, spending.tokens, spending.micro_usd, coalesce(hour.tokens, 0) as pace_tokens,
-      coalesce(hour.micro_usd, 0) as pace_micro_usd, ${HOUR_MS}::int as pace_ms
+      coalesce(hour.micro_usd, 0) as pace_micro_usd, ${HOUR}::int as pace_ms
     from spending left join hour on hour.chat_id = spending.chat_id where spending.day = ${TODAY} and spending.tokens > 0`.execute(db);
   return rows;
 }

@@ -1,5 +1,6 @@
 import type { Arrival, ThinkInput } from '../../../contracts/conversation.ts';
 import type { Channel } from '../../../contracts/ids.ts';
+import { HOUR } from '../../../domain/time.ts';
 import { derivedId } from '../../chats/ids.ts';
 import { receive } from '../../chats/messages/inbox.ts';
 import { onThread } from '../../chats/thread-transaction.ts';
@@ -27,7 +28,7 @@ interface Told {
 }
 
 /** A turn reports a kind of wait once, and again only when it became this much longer. */
-const LONGER_MS = 3_600_000;
+const LONGER_MS = HOUR;
 
 /** Records what a turn in progress waits for. If people are told, returns the message that the conversation must send. */
 export async function noteWait(db: Db, at: { turnId: string; threadId: string }, wait: ModelWait): Promise<Told | null> {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Body, Fetched, FetchOptions } from 'make-fetch-happen';
 import type { Logger } from 'pino';
 import type { Config } from '../../../../config.ts';
+import { DAY, MINUTE } from '../../../../domain/time.ts';
 import type { Target } from '../egress/allow-list.ts';
 import { type Marks, marksOf } from './marks.ts';
 import { sweepFolder } from './sweep.ts';
@@ -161,8 +162,8 @@ function isYoung({ header }: Answer, { pathname }: URL): boolean {
 }
 const SAYS_HOW_LONG = ['cache-control', 'expires', 'pragma', 'etag', 'last-modified'];
 const FILE = /\.(?:tgz|tar\.gz|whl|crate|zip|jar|mod)$/;
-const FILE_MS = 24 * 3_600_000;
-const INDEX_MS = 5 * 60_000;
+const FILE_MS = DAY;
+const INDEX_MS = 5 * MINUTE;
 
 export const isBlocked = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === BLOCKED;
 

@@ -1,5 +1,6 @@
 import { opendir, rm, stat } from 'node:fs/promises';
 import { join, sep } from 'node:path';
+import { HOUR } from '../../../../domain/time.ts';
 
 interface Kept {
   path: string;
@@ -9,7 +10,7 @@ interface Kept {
 
 /** Below it are files that are being written. A process that was killed leaves them. */
 const UNFINISHED = 'tmp';
-const UNFINISHED_MS = 3_600_000;
+const UNFINISHED_MS = HOUR;
 
 /**
  * Removes the files of a cache that were not used for longest, until the rest takes no more than `bytes`. Entries of its index count as files: looking one up

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { egressWords } from '../../../../domain/tasks/egress.ts';
+import { HOUR } from '../../../../domain/time.ts';
 import { type EgressRule, ruleFor } from '../../../../store/kennel/egress/egress-rules.ts';
 import type { AllowList, Target } from './allow-list.ts';
 
@@ -33,7 +34,7 @@ interface AdmissionOptions {
 }
 
 const MAX_HELD = 64;
-const HOLD_MS = 60 * 60_000;
+const HOLD_MS = HOUR;
 const OPEN: Admitted = { open: true, ruled: false };
 
 export function createAdmission({ listed, store, everyMs = 500, holdMs = HOLD_MS }: AdmissionOptions): Admission {

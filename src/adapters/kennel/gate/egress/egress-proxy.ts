@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { isIP, type Socket } from 'node:net';
 import { egressWords, toolName } from '../../../../domain/tasks/egress.ts';
 import { isCachedHost } from '../../../../domain/tasks/registries/registry-cache.ts';
+import { HOUR } from '../../../../domain/time.ts';
 import { Registries } from '../cache/registries.ts';
 import type { RegistryCache } from '../cache/registry-cache.ts';
 import { plainRequest, type RegistryRequest, registryRequest, targetOf } from '../cache/request.ts';
@@ -40,7 +41,7 @@ const TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 10_000, keepAliveTime
 /** A rule that is taken back cuts its tunnels within this time. */
 const REVIEW_MS = 1_000;
 /** A client whose container is frozen says nothing while a person is asked. */
-const HELD_MS = 2 * 3_600_000;
+const HELD_MS = 2 * HOUR;
 
 const NOT_PUBLIC = '403 Address not public';
 const TOO_MANY = '503 Too many connections';

@@ -1,4 +1,5 @@
 import type { proto } from '@whiskeysockets/baileys';
+import { DAY } from '../../../../domain/time.ts';
 import { canonicalUser, isBroadcast, isGroup, isNewsletter, isStatus, samePerson } from '../../../../domain/whatsapp/identity.ts';
 import type { Forms } from '../../../../store/whatsapp/contacts.ts';
 import type { MessageKey, NewReceived } from '../../../../store/whatsapp/inbox.ts';
@@ -119,7 +120,7 @@ const keyOf = ({ account, chat, participant, fromMe, messageId }: MessageKey): M
 /** A stanza without a usable time counts from the moment it was stored. */
 function sentAt(row: NewReceived & { receivedAt: Date }): Date {
   const seconds = Number(row.attrs.t);
-  return Number.isFinite(seconds) && seconds > 0 && seconds * 1000 < row.receivedAt.getTime() + 86_400_000 ? new Date(seconds * 1000) : row.receivedAt;
+  return Number.isFinite(seconds) && seconds > 0 && seconds * 1000 < row.receivedAt.getTime() + DAY ? new Date(seconds * 1000) : row.receivedAt;
 }
 
 function placeOf(row: NewReceived, me: Me): Pick<Incoming, 'chat' | 'author'> {

@@ -1,5 +1,6 @@
 import { shownOfMessage } from '../../../../domain/chat/context/context.ts';
 import { parseCommand } from '../../../../domain/chat/words/commands.ts';
+import { HOUR, MINUTE } from '../../../../domain/time.ts';
 import type { Tx } from '../../../../store/postgres/database.ts';
 import { markHandled, putOff, type Waiting } from '../../../../store/whatsapp/inbox.ts';
 import { type Intake, IntakeError } from '../../../intake/intake.ts';
@@ -22,9 +23,9 @@ interface SortDeps extends WhatsAppDeps {
 }
 
 const STOPS_PER_MINUTE = 5;
-const TOLD_FOR_MS = 10 * 60_000;
+const TOLD_FOR_MS = 10 * MINUTE;
 const FAILED_MS = 5_000;
-const FAILED_LONGEST_MS = 3_600_000;
+const FAILED_LONGEST_MS = HOUR;
 
 const UNREADABLE = 'A message from you reached me, but I could not read it. Please send it again.';
 const TOO_MANY = 'That is a lot at once. I read what came first now and the rest in about a minute; nothing is lost.';

@@ -1,3 +1,4 @@
+import { DAY, HOUR } from '../../../../domain/time.ts';
 import { backoffMs, reactionTo } from '../../../../domain/whatsapp/disconnect.ts';
 import type { WaAccount } from '../../../../store/whatsapp/account.ts';
 import type { Baileys } from '../library/baileys.ts';
@@ -13,8 +14,8 @@ type Reaction = ReturnType<typeof reactionTo>;
 /** Disconnect code with which WhatsApp asks for a new connection. */
 const RESTART = 515;
 /** Another program connects with our credentials and without our lease. Frequent attempts would only disconnect each other. */
-const REPLACED_MS = 6 * 3_600_000;
-const OUTDATED_MS = 24 * 3_600_000;
+const REPLACED_MS = 6 * HOUR;
+const OUTDATED_MS = DAY;
 const BAD_SESSIONS = 5;
 
 /** Connects again and again while we have the lease and no other request comes. */

@@ -1,8 +1,7 @@
+import { DAY, HOUR } from '../../../../domain/time.ts';
 import { readAccount, tellElsewhere } from '../../../../store/whatsapp/account.ts';
 import type { OnOpen, WhatsAppDeps } from '../live.ts';
 
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 const WARN_DAYS = 10;
 const UNLINK_DAYS = 14;
 
@@ -11,7 +10,7 @@ export function warnOfIdlePhone({ db, account, log }: WhatsAppDeps): OnOpen {
   return () => {
     const look = async (): Promise<void> => {
       const seen = (await readAccount(db, account))?.phone_seen_at;
-      const days = seen ? Math.floor((Date.now() - seen.getTime()) / DAY_MS) : 0;
+      const days = seen ? Math.floor((Date.now() - seen.getTime()) / DAY) : 0;
       if (!seen || days < WARN_DAYS) return;
       const left = Math.max(0, UNLINK_DAYS - days);
       const text = `WhatsApp on the phone was not seen in use for ${days} days. In about ${left} days it unlinks this device; opening WhatsApp on the phone prevents that.`;
@@ -19,7 +18,7 @@ export function warnOfIdlePhone({ db, account, log }: WhatsAppDeps): OnOpen {
     };
     const check = () => void look().catch((error: Error) => log.warn({ reason: error.message }, 'could not look when the phone was last seen'));
     check();
-    const timer = setInterval(check, HOUR_MS);
+    const timer = setInterval(check, HOUR);
     return () => clearInterval(timer);
   };
 }

@@ -1,6 +1,7 @@
 import type { GroupMetadata, proto, WAMessageKey, WASocket } from '@whiskeysockets/baileys';
 import type { Logger } from 'pino';
 import type { Config } from '../../../../config.ts';
+import { MINUTE } from '../../../../domain/time.ts';
 import { type Baileys, quietLogger } from '../library/baileys.ts';
 import { baileysCache } from '../library/baileys-cache.ts';
 import type { AuthState } from '../ratchet/auth-state.ts';
@@ -15,13 +16,11 @@ export interface SocketCaches {
   callOfferCache: ReturnType<typeof baileysCache>;
 }
 
-const MINUTE_MS = 60_000;
-
 export const socketCaches = (): SocketCaches => ({
-  msgRetryCounterCache: baileysCache(10_000, 60 * MINUTE_MS),
-  userDevicesCache: baileysCache(2_000, 5 * MINUTE_MS),
-  placeholderResendCache: baileysCache(2_000, 60 * MINUTE_MS),
-  callOfferCache: baileysCache(200, 5 * MINUTE_MS),
+  msgRetryCounterCache: baileysCache(10_000, 60 * MINUTE),
+  userDevicesCache: baileysCache(2_000, 5 * MINUTE),
+  placeholderResendCache: baileysCache(2_000, 60 * MINUTE),
+  callOfferCache: baileysCache(200, 5 * MINUTE),
 });
 
 /** Questions that Baileys asks us. */

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { HOUR } from '../../../../domain/time.ts';
 import type { RatchetHealth } from '../ratchet/ratchet.ts';
 
 /** Times in ms. */
@@ -10,7 +11,7 @@ export interface WatchdogTimes {
   checkMs: number;
 }
 
-const TIMES: WatchdogTimes = { stuckMs: 60_000, silentMs: 6 * 3_600_000, checkMs: 10_000 };
+const TIMES: WatchdogTimes = { stuckMs: 60_000, silentMs: 6 * HOUR, checkMs: 10_000 };
 
 interface WatchdogOptions {
   health(): RatchetHealth;

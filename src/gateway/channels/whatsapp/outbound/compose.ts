@@ -1,5 +1,6 @@
 import { visible } from '../../../../domain/text/evidence.ts';
 import { ago } from '../../../../domain/text/when.ts';
+import { HOUR } from '../../../../domain/time.ts';
 import type { Asked, OutgoingRow } from '../../../../store/whatsapp/outgoing.ts';
 import type { Counters } from '../../../../store/whatsapp/sends.ts';
 import { type Attached, takeAttachments } from '../../shared/markdown.ts';
@@ -37,11 +38,9 @@ const restOf = (characters: number): string =>
   `This is the beginning; ${characters} characters follow. Say "more" to read on. Then answer yes, no, skip or yes all.`;
 const REMINDER = 'I am still waiting for your answer:';
 
-const HOUR_MS = 3_600_000;
-
 /** The note on a reply that waited for WhatsApp; null up to an hour. */
 export function ageNote(ms: number): string | null {
-  return ms > HOUR_MS ? `(written ${ago(ms)}, while WhatsApp was away)` : null;
+  return ms > HOUR ? `(written ${ago(ms)}, while WhatsApp was away)` : null;
 }
 
 /** The messages of an outbox row, in order, and what formatting changed. At least one. */

@@ -1,12 +1,13 @@
 import type { GroupMetadata, WASocket } from '@whiskeysockets/baileys';
 import { LRUCache } from 'lru-cache';
+import { HOUR, MINUTE } from '../../../../domain/time.ts';
 import type { GroupRecord } from '../../../../store/schema/tables/whatsapp.ts';
 import { findGroup, outdateGroup, type StoredGroup, saveGroups } from '../../../../store/whatsapp/groups.ts';
 import type { CurrentLive, OnOpen, WhatsAppDeps } from '../live.ts';
 
-const TTL_MS = 3_600_000;
+const TTL_MS = HOUR;
 /** How long groups are not asked about after WhatsApp refused a query (429). */
-const REFUSED_MS = 5 * 60_000;
+const REFUSED_MS = 5 * MINUTE;
 const IN_MEMORY = 200;
 
 /**

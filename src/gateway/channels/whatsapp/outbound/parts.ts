@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
+import { MINUTE } from '../../../../domain/time.ts';
 import { dropOutgoing } from '../../../../store/chats/messages/outbox.ts';
 import { answered, type OutgoingRow, progressState, type Quotable, replyJid, sendableAttachment } from '../../../../store/whatsapp/outgoing.ts';
 import { addSends, type NewSend, type Send, sendsOf } from '../../../../store/whatsapp/sends.ts';
@@ -15,7 +16,7 @@ const MOST_UPLOADS = 5;
 /** Failed attempts to make a message after which it is given up. */
 const MOST_ATTEMPTS = 15;
 /** WhatsApp allows edits for 15 minutes. */
-const EDIT_WINDOW_MS = 14 * 60_000;
+const EDIT_WINDOW_MS = 14 * MINUTE;
 const EDIT_EVERY_MS = 4_000;
 
 /** The message id of a part, in the form of WhatsApp's own web client. It is the same on every attempt, so a phone shows the message once. */

@@ -1,20 +1,19 @@
+import { HOUR, MINUTE } from '../../../../domain/time.ts';
 import { chatPause, pauseChat, pauseSends, sendPause } from '../../../../store/whatsapp/pause.ts';
 import { ChannelAway } from '../../channel.ts';
 import type { WhatsAppDeps } from '../live.ts';
 import { REFUSED_CHATS } from './refusals.ts';
 import { tell } from './sending.ts';
 
-const HOUR_MS = 3_600_000;
-
 /** @throws ChannelAway while nothing may be sent, or nothing to this chat */
 export async function unlessPaused({ db, account }: WhatsAppDeps, jid: string | null): Promise<void> {
   const stopped = jid === null ? await sendPause(db, account) : await chatPause(db, account, jid);
-  if (stopped) throw new ChannelAway(stopped.why, Math.min(5 * 60_000, Math.max(1000, stopped.until.getTime() - Date.now())));
+  if (stopped) throw new ChannelAway(stopped.why, Math.min(5 * MINUTE, Math.max(1000, stopped.until.getTime() - Date.now())));
 }
 
 export async function pauseAll(deps: WhatsAppDeps, code: string, why: string, ms: number): Promise<void> {
   await pauseSends(deps.db, deps.account, { until: new Date(Date.now() + ms), why });
-  await tell(deps, `${code}-${thisHour()}`, why, ms >= HOUR_MS);
+  await tell(deps, `${code}-${thisHour()}`, why, ms >= HOUR);
 }
 
 /** Pauses only this chat, so that one person's refusal silences nobody else. When several chats refuse, pauses everything. */
@@ -26,4 +25,4 @@ export async function pauseOne(deps: WhatsAppDeps, jid: string, code: string, wh
 }
 
 /** A person is told once an hour, not for every refused message. */
-const thisHour = (): number => Math.floor(Date.now() / HOUR_MS);
+const thisHour = (): number => Math.floor(Date.now() / HOUR);

@@ -1,7 +1,7 @@
-const HOUR_MS = 3_600_000;
+import { DAY, HOUR, MINUTE } from '../../../../domain/time.ts';
 
 /** How long nothing is sent to a chat whose recipient was refused. */
-const CHAT_PAUSE_MS = HOUR_MS;
+const CHAT_PAUSE_MS = HOUR;
 /** When this many chats refuse within that time, the account is the problem and not one person. */
 export const REFUSED_CHATS = 3;
 
@@ -28,12 +28,12 @@ export function refusalOf(code: string, attempt: number): Refusal {
     case '406':
       return {
         kind: 'later',
-        afterMs: 10 * 60_000,
-        pauseMs: 24 * HOUR_MS,
+        afterMs: 10 * MINUTE,
+        pauseMs: DAY,
         say: `WhatsApp refused a message (${code}): this account is restricted or blocked. Nothing is sent for a day; look into WhatsApp on the phone.`,
       };
     case '429':
-      return { kind: 'later', afterMs: 5 * 60_000, pauseMs: 5 * 60_000, say: 'WhatsApp asks to slow down (429). Messages wait for five minutes.' };
+      return { kind: 'later', afterMs: 5 * MINUTE, pauseMs: 5 * MINUTE, say: 'WhatsApp asks to slow down (429). Messages wait for five minutes.' };
     case '479':
       return attempt < 3 ? { kind: 'devices' } : { kind: 'failed', say: 'WhatsApp refused a message as malformed (479), also with a fresh list of devices.' };
     default:

@@ -1,6 +1,7 @@
+import { DAY } from '../../../../domain/time.ts';
 import { tellElsewhere } from '../../../../store/whatsapp/account.ts';
 import { giveUp, sentSince } from '../../../../store/whatsapp/sends.ts';
-import { createPacer, DAY_MS, type Pacer } from '../../shared/pacing.ts';
+import { createPacer, type Pacer } from '../../shared/pacing.ts';
 import type { CurrentLive, WhatsAppDeps } from '../live.ts';
 
 export interface SenderDeps extends WhatsAppDeps {
@@ -28,7 +29,7 @@ export function createSending(deps: SenderDeps): Sending {
   const { db, account, config } = deps;
   const { WHATSAPP_PACE_MS: paceMs, WHATSAPP_PER_MINUTE: perMinute, WHATSAPP_PER_DAY: perDay } = config;
   const dayFull = () => {
-    const day = Math.floor(Date.now() / DAY_MS);
+    const day = Math.floor(Date.now() / DAY);
     void tell(deps, `day-${day}`, `${perDay} WhatsApp messages were sent in a day (WHATSAPP_PER_DAY). More wait.`);
   };
   const load = (since: Date) => sentSince(db, account, since);

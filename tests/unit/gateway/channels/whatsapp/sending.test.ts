@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createPacer, DAY_MS, waitFor } from '../../../../../src/gateway/channels/shared/pacing.ts';
+import { DAY } from '../../../../../src/domain/time.ts';
+import { createPacer, waitFor } from '../../../../../src/gateway/channels/shared/pacing.ts';
 import { messageIdOf } from '../../../../../src/gateway/channels/whatsapp/outbound/parts.ts';
 import { refusalOf } from '../../../../../src/gateway/channels/whatsapp/outbound/refusals.ts';
 import { holds } from '../../../../support/property.ts';
@@ -43,7 +44,7 @@ describe('pacing', () => {
         for (const [index, at] of sent.entries()) {
           if (index >= 1) expect(at - sent[index - 1]!).toBeGreaterThanOrEqual(1000);
           if (index >= 5) expect(at - sent[index - 5]!).toBeGreaterThanOrEqual(60_000);
-          if (index >= 30) expect(at - sent[index - 30]!).toBeGreaterThanOrEqual(DAY_MS);
+          if (index >= 30) expect(at - sent[index - 30]!).toBeGreaterThanOrEqual(DAY);
         }
       }),
       { runs: 50 },
@@ -78,7 +79,7 @@ describe('a refused message', () => {
   });
 
   it.each(['402', '403', '406'])('%s stops everything for a day and keeps the message', (code) => {
-    expect(refusalOf(code, 1)).toMatchObject({ kind: 'later', pauseMs: 24 * 3_600_000 });
+    expect(refusalOf(code, 1)).toMatchObject({ kind: 'later', pauseMs: DAY });
   });
 
   it('is sent once more with fresh devices after 479', () => {
