@@ -5,7 +5,7 @@ import { promptChars } from '../../../adapters/model/request/ask.ts';
 import { hasPictures } from '../../../adapters/model/request/pictures.ts';
 import type { StepUsage, ThinkInput, ThinkResult } from '../../../contracts/conversation.ts';
 import { stepKey } from '../../../contracts/ids.ts';
-import { shownOfMessage, toModelMessages } from '../../../domain/chat/context/context.ts';
+import { fittedTo, shownWithin, toModelMessages } from '../../../domain/chat/context/context.ts';
 import { type Family, openedBy, withOpened } from '../../../domain/chat/tool-families.ts';
 import { accessOf } from '../../../domain/consent/tool-access.ts';
 import { budgetWithin, contextIn, type RequestBudget, requestTokens, tooSmallText } from '../../../domain/model/context-size.ts';
@@ -140,6 +140,7 @@ async function fitHistory({ db, config, model }: ActivityDeps, { modelName, budg
     modelName,
     summaryModel: model.kind === 'practice' ? undefined : config.SUMMARY_MODEL,
     budgetTokens: budget.history,
+    shown: shownWithin(budget),
     signal: cancellationSignal(),
     requestId: stepKey(turnId, input.step),
   };
@@ -180,6 +181,9 @@ function familiesAfter({ thread }: StepSubject, offer: Offer, calls: readonly Ch
   return all.length > (thread.families ?? []).length ? all : undefined;
 }
 
+/** A history of fewer tokens needs the room of the map itself. */
+const ROOM_FOR_MAP = 4_000;
+
 const messagesOf = (
   { config }: ActivityDeps,
   { budget, subject }: Asking,
@@ -193,8 +197,8 @@ const messagesOf = (
     history.messages,
     history.calls,
     history.files,
-    shownOfMessage(budget.history),
-    { before: history.openFrom, text: facts.work, map: facts.map },
+    fittedTo(budget.room, shownWithin(budget), history.messages, history.calls),
+    { before: history.openFrom, text: facts.work, map: budget.room < ROOM_FOR_MAP ? null : facts.map },
     repeated,
   );
 
