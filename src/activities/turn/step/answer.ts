@@ -54,11 +54,15 @@ export async function answerWith(deps: ActivityDeps, modelName: string, input: T
       if (isNew) await deps.model.learn(modelName, { contextTokens: named });
       context = named ?? context;
       if (nth === MOST_TRIES) throw tooSmall(error, context, deps.model.baseUrl);
-      budget = context === undefined ? budgetWithin(undefined, Math.floor(budget.history / 4)) : budgetWithin(context * (isNew ? 1 : SMALLER ** nth), most);
+      budget = smaller(budget, context, isNew ? { share: 1, most } : { share: SMALLER ** nth, most: Math.floor(budget.history / 2) });
       history = await loadHistory(deps.db, input.threadId);
     }
   }
 }
+
+/** After a refusal that teaches a size, the request is made for it. After any other, less is sent than was thought to fit. */
+const smaller = ({ history }: RequestBudget, context: number | undefined, { share, most }: { share: number; most: number }): RequestBudget =>
+  context === undefined ? budgetWithin(undefined, Math.floor(history / 4)) : budgetWithin(context * share, most);
 
 /** A refused request whose size is known. */
 class TooLong extends ModelError {

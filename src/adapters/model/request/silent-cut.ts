@@ -9,7 +9,7 @@ import { promptChars } from './ask.ts';
 
 /** Usual sizes of contexts. */
 const SIZES = [2_048, 4_096, 6_144, 8_192, 12_288, 16_384, 24_576, 32_768, 40_960, 49_152, 65_536, 98_304, 131_072];
-/** A full context is at most this much larger than what is reported of it. */
+/** Of a full context at least this share is reported. */
 const FULL = 0.97;
 /** A text has hardly fewer tokens than this many for each word. */
 const SURE = 0.8;
