@@ -4,7 +4,7 @@ import { listedModels } from './client.ts';
 import { isLocalEndpoint } from './local-endpoint.ts';
 
 /** What an endpoint tells of a model's context, in tokens. */
-export interface ToldContext {
+interface ToldContext {
   /** with which the server runs it now */
   running?: number;
   /** that the model has at most */

@@ -17,7 +17,7 @@ const SURE = 0.8;
 const SPARSE = 0.2;
 
 /** A request of which the endpoint has read a part. */
-export interface SilentCut {
+interface SilentCut {
   /** the least that the whole request has in any vocabulary, in tokens */
   least: number;
   /** the usual size of a context that explains it */
