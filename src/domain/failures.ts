@@ -1,3 +1,4 @@
+import { TOO_SMALL } from './model/context-size.ts';
 import { cut } from './text/storable.ts';
 
 /**
@@ -38,6 +39,7 @@ const THEIR_WORDS = 200;
 /** The text for the person: our sentence with what to do, then what the endpoint said when it was a model's endpoint. */
 export function tellFailure({ type, message }: { type: string; message: string }): string {
   if (!isFailureType(type) || !(type.startsWith('Model') || type === 'ContextOverflow')) return message;
+  if (message.startsWith(TOO_SMALL)) return message;
   const theirs = message.replace(/\s+/g, ' ').trim();
   return theirs === '' || theirs === failures[type].tell ? failures[type].tell : `${failures[type].tell} (It said: ${cut(theirs, THEIR_WORDS)})`;
 }

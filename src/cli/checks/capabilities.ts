@@ -85,7 +85,7 @@ function modelFacts(config: Config, findings: readonly Finding[]) {
     capability: {
       resolved_provider: provider,
       resolved_model: endpoint ? model : PRACTICE,
-      // what a step may see of the dialogue: endpoints do not tell the window of a model
+      // what a step may see of the dialogue at most: many endpoints do not tell the window of a model
       context_window: config.FETCH_CONTEXT_TOKENS,
       max_output: null,
       thinking_supported: null,

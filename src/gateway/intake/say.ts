@@ -125,6 +125,6 @@ async function tellLong(deps: IntakeDeps, message: InboundMessage): Promise<void
   const shown = shownOfMessage(deps.config.FETCH_CONTEXT_TOKENS);
   if (length <= shown) return;
   const { threadId, channelMessageId: id } = message;
-  const body = `That message has ${length} characters. I have read its first ${shown} and look up the rest as needed.`;
+  const body = `That message has ${length} characters. I have read its beginning and look up the rest as needed.`;
   await respond(deps, { threadId, said: '[a long message]', body, channelMessageId: `${typeof id === 'string' ? id : id.id}/long` });
 }

@@ -1,8 +1,8 @@
 import { differs, type Sentence, type Silent, says, shown } from './register.ts';
 
 const rest = shown('conformance/contract');
-const rules = shown('unit/channels/whatsapp/rules');
-const inward = shown('unit/channels/whatsapp/inward');
+const rules = shown('unit/gateway/channels/whatsapp/rules');
+const inward = shown('unit/gateway/channels/whatsapp/inward');
 const sessions = shown('conformance/sessions');
 const policy = shown('unit/domain/policy');
 

@@ -114,8 +114,8 @@ describe('what is too long for one request', () => {
 
   it('is a message whose beginning is shown, with how to read on', () => {
     const said: DialogueMessage = { id: 'msg_1', ord: 1, role: 'user', content: `${'x'.repeat(99)}😀 and more`, call_ids: [], tokens: 30 };
-    const [, shown] = toModelMessages('s', null, [said], new Map(), new Map(), 100);
+    const [, shown] = toModelMessages('s', null, [said], new Map(), new Map(), { message: 100, output: 8000 });
     expect(shown!.content).toBe(`${'x'.repeat(99)}\n[cut at 99 of 110 characters of this message; read on with read_output {"callId":"msg_1","offset":99}]`);
-    expect(toModelMessages('s', null, [said], new Map(), new Map(), 200)[1]!.content).toBe(said.content);
+    expect(toModelMessages('s', null, [said], new Map(), new Map(), { message: 200, output: 8000 })[1]!.content).toBe(said.content);
   });
 });

@@ -33,10 +33,13 @@ it('leaves out a branch whose name could be an instruction, and is bounded', () 
 it('stands before the words of the turn, so that nothing before it changes, and nobody takes it for the person’s words', () => {
   const say = (ord: number, content: string) => ({ ord, role: 'user' as const, content, call_ids: [], tokens: 1 });
   const said = [say(1, 'first'), say(2, 'second')];
-  const contents = (text: string | null) => toModelMessages('s', null, said, new Map(), new Map(), 1000, { before: 2, text }).map(({ content }) => content);
+  const contents = (text: string | null) =>
+    toModelMessages('s', null, said, new Map(), new Map(), { message: 1000, output: 8000 }, { before: 2, text }).map(({ content }) => content);
   expect(contents('a\nb')).toEqual(['s', 'first', '[Not a message of the person: the state of the work, from the records]\n| a\n| b', 'second']);
   expect(contents(null)).toEqual(['s', 'first', 'second']);
-  const [, , , map] = toModelMessages('s', null, said, new Map(), new Map(), 1000, { before: 2, text: 'a', map: 'x.ts: y' }).map(({ content }) => content);
+  const [, , , map] = toModelMessages('s', null, said, new Map(), new Map(), { message: 1000, output: 8000 }, { before: 2, text: 'a', map: 'x.ts: y' }).map(
+    ({ content }) => content,
+  );
   expect(map).toBe('[Not a message of the person: a map of the repository of the active workspace, from names in its files]\n| x.ts: y');
 });
 

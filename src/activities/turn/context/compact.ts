@@ -1,7 +1,7 @@
 import { type Model, type ModelAnswer, ModelError, type ModelRequest } from '../../../adapters/model/model.ts';
 import type { StepUsage } from '../../../contracts/conversation.ts';
 import type { Source } from '../../../contracts/taint.ts';
-import { compactionPoint, dialogueText } from '../../../domain/chat/context/context.ts';
+import { compactionPoint, dialogueText, type ShownChars } from '../../../domain/chat/context/context.ts';
 import { costOf } from '../../../domain/model/price-book.ts';
 import { quotation } from '../../../domain/text/fences.ts';
 import { prefix } from '../../../domain/text/storable.ts';
@@ -22,13 +22,15 @@ interface SummingUp {
   modelName: string;
   summaryModel?: string | undefined;
   budgetTokens: number;
+  /** what the request that it is for shows; unset: what the budget allows */
+  shown?: ShownChars;
   signal: AbortSignal;
   requestId: string;
 }
 
 /** The history of a thread, summed up first when it is over budget. The log itself is not changed; a summary is only a view of it. */
 export async function fittingHistory(db: Db, model: Model | null, history: History, at: SummingUp): Promise<{ history: History; spent: Required<StepUsage> }> {
-  const point = compactionPoint(history.messages, history.calls, at.budgetTokens);
+  const point = compactionPoint(history.messages, history.calls, at.budgetTokens, at.shown);
   if (point === null) return { history, spent: { ...NOTHING_SPENT } };
   const { spent, ...summary } = await sumUp(model, history, point, at);
   const { threadId, turnId } = at;

@@ -1,12 +1,14 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
-import { type ModelAnswer, ModelError, type ModelMessage, type ModelTool } from '../../../adapters/model/model.ts';
+import { isLocalEndpoint } from '../../../adapters/model/endpoint/local-endpoint.ts';
+import { type ModelAnswer, ModelError, type ModelMessage, type ModelRequest, type ModelTool } from '../../../adapters/model/model.ts';
+import { promptChars } from '../../../adapters/model/request/ask.ts';
 import { hasPictures } from '../../../adapters/model/request/pictures.ts';
 import type { StepUsage, ThinkInput, ThinkResult } from '../../../contracts/conversation.ts';
 import { stepKey } from '../../../contracts/ids.ts';
-import { shownOfMessage, toModelMessages } from '../../../domain/chat/context/context.ts';
+import { fittedTo, shownWithin, toModelMessages } from '../../../domain/chat/context/context.ts';
 import { type Family, openedBy, withOpened } from '../../../domain/chat/tool-families.ts';
 import { accessOf } from '../../../domain/consent/tool-access.ts';
-import { budgetWithin, contextIn, type RequestBudget } from '../../../domain/model/context-size.ts';
+import { budgetWithin, contextIn, type RequestBudget, requestTokens, tooSmallText } from '../../../domain/model/context-size.ts';
 import { costOf } from '../../../domain/model/price-book.ts';
 import { note } from '../../../domain/text/fences.ts';
 import type { Db } from '../../../store/postgres/database.ts';
@@ -28,31 +30,61 @@ import { routeToKennel } from './kennel-routing.ts';
 import { StepStream } from './step-stream.ts';
 import { answerWithoutModel } from './words.ts';
 
+/** A request is made this many times, smaller each time, while the endpoint says that it is too long. */
+const MOST_TRIES = 3;
+/** An endpoint that refuses a request made for its context counts more tokens than were estimated. */
+const SMALLER = 0.75;
+
 /**
- * Asks one model and stores its answer. Asks once more with a smaller request when the endpoint takes less than expected, and keeps the size that its refusal
- * names.
+ * Asks one model and stores its answer. Asks again with a smaller request when the endpoint takes less than expected, and keeps the size that its refusal names.
  */
-export async function answerWith(deps: ActivityDeps, modelName: string, input: ThinkInput, subject: StepSubject, history: History): Promise<ThinkResult> {
+export async function answerWith(deps: ActivityDeps, modelName: string, input: ThinkInput, subject: StepSubject, first: History): Promise<ThinkResult> {
   const most = deps.config.FETCH_CONTEXT_TOKENS;
   const { contextTokens, maxTools } = await deps.model.facts(modelName);
-  const asking = (budget: RequestBudget): Asking => ({ modelName, budgetTokens: budget.history, toolTokens: budget.tools, maxTools, input, subject });
-  try {
-    return await answerOnce(deps, asking(budgetWithin(contextTokens, most)), history);
-  } catch (error) {
-    if (!(error instanceof ModelError && error.type === 'ContextOverflow')) throw error;
-    const named = contextIn(error.message);
-    if (named !== null && named !== contextTokens) await deps.model.learn(modelName, { contextTokens: named });
-    const smaller = named === null || named === contextTokens ? budgetWithin(undefined, Math.floor(most / 4)) : budgetWithin(named, most);
-    return await answerOnce(deps, asking(smaller), await loadHistory(deps.db, input.threadId));
+  let context = contextTokens;
+  let budget = budgetWithin(context, most);
+  let history = first;
+  for (let nth = 1; ; nth++) {
+    try {
+      return await answerOnce(deps, { modelName, nth, budget, maxTools, input, subject }, history);
+    } catch (error) {
+      if (!(error instanceof ModelError && error.type === 'ContextOverflow')) throw error;
+      const named = contextIn(error.message);
+      const isNew = named !== null && named !== context;
+      if (isNew) await deps.model.learn(modelName, { contextTokens: named });
+      context = named ?? context;
+      if (nth === MOST_TRIES) throw tooSmall(error, context, deps.model.baseUrl);
+      budget = smaller(budget, context, isNew ? { share: 1, most } : { share: SMALLER ** nth, most: Math.floor(budget.history / 2) });
+      history = await loadHistory(deps.db, input.threadId);
+    }
   }
+}
+
+/** After a refusal that teaches a size, the request is made for it. After any other, less is sent than was thought to fit. */
+const smaller = ({ history }: RequestBudget, context: number | undefined, { share, most }: { share: number; most: number }): RequestBudget =>
+  context === undefined ? budgetWithin(undefined, Math.floor(history / 4)) : budgetWithin(context * share, most);
+
+/** A refused request whose size is known. */
+class TooLong extends ModelError {
+  /** estimated tokens */
+  readonly needed: number;
+
+  constructor(cause: ModelError, needed: number) {
+    super(cause.type, cause.message, { cause, status: cause.status });
+    this.needed = needed;
+  }
+}
+
+function tooSmall(error: ModelError, context: number | undefined, baseUrl: string): ModelError {
+  const needed = error instanceof TooLong ? error.needed : undefined;
+  return new ModelError('ContextOverflow', tooSmallText(error.message, { context, needed, local: isLocalEndpoint(baseUrl) }), { cause: error });
 }
 
 interface Asking {
   modelName: string;
-  /** the history is summed up to fit this */
-  budgetTokens: number;
-  /** for the declarations of tools */
-  toolTokens: number;
+  /** the first request of this attempt, or a smaller one behind it */
+  nth: number;
+  budget: RequestBudget;
   /** how many tools the endpoint takes, where that is known */
   maxTools?: number | undefined;
   input: ThinkInput;
@@ -61,7 +93,7 @@ interface Asking {
 
 async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): Promise<ThinkResult> {
   const { threadId, turnId } = asking.input;
-  const key = [stepKey(turnId, asking.input.step), activityInfo().attempt, asking.modelName, asking.budgetTokens] as const;
+  const key = [stepKey(turnId, asking.input.step), activityInfo().attempt, asking.modelName, asking.nth] as const;
   const fitting = await fitHistory(deps, asking, loaded);
   const { history } = fitting;
   const offer = await offerOf(deps.db, asking, fitting);
@@ -103,7 +135,7 @@ interface Fitting {
   facts: PromptFacts;
 }
 
-async function fitHistory({ db, config, model }: ActivityDeps, { modelName, budgetTokens, input, subject }: Asking, loaded: History): Promise<Fitting> {
+async function fitHistory({ db, config, model }: ActivityDeps, { modelName, budget, input, subject }: Asking, loaded: History): Promise<Fitting> {
   const { threadId, turnId } = input;
   const at = {
     threadId,
@@ -111,7 +143,8 @@ async function fitHistory({ db, config, model }: ActivityDeps, { modelName, budg
     group: subject.group,
     modelName,
     summaryModel: model.kind === 'practice' ? undefined : config.SUMMARY_MODEL,
-    budgetTokens,
+    budgetTokens: budget.history,
+    shown: shownWithin(budget),
     signal: cancellationSignal(),
     requestId: stepKey(turnId, input.step),
   };
@@ -152,9 +185,12 @@ function familiesAfter({ thread }: StepSubject, offer: Offer, calls: readonly Ch
   return all.length > (thread.families ?? []).length ? all : undefined;
 }
 
+/** A history of fewer tokens needs the room of the map itself. */
+const ROOM_FOR_MAP = 4_000;
+
 const messagesOf = (
   { config }: ActivityDeps,
-  { budgetTokens, subject }: Asking,
+  { budget, subject }: Asking,
   { history, facts }: Fitting,
   skills: TurnOffer['skills'],
   repeated: ReadonlyMap<string, number>,
@@ -165,8 +201,8 @@ const messagesOf = (
     history.messages,
     history.calls,
     history.files,
-    shownOfMessage(budgetTokens),
-    { before: history.openFrom, text: facts.work, map: facts.map },
+    fittedTo(budget.room, shownWithin(budget), history.messages, history.calls),
+    { before: history.openFrom, text: facts.work, map: budget.room < ROOM_FOR_MAP ? null : facts.map },
     repeated,
   );
 
@@ -189,7 +225,7 @@ async function askForAnswer(deps: ActivityDeps, asking: Asking, messages: ModelM
   const { input, subject, modelName } = asking;
   const known = answerWithoutModel(messages, { key: stepKey(input.turnId, input.step), step: input.step, call: subject.turn.call, modelName });
   if (known) return { answer: known, usage: { inputTokens: 0, outputTokens: 0, microUsd: 0 }, cachedTokens: 0, reasoningTokens: 0 };
-  const open = offeredTools(offer, { tools: asking.maxTools ?? MOST_TOOLS, tokens: asking.toolTokens });
+  const open = offeredTools(offer, { tools: asking.maxTools ?? MOST_TOOLS, tokens: asking.budget.tools });
   const first = await ask(deps, asking, { messages, tools: open }, stream);
   if (!isEmpty(first.answer) || first.answer.end === 'refused') return first;
   stream.again();
@@ -222,7 +258,7 @@ async function ask(
 ): Promise<Asked> {
   const { config, model } = deps;
   const asked = seeing(deps, modelName, messages);
-  const answer = await model.complete({
+  const request = {
     model: asked,
     effort: config.FETCH_REASONING_EFFORT,
     messages,
@@ -230,6 +266,9 @@ async function ask(
     signal: cancellationSignal(),
     onDelta: (kind, delta) => stream.add(kind, delta),
     requestId: `${stepKey(input.turnId, input.step)}#${activityInfo().attempt}${again ? '-again' : ''}`,
+  } satisfies ModelRequest;
+  const answer = await model.complete(request).catch((error: unknown) => {
+    throw error instanceof ModelError && error.type === 'ContextOverflow' ? new TooLong(error, requestTokens(promptChars(request))) : error;
   });
   const { inputTokens, outputTokens, cachedTokens, reasoningTokens } = answer.usage;
   const { microUsd, unpriced } = costOf([answer.model, asked], answer.usage, model.prices);

@@ -3,6 +3,7 @@ import { ModelError } from '../../../adapters/model/model.ts';
 import type { ThinkInput, ThinkResult } from '../../../contracts/conversation.ts';
 import { stepKey } from '../../../contracts/ids.ts';
 import { compactionPoint } from '../../../domain/chat/context/context.ts';
+import { contextIn, summedWithin } from '../../../domain/model/context-size.ts';
 import { beginCompaction, storeCompaction } from '../../../store/turns/compaction.ts';
 import type { StepSubject } from '../../../store/turns/steps/step-subject.ts';
 import type { History } from '../../../store/turns/steps/transcript.ts';
@@ -30,12 +31,14 @@ export async function compactWith(deps: ActivityDeps, modelName: string, input: 
 async function summaryOf({ config, model }: ActivityDeps, modelName: string, input: ThinkInput, subject: StepSubject, history: History) {
   const point = compactionPoint(history.messages, history.calls, 0);
   if (point === null) return null;
+  const summaryModel = model.kind === 'practice' ? undefined : config.SUMMARY_MODEL;
+  const { contextTokens } = await model.facts(summaryModel ?? modelName);
   const at = {
     ...input,
     group: subject.group,
     modelName,
-    summaryModel: model.kind === 'practice' ? undefined : config.SUMMARY_MODEL,
-    budgetTokens: config.FETCH_CONTEXT_TOKENS,
+    summaryModel,
+    budgetTokens: summedWithin(contextTokens, config.FETCH_CONTEXT_TOKENS),
     signal: cancellationSignal(),
     requestId: `${stepKey(input.turnId, input.step)}#${activityInfo().attempt}`,
   };
@@ -43,6 +46,9 @@ async function summaryOf({ config, model }: ActivityDeps, modelName: string, inp
     return await sumUp(model, history, point, at);
   } catch (error) {
     if (!(error instanceof ModelError && error.type === 'ContextOverflow')) throw error;
-    return await sumUp(model, history, point, { ...at, budgetTokens: Math.floor(at.budgetTokens / 4) });
+    const named = contextIn(error.message);
+    if (named !== null) await model.learn(modelName, { contextTokens: named });
+    const budgetTokens = Math.min(summedWithin(named ?? undefined, at.budgetTokens), Math.floor(at.budgetTokens / 4));
+    return await sumUp(model, history, point, { ...at, budgetTokens });
   }
 }

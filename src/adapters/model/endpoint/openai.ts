@@ -7,10 +7,12 @@ import { ANTHROPIC, GEMINI } from '../native/vendors.ts';
 import { lessonOf } from '../request/lessons.ts';
 import { type RequestOptions, requestOnce } from '../request/request.ts';
 import { ANSWER_TIMES, type AnswerTimes } from '../request/silence.ts';
+import { silentCut } from '../request/silent-cut.ts';
 import { strictRequest } from '../request/strict.ts';
 import { askResponses } from '../responses/responses.ts';
 import { accountOf } from './account.ts';
 import { openaiClient } from './client.ts';
+import { ContextSizes } from './context-sizes.ts';
 import { type FactsStore, KnownFacts } from './facts.ts';
 import { isLocalEndpoint } from './local-endpoint.ts';
 
@@ -39,6 +41,8 @@ export function openaiModel(options: OpenAIOptions): Model {
   const prices = priceBook(options.price, { ours: true, local: isLocalEndpoint(baseUrl) });
   const account = accountOf(baseUrl, options.apiKey);
   const known = new KnownFacts(baseUrl, options.facts);
+  // the practice model is of this process, and has no limit
+  const sizes = kind === 'practice' ? null : new ContextSizes(options);
   const asked: RequestOptions = {
     client: openaiClient(options),
     baseUrl,
@@ -53,11 +57,32 @@ export function openaiModel(options: OpenAIOptions): Model {
   };
   return {
     ...{ name, fallback, baseUrl, account, kind, prices },
-    complete: (request) => learning(known, wires, request),
-    facts: (model) => known.of(model),
-    learn: (model, facts) => known.add(model, facts),
+    complete: async (request) => {
+      const answer = await learning(known, wires, request);
+      if (sizes && isLocalEndpoint(baseUrl)) await refuseCut(sizes, request, answer);
+      return answer;
+    },
+    facts: async (model) => {
+      const { contextTokens: learned, ...facts } = await known.of(model);
+      const contextTokens = sizes ? await sizes.of(model, learned) : learned;
+      return { ...facts, ...(contextTokens !== undefined && { contextTokens }) };
+    },
+    learn: async (model, facts) => {
+      if (facts.contextTokens !== undefined) await sizes?.teach(model, facts.contextTokens);
+      await known.add(model, facts);
+    },
     close: async () => {},
   };
+}
+
+/** An answer to a part of the request is as good as a refusal. @throws ModelError ContextOverflow, whose message names the size of the context */
+async function refuseCut(sizes: ContextSizes, request: ModelRequest, answer: ModelAnswer): Promise<void> {
+  const cut = silentCut(request, answer);
+  if (!cut) return;
+  // the model is in memory now, so its server may tell the size
+  const { running = cut.size } = await sizes.now(request.model);
+  if (cut.least < running) return;
+  throw new ModelError('ContextOverflow', `LLM error: the endpoint read only a part of the request, because it has a context size of ${running} tokens`);
 }
 
 /** The ways in which an endpoint can be asked. */

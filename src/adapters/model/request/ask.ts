@@ -112,7 +112,7 @@ export class AnswerDraft {
 }
 
 /** Characters that count as tokens of a request: pictures are not among them. */
-const promptChars = ({ messages, tools }: ModelRequest): number =>
+export const promptChars = ({ messages, tools }: Pick<ModelRequest, 'messages' | 'tools'>): number =>
   JSON.stringify(tools).length +
   messages.reduce(
     (sum, message) => sum + message.content.length + (message.role === 'assistant' && message.calls ? JSON.stringify(message.calls).length : 0),

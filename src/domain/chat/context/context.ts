@@ -10,6 +10,44 @@ export const SHOWN_OUTPUT_CHARS = 8000;
 /** Characters of one message that a request shows: half of its token budget, so that there is room for what belongs to the message. */
 export const shownOfMessage = (budgetTokens: number): number => Math.max(budgetTokens * 2, SHOWN_OUTPUT_CHARS);
 
+/** Characters that a request shows of each text. */
+export interface ShownChars {
+  /** of a message, of one of its documents, and of the summary */
+  message: number;
+  /** of what a call has brought */
+  output: number;
+  /** ids of calls whose output is shown as its first words only */
+  brief?: ReadonlySet<string>;
+}
+
+/** However small a context is, this much of a text is shown. */
+const LEAST_SHOWN = 400;
+/** Of an output that has to make room for newer ones. */
+const BRIEF = 200;
+
+/** What is shown within a budget of tokens, so that one long text leaves room for others. `room`: all that the context has; infinite where it is not known. */
+export function shownWithin({ history, room }: { history: number; room: number }): ShownChars {
+  const message = Math.min(shownOfMessage(history), Math.max(room * 2, LEAST_SHOWN));
+  return { message, output: Math.min(SHOWN_OUTPUT_CHARS, message) };
+}
+
+/** The same with the oldest outputs as brief as it takes to fit the room. The messages of one turn cannot be summed up, and it may read without end. */
+export function fittedTo(room: number, shown: ShownChars, messages: readonly DialogueMessage[], calls: CallsById): ShownChars {
+  if (room === Number.POSITIVE_INFINITY) return shown;
+  const made = messages.flatMap(({ call_ids }) => call_ids.flatMap((id) => calls.get(id) ?? []));
+  const args = made.reduce((sum, call) => sum + JSON.stringify(call.args).length / 4, 0);
+  let over = messages.reduce((sum, message) => sum + weight(message, calls, shown), args) - room;
+  const brief = new Set<string>();
+  for (const { id, output } of made) {
+    if (!(over > 0)) break;
+    const saved = Math.min(output?.length ?? 0, shown.output) - BRIEF;
+    if (saved <= 0) continue;
+    brief.add(id);
+    over -= saved / 4;
+  }
+  return { ...shown, brief };
+}
+
 export interface DialogueMessage {
   /** id by which the model reads on in a message that is shown cut */
   id?: string;
@@ -44,13 +82,15 @@ export interface Called {
 }
 export type CallsById = Pick<ReadonlyMap<string, Called>, 'get'>;
 
-function shownOutput(call: Pick<Called, 'id' | 'output' | 'state' | 'size'>): string {
+function shownOutput(call: Pick<Called, 'id' | 'output' | 'state' | 'size'>, mostChars = SHOWN_OUTPUT_CHARS): string {
   if (call.state !== 'done' || call.output === null) return 'No result: this call was interrupted before it ended, so its outcome is unknown.';
-  if (call.output.length <= SHOWN_OUTPUT_CHARS) return call.output;
-  const shown = prefix(call.output, SHOWN_OUTPUT_CHARS);
+  if (call.output.length <= mostChars) return call.output;
+  const shown = prefix(call.output, mostChars);
   const size = Math.max(call.output.length, call.size ?? 0);
   return `${shown}\n[cut at ${shown.length} of ${size} characters; read on with read_output {"callId":"${call.id}","offset":${shown.length}}]`;
 }
+
+const WHOLE: ShownChars = { message: Number.POSITIVE_INFINITY, output: SHOWN_OUTPUT_CHARS };
 
 /**
  * The messages of a model request. A call and its result are built together from the call's row: providers refuse a request that has one without the other.
@@ -62,25 +102,25 @@ export function toModelMessages(
   messages: readonly DialogueMessage[],
   calls: CallsById,
   files: ReadonlyMap<string, FileShown> = new Map(),
-  mostChars = Number.POSITIVE_INFINITY,
+  shown: ShownChars = WHOLE,
   now: { before: number | null; text: string | null; map?: string | null } = { before: null, text: null },
   repeated: ReadonlyMap<string, number> = new Map(),
 ): ModelMessage[] {
   const out: ModelMessage[] = [{ role: 'system', content: system }];
   // anybody may have written parts of it, so it must not be in the system message
-  if (summary) out.push({ role: 'user', content: note('what was said before, summed up by a program', summary) });
+  if (summary) out.push({ role: 'user', content: note('what was said before, summed up by a program', prefix(summary, shown.message)) });
   for (const said of messages) {
     // before the words of this turn: what stands before it is the same as in earlier requests, so caches of providers keep it
     if (now.text !== null && said.ord === now.before) out.push({ role: 'user', content: note('the state of the work, from the records', now.text) });
     if (now.map != null && said.ord === now.before)
       out.push({ role: 'user', content: note('a map of the repository of the active workspace, from names in its files', now.map) });
-    const message = said.role === 'user' && said.content.length > mostChars ? begun(said, mostChars) : said;
+    const message = said.role === 'user' && said.content.length > shown.message ? begun(said, shown.message) : said;
     if (message.role === 'user' && message.attachment_ids?.length) {
-      const shown = message.attachment_ids.flatMap((id) => files.get(id) ?? []);
-      const pictures = shown.flatMap((file) => file.picture ?? []);
-      out.push({ role: 'user', content: withDocuments(message.content, shown), ...(pictures.length > 0 && { pictures }) });
+      const attached = message.attachment_ids.flatMap((id) => files.get(id) ?? []);
+      const pictures = attached.flatMap((file) => file.picture ?? []);
+      out.push({ role: 'user', content: withDocuments(message.content, attached, shown.message), ...(pictures.length > 0 && { pictures }) });
     } else {
-      out.push(...saidAs(message, calls).map((each) => withRepetition(each, repeated)), ...picturesOf(message, calls, files));
+      out.push(...saidAs(message, calls, shown).map((each) => withRepetition(each, repeated)), ...picturesOf(message, calls, files));
     }
   }
   return out;
@@ -116,15 +156,17 @@ function begun(message: DialogueMessage, mostChars: number): DialogueMessage {
 /** Kept with its message, so that the same history object gives the same request objects. */
 const made = new WeakMap<DialogueMessage, ModelMessage[]>();
 
-function saidAs(message: DialogueMessage, calls: CallsById): ModelMessage[] {
+function saidAs(message: DialogueMessage, calls: CallsById, shown: ShownChars): ModelMessage[] {
+  if (message.call_ids.length > 0 && (shown.output < SHOWN_OUTPUT_CHARS || message.call_ids.some((id) => shown.brief?.has(id))))
+    return modelMessages(message, calls, shown);
   const known = made.get(message);
   if (known) return known;
-  const out = modelMessages(message, calls);
+  const out = modelMessages(message, calls, WHOLE);
   made.set(message, out);
   return out;
 }
 
-function modelMessages(message: DialogueMessage, calls: CallsById): ModelMessage[] {
+function modelMessages(message: DialogueMessage, calls: CallsById, { output, brief }: ShownChars): ModelMessage[] {
   if (message.role === 'user') return [{ role: 'user', content: message.content }];
   // a program told the person this: the words are of an agent or a tool, not of the assistant
   if (message.sources?.length) return [{ role: 'user', content: note('a report that the person was sent', message.content) }];
@@ -138,7 +180,7 @@ function modelMessages(message: DialogueMessage, calls: CallsById): ModelMessage
       ...(made.length > 0 && { calls: made.map((call) => ({ id: call.id, name: call.name, arguments: JSON.stringify(call.args) })) }),
       ...(state && { state }),
     },
-    ...made.map((call): ModelMessage => ({ role: 'tool', callId: call.id, content: shownOutput(call) })),
+    ...made.map((call): ModelMessage => ({ role: 'tool', callId: call.id, content: shownOutput(call, brief?.has(call.id) ? BRIEF : output) })),
   ];
 }
 
@@ -160,24 +202,24 @@ const callTexts = (ids: readonly string[], calls: CallsById): string[] =>
     .flatMap((id) => calls.get(id) ?? [])
     .map((call) => `The tool ${call.name} ${JSON.stringify(call.args)} answered:\n${quotation(prefix(shownOutput(call), 2000))}`);
 
-const weight = (message: DialogueMessage, calls: CallsById, mostChars: number): number =>
+const weight = (message: DialogueMessage, calls: CallsById, shown: ShownChars): number =>
   message.tokens -
-  Math.ceil(Math.max(0, message.content.length - mostChars) / 4) +
-  message.call_ids.reduce((sum, id) => sum + Math.ceil(Math.min(calls.get(id)?.output?.length ?? 0, SHOWN_OUTPUT_CHARS) / 4) + 20, 0);
+  Math.ceil(Math.max(0, message.content.length - shown.message) / 4) +
+  message.call_ids.reduce((sum, id) => sum + Math.ceil(Math.min(calls.get(id)?.output?.length ?? 0, shown.output) / 4) + 20, 0);
 
 /**
  * Where to cut the history so that the rest fits half the budget: the `ord` of the last message to sum up, or null when everything fits. The cut is before a
  * user message, so that the steps of a turn stay together. The newest message always stays.
  */
-export function compactionPoint(messages: readonly DialogueMessage[], calls: CallsById, budgetTokens: number): number | null {
-  const mostChars = shownOfMessage(budgetTokens);
-  const total = messages.reduce((sum, message) => sum + weight(message, calls, mostChars), 0);
+export function compactionPoint(messages: readonly DialogueMessage[], calls: CallsById, budgetTokens: number, shown?: ShownChars): number | null {
+  const chars = shown ?? shownWithin({ history: budgetTokens, room: Number.POSITIVE_INFINITY });
+  const total = messages.reduce((sum, message) => sum + weight(message, calls, chars), 0);
   if (total <= budgetTokens) return null;
   let kept = 0;
   let point: number | null = null;
   for (let index = messages.length - 1; index > 0; index--) {
     const message = messages[index]!;
-    kept += weight(message, calls, mostChars);
+    kept += weight(message, calls, chars);
     if (kept > budgetTokens / 2 && point !== null) break;
     if (message.role === 'user') point = messages[index - 1]!.ord;
   }
