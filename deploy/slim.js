@@ -66,6 +66,9 @@ for (const each of [
 ])
   for (const path of globSync(each)) rmSync(path, { recursive: true, force: true });
 
+// tests and documents of packages: one has 7 MB of them
+for (const folder of wanted) for (const each of ['test', 'docs']) rmSync(join(folder, each), { recursive: true, force: true });
+
 // maps give stack traces the lines of the sources (bin/source-lines.js); the sources themselves, most of a map, nobody asks for
 for (const file of globSync('dist/bundle/*.map')) {
   const { sourcesContent: _, ...map } = JSON.parse(readFileSync(file, 'utf8'));
