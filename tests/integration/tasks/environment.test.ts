@@ -15,7 +15,7 @@ beforeAll(async () => {
 }, 600_000);
 afterAll(() => app?.close());
 
-const BUILD_MS = 8 * 60_000;
+const BUILD_MS = 15 * 60_000;
 const repository = (name: string): Repository => REPOSITORIES.find((each) => each.name === name)!;
 
 describe('the environment of a repository', () => {

@@ -12,7 +12,7 @@ beforeAll(async () => {
 }, 600_000);
 afterAll(() => app?.close());
 
-const BUILD_MS = 5 * 60_000;
+const BUILD_MS = 15 * 60_000;
 /** A script that installs a program which prints a word that no earlier run of this test has used. */
 const installs = (name: string, word: string) => `echo "echo ${word}-$(whoami)" > /usr/local/bin/${name}\\nchmod 755 /usr/local/bin/${name}`;
 const word = (name: string) => `${name}-${Date.now()}`;
