@@ -46,7 +46,7 @@ export async function watched(
   }
 }
 
-/** The same bytes. Each part of them is a sign of life. */
+/** The same bytes. Each part of them is a sign of life, a keep-alive comment, too. */
 export async function* watchedBytes(body: AsyncIterable<Uint8Array>, watch: Watch): AsyncGenerator<Uint8Array> {
   watch.byte();
   for await (const chunk of body) {

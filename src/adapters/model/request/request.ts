@@ -3,7 +3,7 @@ import { ModelError } from '../error.ts';
 import type { ModelAnswer, ModelFacts, ModelRequest } from '../model.ts';
 import { Accumulator, type BodyEnd, readFailedGeneration } from '../stream/accumulate.ts';
 import { framesOf } from '../stream/frames.ts';
-import { type Watch, watched } from './ask.ts';
+import { type Watch, watched, watchedBytes } from './ask.ts';
 import type { AnswerTimes } from './silence.ts';
 import { wireBody } from './wire.ts';
 
@@ -38,7 +38,7 @@ const post = (client: OpenAI, body: string, requestId: string, signal: AbortSign
 async function readAnswer(response: Response, answer: Accumulator, signal: AbortSignal, watch: Watch): Promise<ModelAnswer> {
   let end: BodyEnd = 'closed';
   try {
-    for await (const frame of framesOf(watchedBytes(response.body as unknown as AsyncIterable<Uint8Array>, watch.byte))) {
+    for await (const frame of framesOf(watchedBytes(response.body as unknown as AsyncIterable<Uint8Array>, watch))) {
       if (frame === 'done') end = 'done';
       else {
         watch.part();
@@ -53,15 +53,6 @@ async function readAnswer(response: Response, answer: Accumulator, signal: Abort
     if (signal.aborted || !answer.isFinished) throw error;
   }
   return answer.finish(end);
-}
-
-/** The same bytes. Reports every chunk, because keep-alive comments count too. */
-async function* watchedBytes(body: AsyncIterable<Uint8Array>, onBytes: () => void): AsyncGenerator<Uint8Array> {
-  onBytes();
-  for await (const chunk of body) {
-    onBytes();
-    yield chunk;
-  }
 }
 
 /** Groq refuses an answer whose calls it cannot read, and tells the text. Often it can be read here; otherwise the model is asked again. */
