@@ -1,6 +1,7 @@
 import type { AnswerEnd, ModelMessage, StepState, WireName } from '../../../contracts/model.ts';
 import { ModelError } from '../error.ts';
 import type { ModelAnswer, ModelCall, ModelRequest, ModelUsage } from '../model.ts';
+import { MOST_TOKENS } from '../stream/usage.ts';
 import { classify } from './classify.ts';
 import { type AnswerTimes, SilenceWatch } from './silence.ts';
 
@@ -125,9 +126,6 @@ export type AssistantMessage = Extract<ModelMessage, { role: 'assistant' }>;
 export function ownState({ state }: AssistantMessage, asked: { wire: WireName; endpoint: string; model: string }): unknown {
   return state?.wire === asked.wire && state.endpoint === asked.endpoint && state.model === asked.model ? state.data : undefined;
 }
-
-/** More tokens than any request has. The sum of two still fits an `int` of PostgreSQL. */
-const MOST_TOKENS = 1_000_000_000;
 
 /** An endpoint's figure as a whole number that can be stored; 0 when it is no number. */
 export const tokens = (value: unknown): number =>

@@ -1,7 +1,7 @@
 import type { ModelUsage } from '../model.ts';
 
 /** More tokens than any request has. The sum of two still fits an `int` of PostgreSQL. */
-const MOST_TOKENS = 1_000_000_000;
+export const MOST_TOKENS = 1_000_000_000;
 const MOST_USD = 100_000;
 
 type Figures = Partial<Record<'input' | 'output' | 'total' | 'cached' | 'uncounted' | 'reasoning' | 'usd', number>>;
