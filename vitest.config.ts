@@ -1,7 +1,10 @@
 import { defineConfig, type TestProjectConfiguration } from 'vitest/config';
 import LongestFirst from './tests/support/longest-first.ts';
 
-/** Units that change what all files of a process share (its environment, its timers, its output), or hold it for seconds. */
+/**
+ * Units that change what all files of a process share (its environment, its timers, its output), or hold it for
+ * seconds.
+ */
 const UNITS_ALONE = [
   'tests/unit/adapters/backup/sealed-stream.test.ts',
   'tests/unit/adapters/skill-folders.test.ts',
@@ -24,12 +27,18 @@ const MINUTE = 60_000;
 
 let order = 0;
 /** Projects run one after another, because each has its own number of files at once. */
-const project = (name: string, test: TestProjectConfiguration extends { test?: infer T } ? T : never): TestProjectConfiguration => ({
+const project = (
+  name: string,
+  test: TestProjectConfiguration extends { test?: infer T } ? T : never,
+): TestProjectConfiguration => ({
   extends: true,
   test: { name, sequence: { groupOrder: order++ }, ...test },
 });
 
-/** `npm test` runs the first four projects, `npm run test-system` the next three, and the rest have commands of their own (package.json). */
+/**
+ * `npm test` runs the first four projects, `npm run test-system` the next three, and the rest have commands of their
+ * own (package.json).
+ */
 export default defineConfig({
   test: {
     // worker threads crash with the native core of the Temporal worker
@@ -44,17 +53,37 @@ export default defineConfig({
       // one process for many files: most of a short file is the start of its process
       project('unit', { include: ['tests/unit/**/*.test.ts'], exclude: UNITS_ALONE, isolate: false, maxWorkers: 2 }),
       project('unit-isolated', { include: UNITS_ALONE, maxWorkers: 2 }),
-      // most of a file is waiting: for containers, timers, and people who write once a second. Two leave a third of two cores idle
-      project('servers', { include: ['tests/{integration,conformance,replay}/**/*.test.ts'], exclude: [...LONG, FULL_DISK], maxWorkers: 3 }),
+      // most of a file is waiting: for containers, timers, and people who write once a second. Two leave a third of two
+      // cores idle
+      project('servers', {
+        include: ['tests/{integration,conformance,replay}/**/*.test.ts'],
+        exclude: [...LONG, FULL_DISK],
+        maxWorkers: 3,
+      }),
       project('alone', { include: [FULL_DISK], maxWorkers: 1 }),
       // beside the compose project, as the third file at once
       project('system', { include: LONG, maxWorkers: 2 }),
-      project('compose', { include: ['tests/compose/*.test.ts'], maxWorkers: 1, testTimeout: 10 * MINUTE, hookTimeout: 30 * MINUTE }),
+      project('compose', {
+        include: ['tests/compose/*.test.ts'],
+        maxWorkers: 1,
+        testTimeout: 10 * MINUTE,
+        hookTimeout: 30 * MINUTE,
+      }),
       // kills come at random: two of these at once, and nothing beside them
       project('chaos', { include: ['tests/chaos/**/*.test.ts'], maxWorkers: 2 }),
       project('agents', { include: ['tests/agents/*.test.ts'], maxWorkers: 1 }),
-      project('environments', { include: ['tests/environments/*.test.ts'], maxWorkers: 1, testTimeout: 10 * MINUTE, hookTimeout: 10 * MINUTE }),
-      project('hosts', { include: ['tests/hosts/*.test.ts'], maxWorkers: 1, testTimeout: 30 * MINUTE, hookTimeout: 5 * MINUTE }),
+      project('environments', {
+        include: ['tests/environments/*.test.ts'],
+        maxWorkers: 1,
+        testTimeout: 10 * MINUTE,
+        hookTimeout: 10 * MINUTE,
+      }),
+      project('hosts', {
+        include: ['tests/hosts/*.test.ts'],
+        maxWorkers: 1,
+        testTimeout: 30 * MINUTE,
+        hookTimeout: 5 * MINUTE,
+      }),
     ],
   },
 });

@@ -2,7 +2,10 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-/** The URL of the bundle that `npm ci` made of a clone (scripts/bundle.ts), if every file that went into it is as it was then. */
+/**
+ * The URL of the bundle that `npm ci` made of a clone (scripts/bundle.ts), if every file that went into it is as it was
+ * then.
+ */
 export function freshBundle(root) {
   const folder = join(root, 'dist', 'bundles');
   try {

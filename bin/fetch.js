@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// Starts on any Node from 20 on, and goes on in Node 24, which the `node` package brings along: a person needs nothing but npm.
-// An installed package has no sources: it runs the bundle that `npm pack` made of them. A clone runs the one that `npm ci` made as long as its sources are
-// what they were then, and else its TypeScript as it is.
+// Starts on any Node from 20 on, and goes on in Node 24, which the `node` package brings along: a person needs nothing
+// but npm. An installed package has no sources: it runs the bundle that `npm pack` made of them. A clone runs the one
+// that `npm ci` made as long as its sources are what they were then, and else its TypeScript as it is.
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import nodeModule, { createRequire } from 'node:module';
@@ -36,7 +36,8 @@ if (isClone && !existsSync(join(root, 'node_modules'))) {
   fail(`The dependencies are not installed. ${reinstall}`);
 } else if (Number(process.versions.node.split('.')[0]) >= REQUIRED) {
   try {
-    // types are stripped and code is compiled once for all starts, of every process: a third of a second of CPU and 20 MB for each
+    // types are stripped and code is compiled once for all starts, of every process: a third of a second of CPU and 20
+    // MB for each
     // biome-ignore lint/style/noProcessEnv: config.ts, which reads the environment, is among what is cached
     nodeModule.enableCompileCache(join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'fetch', 'node'));
     // a role that is killed writes nothing at its end

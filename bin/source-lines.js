@@ -1,5 +1,5 @@
-// Stack traces name the lines of the sources. Node's own way (`--enable-source-maps`) reads the map of each file when it is loaded, and keeps it: 10 MB in each
-// process. These are read when an error is shown.
+// Stack traces name the lines of the sources. Node's own way (`--enable-source-maps`) reads the map of each file when
+// it is loaded, and keeps it: 10 MB in each process. These are read when an error is shown.
 import { readFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';
 import { fileURLToPath } from 'node:url';
@@ -23,7 +23,8 @@ export function nameSources(folder) {
     const found = mapOf(url)?.findOrigin(Number(line), Number(column));
     return found?.fileName ? `${new URL(found.fileName, url).href}:${found.lineNumber}:${found.columnNumber}` : place;
   };
-  Error.prepareStackTrace = (error, frames) => [`${error}`, ...frames.map((frame) => `    at ${frame}`.replace(places, source))].join('\n');
+  Error.prepareStackTrace = (error, frames) =>
+    [`${error}`, ...frames.map((frame) => `    at ${frame}`.replace(places, source))].join('\n');
 }
 
 function read(url) {

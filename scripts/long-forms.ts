@@ -2,8 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
 /**
- * `npm run long-forms [-- COMMIT]`: which tests with commands of their own a change needs, and because of which files. The change is what differs from the
- * commit (default: the last common one with `main`), with what is not committed yet.
+ * `npm run long-forms [-- COMMIT]`: which tests with commands of their own a change needs, and because of which files.
+ * The change is what differs from the commit (default: the last common one with `main`), with what is not committed
+ * yet.
  */
 
 /** Parts of paths, for each command. Its own tests are among them. */
@@ -22,7 +23,9 @@ const git = (...args: string[]): string[] =>
     .filter(Boolean);
 
 const from = process.argv[2] ?? git('merge-base', 'HEAD', 'main')[0]!;
-const changed = [...new Set([...git('diff', '--name-only', from), ...git('ls-files', '--others', '--exclude-standard')])];
+const changed = [
+  ...new Set([...git('diff', '--name-only', from), ...git('ls-files', '--others', '--exclude-standard')]),
+];
 const needed = Object.entries(LONG_FORMS).flatMap(([command, path]) => {
   const files = changed.filter((file) => path.test(file));
   return files.length > 0 ? [{ command, files }] : [];

@@ -7,8 +7,8 @@ import { build } from 'rolldown';
 import sharp from 'sharp';
 
 /**
- * The owner's page: the sources in `src/page` as one script and one style sheet, with what browsers want to install it. `npm ci` makes it in a clone, `npm pack` for an
- * installed package, so nobody builds it by hand.
+ * The owner's page: the sources in `src/page` as one script and one style sheet, with what browsers want to install it.
+ * `npm ci` makes it in a clone, `npm pack` for an installed package, so nobody builds it by hand.
  */
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -28,9 +28,17 @@ export async function buildPage(out: string): Promise<BuiltPage> {
   const svg = readFileSync(source('icon.svg'));
   const icon = hashed('icon', 'svg', svg);
   const favicon = await sharp(svg).resize(32).png().toBuffer();
-  const icons = await Promise.all([192, 512].map(async (size) => hashed(`icon-${size}`, 'png', await sharp(svg).resize(size).png().toBuffer())));
+  const icons = await Promise.all(
+    [192, 512].map(async (size) => hashed(`icon-${size}`, 'png', await sharp(svg).resize(size).png().toBuffer())),
+  );
   const page = (title: string): string =>
-    filled(readFileSync(source('index.html'), 'utf8'), { TITLE: title, JS: js.name, CSS: css.name, ICON: icon.name, ICON_192: icons[0]!.name });
+    filled(readFileSync(source('index.html'), 'utf8'), {
+      TITLE: title,
+      JS: js.name,
+      CSS: css.name,
+      ICON: icon.name,
+      ICON_192: icons[0]!.name,
+    });
   const assets = [js, css, icon, ...icons];
   const worker = await script('worker.ts');
   const shell = JSON.stringify(assets.map(({ name }) => `/page/${name}`));
@@ -69,10 +77,17 @@ async function script(entry: string): Promise<{ code: string; packages: string[]
     platform: 'browser',
     tsconfig: source('tsconfig.json'),
     write: false,
-    output: { format: 'es', minify: true, codeSplitting: false, comments: { legal: false, jsdoc: false, annotation: false } },
+    output: {
+      format: 'es',
+      minify: true,
+      codeSplitting: false,
+      comments: { legal: false, jsdoc: false, annotation: false },
+    },
   });
   const [chunk] = output;
-  const folders = chunk.moduleIds.map((id) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id)?.[0]).filter((folder) => folder !== undefined);
+  const folders = chunk.moduleIds
+    .map((id) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id)?.[0])
+    .filter((folder) => folder !== undefined);
   return { code: chunk.code, packages: [...new Set(folders)].map((folder) => relative(root, folder)).sort() };
 }
 

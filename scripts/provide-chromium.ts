@@ -4,8 +4,9 @@ import { delimiter, join } from 'node:path';
 import { childEnvironment } from '../src/config.ts';
 
 /**
- * The browser in which tests look at the owner's page: a Chromium or Chrome of this machine. Run as a script, it installs Debian's where there is none: as root,
- * because `npm test` and CI skip nothing there. Anywhere else it says what to do.
+ * The browser in which tests look at the owner's page: a Chromium or Chrome of this machine. Run as a script, it
+ * installs Debian's where there is none: as root, because `npm test` and CI skip nothing there. Anywhere else it says
+ * what to do.
  */
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
@@ -21,7 +22,10 @@ export function findChromium(): string | null {
 /** Another program that installs packages is waited for. */
 function apt(...args: string[]): void {
   const env = { ...childEnvironment({}), DEBIAN_FRONTEND: 'noninteractive' };
-  execFileSync('apt-get', ['-qq', '-o', 'DPkg::Lock::Timeout=600', ...args], { env, stdio: ['ignore', 'ignore', 'inherit'] });
+  execFileSync('apt-get', ['-qq', '-o', 'DPkg::Lock::Timeout=600', ...args], {
+    env,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
 }
 
 if (import.meta.main) {
@@ -32,6 +36,9 @@ if (import.meta.main) {
     apt('install', '-y', '--no-install-recommends', 'chromium');
   }
   const found = findChromium();
-  console.log(found ?? 'There is no Chromium and no Chrome, so tests of the page are skipped. Install one, such as with "apt install chromium".');
+  console.log(
+    found ??
+      'There is no Chromium and no Chrome, so tests of the page are skipped. Install one, such as with "apt install chromium".',
+  );
   process.exitCode = found === null && isRoot ? 1 : 0;
 }

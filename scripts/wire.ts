@@ -7,8 +7,9 @@ import type { Model, ModelAnswer, ModelMessage, ModelRequest, ModelUsage } from 
 import { costOf, priceText } from '../src/domain/model/price-book.ts';
 
 /**
- * `npm run wire -- --against URL [--model NAME] [--key-file FILE] [--long TOKENS]`: a few requests to a real endpoint, as turns send them, and a line about each.
- * It costs some thousand tokens. What the endpoint's refusals teach is kept for this run only.
+ * `npm run wire -- --against URL [--model NAME] [--key-file FILE] [--long TOKENS]`: a few requests to a real endpoint,
+ * as turns send them, and a line about each. It costs some thousand tokens. What the endpoint's refusals teach is kept
+ * for this run only.
  */
 
 export interface Against {
@@ -34,9 +35,18 @@ const TOOL = {
 const ANSWER_MS = 180_000;
 
 /** Runs all stories in order, and gives each line to `print` as soon as it is known. */
-export async function report({ url, model: name, key, long = 16_000 }: Against, print: (line: Line) => void): Promise<Line[]> {
+export async function report(
+  { url, model: name, key, long = 16_000 }: Against,
+  print: (line: Line) => void,
+): Promise<Line[]> {
   const lines: Line[] = [];
-  const settings = { OPENAI_BASE_URL: url, OPENAI_API_KEY: key, OPENROUTER_API_KEY: undefined, AGENT_MODEL: name, FETCH_FALLBACK_MODEL: undefined };
+  const settings = {
+    OPENAI_BASE_URL: url,
+    OPENAI_API_KEY: key,
+    OPENROUTER_API_KEY: undefined,
+    AGENT_MODEL: name,
+    FETCH_FALLBACK_MODEL: undefined,
+  };
   const model = await openModel(settings);
   const asked = new Asked(model);
   for (const [story, run] of stories(model, asked, { key, long })) {
@@ -52,7 +62,10 @@ export async function report({ url, model: name, key, long = 16_000 }: Against, 
 type Story = [name: string, run: () => Promise<[ok: boolean | null, said: string]>];
 
 function stories(model: Model, asked: Asked, { key, long }: { key: string | undefined; long: number }): Story[] {
-  const read: ModelMessage = { role: 'user', content: 'Read the file a.txt with the tool file_read. Then tell me the word in it.' };
+  const read: ModelMessage = {
+    role: 'user',
+    content: 'Read the file a.txt with the tool file_read. Then tell me the word in it.',
+  };
   let first: ModelAnswer | undefined;
   return [
     [
@@ -75,7 +88,10 @@ function stories(model: Model, asked: Asked, { key, long }: { key: string | unde
       async () => {
         first = await asked.ask([read], { tools: [TOOL] });
         const [call] = first.calls;
-        return [call?.name === TOOL.name, call ? `it called ${call.name} ${call.arguments}` : `no call, but "${first.text.slice(0, 60)}"`];
+        return [
+          call?.name === TOOL.name,
+          call ? `it called ${call.name} ${call.arguments}` : `no call, but "${first.text.slice(0, 60)}"`,
+        ];
       },
     ],
     [
@@ -83,9 +99,17 @@ function stories(model: Model, asked: Asked, { key, long }: { key: string | unde
       async () => {
         if (!first?.calls.length) return [false, 'not asked: the first step made no call'];
         const { text, calls, state } = first;
-        const results = calls.map(({ id }): ModelMessage => ({ role: 'tool', callId: id, content: 'The word is heron.' }));
-        const answer = await asked.ask([read, { role: 'assistant', content: text, calls, ...(state && { state }) }, ...results], { tools: [TOOL] });
-        return [/heron/i.test(answer.text), `${state ? 'with' : 'without'} state of the provider; it says "${answer.text.slice(0, 60)}"`];
+        const results = calls.map(
+          ({ id }): ModelMessage => ({ role: 'tool', callId: id, content: 'The word is heron.' }),
+        );
+        const answer = await asked.ask(
+          [read, { role: 'assistant', content: text, calls, ...(state && { state }) }, ...results],
+          { tools: [TOOL] },
+        );
+        return [
+          /heron/i.test(answer.text),
+          `${state ? 'with' : 'without'} state of the provider; it says "${answer.text.slice(0, 60)}"`,
+        ];
       },
     ],
     // a refusal of the steps above may have taught another one
@@ -93,7 +117,10 @@ function stories(model: Model, asked: Asked, { key, long }: { key: string | unde
     [
       'thoughts',
       async () => {
-        const { reasoning, usage } = await asked.ask([{ role: 'user', content: 'Is 391 a prime number? Answer in one word.' }], { effort: 'low' });
+        const { reasoning, usage } = await asked.ask(
+          [{ role: 'user', content: 'Is 391 a prime number? Answer in one word.' }],
+          { effort: 'low' },
+        );
         const shown = reasoning !== '' || usage.reasoningTokens > 0;
         return [null, shown ? `${usage.reasoningTokens} tokens, ${reasoning.length} characters are shown` : 'none'];
       },
@@ -105,7 +132,9 @@ function stories(model: Model, asked: Asked, { key, long }: { key: string | unde
         const red = await sharp({ create: { width: 64, height: 64, channels: 3, background: '#ff0000' } })
           .jpeg()
           .toBuffer();
-        const { text } = await asked.ask([{ role: 'user', content: 'Which colour is this picture? One word.', pictures: [red.toString('base64')] }]);
+        const { text } = await asked.ask([
+          { role: 'user', content: 'Which colour is this picture? One word.', pictures: [red.toString('base64')] },
+        ]);
         const blind = (await model.facts(model.name)).noPictures;
         return [null, blind ? 'it takes none' : `red is "${text.slice(0, 60)}"`];
       },
@@ -114,9 +143,14 @@ function stories(model: Model, asked: Asked, { key, long }: { key: string | unde
       'long context',
       async () => {
         const filler = 'The heron stands in the water and waits. '.repeat(Math.ceil(long / 9));
-        const { text, usage } = await asked.ask([{ role: 'user', content: `The password is kestrel.\n${filler}\nWhat is the password? One word.` }]);
+        const { text, usage } = await asked.ask([
+          { role: 'user', content: `The password is kestrel.\n${filler}\nWhat is the password? One word.` },
+        ]);
         const whole = /kestrel/i.test(text);
-        return [whole, `${usage.inputTokens} tokens were counted; the beginning was ${whole ? 'read' : `lost: "${text.slice(0, 60)}"`}`];
+        return [
+          whole,
+          `${usage.inputTokens} tokens were counted; the beginning was ${whole ? 'read' : `lost: "${text.slice(0, 60)}"`}`,
+        ];
       },
     ],
     [
@@ -124,7 +158,10 @@ function stories(model: Model, asked: Asked, { key, long }: { key: string | unde
       async () => {
         const { inputTokens, outputTokens } = asked.spent;
         const { microUsd } = costOf([model.name], asked.spent, model.prices);
-        return [null, `${inputTokens} + ${outputTokens} tokens, about $${(microUsd / 1e6).toFixed(4)}; ${priceText([model.name], model.prices)}`];
+        return [
+          null,
+          `${inputTokens} + ${outputTokens} tokens, about $${(microUsd / 1e6).toFixed(4)}; ${priceText([model.name], model.prices)}`,
+        ];
       },
     ],
   ];
@@ -142,7 +179,8 @@ async function cancelled(asked: Asked): Promise<[boolean, string]> {
     },
   });
   const ended = await asking.catch((error: unknown) => error);
-  if (ended !== reason) throw ended instanceof Error ? ended : new Error('the answer was there before it could be stopped');
+  if (ended !== reason)
+    throw ended instanceof Error ? ended : new Error('the answer was there before it could be stopped');
   return [true, `it stopped ${Math.round(performance.now() - at)} ms after the first part`];
 }
 
@@ -167,21 +205,34 @@ class Asked {
       requestId: `wire/${this.count}`,
       ...more,
     });
-    for (const part of ['inputTokens', 'outputTokens', 'cachedTokens', 'reasoningTokens'] as const) this.spent[part] += answer.usage[part];
+    for (const part of ['inputTokens', 'outputTokens', 'cachedTokens', 'reasoningTokens'] as const)
+      this.spent[part] += answer.usage[part];
     return answer;
   }
 }
 
 if (import.meta.main) {
   const { values } = parseArgs({
-    options: { against: { type: 'string' }, model: { type: 'string' }, 'key-file': { type: 'string' }, long: { type: 'string' } },
+    options: {
+      against: { type: 'string' },
+      model: { type: 'string' },
+      'key-file': { type: 'string' },
+      long: { type: 'string' },
+    },
   });
   if (!values.against || !URL.canParse(values.against)) {
     console.error('npm run wire -- --against URL [--model NAME] [--key-file FILE] [--long TOKENS]');
     process.exit(2);
   }
   const key = values['key-file'] === undefined ? undefined : readFileSync(values['key-file'], 'utf8').trim();
-  const against = { url: values.against, model: values.model, key, ...(values.long !== undefined && { long: Number(values.long) }) };
-  const lines = await report(against, ({ story, ok, said }) => console.log(`${ok === false ? 'FAIL' : ok ? 'ok  ' : '    '}  ${story.padEnd(13)} ${said}`));
+  const against = {
+    url: values.against,
+    model: values.model,
+    key,
+    ...(values.long !== undefined && { long: Number(values.long) }),
+  };
+  const lines = await report(against, ({ story, ok, said }) =>
+    console.log(`${ok === false ? 'FAIL' : ok ? 'ok  ' : '    '}  ${story.padEnd(13)} ${said}`),
+  );
   process.exitCode = lines.some(({ ok }) => ok === false) ? 1 : 0;
 }

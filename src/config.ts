@@ -19,7 +19,8 @@ import { whatsappSettings, whatsappTestServer } from './domain/whatsapp/settings
 
 /**
  * Configuration is parsed once, here, and nowhere else is `process.env` read. Order of authority: flags, then the
- * environment, then `FETCH_HOME/.env`, then the defaults below. Every problem is reported at once, by variable name. Only `reloadConfig` changes a configuration.
+ * environment, then `FETCH_HOME/.env`, then the defaults below. Every problem is reported at once, by variable name.
+ * Only `reloadConfig` changes a configuration.
  */
 
 /** Each subject has a file in `src/domain/settings`; the order here is the order of the tables in the docs. */
@@ -35,7 +36,9 @@ export const settings = {
     .regex(/^[0-9a-fA-F]{64}$/, 'must be 64 hex digits')
     .optional()
     .meta({ secret: true })
-    .describe('Key that encrypts the WhatsApp credentials and the logins at MCP servers; when unset, one is created in FETCH_HOME/encryption-key'),
+    .describe(
+      'Key that encrypts the WhatsApp credentials and the logins at MCP servers; when unset, one is created in FETCH_HOME/encryption-key',
+    ),
   ...speechSettings,
   ...tracingSettings,
   ...whatsappTestServer,
@@ -52,11 +55,15 @@ const SUBJECTS = {
   kennel: kennelSettings,
   speech: speechSettings,
 };
-export const subjectOf = (name: string): string => Object.entries(SUBJECTS).find(([, shape]) => Object.hasOwn(shape, name))?.[0] ?? 'instance';
+export const subjectOf = (name: string): string =>
+  Object.entries(SUBJECTS).find(([, shape]) => Object.hasOwn(shape, name))?.[0] ?? 'instance';
 
 const schema = z.object(settings);
 const SETTING_NAMES = Object.keys(settings) as Array<keyof typeof settings>;
-/** `OPENAI_API_KEY_FILE=/run/secrets/openai` stands for the key in that file, as Docker and Kubernetes hand secrets over. Each secret setting has such a name. */
+/**
+ * `OPENAI_API_KEY_FILE=/run/secrets/openai` stands for the key in that file, as Docker and Kubernetes hand secrets
+ * over. Each secret setting has such a name.
+ */
 const fileNameOf = (setting: string): string => `${setting}_FILE`;
 const FILE_NAMES = SETTING_NAMES.filter((name) => mayBeInFile(settings[name])).map(fileNameOf);
 export type Config = Readonly<z.infer<typeof schema>> & {
@@ -110,10 +117,15 @@ export function loadConfig(flags: Partial<Record<string, string>> = {}, env: Nod
   }
   raw.FETCH_HOME = home;
   const parsed = schema.safeParse(raw);
-  for (const { path, message } of parsed.error?.issues ?? []) problems.push(`${String(path[0])} (${placeOf(String(path[0]))}): ${message}`);
+  for (const { path, message } of parsed.error?.issues ?? [])
+    problems.push(`${String(path[0])} (${placeOf(String(path[0]))}): ${message}`);
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
   const { FETCH_RUNTIME_TOKEN, DEEPSEEK_RUNTIME_TOKEN, FETCH_RUNTIME_HOST, FETCH_HOST } = parsed.data;
-  const config = { ...parsed.data, runtimeToken: FETCH_RUNTIME_TOKEN ?? DEEPSEEK_RUNTIME_TOKEN, runtimeHost: FETCH_RUNTIME_HOST ?? FETCH_HOST };
+  const config = {
+    ...parsed.data,
+    runtimeToken: FETCH_RUNTIME_TOKEN ?? DEEPSEEK_RUNTIME_TOKEN,
+    runtimeHost: FETCH_RUNTIME_HOST ?? FETCH_HOST,
+  };
   if (config.FETCH_RUNTIME_INSECURE && !isLoopback(config.runtimeHost))
     throw new ConfigError([
       `FETCH_RUNTIME_INSECURE (${placeOf('FETCH_RUNTIME_INSECURE')}): without a token, the runtime API listens on a loopback address only, and not on ${config.runtimeHost}. Unset it, or listen on 127.0.0.1`,
@@ -126,12 +138,19 @@ function settingsInFile(file: string): Record<string, string> {
   try {
     return existsSync(file) ? parse(readFileSync(file)) : {};
   } catch (error) {
-    throw new ConfigError([`${file} cannot be read: ${(error as Error).message}. Make it readable for this user (chmod 600).`]);
+    throw new ConfigError([
+      `${file} cannot be read: ${(error as Error).message}. Make it readable for this user (chmod 600).`,
+    ]);
   }
 }
 
 /** An empty variable means "unset": shells and compose files cannot easily unset one. */
-function given(name: string, flags: Origin['flags'], env: NodeJS.ProcessEnv, fromFile: Record<string, string>): [Source, string | undefined | Error] {
+function given(
+  name: string,
+  flags: Origin['flags'],
+  env: NodeJS.ProcessEnv,
+  fromFile: Record<string, string>,
+): [Source, string | undefined | Error] {
   if (flags[name] !== undefined) return ['flag', flags[name]];
   const inEnvironment = valueIn(name, env) ?? secretOf(name, env);
   if (inEnvironment !== undefined) return ['environment', inEnvironment];
@@ -139,7 +158,10 @@ function given(name: string, flags: Origin['flags'], env: NodeJS.ProcessEnv, fro
   return inFile === undefined ? ['default', undefined] : ['file', inFile];
 }
 
-/** What is in the file that `<name>_FILE` names; an error where that is no secret. The setting itself goes before it: a supervisor gives its roles the values. */
+/**
+ * What is in the file that `<name>_FILE` names; an error where that is no secret. The setting itself goes before it: a
+ * supervisor gives its roles the values.
+ */
 function secretOf(name: string, values: Readonly<Record<string, string | undefined>>): string | undefined | Error {
   const variable = fileNameOf(name);
   const path = FILE_NAMES.includes(variable) ? values[variable]?.trim() : undefined;
@@ -148,15 +170,18 @@ function secretOf(name: string, values: Readonly<Record<string, string | undefin
     const secret = readFileSync(path, 'utf8').trim();
     return secret === '' ? new Error(`${path} is empty. Put the secret into it, or unset ${variable}`) : secret;
   } catch (error) {
-    return new Error(`${path} cannot be read (${(error as NodeJS.ErrnoException).code}). Put the secret there, readable for this user, or unset ${variable}`);
+    return new Error(
+      `${path} cannot be read (${(error as NodeJS.ErrnoException).code}). Put the secret there, readable for this user, or unset ${variable}`,
+    );
   }
 }
 
 export const sourcesOf = (config: Config): Readonly<Record<string, Source>> => origins.get(config)?.sources ?? {};
 
 /**
- * Lists the settings that an instance took from its `.env` or from a default. Its roles get every setting as a variable, so that a restarted role has the settings
- * of its fellows. This list tells them which of these the file may change.
+ * Lists the settings that an instance took from its `.env` or from a default. Its roles get every setting as a
+ * variable, so that a restarted role has the settings of its fellows. This list tells them which of these the file may
+ * change.
  */
 export const FROM_FILE = 'FETCH_FROM_FILE';
 
@@ -166,7 +191,10 @@ const withoutFile = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv => {
   return Object.fromEntries(Object.entries(env).filter(([name]) => name === 'FETCH_HOME' || !ofFile.includes(name)));
 };
 
-/** Where each value comes from for the instance as a whole: a role has every setting as a variable, also what is in the file. */
+/**
+ * Where each value comes from for the instance as a whole: a role has every setting as a variable, also what is in the
+ * file.
+ */
 export function currentSources(config: Config): Readonly<Record<string, Source>> {
   const { flags = {}, env = {} } = origins.get(config) ?? {};
   const outside = withoutFile(env);
@@ -188,8 +216,8 @@ export interface Reloaded {
 }
 
 /**
- * Reads `FETCH_HOME/.env` again and changes what can be changed while roles run. A removed line gives back the default. A problem anywhere in the file changes
- * nothing. @throws ConfigError
+ * Reads `FETCH_HOME/.env` again and changes what can be changed while roles run. A removed line gives back the default.
+ * A problem anywhere in the file changes nothing. @throws ConfigError
  */
 export function reloadConfig(config: Config): Reloaded {
   const next = configOfNextStart(config);
@@ -199,8 +227,14 @@ export function reloadConfig(config: Config): Reloaded {
   return { updated, restart: changed.filter((name) => !updated.includes(name)) };
 }
 
-/** Settings, as they were written, that come from flags or the environment and not from FETCH_HOME/.env: a service, which has neither, would not see them. */
-export function settingsElsewhere(flags: Partial<Record<string, string>> = {}, env: NodeJS.ProcessEnv = process.env): Record<string, string> {
+/**
+ * Settings, as they were written, that come from flags or the environment and not from FETCH_HOME/.env: a service,
+ * which has neither, would not see them.
+ */
+export function settingsElsewhere(
+  flags: Partial<Record<string, string>> = {},
+  env: NodeJS.ProcessEnv = process.env,
+): Record<string, string> {
   const file = join(fetchHome(flags, env), '.env');
   const kept = existsSync(file) ? parse(readFileSync(file)) : {};
   const found = [...SETTING_NAMES, ...FILE_NAMES].flatMap((name): Array<[string, string]> => {
@@ -213,7 +247,10 @@ export function settingsElsewhere(flags: Partial<Record<string, string>> = {}, e
 /** Names that begin like this are ours: one that no setting has is a mistake. */
 const OURS = /^(FETCH_|WHATSAPP_|WHISPER_|TRANSCRIPTION_|DEEPSEEK_|WA_)/;
 
-/** What a person wrote that nothing reads: misspelt names in FETCH_HOME/.env and in the environment, lines of the file that assign nothing, and members of lists that are none. */
+/**
+ * What a person wrote that nothing reads: misspelt names in FETCH_HOME/.env and in the environment, lines of the file
+ * that assign nothing, and members of lists that are none.
+ */
 export function configWarnings(home: string, env: NodeJS.ProcessEnv = process.env): string[] {
   const file = join(home, '.env');
   const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
@@ -221,7 +258,10 @@ export function configWarnings(home: string, env: NodeJS.ProcessEnv = process.en
   const unknown = (names: string[], where: string): string[] =>
     names
       .filter((name) => OURS.test(name) && !known.includes(name) && !isOriginalName(name))
-      .map((name) => `${name} (${where}) is no setting and is ignored.${nearest(name, known).length > 0 ? ` Did you mean ${nearest(name, known)[0]}?` : ''}`);
+      .map(
+        (name) =>
+          `${name} (${where}) is no setting and is ignored.${nearest(name, known).length > 0 ? ` Did you mean ${nearest(name, known)[0]}?` : ''}`,
+      );
   return [
     ...unknown(Object.keys(parse(text)), file),
     ...unknown(
@@ -229,7 +269,9 @@ export function configWarnings(home: string, env: NodeJS.ProcessEnv = process.en
       'environment',
     ),
     ...wrongMembers(parse(text), file, env),
-    ...strayLines(text).map((line) => `Line ${line} of ${file} assigns nothing and is ignored: a setting is written as NAME=value.`),
+    ...strayLines(text).map(
+      (line) => `Line ${line} of ${file} assigns nothing and is ignored: a setting is written as NAME=value.`,
+    ),
   ];
 }
 
@@ -245,7 +287,9 @@ function wrongMembers(inFile: Record<string, string>, file: string, env: NodeJS.
     const where = fromEnv === undefined ? file : 'environment';
     return membersOf(fromEnv ?? inFile[name] ?? '').flatMap((member) => {
       const wrong = check(member);
-      return wrong ? [`${name} (${where}): ${wrong.problem}; it is left out.${meantBy(wrong, member).replace('; did', ' Did')}`] : [];
+      return wrong
+        ? [`${name} (${where}): ${wrong.problem}; it is left out.${meantBy(wrong, member).replace('; did', ' Did')}`]
+        : [];
     });
   });
 }
@@ -258,13 +302,19 @@ function strayLines(text: string): number[] {
     /^[ \t]*(?:export[ \t]+)?[\w.-]+[ \t]*=[ \t]*(?:'(?:\\'|[^'\\])*'|"(?:\\"|[^"\\])*"|`(?:\\`|[^`\\])*`|[^\r\n]*)[^\r\n]*/gm,
     (assignment) => assignment.replace(/[^\n]/g, ''),
   );
-  return blanked.split('\n').flatMap((line, index) => (line.trim() === '' || line.trim().startsWith('#') ? [] : [index + 1]));
+  return blanked
+    .split('\n')
+    .flatMap((line, index) => (line.trim() === '' || line.trim().startsWith('#') ? [] : [index + 1]));
 }
 
 /** The environment of a child role: the parent's, less what npm put there, plus what was decided at start. */
-export function childEnvironment(extra: Record<string, string>, env: NodeJS.ProcessEnv = process.env): Record<string, string> {
+export function childEnvironment(
+  extra: Record<string, string>,
+  env: NodeJS.ProcessEnv = process.env,
+): Record<string, string> {
   const clean: Record<string, string> = {};
-  for (const [name, value] of Object.entries(env)) if (value !== undefined && !name.startsWith('npm_')) clean[name] = value;
+  for (const [name, value] of Object.entries(env))
+    if (value !== undefined && !name.startsWith('npm_')) clean[name] = value;
   return { ...clean, TZ: 'UTC', ...extra };
 }
 
@@ -275,17 +325,36 @@ export const isDumbTerminal = (env: NodeJS.ProcessEnv = process.env): boolean =>
 const FOR_SERVERS =
   /^(PATH|HOME|USER|LOGNAME|SHELL|TMPDIR|TEMP|TMP|LANG|LC_[A-Z]+|TZDIR|LD_LIBRARY_PATH|DYLD_[A-Z_]*LIBRARY_PATH|SYSTEMROOT|WINDIR|COMSPEC|PATHEXT|APPDATA|LOCALAPPDATA|USERPROFILE|(HTTPS?|ALL|NO)_PROXY|SSL_CERT_(FILE|DIR)|XDG_[A-Z_]+)$/i;
 
-/** The environment of servers and tools that are not ours (PostgreSQL, Temporal, readers of strangers' files): an allow-list, so no key of ours or of the person reaches them. */
-export function serverEnvironment(extra: Record<string, string>, env: NodeJS.ProcessEnv = process.env): Record<string, string> {
-  return Object.fromEntries(Object.entries(childEnvironment(extra, env)).filter(([name]) => name in extra || name === 'TZ' || FOR_SERVERS.test(name)));
+/**
+ * The environment of servers and tools that are not ours (PostgreSQL, Temporal, readers of strangers' files): an
+ * allow-list, so no key of ours or of the person reaches them.
+ */
+export function serverEnvironment(
+  extra: Record<string, string>,
+  env: NodeJS.ProcessEnv = process.env,
+): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(childEnvironment(extra, env)).filter(
+      ([name]) => name in extra || name === 'TZ' || FOR_SERVERS.test(name),
+    ),
+  );
 }
 
-/** What a service needs of the environment besides its settings. Where a proxy has a password it stays out: the files of services are no place for secrets. */
-const FOR_SERVICES = /^(PATH|LANG|LC_[A-Z]+|XDG_CACHE_HOME|NODE_EXTRA_CA_CERTS|NODE_USE_ENV_PROXY|SSL_CERT_(FILE|DIR)|(HTTPS?|ALL|NO)_PROXY)$/i;
+/**
+ * What a service needs of the environment besides its settings. Where a proxy has a password it stays out: the files of
+ * services are no place for secrets.
+ */
+const FOR_SERVICES =
+  /^(PATH|LANG|LC_[A-Z]+|XDG_CACHE_HOME|NODE_EXTRA_CA_CERTS|NODE_USE_ENV_PROXY|SSL_CERT_(FILE|DIR)|(HTTPS?|ALL|NO)_PROXY)$/i;
 
-/** The environment that a service manager is to start Fetch with. PATH as outside of npm, so that docker, git and whisper are found. */
+/**
+ * The environment that a service manager is to start Fetch with. PATH as outside of npm, so that docker, git and
+ * whisper are found.
+ */
 export function serviceEnvironment(env: NodeJS.ProcessEnv = process.env): Record<string, string> {
   const kept = Object.entries(env).filter(([name, value]) => FOR_SERVICES.test(name) && value && !value.includes('@'));
-  const path = (env.PATH ?? '').split(delimiter).filter((folder) => isAbsolute(folder) && !folder.split(sep).includes('node_modules'));
+  const path = (env.PATH ?? '')
+    .split(delimiter)
+    .filter((folder) => isAbsolute(folder) && !folder.split(sep).includes('node_modules'));
   return { ...(Object.fromEntries(kept) as Record<string, string>), PATH: [...new Set(path)].join(delimiter) };
 }

@@ -3,8 +3,8 @@ import { findPackageJSON } from 'node:module';
 import { dirname, extname } from 'node:path';
 
 /**
- * Where this program lies. A clone runs `src/*.ts` as it is. An installed package runs `dist/src/*.js`, which `npm pack` builds
- * (`scripts/build.ts`), because Node strips no types below `node_modules`.
+ * Where this program lies. A clone runs `src/*.ts` as it is. An installed package runs `dist/src/*.js`, which `npm
+ * pack` builds (`scripts/build.ts`), because Node strips no types below `node_modules`.
  */
 
 const manifest = findPackageJSON('..', import.meta.url)!;
@@ -18,4 +18,5 @@ export const { version: VERSION } = JSON.parse(readFileSync(manifest, 'utf8')) a
 export const CODE_EXTENSION = extname(import.meta.url);
 
 /** The command that runs the install script of a package of ours, wherever the person is. */
-export const rebuildCommand = (dependency: string): string => `cd ${PACKAGE_ROOT} && npm rebuild ${dependency} --foreground-scripts`;
+export const rebuildCommand = (dependency: string): string =>
+  `cd ${PACKAGE_ROOT} && npm rebuild ${dependency} --foreground-scripts`;

@@ -2,8 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 
 /**
- * Worker builds that run in parallel, as Temporal's Worker Deployments manage them. A worker with a build gets no work and reports no error until its build is
- * current. So a program that starts such workers must also call `setCurrent`.
+ * Worker builds that run in parallel, as Temporal's Worker Deployments manage them. A worker with a build gets no work
+ * and reports no error until its build is current. So a program that starts such workers must also call `setCurrent`.
  */
 
 /** Name of the deployment, which all workers of the agent queue belong to. */
@@ -42,7 +42,8 @@ const STARTING_MS = 5_000;
 
 const isMissing = (error: unknown): boolean => (error as { code?: number }).code === NOT_FOUND;
 
-const openOn = (build: string): string => `ExecutionStatus = 'Running' AND TemporalWorkerDeploymentVersion = '${DEPLOYMENT}:${build}'`;
+const openOn = (build: string): string =>
+  `ExecutionStatus = 'Running' AND TemporalWorkerDeploymentVersion = '${DEPLOYMENT}:${build}'`;
 const pinnedTo = (build: string): string => `${openOn(build)} AND TemporalWorkflowVersioningBehavior = 'Pinned'`;
 
 export class WorkerDeployment {
@@ -58,7 +59,11 @@ export class WorkerDeployment {
 
   async read(): Promise<Deployment> {
     const [info, workers] = await Promise.all([this.describe(), this.workers()]);
-    const { currentDeploymentVersion: current, rampingDeploymentVersion: ramping, rampingVersionPercentage } = info?.routingConfig ?? {};
+    const {
+      currentDeploymentVersion: current,
+      rampingDeploymentVersion: ramping,
+      rampingVersionPercentage,
+    } = info?.routingConfig ?? {};
     const builds = await Promise.all(
       (info?.versionSummaries ?? []).map(async ({ deploymentVersion }): Promise<Build> => {
         const id = deploymentVersion!.buildId!;
@@ -67,13 +72,21 @@ export class WorkerDeployment {
         return { id, role, workers: workers.filter((each) => each === id).length, pinned, open };
       }),
     );
-    return { builds, rampPercent: rampingVersionPercentage ?? 0, unversionedWorkers: workers.filter((each) => each === null).length };
+    return {
+      builds,
+      rampPercent: rampingVersionPercentage ?? 0,
+      unversionedWorkers: workers.filter((each) => each === null).length,
+    };
   }
 
   /** New runs and conversations use this build from now on; pinned runs stay on theirs. */
   async setCurrent(build: string): Promise<void> {
     await this.requireWorker(build);
-    await this.temporal.workflowService.setWorkerDeploymentCurrentVersion({ ...this.at, buildId: build, ignoreMissingTaskQueues: true });
+    await this.temporal.workflowService.setWorkerDeploymentCurrentVersion({
+      ...this.at,
+      buildId: build,
+      ignoreMissingTaskQueues: true,
+    });
   }
 
   /** A share of new runs, and the same share of conversations, uses this build. */
@@ -90,7 +103,11 @@ export class WorkerDeployment {
   /** Workers without a build get the work again. */
   async setUnversioned(): Promise<void> {
     await this.requireWorker(null);
-    await this.temporal.workflowService.setWorkerDeploymentCurrentVersion({ ...this.at, buildId: '', ignoreMissingTaskQueues: true });
+    await this.temporal.workflowService.setWorkerDeploymentCurrentVersion({
+      ...this.at,
+      buildId: '',
+      ignoreMissingTaskQueues: true,
+    });
   }
 
   /** Pinned runs of a workflow type. */
@@ -98,7 +115,10 @@ export class WorkerDeployment {
     return this.temporal.workflow.list({ query: `${pinnedTo(build)} AND WorkflowType = '${type}'` });
   }
 
-  /** Moves the runs that are pinned to a build to the current one; returns how many. Only safe when their histories replay on the current code. */
+  /**
+   * Moves the runs that are pinned to a build to the current one; returns how many. Only safe when their histories
+   * replay on the current code.
+   */
   async move(build: string): Promise<number> {
     let moved = 0;
     for await (const { workflowId, runId } of this.temporal.workflow.list({ query: pinnedTo(build) })) {
@@ -120,8 +140,11 @@ export class WorkerDeployment {
 
   /** Null before the first worker with a build. */
   private async describe() {
-    const { workerDeployments, nextPageToken } = await this.temporal.workflowService.listWorkerDeployments({ namespace: this.at.namespace });
-    // most have none, and an error would cost each start a tenth of a second: its stack is shown in lines of the sources
+    const { workerDeployments, nextPageToken } = await this.temporal.workflowService.listWorkerDeployments({
+      namespace: this.at.namespace,
+    });
+    // most have none, and an error would cost each start a tenth of a second: its stack is shown in lines of the
+    // sources
     if (!nextPageToken?.length && !workerDeployments?.some(({ name }) => name === DEPLOYMENT)) return null;
     try {
       return (await this.temporal.workflowService.describeWorkerDeployment(this.at)).workerDeploymentInfo ?? null;
@@ -140,7 +163,9 @@ export class WorkerDeployment {
     });
     return (pollers ?? [])
       .filter(({ lastAccessTime }) => Date.now() - Number(lastAccessTime?.seconds ?? 0) * 1000 < WORKER_GONE_MS)
-      .map(({ deploymentOptions: of }) => (of?.workerVersioningMode === VERSIONED && of.deploymentName === DEPLOYMENT ? (of.buildId ?? null) : null));
+      .map(({ deploymentOptions: of }) =>
+        of?.workerVersioningMode === VERSIONED && of.deploymentName === DEPLOYMENT ? (of.buildId ?? null) : null,
+      );
   }
 
   private async count(query: string): Promise<number> {
@@ -148,8 +173,8 @@ export class WorkerDeployment {
   }
 
   /**
-   * Refuses a build without workers: the server would accept it, and every run would stop without an error (seen on 1.29). The server shows a new worker with a
-   * short delay. Null is a worker without a build.
+   * Refuses a build without workers: the server would accept it, and every run would stop without an error (seen on
+   * 1.29). The server shows a new worker with a short delay. Null is a worker without a build.
    */
   private async requireWorker(build: string | null): Promise<void> {
     for (const end = Date.now() + STARTING_MS; ; await pause(200)) {
@@ -157,7 +182,11 @@ export class WorkerDeployment {
       if (Date.now() > end) break;
     }
     const [worker, command] =
-      build === null ? ['worker without a build', 'fetch worker'] : [`worker of build ${build}`, `FETCH_BUILD_ID=${build} fetch worker`];
-    throw new DeployError(`No ${worker} asks the queue "${this.taskQueue}" for work, so nothing would run. Start one first: ${command}`);
+      build === null
+        ? ['worker without a build', 'fetch worker']
+        : [`worker of build ${build}`, `FETCH_BUILD_ID=${build} fetch worker`];
+    throw new DeployError(
+      `No ${worker} asks the queue "${this.taskQueue}" for work, so nothing would run. Start one first: ${command}`,
+    );
   }
 }

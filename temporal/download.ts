@@ -13,7 +13,9 @@ import { CLI_VERSION } from './version.ts';
 const OFFICIAL = `https://github.com/temporalio/cli/releases/download/v${CLI_VERSION}`;
 const STALLED_MS = 30_000;
 
-/** SHA-256 of each official archive of CLI_VERSION. A hash that the download site publishes itself would prove nothing. */
+/**
+ * SHA-256 of each official archive of CLI_VERSION. A hash that the download site publishes itself would prove nothing.
+ */
 const PINNED: Readonly<Record<string, string>> = {
   'temporal_cli_1.5.1_linux_amd64.tar.gz': 'ddc95e08b0b076efd4ea9733a3f488eb7d2be875f8834e616cd2a37358b4852d',
   'temporal_cli_1.5.1_linux_arm64.tar.gz': 'bd1b0db9f18b051026de8bf6cc1505f2510f14bbb7a8b9a4a91fff46c77454f5',
@@ -41,7 +43,10 @@ export const archiveName = (platform = process.platform, arch: string = process.
   return `temporal_cli_${CLI_VERSION}_${os}_${cpu}.tar.gz`;
 };
 
-/** Downloads, checks and unpacks the official build. Returns the path of the binary. An incomplete file never has the final name. */
+/**
+ * Downloads, checks and unpacks the official build. Returns the path of the binary. An incomplete file never has the
+ * final name.
+ */
 export async function downloadTemporal(options: {
   folders: readonly string[];
   from?: ReleaseSource;
@@ -51,11 +56,16 @@ export async function downloadTemporal(options: {
   const { url, sha256 } = options.from ?? officialRelease(archive);
   const folder = writableFolder(options.folders);
   const work = mkdtempSync(join(folder, '.download-'));
-  const dispatcher = new EnvHttpProxyAgent({ connectTimeout: 15_000, headersTimeout: STALLED_MS, bodyTimeout: STALLED_MS });
+  const dispatcher = new EnvHttpProxyAgent({
+    connectTimeout: 15_000,
+    headersTimeout: STALLED_MS,
+    bodyTimeout: STALLED_MS,
+  });
   try {
     const file = join(work, archive);
     const actual = await save(`${url}/${archive}`, file, dispatcher, options.onProgress);
-    if (sha256 !== actual) throw new Error(`the checksum of ${archive} is wrong (expected ${sha256}, received ${actual}); it was deleted`);
+    if (sha256 !== actual)
+      throw new Error(`the checksum of ${archive} is wrong (expected ${sha256}, received ${actual}); it was deleted`);
     options.onProgress({ text: 'Temporal server: checksum is right, unpacking' });
     await promisify(execFile)('tar', ['-xzf', file, '-C', work]);
     const name = process.platform === 'win32' ? 'temporal.exe' : 'temporal';
@@ -68,7 +78,12 @@ export async function downloadTemporal(options: {
   }
 }
 
-async function save(url: string, file: string, dispatcher: EnvHttpProxyAgent, onProgress: (progress: Progress) => void): Promise<string> {
+async function save(
+  url: string,
+  file: string,
+  dispatcher: EnvHttpProxyAgent,
+  onProgress: (progress: Progress) => void,
+): Promise<string> {
   const response = await reach(url, dispatcher);
   if (!response.ok || !response.body) throw new Error(`${url} answers ${response.status}`);
   const total = Number(response.headers.get('content-length')) || undefined;

@@ -20,7 +20,9 @@ export async function goBinFolders(env: Record<string, string>): Promise<string[
   const go = findGo(env);
   if (go) {
     // Go stores its own settings (`go env -w`)
-    const { stdout } = await promisify(execFile)(go, ['env', 'GOBIN', 'GOPATH'], { env, timeout: 10_000 }).catch(() => ({ stdout: '' }));
+    const { stdout } = await promisify(execFile)(go, ['env', 'GOBIN', 'GOPATH'], { env, timeout: 10_000 }).catch(
+      () => ({ stdout: '' }),
+    );
     add(...(stdout.split('\n').map((line) => line.trim()) as [string, string]));
   } else if (env.HOME) add(undefined, join(env.HOME, 'go'));
   return [...folders];

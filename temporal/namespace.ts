@@ -35,9 +35,9 @@ const UNAUTHENTICATED = 16;
 const codeOf = (error: unknown): number | undefined => (error as { code?: number }).code;
 
 /**
- * Prepares a namespace: waits until the server answers (at most `waitMs`), checks its version, and sets retention and search attributes. It changes only what
- * is missing, so it may run at every start and against somebody else's server. Throws when the server does not answer, is too old, or has no such namespace and
- * none may be created.
+ * Prepares a namespace: waits until the server answers (at most `waitMs`), checks its version, and sets retention and
+ * search attributes. It changes only what is missing, so it may run at every start and against somebody else's server.
+ * Throws when the server does not answer, is too old, or has no such namespace and none may be created.
  */
 export async function prepareNamespace(
   server: string | Endpoint,
@@ -95,7 +95,12 @@ async function seeToNamespace(connection: Connection, namespace: string, warning
       warnings,
     );
   } catch (error) {
-    if (codeOf(error) !== NOT_FOUND) return void (await permitted(() => Promise.reject(error), `Namespace ${namespace} could not be looked at`, warnings));
+    if (codeOf(error) !== NOT_FOUND)
+      return void (await permitted(
+        () => Promise.reject(error),
+        `Namespace ${namespace} could not be looked at`,
+        warnings,
+      ));
     try {
       await workflowService.registerNamespace({ namespace, workflowExecutionRetentionPeriod: retention });
     } catch (refusal) {
@@ -110,12 +115,15 @@ async function seeToNamespace(connection: Connection, namespace: string, warning
 
 async function seeToSearchAttributes(connection: Connection, namespace: string, warnings: string[]): Promise<void> {
   const commands = Object.entries(SEARCH_ATTRIBUTES).map(
-    ([name, type]) => `temporal operator search-attribute create -n ${namespace} --name ${name} --type ${type === INT ? 'Int' : 'Keyword'}`,
+    ([name, type]) =>
+      `temporal operator search-attribute create -n ${namespace} --name ${name} --type ${type === INT ? 'Int' : 'Keyword'}`,
   );
   await permitted(
     async () => {
       // a new namespace is not in every cache of the server yet
-      const { customAttributes } = await whileNotFound(() => connection.operatorService.listSearchAttributes({ namespace }));
+      const { customAttributes } = await whileNotFound(() =>
+        connection.operatorService.listSearchAttributes({ namespace }),
+      );
       const present = customAttributes ?? {};
       const missing = Object.entries(SEARCH_ATTRIBUTES).filter(([name]) => present[name] === undefined);
       for (const [name, type] of Object.entries(SEARCH_ATTRIBUTES)) {
@@ -126,7 +134,10 @@ async function seeToSearchAttributes(connection: Connection, namespace: string, 
       }
       if (missing.length === 0) return;
       try {
-        await connection.operatorService.addSearchAttributes({ namespace, searchAttributes: Object.fromEntries(missing) });
+        await connection.operatorService.addSearchAttributes({
+          namespace,
+          searchAttributes: Object.fromEntries(missing),
+        });
       } catch (error) {
         // another machine prepared it at the same moment
         if (codeOf(error) !== ALREADY_EXISTS) throw error;

@@ -16,7 +16,10 @@ export interface ProvisionOptions {
   cache: string;
   /** source of PATH, GOBIN, GOPATH, HOME and the proxy settings */
   env: Record<string, string>;
-  /** minor version (`1.29`) of a server that already has a database in this home, because the dev server never migrates one */
+  /**
+   * minor version (`1.29`) of a server that already has a database in this home, because the dev server never migrates
+   * one
+   */
   preferServer?: string | null;
   onProgress?: (progress: Progress) => void;
   /** false: only search, install nothing */
@@ -25,7 +28,10 @@ export interface ProvisionOptions {
   downloadFrom?: ReleaseSource;
 }
 
-/** No server could be found or installed. `message` lists what was tried, why each attempt failed, and what the person can do. */
+/**
+ * No server could be found or installed. `message` lists what was tried, why each attempt failed, and what the person
+ * can do.
+ */
 export class ProvisionError extends Error {
   override readonly name = 'ProvisionError';
   readonly attempts: readonly Attempt[];
@@ -42,8 +48,8 @@ export class ProvisionError extends Error {
 }
 
 /**
- * The binary of the embedded Temporal server: one that already exists (the caches, PATH, Go's folders), else the official download, else a build with Go. It is
- * verified by running it before it is returned.
+ * The binary of the embedded Temporal server: one that already exists (the caches, PATH, Go's folders), else the
+ * official download, else a build with Go. It is verified by running it before it is returned.
  */
 export async function provideTemporal(options: ProvisionOptions): Promise<TemporalBinary> {
   const { home, cache, env, onProgress = () => {} } = options;
@@ -54,7 +60,8 @@ export async function provideTemporal(options: ProvisionOptions): Promise<Tempor
     try {
       const binary = await inspect(path);
       // a person put the binary of the state folder there, which is how another minor version is chosen
-      if (source === STATE_FOLDER || !options.preferServer || binary.server.startsWith(`${options.preferServer}.`)) return binary;
+      if (source === STATE_FOLDER || !options.preferServer || binary.server.startsWith(`${options.preferServer}.`))
+        return binary;
       found.push(binary);
     } catch (error) {
       attempts.push({ source, reason: (error as Error).message });
@@ -62,12 +69,16 @@ export async function provideTemporal(options: ProvisionOptions): Promise<Tempor
   }
   // not the minor version of the database, so its conversations would be unreachable; but no better one is available
   if (found[0]) return found[0];
-  if (attempts.length === 0) attempts.push({ source: 'PATH, caches, Go folders', reason: 'no "temporal" binary there' });
+  if (attempts.length === 0)
+    attempts.push({ source: 'PATH, caches, Go folders', reason: 'no "temporal" binary there' });
   if (options.install === false) throw new ProvisionError(attempts);
   const folders = [cache, join(home, 'bin')];
   for (const [source, obtain] of [
     // loaded when wanted: who supervises an instance for weeks has fetched its server once
-    ['official download', async () => (await import('./download.ts')).downloadTemporal({ folders, from: options.downloadFrom, onProgress })],
+    [
+      'official download',
+      async () => (await import('./download.ts')).downloadTemporal({ folders, from: options.downloadFrom, onProgress }),
+    ],
     ['go build', async () => (await import('./go-install.ts')).goBuildTemporal({ folders, env, onProgress })],
   ] as const) {
     try {
@@ -82,7 +93,11 @@ export async function provideTemporal(options: ProvisionOptions): Promise<Tempor
 const STATE_FOLDER = 'state folder';
 
 /** In order of preference, each with the name that a person knows the place by. */
-async function candidates(home: string, cache: string, env: Record<string, string>): Promise<Array<[source: string, path: string]>> {
+async function candidates(
+  home: string,
+  cache: string,
+  env: Record<string, string>,
+): Promise<Array<[source: string, path: string]>> {
   const name = process.platform === 'win32' ? 'temporal.exe' : 'temporal';
   return [
     [STATE_FOLDER, join(home, 'bin', name)],

@@ -6,7 +6,10 @@ export const MIN_SERVER = '1.27.0';
 export const MIN_CLI = '1.3.0';
 /** The CLI that is downloaded or built when none is found; all measurements were made with it. */
 export const CLI_VERSION = '1.5.1';
-/** The server of our own build, in place of the CLI's 1.29.1: the same minor version and so the same database file, with security fixes (`build/go.mod`). */
+/**
+ * The server of our own build, in place of the CLI's 1.29.1: the same minor version and so the same database file, with
+ * security fixes (`build/go.mod`).
+ */
 export const BUILT_SERVER = '1.29.7';
 
 export interface TemporalBinary {
@@ -32,7 +35,9 @@ export function parseVersion(output: string): { cli: string; server: string } | 
   return found ? { cli: found[1]!, server: found[2]! } : null;
 }
 
-/** Why a binary does not fit, or null when it does. A build from source has no CLI version, but always a server version. */
+/**
+ * Why a binary does not fit, or null when it does. A build from source has no CLI version, but always a server version.
+ */
 export function misfit({ cli, server }: { cli: string; server: string }): string | null {
   if (compareVersions(server, MIN_SERVER) < 0) return `its server is ${server}, older than ${MIN_SERVER}`;
   if (compareVersions(server, '2.0.0') >= 0) return `its server is ${server}, a major version that was never tried`;

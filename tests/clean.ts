@@ -8,8 +8,9 @@ import { removeCluster } from '../src/cli/instance/servers/postgres.ts';
 import { childEnvironment } from '../src/config.ts';
 
 /**
- * Removes what tests leave on a machine when they are killed: containers, networks, mounts, network namespaces, databases and folders. `.ci/run` begins with it.
- * No other tests may run on the machine meanwhile. Images, their build cache and a finished installation of this program are left alone.
+ * Removes what tests leave on a machine when they are killed: containers, networks, mounts, network namespaces,
+ * databases and folders. `.ci/run` begins with it. No other tests may run on the machine meanwhile. Images, their build
+ * cache and a finished installation of this program are left alone.
  */
 
 /** A folder that `mkdtemp` has named for a test. What later runs use again has other names. */
@@ -22,7 +23,11 @@ const IMAGES = ['fetch-test-systemd'];
 /** Lines of what a program prints; none where there is no such program, or where it refuses. */
 function lines(file: string, ...args: string[]): string[] {
   try {
-    return execFileSync(file, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'], env: childEnvironment({}) })
+    return execFileSync(file, args, {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+      env: childEnvironment({}),
+    })
       .split('\n')
       .filter(Boolean);
   } catch {
@@ -48,7 +53,9 @@ const isBelow = (path: string): boolean => folders.some((folder) => path === fol
 function ofHomes(): string[] {
   const ids = docker('ps', '-aq', '--no-trunc', '--filter', `label=${LABEL.home}`);
   if (ids.length === 0) return [];
-  const found = docker('inspect', '--format', '{{.Id}}{{range .Mounts}} {{.Source}}{{end}}', ...ids).map((line) => line.split(' '));
+  const found = docker('inspect', '--format', '{{.Id}}{{range .Mounts}} {{.Source}}{{end}}', ...ids).map((line) =>
+    line.split(' '),
+  );
   return found.filter(([, ...sources]) => sources.some(isBelow)).map(([id]) => id!);
 }
 

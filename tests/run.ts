@@ -7,9 +7,10 @@ import { fileURLToPath } from 'node:url';
 import { keepDurations, type Results } from './support/durations.ts';
 
 /**
- * `npm test`: types, lint with the import boundaries, units, and every part on real servers. `npm run test-system` (`--system`): whole stories, chaos, real
- * package managers, and a server by Docker Compose. `--all`: both, as CI runs them. Each fetches the servers that are not there, and ends with the slowest files
- * and a plain count. Paths and options of Vitest choose some tests. `--keep-durations` keeps what each file took.
+ * `npm test`: types, lint with the import boundaries, units, and every part on real servers. `npm run test-system`
+ * (`--system`): whole stories, chaos, real package managers, and a server by Docker Compose. `--all`: both, as CI runs
+ * them. Each fetches the servers that are not there, and ends with the slowest files and a plain count. Paths and
+ * options of Vitest choose some tests. `--keep-durations` keeps what each file took.
  */
 const OWN = ['--system', '--all', '--keep-durations'];
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -24,7 +25,8 @@ const isRoot = process.getuid?.() === 0;
 function run(file: string, args: string[], mark?: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const child = spawn(file, args, { cwd: root, stdio: mark ? ['ignore', 'pipe', 'pipe'] : 'inherit' });
-    for (const stream of [child.stdout, child.stderr]) if (stream) createInterface({ input: stream }).on('line', (line) => console.log(`${mark} ${line}`));
+    for (const stream of [child.stdout, child.stderr])
+      if (stream) createInterface({ input: stream }).on('line', (line) => console.log(`${mark} ${line}`));
     child.once('error', reject);
     child.once('exit', (code) => resolve(code ?? 1));
   });
@@ -47,7 +49,11 @@ async function tests(title: string, args: string[], mark?: string): Promise<void
   const file = join(mkdtempSync(join(tmpdir(), 'fetch-tests-')), 'results.json');
   const reporters = ['--reporter=default', '--reporter=./tests/support/durations.ts', `--outputFile=${file}`];
   await run(bin('vitest'), ['run', ...args, ...reporters], mark);
-  results.push(existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Results) : { passed: 0, failed: 1, skipped: 0, seconds: {} });
+  results.push(
+    existsSync(file)
+      ? (JSON.parse(readFileSync(file, 'utf8')) as Results)
+      : { passed: 0, failed: 1, skipped: 0, seconds: {} },
+  );
   rmSync(dirname(file), { recursive: true, force: true });
 }
 const projects = (...names: string[]): string[] => names.flatMap((name) => ['--project', name]);
@@ -64,7 +70,10 @@ async function provideServers(): Promise<void> {
   const script = (name: string): [string, string[]] => [process.execPath, [join(root, 'scripts', name)]];
   // a clone without one runs its sources, and would not tell
   await check('Bundle of the code', ...script('bundle.ts'));
-  await check('Temporal server (fetched once where there is none; building it takes some minutes)', ...script('provide-temporal.ts'));
+  await check(
+    'Temporal server (fetched once where there is none; building it takes some minutes)',
+    ...script('provide-temporal.ts'),
+  );
   await check('Chromium (installed once where there is none)', ...script('provide-chromium.ts'));
 }
 
@@ -77,7 +86,10 @@ async function testMain(): Promise<void> {
 async function testSystem(): Promise<void> {
   await waitForImages();
   // it needs Go for what a registry of images would give, and publishes ports: on a laptop it is `npm run test-compose`
-  if (isRoot) await check('Programs of a server by Docker Compose (built once)', process.execPath, [join(root, 'tests/compose/programs.ts')]);
+  if (isRoot)
+    await check('Programs of a server by Docker Compose (built once)', process.execPath, [
+      join(root, 'tests/compose/programs.ts'),
+    ]);
   // most of a server by Compose is waiting for its services
   const compose = isRoot ? tests('A server by Docker Compose', projects('compose'), '[compose]') : undefined;
   await tests('Stories, and real package managers', projects('system'));
@@ -96,7 +108,9 @@ if (only.length > 0) {
   await provideServers();
   // a path may be one of the long forms, which have commands of their own
   const isPath = only.some((each) => existsSync(join(root, each)));
-  const wanted = has('--system') ? ['system', 'compose', 'chaos'] : ['unit', 'unit-isolated', 'servers', 'alone', 'system', 'chaos'];
+  const wanted = has('--system')
+    ? ['system', 'compose', 'chaos']
+    : ['unit', 'unit-isolated', 'servers', 'alone', 'system', 'chaos'];
   await tests('Chosen tests', [...only, ...(isPath ? [] : projects(...wanted))]);
 } else {
   const building = waitForImages();
@@ -112,10 +126,14 @@ if (has('--keep-durations')) keepDurations(seconds);
 const slowest = Object.entries(seconds)
   .sort(([, a], [, b]) => b - a)
   .slice(0, 10);
-console.log(`\n== The slowest files, in seconds\n${slowest.map(([file, each]) => `${String(each).padStart(5)}  ${file}`).join('\n')}`);
+console.log(
+  `\n== The slowest files, in seconds\n${slowest.map(([file, each]) => `${String(each).padStart(5)}  ${file}`).join('\n')}`,
+);
 
 const sum = (of: 'passed' | 'failed' | 'skipped'): number => results.reduce((all, each) => all + each[of], 0);
 const failed = sum('failed') + failedChecks;
 const skipped = sum('skipped');
-console.log(`\n${sum('passed') + checks - failedChecks} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`);
+console.log(
+  `\n${sum('passed') + checks - failedChecks} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`,
+);
 process.exit(failed > 0 || (skipped > 0 && isRoot) || sum('passed') === 0 ? 1 : 0);

@@ -8,8 +8,9 @@ import { facts as opencode } from './opencode/facts.ts';
 import { facts as practice } from './practice/facts.ts';
 
 /**
- * What the host knows of the coding agents. An agent is a name in `AGENT_NAMES`, a folder of that name beside this file, and an entry here. Settings, images,
- * choices and tables follow from it. This file is all that `src` imports of the kennel.
+ * What the host knows of the coding agents. An agent is a name in `AGENT_NAMES`, a folder of that name beside this
+ * file, and an entry here. Settings, images, choices and tables follow from it. This file is all that `src` imports of
+ * the kennel.
  */
 const AGENTS = {
   claude,
@@ -21,7 +22,9 @@ const AGENTS = {
 } satisfies Record<AgentName, AgentFacts>;
 
 /** Those that work with a model: each has an image and a setting `<NAME>_MODEL` of its own. */
-export type ModelAgentName = { [Name in AgentName]: (typeof AGENTS)[Name]['model'] extends null ? never : Name }[AgentName];
+export type ModelAgentName = {
+  [Name in AgentName]: (typeof AGENTS)[Name]['model'] extends null ? never : Name;
+}[AgentName];
 
 export const factsOf = (name: AgentName): AgentFacts => AGENTS[name];
 export const hasModel = (name: AgentName): name is ModelAgentName => AGENTS[name].model !== null;

@@ -9,9 +9,14 @@ export interface Listening {
 const LISTEN = '0A';
 
 /** The ports, in the order of the kernel's table; those of IPv4 first. */
-export const listening = (): Listening[] => [...inTable('/proc/net/tcp', () => '127.0.0.1'), ...inTable('/proc/net/tcp6', loopbackOf)];
+export const listening = (): Listening[] => [
+  ...inTable('/proc/net/tcp', () => '127.0.0.1'),
+  ...inTable('/proc/net/tcp6', loopbackOf),
+];
 
-/** What listens on every address, as Node does where none is named, takes IPv4 too; and a container may have no `::1`. */
+/**
+ * What listens on every address, as Node does where none is named, takes IPv4 too; and a container may have no `::1`.
+ */
 const loopbackOf = (address: string): Listening['host'] => (/^0+$/.test(address) ? '127.0.0.1' : '::1');
 
 function inTable(file: string, hostOf: (address: string) => Listening['host']): Listening[] {

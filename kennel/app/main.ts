@@ -3,8 +3,8 @@ import { constants } from 'node:os';
 import { offerPort } from './tunnels.ts';
 
 /**
- * Runs an app until it ends, with its exit code, and offers the port that it listens on to the host. Arguments: the socket of the host, the port (0: the first
- * one that the app opens), then the command of the app.
+ * Runs an app until it ends, with its exit code, and offers the port that it listens on to the host. Arguments: the
+ * socket of the host, the port (0: the first one that the app opens), then the command of the app.
  */
 const [socket, port, program, ...args] = process.argv.slice(2) as [string, string, string, ...string[]];
 

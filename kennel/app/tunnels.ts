@@ -6,8 +6,9 @@ const IDLE = 6;
 const LOOK_MS = 250;
 
 /**
- * The container has no network, so nobody can connect to the app from outside. Instead, this program connects to a socket of the host, says the app's port,
- * and waits. The first byte that comes from the host begins a connection to the app. Nothing inside can begin one to the outside in this way.
+ * The container has no network, so nobody can connect to the app from outside. Instead, this program connects to a
+ * socket of the host, says the app's port, and waits. The first byte that comes from the host begins a connection to
+ * the app. Nothing inside can begin one to the outside in this way.
  */
 export function offerPort(socket: string, wanted: number): void {
   let idle = 0;

@@ -2,8 +2,8 @@ import { stat, writeFile } from 'node:fs/promises';
 import { forwardSocket, HOLD } from '../runner/watch/socket-forwarder.ts';
 
 /**
- * The first process in the container of a browser. It joins the port of the proxy to the socket of the gate, which is the only way out, and ends the
- * container when no call has come for a while. It needs no process of the host for that.
+ * The first process in the container of a browser. It joins the port of the proxy to the socket of the gate, which is
+ * the only way out, and ends the container when no call has come for a while. It needs no process of the host for that.
  */
 
 /** Each call touches this file first. */

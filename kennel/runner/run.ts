@@ -68,7 +68,9 @@ export class Run {
   }
 
   async untilEnded(): Promise<Ended> {
-    void this.begin().catch((error: Error) => this.end('failed', `The runner failed: ${this.sanitiser.line(error.message, 500)}.`));
+    void this.begin().catch((error: Error) =>
+      this.end('failed', `The runner failed: ${this.sanitiser.line(error.message, 500)}.`),
+    );
     const ended = await this.decided.promise;
     await this.watch?.answered();
     this.watch?.close();
@@ -112,7 +114,15 @@ export class Run {
     if (this.cancelled) return;
     const { agent, updates, explain } = this.startAgent(profile, context);
     const { AgentTurn } = await library;
-    const turn = new AgentTurn({ spec, profile, context, agent, pending: endpoints.pending, updates, sanitiser: this.sanitiser });
+    const turn = new AgentTurn({
+      spec,
+      profile,
+      context,
+      agent,
+      pending: endpoints.pending,
+      updates,
+      sanitiser: this.sanitiser,
+    });
     this.turn = turn;
     // when tools of a dead agent hold its output open, the stream never closes by itself
     void agent.exited.then(() => pause(500)).then(() => turn.close());
@@ -128,7 +138,15 @@ export class Run {
     const over = new AbortController();
     this.closers.push(() => over.abort());
     const { log, sanitiser, settings } = this;
-    await prepareWorkspace({ lines, home: settings.home, cwd: context.workspace, env: baseEnvironment(context), log, sanitiser, signal: over.signal });
+    await prepareWorkspace({
+      lines,
+      home: settings.home,
+      cwd: context.workspace,
+      env: baseEnvironment(context),
+      log,
+      sanitiser,
+      signal: over.signal,
+    });
   }
 
   /** Opens what the agent connects to, and learns which secrets must never be in the log. */
@@ -144,7 +162,12 @@ export class Run {
     const pending = this.openQuestions();
     const askHuman = await serveAskHuman(pending, () => this.sanitiser);
     this.sanitiser = new Sanitiser([this.dummyKey, askHuman.token, ...hidden], settings.env);
-    this.proposals = new SetupProposals({ spec, pending, sanitiser: () => this.sanitiser, present: settings.env[SETUP_PRESENT] });
+    this.proposals = new SetupProposals({
+      spec,
+      pending,
+      sanitiser: () => this.sanitiser,
+      present: settings.env[SETUP_PRESENT],
+    });
     const setup = await serveProposals(settings.setupSocket, this.proposals);
     this.closers.push(model.close, egress.close, askHuman.close, setup.close);
     if (mcp) this.closers.push(mcp.close);
@@ -166,7 +189,10 @@ export class Run {
     return this.pending;
   }
 
-  /** Returns when the commands from before this container are read: decisions from the time without a container are among them. */
+  /**
+   * Returns when the commands from before this container are read: decisions from the time without a container are
+   * among them.
+   */
   private async followCommands(pending: PendingQuestions): Promise<void> {
     const commands = followCommands(
       this.settings.commands,
@@ -183,18 +209,28 @@ export class Run {
     this.start.caughtUp();
   }
 
-  /** Starts the agent, and the watches over what may end or freeze it. `explain` adds the cause that a watch has seen to a failure. */
+  /**
+   * Starts the agent, and the watches over what may end or freeze it. `explain` adds the cause that a watch has seen to
+   * a failure.
+   */
   private startAgent(profile: Profile, context: ProfileContext) {
     const { spec, settings } = this;
     const updates = new Updates(this.log, this.sanitiser, profile, context.workspace);
     this.updates = updates;
-    const memory = new MemoryWatch(() => updates.note('warn', 'The container ran out of memory, and a process in it was ended.'));
+    const memory = new MemoryWatch(() =>
+      updates.note('warn', 'The container ran out of memory, and a process in it was ended.'),
+    );
     const disk = new DiskWatch(settings.run, (reason) => this.end('failed', reason));
     this.closers.push(
       () => memory.close(),
       () => disk.close(),
     );
-    const agent = new AgentProcess(profile.command(context), settings.home, context.workspace, baseEnvironment(context));
+    const agent = new AgentProcess(
+      profile.command(context),
+      settings.home,
+      context.workspace,
+      baseEnvironment(context),
+    );
     this.agent = agent;
     if (spec.freezeAfterMs !== undefined)
       this.watch = new HostWatch({
@@ -216,7 +252,8 @@ export class Run {
 
   private async finish(ended: Ended): Promise<void> {
     this.pending?.close();
-    // when `ended` is read, no process of the group may still write into the workspace; an agent that ended its turn gets time to save its session
+    // when `ended` is read, no process of the group may still write into the workspace; an agent that ended its turn
+    // gets time to save its session
     const inOrder = ended.outcome === 'completed' || ended.outcome === 'parked';
     await this.agent?.stop(inOrder ? { input: 4000, term: 2000 } : { input: 700, term: 500 });
     this.turn?.close();

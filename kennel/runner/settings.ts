@@ -29,8 +29,8 @@ export interface Settings {
 const OWN = ['FETCH_RUN_FOLDER', TOKEN, 'NODE_OPTIONS', 'NODE_CHANNEL_FD', 'NODE_UNIQUE_ID'];
 
 /**
- * Inside a container everything is where the contract says. `FETCH_RUN_FOLDER` moves the run folder, makes the current directory the workspace, and uses free
- * ports: so a runner can be tried on a host, beside others.
+ * Inside a container everything is where the contract says. `FETCH_RUN_FOLDER` moves the run folder, makes the current
+ * directory the workspace, and uses free ports: so a runner can be tried on a host, beside others.
  */
 export function settings(): Settings {
   // biome-ignore lint/style/noProcessEnv: the one place inside the container that reads it; src/config.ts is not there

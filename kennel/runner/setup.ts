@@ -21,14 +21,19 @@ export interface Setup {
 }
 
 /**
- * Runs what the repository wants to have run before the work, once in a task: its HOME, where most of it goes, stays from run to run. The agent begins in any
- * case. It can see in the log what failed.
+ * Runs what the repository wants to have run before the work, once in a task: its HOME, where most of it goes, stays
+ * from run to run. The agent begins in any case. It can see in the log what failed.
  */
 export async function prepareWorkspace({ lines, home, cwd, env, log, sanitiser, signal }: Setup): Promise<void> {
   for (const [at, line] of lines.entries()) {
     const done = join(home, `.fetch-setup-${createHash('sha256').update(line).digest('hex').slice(0, 16)}`);
     if (signal.aborted || existsSync(done)) continue;
-    const call = { type: 'tool', id: `setup-${at + 1}`, title: `setup: ${sanitiser.line(line, 200)}`, kind: 'execute' } as const;
+    const call = {
+      type: 'tool',
+      id: `setup-${at + 1}`,
+      title: `setup: ${sanitiser.line(line, 200)}`,
+      kind: 'execute',
+    } as const;
     log.write({ ...call, status: 'in_progress' });
     const { code, output } = await run(line, { cwd, env: { ...env, HOME: home }, signal });
     log.write({ ...call, status: code === 0 ? 'completed' : 'failed', detail: sanitiser.detail(output, SHOWN_CHARS) });
@@ -36,7 +41,10 @@ export async function prepareWorkspace({ lines, home, cwd, env, log, sanitiser, 
   }
 }
 
-function run(line: string, { cwd, env, signal }: Pick<Setup, 'cwd' | 'env' | 'signal'>): Promise<{ code: number | null; output: string }> {
+function run(
+  line: string,
+  { cwd, env, signal }: Pick<Setup, 'cwd' | 'env' | 'signal'>,
+): Promise<{ code: number | null; output: string }> {
   return new Promise((resolve) => {
     // in a group of its own, so that nothing of it is left
     const child = spawn('bash', ['-c', line], { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });

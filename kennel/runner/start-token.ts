@@ -1,6 +1,6 @@
 /**
- * Whether this container may work. An engine that dies while it starts a container may leave it running without knowing of it. So a container whose run waits
- * begins only when it reads its own token, and ends when it reads another one.
+ * Whether this container may work. An engine that dies while it starts a container may leave it running without knowing
+ * of it. So a container whose run waits begins only when it reads its own token, and ends when it reads another one.
  */
 export class StartToken {
   /** the container may work and write the log */

@@ -17,9 +17,9 @@ export const LIMITS = {
   /** untracked files larger than this are left out of a checkpoint, in bytes */
   keptFileBytes: 1024 * 1024 * 1024,
   /**
-   * Limits of what is saved beyond git: ignored files, and repositories inside the workspace. What a person writes by hand (`.env`, notes, small databases) is
-   * far below them. What a build can restore (packages, caches) is above, and only its name is saved. A task costs at most `otherBytes` of disk, and only for
-   * what differs from the task before.
+   * Limits of what is saved beyond git: ignored files, and repositories inside the workspace. What a person writes by
+   * hand (`.env`, notes, small databases) is far below them. What a build can restore (packages, caches) is above, and
+   * only its name is saved. A task costs at most `otherBytes` of disk, and only for what differs from the task before.
    */
   otherFileBytes: 4 * 1024 * 1024,
   otherFolderFiles: 2_000,

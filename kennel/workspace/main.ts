@@ -5,9 +5,11 @@ import { perform } from './ops.ts';
 import { OwnRefusal, Refusal } from './refusal.ts';
 
 /**
- * Reads one `WorkspaceOp` as JSON from stdin and writes one `WorkspaceAnswer` as JSON to stdout. With the argument `serve`, it does so for each line until the
- * input ends; with `serve alone` also until something else runs in its container. Exits with 0 when there is an answer, even a refusal; otherwise with 1 and a
- * reason on stderr. Environment: `FETCH_WORKSPACE_ROOT` (default `/workspace`) and `FETCH_SIDE_GIT` (default `/run/fetch-side`), the folder of the workspace's checkpoints.
+ * Reads one `WorkspaceOp` as JSON from stdin and writes one `WorkspaceAnswer` as JSON to stdout. With the argument
+ * `serve`, it does so for each line until the input ends; with `serve alone` also until something else runs in its
+ * container. Exits with 0 when there is an answer, even a refusal; otherwise with 1 and a reason on stderr.
+ * Environment: `FETCH_WORKSPACE_ROOT` (default `/workspace`) and `FETCH_SIDE_GIT` (default `/run/fetch-side`), the
+ * folder of the workspace's checkpoints.
  */
 async function main(): Promise<void> {
   // biome-ignore lint/style/noProcessEnv: a program of its own, whose environment the image sets
@@ -28,7 +30,11 @@ async function main(): Promise<void> {
     const op = JSON.parse(text) as WorkspaceOp;
     let answer: WorkspaceAnswer;
     try {
-      answer = await perform(realpathSync(FETCH_WORKSPACE_ROOT ?? '/workspace'), FETCH_SIDE_GIT ?? '/run/fetch-side', op);
+      answer = await perform(
+        realpathSync(FETCH_WORKSPACE_ROOT ?? '/workspace'),
+        FETCH_SIDE_GIT ?? '/run/fetch-side',
+        op,
+      );
     } catch (error) {
       if (!(error instanceof Refusal) && !(error instanceof GitFailed && op.op.startsWith('git-'))) throw error;
       answer = { ok: false, output: error.message, ...(error instanceof OwnRefusal && { ours: true }) };

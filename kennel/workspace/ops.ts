@@ -20,7 +20,10 @@ import { undo } from './undo/undo.ts';
 /** Does one operation. Throws `Refusal` for an answer with `ok: false`. */
 export function perform(workspace: string, side: string, op: WorkspaceOp): WorkspaceAnswer | Promise<WorkspaceAnswer> {
   if (!isAbsolute(workspace)) throw new Error('the root of the workspace must be absolute');
-  const again = op.op === 'conclude' && op.worktree !== undefined ? worktreeAgain(placeOf(workspace, side, undefined), op.worktree) : null;
+  const again =
+    op.op === 'conclude' && op.worktree !== undefined
+      ? worktreeAgain(placeOf(workspace, side, undefined), op.worktree)
+      : null;
   const place = placeOf(workspace, side, op.worktree);
   switch (op.op) {
     case 'list':

@@ -8,10 +8,20 @@ import { table } from './page.ts';
 export const agentsTable = (): string =>
   table(
     ['agent', 'name', 'needs', 'its model', 'remark'],
-    AGENT_NAMES.map((name) => [factsOf(name).label, `\`${name}\``, needs(name), modelNames(name), factsOf(name).remark ?? '']),
+    AGENT_NAMES.map((name) => [
+      factsOf(name).label,
+      `\`${name}\``,
+      needs(name),
+      modelNames(name),
+      factsOf(name).remark ?? '',
+    ]),
   );
 
-const NEEDS = { anthropic: '`ANTHROPIC_API_KEY`', gemini: '`GEMINI_API_KEY`', openai: 'an OpenAI-compatible endpoint' } as const;
+const NEEDS = {
+  anthropic: '`ANTHROPIC_API_KEY`',
+  gemini: '`GEMINI_API_KEY`',
+  openai: 'an OpenAI-compatible endpoint',
+} as const;
 
 function needs(name: AgentName): string {
   const { model } = factsOf(name);
@@ -32,5 +42,8 @@ export async function loginsTable(): Promise<string> {
     const { hosts, remark = '' } = factsOf(name).login;
     return [name, `\`~/${(await profileOf(name)).login}\``, hosts.join(', ') || 'none', remark];
   });
-  return table(['agent', 'file of its log-in', 'hosts that its containers may reach then', 'remark'], await Promise.all(rows));
+  return table(
+    ['agent', 'file of its log-in', 'hosts that its containers may reach then', 'remark'],
+    await Promise.all(rows),
+  );
 }

@@ -7,11 +7,14 @@ const ends = (name: string): string => `<!-- /${name} -->`;
 export function withTable(page: string, name: string, fresh: string): string {
   const begin = page.indexOf(begins(name));
   const end = page.indexOf(ends(name));
-  if (begin < 0 || end < begin) throw new Error(`The page needs the lines ${begins(name)} and ${ends(name)}, in this order.`);
+  if (begin < 0 || end < begin)
+    throw new Error(`The page needs the lines ${begins(name)} and ${ends(name)}, in this order.`);
   return `${page.slice(0, begin + begins(name).length)}\n\n${fresh}\n\n${page.slice(end)}`;
 }
 
 export const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   [head, head.map(() => '---'), ...rows]
-    .map((row, line) => (line === 1 ? `|${row.join('|')}|` : `| ${row.map((text) => text.replaceAll('|', '\\|')).join(' | ')} |`))
+    .map((row, line) =>
+      line === 1 ? `|${row.join('|')}|` : `| ${row.map((text) => text.replaceAll('|', '\\|')).join(' | ')} |`,
+    )
     .join('\n');

@@ -57,13 +57,19 @@ export function toolsPage(): string {
 }
 
 function section(tool: Tool): string {
-  const facts = [...(tool.needsShell ? ['It needs the shell.'] : []), ...(tool.notARoutineStep ? ['It cannot be a step of a workflow.'] : [])];
+  const facts = [
+    ...(tool.needsShell ? ['It needs the shell.'] : []),
+    ...(tool.notARoutineStep ? ['It cannot be a step of a workflow.'] : []),
+  ];
   return [`## ${tool.name}`, [tool.description, ...facts].join(' '), argumentsTable(tool)].join('\n\n');
 }
 
 /** Some calls of a tool can be more dangerous than others. */
 const dangerText = (tool: Tool): string => {
-  const [byArguments, always] = [tool.dangerOf ? ', more with some arguments' : '', tool.asksAlways ? ', may ask each time' : ''];
+  const [byArguments, always] = [
+    tool.dangerOf ? ', more with some arguments' : '',
+    tool.asksAlways ? ', may ask each time' : '',
+  ];
   return `${tool.danger}${byArguments}${always}`;
 };
 
@@ -76,7 +82,9 @@ function argumentsTable(tool: Tool): string {
     argument.default === undefined || argument.default === '' ? '' : `\`${JSON.stringify(argument.default)}\``,
     argument.description ?? '',
   ]);
-  return rows.length === 0 ? 'It has no arguments.' : table(['argument', 'required', 'type and limits', 'default', 'meaning'], rows);
+  return rows.length === 0
+    ? 'It has no arguments.'
+    : table(['argument', 'required', 'type and limits', 'default', 'meaning'], rows);
 }
 
 /** `string, 1 to 500 characters` */
@@ -99,7 +107,10 @@ function typeOf(argument: Argument): string {
 
 /** Numbers at the limit of what JavaScript counts are no limit. */
 function between(low: number | undefined, high: number | undefined, unit: string): string {
-  const [from, to] = [low === Number.MIN_SAFE_INTEGER ? undefined : low, high === Number.MAX_SAFE_INTEGER ? undefined : high];
+  const [from, to] = [
+    low === Number.MIN_SAFE_INTEGER ? undefined : low,
+    high === Number.MAX_SAFE_INTEGER ? undefined : high,
+  ];
   if (from !== undefined && to !== undefined) return `${from} to ${to}${unit}`;
   if (to !== undefined) return `at most ${to}${unit}`;
   return from === undefined ? '' : `at least ${from}${unit}`;

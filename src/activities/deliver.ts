@@ -13,8 +13,8 @@ import { fail } from './failure.ts';
 import { beating } from './heartbeat.ts';
 
 /**
- * Sends one outbox row on its channel, at most once per id: a row that was sent is not sent again. What nobody asked for is sent as the person prefers. A screen
- * disturbs nobody, so it shows everything at once.
+ * Sends one outbox row on its channel, at most once per id: a row that was sent is not sent again. What nobody asked
+ * for is sent as the person prefers. A screen disturbs nobody, so it shows everything at once.
  */
 export const createDeliver = (deps: { db: Db; sender: ChannelSender; config: Pick<Config, 'FETCH_TIME_ZONE'> }) =>
   beating(async ({ outboxId }: DeliverInput): Promise<void> => {
@@ -22,13 +22,21 @@ export const createDeliver = (deps: { db: Db; sender: ChannelSender; config: Pic
     if (!row) throw fail('NotFound', `Outbox row ${outboxId} is not in the database.`);
     if (row.state !== 'queued') return;
     if (row.unasked && capabilitiesOf(row.channel).screen === null) {
-      const fate = fateOf(row.unasked, row.preferences, row.preferences.timeZone ?? deps.config.FETCH_TIME_ZONE, new Date());
+      const fate = fateOf(
+        row.unasked,
+        row.preferences,
+        row.preferences.timeZone ?? deps.config.FETCH_TIME_ZONE,
+        new Date(),
+      );
       if (fate !== 'send') count(row.channel, fate === 'drop' ? 'dropped' : 'held');
       if (fate === 'drop') return await dropOutgoing(deps.db, outboxId, 'not wanted by the preferences of the chat');
       if (fate !== 'send') return await holdBack(deps.db, outboxId, fate);
     }
     try {
-      await deps.sender.send({ id: row.id, address: row.address, kind: row.kind, body: row.body }, cancellationSignal());
+      await deps.sender.send(
+        { id: row.id, address: row.address, kind: row.kind, body: row.body },
+        cancellationSignal(),
+      );
     } catch (error) {
       count(row.channel, 'failed');
       throw error;

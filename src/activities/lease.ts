@@ -32,7 +32,10 @@ export class HostTaken extends Error {
   override readonly name = 'HostTaken';
 }
 
-/** Waits for the lease of a host's name, at most until an unrenewed one would have ended. `isDead`: whether a holder on this machine is known to be dead. */
+/**
+ * Waits for the lease of a host's name, at most until an unrenewed one would have ended. `isDead`: whether a holder on
+ * this machine is known to be dead.
+ */
 export async function takeHost(db: Db, claim: HostClaim, isDead: (holder: string) => Promise<boolean>): Promise<void> {
   const giveUp = Date.now() + claim.ttlMs + 2_000;
   for (;;) {
@@ -41,15 +44,23 @@ export async function takeHost(db: Db, claim: HostClaim, isDead: (holder: string
     // if the holder was a killed process of this machine, there is no need to wait
     if (other?.holder && (await isDead(other.holder)) && (await holdHost(db, claim, other.holder))) return;
     const foreign = other?.identity !== claim.identity;
-    if (other && foreign && !other.live) throw new HostTaken(`${nameOf(claim)} belongs to another machine, which has tasks that are not over. ${HOW}`);
-    if (Date.now() > giveUp) throw new HostTaken(`${nameOf(claim)} is served by another process (${other?.holder ?? 'unknown'}), which is alive. ${HOW}`);
+    if (other && foreign && !other.live)
+      throw new HostTaken(`${nameOf(claim)} belongs to another machine, which has tasks that are not over. ${HOW}`);
+    if (Date.now() > giveUp)
+      throw new HostTaken(
+        `${nameOf(claim)} is served by another process (${other?.holder ?? 'unknown'}), which is alive. ${HOW}`,
+      );
     await pause(Math.min(1_000, claim.ttlMs / RENEWALS));
   }
 }
 
 /** A host starts, passes on and commits nothing for a task that may already belong to another host. */
-export function requireHeld({ host, lease }: { host: string; lease: Pick<HostLease, 'held'> }, task: { id: string; host: string }): void {
-  if (task.host !== host) throw fail('NotFound', `Task ${task.id} is on the host "${task.host}" now, and this is "${host}".`);
+export function requireHeld(
+  { host, lease }: { host: string; lease: Pick<HostLease, 'held'> },
+  task: { id: string; host: string },
+): void {
+  if (task.host !== host)
+    throw fail('NotFound', `Task ${task.id} is on the host "${task.host}" now, and this is "${host}".`);
   if (!lease.held()) throw fail('KennelUnavailable', `The host "${host}" cannot renew its lease now.`);
 }
 
@@ -57,7 +68,17 @@ const nameOf = ({ host }: HostClaim): string => `The kennel host name "${host}"`
 const HOW = 'Give this machine a name of its own: FETCH_KENNEL_HOST.';
 
 /** Renews a lease that was just taken, and reports its changes. */
-export function keepHost({ db, claim, log, on }: { db: Db; claim: HostClaim; log: Logger; on: LeaseChanges }): HostLease {
+export function keepHost({
+  db,
+  claim,
+  log,
+  on,
+}: {
+  db: Db;
+  claim: HostClaim;
+  log: Logger;
+  on: LeaseChanges;
+}): HostLease {
   const own = claim.ttlMs * OWN_SHARE;
   // both clocks: the monotonic one stands still while a laptop sleeps, the other one can be set back
   let until = { mono: performance.now() + own, wall: Date.now() + own };
@@ -87,7 +108,10 @@ export function keepHost({ db, claim, log, on }: { db: Db; claim: HostClaim; log
   const timer = setInterval(() => {
     if (state === 'held' && !inTime()) {
       state = 'lapsed';
-      log.warn({ host: claim.host }, 'the lease of this host could not be renewed: its containers are held until it is');
+      log.warn(
+        { host: claim.host },
+        'the lease of this host could not be renewed: its containers are held until it is',
+      );
       on.lapsed();
     }
     if (renewing || Date.now() < renewAt) return;

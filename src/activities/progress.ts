@@ -10,10 +10,15 @@ type ProgressDeps = Pick<ActivityDeps, 'db' | 'temporal' | 'config'>;
 type Progress = (doing: string | null) => Promise<void>;
 
 /**
- * Tells a chat what a task or a turn does, at most one message per interval. Screens follow the items; a phone gets a message that is edited, or another one. A
- * progress message that a crash loses does not matter: the next one says more. `firstMs`: when the first one may be sent. Never throws for a server that is away.
+ * Tells a chat what a task or a turn does, at most one message per interval. Screens follow the items; a phone gets a
+ * message that is edited, or another one. A progress message that a crash loses does not matter: the next one says
+ * more. `firstMs`: when the first one may be sent. Never throws for a server that is away.
  */
-export function createProgress({ db, temporal, config }: ProgressDeps, reportOf: (doing: string) => ProgressReport, firstMs?: number): Progress {
+export function createProgress(
+  { db, temporal, config }: ProgressDeps,
+  reportOf: (doing: string) => ProgressReport,
+  firstMs?: number,
+): Progress {
   const everyMs = () => config.FETCH_PROGRESS_SECONDS * 1000;
   let saidAt = Date.now();
   let said = false;

@@ -2,8 +2,8 @@ import type { ActivityDeps, HostDeps, KennelDeps } from './activity-deps.ts';
 import type { createDeliver } from './deliver.ts';
 
 /**
- * Which activities run on which task queue. A role loads those of its own queues only: importing the others takes memory that it never uses. Workflows name
- * activities as here, so a renamed one breaks runs that are under way.
+ * Which activities run on which task queue. A role loads those of its own queues only: importing the others takes
+ * memory that it never uses. Workflows name activities as here, so a renamed one breaks runs that are under way.
  */
 
 /** The queues `agent` and `background`, which workers poll. */

@@ -15,8 +15,16 @@ import { isStoreAway } from './failure.ts';
 /** After this many attempts, the error of a tool that may run again becomes its result. */
 const ATTEMPTS = 4;
 
-/** Runs a tool within its time limit. A failure of the tool becomes its result. A failure around the tool is thrown and retried. */
-export async function runTool(tool: Tool, effect: Effect, args: Record<string, unknown>, context: Omit<ToolContext, 'signal'>): Promise<ToolOutcome> {
+/**
+ * Runs a tool within its time limit. A failure of the tool becomes its result. A failure around the tool is thrown and
+ * retried.
+ */
+export async function runTool(
+  tool: Tool,
+  effect: Effect,
+  args: Record<string, unknown>,
+  context: Omit<ToolContext, 'signal'>,
+): Promise<ToolOutcome> {
   const begun = performance.now();
   try {
     const outcome = await runInTime(tool, effect, args, context);
@@ -37,7 +45,12 @@ export function countCall(name: string, outcome: 'ok' | 'failed' | 'retried' | '
   annotate({ 'fetch.tool': tool, 'fetch.outcome': outcome });
 }
 
-async function runInTime(tool: Tool, effect: Effect, args: Record<string, unknown>, context: Omit<ToolContext, 'signal'>): Promise<ToolOutcome> {
+async function runInTime(
+  tool: Tool,
+  effect: Effect,
+  args: Record<string, unknown>,
+  context: Omit<ToolContext, 'signal'>,
+): Promise<ToolOutcome> {
   const cancelled = cancellationSignal();
   const limit = timeLimit(tool.timeoutMs);
   const signal = AbortSignal.any([cancelled, limit.signal]);
@@ -48,7 +61,8 @@ async function runInTime(tool: Tool, effect: Effect, args: Record<string, unknow
     const { message } = error as Error;
     if (endedByRestart(cancelled) && effect === 'once') return failed(restarted(tool.name));
     if (cancelled.aborted) throw error;
-    if (signal.aborted) return failed(`${tool.name} took longer than ${Math.round(tool.timeoutMs / 1000)} s and was stopped.`);
+    if (signal.aborted)
+      return failed(`${tool.name} took longer than ${Math.round(tool.timeoutMs / 1000)} s and was stopped.`);
     // it may have had its effect before it threw, and must not run again
     if (effect === 'once') return failed(`${tool.name} failed: ${message}. Whether it had an effect is unknown.`);
     // an outage of our own database says nothing about the tool, so the call is retried
@@ -61,7 +75,11 @@ async function runInTime(tool: Tool, effect: Effect, args: Record<string, unknow
 }
 
 /** Clears up after a call that is not repeated. What fails here changes nothing in what the person is told. */
-export async function clearUp(tool: Tool | undefined, args: Record<string, unknown>, context: Omit<ToolContext, 'signal'>): Promise<void> {
+export async function clearUp(
+  tool: Tool | undefined,
+  args: Record<string, unknown>,
+  context: Omit<ToolContext, 'signal'>,
+): Promise<void> {
   await tool?.interrupted?.(args as never, { ...context, signal: cancellationSignal() }).catch(() => {});
 }
 

@@ -7,7 +7,9 @@ const NOT_FOUND = 5;
 export async function deleteRuns(temporal: Client, workflowIds: readonly string[]): Promise<number> {
   let deleted = 0;
   for (const id of workflowIds) {
-    for await (const { workflowId, runId } of temporal.workflow.list({ query: `WorkflowId = '${id.replaceAll("'", "''")}'` })) {
+    for await (const { workflowId, runId } of temporal.workflow.list({
+      query: `WorkflowId = '${id.replaceAll("'", "''")}'`,
+    })) {
       await temporal.workflow
         .getHandle(workflowId, runId)
         .terminate('its chat was forgotten')

@@ -8,7 +8,9 @@ const HEAD_BYTES = 1 + NONCE_BYTES + TAG_BYTES;
 /** This was encrypted with another key than the one of this process. */
 export class WrongKey extends Error {
   constructor() {
-    super('This was encrypted with another key than FETCH_ENCRYPTION_KEY, or FETCH_HOME/encryption-key, of this process.');
+    super(
+      'This was encrypted with another key than FETCH_ENCRYPTION_KEY, or FETCH_HOME/encryption-key, of this process.',
+    );
     this.name = 'WrongKey';
   }
 }

@@ -1,7 +1,10 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Puts settings into FETCH_HOME/.env, or takes them out (`undefined`). What else is there stays as it is. Returns what brings the file of before back. Throws when the file cannot be written. */
+/**
+ * Puts settings into FETCH_HOME/.env, or takes them out (`undefined`). What else is there stays as it is. Returns what
+ * brings the file of before back. Throws when the file cannot be written.
+ */
 export function keepSettings(home: string, values: Record<string, string | undefined>): () => void {
   const file = join(home, '.env');
   const before = existsSync(file) ? readFileSync(file, 'utf8') : '';
@@ -17,13 +20,16 @@ export function mergeEnv(before: string, values: Record<string, string | undefin
   const left = new Map(Object.entries(values));
   const eol = before.includes('\r\n') ? '\r\n' : '\n';
   // an assignment as dotenv reads it: quoted values may span lines, so lines alone would not do
-  const assignment = /^[ \t]*(?:export[ \t]+)?([\w.-]+)[ \t]*=[ \t]*(?:'(?:\\'|[^'])*'|"(?:\\"|[^"])*"|`(?:\\`|[^`])*`|[^#\r\n]*)([^\r\n]*)(?:\r?\n|$)/gm;
+  const assignment =
+    /^[ \t]*(?:export[ \t]+)?([\w.-]+)[ \t]*=[ \t]*(?:'(?:\\'|[^'])*'|"(?:\\"|[^"])*"|`(?:\\`|[^`])*`|[^#\r\n]*)([^\r\n]*)(?:\r?\n|$)/gm;
   let merged = before.replace(assignment, (line, name: string, after: string) => {
     if (!Object.hasOwn(values, name)) return line;
     const value = left.get(name);
     // a name that stands there twice keeps its first place only: readers take the last
     left.delete(name);
-    return value === undefined ? '' : `${name}=${quote(name, value)}${after.trimStart().startsWith('#') ? ` ${after.trim()}` : ''}${eol}`;
+    return value === undefined
+      ? ''
+      : `${name}=${quote(name, value)}${after.trimStart().startsWith('#') ? ` ${after.trim()}` : ''}${eol}`;
   });
   const added = [...left].filter((entry): entry is [string, string] => entry[1] !== undefined);
   if (added.length > 0 && merged !== '' && !merged.endsWith('\n')) merged += eol;
@@ -35,7 +41,8 @@ function quote(name: string, value: string): string {
   if (/[\r\n\0]/.test(value)) throw new Error(`${name} may not contain a line break.`);
   for (const mark of ["'", '`', '"']) {
     // inside double quotes dotenv turns \n into a line break
-    if (!value.includes(mark) && !value.endsWith('\\') && !(mark === '"' && value.includes('\\'))) return mark + value + mark;
+    if (!value.includes(mark) && !value.endsWith('\\') && !(mark === '"' && value.includes('\\')))
+      return mark + value + mark;
   }
   throw new Error(`${name} has a combination of quotes that an .env file cannot hold.`);
 }

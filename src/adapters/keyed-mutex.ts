@@ -1,4 +1,7 @@
-/** Runs the work of one key one at a time, in the order of the calls. p-limit has no keys, and no way to give up while waiting. */
+/**
+ * Runs the work of one key one at a time, in the order of the calls. p-limit has no keys, and no way to give up while
+ * waiting.
+ */
 export class KeyedMutex {
   readonly #tails = new Map<string, Promise<unknown>>();
 

@@ -6,8 +6,8 @@ import { promisify } from 'node:util';
 import { IDENTITIES, keyOfFolder, SIDE } from './workspaces.ts';
 
 /**
- * Workspaces that move to another machine. What lies beside them is filed under the inode of their folder, which is another one after a copy: their id, by
- * which unfinished tasks know them, and their checkpoints, which `undo` needs.
+ * Workspaces that move to another machine. What lies beside them is filed under the inode of their folder, which is
+ * another one after a copy: their id, by which unfinished tasks know them, and their checkpoints, which `undo` needs.
  */
 
 export interface MovedWorkspace {
@@ -32,10 +32,16 @@ export async function placeOf(root: string, { name, identity }: MovedWorkspace):
   return identity !== null && (await describeMoved(path)).identity === identity ? 'same' : 'taken';
 }
 
-/** Holds copies that are not complete. It is on the disk of the workspaces, so that moving one into its place is one step. */
+/**
+ * Holds copies that are not complete. It is on the disk of the workspaces, so that moving one into its place is one
+ * step.
+ */
 const COPIES = '.importing';
 
-/** Copies a workspace to its place with what belongs to it. A call after one that was killed begins again, and does nothing where the workspace is there. */
+/**
+ * Copies a workspace to its place with what belongs to it. A call after one that was killed begins again, and does
+ * nothing where the workspace is there.
+ */
 export async function placeMoved(root: string, workspace: MovedWorkspace): Promise<void> {
   const { name, path, identity, side } = workspace;
   if ((await placeOf(root, workspace)) === 'same') return;

@@ -4,7 +4,9 @@ import { BACKGROUND_PRIORITY } from '../contracts/priority.ts';
 import type { RoutineInput } from '../contracts/routine.ts';
 import { ROUTINE } from '../contracts/signals.ts';
 
-/** Starts a run that somebody asked for. A second call with the same run changes nothing, also when the run has ended. */
+/**
+ * Starts a run that somebody asked for. A second call with the same run changes nothing, also when the run has ended.
+ */
 export async function startRoutineRun(temporal: Client, input: RoutineInput & { runId: string }): Promise<void> {
   try {
     await temporal.workflow.start(ROUTINE, {

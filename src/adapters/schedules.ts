@@ -29,7 +29,15 @@ export interface NewSchedule {
 
 /** The schedule that a stored cron must have. */
 export const scheduleOfCron = (
-  cron: { id: string; schedule: string; time_zone: string; enabled: boolean; routine_id: string; chat_id: string; inputs: object },
+  cron: {
+    id: string;
+    schedule: string;
+    time_zone: string;
+    enabled: boolean;
+    routine_id: string;
+    chat_id: string;
+    inputs: object;
+  },
   catchupHours: number,
 ): NewSchedule => ({
   cronId: cron.id,
@@ -54,18 +62,23 @@ export interface ScheduleView {
 }
 
 /**
- * Each firing starts its own run. The run sees in the store whether the previous one still works, and whether a later one is due. Temporal's own buffering
- * would drop firings silently, and a run whose result waits for its channel would block all others.
+ * Each firing starts its own run. The run sees in the store whether the previous one still works, and whether a later
+ * one is due. Temporal's own buffering would drop firings silently, and a run whose result waits for its channel would
+ * block all others.
  */
 const OVERLAP = ScheduleOverlapPolicy.ALLOW_ALL;
 
 /**
- * Creates the Temporal Schedule of a cron. A second call with the same id changes nothing and returns false. `missedSince`: the schedule existed before and was
- * lost, so firings that were due since then come now, in the same request, as after a stop.
+ * Creates the Temporal Schedule of a cron. A second call with the same id changes nothing and returns false.
+ * `missedSince`: the schedule existed before and was lost, so firings that were due since then come now, in the same
+ * request, as after a stop.
  */
 export async function createSchedule(temporal: Client, wanted: NewSchedule, missedSince?: Date): Promise<boolean> {
   const policies = { overlap: OVERLAP, catchupWindow: wanted.catchupMs, pauseOnFailure: false };
-  const state = { paused: !wanted.enabled, ...(wanted.enabled && missedSince && { backfill: [missed(missedSince, wanted.catchupMs)] }) };
+  const state = {
+    paused: !wanted.enabled,
+    ...(wanted.enabled && missedSince && { backfill: [missed(missedSince, wanted.catchupMs)] }),
+  };
   try {
     await temporal.schedule.create({
       scheduleId: scheduleId(wanted.cronId),
@@ -135,7 +148,10 @@ const firingsOf = (wanted: NewSchedule) => ({
 
 /** A schedule as the list has it. */
 interface ListedSchedule {
-  /** the catch-up window that it was created with; null if a release created it that gave no priority, or had one queue for everything */
+  /**
+   * the catch-up window that it was created with; null if a release created it that gave no priority, or had one queue
+   * for everything
+   */
   catchupMs: number | null;
   paused: boolean;
 }
@@ -147,7 +163,10 @@ export async function listScheduled(temporal: Client): Promise<Map<string, Liste
   for await (const { scheduleId: id, memo, state } of temporal.schedule.list({ pageSize: 1000 })) {
     if (!id.startsWith(prefix)) continue;
     const current = memo?.priorityKey === CURRENT.priorityKey && memo.taskQueue === CURRENT.taskQueue;
-    found.set(id.slice(prefix.length), { catchupMs: current ? ((memo.catchupMs as number | undefined) ?? null) : null, paused: state.paused });
+    found.set(id.slice(prefix.length), {
+      catchupMs: current ? ((memo.catchupMs as number | undefined) ?? null) : null,
+      paused: state.paused,
+    });
   }
   return found;
 }
@@ -173,7 +192,8 @@ export async function bringUpToDate(temporal: Client, wanted: NewSchedule): Prom
 export async function useOneQueue(temporal: Client): Promise<void> {
   for (const cronId of (await listScheduled(temporal)).keys()) {
     const view = await describeSchedule(temporal, cronId);
-    if (view?.taskQueue === BACKGROUND_QUEUE) await updateSchedule(temporal, cronId, ({ action }) => ({ action: { ...action, taskQueue: AGENT_QUEUE } }));
+    if (view?.taskQueue === BACKGROUND_QUEUE)
+      await updateSchedule(temporal, cronId, ({ action }) => ({ action: { ...action, taskQueue: AGENT_QUEUE } }));
   }
 }
 
@@ -197,15 +217,22 @@ export async function describeSchedule(temporal: Client, cronId: string): Promis
 }
 
 /** Gives a schedule other times, and its runs what describes them; false when there is none. It stays paused or not. */
-export const changeSchedule = (temporal: Client, wanted: NewSchedule): Promise<boolean> => updateSchedule(temporal, wanted.cronId, () => firingsOf(wanted));
+export const changeSchedule = (temporal: Client, wanted: NewSchedule): Promise<boolean> =>
+  updateSchedule(temporal, wanted.cronId, () => firingsOf(wanted));
 
 /** The same, and pauses or unpauses it. */
 export const replaceSchedule = (temporal: Client, wanted: NewSchedule): Promise<boolean> =>
   updateSchedule(temporal, wanted.cronId, () => ({ ...firingsOf(wanted), state: { paused: !wanted.enabled } }));
 
-async function updateSchedule(temporal: Client, cronId: string, change: (before: ScheduleDescription) => object): Promise<boolean> {
+async function updateSchedule(
+  temporal: Client,
+  cronId: string,
+  change: (before: ScheduleDescription) => object,
+): Promise<boolean> {
   try {
-    await temporal.schedule.getHandle(scheduleId(cronId)).update((before) => ({ ...before, ...change(before) }) as ScheduleUpdateOptions);
+    await temporal.schedule
+      .getHandle(scheduleId(cronId))
+      .update((before) => ({ ...before, ...change(before) }) as ScheduleUpdateOptions);
     return true;
   } catch (error) {
     if (error instanceof ScheduleNotFoundError) return false;

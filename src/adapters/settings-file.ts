@@ -39,7 +39,10 @@ export function shownValue(name: SettingName, value: unknown): string | null {
 
 /** @throws SettingError */
 export function settingNamed(name: string): SettingName {
-  if (name === 'FETCH_HOME') throw new SettingError('FETCH_HOME says where the file is, so it cannot be in it. Use --home, or set it in the environment.');
+  if (name === 'FETCH_HOME')
+    throw new SettingError(
+      'FETCH_HOME says where the file is, so it cannot be in it. Use --home, or set it in the environment.',
+    );
   if (Object.hasOwn(settings, name)) return name as SettingName;
   const [near] = nearest(name, Object.keys(settings));
   throw new SettingError(`${name} is no setting.${near ? ` Did you mean ${near}?` : ''} "fetch config" lists them.`);
@@ -57,10 +60,15 @@ export function settingProblem(name: SettingName, value: string): string | null 
 }
 
 /**
- * Changes several settings in the file of a running instance, all of them or none; null or blank takes one out. `reload` reads the file again.
+ * Changes several settings in the file of a running instance, all of them or none; null or blank takes one out.
+ * `reload` reads the file again.
  * @throws SettingError, which names each mistake
  */
-export function changeSettings(config: Config, changes: Readonly<Record<string, string | null>>, reload: () => Reloaded): Reloaded {
+export function changeSettings(
+  config: Config,
+  changes: Readonly<Record<string, string | null>>,
+  reload: () => Reloaded,
+): Reloaded {
   const sources = currentSources(config);
   const values: Record<string, string | undefined> = {};
   const problems: string[] = [];
@@ -71,7 +79,8 @@ export function changeSettings(config: Config, changes: Readonly<Record<string, 
       const source = sources[name];
       const problem = values[name] === undefined ? null : settingProblem(name, text!);
       if (problem) problems.push(`${name}: ${problem}`);
-      else if (source === 'flag' || source === 'environment') problems.push(`${name}: the ${source} sets it, too, and wins over the file`);
+      else if (source === 'flag' || source === 'environment')
+        problems.push(`${name}: the ${source} sets it, too, and wins over the file`);
     } catch (error) {
       if (!(error instanceof SettingError)) throw error;
       problems.push(error.message);

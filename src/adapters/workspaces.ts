@@ -5,8 +5,8 @@ import { nameProblem, sameName } from '../domain/tasks/workspace-names.ts';
 import { DAY } from '../domain/time.ts';
 
 /**
- * The folder of this host's workspaces. Here only names and types of its entries are read. What is inside a workspace is read and changed in containers,
- * because agents may have put links and hooks there.
+ * The folder of this host's workspaces. Here only names and types of its entries are read. What is inside a workspace
+ * is read and changed in containers, because agents may have put links and hooks there.
  */
 
 /** Holds deleted workspaces and new ones that are being made. It is on the same disk, so that moving is one step. */
@@ -23,7 +23,8 @@ export interface FoundWorkspace {
 }
 
 /**
- * Holds the identity of each folder, whatever its name and whichever host sees it. It is beside the workspaces, because agents can change what is inside one.
+ * Holds the identity of each folder, whatever its name and whichever host sees it. It is beside the workspaces, because
+ * agents can change what is inside one.
  */
 export const IDENTITIES = '.identities';
 
@@ -45,7 +46,8 @@ export async function findWorkspaces(folder: string): Promise<Found> {
     const twin = found.workspaces.find((other) => sameName(other.name, name));
     if (entry.isSymbolicLink()) found.leftOut.push({ name, why: 'it is a link; move the folder itself here' });
     else if (!entry.isDirectory()) continue;
-    else if (nameProblem(name)) found.leftOut.push({ name, why: 'rename it: letters a to z, digits, - and _ are allowed' });
+    else if (nameProblem(name))
+      found.leftOut.push({ name, why: 'rename it: letters a to z, digits, - and _ are allowed' });
     else if (twin) found.leftOut.push({ name, why: `its name differs from ${twin.name} in case only` });
     else found.workspaces.push({ name, path: join(root, name) });
   }
@@ -53,9 +55,10 @@ export async function findWorkspaces(folder: string): Promise<Found> {
 }
 
 /**
- * The id of a workspace's folder, created when first seen. It depends on the folder's inode number and birth time. So a copy or a clone gets its own id, even
- * if somebody copies this file too, and hosts that share a disk read the same id. If a file system shows the hosts different numbers, their ids differ; then
- * tasks cannot move, and nothing else is harmed.
+ * The id of a workspace's folder, created when first seen. It depends on the folder's inode number and birth time. So a
+ * copy or a clone gets its own id, even if somebody copies this file too, and hosts that share a disk read the same id.
+ * If a file system shows the hosts different numbers, their ids differ; then tasks cannot move, and nothing else is
+ * harmed.
  */
 async function workspaceIdentity(path: string): Promise<string> {
   const folder = join(dirname(path), IDENTITIES);
@@ -67,7 +70,9 @@ async function workspaceIdentity(path: string): Promise<string> {
   return await readFile(file, 'utf8');
 }
 
-export const identified = (workspaces: readonly FoundWorkspace[]): Promise<Array<FoundWorkspace & { identity: string }>> =>
+export const identified = (
+  workspaces: readonly FoundWorkspace[],
+): Promise<Array<FoundWorkspace & { identity: string }>> =>
   Promise.all(workspaces.map(async (each) => ({ ...each, identity: await workspaceIdentity(each.path) })));
 
 /** Creates the staging folder; a repeated call clears away what a dead attempt left there. */
@@ -94,7 +99,10 @@ export async function placeWorkspace(folder: string, staged: string, name: strin
   return path;
 }
 
-/** Moves a workspace to the trash; returns its path there. A second call with the same call id finds the one of the first. */
+/**
+ * Moves a workspace to the trash; returns its path there. A second call with the same call id finds the one of the
+ * first.
+ */
 export async function trashWorkspace(folder: string, name: string, callId: string): Promise<string | null> {
   const root = await realpath(folder);
   const trash = join(root, TRASH);
@@ -128,8 +136,8 @@ export async function emptyTrash(folder: string, now: number): Promise<number> {
 }
 
 /**
- * The folder of a workspace's checkpoints, created and marked as in use. It belongs to the folder and not to the name: a new workspace of the same name has its
- * own history, and a moved one keeps its history.
+ * The folder of a workspace's checkpoints, created and marked as in use. It belongs to the folder and not to the name:
+ * a new workspace of the same name has its own history, and a moved one keeps its history.
  */
 export async function sideFolder(workspace: string): Promise<string> {
   const parent = dirname(workspace);
@@ -147,13 +155,17 @@ export async function keyOfFolder(path: string): Promise<string> {
   return `${ino}-${Math.floor(birthtimeMs)}`;
 }
 
-/** Removes checkpoints of workspaces that are gone, for example because somebody removed the folder, once they were unused for `TRASH_DAYS`. */
+/**
+ * Removes checkpoints of workspaces that are gone, for example because somebody removed the folder, once they were
+ * unused for `TRASH_DAYS`.
+ */
 async function emptySides(root: string, now: number): Promise<number> {
   const sides = await readdir(join(root, SIDE)).catch(() => []);
   if (sides.length === 0) return 0;
   const live = new Set<string>();
   for (const folder of [root, join(root, TRASH), join(root, MAKING)]) {
-    for (const name of await readdir(folder).catch(() => [])) live.add(await keyOfFolder(join(folder, name)).catch(() => ''));
+    for (const name of await readdir(folder).catch(() => []))
+      live.add(await keyOfFolder(join(folder, name)).catch(() => ''));
   }
   let cleared = 0;
   for (const name of sides) {
@@ -167,7 +179,9 @@ async function emptySides(root: string, now: number): Promise<number> {
 
 /** When something that the profile of a workspace depends on last changed, as far as that shows from outside; ms. */
 export async function changedAt(path: string): Promise<number> {
-  const stats = await Promise.all(['', '.git/HEAD', '.git/index', '.git/logs/HEAD'].map((name) => lstat(join(path, name)).catch(() => null)));
+  const stats = await Promise.all(
+    ['', '.git/HEAD', '.git/index', '.git/logs/HEAD'].map((name) => lstat(join(path, name)).catch(() => null)),
+  );
   return Math.max(...stats.map((stat) => stat?.mtimeMs ?? 0));
 }
 

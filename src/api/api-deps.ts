@@ -32,7 +32,10 @@ export interface ApiDeps {
 /** What only the program around the servers knows: files of the home, and what `fetch doctor` tries. */
 export interface Instance {
   diagnose(): Promise<OwnerDoctor>;
-  /** `after`: `next` of an earlier answer; without it the last `limit` lines. @throws RangeError for an `after` that is none */
+  /**
+   * `after`: `next` of an earlier answer; without it the last `limit` lines. @throws RangeError for an `after` that is
+   * none
+   */
   logs(wanted: { after: string | null; role: string | null; limit: number }): OwnerLogs;
   backups(): OwnerBackups;
   /** `workflow`: its id; null for the list of all */

@@ -102,7 +102,10 @@ export const runtimeEndpoints = withDocument<RuntimeDeps>(runtimePort, [
 ]);
 const OPEN: ReadonlySet<string> = new Set(runtimeEndpoints.filter(({ open }) => open).map(({ path }) => path));
 
-/** The runtime API: `/health` and `/v1`. The order of refusals is part of the contract: 404, then 401, then 405, then the endpoint's own. */
+/**
+ * The runtime API: `/health` and `/v1`. The order of refusals is part of the contract: 404, then 401, then 405, then
+ * the endpoint's own.
+ */
 export function createRuntimeApi(deps: ApiDeps): Koa {
   const app = new Koa();
   const wakeups = new Wakeups(deps.store);
@@ -111,7 +114,8 @@ export function createRuntimeApi(deps: ApiDeps): Koa {
   app.silent = true;
   app.on('error', (error: NodeJS.ErrnoException) => {
     // a client that leaves during a stream is not our error
-    if (!['ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE'].includes(error.code ?? '')) deps.log?.error({ err: error }, 'response failed');
+    if (!['ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE'].includes(error.code ?? ''))
+      deps.log?.error({ err: error }, 'response failed');
   });
   const { config, token } = deps;
   const allowedOrigin = originList(config.DEEPSEEK_CORS_ORIGINS);

@@ -26,7 +26,8 @@ command(
   'up',
   'Run everything in the background, also after this terminal is closed',
   'fetch up --at-login',
-  (self) => async (config, reload, flags) => (await import('./setup/background/up.ts')).run({ config, reload, flags }, self.opts()),
+  (self) => async (config, reload, flags) =>
+    (await import('./setup/background/up.ts')).run({ config, reload, flags }, self.opts()),
 )
   .option('--at-login', 'from now on start it whenever this machine starts, or you log in: systemd, launchd')
   .addOption(new Option('--not-at-login', 'no longer; what runs now goes on').conflicts('atLogin'));
@@ -34,9 +35,14 @@ addRoleCommands();
 command('chat', 'Open a chat with a running instance', 'fetch chat --home ~/.fetch-work', () => async (config) => {
   await (await import('./setup/open-chat.ts')).run(config);
 });
-command('pair', 'Link WhatsApp: shows a QR to scan, or a code to type', 'fetch pair --phone +491701234567', (self) => async (config) => {
-  await (await import('./setup/whatsapp/pair.ts')).run(config, self.opts());
-})
+command(
+  'pair',
+  'Link WhatsApp: shows a QR to scan, or a code to type',
+  'fetch pair --phone +491701234567',
+  (self) => async (config) => {
+    await (await import('./setup/whatsapp/pair.ts')).run(config, self.opts());
+  },
+)
   .option('--phone <number>', 'show a code to type on this phone, in place of a QR')
   .addOption(
     new Option(
@@ -49,23 +55,46 @@ command('unpair', 'Log WhatsApp out', 'fetch unpair', () => async (config) => {
 });
 command('setup', 'Ask again which model, what to call you, and your time zone', 'fetch setup', () => async (config) => {
   if (!process.stdin.isTTY)
-    throw new ProblemError(`fetch setup asks questions and needs a terminal. Without one, write the settings to ${config.FETCH_HOME}/.env`);
+    throw new ProblemError(
+      `fetch setup asks questions and needs a terminal. Without one, write the settings to ${config.FETCH_HOME}/.env`,
+    );
   await (await import('./setup/setup.ts')).setup(config);
 });
 addConfigCommands();
-command('tools', 'List your MCP servers, tools and skills, and which of them wait for your yes', 'fetch tools', () => async (config) => {
-  await (await import('./setup/tools.ts')).run(config);
-});
+command(
+  'tools',
+  'List your MCP servers, tools and skills, and which of them wait for your yes',
+  'fetch tools',
+  () => async (config) => {
+    await (await import('./setup/tools.ts')).run(config);
+  },
+);
 command(
   'status',
   'Show the roles of this home; exit code 3 when nothing runs',
   'fetch status --json',
   (self) => async (config) => (await import('./checks/status/status.ts')).run(config, self.opts()),
 ).option('--json', 'print JSON');
-command('logs', 'Show the log of one role, or of all in the order of time', 'fetch logs worker -f', (self, args) => async (config) => {
-  await (await import('./instance/logs/logs.ts')).run(config, args[0] as never, self.opts());
-})
-  .addArgument(new Argument('[role]', 'the role').choices(['fetch', 'temporal', 'postgres', 'worker', 'gateway', 'api', 'kennel', 'roles']))
+command(
+  'logs',
+  'Show the log of one role, or of all in the order of time',
+  'fetch logs worker -f',
+  (self, args) => async (config) => {
+    await (await import('./instance/logs/logs.ts')).run(config, args[0] as never, self.opts());
+  },
+)
+  .addArgument(
+    new Argument('[role]', 'the role').choices([
+      'fetch',
+      'temporal',
+      'postgres',
+      'worker',
+      'gateway',
+      'api',
+      'kennel',
+      'roles',
+    ]),
+  )
   .option('-f, --follow', 'print new lines as they come')
   .option('--json', 'print JSON, one object a line')
   .option('-n, --lines <count>', 'how many lines to begin with', wholeNumber, 100);
@@ -151,7 +180,8 @@ const plain = new Set([
 const holdsRoles = new Set(['start', 'serve', 'worker', 'gateway', 'api', 'kennel-worker', 'roles']);
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    // the output of a service may lie on the disk that is full, a terminal may be gone: what cannot be said must not end what runs
+    // the output of a service may lie on the disk that is full, a terminal may be gone: what cannot be said must not
+    // end what runs
     if (!['ENOSPC', 'EDQUOT', 'EIO', 'EPIPE'].includes(error.code ?? '')) throw error;
     // `fetch logs | head`: a command that only writes has nothing left to do
     if (error.code === 'EPIPE' && !holdsRoles.has(process.argv[2] ?? '')) process.exit(0);

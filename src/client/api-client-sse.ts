@@ -1,8 +1,11 @@
 /**
- * Data of each server-sent event of a body, in order. `alive` is called for every chunk, keep-alive comments included. An incomplete event is dropped: the
- * caller asks for it again by its number.
+ * Data of each server-sent event of a body, in order. `alive` is called for every chunk, keep-alive comments included.
+ * An incomplete event is dropped: the caller asks for it again by its number.
  */
-export async function* serverSentData(body: ReadableStream<Uint8Array>, alive: () => void = () => {}): AsyncGenerator<string> {
+export async function* serverSentData(
+  body: ReadableStream<Uint8Array>,
+  alive: () => void = () => {},
+): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let rest = '';
   let data: string[] = [];

@@ -8,7 +8,14 @@ import { Sleepers } from './sleepers.ts';
 /** A question that waits for an answer: payload of `user_input.required`. */
 export interface PendingUserInput {
   id: string;
-  request: { questions: Array<{ header?: string; id: string; question: string; options?: Array<{ label: string; description?: string }> }> };
+  request: {
+    questions: Array<{
+      header?: string;
+      id: string;
+      question: string;
+      options?: Array<{ label: string; description?: string }>;
+    }>;
+  };
 }
 /** A confirmation that waits for a decision: payload of `approval.required`. */
 export interface PendingApproval {
@@ -77,14 +84,19 @@ export class ApiClient {
     return this.json('/v1/console', { signal });
   }
 
-  /** The end of the thread, with everything that runs or waits for an answer. The screen shows nothing older, so nothing older is fetched. */
+  /**
+   * The end of the thread, with everything that runs or waits for an answer. The screen shows nothing older, so nothing
+   * older is fetched.
+   */
   detail(threadId: string, signal?: AbortSignal, lastTurns = SHOWN_TURNS): Promise<ThreadDetail> {
     return this.json(`${pathOf(threadId)}?last_turns=${lastTurns}`, { signal });
   }
 
   /** The bytes of a file that an answer names. */
   async attachment(threadId: string, id: string, signal?: AbortSignal): Promise<Buffer> {
-    const response = await request(this.options, `${pathOf(threadId)}/attachments/${encodeURIComponent(id)}`, { signal });
+    const response = await request(this.options, `${pathOf(threadId)}/attachments/${encodeURIComponent(id)}`, {
+      signal,
+    });
     return Buffer.from(await response.arrayBuffer());
   }
 
@@ -93,7 +105,12 @@ export class ApiClient {
   }
 
   /** Resolves when the server has stored the message. Retries with the same key while the server cannot be reached. */
-  async say(threadId: string, text: string, idempotencyKey: string, { onWait, signal, displayed }: SayOptions = {}): Promise<Record<string, unknown>> {
+  async say(
+    threadId: string,
+    text: string,
+    idempotencyKey: string,
+    { onWait, signal, displayed }: SayOptions = {},
+  ): Promise<Record<string, unknown>> {
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.json(`${pathOf(threadId)}/messages`, {
@@ -113,7 +130,12 @@ export class ApiClient {
   }
 
   /** Every event after `sinceSeq`, once and in order, until `signal` aborts. Reconnects after the last event seen. */
-  async *events(threadId: string, sinceSeq: number, signal: AbortSignal, onState?: OnState): AsyncGenerator<EventEnvelope, void> {
+  async *events(
+    threadId: string,
+    sinceSeq: number,
+    signal: AbortSignal,
+    onState?: OnState,
+  ): AsyncGenerator<EventEnvelope, void> {
     const cursor: EventCursor = { threadId, seq: sinceSeq, attempt: 1 };
     for (; !signal.aborted; cursor.attempt++) {
       try {
@@ -127,14 +149,21 @@ export class ApiClient {
     }
   }
 
-  private async *eventsOfConnection(cursor: EventCursor, signal: AbortSignal, onState?: OnState): AsyncGenerator<EventEnvelope, void> {
+  private async *eventsOfConnection(
+    cursor: EventCursor,
+    signal: AbortSignal,
+    onState?: OnState,
+  ): AsyncGenerator<EventEnvelope, void> {
     const connection = new AbortController();
     const stop = () => connection.abort();
     signal.addEventListener('abort', stop);
     const watchdog = setTimeout(stop, this.options.silenceMs ?? 45_000);
     try {
       const path = `${pathOf(cursor.threadId)}/events?since_seq=${cursor.seq}`;
-      const response = await request(this.options, path, { headers: { accept: 'text/event-stream' }, signal: connection.signal });
+      const response = await request(this.options, path, {
+        headers: { accept: 'text/event-stream' },
+        signal: connection.signal,
+      });
       onState?.('connected');
       this.sleepers.wake();
       for await (const data of serverSentData(response.body!, () => watchdog.refresh())) {
@@ -159,4 +188,5 @@ export class ApiClient {
 
 const pathOf = (threadId: string): string => `/v1/threads/${encodeURIComponent(threadId)}`;
 
-const backoff = (attempt: number, max: number): number => Math.min(max, FIRST_DELAY_MS * 2 ** Math.min(attempt - 1, 20));
+const backoff = (attempt: number, max: number): number =>
+  Math.min(max, FIRST_DELAY_MS * 2 ** Math.min(attempt - 1, 20));

@@ -1,7 +1,19 @@
-import type { ActInput, ActResult, AskInput, AskResult, DeliverInput, FinishInput, ThinkInput, ThinkResult } from './conversation.ts';
+import type {
+  ActInput,
+  ActResult,
+  AskInput,
+  AskResult,
+  DeliverInput,
+  FinishInput,
+  ThinkInput,
+  ThinkResult,
+} from './conversation.ts';
 import type { Decision } from './decision.ts';
 
-/** Activities of a turn. There is one for a model step, one for a tool call and one for a send: none exists only to keep records. */
+/**
+ * Activities of a turn. There is one for a model step, one for a tool call and one for a send: none exists only to keep
+ * records.
+ */
 export interface TurnActivities {
   think(input: ThinkInput): Promise<ThinkResult>;
   act(input: ActInput): Promise<ActResult>;

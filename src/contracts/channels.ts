@@ -1,13 +1,13 @@
 /**
- * What a channel can do. Rules, the store and the prompt read this table and never ask for a channel's name. A new channel is one more entry here, and a driver
- * of the same name in `src/gateway/channels/registry.ts`.
+ * What a channel can do. Rules, the store and the prompt read this table and never ask for a channel's name. A new
+ * channel is one more entry here, and a driver of the same name in `src/gateway/channels/registry.ts`.
  */
 interface ChannelCapabilities {
   /** what people call it, where a sentence names it */
   label: string;
   /**
-   * Who reads the store directly: the person at the `terminal`, or a `client` of the HTTP API, which also pages long texts by itself. There a message is shown
-   * when its row is committed. Null: messages are sent.
+   * Who reads the store directly: the person at the `terminal`, or a `client` of the HTTP API, which also pages long
+   * texts by itself. There a message is shown when its row is committed. Null: messages are sent.
    */
   screen: 'terminal' | 'client' | null;
   /** form of the address of a group chat; null: each chat has one person */
@@ -29,7 +29,9 @@ export const CHANNELS = {
   },
 } as const satisfies Record<string, ChannelCapabilities>;
 
-/** After a downgrade, a release may meet chats of a channel that it does not know. It expects nothing of that channel. */
+/**
+ * After a downgrade, a release may meet chats of a channel that it does not know. It expects nothing of that channel.
+ */
 const UNKNOWN: ChannelCapabilities = { ...SCREEN, label: 'an unknown channel', screen: null };
 
 /** @param channel the channel's name, or the id of a chat, which begins with it */
@@ -39,7 +41,8 @@ export function capabilitiesOf(channel: string): ChannelCapabilities {
 }
 
 /** Whether several people write in the chat at this address. */
-export const isGroupChat = (channel: string, address: string): boolean => capabilitiesOf(channel).groups?.test(address) ?? false;
+export const isGroupChat = (channel: string, address: string): boolean =>
+  capabilitiesOf(channel).groups?.test(address) ?? false;
 
 /** The channels whose screens these readers look at. */
 export const channelsOnScreen = (of: 'terminal' | 'client'): Array<keyof typeof CHANNELS> =>

@@ -111,7 +111,10 @@ export interface ThinkResult {
   /** `closed`: the answer is stored and the turn is over. `continue`: a message arrived meanwhile, so think again. */
   next: 'tools' | 'closed' | 'continue';
   calls: CallVerdict[];
-  /** outbox row for the person: the answer, or what the model said before a question or before a message that came meanwhile */
+  /**
+   * outbox row for the person: the answer, or what the model said before a question or before a message that came
+   * meanwhile
+   */
   outboxId?: string;
   autonomy: Autonomy;
   autoApprove: boolean;

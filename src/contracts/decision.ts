@@ -1,11 +1,20 @@
 import type { Channel } from './ids.ts';
 
-/** `answered`: a question got an answer, or a plan got words that change it. `allow`/`deny`: an approval or a plan got its decision. */
+/**
+ * `answered`: a question got an answer, or a plan got words that change it. `allow`/`deny`: an approval or a plan got
+ * its decision.
+ */
 export type Decision = 'answered' | 'allow' | 'deny';
 
-/** Who wrote or decided something: the identity by which the channel knows a person. It is stored and never sent anywhere. */
+/**
+ * Who wrote or decided something: the identity by which the channel knows a person. It is stored and never sent
+ * anywhere.
+ */
 export interface Identity {
-  /** `client`: a program with the token of the HTTP API. `agent`: the model, on behalf of a person. `earlier`: decided before identities were recorded. */
+  /**
+   * `client`: a program with the token of the HTTP API. `agent`: the model, on behalf of a person. `earlier`: decided
+   * before identities were recorded.
+   */
   role: 'owner' | 'trusted' | 'member' | 'terminal' | 'client' | 'agent' | 'earlier';
   channel?: Channel;
   /** the person's number or address on the channel, where the channel knows one */

@@ -1,6 +1,6 @@
 /**
- * What a repository says of the environment that it needs: `data` of the workspace operation `environment`. The files are a stranger's, so they are read
- * inside of a container, and the host checks this answer again.
+ * What a repository says of the environment that it needs: `data` of the workspace operation `environment`. The files
+ * are a stranger's, so they are read inside of a container, and the host checks this answer again.
  */
 
 export const LANGUAGES = ['node', 'python', 'go', 'rust', 'java', 'c', 'php', 'ruby'] as const;

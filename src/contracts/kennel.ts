@@ -1,6 +1,7 @@
 /**
- * What crosses the boundary of a container. The host mounts the task's folder at `/run/fetch` and the workspace at `/workspace`, and nothing else, except an
- * agent's log-in file where the settings name one. Host and container talk through three files, so either side can restart without the other:
+ * What crosses the boundary of a container. The host mounts the task's folder at `/run/fetch` and the workspace at
+ * `/workspace`, and nothing else, except an agent's log-in file where the settings name one. Host and container talk
+ * through three files, so either side can restart without the other:
  *
  * - `spec.json`: what to do; written before the container starts
  * - `log.ndjson`: one `LogLine` a line, appended only by the runner inside
@@ -8,11 +9,15 @@
  *
  * `gate/model.sock`, `gate/egress.sock` and `gate/mcp.sock` are the only ways out (`src/adapters/kennel/gate`).
  *
- * A task has one run for each container that it needs: a further one each time its session continues in a new container. `step` is the number of the run. The
- * name stays, because files and containers of an earlier release have it.
+ * A task has one run for each container that it needs: a further one each time its session continues in a new
+ * container. `step` is the number of the run. The name stays, because files and containers of an earlier release have
+ * it.
  */
 
-/** The coding agents, the preferred one first. What the host knows of each stands in `kennel/agents`, in a folder of its name. */
+/**
+ * The coding agents, the preferred one first. What the host knows of each stands in `kennel/agents`, in a folder of its
+ * name.
+ */
 export const AGENT_NAMES = ['claude', 'codex', 'gemini', 'copilot', 'opencode', 'practice'] as const;
 export type AgentName = (typeof AGENT_NAMES)[number];
 
@@ -63,9 +68,15 @@ export interface RunSpec {
   login?: boolean;
   /** folder of the working tree inside the workspace, when it is not the workspace itself */
   worktree?: string;
-  /** ms without a host process (seen at `INSIDE.modelSocket`) after which the agent is frozen until a host process is back */
+  /**
+   * ms without a host process (seen at `INSIDE.modelSocket`) after which the agent is frozen until a host process is
+   * back
+   */
   freezeAfterMs?: number;
-  /** the agent makes a plan: the workspace is mounted read only, and the agent is in its own mode for plans where it has one */
+  /**
+   * the agent makes a plan: the workspace is mounted read only, and the agent is in its own mode for plans where it has
+   * one
+   */
   plan?: true;
   /** the script that the agent proposed last and that came to nothing: `fetch-setup` gives this answer to it */
   proposed?: { sha256: string; answer: string };
@@ -101,9 +112,19 @@ export type LogEvent =
   /** what the agent says, in chunks of some hundred characters; chunks of one message share `messageId` */
   | { type: 'text'; messageId: string; text: string }
   /** a tool call of the agent, once for each change; `title` is one line */
-  | { type: 'tool'; id: string; title: string; kind: string; status: 'pending' | 'in_progress' | 'completed' | 'failed'; detail?: string; paths?: string[] }
+  | {
+      type: 'tool';
+      id: string;
+      title: string;
+      kind: string;
+      status: 'pending' | 'in_progress' | 'completed' | 'failed';
+      detail?: string;
+      paths?: string[];
+    }
   | { type: 'plan'; entries: Array<{ content: string; status: string }> }
-  /** the plan that the agent hands in with a tool of its own; without this line its plan is the last message of the run */
+  /**
+   * the plan that the agent hands in with a tool of its own; without this line its plan is the last message of the run
+   */
   | { type: 'proposal'; text: string }
   /** the agent asks the person (`ask_human`) and waits */
   | { type: 'question'; id: string; question: string; options: string[] }
@@ -119,18 +140,22 @@ export type LogEvent =
   | { type: 'ended'; outcome: RunOutcome; reason: string };
 
 /**
- * `completed`: the agent ended its turn without an error of its own. `parked`: a question waited longer than `holdMs`; a later
- * step resumes the session with the answer as its prompt. `failed`: `reason` says why in one sentence.
+ * `completed`: the agent ended its turn without an error of its own. `parked`: a question waited longer than `holdMs`;
+ * a later step resumes the session with the answer as its prompt. `failed`: `reason` says why in one sentence.
  */
 export type RunOutcome = 'completed' | 'failed' | 'cancelled' | 'parked';
 
-/** A line of `commands.ndjson`. A line that was written twice has the same `id` and counts once. Lines of another run are ignored. */
+/**
+ * A line of `commands.ndjson`. A line that was written twice has the same `id` and counts once. Lines of another run
+ * are ignored.
+ */
 export type Command = { id: string; step: number } & (
   | { type: 'answer'; questionId: string; answer: string }
   | { type: 'permit'; permissionId: string; decision: 'allow' | 'deny' }
   /**
-   * for a run that `waits`: the container with this token (`TOKEN` in its environment) begins, and any other container ends, also one of an earlier run. An
-   * engine that dies while it starts a container may leave it running without knowing of it.
+   * for a run that `waits`: the container with this token (`TOKEN` in its environment) begins, and any other container
+   * ends, also one of an earlier run. An engine that dies while it starts a container may leave it running without
+   * knowing of it.
    */
   | { type: 'begin'; token: string }
   /** end the turn and the session cleanly; the container is killed shortly after in any case */

@@ -2,15 +2,20 @@
 export type ModelMessage =
   /** `pictures`: JPEG, base64 */
   | { role: 'system' | 'user'; content: string; pictures?: string[] }
-  | { role: 'assistant'; content: string; calls?: Array<{ id: string; name: string; arguments: string }>; state?: StepState }
+  | {
+      role: 'assistant';
+      content: string;
+      calls?: Array<{ id: string; name: string; arguments: string }>;
+      state?: StepState;
+    }
   | { role: 'tool'; callId: string; content: string };
 
 /** The protocols in which an endpoint is asked. */
 export type WireName = 'chat' | 'responses' | 'anthropic' | 'gemini';
 
 /**
- * What a provider wants back with a step: signatures, encrypted reasoning, thoughts. It is kept unchanged and goes only to the endpoint and model that made it.
- * Personal data, like any text of a chat.
+ * What a provider wants back with a step: signatures, encrypted reasoning, thoughts. It is kept unchanged and goes only
+ * to the endpoint and model that made it. Personal data, like any text of a chat.
  */
 export interface StepState {
   wire: WireName;
@@ -22,10 +27,16 @@ export interface StepState {
   data: unknown;
 }
 
-/** How an answer ended. `cut`: the endpoint stopped before the model had finished, so its calls must not run. `refused`: the model or a filter declined. */
+/**
+ * How an answer ended. `cut`: the endpoint stopped before the model had finished, so its calls must not run. `refused`:
+ * the model or a filter declined.
+ */
 export type AnswerEnd = 'complete' | 'cut' | 'refused';
 
-/** What an endpoint has shown of a model: by refusals, by its list of models, by what it counted. Unset: nothing is known. */
+/**
+ * What an endpoint has shown of a model: by refusals, by its list of models, by what it counted. Unset: nothing is
+ * known.
+ */
 export interface ModelFacts {
   /** the protocol in which it is asked; unset: chat completions */
   wire?: WireName;

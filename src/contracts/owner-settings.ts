@@ -33,7 +33,10 @@ export interface SettingView {
   fixed: boolean;
 }
 
-/** `PATCH /v1/owner/settings` with `{ settings: { NAME: "value" | null } }`; null or an empty text gives back the default. All or nothing: 400 names each mistake. */
+/**
+ * `PATCH /v1/owner/settings` with `{ settings: { NAME: "value" | null } }`; null or an empty text gives back the
+ * default. All or nothing: 400 names each mistake.
+ */
 export interface SettingsChanged {
   /** hold now */
   updated: string[];
@@ -42,7 +45,10 @@ export interface SettingsChanged {
   settings: SettingView[];
 }
 
-/** `POST /v1/owner/settings/model/check` with `{ api_key?, base_url?, model? }`: one real call. What is left out is as now. */
+/**
+ * `POST /v1/owner/settings/model/check` with `{ api_key?, base_url?, model? }`: one real call. What is left out is as
+ * now.
+ */
 export interface ModelCheck {
   ok: boolean;
   base_url: string;
@@ -58,7 +64,10 @@ export interface ModelCheck {
   problem: string | null;
 }
 
-/** `GET /v1/owner/chats`: the latest active first, at most 200. Change one: `PATCH /v1/owner/chats/{thread_id}` with `{ autonomy }`. */
+/**
+ * `GET /v1/owner/chats`: the latest active first, at most 200. Change one: `PATCH /v1/owner/chats/{thread_id}` with `{
+ * autonomy }`.
+ */
 export interface OwnerChats {
   chats: ChatTrust[];
 }
@@ -68,7 +77,9 @@ export interface ChatTrust {
   autonomy: 'supervised' | 'cautious' | 'autonomous';
   /** somebody said `yes all` */
   auto_approve: boolean;
-  /** sinks that are allowed for good (`yes always for …`); `POST /v1/owner/chats/{thread_id}/ask-again` takes them back */
+  /**
+   * sinks that are allowed for good (`yes always for …`); `POST /v1/owner/chats/{thread_id}/ask-again` takes them back
+   */
   grants: string[];
   last_active_at: string;
 }
@@ -76,12 +87,19 @@ export interface ChatTrust {
 /** `GET /v1/owner/people`. Add: `POST` with `{ phone }`; remove: `DELETE /v1/owner/people/{phone}` (digits). */
 export interface OwnerPeople {
   owner: string | null;
-  trusted: Array<{ phone: string /** in TRUSTED_PHONE_NUMBERS, so it is removed there */; by_setting: boolean; shares: string[] }>;
+  trusted: Array<{
+    phone: string /** in TRUSTED_PHONE_NUMBERS, so it is removed there */;
+    by_setting: boolean;
+    shares: string[];
+  }>;
   /** groups that have a thread or that WhatsApp told of */
   groups: Array<{ name: string; members: number | null; thread_id: string | null }>;
 }
 
-/** `GET /v1/owner/whatsapp`. `POST …/pair` with `{ phone?, number? }` (as `/api/whatsapp/start`), `POST …/unlink` and `POST …/stop` without a body. */
+/**
+ * `GET /v1/owner/whatsapp`. `POST …/pair` with `{ phone?, number? }` (as `/api/whatsapp/start`), `POST …/unlink` and
+ * `POST …/stop` without a body.
+ */
 export interface OwnerWhatsApp extends WhatsAppReport {
   /** picture of the QR, for `<img src>`; null when there is none */
   qr_image: string | null;
@@ -118,7 +136,10 @@ export interface OwnerBackups {
   problem: string | null;
 }
 
-/** `GET /v1/owner/logs?after=&role=&limit=`: the end of the logs (`limit` lines: 200, at most 1,000), or what follows `after`, as much of it as fits. */
+/**
+ * `GET /v1/owner/logs?after=&role=&limit=`: the end of the logs (`limit` lines: 200, at most 1,000), or what follows
+ * `after`, as much of it as fits.
+ */
 export interface OwnerLogs {
   /** by time */
   lines: Array<{ at: string; role: string; level: string; text: string }>;
@@ -130,7 +151,13 @@ export interface OwnerLogs {
 /** `GET /v1/owner/doctor`: takes some seconds, because everything is tried. */
 export interface OwnerDoctor {
   ok: boolean;
-  findings: Array<{ name: string; state: 'ok' | 'warning' | 'missing'; version: string | null; detail: string /** what to do */; mend: string | null }>;
+  findings: Array<{
+    name: string;
+    state: 'ok' | 'warning' | 'missing';
+    version: string | null;
+    detail: string /** what to do */;
+    mend: string | null;
+  }>;
 }
 
 /** `GET /v1/owner/temporal?workflow=` */
@@ -140,7 +167,10 @@ export interface OwnerTemporal {
   why: string | null;
 }
 
-/** `POST /v1/threads/{id}/attachments?name=`: the file itself is the body, with its content type. Its id goes into `attachment_ids` of `POST …/messages`, whose text may be empty then. */
+/**
+ * `POST /v1/threads/{id}/attachments?name=`: the file itself is the body, with its content type. Its id goes into
+ * `attachment_ids` of `POST …/messages`, whose text may be empty then.
+ */
 export interface Uploaded {
   id: string;
   kind: 'image' | 'document' | 'audio' | 'video';

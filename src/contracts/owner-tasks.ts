@@ -78,7 +78,13 @@ export interface TaskChanges {
   removed: number;
   files_changed: number;
   /** at most 500 */
-  files: Array<{ path: string; status: 'added' | 'modified' | 'deleted' | 'renamed'; added: number; removed: number; from: string | null }>;
+  files: Array<{
+    path: string;
+    status: 'added' | 'modified' | 'deleted' | 'renamed';
+    added: number;
+    removed: number;
+    from: string | null;
+  }>;
   note: string | null;
 }
 
@@ -116,7 +122,10 @@ export interface DiffFile {
   diff: string | null;
 }
 
-/** `POST /v1/owner/tasks/{id}/stop|pause|resume|undo|redo`: what the words in the chat became. The task changes a little later. */
+/**
+ * `POST /v1/owner/tasks/{id}/stop|pause|resume|undo|redo`: what the words in the chat became. The task changes a little
+ * later.
+ */
 export interface TaskOrdered {
   kind: 'turn' | 'steer' | 'answer' | 'stop' | 'reply' | 'task';
   turn_id: string | null;

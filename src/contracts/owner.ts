@@ -5,8 +5,9 @@ export type * from './owner-settings.ts';
 export type * from './owner-tasks.ts';
 
 /**
- * Answers of `/v1/owner/...`, for the owner's page. Types only, so a browser may import them. Times are RFC 3339, money is in US dollars. Every text can hold words
- * of others (models, pages, file names, people): show it as text, never as HTML.
+ * Answers of `/v1/owner/...`, for the owner's page. Types only, so a browser may import them. Times are RFC 3339, money
+ * is in US dollars. Every text can hold words of others (models, pages, file names, people): show it as text, never as
+ * HTML.
  */
 
 /** `GET /v1/owner/now` */
@@ -24,18 +25,25 @@ export interface OwnerNow {
 }
 
 /**
- * An open question; `GET /v1/owner/questions/{id}` gives one with its whole evidence. Its texts never change: another plan or command is another question. So a yes
- * to this id counts for what is here, if the reader has seen `evidence` with `evidence_rest` 0.
+ * An open question; `GET /v1/owner/questions/{id}` gives one with its whole evidence. Its texts never change: another
+ * plan or command is another question. So a yes to this id counts for what is here, if the reader has seen `evidence`
+ * with `evidence_rest` 0.
  */
 export interface OwnerQuestion {
   id: string;
-  /** `question`: choices or free words. `approval`: of a call or of an agent's command. `plan`: of a coding task. `hosts`: what a task may reach. `setup`: a script for the image of a task. */
+  /**
+   * `question`: choices or free words. `approval`: of a call or of an agent's command. `plan`: of a coding task.
+   * `hosts`: what a task may reach. `setup`: a script for the image of a task.
+   */
   kind: 'question' | 'approval' | 'plan' | 'hosts' | 'setup';
   chat: OwnerChat;
   /** the coding task that asks */
   task: { id: string; goal: string; workspace: string } | null;
   prompt: string;
-  /** the command, difference, plan or arguments that a yes counts for, after a warning where text of others may be behind it; null when the prompt is all */
+  /**
+   * the command, difference, plan or arguments that a yes counts for, after a warning where text of others may be
+   * behind it; null when the prompt is all
+   */
   evidence: string | null;
   /** characters of the evidence that are not here; fetch the question by its id before a yes is offered */
   evidence_rest: number;
@@ -86,9 +94,9 @@ export interface OwnerFailed {
 }
 
 /**
- * `GET /v1/owner/events?since_seq=`: server-sent events, all named `changed`, with `id: <seq>`; this is their `data`. It says that something changed, not what it is now:
- * read that again. A browser's EventSource resumes by itself (`Last-Event-ID`). One may come twice; none is left
- * out. Without `since_seq` the first one is `all`.
+ * `GET /v1/owner/events?since_seq=`: server-sent events, all named `changed`, with `id: <seq>`; this is their `data`.
+ * It says that something changed, not what it is now: read that again. A browser's EventSource resumes by itself
+ * (`Last-Event-ID`). One may come twice; none is left out. Without `since_seq` the first one is `all`.
  */
 export interface OwnerEvent {
   /** where a stream that breaks now goes on */
@@ -97,7 +105,10 @@ export interface OwnerEvent {
   about: 'thread' | 'tasks' | 'schedules' | 'whatsapp' | 'workspaces' | 'agents' | 'settings' | 'all';
   /** with `thread` */
   thread_id: string | null;
-  /** with `thread`: names of the events since the last frame, such as `turn.completed`, `approval.required`, `item.delta` */
+  /**
+   * with `thread`: names of the events since the last frame, such as `turn.completed`, `approval.required`,
+   * `item.delta`
+   */
   kinds: string[];
 }
 
@@ -151,8 +162,8 @@ export interface SchedulePreview {
 }
 
 /**
- * `POST /v1/owner/schedules` with `{ text, thread_id? }`: the words are said in the chat, as if typed there, so the tool of the schedule runs with its consent rules.
- * A question that follows is in `now`.
+ * `POST /v1/owner/schedules` with `{ text, thread_id? }`: the words are said in the chat, as if typed there, so the
+ * tool of the schedule runs with its consent rules. A question that follows is in `now`.
  */
 export interface ScheduleAsked {
   thread_id: string;
@@ -209,7 +220,14 @@ export interface OwnerWorkspace {
   path: string;
   language: string | null;
   /** as last seen; null: not a git repository, or not looked at yet */
-  git: { branch: string | null; head: string | null; modified: number; untracked: number; ahead: number; behind: number } | null;
+  git: {
+    branch: string | null;
+    head: string | null;
+    modified: number;
+    untracked: number;
+    ahead: number;
+    behind: number;
+  } | null;
   seen_at: string | null;
   /** not over, oldest first */
   tasks: Array<{ id: string; goal: string; state: string; worktree: string | null }>;
@@ -219,7 +237,10 @@ export interface OwnerWorkspace {
   shared_with: string[];
 }
 
-/** Remove it: `POST /v1/owner/egress/remove` with `{ host, workspace, to, port }` (`host` is that of the workspace, `to` the one of the rule). */
+/**
+ * Remove it: `POST /v1/owner/egress/remove` with `{ host, workspace, to, port }` (`host` is that of the workspace, `to`
+ * the one of the rule).
+ */
 export interface EgressRuleView {
   to: string;
   port: number;

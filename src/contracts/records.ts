@@ -1,4 +1,7 @@
-/** Records as HTTP clients see them (the runtime API contract). Unset optional fields are omitted; times are RFC 3339 UTC. */
+/**
+ * Records as HTTP clients see them (the runtime API contract). Unset optional fields are omitted; times are RFC 3339
+ * UTC.
+ */
 
 export type TurnStatus = 'queued' | 'in_progress' | 'completed' | 'failed' | 'interrupted' | 'canceled';
 export type ItemStatus = 'in_progress' | 'completed' | 'failed' | 'interrupted';

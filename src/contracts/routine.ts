@@ -10,7 +10,10 @@ export interface RoutineInput {
   /** set when a person or the model started it; a scheduled run derives its id from the workflow id */
   runId?: string;
   cronId?: string;
-  /** the call of workflow_run, whose arguments have the inputs of the routine. They are kept with the run when it is opened. */
+  /**
+   * the call of workflow_run, whose arguments have the inputs of the routine. They are kept with the run when it is
+   * opened.
+   */
   callId?: string;
   /** why the run ended or cannot go on, where nobody was told yet */
   ended?: string;
@@ -83,7 +86,9 @@ export interface StepInput {
 }
 export interface StepResult {
   ok: boolean;
-  /** the routine step has created a coding task, whose result is its own. Unset by releases that did not wait for it. */
+  /**
+   * the routine step has created a coding task, whose result is its own. Unset by releases that did not wait for it.
+   */
   awaitsTask?: true;
   /** a coding task that the routine step created; started as a child */
   task?: TaskInput;
@@ -101,7 +106,9 @@ export interface RoutineActivities {
   /** null when the routine or its chat is gone */
   openRun(input: OpenInput): Promise<OpenedRun | null>;
   runRoutineStep(input: StepInput): Promise<StepResult>;
-  /** Takes over the result of the coding task that a routine step has created. `over` is false while the task goes on. */
+  /**
+   * Takes over the result of the coding task that a routine step has created. `over` is false while the task goes on.
+   */
   endTaskStep(input: { runId: string; index: number }): Promise<{ over: boolean; ok: boolean }>;
   /** the outbox id of the result */
   closeRun(input: CloseInput): Promise<string>;

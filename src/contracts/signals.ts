@@ -1,5 +1,6 @@
 /**
- * Names of workflow types, signals, queries and search attributes, for both sides. Their definitions need Temporal's workflow package and are in
+ * Names of workflow types, signals, queries and search attributes, for both sides. Their definitions need Temporal's
+ * workflow package and are in
  * `src/workflows`.
  */
 export const CONVERSATION = 'conversation';
@@ -8,7 +9,10 @@ export const CODING_TASK = 'codingTask';
 export const REMINDER = 'reminder';
 export const arrivalSignal = 'arrived';
 export const viewQuery = 'view';
-/** Query of a conversation and of a coding task: which of the given ids (turns, inbox and outbox rows, questions, orders) it holds. */
+/**
+ * Query of a conversation and of a coding task: which of the given ids (turns, inbox and outbox rows, questions,
+ * orders) it holds.
+ */
 export const holdsQuery = 'holds';
 /** Carries nothing. A conversation that sleeps on an old build continues as new on the current one. */
 export const wakeSignal = 'wake';

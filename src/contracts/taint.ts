@@ -36,7 +36,21 @@ export interface Source {
 }
 
 /** Effects that leave the machine, or that outlast the turn outside a workspace. */
-export const SINKS = ['fetch', 'search', 'publish', 'push', 'message', 'schedule', 'routine', 'task', 'egress', 'memory', 'settings', 'browse', 'mcp'] as const;
+export const SINKS = [
+  'fetch',
+  'search',
+  'publish',
+  'push',
+  'message',
+  'schedule',
+  'routine',
+  'task',
+  'egress',
+  'memory',
+  'settings',
+  'browse',
+  'mcp',
+] as const;
 export type Sink = (typeof SINKS)[number];
 
 /** Stored with a call that has a sink. */

@@ -21,7 +21,10 @@ export interface TaskInput {
   firstStep?: number;
   /** the question that it waited for when its workflow was lost: its session is ended, and resumed with the answer */
   parked?: { questionId: string; title: string; decided?: Decision };
-  /** It begins with a plan, and changes nothing before a person has agreed to it. `handedIn`: its workflow was lost while the plan of the first run waited for that. */
+  /**
+   * It begins with a plan, and changes nothing before a person has agreed to it. `handedIn`: its workflow was lost
+   * while the plan of the first run waited for that.
+   */
   plan?: { handedIn?: true };
   /** it had ended before its records were restored to an earlier time; only its report is still to do */
   ended?: { state: Concluded['state']; reason: string };
@@ -87,7 +90,10 @@ export interface TaskSpending {
 }
 
 /** Why `follow` returned. `offset`: bytes of the log that are stored. */
-export type Followed = { offset: number; spent: TaskSpending } /** nothing is needed: what operators see is renewed, at most once in `progressMs` */ & (
+export type Followed = {
+  offset: number;
+  spent: TaskSpending;
+} /** nothing is needed: what operators see is renewed, at most once in `progressMs` */ & (
   | { what: 'progress'; doing: string }
   | { what: 'question'; questionId: string; title: string }
   | { what: 'permission'; questionId: string; title: string }
@@ -105,7 +111,10 @@ export type Followed = { offset: number; spent: TaskSpending } /** nothing is ne
   | { what: 'budget'; reason: string }
 );
 
-/** `limit`: a rate or usage limit. `overload`: the endpoint has too much to do, which is a matter of minutes. `budget`: the owner's own limit of a day. */
+/**
+ * `limit`: a rate or usage limit. `overload`: the endpoint has too much to do, which is a matter of minutes. `budget`:
+ * the owner's own limit of a day.
+ */
 export type LimitKind = 'limit' | 'overload' | 'budget';
 
 export interface ModelLimit {
@@ -179,13 +188,19 @@ export interface Prepared {
 export interface TaskActivities {
   /** prepares the image, and the worktree where the task has one; idempotent */
   prepareTask(input: { taskId: string }): Promise<Prepared | undefined>;
-  /** starts the container of a run, or finds it, while the workspace is checkpointed (a second call finds both); retried while the host has no free slot */
+  /**
+   * starts the container of a run, or finds it, while the workspace is checkpointed (a second call finds both); retried
+   * while the host has no free slot
+   */
   beginStep(input: BeginInput): Promise<HeldBack | undefined>;
   /** follows the log until the workflow is needed; heartbeats carry the offset */
   follow(input: FollowInput): Promise<Followed>;
   /** writes the decision where the runner reads it */
   passOn(input: { taskId: string; step: number; questionId: string }): Promise<void>;
-  /** ends the container and checks that it is gone; `kills`: without telling the agent, so that its turn is interrupted and not taken back */
+  /**
+   * ends the container and checks that it is gone; `kills`: without telling the agent, so that its turn is interrupted
+   * and not taken back
+   */
   endStep(input: { taskId: string; step: number; kills?: true }): Promise<void>;
   setPaused(input: { taskId: string; step: number; paused: boolean }): Promise<boolean>;
   /** commit, differences, tests, report: all that must exist when the person is told */
@@ -204,8 +219,8 @@ export interface PlanAsked {
 /** Local activities: they use only our own store. */
 export interface TaskRecordActivities {
   /**
-   * True when the workspace now belongs to this task, false while another task has it. Else an order that came before the workflow could hear it: `pause` comes
-   * with the workspace, `cancel` without.
+   * True when the workspace now belongs to this task, false while another task has it. Else an order that came before
+   * the workflow could hear it: `pause` comes with the workspace, `cancel` without.
    */
   claimWorkspace(taskId: string): Promise<boolean | 'cancel' | 'pause'>;
   setTaskState(input: { taskId: string; state: TaskState; note?: string }): Promise<void>;
@@ -221,7 +236,10 @@ export interface TaskRecordActivities {
   tellTask(input: { taskId: string; key: string; text: string }): Promise<string>;
   /** The task now waits for a limit. `tell`: returns the outbox id of the message that says so. */
   limitTask(input: { taskId: string; key: string; limit: ModelLimit; tell: boolean }): Promise<string | null>;
-  /** another live host that has the workspace, when the task's own host has been away for long; the task then belongs to that host */
+  /**
+   * another live host that has the workspace, when the task's own host has been away for long; the task then belongs to
+   * that host
+   */
   moveTask(input: { taskId: string; from: string }): Promise<string | null>;
 }
 

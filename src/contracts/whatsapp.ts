@@ -34,7 +34,9 @@ export interface WhatsAppReport extends WhatsAppView {
   today: DeliveryFigures;
 }
 
-/** Body of `POST /api/whatsapp/start`; every field is optional. `phone`: digits, to get a pairing code in place of a QR. */
+/**
+ * Body of `POST /api/whatsapp/start`; every field is optional. `phone`: digits, to get a pairing code in place of a QR.
+ */
 export interface PairRequest {
   phone?: string | null;
   number?: 'shared' | 'dedicated';

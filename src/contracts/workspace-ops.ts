@@ -1,9 +1,13 @@
 /**
- * Requests and answers of the workspace program (`kennel/workspace`, in the image at `/opt/fetch/kennel/workspace/main.ts`): one JSON object on stdin, one on
- * stdout. It runs in its own container with only the workspace mounted, so that symlinks, hooks and git configuration of a workspace reach nothing else.
+ * Requests and answers of the workspace program (`kennel/workspace`, in the image at
+ * `/opt/fetch/kennel/workspace/main.ts`): one JSON object on stdin, one on stdout. It runs in its own container with
+ * only the workspace mounted, so that symlinks, hooks and git configuration of a workspace reach nothing else.
  */
 
-/** `worktree`: key of a `worktree` that was added before. The operation then works there, not on the workspace's own files. */
+/**
+ * `worktree`: key of a `worktree` that was added before. The operation then works there, not on the workspace's own
+ * files.
+ */
 export type WorkspaceOp = { worktree?: string } /** entries of a folder, folders first; `depth` from 1 */ & (
   | { op: 'list'; path: string; depth: number; limit: number }
   /** lines of a text file as they are, counted from 1 */
@@ -24,28 +28,38 @@ export type WorkspaceOp = { worktree?: string } /** entries of a folder, folders
   | { op: 'map' }
   /** what the repository says of the environment that it needs; its data are a `FoundEnvironment` (environment.ts) */
   | { op: 'environment' }
-  /** the files that the Dockerfile of its devcontainer copies; its data are `{ files: CopiedContent[] }` (environment.ts) */
+  /**
+   * the files that the Dockerfile of its devcontainer copies; its data are `{ files: CopiedContent[] }`
+   * (environment.ts)
+   */
   | { op: 'environment-files' }
   /** fills an empty folder with a workspace from a template */
   | { op: 'create'; template: Template; name: string; description: string; git: boolean; author: Author }
-  /** saves files, HEAD, index, refs and the git folder outside the workspace; a second call with the same key changes nothing. `turn`: of a direct edit */
+  /**
+   * saves files, HEAD, index, refs and the git folder outside the workspace; a second call with the same key changes
+   * nothing. `turn`: of a direct edit
+   */
   | { op: 'checkpoint'; key: string; author: Author; turn?: string }
-  /** saves the state after a command that a `checkpoint` with `turn` was made for. Commits nothing. When nothing was changed, the checkpoint is removed */
+  /**
+   * saves the state after a command that a `checkpoint` with `turn` was made for. Commits nothing. When nothing was
+   * changed, the checkpoint is removed
+   */
   | { op: 'settle'; key: string; author: Author }
   /**
-   * saves the state after a task, and commits the task's changes on the branch that is checked out; a second call with the same key returns the answer of the
-   * first
+   * saves the state after a task, and commits the task's changes on the branch that is checked out; a second call with
+   * the same key returns the answer of the first
    */
   | { op: 'conclude'; key: string; message: string; author: Author; keepOnBranchOnly: boolean }
   /**
-   * `one`: back to the state before the newest task that is not undone, or before the direct edits of the newest turn. `all`: back to before the first. `redo` takes back the last undo. A second call with
-   * the same `key` returns the answer of the first; without a key each call counts. `task` names one task, which may have worked in a worktree: then its branch
-   * is deleted.
+   * `one`: back to the state before the newest task that is not undone, or before the direct edits of the newest turn.
+   * `all`: back to before the first. `redo` takes back the last undo. A second call with the same `key` returns the
+   * answer of the first; without a key each call counts. `task` names one task, which may have worked in a worktree:
+   * then its branch is deleted.
    */
   | { op: 'undo'; what: 'one' | 'all' | 'redo'; author: Author; key?: string; task?: string }
   /**
-   * a second set of files on branch `fetch/<key>` from HEAD, at `.git/fetch-worktrees/<key>` of the workspace; `remove` keeps the branch when it has commits of
-   * its own
+   * a second set of files on branch `fetch/<key>` from HEAD, at `.git/fetch-worktrees/<key>` of the workspace; `remove`
+   * keeps the branch when it has commits of its own
    */
   | { op: 'worktree'; action: 'add' | 'remove'; key: string; author: Author }
 );
@@ -69,7 +83,10 @@ export type Template = (typeof TEMPLATES)[number];
 /** Keys of tasks become names of refs and folders. `undo` is reserved. */
 export const KEY = /^(?!undo$)[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/;
 
-/** `ok: false` is an expected refusal; `output` says what was wrong and what to do. Any other failure exits with a code other than 0. */
+/**
+ * `ok: false` is an expected refusal; `output` says what was wrong and what to do. Any other failure exits with a code
+ * other than 0.
+ */
 export interface WorkspaceAnswer {
   ok: boolean;
   /** sentences for the model and the person */
@@ -155,14 +172,23 @@ export interface ConcludedChanges {
   /** `fetch/<key>` when the changes are on their own branch */
   keptOn?: string | null;
   /** at most 500; `added` and `removed` count all */
-  files: Array<{ path: string; status: 'added' | 'modified' | 'deleted' | 'renamed'; added: number; removed: number; from?: string }>;
+  files: Array<{
+    path: string;
+    status: 'added' | 'modified' | 'deleted' | 'renamed';
+    added: number;
+    removed: number;
+    from?: string;
+  }>;
   /** number of files, when `files` does not list all */
   filesChanged?: number;
   added: number;
   removed: number;
   /** argv of the workspace's test command as the task left it, as far as known; null also when nothing changed */
   test: string[] | null;
-  /** what else the person should know: changes that could not be committed and where they are, and what happened to the git folder and to ignored files */
+  /**
+   * what else the person should know: changes that could not be committed and where they are, and what happened to the
+   * git folder and to ignored files
+   */
   note?: string;
 }
 
@@ -171,7 +197,9 @@ export interface Undone {
   /** tasks and direct edits that this call undid or redid, newest first */
   keys: string[];
   files: string[];
-  /** what happened to the commits: the branch moved back or forward, a further commit reverts them, or there were none */
+  /**
+   * what happened to the commits: the branch moved back or forward, a further commit reverts them, or there were none
+   */
   commits: 'moved' | 'reverted' | 'none';
   head: string | null;
 }

@@ -3,8 +3,9 @@ import { type Firings, intervalFirings, isInterval } from './interval-firings.ts
 import { MINUTE } from './time.ts';
 
 /**
- * The grammar of schedules: five fields (minute hour day-of-month month weekday), which Temporal and cron-parser must read alike. Day of month and weekday must
- * BOTH match when both are given, unlike in crontab(5). Automations may also have an interval (`interval-firings.ts`), which nobody can write in a chat.
+ * The grammar of schedules: five fields (minute hour day-of-month month weekday), which Temporal and cron-parser must
+ * read alike. Day of month and weekday must BOTH match when both are given, unlike in crontab(5). Automations may also
+ * have an interval (`interval-firings.ts`), which nobody can write in a chat.
  */
 
 type ParsedSchedule = { ok: true; schedule: string } | { ok: false; error: string };
@@ -25,8 +26,12 @@ export function parseSchedule(text: string, timeZone: string, from: Date): Parse
   const trimmed = text.trim();
   const schedule = MACROS[trimmed.toLowerCase()] ?? trimmed.replace(/\s+/g, ' ').toUpperCase();
   const fields = schedule.split(' ');
-  if (schedule.startsWith('@')) return refuse(`"${trimmed}" is not a known shorthand; use five fields or one of ${Object.keys(MACROS).join(', ')}`);
-  if (fields.length !== 5) return refuse(`a schedule has five fields (minute hour day-of-month month weekday), "${trimmed}" has ${fields.length}`);
+  if (schedule.startsWith('@'))
+    return refuse(`"${trimmed}" is not a known shorthand; use five fields or one of ${Object.keys(MACROS).join(', ')}`);
+  if (fields.length !== 5)
+    return refuse(
+      `a schedule has five fields (minute hour day-of-month month weekday), "${trimmed}" has ${fields.length}`,
+    );
   // L, W, # and ? are extensions of cron-parser only: Temporal would refuse them after we had accepted the schedule
   for (const field of fields) {
     if (!/^[0-9A-Z*,/-]+$/.test(field)) return refuse(`"${field}" has characters that a schedule cannot have`);
@@ -74,11 +79,16 @@ export function isTimeZone(zone: string): boolean {
 }
 
 const cron = (schedule: string, timeZone: string): Firings =>
-  isInterval(schedule) ? intervalFirings(schedule, timeZone) : new Cron(schedule, { mode: '5-part', timezone: timeZone, domAndDow: true, paused: true });
+  isInterval(schedule)
+    ? intervalFirings(schedule, timeZone)
+    : new Cron(schedule, { mode: '5-part', timezone: timeZone, domAndDow: true, paused: true });
 const next = (schedule: string, timeZone: string, from: Date): Date | null => cron(schedule, timeZone).nextRun(from);
 const refuse = (error: string): ParsedSchedule => ({ ok: false, error });
 
-/** How many firings are looked through to count the missed ones. A cron that was off for longer has missed "more than" these. */
+/**
+ * How many firings are looked through to count the missed ones. A cron that was off for longer has missed "more than"
+ * these.
+ */
 const MOST_MISSED = 2_000;
 
 interface Missed {
@@ -110,11 +120,17 @@ export const isOvertaken = (schedule: string, timeZone: string, firing: Date, no
 const LATE_MS = 5 * MINUTE;
 
 /** What a run tells about missed firings and its own delay; null when there is nothing to tell. */
-export function firingNote(cron: { schedule: string; timeZone: string }, from: Date, firing: Date, now: Date): string | null {
+export function firingNote(
+  cron: { schedule: string; timeZone: string },
+  from: Date,
+  firing: Date,
+  now: Date,
+): string | null {
   const told: string[] = [];
   if (now.getTime() - firing.getTime() > LATE_MS) told.push(`It was due on ${describeTime(firing, cron.timeZone)}.`);
   const missed = missedBetween(cron.schedule, cron.timeZone, from, firing);
-  if (missed?.count === 1) told.push(`The firing of ${describeTime(missed.first, cron.timeZone)} was missed and is done with this one.`);
+  if (missed?.count === 1)
+    told.push(`The firing of ${describeTime(missed.first, cron.timeZone)} was missed and is done with this one.`);
   else if (missed) {
     const count = missed.count >= MOST_MISSED ? `More than ${MOST_MISSED}` : missed.count;
     told.push(
@@ -139,7 +155,17 @@ export function scheduleSlug(schedule: string): string {
   const isNumber = (field: string) => /^\d+$/.test(field);
   const at = isNumber(minute) && isNumber(hour) ? `${hour.padStart(2, '0')}${minute.padStart(2, '0')}` : '';
   const every = /^\*\/(\d+)$/.exec(minute)?.[1];
-  const often = at || hour !== '*' ? at : every ? `every-${every}-min` : minute === '*' ? 'every-min' : isNumber(minute) ? 'hourly' : '';
-  const days = weekday !== '*' ? weekday.replace(/[^a-z0-9]+/g, '-') : day !== '*' || month !== '*' ? 'dates' : at ? 'daily' : '';
+  const often =
+    at || hour !== '*'
+      ? at
+      : every
+        ? `every-${every}-min`
+        : minute === '*'
+          ? 'every-min'
+          : isNumber(minute)
+            ? 'hourly'
+            : '';
+  const days =
+    weekday !== '*' ? weekday.replace(/[^a-z0-9]+/g, '-') : day !== '*' || month !== '*' ? 'dates' : at ? 'daily' : '';
   return [days, often].filter(Boolean).join('-').slice(0, 24) || 'cron';
 }

@@ -2,27 +2,42 @@ import { TOO_SMALL } from './model/context-size.ts';
 import { cut } from './text/storable.ts';
 
 /**
- * The closed vocabulary of failures: the `type` that an operator reads in the Temporal Web UI, the sentence for the person, and whether a retry can help.
- * Adapters classify into it; nothing else invents a type.
+ * The closed vocabulary of failures: the `type` that an operator reads in the Temporal Web UI, the sentence for the
+ * person, and whether a retry can help. Adapters classify into it; nothing else invents a type.
  */
 export const failures = {
-  ModelUnauthorized: { retry: false, tell: 'The model endpoint refused the key. `fetch setup` takes another one (OPENAI_API_KEY, OPENROUTER_API_KEY).' },
+  ModelUnauthorized: {
+    retry: false,
+    tell: 'The model endpoint refused the key. `fetch setup` takes another one (OPENAI_API_KEY, OPENROUTER_API_KEY).',
+  },
   ModelPaymentRequired: {
     retry: false,
     tell: 'The account at the model provider has no credit left. Add some there, or choose another model with `fetch setup`.',
   },
-  ModelNotFound: { retry: false, tell: 'The model endpoint does not know this model. `fetch setup` shows which ones it has (AGENT_MODEL, OPENAI_BASE_URL).' },
-  ModelRejected: { retry: false, tell: 'The model endpoint rejected the request, and would again. Another model may take it: `fetch setup`.' },
+  ModelNotFound: {
+    retry: false,
+    tell: 'The model endpoint does not know this model. `fetch setup` shows which ones it has (AGENT_MODEL, OPENAI_BASE_URL).',
+  },
+  ModelRejected: {
+    retry: false,
+    tell: 'The model endpoint rejected the request, and would again. Another model may take it: `fetch setup`.',
+  },
   ContextOverflow: {
     retry: false,
     tell: 'The instructions, the tools and your last message together are longer than this model accepts. A model with a larger context can answer.',
   },
-  ModelRateLimited: { retry: true, tell: 'The model is at a limit for longer than I wait (FETCH_MODEL_WAIT_HOURS). What was done is kept: write again later.' },
+  ModelRateLimited: {
+    retry: true,
+    tell: 'The model is at a limit for longer than I wait (FETCH_MODEL_WAIT_HOURS). What was done is kept: write again later.',
+  },
   ModelUnavailable: {
     retry: true,
     tell: 'The model endpoint gave no answer for too long (FETCH_MODEL_SILENCE_SECONDS). What was done is kept: write again when it is back.',
   },
-  ModelStreamBroken: { retry: true, tell: 'The answer of the model broke off again and again. What was done is kept: write again to go on.' },
+  ModelStreamBroken: {
+    retry: true,
+    tell: 'The answer of the model broke off again and again. What was done is kept: write again to go on.',
+  },
   BudgetExceeded: { retry: false, tell: 'A budget is used up.' },
   StoreUnavailable: { retry: true, tell: 'The database does not answer.' },
   ChannelUnavailable: { retry: true, tell: 'The channel does not take messages now.' },
@@ -36,17 +51,23 @@ export const failures = {
 /** How much of an endpoint's own words a person is shown, in characters. */
 const THEIR_WORDS = 200;
 
-/** The text for the person: our sentence with what to do, then what the endpoint said when it was a model's endpoint. */
+/**
+ * The text for the person: our sentence with what to do, then what the endpoint said when it was a model's endpoint.
+ */
 export function tellFailure({ type, message }: { type: string; message: string }): string {
   if (!isFailureType(type) || !(type.startsWith('Model') || type === 'ContextOverflow')) return message;
   if (message.startsWith(TOO_SMALL)) return message;
   const theirs = message.replace(/\s+/g, ' ').trim();
-  return theirs === '' || theirs === failures[type].tell ? failures[type].tell : `${failures[type].tell} (It said: ${cut(theirs, THEIR_WORDS)})`;
+  return theirs === '' || theirs === failures[type].tell
+    ? failures[type].tell
+    : `${failures[type].tell} (It said: ${cut(theirs, THEIR_WORDS)})`;
 }
 
 export type FailureType = keyof typeof failures;
 export const isFailureType = (type: string): type is FailureType => Object.hasOwn(failures, type);
-export const nonRetryableTypes: string[] = Object.entries(failures).flatMap(([type, failure]) => (failure.retry ? [] : [type]));
+export const nonRetryableTypes: string[] = Object.entries(failures).flatMap(([type, failure]) =>
+  failure.retry ? [] : [type],
+);
 
 /** The text for a call or routine step that must not run twice, when nobody knows whether it ran. */
 export const unknownOutcome = (what: 'call' | 'step'): string =>

@@ -1,8 +1,9 @@
 import { HOUR, MINUTE } from './time.ts';
 
 /**
- * Schedules that fire every so many hours: `@every 2h/37m` fires 37 minutes after each second hour since 1970 in UTC, `@every 2h/37m MON,WED` only on these
- * days of its time zone. Temporal has the same intervals. The hours are elapsed ones, so a change of the clock neither doubles nor drops a firing.
+ * Schedules that fire every so many hours: `@every 2h/37m` fires 37 minutes after each second hour since 1970 in UTC,
+ * `@every 2h/37m MON,WED` only on these days of its time zone. Temporal has the same intervals. The hours are elapsed
+ * ones, so a change of the clock neither doubles nor drops a firing.
  */
 
 /** When a schedule fires. croner's patterns have the same methods. */
@@ -32,7 +33,11 @@ export const intervalText = ({ hours, offset, days }: Interval): string =>
 export function readInterval(schedule: string): Interval {
   const parts = /^@every (\d{1,6})h\/(\d{1,8})m(?: ([A-Z,]+))?$/.exec(schedule);
   if (!parts) throw new Error(`not an interval: ${schedule}`);
-  return { hours: Number(parts[1]), offset: Number(parts[2]), days: parts[3] ? parts[3].split(',').map((day) => WEEKDAYS.indexOf(day)) : [] };
+  return {
+    hours: Number(parts[1]),
+    offset: Number(parts[2]),
+    days: parts[3] ? parts[3].split(',').map((day) => WEEKDAYS.indexOf(day)) : [],
+  };
 }
 
 export function intervalFirings(schedule: string, timeZone: string): Firings {

@@ -1,7 +1,10 @@
 import type { Source } from '../contracts/taint.ts';
 import { inline } from './text/foreign-text.ts';
 
-/** Inputs of a routine: `{{input.NAME}}` or `{{input.NAME=default}}` in the texts of its arguments. Other braces stay as they are. */
+/**
+ * Inputs of a routine: `{{input.NAME}}` or `{{input.NAME=default}}` in the texts of its arguments. Other braces stay as
+ * they are.
+ */
 
 export type Inputs = Readonly<Record<string, string | number | boolean>>;
 
@@ -24,14 +27,18 @@ function textsOf(value: unknown): string[] {
 /** Names of the inputs of these arguments, with the default of each. */
 export function inputsOf(args: unknown): Map<string, string | undefined> {
   const found = new Map<string, string | undefined>();
-  for (const [, name = '', fallback] of textsOf(args).flatMap((text) => [...text.matchAll(PLACE)])) found.set(name, found.get(name) ?? fallback);
+  for (const [, name = '', fallback] of textsOf(args).flatMap((text) => [...text.matchAll(PLACE)]))
+    found.set(name, found.get(name) ?? fallback);
   return found;
 }
 
 /** Whether a value still has a place for an input. */
 export const hasInputs = (value: unknown): boolean => inputsOf(value).size > 0;
 
-/** The arguments with their inputs filled in; a place without an input and a default stays. A text that is one place takes over the input's type. */
+/**
+ * The arguments with their inputs filled in; a place without an input and a default stays. A text that is one place
+ * takes over the input's type.
+ */
 export function fillInputs(args: Args, inputs: Inputs): Args {
   const given = (name: string) => (Object.hasOwn(inputs, name) ? inputs[name] : undefined);
   const filled = (text: string): unknown => {
@@ -42,7 +49,9 @@ export function fillInputs(args: Args, inputs: Inputs): Args {
   const fill = (value: unknown): unknown => {
     if (typeof value === 'string') return filled(value);
     if (Array.isArray(value)) return value.map(fill);
-    return typeof value === 'object' && value !== null ? Object.fromEntries(Object.entries(value).map(([key, each]) => [key, fill(each)])) : value;
+    return typeof value === 'object' && value !== null
+      ? Object.fromEntries(Object.entries(value).map(([key, each]) => [key, fill(each)]))
+      : value;
   };
   return fill(args) as Args;
 }

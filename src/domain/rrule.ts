@@ -2,14 +2,18 @@ import { intervalText, WEEKDAYS } from './interval-firings.ts';
 import { MINUTE } from './time.ts';
 
 /**
- * The part of RFC 5545 that automations have: `FREQ=HOURLY` with INTERVAL and BYDAY, `FREQ=WEEKLY` with BYDAY, BYHOUR and BYMINUTE. Clients know the refusals
- * word for word, so no library reads them: it would take more, and refuse in other words.
+ * The part of RFC 5545 that automations have: `FREQ=HOURLY` with INTERVAL and BYDAY, `FREQ=WEEKLY` with BYDAY, BYHOUR
+ * and BYMINUTE. Clients know the refusals word for word, so no library reads them: it would take more, and refuse in
+ * other words.
  */
 
 /** `rrule`: as clients see it. `schedule`: what it means, in the grammar of crons. */
 type ReadRrule = { ok: true; rrule: string; schedule: string } | { ok: false; error: string };
 
-const ALLOWED: Record<string, readonly string[]> = { HOURLY: ['FREQ', 'INTERVAL', 'BYDAY'], WEEKLY: ['FREQ', 'BYDAY', 'BYHOUR', 'BYMINUTE'] };
+const ALLOWED: Record<string, readonly string[]> = {
+  HOURLY: ['FREQ', 'INTERVAL', 'BYDAY'],
+  WEEKLY: ['FREQ', 'BYDAY', 'BYHOUR', 'BYMINUTE'],
+};
 const DAYS = ['SU', 'MO', 'TU', 'WE', 'TH', 'FR', 'SA'];
 const HOUR_MINUTES = 60;
 /** longer ones are no schedule any more: eleven years */
@@ -17,7 +21,10 @@ const MOST_HOURS = 99_999;
 
 class Unreadable extends Error {}
 
-/** `at`: when it was made, which decides in which minute an hourly one fires, and of which hours those are that one with an INTERVAL counts from. */
+/**
+ * `at`: when it was made, which decides in which minute an hourly one fires, and of which hours those are that one with
+ * an INTERVAL counts from.
+ */
 export function readRrule(text: string, at: Date): ReadRrule {
   try {
     const rrule = text.trim().toUpperCase();
@@ -25,9 +32,13 @@ export function readRrule(text: string, at: Date): ReadRrule {
     const frequency = fields.get('FREQ');
     if (frequency === undefined) throw new Unreadable('RRULE must include FREQ');
     const allowed = Object.hasOwn(ALLOWED, frequency) ? ALLOWED[frequency] : undefined;
-    if (!allowed) throw new Unreadable(`Unsupported RRULE FREQ '${frequency.slice(0, 40)}'. Supported: HOURLY and WEEKLY`);
+    if (!allowed)
+      throw new Unreadable(`Unsupported RRULE FREQ '${frequency.slice(0, 40)}'. Supported: HOURLY and WEEKLY`);
     for (const field of fields.keys()) {
-      if (!allowed.includes(field)) throw new Unreadable(`Unsupported RRULE field '${field.slice(0, 40)}' for ${frequency}. Allowed: ${allowed.join(',')}`);
+      if (!allowed.includes(field))
+        throw new Unreadable(
+          `Unsupported RRULE field '${field.slice(0, 40)}' for ${frequency}. Allowed: ${allowed.join(',')}`,
+        );
     }
     return { ok: true, rrule, schedule: frequency === 'HOURLY' ? hourly(fields, at) : weekly(fields) };
   } catch (error) {

@@ -19,27 +19,42 @@ function hostIn(text: string): string | undefined {
   return found && found !== text && HOST.test(found) ? found : undefined;
 }
 
-const agent: Check = (member) => (isAgent(member) ? null : { problem: `"${member}" is not one of ${AGENT_NAMES.join(', ')}`, among: AGENT_NAMES });
+const agent: Check = (member) =>
+  isAgent(member) ? null : { problem: `"${member}" is not one of ${AGENT_NAMES.join(', ')}`, among: AGENT_NAMES };
 
 const origin: Check = (member) => {
   if (/^[a-z][a-z0-9+.-]{0,20}:\/\/[^\s/*]{1,260}$/i.test(member)) return null;
   const host = hostIn(member);
   const scheme = /^([a-z][a-z0-9+.-]{0,20}):\/\//i.exec(member)?.[1] ?? 'https';
-  const meant = host && !host.includes('*') ? `${scheme}://${host}` : HOST.test(member) && !member.includes('*') ? `${scheme}://${member}` : undefined;
-  return { problem: `"${member}" is not an origin such as https://app.example.com; patterns are not allowed`, ...(meant && { meant }) };
+  const meant =
+    host && !host.includes('*')
+      ? `${scheme}://${host}`
+      : HOST.test(member) && !member.includes('*')
+        ? `${scheme}://${member}`
+        : undefined;
+  return {
+    problem: `"${member}" is not an origin such as https://app.example.com; patterns are not allowed`,
+    ...(meant && { meant }),
+  };
 };
 
 const ownName: Check = (member) => {
   if (HOST.test(member) && !/[*:]/.test(member)) return null;
   const meant = (hostIn(member) ?? (HOST.test(member) ? member : ''))?.replace(/^\*\./, '').replace(/:\d{1,5}$/, '');
-  return { problem: `"${member}" is not a name such as fetch.example.com, without a port or a pattern`, ...(meant && { meant }) };
+  return {
+    problem: `"${member}" is not a name such as fetch.example.com, without a port or a pattern`,
+    ...(meant && { meant }),
+  };
 };
 
 /** A host that containers may reach. */
 export const egressHost: Check = (member) => {
   if (HOST.test(member)) return null;
   const meant = hostIn(member);
-  return { problem: `"${member}" is not a host such as packages.example.com, *.example.com or example.org:8443`, ...(meant && { meant }) };
+  return {
+    problem: `"${member}" is not a host such as packages.example.com, *.example.com or example.org:8443`,
+    ...(meant && { meant }),
+  };
 };
 
 /** List settings that skip wrong entries, so that one does not stop the whole system from starting. */

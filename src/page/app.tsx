@@ -116,7 +116,13 @@ const THEME_ICONS = { auto: 'auto', light: 'sun', dark: 'moon' } as const;
 function ThemeButton() {
   const value = useStore(theme);
   return (
-    <button type="button" class="icon-button" aria-label={texts.theme[value]} title={texts.theme[value]} onClick={() => setTheme(nextTheme(value))}>
+    <button
+      type="button"
+      class="icon-button"
+      aria-label={texts.theme[value]}
+      title={texts.theme[value]}
+      onClick={() => setTheme(nextTheme(value))}
+    >
       <Icon name={THEME_ICONS[value]} />
     </button>
   );

@@ -26,7 +26,8 @@ export const texts = {
     connecting: 'Connecting …',
     open: 'Connected',
     lost: 'Not connected. Trying again …',
-    refused: 'This browser is not let in any more. Write "fetch open" on the machine that runs Fetch, and open its link.',
+    refused:
+      'This browser is not let in any more. Write "fetch open" on the machine that runs Fetch, and open its link.',
     offline: 'Not connected. What you see is from before; it is read again as soon as Fetch answers.',
   },
   alerts: {
@@ -67,7 +68,13 @@ export const texts = {
     beyond: (count: number) => `${count} more wait. Answer some of these first.`,
     kinds: { question: 'Question', approval: 'Approval', plan: 'Plan', hosts: 'Network', setup: 'Setup script' },
     runs: { turn: 'Chat', task: 'Task', routine: 'Routine', message: 'Message' },
-    states: { queued: 'queued', running: 'running', waiting: 'waits for you', limited: 'waits for a limit', paused: 'paused' },
+    states: {
+      queued: 'queued',
+      running: 'running',
+      waiting: 'waits for you',
+      limited: 'waits for a limit',
+      paused: 'paused',
+    },
     tainted: 'Words of others may be behind this. Read it before you allow it.',
     wants: (tool: string) => `wants to run ${tool}`,
     readFirst: 'Read to the end to allow it',
@@ -95,7 +102,13 @@ export const texts = {
     choose: 'Choose a chat',
     chooseMore: 'Or begin a new one.',
     channels: { console: 'Terminal', api: 'Page', whatsapp: 'WhatsApp' } as Record<string, string>,
-    states: { waiting: 'waits for you', working: 'working', limited: 'waits for a limit', paused: 'paused', failed: 'failed' } as Record<string, string>,
+    states: {
+      waiting: 'waits for you',
+      working: 'working',
+      limited: 'waits for a limit',
+      paused: 'paused',
+      failed: 'failed',
+    } as Record<string, string>,
     older: 'Earlier messages',
     loadingOlder: 'Loading earlier messages …',
     begin: 'This is the beginning.',
@@ -326,7 +339,8 @@ export const texts = {
       allow: 'Allow notifications',
       denied: 'This browser refuses notifications for this page. Change it in its settings for the site.',
       missing: 'Notifications need https or localhost.',
-      install: 'Install: choose "Install" or "Add to home screen" in the menu of the browser. It then opens without a connection, too, and says so.',
+      install:
+        'Install: choose "Install" or "Add to home screen" in the menu of the browser. It then opens without a connection, too, and says so.',
       quiet: 'When the phone is in quiet hours is said in a chat: "no messages between 22 and 7".',
     },
     backups: {

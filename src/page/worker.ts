@@ -1,6 +1,9 @@
 /// <reference lib="webworker" />
 
-/** The service worker: keeps the page itself, so that it opens without a connection and says so. It never keeps an answer of the API. */
+/**
+ * The service worker: keeps the page itself, so that it opens without a connection and says so. It never keeps an
+ * answer of the API.
+ */
 
 declare const self: ServiceWorkerGlobalScope;
 /** paths of script, style sheet and icons, and the name of this build; the build puts them in front */
@@ -24,15 +27,18 @@ self.addEventListener('activate', (event) => {
 self.addEventListener('fetch', (event) => {
   const { pathname, origin } = new URL(event.request.url);
   if (origin !== self.location.origin || event.request.method !== 'GET') return;
-  if (event.request.mode === 'navigate' && ['/', '/mobile', '/mobile/'].includes(pathname)) event.respondWith(openPage(event.request));
-  else if (SHELL.includes(pathname)) event.respondWith(caches.match(pathname).then((kept) => kept ?? fetch(event.request)));
+  if (event.request.mode === 'navigate' && ['/', '/mobile', '/mobile/'].includes(pathname))
+    event.respondWith(openPage(event.request));
+  else if (SHELL.includes(pathname))
+    event.respondWith(caches.match(pathname).then((kept) => kept ?? fetch(event.request)));
 });
 
 /** The page of the server; without a connection, the one that was kept. */
 async function openPage(request: Request): Promise<Response> {
   try {
     const response = await fetch(request);
-    if (response.ok && response.headers.has('X-Fetch-Page')) await (await caches.open(VERSION)).put('/', response.clone());
+    if (response.ok && response.headers.has('X-Fetch-Page'))
+      await (await caches.open(VERSION)).put('/', response.clone());
     return response;
   } catch (error) {
     const kept = await caches.match('/');

@@ -1,8 +1,10 @@
 /**
- * Counts for Prometheus. Nothing is counted before `startCounting`: where no metrics port is set, a count costs one comparison. Labels come from closed lists
- * only. A label with an id, a host or a text would make a new series for each value, and show it to everybody who may scrape.
+ * Counts for Prometheus. Nothing is counted before `startCounting`: where no metrics port is set, a count costs one
+ * comparison. Labels come from closed lists only. A label with an id, a host or a text would make a new series for each
+ * value, and show it to everybody who may scrape.
  *
- * prom-client 15.1 was weighed. Loading it takes 2 MB of heap and 20 MB of resident memory in each process, which is a tenth of what an idle role has.
+ * prom-client 15.1 was weighed. Loading it takes 2 MB of heap and 20 MB of resident memory in each process, which is a
+ * tenth of what an idle role has.
  */
 
 type Labels<L extends string> = Readonly<Record<L, string>>;
@@ -62,7 +64,11 @@ interface Series {
   sum: number;
 }
 
-export function histogram<L extends string = never>(name: string, help: string, bounds: readonly number[]): Histogram<L> {
+export function histogram<L extends string = never>(
+  name: string,
+  help: string,
+  bounds: readonly number[],
+): Histogram<L> {
   const series = new Map<string, Series>();
   metrics.push({ name, help, kind: 'histogram', samples: () => histogramLines(name, bounds, series) });
   return {
@@ -84,12 +90,19 @@ export function onScrape(collect: () => Promise<void> | void): () => void {
   return () => void collectors.delete(collect);
 }
 
-const failures = counter('fetch_scrape_failures_total', 'Parts of scrapes that could not be read, such as the database while it is away.');
+const failures = counter(
+  'fetch_scrape_failures_total',
+  'Parts of scrapes that could not be read, such as the database while it is away.',
+);
 
 /** All of it, in Prometheus' text format. A part that fails or takes longer than `limitMs` is left out, and counted. */
 export async function scrape(limitMs: number): Promise<string> {
   await Promise.all([...collectors].map((collect) => within(limitMs, collect).catch(() => failures.add({}))));
-  return metrics.map(({ name, help, kind, samples }) => `# HELP ${name} ${help}\n# TYPE ${name} ${kind}\n${[...samples()].join('')}`).join('');
+  return metrics
+    .map(
+      ({ name, help, kind, samples }) => `# HELP ${name} ${help}\n# TYPE ${name} ${kind}\n${[...samples()].join('')}`,
+    )
+    .join('');
 }
 
 async function within(ms: number, collect: () => Promise<void> | void): Promise<void> {
@@ -111,7 +124,11 @@ function* lines(name: string, values: ReadonlyMap<string, number>): Iterable<str
   for (const [labels, value] of values) yield line(name, labels, value);
 }
 
-function* histogramLines(name: string, bounds: readonly number[], series: ReadonlyMap<string, Series>): Iterable<string> {
+function* histogramLines(
+  name: string,
+  bounds: readonly number[],
+  series: ReadonlyMap<string, Series>,
+): Iterable<string> {
   for (const [labels, { counts, sum }] of series) {
     let below = 0;
     for (const [index, count] of counts.entries()) {

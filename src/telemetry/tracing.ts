@@ -1,6 +1,7 @@
 /**
- * Spans of traces. Nothing is recorded before `startTracing`: where no endpoint is set, a span costs one comparison, and no library is loaded. Attributes have a
- * closed list of names, for ids, sizes and outcomes. Texts, addresses and keys have no place among them.
+ * Spans of traces. Nothing is recorded before `startTracing`: where no endpoint is set, a span costs one comparison,
+ * and no library is loaded. Attributes have a closed list of names, for ids, sizes and outcomes. Texts, addresses and
+ * keys have no place among them.
  */
 
 /** Where a trace goes on, as the W3C header `traceparent` writes it. */
@@ -35,7 +36,9 @@ export type SpanAttributes = Partial<
 
 export interface SpanOptions {
   kind: 'server' | 'client' | 'producer' | 'consumer' | 'internal';
-  /** the span that this code runs in, when unset; a new trace where there is none, or where the text is no `traceparent` */
+  /**
+   * the span that this code runs in, when unset; a new trace where there is none, or where the text is no `traceparent`
+   */
   parent?: TraceParent | null | undefined;
   attributes?: SpanAttributes;
 }
@@ -59,10 +62,12 @@ export function startTracing(recorder: Tracing): void {
 export const isTracing = (): boolean => tracing !== null;
 
 /** Runs `act` in a span, which ends with it. A failure is recorded by its type, never by its text. */
-export const traced = <T>(name: string, options: SpanOptions, act: () => Promise<T>): Promise<T> => (tracing ? tracing.run(name, options, act) : act());
+export const traced = <T>(name: string, options: SpanOptions, act: () => Promise<T>): Promise<T> =>
+  tracing ? tracing.run(name, options, act) : act();
 
 /** Records what took place between two moments. */
-export const addSpan = (name: string, options: SpanOptions & { began: Date; ended: Date }): void => tracing?.add(name, options);
+export const addSpan = (name: string, options: SpanOptions & { began: Date; ended: Date }): void =>
+  tracing?.add(name, options);
 
 /** Adds to the span that this code runs in. */
 export const annotate = (attributes: SpanAttributes): void => tracing?.annotate(attributes);

@@ -13,11 +13,13 @@ const MOST_WRAPPINGS = 3;
 /** The JSON value of arguments; nothing at all is an empty object. `why` completes "The arguments …". */
 export function readArguments(raw: string): ReadArguments {
   let text = raw.replace(/^\uFEFF/, '').trim();
-  if (text.startsWith(FENCE) && text.endsWith(FENCE)) text = text.slice(FENCE.length, -FENCE.length).replace(/^\w+/, '').trim();
+  if (text.startsWith(FENCE) && text.endsWith(FENCE))
+    text = text.slice(FENCE.length, -FENCE.length).replace(/^\w+/, '').trim();
   if (text === '') return { ok: true, value: {} };
   try {
     let value = firstValue(text);
-    for (let n = 0; n < MOST_WRAPPINGS && typeof value === 'string' && /^\s*[{"]/.test(value); n++) value = firstValue(value.trim());
+    for (let n = 0; n < MOST_WRAPPINGS && typeof value === 'string' && /^\s*[{"]/.test(value); n++)
+      value = firstValue(value.trim());
     return { ok: true, value };
   } catch (error) {
     if (!(error instanceof NotJson)) throw error;
@@ -38,12 +40,15 @@ function firstValue(text: string): unknown {
       if (isObject(next) && Object.keys(next).length > 0) return next;
     }
     throw new NotJson(
-      /^[{[]/.test(rest) ? 'they are several JSON values, one behind the other: make one call for each' : 'there is more behind the JSON object',
+      /^[{[]/.test(rest)
+        ? 'they are several JSON values, one behind the other: make one call for each'
+        : 'there is more behind the JSON object',
     );
   }
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Each round may uncover more. */
 const MOST_ROUNDS = 10;
@@ -69,7 +74,8 @@ function mendAll(root: unknown, issues: readonly Issue[], base: Path, schema: z.
   let mended = false;
   for (const issue of issues) {
     const path = [...base, ...issue.path];
-    const done = issue.code === 'invalid_union' ? mendUnion(root, issue.errors, path, schema) : mendOne(root, issue, path, schema);
+    const done =
+      issue.code === 'invalid_union' ? mendUnion(root, issue.errors, path, schema) : mendOne(root, issue, path, schema);
     mended = done || mended;
   }
   return mended;
@@ -80,7 +86,9 @@ const mendUnion = (root: unknown, branches: ReadonlyArray<readonly Issue[]>, pat
 
 function mendOne(root: unknown, issue: Issue, path: Path, schema: z.ZodType): boolean {
   const name = path.at(-1);
-  const parent = path.slice(0, -1).reduce<unknown>((at, key) => (typeof at === 'object' && at !== null ? Reflect.get(at, key) : undefined), root);
+  const parent = path
+    .slice(0, -1)
+    .reduce<unknown>((at, key) => (typeof at === 'object' && at !== null ? Reflect.get(at, key) : undefined), root);
   if (name === undefined || typeof parent !== 'object' || parent === null || !Object.hasOwn(parent, name)) return false;
   const given: unknown = Reflect.get(parent, name);
   if (given === null && !Array.isArray(parent)) return Reflect.deleteProperty(parent, name);
@@ -91,13 +99,17 @@ function mendOne(root: unknown, issue: Issue, path: Path, schema: z.ZodType): bo
 /** What was meant where a value of another type is wanted; undefined when that is not sure. */
 function meantBy(given: unknown, issue: Issue, isLong: () => boolean): unknown {
   if (issue.code === 'invalid_value')
-    return typeof given === 'string' ? issue.values.find((value) => typeof value !== 'string' && `${String(value)}` === given.trim().toLowerCase()) : undefined;
+    return typeof given === 'string'
+      ? issue.values.find((value) => typeof value !== 'string' && `${String(value)}` === given.trim().toLowerCase())
+      : undefined;
   if (issue.code !== 'invalid_type') return undefined;
   const { expected } = issue;
-  if (expected === 'string') return isObject(given) && Object.keys(given).length > 0 && isLong() ? JSON.stringify(given, null, 2) : undefined;
+  if (expected === 'string')
+    return isObject(given) && Object.keys(given).length > 0 && isLong() ? JSON.stringify(given, null, 2) : undefined;
   if (typeof given !== 'string') return undefined;
   const text = given.trim();
-  if (expected === 'number' || expected === 'int') return /^-?\d{1,15}(\.\d{1,15})?$/.test(text) ? Number(text) : undefined;
+  if (expected === 'number' || expected === 'int')
+    return /^-?\d{1,15}(\.\d{1,15})?$/.test(text) ? Number(text) : undefined;
   if (expected === 'boolean') return { true: true, false: false }[text.toLowerCase()];
   if (expected !== 'array' && expected !== 'object' && expected !== 'record') return undefined;
   const read = text === '' ? null : readArguments(text);

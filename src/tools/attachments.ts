@@ -32,7 +32,8 @@ const readAttachment = defineTool({
     const file = await attachmentOfChat(db, chatId, id);
     if (!file) return { ok: false, output: `There is no attachment ${id} in this chat.` };
     const { kind, mime, name, text } = file;
-    if (text === null || text === '') return { ok: false, output: `${name ?? id} (${kind}, ${mime}) has no text that can be read here.` };
+    if (text === null || text === '')
+      return { ok: false, output: `${name ?? id} (${kind}, ${mime}) has no text that can be read here.` };
     const { metadata, ...read } = excerpt(text, { offset, limit, of: `The text of ${name ?? id}` });
     return { ...read, ...(metadata && { metadata: { id, ...metadata } }) };
   },

@@ -13,9 +13,15 @@ export interface ModelTool {
 type Part = z.core.JSONSchema.BaseSchema & { toldInPrompt?: true; untold?: true };
 
 /** Marks a description that the system prompt gives once for all tools. People read it in docs/tools.md. */
-export const toldInPrompt = (description: string): { description: string; toldInPrompt: true } => ({ description, toldInPrompt: true });
+export const toldInPrompt = (description: string): { description: string; toldInPrompt: true } => ({
+  description,
+  toldInPrompt: true,
+});
 
-/** Marks an argument, or one of its forms, that a model needs not know. A call may have it all the same, and people read it in docs/tools.md. */
+/**
+ * Marks an argument, or one of its forms, that a model needs not know. A call may have it all the same, and people read
+ * it in docs/tools.md.
+ */
 export const untold = (description: string): { description: string; untold: true } => ({ description, untold: true });
 
 /** The longest text that models take for a name, and the longest limit that they may come near. */
@@ -23,11 +29,12 @@ const NAME_LENGTH = 255;
 const LONG_TEXT = 10_000;
 const MANY_ITEMS = 100;
 
-const isEmpty = (value: unknown): boolean => value === false || value === '' || (typeof value === 'object' && Object.keys(value ?? {}).length === 0);
+const isEmpty = (value: unknown): boolean =>
+  value === false || value === '' || (typeof value === 'object' && Object.keys(value ?? {}).length === 0);
 
 /**
- * Removes what a model does not need to write a good call. The zod schema still checks all of it, and its error tells the limit. The name, the type, the
- * required ones, and `additionalProperties: false` stay.
+ * Removes what a model does not need to write a good call. The zod schema still checks all of it, and its error tells
+ * the limit. The name, the type, the required ones, and `additionalProperties: false` stay.
  */
 function withoutNoise(part: Part): void {
   const { maxLength = 0, maxItems = 0 } = part;
@@ -40,8 +47,10 @@ function withoutNoise(part: Part): void {
   if (part.minimum === 0 || part.minimum === 1 || part.minimum === Number.MIN_SAFE_INTEGER) delete part.minimum;
   if (part.maximum === Number.MAX_SAFE_INTEGER) delete part.maximum;
   if (part.default !== undefined && isEmpty(part.default)) delete part.default;
-  if (typeof part.additionalProperties === 'object' && isEmpty(part.additionalProperties)) delete part.additionalProperties;
-  for (const [name, each] of Object.entries(part.properties ?? {})) if ((each as Part).untold) delete part.properties![name];
+  if (typeof part.additionalProperties === 'object' && isEmpty(part.additionalProperties))
+    delete part.additionalProperties;
+  for (const [name, each] of Object.entries(part.properties ?? {}))
+    if ((each as Part).untold) delete part.properties![name];
   const forms = part.anyOf?.filter((each) => !(each as Part).untold);
   if (forms?.length === 1) {
     delete part.anyOf;
@@ -54,6 +63,10 @@ function withoutNoise(part: Part): void {
 /** The declaration of a tool in a model request. */
 export function declarationOf({ name, description, schema }: Tool): ModelTool {
   // `input`: the schema of what the model writes, so that an argument with a default is optional
-  const { $schema: _, ...parameters } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', override: ({ jsonSchema }) => withoutNoise(jsonSchema) });
+  const { $schema: _, ...parameters } = z.toJSONSchema(schema, {
+    io: 'input',
+    unrepresentable: 'any',
+    override: ({ jsonSchema }) => withoutNoise(jsonSchema),
+  });
   return { name, description, parameters };
 }

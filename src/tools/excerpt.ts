@@ -1,8 +1,14 @@
 import { betweenPairs, prefix } from '../domain/text/storable.ts';
 import type { ToolOutcome } from './tool.ts';
 
-/** A part of a long text for the model, with how to read on. Offsets in characters. `of` names the text when there is nothing at the offset. */
-export function excerpt(whole: string, { offset, limit, of }: { offset: number; limit: number; of: string }): ToolOutcome {
+/**
+ * A part of a long text for the model, with how to read on. Offsets in characters. `of` names the text when there is
+ * nothing at the offset.
+ */
+export function excerpt(
+  whole: string,
+  { offset, limit, of }: { offset: number; limit: number; of: string },
+): ToolOutcome {
   const total = whole.length;
   if (offset >= total && total > 0) return { ok: false, output: `${of} ends at ${total} characters.` };
   // an offset that the model made up may split a surrogate pair, and a limit of 1 is less than a pair

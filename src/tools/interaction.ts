@@ -6,17 +6,23 @@ import { untold } from './declarations.ts';
 import { excerpt } from './excerpt.ts';
 import { defineTool, type Tool } from './tool.ts';
 
-const unique = (values: string[]): boolean => new Set(values.map((value) => value.trim().toLowerCase())).size === values.length;
+const unique = (values: string[]): boolean =>
+  new Set(values.map((value) => value.trim().toLowerCase())).size === values.length;
 
 const askUser = defineTool({
   name: ASK_USER,
   family: 'core',
   reads: [],
   sends: [],
-  description: 'Ask the person and wait, for days if needed. Only for what you cannot go on without; permission for a tool is asked for you.',
+  description:
+    'Ask the person and wait, for days if needed. Only for what you cannot go on without; permission for a tool is asked for you.',
   schema: z.strictObject({
     question: z.string().trim().min(1).max(500),
-    options: z.array(z.string().trim().min(1).max(100)).max(10).refine(unique, 'options must differ from each other').optional(),
+    options: z
+      .array(z.string().trim().min(1).max(100))
+      .max(10)
+      .refine(unique, 'options must differ from each other')
+      .optional(),
   }),
   danger: 'SAFE',
   effect: 'idempotent',
@@ -36,7 +42,10 @@ const reportProgress = defineTool({
   reads: [],
   sends: [],
   description: 'Tell the person in a sentence how long work goes; your turn goes on.',
-  schema: z.strictObject({ message: z.string().trim().min(1).max(500), percent: z.number().min(0).max(100).optional() }),
+  schema: z.strictObject({
+    message: z.string().trim().min(1).max(500),
+    percent: z.number().min(0).max(100).optional(),
+  }),
   danger: 'SAFE',
   effect: 'idempotent',
   runsIn: 'worker',
@@ -79,7 +88,8 @@ const readOutput = defineTool({
     if (message) return excerpt(message.content, { offset, limit, of: `The message ${callId}` });
     const call = await findCallOutput(db, chatId, callId);
     if (!call) return { ok: false, output: `There is no tool call ${callId} in this chat.` };
-    if (call.output === null) return { ok: false, output: `${call.name} (${callId}) has no output${call.state === 'done' ? '' : ' yet'}.` };
+    if (call.output === null)
+      return { ok: false, output: `${call.name} (${callId}) has no output${call.state === 'done' ? '' : ' yet'}.` };
     const { metadata, ...read } = excerpt(call.output, { offset, limit, of: `The output of ${callId}` });
     return { ...read, ...(metadata && { metadata: { callId, ...metadata } }) };
   },

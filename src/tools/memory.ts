@@ -10,7 +10,10 @@ import { idFromCall } from './call-ids.ts';
 import { untold } from './declarations.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from './tool.ts';
 
-/** `remember`, `recall`, `forget`: what holds beyond a conversation. The chats that only the owner reads share one memory. */
+/**
+ * `remember`, `recall`, `forget`: what holds beyond a conversation. The chats that only the owner reads share one
+ * memory.
+ */
 
 const common = { effect: 'idempotent', runsIn: 'worker', timeoutMs: 10_000, notARoutineStep: true, reads: [] } as const;
 
@@ -38,11 +41,13 @@ export const memoryTools: Tool[] = [
       const secret = secretIn(text);
       if (secret) return no(`This has what looks like ${secret}. Secrets are not remembered.`);
       const owner = await ownerIn(context);
-      if ((await countMemories(db, owner)) >= MOST) return no(`${MOST} things are remembered, and no more are allowed. Forget some first.`);
+      if ((await countMemories(db, owner)) >= MOST)
+        return no(`${MOST} things are remembered, and no more are allowed. Forget some first.`);
       // a yes to the words does not make them the person's own
       const sources = (await taintOfCall(db, callId))?.sources ?? [];
       const memory = await addMemory(db, { id: idFromCall('mem_', callId), owner, body: text, sources });
-      const apart = memory.sources.length > 0 ? ' It was made after text of others was read, so only recall finds it.' : '';
+      const apart =
+        memory.sources.length > 0 ? ' It was made after text of others was read, so only recall finds it.' : '';
       return { ok: true, output: `Remembered as ${memory.id}.${apart}`, metadata: { id: memory.id } };
     },
   }),
@@ -52,7 +57,10 @@ export const memoryTools: Tool[] = [
     family: 'core',
     sends: [],
     description: 'Search what was remembered; without a query the newest.',
-    schema: z.strictObject({ query: z.string().trim().max(200).optional(), limit: z.int().min(1).max(50).default(10).meta(untold('Most memories')) }),
+    schema: z.strictObject({
+      query: z.string().trim().max(200).optional(),
+      limit: z.int().min(1).max(50).default(10).meta(untold('Most memories')),
+    }),
     danger: 'SAFE',
     onStore: 'reads',
     run: async ({ query = '', limit }, context) => {
@@ -76,11 +84,19 @@ export const memoryTools: Tool[] = [
     schema: z.strictObject({ id: z.string().trim().min(1).max(40) }),
     danger: 'MODERATE',
     dangerOf: ({ id }) => (id === ALL ? 'DANGEROUS' : 'MODERATE'),
-    asks: ({ id }) => (id === ALL ? 'Forget everything that was remembered here?' : `Forget what was remembered as ${shown(id)}?`),
+    asks: ({ id }) =>
+      id === ALL ? 'Forget everything that was remembered here?' : `Forget what was remembered as ${shown(id)}?`,
     run: async ({ id }, context) => {
       const gone = await removeMemories(context.db, await ownerIn(context), id === ALL ? null : id);
-      if (gone.length === 0) return no(id === ALL ? 'Nothing is remembered here.' : `Nothing is remembered as ${shown(id)}. recall lists what is.`);
-      return { ok: true, output: `Forgotten: ${gone.length}.`, metadata: { forgotten: gone.map((memory) => memory.id) } };
+      if (gone.length === 0)
+        return no(
+          id === ALL ? 'Nothing is remembered here.' : `Nothing is remembered as ${shown(id)}. recall lists what is.`,
+        );
+      return {
+        ok: true,
+        output: `Forgotten: ${gone.length}.`,
+        metadata: { forgotten: gone.map((memory) => memory.id) },
+      };
     },
   }),
 ];

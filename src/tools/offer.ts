@@ -6,7 +6,10 @@ import { builtInFamilies, openTools, openToolsFor } from './open-tools.ts';
 import { declarations, tools } from './registry.ts';
 import type { Tool } from './tool.ts';
 
-/** What a turn may call, and how much of it is offered to the model. A tool that is not offered may be called by its name all the same. */
+/**
+ * What a turn may call, and how much of it is offered to the model. A tool that is not offered may be called by its
+ * name all the same.
+ */
 export interface Offer {
   access: ToolAccess;
   added: AddedTools;
@@ -33,9 +36,17 @@ const CHARS_PER_TOKEN = 3.3;
 /** The tokens of a declaration in a request, estimated rather too high. */
 export const tokensOf = (tool: ModelTool): number => Math.ceil(JSON.stringify(tool).length / CHARS_PER_TOKEN) + 12;
 
-/** The tools of a request: the core, and behind it what was opened. Where there is little room, the least important are left out. */
-export function offeredTools(offer: Offer, room: ToolRoom = { tools: MOST_TOOLS, tokens: Number.POSITIVE_INFINITY }): ModelTool[] {
-  const core = toolsOf(offer, 'core').map((tool) => (tool === openTools ? openToolsFor(closedFamilies(offer)) : declarationIn(offer, tool)));
+/**
+ * The tools of a request: the core, and behind it what was opened. Where there is little room, the least important are
+ * left out.
+ */
+export function offeredTools(
+  offer: Offer,
+  room: ToolRoom = { tools: MOST_TOOLS, tokens: Number.POSITIVE_INFINITY },
+): ModelTool[] {
+  const core = toolsOf(offer, 'core').map((tool) =>
+    tool === openTools ? openToolsFor(closedFamilies(offer)) : declarationIn(offer, tool),
+  );
   const families = offer.opened.map((family) => toolsOf(offer, family).map((tool) => declarationIn(offer, tool)));
   const byWeight = [...core.slice(0, ESSENTIAL), ...families.toReversed().flat(), ...core.slice(ESSENTIAL)];
   const fitting = new Set<ModelTool>();
@@ -50,18 +61,26 @@ export function offeredTools(offer: Offer, room: ToolRoom = { tools: MOST_TOOLS,
   return [...core, ...families.flat()].filter((tool) => fitting.has(tool));
 }
 
-const declarationIn = ({ added }: Offer, { name }: Tool): ModelTool => declarations.get(name) ?? added.get(name)!.declaration;
+const declarationIn = ({ added }: Offer, { name }: Tool): ModelTool =>
+  declarations.get(name) ?? added.get(name)!.declaration;
 
 /** The tools of a family that the turn may use. */
 const toolsOf = ({ access, added }: Offer, family: Family): Tool[] =>
-  [...tools.values(), ...[...added.values()].map(({ tool }) => tool)].filter((tool) => tool.family === family && closedTo(tool, access) === null);
+  [...tools.values(), ...[...added.values()].map(({ tool }) => tool)].filter(
+    (tool) => tool.family === family && closedTo(tool, access) === null,
+  );
 
-/** The families that can be opened. Opened ones stay in the list, so that the beginning of the request stays the same. */
+/**
+ * The families that can be opened. Opened ones stay in the list, so that the beginning of the request stays the same.
+ */
 function closedFamilies(offer: Offer): Map<Family, string> {
   const families = [...builtInFamilies].filter(([family]) => toolsOf(offer, family).length > 0);
   for (const [family, { names, server }] of familiesOf(offer.added)) {
     const about = `${names.slice(0, TOLD_NAMES).join(', ')}${names.length > TOLD_NAMES ? ', …' : ''}`;
-    families.push([family, server === undefined ? `commands of the person (${about})` : `tools of an MCP server (${about})`]);
+    families.push([
+      family,
+      server === undefined ? `commands of the person (${about})` : `tools of an MCP server (${about})`,
+    ]);
   }
   return new Map(families);
 }
@@ -80,10 +99,15 @@ function familiesOf(added: AddedTools): Map<Family, { names: string[]; server?: 
 
 /** The words of a person that open families of the owner's tools: the name of a server, the name of a command. */
 export const openingWords = (added: AddedTools): AddedFamilies =>
-  new Map([...familiesOf(added)].map(([family, { names, server }]) => [family, server === undefined ? names : [server]]));
+  new Map(
+    [...familiesOf(added)].map(([family, { names, server }]) => [family, server === undefined ? names : [server]]),
+  );
 
 /** The families that calls of an answer open: of the tools that they name, and those that they ask for. */
-export function familiesCalled(calls: ReadonlyArray<{ name: string; args: Record<string, unknown> }>, offer: Offer): Family[] {
+export function familiesCalled(
+  calls: ReadonlyArray<{ name: string; args: Record<string, unknown> }>,
+  offer: Offer,
+): Family[] {
   const openable = closedFamilies(offer);
   return calls.flatMap(({ name, args }): Family[] => {
     if (name === openTools.name) return openable.has(args.family as Family) ? [args.family as Family] : [];

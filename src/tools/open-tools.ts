@@ -7,12 +7,18 @@ import { defineTool, type ToolContext } from './tool.ts';
 /** What the model is told of the families that it may open: their names, and what is in them. */
 type Closed = ReadonlyMap<Family, string>;
 
-const BUILT_IN = new Map(Object.entries<{ about?: string }>(FAMILIES).flatMap(([name, { about }]) => (about ? [[name as Family, about] as const] : [])));
+const BUILT_IN = new Map(
+  Object.entries<{ about?: string }>(FAMILIES).flatMap(([name, { about }]) =>
+    about ? [[name as Family, about] as const] : [],
+  ),
+);
 
 /** The families of the registry that a model may open. */
 export const builtInFamilies: Closed = BUILT_IN;
 
-/** Opens a family for its thread. The step that stores the call opens the family, so the call itself changes nothing. */
+/**
+ * Opens a family for its thread. The step that stores the call opens the family, so the call itself changes nothing.
+ */
 export const openTools = defineTool({
   name: 'open_tools',
   family: 'core',
@@ -29,7 +35,8 @@ export const openTools = defineTool({
   summarise: ({ family }) => family,
   run: async ({ family }, context) => {
     const known = [...BUILT_IN.keys(), ...(await addedFamilies(context))];
-    if (known.includes(family as Family)) return { ok: true, output: `The tools of ${family} are offered to you from now on.` };
+    if (known.includes(family as Family))
+      return { ok: true, output: `The tools of ${family} are offered to you from now on.` };
     return { ok: false, output: `There is no family of this name. There are: ${known.join(', ')}.` };
   },
 });
@@ -37,7 +44,11 @@ export const openTools = defineTool({
 async function addedFamilies({ db, turnId }: ToolContext): Promise<Family[]> {
   const declarations = await declarationsOf(db, await extensionsOfTurn(db, turnId));
   const families = declarations.flatMap(({ declaration }): Family[] =>
-    declaration.kind === 'mcp' ? [`mcp_${declaration.server.name}`] : declaration.kind === 'tool' ? ['own_commands'] : [],
+    declaration.kind === 'mcp'
+      ? [`mcp_${declaration.server.name}`]
+      : declaration.kind === 'tool'
+        ? ['own_commands']
+        : [],
   );
   return [...new Set(families)];
 }
@@ -50,14 +61,21 @@ const made = new Map<string, ModelTool>();
 /** Most sets of families that are remembered: there are few at a time. */
 const MOST_SETS = 200;
 
-/** The declaration of `open_tools` where these families can be opened. The same families give the same object, which is serialised once. */
+/**
+ * The declaration of `open_tools` where these families can be opened. The same families give the same object, which is
+ * serialised once.
+ */
 export function openToolsFor(families: Closed): ModelTool {
   const about = listed(families);
   const known = made.get(about);
   if (known) return known;
   const { name, description } = declarationOf(openTools);
   const family = { type: 'string', enum: [...families.keys()], description: about };
-  const declaration = { name, description, parameters: { type: 'object', properties: { family }, required: ['family'], additionalProperties: false } };
+  const declaration = {
+    name,
+    description,
+    parameters: { type: 'object', properties: { family }, required: ['family'], additionalProperties: false },
+  };
   if (made.size >= MOST_SETS) made.clear();
   made.set(about, declaration);
   return declaration;

@@ -33,7 +33,9 @@ export const preferences = defineTool({
   sends: ['settings'],
   // how an answer is worded, and being more careful, harms nobody; what else a page asks for must be the person's wish
   sent: ({ timeZone, autonomy, model, notifications, quietHours }) => ({
-    texts: [timeZone, autonomy === 'supervised' ? undefined : autonomy, model, notifications, quietHours].filter((text) => text !== undefined),
+    texts: [timeZone, autonomy === 'supervised' ? undefined : autonomy, model, notifications, quietHours].filter(
+      (text) => text !== undefined,
+    ),
   }),
   description:
     'Show the preferences of this chat, or set those given; "default" resets one. notifications: results means no progress, problems nor successes of schedules.',
@@ -82,21 +84,27 @@ const no = (output: string): ToolOutcome => ({ ok: false, output });
 type Changes = { [name in keyof Preferences]: Preferences[name] | null };
 
 /** What is to be stored, or why not. Null resets. */
-async function changesOf({ brevity, language, timeZone, model, notifications, quietHours }: Wanted, context: ToolContext): Promise<Changes | string> {
+async function changesOf(
+  { brevity, language, timeZone, model, notifications, quietHours }: Wanted,
+  context: ToolContext,
+): Promise<Changes | string> {
   const changes: Changes = {};
   if (brevity) changes.brevity = brevity === 'normal' ? null : brevity;
   if (notifications) changes.notifications = notifications === 'all' ? null : notifications;
   if (language) {
     changes.language = language === RESET ? null : languageTag(language);
-    if (changes.language === null && language !== RESET) return `"${shown(language)}" is no language that I know. Give its English name, or a tag such as de.`;
+    if (changes.language === null && language !== RESET)
+      return `"${shown(language)}" is no language that I know. Give its English name, or a tag such as de.`;
   }
   if (timeZone) {
-    if (timeZone !== RESET && !isTimeZone(timeZone)) return `"${shown(timeZone)}" is not an IANA time zone such as Europe/Berlin.`;
+    if (timeZone !== RESET && !isTimeZone(timeZone))
+      return `"${shown(timeZone)}" is not an IANA time zone such as Europe/Berlin.`;
     changes.timeZone = timeZone === RESET ? null : timeZone;
   }
   if (quietHours) {
     changes.quietHours = quietHours === RESET ? null : quietSpan(quietHours);
-    if (changes.quietHours === null && quietHours !== RESET) return `"${shown(quietHours)}" is no span of time such as 22:00-07:00.`;
+    if (changes.quietHours === null && quietHours !== RESET)
+      return `"${shown(quietHours)}" is no span of time such as 22:00-07:00.`;
   }
   if (model) {
     if ((await reachOf(context.db, context)) !== null) return 'Only the owner chooses the model.';
@@ -106,13 +114,17 @@ async function changesOf({ brevity, language, timeZone, model, notifications, qu
   return changes;
 }
 
-/** Changes how much is done without asking; returns why not. The model may make it less by itself, and more only after a yes of the owner to this very call. */
+/**
+ * Changes how much is done without asking; returns why not. The model may make it less by itself, and more only after a
+ * yes of the owner to this very call.
+ */
 async function trustAs(autonomy: Autonomy, { db, callId, chatId, threadId }: ToolContext): Promise<string | null> {
   const now = await chosenIn(db, chatId);
   if (autonomy === now.autonomy) return null;
   const looser = TRUST.indexOf(autonomy) > TRUST.indexOf(now.autonomy);
   const by = looser ? await approverOfCall(db, callId) : null;
-  if (looser && !(by && mayTrust(by) && by.standing === undefined)) return `Only the owner lets me do more without asking, by saying: ${autonomy}`;
+  if (looser && !(by && mayTrust(by) && by.standing === undefined))
+    return `Only the owner lets me do more without asking, by saying: ${autonomy}`;
   if (now.group && looser) return 'In a group I can only be made more careful.';
   await db.transaction().execute((tx) => trust(tx, { threadId, chatId, autonomy, shared: false, owned: true }));
   return null;

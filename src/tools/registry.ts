@@ -31,7 +31,8 @@ import { workspaceTools } from './workspace/workspaces.ts';
 const lookup = (name: string): Tool | undefined => tools.get(name);
 const names = (): Iterable<string> => tools.keys();
 
-// Within a family the model reads its tools in this order, which prompt caches count on. Of the core, those that a small model needs most come first.
+// Within a family the model reads its tools in this order, which prompt caches count on. Of the core, those that a
+// small model needs most come first.
 const all: Tool[] = [
   ...interactionTools,
   openTools,
@@ -67,19 +68,30 @@ export interface AddedTool {
 }
 
 /** The declarations of all tools of the registry. They are the same objects in every request. */
-export const declarations: ReadonlyMap<string, ModelTool> = new Map(all.map((tool) => [tool.name, declarationOf(tool)]));
+export const declarations: ReadonlyMap<string, ModelTool> = new Map(
+  all.map((tool) => [tool.name, declarationOf(tool)]),
+);
 
 /** The question of an approval. `at`: ` in demo`, or empty. */
-export const approvalSentence = (name: string, args: Record<string, unknown>, at: string, tool = tools.get(name)): string =>
-  tool?.asks?.(args as never, at) ?? `Use ${visibleLine(name)}${at}?`;
+export const approvalSentence = (
+  name: string,
+  args: Record<string, unknown>,
+  at: string,
+  tool = tools.get(name),
+): string => tool?.asks?.(args as never, at) ?? `Use ${visibleLine(name)}${at}?`;
 
 type PreparedCall = { ok: true; tool: Tool; args: Record<string, unknown> } | { ok: false; error: string };
 
 /**
- * Checks one call of the model. A call of a tool that the turn does not have is refused, even if the model knows its name. `error` is for the model, which is
- * expected to correct the call.
+ * Checks one call of the model. A call of a tool that the turn does not have is refused, even if the model knows its
+ * name. `error` is for the model, which is expected to correct the call.
  */
-export function prepareCall(wanted: string, rawArguments: string, access?: ToolAccess, added?: ReadonlyMap<string, AddedTool>): PreparedCall {
+export function prepareCall(
+  wanted: string,
+  rawArguments: string,
+  access?: ToolAccess,
+  added?: ReadonlyMap<string, AddedTool>,
+): PreparedCall {
   const name = nameMeant(wanted, added);
   const tool = tools.get(name) ?? added?.get(name)?.tool;
   if (!tool) {
@@ -89,11 +101,18 @@ export function prepareCall(wanted: string, rawArguments: string, access?: ToolA
   const closed = access ? closedTo(tool, access) : null;
   if (closed) return { ok: false, error: closed };
   const read = readArguments(rawArguments);
-  if (!read.ok) return { ok: false, error: `The arguments of ${name} are not valid JSON: ${read.why}. Send one JSON object${formOf(tool)}.` };
+  if (!read.ok)
+    return {
+      ok: false,
+      error: `The arguments of ${name} are not valid JSON: ${read.why}. Send one JSON object${formOf(tool)}.`,
+    };
   return checkArguments(tool, read.value);
 }
 
-/** The tool whose name was written in another way (`functions.file_read`, `file-read`, `FileRead`), where there is only one such. */
+/**
+ * The tool whose name was written in another way (`functions.file_read`, `file-read`, `FileRead`), where there is only
+ * one such.
+ */
 function nameMeant(wanted: string, added?: ReadonlyMap<string, AddedTool>): string {
   if (tools.has(wanted) || added?.has(wanted) || wanted.length > 200) return wanted;
   const known = [...tools.keys(), ...(added?.keys() ?? [])];
@@ -110,14 +129,23 @@ const lettersOf = (name: string): string => name.toLowerCase().replace(/[\s_.-]/
 
 /** ` with path (string)`: what a call cannot leave out. */
 function formOf(tool: Tool): string {
-  const { properties = {}, required = [] } = declarationOf(tool).parameters as { properties?: Record<string, { type?: unknown }>; required?: string[] };
-  const fields = required.map((name) => (typeof properties[name]?.type === 'string' ? `${name} (${properties[name].type})` : name));
+  const { properties = {}, required = [] } = declarationOf(tool).parameters as {
+    properties?: Record<string, { type?: unknown }>;
+    required?: string[];
+  };
+  const fields = required.map((name) =>
+    typeof properties[name]?.type === 'string' ? `${name} (${properties[name].type})` : name,
+  );
   return fields.length > 0 ? ` with ${fields.join(', ')}` : '';
 }
 
 function checkArguments(tool: Tool, raw: unknown): PreparedCall {
-  if (isTooDeep(raw)) return { ok: false, error: `The arguments of ${tool.name} are nested too deeply. Write them with fewer levels.` };
+  if (isTooDeep(raw))
+    return { ok: false, error: `The arguments of ${tool.name} are nested too deeply. Write them with fewer levels.` };
   const parsed = parseMended(tool.schema, raw);
   if (parsed.success) return { ok: true, tool, args: parsed.data as Record<string, unknown> };
-  return { ok: false, error: `The arguments of ${tool.name} are not right:\n${z.prettifyError(parsed.error)}\nCorrect them and call it again.` };
+  return {
+    ok: false,
+    error: `The arguments of ${tool.name} are not right:\n${z.prettifyError(parsed.error)}\nCorrect them and call it again.`,
+  };
 }

@@ -40,12 +40,18 @@ export interface ToolContext {
   lease?: { held(): boolean };
 }
 
-/** What the model reads (`output`, prose) and what programs read (`metadata`). An expected failure is `ok: false` and never a throw. */
+/**
+ * What the model reads (`output`, prose) and what programs read (`metadata`). An expected failure is `ok: false` and
+ * never a throw.
+ */
 export interface ToolOutcome {
   ok: boolean;
   output: string;
   metadata?: Record<string, unknown>;
-  /** the output holds nothing but our own words and those of the arguments: what the tool declares to read does not count */
+  /**
+   * the output holds nothing but our own words and those of the arguments: what the tool declares to read does not
+   * count
+   */
   ours?: true;
   /** whose text the output contains, besides what the tool declares */
   sources?: readonly Source[];
@@ -64,16 +70,25 @@ export interface Tool<S extends z.ZodType = z.ZodType> {
   danger: Danger;
   /** when the danger depends on the arguments; recorded with the call when the model makes it */
   dangerOf?: (args: z.output<S>) => Danger;
-  /** idempotent: may run again. reattachable: found again by its call id. once: never retried; an unknown outcome is reported */
+  /**
+   * idempotent: may run again. reattachable: found again by its call id. once: never retried; an unknown outcome is
+   * reported
+   */
   effect: Effect;
   runsIn: RunsIn;
   /** whose text its output contains; empty when only the person or this program can have written it */
   reads: readonly SourceKind[];
   /** which one it reads, for people: a host, a path; the tool's name when unset */
   readFrom?: (args: z.output<S>) => string;
-  /** effects that leave the machine, or outlast the turn outside a workspace; after text of others was read, they need a yes */
+  /**
+   * effects that leave the machine, or outlast the turn outside a workspace; after text of others was read, they need a
+   * yes
+   */
   sends: readonly Sink[];
-  /** what is sent with them; a call that sends only the person's own words needs no yes. When unset or null, the call always needs one after reading. */
+  /**
+   * what is sent with them; a call that sends only the person's own words needs no yes. When unset or null, the call
+   * always needs one after reading.
+   */
   sent?: (args: z.output<S>) => Sent | null;
   /** needs a yes each time, whatever was read, trusted or allowed */
   asksAlways?: (args: z.output<S>) => boolean;
@@ -81,33 +96,50 @@ export interface Tool<S extends z.ZodType = z.ZodType> {
   needsShell?: boolean;
   /** a kennel tool that is not bound to the host of the active workspace: listing, selecting */
   anyHost?: boolean;
-  /** needs a person or a turn, or would let a routine change or start routines by itself; it cannot be a routine step */
+  /**
+   * needs a person or a turn, or would let a routine change or start routines by itself; it cannot be a routine step
+   */
   notARoutineStep?: boolean;
   /** a successful call has created a coding task, whose workflow must start */
   startsTask?: boolean;
   /** how clients of the runtime API show its calls; as an ordinary tool call when unset */
   item?: Exclude<CallItemKind, 'tool_call'>;
-  /** the question of an approval, in our words and never the model's. `at`: ` in demo` for a call in a workspace. When unset, the question names the tool. */
+  /**
+   * the question of an approval, in our words and never the model's. `at`: ` in demo` for a call in a workspace. When
+   * unset, the question names the tool.
+   */
   asks?: (args: z.output<S>, at: string) => string;
-  /** the workspace that its arguments name, when that is not `workspace`, or when the tool does not run in the kennel */
+  /**
+   * the workspace that its arguments name, when that is not `workspace`, or when the tool does not run in the kennel
+   */
   workspaceOf?: (args: z.output<S>) => string | undefined;
   /**
-   * Touches only our own store, and takes well under a second: its calls are local activities. `reads`: a repeated call is harmless, so the start of the call is
-   * not recorded.
+   * Touches only our own store, and takes well under a second: its calls are local activities. `reads`: a repeated call
+   * is harmless, so the start of the call is not recorded.
    */
   onStore?: 'reads' | 'writes';
   timeoutMs: number;
   /** a few words for the Temporal Web UI, with nothing private */
   summarise?: (args: z.output<S>) => string;
-  /** what an approval shows below the question, as text: the differences or the command; null when the arguments say it all. Changes nothing. */
+  /**
+   * what an approval shows below the question, as text: the differences or the command; null when the arguments say it
+   * all. Changes nothing.
+   */
   preview?: (args: z.output<S>, context: ToolContext) => Promise<string | null>;
   run: (args: z.output<S>, context: ToolContext) => Promise<ToolOutcome>;
-  /** of a tool whose effect is `once`: clears up after a call whose process was killed, before the person is told that the outcome is unknown */
+  /**
+   * of a tool whose effect is `once`: clears up after a call whose process was killed, before the person is told that
+   * the outcome is unknown
+   */
   interrupted?: (args: z.output<S>, context: ToolContext) => Promise<void>;
 }
 
-/** Whether a call was cut short because its process had to end, for example at a deployment. A tool that must not run again then reports what is known. */
-export const endedByRestart = (signal: AbortSignal): boolean => signal.aborted && (signal.reason as Error | undefined)?.message === 'WORKER_SHUTDOWN';
+/**
+ * Whether a call was cut short because its process had to end, for example at a deployment. A tool that must not run
+ * again then reports what is known.
+ */
+export const endedByRestart = (signal: AbortSignal): boolean =>
+  signal.aborted && (signal.reason as Error | undefined)?.message === 'WORKER_SHUTDOWN';
 
 export const restarted = (what: string): string =>
   `${what} was stopped before its end, because the process that ran it was restarted. What it had done until then stays; it does not run again by itself.`;

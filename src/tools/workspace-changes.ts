@@ -1,4 +1,12 @@
-import { findWorkspaces, folderId, placeWorkspace, stageWorkspace, TRASH_DAYS, trashWorkspace, unstage } from '../adapters/workspaces.ts';
+import {
+  findWorkspaces,
+  folderId,
+  placeWorkspace,
+  stageWorkspace,
+  TRASH_DAYS,
+  trashWorkspace,
+  unstage,
+} from '../adapters/workspaces.ts';
 import type { Template } from '../contracts/workspace-ops.ts';
 import { sameName } from '../domain/tasks/workspace-names.ts';
 import { shareWithMakers } from '../store/chats/shares.ts';
@@ -19,12 +27,22 @@ interface NewWorkspace {
   initGit: boolean;
 }
 
-/** It is made in another folder and moved when complete, so that the folder of workspaces never holds half a workspace. */
-export async function create(context: ToolContext, site: Site, { name, template, description, initGit }: NewWorkspace): Promise<ToolOutcome> {
+/**
+ * It is made in another folder and moved when complete, so that the folder of workspaces never holds half a workspace.
+ */
+export async function create(
+  context: ToolContext,
+  site: Site,
+  { name, template, description, initGit }: NewWorkspace,
+): Promise<ToolOutcome> {
   const { db, chatId } = context;
   const author = (await signatureOf(db, chatId)) ?? AUTHOR;
   const placed = await placeOnce(context, site, name, (staged) =>
-    operate({ kennel: site.kennel, path: staged }, { op: 'create', template, name, description, git: initGit, author }, context),
+    operate(
+      { kennel: site.kennel, path: staged },
+      { op: 'create', template, name, description, git: initGit, author },
+      context,
+    ),
   );
   if ('ok' in placed) return placed;
   const at = placed;
@@ -44,8 +62,8 @@ export async function create(context: ToolContext, site: Site, { name, template,
 }
 
 /**
- * Makes a workspace once: `fill` fills a folder beside the others, which is then moved to its place. A second attempt of the same call finds what the first one
- * placed.
+ * Makes a workspace once: `fill` fills a folder beside the others, which is then moved to its place. A second attempt
+ * of the same call finds what the first one placed.
  */
 export async function placeOnce(
   context: ToolContext,
@@ -58,7 +76,8 @@ export async function placeOnce(
   const taken = [...workspaces, ...leftOut].find((each) => sameName(each.name, name));
   const intent = await intentOf(db, callId);
   const known = workspaces.find((each) => each.name === name)?.path;
-  if (known !== undefined && intent?.placed !== undefined && intent.placed === (await folderId(known))) return { ...site, name, path: known };
+  if (known !== undefined && intent?.placed !== undefined && intent.placed === (await folderId(known)))
+    return { ...site, name, path: known };
   if (taken)
     return {
       ok: false,
@@ -76,12 +95,20 @@ export async function placeOnce(
 }
 
 /** Why a workspace cannot be deleted now. */
-async function undeletable({ db, chatId }: ToolContext, at: { host: string; name: string }): Promise<ToolOutcome | null> {
+async function undeletable(
+  { db, chatId }: ToolContext,
+  at: { host: string; name: string },
+): Promise<ToolOutcome | null> {
   const active = await activeWorkspace(db, chatId);
   if (active?.host === at.host && active.name === at.name)
-    return { ok: false, output: `${at.name} is the active workspace and cannot be deleted. Select a different workspace first.` };
+    return {
+      ok: false,
+      output: `${at.name} is the active workspace and cannot be deleted. Select a different workspace first.`,
+    };
   const [task] = await tasksIn(db, at);
-  return task ? { ok: false, output: `The task ${task.id} in ${at.name} is not over (${task.state}). Cancel it first.` } : null;
+  return task
+    ? { ok: false, output: `The task ${task.id} in ${at.name} is not over (${task.state}). Cancel it first.` }
+    : null;
 }
 
 /** What the approval of a deletion shows. */

@@ -4,8 +4,9 @@ import { reminder } from './reminder.ts';
 import { routine } from './routine/routine.ts';
 
 /**
- * Versioning of workflows where workers of several builds run. Tasks and routines end, so they stay on the build that started them. Conversations never end;
- * the worker's own option decides for them. This cannot be in `index.ts`: the server refuses a behaviour from a worker without a build (seen on 1.29).
+ * Versioning of workflows where workers of several builds run. Tasks and routines end, so they stay on the build that
+ * started them. Conversations never end; the worker's own option decides for them. This cannot be in `index.ts`: the
+ * server refuses a behaviour from a worker without a build (seen on 1.29).
  */
 setWorkflowOptions({ versioningBehavior: 'PINNED' }, codingTask);
 setWorkflowOptions({ versioningBehavior: 'PINNED' }, routine);

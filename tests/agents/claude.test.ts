@@ -8,7 +8,12 @@ const claude: Differences = {
   protocol: 'anthropic',
   sideQuestions: 1,
   refused: 'goes on',
-  reasons: { unauthorized: /Authentication required/, limited: /\(429\)/, failing: /API Error: 500/, cut: /Connection to the API was lost/ },
+  reasons: {
+    unauthorized: /Authentication required/,
+    limited: /\(429\)/,
+    failing: /API Error: 500/,
+    cut: /Connection to the API was lost/,
+  },
   attempts: { unauthorized: 2, limited: 2, failing: 2, cut: 3 },
 };
 

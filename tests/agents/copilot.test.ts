@@ -8,7 +8,12 @@ const copilot: Differences = {
   protocol: 'openai-chat',
   sideQuestions: 0,
   refused: 'ends its turn',
-  reasons: { unauthorized: /Authentication failed with provider/, limited: /429/, failing: /500/, cut: /Failed to get response/ },
+  reasons: {
+    unauthorized: /Authentication failed with provider/,
+    limited: /429/,
+    failing: /500/,
+    cut: /Failed to get response/,
+  },
   // numbers of its own
   attempts: { unauthorized: 3, limited: 6, failing: 6, cut: 6 },
 };

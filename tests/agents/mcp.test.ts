@@ -47,8 +47,17 @@ describe.skipIf(NO_DOCKER)('an MCP server of the owner', () => {
     const run = await AgentRun.open(at, agent, { model, mcp: ['news'] });
     const over = new AbortController();
     const read: string[] = [];
-    const deps = { db: database.store.db, config: loadConfig({ FETCH_HOME: home }, {}), kennel: at.kennel, threadId, log: pino({ level: 'silent' }) };
-    const http = serveAgents({ ...deps, admit: async () => null, read: async (name) => void read.push(name) }, over.signal);
+    const deps = {
+      db: database.store.db,
+      config: loadConfig({ FETCH_HOME: home }, {}),
+      kennel: at.kennel,
+      threadId,
+      log: pino({ level: 'silent' }),
+    };
+    const http = serveAgents(
+      { ...deps, admit: async () => null, read: async (name) => void read.push(name) },
+      over.signal,
+    );
     const sockets = openSocketFolder(join(run.folder, 'gate'));
     try {
       await sockets.listen(http, 'mcp.sock');
@@ -80,7 +89,12 @@ describe.skipIf(NO_DOCKER)('an MCP server of the owner', () => {
   ] as const)(
     'over HTTP is used by %s',
     async (agent, model) => {
-      await configure({ url: server.url, headers: { 'X-Key': KEY }, agents: true, tools: { echo: { danger: 'SAFE' } } });
+      await configure({
+        url: server.url,
+        headers: { 'X-Key': KEY },
+        agents: true,
+        tools: { echo: { danger: 'SAFE' } },
+      });
       await used(agent, model);
       expect(server.calls.filter(({ args }) => args.text === `hello from ${agent}`)).toHaveLength(1);
       expect(server.headers.at(-1)).toMatchObject({ 'x-key': KEY });

@@ -19,12 +19,23 @@ const QUEUE = 'bench-bare';
 
 /** The bare workflow that our turns are measured against: same Temporal server, own task queue, own worker process. */
 export async function startBare(temporal: Client, address: string, modelUrl: string): Promise<Bare> {
-  const child = fork(fileURLToPath(new URL('./bare-worker.ts', import.meta.url)), ['--address', address, '--queue', QUEUE, '--model', modelUrl]);
+  const child = fork(fileURLToPath(new URL('./bare-worker.ts', import.meta.url)), [
+    '--address',
+    address,
+    '--queue',
+    QUEUE,
+    '--model',
+    modelUrl,
+  ]);
   await once(child, 'message');
   let count = 0;
   const execute = async (activities: number, requests?: BareInput['requests']): Promise<string> => {
     const workflowId = `bench/bare/${process.pid}-${++count}`;
-    await temporal.workflow.execute('bare', { workflowId, taskQueue: QUEUE, args: [{ id: workflowId, activities, requests }] });
+    await temporal.workflow.execute('bare', {
+      workflowId,
+      taskQueue: QUEUE,
+      args: [{ id: workflowId, activities, requests }],
+    });
     return workflowId;
   };
   return {

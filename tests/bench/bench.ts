@@ -5,7 +5,10 @@ import { type Bare, startBare } from './bare.ts';
 import type { Row } from './figures.ts';
 import { openTaker, steps, type TurnTaker } from './turns.ts';
 
-/** How much is measured: `small` shows that it works (two minutes), `medium` is what a shared machine allows, `full` is what the issue asks for. */
+/**
+ * How much is measured: `small` shows that it works (two minutes), `medium` is what a shared machine allows, `full` is
+ * what the issue asks for.
+ */
 export type Size = 'small' | 'medium' | 'full';
 
 /** An instance with the scripted model (latency 0) and the bare workflow on the same Temporal server. */
@@ -28,7 +31,8 @@ export interface Part {
 }
 
 export async function openBench(size: Size): Promise<Bench> {
-  // a thousand turns of one chat spend more in a minute than a person does in a day; fifty tasks are more than a laptop should run
+  // a thousand turns of one chat spend more in a minute than a person does in a day; fifty tasks are more than a laptop
+  // should run
   const settings = { FETCH_MAX_DAY_TOKENS: '2000000000', FETCH_MAX_DAY_USD: '1000000', FETCH_KENNEL_SLOTS: '50' };
   const app = await startTestApp(settings, { skim: true });
   const connection = await Connection.connect({ address: app.temporalAddress });
@@ -44,7 +48,10 @@ export async function openBench(size: Size): Promise<Bench> {
     pick: (small, medium, full) => ({ small, medium, full })[size],
     async workflowOf(threadId) {
       const { db } = app.store;
-      const chat = db.selectFrom('threads').innerJoin('chats', 'chats.id', 'threads.chat_id').select('chats.workflow_id');
+      const chat = db
+        .selectFrom('threads')
+        .innerJoin('chats', 'chats.id', 'threads.chat_id')
+        .select('chats.workflow_id');
       return (await chat.where('threads.id', '=', threadId).executeTakeFirstOrThrow()).workflow_id;
     },
     async close() {
@@ -65,7 +72,10 @@ export async function warmUp({ app, bare, taker }: Bench, turns = 15): Promise<v
   }
 }
 
-/** Ends the worker, the kind way or the hard one, and waits for its successor: the recorded state may still be that of the dead one. */
+/**
+ * Ends the worker, the kind way or the hard one, and waits for its successor: the recorded state may still be that of
+ * the dead one.
+ */
 export async function replaceWorker({ app }: Bench, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
   const worker = () => app.state().roles.find((role) => role.name === 'worker');
   const old = worker()!.pid!;

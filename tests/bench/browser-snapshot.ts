@@ -4,13 +4,18 @@ import { figures, type Row } from './figures.ts';
 
 const ELEMENTS = 2_000;
 
-/** Reading a page of 2,000 elements in a browser that is open: the whole call of the tool, and how much of it the model sees at once. */
+/**
+ * Reading a page of 2,000 elements in a browser that is open: the whole call of the tool, and how much of it the model
+ * sees at once.
+ */
 export const browserSnapshot: Part = {
   name: 'browser-snapshot',
   title: `browser_snapshot of a page of ${ELEMENTS} elements`,
   async run({ app, pick }) {
     const bench = await startBrowserBench(app.store.db);
-    const site = await serve({ '/': Array.from({ length: ELEMENTS }, (_, row) => `<button>Row ${row}</button>`).join('') });
+    const site = await serve({
+      '/': Array.from({ length: ELEMENTS }, (_, row) => `<button>Row ${row}</button>`).join(''),
+    });
     try {
       const chat = await bench.chat();
       const opened = performance.now();
@@ -26,7 +31,15 @@ export const browserSnapshot: Part = {
         stored = output.length;
       }
       const { n, median, min } = figures(times);
-      return [{ snapshots: n, 'median ms': median, 'min ms': min, 'new browser and page ms': Math.round(first), 'stored characters': stored } satisfies Row];
+      return [
+        {
+          snapshots: n,
+          'median ms': median,
+          'min ms': min,
+          'new browser and page ms': Math.round(first),
+          'stored characters': stored,
+        } satisfies Row,
+      ];
     } finally {
       await site.close();
       await bench.close();

@@ -3,7 +3,10 @@ import type { Part } from './bench.ts';
 import type { Row } from './figures.ts';
 import { openTaker, steps } from './turns.ts';
 
-/** From the command to the first reply, with an instance of its own: in an empty home, and again in the same one. Downloads and `npm ci` are not in it. */
+/**
+ * From the command to the first reply, with an instance of its own: in an empty home, and again in the same one.
+ * Downloads and `npm ci` are not in it.
+ */
 export const coldStart: Part = {
   name: 'start',
   title: 'Cold start to the first reply',

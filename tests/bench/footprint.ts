@@ -7,7 +7,10 @@ import { steps } from './turns.ts';
 const CHATS = 20;
 const MINUTE_MS = 60_000;
 
-/** Memory of every role and disk of the instance: a minute after its start, at the end of turns in twenty chats, and a minute later. */
+/**
+ * Memory of every role and disk of the instance: a minute after its start, at the end of turns in twenty chats, and a
+ * minute later.
+ */
 export const footprint: Part = {
   name: 'footprint',
   title: 'Memory (PSS) and disk (1 tool call a turn)',
@@ -39,7 +42,13 @@ export const footprint: Part = {
   },
 };
 
-const row = (role: string, idle: Usage | undefined, after: Usage | undefined, later: Usage | undefined, turns: number): Row => ({
+const row = (
+  role: string,
+  idle: Usage | undefined,
+  after: Usage | undefined,
+  later: Usage | undefined,
+  turns: number,
+): Row => ({
   role,
   'idle MB': round(idle?.pssMb ?? 0, 0),
   'after MB': round(after?.pssMb ?? 0, 0),

@@ -7,7 +7,9 @@ import { median, type Row, round } from './figures.ts';
 
 const MESSAGES = 1_000;
 
-/** 1,000 messages of a chat into the body of a request: by a process that has never seen the chat, and by one that has. */
+/**
+ * 1,000 messages of a chat into the body of a request: by a process that has never seen the chat, and by one that has.
+ */
 export const historyContext: Part = {
   name: 'history',
   title: `${MESSAGES} messages of history into a context (medians, ms)`,
@@ -15,7 +17,11 @@ export const historyContext: Part = {
     const thread = await app.thread();
     await taker.take(thread, [{ say: 'first' }]);
     const { db } = app.store;
-    const { id: turn } = await db.selectFrom('turns').select('id').where('thread_id', '=', thread).executeTakeFirstOrThrow();
+    const { id: turn } = await db
+      .selectFrom('turns')
+      .select('id')
+      .where('thread_id', '=', thread)
+      .executeTakeFirstOrThrow();
     await sql`insert into transcript (id, thread_id, turn_id, role, content, call_ids, tokens)
       select ${thread} || '/bench/' || n, ${thread}, ${turn}, case when n % 2 = 1 then 'user' else 'assistant' end, repeat('Some words of a chat. ', 20), '[]', 110
       from generate_series(1, ${MESSAGES - 2}::int) n`.execute(db);

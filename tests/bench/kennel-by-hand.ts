@@ -22,8 +22,8 @@ export interface ByHand {
 }
 
 /**
- * The agent as a person runs it without Fetch: `docker run` of the same image with the same walls, and the specification in a folder. Nothing
- * remembers what was there before, nothing commits, and nobody follows the log.
+ * The agent as a person runs it without Fetch: `docker run` of the same image with the same walls, and the
+ * specification in a folder. Nothing remembers what was there before, nothing commits, and nobody follows the log.
  */
 export async function openByHand(folder: string, workspace: string): Promise<ByHand> {
   const config = loadConfig();
@@ -31,8 +31,14 @@ export async function openByHand(folder: string, workspace: string): Promise<ByH
   const image = await images.provide('tools');
   const { cpus } = await engine.facts();
   const user = containerUser();
-  const limits = { memoryMb: config.FETCH_KENNEL_MEMORY_MB, cpus: config.FETCH_KENNEL_CPUS, pids: config.FETCH_KENNEL_PIDS, hostCpus: cpus };
-  const give = (path: string) => void (process.getuid?.() === 0 && execFileSync('chown', ['-R', `${user.uid}:${user.gid}`, path]));
+  const limits = {
+    memoryMb: config.FETCH_KENNEL_MEMORY_MB,
+    cpus: config.FETCH_KENNEL_CPUS,
+    pids: config.FETCH_KENNEL_PIDS,
+    hostCpus: cpus,
+  };
+  const give = (path: string) =>
+    void (process.getuid?.() === 0 && execFileSync('chown', ['-R', `${user.uid}:${user.gid}`, path]));
   give(workspace);
   let count = 0;
   return {
@@ -69,7 +75,16 @@ export async function openByHand(folder: string, workspace: string): Promise<ByH
           mount(join(run, 'log.ndjson'), INSIDE.log),
         ],
       });
-      const who = ['--user', `${user.uid}:${user.gid}`, '--workdir', INSIDE.workspace, '--env', `HOME=${INSIDE.home}`, '--hostname', 'kennel'];
+      const who = [
+        '--user',
+        `${user.uid}:${user.gid}`,
+        '--workdir',
+        INSIDE.workspace,
+        '--env',
+        `HOME=${INSIDE.home}`,
+        '--hostname',
+        'kennel',
+      ];
       await docker(['run', '--rm', ...who, ...flagsOf(host), image]);
       const exited = Date.now() - begun;
       const lines = readFileSync(join(run, 'log.ndjson'), 'utf8')

@@ -33,7 +33,13 @@ export const kennelMemory: Part = {
           ids.push(id);
           await until(
             `task ${id} is followed`,
-            () => app.store.db.selectFrom('task_log').select('seq').where('task_id', '=', id).where('seq', '>=', 3).executeTakeFirst(),
+            () =>
+              app.store.db
+                .selectFrom('task_log')
+                .select('seq')
+                .where('task_id', '=', id)
+                .where('seq', '>=', 3)
+                .executeTakeFirst(),
             120_000,
           );
         }
@@ -43,7 +49,11 @@ export const kennelMemory: Part = {
     }
     const begun = Date.now();
     await Promise.all(ids.map((id) => cancel(bench, id)));
-    rows.push({ tasks: `${ids.length} cancelled at once`, 'all over after ms': Date.now() - begun, 'containers left': containersOf(app.home).length });
+    rows.push({
+      tasks: `${ids.length} cancelled at once`,
+      'all over after ms': Date.now() - begun,
+      'containers left': containersOf(app.home).length,
+    });
     if (containersOf(app.home).length > 0) throw new Error('containers are left of tasks that are over');
     await pause(SETTLE_MS);
     rows.push({ tasks: 'after', ...(await usageOver(bench, SETTLE_MS)) });
@@ -57,7 +67,8 @@ async function usageOver({ app }: Bench, ms: number): Promise<Row> {
   const begun = Date.now();
   await pause(ms);
   const after = usageByRole(app);
-  const share = (role: string): number => round((((after[role]?.cpuMs ?? 0) - (before[role]?.cpuMs ?? 0)) / (Date.now() - begun)) * 100, 1);
+  const share = (role: string): number =>
+    round((((after[role]?.cpuMs ?? 0) - (before[role]?.cpuMs ?? 0)) / (Date.now() - begun)) * 100, 1);
   return Object.fromEntries(
     SHOWN.flatMap((role) => [
       [`${role} MB`, round((after[role] as Usage | undefined)?.pssMb ?? 0, 0)],
@@ -67,13 +78,20 @@ async function usageOver({ app }: Bench, ms: number): Promise<Row> {
 }
 
 async function cancel({ app, temporal }: Bench, id: string): Promise<void> {
-  const { workflow_id } = await app.store.db.selectFrom('tasks').select('workflow_id').where('id', '=', id).executeTakeFirstOrThrow();
+  const { workflow_id } = await app.store.db
+    .selectFrom('tasks')
+    .select('workflow_id')
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow();
   await temporal.workflow.getHandle(workflow_id).executeUpdate(cancelUpdate);
   await inState(app, id, 'cancelled', 180_000);
 }
 
 /** Ids of all containers of an instance, whatever they are for. */
 const containersOf = (home: string): string[] =>
-  execFileSync('docker', ['ps', '-aq', '--filter', `label=fetch.home=${homeLabel(home)}`], { encoding: 'utf8', env: childEnvironment({}) })
+  execFileSync('docker', ['ps', '-aq', '--filter', `label=fetch.home=${homeLabel(home)}`], {
+    encoding: 'utf8',
+    env: childEnvironment({}),
+  })
     .split('\n')
     .filter(Boolean);

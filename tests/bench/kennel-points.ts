@@ -7,19 +7,28 @@ import type { TestApp } from '../support/app.ts';
 import { linesOf } from '../support/kennel-app.ts';
 
 /** What the agent itself does or says: the lines before are the runner's. */
-export const isAgentLine = (line: LogLine): boolean => line.type === 'session' || line.type === 'tool' || line.type === 'text';
+export const isAgentLine = (line: LogLine): boolean =>
+  line.type === 'session' || line.type === 'tool' || line.type === 'text';
 
 /** Moments of a task by name, in epoch ms; one that did not happen is missing. */
 export type Points = Partial<Record<string, number>>;
 
 /**
- * Moments of a task that is over: of its workflow (`prepareTask started`), of its log (`log ended`), and of its containers as the engine tells
- * them (`checkpoint create`, `run start`).
+ * Moments of a task that is over: of its workflow (`prepareTask started`), of its log (`log ended`), and of its
+ * containers as the engine tells them (`checkpoint create`, `run start`).
  */
 export async function pointsOf(app: TestApp, temporal: Client, taskId: string): Promise<Points> {
   const task = await app.store.db.selectFrom('tasks').selectAll().where('id', '=', taskId).executeTakeFirstOrThrow();
-  const call = await app.store.db.selectFrom('calls').select('ended_at').where('id', '=', task.call_id).executeTakeFirstOrThrow();
-  const report = await app.store.db.selectFrom('outbox').select('sent_at').where('id', '=', task.outbox_id!).executeTakeFirstOrThrow();
+  const call = await app.store.db
+    .selectFrom('calls')
+    .select('ended_at')
+    .where('id', '=', task.call_id)
+    .executeTakeFirstOrThrow();
+  const report = await app.store.db
+    .selectFrom('outbox')
+    .select('sent_at')
+    .where('id', '=', task.outbox_id!)
+    .executeTakeFirstOrThrow();
   const lines = await linesOf(app, taskId);
   const at = (line: LogLine | undefined): number | undefined => line && Date.parse(line.at);
   return {
@@ -68,7 +77,12 @@ function containerPoints(taskId: string, since: number): Points {
   for (const line of text.split('\n').filter(Boolean)) {
     const { Action, timeNano, Actor } = JSON.parse(line) as EngineEvent;
     const step = Actor.Attributes['fetch.step'] ?? '';
-    const what = Actor.Attributes['fetch.task'] === taskId ? 'run' : step.startsWith(`${taskId} `) ? step.slice(taskId.length + 1) : null;
+    const what =
+      Actor.Attributes['fetch.task'] === taskId
+        ? 'run'
+        : step.startsWith(`${taskId} `)
+          ? step.slice(taskId.length + 1)
+          : null;
     if (what) points[`${what} ${Action}`] ??= timeNano / 1e6;
   }
   return points;

@@ -27,7 +27,11 @@ export const kennelReattach: Part = {
 
 async function killOnce({ app, temporal }: Bench): Promise<number> {
   // a role that dies again soon is restarted later and later: that is not what is measured
-  await until('the kennel role has lived long enough to be restarted at once', () => Date.now() - Date.parse(kennelRole(app).since) > STEADY_MS, 120_000);
+  await until(
+    'the kennel role has lived long enough to be restarted at once',
+    () => Date.now() - Date.parse(kennelRole(app).since) > STEADY_MS,
+    120_000,
+  );
   const { id } = await startTask(app, CHATTER, { workspace: 'chatter' });
   const stored = async (): Promise<number> =>
     Number(
@@ -45,7 +49,11 @@ async function killOnce({ app, temporal }: Bench): Promise<number> {
   const before = await stored();
   await until('a further line is stored', async () => (await stored()) > before, 60_000);
   const delay = Date.now() - killed;
-  const task = await app.store.db.selectFrom('tasks').select('workflow_id').where('id', '=', id).executeTakeFirstOrThrow();
+  const task = await app.store.db
+    .selectFrom('tasks')
+    .select('workflow_id')
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow();
   await temporal.workflow.getHandle(task.workflow_id).executeUpdate(cancelUpdate);
   await inState(app, id, 'cancelled');
   const lines = await linesOf(app, id);

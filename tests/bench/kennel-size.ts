@@ -19,7 +19,11 @@ export const kennelSize: Part = {
     return [
       ...(await images()),
       await folderOf(bench, 'a task of one file', 'write one.txt one'),
-      await folderOf(bench, 'a task of 100 commands', Array.from({ length: 100 }, (_, at) => `run echo ${at}`).join(';')),
+      await folderOf(
+        bench,
+        'a task of 100 commands',
+        Array.from({ length: 100 }, (_, at) => `run echo ${at}`).join(';'),
+      ),
     ];
   },
 };
@@ -43,13 +47,20 @@ async function images(): Promise<Row[]> {
       added += bytes;
     }
     all += added;
-    rows.push({ what: `image ${kind}`, MB: round(image.bytes / 1e6, 0), 'MB beside the images above': round(added / 1e6, 0) });
+    rows.push({
+      what: `image ${kind}`,
+      MB: round(image.bytes / 1e6, 0),
+      'MB beside the images above': round(added / 1e6, 0),
+    });
   }
   return [...rows, { what: 'all images together', MB: round(all / 1e6, 0) }];
 }
 
 /** Layers of an image from the lowest on. A layer is the same one only where all below it are the same too. */
-async function layersOf(docker: ReturnType<typeof openKennel>['engine']['docker'], name: string): Promise<Array<{ key: string; bytes: number }>> {
+async function layersOf(
+  docker: ReturnType<typeof openKennel>['engine']['docker'],
+  name: string,
+): Promise<Array<{ key: string; bytes: number }>> {
   const image = docker.getImage(name);
   const { RootFS } = await image.inspect();
   const digests = RootFS.Layers ?? [];
@@ -57,7 +68,8 @@ async function layersOf(docker: ReturnType<typeof openKennel>['engine']['docker'
     .map(({ Size }) => Size)
     .filter((bytes) => bytes > 0)
     .reverse();
-  if (sizes.length !== digests.length) throw new Error(`${name} has ${digests.length} layers, and its history tells the size of ${sizes.length}`);
+  if (sizes.length !== digests.length)
+    throw new Error(`${name} has ${digests.length} layers, and its history tells the size of ${sizes.length}`);
   return digests.map((_, at) => ({ key: digests.slice(0, at + 1).join(), bytes: sizes[at]! }));
 }
 

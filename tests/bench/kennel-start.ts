@@ -36,7 +36,8 @@ const STRETCHES: ReadonlyArray<[name: string, from: string, to: string]> = [
 /** A coding task with the practice agent, from the result of `task_create` on, and the same agent by hand beside it. */
 export const kennelStart: Part = {
   name: 'kennel-start',
-  title: 'Coding task: result of task_create to the first line of the agent stored, and to the report (ms); the same agent by hand beside it',
+  title:
+    'Coding task: result of task_create to the first line of the agent stored, and to the report (ms); the same agent by hand beside it',
   async run({ app, temporal, pick }) {
     await requireDocker();
     const folder = mkdtempSync(join(tmpdir(), 'fetch-bench-hand-'));
@@ -92,7 +93,9 @@ export const kennelStart: Part = {
           whole.map((ms, at) => ms - hands[at]!.ended),
         ),
         ...STRETCHES.flatMap(([name, from, to]) => {
-          const found = tasks.flatMap((points) => (points[from] !== undefined && points[to] !== undefined ? [points[to] - points[from]] : []));
+          const found = tasks.flatMap((points) =>
+            points[from] !== undefined && points[to] !== undefined ? [points[to] - points[from]] : [],
+          );
           return found.length > 0 ? [row(name, found)] : [];
         }),
       ];
@@ -113,14 +116,20 @@ async function oneTask(app: TestApp, temporal: Client, goal: string): Promise<Po
   const stored = Date.now();
   await inState(app, id, 'completed');
   await until('the report is sent', async () => {
-    const row = await app.store.db.selectFrom('outbox').select('sent_at').where('id', '=', `out_${id}_result`).executeTakeFirst();
+    const row = await app.store.db
+      .selectFrom('outbox')
+      .select('sent_at')
+      .where('id', '=', `out_${id}_result`)
+      .executeTakeFirst();
     return row?.sent_at;
   });
   return { ...(await pointsOf(app, temporal, id)), stored };
 }
 
 const agentIsHeard = async (app: TestApp, id: string): Promise<boolean> =>
-  (await app.store.db.selectFrom('task_log').select('line').where('task_id', '=', id).execute()).some(({ line }) => isAgentLine(line));
+  (await app.store.db.selectFrom('task_log').select('line').where('task_id', '=', id).execute()).some(({ line }) =>
+    isAgentLine(line),
+  );
 
 /** The image is there, everything else happens for the first time. */
 async function firstOfAnInstance(): Promise<Points> {

@@ -9,7 +9,10 @@ const ROLES = ['worker', 'gateway', 'api'] as const;
 /** the supervisor's own: a role that lived this long is restarted at once */
 const STEADY_MS = 31_000;
 
-/** What a kill leaves on disk: rounds of a turn in which the worker, the gateway and the API are killed, beside as many turns without. */
+/**
+ * What a kill leaves on disk: rounds of a turn in which the worker, the gateway and the API are killed, beside as many
+ * turns without.
+ */
 export const kills: Part = {
   name: 'kills',
   title: 'Disk for each SIGKILL (worker, gateway and API in the middle of a turn)',
@@ -38,7 +41,8 @@ async function growth({ app }: Bench, rounds: number, round: () => Promise<void>
   // what is in memory only is no less used
   await app.store.db.executeQuery(CHECKPOINT);
   const after = diskOf(app.home);
-  for (const place of Object.keys(after) as Array<keyof typeof after>) after[place] = (after[place] - before[place]) * 1024;
+  for (const place of Object.keys(after) as Array<keyof typeof after>)
+    after[place] = (after[place] - before[place]) * 1024;
   return after;
 }
 
@@ -50,14 +54,24 @@ async function killedTurn({ app }: Bench): Promise<void> {
     120_000,
   );
   const thread = await app.thread();
-  const turnId = await app.turn(thread, [{ hang: true, times: 1, call: [['report_progress', { message: 'back' }]] }, { say: `done ${thread}` }]);
+  const turnId = await app.turn(thread, [
+    { hang: true, times: 1, call: [['report_progress', { message: 'back' }]] },
+    { say: `done ${thread}` },
+  ]);
   await until('the turn waits for its model', () => app.model.asked(turnId) > 0);
   const old = ROLES.map((role) => app.kill(role));
-  await until('their successors are ready', () => pids().every((role) => role.state === 'ready' && !old.includes(role.pid ?? 0)), 60_000);
+  await until(
+    'their successors are ready',
+    () => pids().every((role) => role.state === 'ready' && !old.includes(role.pid ?? 0)),
+    60_000,
+  );
   await app.ended(thread, turnId);
 }
 
 async function plainTurn({ app }: Bench): Promise<void> {
   const thread = await app.thread();
-  await app.ended(thread, await app.turn(thread, [{ call: [['report_progress', { message: 'back' }]] }, { say: `done ${thread}` }]));
+  await app.ended(
+    thread,
+    await app.turn(thread, [{ call: [['report_progress', { message: 'back' }]] }, { say: `done ${thread}` }]),
+  );
 }

@@ -5,7 +5,10 @@ import { steps } from './turns.ts';
 
 const WINDOW = 20;
 
-/** One chat that grows long: a turn with one tool call, at the beginning and after many others. Medians of twenty turns, beside as many of a chat that begins. */
+/**
+ * One chat that grows long: a turn with one tool call, at the beginning and after many others. Medians of twenty turns,
+ * beside as many of a chat that begins.
+ */
 export const longChat: Part = {
   name: 'long',
   title: 'Cost of a turn as one chat grows (1 tool call; medians of 20 turns)',

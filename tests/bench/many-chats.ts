@@ -19,7 +19,11 @@ export const manyChats: Part = {
 async function ours({ app, taker }: Bench, chats: number, each: number): Promise<Row> {
   const threads = await Promise.all(Array.from({ length: chats }, () => app.thread()));
   const times: number[] = [];
-  const perSecond = await rate(threads, each, async (thread) => void times.push((await taker.take(thread, steps(1), 300_000)).seen));
+  const perSecond = await rate(
+    threads,
+    each,
+    async (thread) => void times.push((await taker.take(thread, steps(1), 300_000)).seen),
+  );
   return { 'turns/s': perSecond, 'median ms': figures(times).median, 'p95 ms': figures(times).p95 };
 }
 

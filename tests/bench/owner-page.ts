@@ -8,7 +8,10 @@ const CHATS = 500;
 const TASKS = 100;
 const ITEMS = 5_000;
 
-/** The owner's page in a real browser, with much in it: from the request to what is painted, and from a key to the frame that shows it. */
+/**
+ * The owner's page in a real browser, with much in it: from the request to what is painted, and from a key to the frame
+ * that shows it.
+ */
 export const ownerPage: Part = {
   name: 'page',
   title: `The owner's page with ${CHATS} chats, ${TASKS} tasks and a thread of ${ITEMS} items`,
@@ -47,10 +50,17 @@ async function paints(page: Page, { app, pick }: Bench, parts: string[], shown: 
     await page.goto('about:blank');
     await page.goto(`${app.baseUrl}/#/${parts.join('/')}`);
     await page.locator(shown).first().waitFor();
-    content.push(await page.evaluate<number>('new Promise((done) => requestAnimationFrame(() => done(performance.now())))'));
+    content.push(
+      await page.evaluate<number>('new Promise((done) => requestAnimationFrame(() => done(performance.now())))'),
+    );
     first.push(await page.evaluate<number>(`performance.getEntriesByName('first-contentful-paint')[0].startTime`));
   }
-  return { n: first.length, 'first paint ms': round(median(first)), 'content ms': round(median(content)), 'content p95 ms': round(percentile(content, 0.95)) };
+  return {
+    n: first.length,
+    'first paint ms': round(median(first)),
+    'content ms': round(median(content)),
+    'content p95 ms': round(percentile(content, 0.95)),
+  };
 }
 
 const SENTENCE = 'some words that are written while somebody looks at a long thread';
@@ -67,5 +77,9 @@ async function typing(page: Page, words: string): Promise<Row> {
   await page.locator('.composer textarea').pressSequentially(`${words} ${SENTENCE}`, { delay: 30 });
   const times = await page.evaluate<number[]>('globalThis.keyTimes');
   await page.locator('.composer textarea').fill('');
-  return { n: times.length, 'key to frame ms': round(median(times)), 'key to frame p95 ms': round(percentile(times, 0.95)) };
+  return {
+    n: times.length,
+    'key to frame ms': round(median(times)),
+    'key to frame p95 ms': round(percentile(times, 0.95)),
+  };
 }

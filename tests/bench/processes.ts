@@ -16,7 +16,8 @@ export function usageByRole(app: TestApp): Record<string, Usage> {
   const parents = parentsOfAll();
   const roots = new Map<number, string>();
   // several roles may share a process
-  for (const { name, pid } of app.state().roles) if (pid !== null) roots.set(pid, roots.has(pid) ? `${roots.get(pid)}, ${name}` : name);
+  for (const { name, pid } of app.state().roles)
+    if (pid !== null) roots.set(pid, roots.has(pid) ? `${roots.get(pid)}, ${name}` : name);
   const found: Record<string, Usage> = {};
   for (const pid of parents.keys()) {
     const name = pid === app.supervisor().pid ? 'supervisor' : ownerOf(pid, parents, roots);
@@ -29,7 +30,8 @@ export function usageByRole(app: TestApp): Record<string, Usage> {
   return found;
 }
 
-export const total = (usage: Record<string, Usage>, field: keyof Usage): number => Object.values(usage).reduce((sum, each) => sum + each[field], 0);
+export const total = (usage: Record<string, Usage>, field: keyof Usage): number =>
+  Object.values(usage).reduce((sum, each) => sum + each[field], 0);
 
 function parentsOfAll(): Map<number, number> {
   const parents = new Map<number, number>();
@@ -50,7 +52,9 @@ function usageOf(pid: number): Usage | undefined {
   try {
     const kb = /^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1];
     const fields = statFields(pid);
-    return fields && { pssMb: Number(kb ?? 0) / 1024, cpuMs: (Number(fields[11]) + Number(fields[12])) * CLOCK_TICK_MS };
+    return (
+      fields && { pssMb: Number(kb ?? 0) / 1024, cpuMs: (Number(fields[11]) + Number(fields[12])) * CLOCK_TICK_MS }
+    );
   } catch {
     // it ended meanwhile
     return undefined;
@@ -71,8 +75,8 @@ function statFields(pid: number): string[] | undefined {
 }
 
 /**
- * Disk of an instance, in MB: what grows with use (the database, the Temporal server's, the logs), and the write-ahead logs of both, which are
- * written over when they are full. For root the cluster lies outside the home.
+ * Disk of an instance, in MB: what grows with use (the database, the Temporal server's, the logs), and the write-ahead
+ * logs of both, which are written over when they are full. For root the cluster lies outside the home.
  */
 export function diskOf(home: string): { database: number; temporal: number; logs: number; writeAhead: number } {
   const cluster = clusterFolder(home)!;

@@ -40,7 +40,11 @@ async function killInFlight(bench: Bench, turns: number): Promise<{ asked: numbe
   const { app } = bench;
   // a role that dies again soon is restarted later and later: that is not what is measured
   const since = Date.parse(app.state().roles.find((role) => role.name === 'worker')!.since);
-  await until('the worker has lived long enough to be restarted at once', () => Date.now() - since > STEADY_MS, 120_000);
+  await until(
+    'the worker has lived long enough to be restarted at once',
+    () => Date.now() - since > STEADY_MS,
+    120_000,
+  );
   const requestsOf = (turnId: string) => app.model.requests().filter((request) => request.requestId.startsWith(turnId));
   const ids = await Promise.all(
     Array.from({ length: turns }, async (_, at) => {

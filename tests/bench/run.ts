@@ -28,8 +28,8 @@ import { whatsappMemory } from './whatsapp-memory.ts';
 import { whatsappTurn } from './whatsapp-turn.ts';
 
 /**
- * Memory is measured first, while the instance is fresh; kills come last. Those of WhatsApp have an instance of their own, which is linked; those of
- * the kennel need a Docker engine.
+ * Memory is measured first, while the instance is fresh; kills come last. Those of WhatsApp have an instance of their
+ * own, which is linked; those of the kennel need a Docker engine.
  */
 const parts: Part[] = [
   ...[coldStart, footprint, turnCost, anatomy, toolOverhead, longChat, historyContext, manyChats, background],
@@ -84,5 +84,9 @@ try {
 } finally {
   await bench.close();
 }
-if (values.json) writeFileSync(values.json, `${JSON.stringify({ at: new Date().toISOString(), size, machine, results, errors }, null, 2)}\n`);
+if (values.json)
+  writeFileSync(
+    values.json,
+    `${JSON.stringify({ at: new Date().toISOString(), size, machine, results, errors }, null, 2)}\n`,
+  );
 process.exitCode = Object.keys(errors).length > 0 ? 1 : 0;

@@ -22,7 +22,10 @@ export const statusLoad: Part = {
   },
 };
 
-async function under({ app, taker }: Bench, { askers, chats, ms }: { askers: number; chats: number; ms: number }): Promise<Row> {
+async function under(
+  { app, taker }: Bench,
+  { askers, chats, ms }: { askers: number; chats: number; ms: number },
+): Promise<Row> {
   const threads = await Promise.all(Array.from({ length: chats }, () => app.thread()));
   const until = performance.now() + ms;
   const answers: number[] = [];
@@ -45,5 +48,12 @@ async function under({ app, taker }: Bench, { askers, chats, ms }: { askers: num
   await Promise.all([...Array.from({ length: askers }, asker), ...threads.map(chat)]);
   const share = (part: number) => (answers.length > 0 ? round(percentile(answers, part)) : '');
   const perSecond = (count: number) => round((count * 1_000) / ms, 1);
-  return { askers, chats, 'answers/s': perSecond(answers.length), 'median ms': share(0.5), 'p95 ms': share(0.95), 'turns/s': perSecond(turns) };
+  return {
+    askers,
+    chats,
+    'answers/s': perSecond(answers.length),
+    'median ms': share(0.5),
+    'p95 ms': share(0.95),
+    'turns/s': perSecond(turns),
+  };
 }

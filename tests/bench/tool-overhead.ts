@@ -9,7 +9,10 @@ import { median, type Row, round } from './figures.ts';
 
 const PAGE = `<title>Page</title><article><h1>Page</h1>${'<p>Bread and butter, every day of the week.</p>'.repeat(40)}</article>`;
 
-/** What a tool costs beside its effect: the effect alone, the tool's own code, and the same call in a turn from its start until its result is stored. */
+/**
+ * What a tool costs beside its effect: the effect alone, the tool's own code, and the same call in a turn from its
+ * start until its result is stored.
+ */
 export const toolOverhead: Part = {
   name: 'tools',
   title: 'A tool over its bare effect (medians, ms)',
@@ -19,7 +22,14 @@ export const toolOverhead: Part = {
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
     const { db } = bench.app.store;
     const config = loadConfig({ FETCH_ALLOW_PRIVATE_URLS: 'true' }, {});
-    const direct = await toolBench({ db, config, kennel: undefined as never, host: 'local', workspacesFolder: '/', tools: [...tools.values()] });
+    const direct = await toolBench({
+      db,
+      config,
+      kennel: undefined as never,
+      host: 'local',
+      workspacesFolder: '/',
+      tools: [...tools.values()],
+    });
     try {
       const read = await comparison(bench, {
         effect: 'read a page of 2 KB',
@@ -48,14 +58,28 @@ interface Comparison {
   run: (name: string, args: unknown) => Promise<unknown>;
 }
 
-async function comparison({ app, taker, pick }: Bench, { effect, bare, tool: [name, args], run }: Comparison): Promise<Row> {
+async function comparison(
+  { app, taker, pick }: Bench,
+  { effect, bare, tool: [name, args], run }: Comparison,
+): Promise<Row> {
   const times = pick(5, 30, 100);
   const alone = await timed(times, bare);
   const code = await timed(times, async () => void (await run(name, args)));
   const thread = await app.thread();
   const without = await timed(times, async () => void (await taker.take(thread, [{ say: 'done' }])));
-  const within = await timed(times, async () => void (await taker.take(thread, [{ call: [[name, args]] }, { say: 'done' }])));
-  return { effect, tool: name, bare: alone, 'tool with its row': code, 'turn without': without, 'turn with it and the step after it': within, times };
+  const within = await timed(
+    times,
+    async () => void (await taker.take(thread, [{ call: [[name, args]] }, { say: 'done' }])),
+  );
+  return {
+    effect,
+    tool: name,
+    bare: alone,
+    'tool with its row': code,
+    'turn without': without,
+    'turn with it and the step after it': within,
+    times,
+  };
 }
 
 async function timed(times: number, act: () => Promise<void>): Promise<number> {

@@ -3,7 +3,10 @@ import { until } from '../support/until.ts';
 
 export interface TurnTimes {
   turnId: string;
-  /** milliseconds from the request to: its acknowledgement, the end of the turn visible to a reader of events, the answer marked as sent */
+  /**
+   * milliseconds from the request to: its acknowledgement, the end of the turn visible to a reader of events, the
+   * answer marked as sent
+   */
   ack: number;
   seen: number;
   sent: number;
@@ -63,7 +66,9 @@ export async function openTaker(app: TestApp): Promise<TurnTaker> {
       // the time that the gateway wrote down: this process shares its clock
       const at = await until(
         'the answer is sent',
-        async () => (await app.store.db.selectFrom('outbox').select('sent_at').where('turn_id', '=', turnId).executeTakeFirst())?.sent_at,
+        async () =>
+          (await app.store.db.selectFrom('outbox').select('sent_at').where('turn_id', '=', turnId).executeTakeFirst())
+            ?.sent_at,
         ms,
       );
       return { turnId, ack, seen, sent: at.getTime() - begun };

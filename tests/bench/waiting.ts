@@ -23,7 +23,11 @@ export const waiting: Part = {
     // a worker that has just started has no conversation in its cache: the wake-up replays it
     await replaceWorker(bench, 'SIGTERM');
     await warmUp(bench, 3);
-    rows.push({ what: 'one woken cold, after a deployment', chats: 1, 'answer seen ms': await wake(bench, threads.pop()!) });
+    rows.push({
+      what: 'one woken cold, after a deployment',
+      chats: 1,
+      'answer seen ms': await wake(bench, threads.pop()!),
+    });
     // what a dead worker had in its cache is offered to it first, until the sticky queue's time-out
     await replaceWorker(bench, 'SIGKILL');
     rows.push({ what: 'one woken cold, after a crash', chats: 1, 'answer seen ms': await wake(bench, threads.pop()!) });
@@ -63,7 +67,12 @@ export const sleeping: Part = {
     await fallAsleep(bench, count);
     await pause(bench.pick(5_000, 30_000, 60_000));
     const after = usageByRole(bench.app);
-    const row = (role: string, from: number, to: number): Row => ({ role, chats: count, 'before MB': round(from, 0), 'asleep MB': round(to, 0) });
+    const row = (role: string, from: number, to: number): Row => ({
+      role,
+      chats: count,
+      'before MB': round(from, 0),
+      'asleep MB': round(to, 0),
+    });
     return [
       ...Object.keys(after).map((role) => row(role, before[role]?.pssMb ?? 0, after[role]!.pssMb)),
       row('all', total(before, 'pssMb'), total(after, 'pssMb')),
@@ -89,7 +98,10 @@ const openQuestions = async ({ app }: Bench): Promise<number> =>
 
 /** in progress; the interactive chat has none */
 const turnsWithQuestion = async ({ app }: Bench): Promise<number> => {
-  const turns = app.store.db.selectFrom('turns').innerJoin('questions', 'questions.turn_id', 'turns.id').select('turns.id');
+  const turns = app.store.db
+    .selectFrom('turns')
+    .innerJoin('questions', 'questions.turn_id', 'turns.id')
+    .select('turns.id');
   return (await turns.where('turns.status', '=', 'in_progress').execute()).length;
 };
 
@@ -99,7 +111,9 @@ async function wake({ app }: Bench, thread: string): Promise<number> {
   const { db } = app.store;
   await until(
     'the woken turn has ended',
-    async () => (await db.selectFrom('turns').select('status').where('id', '=', turn_id).executeTakeFirst())?.status === 'completed',
+    async () =>
+      (await db.selectFrom('turns').select('status').where('id', '=', turn_id).executeTakeFirst())?.status ===
+      'completed',
   );
   return Date.now() - begun;
 }

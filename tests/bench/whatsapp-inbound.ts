@@ -9,7 +9,10 @@ import { type Row, round } from './figures.ts';
 /** Enough that nothing waits for one session, few enough that sessions are not what is measured. */
 const WRITERS = 20;
 
-/** A burst of messages from strangers, who cost a row and nothing else: from the first stanza to the last receipt, which leaves when the message is stored. */
+/**
+ * A burst of messages from strangers, who cost a row and nothing else: from the first stanza to the last receipt, which
+ * leaves when the message is stored.
+ */
 export const whatsappInbound: Part = {
   name: 'whatsapp-inbound',
   title: 'WhatsApp, inbound: a burst until its last receipt (fixture and client are two processes)',
@@ -18,7 +21,10 @@ export const whatsappInbound: Part = {
     const rows: Row[] = [];
     const world = await startWhatsAppApp({ WHATSAPP_NUMBER: 'dedicated' });
     try {
-      rows.push({ client: 'Fetch: ratchet and inbox row in one transaction', ...(await burst(world.fixture, messages)) });
+      rows.push({
+        client: 'Fetch: ratchet and inbox row in one transaction',
+        ...(await burst(world.fixture, messages)),
+      });
       const { db } = world.app.store;
       const stored = await db
         .selectFrom('wa_inbox')
@@ -31,7 +37,11 @@ export const whatsappInbound: Part = {
     const fixture = await startWhatsAppFixture();
     const library = await startLibrary(fixture, true);
     try {
-      rows.push({ client: "the library's default: files, event handler that does nothing", ...(await burst(fixture, messages)), 'rows stored': 0 });
+      rows.push({
+        client: "the library's default: files, event handler that does nothing",
+        ...(await burst(fixture, messages)),
+        'rows stored': 0,
+      });
     } finally {
       await library.close();
       await fixture.close();

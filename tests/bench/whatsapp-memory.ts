@@ -18,7 +18,10 @@ export const whatsappMemory: Part = {
     let people: Contact[] = [];
     const world = await startWhatsAppApp((fixture) => {
       people = Array.from({ length: chats }, (_, at) => fixture.contact(`person ${at}`));
-      return { WHATSAPP_NUMBER: 'dedicated', TRUSTED_PHONE_NUMBERS: people.map(({ pn }) => pn.split('@')[0]).join(',') };
+      return {
+        WHATSAPP_NUMBER: 'dedicated',
+        TRUSTED_PHONE_NUMBERS: people.map(({ pn }) => pn.split('@')[0]).join(','),
+      };
     });
     try {
       const idle = usageByRole(world.app);
@@ -28,7 +31,11 @@ export const whatsappMemory: Part = {
         for (let who = queue.shift(); who; who = queue.shift()) {
           const person = who;
           await person.send(script([{ say: 'hello to you' }]));
-          await until(`${person.name} is answered`, () => person.received.some(({ shown }) => shown.text === 'hello to you'), 300_000);
+          await until(
+            `${person.name} is answered`,
+            () => person.received.some(({ shown }) => shown.text === 'hello to you'),
+            300_000,
+          );
         }
       };
       await Promise.all(Array.from({ length: AT_ONCE }, lane));

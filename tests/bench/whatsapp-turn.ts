@@ -33,12 +33,19 @@ export const whatsappTurn: Part = {
         turns!.push(await take(script([{ say: `reply ${at}.` }]), `reply ${at}.`));
         words!.push(await take('help', 'interrupts what is running'));
         // an answer to an open question is not held back to see whether more follows
-        await take(script([{ call: [['ask_user', { question: `Go on ${at}?` }]] }, { say: `went on ${at}.` }]), `Go on ${at}?`);
+        await take(
+          script([{ call: [['ask_user', { question: `Go on ${at}?` }]] }, { say: `went on ${at}.` }]),
+          `Go on ${at}?`,
+        );
         asked!.push(await take('yes', `went on ${at}.`));
         http!.push((await taker.take(thread, steps(0))).sent);
         theirs!.push(await bare.run(activitiesOf(0)));
       }
-      const row = (what: string, activities: number | string, values: number[]): Row => ({ what, activities, ...figures(values) });
+      const row = (what: string, activities: number | string, values: number[]): Row => ({
+        what,
+        activities,
+        ...figures(values),
+      });
       return [
         row('text to reply, the second that a burst may last included', activitiesOf(0), turns!),
         row('answer to an open question to reply: nothing is waited for', activitiesOf(0), asked!),

@@ -49,16 +49,31 @@ export async function audit(db: Db, expected: readonly Expected[], ledger: reado
 async function auditMessage(db: Db, message: Expected, findings: Findings): Promise<void> {
   // the API stores a client's key behind the operation that it was for
   const known = [message.key, ...['turn', 'message'].map((operation) => `${operation} ${message.key}`)];
-  const rows = await db.selectFrom('inbox').select('id').where('thread_id', '=', message.threadId).where('channel_message_id', 'in', known).execute();
+  const rows = await db
+    .selectFrom('inbox')
+    .select('id')
+    .where('thread_id', '=', message.threadId)
+    .where('channel_message_id', 'in', known)
+    .execute();
   if (rows.length === 0) findings.lost.push(`${message.what}: acknowledged, but not in the inbox`);
-  const turn = await db.selectFrom('turns').select(['status', 'error']).where('id', '=', message.turnId).executeTakeFirst();
+  const turn = await db
+    .selectFrom('turns')
+    .select(['status', 'error'])
+    .where('id', '=', message.turnId)
+    .executeTakeFirst();
   if (!turn) return void findings.lost.push(`${message.what}: its turn is not there`);
-  const out = await db.selectFrom('outbox').select(['id', 'body']).where('turn_id', '=', message.turnId).where('kind', 'in', ['answer', 'notice']).execute();
+  const out = await db
+    .selectFrom('outbox')
+    .select(['id', 'body'])
+    .where('turn_id', '=', message.turnId)
+    .where('kind', 'in', ['answer', 'notice'])
+    .execute();
   const ends = out.filter((row) => /_(answer|interrupted|failed)$/.test(row.id));
   if (ends.length === 0) findings.lost.push(`${message.what}: nothing was sent at its end (${turn.status})`);
   if (ends.length > 1) findings.doubled.push(`${message.what}: ${ends.length} messages at its end`);
   const calls = await db.selectFrom('calls').select('id').where('turn_id', '=', message.turnId).execute();
-  if (calls.length > message.calls) findings.doubled.push(`${message.what}: ${calls.length} tool calls instead of ${message.calls}`);
+  if (calls.length > message.calls)
+    findings.doubled.push(`${message.what}: ${calls.length} tool calls instead of ${message.calls}`);
   if (message.answer === null) return;
   if (turn.status !== 'completed') findings.lost.push(`${message.what}: its turn is ${turn.status} (${turn.error})`);
   const items = await db
@@ -69,29 +84,39 @@ async function auditMessage(db: Db, message: Expected, findings: Findings): Prom
     .where('status', '=', 'completed')
     .where('detail', '=', message.answer)
     .execute();
-  if (items.length === 0) findings.lost.push(`${message.what}: the thread has no answer "${message.answer.slice(0, 60)}"`);
+  if (items.length === 0)
+    findings.lost.push(`${message.what}: the thread has no answer "${message.answer.slice(0, 60)}"`);
   if (items.length > 1) findings.doubled.push(`${message.what}: the answer stands ${items.length} times in the thread`);
   const bodies = ends.filter((row) => row.body.trim() === message.answer);
   if (bodies.length !== 1)
-    findings.lost.push(`${message.what}: ${bodies.length} outbox rows carry its answer, they say "${ends.map((row) => row.body.slice(0, 60))}"`);
+    findings.lost.push(
+      `${message.what}: ${bodies.length} outbox rows carry its answer, they say "${ends.map((row) => row.body.slice(0, 60))}"`,
+    );
 }
 
 async function auditSends(db: Db, findings: Findings): Promise<void> {
   for (const row of await db.selectFrom('outbox').select(['id', 'state', 'kind']).execute()) {
     // a question that was answered on screen before it was sent is not sent any more
-    if (row.state !== 'sent' && !(row.state === 'dropped' && row.kind === 'question')) findings.lost.push(`outbox row ${row.id} is ${row.state}`);
+    if (row.state !== 'sent' && !(row.state === 'dropped' && row.kind === 'question'))
+      findings.lost.push(`outbox row ${row.id} is ${row.state}`);
   }
   await auditShown(db, findings);
 }
 
 /**
- * What a screen was sent is its event log, not the row that was to be sent: everything that ended is told there once. The text of an answer
- * is told once in its turn, under whatever id.
+ * What a screen was sent is its event log, not the row that was to be sent: everything that ended is told there once.
+ * The text of an answer is told once in its turn, under whatever id.
  */
 async function auditShown(db: Db, findings: Findings): Promise<void> {
   const ends = await db
     .selectFrom('events')
-    .select(['event', 'turn_id', 'item_id', sql<string>`payload->'item'->>'kind'`.as('kind'), sql<string>`payload->'item'->>'detail'`.as('detail')])
+    .select([
+      'event',
+      'turn_id',
+      'item_id',
+      sql<string>`payload->'item'->>'kind'`.as('kind'),
+      sql<string>`payload->'item'->>'detail'`.as('detail'),
+    ])
     .where('event', 'in', ['item.completed', 'item.failed', 'item.interrupted'])
     .execute();
   const times = new Map<string, number>();
@@ -106,14 +131,21 @@ async function auditShown(db: Db, findings: Findings): Promise<void> {
 
 /** A stored model step is never asked for again; one that died before may be. */
 async function auditModel(db: Db, ledger: readonly LedgerEntry[], findings: Findings): Promise<void> {
-  const stored = new Map((await db.selectFrom('steps').select(['key', 'created_at']).execute()).map((step) => [step.key, step.created_at.getTime()]));
+  const stored = new Map(
+    (await db.selectFrom('steps').select(['key', 'created_at']).execute()).map((step) => [
+      step.key,
+      step.created_at.getTime(),
+    ]),
+  );
   const asked = new Map<string, number>();
   for (const entry of ledger) {
     const key = entry.requestId.split('#')[0] ?? '';
     asked.set(key, (asked.get(key) ?? 0) + 1);
     const at = stored.get(key);
     if (at !== undefined && entry.at > at + STORED_SLACK_MS)
-      findings.doubled.push(`model step ${entry.requestId} was asked for ${entry.at - at} ms after its answer was stored`);
+      findings.doubled.push(
+        `model step ${entry.requestId} was asked for ${entry.at - at} ms after its answer was stored`,
+      );
   }
   findings.askedAgain = [...asked.values()].filter((times) => times > 1).length;
 }
@@ -126,14 +158,20 @@ async function auditCalls(db: Db, findings: Findings): Promise<void> {
     .select(['calls.id', 'calls.name', 'calls.state', 'questions.state as question'])
     .where('calls.state', '!=', 'done')
     .execute();
-  for (const call of open.filter((each) => each.question !== 'open')) findings.stuck.push(`call ${call.id} of ${call.name} is ${call.state}`);
+  for (const call of open.filter((each) => each.question !== 'open'))
+    findings.stuck.push(`call ${call.id} of ${call.name} is ${call.state}`);
   const reports = await db
     .selectFrom('calls')
     .select(['id', 'thread_id', 'ok'])
     .where('name', '=', 'report_progress')
     .where('copied_from', 'is', null)
     .execute();
-  const effects = await db.selectFrom('items').select(['thread_id', 'metadata']).where('kind', '=', 'status').where('metadata', 'is not', null).execute();
+  const effects = await db
+    .selectFrom('items')
+    .select(['thread_id', 'metadata'])
+    .where('kind', '=', 'status')
+    .where('metadata', 'is not', null)
+    .execute();
   const counts = new Map<string, number>();
   // the items of a copied thread name the calls of its source
   for (const { thread_id, metadata } of effects) {
@@ -148,16 +186,33 @@ async function auditCalls(db: Db, findings: Findings): Promise<void> {
 }
 
 async function auditLeftovers(db: Db, findings: Findings): Promise<void> {
-  const waiting = new Set((await db.selectFrom('questions').select('turn_id').where('state', '=', 'open').execute()).map((row) => row.turn_id));
-  const turns = await db.selectFrom('turns').select(['id', 'status']).where('status', 'in', ['queued', 'in_progress']).execute();
-  for (const turn of turns.filter((each) => !waiting.has(each.id))) findings.stuck.push(`turn ${turn.id} is ${turn.status}`);
-  const items = await db.selectFrom('items').select(['id', 'turn_id', 'kind']).where('status', '=', 'in_progress').execute();
-  for (const item of items.filter((each) => !waiting.has(each.turn_id))) findings.stuck.push(`item ${item.id} (${item.kind}) is in progress`);
+  const waiting = new Set(
+    (await db.selectFrom('questions').select('turn_id').where('state', '=', 'open').execute()).map(
+      (row) => row.turn_id,
+    ),
+  );
+  const turns = await db
+    .selectFrom('turns')
+    .select(['id', 'status'])
+    .where('status', 'in', ['queued', 'in_progress'])
+    .execute();
+  for (const turn of turns.filter((each) => !waiting.has(each.id)))
+    findings.stuck.push(`turn ${turn.id} is ${turn.status}`);
+  const items = await db
+    .selectFrom('items')
+    .select(['id', 'turn_id', 'kind'])
+    .where('status', '=', 'in_progress')
+    .execute();
+  for (const item of items.filter((each) => !waiting.has(each.turn_id)))
+    findings.stuck.push(`item ${item.id} (${item.kind}) is in progress`);
   for (const row of await db.selectFrom('inbox').select('id').where('signalled_at', 'is', null).execute())
     findings.stuck.push(`inbox row ${row.id} was never signalled`);
 }
 
-/** Every minute that was due while the schedule stood fired once, by Temporal's own list of runs, and its result was told once; gives the minutes. */
+/**
+ * Every minute that was due while the schedule stood fired once, by Temporal's own list of runs, and its result was
+ * told once; gives the minutes.
+ */
 export async function auditSchedule(
   app: Pick<TestApp, 'home' | 'store' | 'temporalAddress'>,
   threadId: string,
@@ -173,8 +228,10 @@ export async function auditSchedule(
     .where('event', '=', 'item.completed')
     .where(sql<string>`payload->'item'->>'detail'`, 'like', 'Workflow "look" %')
     .execute();
-  if (told.length < fired.length) findings.lost.push(`${fired.length} runs of the schedule told ${told.length} results`);
-  if (told.length > fired.length) findings.doubled.push(`${fired.length} runs of the schedule told ${told.length} results`);
+  if (told.length < fired.length)
+    findings.lost.push(`${fired.length} runs of the schedule told ${told.length} results`);
+  if (told.length > fired.length)
+    findings.doubled.push(`${fired.length} runs of the schedule told ${told.length} results`);
   let due = 0;
   for (let minute = Math.floor(from.getTime() / 60_000 + 1) * 60_000; minute <= to.getTime(); minute += 60_000) {
     due += 1;
@@ -182,18 +239,24 @@ export async function auditSchedule(
     const runs = fired.filter((run) => run.scheduledFor === minute);
     if (runs.length === 0) findings.lost.push(`the schedule did not fire at ${at}`);
     if (runs.length > 1) findings.doubled.push(`the schedule fired ${runs.length} times at ${at}`);
-    for (const run of runs.filter((each) => each.status !== 'COMPLETED')) findings.stuck.push(`the run of ${at} is ${run.status}`);
+    for (const run of runs.filter((each) => each.status !== 'COMPLETED'))
+      findings.stuck.push(`the run of ${at} is ${run.status}`);
   }
   return due;
 }
 
 /** Runs that schedules have started, as the Temporal server lists them: two of one workflow id are two. */
-async function firings(app: Pick<TestApp, 'home' | 'temporalAddress'>): Promise<Array<{ scheduledFor: number; status: string }>> {
+async function firings(
+  app: Pick<TestApp, 'home' | 'temporalAddress'>,
+): Promise<Array<{ scheduledFor: number; status: string }>> {
   const connection = await Connection.connect({ address: app.temporalAddress });
   try {
     const listed: Array<{ scheduledFor: number; status: string }> = [];
-    const runs = clientOf(app, connection).workflow.list({ query: `WorkflowType = '${ROUTINE}' AND WorkflowId STARTS_WITH 'cron/'` });
-    for await (const { workflowId, status } of runs) listed.push({ scheduledFor: Date.parse(workflowId.replace(/^.*\/run-/, '')), status: status.name });
+    const runs = clientOf(app, connection).workflow.list({
+      query: `WorkflowType = '${ROUTINE}' AND WorkflowId STARTS_WITH 'cron/'`,
+    });
+    for await (const { workflowId, status } of runs)
+      listed.push({ scheduledFor: Date.parse(workflowId.replace(/^.*\/run-/, '')), status: status.name });
     return listed;
   } finally {
     await connection.close();

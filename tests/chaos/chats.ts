@@ -14,17 +14,44 @@ export interface Expected {
   calls: number;
 }
 
-export const KINDS = ['plain', 'tools', 'ask', 'slow', 'steer', 'stop', 'status', 'other model', 'fork', 'summary'] as const;
+export const KINDS = [
+  'plain',
+  'tools',
+  'ask',
+  'slow',
+  'steer',
+  'stop',
+  'status',
+  'other model',
+  'fork',
+  'summary',
+] as const;
 export type Kind = (typeof KINDS)[number];
 
-const WEIGHTED: readonly Kind[] = ['plain', 'plain', 'tools', 'tools', 'ask', 'ask', 'slow', 'slow', 'steer', 'steer', 'stop', 'status'];
+const WEIGHTED: readonly Kind[] = [
+  'plain',
+  'plain',
+  'tools',
+  'tools',
+  'ask',
+  'ask',
+  'slow',
+  'slow',
+  'steer',
+  'steer',
+  'stop',
+  'status',
+];
 /** Messages to a model whose provider wants its state back with each step. */
 export const STATEFUL: readonly Kind[] = ['tools', 'tools', 'ask', 'other model', 'fork', 'summary'];
 const words = (count: number): string => Array.from({ length: count }, (_, n) => `w${n}`).join(' ');
 
 type SayReply = { kind: string; turn_id: string | null; inbox_id: string };
 
-/** One chat of a scripted person: message after message, each with an expectation on the record as soon as it is acknowledged. */
+/**
+ * One chat of a scripted person: message after message, each with an expectation on the record as soon as it is
+ * acknowledged.
+ */
 export class Chat {
   readonly threadId: string;
   readonly #client: Client;
@@ -56,7 +83,11 @@ export class Chat {
       }
       case 'summary': {
         await this.#tools(name);
-        const { turn } = await this.#client.post<{ turn: { id: string } }>(`/v1/threads/${this.threadId}/compact`, {}, `${name}-compact`);
+        const { turn } = await this.#client.post<{ turn: { id: string } }>(
+          `/v1/threads/${this.threadId}/compact`,
+          {},
+          `${name}-compact`,
+        );
         return await this.#ended(turn.id);
       }
       case 'slow': {
@@ -89,15 +120,27 @@ export class Chat {
       ['report_progress', { message: `first ${name}` }],
       ['report_progress', { message: `second ${name}` }],
     ];
-    await this.#ended(await this.#start(name, [{ call }, { call: [call[0]] }, { say: `answer ${name}` }], `answer ${name}`, 3, fields));
+    await this.#ended(
+      await this.#start(name, [{ call }, { call: [call[0]] }, { say: `answer ${name}` }], `answer ${name}`, 3, fields),
+    );
   }
 
   async #turn(name: string, steps: unknown[], answer: string | null, calls = 0): Promise<void> {
     await this.#ended(await this.#start(name, steps, answer, calls));
   }
 
-  async #start(name: string, steps: unknown[], answer: string | null, calls = 0, fields: { model?: string } = {}): Promise<string> {
-    const body = await this.#client.post<{ turn: { id: string } }>(`/v1/threads/${this.threadId}/turns`, { prompt: script(steps), ...fields }, name);
+  async #start(
+    name: string,
+    steps: unknown[],
+    answer: string | null,
+    calls = 0,
+    fields: { model?: string } = {},
+  ): Promise<string> {
+    const body = await this.#client.post<{ turn: { id: string } }>(
+      `/v1/threads/${this.threadId}/turns`,
+      { prompt: script(steps), ...fields },
+      name,
+    );
     this.#record({ what: name, threadId: this.threadId, key: name, turnId: body.turn.id, answer, calls });
     return body.turn.id;
   }
@@ -107,9 +150,16 @@ export class Chat {
   }
 
   async #ask(name: string): Promise<string> {
-    const steps = [{ call: [['ask_user', { question: `Which, ${name}?`, options: ['red', 'green'] }]] }, { say: `${name} chose $LAST` }];
+    const steps = [
+      { call: [['ask_user', { question: `Which, ${name}?`, options: ['red', 'green'] }]] },
+      { say: `${name} chose $LAST` },
+    ];
     const turnId = await this.#start(name, steps, `${name} chose green`, 1);
-    await this.#client.watch('the question is open', this.threadId, (detail) => detail.pending_user_inputs.length === 1);
+    await this.#client.watch(
+      'the question is open',
+      this.threadId,
+      (detail) => detail.pending_user_inputs.length === 1,
+    );
     return turnId;
   }
 
@@ -125,7 +175,14 @@ export class Chat {
     const said = await this.say(`${name}-word`, script([{ say: `answer ${name}` }]));
     // where the turn had ended before the word came, the word is a turn of its own
     const answering = said.turn_id ?? turnId;
-    this.#record({ what: `${name} (${said.kind})`, threadId: this.threadId, key: `${name}-word`, turnId: answering, answer: `answer ${name}`, calls: 0 });
+    this.#record({
+      what: `${name} (${said.kind})`,
+      threadId: this.threadId,
+      key: `${name}-word`,
+      turnId: answering,
+      answer: `answer ${name}`,
+      calls: 0,
+    });
     await this.#ended(turnId);
     await this.#ended(answering);
   }

@@ -2,7 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Detail, TestApp } from '../support/app.ts';
 
-/** Longest that one message may take from its first try to its end: far above any recovery, so that only a lost one reaches it. */
+/**
+ * Longest that one message may take from its first try to its end: far above any recovery, so that only a lost one
+ * reaches it.
+ */
 export const PATIENCE_MS = 150_000;
 const RETRY_MS = 100;
 
@@ -19,7 +22,12 @@ export interface Client {
 
 export function createClient(app: Pick<TestApp, 'request'>): Client {
   let retries = 0;
-  const persist = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<unknown> => {
+  const persist = async (
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<unknown> => {
     const deadline = Date.now() + PATIENCE_MS;
     for (let reason = ''; ; retries += 1) {
       const answer = await app.request(method, path, body, headers).catch((error: Error) => {
@@ -27,9 +35,11 @@ export function createClient(app: Pick<TestApp, 'request'>): Client {
         return null;
       });
       if (answer && answer.status < 300) return answer.body;
-      if (answer && answer.status < 500) throw new Error(`${method} ${path} answered ${answer.status}: ${JSON.stringify(answer.body)}`);
+      if (answer && answer.status < 500)
+        throw new Error(`${method} ${path} answered ${answer.status}: ${JSON.stringify(answer.body)}`);
       if (answer) reason = `${answer.status} ${JSON.stringify(answer.body)}`;
-      if (Date.now() > deadline) throw new Error(`${method} ${path} was not acknowledged within ${PATIENCE_MS} ms: ${reason}`);
+      if (Date.now() > deadline)
+        throw new Error(`${method} ${path} was not acknowledged within ${PATIENCE_MS} ms: ${reason}`);
       await pause(RETRY_MS);
     }
   };

@@ -43,16 +43,27 @@ afterAll(async () => {
 /** Sends a script and puts on record what must come of it. */
 async function send(threadId: string, steps: unknown[], answer: string, calls = 0): Promise<string> {
   const key = randomUUID();
-  const { turn } = await client.post<{ turn: { id: string } }>(`/v1/threads/${threadId}/turns`, { prompt: script(steps) }, key);
+  const { turn } = await client.post<{ turn: { id: string } }>(
+    `/v1/threads/${threadId}/turns`,
+    { prompt: script(steps) },
+    key,
+  );
   expected.push({ what: answer, threadId, key, turnId: turn.id, answer, calls });
   return turn.id;
 }
 const ended = (threadId: string, turnId: string) =>
-  client.watch(`turn ${turnId} has ended`, threadId, (detail) => detail.turns.find((turn) => turn.id === turnId && turn.status === 'completed'));
-const asked = (turnId: string, step = 1): number => app.model.requests().filter((entry) => entry.requestId.startsWith(`${turnId}/${step}#`)).length;
-const storedStep = (turnId: string) => app.store.db.selectFrom('steps').select('key').where('turn_id', '=', turnId).executeTakeFirst();
+  client.watch(`turn ${turnId} has ended`, threadId, (detail) =>
+    detail.turns.find((turn) => turn.id === turnId && turn.status === 'completed'),
+  );
+const asked = (turnId: string, step = 1): number =>
+  app.model.requests().filter((entry) => entry.requestId.startsWith(`${turnId}/${step}#`)).length;
+const storedStep = (turnId: string) =>
+  app.store.db.selectFrom('steps').select('key').where('turn_id', '=', turnId).executeTakeFirst();
 
-/** Runs something while the Temporal server is stopped in its tracks: what was committed meanwhile cannot have been reported. */
+/**
+ * Runs something while the Temporal server is stopped in its tracks: what was committed meanwhile cannot have been
+ * reported.
+ */
 async function frozen<T>(instance: TestApp, run: () => Promise<T>): Promise<T> {
   const pid = instance.state().roles.find((role) => role.name === 'temporal')!.pid!;
   process.kill(pid, 'SIGSTOP');
@@ -76,9 +87,15 @@ describe('a kill in the middle of a message', () => {
   it('between commit and signal inside one process: the API dies with the row written and nobody told', async () => {
     const thread = await app.thread();
     const turn = await frozen(app, async () => {
-      const sent = app.request('POST', `/v1/threads/${thread}/turns`, { prompt: script([{ say: 'found by the sweeper' }]) }).catch(() => null);
+      const sent = app
+        .request('POST', `/v1/threads/${thread}/turns`, { prompt: script([{ say: 'found by the sweeper' }]) })
+        .catch(() => null);
       const row = await until('the row is committed', () =>
-        app.store.db.selectFrom('inbox').select(['turn_id', 'signalled_at']).where('thread_id', '=', thread).executeTakeFirst(),
+        app.store.db
+          .selectFrom('inbox')
+          .select(['turn_id', 'signalled_at'])
+          .where('thread_id', '=', thread)
+          .executeTakeFirst(),
       );
       expect(row.signalled_at).toBeNull();
       await kill(app, 'api');
@@ -105,8 +122,19 @@ describe('a kill in the middle of a message', () => {
 
   it('defect 18: between a tool effect and its report: the worker dies before Temporal hears of it, and the tool does not run again', async () => {
     const thread = await app.thread();
-    const turn = await send(thread, [{ call: [['web_fetch', { url: `${pageUrl}/kept` }]] }, { say: 'kept' }], 'kept', 1);
-    const done = () => app.store.db.selectFrom('calls').select('id').where('turn_id', '=', turn).where('state', '=', 'done').executeTakeFirst();
+    const turn = await send(
+      thread,
+      [{ call: [['web_fetch', { url: `${pageUrl}/kept` }]] }, { say: 'kept' }],
+      'kept',
+      1,
+    );
+    const done = () =>
+      app.store.db
+        .selectFrom('calls')
+        .select('id')
+        .where('turn_id', '=', turn)
+        .where('state', '=', 'done')
+        .executeTakeFirst();
     await until('the page is asked for', () => pageRequests.get('/kept') === 1);
     await frozen(app, async () => {
       release.get('/kept')!();
@@ -150,7 +178,12 @@ describe('a kill in the middle of a message', () => {
 
   it('in the middle of a tool call: a repeatable tool runs again and has one result', async () => {
     const thread = await app.thread();
-    const turn = await send(thread, [{ call: [['web_fetch', { url: `${pageUrl}/again` }]] }, { say: 'read' }], 'read', 1);
+    const turn = await send(
+      thread,
+      [{ call: [['web_fetch', { url: `${pageUrl}/again` }]] }, { say: 'read' }],
+      'read',
+      1,
+    );
     await until('the page is asked for', () => pageRequests.get('/again') === 1);
     await kill(app, 'worker');
     await ended(thread, turn);
@@ -163,15 +196,26 @@ describe('a kill in the middle of a message', () => {
   it('in the middle of a call that must not run twice: its outcome is told as unknown', async () => {
     const thread = await app.thread();
     const steps = [{ call: [['web_fetch', { url: `${pageUrl}/once` }]] }, { say: 'told: $LAST' }];
-    const { turn } = await client.post<{ turn: { id: string } }>(`/v1/threads/${thread}/turns`, { prompt: script(steps) });
+    const { turn } = await client.post<{ turn: { id: string } }>(`/v1/threads/${thread}/turns`, {
+      prompt: script(steps),
+    });
     await until('the page is asked for', () => pageRequests.get('/once') === 1);
-    // no tool of this release has this class: the row of a running call is given it, so that the guard in the store is the real one
+    // no tool of this release has this class: the row of a running call is given it, so that the guard in the store is
+    // the real one
     await app.store.db.updateTable('calls').set({ effect: 'once' }).where('turn_id', '=', turn.id).execute();
     await kill(app, 'worker');
     await ended(thread, turn.id);
     expect(pageRequests.get('/once')).toBe(1);
-    const call = await app.store.db.selectFrom('calls').select(['state', 'ok', 'output']).where('turn_id', '=', turn.id).executeTakeFirst();
-    expect(call).toMatchObject({ state: 'done', ok: false, output: expect.stringMatching(/outcome of this call is unknown/) });
+    const call = await app.store.db
+      .selectFrom('calls')
+      .select(['state', 'ok', 'output'])
+      .where('turn_id', '=', turn.id)
+      .executeTakeFirst();
+    expect(call).toMatchObject({
+      state: 'done',
+      ok: false,
+      output: expect.stringMatching(/outcome of this call is unknown/),
+    });
     await allReady();
   });
 
@@ -181,9 +225,9 @@ describe('a kill in the middle of a message', () => {
     const turn = await send(thread, [{ say: 'sent later' }], 'sent later');
     await ended(thread, turn);
     await until('the answer is sent', async () =>
-      (await app.store.db.selectFrom('outbox').select(['state', 'attempts']).where('turn_id', '=', turn).execute()).every(
-        (row) => row.state === 'sent' && row.attempts === 1,
-      ),
+      (
+        await app.store.db.selectFrom('outbox').select(['state', 'attempts']).where('turn_id', '=', turn).execute()
+      ).every((row) => row.state === 'sent' && row.attempts === 1),
     );
     await allReady();
   });
@@ -207,12 +251,24 @@ describe('a kill in the middle of a message', () => {
     await kill(app, 'api');
     const second = await client.post<{ turn: { id: string } }>(path, body, key);
     expect(second.turn.id).toBe(first.turn.id);
-    expected.push({ what: 'repeated', threadId: thread, key, turnId: first.turn.id, answer: 'the same turn', calls: 0 });
+    expected.push({
+      what: 'repeated',
+      threadId: thread,
+      key,
+      turnId: first.turn.id,
+      answer: 'the same turn',
+      calls: 0,
+    });
     await ended(thread, first.turn.id);
   });
 
   it('of the supervisor while a question is open: it is open after the next start and answered by number', async () => {
-    const chat = new Chat(await app.thread(), client, { next: () => 0, between: () => 0, pick: (values) => values[0]! }, (message) => expected.push(message));
+    const chat = new Chat(
+      await app.thread(),
+      client,
+      { next: () => 0, between: () => 0, pick: (values) => values[0]! },
+      (message) => expected.push(message),
+    );
     const answer = await chat.leaveQuestion();
     await kill(app, 'supervisor');
     await answer();
@@ -220,7 +276,12 @@ describe('a kill in the middle of a message', () => {
 
   it('leaves nothing lost, doubled or stuck', async () => {
     await settled(app.store.db);
-    expect(await audit(app.store.db, expected, app.model.requests())).toMatchObject({ messages: expected.length, lost: [], doubled: [], stuck: [] });
+    expect(await audit(app.store.db, expected, app.model.requests())).toMatchObject({
+      messages: expected.length,
+      lost: [],
+      doubled: [],
+      stuck: [],
+    });
   });
 });
 
@@ -232,8 +293,18 @@ describe('kills at random', () => {
     expect(result).toMatchObject({ lost: [], doubled: [], stuck: [] });
   });
 
-  it('gives the provider of a model back what it gave, in copies, after summaries and beside another model', { timeout: 240_000 }, async () => {
-    const result = await runChaos({ seed: 4, kills: 6, maxMinutes: 0.7, chats: 3, waiting: 1, schedule: false, strict: true });
+  it('gives the provider of a model back what it gave, in copies, after summaries and beside another model', {
+    timeout: 240_000,
+  }, async () => {
+    const result = await runChaos({
+      seed: 4,
+      kills: 6,
+      maxMinutes: 0.7,
+      chats: 3,
+      waiting: 1,
+      schedule: false,
+      strict: true,
+    });
     expect(result.kills.length).toBeGreaterThan(0);
     expect(result).toMatchObject({ lost: [], doubled: [], stuck: [] });
   });

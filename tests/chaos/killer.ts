@@ -17,7 +17,10 @@ export interface Kill {
   together: boolean;
 }
 
-/** SIGKILLs one process of the instance by the pid on record; false when it has none at the moment. A killed supervisor is started again, as a service manager would. */
+/**
+ * SIGKILLs one process of the instance by the pid on record; false when it has none at the moment. A killed supervisor
+ * is started again, as a service manager would.
+ */
 export async function kill(app: TestApp, victim: Victim): Promise<boolean> {
   if (victim !== 'supervisor') {
     const pid = app.state().roles.find((role) => role.name === victim)?.pid;
@@ -36,14 +39,18 @@ export async function kill(app: TestApp, victim: Victim): Promise<boolean> {
 export async function killAtRandom(
   app: TestApp,
   random: Random,
-  { victims = VICTIMS, ...wanted }: { kills: number; until?: number; victims?: readonly Victim[]; onKill?: (kill: Kill) => void },
+  {
+    victims = VICTIMS,
+    ...wanted
+  }: { kills: number; until?: number; victims?: readonly Victim[]; onKill?: (kill: Kill) => void },
   probe: () => Promise<void>,
 ): Promise<Kill[]> {
   const kills: Kill[] = [];
   while (kills.length < wanted.kills && Date.now() < (wanted.until ?? Number.POSITIVE_INFINITY)) {
     await pause(random.between(0, 1500));
     const first = random.pick(victims);
-    const second = random.next() < 0.2 ? random.pick(victims.filter((each) => each !== first && each !== 'supervisor')) : null;
+    const second =
+      random.next() < 0.2 ? random.pick(victims.filter((each) => each !== first && each !== 'supervisor')) : null;
     const at = Date.now();
     const done: Victim[] = [];
     if (second && (await kill(app, second))) done.push(second);
@@ -63,4 +70,6 @@ export async function killAtRandom(
 }
 
 /** Half of all seeds have gateway, API and kennel in one process, the others in one each. */
-export const processesOf = (seed: number): { FETCH_SEPARATE_PROCESSES: string } => ({ FETCH_SEPARATE_PROCESSES: String(seed % 2 === 0) });
+export const processesOf = (seed: number): { FETCH_SEPARATE_PROCESSES: string } => ({
+  FETCH_SEPARATE_PROCESSES: String(seed % 2 === 0),
+});

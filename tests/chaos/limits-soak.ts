@@ -10,7 +10,9 @@ export async function soakLimits(options: LimitChaosOptions): Promise<number> {
   );
   console.log('| limit | tasks | refused requests | went on after its end, s |\n|---|---:|---:|---|');
   for (const [kind, times] of Object.entries(resumedMs))
-    console.log(`| ${kind} | ${options.tasks} | ${refused[kind]} | ${times.map((ms) => (ms / 1_000).toFixed(1)).join(', ')} |`);
+    console.log(
+      `| ${kind} | ${options.tasks} | ${refused[kind]} | ${times.map((ms) => (ms / 1_000).toFixed(1)).join(', ')} |`,
+    );
   for (const finding of findings) console.log(`- ${finding}`);
   return findings.length > 0 ? 1 : 0;
 }

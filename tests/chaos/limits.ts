@@ -5,7 +5,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { startTestApp, type TestApp } from '../support/app.ts';
 import { requireDocker } from '../support/docker.ts';
 import { containersOf, findTask, kennelReady, startTask, workspace } from '../support/kennel-app.ts';
-import { type LimitedEndpoint, MODEL_CALLER, type Refusing, startLimitedEndpoint } from '../support/limited-endpoint.ts';
+import {
+  type LimitedEndpoint,
+  MODEL_CALLER,
+  type Refusing,
+  startLimitedEndpoint,
+} from '../support/limited-endpoint.ts';
 import { until } from '../support/until.ts';
 import { kill, processesOf, type Victim } from './killer.ts';
 import { type Random, seeded } from './random.ts';
@@ -26,7 +31,11 @@ const KINDS: Record<string, (until: number) => Refusing> = {
   header: (until) => ({ status: 429, headers: { 'retry-after': seconds(until - Date.now()) }, until }),
   'five hours': (until) => subscription(until, 'five_hour'),
   week: (until) => subscription(until, 'seven_day'),
-  overload: (until) => ({ status: 529, body: { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }, until }),
+  overload: (until) => ({
+    status: 529,
+    body: { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } },
+    until,
+  }),
   'no hint': (until) => ({ status: 429, until }),
 };
 const VICTIMS: readonly Victim[] = ['worker', 'gateway', 'api', 'kennel', 'postgres', 'temporal', 'supervisor'];
@@ -51,11 +60,19 @@ export interface LimitChaosResult {
   refused: Record<string, number>;
 }
 
-/** Tasks meet limits of five kinds while processes are killed, and a reboot takes everything at once. Each must go on by itself, soon, and do nothing twice. */
+/**
+ * Tasks meet limits of five kinds while processes are killed, and a reboot takes everything at once. Each must go on by
+ * itself, soon, and do nothing twice.
+ */
 export async function runLimitChaos({ seed, tasks, kills }: LimitChaosOptions): Promise<LimitChaosResult> {
   await requireDocker();
   const endpoint = await startLimitedEndpoint();
-  const app = await startTestApp({ ...processesOf(seed), FETCH_AUTONOMY: 'autonomous', ANTHROPIC_BASE_URL: endpoint.url, FETCH_KENNEL_SLOTS: '8' });
+  const app = await startTestApp({
+    ...processesOf(seed),
+    FETCH_AUTONOMY: 'autonomous',
+    ANTHROPIC_BASE_URL: endpoint.url,
+    FETCH_KENNEL_SLOTS: '8',
+  });
   try {
     await kennelReady(app);
     const random = seeded(seed);
@@ -70,7 +87,11 @@ export async function runLimitChaos({ seed, tasks, kills }: LimitChaosOptions): 
     for (const { path } of made) writeFileSync(join(path, 'go'), '');
     const hit = await killAll(app, random, kills, made);
     const quietAt = Date.now();
-    await until('every task is over, and reported', async () => (await Promise.all(made.map(({ id }) => isReported(app, id)))).every(Boolean), 600_000);
+    await until(
+      'every task is over, and reported',
+      async () => (await Promise.all(made.map(({ id }) => isReported(app, id)))).every(Boolean),
+      600_000,
+    );
     return { kills: hit, ...(await auditLimits(app, endpoint, made, { opensAt, quietAt })) };
   } finally {
     await app.close();
@@ -79,7 +100,8 @@ export async function runLimitChaos({ seed, tasks, kills }: LimitChaosOptions): 
 }
 
 const isReported = async (app: TestApp, id: string): Promise<boolean> =>
-  (await app.store.db.selectFrom('outbox').select('id').where('id', '=', `out_${id}_result`).executeTakeFirst()) !== undefined;
+  (await app.store.db.selectFrom('outbox').select('id').where('id', '=', `out_${id}_result`).executeTakeFirst()) !==
+  undefined;
 
 interface Made {
   id: string;
@@ -101,12 +123,19 @@ async function begin(app: TestApp, kind: string, at: number): Promise<Made> {
 }
 
 /** Kills one role after the other; in the middle of it everything at once, containers too, as a power cut does. */
-async function killAll(app: TestApp, random: Random, wanted: number, made: readonly Made[]): Promise<Partial<Record<Victim, number>>> {
+async function killAll(
+  app: TestApp,
+  random: Random,
+  wanted: number,
+  made: readonly Made[],
+): Promise<Partial<Record<Victim, number>>> {
   const hit: Partial<Record<Victim, number>> = {};
   for (let done = 0; done < wanted; ) {
     await pause(random.between(0, 2_500));
     const victims = done === Math.floor(wanted / 2) ? VICTIMS : [random.pick(VICTIMS)];
-    if (victims.length > 1) for (const id of made.flatMap(({ id: task }) => containersOf(task))) execFileSync('docker', ['rm', '-f', id], { stdio: 'ignore' });
+    if (victims.length > 1)
+      for (const id of made.flatMap(({ id: task }) => containersOf(task)))
+        execFileSync('docker', ['rm', '-f', id], { stdio: 'ignore' });
     for (const victim of victims) {
       if (!(await kill(app, victim))) continue;
       hit[victim] = (hit[victim] ?? 0) + 1;
@@ -131,9 +160,11 @@ async function auditLimits(
     refused[kind] = requests.filter(({ answered }) => !answered).length;
     resumedMs[kind] = requests.filter(({ answered }) => answered).map(({ at }) => at - opensAt[kind]!);
     // while processes die, nobody can go on
-    const due = Math.max(opensAt[kind]!, quietAt) - opensAt[kind]! + (kind === 'no hint' ? LONGEST_GUESS_MS : RESUMES_MS);
+    const due =
+      Math.max(opensAt[kind]!, quietAt) - opensAt[kind]! + (kind === 'no hint' ? LONGEST_GUESS_MS : RESUMES_MS);
     const late = resumedMs[kind].filter((ms) => ms > due);
-    if (late.length > 0) findings.push(`${kind}: ${late.length} went on after more than ${due} ms (${late.join(', ')})`);
+    if (late.length > 0)
+      findings.push(`${kind}: ${late.length} went on after more than ${due} ms (${late.join(', ')})`);
   }
   for (const { id, kind, path } of made) {
     const task = await findTask(app, id);
@@ -144,7 +175,11 @@ async function auditLimits(
       ['b.txt', 'after\n'],
     ] as const)
       if (textOf(join(path, file)) !== text) wrong(`${file} is ${JSON.stringify(textOf(join(path, file)))}`);
-    const told = await app.store.db.selectFrom('outbox').select('body').where('id', 'like', `out_${id}_limit%`).execute();
+    const told = await app.store.db
+      .selectFrom('outbox')
+      .select('body')
+      .where('id', 'like', `out_${id}_limit%`)
+      .execute();
     if (told.length > 1) wrong(`it told of its wait ${told.length} times`);
     const reports = await app.store.db.selectFrom('outbox').select('id').where('id', '=', `out_${id}_result`).execute();
     if (reports.length !== 1) wrong(`it has ${reports.length} reports`);

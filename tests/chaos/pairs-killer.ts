@@ -56,7 +56,9 @@ async function holderOf(pairs: Pairs): Promise<Copy> {
     'a gateway holds WhatsApp',
     async () => {
       const holder = (await readAccount(pairs.store.db, 'default'))?.lease_holder;
-      return pairs.copies.find((copy) => copy.role === 'gateway' && copy.ready() && holder?.split('/')[1] === String(copy.pid()));
+      return pairs.copies.find(
+        (copy) => copy.role === 'gateway' && copy.ready() && holder?.split('/')[1] === String(copy.pid()),
+      );
     },
     TAKES_OVER_MS,
   );
@@ -68,7 +70,8 @@ async function tookOver(pairs: Pairs, begun: number, frozen: number | null): Pro
     'the other gateway is connected to WhatsApp',
     async () => {
       const account = await readAccount(pairs.store.db, 'default');
-      if (account?.state !== 'authenticated' || !account.connected_at || account.connected_at.getTime() < begun) return null;
+      if (account?.state !== 'authenticated' || !account.connected_at || account.connected_at.getTime() < begun)
+        return null;
       return frozen === null || (await holderOf(pairs)).at !== frozen ? account : null;
     },
     TAKES_OVER_MS,

@@ -9,7 +9,9 @@ export async function soakPairs(options: PairsOptions): Promise<number> {
   let count = 0;
   const onKill = ({ victim, at, answeredMs, tookOverMs }: PairKill): void => {
     count += 1;
-    console.log(`${count} ${victim} ${at}: answered after ${answeredMs} ms${tookOverMs === null ? '' : `, WhatsApp again after ${tookOverMs} ms`}`);
+    console.log(
+      `${count} ${victim} ${at}: answered after ${answeredMs} ms${tookOverMs === null ? '' : `, WhatsApp again after ${tookOverMs} ms`}`,
+    );
   };
   const result = await runPairsChaos({ ...options, onKill });
   console.log(pairsReport(result));
@@ -25,8 +27,10 @@ const findings = ({ lost, doubled, stuck, whatsapp }: PairsResult): string[] => 
   ...whatsapp.problems,
 ];
 
-const median = (values: readonly number[]): number => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
-const spread = (values: readonly number[]): string => (values.length ? `${median(values)} / ${Math.max(...values)}` : '');
+const median = (values: readonly number[]): number =>
+  [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+const spread = (values: readonly number[]): string =>
+  values.length ? `${median(values)} / ${Math.max(...values)}` : '';
 
 export function pairsReport(result: PairsResult): string {
   const rows = VICTIMS.map((victim) => {

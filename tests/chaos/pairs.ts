@@ -36,7 +36,9 @@ export interface PairsOptions {
 export interface PairsResult extends Findings {
   kills: PairKill[];
   tasks: TaskCounts;
-  whatsapp: Pick<Seen, 'inbound' | 'outbound' | 'resent' | 'disordered' | 'unreadable' | 'problems'> & { pairedAgain: number };
+  whatsapp: Pick<Seen, 'inbound' | 'outbound' | 'resent' | 'disordered' | 'unreadable' | 'problems'> & {
+    pairedAgain: number;
+  };
   retries: number;
   due: number;
   seconds: number;
@@ -47,8 +49,9 @@ const HOLD_MS = 4_000;
 const PATIENCE_MS = 180_000;
 
 /**
- * Two of every role on one PostgreSQL and one Temporal server, killed in turn while people write over HTTP and WhatsApp, answer questions,
- * have a schedule and coding tasks; then everything is held against the ledgers, as for one instance.
+ * Two of every role on one PostgreSQL and one Temporal server, killed in turn while people write over HTTP and
+ * WhatsApp, answer questions, have a schedule and coding tasks; then everything is held against the ledgers, as for one
+ * instance.
  */
 export async function runPairsChaos(options: PairsOptions): Promise<PairsResult> {
   await requireDocker();
@@ -82,10 +85,19 @@ async function link({ store: { db } }: Pairs, fixture: WhatsAppFixture): Promise
   await wish(db, 'default', { wanted: 'on' });
   const qr = await until('a QR is shown', async () => (await readAccount(db, 'default'))?.qr, 30_000);
   await fixture.phone.scan(qr);
-  await until('WhatsApp is connected', async () => (await readAccount(db, 'default'))?.state === 'authenticated', 30_000);
+  await until(
+    'WhatsApp is connected',
+    async () => (await readAccount(db, 'default'))?.state === 'authenticated',
+    30_000,
+  );
 }
 
-async function liveAndKill(pairs: Pairs, fixture: WhatsAppFixture, people: ReturnType<typeof invite>, options: PairsOptions): Promise<PairsResult> {
+async function liveAndKill(
+  pairs: Pairs,
+  fixture: WhatsAppFixture,
+  people: ReturnType<typeof invite>,
+  options: PairsOptions,
+): Promise<PairsResult> {
   const begun = Date.now();
   const { db } = pairs.store;
   const random = seeded(options.seed);
@@ -94,11 +106,15 @@ async function liveAndKill(pairs: Pairs, fixture: WhatsAppFixture, people: Retur
   const problems: string[] = [];
   const record = (message: Expected) => void expected.push(message);
   const problem = (text: string) => void problems.push(text);
-  const newChat = async (): Promise<Chat> => new Chat(await pairs.thread(), client, seeded(random.between(0, 2 ** 31)), record);
+  const newChat = async (): Promise<Chat> =>
+    new Chat(await pairs.thread(), client, seeded(random.between(0, 2 ** 31)), record);
 
   const workspaces = ['w1', 'w2'];
   for (const name of workspaces) leaveWork((await workspace(pairs, name)).path);
-  await until('both hosts have containers', async () => (await db.selectFrom('kennel_hosts').select('host').where('ready', '=', true).execute()).length === 2);
+  await until(
+    'both hosts have containers',
+    async () => (await db.selectFrom('kennel_hosts').select('host').where('ready', '=', true).execute()).length === 2,
+  );
   const [probe, waiting, ...talking] = await Promise.all(Array.from({ length: options.chats + 2 }, newChat));
   const answer = await waiting!.leaveQuestion();
   const schedule = await makeSchedule(pairs);
@@ -109,7 +125,8 @@ async function liveAndKill(pairs: Pairs, fixture: WhatsAppFixture, people: Retur
   // what goes on lasts as long as the killing
   const share = (of: number): number => ((kills + 2) * of) / planned;
   const chats = talking.map(async (chat) => {
-    // one that could not be served says nothing more: it would only be told that its turn still runs, thousands of times
+    // one that could not be served says nothing more: it would only be told that its turn still runs, thousands of
+    // times
     let well = true;
     while (!over && well)
       await chat.message().catch((error: Error) => {
@@ -142,11 +159,18 @@ async function liveAndKill(pairs: Pairs, fixture: WhatsAppFixture, people: Retur
     allowed: (sent) => over || sent < share(options.messages),
   });
   const killed: PairKill[] = [];
-  const killer = createPairKiller(pairs, random, () => probe!.message('plain').catch((error: Error) => problem(error.message)));
+  const killer = createPairKiller(pairs, random, () =>
+    probe!.message('plain').catch((error: Error) => problem(error.message)),
+  );
   try {
     while (kills < planned) {
       const rest = kills - PAIRED.length * 2;
-      const one = rest < 0 ? await killer.strike(PAIRED[kills % PAIRED.length]!) : rest === 0 ? await killer.strike('frozen') : await killer.strikeAny();
+      const one =
+        rest < 0
+          ? await killer.strike(PAIRED[kills % PAIRED.length]!)
+          : rest === 0
+            ? await killer.strike('frozen')
+            : await killer.strikeAny();
       killed.push(one);
       kills += 1;
       options.onKill?.(one);
@@ -178,7 +202,15 @@ async function liveAndKill(pairs: Pairs, fixture: WhatsAppFixture, people: Retur
     inbound: seen.inbound + talked.hurried.length,
     pairedAgain: fixture.devices.length - 1,
   };
-  return { ...findings, kills: killed, tasks, whatsapp, retries: client.retries(), due, seconds: Math.round((Date.now() - begun) / 1000) };
+  return {
+    ...findings,
+    kills: killed,
+    tasks,
+    whatsapp,
+    retries: client.retries(),
+    due,
+    seconds: Math.round((Date.now() - begun) / 1000),
+  };
 }
 
 /** Both hosts see every workspace: what is active in a chat says where its tasks begin. */
@@ -193,5 +225,8 @@ async function atOneOf({ store: { db } }: Pairs, threadId: string, host: string)
 function keep(pairs: Pairs, folder: string): void {
   mkdirSync(folder, { recursive: true });
   for (const copy of pairs.copies) writeFileSync(join(folder, `${copy.role}-${copy.at}.log`), copy.output());
-  cpSync(join(pairs.home, 'kennel'), join(folder, 'kennel'), { recursive: true, filter: (path) => !path.includes('/gate') });
+  cpSync(join(pairs.home, 'kennel'), join(folder, 'kennel'), {
+    recursive: true,
+    filter: (path) => !path.includes('/gate'),
+  });
 }

@@ -29,7 +29,9 @@ export interface ChaosResult extends Findings {
   seconds: number;
 }
 
-/** Lets scripted chats talk while processes are killed, then holds everything that was acknowledged against the ledgers. */
+/**
+ * Lets scripted chats talk while processes are killed, then holds everything that was acknowledged against the ledgers.
+ */
 export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const app = await startTestApp(processesOf(options.seed), { strict: options.strict });
   try {
@@ -45,7 +47,8 @@ async function talkAndKill(app: TestApp, options: ChaosOptions): Promise<ChaosRe
   const client = createClient(app);
   const expected: Expected[] = [];
   const record = (message: Expected) => void expected.push(message);
-  const newChat = async (): Promise<Chat> => new Chat(await app.thread(), client, seeded(random.between(0, 2 ** 31)), record);
+  const newChat = async (): Promise<Chat> =>
+    new Chat(await app.thread(), client, seeded(random.between(0, 2 ** 31)), record);
   const [probe, ...talking] = await Promise.all(Array.from({ length: options.chats + 1 }, newChat));
   const waiting = await Promise.all(Array.from({ length: options.waiting }, newChat));
   const answers = await Promise.all(waiting.map((chat) => chat.leaveQuestion()));
@@ -54,7 +57,8 @@ async function talkAndKill(app: TestApp, options: ChaosOptions): Promise<ChaosRe
   const problems: string[] = [];
   let over = false;
   const loops = talking.map(async (chat) => {
-    // one that could not be served says nothing more: it would only be told that its turn still runs, thousands of times
+    // one that could not be served says nothing more: it would only be told that its turn still runs, thousands of
+    // times
     let well = true;
     while (!over && well)
       await chat.message(options.strict ? random.pick(STATEFUL) : undefined).catch((error: Error) => {
@@ -82,14 +86,19 @@ async function talkAndKill(app: TestApp, options: ChaosOptions): Promise<ChaosRe
 
   const findings = await audit(app.store.db, expected, app.model.requests());
   findings.lost.push(...problems);
-  for (const { state, requestId, refusal } of app.model.requests()) if (state === 'failed') findings.lost.push(`the model refused ${requestId}: ${refusal}`);
-  const due = scheduledFrom ? await auditSchedule(app, scheduledFrom.threadId, scheduledFrom.at, scheduledTo, findings) : 0;
+  for (const { state, requestId, refusal } of app.model.requests())
+    if (state === 'failed') findings.lost.push(`the model refused ${requestId}: ${refusal}`);
+  const due = scheduledFrom
+    ? await auditSchedule(app, scheduledFrom.threadId, scheduledFrom.at, scheduledTo, findings)
+    : 0;
   const seconds = Math.round((Date.now() - begun) / 1000);
   return { ...findings, kills, retries: client.retries(), questions: options.waiting, due, seconds };
 }
 
 /** A cron of every minute, made as a person has it made: by tool calls of the model. */
-export async function makeSchedule(app: Pick<TestApp, 'thread' | 'turn' | 'ended' | 'detail' | 'store'>): Promise<{ threadId: string; at: Date }> {
+export async function makeSchedule(
+  app: Pick<TestApp, 'thread' | 'turn' | 'ended' | 'detail' | 'store'>,
+): Promise<{ threadId: string; at: Date }> {
   const threadId = await app.thread({ auto_approve: true });
   const turnId = await app.turn(threadId, [
     { call: [['workflow_create', { name: 'look', description: 'looks at the crons', steps: ['cron_list'] }]] },
@@ -98,7 +107,10 @@ export async function makeSchedule(app: Pick<TestApp, 'thread' | 'turn' | 'ended
   ]);
   await app.ended(threadId, turnId);
   const crons = await app.store.db.selectFrom('crons').select('created_at').execute();
-  if (crons.length !== 1) throw new Error(`the schedule was not made: ${JSON.stringify((await app.detail(threadId)).items.map((item) => item.detail))}`);
+  if (crons.length !== 1)
+    throw new Error(
+      `the schedule was not made: ${JSON.stringify((await app.detail(threadId)).items.map((item) => item.detail))}`,
+    );
   return { threadId, at: new Date() };
 }
 

@@ -21,7 +21,8 @@ const USAGE = `Kills processes of a whole instance at random while scripted chat
   --strict      the provider of the model wants its state back with each step; worker and PostgreSQL are killed
   --keep DIR    keeps the logs and what else a defect is found by there (with --pairs, --whatsapp or --tasks)`;
 
-const median = (values: readonly number[]): number => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+const median = (values: readonly number[]): number =>
+  [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 
 export function report(result: ChaosResult): string {
   const rows = VICTIMS.map((victim) => {
@@ -66,7 +67,12 @@ if (import.meta.main) {
     console.log(USAGE);
     process.exit(0);
   }
-  const [kills, seed, chats, waiting] = [values.kills, values.seed, values.chats, values.waiting].map(Number) as [number, number, number, number];
+  const [kills, seed, chats, waiting] = [values.kills, values.seed, values.chats, values.waiting].map(Number) as [
+    number,
+    number,
+    number,
+    number,
+  ];
   if (![kills, seed, chats, waiting].every(Number.isInteger)) {
     console.error(`Whole numbers are wanted.\n\n${USAGE}`);
     process.exit(2);
@@ -88,7 +94,16 @@ if (import.meta.main) {
   }
   if (values.pairs) {
     const { soakPairs } = await import('./pairs-soak.ts');
-    process.exit(await soakPairs({ seed, kills, chats, tasks: Number(values.tasks ?? 30), messages: Number(values.messages), keep: values.keep }));
+    process.exit(
+      await soakPairs({
+        seed,
+        kills,
+        chats,
+        tasks: Number(values.tasks ?? 30),
+        messages: Number(values.messages),
+        keep: values.keep,
+      }),
+    );
   }
   if (values.whatsapp) {
     const { soakWhatsApp } = await import('./whatsapp-soak.ts');
@@ -96,9 +111,23 @@ if (import.meta.main) {
   }
   if (values.tasks !== undefined) {
     const { soakTasks } = await import('./tasks-soak.ts');
-    process.exit(await soakTasks({ seed, kills, tasks: Number(values.tasks), engineKills: Number(values.engine), maxMinutes }, values.keep));
+    process.exit(
+      await soakTasks(
+        { seed, kills, tasks: Number(values.tasks), engineKills: Number(values.engine), maxMinutes },
+        values.keep,
+      ),
+    );
   }
-  const result = await runChaos({ seed, kills, maxMinutes, chats, waiting, schedule: !values.strict, strict: values.strict, onKill });
+  const result = await runChaos({
+    seed,
+    kills,
+    maxMinutes,
+    chats,
+    waiting,
+    schedule: !values.strict,
+    strict: values.strict,
+    onKill,
+  });
   console.log(report(result));
   process.exit(result.lost.length + result.doubled.length + result.stuck.length > 0 ? 1 : 0);
 }

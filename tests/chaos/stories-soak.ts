@@ -4,7 +4,9 @@ import { STORIES } from '../stories/stories.ts';
 /** Every story with kills, one after the other. The exit code: 1 where something was lost, doubled or stuck. */
 export async function soakStories({ seed, only }: { seed: number; only?: string | undefined }): Promise<number> {
   let bad = 0;
-  console.log('| story | steps | processes killed | lost | doubled | stuck | model steps asked again | seconds |\n|---|---:|---:|---:|---:|---:|---:|---:|');
+  console.log(
+    '| story | steps | processes killed | lost | doubled | stuck | model steps asked again | seconds |\n|---|---:|---:|---:|---:|---:|---:|---:|',
+  );
   for (const story of STORIES.filter(({ title }) => only === undefined || title.includes(only))) {
     const told = await runStory(story, { kills: true, seed }).catch((error: Error) => ({ error }));
     if ('error' in told) {
@@ -14,7 +16,9 @@ export async function soakStories({ seed, only }: { seed: number; only?: string 
     }
     const { lost, doubled, stuck, steps, killed, askedAgain, seconds } = told;
     const count = Object.values(killed).reduce((sum, each) => sum + each, 0);
-    console.log(`| ${story.title} | ${steps} | ${count} | ${lost.length} | ${doubled.length} | ${stuck.length} | ${askedAgain} | ${seconds} |`);
+    console.log(
+      `| ${story.title} | ${steps} | ${count} | ${lost.length} | ${doubled.length} | ${stuck.length} | ${askedAgain} | ${seconds} |`,
+    );
     const found = [...lost, ...doubled, ...stuck];
     for (const finding of found) console.log(`- ${finding}`);
     bad += found.length;

@@ -33,11 +33,15 @@ const socketsOf = (app: TaskWorld, taskId: string): string[] => {
   return existsSync(folder) ? readdirSync(folder) : [];
 };
 
-/** The host tidies up every few seconds: what it needs some rounds for is waited for, what it never does is found by the audit. */
+/**
+ * The host tidies up every few seconds: what it needs some rounds for is waited for, what it never does is found by the
+ * audit.
+ */
 export const swept = (app: TaskWorld, made: readonly Made[]): Promise<unknown> =>
   until(
     'the host has tidied up',
-    async () => (await engineOf(app).left()).length === 0 && made.every(({ taskId }) => socketsOf(app, taskId).length === 0),
+    async () =>
+      (await engineOf(app).left()).length === 0 && made.every(({ taskId }) => socketsOf(app, taskId).length === 0),
     30_000,
   ).catch(() => null);
 
@@ -78,7 +82,8 @@ export async function auditTasks(app: TaskWorld, made: readonly Made[], findings
   }
   const rows = await app.store.db.selectFrom('tasks').select('id').execute();
   if (rows.length !== made.length) findings.doubled.push(`${rows.length} tasks were made instead of ${made.length}`);
-  for (const { name, status } of await engineOf(app).left()) findings.stuck.push(`container ${name} is left (${status})`);
+  for (const { name, status } of await engineOf(app).left())
+    findings.stuck.push(`container ${name} is left (${status})`);
   const sorted = times.sort((a, b) => a - b);
   counts.took = { median: sorted[Math.floor(sorted.length / 2)] ?? 0, longest: sorted.at(-1) ?? 0 };
   return counts;
@@ -89,8 +94,10 @@ const AT_LAST_MS = 60_000;
 
 function auditEnd(what: string, { plan, stoppedAt }: Made, task: Task, findings: Findings): void {
   if (!task.result) findings.lost.push(`${what} has no result`);
-  if (plan.end !== task.state && !(plan.end === 'cancelled' && task.state === 'completed')) findings.lost.push(`${what} is ${task.state}: ${task.reason}`);
-  if (plan.end === 'failed' && !task.reason?.includes(`${plan.name} was told to`)) findings.lost.push(`${what} failed for another reason: ${task.reason}`);
+  if (plan.end !== task.state && !(plan.end === 'cancelled' && task.state === 'completed'))
+    findings.lost.push(`${what} is ${task.state}: ${task.reason}`);
+  if (plan.end === 'failed' && !task.reason?.includes(`${plan.name} was told to`))
+    findings.lost.push(`${what} failed for another reason: ${task.reason}`);
   if (stoppedAt !== null && task.state === 'completed' && task.ended_at!.getTime() - stoppedAt > AT_LAST_MS)
     findings.lost.push(`${what} was done ${task.ended_at!.getTime() - stoppedAt} ms after it was told to stop`);
 }
@@ -112,11 +119,21 @@ async function auditReport(app: TaskWorld, what: string, task: Task, findings: F
     .where('kind', '=', 'agent_message')
     .where('detail', '=', rows[0]?.body ?? '')
     .execute();
-  if (shown.length !== 1) (shown.length ? findings.doubled : findings.lost).push(`${what}: its report is shown ${shown.length} times`);
+  if (shown.length !== 1)
+    (shown.length ? findings.doubled : findings.lost).push(`${what}: its report is shown ${shown.length} times`);
 }
 
-/** Every line of the container is stored once, in order. The last lines of a cancelled task may be missing, because nobody followed it then. */
-async function auditLog(app: TaskWorld, what: string, task: Task, findings: Findings, counts: TaskCounts): Promise<void> {
+/**
+ * Every line of the container is stored once, in order. The last lines of a cancelled task may be missing, because
+ * nobody followed it then.
+ */
+async function auditLog(
+  app: TaskWorld,
+  what: string,
+  task: Task,
+  findings: Findings,
+  counts: TaskCounts,
+): Promise<void> {
   const stored = await linesOf(app, task.id);
   counts.lines += stored.length;
   stored.forEach((line, at) => {
@@ -127,7 +144,8 @@ async function auditLog(app: TaskWorld, what: string, task: Task, findings: Find
   if (task.state !== 'cancelled' && written.length !== stored.length)
     findings.lost.push(`${what}: ${stored.length} of ${written.length} lines of its log are stored`);
   for (const [at, line] of stored.entries())
-    if (written[at] !== undefined && !same(line, JSON.parse(written[at]))) findings.lost.push(`${what}: line ${at + 1} is not the written one`);
+    if (written[at] !== undefined && !same(line, JSON.parse(written[at])))
+      findings.lost.push(`${what}: line ${at + 1} is not the written one`);
   const steps = new Set(stored.map((line) => line.step));
   counts.steps += steps.size;
   for (const step of steps) {
@@ -137,18 +155,33 @@ async function auditLog(app: TaskWorld, what: string, task: Task, findings: Find
   counts.questions.parked += stored.filter((line) => line.type === 'ended' && line.outcome === 'parked').length;
 }
 
-const same = (stored: LogLine, written: LogLine): boolean => stored.seq === written.seq && stored.type === written.type && stored.at === written.at;
+const same = (stored: LogLine, written: LogLine): boolean =>
+  stored.seq === written.seq && stored.type === written.type && stored.at === written.at;
 
 /** Each question was asked once, and has the person's answer, or was cancelled with its task. */
-async function auditQuestions(app: TaskWorld, what: string, { plan }: Made, task: Task, findings: Findings, counts: TaskCounts): Promise<void> {
-  const rows = await app.store.db.selectFrom('questions').selectAll().where('task_id', '=', task.id).orderBy('asked_at').execute();
+async function auditQuestions(
+  app: TaskWorld,
+  what: string,
+  { plan }: Made,
+  task: Task,
+  findings: Findings,
+  counts: TaskCounts,
+): Promise<void> {
+  const rows = await app.store.db
+    .selectFrom('questions')
+    .selectAll()
+    .where('task_id', '=', task.id)
+    .orderBy('asked_at')
+    .execute();
   counts.questions.asked += rows.length;
   for (const row of rows) {
     const ask = plan.asks.find(({ question }) => question === row.prompt);
     if (!ask) findings.doubled.push(`${what} asked "${row.prompt}"`);
     if (row.state === 'answered') counts.questions.answered += 1;
     if (row.state === 'cancelled') counts.questions.cancelled += 1;
-    if (row.state === 'answered' ? row.answer !== ask?.heard : !(row.state === 'cancelled' && task.state === 'cancelled'))
+    if (
+      row.state === 'answered' ? row.answer !== ask?.heard : !(row.state === 'cancelled' && task.state === 'cancelled')
+    )
       findings.lost.push(`${what}: question ${row.id} is ${row.state}, its answer "${row.answer}"`);
   }
   for (const { question } of plan.asks) {

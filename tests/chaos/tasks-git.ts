@@ -23,11 +23,23 @@ interface Workspace {
 
 const openWorkspace = (app: Pick<TestApp, 'home' | 'store'>, name: string): Workspace => {
   const path = join(app.home, 'workspaces', name);
-  return { path, git: (...args) => execFileSync('git', ['-c', 'safe.directory=*', ...args], { cwd: path, encoding: 'utf8', stdio: 'pipe' }) };
+  return {
+    path,
+    git: (...args) =>
+      execFileSync('git', ['-c', 'safe.directory=*', ...args], { cwd: path, encoding: 'utf8', stdio: 'pipe' }),
+  };
 };
 
-/** Holds a workspace against what its tasks were told: effects once, in one commit each, the person's own work as it was, nothing half done. */
-export async function auditWorkspace(app: Pick<TestApp, 'home' | 'store'>, name: string, made: readonly Made[], findings: Findings): Promise<void> {
+/**
+ * Holds a workspace against what its tasks were told: effects once, in one commit each, the person's own work as it
+ * was, nothing half done.
+ */
+export async function auditWorkspace(
+  app: Pick<TestApp, 'home' | 'store'>,
+  name: string,
+  made: readonly Made[],
+  findings: Findings,
+): Promise<void> {
   const workspace = openWorkspace(app, name);
   const { git, path } = workspace;
   const here = made.filter(({ plan }) => plan.workspace === name);
@@ -40,12 +52,21 @@ export async function auditWorkspace(app: Pick<TestApp, 'home' | 'store'>, name:
     const files = filesOf(one.plan.effects.filter(({ file }) => file !== SHARED));
     const what = `${one.plan.name} (${one.taskId})`;
     if (task?.state === 'completed') {
-      shared.push(...one.plan.effects.flatMap((effect) => (effect.file === SHARED && effect.kind === 'line' ? [effect.text] : [])));
-      if (commits.length !== 1) (commits.length ? findings.doubled : findings.lost).push(`${what} has ${commits.length} commits on main`);
-      const changed = commits.flatMap((commit) => git('show', '--name-only', '--format=', commit).split('\n').filter(Boolean));
+      shared.push(
+        ...one.plan.effects.flatMap((effect) =>
+          effect.file === SHARED && effect.kind === 'line' ? [effect.text] : [],
+        ),
+      );
+      if (commits.length !== 1)
+        (commits.length ? findings.doubled : findings.lost).push(`${what} has ${commits.length} commits on main`);
+      const changed = commits.flatMap((commit) =>
+        git('show', '--name-only', '--format=', commit).split('\n').filter(Boolean),
+      );
       const wanted = new Set(one.plan.effects.map(({ file }) => file));
-      for (const file of changed) if (!wanted.has(file)) findings.doubled.push(`${what} committed ${file}, which is none of its own`);
-      for (const [file, effects] of files) auditFile(what, file, readIn(git, 'main', file), effects, lines, true, findings);
+      for (const file of changed)
+        if (!wanted.has(file)) findings.doubled.push(`${what} committed ${file}, which is none of its own`);
+      for (const [file, effects] of files)
+        auditFile(what, file, readIn(git, 'main', file), effects, lines, true, findings);
       continue;
     }
     // what was done so far lies in the files and on a branch of its own
@@ -92,9 +113,11 @@ function auditFile(
   const there = (text ?? '').split('\n').slice(0, -1);
   let at = 0;
   for (const effect of effects) {
-    const matches = (line: string | undefined) => (effect.kind === 'line' ? line === effect.text : line?.startsWith(`${effect.token} `));
+    const matches = (line: string | undefined) =>
+      effect.kind === 'line' ? line === effect.text : line?.startsWith(`${effect.token} `);
     if (!matches(there[at])) {
-      if (whole || at < there.length) findings.lost.push(`${what}: ${file} has "${there[at] ?? ''}" where ${JSON.stringify(effect)} is expected`);
+      if (whole || at < there.length)
+        findings.lost.push(`${what}: ${file} has "${there[at] ?? ''}" where ${JSON.stringify(effect)} is expected`);
       return;
     }
     at += 1;
@@ -105,12 +128,16 @@ function auditFile(
     }
   }
   if (at < there.length) findings.doubled.push(`${what}: ${file} goes on with "${there[at]}"`);
-  if (text !== null && text !== '' && !text.endsWith('\n')) findings.lost.push(`${what}: ${file} ends in the middle of a line`);
+  if (text !== null && text !== '' && !text.endsWith('\n'))
+    findings.lost.push(`${what}: ${file} ends in the middle of a line`);
 }
 
 const stepOf = (line: string): number => Number(/"step":(\d+)/.exec(line)?.[1]);
 
-/** True when the container of the run died and this command was the last thing seen of it: nobody can know whether it had ended. */
+/**
+ * True when the container of the run died and this command was the last thing seen of it: nobody can know whether it
+ * had ended.
+ */
 function diedIn(command: string, step: number, log: readonly LogLine[]): boolean {
   const own = log.filter((line) => line.step === step);
   const ended = own.some((line) => line.type === 'ended' && line.outcome !== 'cancelled');
@@ -133,9 +160,12 @@ function auditOwnWork(name: string, { git, path }: Workspace, left: Set<string>,
   for (const line of left) if (!status.includes(line)) findings.lost.push(`${name}: git status has no "${line}"`);
   if (readFileSync(join(path, 'README.md'), 'utf8') !== `${name}\n${UNCOMMITTED['README.md']}`)
     findings.lost.push(`${name}: README.md is not as the person left it`);
-  if (readFileSync(join(path, 'notes.txt'), 'utf8') !== UNCOMMITTED['notes.txt']) findings.lost.push(`${name}: notes.txt is not as the person left it`);
+  if (readFileSync(join(path, 'notes.txt'), 'utf8') !== UNCOMMITTED['notes.txt'])
+    findings.lost.push(`${name}: notes.txt is not as the person left it`);
   if (git('rev-parse', '--abbrev-ref', 'HEAD').trim() !== 'main') findings.lost.push(`${name}: HEAD is not on main`);
-  const locks = readdirSync(join(path, '.git'), { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.lock') || /(^|\/)staging-/.test(file));
+  const locks = readdirSync(join(path, '.git'), { recursive: true, encoding: 'utf8' }).filter(
+    (file) => file.endsWith('.lock') || /(^|\/)staging-/.test(file),
+  );
   for (const lock of locks) findings.stuck.push(`${name}: .git/${lock} is left`);
   try {
     git('fsck', '--no-dangling', '--no-progress');

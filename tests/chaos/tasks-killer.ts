@@ -20,7 +20,9 @@ export interface TaskKill {
   victim: TaskVictim;
   /** epoch milliseconds */
   at: number;
-  /** ms until it serves again; for a container: until the task continues in another or is over; null for an operation */
+  /**
+   * ms until it serves again; for a container: until the task continues in another or is over; null for an operation
+   */
   recoveryMs: number | null;
   /** of the kennel: ms until a line that was written after the kill is stored; null when no container wrote any */
   followedMs: number | null;
@@ -28,7 +30,19 @@ export interface TaskKill {
 
 /** Mostly those that have a part in coding tasks. */
 const WEIGHTED: ReadonlyArray<Exclude<TaskVictim, 'dockerd'>> = [
-  ...(['kennel', 'kennel', 'kennel', 'kennel', 'worker', 'worker', 'container', 'container', 'container', 'operation', 'operation'] as const),
+  ...([
+    'kennel',
+    'kennel',
+    'kennel',
+    'kennel',
+    'worker',
+    'worker',
+    'container',
+    'container',
+    'container',
+    'operation',
+    'operation',
+  ] as const),
   ...(['gateway', 'api', 'postgres', 'temporal', 'supervisor'] as const),
 ];
 
@@ -42,7 +56,10 @@ export interface Engine {
   running(): Promise<Container[]>;
   /** all of them, in any state */
   all(): Promise<Container[]>;
-  /** Those that nobody needs any more: of tasks, or not running. A container of the workspace program is kept for the next operation for two minutes. */
+  /**
+   * Those that nobody needs any more: of tasks, or not running. A container of the workspace program is kept for the
+   * next operation for two minutes.
+   */
   left(): Promise<Container[]>;
 }
 
@@ -56,11 +73,26 @@ export interface Container {
 }
 
 /** The containers of a home; `hosts`: the kennel hosts that share it, one where none is named. */
-export function engineOf({ home, hosts = [undefined] }: { home: string; hosts?: ReadonlyArray<string | undefined> }): Engine {
-  const list = async (flags: string[]): Promise<Container[]> => (await Promise.all(hosts.map((host) => listOf(flags, host)))).flat();
+export function engineOf({
+  home,
+  hosts = [undefined],
+}: {
+  home: string;
+  hosts?: ReadonlyArray<string | undefined>;
+}): Engine {
+  const list = async (flags: string[]): Promise<Container[]> =>
+    (await Promise.all(hosts.map((host) => listOf(flags, host)))).flat();
   const listOf = async (flags: string[], host: string | undefined): Promise<Container[]> => {
     const format = '{{.ID}}\t{{.Names}}\t{{.Label "fetch.run"}}\t{{.Label "fetch.step"}}\t{{.Status}}';
-    const { stdout } = await execute('docker', ['ps', ...flags, '--no-trunc', '--filter', `label=fetch.home=${homeLabel(home, host)}`, '--format', format]);
+    const { stdout } = await execute('docker', [
+      'ps',
+      ...flags,
+      '--no-trunc',
+      '--filter',
+      `label=fetch.home=${homeLabel(home, host)}`,
+      '--format',
+      format,
+    ]);
     return stdout
       .split('\n')
       .filter(Boolean)
@@ -88,7 +120,9 @@ export function createTaskKiller(app: TestApp, random: Random): TaskKiller {
 
   const strikeContainer = async (victim: 'container' | 'operation'): Promise<TaskKill | null> => {
     const running = await engine.running();
-    const prey = running.filter(({ taskId }) => (victim === 'operation' ? taskId === null : taskId !== null && (deaths.get(taskId) ?? 0) < MOST_DEATHS));
+    const prey = running.filter(({ taskId }) =>
+      victim === 'operation' ? taskId === null : taskId !== null && (deaths.get(taskId) ?? 0) < MOST_DEATHS,
+    );
     if (prey.length === 0) return null;
     const { id, taskId, step } = random.pick(prey);
     const at = Date.now();
@@ -99,9 +133,15 @@ export function createTaskKiller(app: TestApp, random: Random): TaskKiller {
     await until(
       `task ${taskId} goes on`,
       async () => {
-        const task = await app.store.db.selectFrom('tasks').select(['step', 'state', 'ended_at']).where('id', '=', taskId).executeTakeFirstOrThrow();
+        const task = await app.store.db
+          .selectFrom('tasks')
+          .select(['step', 'state', 'ended_at'])
+          .where('id', '=', taskId)
+          .executeTakeFirstOrThrow();
         // a task that waits for its person, or is paused, continues after that
-        return task.ended_at !== null || task.step > Number(step) || task.state === 'waiting' || task.state === 'paused';
+        return (
+          task.ended_at !== null || task.step > Number(step) || task.state === 'waiting' || task.state === 'paused'
+        );
       },
       SERVES_MS,
     );
@@ -123,7 +163,9 @@ export function createTaskKiller(app: TestApp, random: Random): TaskKiller {
     const followed = victim === 'kennel' ? followedAgain(app, at) : null;
     await until(
       `${victim} serves again`,
-      () => victim === 'supervisor' || app.state().roles.some((role) => role.name === victim && role.state === 'ready' && role.pid !== old),
+      () =>
+        victim === 'supervisor' ||
+        app.state().roles.some((role) => role.name === victim && role.state === 'ready' && role.pid !== old),
       SERVES_MS,
     );
     const recoveryMs = Date.now() - at;
@@ -140,7 +182,8 @@ export function createTaskKiller(app: TestApp, random: Random): TaskKiller {
 }
 
 async function followedAgain(app: TestApp, at: number): Promise<number | null> {
-  const stored = () => app.store.db.selectFrom('task_log').select('seq').where('at', '>', new Date(at)).limit(1).executeTakeFirst();
+  const stored = () =>
+    app.store.db.selectFrom('task_log').select('seq').where('at', '>', new Date(at)).limit(1).executeTakeFirst();
   return await until('lines are stored again', stored, FOLLOWED_MS).then(
     () => Date.now() - at,
     () => null,
@@ -159,6 +202,7 @@ export async function ownsEngine(app: TestApp): Promise<boolean> {
 
 /** Waits until the engine is this instance's alone; false when that does not come. */
 export async function waitForEngine(app: TestApp, ms: number): Promise<boolean> {
-  for (const end = Date.now() + ms; Date.now() < end; await sleep(500)) if (await ownsEngine(app).catch(() => false)) return true;
+  for (const end = Date.now() + ms; Date.now() < end; await sleep(500))
+    if (await ownsEngine(app).catch(() => false)) return true;
   return false;
 }

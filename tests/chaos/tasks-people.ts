@@ -38,7 +38,9 @@ export async function livesThrough(people: People, plan: Plan): Promise<Made> {
   const over = new AbortController();
   const said = [answers(people, made, over.signal), stops(people, made, over.signal), holds(people, made, over.signal)];
   try {
-    await watch(`${plan.name} is over`, async () => ((await findTask(people.app, made.taskId))?.ended_at ? true : null));
+    await watch(`${plan.name} is over`, async () =>
+      (await findTask(people.app, made.taskId))?.ended_at ? true : null,
+    );
   } finally {
     over.abort();
     people.live.delete(made.taskId);
@@ -48,7 +50,11 @@ export async function livesThrough(people: People, plan: Plan): Promise<Made> {
 }
 
 /** Polls the store until the condition gives something; a database that is away at the moment is asked again. */
-async function watch<T>(what: string, condition: () => Promise<T | null | undefined>, signal?: AbortSignal): Promise<T> {
+async function watch<T>(
+  what: string,
+  condition: () => Promise<T | null | undefined>,
+  signal?: AbortSignal,
+): Promise<T> {
   const deadline = Date.now() + PATIENCE_MS;
   for (let reason = ''; ; ) {
     const value = await condition().catch((error: Error) => {
@@ -81,19 +87,27 @@ async function make({ app, client, record, refused, settled }: People, plan: Pla
         .where('calls.turn_id', '=', turn.id)
         .where('calls.state', '=', 'done')
         .executeTakeFirst();
-      const { status } = row ? { status: '' } : await app.store.db.selectFrom('turns').select('status').where('id', '=', turn.id).executeTakeFirstOrThrow();
-      if (!row && status !== 'queued' && status !== 'in_progress') throw new Error(`the turn is ${status} without a call`);
+      const { status } = row
+        ? { status: '' }
+        : await app.store.db.selectFrom('turns').select('status').where('id', '=', turn.id).executeTakeFirstOrThrow();
+      if (!row && status !== 'queued' && status !== 'in_progress')
+        throw new Error(`the turn is ${status} without a call`);
       return row;
     });
     if (found.id) return { plan, threadId, taskId: found.id, stoppedAt: null };
     // a host without containers says so, and a person asks again
-    if (!/containers|not connected/.test(found.output ?? '')) throw new Error(`${key}: no task was made: ${found.output}`);
+    if (!/containers|not connected/.test(found.output ?? ''))
+      throw new Error(`${key}: no task was made: ${found.output}`);
     refused();
     await sleep(1_000);
   }
 }
 
-async function answers({ app, client, problem }: People, { plan, taskId, threadId }: Made, over: AbortSignal): Promise<void> {
+async function answers(
+  { app, client, problem }: People,
+  { plan, taskId, threadId }: Made,
+  over: AbortSignal,
+): Promise<void> {
   try {
     for (const [at, ask] of plan.asks.entries()) {
       const open = await watch(
@@ -108,10 +122,19 @@ async function answers({ app, client, problem }: People, { plan, taskId, threadI
             .executeTakeFirst(),
         over,
       );
-      await client.watch(`${ask.question} is shown`, threadId, (detail) => over.aborted || detail.pending_user_inputs.some(({ id }) => id === open.id));
+      await client.watch(
+        `${ask.question} is shown`,
+        threadId,
+        (detail) => over.aborted || detail.pending_user_inputs.some(({ id }) => id === open.id),
+      );
       await sleep(ask.delayMs, undefined, { signal: over });
-      const { kind } = await client.post<{ kind: string }>(`/v1/threads/${threadId}/messages`, { text: ask.said }, `${plan.name}-answer-${at}`);
-      if (kind !== 'answer' && plan.end !== 'cancelled') problem(`${plan.name}: the answer to an open question was taken as ${kind}`);
+      const { kind } = await client.post<{ kind: string }>(
+        `/v1/threads/${threadId}/messages`,
+        { text: ask.said },
+        `${plan.name}-answer-${at}`,
+      );
+      if (kind !== 'answer' && plan.end !== 'cancelled')
+        problem(`${plan.name}: the answer to an open question was taken as ${kind}`);
     }
   } catch (error) {
     if (!over.aborted) problem(`${plan.name}: ${(error as Error).message}`);
@@ -123,7 +146,11 @@ async function stops({ client, problem }: People, made: Made, over: AbortSignal)
   if (plan.stopAfterMs === null) return;
   try {
     await sleep(plan.stopAfterMs, undefined, { signal: over });
-    const { kind } = await client.post<{ kind: string }>(`/v1/threads/${threadId}/messages`, { text: `stop ${taskId}` }, `${plan.name}-stop`);
+    const { kind } = await client.post<{ kind: string }>(
+      `/v1/threads/${threadId}/messages`,
+      { text: `stop ${taskId}` },
+      `${plan.name}-stop`,
+    );
     if (kind === 'task') made.stoppedAt = Date.now();
     else if (!over.aborted) problem(`${plan.name}: "stop" was taken as ${kind}`);
   } catch (error) {

@@ -28,10 +28,12 @@ export interface Ask {
 }
 
 /**
- * `line`: stands in the file exactly once. `ran`: a command of the agent, which adds the token and the step of its container; an agent
- * that dies in the middle of a command runs it again.
+ * `line`: stands in the file exactly once. `ran`: a command of the agent, which adds the token and the step of its
+ * container; an agent that dies in the middle of a command runs it again.
  */
-export type Effect = { kind: 'line'; file: string; text: string } | { kind: 'ran'; file: string; token: string; command: string };
+export type Effect =
+  | { kind: 'line'; file: string; text: string }
+  | { kind: 'ran'; file: string; token: string; command: string };
 
 /** Workspaces whose tasks all end well share this file: what is appended to it is in the order of the tasks. */
 export const SHARED = 'shared.txt';
@@ -53,11 +55,20 @@ export function planTasks(random: Random, { tasks, workspaces, holdMs }: Plannin
     const share = random.next();
     const end = share < 0.72 ? 'completed' : share < 0.86 ? 'cancelled' : 'failed';
     const workspace = end === 'completed' ? random.pick(workspaces) : random.pick(workspaces.slice(peaceful.length));
-    return planTask(random, { name: `t${String(at + 1).padStart(2, '0')}`, workspace, end, shared: peaceful.includes(workspace), holdMs });
+    return planTask(random, {
+      name: `t${String(at + 1).padStart(2, '0')}`,
+      workspace,
+      end,
+      shared: peaceful.includes(workspace),
+      holdMs,
+    });
   });
 }
 
-function planTask(random: Random, given: Pick<Plan, 'name' | 'workspace' | 'end'> & { shared: boolean; holdMs: number }): Plan {
+function planTask(
+  random: Random,
+  given: Pick<Plan, 'name' | 'workspace' | 'end'> & { shared: boolean; holdMs: number },
+): Plan {
   const { name, end, shared, holdMs, workspace } = given;
   const clauses: string[] = [];
   const asks: Ask[] = [];
@@ -107,6 +118,9 @@ function planTask(random: Random, given: Pick<Plan, 'name' | 'workspace' | 'end'
   line(own, `${name} ends`);
   if (end === 'failed') clauses.push(`fail ${name} was told to`);
   const stopAfterMs = end === 'cancelled' ? random.between(500, 12_000) : null;
-  const pause = end === 'completed' && random.next() < 0.15 ? { afterMs: random.between(500, 8_000), forMs: random.between(500, 4_000) } : null;
+  const pause =
+    end === 'completed' && random.next() < 0.15
+      ? { afterMs: random.between(500, 8_000), forMs: random.between(500, 4_000) }
+      : null;
   return { name, workspace, goal: clauses.join('; '), end, asks, effects, stopAfterMs, pause };
 }

@@ -6,7 +6,18 @@ import { runTaskChaos, type TaskChaosOptions, type TaskChaosResult } from './tas
 import type { TaskKill, TaskVictim } from './tasks-killer.ts';
 import { findTask, type Made } from './tasks-people.ts';
 
-const VICTIMS: readonly TaskVictim[] = ['kennel', 'worker', 'container', 'operation', 'gateway', 'api', 'postgres', 'temporal', 'supervisor', 'dockerd'];
+const VICTIMS: readonly TaskVictim[] = [
+  'kennel',
+  'worker',
+  'container',
+  'operation',
+  'gateway',
+  'api',
+  'postgres',
+  'temporal',
+  'supervisor',
+  'dockerd',
+];
 
 /** The long run; prints its figures and returns the exit code. */
 export async function soakTasks(options: TaskChaosOptions, folder?: string): Promise<number> {
@@ -14,14 +25,21 @@ export async function soakTasks(options: TaskChaosOptions, folder?: string): Pro
   const onKill = ({ victim, recoveryMs, followedMs }: TaskKill): void => {
     count += 1;
     const served = recoveryMs === null ? '' : `: serves again after ${recoveryMs} ms`;
-    console.log(`${count}/${options.kills} ${victim}${served}${followedMs === null ? '' : `, follows again after ${followedMs} ms`}`);
+    console.log(
+      `${count}/${options.kills} ${victim}${served}${followedMs === null ? '' : `, follows again after ${followedMs} ms`}`,
+    );
   };
-  const result = await runTaskChaos({ ...options, onKill, ...(folder && { inspect: (app, made, kills) => keep(app, made, kills, folder) }) });
+  const result = await runTaskChaos({
+    ...options,
+    onKill,
+    ...(folder && { inspect: (app, made, kills) => keep(app, made, kills, folder) }),
+  });
   console.log(taskReport(result));
   return result.lost.length + result.doubled.length + result.stuck.length > 0 ? 1 : 0;
 }
 
-const median = (values: readonly number[]): number => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+const median = (values: readonly number[]): number =>
+  [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 const present = (values: ReadonlyArray<number | null>): number[] => values.filter((value) => value !== null);
 
 export function taskReport(result: TaskChaosResult): string {
@@ -47,8 +65,16 @@ export function taskReport(result: TaskChaosResult): string {
   ].join('\n');
 }
 
-/** Writes what a defect is found by into a folder: the logs of all roles, the workspaces, every task with its plan and lines, and the kills. */
-export async function keep(app: TestApp, made: readonly Made[], kills: readonly TaskKill[], folder: string): Promise<void> {
+/**
+ * Writes what a defect is found by into a folder: the logs of all roles, the workspaces, every task with its plan and
+ * lines, and the kills.
+ */
+export async function keep(
+  app: TestApp,
+  made: readonly Made[],
+  kills: readonly TaskKill[],
+  folder: string,
+): Promise<void> {
   mkdirSync(folder, { recursive: true });
   cpSync(join(app.home, 'logs'), join(folder, 'logs'), { recursive: true });
   cpSync(join(app.home, 'workspaces'), join(folder, 'workspaces'), { recursive: true });
@@ -63,6 +89,8 @@ export async function keep(app: TestApp, made: readonly Made[], kills: readonly 
   writeFileSync(join(folder, 'tasks.json'), JSON.stringify(tasks, null, 1));
   writeFileSync(
     join(folder, 'kills.txt'),
-    kills.map((kill) => `${new Date(kill.at).toISOString()} ${kill.victim} ${kill.recoveryMs} ${kill.followedMs}\n`).join(''),
+    kills
+      .map((kill) => `${new Date(kill.at).toISOString()} ${kill.victim} ${kill.recoveryMs} ${kill.followedMs}\n`)
+      .join(''),
   );
 }

@@ -90,7 +90,8 @@ async function workAndKill(app: TestApp, options: TaskChaosOptions): Promise<Tas
   const kills: TaskKill[] = [];
   let over = false;
   // kills wait for something to hit, and tasks for kills: where nothing is under way, the tasks go first
-  const allowed = (begunTasks: number) => over || people.live.size === 0 || begunTasks < ((kills.length + AHEAD) * options.tasks) / options.kills;
+  const allowed = (begunTasks: number) =>
+    over || people.live.size === 0 || begunTasks < ((kills.length + AHEAD) * options.tasks) / options.kills;
   const made: Made[] = [];
   const crew = options.people ?? 8;
   let idle = false;
@@ -112,11 +113,25 @@ async function workAndKill(app: TestApp, options: TaskChaosOptions): Promise<Tas
   findings.lost.push(...problems);
   const counts = await auditTasks(app, made, findings);
   for (const name of workspaces) await auditWorkspace(app, name, made, findings);
-  return { ...findings, ...counts, kills, skipped, refused, retries: client.retries(), seconds: Math.round((Date.now() - begun) / 1000) };
+  return {
+    ...findings,
+    ...counts,
+    kills,
+    skipped,
+    refused,
+    retries: client.retries(),
+    seconds: Math.round((Date.now() - begun) / 1000),
+  };
 }
 
 /** Each person takes the next task when their last one is over, as soon as it is allowed. */
-export async function work(people: People, plans: readonly Plan[], count: number, made: Made[], allowed: (begun: number) => boolean): Promise<void> {
+export async function work(
+  people: People,
+  plans: readonly Plan[],
+  count: number,
+  made: Made[],
+  allowed: (begun: number) => boolean,
+): Promise<void> {
   let next = 0;
   const person = async (): Promise<void> => {
     while (next < plans.length) {
@@ -135,7 +150,10 @@ export async function work(people: People, plans: readonly Plan[], count: number
   await Promise.all(Array.from({ length: count }, person));
 }
 
-/** Kills one after the other, while something is under way and until nothing will be; the engine at even distances. The kills of the engine that were left out. */
+/**
+ * Kills one after the other, while something is under way and until nothing will be; the engine at even distances. The
+ * kills of the engine that were left out.
+ */
 async function killOnAndOn(
   app: TestApp,
   killer: TaskKiller,
@@ -157,7 +175,8 @@ async function killOnAndOn(
     if (idle()) break;
     if (people.live.size === 0) continue;
     await until('the tasks have caught up', caughtUp, CATCH_UP_MS).catch(() => null);
-    const engineNow = kills.length >= (engineDone + skipped) * every + Math.floor(every / 2) && engineDone + skipped < engineKills;
+    const engineNow =
+      kills.length >= (engineDone + skipped) * every + Math.floor(every / 2) && engineDone + skipped < engineKills;
     if (engineNow && !(await waitForEngine(app, ENGINE_PATIENCE_MS))) {
       skipped += 1;
       continue;

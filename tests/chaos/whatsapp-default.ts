@@ -1,22 +1,41 @@
 import { readFileSync } from 'node:fs';
 import { Agent as HttpsAgent } from 'node:https';
 import { parseArgs } from 'node:util';
-import { type ConnectionState, DisconnectReason, makeWASocket, useMultiFileAuthState, WA_CERT_DETAILS, type WAMessage } from '@whiskeysockets/baileys';
+import {
+  type ConnectionState,
+  DisconnectReason,
+  makeWASocket,
+  useMultiFileAuthState,
+  WA_CERT_DETAILS,
+  type WAMessage,
+} from '@whiskeysockets/baileys';
 import { pino } from 'pino';
 import { scriptedStep } from '../../src/adapters/model/practice/script.ts';
 
-// The library as its documentation shows it: credentials in files, an event handler that answers, a new socket after each close.
-// It is asked for less than we are: the answer is there at once, and messages that came while it was away are answered, too.
+// The library as its documentation shows it: credentials in files, an event handler that answers, a new socket after
+// each close. It is asked for less than we are: the answer is there at once, and messages that came while it was away
+// are answered, too.
 
 const { values } = parseArgs({
-  options: { folder: { type: 'string' }, url: { type: 'string' }, root: { type: 'string' }, ca: { type: 'string' }, mute: { type: 'boolean' } },
+  options: {
+    folder: { type: 'string' },
+    url: { type: 'string' },
+    root: { type: 'string' },
+    ca: { type: 'string' },
+    mute: { type: 'boolean' },
+  },
 });
 (WA_CERT_DETAILS as { PUBLIC_KEY: Buffer }).PUBLIC_KEY = Buffer.from(values.root!, 'hex');
 const { state, saveCreds } = await useMultiFileAuthState(values.folder!);
 const ca = readFileSync(values.ca!);
 
 function connect(): void {
-  const sock = makeWASocket({ auth: state, waWebSocketUrl: values.url!, logger: pino({ level: 'silent' }), fetchAgent: new HttpsAgent({ ca }) });
+  const sock = makeWASocket({
+    auth: state,
+    waWebSocketUrl: values.url!,
+    logger: pino({ level: 'silent' }),
+    fetchAgent: new HttpsAgent({ ca }),
+  });
   sock.ev.on('creds.update', saveCreds);
   sock.ev.on('connection.update', (update: Partial<ConnectionState>) => {
     if (update.qr) process.send?.({ qr: update.qr });

@@ -4,7 +4,10 @@ import type { LedgerEntry } from '../support/whatsapp/ledger.ts';
 import type { WhatsAppApp } from '../support/whatsapp-app.ts';
 import type { WhatsAppKill } from './whatsapp-tally.ts';
 
-/** Writes what a defect is found by into a folder: the logs of all roles, and every stanza and kill in one list, a line each, by time. */
+/**
+ * Writes what a defect is found by into a folder: the logs of all roles, and every stanza and kill in one list, a line
+ * each, by time.
+ */
 export function keep({ app, fixture }: WhatsAppApp, kills: readonly WhatsAppKill[], folder: string): void {
   mkdirSync(folder, { recursive: true });
   cpSync(join(app.home, 'logs'), join(folder, 'logs'), { recursive: true });
@@ -23,12 +26,17 @@ function told(entry: LedgerEntry): string {
     case 'problem':
       return `PROBLEM ${entry.what}`;
     case 'message': {
-      const copies = entry.decrypted.map(({ to, type, text, error }) => `${to} ${type} ${error ? `FAILED: ${error}` : JSON.stringify(text?.slice(0, 40))}`);
+      const copies = entry.decrypted.map(
+        ({ to, type, text, error }) =>
+          `${to} ${type} ${error ? `FAILED: ${error}` : JSON.stringify(text?.slice(0, 40))}`,
+      );
       return `out ${entry.id} to ${entry.to}, ack ${entry.ack}: ${copies.join(' | ')}`;
     }
     default: {
       const { tag, attrs, content } = entry.stanza;
-      const children = Array.isArray(content) ? content.map((child) => [child.tag, child.attrs.type, child.attrs.count].filter(Boolean).join(' ')) : [];
+      const children = Array.isArray(content)
+        ? content.map((child) => [child.tag, child.attrs.type, child.attrs.count].filter(Boolean).join(' '))
+        : [];
       return `${entry.kind}${'offline' in entry && entry.offline ? ' (offline)' : ''} ${tag} ${JSON.stringify(attrs)} ${children.join(', ')}`;
     }
   }

@@ -12,7 +12,10 @@ const PATIENCE_MS = 6_000;
 /** After the last kill, for what comes late. */
 const LAST_WORD_MS = 10_000;
 
-/** The same talk with the library's own way of keeping credentials and of receiving; only the kills of the gateway, because it has no other process. */
+/**
+ * The same talk with the library's own way of keeping credentials and of receiving; only the kills of the gateway,
+ * because it has no other process.
+ */
 export async function runDefaultLibrary(options: WhatsAppChaosOptions): Promise<Tally> {
   const fixture = await startWhatsAppFixture();
   const people = invite(fixture);

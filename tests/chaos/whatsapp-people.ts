@@ -31,10 +31,15 @@ export interface People {
 const BY_LID = ['ann', 'ben', 'cleo', 'dora', 'emil'];
 const BY_NUMBER = ['fay', 'gus', 'hana', 'ivo'];
 const WORDS = Array.from({ length: 15 }, (_, at) => `w${at}`).join(' ');
-export const answerTo = (token: string, slow: boolean): string => (slow ? `answer ${token} ${WORDS}` : `answer ${token}`);
-const scripted = (token: string, slow: boolean): string => script([{ say: answerTo(token, slow), ...(slow && { pace: 60 }) }]);
+export const answerTo = (token: string, slow: boolean): string =>
+  slow ? `answer ${token} ${WORDS}` : `answer ${token}`;
+const scripted = (token: string, slow: boolean): string =>
+  script([{ say: answerTo(token, slow), ...(slow && { pace: 60 }) }]);
 
-/** Everybody who writes: contacts in both forms of their address, the owner in the chat with oneself, a member of a group, and somebody hasty. */
+/**
+ * Everybody who writes: contacts in both forms of their address, the owner in the chat with oneself, a member of a
+ * group, and somebody hasty.
+ */
 export function invite(fixture: WhatsAppFixture): People {
   const direct = (name: string, addressing: 'lid' | 'pn'): Chatter => {
     const contact = fixture.contact(name);
@@ -52,9 +57,12 @@ export function invite(fixture: WhatsAppFixture): People {
   return { numbers, chatters, hasty: { name: 'max', audience: [max], say: (token) => max.send(token) } };
 }
 
-/** How often a phone shows an answer that holds the token: messages with ids of their own, whatever the wire repeated. */
+/**
+ * How often a phone shows an answer that holds the token: messages with ids of their own, whatever the wire repeated.
+ */
 export const timesShown = (handset: Handset, token: string): number =>
-  handset.received.filter(({ by, kind, shown }) => by === 'client' && kind === 'text' && shown.text.includes(token)).length;
+  handset.received.filter(({ by, kind, shown }) => by === 'client' && kind === 'text' && shown.text.includes(token))
+    .length;
 
 export interface TalkOptions {
   messages: number;

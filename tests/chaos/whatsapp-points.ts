@@ -36,9 +36,13 @@ const PATIENCE_MS = 20_000;
 const LOCK_MS = 2_500;
 
 const isMessage = ({ tag, attrs }: Stanza): boolean => tag === 'message' && attrs.category !== 'peer';
-const isReceipt = ({ tag, attrs }: Stanza): boolean => tag === 'receipt' && !['read', 'hist_sync', 'peer_msg', 'retry'].includes(attrs.type ?? '');
+const isReceipt = ({ tag, attrs }: Stanza): boolean =>
+  tag === 'receipt' && !['read', 'hist_sync', 'peer_msg', 'retry'].includes(attrs.type ?? '');
 
-/** Kills at the point; resolves with where it really was, because a moment may not come. Null when nothing ran that could be killed. */
+/**
+ * Kills at the point; resolves with where it really was, because a moment may not come. Null when nothing ran that
+ * could be killed.
+ */
 export async function killAt(point: Point, prey: Prey, random: Random): Promise<Point | null> {
   const delay = random.between(0, point === 'arrival' ? 30 : point === 'login' ? 60 : 1500);
   const met = await meet(point, prey, delay);
@@ -56,7 +60,9 @@ async function meet(point: Point, prey: Prey, delay: number): Promise<boolean> {
     case 'arrival':
       return (await next(fixture, 'delivered', isMessage)) !== null && killLater();
     case 'commit':
-      return store ? await inTransaction(prey, store) : (await next(fixture, 'delivered', isMessage)) !== null && prey.kill();
+      return store
+        ? await inTransaction(prey, store)
+        : (await next(fixture, 'delivered', isMessage)) !== null && prey.kill();
     case 'stored': {
       const stanza = await next(fixture, 'delivered', isMessage, (_, companion) => {
         if (companion.connection) companion.connection.silent = true;
@@ -86,8 +92,16 @@ async function meet(point: Point, prey: Prey, delay: number): Promise<boolean> {
 
 type Event = 'delivered' | 'stanza' | 'login';
 
-/** The next stanza of a kind, or null when none comes; `act` is called in the moment itself. A login is told as an empty stanza. */
-function next(fixture: WhatsAppFixture, event: Event, wanted: (stanza: Stanza) => boolean, act?: (stanza: Stanza, companion: Companion) => unknown) {
+/**
+ * The next stanza of a kind, or null when none comes; `act` is called in the moment itself. A login is told as an empty
+ * stanza.
+ */
+function next(
+  fixture: WhatsAppFixture,
+  event: Event,
+  wanted: (stanza: Stanza) => boolean,
+  act?: (stanza: Stanza, companion: Companion) => unknown,
+) {
   return new Promise<Stanza | null>((resolve) => {
     const settle = (stanza: Stanza | null) => {
       clearTimeout(timer);
@@ -95,7 +109,10 @@ function next(fixture: WhatsAppFixture, event: Event, wanted: (stanza: Stanza) =
       resolve(stanza);
     };
     const heard = (...args: unknown[]) => {
-      const [stanza, companion] = (event === 'login' ? [{ tag: 'login', attrs: {} }, args[0]] : args) as [Stanza, Companion | null];
+      const [stanza, companion] = (event === 'login' ? [{ tag: 'login', attrs: {} }, args[0]] : args) as [
+        Stanza,
+        Companion | null,
+      ];
       if (!companion || !wanted(stanza)) return;
       act?.(stanza, companion);
       settle(stanza);
@@ -108,7 +125,9 @@ function next(fixture: WhatsAppFixture, event: Event, wanted: (stanza: Stanza) =
 const hasRow = async ({ db }: Store, id: string): Promise<boolean> =>
   (await db.selectFrom('wa_inbox').select('seq').where('message_id', '=', id).executeTakeFirst()) !== undefined;
 
-/** Blocks the insert into the inbox: a process that waits for it has written the ratchet state in the same transaction. */
+/**
+ * Blocks the insert into the inbox: a process that waits for it has written the ratchet state in the same transaction.
+ */
 async function inTransaction(prey: Prey, { db }: Store): Promise<boolean> {
   for (const end = Date.now() + PATIENCE_MS; Date.now() < end; ) {
     const met = await db

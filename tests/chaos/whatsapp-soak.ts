@@ -12,7 +12,11 @@ export async function soakWhatsApp(options: WhatsAppChaosOptions, folder?: strin
       console.log(`${name} ${count}: ${victim}, ${point}`);
     };
   };
-  const ours = await runWhatsAppChaos({ ...options, onKill: counted('Fetch'), ...(folder && { inspect: (world, kills) => keep(world, kills, folder) }) });
+  const ours = await runWhatsAppChaos({
+    ...options,
+    onKill: counted('Fetch'),
+    ...(folder && { inspect: (world, kills) => keep(world, kills, folder) }),
+  });
   console.log(compare([['Fetch', ours]]));
   for (const finding of findings(ours)) console.log(`- ${finding}`);
   const theirs = await runDefaultLibrary({ ...options, onKill: counted("the library's default") });

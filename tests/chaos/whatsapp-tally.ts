@@ -22,7 +22,9 @@ export interface Tally {
   unreadable: string[];
   /** messages to us that had to be asked for again, because they could not be read at a delivery */
   askedAgain: string[];
-  /** messages that were stored, delivered once more because their receipt was lost, and then needlessly asked for again */
+  /**
+   * messages that were stored, delivered once more because their receipt was lost, and then needlessly asked for again
+   */
   askedThoughStored: number;
   /** the same id on the wire more than once; shown once all the same */
   resent: number;
@@ -52,17 +54,25 @@ export function tally(fixture: WhatsAppFixture, spoken: readonly Spoken[]): Seen
   const disordered = [...audiences].flatMap(([chatter, entries]) =>
     chatter.audience.flatMap((handset) => {
       const order = entries
-        .map(({ token }) => handset.received.findIndex(({ by, shown }) => by === 'client' && shown.text.includes(token)))
+        .map(({ token }) =>
+          handset.received.findIndex(({ by, shown }) => by === 'client' && shown.text.includes(token)),
+        )
         .filter((at) => at >= 0);
-      return order.some((at, index) => index > 0 && at < order[index - 1]!) ? [`answers to ${chatter.name} came in another order`] : [];
+      return order.some((at, index) => index > 0 && at < order[index - 1]!)
+        ? [`answers to ${chatter.name} came in another order`]
+        : [];
     }),
   );
   const { ledger } = fixture;
-  const asked = ledger.receipts.filter(({ stanza }) => stanza.attrs.type === 'retry').map(({ stanza }) => stanza.attrs.id ?? '');
+  const asked = ledger.receipts
+    .filter(({ stanza }) => stanza.attrs.type === 'retry')
+    .map(({ stanza }) => stanza.attrs.id ?? '');
   const times = spoken.flatMap(({ answeredMs }) => (answeredMs === null ? [] : [answeredMs])).sort((a, b) => a - b);
   const ids = ledger.messages.filter(({ stanza }) => stanza.attrs.category !== 'peer').map(({ id }) => id);
   const shown = new Set(
-    [...fixture.contacts, fixture.phone].flatMap(({ received }) => received.filter(({ by, kind }) => by === 'client' && kind === 'text').map(({ id }) => id)),
+    [...fixture.contacts, fixture.phone].flatMap(({ received }) =>
+      received.filter(({ by, kind }) => by === 'client' && kind === 'text').map(({ id }) => id),
+    ),
   );
   return {
     inbound: spoken.length,
@@ -79,7 +89,10 @@ export function tally(fixture: WhatsAppFixture, spoken: readonly Spoken[]): Seen
   };
 }
 
-/** What the hasty one wrote: each message is in exactly one input of the conversation, in the order of writing, and every such turn has its answer on the phone. */
+/**
+ * What the hasty one wrote: each message is in exactly one input of the conversation, in the order of writing, and
+ * every such turn has its answer on the phone.
+ */
 export async function auditBursts(db: Db, hurried: readonly Spoken[], seen: Seen): Promise<void> {
   const rows = await db
     .selectFrom('wa_inbox')
@@ -104,16 +117,22 @@ export async function auditBursts(db: Db, hurried: readonly Spoken[], seen: Seen
   }
   const order = rows.map(({ message_id }) => hurried.findIndex(({ id }) => id === message_id));
   const early = order.findIndex((at, index) => index > 0 && at < order[index - 1]!);
-  if (early > 0) seen.disordered.push(`${hurried[order[early - 1]!]?.token} was taken before ${hurried[order[early]!]?.token}`);
+  if (early > 0)
+    seen.disordered.push(`${hurried[order[early - 1]!]?.token} was taken before ${hurried[order[early]!]?.token}`);
 }
 
-/** Takes out of the messages that were asked for again those that had been stored before the delivery that could not be read. */
+/**
+ * Takes out of the messages that were asked for again those that had been stored before the delivery that could not be
+ * read.
+ */
 export async function auditRetries(db: Db, fixture: WhatsAppFixture, seen: Seen): Promise<void> {
   const { ledger } = fixture;
   const unread: string[] = [];
   for (const id of seen.askedAgain) {
     const asked = ledger.receipts.find(({ stanza }) => stanza.attrs.id === id && stanza.attrs.type === 'retry')!.at;
-    const delivery = ledger.delivered.findLast(({ at, stanza }) => stanza.attrs.id === id && stanza.tag === 'message' && at <= asked);
+    const delivery = ledger.delivered.findLast(
+      ({ at, stanza }) => stanza.attrs.id === id && stanza.tag === 'message' && at <= asked,
+    );
     const row = await db.selectFrom('wa_inbox').select('received_at').where('message_id', '=', id).executeTakeFirst();
     if (row && delivery && row.received_at.getTime() < delivery.at) seen.askedThoughStored += 1;
     else unread.push(id);
@@ -123,13 +142,18 @@ export async function auditRetries(db: Db, fixture: WhatsAppFixture, seen: Seen)
 
 /** Beside each other, as a table. */
 export function compare(columns: ReadonlyArray<readonly [title: string, result: Tally]>): string {
-  const row = (name: string, value: (result: Tally) => string | number): string => `| ${name} | ${columns.map(([, result]) => value(result)).join(' | ')} |`;
-  const of = (victim: WhatsAppKill['victim']) => (result: Tally) => result.kills.filter((kill) => kill.victim === victim).length;
+  const row = (name: string, value: (result: Tally) => string | number): string =>
+    `| ${name} | ${columns.map(([, result]) => value(result)).join(' | ')} |`;
+  const of = (victim: WhatsAppKill['victim']) => (result: Tally) =>
+    result.kills.filter((kill) => kill.victim === victim).length;
   const points = Object.keys(POINTS) as Point[];
   return [
     `| | ${columns.map(([title]) => title).join(' | ')} |`,
     `|---|${columns.map(() => '---:').join('|')}|`,
-    row('SIGKILLs of gateway / worker / PostgreSQL', (result) => `${of('gateway')(result)} / ${of('worker')(result)} / ${of('postgres')(result)}`),
+    row(
+      'SIGKILLs of gateway / worker / PostgreSQL',
+      (result) => `${of('gateway')(result)} / ${of('worker')(result)} / ${of('postgres')(result)}`,
+    ),
     row('messages in', ({ inbound }) => inbound),
     row('messages out', ({ outbound }) => outbound),
     row('in: not answered', ({ lost }) => lost.length),
@@ -145,17 +169,34 @@ export function compare(columns: ReadonlyArray<readonly [title: string, result: 
     '',
     '| where the gateway died | times |',
     '|---|---:|',
-    ...points.map((point) => `| ${POINTS[point]} | ${columns[0]![1].kills.filter((kill) => kill.victim === 'gateway' && kill.point === point).length} |`),
+    ...points.map(
+      (point) =>
+        `| ${POINTS[point]} | ${columns[0]![1].kills.filter((kill) => kill.victim === 'gateway' && kill.point === point).length} |`,
+    ),
   ].join('\n');
 }
 
 /** What is still under way although everything has had its time. */
 export async function auditLeftovers(db: Db, seen: Seen): Promise<void> {
-  for (const row of await db.selectFrom('wa_inbox').select(['message_id', 'content']).where('handled_at', 'is', null).execute())
+  for (const row of await db
+    .selectFrom('wa_inbox')
+    .select(['message_id', 'content'])
+    .where('handled_at', 'is', null)
+    .execute())
     seen.lost.push(`WhatsApp message ${row.message_id} was never handled${row.content ? '' : ' (no content)'}`);
-  for (const row of await db.selectFrom('outbox').select(['id', 'state', 'error']).where('state', 'in', ['queued', 'failed']).execute())
+  for (const row of await db
+    .selectFrom('outbox')
+    .select(['id', 'state', 'error'])
+    .where('state', 'in', ['queued', 'failed'])
+    .execute())
     seen.lost.push(`outbox row ${row.id} is ${row.state} (${row.error})`);
-  const turns = db.selectFrom('turns').innerJoin('threads', 'threads.id', 'turns.thread_id').innerJoin('chats', 'chats.id', 'threads.chat_id');
-  const open = turns.select(['turns.id', 'turns.status', 'turns.error']).where('chats.channel', '=', 'whatsapp').where('turns.status', '!=', 'completed');
+  const turns = db
+    .selectFrom('turns')
+    .innerJoin('threads', 'threads.id', 'turns.thread_id')
+    .innerJoin('chats', 'chats.id', 'threads.chat_id');
+  const open = turns
+    .select(['turns.id', 'turns.status', 'turns.error'])
+    .where('chats.channel', '=', 'whatsapp')
+    .where('turns.status', '!=', 'completed');
   for (const row of await open.execute()) seen.lost.push(`turn ${row.id} is ${row.status} (${row.error})`);
 }

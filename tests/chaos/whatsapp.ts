@@ -28,7 +28,10 @@ const CATCH_UP_MS = 20_000;
 export const AHEAD = 5;
 
 /** Who dies and where, in order: mostly the gateway, else the worker or PostgreSQL. The seed decides. */
-export function planned({ seed, kills }: Pick<WhatsAppChaosOptions, 'seed' | 'kills'>): Array<Omit<WhatsAppKill, 'at'>> {
+export function planned({
+  seed,
+  kills,
+}: Pick<WhatsAppChaosOptions, 'seed' | 'kills'>): Array<Omit<WhatsAppKill, 'at'>> {
   const random = seeded(seed);
   const points = Object.keys(POINTS) as Point[];
   return Array.from({ length: kills }, (_, at) => {
@@ -44,7 +47,12 @@ export async function runWhatsAppChaos(options: WhatsAppChaosOptions): Promise<T
   let people!: People;
   const world = await startWhatsAppApp((fixture) => {
     people = invite(fixture);
-    return { ...processesOf(options.seed), WHATSAPP_NUMBER: 'dedicated', TRUSTED_PHONE_NUMBERS: people.numbers.join(','), WHATSAPP_RATE_LIMIT: '100000' };
+    return {
+      ...processesOf(options.seed),
+      WHATSAPP_NUMBER: 'dedicated',
+      TRUSTED_PHONE_NUMBERS: people.numbers.join(','),
+      WHATSAPP_RATE_LIMIT: '100000',
+    };
   });
   const { app, fixture } = world;
   const kills: WhatsAppKill[] = [];
@@ -68,7 +76,9 @@ export async function runWhatsAppChaos(options: WhatsAppChaosOptions): Promise<T
       await caughtUp(talking, (kills.length / plan.length) * options.messages - people.chatters.length);
       let done: Point | null = null;
       // it may be restarting, or have died of another kill, at the very moment
-      while (!done) done = victim === 'gateway' ? await killGateway(app, prey, point, random) : await killOther(app, victim, random);
+      while (!done)
+        done =
+          victim === 'gateway' ? await killGateway(app, prey, point, random) : await killOther(app, victim, random);
       const killed: WhatsAppKill = { victim, point: done, at: Date.now() };
       kills.push(killed);
       options.onKill?.(killed);
@@ -82,7 +92,12 @@ export async function runWhatsAppChaos(options: WhatsAppChaosOptions): Promise<T
     await auditRetries(app.store.db, fixture, seen);
     await auditLeftovers(app.store.db, seen);
     seen.inbound += talking.hurried.length;
-    return { ...seen, kills, pairedAgain: fixture.devices.length - 1, seconds: Math.round((Date.now() - begun) / 1000) };
+    return {
+      ...seen,
+      kills,
+      pairedAgain: fixture.devices.length - 1,
+      seconds: Math.round((Date.now() - begun) / 1000),
+    };
   } finally {
     options.inspect?.(world, kills);
     await world.close();

@@ -31,7 +31,11 @@ async function asked(): Promise<string> {
   const thread = await patiently('a thread', () => server.api.thread());
   const key = `ask-${thread}`;
   await patiently('the question is asked', () => server.api.say(thread, 'ask me about lunch', key));
-  await until('a question waits', async () => (await server.api.detail(thread)).pending_user_inputs.length === 1, 60_000);
+  await until(
+    'a question waits',
+    async () => (await server.api.detail(thread)).pending_user_inputs.length === 1,
+    60_000,
+  );
   return thread;
 }
 
@@ -132,10 +136,15 @@ describe('a question waits through', () => {
 
 test('an upgrade finds chats asleep and a task at work, and loses neither', async () => {
   const asleep = await asked();
-  const { status, body } = await server.api.request('POST', '/v1/tasks', { prompt: 'wait 20; write notes.md hello', agent: 'practice', workspace: 'demo' });
+  const { status, body } = await server.api.request('POST', '/v1/tasks', {
+    prompt: 'wait 20; write notes.md hello',
+    agent: 'practice',
+    workspace: 'demo',
+  });
   expect(status, JSON.stringify(body)).toBe(201);
   const { id } = body as { id: string };
-  const task = async () => (await server.api.request('GET', `/v1/tasks/${id}`)).body as { coding_task?: { state: string } };
+  const task = async () =>
+    (await server.api.request('GET', `/v1/tasks/${id}`)).body as { coding_task?: { state: string } };
   await until('the task is at work', async () => (await task()).coding_task?.state === 'running', 300_000);
   const before = await Promise.all(ROLES.map((role) => server.containers(role)));
   server.image = await nextImage();
@@ -163,7 +172,8 @@ test('a backup is restored on an empty machine, by the commands of docs/server.m
 });
 
 test('a missing or unreadable setting ends a role with an error that says what to do', async () => {
-  const run = (...args: string[]) => docker('run', '--rm', '--network', 'none', ...args).then(String, (error: { stderr: string }) => error.stderr);
+  const run = (...args: string[]) =>
+    docker('run', '--rm', '--network', 'none', ...args).then(String, (error: { stderr: string }) => error.stderr);
   expect(await run(IMAGE, 'worker')).toContain('DATABASE_URL: must be set for a single role');
   expect(await run('--env', 'DATABASE_URL_FILE=/run/secrets/none', IMAGE, 'worker')).toContain(
     'DATABASE_URL_FILE (environment): /run/secrets/none cannot be read (ENOENT). Put the secret there, readable for this user, or unset DATABASE_URL_FILE',

@@ -29,18 +29,34 @@ afterAll(async () => {
 
 test('a laptop moves to a server by the commands of docs/server.md, and its question is answered there', async () => {
   const thread = await laptop.thread();
-  await laptop.turn(thread, [{ call: [['ask_user', { question: 'Go on there?', options: ['yes', 'no'] }]] }, { say: 'gone on' }]);
+  await laptop.turn(thread, [
+    { call: [['ask_user', { question: 'Go on there?', options: ['yes', 'no'] }]] },
+    { say: 'gone on' },
+  ]);
   await until('a question waits', async () => (await laptop.detail(thread)).pending_user_inputs.length === 1);
   await laptop.stop();
   const exported = join(folder, 'fetch-home');
-  await promisify(execFile)(process.execPath, [ENTRY, 'export-home', '--to', exported], { env: childEnvironment(laptop.settings) });
+  await promisify(execFile)(process.execPath, [ENTRY, 'export-home', '--to', exported], {
+    env: childEnvironment(laptop.settings),
+  });
 
   await server.up();
   // as after `rsync`
   await promisify(execFile)('chown', ['-R', '1000:1000', exported]);
   await server.compose('stop', ...ROLES);
   const run = (...args: string[]) =>
-    server.compose('run', '--rm', '--no-deps', '--volume', `${exported}:/from`, 'kennel', 'import-home', '--from', '/from', ...args);
+    server.compose(
+      'run',
+      '--rm',
+      '--no-deps',
+      '--volume',
+      `${exported}:/from`,
+      'kennel',
+      'import-home',
+      '--from',
+      '/from',
+      ...args,
+    );
   expect(await run()).toContain('--yes');
   expect(await run('--yes')).toContain('Moved.');
   await server.up();

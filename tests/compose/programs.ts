@@ -20,7 +20,10 @@ export interface Programs {
   temporalUi: { server: string; start: string; settings: string };
 }
 
-/** Temporal's server, its SQL tool, its Web UI and Docker Compose, built once from their Go modules: none of them is a Debian package, and no registry need be reached. */
+/**
+ * Temporal's server, its SQL tool, its Web UI and Docker Compose, built once from their Go modules: none of them is a
+ * Debian package, and no registry need be reached.
+ */
 export async function providePrograms(): Promise<Programs> {
   const cache = join(homedir(), '.cache', 'fetch', `compose-tests-${TEMPORAL_VERSION}-${COMPOSE_VERSION}`);
   mkdirSync(cache, { recursive: true });
@@ -30,8 +33,10 @@ export async function providePrograms(): Promise<Programs> {
     temporalSqlTool: join(cache, 'temporal-sql-tool'),
     temporalUi: await provideUi(),
   };
-  if (!existsSync(programs.temporalServer)) await install(`go.temporal.io/server/cmd/server@v${TEMPORAL_VERSION}`, programs.temporalServer);
-  if (!existsSync(programs.temporalSqlTool)) await install(`go.temporal.io/server/cmd/tools/sql@v${TEMPORAL_VERSION}`, programs.temporalSqlTool);
+  if (!existsSync(programs.temporalServer))
+    await install(`go.temporal.io/server/cmd/server@v${TEMPORAL_VERSION}`, programs.temporalServer);
+  if (!existsSync(programs.temporalSqlTool))
+    await install(`go.temporal.io/server/cmd/tools/sql@v${TEMPORAL_VERSION}`, programs.temporalSqlTool);
   if (!existsSync(programs.compose)) await buildCompose(programs.compose);
   return programs;
 }
@@ -39,7 +44,11 @@ export async function providePrograms(): Promise<Programs> {
 async function provideUi(): Promise<Programs['temporalUi']> {
   const cache = join(homedir(), '.cache', 'fetch', `compose-tests-ui-${TEMPORAL_UI_VERSION}`);
   mkdirSync(cache, { recursive: true });
-  const ui = { server: join(cache, 'ui-server'), start: join(cache, 'start-ui-server.sh'), settings: join(cache, 'docker.yaml') };
+  const ui = {
+    server: join(cache, 'ui-server'),
+    start: join(cache, 'start-ui-server.sh'),
+    settings: join(cache, 'docker.yaml'),
+  };
   if (existsSync(ui.server)) return ui;
   const source = await sourceOf(`github.com/temporalio/ui-server/v2@v${TEMPORAL_UI_VERSION}`);
   cpSync(join(source, 'docker', 'start-ui-server.sh'), ui.start);
@@ -51,7 +60,11 @@ async function provideUi(): Promise<Programs['temporalUi']> {
 }
 
 const go = (args: string[], cwd: string, env: Record<string, string> = {}) =>
-  run('go', args, { cwd, env: childEnvironment({ CGO_ENABLED: '0', GOWORK: 'off', ...env }), maxBuffer: 16 * 1024 * 1024 });
+  run('go', args, {
+    cwd,
+    env: childEnvironment({ CGO_ENABLED: '0', GOWORK: 'off', ...env }),
+    maxBuffer: 16 * 1024 * 1024,
+  });
 
 /** The folder of a module in Go's cache, which can only be read. */
 async function sourceOf(module: string): Promise<string> {
@@ -66,7 +79,10 @@ async function install(module: string, file: string): Promise<void> {
   rmSync(folder, { recursive: true });
 }
 
-/** Its go.mod has `exclude` lines, which Go accepts only of the module that it builds: so it builds a copy of the source. */
+/**
+ * Its go.mod has `exclude` lines, which Go accepts only of the module that it builds: so it builds a copy of the
+ * source.
+ */
 async function buildCompose(file: string): Promise<void> {
   const source = mkdtempSync(`${file}-`);
   cpSync(await sourceOf(`github.com/docker/compose/v2@v${COMPOSE_VERSION}`), source, { recursive: true });

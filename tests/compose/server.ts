@@ -55,7 +55,8 @@ export class ComposedServer {
     this.image = image;
     this.api = apiCalls((...request) => requestAt(`http://127.0.0.1:${ports.runtime}`, ...request));
     const root = fileURLToPath(new URL('../../', import.meta.url));
-    for (const each of ['docker-compose.yml', 'deploy']) cpSync(join(root, each), join(this.folder, each), { recursive: true });
+    for (const each of ['docker-compose.yml', 'deploy'])
+      cpSync(join(root, each), join(this.folder, each), { recursive: true });
     cpSync(join(root, 'tests/compose/images.yml'), join(this.folder, 'images.yml'));
     writeFileSync(join(this.home, 'token'), 'test-token\n', { mode: 0o644 });
     const settings = {
@@ -81,35 +82,52 @@ export class ComposedServer {
   compose = (...args: string[]): Promise<string> => this.run(this.program, args);
 
   /** What an owner types, in the server's folder. */
-  shell = (commands: string): Promise<string> => this.run('bash', ['-euo', 'pipefail', '-c', commands.replaceAll('docker compose', this.program)]);
+  shell = (commands: string): Promise<string> =>
+    this.run('bash', ['-euo', 'pipefail', '-c', commands.replaceAll('docker compose', this.program)]);
 
   private async run(file: string, args: string[]): Promise<string> {
-    const settings = { COMPOSE_PROJECT_NAME: this.project, COMPOSE_FILE: 'docker-compose.yml:images.yml', FETCH_TEST_IMAGE: this.image };
+    const settings = {
+      COMPOSE_PROJECT_NAME: this.project,
+      COMPOSE_FILE: 'docker-compose.yml:images.yml',
+      FETCH_TEST_IMAGE: this.image,
+    };
     const { stdout } = await run(file, args, { cwd: this.folder, env: childEnvironment(settings), maxBuffer: 64 * MB });
     return stdout.trim();
   }
 
   /** `docker compose up -d`, until every container is healthy. */
   async up(...args: string[]): Promise<void> {
-    await this.compose('up', '--detach', '--no-build', '--wait', '--wait-timeout', '240', ...args).catch(async (error: Error) => {
-      throw new Error(`${error.message}\n${await this.compose('ps', '--all')}\n${await this.compose('logs', '--no-color', '--tail', '30')}`);
-    });
+    await this.compose('up', '--detach', '--no-build', '--wait', '--wait-timeout', '240', ...args).catch(
+      async (error: Error) => {
+        throw new Error(
+          `${error.message}\n${await this.compose('ps', '--all')}\n${await this.compose('logs', '--no-color', '--tail', '30')}`,
+        );
+      },
+    );
   }
 
-  containers = async (service: Service): Promise<string[]> => (await this.compose('ps', '--quiet', service)).split('\n').filter(Boolean);
+  containers = async (service: Service): Promise<string[]> =>
+    (await this.compose('ps', '--quiet', service)).split('\n').filter(Boolean);
 
-  /** The main process of a container dies as by the kernel's hand. The engine starts it again, which it does not after `docker kill`. */
+  /**
+   * The main process of a container dies as by the kernel's hand. The engine starts it again, which it does not after
+   * `docker kill`.
+   */
   async kill9(service: Service): Promise<void> {
-    for (const container of await this.containers(service)) process.kill(Number(await docker('inspect', '--format', '{{.State.Pid}}', container)), 'SIGKILL');
+    for (const container of await this.containers(service))
+      process.kill(Number(await docker('inspect', '--format', '{{.State.Pid}}', container)), 'SIGKILL');
   }
 
   async isHealthy(service: Service): Promise<boolean> {
     const containers = await this.containers(service);
-    const states = await Promise.all(containers.map((each) => docker('inspect', '--format', '{{.State.Health.Status}}', each)));
+    const states = await Promise.all(
+      containers.map((each) => docker('inspect', '--format', '{{.State.Health.Status}}', each)),
+    );
     return states.length > 0 && states.every((state) => state === 'healthy');
   }
 
-  healthy = (service: Service, ms = 120_000): Promise<boolean> => until(`${service} is healthy`, () => this.isHealthy(service), ms);
+  healthy = (service: Service, ms = 120_000): Promise<boolean> =>
+    until(`${service} is healthy`, () => this.isHealthy(service), ms);
 
   /** Address in the network of the containers, which the machine reaches too. */
   async addressOf(service: Service): Promise<string> {
@@ -119,7 +137,17 @@ export class ComposedServer {
 
   /** What psql says, as the server's first user. */
   query = (database: string, sql: string): Promise<string> =>
-    this.compose('exec', '--no-TTY', 'postgres', 'psql', '--username=postgres', '--no-align', '--tuples-only', `--command=${sql}`, database);
+    this.compose(
+      'exec',
+      '--no-TTY',
+      'postgres',
+      'psql',
+      '--username=postgres',
+      '--no-align',
+      '--tuples-only',
+      `--command=${sql}`,
+      database,
+    );
 
   async remove(): Promise<void> {
     // a volume of a profile that is off stays otherwise

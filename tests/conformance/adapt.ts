@@ -2,8 +2,8 @@ import type { EventDifference } from './differences.ts';
 import type { Entry } from './skeleton.ts';
 
 /**
- * The recorded entries with every listed difference put into them, and our entries less what is ours alone: what is left must
- * be equal. `used` collects the differences that changed something.
+ * The recorded entries with every listed difference put into them, and our entries less what is ours alone: what is
+ * left must be equal. `used` collects the differences that changed something.
  */
 export function adapt(
   name: string,
@@ -23,7 +23,9 @@ export function adapt(
       expected = kept;
     }
     if (theirs) {
-      const at = expected.findIndex((_, start) => theirs.every((label, offset) => expected[start + offset]?.label === label));
+      const at = expected.findIndex((_, start) =>
+        theirs.every((label, offset) => expected[start + offset]?.label === label),
+      );
       if (at >= 0) {
         used.add(difference);
         expected.splice(at, theirs.length, ...replaced(instead, expected.slice(at, at + theirs.length)));
@@ -43,7 +45,9 @@ function replaced(labels: readonly string[], run: readonly Entry[]): Entry[] {
   const subject = (label: string) => label.split(' ')[1];
   return labels.map((text) => {
     const [label, own] = text.split(/ @/) as [string, string | undefined];
-    const same = run.find((entry) => entry.label === label) ?? run.find((entry) => entry.item !== null && subject(entry.label) === subject(label));
+    const same =
+      run.find((entry) => entry.label === label) ??
+      run.find((entry) => entry.item !== null && subject(entry.label) === subject(label));
     const aboutItem = label.startsWith('item.');
     return {
       label,
@@ -56,6 +60,7 @@ function replaced(labels: readonly string[], run: readonly Entry[]): Entry[] {
 }
 
 function callOf(label: string, own: string | undefined, run: readonly Entry[]): string | null {
-  if (label.startsWith('item.started tool')) return own ? `own call ${own}` : (run.find((entry) => entry.label === label)?.call ?? null);
+  if (label.startsWith('item.started tool'))
+    return own ? `own call ${own}` : (run.find((entry) => entry.label === label)?.call ?? null);
   return label.startsWith('approval.') ? (run.find((entry) => entry.call !== null)?.call ?? null) : null;
 }

@@ -29,8 +29,8 @@ export interface ApiStack {
 }
 
 /**
- * Both HTTP servers on a real database. No Temporal server runs: an acknowledgement only needs the stored row, and a turn
- * that nobody works on stays in progress, which is what conflicts, steering and interrupts need.
+ * Both HTTP servers on a real database. No Temporal server runs: an acknowledgement only needs the stored row, and a
+ * turn that nobody works on stays in progress, which is what conflicts, steering and interrupts need.
  */
 export async function startApi(options: {
   token: string;
@@ -43,10 +43,23 @@ export async function startApi(options: {
 }): Promise<ApiStack> {
   const home = mkdtempSync(join(tmpdir(), 'fetch-api-'));
   const workspace = '/tmp/fetch-workspace';
-  const config = loadConfig({ FETCH_HOME: home, AGENT_MODEL: options.model, FETCH_WORKSPACE: workspace, DEEPSEEK_CORS_ORIGINS: options.corsOrigins }, {});
+  const config = loadConfig(
+    {
+      FETCH_HOME: home,
+      AGENT_MODEL: options.model,
+      FETCH_WORKSPACE: workspace,
+      DEEPSEEK_CORS_ORIGINS: options.corsOrigins,
+    },
+    {},
+  );
   const port = await freePort('127.0.0.1');
   const command = await preparePostgres(home, port);
-  const postgres = spawn(command.file, command.args, { env: command.env, uid: command.uid, gid: command.gid, stdio: 'ignore' });
+  const postgres = spawn(command.file, command.args, {
+    env: command.env,
+    uid: command.uid,
+    gid: command.gid,
+    stdio: 'ignore',
+  });
   const store = await whenReady(() => openStore(databaseUrl(home, port)));
   const connection = Connection.lazy({ address: '127.0.0.1:1', connectTimeout: 50 });
   // a closed connection refuses at once, where an unreachable server lets each signal wait for its deadline
@@ -81,7 +94,12 @@ export async function startApi(options: {
     another: async (variables) => {
       const own = loadConfig({ FETCH_HOME: home }, variables);
       const other = await listen(
-        createRuntimeApi({ ...deps, config: own, reload: () => reloadConfig(own), token: ensureToken(home, 'runtime-token', own.runtimeToken) }),
+        createRuntimeApi({
+          ...deps,
+          config: own,
+          reload: () => reloadConfig(own),
+          token: ensureToken(home, 'runtime-token', own.runtimeToken),
+        }),
         '127.0.0.1',
         0,
       );

@@ -6,7 +6,10 @@ import { type Answer, type Exchange, loadExchanges, send } from './golden.ts';
 import { backgroundNotCompared } from './not-compared.ts';
 import { sharedOrder } from './skeleton.ts';
 
-/** The recorded sessions of tasks and automations, told again from their first request to their last. What each answers depends on those before. */
+/**
+ * The recorded sessions of tasks and automations, told again from their first request to their last. What each answers
+ * depends on those before.
+ */
 
 const WORKSPACE = '/tmp/fetch-workspace';
 let app: TestApp;
@@ -24,9 +27,15 @@ interface Session {
   /** recorded cases that were sent */
   seen: Set<string>;
 }
-const session = (file: string): Session => ({ exchanges: new Map(loadExchanges(file).map((exchange) => [exchange.case, exchange])), seen: new Set() });
+const session = (file: string): Session => ({
+  exchanges: new Map(loadExchanges(file).map((exchange) => [exchange.case, exchange])),
+  seen: new Set(),
+});
 
-/** Sends a recorded request with real ids, and compares its answer. `<uuid>`, `<task>` and the like stand in the recording for `ids`. */
+/**
+ * Sends a recorded request with real ids, and compares its answer. `<uuid>`, `<task>` and the like stand in the
+ * recording for `ids`.
+ */
 async function replay(from: Session, name: string, ids: Record<string, string> = {}): Promise<Answer> {
   const exchange = from.exchanges.get(name)!;
   from.seen.add(name);
@@ -36,8 +45,16 @@ async function replay(from: Session, name: string, ids: Record<string, string> =
       .replaceAll('TOKEN', 'test-token')
       .replaceAll('<ws>', WORKSPACE);
   const [method, path] = fill(exchange.request.line).split(' ') as [string, string];
-  const headers = Object.fromEntries(Object.entries(exchange.request.headers).map(([key, value]) => [key, fill(value)]));
-  const answer = await send(port(), method, path, headers, exchange.request.body === null ? null : fill(exchange.request.body));
+  const headers = Object.fromEntries(
+    Object.entries(exchange.request.headers).map(([key, value]) => [key, fill(value)]),
+  );
+  const answer = await send(
+    port(),
+    method,
+    path,
+    headers,
+    exchange.request.body === null ? null : fill(exchange.request.body),
+  );
   compare(exchange, answer);
   return answer;
 }
@@ -46,7 +63,9 @@ function compare({ case: name, response }: Exchange, answer: Answer): void {
   const different = backgroundDifferences.filter(({ cases }) => cases.test(name));
   const status = different.find((each) => each.status !== undefined)?.status ?? response.status;
   expect(answer.status, `${name}: ${answer.body}`).toBe(status);
-  expect(answer.headers['content-type'], name).toBe(different.find((each) => each.type !== undefined)?.type ?? response.headers['content-type']);
+  expect(answer.headers['content-type'], name).toBe(
+    different.find((each) => each.type !== undefined)?.type ?? response.headers['content-type'],
+  );
   const body = different.find((each) => each.body !== undefined)?.body;
   if (body || !response.headers['content-type']!.includes('json')) {
     expect(answer.body, name).toEqual(body ? expect.stringMatching(body) : response.body);
@@ -74,18 +93,24 @@ function shown(value: unknown, different: readonly BackgroundDifference[]): unkn
 const masked = (text: string): string =>
   text
     .replaceAll(WORKSPACE, '<ws>')
-    .replace(/\b(thr|turn|item|call|task)_[0-9a-f]{16}\b|\b(thr|turn|item|call|task)<\d+>/g, (_, ours: string, theirs: string) => `${ours ?? theirs}<>`)
+    .replace(
+      /\b(thr|turn|item|call|task)_[0-9a-f]{16}\b|\b(thr|turn|item|call|task)<\d+>/g,
+      (_, ours: string, theirs: string) => `${ours ?? theirs}<>`,
+    )
     .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|uuid<\d+>/g, 'uuid<>')
     .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, '<ts>');
 
 const idIn = (answer: Answer): string => (JSON.parse(answer.body) as { id: string }).id;
 const task = async (id: string): Promise<{ status: string; thread_id: string }> =>
   (await app.request('GET', `/v1/tasks/${id}`)).body as { status: string; thread_id: string };
-const reached = (id: string, ...statuses: string[]) => until(`${id} is ${statuses.join(' or ')}`, async () => statuses.includes((await task(id)).status));
+const reached = (id: string, ...statuses: string[]) =>
+  until(`${id} is ${statuses.join(' or ')}`, async () => statuses.includes((await task(id)).status));
 
 /** Every recorded case was compared, or is listed with its reason. */
 function complete({ exchanges, seen }: Session): void {
-  const left = [...exchanges.keys()].filter((name) => !seen.has(name) && !backgroundNotCompared.some(({ cases }) => cases.test(name)));
+  const left = [...exchanges.keys()].filter(
+    (name) => !seen.has(name) && !backgroundNotCompared.some(({ cases }) => cases.test(name)),
+  );
   expect(left).toEqual([]);
 }
 
@@ -107,7 +132,9 @@ describe('the recorded tasks of the reference server', () => {
     await told('create_trim');
     await told('get_prefix_ambiguous_real');
     await told('cancel_prefix', { task_d2f70: modes.slice(0, 12) });
-    const refused = idIn(await send(port(), 'POST', '/v1/tasks', JSON_BODY, JSON.stringify({ prompt: script([{ fail: 401 }]) })));
+    const refused = idIn(
+      await send(port(), 'POST', '/v1/tasks', JSON_BODY, JSON.stringify({ prompt: script([{ fail: 401 }]) })),
+    );
     await reached(refused, 'failed');
     await told('get_failed', { 'task<1>': refused });
   });
@@ -115,7 +142,9 @@ describe('the recorded tasks of the reference server', () => {
   it('are cancelled while they run, and stay as they are after that', async () => {
     const slow = idIn(await told('q_create_0'));
     const other = idIn(await told('q_create_1'));
-    await until('it speaks', async () => (await app.detail((await task(slow)).thread_id)).items.some(({ kind }) => kind === 'agent_message'));
+    await until('it speaks', async () =>
+      (await app.detail((await task(slow)).thread_id)).items.some(({ kind }) => kind === 'agent_message'),
+    );
     await told('q_cancel_running', { 'task<1>': slow });
     await reached(slow, 'canceled');
     await told('q_get_canceled', { 'task<1>': slow });
@@ -140,7 +169,8 @@ describe('the recorded automations of the reference server', () => {
   it('are refused with the same words, and ids are ids', async () => {
     await told('list_empty');
     for (const name of automations.exchanges.keys()) {
-      if (/create_(bad|blank|cwds|malformed|no|status_upper)|badchars|trav$|traversal/.test(name)) await told(name.replace('automations/', ''));
+      if (/create_(bad|blank|cwds|malformed|no|status_upper)|badchars|trav$|traversal/.test(name))
+        await told(name.replace('automations/', ''));
       else if (/unknown$|runs_deleted$/.test(name)) await told(name.replace('automations/', ''), UNKNOWN);
     }
   });
@@ -151,14 +181,25 @@ describe('the recorded automations of the reference server', () => {
     await told('get', own);
     await told('list', own);
     await told('run_body', own);
-    await until('its run has ended', async () => /"completed"/.test(JSON.stringify((await app.request('GET', `/v1/automations/${id}/runs`)).body)));
+    await until('its run has ended', async () =>
+      /"completed"/.test(JSON.stringify((await app.request('GET', `/v1/automations/${id}/runs`)).body)),
+    );
     await told('runs_l1', own);
     await told('runs_l0', own);
     await told('pause', own);
     await told('pause_again', own);
     await told('resume', own);
     await told('resume_again', own);
-    for (const name of ['patch', 'patch_empty', 'patch_bad_rrule', 'patch_bad_status', 'patch_blank', 'patch_blank_prompt', 'patch_nobody', 'patch_status'])
+    for (const name of [
+      'patch',
+      'patch_empty',
+      'patch_bad_rrule',
+      'patch_bad_status',
+      'patch_blank',
+      'patch_blank_prompt',
+      'patch_nobody',
+      'patch_status',
+    ])
       await told(name, own);
     for (const name of ['patch_cwds', 'patch_null', 'delete', 'delete_again']) await told(name, own);
     await told('create_trimmed');
@@ -172,7 +213,8 @@ describe('the recorded rules of the reference server', () => {
   for (const name of rules.exchanges.keys()) {
     it(`${name} is answered alike`, async () => {
       const answer = await replay(rules, name);
-      if (answer.status === 201) expect((await send(port(), 'DELETE', `/v1/automations/${idIn(answer)}`, AUTH)).status).toBe(200);
+      if (answer.status === 201)
+        expect((await send(port(), 'DELETE', `/v1/automations/${idIn(answer)}`, AUTH)).status).toBe(200);
     });
   }
 });

@@ -34,7 +34,9 @@ beforeEach(() => {
 
 const PAYLOAD = 300;
 async function threadWith(events: number): Promise<string> {
-  const { id } = JSON.parse((await send(api.port, 'POST', '/v1/threads', { ...AUTH, 'Content-Type': 'application/json' }, '{}')).body) as ThreadRecord;
+  const { id } = JSON.parse(
+    (await send(api.port, 'POST', '/v1/threads', { ...AUTH, 'Content-Type': 'application/json' }, '{}')).body,
+  ) as ThreadRecord;
   await sql`insert into events (thread_id, event, payload)
     select ${id}, 'item.delta', jsonb_build_object('n', n, 'pad', repeat('x', ${PAYLOAD}::int)) from generate_series(1, ${events}::int) as n`.execute(
     api.store.db,
@@ -50,19 +52,22 @@ interface Reader {
 /** Counts what it gets, and keeps none of it. `stalled`: it takes nothing from its socket. */
 const follow = (id: string, stalled = false): Promise<Reader> =>
   new Promise((resolve, reject) => {
-    const request = get({ host: '127.0.0.1', port: api.port, path: `/v1/threads/${id}/events?since_seq=0`, headers: AUTH }, (incoming) => {
-      let events = 0;
-      let rest = '';
-      incoming.on('error', () => {});
-      if (stalled) incoming.pause();
-      else
-        incoming.setEncoding('latin1').on('data', (chunk: string) => {
-          const parts = (rest + chunk).split('\n\n');
-          rest = parts.pop()!;
-          events += parts.length;
-        });
-      resolve({ events: () => events, request });
-    });
+    const request = get(
+      { host: '127.0.0.1', port: api.port, path: `/v1/threads/${id}/events?since_seq=0`, headers: AUTH },
+      (incoming) => {
+        let events = 0;
+        let rest = '';
+        incoming.on('error', () => {});
+        if (stalled) incoming.pause();
+        else
+          incoming.setEncoding('latin1').on('data', (chunk: string) => {
+            const parts = (rest + chunk).split('\n\n');
+            rest = parts.pop()!;
+            events += parts.length;
+          });
+        resolve({ events: () => events, request });
+      },
+    );
     request.on('error', reject);
   });
 

@@ -28,18 +28,29 @@ const workspace = join(folder, 'workspace');
 let flags: string[];
 beforeAll(async () => {
   mkdirSync(join(workspace, '.agents/skills/demo'), { recursive: true });
-  writeFileSync(join(workspace, '.agents/skills/demo/SKILL.md'), '---\nname: demo\ndescription: A demo skill\n---\nDo it.\n');
+  writeFileSync(
+    join(workspace, '.agents/skills/demo/SKILL.md'),
+    '---\nname: demo\ndescription: A demo skill\n---\nDo it.\n',
+  );
   mkdirSync(home, { mode: 0o700 });
   const ports = await freePorts(5);
-  flags = ['runtime', 'status', 'temporal', 'temporal-ui', 'postgres'].flatMap((name, index) => [`--${name}-port`, String(ports[index])]);
+  flags = ['runtime', 'status', 'temporal', 'temporal-ui', 'postgres'].flatMap((name, index) => [
+    `--${name}-port`,
+    String(ports[index]),
+  ]);
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const fetchCommand = (args: string[]): Promise<{ code: number; stdout: string; stderr: string }> =>
   new Promise((resolve) => {
-    const clean = Object.fromEntries(Object.entries(childEnvironment({})).filter(([name]) => !FETCH_SETTING.test(name)));
-    execFile(process.execPath, [ENTRY, ...args, '--home', home], { env: clean, cwd: workspace, timeout: 60_000 }, (error, stdout, stderr) =>
-      resolve({ code: error ? Number(error.code ?? 1) : 0, stdout, stderr }),
+    const clean = Object.fromEntries(
+      Object.entries(childEnvironment({})).filter(([name]) => !FETCH_SETTING.test(name)),
+    );
+    execFile(
+      process.execPath,
+      [ENTRY, ...args, '--home', home],
+      { env: clean, cwd: workspace, timeout: 60_000 },
+      (error, stdout, stderr) => resolve({ code: error ? Number(error.code ?? 1) : 0, stdout, stderr }),
     );
   });
 
@@ -76,9 +87,15 @@ describe('doctor --json', () => {
         global: { path: join(home, 'skills'), present: false, count: 0 },
       },
       plugins: { present: false, count: 0 },
-      platform: { os: { linux: 'linux', darwin: 'macos' }[process.platform as 'linux'], arch: { x64: 'x86_64', arm64: 'aarch64' }[process.arch as 'x64'] },
+      platform: {
+        os: { linux: 'linux', darwin: 'macos' }[process.platform as 'linux'],
+        arch: { x64: 'x86_64', arm64: 'aarch64' }[process.arch as 'x64'],
+      },
     });
-    expect([ours.ok, code]).toEqual([!ours.findings.some(({ state }: { state: string }) => state === 'missing'), ours.ok ? 0 : 1]);
+    expect([ours.ok, code]).toEqual([
+      !ours.findings.some(({ state }: { state: string }) => state === 'missing'),
+      ours.ok ? 0 : 1,
+    ]);
   });
 
   it('tells where the key comes from and never the key, and ends with 1 when the model cannot be used', async () => {
@@ -101,7 +118,11 @@ describe('doctor --json', () => {
       api_key: theirs.api_key,
       base_url: 'http://127.0.0.1:9/v1',
       default_text_model: 'deepseek-v4-pro',
-      capability: { resolved_model: 'deepseek-v4-pro', request_payload_mode: 'ChatCompletions', alias_deprecation: null },
+      capability: {
+        resolved_model: 'deepseek-v4-pro',
+        request_payload_mode: 'ChatCompletions',
+        alias_deprecation: null,
+      },
       api_connectivity: { checked: true },
       ok: false,
     });
@@ -120,20 +141,34 @@ describe('doctor --json', () => {
 describe('serve', () => {
   const refusals = recorded.filter(({ argv }) => argv[0] === 'serve');
 
-  it.each(refusals.filter(({ argv }) => !argv.includes('--qr')))('$argv is refused as in the recording', async ({ argv, rc, stderr }) => {
-    expect(await fetchCommand(argv)).toEqual({ code: rc, stdout: '', stderr });
-  });
+  it.each(refusals.filter(({ argv }) => !argv.includes('--qr')))(
+    '$argv is refused as in the recording',
+    async ({ argv, rc, stderr }) => {
+      expect(await fetchCommand(argv)).toEqual({ code: rc, stdout: '', stderr });
+    },
+  );
 
-  it.each(refusals.filter(({ argv }) => argv.includes('--qr')))('$argv is refused as in the recording, in our words', async ({ argv, rc }) => {
-    const { code, stdout, stderr } = await fetchCommand(argv);
-    expect([code, stdout]).toEqual([rc, '']);
-    expect(stderr).toContain('--mobile');
-  });
+  it.each(refusals.filter(({ argv }) => argv.includes('--qr')))(
+    '$argv is refused as in the recording, in our words',
+    async ({ argv, rc }) => {
+      const { code, stdout, stderr } = await fetchCommand(argv);
+      expect([code, stdout]).toEqual([rc, '']);
+      expect(stderr).toContain('--mobile');
+    },
+  );
 
   it('names the modes when none is chosen, and refuses two', async () => {
     for (const args of [[], ['--acp', '--mcp'], ['--mobile', '--mcp']])
-      expect(await fetchCommand(['serve', ...args])).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(/^Error: Choose exactly one server mode/) });
-    expect(await fetchCommand(['serve', '--http', '--mobile'])).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('--http') });
+      expect(await fetchCommand(['serve', ...args])).toEqual({
+        code: 1,
+        stdout: '',
+        stderr: expect.stringMatching(/^Error: Choose exactly one server mode/),
+      });
+    expect(await fetchCommand(['serve', '--http', '--mobile'])).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining('--http'),
+    });
   });
 
   it('asks for a token wherever a network reaches it', async () => {
@@ -141,6 +176,10 @@ describe('serve', () => {
       ['--mobile', '--insecure'],
       ['--http', '--host', '192.0.2.1', '--insecure'],
     ])
-      expect(await fetchCommand(['serve', ...args])).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('loopback') });
+      expect(await fetchCommand(['serve', ...args])).toMatchObject({
+        code: 2,
+        stdout: '',
+        stderr: expect.stringContaining('loopback'),
+      });
   });
 });

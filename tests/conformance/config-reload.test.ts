@@ -20,7 +20,13 @@ beforeEach(async () => {
 });
 
 async function reload() {
-  const { status, body } = await send(api.statusPort, 'POST', '/api/config/reload', { Authorization: `Bearer ${ADMIN}` }, null);
+  const { status, body } = await send(
+    api.statusPort,
+    'POST',
+    '/api/config/reload',
+    { Authorization: `Bearer ${ADMIN}` },
+    null,
+  );
   return { status, ...JSON.parse(body) };
 }
 
@@ -29,7 +35,9 @@ it('reloads .env values and names the keys that changed', async () => {
   expect(await reload()).toEqual({
     status: 200,
     success: true,
-    updatedKeys: ['FETCH_TASK_HOURS', 'WHATSAPP_RATE_LIMIT'].sort((a, b) => Object.keys(api.config).indexOf(a) - Object.keys(api.config).indexOf(b)),
+    updatedKeys: ['FETCH_TASK_HOURS', 'WHATSAPP_RATE_LIMIT'].sort(
+      (a, b) => Object.keys(api.config).indexOf(a) - Object.keys(api.config).indexOf(b),
+    ),
     restartKeys: [],
     message: '2 key(s) updated',
   });
@@ -83,6 +91,10 @@ it('a changed setting counts at its next use: the autonomy of a new chat', async
   await reload();
   const headers = { Authorization: 'Bearer tok-reload', 'Content-Type': 'application/json' };
   const { id } = JSON.parse((await send(api.port, 'POST', '/v1/threads', headers, '{}')).body);
-  const chat = await api.store.db.selectFrom('chats').select('autonomy').where('address', '=', id).executeTakeFirstOrThrow();
+  const chat = await api.store.db
+    .selectFrom('chats')
+    .select('autonomy')
+    .where('address', '=', id)
+    .executeTakeFirstOrThrow();
   expect(chat.autonomy).toBe('supervised');
 });

@@ -25,7 +25,11 @@ export const CONTRACT: Record<string, Promised> = {
     call: { name: 'my-app_1' },
     needs: ['name'],
     defaults: { template: 'empty', description: '', initGit: true },
-    accepts: [{ name: text(64) }, { description: text(256) }, ...['empty', 'node', 'python', 'rust', 'go', 'react', 'next'].map((template) => ({ template }))],
+    accepts: [
+      { name: text(64) },
+      { description: text(256) },
+      ...['empty', 'node', 'python', 'rust', 'go', 'react', 'next'].map((template) => ({ template })),
+    ],
     refuses: [{ name: text(65) }, { name: 'a b' }, { name: '../a' }, { template: 'cobol' }, { description: text(257) }],
   },
   workspace_delete: { danger: 'DANGEROUS', call: { name: 'shop' }, needs: ['name'], accepts: [{ confirm: true }] },
@@ -43,7 +47,12 @@ export const CONTRACT: Record<string, Promised> = {
     accepts: [{ workspace: 'shop', confirm: true }],
     refuses: [{ path: '../x' }, { path: '.' }, { path: '/' }],
   },
-  workspace_sync: { danger: 'MODERATE', call: {}, accepts: [{ name: 'shop', message: text(256) }], refuses: [{ message: text(257) }] },
+  workspace_sync: {
+    danger: 'MODERATE',
+    call: {},
+    accepts: [{ name: 'shop', message: text(256) }],
+    refuses: [{ message: text(257) }],
+  },
   workspace_publish: {
     danger: 'MODERATE',
     call: {},
@@ -100,7 +109,14 @@ export const CONTRACT: Record<string, Promised> = {
     danger: 'SAFE',
     call: {},
     defaults: { state: 'open', limit: 10 },
-    accepts: [{ state: 'closed' }, { state: 'all' }, { repo: 'facebook/react' }, { limit: 1 }, { limit: 100 }, { workspace: 'shop' }],
+    accepts: [
+      { state: 'closed' },
+      { state: 'all' },
+      { repo: 'facebook/react' },
+      { limit: 1 },
+      { limit: 100 },
+      { workspace: 'shop' },
+    ],
     refuses: [{ state: 'merged' }, { repo: 'react' }, { limit: 0 }, { limit: 101 }],
   },
   github_pr_view: {
@@ -152,7 +168,12 @@ export const CONTRACT: Record<string, Promised> = {
     call: { query: 'cats' },
     needs: ['query'],
     defaults: { count: 5, category: 'general' },
-    accepts: [{ query: text(400) }, { count: 1 }, { count: 20 }, ...['general', 'images', 'news', 'science', 'it'].map((category) => ({ category }))],
+    accepts: [
+      { query: text(400) },
+      { count: 1 },
+      { count: 20 },
+      ...['general', 'images', 'news', 'science', 'it'].map((category) => ({ category })),
+    ],
     refuses: [{ query: '' }, { query: text(401) }, { count: 0 }, { count: 21 }, { category: 'maps' }],
   },
   browser_open: {
@@ -160,9 +181,20 @@ export const CONTRACT: Record<string, Promised> = {
     call: { url: 'https://example.com' },
     needs: ['url'],
     defaults: { waitUntil: 'load' },
-    accepts: [{ url: 'http://example.com/a?b=c#d' }, ...['load', 'domcontentloaded', 'networkidle'].map((waitUntil) => ({ waitUntil }))],
+    accepts: [
+      { url: 'http://example.com/a?b=c#d' },
+      ...['load', 'domcontentloaded', 'networkidle'].map((waitUntil) => ({ waitUntil })),
+    ],
     refuses: [
-      ...['nowhere', '', 'file:///etc/passwd', 'chrome://settings', 'javascript:alert(1)', 'data:text/html,x', 'https://ann:secret@example.com'].map((url) => ({
+      ...[
+        'nowhere',
+        '',
+        'file:///etc/passwd',
+        'chrome://settings',
+        'javascript:alert(1)',
+        'data:text/html,x',
+        'https://ann:secret@example.com',
+      ].map((url) => ({
         url,
       })),
       { waitUntil: 'commit' },
@@ -204,7 +236,13 @@ export const CONTRACT: Record<string, Promised> = {
       { steps: list(30) },
       { steps: [{ tool: 'app_test', name: text(80), args: {} }] },
     ],
-    refuses: [{ name: text(81) }, { description: text(301) }, { steps: [] }, { steps: list(31) }, { steps: [{ tool: 'No Tool' }] }],
+    refuses: [
+      { name: text(81) },
+      { description: text(301) },
+      { steps: [] },
+      { steps: list(31) },
+      { steps: [{ tool: 'No Tool' }] },
+    ],
   },
   workflow_list: {
     danger: 'SAFE',
@@ -215,7 +253,12 @@ export const CONTRACT: Record<string, Promised> = {
   },
   workflow_run: { danger: 'MODERATE', call: { workflow: 'nightly' }, needs: ['workflow'] },
   workflow_delete: { danger: 'MODERATE', call: { workflow: 'nightly' }, needs: ['workflow'] },
-  cron_create: { danger: 'MODERATE', call: { workflow: 'nightly', schedule: '0 3 * * *' }, needs: ['workflow', 'schedule'], defaults: { timezone: undefined } },
+  cron_create: {
+    danger: 'MODERATE',
+    call: { workflow: 'nightly', schedule: '0 3 * * *' },
+    needs: ['workflow', 'schedule'],
+    defaults: { timezone: undefined },
+  },
   cron_list: { danger: 'SAFE', call: {} },
   cron_run: { danger: 'MODERATE', call: { cron: 'nightly' }, needs: ['cron'] },
   cron_delete: { danger: 'MODERATE', call: { cron: 'nightly' }, needs: ['cron'] },

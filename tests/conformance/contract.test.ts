@@ -19,7 +19,9 @@ import { MAX_CONTENT, webFetch } from '../../src/tools/web/fetch.ts';
 let pages: Server;
 const folder = mkdtempSync(join(tmpdir(), 'fetch-contract-'));
 beforeAll(async () => {
-  pages = createServer((_, response) => response.writeHead(200, { 'content-type': 'text/plain' }).end('x'.repeat(MAX_CONTENT + 1)));
+  pages = createServer((_, response) =>
+    response.writeHead(200, { 'content-type': 'text/plain' }).end('x'.repeat(MAX_CONTENT + 1)),
+  );
   await new Promise<void>((resolve) => pages.listen(0, '127.0.0.1', resolve));
 });
 afterAll(() => {
@@ -28,7 +30,12 @@ afterAll(() => {
 });
 
 const context = (settings: Record<string, string> = {}): ToolContext =>
-  ({ config: loadConfig(settings, {}), signal: AbortSignal.timeout(30_000), host: 'local', workspacesFolder: folder }) as unknown as ToolContext;
+  ({
+    config: loadConfig(settings, {}),
+    signal: AbortSignal.timeout(30_000),
+    host: 'local',
+    workspacesFolder: folder,
+  }) as unknown as ToolContext;
 
 it('the status API is on port 8765', () => expect(loadConfig({}, {}).FETCH_STATUS_PORT).toBe(8765));
 
@@ -37,7 +44,8 @@ it('by default a person may write 30 messages in 60 seconds', () => {
 });
 
 it('the trigger is taken off the text, in any case of letters', () => {
-  for (const text of ['@fetch status', '@FETCH status', ' @Fetch, status', '@fetch: status']) expect(withoutTrigger(text, '@fetch')?.trim()).toBe('status');
+  for (const text of ['@fetch status', '@FETCH status', ' @Fetch, status', '@fetch: status'])
+    expect(withoutTrigger(text, '@fetch')?.trim()).toBe('status');
   expect(withoutTrigger('@fetcher hi', '@fetch')).toBeNull();
 });
 
@@ -63,7 +71,10 @@ it.each([
   'http://[::1]/',
   'http://[fe80::1]/',
 ])('web_fetch refuses every private address that the contract names: %s', async (url) => {
-  expect(await webFetch.run({ url }, context())).toMatchObject({ ok: false, output: expect.stringMatching(/private|not public|public address/i) });
+  expect(await webFetch.run({ url }, context())).toMatchObject({
+    ok: false,
+    output: expect.stringMatching(/private|not public|public address/i),
+  });
 });
 
 it('web_fetch stores at most 50,000 characters of a page, and says that it is cut', async () => {
@@ -86,14 +97,25 @@ it('ENABLE_BROWSER=false turns the browser off, and the tools say so', async () 
   };
   expect(browserTools.map(({ name }) => name).toSorted()).toEqual(Object.keys(calls).toSorted());
   for (const { name, run } of browserTools)
-    expect([name, await run(calls[name] as never, off)]).toMatchObject([name, { ok: false, output: expect.stringContaining('turned off') }]);
+    expect([name, await run(calls[name] as never, off)]).toMatchObject([
+      name,
+      { ok: false, output: expect.stringContaining('turned off') },
+    ]);
 });
 
 it('a schedule has five fields: minute, hour, day of month, month, weekday', () => {
   const from = new Date('2026-11-23T00:00:00Z');
   for (const schedule of ['0 3 * * *', '*/15 * * * *', '30 9 1 1 *', '0 9 * * 1-5'])
     expect(parseSchedule(schedule, 'UTC', from)).toEqual({ ok: true, schedule });
-  for (const schedule of ['0 3 * *', '0 0 3 * * *', '60 3 * * *', '0 24 * * *', '0 3 32 * *', '0 3 * 13 *', '5abc * * * *'])
+  for (const schedule of [
+    '0 3 * *',
+    '0 0 3 * * *',
+    '60 3 * * *',
+    '0 24 * * *',
+    '0 3 32 * *',
+    '0 3 * 13 *',
+    '5abc * * * *',
+  ])
     expect([schedule, parseSchedule(schedule, 'UTC', from)]).toMatchObject([schedule, { ok: false }]);
 });
 

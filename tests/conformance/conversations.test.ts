@@ -41,7 +41,10 @@ const framesOf = (frames: readonly string[]): Frame[] =>
 const told = (frames: readonly Frame[]): string[] =>
   frames.map(({ event }) => event).filter((event, at, all) => event !== 'message.delta' || all[at - 1] !== event);
 
-async function stream(body: object, headers: Record<string, string> = {}): Promise<{ response: Response; frames: AsyncGenerator<Frame> }> {
+async function stream(
+  body: object,
+  headers: Record<string, string> = {},
+): Promise<{ response: Response; frames: AsyncGenerator<Frame> }> {
   const response = await fetch(`${app.baseUrl}/v1/stream`, {
     method: 'POST',
     headers: { authorization: 'Bearer test-token', 'content-type': 'application/json', ...headers },
@@ -66,9 +69,13 @@ function missingFields(recorded: readonly Frame[], ours: readonly Frame[]): stri
   return recorded.flatMap((theirs) => {
     const same = ours.find(({ event }) => event === theirs.event);
     const have = shapeOf(same?.data);
-    const wanted = [...shapeOf(theirs.data)].filter((field) => !/^(input\b|usage\.(prompt_cache_(hit|miss)_tokens|reasoning_tokens))/.test(field));
+    const wanted = [...shapeOf(theirs.data)].filter(
+      (field) => !/^(input\b|usage\.(prompt_cache_(hit|miss)_tokens|reasoning_tokens))/.test(field),
+    );
     // the reference's approvals may have a text before them
-    return wanted.filter((field) => !have.has(field) && field !== 'intent_summary:null').map((field) => `${theirs.event} ${field}`);
+    return wanted
+      .filter((field) => !have.has(field) && field !== 'intent_summary:null')
+      .map((field) => `${theirs.event} ${field}`);
   });
 }
 
@@ -80,11 +87,18 @@ const ASK = ['ask_user', { question: 'Which colour?', options: ['Red', 'Blue'] }
 describe('the compatibility stream', () => {
   const cases: Array<{ name: string; body: () => object; leaves?: RegExp; adds?: RegExp }> = [
     { name: 'stream_tool', body: () => ({ prompt: script([{ call: [LOOK] }, { say: 'ok' }]) }) },
-    { name: 'stream_tool_fail', body: () => ({ prompt: script([{ call: [['read_output', { callId: 'nope' }]] }, { say: 'ok' }]) }) },
+    {
+      name: 'stream_tool_fail',
+      body: () => ({ prompt: script([{ call: [['read_output', { callId: 'nope' }]] }, { say: 'ok' }]) }),
+    },
     { name: 'stream_reasoning', body: () => ({ prompt: script([{ think: 'hm', say: 'ok' }]) }) },
     { name: 'stream_approval', body: () => ({ prompt: script([{ call: [make()] }, { say: 'ok' }]) }) },
     // what was approved beforehand is not asked
-    { name: 'stream_auto', body: () => ({ prompt: script([{ call: [make()] }, { say: 'ok' }]), auto_approve: true }), leaves: /^approval\.required$/ },
+    {
+      name: 'stream_auto',
+      body: () => ({ prompt: script([{ call: [make()] }, { say: 'ok' }]), auto_approve: true }),
+      leaves: /^approval\.required$/,
+    },
     // a command of the reference; ours need containers, and their output comes as `tool.progress`, too
     {
       name: 'stream_shell_progress',
@@ -93,7 +107,12 @@ describe('the compatibility stream', () => {
     },
     { name: 'stream_bad_workspace', body: () => ({ prompt: script([{ say: 'ok' }]), workspace: '/nowhere' }) },
     // no tool has to be loaded, and the client that reads the stream may answer
-    { name: 'stream_user_input', body: () => ({ prompt: script([{ call: [ASK] }, { say: 'ok' }]) }), leaves: /^status$/, adds: /^user_input\./ },
+    {
+      name: 'stream_user_input',
+      body: () => ({ prompt: script([{ call: [ASK] }, { say: 'ok' }]) }),
+      leaves: /^status$/,
+      adds: /^user_input\./,
+    },
   ];
 
   for (const { name, body, leaves, adds } of cases) {
@@ -105,14 +124,21 @@ describe('the compatibility stream', () => {
       const ours: Frame[] = [];
       for await (const frame of frames) {
         ours.push(frame);
-        if (frame.event === 'approval.required') await app.request('POST', `/v1/approvals/${frame.data.approval_id}`, { decision: 'allow' });
+        if (frame.event === 'approval.required')
+          await app.request('POST', `/v1/approvals/${frame.data.approval_id}`, { decision: 'allow' });
         if (frame.event === 'user_input.required')
-          await app.request('POST', `/v1/user-input/${ours[0]!.data.thread_id}/${frame.data.id}`, { answers: [{ id: 'q', label: 'Red', value: 'Red' }] });
+          await app.request('POST', `/v1/user-input/${ours[0]!.data.thread_id}/${frame.data.id}`, {
+            answers: [{ id: 'q', label: 'Red', value: 'Red' }],
+          });
       }
       const theirs = framesOf(recorded.frames).filter(({ event }) => !leaves?.test(event));
       expect(told(ours.filter(({ event }) => !adds?.test(event)))).toEqual(told(theirs));
       expect(missingFields(theirs, ours)).toEqual([]);
-      expect(ours.filter(({ event }) => event === 'tool.completed').every(({ data }) => data.success === (name !== 'stream_tool_fail'))).toBe(true);
+      expect(
+        ours
+          .filter(({ event }) => event === 'tool.completed')
+          .every(({ data }) => data.success === (name !== 'stream_tool_fail')),
+      ).toBe(true);
       const { thread } = await app.detail(ours[0]!.data.thread_id as string);
       expect(thread).toMatchObject({ archived: true, workspace: ours[0]!.data.workspace });
     });
@@ -152,22 +178,32 @@ describe('the compatibility stream', () => {
 
   it('refuses a blank prompt, and makes no thread for it', async () => {
     const before = (await app.request('GET', '/v1/threads?archived_only=true')).body as unknown[];
-    expect((await app.request('POST', '/v1/stream', { prompt: ' ' })).body).toEqual({ error: { message: 'prompt is required', status: 400 } });
+    expect((await app.request('POST', '/v1/stream', { prompt: ' ' })).body).toEqual({
+      error: { message: 'prompt is required', status: 400 },
+    });
     expect((await app.request('GET', '/v1/threads?archived_only=true')).body).toHaveLength(before.length);
   });
 });
 
-const said = (detail: Detail): string[] => detail.items.filter(({ kind }) => kind === 'user_message' || kind === 'agent_message').map(({ detail }) => detail!);
+const said = (detail: Detail): string[] =>
+  detail.items.filter(({ kind }) => kind === 'user_message' || kind === 'agent_message').map(({ detail }) => detail!);
 
 describe('a compaction', () => {
   it('of nothing leaves what the reference leaves', async () => {
     const run = await Run.begin(app, pages);
     await run.compact();
     await run.done();
-    const recorded = JSON.parse(loadGolden().find((each) => each.case === 'http/compact/empty_thread_after')!.response.body) as Detail;
+    const recorded = JSON.parse(
+      loadGolden().find((each) => each.case === 'http/compact/empty_thread_after')!.response.body,
+    ) as Detail;
     const ours = await app.detail(run.thread);
-    for (const part of ['turns', 'items'] as const) expect([...shapeOf(ours[part])]).toEqual(expect.arrayContaining([...shapeOf(recorded[part])]));
-    expect(ours.items[0]).toMatchObject({ kind: 'context_compaction', status: 'completed', summary: recorded.items[0]!.summary });
+    for (const part of ['turns', 'items'] as const)
+      expect([...shapeOf(ours[part])]).toEqual(expect.arrayContaining([...shapeOf(recorded[part])]));
+    expect(ours.items[0]).toMatchObject({
+      kind: 'context_compaction',
+      status: 'completed',
+      summary: recorded.items[0]!.summary,
+    });
     run.stream.close();
   });
 
@@ -204,8 +240,12 @@ describe('a compaction', () => {
     const labels = run.stream.entries().map(({ label }) => label);
     for (const once of ['item.started context_compaction', 'item.completed context_compaction'])
       expect(labels.filter((label) => label.startsWith(once))).toHaveLength(1);
-    expect(await app.store.db.selectFrom('summaries').select('id').where('thread_id', '=', run.thread).execute()).toHaveLength(1);
-    expect(await app.store.db.selectFrom('steps').select('key').where('turn_id', '=', run.turn).execute()).toHaveLength(1);
+    expect(
+      await app.store.db.selectFrom('summaries').select('id').where('thread_id', '=', run.thread).execute(),
+    ).toHaveLength(1);
+    expect(await app.store.db.selectFrom('steps').select('key').where('turn_id', '=', run.turn).execute()).toHaveLength(
+      1,
+    );
     await app.whenReady();
     run.stream.close();
   });
@@ -230,7 +270,9 @@ describe('a compaction', () => {
     // before its worker has begun or while it works: either way the turn that runs is this one
     await app.say(run.thread, script([{ say: 'heard you' }]));
     await until('it is answered', async () => said(await app.detail(run.thread)).at(-1) === 'heard you');
-    await until('nothing runs', async () => (await app.detail(run.thread)).turns.every(({ status }) => status === 'completed'));
+    await until('nothing runs', async () =>
+      (await app.detail(run.thread)).turns.every(({ status }) => status === 'completed'),
+    );
     run.stream.close();
   });
 });
@@ -283,7 +325,9 @@ describe('a session', () => {
       ['user', 'tool_result'],
       ['assistant', 'text'],
     ]);
-    const { thread_id } = (await app.request('POST', `/v1/sessions/${source}/resume-thread`, {})).body as { thread_id: string };
+    const { thread_id } = (await app.request('POST', `/v1/sessions/${source}/resume-thread`, {})).body as {
+      thread_id: string;
+    };
     const recorded = framesOf(golden.get('http/events/session_resume_backlog').frames);
     const events = await app.events(thread_id);
     expect(events.map(({ event }) => event)).toEqual(recorded.map(({ event }) => event));

@@ -31,7 +31,11 @@ export const differences: Difference[] = [
     body: /^\{"session_id":"(thr_\w+)","thread_id":"\1","message_count":2,"title":"SCRIPT:/,
     why: 'the thread is the session',
   },
-  { cases: /^http\/sessions\/list_with_bad$/, body: /^\{"sessions":\[\{"id":"thr_/, why: 'a thread is a session from its beginning' },
+  {
+    cases: /^http\/sessions\/list_with_bad$/,
+    body: /^\{"sessions":\[\{"id":"thr_/,
+    why: 'a thread is a session from its beginning',
+  },
   { cases: /^http\/auth\/cookie$/, status: 200, body: /^\[/, why: 'the cookie form of later releases is accepted' },
   {
     cases: /^http\/public\/mobile_disabled_slash$/,
@@ -49,7 +53,11 @@ export const differences: Difference[] = [
     body: /You have not agreed to this version of demo/,
     why: 'a yes is for a version that was seen whole, which no answer here shows',
   },
-  { cases: /^http\/public\/info(_bad_token)?$/, body: /"auth_required":true/, why: 'further fields are added; the four of the contract stay' },
+  {
+    cases: /^http\/public\/info(_bad_token)?$/,
+    body: /"auth_required":true/,
+    why: 'further fields are added; the four of the contract stay',
+  },
   {
     cases: /^http\/thread\/(steer|interrupt)_(?!badutf8)/,
     status: 404,
@@ -57,8 +65,18 @@ export const differences: Difference[] = [
     why: '"Thread is not loaded" is an artefact of engines in memory',
   },
   { cases: /^http\/steer\/bad_bool_str$/, status: 409, body: /active/, why: 'the same: nothing is ever unloaded' },
-  { cases: /^http\/turns\/steer_unknown_turn_unloaded$/, status: 409, body: /No active turn/, why: 'the same: nothing is ever unloaded' },
-  { cases: /^http\/turns\/steer_old_id$/, status: 409, body: /active/, why: 'the text depends on what runs at that moment' },
+  {
+    cases: /^http\/turns\/steer_unknown_turn_unloaded$/,
+    status: 409,
+    body: /No active turn/,
+    why: 'the same: nothing is ever unloaded',
+  },
+  {
+    cases: /^http\/turns\/steer_old_id$/,
+    status: 409,
+    body: /active/,
+    why: 'the text depends on what runs at that moment',
+  },
   {
     cases: /^http\/(thread\/get|patch\/after_multi_bad)$/,
     body: /"pending_approvals":\[\]/,
@@ -76,9 +94,22 @@ export const differences: Difference[] = [
     body: /no pending user input/,
     why: 'nothing is ever unloaded: the thread is there, the question is not',
   },
-  { cases: /^http\/tasks\/bad_array$/, body: /expected struct NewTaskRequest with 9 elements/, why: 'agent and harness are added' },
-  { cases: /^http\/snapshots\/(default|l100)$/, body: /^\[\]$/, why: 'nothing was changed here; what is listed is shown in snapshots.test.ts' },
-  { cases: /^http\/threads\/create_sysprompt_empty$/, status: 201, body: /"schema_version":2/, why: 'an empty system prompt is none' },
+  {
+    cases: /^http\/tasks\/bad_array$/,
+    body: /expected struct NewTaskRequest with 9 elements/,
+    why: 'agent and harness are added',
+  },
+  {
+    cases: /^http\/snapshots\/(default|l100)$/,
+    body: /^\[\]$/,
+    why: 'nothing was changed here; what is listed is shown in snapshots.test.ts',
+  },
+  {
+    cases: /^http\/threads\/create_sysprompt_empty$/,
+    status: 201,
+    body: /"schema_version":2/,
+    why: 'an empty system prompt is none',
+  },
 ];
 
 /** Where the events of a turn differ from the recorded ones on purpose. Labels are those of `skeleton.ts`. */
@@ -99,9 +130,16 @@ export interface EventDifference {
 }
 
 const labelled = (pattern: RegExp) => (entry: Entry) => pattern.test(entry.label);
-const RETRIED = [1, 2, 3].flatMap((n) => ['item.failed error failed', `item.completed status completed "Connection interrupted; retrying (${n}/3)"`]);
+const RETRIED = [1, 2, 3].flatMap((n) => [
+  'item.failed error failed',
+  `item.completed status completed "Connection interrupted; retrying (${n}/3)"`,
+]);
 const GAVE_UP = ['item.failed error failed', 'turn.completed failed'];
-const BROKEN_OFF = ['item.started agent_message in_progress @a', 'item.delta agent_message @a', 'item.interrupted agent_message interrupted @a'];
+const BROKEN_OFF = [
+  'item.started agent_message in_progress @a',
+  'item.delta agent_message @a',
+  'item.interrupted agent_message interrupted @a',
+];
 const ANSWERED = [
   'item.started agent_message in_progress @b',
   'item.delta agent_message @b',
@@ -114,7 +152,9 @@ export const eventDifferences: EventDifference[] = [
   {
     cases: /./,
     why: 'remarks of the reference about its own work have no counterpart',
-    omits: labelled(/^item\.completed status completed "(Executing|Auto-loaded|Session context synced|Steer input accepted)/),
+    omits: labelled(
+      /^item\.completed status completed "(Executing|Auto-loaded|Session context synced|Steer input accepted)/,
+    ),
   },
   {
     cases: /^sse\/user_input_/,
@@ -124,15 +164,19 @@ export const eventDifferences: EventDifference[] = [
   },
   { cases: /^sse\/user_input_/, why: 'screens learn that a question was answered', adds: /^user_input\.answered/ },
   {
-    cases: /^sse\/(auto_approve_thread|approval_remember|approval_remember_next_turn|steer_during_tool|apply_patch|edit_file|shell_auto|shell_progress)$/,
+    cases:
+      /^sse\/(auto_approve_thread|approval_remember|approval_remember_next_turn|steer_during_tool|apply_patch|edit_file|shell_auto|shell_progress)$/,
     why: 'what was approved beforehand is not asked: the reference leaves a prompt on screens that nobody can answer',
     omits: (entry, recorded) =>
-      entry.label === 'approval.required' && !recorded.some(({ label, call }) => call === entry.call && /^approval\.(decided|timeout)/.test(label)),
+      entry.label === 'approval.required' &&
+      !recorded.some(({ label, call }) => call === entry.call && /^approval\.(decided|timeout)/.test(label)),
   },
   {
     cases: /^sse\/reasoning_only$/,
     why: 'a model that answers with nothing is asked once more, and an empty answer is told in our words',
-    theirs: ['item.completed status completed "Model returned reasoning but no answer or tool call; turn ended without output. Send a follow-up to ..."'],
+    theirs: [
+      'item.completed status completed "Model returned reasoning but no answer or tool call; turn ended without output. Send a follow-up to ..."',
+    ],
     instead: [
       'item.started agent_reasoning in_progress @again',
       'item.delta agent_reasoning @again',
@@ -143,8 +187,14 @@ export const eventDifferences: EventDifference[] = [
   {
     cases: /^sse\/plain_empty$/,
     why: 'white space is an empty answer, too',
-    theirs: ['item.started agent_message in_progress', 'item.delta agent_message', 'item.completed agent_message completed'],
-    instead: ['item.completed status completed "The model answered with nothing. Write again, perhaps in other words." @e'],
+    theirs: [
+      'item.started agent_message in_progress',
+      'item.delta agent_message',
+      'item.completed agent_message completed',
+    ],
+    instead: [
+      'item.completed status completed "The model answered with nothing. Write again, perhaps in other words." @e',
+    ],
   },
   {
     cases: /^sse\/approval_id_collision_2$/,
@@ -158,7 +208,11 @@ export const eventDifferences: EventDifference[] = [
     theirs: ['item.completed tool completed', 'approval.required'],
     instead: ['approval.required', 'item.completed tool completed'],
   },
-  { cases: /^sse\/approval_timeout$/, why: 'one reminder comes before the end', adds: /^item\.completed status completed "I am still waiting/ },
+  {
+    cases: /^sse\/approval_timeout$/,
+    why: 'one reminder comes before the end',
+    adds: /^item\.completed status completed "I am still waiting/,
+  },
   {
     cases: /^sse\/interrupt_pending_approval_/,
     why: 'an interrupt ends the wait for an approval at once; the reference waits for the decision, for up to 300 s',
@@ -223,7 +277,11 @@ export const eventDifferences: EventDifference[] = [
     adds: /^item\.completed status completed "A restart held/,
     optional: true,
   },
-  { cases: /./, why: 'cache hits and reasoning tokens are not told apart yet', lacks: /usage\.(prompt_cache_(hit|miss)_tokens|reasoning_tokens):/ },
+  {
+    cases: /./,
+    why: 'cache hits and reasoning tokens are not told apart yet',
+    lacks: /usage\.(prompt_cache_(hit|miss)_tokens|reasoning_tokens):/,
+  },
 ];
 
 /** Where tasks and automations are answered otherwise than recorded. Fields are left out of both sides. */
@@ -236,10 +294,15 @@ export interface BackgroundDifference {
   fields?: string[];
 }
 
-const RECORD = /^automations\/(rrule\/\w+|create|create_trimmed|get|list|patch\w*|pause|pause_again|resume|resume_again|delete)$/;
+const RECORD =
+  /^automations\/(rrule\/\w+|create|create_trimmed|get|list|patch\w*|pause|pause_again|resume|resume_again|delete)$/;
 
 export const backgroundDifferences: BackgroundDifference[] = [
-  { cases: /^tasks\/(q_)?create_/, fields: ['thread_id', 'turn_id'], why: 'a task has its thread from the beginning, so clients can follow it at once' },
+  {
+    cases: /^tasks\/(q_)?create_/,
+    fields: ['thread_id', 'turn_id'],
+    why: 'a task has its thread from the beginning, so clients can follow it at once',
+  },
   { cases: /^tasks\/create_modes$/, fields: ['model'], why: 'a blank model is none' },
   {
     cases: /^tasks\/(q_)?(get|cancel)_/,
@@ -251,8 +314,16 @@ export const backgroundDifferences: BackgroundDifference[] = [
     fields: ['prompt', 'result_summary', 'error'],
     why: 'these tasks were started with requests that are not recorded; texts of failures are our own',
   },
-  { cases: /^tasks\/q_(cancel_running|get_canceled)$/, fields: ['result_summary'], why: 'how much was said before depends on timing' },
-  { cases: /^tasks\/cancel_prefix$/, body: /"prompt":"x".*"status":"(queued|running|completed|failed|canceled)"/, why: 'how far it is depends on timing' },
+  {
+    cases: /^tasks\/q_(cancel_running|get_canceled)$/,
+    fields: ['result_summary'],
+    why: 'how much was said before depends on timing',
+  },
+  {
+    cases: /^tasks\/cancel_prefix$/,
+    body: /"prompt":"x".*"status":"(queued|running|completed|failed|canceled)"/,
+    why: 'how far it is depends on timing',
+  },
   {
     cases: /^tasks\/list_limit_0$/,
     body: /^\{"tasks":\[\],"counts":\{"queued":0,"running":0,"completed":\d,"failed":\d,"canceled":1\}\}$/,
@@ -275,11 +346,17 @@ export const backgroundDifferences: BackgroundDifference[] = [
   },
   { cases: RECORD, fields: ['timezone', 'thread_id', 'allow_shell', 'auto_approve'], why: 'further fields are added' },
   {
-    cases: /^automations\/(get_unknown|get_trav|delete_again|(delete|patch|pause)_badchars|delete_trav|(pause|resume)_unknown)$/,
+    cases:
+      /^automations\/(get_unknown|get_trav|delete_again|(delete|patch|pause)_badchars|delete_trav|(pause|resume)_unknown)$/,
     body: /^\{"error":\{"message":"Automation not found: [^"]*","status":404\}\}$/,
     why: 'no path of the disk is told',
   },
-  { cases: /^automations\/traversal_/, status: 404, body: /Automation not found/, why: 'an id names an automation and no file' },
+  {
+    cases: /^automations\/traversal_/,
+    status: 404,
+    body: /Automation not found/,
+    why: 'an id names an automation and no file',
+  },
   {
     cases: /^automations\/run_body$/,
     body: /^\{"schema_version":1,"id":"[0-9a-f-]{36}","automation_id":"[0-9a-f-]{36}","scheduled_for":"[^"]+","status":"(queued|running)","created_at":/,

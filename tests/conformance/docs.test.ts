@@ -26,9 +26,16 @@ it.each([
 });
 
 it('a browser that goes to a page is led to the viewer; a program gets the page', async () => {
-  expect(await get('/docs/kennel.md', { 'Sec-Fetch-Mode': 'navigate' })).toMatchObject({ status: 302, headers: { location: '/docs/index.html#kennel' } });
+  expect(await get('/docs/kennel.md', { 'Sec-Fetch-Mode': 'navigate' })).toMatchObject({
+    status: 302,
+    headers: { location: '/docs/index.html#kennel' },
+  });
   const { status, headers, body } = await get('/docs/kennel.md', { 'Sec-Fetch-Mode': 'cors' });
-  expect([status, headers['content-type'], body]).toEqual([200, 'text/markdown; charset=utf-8', readFileSync(join(root, 'docs/kennel.md'), 'utf8')]);
+  expect([status, headers['content-type'], body]).toEqual([
+    200,
+    'text/markdown; charset=utf-8',
+    readFileSync(join(root, 'docs/kennel.md'), 'utf8'),
+  ]);
 });
 
 it.each([
@@ -43,9 +50,16 @@ it.each([
   expect(headers['content-security-policy']).toContain("default-src 'none'; script-src 'self'");
 });
 
-it.each(['../package.json', '..%2fpackage.json', '%2e%2e/package.json', '../docs-of-others/x', '..%2f..%2fetc/passwd', '%ff', 'a%00b'])(
-  'nothing outside of the folder is served: /docs/%s',
-  async (path) => expect(await get(`/docs/${path}`)).toMatchObject({ status: 403, body: 'Forbidden' }),
+it.each([
+  '../package.json',
+  '..%2fpackage.json',
+  '%2e%2e/package.json',
+  '../docs-of-others/x',
+  '..%2f..%2fetc/passwd',
+  '%ff',
+  'a%00b',
+])('nothing outside of the folder is served: /docs/%s', async (path) =>
+  expect(await get(`/docs/${path}`)).toMatchObject({ status: 403, body: 'Forbidden' }),
 );
 
 it.each(['nothing.md', 'nothing.html', 'images', 'images/nothing.png'])('/docs/%s is not there', async (path) =>
@@ -54,12 +68,17 @@ it.each(['nothing.md', 'nothing.html', 'images', 'images/nothing.png'])('/docs/%
 
 it('a diagram is shown as a list of its arrows', async () => {
   const { body } = await get('/docs/README.html');
-  expect(body).toContain('<li>you: WhatsApp <b>→</b> received row <small>one transaction with the ratchet</small></li>');
+  expect(body).toContain(
+    '<li>you: WhatsApp <b>→</b> received row <small>one transaction with the ratchet</small></li>',
+  );
   expect(body).toContain('<li>received row <b>→</b> intake</li>');
 });
 
 describe('every page', () => {
-  const pages = ['README', ...readdirSync(join(root, 'docs')).flatMap((file) => (file.endsWith('.md') ? [file.slice(0, -3)] : []))];
+  const pages = [
+    'README',
+    ...readdirSync(join(root, 'docs')).flatMap((file) => (file.endsWith('.md') ? [file.slice(0, -3)] : [])),
+  ];
 
   it('has no diagram in the words of a program that draws it', async () => {
     for (const page of pages) expect((await get(`/docs/${page}.html`)).body).not.toMatch(/<code>flowchart /);
@@ -84,7 +103,9 @@ describe('every page', () => {
       expect(pages).toContain(to);
       if (heading) expect([heading, (await htmlOf(to!)).includes(` id="${heading}"`)]).toEqual([heading, true]);
     }
-    for (const [, heading] of body.matchAll(/<a href="#([^"]+)" data-here>/g)) expect([heading, body.includes(` id="${heading}"`)]).toEqual([heading, true]);
-    for (const [, source] of body.matchAll(/<img src="([^"]+)"/g)) expect([source, (await get(`/docs/${source}`)).status]).toEqual([source, 200]);
+    for (const [, heading] of body.matchAll(/<a href="#([^"]+)" data-here>/g))
+      expect([heading, body.includes(` id="${heading}"`)]).toEqual([heading, true]);
+    for (const [, source] of body.matchAll(/<img src="([^"]+)"/g))
+      expect([source, (await get(`/docs/${source}`)).status]).toEqual([source, 200]);
   });
 });

@@ -15,11 +15,23 @@ afterAll(() => api?.close());
 
 const newThread = async (): Promise<ThreadRecord> =>
   JSON.parse(
-    (await send(api.port, 'POST', '/v1/threads', { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' }, '{}')).body,
+    (
+      await send(
+        api.port,
+        'POST',
+        '/v1/threads',
+        { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' },
+        '{}',
+      )
+    ).body,
   ) as ThreadRecord;
 
 const append = (id: string, count: number, size = 0) =>
-  onThread(api.store.db, id, (tx) => tx.append(...Array.from({ length: count }, (_, n) => ({ event: 'item.delta', payload: { n, pad: 'x'.repeat(size) } }))));
+  onThread(api.store.db, id, (tx) =>
+    tx.append(
+      ...Array.from({ length: count }, (_, n) => ({ event: 'item.delta', payload: { n, pad: 'x'.repeat(size) } })),
+    ),
+  );
 
 interface Follower {
   text(): string;
@@ -31,20 +43,26 @@ interface Follower {
 
 function follow(path: string, headers: Record<string, string> = {}): Promise<Follower> {
   return new Promise((resolve, reject) => {
-    const request = get({ host: '127.0.0.1', port: api.port, path, headers: { Authorization: `Bearer ${TOKEN}`, ...headers } }, (incoming) => {
-      let text = '';
-      incoming.setEncoding('utf8').on('data', (chunk: string) => {
-        text += chunk;
-      });
-      incoming.on('error', () => {});
-      const events = () =>
-        text
-          .split('\n\n')
-          .slice(0, -1)
-          .filter((frame) => !frame.startsWith(':'))
-          .map((frame) => JSON.parse(/^event: .+\ndata: (.+)$/.exec(frame)![1]!) as EventEnvelope & { previous_seq: number });
-      resolve({ text: () => text, events, request, pause: () => incoming.pause(), resume: () => incoming.resume() });
-    });
+    const request = get(
+      { host: '127.0.0.1', port: api.port, path, headers: { Authorization: `Bearer ${TOKEN}`, ...headers } },
+      (incoming) => {
+        let text = '';
+        incoming.setEncoding('utf8').on('data', (chunk: string) => {
+          text += chunk;
+        });
+        incoming.on('error', () => {});
+        const events = () =>
+          text
+            .split('\n\n')
+            .slice(0, -1)
+            .filter((frame) => !frame.startsWith(':'))
+            .map(
+              (frame) =>
+                JSON.parse(/^event: .+\ndata: (.+)$/.exec(frame)![1]!) as EventEnvelope & { previous_seq: number },
+            );
+        resolve({ text: () => text, events, request, pause: () => incoming.pause(), resume: () => incoming.resume() });
+      },
+    );
     request.on('error', reject);
   });
 }
@@ -62,7 +80,14 @@ describe('the event stream', () => {
     await until(() => stream.events().length >= 651);
     const events = stream.events();
     expect(events).toHaveLength(651);
-    expect(events[0]).toMatchObject({ schema_version: 1, event: 'thread.started', kind: 'thread.started', turn_id: null, item_id: null, previous_seq: 0 });
+    expect(events[0]).toMatchObject({
+      schema_version: 1,
+      event: 'thread.started',
+      kind: 'thread.started',
+      turn_id: null,
+      item_id: null,
+      previous_seq: 0,
+    });
     for (const [n, event] of events.entries()) if (n > 0) expect(event.previous_seq).toBe(events[n - 1]!.seq);
     stream.request.destroy();
   });
@@ -75,7 +100,9 @@ describe('the event stream', () => {
     const middle = all.events()[1]!.seq;
     const after = await follow(`/v1/threads/${id}/events?since_seq=${middle}`);
     const resumed = await follow(`/v1/threads/${id}/events`, { 'Last-Event-ID': String(middle) });
-    await until(() => after.events().length === 2 && resumed.events().length === 2 && after.text().includes(': keepalive\n\n'));
+    await until(
+      () => after.events().length === 2 && resumed.events().length === 2 && after.text().includes(': keepalive\n\n'),
+    );
     for (const stream of [all, after, resumed]) stream.request.destroy();
   });
 
@@ -126,6 +153,9 @@ describe('the status API', () => {
     });
     expect(status.headers['access-control-allow-origin']).toBeUndefined();
     expect((await send(api.statusPort, 'GET', '/api/health', {})).body).toBe('{"healthy":true}');
-    expect(await send(api.statusPort, 'GET', '/api/nope', {})).toMatchObject({ status: 404, body: '{"error":"Not found"}' });
+    expect(await send(api.statusPort, 'GET', '/api/nope', {})).toMatchObject({
+      status: 404,
+      body: '{"error":"Not found"}',
+    });
   });
 });

@@ -58,14 +58,32 @@ export class RecordedStreams {
 export const recordings = (): string[] => readFileSync(join(folder, 'recordings.txt'), 'utf8').trim().split('\n');
 
 /** Sends a path as it is written: `fetch` would normalise `..` and escapes away. */
-export function send(port: number, method: string, path: string, headers: Record<string, string>, body?: Buffer | string | null): Promise<Answer> {
+export function send(
+  port: number,
+  method: string,
+  path: string,
+  headers: Record<string, string>,
+  body?: Buffer | string | null,
+): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const outgoing = request(
-      { host: '127.0.0.1', port, method, path, headers: { ...headers, ...(body ? { 'Content-Length': String(Buffer.byteLength(body)) } : {}) } },
+      {
+        host: '127.0.0.1',
+        port,
+        method,
+        path,
+        headers: { ...headers, ...(body ? { 'Content-Length': String(Buffer.byteLength(body)) } : {}) },
+      },
       (incoming) => {
         const chunks: Buffer[] = [];
         incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
-        incoming.on('end', () => resolve({ status: incoming.statusCode!, headers: incoming.headers, body: Buffer.concat(chunks).toString('utf8') }));
+        incoming.on('end', () =>
+          resolve({
+            status: incoming.statusCode!,
+            headers: incoming.headers,
+            body: Buffer.concat(chunks).toString('utf8'),
+          }),
+        );
         incoming.on('error', reject);
       },
     );

@@ -26,7 +26,9 @@ let others: Array<[RegExp, number]>;
 let quiet: ThreadRecord;
 let titled: ThreadRecord;
 let busy: { thread: ThreadRecord; turn: TurnRecord };
-/** a copy of the one that runs; one with a turn that has ended; that one archived, with settings; two that are sessions */
+/**
+ * a copy of the one that runs; one with a turn that has ended; that one archived, with settings; two that are sessions
+ */
 let forked: ThreadRecord;
 let spoken: ThreadRecord;
 let archived: ThreadRecord;
@@ -36,10 +38,16 @@ let resumed: string;
 /** answers of a server that nobody has used yet */
 const whileEmpty = new Map<string, Answer>();
 
-const post = async <T>(path: string, body: unknown): Promise<T> => JSON.parse((await send(api.port, 'POST', path, json, JSON.stringify(body))).body) as T;
-const patch = (id: string, body: unknown): Promise<Answer> => send(api.port, 'PATCH', `/v1/threads/${id}`, json, JSON.stringify(body));
+const post = async <T>(path: string, body: unknown): Promise<T> =>
+  JSON.parse((await send(api.port, 'POST', path, json, JSON.stringify(body))).body) as T;
+const patch = (id: string, body: unknown): Promise<Answer> =>
+  send(api.port, 'PATCH', `/v1/threads/${id}`, json, JSON.stringify(body));
 const newThread = (fields = {}) => post<ThreadRecord>('/v1/threads', fields);
-const spokenThread = async (fields: object, title: string | null, [text, answer]: [string, string]): Promise<ThreadRecord> => {
+const spokenThread = async (
+  fields: object,
+  title: string | null,
+  [text, answer]: [string, string],
+): Promise<ThreadRecord> => {
   const thread = await newThread(fields);
   await saidTurn(api.store.db, thread.id, text, answer);
   if (title) await patch(thread.id, { title });
@@ -50,7 +58,8 @@ const SAVED: [string, string] = ['SCRIPT:[{"think": "t", "say": "saved answer"}]
 beforeAll(async () => {
   api = await startApi({ token: TOKEN, model: MODEL, corsOrigins: 'http://localhost:5173' });
   for (const { case: name, request } of loadGolden())
-    if (name.startsWith('http/empty/')) whileEmpty.set(name, await send(api.port, 'GET', request.line.split(' ')[1]!, auth));
+    if (name.startsWith('http/empty/'))
+      whileEmpty.set(name, await send(api.port, 'GET', request.line.split(' ')[1]!, auth));
   quiet = await newThread();
   titled = await newThread();
   await patch(titled.id, { title: 'Hello' });
@@ -62,7 +71,12 @@ beforeAll(async () => {
   spoken = await spokenThread({}, 'while active', ['hello', 'hello there friend']);
   saved = await spokenThread({ mode: 'plan', system_prompt: 'SP' }, null, SAVED);
   deleted = await spokenThread({}, null, SAVED);
-  resumed = (await post<{ thread_id: string }>(`/v1/sessions/${saved.id}/resume-thread`, { model: 'deepseek-v4-flash', mode: 'agent' })).thread_id;
+  resumed = (
+    await post<{ thread_id: string }>(`/v1/sessions/${saved.id}/resume-thread`, {
+      model: 'deepseek-v4-flash',
+      mode: 'agent',
+    })
+  ).thread_id;
   const git = { branch: 'main', head: '6dd1af6cc0ffee', modified: 1, untracked: 0, ahead: 0, behind: 0, remote: null };
   const profile = { language: null, framework: null, packageManager: null, test: null, git };
   await saveWorkspace(api.store.db, { host: 'here', name: 'demo', path: api.workspace, profile });
@@ -71,7 +85,13 @@ beforeAll(async () => {
     [/^auth\/env_/, await api.another({ DEEPSEEK_RUNTIME_TOKEN: 'env-tok' })],
     [/^auth\/generated_/, await api.another({})],
     [/^auth\/special_/, await api.another({ DEEPSEEK_RUNTIME_TOKEN: 'abc ABC+/?:=&%' })],
-    [/^cors\/env_/, await api.another({ DEEPSEEK_RUNTIME_TOKEN: TOKEN, DEEPSEEK_CORS_ORIGINS: 'http://a.example, http://b.example,,no origin' })],
+    [
+      /^cors\/env_/,
+      await api.another({
+        DEEPSEEK_RUNTIME_TOKEN: TOKEN,
+        DEEPSEEK_CORS_ORIGINS: 'http://a.example, http://b.example,,no origin',
+      }),
+    ],
   ];
 }, 120_000);
 afterAll(() => api?.close());
@@ -79,7 +99,11 @@ afterAll(() => api?.close());
 /** What the owner had in the recording: a skill, and four MCP servers of which one has answered. */
 async function bringAlong({ config, store: { db } }: ApiStack): Promise<void> {
   const mcpServers = {
-    web: { url: 'http://127.0.0.1:1/mcp?key=secret', headers: { Authorization: 'secret' }, tools: { x: { disabled: true } } },
+    web: {
+      url: 'http://127.0.0.1:1/mcp?key=secret',
+      headers: { Authorization: 'secret' },
+      tools: { x: { disabled: true } },
+    },
     demo: { command: 'codewhale-tui', args: ['--key', 'secret'], env: { KEY: 'secret' } },
     off: { command: '/bin/true', disabled: true },
     broken: { command: '/nonexistent/cmd' },
@@ -87,10 +111,20 @@ async function bringAlong({ config, store: { db } }: ApiStack): Promise<void> {
   writeFileSync(join(config.FETCH_HOME, 'mcp.json'), JSON.stringify({ mcpServers }));
   const { servers } = await readMcpConfig(config);
   const demo = servers.find(({ server }) => server.name === 'demo')!.server;
-  const { hash } = await noteFound(db, declarationOf(demo, [{ name: 'look', description: 'Looks.', inputSchema: { type: 'object', properties: {} } }]));
+  const { hash } = await noteFound(
+    db,
+    declarationOf(demo, [{ name: 'look', description: 'Looks.', inputSchema: { type: 'object', properties: {} } }]),
+  );
   await decideVersion(db, hash, true, { role: 'owner' });
   for (const name of ['broken', 'web']) await noteProblem(db, 'mcp', name, 'It does not answer.');
-  await noteFound(db, { kind: 'skill', name: 'demo', description: 'A demo skill', body: 'secret', files: [], tools: [] });
+  await noteFound(db, {
+    kind: 'skill',
+    name: 'demo',
+    description: 'A demo skill',
+    body: 'secret',
+    files: [],
+    tools: [],
+  });
 }
 /** The thread that a recorded case was about, where its name alone does not say it. */
 const subjects: Array<[RegExp, () => string]> = [
@@ -102,7 +136,8 @@ const subjects: Array<[RegExp, () => string]> = [
   [/^http\/sessions\/clean_resume_detail$/, () => resumed],
 ];
 
-const withRunningTurn = /\/(turns\/(conflict|steer_good|steer_wrong_id|steer_old_id|interrupt_good|interrupt_wrong_id)|thread\/get_active)$/;
+const withRunningTurn =
+  /\/(turns\/(conflict|steer_good|steer_wrong_id|steer_old_id|interrupt_good|interrupt_wrong_id)|thread\/get_active)$/;
 
 /** Times that the recording masks. */
 const TIMES: Record<string, string[]> = {
@@ -114,7 +149,9 @@ const TIMES: Record<string, string[]> = {
 async function replay(exchange: Exchange): Promise<Answer> {
   const name = exchange.case.split('/').at(-1)!;
   const [method, path] = exchange.request.line.split(' ') as [string, string];
-  const starts = /^http\/(turns\/(good|active_start|blank_model|overrides)|patch\/(?!after_multi_bad)\w+)$/.test(exchange.case);
+  const starts = /^http\/(turns\/(good|active_start|blank_model|overrides)|patch\/(?!after_multi_bad)\w+)$/.test(
+    exchange.case,
+  );
   const subject = subjects.find(([cases]) => cases.test(exchange.case))?.[1]();
   const thread = name.endsWith('_unknown')
     ? 'thr_missing'
@@ -140,7 +177,9 @@ async function replay(exchange: Exchange): Promise<Answer> {
   const times = [...(TIMES[name] ?? [])];
   const asked = path.replaceAll('<ts>', () => times.shift() ?? '2001-01-01T00:00:00Z');
   const port = /127_0_0_1_(\d+)/.exec(name)?.[1] ?? '';
-  const headers = Object.fromEntries(Object.entries(exchange.request.headers).map(([key, value]) => [key, fill(value).replace('<port>', port)]));
+  const headers = Object.fromEntries(
+    Object.entries(exchange.request.headers).map(([key, value]) => [key, fill(value).replace('<port>', port)]),
+  );
   let body: Buffer | string | null = exchange.request.body === null ? null : fill(exchange.request.body);
   const size = /\.\.\. (\d+) chars$/.exec(exchange.request.body ?? '')?.[1];
   if (size && name !== 'active_start') body = `{"system_prompt":"${'x'.repeat(Number(size) - 20)}"}`;
@@ -184,7 +223,9 @@ const lists =
 /** What a summary has besides the recorded fields. */
 const ADDED = ['channel', 'label', 'state', 'cost_usd', 'pending'];
 const withoutAdded = (ours: unknown): unknown =>
-  Array.isArray(ours) ? ours.map((each) => Object.fromEntries(Object.entries(each as object).filter(([name]) => !ADDED.includes(name)))) : ours;
+  Array.isArray(ours)
+    ? ours.map((each) => Object.fromEntries(Object.entries(each as object).filter(([name]) => !ADDED.includes(name))))
+    : ours;
 
 function haveRecordedFields(theirs: unknown, ours: unknown): void {
   if (typeof theirs === 'string') {
@@ -193,8 +234,16 @@ function haveRecordedFields(theirs: unknown, ours: unknown): void {
   }
   const records = (body: unknown) => {
     if (Array.isArray(body)) return [body[0]];
-    const { thread, turns, items } = body as { thread: object; turns: Array<{ status: string }>; items: Array<{ kind: string }> };
-    return [thread, turns.find((turn) => turn.status === 'in_progress'), items.find((item) => item.kind === 'user_message')];
+    const { thread, turns, items } = body as {
+      thread: object;
+      turns: Array<{ status: string }>;
+      items: Array<{ kind: string }>;
+    };
+    return [
+      thread,
+      turns.find((turn) => turn.status === 'in_progress'),
+      items.find((item) => item.kind === 'user_message'),
+    ];
   };
   expect(Object.keys(ours as object)).toEqual(expect.arrayContaining(Object.keys(theirs as object)));
   const found = records(ours);
@@ -214,20 +263,25 @@ describe('the recorded exchanges of the reference server', () => {
       const answer = whileEmpty.get(exchange.case) ?? (await replay(exchange));
       expect(answer.status).toBe(different?.status ?? response.status);
       expect(answer.headers.vary).toBe(response.headers.vary);
-      expect((answer.headers['access-control-allow-origin'] as string | undefined)?.replace(/127\.0\.0\.1:\d+/, '127.0.0.1:<port>')).toBe(
-        response.headers['access-control-allow-origin'],
-      );
+      expect(
+        (answer.headers['access-control-allow-origin'] as string | undefined)?.replace(
+          /127\.0\.0\.1:\d+/,
+          '127.0.0.1:<port>',
+        ),
+      ).toBe(response.headers['access-control-allow-origin']);
       expect(answer.headers['access-control-allow-methods']).toBe(response.headers['access-control-allow-methods']);
       expect(answer.headers['access-control-allow-headers']).not.toBe('*');
       expect(answer.headers.allow).toBe(different?.allow ?? response.headers.allow);
       if (different?.body) return expect(answer.body).toMatch(different.body);
-      if (different?.status === undefined) expect(answer.headers['content-type']).toBe(response.headers['content-type']);
+      if (different?.status === undefined)
+        expect(answer.headers['content-type']).toBe(response.headers['content-type']);
       if (/just_under$|turns\/(active_start|steer_good|interrupt_good)$/.test(exchange.case)) return;
       const ours = comparable(answer.body);
       const theirs = comparable(response.body);
       const order = sharedOrder(ours, theirs);
       expect(order.ours).toEqual(order.theirs);
-      if (lists.test(exchange.case) || exchange.case === 'http/thread/get_active') return haveRecordedFields(theirs, JSON.parse(answer.body));
+      if (lists.test(exchange.case) || exchange.case === 'http/thread/get_active')
+        return haveRecordedFields(theirs, JSON.parse(answer.body));
       // the title and the recorded thread's settings came from earlier requests of that session
       if (exchange.case.startsWith('http/turns/') && response.status === 201) {
         const { turn } = theirs as { turn: Record<string, unknown> };
@@ -243,7 +297,12 @@ describe('the recorded exchanges of the reference server', () => {
 describe('PATCH of a thread', () => {
   const thread = (answer: Answer) => JSON.parse(answer.body) as ThreadRecord;
   const updates = async (id: string) => {
-    const events = api.store.db.selectFrom('events').select('payload').where('thread_id', '=', id).where('event', '=', 'thread.updated').orderBy('seq');
+    const events = api.store.db
+      .selectFrom('events')
+      .select('payload')
+      .where('thread_id', '=', id)
+      .where('event', '=', 'thread.updated')
+      .orderBy('seq');
     return (await events.execute()).map(({ payload }) => (payload as { changes: object }).changes);
   };
 
@@ -266,13 +325,24 @@ describe('PATCH of a thread', () => {
   });
 
   it('knows no thread that is not there, whatever its name', async () => {
-    for (const id of ['thr_missing', '%00', "';drop table threads;--"]) expect((await patch(encodeURIComponent(id), { title: 'x' })).status).toBe(404);
+    for (const id of ['thr_missing', '%00', "';drop table threads;--"])
+      expect((await patch(encodeURIComponent(id), { title: 'x' })).status).toBe(404);
   });
 
   it('loses none of many changes at the same time', async () => {
     const { id } = await newThread();
-    await Promise.all([patch(id, { title: 'a' }), patch(id, { mode: 'plan' }), patch(id, { model: 'm3' }), patch(id, { auto_approve: true })]);
-    expect(thread(await patch(id, { allow_shell: false }))).toMatchObject({ title: 'a', mode: 'plan', model: 'm3', auto_approve: true });
+    await Promise.all([
+      patch(id, { title: 'a' }),
+      patch(id, { mode: 'plan' }),
+      patch(id, { model: 'm3' }),
+      patch(id, { auto_approve: true }),
+    ]);
+    expect(thread(await patch(id, { allow_shell: false }))).toMatchObject({
+      title: 'a',
+      mode: 'plan',
+      model: 'm3',
+      auto_approve: true,
+    });
     expect(await updates(id)).toHaveLength(4);
   });
 });
@@ -280,7 +350,14 @@ describe('PATCH of a thread', () => {
 describe('turns over HTTP', () => {
   it('the same Idempotency-Key gives the same turn, also while it runs', async () => {
     const thread = await newThread();
-    const start = () => send(api.port, 'POST', `/v1/threads/${thread.id}/turns`, { ...json, 'Idempotency-Key': 'once' }, '{"prompt":"hello"}');
+    const start = () =>
+      send(
+        api.port,
+        'POST',
+        `/v1/threads/${thread.id}/turns`,
+        { ...json, 'Idempotency-Key': 'once' },
+        '{"prompt":"hello"}',
+      );
     const [first, second] = [await start(), await start()];
     expect([first.status, second.status]).toEqual([201, 201]);
     expect(JSON.parse(second.body).turn.id).toBe(JSON.parse(first.body).turn.id);
@@ -288,7 +365,11 @@ describe('turns over HTTP', () => {
 
   it('exactly one of many simultaneous starts wins, and the others are conflicts', async () => {
     const thread = await newThread();
-    const answers = await Promise.all(Array.from({ length: 8 }, () => send(api.port, 'POST', `/v1/threads/${thread.id}/turns`, json, '{"prompt":"race"}')));
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () =>
+        send(api.port, 'POST', `/v1/threads/${thread.id}/turns`, json, '{"prompt":"race"}'),
+      ),
+    );
     expect(answers.map((answer) => answer.status).sort()).toEqual([201, 409, 409, 409, 409, 409, 409, 409]);
   });
 
@@ -296,7 +377,9 @@ describe('turns over HTTP', () => {
     const unknown = await send(api.port, 'POST', '/v1/approvals/x', json, '{"decision":"allow"}');
     expect([unknown.status, JSON.parse(unknown.body).error.message]).toEqual([404, "no pending approval with id 'x'"]);
     const invalid = await send(api.port, 'POST', '/v1/approvals/x', json, '{"decision":"yes"}');
-    expect(JSON.parse(invalid.body)).toEqual({ error: { message: 'invalid decision \'yes\'; expected "allow" or "deny"', status: 400 } });
+    expect(JSON.parse(invalid.body)).toEqual({
+      error: { message: 'invalid decision \'yes\'; expected "allow" or "deny"', status: 400 },
+    });
   });
 });
 
@@ -306,17 +389,23 @@ describe('what the owner brought along', () => {
   it('lists the tools of the servers that were agreed to, by server', async () => {
     const look = { server: 'demo', name: 'look', prefixed_name: 'mcp_demo_look', description: 'Looks.' };
     for (const path of ['/v1/apps/mcp/tools', '/v1/apps/mcp/tools?server=demo'])
-      expect(JSON.parse(await ask(path))).toEqual({ tools: [{ ...look, input_schema: expect.objectContaining({ type: 'object' }) }] });
-    for (const server of ['web', 'nobody', '']) expect(await ask(`/v1/apps/mcp/tools?server=${server}`)).toBe('{"tools":[]}');
+      expect(JSON.parse(await ask(path))).toEqual({
+        tools: [{ ...look, input_schema: expect.objectContaining({ type: 'object' }) }],
+      });
+    for (const server of ['web', 'nobody', ''])
+      expect(await ask(`/v1/apps/mcp/tools?server=${server}`)).toBe('{"tools":[]}');
   });
 
   it('tells no secret and no text of a skill', async () => {
-    for (const path of ['/v1/apps/mcp/servers', '/v1/apps/mcp/tools', '/v1/skills', '/v1/workspace/status']) expect(await ask(path)).not.toContain('secret');
+    for (const path of ['/v1/apps/mcp/servers', '/v1/apps/mcp/tools', '/v1/skills', '/v1/workspace/status'])
+      expect(await ask(path)).not.toContain('secret');
   });
 
   it('says of a folder that is no skill why it is not used', async () => {
     await noteProblem(api.store.db, 'skill', 'broken', 'It has no description, by which it is chosen.');
-    expect(JSON.parse(await ask('/v1/skills')).warnings).toEqual(['broken: It has no description, by which it is chosen.']);
+    expect(JSON.parse(await ask('/v1/skills')).warnings).toEqual([
+      'broken: It has no description, by which it is chosen.',
+    ]);
   });
 
   it('tells the state of a workspace as it was seen last, and of one that nobody saw that nothing is known', async () => {
@@ -349,7 +438,12 @@ describe('what the owner brought along', () => {
     // as a release before left it
     const { staged: _, unstaged: __, upstream: ___, ...older } = git;
     await saveWorkspace(api.store.db, { ...row, profile: { ...profile, git: { ...older, branch: null } } });
-    expect(JSON.parse(await ask('/v1/workspace/status'))).toMatchObject({ branch: null, staged: 0, unstaged: 2, ahead: 1 });
+    expect(JSON.parse(await ask('/v1/workspace/status'))).toMatchObject({
+      branch: null,
+      staged: 0,
+      unstaged: 2,
+      ahead: 1,
+    });
     await saveWorkspace(api.store.db, { ...row, profile: { ...profile, git: { ...git, upstream: false, ahead: 0 } } });
     expect(JSON.parse(await ask('/v1/workspace/status'))).toMatchObject({ ahead: null, behind: null });
   });

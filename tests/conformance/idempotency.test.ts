@@ -35,7 +35,10 @@ describe('an idempotency key', () => {
     expect((await ask(turns, 'k', { prompt: 'hello' })).body.turn.id).toBe(turn.id);
     expect((await ask(`${turns}/${turn.id}/steer`, 'k', { prompt: 'and more' })).body.steer_count).toBe(1);
     expect((await ask(`${turns}/${turn.id}/steer`, 'k', { prompt: 'and more' })).body.steer_count).toBe(1);
-    expect((await ask(`/v1/threads/${thread}/messages`, 'k', { text: 'a third thing' })).body).toMatchObject({ kind: 'steer', turn_id: turn.id });
+    expect((await ask(`/v1/threads/${thread}/messages`, 'k', { text: 'a third thing' })).body).toMatchObject({
+      kind: 'steer',
+      turn_id: turn.id,
+    });
     expect((await ask(`${turns}/${turn.id}/interrupt`, 'k')).status).toBe(200);
     const { turns: all, items } = await detail(thread);
     expect(all.map(({ id }) => id)).toEqual([turn.id]);
@@ -54,7 +57,10 @@ describe('an idempotency key', () => {
     const turns = `/v1/threads/${thread}/turns`;
     await ask(turns, 'k', { prompt: 'hello' });
     const again = await ask(turns, 'k', { prompt: 'delete it' });
-    expect(again).toMatchObject({ status: 422, body: { error: { status: 422, message: expect.stringContaining('another body') } } });
+    expect(again).toMatchObject({
+      status: 422,
+      body: { error: { status: 422, message: expect.stringContaining('another body') } },
+    });
     expect((await ask('/v1/threads', 'mine', { model: 'a' })).status).toBe(201);
     expect((await ask('/v1/threads', 'mine', { model: 'b' })).status).toBe(422);
     expect((await detail(thread)).items).toHaveLength(1);
@@ -70,7 +76,9 @@ describe('an idempotency key', () => {
   it('of the version before still names its turn', async () => {
     const thread = await newThread();
     const { turn } = (await ask(`/v1/threads/${thread}/turns`, 'k', { prompt: 'hello' })).body;
-    await sql`update inbox set channel_message_id = 'k', fingerprint = null where thread_id = ${thread}`.execute(api.store.db);
+    await sql`update inbox set channel_message_id = 'k', fingerprint = null where thread_id = ${thread}`.execute(
+      api.store.db,
+    );
     expect((await ask(`/v1/threads/${thread}/turns`, 'k', { prompt: 'hello' })).body.turn.id).toBe(turn.id);
     expect((await ask(`/v1/threads/${thread}/turns/${turn.id}/interrupt`, 'k')).status).toBe(200);
   });

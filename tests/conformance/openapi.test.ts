@@ -30,10 +30,20 @@ const namesOf = (path: string): string => path.replaceAll(/\{\w+\}/g, '{}');
 /** Asks an endpoint, and sees that its answer has exactly what its declaration says. */
 async function answered<T>(endpoint: string, values: Record<string, string> = {}, body?: object): Promise<T> {
   const [method, path] = endpoint.split(' ') as [string, string];
-  const runtime = runtimeEndpoints.find((each) => each.method === method && namesOf(each.path) === namesOf(path.split('?')[0]!));
-  const { answer } = runtime ?? statusEndpoints.find((each) => each.method === method && namesOf(each.path) === namesOf(path.split('?')[0]!))!;
+  const runtime = runtimeEndpoints.find(
+    (each) => each.method === method && namesOf(each.path) === namesOf(path.split('?')[0]!),
+  );
+  const { answer } =
+    runtime ??
+    statusEndpoints.find((each) => each.method === method && namesOf(each.path) === namesOf(path.split('?')[0]!))!;
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name]!);
-  const { status, body: text } = await ask(runtime ? api.port : api.statusPort, runtime ? TOKEN : ADMIN, method, filled, body);
+  const { status, body: text } = await ask(
+    runtime ? api.port : api.statusPort,
+    runtime ? TOKEN : ADMIN,
+    method,
+    filled,
+    body,
+  );
   const value = JSON.parse(text) as T;
   expect([status, answer.schema!.parse(value)]).toEqual([answer.status ?? 200, value]);
   return value;
@@ -76,7 +86,14 @@ it('says what the runtime API answers', async () => {
   await answered('GET /v1/console');
   await answered('GET /v1/usage?group_by=model');
   await answered('GET /v1/workspace/status');
-  await noteFound(api.store.db, { kind: 'skill', name: 'demo', description: 'A skill', body: 'Do it.', files: [], tools: [] });
+  await noteFound(api.store.db, {
+    kind: 'skill',
+    name: 'demo',
+    description: 'A skill',
+    body: 'Do it.',
+    files: [],
+    tools: [],
+  });
   await answered('GET /v1/skills');
   await answered('POST /v1/skills/{name}', { name: 'demo' }, { enabled: false });
   await answered('GET /v1/apps/mcp/servers');
@@ -109,7 +126,11 @@ it('says what the owner is answered', async () => {
   await answered('GET /v1/owner/spend?days=2');
   await answered('GET /v1/owner/settings');
   await answered('PATCH /v1/owner/settings', {}, { settings: { FETCH_MAX_DAY_USD: '9' } });
-  await answered('POST /v1/owner/settings/model/check', {}, { base_url: 'http://127.0.0.1:1/v1', api_key: 'k', model: 'm' });
+  await answered(
+    'POST /v1/owner/settings/model/check',
+    {},
+    { base_url: 'http://127.0.0.1:1/v1', api_key: 'k', model: 'm' },
+  );
   await answered('GET /v1/owner/chats');
   await answered('PATCH /v1/owner/chats/{id}', { id }, { autonomy: 'supervised' });
   await answered('POST /v1/owner/chats/{id}/ask-again', { id });
@@ -118,7 +139,8 @@ it('says what the owner is answered', async () => {
   await answered('DELETE /v1/owner/people/{id}', { id: '491701234567' });
   await answered('GET /v1/owner/whatsapp');
   for (const path of ['pair', 'stop', 'unlink']) await answered(`POST /v1/owner/whatsapp/${path}`);
-  for (const path of ['agents', 'backups', 'logs?limit=3', 'temporal', 'doctor']) await answered(`GET /v1/owner/${path}`);
+  for (const path of ['agents', 'backups', 'logs?limit=3', 'temporal', 'doctor'])
+    await answered(`GET /v1/owner/${path}`);
 }, 120_000);
 
 it('says what the status API answers', async () => {
@@ -138,9 +160,18 @@ it('says what the status API answers', async () => {
 it('knows what answers without a JSON body, and leaves receipts for later', async () => {
   const { id } = await answered<ThreadRecord>('POST /v1/threads', {}, {});
   expect(await ask(api.port, TOKEN, 'DELETE', `/v1/sessions/${id}`)).toMatchObject({ status: 204, body: '' });
-  expect(await ask(api.port, TOKEN, 'GET', `/v1/threads/${id}/turns/turn_1/receipt`)).toMatchObject({ status: 404, body: '' });
-  const { paths } = JSON.parse((await ask(api.port, TOKEN, 'GET', '/openapi.json')).body) as { paths: Record<string, Record<string, { responses: object }>> };
+  expect(await ask(api.port, TOKEN, 'GET', `/v1/threads/${id}/turns/turn_1/receipt`)).toMatchObject({
+    status: 404,
+    body: '',
+  });
+  const { paths } = JSON.parse((await ask(api.port, TOKEN, 'GET', '/openapi.json')).body) as {
+    paths: Record<string, Record<string, { responses: object }>>;
+  };
   expect(paths['/v1/sessions/{id}']!.delete!.responses).toHaveProperty('204');
   expect(paths['/v1/stream']!.post!.responses).toMatchObject({ 200: { content: { 'text/event-stream': {} } } });
-  expect(paths['/mcp']!.post!.responses).toMatchObject({ 200: { content: { 'text/event-stream': {}, 'application/json': {} } }, 202: {}, 401: {} });
+  expect(paths['/mcp']!.post!.responses).toMatchObject({
+    200: { content: { 'text/event-stream': {}, 'application/json': {} } },
+    202: {},
+    401: {},
+  });
 });

@@ -6,7 +6,10 @@ import { startTestApp, type TestApp } from '../support/app.ts';
 import { type Asked, type Document, type Operation, requestsOf, type Schema } from '../support/openapi-requests.ts';
 import { holds, PROPERTY_MS } from '../support/property.ts';
 
-/** Each endpoint of both ports, whatever it is: it answers in time, with a status and a body that its document names, and never with a fault of its own. */
+/**
+ * Each endpoint of both ports, whatever it is: it answers in time, with a status and a body that its document names,
+ * and never with a fault of its own.
+ */
 
 const ADMIN = 'admin-properties';
 /** An answer, or the head of one that goes on. */
@@ -24,7 +27,10 @@ beforeAll(async () => {
   const turn = await app.turn(thread, [{ say: 'one' }]);
   await app.ended(thread, turn);
   const other = await app.thread();
-  const waits = await app.turn(other, [{ call: [['ask_user', { question: 'Which?', options: ['red', 'green'] }]] }, { say: 'done' }]);
+  const waits = await app.turn(other, [
+    { call: [['ask_user', { question: 'Which?', options: ['red', 'green'] }]] },
+    { say: 'done' },
+  ]);
   ids = {
     id: [thread, other],
     thread_id: [thread, other],
@@ -47,18 +53,21 @@ const lengthOf = (body: string | null) => (body === null ? {} : { 'Content-Lengt
 const ask = (base: string, { method, path, headers, body }: Asked): Promise<Answered> =>
   new Promise((resolve, reject) => {
     const { hostname, port } = new URL(base);
-    const outgoing = request({ hostname, port, method, path, headers: { ...headers, ...lengthOf(body) }, timeout: PATIENCE_MS }, (incoming) => {
-      const type = String(incoming.headers['content-type'] ?? '');
-      const done = (text: string) => resolve({ status: incoming.statusCode!, type: type.split(';')[0]!, body: text });
-      if (type.startsWith('text/event-stream')) {
-        outgoing.destroy();
-        return done('');
-      }
-      const chunks: Buffer[] = [];
-      incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
-      incoming.on('end', () => done(Buffer.concat(chunks).toString('utf8')));
-      incoming.on('error', reject);
-    });
+    const outgoing = request(
+      { hostname, port, method, path, headers: { ...headers, ...lengthOf(body) }, timeout: PATIENCE_MS },
+      (incoming) => {
+        const type = String(incoming.headers['content-type'] ?? '');
+        const done = (text: string) => resolve({ status: incoming.statusCode!, type: type.split(';')[0]!, body: text });
+        if (type.startsWith('text/event-stream')) {
+          outgoing.destroy();
+          return done('');
+        }
+        const chunks: Buffer[] = [];
+        incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+        incoming.on('end', () => done(Buffer.concat(chunks).toString('utf8')));
+        incoming.on('error', reject);
+      },
+    );
     outgoing.on('timeout', () => outgoing.destroy(new Error(`no answer in ${PATIENCE_MS / 1000} s`)));
     outgoing.on('error', reject);
     outgoing.end(body ?? undefined);
@@ -69,7 +78,9 @@ const ROUTING = new Set([404, 405]);
 
 function answersOf(document: Document): (operation: Operation, answered: Answered) => string | null {
   const schemas = new Map<Schema, z.ZodType>();
-  const $defs = JSON.parse(JSON.stringify(document.components.schemas).replaceAll('#/components/schemas/', '#/$defs/')) as Record<string, Schema>;
+  const $defs = JSON.parse(
+    JSON.stringify(document.components.schemas).replaceAll('#/components/schemas/', '#/$defs/'),
+  ) as Record<string, Schema>;
   const schemaOf = (schema: Schema): z.ZodType => {
     const own = JSON.parse(JSON.stringify(schema).replaceAll('#/components/schemas/', '#/$defs/')) as object;
     const made = schemas.get(schema) ?? z.fromJSONSchema({ ...own, $defs } as never);
@@ -78,7 +89,10 @@ function answersOf(document: Document): (operation: Operation, answered: Answere
   };
   return ({ responses }, { status, type, body }) => {
     const named = responses[status];
-    if (!named) return ROUTING.has(status) && body === '' ? null : `the status ${status} is not documented: ${body.slice(0, 200)}`;
+    if (!named)
+      return ROUTING.has(status) && body === ''
+        ? null
+        : `the status ${status} is not documented: ${body.slice(0, 200)}`;
     if (!named.content) return null;
     const content = named.content[type];
     if (!content) return `a ${status} of type "${type}" is not documented, only ${Object.keys(named.content)}`;

@@ -4,7 +4,9 @@ import { expect, it } from 'vitest';
 import { loadExchanges, loadGolden, RecordedStreams, recordings } from './golden.ts';
 import { backgroundNotCompared, type NotCompared, notCompared, notCopied, streamsNotCompared } from './not-compared.ts';
 
-/** Nothing that was recorded of the reference is forgotten: it is compared, or docs/differences.md says why it is not. */
+/**
+ * Nothing that was recorded of the reference is forgotten: it is compared, or docs/differences.md says why it is not.
+ */
 
 const names = recordings();
 const listed: NotCompared[] = [...notCompared, ...streamsNotCompared, ...backgroundNotCompared, ...notCopied];
@@ -14,7 +16,9 @@ const of = (list: readonly NotCompared[]) => (name: string) => list.some(({ case
 const copied = new Set([
   ...loadGolden().map((each) => each.case),
   ...new RecordedStreams().neverAsked(),
-  ...['tasks.jsonl', 'automations.jsonl', 'automations-rrule.jsonl'].flatMap((file) => loadExchanges(file).map((each) => each.case)),
+  ...['tasks.jsonl', 'automations.jsonl', 'automations-rrule.jsonl'].flatMap((file) =>
+    loadExchanges(file).map((each) => each.case),
+  ),
   ...['cli', 'stdio'].flatMap((file) => loadExchanges(`${file}.jsonl`).map((_, at) => `${file}/${at + 1}`)),
 ]);
 
@@ -31,7 +35,11 @@ it('everything that is listed was recorded', () => {
 it('docs/differences.md names the recordings that no test compares, and no others', () => {
   const docs = readFileSync(join(import.meta.dirname, '../../docs/differences.md'), 'utf8');
   const section = docs.split('\n## ').find((part) => part.startsWith('Recordings that are not compared'))!;
-  const told = section.split('\n').flatMap((row) => (row.startsWith('| `') ? [...row.split(' | ')[0]!.matchAll(/`([^`]+)`/g)].map(([, name]) => name!) : []));
+  const told = section
+    .split('\n')
+    .flatMap((row) =>
+      row.startsWith('| `') ? [...row.split(' | ')[0]!.matchAll(/`([^`]+)`/g)].map(([, name]) => name!) : [],
+    );
   expect(told.toSorted()).toEqual(names.filter(of(listed.filter(({ by }) => by === undefined))).toSorted());
 });
 

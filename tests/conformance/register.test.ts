@@ -31,14 +31,24 @@ const rows = textOf('docs/differences.md')
 
 /** Null when there is such a proof, else what is missing. */
 function missing(proof: Proof): string | null {
-  if ('title' in proof) return ["'", '"', '`'].some((quote) => textOf(proof.file).includes(`(${quote}${proof.title}`)) ? null : `${proof.file}: ${proof.title}`;
-  if ('returns' in proof) return textOf('tests/conformance/tools-run.test.ts').includes(`returns('${proof.returns}'`) ? null : `no run of ${proof.returns}`;
-  if ('differs' in proof) return rows.some((row) => row.startsWith(proof.differs)) ? null : `docs/differences.md: ${proof.differs}`;
+  if ('title' in proof)
+    return ["'", '"', '`'].some((quote) => textOf(proof.file).includes(`(${quote}${proof.title}`))
+      ? null
+      : `${proof.file}: ${proof.title}`;
+  if ('returns' in proof)
+    return textOf('tests/conformance/tools-run.test.ts').includes(`returns('${proof.returns}'`)
+      ? null
+      : `no run of ${proof.returns}`;
+  if ('differs' in proof)
+    return rows.some((row) => row.startsWith(proof.differs)) ? null : `docs/differences.md: ${proof.differs}`;
   const declared = CONTRACT[proof.declares];
   if (!declared) return `no declaration of ${proof.declares}`;
   const { argument } = proof;
   const { call, needs = [], defaults = {}, accepts = [], refuses = [] } = declared;
-  const said = argument === undefined || needs.includes(argument) || [call, defaults, ...accepts, ...refuses].some((args) => argument in args);
+  const said =
+    argument === undefined ||
+    needs.includes(argument) ||
+    [call, defaults, ...accepts, ...refuses].some((args) => argument in args);
   return said ? null : `${proof.declares} has no ${argument}`;
 }
 
@@ -59,7 +69,9 @@ describe('the register', () => {
   });
 
   it('shows each sentence by a test, also where ours differs', () => {
-    expect(sentences.filter(({ proofs }) => !proofs.some((proof) => !('differs' in proof))).map(({ from }) => from)).toEqual([]);
+    expect(
+      sentences.filter(({ proofs }) => !proofs.some((proof) => !('differs' in proof))).map(({ from }) => from),
+    ).toEqual([]);
   });
 
   if (process.env.FETCH_CONTRACT)

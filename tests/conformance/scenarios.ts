@@ -2,11 +2,17 @@ import { expect } from 'vitest';
 import type { Run } from './run.ts';
 import type { Entry } from './skeleton.ts';
 
-/** How a recorded turn is repeated here: the same steps of the model, with our tools in the place of the reference's own. */
+/**
+ * How a recorded turn is repeated here: the same steps of the model, with our tools in the place of the reference's
+ * own.
+ */
 export interface Scenario {
   /** the recorded case */
   case: string;
-  /** where the recording has no case of its own: what is different about this one, and how the recorded entries follow from the case */
+  /**
+   * where the recording has no case of its own: what is different about this one, and how the recorded entries follow
+   * from the case
+   */
   variant?: { title: string; from: (recorded: Entry[]) => Entry[] };
   thread?: Record<string, unknown>;
   drive: (run: Run) => Promise<void>;
@@ -29,7 +35,8 @@ const turn =
     await run.done();
   };
 
-const relabel = (from: string, to: string) => (recorded: Entry[]) => recorded.map((entry) => ({ ...entry, label: entry.label.replace(from, to) }));
+const relabel = (from: string, to: string) => (recorded: Entry[]) =>
+  recorded.map((entry) => ({ ...entry, label: entry.label.replace(from, to) }));
 
 const answers: Scenario[] = [
   { case: 'sse/plain', drive: turn({ say: 'Hello, this is a plain answer.' }) },
@@ -47,7 +54,10 @@ const answers: Scenario[] = [
   },
   { case: 'sse/system_prompt', thread: { system_prompt: 'You are X' }, drive: turn({ say: 'ok' }) },
   { case: 'sse/reasoning_only', drive: turn({ think: 'only thoughts' }) },
-  { case: 'sse/reasoning_then_tool', drive: turn({ think: 'need file', say: 'Reading.', call: [LOOK] }, { think: 'ok', say: 'Got it' }) },
+  {
+    case: 'sse/reasoning_then_tool',
+    drive: turn({ think: 'need file', say: 'Reading.', call: [LOOK] }, { think: 'ok', say: 'Got it' }),
+  },
   {
     case: 'sse/reasoning_then_tool',
     variant: { title: 'slowly', from: (recorded) => recorded },
@@ -85,10 +95,19 @@ const approved =
   };
 
 const approvals: Scenario[] = [
-  { case: 'sse/approval_allow', drive: approved(() => [{ say: 'Will write.', call: [make()] }, { say: 'Wrote: $LAST' }], ['allow']) },
+  {
+    case: 'sse/approval_allow',
+    drive: approved(() => [{ say: 'Will write.', call: [make()] }, { say: 'Wrote: $LAST' }], ['allow']),
+  },
   { case: 'sse/approval_deny', drive: approved(() => [{ call: [make()] }, { say: 'Result: $LAST' }], ['deny']) },
-  { case: 'sse/approval_deny_remember', drive: approved(() => [{ call: [make()] }, { call: [make()] }, { say: '$LAST' }], ['deny', 'deny'], true) },
-  { case: 'sse/approval_remember', drive: approved(() => [{ call: [make()] }, { call: [make()] }, { say: 'done' }], ['allow'], true) },
+  {
+    case: 'sse/approval_deny_remember',
+    drive: approved(() => [{ call: [make()] }, { call: [make()] }, { say: '$LAST' }], ['deny', 'deny'], true),
+  },
+  {
+    case: 'sse/approval_remember',
+    drive: approved(() => [{ call: [make()] }, { call: [make()] }, { say: 'done' }], ['allow'], true),
+  },
   {
     case: 'sse/approval_remember_next_turn',
     drive: async (run) => {
@@ -109,7 +128,11 @@ const approvals: Scenario[] = [
     },
   },
   { case: 'sse/approval_id_collision_2', drive: approved(() => [{ call: [make()] }, { say: '$LAST' }], ['allow']) },
-  { case: 'sse/auto_approve_thread', thread: { auto_approve: true }, drive: approved(() => [{ call: [make()] }, { say: 'done' }], []) },
+  {
+    case: 'sse/auto_approve_thread',
+    thread: { auto_approve: true },
+    drive: approved(() => [{ call: [make()] }, { say: 'done' }], []),
+  },
   {
     case: 'sse/auto_approve_thread_turn_false',
     thread: { auto_approve: true },
@@ -129,7 +152,11 @@ const otherTools: Scenario[] = [
     thread: { allow_shell: true },
     drive: approved(() => [{ call: [make()] }, { say: 'done: $LAST' }], ['deny']),
   },
-  { case: 'sse/edit_file', thread: { auto_approve: true }, drive: turn({ call: [['read_output', { callId: 'nope' }]] }, { say: 'done: $LAST' }) },
+  {
+    case: 'sse/edit_file',
+    thread: { auto_approve: true },
+    drive: turn({ call: [['read_output', { callId: 'nope' }]] }, { say: 'done: $LAST' }),
+  },
   { case: 'sse/update_plan', drive: turn({ call: [LOOK] }, { say: 'ok $LAST' }) },
 ];
 
@@ -165,7 +192,8 @@ const questions: Scenario[] = [
   },
 ];
 
-const interruptWhen = (label: string, ...steps: unknown[]): Scenario['drive'] => interruptAfter((run) => run.stream.reached(label), ...steps);
+const interruptWhen = (label: string, ...steps: unknown[]): Scenario['drive'] =>
+  interruptAfter((run) => run.stream.reached(label), ...steps);
 const interruptAfter =
   (moment: (run: Run) => Promise<unknown>, ...steps: unknown[]): Scenario['drive'] =>
   async (run) => {
@@ -177,18 +205,31 @@ const interruptAfter =
 
 const interrupts: Scenario[] = [
   { case: 'sse/interrupt_before_first_byte', drive: interruptAfter((run) => run.modelAsked(), { hang: true }) },
-  { case: 'sse/interrupt_mid_reasoning', drive: interruptWhen('item.delta agent_reasoning', { think: LONG, pace: 60, say: 'never' }) },
+  {
+    case: 'sse/interrupt_mid_reasoning',
+    drive: interruptWhen('item.delta agent_reasoning', { think: LONG, pace: 60, say: 'never' }),
+  },
   {
     case: 'sse/interrupt_mid_reasoning',
     variant: { title: 'in the answer instead', from: relabel('agent_reasoning', 'agent_message') },
     drive: interruptWhen('item.delta agent_message', { say: LONG, pace: 60 }),
   },
-  { case: 'sse/interrupt_pending_approval_then_allow', drive: async (run) => interruptWhen('approval.required', { call: [make()] }, { say: 'never' })(run) },
-  { case: 'sse/interrupt_pending_approval_wait_300s', drive: async (run) => interruptWhen('approval.required', { call: [make()] }, { say: 'never' })(run) },
+  {
+    case: 'sse/interrupt_pending_approval_then_allow',
+    drive: async (run) => interruptWhen('approval.required', { call: [make()] }, { say: 'never' })(run),
+  },
+  {
+    case: 'sse/interrupt_pending_approval_wait_300s',
+    drive: async (run) => interruptWhen('approval.required', { call: [make()] }, { say: 'never' })(run),
+  },
   {
     case: 'sse/user_input_interrupt',
-    variant: { title: 'while a tool runs', from: (recorded) => recorded.filter(({ label }) => !label.startsWith('user_input')) },
-    drive: async (run) => interruptAfter(() => run.pages.asked('stopped'), { call: [page(run, 'stopped')] }, { say: 'never' })(run),
+    variant: {
+      title: 'while a tool runs',
+      from: (recorded) => recorded.filter(({ label }) => !label.startsWith('user_input')),
+    },
+    drive: async (run) =>
+      interruptAfter(() => run.pages.asked('stopped'), { call: [page(run, 'stopped')] }, { say: 'never' })(run),
   },
 ];
 
@@ -211,7 +252,10 @@ const failures: Scenario[] = [
   { case: 'sse/fail_cut_after_tool_call', drive: turn({ cut: true, times: 1, call: [LOOK] }, { say: 'x' }) },
   { case: 'sse/fail_cut_mid_text', drive: turn({ cut: true, times: 1, say: 'one two three four' }) },
   { case: 'sse/fail_cut_mid_text_paced', drive: turn({ cut: true, times: 1, say: 'one two three four', pace: 90 }) },
-  { case: 'sse/fail_cut_tool_paced', drive: turn({ cut: true, times: 1, say: 'a', call: [LOOK], pace: 90 }, { say: 'x' }) },
+  {
+    case: 'sse/fail_cut_tool_paced',
+    drive: turn({ cut: true, times: 1, say: 'a', call: [LOOK], pace: 90 }, { say: 'x' }),
+  },
 ];
 
 const steering: Scenario[] = [
@@ -248,20 +292,36 @@ const threads: Scenario[] = [
   {
     case: 'sse/fork_while_active',
     drive: duringAnswer(async (run) => {
-      expect(await run.app.request('POST', `/v1/threads/${run.thread}/fork`)).toMatchObject({ status: 201, body: { archived: false } });
+      expect(await run.app.request('POST', `/v1/threads/${run.thread}/fork`)).toMatchObject({
+        status: 201,
+        body: { archived: false },
+      });
     }),
   },
   {
     case: 'sse/patch_while_active',
     drive: duringAnswer(async (run) => {
       const changes = { archived: true, auto_approve: true, model: 'deepseek-v4-flash', title: 'x' };
-      expect(await run.app.request('PATCH', `/v1/threads/${run.thread}`, changes)).toMatchObject({ status: 200, body: changes });
+      expect(await run.app.request('PATCH', `/v1/threads/${run.thread}`, changes)).toMatchObject({
+        status: 200,
+        body: changes,
+      });
       await run.stream.reached('thread.updated');
     }),
   },
 ];
 
-export const scenarios: Scenario[] = [...threads, ...answers, ...toolCalls, ...approvals, ...otherTools, ...questions, ...interrupts, ...failures, ...steering];
+export const scenarios: Scenario[] = [
+  ...threads,
+  ...answers,
+  ...toolCalls,
+  ...approvals,
+  ...otherTools,
+  ...questions,
+  ...interrupts,
+  ...failures,
+  ...steering,
+];
 
 /** These are silent for longer than a keepalive takes, so they run beside the others. */
 export const slowScenarios: Scenario[] = [

@@ -4,7 +4,10 @@ import { ConfigError, loadConfig } from '../../src/config.ts';
 import { type ApiStack, startApi } from './api-stack.ts';
 import { send } from './golden.ts';
 
-/** The boundary of the runtime port: who is let in, and what a page of others can do with the browser of somebody who is. */
+/**
+ * The boundary of the runtime port: who is let in, and what a page of others can do with the browser of somebody who
+ * is.
+ */
 
 const TOKEN = 'tok-security';
 let api: ApiStack;
@@ -35,7 +38,8 @@ async function sessionOf(token: string): Promise<string> {
   return headers['set-cookie']![0]!.split(';')[0]!;
 }
 
-const countThreads = async (): Promise<number> => JSON.parse((await send(api.port, 'GET', '/v1/threads', { Authorization: `Bearer ${TOKEN}` })).body).length;
+const countThreads = async (): Promise<number> =>
+  JSON.parse((await send(api.port, 'GET', '/v1/threads', { Authorization: `Bearer ${TOKEN}` })).body).length;
 const own = () => `127.0.0.1:${api.port}`;
 /** Begins a session of an MCP client. */
 const postMcp = (port: number, headers: Record<string, string>) =>
@@ -51,7 +55,8 @@ const postMcp = (port: number, headers: Record<string, string>) =>
       params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '1' } },
     }),
   );
-const post = (port: number, headers: Record<string, string>) => send(port, 'POST', '/v1/threads', { 'Content-Type': 'application/json', ...headers }, '{}');
+const post = (port: number, headers: Record<string, string>) =>
+  send(port, 'POST', '/v1/threads', { 'Content-Type': 'application/json', ...headers }, '{}');
 
 describe('a browser with a session', () => {
   it('works for the page of this origin, which reads, writes and follows events', async () => {
@@ -59,13 +64,18 @@ describe('a browser with a session', () => {
     expect((await send(api.port, 'GET', '/v1/threads', page)).status).toBe(200);
     expect((await post(api.port, { ...page, Origin: `http://${own()}` })).status).toBe(201);
     // a network without TLS: browsers leave Sec-Fetch-Site out
-    expect((await post(api.port, { Cookie: session, Host: '192.168.1.5:7878', Origin: 'http://192.168.1.5:7878' })).status).toBe(201);
+    expect(
+      (await post(api.port, { Cookie: session, Host: '192.168.1.5:7878', Origin: 'http://192.168.1.5:7878' })).status,
+    ).toBe(201);
     expect((await postMcp(api.port, { ...page, Origin: `http://${own()}` })).status).toBe(200);
   });
 
   it.each([
     ['of another site', { Origin: 'http://evil.example', 'Sec-Fetch-Site': 'cross-site' }],
-    ['of another port, such as an app that a model made', { Origin: 'http://127.0.0.1:3000', 'Sec-Fetch-Site': 'same-site' }],
+    [
+      'of another port, such as an app that a model made',
+      { Origin: 'http://127.0.0.1:3000', 'Sec-Fetch-Site': 'same-site' },
+    ],
     ['whose origin may call with a token', { Origin: 'http://app.example' }],
     ['in a sandbox', { Origin: 'null' }],
     ['that hides its origin', {}],
@@ -81,7 +91,11 @@ describe('a browser with a session', () => {
   });
 
   it('gives no stream of events to a page of another origin, and none to a foreign frame or picture', async () => {
-    const foreign: Array<Record<string, string>> = [{ Origin: 'http://127.0.0.1:3000' }, { 'Sec-Fetch-Site': 'same-site' }, { 'Sec-Fetch-Site': 'cross-site' }];
+    const foreign: Array<Record<string, string>> = [
+      { Origin: 'http://127.0.0.1:3000' },
+      { 'Sec-Fetch-Site': 'same-site' },
+      { 'Sec-Fetch-Site': 'cross-site' },
+    ];
     for (const headers of foreign)
       for (const path of ['/v1/threads/thr_x/events', '/v1/threads', '/v1/usage', '/mcp'])
         expect((await send(api.port, 'GET', path, { Cookie: session, Host: own(), ...headers })).status).toBe(401);
@@ -109,9 +123,17 @@ it('lets no page frame or embed an answer, whatever it is', async () => {
 
 describe('without a token (--insecure)', () => {
   it('programs of this machine, pages of this origin and listed origins are let in, and the facts say so', async () => {
-    for (const headers of [{}, { Authorization: 'Bearer anything' }, { Origin: 'http://app.example' }, { 'Sec-Fetch-Site': 'none' }])
+    for (const headers of [
+      {},
+      { Authorization: 'Bearer anything' },
+      { Origin: 'http://app.example' },
+      { 'Sec-Fetch-Site': 'none' },
+    ])
       expect((await send(open, 'GET', '/v1/threads', headers as Record<string, string>)).status).toBe(200);
-    expect(JSON.parse((await send(open, 'GET', '/v1/runtime/info', {})).body)).toMatchObject({ auth_required: false, bind_host: '127.0.0.1' });
+    expect(JSON.parse((await send(open, 'GET', '/v1/runtime/info', {})).body)).toMatchObject({
+      auth_required: false,
+      bind_host: '127.0.0.1',
+    });
   });
 
   it('a page of another origin changes and learns nothing', async () => {
@@ -122,16 +144,21 @@ describe('without a token (--insecure)', () => {
       { 'Sec-Fetch-Site': 'cross-site' },
       { 'Sec-Fetch-Site': 'same-site' },
     ];
-    for (const headers of foreign) for (const ask of [post, postMcp]) expect((await ask(open, headers)).status).toBe(401);
+    for (const headers of foreign)
+      for (const ask of [post, postMcp]) expect((await ask(open, headers)).status).toBe(401);
     for (const ask of [post, postMcp]) expect((await ask(open, { Host: 'evil.example' })).status).toBe(421);
     expect(await countThreads()).toBe(before);
   });
 
   it('is refused where a network reaches it, and a configured token is asked for in any case', async () => {
     for (const host of ['0.0.0.0', '::', '192.168.1.5', 'fetch.example'])
-      expect(() => loadConfig({ FETCH_HOME: '/nonexistent', FETCH_RUNTIME_INSECURE: 'true', FETCH_RUNTIME_HOST: host }, {})).toThrow(ConfigError);
+      expect(() =>
+        loadConfig({ FETCH_HOME: '/nonexistent', FETCH_RUNTIME_INSECURE: 'true', FETCH_RUNTIME_HOST: host }, {}),
+      ).toThrow(ConfigError);
     for (const host of ['127.0.0.1', 'localhost', '::1', '127.1.2.3'])
-      expect(loadConfig({ FETCH_HOME: '/nonexistent', FETCH_RUNTIME_INSECURE: 'true', FETCH_HOST: host }, {}).runtimeHost).toBe(host);
+      expect(
+        loadConfig({ FETCH_HOME: '/nonexistent', FETCH_RUNTIME_INSECURE: 'true', FETCH_HOST: host }, {}).runtimeHost,
+      ).toBe(host);
     const port = await api.another({ FETCH_RUNTIME_INSECURE: 'true', FETCH_RUNTIME_TOKEN: 'set' });
     expect((await send(port, 'GET', '/v1/threads', {})).status).toBe(401);
     expect((await send(port, 'GET', '/v1/threads', { 'X-DeepSeek-Runtime-Token': 'set' })).status).toBe(200);
@@ -161,7 +188,10 @@ describe('/mobile', () => {
   it('is no place to write', async () => {
     for (const port of [mobile, api.port]) {
       expect((await send(port, 'POST', '/mobile', {})).status).toBe(401);
-      expect(await send(port, 'POST', '/mobile', { Authorization: `Bearer ${TOKEN}` })).toMatchObject({ status: 405, headers: { allow: 'GET,HEAD' } });
+      expect(await send(port, 'POST', '/mobile', { Authorization: `Bearer ${TOKEN}` })).toMatchObject({
+        status: 405,
+        headers: { allow: 'GET,HEAD' },
+      });
     }
   });
 });
@@ -177,9 +207,16 @@ describe('limits', () => {
         if (text.includes('\r\n\r\n')) socket.destroy();
       });
       socket.on('error', () => {});
-      socket.on('close', () => (text === '' ? reject(new Error('closed without an answer')) : resolve(Number(text.split(' ')[1]))));
+      socket.on('close', () =>
+        text === '' ? reject(new Error('closed without an answer')) : resolve(Number(text.split(' ')[1])),
+      );
     });
-  const head = (...headers: string[]) => ['POST /v1/threads HTTP/1.1', 'Host: localhost', `Authorization: Bearer ${TOKEN}`, ...headers];
+  const head = (...headers: string[]) => [
+    'POST /v1/threads HTTP/1.1',
+    'Host: localhost',
+    `Authorization: Bearer ${TOKEN}`,
+    ...headers,
+  ];
 
   it('a body of more than 2 MB is refused: by its announced length at once, and in chunks when it gets there', async () => {
     const announced = head('Content-Type: application/json', `Content-Length: ${3 * 1024 * 1024}`, '');

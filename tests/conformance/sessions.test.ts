@@ -20,7 +20,13 @@ beforeAll(async () => {
 afterAll(() => api?.close());
 
 const ask = async (method: string, path: string, token: string | null = ADMIN) => {
-  const { status, headers, body } = await send(api.statusPort, method, path, { ...(token && { Authorization: `Bearer ${token}` }) }, null);
+  const { status, headers, body } = await send(
+    api.statusPort,
+    method,
+    path,
+    { ...(token && { Authorization: `Bearer ${token}` }) },
+    null,
+  );
   return { status, type: headers['content-type'], body: JSON.parse(body) };
 };
 const runtime = async <T>(method: string, path: string, body?: object): Promise<T> => {
@@ -41,7 +47,15 @@ async function talk(threadId: string, key: string): Promise<void> {
       remember(tx, { id: `${key}-2`, turnId, role: 'assistant', content: '', callIds: [`${key}-call`] });
       await tx.sendPending();
       remember(tx, { id: `${key}-3`, turnId, role: 'assistant', content: 'You have three.' });
-      const call = { provider_id: 'p', thread_id: threadId, item_id: `item_${key}`, step: 0, position: 0, name: 'workspace_list', danger: 'SAFE' as const };
+      const call = {
+        provider_id: 'p',
+        thread_id: threadId,
+        item_id: `item_${key}`,
+        step: 0,
+        position: 0,
+        name: 'workspace_list',
+        danger: 'SAFE' as const,
+      };
       const result = {
         effect: 'idempotent' as const,
         policy: null,
@@ -51,7 +65,9 @@ async function talk(threadId: string, key: string): Promise<void> {
         started_at: new Date(),
         ended_at: new Date(),
       };
-      tx.later((db) => db.insertInto('calls').values({ id: `${key}-call`, turn_id: turnId, args: json({}), ...call, ...result }));
+      tx.later((db) =>
+        db.insertInto('calls').values({ id: `${key}-call`, turn_id: turnId, args: json({}), ...call, ...result }),
+      );
     });
   });
 }
@@ -62,7 +78,13 @@ async function fillWith(threadId: string, word: string): Promise<void> {
   await onThread(api.store.db, threadId, async (tx) => {
     const { now, chatId } = tx;
     await addCompleteTurn(tx, { id: turnId, summary: word }, async () => {
-      const item = { id: `item_${threadId}`, turnId, threadId, kind: 'agent_message' as const, status: 'completed' as const };
+      const item = {
+        id: `item_${threadId}`,
+        turnId,
+        threadId,
+        kind: 'agent_message' as const,
+        status: 'completed' as const,
+      };
       await addItem(tx, { ...item, summary: word, detail: word });
       remember(tx, { id: `msg_${threadId}`, turnId, role: 'user', content: word });
     });
@@ -93,12 +115,16 @@ async function fillWith(threadId: string, word: string): Promise<void> {
 
 /** How many rows of each table have the word somewhere. */
 async function rowsWith(db: Db, word: string): Promise<Record<string, number>> {
-  const { rows } = await sql<{ name: string }>`select tablename as name from pg_tables where schemaname = 'public'`.execute(db);
+  const { rows } = await sql<{
+    name: string;
+  }>`select tablename as name from pg_tables where schemaname = 'public'`.execute(db);
   const found: Record<string, number> = {};
   const hex = Buffer.from(word).toString('hex');
   for (const { name } of rows) {
     const { rows: counted } = await sql<{ count: number }>`
-      select count(*) as count from ${sql.table(name)} as row where row::text like ${`%${word}%`} or row::text like ${`%${hex}%`}`.execute(db);
+      select count(*) as count from ${sql.table(name)} as row where row::text like ${`%${word}%`} or row::text like ${`%${hex}%`}`.execute(
+      db,
+    );
     if (Number(counted[0]!.count) > 0) found[name] = Number(counted[0]!.count);
   }
   return found;
@@ -126,9 +152,23 @@ describe('GET /api/sessions', () => {
     const { db } = api.store;
     await db
       .insertInto('chats')
-      .values({ id: 'whatsapp/1', channel: 'whatsapp', address: '77@lid', workflow_id: 'chat/whatsapp/1', autonomy: 'cautious' })
+      .values({
+        id: 'whatsapp/1',
+        channel: 'whatsapp',
+        address: '77@lid',
+        workflow_id: 'chat/whatsapp/1',
+        autonomy: 'cautious',
+      })
       .execute();
-    const settings = { model: 'auto', workspace: '/tmp', mode: 'agent', allow_shell: true, trust_mode: false, auto_approve: false, archived: false };
+    const settings = {
+      model: 'auto',
+      workspace: '/tmp',
+      mode: 'agent',
+      allow_shell: true,
+      trust_mode: false,
+      auto_approve: false,
+      archived: false,
+    };
     const none = { system_prompt: null, task_id: null, title: null, latest_turn_id: null };
     await db
       .insertInto('threads')
@@ -147,11 +187,17 @@ describe('GET /api/sessions', () => {
     const { db } = api.store;
     const id = await thread();
     const agrees = async () => {
-      const { messageCount } = (await ask('GET', '/api/sessions?limit=1000')).body.sessions.find((one: { id: string }) => one.id === id);
+      const { messageCount } = (await ask('GET', '/api/sessions?limit=1000')).body.sessions.find(
+        (one: { id: string }) => one.id === id,
+      );
       expect(messageCount).toBe((await ask('GET', `/api/sessions/${id}`)).body.session.messages.length);
       return messageCount;
     };
-    const kept = async () => Number((await db.selectFrom('session_counts').select('messages').where('thread_id', '=', id).executeTakeFirst())?.messages ?? 0);
+    const kept = async () =>
+      Number(
+        (await db.selectFrom('session_counts').select('messages').where('thread_id', '=', id).executeTakeFirst())
+          ?.messages ?? 0,
+      );
     for (let at = 0; at < 20; at++) await talk(id, `count-${at}`);
     // a call that has not ended becomes a message later
     await db.updateTable('calls').set({ state: 'running' }).where('id', '=', 'count-3-call').execute();
@@ -218,29 +264,51 @@ describe('GET /api/sessions/:id', () => {
     const id = await thread();
     const git = { branch: 'main', head: null, modified: 0, untracked: 0, ahead: 0, behind: 0, remote: null };
     const profile = json({ language: 'TypeScript', framework: null, packageManager: 'npm', test: null, git });
-    await db.insertInto('workspaces').values({ host: 'local', name: 'fetch-app', path: '/w/fetch-app', profile }).execute();
-    await db.updateTable('chats').set({ workspace: 'fetch-app', workspace_host: 'local' }).where('address', '=', id).execute();
+    await db
+      .insertInto('workspaces')
+      .values({ host: 'local', name: 'fetch-app', path: '/w/fetch-app', profile })
+      .execute();
+    await db
+      .updateTable('chats')
+      .set({ workspace: 'fetch-app', workspace_host: 'local' })
+      .where('address', '=', id)
+      .execute();
     const { session } = (await ask('GET', `/api/sessions/${id}`)).body;
-    expect(session.currentProject).toMatchObject({ name: 'fetch-app', host: 'local', path: '/w/fetch-app', language: 'TypeScript', gitBranch: 'main' });
+    expect(session.currentProject).toMatchObject({
+      name: 'fetch-app',
+      host: 'local',
+      path: '/w/fetch-app',
+      language: 'TypeScript',
+      gitBranch: 'main',
+    });
     expect(session.availableProjects).toEqual(['fetch-app']);
     expect((await listed()).find((one) => one.id === id)).toMatchObject({ activeProject: 'fetch-app' });
   });
 
-  it.each(['a.b', 'a%20b', '%24', 'x'.repeat(129), 'thr_1%2F2', 'ä'])('refuses an id that is not of ^[A-Za-z0-9_-]+$: %s', async (id) => {
-    for (const [method, path] of [
-      ['GET', id],
-      ['DELETE', id],
-      ['POST', `${id}/clear`],
-    ] as const)
-      expect(await ask(method, `/api/sessions/${encodeURI(decodeURI(path))}`)).toMatchObject({
-        status: 400,
-        body: { success: false, message: expect.stringContaining('Invalid session ID') },
-      });
-  });
+  it.each(['a.b', 'a%20b', '%24', 'x'.repeat(129), 'thr_1%2F2', 'ä'])(
+    'refuses an id that is not of ^[A-Za-z0-9_-]+$: %s',
+    async (id) => {
+      for (const [method, path] of [
+        ['GET', id],
+        ['DELETE', id],
+        ['POST', `${id}/clear`],
+      ] as const)
+        expect(await ask(method, `/api/sessions/${encodeURI(decodeURI(path))}`)).toMatchObject({
+          status: 400,
+          body: { success: false, message: expect.stringContaining('Invalid session ID') },
+        });
+    },
+  );
 
   it('refuses a missing id and a longer path', async () => {
-    expect(await ask('GET', '/api/sessions/')).toMatchObject({ status: 400, body: { success: false, message: 'Missing session ID' } });
-    expect(await ask('DELETE', '/api/sessions/a/b')).toMatchObject({ status: 400, body: { success: false, message: 'Invalid session ID' } });
+    expect(await ask('GET', '/api/sessions/')).toMatchObject({
+      status: 400,
+      body: { success: false, message: 'Missing session ID' },
+    });
+    expect(await ask('DELETE', '/api/sessions/a/b')).toMatchObject({
+      status: 400,
+      body: { success: false, message: 'Invalid session ID' },
+    });
   });
 
   it('knows an unknown session as 404', async () => {
@@ -249,7 +317,10 @@ describe('GET /api/sessions/:id', () => {
       ['DELETE', '/api/sessions/ses_abc123'],
       ['POST', '/api/sessions/ses_abc123/clear'],
     ] as const)
-      expect(await ask(method, path)).toMatchObject({ status: 404, body: { success: false, message: 'Session not found' } });
+      expect(await ask(method, path)).toMatchObject({
+        status: 404,
+        body: { success: false, message: 'Session not found' },
+      });
   });
 });
 
@@ -258,7 +329,10 @@ describe('POST /api/sessions/:id/clear', () => {
     const [id, other] = [await thread(), await thread()];
     await talk(id, 'clear');
     await talk(other, 'kept');
-    expect(await ask('POST', `/api/sessions/${id}/clear`)).toMatchObject({ status: 200, body: { success: true, message: 'Session cleared' } });
+    expect(await ask('POST', `/api/sessions/${id}/clear`)).toMatchObject({
+      status: 200,
+      body: { success: true, message: 'Session cleared' },
+    });
     expect((await ask('GET', `/api/sessions/${id}`)).body.session.messages).toEqual([]);
     expect((await listed()).find((one) => one.id === id)).toMatchObject({ messageCount: 0 });
     expect((await ask('GET', `/api/sessions/${other}`)).body.session.messages).toHaveLength(3);
@@ -269,7 +343,10 @@ describe('DELETE /api/sessions/:id', () => {
   it('deletes a session by id', async () => {
     const id = await thread();
     await talk(id, 'gone');
-    expect(await ask('DELETE', `/api/sessions/${id}`)).toMatchObject({ status: 200, body: { success: true, message: 'Session deleted' } });
+    expect(await ask('DELETE', `/api/sessions/${id}`)).toMatchObject({
+      status: 200,
+      body: { success: true, message: 'Session deleted' },
+    });
     for (const method of ['GET', 'DELETE']) expect((await ask(method, `/api/sessions/${id}`)).status).toBe(404);
     expect((await listed()).map((one) => one.id)).not.toContain(id);
     expect((await runtime<ThreadRecord[]>('GET', '/v1/threads')).map((one) => one.id)).not.toContain(id);
@@ -282,7 +359,21 @@ describe('DELETE /api/sessions/:id', () => {
     for (const each of [id, other]) await fillWith(each, word);
     const before = await rowsWith(db, word);
     expect(Object.keys(before).sort()).toEqual([
-      ...['attachments', 'calls', 'events', 'inbox', 'items', 'outbox', 'questions', 'summaries', 'threads', 'transcript', 'turns', 'wa_inbox', 'wa_sends'],
+      ...[
+        'attachments',
+        'calls',
+        'events',
+        'inbox',
+        'items',
+        'outbox',
+        'questions',
+        'summaries',
+        'threads',
+        'transcript',
+        'turns',
+        'wa_inbox',
+        'wa_sends',
+      ],
     ]);
     expect((await ask('DELETE', `/api/sessions/${id}`)).status).toBe(200);
     const after = await rowsWith(db, word);
@@ -291,24 +382,55 @@ describe('DELETE /api/sessions/:id', () => {
     expect((await ask('GET', `/api/sessions/${other}`)).body.session.messages.length).toBeGreaterThan(0);
     // by its id, a message that comes again is recognised
     const { chat_id } = await db.selectFrom('threads').select('chat_id').where('id', '=', id).executeTakeFirstOrThrow();
-    expect(await db.selectFrom('inbox').select(['channel_message_id', 'body']).where('chat_id', '=', chat_id).execute()).toEqual([
-      { channel_message_id: `m-${id}`, body: '' },
-    ]);
+    expect(
+      await db.selectFrom('inbox').select(['channel_message_id', 'body']).where('chat_id', '=', chat_id).execute(),
+    ).toEqual([{ channel_message_id: `m-${id}`, body: '' }]);
   });
 
   it('is refused while a coding task of it is not over', async () => {
     const { db } = api.store;
     const id = await thread();
     const { chat_id } = await db.selectFrom('threads').select('chat_id').where('id', '=', id).executeTakeFirstOrThrow();
-    const ids = { id: 'tsk_open', chat_id, thread_id: id, turn_id: 'turn_t', call_id: 'call_t', workflow_id: 'task/tsk_open', session_id: null };
-    const work = { goal: 'g', agent: 'auto', harness: 'practice' as const, host: 'local', workspace: 'w', state: 'waiting' as const, timeout_ms: 1 };
-    const none = { last: null, reason: null, result: null, outbox_id: null, started_at: null, ended_at: null, plan: null };
+    const ids = {
+      id: 'tsk_open',
+      chat_id,
+      thread_id: id,
+      turn_id: 'turn_t',
+      call_id: 'call_t',
+      workflow_id: 'task/tsk_open',
+      session_id: null,
+    };
+    const work = {
+      goal: 'g',
+      agent: 'auto',
+      harness: 'practice' as const,
+      host: 'local',
+      workspace: 'w',
+      state: 'waiting' as const,
+      timeout_ms: 1,
+    };
+    const none = {
+      last: null,
+      reason: null,
+      result: null,
+      outbox_id: null,
+      started_at: null,
+      ended_at: null,
+      plan: null,
+    };
     await db
       .insertInto('tasks')
       .values({ ...ids, ...work, ...none })
       .execute();
-    expect(await ask('DELETE', `/api/sessions/${id}`)).toMatchObject({ status: 409, body: { success: false, message: expect.stringContaining('tsk_open') } });
-    await db.updateTable('tasks').set({ state: 'completed', ended_at: new Date() }).where('id', '=', 'tsk_open').execute();
+    expect(await ask('DELETE', `/api/sessions/${id}`)).toMatchObject({
+      status: 409,
+      body: { success: false, message: expect.stringContaining('tsk_open') },
+    });
+    await db
+      .updateTable('tasks')
+      .set({ state: 'completed', ended_at: new Date() })
+      .where('id', '=', 'tsk_open')
+      .execute();
     expect((await ask('DELETE', `/api/sessions/${id}`)).status).toBe(200);
   });
 
@@ -329,7 +451,10 @@ it('a session whose turn is at work is neither cleared nor deleted', async () =>
     ['DELETE', `/api/sessions/${id}`],
     ['POST', `/api/sessions/${id}/clear`],
   ] as const)
-    expect(await ask(method, path)).toMatchObject({ status: 409, body: { success: false, message: expect.stringContaining('at work') } });
+    expect(await ask(method, path)).toMatchObject({
+      status: 409,
+      body: { success: false, message: expect.stringContaining('at work') },
+    });
   expect((await ask('GET', `/api/sessions/${id}`)).body.session.messages).toMatchObject([{ content: 'at work' }]);
 });
 
@@ -337,7 +462,10 @@ it('a deletion and a new turn at the same moment never lose the message (20 time
   for (let round = 0; round < 20; round++) {
     const id = await thread();
     await talk(id, `race-${round}`);
-    const [deleted] = await Promise.all([ask('DELETE', `/api/sessions/${id}`), runtime('POST', `/v1/threads/${id}/turns`, { prompt: 'now' })]);
+    const [deleted] = await Promise.all([
+      ask('DELETE', `/api/sessions/${id}`),
+      runtime('POST', `/v1/threads/${id}/turns`, { prompt: 'now' }),
+    ]);
     const { session } = (await ask('GET', `/api/sessions/${id}`)).body;
     const before = deleted.status === 200 ? [] : ['List my workspaces', 'a, b, c', 'You have three.'];
     expect([200, 409]).toContain(deleted.status);
@@ -353,7 +481,10 @@ describe('defect 39 of the original', () => {
     ['POST', '/api/sessions/x/clear'],
     ['GET', '/api/sessions/x/y'],
   ])('%s %s needs the token, and says of a wrong one that it is wrong', async (method, path) => {
-    expect(await ask(method, path, null)).toMatchObject({ status: 401, body: { success: false, message: 'Unauthorized' } });
+    expect(await ask(method, path, null)).toMatchObject({
+      status: 401,
+      body: { success: false, message: 'Unauthorized' },
+    });
     for (const token of ['wrong', ADMIN.slice(0, -1), `${ADMIN}x`])
       expect(await ask(method, path, token)).toMatchObject({ status: 403, body: { success: false } });
   });

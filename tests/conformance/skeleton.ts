@@ -1,6 +1,9 @@
 import type { EventEnvelope } from '../../src/contracts/records.ts';
 
-/** What a client can rely on in one frame: what happened, and to which turn, item and call, without ids, times and wording. */
+/**
+ * What a client can rely on in one frame: what happened, and to which turn, item and call, without ids, times and
+ * wording.
+ */
 export interface Entry {
   /** e.g. `item.completed tool completed`; `: keepalive` for a comment */
   label: string;
@@ -21,16 +24,22 @@ export function parseFrame(frame: string): Envelope | null {
   const parts = /^event: (\S+)\ndata: (.+)\n\n$/.exec(frame);
   if (!parts) throw new Error(`not a frame: ${JSON.stringify(frame)}`);
   const envelope = JSON.parse(parts[2]!) as Envelope;
-  if (envelope.event !== parts[1] || envelope.kind !== parts[1]) throw new Error(`the frame ${parts[1]} holds the event ${envelope.event}`);
+  if (envelope.event !== parts[1] || envelope.kind !== parts[1])
+    throw new Error(`the frame ${parts[1]} holds the event ${envelope.event}`);
   return envelope;
 }
 
-/** One entry for each frame; repeated deltas of an item and repeated keepalives count once: their number is a matter of timing. */
+/**
+ * One entry for each frame; repeated deltas of an item and repeated keepalives count once: their number is a matter of
+ * timing.
+ */
 export function entriesOf(frames: readonly string[]): Entry[] {
   const entries = frames.map((frame): Entry => {
     const envelope = parseFrame(frame);
     if (!envelope) return { label: ': keepalive', turn: null, item: null, call: null, envelope };
-    const { payload } = envelope as { payload: { id?: string; approval_id?: string; input_id?: string; tool?: { id: string } } };
+    const { payload } = envelope as {
+      payload: { id?: string; approval_id?: string; input_id?: string; tool?: { id: string } };
+    };
     return {
       label: labelOf(envelope),
       turn: envelope.turn_id,
@@ -79,7 +88,9 @@ export function render(entries: readonly Entry[]): string[] {
     }
     return roles.get(id)!;
   };
-  return entries.map(({ label, turn, item, call }) => `${label}${role('turn', turn)}${role('item', item)}${role('call', call)}`);
+  return entries.map(
+    ({ label, turn, item, call }) => `${label}${role('turn', turn)}${role('item', item)}${role('call', call)}`,
+  );
 }
 
 /** Parts of a payload whose shape belongs to a tool, not to the API. */
@@ -91,7 +102,8 @@ export function shapeOf(value: unknown, path = '', into = new Set<string>()): Se
   const type = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
   if (path) into.add(`${path}:${type}`);
   if (Array.isArray(value)) for (const each of value) shapeOf(each, `${path}[]`, into);
-  else if (type === 'object') for (const [key, each] of Object.entries(value as object)) shapeOf(each, path ? `${path}.${key}` : key, into);
+  else if (type === 'object')
+    for (const [key, each] of Object.entries(value as object)) shapeOf(each, path ? `${path}.${key}` : key, into);
   return into;
 }
 

@@ -18,7 +18,8 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => api?.close());
 
-const ask = (method: string, path: string, headers: Record<string, string> = {}) => send(api.statusPort, method, path, headers, null);
+const ask = (method: string, path: string, headers: Record<string, string> = {}) =>
+  send(api.statusPort, method, path, headers, null);
 const status = async () => JSON.parse((await ask('GET', '/api/status')).body);
 
 it('GET /api/status needs no token and has every field of the contract', async () => {
@@ -62,7 +63,10 @@ it('messageCount counts the messages of people', async () => {
 describe('the state of WhatsApp', () => {
   const lease = () => new Date(Date.now() + 60_000);
   const account = (fields: Parameters<typeof report>[2], until: Date | null = lease()) =>
-    Promise.all([report(api.store.db, 'default', fields), api.store.db.updateTable('wa_accounts').set({ lease_until: until }).execute()]);
+    Promise.all([
+      report(api.store.db, 'default', fields),
+      api.store.db.updateTable('wa_accounts').set({ lease_until: until }).execute(),
+    ]);
   beforeAll(() => wish(api.store.db, 'default', { wanted: 'on' }));
   afterAll(() => api.store.db.deleteFrom('wa_accounts').execute());
 
@@ -91,7 +95,10 @@ describe('the state of WhatsApp', () => {
     ] as const) {
       await wish(api.store.db, 'default', { wanted: 'off' });
       await account({ state: 'disconnected', jid: '15551234567@s.whatsapp.net' });
-      const { request: before } = await api.store.db.selectFrom('wa_accounts').select('request').executeTakeFirstOrThrow();
+      const { request: before } = await api.store.db
+        .selectFrom('wa_accounts')
+        .select('request')
+        .executeTakeFirstOrThrow();
       const answer = await ask('POST', path, { Authorization: `Bearer ${ADMIN}` });
       expect([path, answer.status, JSON.parse(answer.body).success]).toEqual([path, 200, true]);
       const row = await api.store.db.selectFrom('wa_accounts').select(['wanted', 'request']).executeTakeFirstOrThrow();
@@ -107,8 +114,14 @@ it('uptime counts seconds, and goes on', async () => {
 });
 
 describe('notificationMetrics', () => {
-  const chat = { id: 'whatsapp/metrics', channel: 'whatsapp' as const, address: '15551234567@s.whatsapp.net', workflow_id: 'chat/whatsapp/metrics' };
-  const progress = (text: string) => recordProgress(api.store.db, { chatId: chat.id, threadId: 'thr_metrics', of: 'tsk_metrics', text });
+  const chat = {
+    id: 'whatsapp/metrics',
+    channel: 'whatsapp' as const,
+    address: '15551234567@s.whatsapp.net',
+    workflow_id: 'chat/whatsapp/metrics',
+  };
+  const progress = (text: string) =>
+    recordProgress(api.store.db, { chatId: chat.id, threadId: 'thr_metrics', of: 'tsk_metrics', text });
 
   it('count each message beside answers where it is written, by the rules of the original', async () => {
     const { db } = api.store;
@@ -137,7 +150,13 @@ describe('notificationMetrics', () => {
 
   it('hold the three equations', async () => {
     const { db } = api.store;
-    for (const key of ['a', 'b', 'c']) await recordNotice(db, { chatId: chat.id, outboxId: `out_${key}`, text: key, kind: key === 'a' ? 'notice' : 'result' });
+    for (const key of ['a', 'b', 'c'])
+      await recordNotice(db, {
+        chatId: chat.id,
+        outboxId: `out_${key}`,
+        text: key,
+        kind: key === 'a' ? 'notice' : 'result',
+      });
     const m = (await status()).notificationMetrics;
     expect(m.total).toBeGreaterThan(0);
     expect(m.total).toBe(m.templateEphemeral + m.llmRewriteSuccess + m.templateFallback);
@@ -152,8 +171,20 @@ it('responseFormattingMetrics count what formatting did, once for each reply', a
   const replies = { plain: 'Done.', bold: '**Done.**', long: `${'word '.repeat(60).trim()}\n\n${'x'.repeat(900)}` };
   for (const [key, body] of Object.entries(replies)) {
     await recordNotice(db, { chatId: 'whatsapp/metrics', outboxId: `out_${key}`, text: body, kind: 'notice' });
-    const { parts, counters } = write({ row: { kind: 'notice', body, question: null }, ageMs: 0, textLimit: 400, polls: false });
-    const sends = parts.map((_, part) => ({ messageId: `${key}-${part}`, part, jid: 'x', content: Buffer.alloc(0), questionId: null, edits: null }));
+    const { parts, counters } = write({
+      row: { kind: 'notice', body, question: null },
+      ageMs: 0,
+      textLimit: 400,
+      polls: false,
+    });
+    const sends = parts.map((_, part) => ({
+      messageId: `${key}-${part}`,
+      part,
+      jid: 'x',
+      content: Buffer.alloc(0),
+      questionId: null,
+      edits: null,
+    }));
     // the second is a repeated attempt
     for (let attempt = 0; attempt < 2; attempt++) await addSends(db, 'default', `out_${key}`, sends, counters);
   }
@@ -173,22 +204,34 @@ describe('defect 39 of the original: an open admin API', () => {
 
   it.each(ADMIN_ONLY)('defect 39: %s %s answers 401 without a token and 403 with a wrong one', async (method, path) => {
     const without = await ask(method, path);
-    expect([without.status, without.headers['www-authenticate'], JSON.parse(without.body).success]).toEqual([401, 'Bearer', false]);
+    expect([without.status, without.headers['www-authenticate'], JSON.parse(without.body).success]).toEqual([
+      401,
+      'Bearer',
+      false,
+    ]);
     for (const token of ['wrong', `${ADMIN}x`, ADMIN.slice(1), 'undefined']) {
       const wrong = await ask(method, path, { Authorization: `Bearer ${token}` });
       expect([wrong.status, JSON.parse(wrong.body)]).toMatchObject([403, { success: false }]);
     }
-    for (const header of [`Basic ${ADMIN}`, ADMIN, 'Bearer', `bearer${ADMIN}`]) expect((await ask(method, path, { Authorization: header })).status).toBe(401);
+    for (const header of [`Basic ${ADMIN}`, ADMIN, 'Bearer', `bearer${ADMIN}`])
+      expect((await ask(method, path, { Authorization: header })).status).toBe(401);
   });
 
   it('defect 39: lets no page of another origin read anything', async () => {
     for (const origin of ['https://attacker.example', 'https://app.example.com', 'http://localhost:3000', 'null']) {
-      for (const [method, path] of [['GET', '/api/status'], ['GET', '/api/health'], ['GET', '/openapi.json'], ...ADMIN_ONLY] as const) {
+      for (const [method, path] of [
+        ['GET', '/api/status'],
+        ['GET', '/api/health'],
+        ['GET', '/openapi.json'],
+        ...ADMIN_ONLY,
+      ] as const) {
         const { headers } = await ask(method, path, { Origin: origin, Authorization: `Bearer ${ADMIN}` });
         expect(Object.keys(headers).filter((name) => name.startsWith('access-control'))).toEqual([]);
       }
       expect(
-        (await ask('OPTIONS', '/api/sessions', { Origin: origin, 'Access-Control-Request-Method': 'GET' })).headers['access-control-allow-origin'],
+        (await ask('OPTIONS', '/api/sessions', { Origin: origin, 'Access-Control-Request-Method': 'GET' })).headers[
+          'access-control-allow-origin'
+        ],
       ).toBeUndefined();
     }
   });

@@ -54,14 +54,17 @@ it('an agent on stdio answers each recorded line as recorded', async () => {
     const answer = await until(`an answer to ${line}`, () => told.slice(seen).find((each) => 'id' in each));
     // an id is not made a string of
     expect(answer.id === null ? null : String(answer.id), line).toBe(expected.id);
-    if (expected.error) expect(answer.error, line).toEqual(DIFFERENT.find((each) => each.line.test(line))?.error ?? expected.error);
+    if (expected.error)
+      expect(answer.error, line).toEqual(DIFFERENT.find((each) => each.line.test(line))?.error ?? expected.error);
     else compareResults(line, expected.result, answer.result);
     compareWords(line, recorded, told.slice(seen));
     session = (answer.result as { sessionId?: string } | undefined)?.sessionId ?? session;
   }
   await until('it has ended', () => agent.exitCode !== null);
   expect(agent.exitCode).toBe(rc);
-  expect(told.filter((each) => 'id' in each)).toHaveLength(exchange.flatMap(({ out }) => out).filter((text) => 'id' in JSON.parse(text)).length);
+  expect(told.filter((each) => 'id' in each)).toHaveLength(
+    exchange.flatMap(({ out }) => out).filter((text) => 'id' in JSON.parse(text)).length,
+  );
 });
 
 /** What was recorded is there, with its type; what has one value has that value. */
@@ -75,7 +78,11 @@ function compareResults(line: string, recorded: unknown, ours: unknown): void {
 /** An answer of the model comes before the end of the prompt; a scripted one word for word. */
 function compareWords(line: string, recorded: Line[], ours: Line[]): void {
   const words = (lines: Line[]) =>
-    lines.flatMap(({ params }) => (params?.update?.sessionUpdate === 'agent_message_chunk' ? (params.update.content?.text ?? '') : [])).join('');
+    lines
+      .flatMap(({ params }) =>
+        params?.update?.sessionUpdate === 'agent_message_chunk' ? (params.update.content?.text ?? '') : [],
+      )
+      .join('');
   if (/\\"say/.test(line)) expect(words(ours), line).toBe(words(recorded));
   else expect(words(ours) !== '', line).toBe(words(recorded) !== '');
 }

@@ -33,7 +33,12 @@ export function openStream(url: string, headers: Record<string, string> = {}): P
         headers: response.headers,
         frames,
         entries,
-        reached: (label, count = 1) => until(`${count} × ${label}`, () => entries().filter((entry) => entry.label.startsWith(label))[count - 1], 60_000),
+        reached: (label, count = 1) =>
+          until(
+            `${count} × ${label}`,
+            () => entries().filter((entry) => entry.label.startsWith(label))[count - 1],
+            60_000,
+          ),
         close: () => request.destroy(),
       });
     });

@@ -46,7 +46,13 @@ async function perform(scenario: Scenario): Promise<Run> {
 async function compare(scenario: Scenario, run: Run): Promise<void> {
   const recorded = entriesOf(golden.get(scenario.case).frames);
   const ours = run.stream.entries();
-  const { expected, found } = adapt(scenario.case, scenario.variant?.from(recorded) ?? recorded, ours, eventDifferences, used);
+  const { expected, found } = adapt(
+    scenario.case,
+    scenario.variant?.from(recorded) ?? recorded,
+    ours,
+    eventDifferences,
+    used,
+  );
   expect(render(untimed(found))).toEqual(render(untimed(expected)));
   if (expected.some(isKeepalive)) expect(found.some(isKeepalive)).toBe(true);
   expect(missingFields(scenario.case, expected, found)).toEqual([]);
@@ -58,12 +64,16 @@ async function compare(scenario: Scenario, run: Run): Promise<void> {
 
 const isKeepalive = ({ label }: Entry): boolean => label === ': keepalive';
 
-/** Without what only time decides: where a silence was long enough for a keepalive, and whether a piece of text that was on its way came before or after the request to interrupt. */
+/**
+ * Without what only time decides: where a silence was long enough for a keepalive, and whether a piece of text that was
+ * on its way came before or after the request to interrupt.
+ */
 const untimed = (entries: readonly Entry[]): Entry[] =>
   entries.filter((entry, at) => {
     if (isKeepalive(entry)) return false;
     const before = entries.slice(0, at);
-    const late = entry.label.startsWith('item.delta') && before.some(({ label }) => label.startsWith('turn.interrupt_requested'));
+    const late =
+      entry.label.startsWith('item.delta') && before.some(({ label }) => label.startsWith('turn.interrupt_requested'));
     return !(late && before.some(({ label, item }) => label === entry.label && item === entry.item));
   });
 
@@ -80,7 +90,19 @@ function missingFields(name: string, expected: Entry[], found: Entry[]): string[
   });
 }
 
-const ENVELOPE = ['schema_version', 'seq', 'event', 'kind', 'thread_id', 'turn_id', 'item_id', 'timestamp', 'created_at', 'payload', 'previous_seq'];
+const ENVELOPE = [
+  'schema_version',
+  'seq',
+  'event',
+  'kind',
+  'thread_id',
+  'turn_id',
+  'item_id',
+  'timestamp',
+  'created_at',
+  'payload',
+  'previous_seq',
+];
 
 function envelopesAreInOrder(stream: Stream, since = 0): void {
   let previous = since;
@@ -171,7 +193,9 @@ describe('an event stream', () => {
 
   it('tells of each change of a thread as recorded', async () => {
     const recorded = golden.get('http/events/patched_backlog');
-    const [begun, ...changed] = recorded.frames.map((frame) => parseFrame(frame)!.payload as { thread: ThreadRecord; changes: Record<string, unknown> });
+    const [begun, ...changed] = recorded.frames.map(
+      (frame) => parseFrame(frame)!.payload as { thread: ThreadRecord; changes: Record<string, unknown> },
+    );
     const { model, workspace } = begun!.thread;
     const run = await Run.begin(app, pages, { model, workspace });
     for (const { changes } of changed) {
@@ -217,7 +241,9 @@ describe('a turn that a restart interrupts', () => {
 
   it('has shown before the kill what the reference showed before its own, which never went on', () => {
     for (const name of ['before_first_byte', 'during_tool']) {
-      const recorded = entriesOf(golden.get(`restart/${name}`).frames).filter(({ label }) => label !== 'approval.required');
+      const recorded = entriesOf(golden.get(`restart/${name}`).frames).filter(
+        ({ label }) => label !== 'approval.required',
+      );
       const whole = render(entriesOf(golden.get(name === 'during_tool' ? 'sse/tool_auto_read' : 'sse/plain').frames));
       expect(whole.slice(0, recorded.length)).toEqual(render(recorded));
     }
@@ -229,5 +255,7 @@ it('every recorded stream was compared, or is listed', () => {
 });
 
 it('every listed difference of the events still shows', () => {
-  expect(eventDifferences.filter((difference) => !difference.optional && !used.has(difference)).map(({ why }) => why)).toEqual([]);
+  expect(
+    eventDifferences.filter((difference) => !difference.optional && !used.has(difference)).map(({ why }) => why),
+  ).toEqual([]);
 });

@@ -6,18 +6,29 @@ import { kill, type Victim } from '../chaos/killer.ts';
 import { seeded } from '../chaos/random.ts';
 import type { TestApp } from '../support/app.ts';
 import { containersOf, findTask, inState, linesOf, startTask, startTaskApp, workspace } from '../support/kennel-app.ts';
-import { type FolderRegistry, mavenProject, startCargoIndex, startGoProxy, startMavenFolder, startPythonIndex } from '../support/language-registries.ts';
+import {
+  type FolderRegistry,
+  mavenProject,
+  startCargoIndex,
+  startGoProxy,
+  startMavenFolder,
+  startPythonIndex,
+} from '../support/language-registries.ts';
 import { dependent, type NpmRegistry, startNpmRegistry } from '../support/npm-registry.ts';
 import { until } from '../support/until.ts';
 
-/** Five package managers whose one question is answered late, after everything was killed: not part of `npm test`, because images are built. */
+/**
+ * Five package managers whose one question is answered late, after everything was killed: not part of `npm test`,
+ * because images are built.
+ */
 
 interface Project {
   files: Readonly<Record<string, string>>;
   goal: string;
 }
 
-const GO_MAIN = 'package main\n\nimport (\n\t"fmt"\n\n\t"example.com/left"\n)\n\nfunc main() { fmt.Println(left.Text) }\n';
+const GO_MAIN =
+  'package main\n\nimport (\n\t"fmt"\n\n\t"example.com/left"\n)\n\nfunc main() { fmt.Println(left.Text) }\n';
 const PROJECTS: Record<string, Project> = {
   npm: { files: dependent, goal: 'run npm ci --no-audit --no-fund --loglevel=error && node -e "require(\'left\')"' },
   pip: {
@@ -36,7 +47,10 @@ const PROJECTS: Record<string, Project> = {
     },
     goal: 'run test "$(cargo run -q)" = left',
   },
-  maven: { files: { ...mavenProject, '.gitignore': 'target\n' }, goal: 'run mvn -B -q package && test -e target/demo-1.0.0.jar' },
+  maven: {
+    files: { ...mavenProject, '.gitignore': 'target\n' },
+    goal: 'run mvn -B -q package && test -e target/demo-1.0.0.jar',
+  },
 };
 const VICTIMS: readonly Victim[] = ['worker', 'gateway', 'api', 'kennel', 'postgres', 'temporal', 'supervisor'];
 const BUILD_MS = 15 * 60_000;
@@ -71,13 +85,15 @@ it('npm, pip, Go, Cargo and Maven work at the first try after one yes, which com
     git('commit', '-qm', 'needs packages');
     made.push({ manager, ...(await startTask(app, goal, { workspace: `with-${manager}`, timeout: 1_200_000 })) });
   }
-  const questionsOf = (id: string) => app.store.db.selectFrom('questions').selectAll().where('task_id', '=', id).execute();
+  const questionsOf = (id: string) =>
+    app.store.db.selectFrom('questions').selectAll().where('task_id', '=', id).execute();
   for (const { manager, id } of made)
     await until(
       `${manager} has asked`,
       async () => {
         const { state, reason } = await findTask(app, id);
-        if (state === 'failed') throw new Error(`${manager}: ${reason} ${JSON.stringify(await linesOf(app, id)).slice(-2000)}`);
+        if (state === 'failed')
+          throw new Error(`${manager}: ${reason} ${JSON.stringify(await linesOf(app, id)).slice(-2000)}`);
         return (await questionsOf(id)).length > 0;
       },
       BUILD_MS,
@@ -89,12 +105,18 @@ it('npm, pip, Go, Cargo and Maven work at the first try after one yes, which com
   await app.whenReady();
   await app.stop();
   await app.start();
-  await sql`update questions set asked_at = asked_at - interval '3 days' where task_id is not null`.execute(app.store.db);
+  await sql`update questions set asked_at = asked_at - interval '3 days' where task_id is not null`.execute(
+    app.store.db,
+  );
   await sql`update tasks set created_at = created_at - interval '3 days'`.execute(app.store.db);
 
   for (const { thread } of made) expect((await app.say(thread, 'yes')).kind).toBe('answer');
   for (const { manager, id } of made) {
     const { step } = await inState(app, id, 'completed', 600_000);
-    expect([manager, step, (await questionsOf(id)).map(({ prompt }) => prompt)]).toEqual([manager, 1, [expect.stringContaining(registries[manager]!.at)]]);
+    expect([manager, step, (await questionsOf(id)).map(({ prompt }) => prompt)]).toEqual([
+      manager,
+      1,
+      [expect.stringContaining(registries[manager]!.at)],
+    ]);
   }
 }, 2_400_000);

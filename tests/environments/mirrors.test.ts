@@ -3,16 +3,29 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestApp } from '../support/app.ts';
 import { findTask, inState, linesOf, startTask, startTaskApp, workspace } from '../support/kennel-app.ts';
-import { type FileHost, type FolderRegistry, startCargoIndex, startFileHost, startGoProxy, startPythonIndex } from '../support/language-registries.ts';
+import {
+  type FileHost,
+  type FolderRegistry,
+  startCargoIndex,
+  startFileHost,
+  startGoProxy,
+  startPythonIndex,
+} from '../support/language-registries.ts';
 import { until } from '../support/until.ts';
 
-/** Package managers of other languages, in the environments of their repositories, at mirrors of the owner: not part of `npm test`, because images are built. */
+/**
+ * Package managers of other languages, in the environments of their repositories, at mirrors of the owner: not part of
+ * `npm test`, because images are built.
+ */
 
 let app: TestApp;
 let pip: FolderRegistry;
 let go: FolderRegistry;
 let cargo: FolderRegistry;
-/** where pip and Cargo find files; it is a mirror of another package manager, so that the gate lets a private address through */
+/**
+ * where pip and Cargo find files; it is a mirror of another package manager, so that the gate lets a private address
+ * through
+ */
 let files: FileHost;
 beforeAll(async () => {
   files = await startFileHost();
@@ -59,13 +72,21 @@ const RUNS = `run mkdir -p src && echo 'fn main() { print!("{}", left::TEXT)\\; 
 describe('a package manager, after one yes', () => {
   it('pip installs at the first try, with files of a second host', async () => {
     await project('with-pip', { 'requirements.txt': 'left==1.0.0\n' });
-    await completesAfterOneYes('with-pip', INSTALLS, `with-pip is a Python project: may tasks here use its package registry (${pip.at})?`);
+    await completesAfterOneYes(
+      'with-pip',
+      INSTALLS,
+      `with-pip is a Python project: may tasks here use its package registry (${pip.at})?`,
+    );
     expect([pip.requests, files.requests]).toEqual([['/simple/left/'], ['/files/left-1.0.0-py3-none-any.whl']]);
   });
 
   it('go builds at the first try', async () => {
-    const main = 'package main\n\nimport (\n\t"fmt"\n\n\t"example.com/left"\n)\n\nfunc main() { fmt.Println(left.Text) }\n';
-    await project('with-go', { 'go.mod': 'module demo\n\ngo 1.20\n\nrequire example.com/left v1.0.0\n', 'main.go': main });
+    const main =
+      'package main\n\nimport (\n\t"fmt"\n\n\t"example.com/left"\n)\n\nfunc main() { fmt.Println(left.Text) }\n';
+    await project('with-go', {
+      'go.mod': 'module demo\n\ngo 1.20\n\nrequire example.com/left v1.0.0\n',
+      'main.go': main,
+    });
     await completesAfterOneYes(
       'with-go',
       'run GOFLAGS=-mod=mod go build -o /tmp/demo . && test "$(/tmp/demo)" = left',
@@ -79,7 +100,11 @@ describe('a package manager, after one yes', () => {
       '.gitignore': 'target\n',
     };
     await project('with-cargo', files);
-    const id = await completesAfterOneYes('with-cargo', RUNS, `with-cargo is a Rust project: may tasks here use its package registry (${cargo.at})?`);
+    const id = await completesAfterOneYes(
+      'with-cargo',
+      RUNS,
+      `with-cargo is a Rust project: may tasks here use its package registry (${cargo.at})?`,
+    );
     expect((await findTask(app, id)).result?.tests).toMatchObject({ command: 'cargo test', ok: true });
   });
 

@@ -6,13 +6,21 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { script } from '../support/app.ts';
 import { requireDocker } from '../support/docker.ts';
 import { containersOf, findTask, inState, kennelReady, linesOf } from '../support/kennel-app.ts';
-import { type FolderRegistry, mavenProject, startCargoIndex, startMavenFolder, startPythonIndex } from '../support/language-registries.ts';
+import {
+  type FolderRegistry,
+  mavenProject,
+  startCargoIndex,
+  startMavenFolder,
+  startPythonIndex,
+} from '../support/language-registries.ts';
 import { type LimitedEndpoint, MODEL_CALLER, startLimitedEndpoint } from '../support/limited-endpoint.ts';
 import { until } from '../support/until.ts';
 import type { Contact } from '../support/whatsapp/contact.ts';
 import { startWhatsAppApp, type WhatsAppApp } from '../support/whatsapp-app.ts';
 
-/** What somebody does from the phone with repositories of their own: not part of `npm test`, because images are built. */
+/**
+ * What somebody does from the phone with repositories of their own: not part of `npm test`, because images are built.
+ */
 
 const BUILD_MS = 15 * 60_000;
 
@@ -26,7 +34,12 @@ let folder: string;
 beforeAll(async () => {
   await requireDocker();
   folder = mkdtempSync(join(tmpdir(), 'fetch-own-'));
-  [endpoint, cargo, maven, stranger] = [await startLimitedEndpoint(), await startCargoIndex(), await startMavenFolder(), await startPythonIndex()];
+  [endpoint, cargo, maven, stranger] = [
+    await startLimitedEndpoint(),
+    await startCargoIndex(),
+    await startMavenFolder(),
+    await startPythonIndex(),
+  ];
   whatsapp = await startWhatsAppApp((fixture) => {
     ann = fixture.contact('Ann');
     return {
@@ -53,7 +66,8 @@ function repository(name: string, files: Readonly<Record<string, string>>): stri
     mkdirSync(dirname(join(path, file)), { recursive: true });
     writeFileSync(join(path, file), text);
   }
-  const git = (...args: string[]) => execFileSync('git', ['-c', 'user.name=Ann', '-c', 'user.email=ann@example.com', ...args], { cwd: path });
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-c', 'user.name=Ann', '-c', 'user.email=ann@example.com', ...args], { cwd: path });
   git('init', '-q', '-b', 'main');
   git('add', '.');
   git('commit', '-qm', 'mine');
@@ -78,17 +92,28 @@ const shown = async (like: RegExp, ms = BUILD_MS): Promise<string> => {
 };
 const task = async (workspace: string) =>
   await until('the task is there', () =>
-    whatsapp.app.store.db.selectFrom('tasks').select('id').where('workspace', '=', workspace).orderBy('created_at', 'desc').executeTakeFirst(),
+    whatsapp.app.store.db
+      .selectFrom('tasks')
+      .select('id')
+      .where('workspace', '=', workspace)
+      .orderBy('created_at', 'desc')
+      .executeTakeFirst(),
   );
 const starts = (goal: string, workspace: string, plan: boolean) =>
-  ann.send(script([{ call: [['task_create', { goal, agent: 'practice', workspace, plan, timeout: 1_800_000 }]] }, { say: '$LAST' }]));
+  ann.send(
+    script([
+      { call: [['task_create', { goal, agent: 'practice', workspace, plan, timeout: 1_800_000 }]] },
+      { say: '$LAST' },
+    ]),
+  );
 
 it(
   'a Rust project is brought in, planned and planned again twice, allowed one host once, and goes on after a limit',
   async () => {
     const path = repository('sums', {
       'Cargo.toml': '[package]\nname = "sums"\nversion = "0.1.0"\nedition = "2021"\n\n[dependencies]\nleft = "1"\n',
-      'src/lib.rs': 'pub fn left() -> &\'static str {\n    left::TEXT\n}\n\n#[test]\nfn is_left() {\n    assert_eq!(left(), "left");\n}\n',
+      'src/lib.rs':
+        'pub fn left() -> &\'static str {\n    left::TEXT\n}\n\n#[test]\nfn is_left() {\n    assert_eq!(left(), "left");\n}\n',
       '.gitignore': 'target\n',
     });
     await ann.send(`open ${path}`);
@@ -97,7 +122,11 @@ it(
     await shown(/Brought in sums/);
 
     const fetches = `run node -e 'require("http").get({ host: "127.0.0.1", port: 4011, path: "${stranger.url}/left/" }, (a) => process.exit(a.statusCode === 200 ? 0 : 3))'`;
-    await starts(`write notes.md first; run cargo test -q; ${fetches}; run node ask.mjs; append notes.md last`, 'sums', true);
+    await starts(
+      `write notes.md first; run cargo test -q; ${fetches}; run node ask.mjs; append notes.md last`,
+      'sums',
+      true,
+    );
     const first = await shown(/has a plan/);
     expect(first).toMatch(/Nothing is changed before your yes/);
     const { id } = await task('sums');
@@ -118,8 +147,15 @@ it(
     await shown(/done\.md/);
     const done = await inState(whatsapp.app, id, 'completed', 120_000);
     expect(done.result?.tests).toMatchObject({ command: 'cargo test', ok: true });
-    expect(done.result?.changes?.files.map((file) => file.path).sort()).toEqual(['Cargo.lock', 'answers.txt', 'done.md', 'notes.md']);
-    const ran = (await linesOf(whatsapp.app, id)).flatMap((line) => (line.type === 'tool' && line.status === 'completed' ? [line.title] : []));
+    expect(done.result?.changes?.files.map((file) => file.path).sort()).toEqual([
+      'Cargo.lock',
+      'answers.txt',
+      'done.md',
+      'notes.md',
+    ]);
+    const ran = (await linesOf(whatsapp.app, id)).flatMap((line) =>
+      line.type === 'tool' && line.status === 'completed' ? [line.title] : [],
+    );
     expect(ran.filter((title) => title.includes('cargo test'))).toHaveLength(1);
     // the folder itself is as it was
     expect(existsSync(join(path, 'done.md'))).toBe(false);

@@ -22,7 +22,9 @@ describe('a repository', () => {
       const began = Date.now();
       await runsItsTests(app, repository, 60_000);
       const seconds = (since: number, until: number) => ((until - since) / 1000).toFixed(1);
-      console.log(`${repository.name} | ${seconds(task.created_at.getTime(), task.ended_at!.getTime())} s | ${seconds(began, Date.now())} s`);
+      console.log(
+        `${repository.name} | ${seconds(task.created_at.getTime(), task.ended_at!.getTime())} s | ${seconds(began, Date.now())} s`,
+      );
     },
     BUILD_MS,
   );

@@ -46,7 +46,15 @@ const KEEP = process.env.FETCH_TEST_KEEP;
 const REQUEST_MS = 10_000;
 
 /** `clock`: the clocks of the hosts can be shifted. */
-export async function startCluster({ seed, clock = false, env = {} }: { seed: number; clock?: boolean; env?: Record<string, string> }): Promise<Cluster> {
+export async function startCluster({
+  seed,
+  clock = false,
+  env = {},
+}: {
+  seed: number;
+  clock?: boolean;
+  env?: Record<string, string>;
+}): Promise<Cluster> {
   requirePrograms();
   const [temporal, database, model, fixture] = await Promise.all([
     startTestTemporal(),
@@ -63,13 +71,18 @@ export async function startCluster({ seed, clock = false, env = {} }: { seed: nu
   };
   const links: Links[] = [];
   const hosts: Host[] = [];
-  const clean = Object.fromEntries(Object.entries(childEnvironment({})).filter(([name]) => !FETCH_SETTING.test(name) && !name.startsWith('VITEST')));
+  const clean = Object.fromEntries(
+    Object.entries(childEnvironment({})).filter(([name]) => !FETCH_SETTING.test(name) && !name.startsWith('VITEST')),
+  );
 
   const environment = async ({ outside }: Network): Promise<Record<string, string>> => {
     const random = seeded(seed + links.length);
-    const own = Object.fromEntries(await Promise.all(SERVERS.map(async (server) => [server, await openLink(outside, targets[server], random)]))) as Links;
+    const own = Object.fromEntries(
+      await Promise.all(SERVERS.map(async (server) => [server, await openLink(outside, targets[server], random)])),
+    ) as Links;
     links.push(own);
-    const at = (url: string, { port }: Link): string => Object.assign(new URL(url), { host: `${outside}:${port}` }).href;
+    const at = (url: string, { port }: Link): string =>
+      Object.assign(new URL(url), { host: `${outside}:${port}` }).href;
     return {
       ...clean,
       ...fixture.env,
@@ -107,7 +120,8 @@ export async function startCluster({ seed, clock = false, env = {} }: { seed: nu
     await Promise.all([database.close(), temporal.close(), model.close(), fixture.close()]);
   };
   try {
-    for (const [number, name] of ['one', 'two'].entries()) hosts.push(await makeHost({ number, name, clock, environment }));
+    for (const [number, name] of ['one', 'two'].entries())
+      hosts.push(await makeHost({ number, name, clock, environment }));
     for (const host of hosts) host.start();
     await Promise.all(hosts.map((host) => host.ready()));
     front = await openFront(hosts.map(({ network }) => `http://${network.own}:${PORTS.runtime}`));
@@ -125,7 +139,19 @@ export async function startCluster({ seed, clock = false, env = {} }: { seed: nu
       free.push(thread);
       return Date.now() - begun;
     };
-    return { ...calls, hosts: hosts as never, links: links as never, front, database, temporal, model, fixture, people, probe, close };
+    return {
+      ...calls,
+      hosts: hosts as never,
+      links: links as never,
+      front,
+      database,
+      temporal,
+      model,
+      fixture,
+      people,
+      probe,
+      close,
+    };
   } catch (error) {
     for (const host of hosts) (error as Error).message += `\n${host.name}: ${host.log().slice(-3_000)}`;
     await close();
@@ -144,5 +170,9 @@ async function link({ store: { db } }: TestDatabase, fixture: WhatsAppFixture): 
   await wish(db, 'default', { wanted: 'on' });
   const qr = await until('a QR is shown', async () => (await readAccount(db, 'default'))?.qr, 60_000);
   await fixture.phone.scan(qr);
-  await until('WhatsApp is connected', async () => (await readAccount(db, 'default'))?.state === 'authenticated', 60_000);
+  await until(
+    'WhatsApp is connected',
+    async () => (await readAccount(db, 'default'))?.state === 'authenticated',
+    60_000,
+  );
 }

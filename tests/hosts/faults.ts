@@ -27,11 +27,23 @@ const slow = ({ links }: Cluster, at: number, slowness: typeof SLOW | null): voi
 
 export const FAULTS: readonly Fault[] = [
   ...SERVERS.map(cut),
-  { name: 'cut off from everything', strike: ({ hosts }, at) => hosts[at]!.network.cut(), heal: ({ hosts }, at) => hosts[at]!.network.heal() },
-  { name: 'slow way, 200 ms and 2 % loss', strike: (cluster, at) => slow(cluster, at, SLOW), heal: (cluster, at) => slow(cluster, at, null) },
+  {
+    name: 'cut off from everything',
+    strike: ({ hosts }, at) => hosts[at]!.network.cut(),
+    heal: ({ hosts }, at) => hosts[at]!.network.heal(),
+  },
+  {
+    name: 'slow way, 200 ms and 2 % loss',
+    strike: (cluster, at) => slow(cluster, at, SLOW),
+    heal: (cluster, at) => slow(cluster, at, null),
+  },
   clock(10),
   clock(-10),
-  { name: 'disk full', strike: ({ hosts }, at) => hosts[at]!.fillDisk(), heal: ({ hosts }, at) => hosts[at]!.freeDisk() },
+  {
+    name: 'disk full',
+    strike: ({ hosts }, at) => hosts[at]!.fillDisk(),
+    heal: ({ hosts }, at) => hosts[at]!.freeDisk(),
+  },
   { name: 'killed', strike: ({ hosts }, at) => hosts[at]!.kill(), heal: ({ hosts }, at) => hosts[at]!.start() },
   // roles that start again find no space
   {

@@ -1,7 +1,10 @@
 import { connect, createServer, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** One address in front of both APIs, as a load balancer gives it: a new connection goes to a backend that answers, the next one to the other. */
+/**
+ * One address in front of both APIs, as a load balancer gives it: a new connection goes to a backend that answers, the
+ * next one to the other.
+ */
 export interface Front {
   url: string;
   /** how many connections each backend got */

@@ -15,7 +15,10 @@ export type HostRole = (typeof ROLES)[number];
 /** What the cache of workflows and some tasks need. It is small, because a test fills it. */
 const HOME_MB = 200;
 
-/** A machine as far as a process can tell: its own network, processes, name, disk and clock. It shares the Docker engine with this machine. */
+/**
+ * A machine as far as a process can tell: its own network, processes, name, disk and clock. It shares the Docker engine
+ * with this machine.
+ */
 export interface Host {
   name: string;
   /** FETCH_HOME, on a file system of its own */
@@ -52,13 +55,33 @@ export async function makeHost({ number, name, clock: shifts, environment }: Hos
   const [log, clock, filler] = [join(around, 'log'), join(around, 'clock'), join(home, 'filler')];
   for (const file of [log, clock]) writeFileSync(file, '');
   writeFileSync(clock, '+0');
-  const env = { ...(await environment(network, home)), FETCH_HOME: home, FETCH_KENNEL_HOST: name, ...(shifts && clockOf(clock)) };
+  const env = {
+    ...(await environment(network, home)),
+    FETCH_HOME: home,
+    FETCH_KENNEL_HOST: name,
+    ...(shifts && clockOf(clock)),
+  };
   let child: ChildProcess | null = null;
   let serves: ReadonlySet<HostRole> = new Set();
 
   const start = (): void => {
-    const own = ['unshare', '--uts', '--pid', '--fork', '--mount-proc', '--kill-child', process.execPath, INIT, ENTRY, log, ...ROLES];
-    child = spawn('ip', ['netns', 'exec', network.namespace, ...own], { env, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+    const own = [
+      'unshare',
+      '--uts',
+      '--pid',
+      '--fork',
+      '--mount-proc',
+      '--kill-child',
+      process.execPath,
+      INIT,
+      ENTRY,
+      log,
+      ...ROLES,
+    ];
+    child = spawn('ip', ['netns', 'exec', network.namespace, ...own], {
+      env,
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    });
     child.on('message', (message: { serving: HostRole[] }) => {
       serves = new Set(message.serving);
     });
@@ -96,8 +119,9 @@ export async function makeHost({ number, name, clock: shifts, environment }: Hos
 }
 
 /**
- * Debian's libfaketime shifts what the C library says the time is, so Node and the native code of Temporal's worker see the same clock; a shifted `Date` in
- * JavaScript would leave the latter out. Timers are left alone: they run by the monotonic clock.
+ * Debian's libfaketime shifts what the C library says the time is, so Node and the native code of Temporal's worker see
+ * the same clock; a shifted `Date` in JavaScript would leave the latter out. Timers are left alone: they run by the
+ * monotonic clock.
  */
 const LIBRARIES = ['x86_64', 'aarch64'].map((machine) => `/usr/lib/${machine}-linux-gnu/faketime/libfaketimeMT.so.1`);
 

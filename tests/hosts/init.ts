@@ -4,8 +4,8 @@ import { hostname } from 'node:os';
 import type { RoleMessage } from '../../src/cli/instance/supervisor/role-process.ts';
 
 /**
- * The first process of a host. It keeps the roles running, as a service manager does, and tells over IPC which of them serve. The kernel ends everything of the
- * host with it.
+ * The first process of a host. It keeps the roles running, as a service manager does, and tells over IPC which of them
+ * serve. The kernel ends everything of the host with it.
  */
 
 const AGAIN_MS = 500;
@@ -20,7 +20,8 @@ const children = new Map<string, ChildProcess>();
 function start(role: string): void {
   const child = spawn(process.execPath, [entry, role], { stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
   children.set(role, child);
-  for (const stream of [child.stdout, child.stderr]) stream!.on('data', (text: Buffer) => appendFileSync(log, `${role} ${text.toString()}`));
+  for (const stream of [child.stdout, child.stderr])
+    stream!.on('data', (text: Buffer) => appendFileSync(log, `${role} ${text.toString()}`));
   child.on('message', (message: RoleMessage) => {
     if (message.type !== 'ready') return;
     serving.add(role);

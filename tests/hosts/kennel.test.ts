@@ -26,7 +26,10 @@ beforeAll(async () => {
 afterAll(() => cluster?.close());
 
 /** A task in a workspace that only one host has, once it waits in its container. */
-async function taskOn(at: number, name: string): Promise<{ id: string; container: string; path: string; git(...args: string[]): string }> {
+async function taskOn(
+  at: number,
+  name: string,
+): Promise<{ id: string; container: string; path: string; git(...args: string[]): string }> {
   const host = cluster.hosts[at]!;
   const { path, git } = await workspace({ ...app, home: host.home }, name);
   const thread = await app.thread({ allow_shell: true });
@@ -53,7 +56,11 @@ async function endsAtHome({ id, path, git }: Awaited<ReturnType<typeof taskOn>>,
   expect([task.host, task.step]).toEqual([cluster.hosts[at]!.name, 1]);
   expect(readFileSync(join(path, 'a.txt'), 'utf8')).toBe('one\ntwo\n');
   expect(git('log', '--format=%s').split('\n')).toHaveLength(2);
-  const reports = await app.store.db.selectFrom('outbox').select('id').where('id', 'like', `out_${id}_result%`).execute();
+  const reports = await app.store.db
+    .selectFrom('outbox')
+    .select('id')
+    .where('id', 'like', `out_${id}_result%`)
+    .execute();
   expect(reports).toHaveLength(1);
 }
 

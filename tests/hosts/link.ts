@@ -21,8 +21,9 @@ const SENT_AGAIN_MS = 200;
 const PACKET = 1_448;
 
 /**
- * Passes connections on to a port of loopback, where the servers listen. The kernel's own `netem` is a module that many machines lack, so a slow way is made here:
- * what TCP makes of delay and loss, not the loss itself. Cutting a way is the kernel's work (`network.ts`).
+ * Passes connections on to a port of loopback, where the servers listen. The kernel's own `netem` is a module that many
+ * machines lack, so a slow way is made here: what TCP makes of delay and loss, not the loss itself. Cutting a way is
+ * the kernel's work (`network.ts`).
  */
 export async function openLink(address: string, target: number, random: Random): Promise<Link> {
   let slowness: Slowness | null = null;

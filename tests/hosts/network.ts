@@ -2,7 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A host's own network: a namespace with one cable to this machine. The addresses are used by nobody else here (RFC 2544, for tests of networks). */
+/**
+ * A host's own network: a namespace with one cable to this machine. The addresses are used by nobody else here (RFC
+ * 2544, for tests of networks).
+ */
 export interface Network {
   namespace: string;
   /** address of the host */
@@ -16,7 +19,8 @@ export interface Network {
 }
 
 const ip = (...args: string[]): string => run('ip', args);
-const run = (file: string, args: string[]): string => execFileSync(file, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+const run = (file: string, args: string[]): string =>
+  execFileSync(file, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 
 /** What hosts are made with, and the packages of Debian that bring it. */
 const PROGRAMS = { ip: 'iproute2', iptables: 'iptables', unshare: 'util-linux' };

@@ -18,7 +18,10 @@ export function follow(url: string, threadId: string): Reader {
   let breaks = 0;
   const read = async (): Promise<void> => {
     const last = seen.at(-1);
-    const headers = { authorization: 'Bearer test-token', ...(last !== undefined && { 'last-event-id': String(last) }) };
+    const headers = {
+      authorization: 'Bearer test-token',
+      ...(last !== undefined && { 'last-event-id': String(last) }),
+    };
     const { body } = await fetch(`${url}/v1/threads/${threadId}/events`, { headers, signal: over.signal });
     for await (const { data } of body!.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream()))
       seen.push((JSON.parse(data) as EventEnvelope).seq);

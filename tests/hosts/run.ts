@@ -37,7 +37,9 @@ export interface Met {
 
 export interface HostsResult extends Findings {
   met: Met[];
-  whatsapp: Pick<Seen, 'inbound' | 'outbound' | 'resent' | 'disordered' | 'unreadable' | 'problems'> & { pairedAgain: number };
+  whatsapp: Pick<Seen, 'inbound' | 'outbound' | 'resent' | 'disordered' | 'unreadable' | 'problems'> & {
+    pairedAgain: number;
+  };
   readers: { events: number; breaks: number };
   /** connections that each API got */
   passed: readonly number[];
@@ -48,7 +50,10 @@ export interface HostsResult extends Findings {
 const HELD_MS = 20_000;
 const PATIENCE_MS = 180_000;
 
-/** People talk over HTTP and WhatsApp and follow their threads, while one host after the other meets a fault; then everything is held against the ledgers. */
+/**
+ * People talk over HTTP and WhatsApp and follow their threads, while one host after the other meets a fault; then
+ * everything is held against the ledgers.
+ */
 export async function runHosts(cluster: Cluster, options: HostsOptions): Promise<HostsResult> {
   const begun = Date.now();
   const { db } = cluster.database.store;
@@ -81,7 +86,11 @@ export async function runHosts(cluster: Cluster, options: HostsOptions): Promise
     for (const [number, fault] of options.faults.entries()) {
       // every other one hits the host that has WhatsApp
       const holder = await whatsappHost(cluster);
-      const one = await meet(cluster, fault, { at: number % 2 === 0 ? holder : 1 - holder, holder, heldMs: options.heldMs ?? HELD_MS });
+      const one = await meet(cluster, fault, {
+        at: number % 2 === 0 ? holder : 1 - holder,
+        holder,
+        heldMs: options.heldMs ?? HELD_MS,
+      });
       met.push(one);
       options.onFault?.(one);
     }
@@ -114,7 +123,11 @@ export async function runHosts(cluster: Cluster, options: HostsOptions): Promise
   };
 }
 
-async function meet(cluster: Cluster, fault: Fault, { at, holder, heldMs }: { at: number; holder: number; heldMs: number }): Promise<Met> {
+async function meet(
+  cluster: Cluster,
+  fault: Fault,
+  { at, holder, heldMs }: { at: number; holder: number; heldMs: number },
+): Promise<Met> {
   const begun = Date.now();
   await fault.strike(cluster, at);
   const tookOver = holder === at ? watchTakeover(cluster, at, begun) : null;
@@ -126,7 +139,14 @@ async function meet(cluster: Cluster, fault: Fault, { at, holder, heldMs }: { at
       .then(() => cluster.probe());
     const [answeredMs, healedMs] = await Promise.all([answered, healed]);
     await cluster.hosts[at]!.ready();
-    return { fault: fault.name, host: cluster.hosts[at]!.name, whatsapp: holder === at, answeredMs, healedMs, tookOverMs: tookOver?.ms() ?? null };
+    return {
+      fault: fault.name,
+      host: cluster.hosts[at]!.name,
+      whatsapp: holder === at,
+      answeredMs,
+      healedMs,
+      tookOverMs: tookOver?.ms() ?? null,
+    };
   } finally {
     tookOver?.stop();
   }
@@ -137,27 +157,47 @@ function watchTakeover({ hosts, database }: Cluster, at: number, begun: number):
   let ms: number | null = null;
   const timer = setInterval(() => {
     void readAccount(database.store.db, 'default').then((account) => {
-      if (ms === null && account?.state === 'authenticated' && account.lease_holder?.startsWith(`${hosts[1 - at]!.name}:`)) ms = Date.now() - begun;
+      if (
+        ms === null &&
+        account?.state === 'authenticated' &&
+        account.lease_holder?.startsWith(`${hosts[1 - at]!.name}:`)
+      )
+        ms = Date.now() - begun;
     });
   }, 100);
   return { ms: () => ms, stop: () => clearInterval(timer) };
 }
 
 /** Each screen saw each event of its thread once, in order, whichever API it was connected to. */
-async function auditReaders(cluster: Cluster, threads: readonly string[], readers: readonly Reader[], findings: Findings): Promise<number> {
+async function auditReaders(
+  cluster: Cluster,
+  threads: readonly string[],
+  readers: readonly Reader[],
+  findings: Findings,
+): Promise<number> {
   let count = 0;
   for (const [at, thread] of threads.entries()) {
     const { seen, close } = readers[at]!;
-    const rows = await cluster.database.store.db.selectFrom('events').select('seq').where('thread_id', '=', thread).orderBy('seq').execute();
+    const rows = await cluster.database.store.db
+      .selectFrom('events')
+      .select('seq')
+      .where('thread_id', '=', thread)
+      .orderBy('seq')
+      .execute();
     const stored = rows.map(({ seq }) => Number(seq));
-    await until(`the screen of ${thread} has seen the last event`, () => seen.at(-1) === stored.at(-1), 30_000).catch(() => {});
+    await until(`the screen of ${thread} has seen the last event`, () => seen.at(-1) === stored.at(-1), 30_000).catch(
+      () => {},
+    );
     close();
     count += seen.length;
     const times = new Map<number, number>();
     for (const seq of seen) times.set(seq, (times.get(seq) ?? 0) + 1);
-    for (const seq of stored) if (!times.has(seq)) findings.lost.push(`event ${seq} was not on the screen of ${thread}`);
-    for (const [seq, shown] of times) if (shown > 1) findings.doubled.push(`event ${seq} came ${shown} times to the screen of ${thread}`);
-    if (seen.some((seq, index) => index > 0 && seq < seen[index - 1]!)) findings.doubled.push(`events came in another order to the screen of ${thread}`);
+    for (const seq of stored)
+      if (!times.has(seq)) findings.lost.push(`event ${seq} was not on the screen of ${thread}`);
+    for (const [seq, shown] of times)
+      if (shown > 1) findings.doubled.push(`event ${seq} came ${shown} times to the screen of ${thread}`);
+    if (seen.some((seq, index) => index > 0 && seq < seen[index - 1]!))
+      findings.doubled.push(`events came in another order to the screen of ${thread}`);
   }
   return count;
 }
@@ -167,12 +207,22 @@ export function hostsReport(result: HostsResult): string {
   return [
     '| fault | at the host with WhatsApp | a message sent then is answered, ms | one sent at its end, ms | WhatsApp at the other host, ms |',
     '|---|---|---:|---:|---:|',
-    ...result.met.map((one) => `| ${one.fault} | ${one.whatsapp ? 'yes' : 'no'} | ${one.answeredMs} | ${one.healedMs} | ${one.tookOverMs ?? ''} |`),
+    ...result.met.map(
+      (one) =>
+        `| ${one.fault} | ${one.whatsapp ? 'yes' : 'no'} | ${one.answeredMs} | ${one.healedMs} | ${one.tookOverMs ?? ''} |`,
+    ),
     '',
     `seconds ${result.seconds}; messages over HTTP ${result.messages}, requests repeated by clients ${result.retries}, model steps asked again ${result.askedAgain}`,
     `connections to the two APIs ${result.passed.join(' and ')}; events on screens ${readers.events}, after ${readers.breaks} breaks`,
     `WhatsApp: in ${whatsapp.inbound}, out ${whatsapp.outbound}, same id on the wire again ${whatsapp.resent}, linked again ${whatsapp.pairedAgain}`,
     `lost ${result.lost.length}, doubled ${result.doubled.length}, stuck ${result.stuck.length}`,
-    ...[...result.lost, ...result.doubled, ...result.stuck, ...whatsapp.disordered, ...whatsapp.unreadable, ...whatsapp.problems].map((each) => `- ${each}`),
+    ...[
+      ...result.lost,
+      ...result.doubled,
+      ...result.stuck,
+      ...whatsapp.disordered,
+      ...whatsapp.unreadable,
+      ...whatsapp.problems,
+    ].map((each) => `- ${each}`),
   ].join('\n');
 }

@@ -6,17 +6,26 @@ import { findings, goOn, populate, reconcileNow, write } from '../support/deploy
 import { startReleases } from '../support/releases.ts';
 import { releaseBundle } from './frozen.ts';
 
-/** The long form of tests/integration/cli/deployment.test.ts: `npm run deployment-soak -- --chats 1000 --tasks 20 --from 0.1.0`. */
+/**
+ * The long form of tests/integration/cli/deployment.test.ts: `npm run deployment-soak -- --chats 1000 --tasks 20 --from
+ * 0.1.0`.
+ */
 
 const { values } = parseArgs({
-  options: { chats: { type: 'string', default: '1000' }, tasks: { type: 'string', default: '20' }, from: { type: 'string', default: '0.1.0' } },
+  options: {
+    chats: { type: 'string', default: '1000' },
+    tasks: { type: 'string', default: '20' },
+    from: { type: 'string', default: '0.1.0' },
+  },
 });
 const counts = { chats: Number(values.chats), tasks: Number(values.tasks) };
 const begun = Date.now();
 const say = (text: string): void => console.log(`${Math.round((Date.now() - begun) / 1000)} s: ${text}`);
 
 const previous = await releaseBundle(values.from);
-const next = await buildWorkflowBundle(entryOf('unversioned'), [fileURLToPath(new URL('./changed/patched.ts', import.meta.url))]);
+const next = await buildWorkflowBundle(entryOf('unversioned'), [
+  fileURLToPath(new URL('./changed/patched.ts', import.meta.url)),
+]);
 const releases = await startReleases();
 say('servers are up');
 let failed = 0;

@@ -1,14 +1,24 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildWorkflowBundle } from '../../src/cli/roles/temporal/workflow-bundle.ts';
 
 /**
- * What a release leaves behind for ever: histories of its runs, and its workflow code. Runs of it go on in the world, so none of its files is ever
- * changed. `checksums/<release>.sha256` (the format of sha256sum) is written when a file is made, one line each, and only grows.
+ * What a release leaves behind for ever: histories of its runs, and its workflow code. Runs of it go on in the world,
+ * so none of its files is ever changed. `checksums/<release>.sha256` (the format of sha256sum) is written when a file
+ * is made, one line each, and only grows.
  */
 
 const REPLAY = fileURLToPath(new URL('./', import.meta.url));

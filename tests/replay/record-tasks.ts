@@ -8,7 +8,10 @@ import { until } from '../support/until.ts';
 /** A question keeps its container for this long while histories are recorded. */
 export const HOLD_MS = 4_000;
 
-/** Real runs of coding tasks, each to its end; the workflow id of each by the name of its history. Needs a Docker engine. */
+/**
+ * Real runs of coding tasks, each to its end; the workflow id of each by the name of its history. Needs a Docker
+ * engine.
+ */
 export const taskRuns: Record<string, (app: TestApp) => Promise<string>> = {
   'task-completed': (app) => run(app, 'write a.txt a; run ls'),
   'task-failed': (app) => run(app, 'fail the disk is on fire'),
@@ -82,17 +85,25 @@ export async function startingThread(app: TestApp): Promise<string> {
 /** Containers of shell commands of this instance. */
 const shells = (app: TestApp): string[] => {
   const labels = [`${LABEL.home}=${homeLabel(app.home)}`, `${LABEL.step}=shell`];
-  return execFileSync('docker', ['ps', '-q', ...labels.flatMap((label) => ['--filter', `label=${label}`])], { encoding: 'utf8' })
+  return execFileSync('docker', ['ps', '-q', ...labels.flatMap((label) => ['--filter', `label=${label}`])], {
+    encoding: 'utf8',
+  })
     .split('\n')
     .filter(Boolean);
 };
 
-/** A conversation whose host dies under a command. The command must not run twice, so the time-out of its activity is final. Its thread. */
+/**
+ * A conversation whose host dies under a command. The command must not run twice, so the time-out of its activity is
+ * final. Its thread.
+ */
 export async function lostCommand(app: TestApp): Promise<string> {
   await kennelReady(app);
   await workspace(app, 'lost');
   const thread = await app.thread({ allow_shell: true, auto_approve: true });
-  const turn = await app.turn(thread, [{ call: [['shell_run', { command: 'sleep 60', workspace: 'lost' }]] }, { say: '$LAST' }]);
+  const turn = await app.turn(thread, [
+    { call: [['shell_run', { command: 'sleep 60', workspace: 'lost' }]] },
+    { say: '$LAST' },
+  ]);
   await until('the command runs', () => shells(app).length > 0);
   app.kill('kennel');
   await app.ended(thread, turn);
@@ -102,7 +113,12 @@ export async function lostCommand(app: TestApp): Promise<string> {
 
 let made = 0;
 
-async function run(app: TestApp, goal: string, meanwhile: (id: string, thread: string) => Promise<void> = async () => {}, timeout?: number): Promise<string> {
+async function run(
+  app: TestApp,
+  goal: string,
+  meanwhile: (id: string, thread: string) => Promise<void> = async () => {},
+  timeout?: number,
+): Promise<string> {
   await kennelReady(app);
   made += 1;
   await workspace(app, `recorded-${made}`);
@@ -112,4 +128,5 @@ async function run(app: TestApp, goal: string, meanwhile: (id: string, thread: s
   return taskWorkflowId(id);
 }
 
-const working = (app: TestApp, id: string) => until('it works', async () => (await linesOf(app, id)).some((line) => line.type === 'tool'), 60_000);
+const working = (app: TestApp, id: string) =>
+  until('it works', async () => (await linesOf(app, id)).some((line) => line.type === 'tool'), 60_000);

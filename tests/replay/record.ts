@@ -8,13 +8,21 @@ import { startTestApp, type TestApp } from '../support/app.ts';
 import { requireDocker } from '../support/docker.ts';
 import { until } from '../support/until.ts';
 import { freeze, historiesOf } from './frozen.ts';
-import { freeingTask, HOLD_MS, lostCommand, queuedTask, startingThread, taskRuns, updatedTask } from './record-tasks.ts';
+import {
+  freeingTask,
+  HOLD_MS,
+  lostCommand,
+  queuedTask,
+  startingThread,
+  taskRuns,
+  updatedTask,
+} from './record-tasks.ts';
 import { type HistoryJson, privateParts, scrub } from './scrub.ts';
 
 /**
- * Records golden histories from real runs, all or the named ones: `npm run record-histories [-- NAME...]`. They go into the folder of the
- * version that package.json names. The gate replays every release's folder. A recorded history is never written over: the runs of that
- * release go on in the world. Raise the version first, and record again.
+ * Records golden histories from real runs, all or the named ones: `npm run record-histories [-- NAME...]`. They go into
+ * the folder of the version that package.json names. The gate replays every release's folder. A recorded history is
+ * never written over: the runs of that release go on in the world. Raise the version first, and record again.
  */
 
 const FOLDER = historiesOf(packageJson.version);
@@ -63,11 +71,19 @@ const sent = ({ app }: Scene, thread: string) =>
     return rows.length > 0 && rows.every((row) => row.state !== 'queued');
   });
 
-/** The open question, once the person has it: one that is answered before it is sent is dropped, which is a rare history. */
+/**
+ * The open question, once the person has it: one that is answered before it is sent is dropped, which is a rare
+ * history.
+ */
 async function question(scene: Scene, thread: string): Promise<{ id: string }> {
   const { app } = scene;
   const open = await until('a question is open', () =>
-    app.store.db.selectFrom('questions').select('id').where('thread_id', '=', thread).where('state', '=', 'open').executeTakeFirst(),
+    app.store.db
+      .selectFrom('questions')
+      .select('id')
+      .where('thread_id', '=', thread)
+      .where('state', '=', 'open')
+      .executeTakeFirst(),
   );
   await sent(scene, thread);
   return open;
@@ -83,7 +99,10 @@ const supervised = async (scene: Scene): Promise<string> => {
   return thread;
 };
 
-const ASK = [{ call: [['ask_user', { question: 'Which colour?', options: ['red', 'green'] }]] }, { say: 'You chose $LAST' }];
+const ASK = [
+  { call: [['ask_user', { question: 'Which colour?', options: ['red', 'green'] }]] },
+  { say: 'You chose $LAST' },
+];
 const CREATE = { name: 'tidy', steps: ['workflow_list|look', 'cron_list|look again'] };
 
 const conversations: Record<string, (scene: Scene) => Promise<string>> = {
@@ -143,7 +162,8 @@ const conversations: Record<string, (scene: Scene) => Promise<string>> = {
     turn(
       scene,
       [{ call: [['workflow_create', CREATE]] }, { say: 'done' }],
-      async (thread) => scene.app.request('POST', `/v1/approvals/${(await question(scene, thread)).id}`, { decision: 'allow' }),
+      async (thread) =>
+        scene.app.request('POST', `/v1/approvals/${(await question(scene, thread)).id}`, { decision: 'allow' }),
       await supervised(scene),
     ),
   'approval-denied': async (scene) =>
@@ -158,12 +178,16 @@ const conversations: Record<string, (scene: Scene) => Promise<string>> = {
     ),
   steered: (scene) =>
     turn(scene, [{ say: 'first answer, slowly', pace: 150 }], async (thread, id) => {
-      await until('the model is asked', () => scene.app.model.requests().some((request) => request.requestId.startsWith(id) && request.state === 'open'));
+      await until('the model is asked', () =>
+        scene.app.model.requests().some((request) => request.requestId.startsWith(id) && request.state === 'open'),
+      );
       await scene.app.say(thread, 'SCRIPT:[{"say":"steered"}]');
     }),
   interrupted: async (scene) => {
     const thread = await turn(scene, [{ say: 'word '.repeat(200), pace: 50 }], async (on, id) => {
-      await until('the model is asked', () => scene.app.model.requests().some((request) => request.requestId.startsWith(id) && request.state === 'open'));
+      await until('the model is asked', () =>
+        scene.app.model.requests().some((request) => request.requestId.startsWith(id) && request.state === 'open'),
+      );
       await scene.app.say(on, 'stop');
     });
     return turn(scene, [{ say: 'back' }], undefined, thread);
@@ -203,7 +227,10 @@ async function continuedAsNew(scene: Scene): Promise<Recorded> {
 async function routines(scene: Scene): Promise<Recorded> {
   const { app, temporal } = scene;
   const thread = await turn(scene, [{ call: [['workflow_create', CREATE]] }, { say: 'made' }]);
-  const failing = { name: 'broken', steps: ['workflow_list', { tool: 'read_output', args: { callId: 'none' } }, 'cron_list'] };
+  const failing = {
+    name: 'broken',
+    steps: ['workflow_list', { tool: 'read_output', args: { callId: 'none' } }, 'cron_list'],
+  };
   await turn(scene, [{ call: [['workflow_create', failing]] }, { say: 'made' }], undefined, thread);
   const cron = { workflow: 'tidy', schedule: '0 0 1 1 *' };
   await turn(
@@ -234,7 +261,10 @@ async function routines(scene: Scene): Promise<Recorded> {
       .getHandle(run.workflow_id)
       .result()
       .catch(() => {});
-  return runs.map((run) => ({ name: `routine-${run.cron_id ? 'scheduled' : run.status}`, workflowId: run.workflow_id }));
+  return runs.map((run) => ({
+    name: `routine-${run.cron_id ? 'scheduled' : run.status}`,
+    workflowId: run.workflow_id,
+  }));
 }
 
 async function saidReminder({ app, temporal }: Scene): Promise<Recorded> {
@@ -254,7 +284,10 @@ async function saidReminder({ app, temporal }: Scene): Promise<Recorded> {
 const only = process.argv.slice(2);
 const there = existsSync(FOLDER) ? readdirSync(FOLDER).map((file) => file.replace('.json', '')) : [];
 const again = only.length === 0 ? there : there.filter((name) => only.includes(name));
-if (again.length > 0) throw new Error(`${packageJson.version} has recorded histories already, and they are never written over: ${again.join(', ')}`);
+if (again.length > 0)
+  throw new Error(
+    `${packageJson.version} has recorded histories already, and they are never written over: ${again.join(', ')}`,
+  );
 await requireDocker();
 const app = await startTestApp({
   // a golden history is read by every release
@@ -277,13 +310,21 @@ try {
   if (only.length === 0 || only.some((name) => /^routine-|^conversation-continue/.test(name)))
     recorded.push(...(await continuedAsNew(scene)), ...(await routines(scene)));
   if (wanted('reminder-said')) recorded.push(...(await saidReminder(scene)));
-  for (const [name, play] of Object.entries({ ...taskRuns, 'task-queued': queuedTask, 'task-frees-workspace': freeingTask, 'task-updated': updatedTask })) {
+  for (const [name, play] of Object.entries({
+    ...taskRuns,
+    'task-queued': queuedTask,
+    'task-frees-workspace': freeingTask,
+    'task-updated': updatedTask,
+  })) {
     if (!wanted(name)) continue;
     const workflowId = await play(app);
     await scene.temporal.workflow.getHandle(workflowId).result();
     recorded.push({ name, workflowId });
   }
-  for (const [name, play] of Object.entries({ 'conversation-starts-task': startingThread, 'conversation-command-lost': lostCommand })) {
+  for (const [name, play] of Object.entries({
+    'conversation-starts-task': startingThread,
+    'conversation-command-lost': lostCommand,
+  })) {
     if (wanted(name)) recorded.push({ name, workflowId: await workflowOf(scene, await play(app)) });
   }
   mkdirSync(FOLDER, { recursive: true });

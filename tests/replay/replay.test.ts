@@ -17,19 +17,26 @@ interface Golden extends HistoryJson {
 
 const FOLDER = fileURLToPath(new URL('./histories/', import.meta.url));
 /** `name`: release and scene, as in `0.1.0/conversation-plain-answer` */
-const read = (file: string): Golden => ({ name: file.replace('.json', ''), ...JSON.parse(readFileSync(join(FOLDER, file), 'utf8')) });
+const read = (file: string): Golden => ({
+  name: file.replace('.json', ''),
+  ...JSON.parse(readFileSync(join(FOLDER, file), 'utf8')),
+});
 const golden: Golden[] = readdirSync(FOLDER)
   .toSorted()
   .flatMap((release) => readdirSync(join(FOLDER, release)).map((file) => read(join(release, file))));
 /** A scene as the newest release that has it recorded it. */
-const named = (scene: string): Golden => structuredClone(golden.findLast((history) => history.name.endsWith(`/${scene}`))!);
+const named = (scene: string): Golden =>
+  structuredClone(golden.findLast((history) => history.name.endsWith(`/${scene}`))!);
 
 /** As in production: the histories are plain, and a worker with a key reads them. */
 const CONVERTER = dataConverter(() => payloadKeys('11'.repeat(32)));
 
 let workflowBundle: { code: string };
 beforeAll(async () => {
-  Runtime.install({ logger: new DefaultLogger('ERROR', () => {}), telemetryOptions: { logging: { forward: {}, filter: { core: 'ERROR', other: 'ERROR' } } } });
+  Runtime.install({
+    logger: new DefaultLogger('ERROR', () => {}),
+    telemetryOptions: { logging: { forward: {}, filter: { core: 'ERROR', other: 'ERROR' } } },
+  });
   workflowBundle = await buildWorkflowBundle();
 });
 
@@ -43,7 +50,9 @@ async function replay(histories: Golden[]): Promise<Array<{ name: string; error?
 
 /** Events that answer a command of the workflow carry the id of the workflow task that gave it. */
 const isCommand = (event: HistoryEvent): boolean =>
-  Object.values(event).some((value) => typeof value === 'object' && value !== null && 'workflowTaskCompletedEventId' in value);
+  Object.values(event).some(
+    (value) => typeof value === 'object' && value !== null && 'workflowTaskCompletedEventId' in value,
+  );
 
 /** Puts two commands of one workflow task, of different kinds, in the other order. */
 function swapCommands(history: Golden): Golden {
@@ -70,7 +79,9 @@ function dropTimer(history: Golden): Golden {
   for (const event of history.events) {
     if (event.eventType !== 'EVENT_TYPE_TIMER_STARTED') continue;
     event.eventType = 'EVENT_TYPE_MARKER_RECORDED';
-    const { workflowTaskCompletedEventId } = event.timerStartedEventAttributes as { workflowTaskCompletedEventId: string };
+    const { workflowTaskCompletedEventId } = event.timerStartedEventAttributes as {
+      workflowTaskCompletedEventId: string;
+    };
     event.markerRecordedEventAttributes = { markerName: 'other', workflowTaskCompletedEventId };
     delete event.timerStartedEventAttributes;
   }
@@ -79,14 +90,20 @@ function dropTimer(history: Golden): Golden {
 
 describe('golden histories', () => {
   it('all replay on the workflow code of today', async () => {
-    const failed = (await replay(golden)).filter(({ error }) => error).map(({ name, error }) => `${name}: ${error?.message}`);
+    const failed = (await replay(golden))
+      .filter(({ error }) => error)
+      .map(({ name, error }) => `${name}: ${error?.message}`);
     expect(failed).toEqual([]);
   });
 
   it('cover every workflow that production can start', async () => {
     const exported = Object.keys(await import('../../src/workflows/index.ts'));
     const recorded = new Set(
-      golden.map((history) => (history.events[0]!.workflowExecutionStartedEventAttributes as { workflowType: { name: string } }).workflowType.name),
+      golden.map(
+        (history) =>
+          (history.events[0]!.workflowExecutionStartedEventAttributes as { workflowType: { name: string } })
+            .workflowType.name,
+      ),
     );
     expect([...recorded].sort()).toEqual(exported.sort());
   });
@@ -94,19 +111,30 @@ describe('golden histories', () => {
   it('cover a run that continued as new and one that was continued', () => {
     const last = named('conversation-continues-as-new').events.at(-1)!;
     expect(last.eventType).toBe('EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW');
-    const started = named('conversation-continued').events[0]!.workflowExecutionStartedEventAttributes as { continuedExecutionRunId: string };
+    const started = named('conversation-continued').events[0]!.workflowExecutionStartedEventAttributes as {
+      continuedExecutionRunId: string;
+    };
     expect(started.continuedExecutionRunId).toBeTruthy();
   });
 
-  it.each(golden.map((history) => [history.name, history] as const))('%s holds nothing of the machine that recorded it', (_name, history) => {
-    expect(privateParts(history)).toEqual([]);
-  });
+  it.each(golden.map((history) => [history.name, history] as const))(
+    '%s holds nothing of the machine that recorded it',
+    (_name, history) => {
+      expect(privateParts(history)).toEqual([]);
+    },
+  );
 });
 
 describe('the gate', () => {
   it.each([
-    ['a renamed activity of the conversation', () => renameActivity(named('conversation-plain-answer'), 'think', 'ponder')],
-    ['a renamed activity of the routine', () => renameActivity(named('routine-completed'), 'runRoutineStep', 'runStep')],
+    [
+      'a renamed activity of the conversation',
+      () => renameActivity(named('conversation-plain-answer'), 'think', 'ponder'),
+    ],
+    [
+      'a renamed activity of the routine',
+      () => renameActivity(named('routine-completed'), 'runRoutineStep', 'runStep'),
+    ],
     ['commands in another order', () => swapCommands(named('conversation-plain-answer'))],
     ['a timer that is no longer set', () => dropTimer(named('conversation-question-answered'))],
   ])('stops %s', async (_what, mutated) => {

@@ -6,7 +6,10 @@ export interface HistoryJson {
 }
 export type HistoryEvent = { eventId: string; eventType: string } & Record<string, unknown>;
 
-/** Takes out what names the machine that recorded it: identities, names of sticky queues (they contain one), stack traces. None of these takes part in a replay. */
+/**
+ * Takes out what names the machine that recorded it: identities, names of sticky queues (they contain one), stack
+ * traces. None of these takes part in a replay.
+ */
 export function scrub(history: HistoryJson): HistoryJson {
   return JSON.parse(JSON.stringify(history), (key, value) => {
     if (key === 'identity' && typeof value === 'string') return 'recorder';
@@ -16,7 +19,10 @@ export function scrub(history: HistoryJson): HistoryJson {
   });
 }
 
-/** What a committed history must not hold: paths, host and user names, process identities, ports of loopback; also inside payloads. */
+/**
+ * What a committed history must not hold: paths, host and user names, process identities, ports of loopback; also
+ * inside payloads.
+ */
 export function privateParts(history: HistoryJson): string[] {
   const found: string[] = [];
   // a name of three letters would be found by accident inside ids
@@ -38,7 +44,8 @@ export function privateParts(history: HistoryJson): string[] {
     if (typeof value === 'string') {
       look(where, value);
       if (where.endsWith('.data')) look(`${where} (decoded)`, Buffer.from(value, 'base64').toString('utf8'));
-    } else if (value && typeof value === 'object') for (const [key, inner] of Object.entries(value)) walk(`${where}.${key}`, inner);
+    } else if (value && typeof value === 'object')
+      for (const [key, inner] of Object.entries(value)) walk(`${where}.${key}`, inner);
   };
   for (const event of history.events) walk(`event ${event.eventId}`, event);
   return found;

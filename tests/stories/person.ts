@@ -6,7 +6,10 @@ import type { ReceivedMessage } from '../support/whatsapp/handset.ts';
 /** Far above any recovery, so that only what is lost reaches it. */
 const PATIENCE_MS = 120_000;
 
-/** Somebody with a phone. Each message that the phone shows belongs to one sentence of the story: what is left at the end was doubled. */
+/**
+ * Somebody with a phone. Each message that the phone shows belongs to one sentence of the story: what is left at the
+ * end was doubled.
+ */
 export class Person {
   readonly contact: Contact;
   readonly #told = new Set<string>();
@@ -26,7 +29,11 @@ export class Person {
 
   /** The next message that no sentence had yet, once there is one like this. */
   async sees(like: RegExp, ms = PATIENCE_MS): Promise<ReceivedMessage> {
-    const found = await until(`the phone shows ${like}`, () => this.unclaimed().find(({ shown }) => like.test(shown.text)), ms).catch((error: Error) => {
+    const found = await until(
+      `the phone shows ${like}`,
+      () => this.unclaimed().find(({ shown }) => like.test(shown.text)),
+      ms,
+    ).catch((error: Error) => {
       const left = this.unclaimed().map(({ shown }) => shown.text);
       throw new Error(`${error.message}; what it shows besides: ${JSON.stringify(left, null, 1)}`);
     });
@@ -46,6 +53,8 @@ export class Person {
   /** Messages from Fetch, other than edits and reactions, that belong to no sentence yet. */
   unclaimed(): ReceivedMessage[] {
     const visible = ['text', 'image', 'video', 'audio', 'document', 'poll'];
-    return this.contact.received.filter(({ by, kind, id }) => by === 'client' && visible.includes(kind) && !this.#told.has(id));
+    return this.contact.received.filter(
+      ({ by, kind, id }) => by === 'client' && visible.includes(kind) && !this.#told.has(id),
+    );
   }
 }

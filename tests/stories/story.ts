@@ -18,15 +18,16 @@ export interface World {
 }
 
 /**
- * Between every two steps the processes may be killed, so a step is one thing that a person does or sees. What is under way then must be
- * found again by the next processes.
+ * Between every two steps the processes may be killed, so a step is one thing that a person does or sees. What is under
+ * way then must be found again by the next processes.
  */
 export interface Step {
   sentence: string;
   act: () => Promise<unknown>;
   /**
-   * The kill comes at once, before anything was begun. For the start of what never runs twice: a kill in the middle of it is told to the
-   * person as an unknown outcome, and that is another story (tests/integration/workspaces/github-once.test.ts).
+   * The kill comes at once, before anything was begun. For the start of what never runs twice: a kill in the middle of
+   * it is told to the person as an unknown outcome, and that is another story
+   * (tests/integration/workspaces/github-once.test.ts).
    */
   killAtOnce?: true;
 }
@@ -35,8 +36,15 @@ export interface Story {
   title: string;
   settings?: Record<string, string>;
   tell(world: World): Step[];
-  /** what must be there in the end, once, however often everything was killed; what phones show is counted for every story */
+  /**
+   * what must be there in the end, once, however often everything was killed; what phones show is counted for every
+   * story
+   */
   end(world: World): Promise<void>;
 }
 
-export const step = (sentence: string, act: Step['act'], options: { killAtOnce?: true } = {}): Step => ({ sentence, act, ...options });
+export const step = (sentence: string, act: Step['act'], options: { killAtOnce?: true } = {}): Step => ({
+  sentence,
+  act,
+  ...options,
+});

@@ -31,7 +31,10 @@ export async function startWorld(settings: Record<string, string>): Promise<Worl
     await github.close();
   };
   const gitIn = (folder: string, args: readonly string[]): string =>
-    execFileSync('git', ['-c', 'safe.directory=*', '-C', folder, ...args], { encoding: 'utf8', env: { PATH: process.env.PATH, HOME: app.home } }).trim();
+    execFileSync('git', ['-c', 'safe.directory=*', '-C', folder, ...args], {
+      encoding: 'utf8',
+      env: { PATH: process.env.PATH, HOME: app.home },
+    }).trim();
   const folder = (project: string): string => join(app.home, 'workspaces', project);
   try {
     await kennelReady(app);

@@ -1,6 +1,9 @@
 import fc from 'fast-check';
 
-/** Texts that nobody types: any UTF-16 unit, NUL, halves of pairs, pairs, marks that belong to the character before, and what looks like an escape. */
+/**
+ * Texts that nobody types: any UTF-16 unit, NUL, halves of pairs, pairs, marks that belong to the character before, and
+ * what looks like an escape.
+ */
 export const anyText = fc
   .array(
     fc.oneof(

@@ -10,7 +10,12 @@ export interface Detail {
   pending_user_inputs: Array<{ id: string; request: { questions: Array<{ question: string }> } }>;
 }
 
-type Request = (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<{ status: number; body: unknown }>;
+type Request = (
+  method: string,
+  path: string,
+  body?: unknown,
+  headers?: Record<string, string>,
+) => Promise<{ status: number; body: unknown }>;
 
 /** What a test asks of the runtime API. */
 export interface ApiCalls {
@@ -27,17 +32,27 @@ export interface ApiCalls {
 export const script = (steps: unknown[]): string => `SCRIPT:${JSON.stringify(steps)}`;
 
 /**
- * A message that makes the scripted model call these tools, one after the other, and then say `end` (`$LAST` is the last result). The model counts its steps by
- * what the chat shows, where a result of something else may come in between: so the end stands there for it, too.
+ * A message that makes the scripted model call these tools, one after the other, and then say `end` (`$LAST` is the
+ * last result). The model counts its steps by what the chat shows, where a result of something else may come in
+ * between: so the end stands there for it, too.
  */
-export const callsThen = (calls: ReadonlyArray<readonly [tool: string, args: Record<string, unknown>]>, end = '$LAST'): string =>
-  script([...calls.map((call) => ({ call: [call] })), { say: end }, { say: end }, { say: end }]);
+export const callsThen = (
+  calls: ReadonlyArray<readonly [tool: string, args: Record<string, unknown>]>,
+  end = '$LAST',
+): string => script([...calls.map((call) => ({ call: [call] })), { say: end }, { say: end }, { say: end }]);
 
 /** One request with the token of the tests; what is JSON is parsed. */
-export async function requestAt(baseUrl: string, ...[method, path, body, headers = {}]: Parameters<Request>): Promise<{ status: number; body: unknown }> {
+export async function requestAt(
+  baseUrl: string,
+  ...[method, path, body, headers = {}]: Parameters<Request>
+): Promise<{ status: number; body: unknown }> {
   const response = await fetch(`${baseUrl}${path}`, {
     method,
-    headers: { authorization: 'Bearer test-token', ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+    headers: {
+      authorization: 'Bearer test-token',
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
   const text = await response.text();
@@ -47,7 +62,8 @@ export async function requestAt(baseUrl: string, ...[method, path, body, headers
 export function apiCalls(request: Request): ApiCalls {
   const wanted = async (expected: number, ...args: Parameters<Request>): Promise<never> => {
     const answer = await request(...args);
-    if (answer.status !== expected) throw new Error(`${args[0]} ${args[1]} answered ${answer.status}: ${JSON.stringify(answer.body)}`);
+    if (answer.status !== expected)
+      throw new Error(`${args[0]} ${args[1]} answered ${answer.status}: ${JSON.stringify(answer.body)}`);
     return answer.body as never;
   };
   const keyed = (key: string | undefined): Record<string, string> => (key ? { 'idempotency-key': key } : {});
@@ -57,7 +73,13 @@ export function apiCalls(request: Request): ApiCalls {
     thread: async (fields = {}) => ((await wanted(201, 'POST', '/v1/threads', fields)) as { id: string }).id,
     turn: async (threadId, steps, key) => {
       const prompt = typeof steps === 'string' ? steps : script(steps);
-      const body: { turn: TurnRecord } = await wanted(201, 'POST', `/v1/threads/${threadId}/turns`, { prompt }, keyed(key));
+      const body: { turn: TurnRecord } = await wanted(
+        201,
+        'POST',
+        `/v1/threads/${threadId}/turns`,
+        { prompt },
+        keyed(key),
+      );
       return body.turn.id;
     },
     say: (threadId, text, key) => wanted(202, 'POST', `/v1/threads/${threadId}/messages`, { text }, keyed(key)),

@@ -22,7 +22,10 @@ const ENTRY = fileURLToPath(new URL('../../bin/fetch.js', import.meta.url));
 export const FETCH_SETTING =
   /^(FETCH_|TEMPORAL_|DATABASE_URL|OPENAI_|OPENROUTER_|[A-Z]+_MODEL$|ADMIN_TOKEN|DEEPSEEK_|LOG_LEVEL|WA_|WHATSAPP_|WHISPER_|TRANSCRIPTION_|OWNER_|TRUSTED_|ANTHROPIC_|GEMINI_|GOOGLE_GEMINI_|GH_TOKEN|GITHUB_API_URL|OTEL_)/;
 
-/** A whole instance as a person runs it: the supervisor and its roles as processes, on ports and a home of their own, with the scripted model behind it. */
+/**
+ * A whole instance as a person runs it: the supervisor and its roles as processes, on ports and a home of their own,
+ * with the scripted model behind it.
+ */
 export interface TestApp extends ApiCalls {
   home: string;
   /** what it was started with, as environment variables */
@@ -63,11 +66,20 @@ export interface Place {
 }
 
 export async function startTestApp(env: Record<string, string> = {}, place: Place = {}): Promise<TestApp> {
-  const { home = mkdtempSync(join(tmpdir(), 'fetch-test-')), node = process.execPath, entry = ENTRY, skim, strict, ...user } = place;
+  const {
+    home = mkdtempSync(join(tmpdir(), 'fetch-test-')),
+    node = process.execPath,
+    entry = ENTRY,
+    skim,
+    strict,
+    ...user
+  } = place;
   if (place.home === undefined && user.uid === undefined && env.DATABASE_URL === undefined) await copyDatabaseTo(home);
   const model = await startScriptedModel({ skim, strict });
   const [runtime, status, temporal, ui, postgres] = await freePorts(5);
-  const clean = Object.fromEntries(Object.entries(childEnvironment({})).filter(([name]) => !FETCH_SETTING.test(name) && !name.startsWith('VITEST')));
+  const clean = Object.fromEntries(
+    Object.entries(childEnvironment({})).filter(([name]) => !FETCH_SETTING.test(name) && !name.startsWith('VITEST')),
+  );
   const settings: Record<string, string> = {
     FETCH_HOME: home,
     FETCH_RUNTIME_PORT: String(runtime),
@@ -107,7 +119,11 @@ export async function startTestApp(env: Record<string, string> = {}, place: Plac
   };
   const spawnStart = (): ReturnType<TestApp['spawn']> => {
     let said = '';
-    const started = spawn(node, ['--max-semi-space-size=2', entry, 'start'], { ...user, env: { ...clean, ...settings }, stdio: ['ignore', 'pipe', 'pipe'] });
+    const started = spawn(node, ['--max-semi-space-size=2', entry, 'start'], {
+      ...user,
+      env: { ...clean, ...settings },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     const keep = (chunk: Buffer) => {
       said = (said + chunk.toString()).slice(-20_000);
     };
@@ -147,7 +163,8 @@ export async function startTestApp(env: Record<string, string> = {}, place: Plac
     supervisor: () => child,
     state: () => readRunState(home)!,
     kill(role) {
-      const pid = role === 'supervisor' ? child.pid! : readRunState(home)!.roles.find((each) => each.name === role)?.pid;
+      const pid =
+        role === 'supervisor' ? child.pid! : readRunState(home)!.roles.find((each) => each.name === role)?.pid;
       if (!pid) throw new Error(`${role} has no pid now`);
       process.kill(pid, 'SIGKILL');
       killed.add(pid);
@@ -176,7 +193,8 @@ export async function startTestApp(env: Record<string, string> = {}, place: Plac
 export async function freePorts(count: number): Promise<number[]> {
   const found: number[] = [];
   while (found.length < count) {
-    // below the range that outgoing connections and port 0 draw from, so that nobody takes it between this look and its use
+    // below the range that outgoing connections and port 0 draw from, so that nobody takes it between this look and its
+    // use
     const port = randomInt(10_000, 32_000);
     if (!found.includes(port) && (await isFree(port))) found.push(port);
   }

@@ -6,7 +6,11 @@ import type { ToolContext } from '../../src/tools/tool.ts';
 import { each } from './deployment-scenes.ts';
 
 /** Starts so many runs as the tool `workflow_run` does, each of a routine of its own with one routine step. */
-export async function startRuns({ db, temporal }: { db: Db; temporal: Client }, chatId: string, count: number): Promise<void> {
+export async function startRuns(
+  { db, temporal }: { db: Db; temporal: Client },
+  chatId: string,
+  count: number,
+): Promise<void> {
   const numbers = Array.from({ length: count }, (_, at) => at);
   await each(numbers, async (at) => {
     const id = `wf_${chatId}_${at}`;
@@ -25,6 +29,11 @@ export async function startRuns({ db, temporal }: { db: Db; temporal: Client }, 
 
 /** Runs of this chat that have ended. */
 export async function endedRuns(db: Db, chatId: string): Promise<number> {
-  const rows = await db.selectFrom('routine_runs').select('id').where('chat_id', '=', chatId).where('status', '!=', 'running').execute();
+  const rows = await db
+    .selectFrom('routine_runs')
+    .select('id')
+    .where('chat_id', '=', chatId)
+    .where('status', '!=', 'running')
+    .execute();
   return rows.length;
 }

@@ -12,7 +12,10 @@ import { workspaceTools } from '../../src/tools/workspace/workspaces.ts';
 import { requireDocker, startTestKennel, type TestKennel } from './docker.ts';
 import { type ToolBench, toolBench } from './tool-bench.ts';
 
-/** The address that stands for the public internet in these tests. Every other address of this machine is as private as ever. */
+/**
+ * The address that stands for the public internet in these tests. Every other address of this machine is as private as
+ * ever.
+ */
 export const PUBLIC = '127.0.0.2';
 
 /** Names end in `.test`; unless `resolve` says otherwise they have the public address. */
@@ -40,13 +43,19 @@ export interface BrowserBench {
 
 export async function startBrowserBench(
   db: Db,
-  { gate = publicGate(), settings = {} }: { gate?: Omit<BrowserGateDeps, 'log'>; settings?: Record<string, string> } = {},
+  {
+    gate = publicGate(),
+    settings = {},
+  }: { gate?: Omit<BrowserGateDeps, 'log'>; settings?: Record<string, string> } = {},
 ): Promise<BrowserBench> {
   await requireDocker('browser');
   const kennel = await startTestKennel({ FETCH_KENNEL_MEMORY_MB: '1536', ...settings });
   const opened: Browsers[] = [];
   const nextProcess = (): Browsers => {
-    const browsers = createBrowsers({ ...kennel, gate: createBrowserGate({ log: pino({ level: 'silent' }), ...gate }) });
+    const browsers = createBrowsers({
+      ...kennel,
+      gate: createBrowserGate({ log: pino({ level: 'silent' }), ...gate }),
+    });
     opened.push(browsers);
     return browsers;
   };
@@ -55,7 +64,15 @@ export async function startBrowserBench(
     kennel,
     browsers,
     nextProcess,
-    chat: (other = browsers) => toolBench({ db, ...kennel, host: 'local', workspacesFolder: `${kennel.home}/workspaces`, tools, browsers: other }),
+    chat: (other = browsers) =>
+      toolBench({
+        db,
+        ...kennel,
+        host: 'local',
+        workspacesFolder: `${kennel.home}/workspaces`,
+        tools,
+        browsers: other,
+      }),
     close: async () => {
       await Promise.all(opened.map((each) => each.closeAll()));
       await kennel.close();
@@ -80,7 +97,9 @@ export async function serve(pages: Pages, address = PUBLIC): Promise<Site & { se
     if (path !== '/favicon.ico') asked.push(`${request.method} ${request.url}`);
     const page = pages[path];
     if (typeof page === 'function') return page(request, response);
-    response.writeHead(page === undefined ? 404 : 200, { 'content-type': 'text/html; charset=utf-8' }).end(page ?? 'not here');
+    response
+      .writeHead(page === undefined ? 404 : 200, { 'content-type': 'text/html; charset=utf-8' })
+      .end(page ?? 'not here');
   });
   await new Promise<void>((done) => server.listen(0, address, done));
   return {

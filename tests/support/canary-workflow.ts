@@ -41,7 +41,9 @@ export async function canary(words: CanaryWords): Promise<string> {
   setHandler(echoQuery, (word) => `${word} ${heard}`);
   setCurrentDetails(words.details);
   upsertMemo({ word: words.memo });
-  const failed = await activities.beat.executeWithOptions({ summary: words.summary }, [words.heartbeat, words.failure]).catch((error) => error);
+  const failed = await activities.beat
+    .executeWithOptions({ summary: words.summary }, [words.heartbeat, words.failure])
+    .catch((error) => error);
   await sleep(1, { summary: words.timer });
   await condition(() => heard !== '', 20_000);
   throw ApplicationFailure.nonRetryable(`${words.end} after ${failed.cause?.message}`, 'Ended', { heard });

@@ -24,7 +24,9 @@ const DAY_MS = 86_400_000;
 
 export async function makeCertificate(folder: string, wanted: Wanted): Promise<MadeCertificate> {
   const { commonName, by, authority = false, days = 90 } = wanted;
-  const names = (wanted.for ?? []).map((name) => (/^[\d.]+$/.test(name) ? { type: 7 as const, ip: name } : { type: 2 as const, value: name }));
+  const names = (wanted.for ?? []).map((name) =>
+    /^[\d.]+$/.test(name) ? { type: 7 as const, ip: name } : { type: 2 as const, value: name },
+  );
   const until = new Date(Date.now() + days * DAY_MS);
   const made = await generate([{ name: 'commonName', value: commonName }], {
     algorithm: 'sha256',

@@ -2,7 +2,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { acceptsConnections, databaseUrl, preparePostgres, removeCluster } from '../../src/cli/instance/servers/postgres.ts';
+import {
+  acceptsConnections,
+  databaseUrl,
+  preparePostgres,
+  removeCluster,
+} from '../../src/cli/instance/servers/postgres.ts';
 import { openStore, type Store } from '../../src/store/postgres/database.ts';
 import { freePorts } from './app.ts';
 import { copyDatabaseTo } from './made-database.ts';
@@ -22,11 +27,15 @@ export async function startTestDatabase(max = 5, settings: readonly string[] = [
   const [port] = await freePorts(1);
   const { file, args, env, uid, gid } = await preparePostgres(home, port!);
   // a test's data need not survive a power failure
-  const server: ChildProcess = spawn(file, [...args, ...['fsync=off', ...settings].flatMap((setting) => ['-c', setting])], {
-    env,
-    stdio: 'ignore',
-    ...(uid !== undefined && { uid, gid }),
-  });
+  const server: ChildProcess = spawn(
+    file,
+    [...args, ...['fsync=off', ...settings].flatMap((setting) => ['-c', setting])],
+    {
+      env,
+      stdio: 'ignore',
+      ...(uid !== undefined && { uid, gid }),
+    },
+  );
   await until('PostgreSQL takes connections', () => acceptsConnections(port!), 30_000);
   const url = databaseUrl(home, port!);
   const store = await openStore(url, { max, application: 'fetch-test' });

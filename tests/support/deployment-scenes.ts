@@ -7,7 +7,10 @@ import { script } from './app.ts';
 import type { Releases } from './releases.ts';
 import { until } from './until.ts';
 
-/** Chats and coding tasks in every state that a deployment may meet, what lets each go on, and what must be so in the end. */
+/**
+ * Chats and coding tasks in every state that a deployment may meet, what lets each go on, and what must be so in the
+ * end.
+ */
 
 export const CHAT_STATES = ['idle', 'question', 'approval', 'working', 'arriving'] as const;
 export const TASK_STATES = ['waiting', 'parked', 'running', 'queued', 'paused'] as const;
@@ -74,15 +77,33 @@ export const begin = async ({ intake }: Releases, threadId: string, steps: unkno
   (await intake.startTurn({ threadId, prompt: script(steps), channelMessageId: key() })).turn.id;
 
 const openQuestionOf = ({ store }: Releases, threadId: string) =>
-  store.db.selectFrom('questions').select(['id', 'kind']).where('thread_id', '=', threadId).where('state', '=', 'open').executeTakeFirst();
+  store.db
+    .selectFrom('questions')
+    .select(['id', 'kind'])
+    .where('thread_id', '=', threadId)
+    .where('state', '=', 'open')
+    .executeTakeFirst();
 
 const openTurns = async ({ store }: Releases, threadId: string): Promise<number> =>
-  (await store.db.selectFrom('turns').select('id').where('thread_id', '=', threadId).where('status', '=', 'in_progress').execute()).length;
+  (
+    await store.db
+      .selectFrom('turns')
+      .select('id')
+      .where('thread_id', '=', threadId)
+      .where('status', '=', 'in_progress')
+      .execute()
+  ).length;
 
-/** Makes `count` chats, the states in turn, and tasks in every state; each is in its state when this returns. Needs a worker. */
+/**
+ * Makes `count` chats, the states in turn, and tasks in every state; each is in its state when this returns. Needs a
+ * worker.
+ */
 export async function populate(releases: Releases, counts: { chats: number; tasks: number }): Promise<World> {
   const { store } = releases;
-  const chats: Chat[] = Array.from({ length: counts.chats }, (_, index) => ({ state: CHAT_STATES[index % CHAT_STATES.length]!, threadId: '' }));
+  const chats: Chat[] = Array.from({ length: counts.chats }, (_, index) => ({
+    state: CHAT_STATES[index % CHAT_STATES.length]!,
+    threadId: '',
+  }));
   const settle = (chat: Chat) =>
     chat.state === 'question' || chat.state === 'approval'
       ? until(`${chat.state} is open`, () => openQuestionOf(releases, chat.threadId))
@@ -103,7 +124,12 @@ export async function populate(releases: Releases, counts: { chats: number; task
       chat.threadId = await newThread(releases);
       const turnId = await begin(releases, chat.threadId, turns.working);
       await until('its turn is on its way', () =>
-        store.db.selectFrom('turns').select('id').where('id', '=', turnId).where('status', '=', 'in_progress').executeTakeFirst(),
+        store.db
+          .selectFrom('turns')
+          .select('id')
+          .where('id', '=', turnId)
+          .where('status', '=', 'in_progress')
+          .executeTakeFirst(),
       );
     },
   );
@@ -134,7 +160,10 @@ export async function populateSchedule(releases: Releases): Promise<string> {
 async function populateTasks(releases: Releases, count: number): Promise<TaskOfChat[]> {
   const { store, intake, config } = releases;
   const round = key();
-  const wanted = Array.from({ length: count }, (_, index) => ({ state: TASK_STATES[index % TASK_STATES.length]!, place: `${round}-${index}` }));
+  const wanted = Array.from({ length: count }, (_, index) => ({
+    state: TASK_STATES[index % TASK_STATES.length]!,
+    place: `${round}-${index}`,
+  }));
   const known = (await store.db.selectFrom('workspaces').select(['name', 'path']).execute()).concat(
     wanted.flatMap(({ place }) => [{ name: place, path: `/workspaces/${place}` }]),
   );
@@ -147,14 +176,20 @@ async function populateTasks(releases: Releases, count: number): Promise<TaskOfC
       { say: '$LAST' },
     ]);
     const row = await until('the task is made', () =>
-      store.db.selectFrom('tasks').innerJoin('calls', 'calls.id', 'tasks.call_id').select('tasks.id').where('calls.turn_id', '=', turn).executeTakeFirst(),
+      store.db
+        .selectFrom('tasks')
+        .innerJoin('calls', 'calls.id', 'tasks.call_id')
+        .select('tasks.id')
+        .where('calls.turn_id', '=', turn)
+        .executeTakeFirst(),
     );
     await until('the turn that made it has ended', async () => (await openTurns(releases, threadId)) === 0);
     const task = { state, threadId, taskId: row.id, goal };
     tasks.push(task);
     return task;
   };
-  const inState = (taskId: string, state: string) => until(`the task is ${state}`, async () => (await taskRow(releases, taskId)).state === state);
+  const inState = (taskId: string, state: string) =>
+    until(`the task is ${state}`, async () => (await taskRow(releases, taskId)).state === state);
   // how long a question keeps its container is decided when a task is made
   for (const [state, hold] of [
     ['parked', HOLD_SHORT_MS],
@@ -167,7 +202,8 @@ async function populateTasks(releases: Releases, count: number): Promise<TaskOfC
         if (state === 'waiting' || state === 'parked') {
           const task = await start(state, `ask ${place}`, place);
           await inState(task.taskId, 'waiting');
-          if (state === 'parked') await until('its container is ended', () => doing(releases, task.taskId, 'its container is ended'));
+          if (state === 'parked')
+            await until('its container is ended', () => doing(releases, task.taskId, 'its container is ended'));
           return;
         }
         const task = await start(state === 'queued' ? 'running' : state, `hold ${place}`, place);
@@ -187,7 +223,8 @@ async function populateTasks(releases: Releases, count: number): Promise<TaskOfC
   return tasks;
 }
 
-export const taskRow = ({ store }: Releases, id: string) => store.db.selectFrom('tasks').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
+export const taskRow = ({ store }: Releases, id: string) =>
+  store.db.selectFrom('tasks').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
 
 /** What its workflow says that it does. */
 const doing = async ({ temporal }: Releases, taskId: string, words: string): Promise<boolean> =>
@@ -205,7 +242,8 @@ export async function goOn(releases: Releases, { chats, tasks }: World): Promise
   const { intake } = releases;
   await each(chats, async (chat) => {
     const question = await openQuestionOf(releases, chat.threadId);
-    if (question?.kind === 'approval') await intake.decide({ approvalId: question.id, decision: 'allow', remember: false, channelMessageId: key() });
+    if (question?.kind === 'approval')
+      await intake.decide({ approvalId: question.id, decision: 'allow', remember: false, channelMessageId: key() });
     else if (question) await answer(releases, chat.threadId, question.id);
   });
   await each(tasks, async (task) => {
@@ -216,14 +254,21 @@ export async function goOn(releases: Releases, { chats, tasks }: World): Promise
     releases.release(task.goal.split(' ')[1]!);
   });
   const open = await whenEnded(releases, chats, (chat) => begin(releases, chat.threadId, [{ say: 'And again.' }]));
-  if (open.length > 0) throw new Error(`turns did not end: ${open.length} of ${chats.length} chats, that were ${[...new Set(open.map(({ state }) => state))]}`);
+  if (open.length > 0)
+    throw new Error(
+      `turns did not end: ${open.length} of ${chats.length} chats, that were ${[...new Set(open.map(({ state }) => state))]}`,
+    );
 }
 
 /**
- * Waits until the turns of these chats have ended, however many there are, and runs something for each chat then. Gives up when none has ended for
- * as long as `STUCK_MS`: returns those chats.
+ * Waits until the turns of these chats have ended, however many there are, and runs something for each chat then. Gives
+ * up when none has ended for as long as `STUCK_MS`: returns those chats.
  */
-async function whenEnded({ store }: Releases, chats: readonly Chat[], run: (chat: Chat) => Promise<unknown> = async () => {}): Promise<Chat[]> {
+async function whenEnded(
+  { store }: Releases,
+  chats: readonly Chat[],
+  run: (chat: Chat) => Promise<unknown> = async () => {},
+): Promise<Chat[]> {
   let waiting = chats;
   let moved = Date.now();
   while (waiting.length > 0 && Date.now() - moved < STUCK_MS) {
@@ -274,7 +319,10 @@ export function reconcileOften(releases: Releases): () => Promise<void> {
 }
 
 /** Ids of the conversations. */
-export async function workflowsOf({ store }: Releases, { chats }: { chats: ReadonlyArray<{ threadId: string }> }): Promise<string[]> {
+export async function workflowsOf(
+  { store }: Releases,
+  { chats }: { chats: ReadonlyArray<{ threadId: string }> },
+): Promise<string[]> {
   const rows = await store.db
     .selectFrom('threads')
     .innerJoin('chats', 'chats.id', 'threads.chat_id')
@@ -289,26 +337,37 @@ export async function workflowsOf({ store }: Releases, { chats }: { chats: Reado
 }
 
 /**
- * Waits until everything has ended, and says everything that is not as it must be. `strict`: no task of a workflow may have failed on the way either.
- * Not so where older code meets what newer code did: there it stops first, and begins again. Nor while a server's queues learn that another build is current.
+ * Waits until everything has ended, and says everything that is not as it must be. `strict`: no task of a workflow may
+ * have failed on the way either. Not so where older code meets what newer code did: there it stops first, and begins
+ * again. Nor while a server's queues learn that another build is current.
  */
 export async function findings(releases: Releases, { chats, tasks }: World, strict = false): Promise<string[]> {
   const found: string[] = [];
   const { store, temporal } = releases;
   for (const { state } of await whenEnded(releases, chats)) found.push(`a chat that was ${state}: a turn did not end`);
   await each(chats, async ({ threadId, state }) => {
-    const rows = await store.db.selectFrom('turns').select(['status', 'id']).where('thread_id', '=', threadId).execute();
+    const rows = await store.db
+      .selectFrom('turns')
+      .select(['status', 'id'])
+      .where('thread_id', '=', threadId)
+      .execute();
     for (const row of rows)
-      if (row.status !== 'completed' && row.status !== 'in_progress') found.push(`a chat that was ${state}: turn ${row.id} is ${row.status}`);
+      if (row.status !== 'completed' && row.status !== 'in_progress')
+        found.push(`a chat that was ${state}: turn ${row.id} is ${row.status}`);
   });
   await each(tasks, async ({ taskId, state }) => {
-    const ended = await until('the task has ended', async () => (await taskRow(releases, taskId)).ended_at, 120_000).catch(() => null);
+    const ended = await until(
+      'the task has ended',
+      async () => (await taskRow(releases, taskId)).ended_at,
+      120_000,
+    ).catch(() => null);
     const row = await taskRow(releases, taskId);
     if (!ended || row.state !== 'completed') found.push(`a task that was ${state} is ${row.state}: ${row.reason}`);
   });
   await until(
     'everything was sent',
-    async () => (await store.db.selectFrom('outbox').select('id').where('state', '=', 'queued').limit(1).execute()).length === 0,
+    async () =>
+      (await store.db.selectFrom('outbox').select('id').where('state', '=', 'queued').limit(1).execute()).length === 0,
     60_000,
   ).catch(() => found.push('something was not sent'));
   const twice = await store.db
@@ -319,25 +378,33 @@ export async function findings(releases: Releases, { chats, tasks }: World, stri
     .having((e) => e.fn.countAll(), '>', 1)
     .execute();
   for (const { turn_id } of twice) found.push(`turn ${turn_id} was answered twice`);
-  await each([...(await workflowsOf(releases, { chats: [...chats, ...tasks] })), ...tasks.map(({ taskId }) => `task/${taskId}`)], async (workflowId) => {
-    const handle = temporal.workflow.getHandle(workflowId);
-    // a server that began with an empty file knows nothing of chats to which nothing has happened since
-    const described = () =>
-      handle.describe().catch((error: Error) => {
-        if (!(error instanceof WorkflowNotFoundError)) throw error;
-        return { raw: null, status: { name: 'gone' } };
-      });
-    const isStuck = ({ raw }: Awaited<ReturnType<typeof described>>) => Number(raw?.pendingWorkflowTask?.attempt ?? 0) > 1;
-    await until('it is not stuck', async () => !isStuck(await described()), 90_000).catch(() => {});
-    const last = await described();
-    if (isStuck(last)) found.push(`${workflowId} is stuck at a workflow task (${last.status.name})`);
-    if (last.raw && strict) for (const failure of await failures(handle)) found.push(`${workflowId}: ${failure}`);
-  });
+  await each(
+    [...(await workflowsOf(releases, { chats: [...chats, ...tasks] })), ...tasks.map(({ taskId }) => `task/${taskId}`)],
+    async (workflowId) => {
+      const handle = temporal.workflow.getHandle(workflowId);
+      // a server that began with an empty file knows nothing of chats to which nothing has happened since
+      const described = () =>
+        handle.describe().catch((error: Error) => {
+          if (!(error instanceof WorkflowNotFoundError)) throw error;
+          return { raw: null, status: { name: 'gone' } };
+        });
+      const isStuck = ({ raw }: Awaited<ReturnType<typeof described>>) =>
+        Number(raw?.pendingWorkflowTask?.attempt ?? 0) > 1;
+      await until('it is not stuck', async () => !isStuck(await described()), 90_000).catch(() => {});
+      const last = await described();
+      if (isStuck(last)) found.push(`${workflowId} is stuck at a workflow task (${last.status.name})`);
+      if (last.raw && strict) for (const failure of await failures(handle)) found.push(`${workflowId}: ${failure}`);
+    },
+  );
   return found;
 }
 
 const failures = async (handle: {
-  fetchHistory(): Promise<{ events?: Array<{ workflowTaskFailedEventAttributes?: { failure?: { message?: string | null } | null } | null }> | null }>;
+  fetchHistory(): Promise<{
+    events?: Array<{
+      workflowTaskFailedEventAttributes?: { failure?: { message?: string | null } | null } | null;
+    }> | null;
+  }>;
 }): Promise<string[]> =>
   ((await handle.fetchHistory()).events ?? []).flatMap(({ workflowTaskFailedEventAttributes: failed }) =>
     failed ? [failed.failure?.message ?? 'a workflow task failed'] : [],

@@ -12,7 +12,10 @@ import { IS_ROOT } from './other-user.ts';
 
 const SCRIPT = fileURLToPath(new URL('../../scripts/docker-engine.sh', import.meta.url));
 
-/** For `describe.skipIf`: only root can start an engine where none answers. In CI the tests are root, and a skipped test fails them. */
+/**
+ * For `describe.skipIf`: only root can start an engine where none answers. In CI the tests are root, and a skipped test
+ * fails them.
+ */
 export const NO_DOCKER: boolean = !IS_ROOT && !answers();
 
 function answers(): boolean {
@@ -26,7 +29,10 @@ function answers(): boolean {
 
 let engine: Promise<void> | null = null;
 
-/** Sees that an engine answers, and that these images are there. May take minutes the first time: `npm test` does it before the tests. */
+/**
+ * Sees that an engine answers, and that these images are there. May take minutes the first time: `npm test` does it
+ * before the tests.
+ */
 export async function requireDocker(...kinds: ImageKind[]): Promise<void> {
   engine ??= startEngine();
   await engine;
@@ -87,7 +93,9 @@ export async function startTestKennel(settings: Partial<Record<string, string>> 
     inside: async (taskId, step, argv) => {
       const found = await kennel.inspect(taskId, step);
       if (!found) throw new Error(`task ${taskId} has no container for step ${step}`);
-      const exec = await docker.getContainer(found.id).exec({ Cmd: argv, AttachStdout: true, AttachStderr: true, Tty: true });
+      const exec = await docker
+        .getContainer(found.id)
+        .exec({ Cmd: argv, AttachStdout: true, AttachStderr: true, Tty: true });
       const stream = await exec.start({ Tty: true });
       let output = '';
       for await (const chunk of stream) output += chunk;

@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 import type { Reporter, TestModule, Vitest } from 'vitest/node';
 
 /**
- * The seconds of each long test file are kept in `durations.json`, for the order in which files begin. `npm test -- --keep-durations` writes them again. Only
- * their order matters: they need not be of this machine.
+ * The seconds of each long test file are kept in `durations.json`, for the order in which files begin. `npm test --
+ * --keep-durations` writes them again. Only their order matters: they need not be of this machine.
  */
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 export const DURATIONS = fileURLToPath(new URL('durations.json', import.meta.url));
@@ -51,5 +51,8 @@ export default class WriteResults implements Reporter {
 export function keepDurations(seconds: Results['seconds']): void {
   const kept = { ...(JSON.parse(readFileSync(DURATIONS, 'utf8')) as Results['seconds']), ...seconds };
   const long = Object.entries(kept).filter(([file, each]) => each > UNKNOWN && existsSync(join(ROOT, file)));
-  writeFileSync(DURATIONS, `${JSON.stringify(Object.fromEntries(long.sort(([a], [b]) => a.localeCompare(b))), null, 2)}\n`);
+  writeFileSync(
+    DURATIONS,
+    `${JSON.stringify(Object.fromEntries(long.sort(([a], [b]) => a.localeCompare(b))), null, 2)}\n`,
+  );
 }

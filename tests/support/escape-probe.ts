@@ -5,8 +5,8 @@ import { connect } from 'node:net';
 import { networkInterfaces } from 'node:os';
 
 /**
- * Runs inside a container and tries to get out: what it is to try comes as JSON in the file that is named, what it found goes to standard
- * output as JSON. Knows nothing of the project, so that it runs wherever Node does.
+ * Runs inside a container and tries to get out: what it is to try comes as JSON in the file that is named, what it
+ * found goes to standard output as JSON. Knows nothing of the project, so that it runs wherever Node does.
  */
 export interface Attempts {
   tcp: Array<{ host: string; port: number }>;
@@ -81,7 +81,8 @@ function tried<T>(items: readonly T[], attempt: (item: T) => boolean): T[] {
 }
 
 async function probe(attempts: Attempts): Promise<Found> {
-  const all = async (work: Array<Promise<string | null>>): Promise<string[]> => (await Promise.all(work)).filter((one) => one !== null);
+  const all = async (work: Array<Promise<string | null>>): Promise<string[]> =>
+    (await Promise.all(work)).filter((one) => one !== null);
   const pids = readdirSync('/proc').filter((entry) => /^\d+$/.test(entry));
   const status = Object.fromEntries(
     readFileSync('/proc/self/status', 'utf8')

@@ -24,7 +24,11 @@ export async function agree(app: TestApp, thread: string, name: string): Promise
 }
 
 /** Waits until the instance has looked at it, and found what the test waits for. */
-export const found = (app: TestApp, name: string, ready: (row: { hash: string | null; problem: string | null; agreed: boolean | null }) => boolean) =>
+export const found = (
+  app: TestApp,
+  name: string,
+  ready: (row: { hash: string | null; problem: string | null; agreed: boolean | null }) => boolean,
+) =>
   until(`${name} was looked at`, async () => {
     const row = await app.store.db
       .selectFrom('extensions')
@@ -36,7 +40,15 @@ export const found = (app: TestApp, name: string, ready: (row: { hash: string | 
   });
 
 export const outputOf = async (app: TestApp, turn: string, name: string): Promise<string> =>
-  (await app.store.db.selectFrom('calls').select('output').where('turn_id', '=', turn).where('name', '=', name).executeTakeFirstOrThrow()).output ?? '';
+  (
+    await app.store.db
+      .selectFrom('calls')
+      .select('output')
+      .where('turn_id', '=', turn)
+      .where('name', '=', name)
+      .executeTakeFirstOrThrow()
+  ).output ?? '';
 
 /** Names of the tools in the body of a model request. */
-export const offeredIn = (body: string): string[] => (JSON.parse(body).tools as Array<{ function: { name: string } }>).map(({ function: { name } }) => name);
+export const offeredIn = (body: string): string[] =>
+  (JSON.parse(body).tools as Array<{ function: { name: string } }>).map(({ function: { name } }) => name);

@@ -2,8 +2,9 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * A stand-in for ffmpeg that copies what it is given and notes how it was called: what a machine has of the real one must not decide a
- * test. `path` is a PATH on which it comes first, `called` the file with its arguments; `<called>.env` has its environment.
+ * A stand-in for ffmpeg that copies what it is given and notes how it was called: what a machine has of the real one
+ * must not decide a test. `path` is a PATH on which it comes first, `called` the file with its arguments;
+ * `<called>.env` has its environment.
  */
 export function standInFfmpeg(folder: string): { path: string; called: string } {
   const bin = join(folder, 'ffmpeg-bin');

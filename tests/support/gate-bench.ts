@@ -49,7 +49,10 @@ export interface Program {
   begins(text: string): Promise<unknown>;
 }
 
-const loopback = { allows: (address: string) => address === '127.0.0.1', resolve: async () => [{ address: '127.0.0.1', family: 4 as const }] };
+const loopback = {
+  allows: (address: string) => address === '127.0.0.1',
+  resolve: async () => [{ address: '127.0.0.1', family: 4 as const }],
+};
 const ROOM = { tokens: 1, microUsd: 1, dayTokens: 1, dayMicroUsd: 1 };
 
 export async function startGateBench(): Promise<GateBench> {
@@ -60,10 +63,27 @@ export async function startGateBench(): Promise<GateBench> {
   let tasks = 0;
   const newTask = async (workspace: string): Promise<string> => {
     const id = `task_${++tasks}`;
-    const at = { chat_id: `api/${threadId}`, thread_id: threadId, turn_id: 'turn_1', call_id: `call_${id}`, workflow_id: `task/${id}` };
+    const at = {
+      chat_id: `api/${threadId}`,
+      thread_id: threadId,
+      turn_id: 'turn_1',
+      call_id: `call_${id}`,
+      workflow_id: `task/${id}`,
+    };
     await db
       .insertInto('tasks')
-      .values({ id, ...at, goal: 'g', agent: 'auto', harness: 'practice', host: 'local', workspace, worktree: true, state: 'running', timeout_ms: 60_000 })
+      .values({
+        id,
+        ...at,
+        goal: 'g',
+        agent: 'auto',
+        harness: 'practice',
+        host: 'local',
+        workspace,
+        worktree: true,
+        state: 'running',
+        timeout_ms: 60_000,
+      })
       .execute();
     return id;
   };
@@ -73,15 +93,29 @@ export async function startGateBench(): Promise<GateBench> {
     open: [],
     async task(workspace, more = {}) {
       const { open, home } = bench;
-      const gate = createGate({ db, settings: loadConfig({ FETCH_HOME: home }, {}), log: pino({ level: 'silent' }), ...loopback, ...more });
+      const gate = createGate({
+        db,
+        settings: loadConfig({ FETCH_HOME: home }, {}),
+        log: pino({ level: 'silent' }),
+        ...loopback,
+        ...more,
+      });
       open.push({ close: () => gate.closeAll() });
       const task = (await findTask(db, await newTask(workspace)))!;
-      await gate.open({ taskId: task.id, folder: join(home, task.id), budget: ROOM, allow: [], at: { host: 'local', workspace }, threadId });
+      await gate.open({
+        taskId: task.id,
+        folder: join(home, task.id),
+        budget: ROOM,
+        allow: [],
+        at: { host: 'local', workspace },
+        threadId,
+      });
       const send = (head: string) => program(join(home, task.id), head, open);
       return {
         gate,
         task,
-        asked: (count) => until(`${count} hosts are asked for`, async () => (await openAsks(db, task)).length === count),
+        asked: (count) =>
+          until(`${count} hosts are asked for`, async () => (await openAsks(db, task)).length === count),
         due: () => until('its question is due', () => dueEgress(db, task), 15_000),
         answer: (words) => answered(db, task, words),
         send,

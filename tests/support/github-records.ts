@@ -1,8 +1,18 @@
 import { execFileSync } from 'node:child_process';
 
-/** What a GitHub keeps of a repository besides its commits, in the shapes of its REST API, and the few routes that read and write it. */
+/**
+ * What a GitHub keeps of a repository besides its commits, in the shapes of its REST API, and the few routes that read
+ * and write it.
+ */
 export interface Records {
-  pulls: Array<Record<string, unknown> & { number: number; state: string; head: { ref: string; label: string }; base: { ref: string } }>;
+  pulls: Array<
+    Record<string, unknown> & {
+      number: number;
+      state: string;
+      head: { ref: string; label: string };
+      base: { ref: string };
+    }
+  >;
   reviews: Record<number, unknown[]>;
   comments: Record<number, unknown[]>;
   codeComments: Record<number, unknown[]>;
@@ -10,7 +20,14 @@ export interface Records {
   runs: Array<Record<string, unknown> & { head_branch: string }>;
 }
 
-export const emptyRecords = (): Records => ({ pulls: [], reviews: {}, comments: {}, codeComments: {}, issues: [], runs: [] });
+export const emptyRecords = (): Records => ({
+  pulls: [],
+  reviews: {},
+  comments: {},
+  codeComments: {},
+  issues: [],
+  runs: [],
+});
 
 export interface Asked {
   method: string;
@@ -53,7 +70,10 @@ export function answerOf(records: Records, asked: Asked): Answer {
     if (!pull) return notFound;
     if (part === 'reviews') return limited(records.reviews[number] ?? []);
     if (part === 'comments') return limited(records.codeComments[number] ?? []);
-    const counts = { comments: records.comments[number]?.length ?? 0, review_comments: records.codeComments[number]?.length ?? 0 };
+    const counts = {
+      comments: records.comments[number]?.length ?? 0,
+      review_comments: records.codeComments[number]?.length ?? 0,
+    };
     return ok({ additions: 10, deletions: 2, changed_files: 3, commits: 1, mergeable: true, ...counts, ...pull });
   }
   if (kind === 'issues' && part === 'comments') {
@@ -61,7 +81,12 @@ export function answerOf(records: Records, asked: Asked): Answer {
     return ok(all.slice((Number(query.get('page') ?? 1) - 1) * size).slice(0, size));
   }
   if (kind === 'issues' && method === 'POST') return makeIssue(records, asked);
-  if (kind === 'issues') return limited(inState(records.issues).filter((each) => query.get('assignee') === null || each.assignee === query.get('assignee')));
+  if (kind === 'issues')
+    return limited(
+      inState(records.issues).filter(
+        (each) => query.get('assignee') === null || each.assignee === query.get('assignee'),
+      ),
+    );
   if (path === 'actions/runs') {
     const branch = query.get('branch');
     const runs = records.runs.filter((each) => branch === null || each.head_branch === branch);
@@ -75,10 +100,22 @@ function makePull(records: Records, { body, owner, name, base, folder }: Asked):
   if (!headOf(folder, into)) return invalid({ resource: 'PullRequest', field: 'base', code: 'invalid' });
   if (!headOf(folder, head)) return invalid({ resource: 'PullRequest', field: 'head', code: 'invalid' });
   const taken = records.pulls.some((each) => each.state === 'open' && each.head.ref === head);
-  if (taken) return invalid({ resource: 'PullRequest', code: 'custom', message: `A pull request already exists for ${owner}:${head}.` });
-  const count = execFileSync('git', ['-C', folder, 'rev-list', '--count', `${into}..${head}`], { encoding: 'utf8' }).trim();
-  if (count === '0') return invalid({ resource: 'PullRequest', code: 'custom', message: `No commits between ${into} and ${head}` });
-  const made = pull(records.pulls.length + 1, `${base}/${owner}/${name}`, { ...body, head: { ref: head, label: `${owner}:${head}` }, base: { ref: into } });
+  if (taken)
+    return invalid({
+      resource: 'PullRequest',
+      code: 'custom',
+      message: `A pull request already exists for ${owner}:${head}.`,
+    });
+  const count = execFileSync('git', ['-C', folder, 'rev-list', '--count', `${into}..${head}`], {
+    encoding: 'utf8',
+  }).trim();
+  if (count === '0')
+    return invalid({ resource: 'PullRequest', code: 'custom', message: `No commits between ${into} and ${head}` });
+  const made = pull(records.pulls.length + 1, `${base}/${owner}/${name}`, {
+    ...body,
+    head: { ref: head, label: `${owner}:${head}` },
+    base: { ref: into },
+  });
   records.pulls.unshift(made);
   return { status: 201, body: made };
 }
@@ -116,14 +153,20 @@ export const issue = (number: number, page: string, more: Record<string, unknown
 
 function makeIssue(records: Records, { body, owner, name, base }: Asked): Answer {
   const labels = (body.labels as string[]).map((each) => ({ name: each }));
-  const made = issue(records.issues.length + 1, `${base}/${owner}/${name}`, { title: body.title, body: body.body, labels });
+  const made = issue(records.issues.length + 1, `${base}/${owner}/${name}`, {
+    title: body.title,
+    body: body.body,
+    labels,
+  });
   records.issues.unshift(made);
   return { status: 201, body: made };
 }
 
 function headOf(folder: string, branch: string): string | null {
   try {
-    return execFileSync('git', ['-C', folder, 'rev-parse', '--verify', '--quiet', `refs/heads/${branch}`], { encoding: 'utf8' }).trim();
+    return execFileSync('git', ['-C', folder, 'rev-parse', '--verify', '--quiet', `refs/heads/${branch}`], {
+      encoding: 'utf8',
+    }).trim();
   } catch {
     return null;
   }

@@ -7,7 +7,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { answerOf, emptyRecords, type Records } from './github-records.ts';
 
-/** A GitHub of one's own: the few REST calls that are used, and git over HTTP with basic authentication (git's own server program). */
+/**
+ * A GitHub of one's own: the few REST calls that are used, and git over HTTP with basic authentication (git's own
+ * server program).
+ */
 export interface TestGitHub {
   apiUrl: string;
   token: string;
@@ -16,8 +19,18 @@ export interface TestGitHub {
   requests: string[];
   /** status of every answer of the API, in order */
   answered: number[];
-  /** next answers of the API, instead of the usual ones; `when` picks a later request by method and path, `drop` ends the connection */
-  failures: Array<{ status: number; body?: unknown; headers?: Record<string, string>; when?: RegExp; after?: boolean; drop?: boolean }>;
+  /**
+   * next answers of the API, instead of the usual ones; `when` picks a later request by method and path, `drop` ends
+   * the connection
+   */
+  failures: Array<{
+    status: number;
+    body?: unknown;
+    headers?: Record<string, string>;
+    when?: RegExp;
+    after?: boolean;
+    drop?: boolean;
+  }>;
   /** pull requests, issues and runs of a repository */
   records(name: string): Records;
   /** what a search of repositories finds */
@@ -60,14 +73,23 @@ export async function startGitHub(): Promise<TestGitHub> {
     html_url: `${base}/${login}/${name}`,
     clone_url: `${base}/${login}/${name}.git`,
   });
-  const answer = (request: IncomingMessage, response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}) => {
+  const answer = (
+    request: IncomingMessage,
+    response: ServerResponse,
+    status: number,
+    body: unknown,
+    headers: Record<string, string> = {},
+  ) => {
     const text = JSON.stringify(body);
     const etag = `"${createHash('sha256').update(text).digest('hex')}"`;
     const same = status === 200 && request.headers['if-none-match'] === etag;
     answered.push(same ? 304 : status);
     const tagged = status === 200 && { etag };
     if (same) response.writeHead(304, { ...tagged, ...headers }).end();
-    else response.writeHead(status, { 'content-type': 'application/json; charset=utf-8', ...tagged, ...headers }).end(text);
+    else
+      response
+        .writeHead(status, { 'content-type': 'application/json; charset=utf-8', ...tagged, ...headers })
+        .end(text);
   };
   async function api(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const planned = failures.findIndex(({ when }) => !when || when.test(`${request.method} ${request.url}`));
@@ -83,23 +105,45 @@ export async function startGitHub(): Promise<TestGitHub> {
     if (failure) return void request.socket.destroy();
     answer(request, response, status, text);
   }
-  async function result(request: IncomingMessage, body: Record<string, unknown>): Promise<{ status: number; body: unknown }> {
+  async function result(
+    request: IncomingMessage,
+    body: Record<string, unknown>,
+  ): Promise<{ status: number; body: unknown }> {
     const url = new URL(request.url!, 'http://github');
     const [, , first, owner, name, ...rest] = url.pathname.split('/');
-    const known = request.headers.authorization === undefined ? false : /^(?:bearer|token) (.*)$/i.exec(request.headers.authorization)?.[1] === token;
-    if (request.headers.authorization !== undefined && !known) return { status: 401, body: { message: 'Bad credentials' } };
+    const known =
+      request.headers.authorization === undefined
+        ? false
+        : /^(?:bearer|token) (.*)$/i.exec(request.headers.authorization)?.[1] === token;
+    if (request.headers.authorization !== undefined && !known)
+      return { status: 401, body: { message: 'Bad credentials' } };
     if (first === 'search') {
       const limit = Number(url.searchParams.get('per_page'));
       return { status: 200, body: { total_count: found.length, items: found.slice(0, limit) } };
     }
-    const visible = first === 'repos' && owner === login && name !== undefined && repositories.has(name) && (known || !repositories.get(name)!.private);
-    if (!known && !visible) return { status: first === 'repos' ? 404 : 401, body: { message: first === 'repos' ? 'Not Found' : 'Requires authentication' } };
+    const visible =
+      first === 'repos' &&
+      owner === login &&
+      name !== undefined &&
+      repositories.has(name) &&
+      (known || !repositories.get(name)!.private);
+    if (!known && !visible)
+      return {
+        status: first === 'repos' ? 404 : 401,
+        body: { message: first === 'repos' ? 'Not Found' : 'Requires authentication' },
+      };
     if (!known && request.method !== 'GET') return { status: 401, body: { message: 'Requires authentication' } };
     if (request.method === 'GET' && first === 'user') return { status: 200, body: { login } };
     if (request.method === 'POST' && url.pathname === '/api/user/repos') {
       const wanted = body as { name: string; private: boolean; description: string };
       if (repositories.has(wanted.name))
-        return { status: 422, body: { message: 'Repository creation failed.', errors: [{ message: 'name already exists on this account' }] } };
+        return {
+          status: 422,
+          body: {
+            message: 'Repository creation failed.',
+            errors: [{ message: 'name already exists on this account' }],
+          },
+        };
       make(wanted.name, { private: wanted.private });
       repositories.get(wanted.name)!.description = wanted.description;
       return { status: 201, body: view(wanted.name) };
@@ -110,12 +154,22 @@ export async function startGitHub(): Promise<TestGitHub> {
       return { status: 200, body: existsSync(heads) ? readdirSync(heads).map((branch) => ({ name: branch })) : [] };
     }
     if (rest.length === 0) return { status: 200, body: view(name) };
-    const asked = { method: request.method!, path: rest.join('/'), query: url.searchParams, body, owner, name, base, folder: folder(name) };
+    const asked = {
+      method: request.method!,
+      path: rest.join('/'),
+      query: url.searchParams,
+      body,
+      owner,
+      name,
+      base,
+      folder: folder(name),
+    };
     return answerOf(records(name), asked);
   }
   function git(request: IncomingMessage, response: ServerResponse): void {
     const given = Buffer.from((request.headers.authorization ?? '').replace(/^Basic /, ''), 'base64').toString();
-    if (given !== `x-access-token:${token}`) return void response.writeHead(401, { 'www-authenticate': 'Basic realm="git"' }).end();
+    if (given !== `x-access-token:${token}`)
+      return void response.writeHead(401, { 'www-authenticate': 'Basic realm="git"' }).end();
     const [path, query = ''] = request.url!.split('?');
     const backend = spawn('git', ['http-backend'], {
       env: {

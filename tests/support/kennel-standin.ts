@@ -10,8 +10,9 @@ import { endTask, findTask, setTaskState, type Task, waitingFor } from '../../sr
 import type { Db } from '../../src/store/postgres/database.ts';
 
 /**
- * A host without containers: the activities of a coding task on the real store, for tests of workflows that need many tasks at once. The goal says
- * what an agent would do: `hold NAME` works until NAME is released, `ask NAME` asks a question and is done when it has the answer.
+ * A host without containers: the activities of a coding task on the real store, for tests of workflows that need many
+ * tasks at once. The goal says what an agent would do: `hold NAME` works until NAME is released, `ask NAME` asks a
+ * question and is done when it has the answer.
  */
 export function kennelStandIn(db: Db): { activities: TaskActivities; release(name: string): void } {
   const released = new Set<string>();
@@ -30,11 +31,22 @@ export function kennelStandIn(db: Db): { activities: TaskActivities; release(nam
       // a reader from the beginning of the log finds the question again
       if (!question || (question.state === 'open' && offset === 0)) {
         if (!question)
-          await storeLines(db, task, [{ seq: 1, step, at: new Date().toISOString(), type: 'question', id: 'which', question: 'Which?', options: [] }]);
+          await storeLines(db, task, [
+            {
+              seq: 1,
+              step,
+              at: new Date().toISOString(),
+              type: 'question',
+              id: 'which',
+              question: 'Which?',
+              options: [],
+            },
+          ]);
         return { what: 'question', questionId, title: 'Which?', offset: offset + 1, spent };
       }
       // its container was kept for as long as it may be
-      if (question.state === 'open') return { what: 'ended', outcome: 'parked', reason: 'parked', offset: offset + 1, spent };
+      if (question.state === 'open')
+        return { what: 'ended', outcome: 'parked', reason: 'parked', offset: offset + 1, spent };
     }
     const signal = cancellationSignal();
     const stop = beat();

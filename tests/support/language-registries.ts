@@ -53,13 +53,17 @@ async function serve(files: Files, base: string): Promise<FolderRegistry> {
 
 const WHEEL = '/files/left-1.0.0-py3-none-any.whl';
 
-/** A simple index with the package `left` 1.0.0, whose module has the text "left". `elsewhere`: where its file is, when not here. */
+/**
+ * A simple index with the package `left` 1.0.0, whose module has the text "left". `elsewhere`: where its file is, when
+ * not here.
+ */
 export const startPythonIndex = (elsewhere?: FileHost): Promise<FolderRegistry> => {
   const wheel = zipped({
     'left.py': 'TEXT = "left"\n',
     'left-1.0.0.dist-info/METADATA': 'Metadata-Version: 2.1\nName: left\nVersion: 1.0.0\n',
     'left-1.0.0.dist-info/WHEEL': 'Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n',
-    'left-1.0.0.dist-info/RECORD': 'left.py,,\nleft-1.0.0.dist-info/METADATA,,\nleft-1.0.0.dist-info/WHEEL,,\nleft-1.0.0.dist-info/RECORD,,\n',
+    'left-1.0.0.dist-info/RECORD':
+      'left.py,,\nleft-1.0.0.dist-info/METADATA,,\nleft-1.0.0.dist-info/WHEEL,,\nleft-1.0.0.dist-info/RECORD,,\n',
   });
   const files = new Map<string, Buffer | string>([
     [
@@ -74,7 +78,10 @@ export const startPythonIndex = (elsewhere?: FileHost): Promise<FolderRegistry> 
 /** A module proxy with `example.com/left` v1.0.0, whose `Text` is "left". */
 export const startGoProxy = (): Promise<FolderRegistry> => {
   const module = 'module example.com/left\n\ngo 1.20\n';
-  const zip = zipped({ 'example.com/left@v1.0.0/go.mod': module, 'example.com/left@v1.0.0/left.go': 'package left\n\nconst Text = "left"\n' });
+  const zip = zipped({
+    'example.com/left@v1.0.0/go.mod': module,
+    'example.com/left@v1.0.0/left.go': 'package left\n\nconst Text = "left"\n',
+  });
   const at = '/example.com/left/@v';
   const files = new Map<string, Buffer | string>([
     [`${at}/list`, 'v1.0.0\n'],
@@ -85,7 +92,10 @@ export const startGoProxy = (): Promise<FolderRegistry> => {
   return serve(files, '');
 };
 
-/** A sparse index with the crate `left` 1.0.0, whose constant `TEXT` is "left". `elsewhere`: where its file is, when not here. */
+/**
+ * A sparse index with the crate `left` 1.0.0, whose constant `TEXT` is "left". `elsewhere`: where its file is, when not
+ * here.
+ */
 export async function startCargoIndex(elsewhere?: FileHost): Promise<FolderRegistry> {
   const files = new Map<string, Buffer | string>();
   const registry = await serve(files, '/index/');
@@ -94,20 +104,37 @@ export async function startCargoIndex(elsewhere?: FileHost): Promise<FolderRegis
     'src/lib.rs': 'pub const TEXT: &str = "left";\n',
   });
   const cksum = createHash('sha256').update(crate).digest('hex');
-  files.set('/index/config.json', JSON.stringify({ dl: `http://${(elsewhere ?? registry).at}/crates/{crate}-{version}.crate` }));
-  files.set('/index/le/ft/left', `${JSON.stringify({ name: 'left', vers: '1.0.0', deps: [], cksum, features: {}, yanked: false })}\n`);
+  files.set(
+    '/index/config.json',
+    JSON.stringify({ dl: `http://${(elsewhere ?? registry).at}/crates/{crate}-{version}.crate` }),
+  );
+  files.set(
+    '/index/le/ft/left',
+    `${JSON.stringify({ name: 'left', vers: '1.0.0', deps: [], cksum, features: {}, yanked: false })}\n`,
+  );
   (elsewhere?.files ?? files).set('/crates/left-1.0.0.crate', crate);
   return registry;
 }
 
-/** What Debian has of Maven's plugins for a package with tests, as a Maven repository. Docker builds the image that it is taken from. */
+/**
+ * What Debian has of Maven's plugins for a package with tests, as a Maven repository. Docker builds the image that it
+ * is taken from.
+ */
 export async function startMavenFolder(): Promise<FolderRegistry> {
-  const image = execFileSync('docker', ['build', '--quiet', '--network', 'host', '-'], { input: MAVEN_IMAGE, encoding: 'utf8', stdio: 'pipe' }).trim();
+  const image = execFileSync('docker', ['build', '--quiet', '--network', 'host', '-'], {
+    input: MAVEN_IMAGE,
+    encoding: 'utf8',
+    stdio: 'pipe',
+  }).trim();
   const folder = mkdtempSync(join(tmpdir(), 'fetch-maven-'));
-  const tar = execFileSync('docker', ['run', '--rm', image, 'tar', '-chf', '-', '--ignore-failed-read', '-C', '/usr/share/maven-repo', '.'], {
-    maxBuffer: 512 * 1024 * 1024,
-    stdio: ['ignore', 'pipe', 'ignore'],
-  });
+  const tar = execFileSync(
+    'docker',
+    ['run', '--rm', image, 'tar', '-chf', '-', '--ignore-failed-read', '-C', '/usr/share/maven-repo', '.'],
+    {
+      maxBuffer: 512 * 1024 * 1024,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    },
+  );
   execFileSync('tar', ['-xf', '-', '-C', folder], { input: tar });
   const registry = await serve({ get: (path) => fileIn(folder, path) }, '/');
   return {
@@ -172,4 +199,5 @@ with zipfile.ZipFile(out, "w") as z:
 sys.stdout.buffer.write(out.getvalue())
 `;
 
-const zipped = (files: Record<string, string>): Buffer => execFileSync('python3', ['-c', ZIP], { input: JSON.stringify(files) });
+const zipped = (files: Record<string, string>): Buffer =>
+  execFileSync('python3', ['-c', ZIP], { input: JSON.stringify(files) });

@@ -22,7 +22,10 @@ export interface AskedEndpoint {
   answered: boolean;
 }
 
-/** A model endpoint (Anthropic Messages, and chat completions where a model stands behind it) with a limit that a test sets. It keeps what was asked of it. */
+/**
+ * A model endpoint (Anthropic Messages, and chat completions where a model stands behind it) with a limit that a test
+ * sets. It keeps what was asked of it.
+ */
 export interface LimitedEndpoint {
   url: string;
   /** `model`: one alone; otherwise each that has no limit of its own */
@@ -45,14 +48,25 @@ export async function startLimitedEndpoint({ behind }: { behind?: string } = {})
     if (limit?.forMs !== undefined) limit.until ??= at + limit.forMs;
     const refuses = limit && at < (limit.until ?? Number.POSITIVE_INFINITY) ? limit : null;
     asked.push({ at, model, answered: !refuses });
-    if (!refuses && behind && request.url?.endsWith('/chat/completions')) return await passOn(`${behind}/chat/completions`, request, body, response);
+    if (!refuses && behind && request.url?.endsWith('/chat/completions'))
+      return await passOn(`${behind}/chat/completions`, request, body, response);
     response.writeHead(refuses?.status ?? 200, { 'content-type': 'application/json', ...refuses?.headers });
     const usage = { input_tokens: 1, output_tokens: 1 };
     response.end(
       JSON.stringify(
         refuses
-          ? (refuses.body ?? { type: 'error', error: { type: 'rate_limit_error', message: 'This request would exceed your account’s rate limit.' } })
-          : { id: 'msg_1', type: 'message', role: 'assistant', model, content: [{ type: 'text', text: 'done' }], usage },
+          ? (refuses.body ?? {
+              type: 'error',
+              error: { type: 'rate_limit_error', message: 'This request would exceed your account’s rate limit.' },
+            })
+          : {
+              id: 'msg_1',
+              type: 'message',
+              role: 'assistant',
+              model,
+              content: [{ type: 'text', text: 'done' }],
+              usage,
+            },
       ),
     );
   });
@@ -70,7 +84,12 @@ export async function startLimitedEndpoint({ behind }: { behind?: string } = {})
   };
 }
 
-async function passOn(url: string, { headers }: IncomingMessage, body: unknown, response: ServerResponse): Promise<void> {
+async function passOn(
+  url: string,
+  { headers }: IncomingMessage,
+  body: unknown,
+  response: ServerResponse,
+): Promise<void> {
   const id = headers['x-fetch-request-id'];
   const sent = { 'content-type': 'application/json', ...(typeof id === 'string' && { 'x-fetch-request-id': id }) };
   const answer = await fetch(url, { method: 'POST', headers: sent, body: JSON.stringify(body) });
@@ -80,8 +99,8 @@ async function passOn(url: string, { headers }: IncomingMessage, body: unknown, 
 }
 
 /**
- * A program that calls a model from inside of a container: `ask.mjs MODEL`, or with `again` until it gets an answer. `chat`: as chats call it, and not before
- * there is a file `go`. It notes the answer in a file.
+ * A program that calls a model from inside of a container: `ask.mjs MODEL`, or with `again` until it gets an answer.
+ * `chat`: as chats call it, and not before there is a file `go`. It notes the answer in a file.
  */
 export const MODEL_CALLER = `
 import { appendFileSync, existsSync } from 'node:fs';

@@ -4,13 +4,15 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { DURATIONS, ROOT, UNKNOWN } from './durations.ts';
 
 /**
- * Files that take long begin first. By default a fresh clone begins with those that have most bytes, and a file of minutes that begins last keeps one core
- * busy while the other has nothing to do. The durations are kept, see `durations.ts`.
+ * Files that take long begin first. By default a fresh clone begins with those that have most bytes, and a file of
+ * minutes that begins last keeps one core busy while the other has nothing to do. The durations are kept, see
+ * `durations.ts`.
  */
 export default class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const kept = JSON.parse(readFileSync(DURATIONS, 'utf8')) as Record<string, number>;
-    const seconds = ({ moduleId }: TestSpecification): number => kept[relative(ROOT, moduleId)] ?? (moduleId.includes('/tests/unit/') ? 0 : UNKNOWN);
+    const seconds = ({ moduleId }: TestSpecification): number =>
+      kept[relative(ROOT, moduleId)] ?? (moduleId.includes('/tests/unit/') ? 0 : UNKNOWN);
     // by group and project, which stays
     const sorted = await super.sort(files);
     const rank = new Map([...new Set(sorted.map(({ project }) => project))].map((project, index) => [project, index]));

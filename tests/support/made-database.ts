@@ -1,17 +1,37 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { chownSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync } from 'node:fs';
+import {
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { acceptsConnections, clusterFolder, databaseUrl, preparePostgres, removeCluster, SERVER_PACKAGE } from '../../src/cli/instance/servers/postgres.ts';
+import {
+  acceptsConnections,
+  clusterFolder,
+  databaseUrl,
+  preparePostgres,
+  removeCluster,
+  SERVER_PACKAGE,
+} from '../../src/cli/instance/servers/postgres.ts';
 import { openStore } from '../../src/store/postgres/database.ts';
 import { freePorts } from './app.ts';
 import { until } from './until.ts';
 
 /**
- * A database takes seconds to make, and a hundred test files begin with one. So it is made and migrated once for each state of the migrations, and the others
- * get a copy. What is about the first start of a home brings a home of its own, and makes its own.
+ * A database takes seconds to make, and a hundred test files begin with one. So it is made and migrated once for each
+ * state of the migrations, and the others get a copy. What is about the first start of a home brings a home of its own,
+ * and makes its own.
  */
 
 const MIGRATIONS = fileURLToPath(new URL('../../src/store/schema/migrations', import.meta.url));

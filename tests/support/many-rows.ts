@@ -2,8 +2,8 @@ import { sql } from 'kysely';
 import type { Db } from '../../src/store/postgres/database.ts';
 
 /**
- * Fills the tables that grow for ever with `count` rows each, all of them over: turns that have ended, messages that were sent. They belong
- * to a tenth as many chats.
+ * Fills the tables that grow for ever with `count` rows each, all of them over: turns that have ended, messages that
+ * were sent. They belong to a tenth as many chats.
  */
 export async function fillTables(db: Db, count: number): Promise<void> {
   const each = `generate_series(1, ${count}) n`;
@@ -35,10 +35,12 @@ export async function fillTables(db: Db, count: number): Promise<void> {
     insert into task_log (task_id, seq, step, at, line) select 'tsk_old' || n, 1, 1, ${at}, '{"type": "text", "text": "old"}' from ${each};
   `;
   await db.connection().execute(async (connection) => {
-    // a million rows take minutes, and what they point to is there: neither the limits of a role nor a look for each foreign key
+    // a million rows take minutes, and what they point to is there: neither the limits of a role nor a look for each
+    // foreign key
     await sql`set statement_timeout = 0`.execute(connection);
     await sql`set session_replication_role = replica`.execute(connection);
-    for (const statement of statements.split(';').filter((text) => text.trim())) await sql.raw(statement).execute(connection);
+    for (const statement of statements.split(';').filter((text) => text.trim()))
+      await sql.raw(statement).execute(connection);
     await sql`analyze`.execute(connection);
     await sql`reset all`.execute(connection);
   });

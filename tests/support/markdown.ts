@@ -31,7 +31,8 @@ const join = (parts: readonly Sample[], glue: string): Sample => ({
 });
 
 const escaped = (text: string) => text.replace(/[!-/:-@[-`{-~]/g, '\\$&');
-const backticks = (code: string, least: number) => '`'.repeat((code.match(/`+/g) ?? []).reduce((most, run) => Math.max(most, run.length + 1), least));
+const backticks = (code: string, least: number) =>
+  '`'.repeat((code.match(/`+/g) ?? []).reduce((most, run) => Math.max(most, run.length + 1), least));
 
 const characters = [...'aBcxyz789éß字ж*_~`#>-+.!?[](){}<&\\|"\'/:@=$^%,;', '😀', '👍🏽'];
 const word = fc.array(fc.constantFrom(...characters), { minLength: 1, maxLength: 8 }).map((chars): Sample => {
@@ -68,20 +69,31 @@ function phrase(depth: number, outer: string): fc.Arbitrary<Sample> {
   if (depth === 0) return fc.oneof(...simple);
   const emphasis = ['**', '_', '~~'].filter((mark) => !outer.includes(mark));
   const nested = emphasis.map((mark) =>
-    fc.tuple(fc.constantFrom('', '(', '"'), inlineText(depth - 1, outer + mark), fc.constantFrom('', ')', '"', ',', '!')).map(
-      ([before, inner, after]): Sample => ({
-        markdown: escaped(before) + mark + inner.markdown + mark + escaped(after),
-        shown: [{ text: before }, ...inner.shown, { text: after }],
-      }),
-    ),
+    fc
+      .tuple(
+        fc.constantFrom('', '(', '"'),
+        inlineText(depth - 1, outer + mark),
+        fc.constantFrom('', ')', '"', ',', '!'),
+      )
+      .map(
+        ([before, inner, after]): Sample => ({
+          markdown: escaped(before) + mark + inner.markdown + mark + escaped(after),
+          shown: [{ text: before }, ...inner.shown, { text: after }],
+        }),
+      ),
   );
-  const link = fc.tuple(fc.array(fc.oneof(word, inlineCode), { minLength: 1, maxLength: 3 }), address).map(([parts, url]): Sample => {
-    const inner = join(parts, ' ');
-    return { markdown: `[${inner.markdown}](<${url}>)`, shown: [...inner.shown, { text: ` (${url})` }] };
-  });
-  const image = fc
-    .tuple(word, address)
-    .map(([alt, url]): Sample => ({ markdown: `![${alt.markdown}](<${url}>)`, shown: [...alt.shown, { text: ` (${url})` }] }));
+  const link = fc
+    .tuple(fc.array(fc.oneof(word, inlineCode), { minLength: 1, maxLength: 3 }), address)
+    .map(([parts, url]): Sample => {
+      const inner = join(parts, ' ');
+      return { markdown: `[${inner.markdown}](<${url}>)`, shown: [...inner.shown, { text: ` (${url})` }] };
+    });
+  const image = fc.tuple(word, address).map(
+    ([alt, url]): Sample => ({
+      markdown: `![${alt.markdown}](<${url}>)`,
+      shown: [...alt.shown, { text: ` (${url})` }],
+    }),
+  );
   return fc.oneof(...simple, ...nested, link, image);
 }
 
@@ -95,11 +107,13 @@ const paragraph = fc.array(inlineText(2), { minLength: 1, maxLength: 3 }).map((p
 const heading = fc
   .tuple(fc.integer({ min: 1, max: 6 }), inlineText(2))
   .map(([level, said]): Sample => ({ markdown: `${'#'.repeat(level)} ${said.markdown}`, shown: said.shown }));
-const fenced = fc.array(fc.oneof(anyCode, fc.constantFrom('', '```', '    indented', '- x', '# y')), { minLength: 1, maxLength: 5 }).map((parts): Sample => {
-  const code = parts.join('\n');
-  const fence = backticks(code, 3);
-  return { markdown: `${fence}js\n${code}\n${fence}`, shown: [{ code }] };
-});
+const fenced = fc
+  .array(fc.oneof(anyCode, fc.constantFrom('', '```', '    indented', '- x', '# y')), { minLength: 1, maxLength: 5 })
+  .map((parts): Sample => {
+    const code = parts.join('\n');
+    const fence = backticks(code, 3);
+    return { markdown: `${fence}js\n${code}\n${fence}`, shown: [{ code }] };
+  });
 const rule: Sample = { markdown: '***', shown: [{ text: '—————' }] };
 
 /** Blocks with rules between them, because neighbouring lists would be read as one. */
@@ -112,7 +126,9 @@ const apart = (blocks: readonly Sample[]): Sample =>
 function block(depth: number): fc.Arbitrary<Sample> {
   const flat = [paragraph, paragraph, heading, fenced, fc.constant(rule)];
   if (depth === 0) return fc.oneof(...flat);
-  const item = fc.tuple(paragraph, fc.array(block(depth - 1), { maxLength: 2 })).map(([first, rest]) => apart([first, ...rest]));
+  const item = fc
+    .tuple(paragraph, fc.array(block(depth - 1), { maxLength: 2 }))
+    .map(([first, rest]) => apart([first, ...rest]));
   const items = fc.array(item, { minLength: 1, maxLength: 3 });
   const bullets = fc.tuple(items, fc.constantFrom('- ', '- [ ] ', '- [x] ')).map(([parts, mark]) =>
     join(
@@ -124,7 +140,10 @@ function block(depth: number): fc.Arbitrary<Sample> {
     join(
       parts.map((said, i): Sample => {
         const mark = `${start + i}. `;
-        return { markdown: indent(said.markdown, mark, ' '.repeat(mark.length)), shown: [{ text: mark }, ...said.shown] };
+        return {
+          markdown: indent(said.markdown, mark, ' '.repeat(mark.length)),
+          shown: [{ text: mark }, ...said.shown],
+        };
       }),
       '\n',
     ),

@@ -23,14 +23,22 @@ export async function startNpmRegistry(): Promise<NpmRegistry> {
   const server = createServer((request, response) => {
     requests.push(request.url ?? '');
     if (request.url === '/left/-/left-1.0.0.tgz') response.end(tarball);
-    else if (request.url === '/left') response.setHeader('content-type', 'application/json').end(JSON.stringify(document()));
+    else if (request.url === '/left')
+      response.setHeader('content-type', 'application/json').end(JSON.stringify(document()));
     else response.writeHead(404).end();
   });
   const host = ownAddress();
   await new Promise<void>((resolve) => server.listen(0, host, resolve));
   const at = `${host}:${(server.address() as AddressInfo).port}`;
-  const dist = { tarball: `http://${at}/left/-/left-1.0.0.tgz`, integrity: `sha512-${createHash('sha512').update(tarball).digest('base64')}` };
-  const document = () => ({ name: 'left', 'dist-tags': { latest: '1.0.0' }, versions: { '1.0.0': { name: 'left', version: '1.0.0', dist } } });
+  const dist = {
+    tarball: `http://${at}/left/-/left-1.0.0.tgz`,
+    integrity: `sha512-${createHash('sha512').update(tarball).digest('base64')}`,
+  };
+  const document = () => ({
+    name: 'left',
+    'dist-tags': { latest: '1.0.0' },
+    versions: { '1.0.0': { name: 'left', version: '1.0.0', dist } },
+  });
   return {
     at,
     url: `http://${at}/`,
@@ -49,7 +57,10 @@ export const dependent = {
     name: 'demo',
     version: '1.0.0',
     lockfileVersion: 3,
-    packages: { '': { name: 'demo', version: '1.0.0', dependencies: { left: '1.0.0' } }, 'node_modules/left': { version: '1.0.0' } },
+    packages: {
+      '': { name: 'demo', version: '1.0.0', dependencies: { left: '1.0.0' } },
+      'node_modules/left': { version: '1.0.0' },
+    },
   }),
 };
 
@@ -57,7 +68,10 @@ function packed(): Buffer {
   const folder = mkdtempSync(join(tmpdir(), 'fetch-registry-'));
   try {
     mkdirSync(join(folder, 'package'));
-    writeFileSync(join(folder, 'package/package.json'), JSON.stringify({ name: 'left', version: '1.0.0', main: 'index.js' }));
+    writeFileSync(
+      join(folder, 'package/package.json'),
+      JSON.stringify({ name: 'left', version: '1.0.0', main: 'index.js' }),
+    );
     writeFileSync(join(folder, 'package/index.js'), 'module.exports = "left";\n');
     execFileSync('tar', ['-czf', 'left.tgz', 'package'], { cwd: folder });
     return readFileSync(join(folder, 'left.tgz'));

@@ -6,13 +6,16 @@ import { declarations, tools } from '../../src/tools/registry.ts';
 import { defineTool, type Tool } from '../../src/tools/tool.ts';
 
 /**
- * Loaded before the roles of a test instance (`NODE_OPTIONS=--import`): adds a tool of effect class `once` to the registry of
- * this process. Its effect is a line in a ledger; then it holds on for as long as it is told, so that its worker can be killed
- * between the effect and the result. A bundle has a registry of its own, which nothing reaches from outside, so these roles run from their sources.
+ * Loaded before the roles of a test instance (`NODE_OPTIONS=--import`): adds a tool of effect class `once` to the
+ * registry of this process. Its effect is a line in a ledger; then it holds on for as long as it is told, so that its
+ * worker can be killed between the effect and the result. A bundle has a registry of its own, which nothing reaches
+ * from outside, so these roles run from their sources.
  */
 registerHooks({
   load: (url, context, next) =>
-    url.endsWith('/bin/bundle.js') ? { format: 'module', source: 'export const freshBundle = () => undefined;', shortCircuit: true } : next(url, context),
+    url.endsWith('/bin/bundle.js')
+      ? { format: 'module', source: 'export const freshBundle = () => undefined;', shortCircuit: true }
+      : next(url, context),
 });
 
 const strike = defineTool({
@@ -38,4 +41,8 @@ const strike = defineTool({
 
 const { $schema: _, ...parameters } = z.toJSONSchema(strike.schema, { io: 'input' });
 (tools as Map<string, Tool>).set(strike.name, strike);
-(declarations as Map<string, ModelTool>).set(strike.name, { name: strike.name, description: strike.description, parameters });
+(declarations as Map<string, ModelTool>).set(strike.name, {
+  name: strike.name,
+  description: strike.description,
+  parameters,
+});

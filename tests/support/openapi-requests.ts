@@ -49,9 +49,15 @@ export interface Asked {
 }
 
 /** @param known values that a parameter of this name may have, such as the id of a thread that is there */
-export function requestsOf(document: Document, headers: Record<string, string>, known: (name: string) => readonly string[]): fc.Arbitrary<Asked>[] {
+export function requestsOf(
+  document: Document,
+  headers: Record<string, string>,
+  known: (name: string) => readonly string[],
+): fc.Arbitrary<Asked>[] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => requestFor(document, { path, method: method.toUpperCase(), operation }, headers, known)),
+    Object.entries(methods).map(([method, operation]) =>
+      requestFor(document, { path, method: method.toUpperCase(), operation }, headers, known),
+    ),
   );
 }
 
@@ -67,7 +73,9 @@ function requestFor(
   return fc
     .record({
       segments: fc.tuple(...of('path').map(({ name }) => segment(known(name)))),
-      query: fc.tuple(...of('query').map(({ name, schema }) => fc.option(queryText(document, schema, known(name)), { freq: 2 }))),
+      query: fc.tuple(
+        ...of('query').map(({ name, schema }) => fc.option(queryText(document, schema, known(name)), { freq: 2 })),
+      ),
       again: fc.option(fc.nat(9), { freq: 9 }),
       header: fc.tuple(...of('header').map(({ schema }) => fc.option(headerText(schema), { freq: 1 }))),
       headers: often(fc.constant(token), fc.constantFrom(...WRONG_TOKENS)),
@@ -80,14 +88,22 @@ function requestFor(
     .map(({ segments, query, again, header, headers, type, body: text }) => {
       const names = of('path').map(({ name }) => name);
       const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => segments[names.indexOf(name)]!);
-      const pairs = of('query').flatMap(({ name }, index) => (query[index] === null ? [] : [`${name}=${query[index]}`]));
+      const pairs = of('query').flatMap(({ name }, index) =>
+        query[index] === null ? [] : [`${name}=${query[index]}`],
+      );
       if (again !== null && pairs.length > 0) pairs.push(pairs[again % pairs.length]!);
-      const own = of('header').flatMap(({ name }, index): Array<[string, string]> => (header[index] === null ? [] : [[name, header[index]!]]));
+      const own = of('header').flatMap(
+        ({ name }, index): Array<[string, string]> => (header[index] === null ? [] : [[name, header[index]!]]),
+      );
       return {
         operation: `${method} ${path}`,
         method,
         path: pairs.length > 0 ? `${filled}?${pairs.join('&')}` : filled,
-        headers: { ...headers, ...Object.fromEntries(own), ...(text !== null && type !== '' && { 'Content-Type': type }) },
+        headers: {
+          ...headers,
+          ...Object.fromEntries(own),
+          ...(text !== null && type !== '' && { 'Content-Type': type }),
+        },
         body: text,
       };
     });
@@ -95,7 +111,10 @@ function requestFor(
 
 /** Three times of four the first one. */
 const often = <A, B>(usual: fc.Arbitrary<A>, other: fc.Arbitrary<B>): fc.Arbitrary<A | B> =>
-  fc.oneof({ weight: 3, arbitrary: usual as fc.Arbitrary<A | B> }, { weight: 1, arbitrary: other as fc.Arbitrary<A | B> });
+  fc.oneof(
+    { weight: 3, arbitrary: usual as fc.Arbitrary<A | B> },
+    { weight: 1, arbitrary: other as fc.Arbitrary<A | B> },
+  );
 
 const WRONG_TOKENS: Array<Record<string, string>> = [
   {},
@@ -103,7 +122,17 @@ const WRONG_TOKENS: Array<Record<string, string>> = [
   { Authorization: 'Basic' },
   { Cookie: 'codewhale_runtime_token=1.x' },
 ];
-const NASTY = ['%00', '..%2Fx', '%2e%2e', '%ff', '%zz', '-', "';drop%20table%20threads;--", '%F0%9F%90%95', 'x'.repeat(300)];
+const NASTY = [
+  '%00',
+  '..%2Fx',
+  '%2e%2e',
+  '%ff',
+  '%zz',
+  '-',
+  "';drop%20table%20threads;--",
+  '%F0%9F%90%95',
+  'x'.repeat(300),
+];
 
 const segment = (known: readonly string[]): fc.Arbitrary<string> =>
   known.length > 0
@@ -112,7 +141,9 @@ const segment = (known: readonly string[]): fc.Arbitrary<string> =>
 
 const queryText = (document: Document, schema: Schema, known: readonly string[]): fc.Arbitrary<string> =>
   fc.oneof(
-    fromSchema(document, schema).map((value) => encodeURIComponent(wellFormed(typeof value === 'string' ? value : JSON.stringify(value)))),
+    fromSchema(document, schema).map((value) =>
+      encodeURIComponent(wellFormed(typeof value === 'string' ? value : JSON.stringify(value))),
+    ),
     known.length > 0 ? fc.constantFrom(...known) : fc.constant(''),
     fc.constantFrom(...NASTY, '-1', '1e9', '18446744073709551616', 'true', '2026-01-01T00:00:00Z', '0'),
   );
@@ -121,12 +152,29 @@ const queryText = (document: Document, schema: Schema, known: readonly string[])
 const headerText = ({ maxLength = 60 }: Schema): fc.Arbitrary<string> =>
   fc.oneof(fc.stringMatching(/^[\x21-\x7e]{1,20}$/), fc.constant('x'.repeat(maxLength + 1)));
 
-const bodyText = (document: Document, schema: Schema, known: (name: string) => readonly string[]): fc.Arbitrary<string | null> =>
+const bodyText = (
+  document: Document,
+  schema: Schema,
+  known: (name: string) => readonly string[],
+): fc.Arbitrary<string | null> =>
   fc.oneof(
     { weight: 6, arbitrary: fromSchema(document, schema, known).map((value) => JSON.stringify(value)) },
     { weight: 2, arbitrary: misfit(document, schema).map((value) => JSON.stringify(value)) },
     { weight: 1, arbitrary: fc.json() },
-    { weight: 1, arbitrary: fc.constantFrom(null, '', '{', '[1,', '{"a":1}x', 'null', '\u0000', '{"__proto__":{"x":1}}', `[${'['.repeat(2_000)}`) },
+    {
+      weight: 1,
+      arbitrary: fc.constantFrom(
+        null,
+        '',
+        '{',
+        '[1,',
+        '{"a":1}x',
+        'null',
+        '\u0000',
+        '{"__proto__":{"x":1}}',
+        `[${'['.repeat(2_000)}`,
+      ),
+    },
   );
 
 /** An object of the schema in which one field has any value. */
@@ -143,7 +191,12 @@ function resolved(document: Document, schema: Schema): Schema {
 }
 
 /** Values of a JSON schema. Patterns and formats are not read, so a value may be refused. */
-function fromSchema(document: Document, given: Schema, known: (name: string) => readonly string[] = () => [], depth = 0): fc.Arbitrary<Json> {
+function fromSchema(
+  document: Document,
+  given: Schema,
+  known: (name: string) => readonly string[] = () => [],
+  depth = 0,
+): fc.Arbitrary<Json> {
   const schema = resolved(document, given);
   const inner = (each: Schema) => fromSchema(document, each, known, depth + 1);
   if (depth > 6) return fc.constant(null);
@@ -155,14 +208,20 @@ function fromSchema(document: Document, given: Schema, known: (name: string) => 
   const types = Array.isArray(schema.type) ? schema.type : [schema.type];
   return fc.oneof(...types.map((type) => ofType(type, schema)));
 
-  function ofType(type: string | undefined, { minimum = -1_000, maximum = 2 ** 31, minLength = 0, maxLength = 200, ...rest }: Schema): fc.Arbitrary<Json> {
+  function ofType(
+    type: string | undefined,
+    { minimum = -1_000, maximum = 2 ** 31, minLength = 0, maxLength = 200, ...rest }: Schema,
+  ): fc.Arbitrary<Json> {
     switch (type) {
       case 'null':
         return fc.constant(null);
       case 'boolean':
         return fc.boolean();
       case 'integer':
-        return fc.integer({ min: Math.max(minimum, -(2 ** 31)), max: Math.max(minimum, Math.min(maximum, 2 ** 31 - 1)) });
+        return fc.integer({
+          min: Math.max(minimum, -(2 ** 31)),
+          max: Math.max(minimum, Math.min(maximum, 2 ** 31 - 1)),
+        });
       case 'number':
         return fc.double({ min: minimum, max: maximum, noNaN: true });
       case 'string':
@@ -171,7 +230,10 @@ function fromSchema(document: Document, given: Schema, known: (name: string) => 
           fc.constantFrom('x', 'a b', 'agent', 'day'),
         );
       case 'array':
-        return fc.array(inner(rest.items ?? {}), { minLength: rest.minItems ?? 0, maxLength: Math.min(rest.maxItems ?? 4, Math.max(rest.minItems ?? 0, 4)) });
+        return fc.array(inner(rest.items ?? {}), {
+          minLength: rest.minItems ?? 0,
+          maxLength: Math.min(rest.maxItems ?? 4, Math.max(rest.minItems ?? 0, 4)),
+        });
       case 'object':
         return objectOf(rest);
       default:

@@ -34,7 +34,11 @@ export const sessionOf = (id: string, userId: string, messages: unknown[], more:
   ...more,
 });
 
-export function makeOriginal(content: { env?: string; files?: Record<string, string>; sessions?: OriginalSession[] }): string {
+export function makeOriginal(content: {
+  env?: string;
+  files?: Record<string, string>;
+  sessions?: OriginalSession[];
+}): string {
   const folder = mkdtempSync(join(tmpdir(), 'fetch-original-'));
   mkdirSync(join(folder, 'data'));
   if (content.env !== undefined) writeFileSync(join(folder, '.env'), content.env);
@@ -48,10 +52,19 @@ export function makeOriginal(content: { env?: string; files?: Record<string, str
 
 function writeSessions(file: string, sessions: readonly OriginalSession[]): void {
   const db = new DatabaseSync(file);
-  db.exec('pragma journal_mode=wal; create table sessions (id text primary key, user_id text unique, data text, created_at text, last_activity_at text)');
+  db.exec(
+    'pragma journal_mode=wal; create table sessions (id text primary key, user_id text unique, data text, created_at text, last_activity_at text)',
+  );
   const insert = db.prepare('insert into sessions values (?, ?, ?, ?, ?)');
   db.exec('begin');
-  for (const session of sessions) insert.run(session.id, session.userId, JSON.stringify(session), String(session.createdAt), String(session.lastActivityAt));
+  for (const session of sessions)
+    insert.run(
+      session.id,
+      session.userId,
+      JSON.stringify(session),
+      String(session.createdAt),
+      String(session.lastActivityAt),
+    );
   db.exec('commit');
   db.close();
 }

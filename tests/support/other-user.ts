@@ -11,7 +11,8 @@ import type { Place } from './app.ts';
 const idOf = (flag: '-u' | '-g'): number => Number(execFileSync('id', [flag, 'nobody']));
 const CLONE = fileURLToPath(new URL('../..', import.meta.url));
 
-const run = (file: string, ...args: string[]): void => void execFileSync(file, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+const run = (file: string, ...args: string[]): void =>
+  void execFileSync(file, args, { stdio: ['ignore', 'ignore', 'pipe'] });
 
 /** Only root can act as another user and mount; in CI the tests are root, and a skipped test fails them. */
 export const IS_ROOT = process.getuid?.() === 0;
@@ -52,7 +53,12 @@ export async function otherUser(): Promise<OtherUser> {
   mounts.push(clone);
   run('mount', '-o', 'remount,bind,ro', clone);
   const bin = own(join(folder, 'bin'));
-  const temporal = await provideTemporal({ home: folder, cache: temporalCache(childEnvironment({})), env: childEnvironment({}), install: false });
+  const temporal = await provideTemporal({
+    home: folder,
+    cache: temporalCache(childEnvironment({})),
+    env: childEnvironment({}),
+    install: false,
+  });
   try {
     linkSync(temporal.path, join(bin, 'temporal'));
   } catch {
@@ -83,7 +89,12 @@ export async function otherUser(): Promise<OtherUser> {
 /** The size becomes what is used; refused when more was written in between, so it is tried again. */
 function fill(path: string): void {
   for (let attempt = 1; ; attempt++) {
-    const used = execFileSync('df', ['--output=used', '--block-size=1', path]).toString().trim().split('\n').at(-1)!.trim();
+    const used = execFileSync('df', ['--output=used', '--block-size=1', path])
+      .toString()
+      .trim()
+      .split('\n')
+      .at(-1)!
+      .trim();
     try {
       run('mount', '-o', `remount,size=${used}`, path);
       return;

@@ -83,7 +83,9 @@ interface Body {
 }
 
 const values = (list: KeyValue[]): Record<string, string | number> =>
-  Object.fromEntries(list.map(({ key, value }) => [key, value.stringValue ?? Number(value.intValue ?? value.doubleValue)]));
+  Object.fromEntries(
+    list.map(({ key, value }) => [key, value.stringValue ?? Number(value.intValue ?? value.doubleValue)]),
+  );
 
 const spansOf = ({ resourceSpans }: Body): ReceivedSpan[] =>
   resourceSpans.flatMap(({ resource, scopeSpans }) =>

@@ -5,14 +5,19 @@ import { type ApiStack, startApi } from '../conformance/api-stack.ts';
 import { send } from '../conformance/golden.ts';
 import { newThread } from './thread.ts';
 
-/** Both HTTP servers on a real database, and what stands behind the owner's page, made by the same functions as in life. */
+/**
+ * Both HTTP servers on a real database, and what stands behind the owner's page, made by the same functions as in life.
+ */
 export interface OwnerApi {
   api: ApiStack;
   /** status and JSON of an answer */
   ask<T>(method: string, path: string, body?: object): Promise<{ status: number; body: T }>;
   get<T>(path: string): Promise<T>;
   /** a coding task of a new thread, at work */
-  task(goal: string, more?: { workspace?: string; threadId?: string; harness?: AgentName; worktree?: boolean }): Promise<Task>;
+  task(
+    goal: string,
+    more?: { workspace?: string; threadId?: string; harness?: AgentName; worktree?: boolean },
+  ): Promise<Task>;
   close(): Promise<void>;
 }
 
@@ -36,9 +41,24 @@ export async function startOwnerApi(options: Partial<Parameters<typeof startApi>
     async task(goal, { workspace = fresh('ws'), threadId, harness = 'practice', worktree = false } = {}) {
       const { db } = api.store;
       const thread = threadId ?? (await newThread(db)).threadId;
-      const { chat_id } = await db.selectFrom('threads').select('chat_id').where('id', '=', thread).executeTakeFirstOrThrow();
+      const { chat_id } = await db
+        .selectFrom('threads')
+        .select('chat_id')
+        .where('id', '=', thread)
+        .executeTakeFirstOrThrow();
       const id = fresh('tsk');
-      const about = { id, chat_id, call_id: `call_${id}`, workflow_id: `task/${id}`, goal, agent: harness, harness, host: 'local', workspace, worktree };
+      const about = {
+        id,
+        chat_id,
+        call_id: `call_${id}`,
+        workflow_id: `task/${id}`,
+        goal,
+        agent: harness,
+        harness,
+        host: 'local',
+        workspace,
+        worktree,
+      };
       const task = (await insertTask(db, { ...about, timeout_ms: 60_000 }))!;
       await setTaskState(db, id, 'running', { step: 1 });
       return { ...task, state: 'running', step: 1 };

@@ -7,7 +7,10 @@ import { until } from './until.ts';
 
 /** The owner's page in a real browser. */
 
-/** For `describe.skipIf`: `npm test` installs a browser as root. In CI the tests are root, and a skipped test fails them. */
+/**
+ * For `describe.skipIf`: `npm test` installs a browser as root. In CI the tests are root, and a skipped test fails
+ * them.
+ */
 export const NO_CHROMIUM: boolean = !IS_ROOT && findChromium() === null;
 
 export const PHONE = { width: 390, height: 844 };
@@ -15,7 +18,8 @@ export const DESKTOP = { width: 1280, height: 800 };
 
 export function openBrowser(args: string[] = []): Promise<Browser> {
   const executablePath = findChromium();
-  if (executablePath === null) throw new Error('There is no Chromium. "node scripts/provide-chromium.ts" says how to get one.');
+  if (executablePath === null)
+    throw new Error('There is no Chromium. "node scripts/provide-chromium.ts" says how to get one.');
   // Chromium has no sandbox for root; here it opens our own page only
   return chromium.launch({ executablePath, chromiumSandbox: !IS_ROOT, args });
 }
@@ -34,7 +38,11 @@ interface Look {
 }
 
 /** A browser that nobody has let in. Nothing is opened yet. */
-export async function newPage(browser: Browser, { baseUrl }: TestApp, { viewport = DESKTOP, colorScheme = 'light' }: Look = {}): Promise<OpenPage> {
+export async function newPage(
+  browser: Browser,
+  { baseUrl }: TestApp,
+  { viewport = DESKTOP, colorScheme = 'light' }: Look = {},
+): Promise<OpenPage> {
   const context = await browser.newContext({ viewport, colorScheme, reducedMotion: 'reduce' });
   context.setDefaultTimeout(30_000);
   const page = await context.newPage();
@@ -42,14 +50,16 @@ export async function newPage(browser: Browser, { baseUrl }: TestApp, { viewport
   page.on('pageerror', (error) => problems.push(error.message));
   page.on('console', (message) => {
     // that a killed server is away, the page itself tells
-    if (message.type() === 'error' && !message.text().includes('net::ERR_')) problems.push(`${message.text()} ${message.location().url}`);
+    if (message.type() === 'error' && !message.text().includes('net::ERR_'))
+      problems.push(`${message.text()} ${message.location().url}`);
   });
   page.on('dialog', (dialog) => {
     problems.push(`dialog: ${dialog.message()}`);
     void dialog.dismiss();
   });
   context.on('request', (request) => {
-    if (!request.url().startsWith(`${baseUrl}/`) && !/^(data|blob):/.test(request.url())) problems.push(`request to ${request.url()}`);
+    if (!request.url().startsWith(`${baseUrl}/`) && !/^(data|blob):/.test(request.url()))
+      problems.push(`request to ${request.url()}`);
   });
   return { context, page, problems, close: () => context.close() };
 }
@@ -74,8 +84,12 @@ export async function goTo(page: Page, ...parts: string[]): Promise<void> {
 /** What axe finds on the page, one line each. `only`: one of its rules, such as the one that depends on colours. */
 export async function accessibilityFindings(page: Page, only?: 'color-contrast'): Promise<string[]> {
   if (!(await page.evaluate('"axe" in globalThis'))) await page.evaluate(axe.source);
-  const { violations } = await page.evaluate<axe.AxeResults>(`axe.run(${JSON.stringify(only ? { runOnly: [only] } : {})})`);
-  return violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => `${id}: ${target.join(' ')} ${failureSummary?.split('\n')[1] ?? ''}`));
+  const { violations } = await page.evaluate<axe.AxeResults>(
+    `axe.run(${JSON.stringify(only ? { runOnly: [only] } : {})})`,
+  );
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ target, failureSummary }) => `${id}: ${target.join(' ')} ${failureSummary?.split('\n')[1] ?? ''}`),
+  );
 }
 
 /** Writes a message in the chat that is open, and sends it. */

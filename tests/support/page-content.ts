@@ -57,7 +57,10 @@ export interface PageContent {
   approving: { thread: string; turn: string };
 }
 
-/** Fills each part of the page. What a coding task leaves behind is stored as its workflow would; everything else goes through the API. */
+/**
+ * Fills each part of the page. What a coding task leaves behind is stored as its workflow would; everything else goes
+ * through the API.
+ */
 export async function fillPage(app: TestApp, texts: PageTexts): Promise<PageContent> {
   const thread = await app.thread({ auto_approve: true });
   await app.request('PATCH', `/v1/threads/${thread}`, { title: texts.chat });
@@ -71,7 +74,10 @@ export async function fillPage(app: TestApp, texts: PageTexts): Promise<PageCont
     texts.said,
   );
   await app.ended(thread, await app.turn(thread, calls));
-  await app.request('POST', '/v1/owner/schedules', { text: `remind me to ${texts.reminder} in 20 minutes`, thread_id: thread });
+  await app.request('POST', '/v1/owner/schedules', {
+    text: `remind me to ${texts.reminder} in 20 minutes`,
+    thread_id: thread,
+  });
   const task = await endedTask(app, thread, texts);
   const asking = await app.thread();
   const approving = await app.thread();
@@ -80,7 +86,10 @@ export async function fillPage(app: TestApp, texts: PageTexts): Promise<PageCont
     task,
     asking: {
       thread: asking,
-      turn: await app.turn(asking, [{ call: [['ask_user', { question: texts.question, options: texts.choices }]] }, { say: 'You chose: $LAST' }]),
+      turn: await app.turn(asking, [
+        { call: [['ask_user', { question: texts.question, options: texts.choices }]] },
+        { say: 'You chose: $LAST' },
+      ]),
     },
     approving: {
       thread: approving,
@@ -90,31 +99,79 @@ export async function fillPage(app: TestApp, texts: PageTexts): Promise<PageCont
 }
 
 async function endedTask({ store: { db } }: TestApp, thread: string, texts: PageTexts): Promise<Task> {
-  const { chat_id } = await db.selectFrom('threads').select('chat_id').where('id', '=', thread).executeTakeFirstOrThrow();
+  const { chat_id } = await db
+    .selectFrom('threads')
+    .select('chat_id')
+    .where('id', '=', thread)
+    .executeTakeFirstOrThrow();
   const id = `tsk_${randomBytes(6).toString('hex')}`;
   const { workspace, branch, file } = texts;
-  const about = { id, chat_id, call_id: `call_${id}`, workflow_id: `task/${id}`, goal: texts.goal, agent: 'practice', harness: 'practice' as const };
+  const about = {
+    id,
+    chat_id,
+    call_id: `call_${id}`,
+    workflow_id: `task/${id}`,
+    goal: texts.goal,
+    agent: 'practice',
+    harness: 'practice' as const,
+  };
   const task = (await insertTask(db, { ...about, host: HOST, workspace, worktree: false, timeout_ms: 60_000 }))!;
-  const changes = { commit: 'abc1234', branch, files: [{ path: file, status: 'modified' as const, added: 1, removed: 1 }], added: 1, removed: 1, test: null };
+  const changes = {
+    commit: 'abc1234',
+    branch,
+    files: [{ path: file, status: 'modified' as const, added: 1, removed: 1 }],
+    added: 1,
+    removed: 1,
+    test: null,
+  };
   const tests = { command: 'npm test', ok: true, output: texts.output };
-  await endTask(db, id, { state: 'completed', reason: 'done', result: { summary: texts.report, changes, tests, said: texts.said }, outboxId: `out_${id}` });
+  await endTask(db, id, {
+    state: 'completed',
+    reason: 'done',
+    result: { summary: texts.report, changes, tests, said: texts.said },
+    outboxId: `out_${id}`,
+  });
   const at = new Date().toISOString();
   const diff = `--- ${file}\n+++ ${file}\n@@ -1,2 +1,2 @@\n const days = 2;\n-return null;\n+return arrival(days);`;
   await storeLines(db, task, [
     { seq: 1, step: 1, at, type: 'text', messageId: 'm1', text: texts.said },
     { seq: 2, step: 1, at, type: 'tool', id: 't1', title: file, kind: 'edit', status: 'completed', detail: diff },
-    { seq: 3, step: 1, at, type: 'tool', id: 't2', title: texts.output, kind: 'execute', status: 'completed', detail: texts.output },
+    {
+      seq: 3,
+      step: 1,
+      at,
+      type: 'tool',
+      id: 't2',
+      title: texts.output,
+      kind: 'execute',
+      status: 'completed',
+      detail: texts.output,
+    },
   ]);
-  await addTaskUsage(db, id, [{ model: 'scripted', calls: 4, inputTokens: 41_000, outputTokens: 2_300, microUsd: 180_000 }]);
+  await addTaskUsage(db, id, [
+    { model: 'scripted', calls: 4, inputTokens: 41_000, outputTokens: 2_300, microUsd: 180_000 },
+  ]);
   const git = { branch, head: 'abc', modified: 2, untracked: 1, ahead: 1, behind: 0, remote: null };
   const profile = { language: 'TypeScript', framework: null, packageManager: 'npm', test: null, git };
   await saveWorkspace(db, { host: HOST, name: workspace, path: `/workspaces/${id}`, profile });
-  await reportHost(db, { host: HOST, slots: 2, ready: true, problem: null, harnesses: [{ name: 'practice', ready: true, why: null }] });
+  await reportHost(db, {
+    host: HOST,
+    slots: 2,
+    ready: true,
+    problem: null,
+    harnesses: [{ name: 'practice', ready: true, why: null }],
+  });
   return task;
 }
 
-/** As many chats, ended tasks, and items of one turn. Only the rows: the page shows what is stored. Returns the thread of that turn. */
-export async function fillMuch(app: TestApp, { chats, tasks, items }: { chats: number; tasks: number; items: number }): Promise<string> {
+/**
+ * As many chats, ended tasks, and items of one turn. Only the rows: the page shows what is stored. Returns the thread
+ * of that turn.
+ */
+export async function fillMuch(
+  app: TestApp,
+  { chats, tasks, items }: { chats: number; tasks: number; items: number },
+): Promise<string> {
   const { db } = app.store;
   const thread = await app.thread();
   const turn = await app.turn(thread, [{ say: 'ready' }]);
@@ -128,9 +185,21 @@ export async function fillMuch(app: TestApp, { chats, tasks, items }: { chats: n
   for (let at = 1; at < chats; at += 1) await newThread(db);
   for (let at = 0; at < tasks; at += 1) {
     const id = `tsk_page${at}`;
-    const about = { chat_id, call_id: `call_${id}`, workflow_id: `task/${id}`, agent: 'practice', harness: 'practice' as const, host: HOST };
+    const about = {
+      chat_id,
+      call_id: `call_${id}`,
+      workflow_id: `task/${id}`,
+      agent: 'practice',
+      harness: 'practice' as const,
+      host: HOST,
+    };
     await insertTask(db, { ...about, id, goal: `Task ${at}`, workspace: 'demo', worktree: false, timeout_ms: 60_000 });
-    await endTask(db, id, { state: 'completed', reason: 'done', result: { summary: 'done', changes: null, tests: null, said: '' }, outboxId: `out_${id}` });
+    await endTask(db, id, {
+      state: 'completed',
+      reason: 'done',
+      result: { summary: 'done', changes: null, tests: null, said: '' },
+      outboxId: `out_${id}`,
+    });
   }
   return thread;
 }

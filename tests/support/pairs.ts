@@ -30,7 +30,10 @@ export interface Copy {
   output(): string;
 }
 
-/** Two of every role, each a process of its own, on one PostgreSQL and one Temporal server: what a cluster of two machines runs. */
+/**
+ * Two of every role, each a process of its own, on one PostgreSQL and one Temporal server: what a cluster of two
+ * machines runs.
+ */
 export interface Pairs extends ApiCalls {
   /** of the first machine; both kennel hosts share it, as on a common disk */
   home: string;
@@ -58,7 +61,9 @@ export async function startPairs(env: Record<string, string> = {}): Promise<Pair
     freePorts(4),
   ]);
   const hosts = ['one', 'two'];
-  const clean = Object.fromEntries(Object.entries(childEnvironment({})).filter(([name]) => !FETCH_SETTING.test(name) && !name.startsWith('VITEST')));
+  const clean = Object.fromEntries(
+    Object.entries(childEnvironment({})).filter(([name]) => !FETCH_SETTING.test(name) && !name.startsWith('VITEST')),
+  );
   const settings = {
     ...SHARED,
     TEMPORAL_ADDRESS: temporal.address,
@@ -104,12 +109,15 @@ export async function startPairs(env: Record<string, string> = {}): Promise<Pair
   };
   await allReady(pairs).catch(async (error: Error) => {
     await close();
-    throw new Error(`${error.message}\n${pairs.copies.filter((copy) => !copy.ready()).map((copy) => `${copy.role} ${copy.at}: ${copy.output()}`)}`);
+    throw new Error(
+      `${error.message}\n${pairs.copies.filter((copy) => !copy.ready()).map((copy) => `${copy.role} ${copy.at}: ${copy.output()}`)}`,
+    );
   });
   return pairs;
 }
 
-export const allReady = ({ copies }: Pairs): Promise<unknown> => until('every role is ready', () => copies.every((copy) => copy.ready()), 90_000);
+export const allReady = ({ copies }: Pairs): Promise<unknown> =>
+  until('every role is ready', () => copies.every((copy) => copy.ready()), 90_000);
 
 function keepRunning(role: PairedRole, at: number, env: Record<string, string>): { copy: Copy; end(): Promise<void> } {
   let child: ChildProcess;
@@ -135,7 +143,13 @@ function keepRunning(role: PairedRole, at: number, env: Record<string, string>):
   const running = (): boolean => child.exitCode === null && child.signalCode === null;
   start();
   return {
-    copy: { role, at, pid: () => (running() ? (child.pid ?? null) : null), ready: () => serves && running(), output: () => said },
+    copy: {
+      role,
+      at,
+      pid: () => (running() ? (child.pid ?? null) : null),
+      ready: () => serves && running(),
+      output: () => said,
+    },
     async end() {
       over = true;
       // one that is frozen must hear it, too

@@ -8,15 +8,28 @@ import { until } from './until.ts';
 
 const PROGRAM = '/usr/sbin/pgbouncer';
 
-/** PgBouncer in transaction mode in front of a database. Missing, it is installed: on Debian, as root, as the Docker engine is. */
-export async function startPgBouncer(databaseUrl: string, settings: Record<string, string> = {}): Promise<{ url: string; close(): Promise<void> }> {
+/**
+ * PgBouncer in transaction mode in front of a database. Missing, it is installed: on Debian, as root, as the Docker
+ * engine is.
+ */
+export async function startPgBouncer(
+  databaseUrl: string,
+  settings: Record<string, string> = {},
+): Promise<{ url: string; close(): Promise<void> }> {
   if (!existsSync(PROGRAM)) install();
   const folder = mkdtempSync(join(tmpdir(), 'fetch-pgbouncer-'));
   chmodSync(folder, 0o755);
   const { hostname, port: server, username, password, pathname } = new URL(databaseUrl);
   const [port] = await freePorts(1);
   const login = `user=${decodeURIComponent(username)}${password && ` password=${decodeURIComponent(password)}`}`;
-  const lines = { listen_addr: '127.0.0.1', listen_port: port, unix_socket_dir: '', auth_type: 'any', pool_mode: 'transaction', ...settings };
+  const lines = {
+    listen_addr: '127.0.0.1',
+    listen_port: port,
+    unix_socket_dir: '',
+    auth_type: 'any',
+    pool_mode: 'transaction',
+    ...settings,
+  };
   const file = join(folder, 'pgbouncer.ini');
   const named = Object.entries(lines).map(([name, value]) => `${name} = ${value}`);
   writeFileSync(file, `[databases]\n* = host=${hostname} port=${server} ${login}\n[pgbouncer]\n${named.join('\n')}\n`);

@@ -20,7 +20,10 @@ export interface Trying<T> {
   examples?: T[];
 }
 
-/** A new one each day: a gate that has passed passes again on the same day, and other inputs are tried on the next. The long form takes any. */
+/**
+ * A new one each day: a gate that has passed passes again on the same day, and other inputs are tried on the next. The
+ * long form takes any.
+ */
 function seedOf(test: string): number {
   if (soaking) return Math.floor(Math.random() * 2 ** 32) - 2 ** 31;
   const day = new Date().toISOString().slice(0, 10);
@@ -28,12 +31,17 @@ function seedOf(test: string): number {
 }
 
 /**
- * Asserts a property over random inputs. The seed is printed, so that a failure can be run again on another day: `FETCH_TEST_SEED=<seed>`.
- * `FETCH_TEST_RUNS` sets the number of runs. A counterexample that was found is kept in `examples`, or as a test of its own.
+ * Asserts a property over random inputs. The seed is printed, so that a failure can be run again on another day:
+ * `FETCH_TEST_SEED=<seed>`.
+ * `FETCH_TEST_RUNS` sets the number of runs. A counterexample that was found is kept in `examples`, or as a test of its
+ * own.
  */
 export function holds<T>(property: fc.IProperty<T>, trying?: Trying<T>): void;
 export function holds<T>(property: fc.IAsyncProperty<T>, trying?: Trying<T>): Promise<void>;
-export function holds<T>(property: fc.IRawProperty<T>, { runs = 100, soak = Math.max(2_000, runs * 20), examples = [] }: Trying<T> = {}): void | Promise<void> {
+export function holds<T>(
+  property: fc.IRawProperty<T>,
+  { runs = 100, soak = Math.max(2_000, runs * 20), examples = [] }: Trying<T> = {},
+): void | Promise<void> {
   const { currentTestName = '', testPath = '' } = expect.getState();
   const seed = Number(process.env.FETCH_TEST_SEED ?? seedOf(currentTestName));
   const numRuns = Number(process.env.FETCH_TEST_RUNS ?? (soaking ? soak : runs)) + examples.length;

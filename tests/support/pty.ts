@@ -19,11 +19,17 @@ export interface Pty {
   close(): Promise<void>;
 }
 
-/** @param after what the shell does when the command has ended; by default there is no shell any more, so that Ctrl-C and the exit code are the command's own */
+/**
+ * @param after what the shell does when the command has ended; by default there is no shell any more, so that Ctrl-C
+ * and the exit code are the command's own
+ */
 export function openPty(args: string, env: Record<string, string>, after = ''): Pty {
   const fetch = `${process.execPath} ${ENTRY} ${args}`;
   const command = `stty cols 120 rows 60; ${after ? `${fetch}; ${after}` : `exec ${fetch}`}`;
-  const child: ChildProcess = spawn('script', ['-qefc', command, '/dev/null'], { env: { ...env, TERM: 'xterm' }, stdio: ['pipe', 'pipe', 'inherit'] });
+  const child: ChildProcess = spawn('script', ['-qefc', command, '/dev/null'], {
+    env: { ...env, TERM: 'xterm' },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
   let shown = '';
   child.stdout!.setEncoding('utf8').on('data', (chunk: string) => {
     shown += chunk;
@@ -32,7 +38,11 @@ export function openPty(args: string, env: Record<string, string>, after = ''): 
   return {
     shown: () => shown,
     sees: (what, ms = 100_000) =>
-      until(`the terminal shows ${what}`, () => (typeof what === 'string' ? shown.includes(what) : what.test(shown)), ms).catch((error) => {
+      until(
+        `the terminal shows ${what}`,
+        () => (typeof what === 'string' ? shown.includes(what) : what.test(shown)),
+        ms,
+      ).catch((error) => {
         throw new Error(`${error.message}\nIt shows:\n${shown.slice(-3000)}`);
       }),
     press: (keys) => void child.stdin!.write(keys),

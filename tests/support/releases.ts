@@ -25,8 +25,9 @@ import { type ScriptedModel, startScriptedModel } from './scripted-model.ts';
 import { until } from './until.ts';
 
 /**
- * Everything of an instance but its supervisor: real PostgreSQL and Temporal servers, the gateway's intake and sends, and as many workers as a test
- * wants, each with the workflow code of a release. Coding tasks run on a host without containers.
+ * Everything of an instance but its supervisor: real PostgreSQL and Temporal servers, the gateway's intake and sends,
+ * and as many workers as a test wants, each with the workflow code of a release. Coding tasks run on a host without
+ * containers.
  */
 export interface Releases {
   store: Store;
@@ -37,8 +38,16 @@ export interface Releases {
   intake: Intake;
   /** lets a task whose goal is `hold NAME` end */
   release(name: string): void;
-  /** starts a worker with this workflow code, in a build where one is named, with these limits. `queues`: which it asks, that of conversations by default */
-  worker(workflowBundle: { code: string }, buildId?: string, limits?: Partial<WorkerOptions>, queues?: readonly string[]): Promise<RunningWorker>;
+  /**
+   * starts a worker with this workflow code, in a build where one is named, with these limits. `queues`: which it asks,
+   * that of conversations by default
+   */
+  worker(
+    workflowBundle: { code: string },
+    buildId?: string,
+    limits?: Partial<WorkerOptions>,
+    queues?: readonly string[],
+  ): Promise<RunningWorker>;
   /** ends the workers that a test left running */
   stopWorkers(): Promise<void>;
   /** puts another Temporal server in place of this one, with an empty file; its old file stays */
@@ -69,7 +78,14 @@ export async function startReleases(settings: Record<string, string> = {}): Prom
   const { store } = database;
   const config: Mutable<Config> = {
     ...loadConfig(
-      { FETCH_HOME: home, OPENAI_BASE_URL: model.baseUrl, OPENAI_API_KEY: 'test-key', AGENT_MODEL: 'scripted', FETCH_WORKSPACE: home, ...settings },
+      {
+        FETCH_HOME: home,
+        OPENAI_BASE_URL: model.baseUrl,
+        OPENAI_API_KEY: 'test-key',
+        AGENT_MODEL: 'scripted',
+        FETCH_WORKSPACE: home,
+        ...settings,
+      },
       {},
     ),
   };
@@ -79,7 +95,13 @@ export async function startReleases(settings: Record<string, string> = {}): Prom
   const temporal = () => new Client({ connection });
   const kennel = kennelStandIn(store.db);
   const host = () =>
-    reportHost(store.db, { host: config.FETCH_KENNEL_HOST, slots: 100, ready: true, problem: null, harnesses: [{ name: 'practice', ready: true, why: null }] });
+    reportHost(store.db, {
+      host: config.FETCH_KENNEL_HOST,
+      slots: 100,
+      ready: true,
+      problem: null,
+      harnesses: [{ name: 'practice', ready: true, why: null }],
+    });
   await host();
   const alive = setInterval(() => void host().catch(() => {}), 5_000);
   let running: RunningWorker[] = [];
@@ -111,9 +133,15 @@ export async function startReleases(settings: Record<string, string> = {}): Prom
     places = [
       await started({
         taskQueue: gatewayQueue('api'),
-        activities: { deliver: createDeliver({ db: store.db, sender: screenSender, config: { FETCH_TIME_ZONE: 'UTC' } }) },
+        activities: {
+          deliver: createDeliver({ db: store.db, sender: screenSender, config: { FETCH_TIME_ZONE: 'UTC' } }),
+        },
       }),
-      await started({ taskQueue: kennelQueue(config.FETCH_KENNEL_HOST), activities: kennel.activities, maxConcurrentActivityTaskExecutions: 200 }),
+      await started({
+        taskQueue: kennelQueue(config.FETCH_KENNEL_HOST),
+        activities: kennel.activities,
+        maxConcurrentActivityTaskExecutions: 200,
+      }),
     ];
   };
   const disconnect = async () => {
@@ -183,7 +211,16 @@ async function startServer(home: string): Promise<{ address: string; version: st
   const { path, server } = await provideTemporal({ home, cache: temporalCache(env), env, install: false });
   const folder = mkdtempSync(`${home}-`);
   const [port, uiPort] = await freePorts(2);
-  const args = [...devServerArguments({ home: folder, server, port: port!, ui: { ip: '127.0.0.1', port: uiPort! }, namespace: 'default' }), '--headless'];
+  const args = [
+    ...devServerArguments({
+      home: folder,
+      server,
+      port: port!,
+      ui: { ip: '127.0.0.1', port: uiPort! },
+      namespace: 'default',
+    }),
+    '--headless',
+  ];
   const child: ChildProcess = spawn(path, args, { stdio: 'ignore' });
   const address = `127.0.0.1:${port}`;
   await prepareNamespace(address, 'default');
@@ -192,7 +229,11 @@ async function startServer(home: string): Promise<{ address: string; version: st
     version: server,
     async stop() {
       child.kill('SIGTERM');
-      await until('the Temporal server has stopped', () => child.exitCode !== null || child.signalCode !== null, 15_000);
+      await until(
+        'the Temporal server has stopped',
+        () => child.exitCode !== null || child.signalCode !== null,
+        15_000,
+      );
     },
   };
 }

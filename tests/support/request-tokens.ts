@@ -2,10 +2,14 @@ import { countTokens } from 'gpt-tokenizer/encoding/cl100k_base';
 import type { ModelMessage, ModelTool } from '../../src/adapters/model/model.ts';
 
 /**
- * Tokens of a request as the chat template of Qwen 2.5 writes it out for the model (in `tokenizer_config.json` of Qwen/Qwen2.5-7B-Instruct): tools are JSON with a
- * space after each colon and comma, one on a line. Qwen's own vocabulary is cl100k with other names for digits, so the count is the same within a few tokens.
+ * Tokens of a request as the chat template of Qwen 2.5 writes it out for the model (in `tokenizer_config.json` of
+ * Qwen/Qwen2.5-7B-Instruct): tools are JSON with a space after each colon and comma, one on a line. Qwen's own
+ * vocabulary is cl100k with other names for digits, so the count is the same within a few tokens.
  */
-export function requestTokens(messages: readonly Pick<ModelMessage, 'role' | 'content'>[], tools: readonly ModelTool[]): number {
+export function requestTokens(
+  messages: readonly Pick<ModelMessage, 'role' | 'content'>[],
+  tools: readonly ModelTool[],
+): number {
   const [first, ...rest] = messages;
   const system = first?.role === 'system' ? first.content : '';
   const offered = tools.map((tool) => `\n${spaced({ type: 'function', function: tool })}`).join('');

@@ -17,9 +17,11 @@ export interface ScriptedModel {
 }
 
 /**
- * A model that answers `SCRIPT:[...]` messages over real HTTP and keeps a ledger. A request that breaks a rule of a strict server gets 400. With `ledgerFile` each entry is appended
- * as a line of JSON at arrival and again when its state changes, so that the ledger outlives a kill; the last line of an `n` counts.
- * `strict`: it gives thoughts and signatures with each step that calls tools, and refuses a request that does not give them back.
+ * A model that answers `SCRIPT:[...]` messages over real HTTP and keeps a ledger. A request that breaks a rule of a
+ * strict server gets 400. With `ledgerFile` each entry is appended as a line of JSON at arrival and again when its
+ * state changes, so that the ledger outlives a kill; the last line of an `n` counts.
+ * `strict`: it gives thoughts and signatures with each step that calls tools, and refuses a request that does not give
+ * them back.
  */
 export async function startScriptedModel(
   options: { ledgerFile?: string; port?: number; pace?: number; skim?: boolean; strict?: boolean } = {},
@@ -55,8 +57,15 @@ export async function startScriptedModel(
 }
 
 if (import.meta.main) {
-  const { values } = parseArgs({ options: { port: { type: 'string' }, ledger: { type: 'string' }, pace: { type: 'string' } } });
-  const model = await startScriptedModel({ port: Number(values.port ?? 0), ledgerFile: values.ledger, pace: Number(values.pace ?? 0) });
+  const { values } = parseArgs({
+    options: { port: { type: 'string' }, ledger: { type: 'string' }, pace: { type: 'string' } },
+  });
+  const model = await startScriptedModel({
+    port: Number(values.port ?? 0),
+    ledgerFile: values.ledger,
+    pace: Number(values.pace ?? 0),
+  });
   console.log(JSON.stringify({ baseUrl: model.baseUrl }));
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void model.close().then(() => process.exit(0)));
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => void model.close().then(() => process.exit(0)));
 }

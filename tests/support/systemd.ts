@@ -60,9 +60,16 @@ export async function startMachine(): Promise<Machine> {
       ...['--volume', `${CLONE}:/opt/fetch:ro`, '--volume', `${temporal.path}:/usr/local/bin/temporal:ro`, IMAGE],
     ])
   ).trim();
-  const root = (command: string, input?: string) => docker(['exec', ...(input === undefined ? [] : ['--interactive']), id, 'sh', '-c', command], input);
-  const booted = () => until('the machine has booted', async () => /running|degraded/.test(await root('systemctl is-system-running || true')));
-  await root(`cat > /usr/local/bin/fetch && chmod 755 /usr/local/bin/fetch`, `#!/bin/sh\nexport FETCH_HOME='${HOME}'\nexec ${FETCH} "$@"\n`);
+  const root = (command: string, input?: string) =>
+    docker(['exec', ...(input === undefined ? [] : ['--interactive']), id, 'sh', '-c', command], input);
+  const booted = () =>
+    until('the machine has booted', async () =>
+      /running|degraded/.test(await root('systemctl is-system-running || true')),
+    );
+  await root(
+    `cat > /usr/local/bin/fetch && chmod 755 /usr/local/bin/fetch`,
+    `#!/bin/sh\nexport FETCH_HOME='${HOME}'\nexec ${FETCH} "$@"\n`,
+  );
   await booted();
   const sessions = () => root('loginctl list-sessions --no-legend');
   return {
@@ -73,7 +80,8 @@ export async function startMachine(): Promise<Machine> {
       await until('ada is logged in', async () => (await sessions()).includes('ada'));
     },
     async logout() {
-      for (const line of (await sessions()).trim().split('\n')) await root(`loginctl terminate-session ${line.trim().split(/\s+/)[0]}`);
+      for (const line of (await sessions()).trim().split('\n'))
+        await root(`loginctl terminate-session ${line.trim().split(/\s+/)[0]}`);
       await until('nobody is logged in', async () => (await sessions()).trim() === '');
     },
     async reboot() {

@@ -17,7 +17,10 @@ import { type Heard, loadHistory } from '../../src/store/turns/steps/transcript.
 import { openTurn } from '../../src/store/turns/turns.ts';
 import { prepareCall, tools } from '../../src/tools/registry.ts';
 
-/** A chat on a real store, in which turns are played step by step: what the model reads, what it calls, what policy says. No tool runs. */
+/**
+ * A chat on a real store, in which turns are played step by step: what the model reads, what it calls, what policy
+ * says. No tool runs.
+ */
 export interface PlayedChat {
   threadId: string;
   chatId: string;
@@ -37,7 +40,11 @@ export interface PlayedChat {
   ends(): Promise<void>;
 }
 
-export async function playChat(db: Db, trust: { autonomy: Autonomy; autoApprove: boolean }, group = false): Promise<PlayedChat> {
+export async function playChat(
+  db: Db,
+  trust: { autonomy: Autonomy; autoApprove: boolean },
+  group = false,
+): Promise<PlayedChat> {
   const thread = await createThread(db, {
     channel: group ? 'whatsapp' : 'api',
     ...(group && { address: `${freshId('run_')}@g.us` }),
@@ -52,14 +59,21 @@ export async function playChat(db: Db, trust: { autonomy: Autonomy; autoApprove:
     chatKey: (address) => address,
   });
   const threadId = thread.id;
-  const { chat_id: chatId } = await db.selectFrom('threads').select('chat_id').where('id', '=', threadId).executeTakeFirstOrThrow();
+  const { chat_id: chatId } = await db
+    .selectFrom('threads')
+    .select('chat_id')
+    .where('id', '=', threadId)
+    .executeTakeFirstOrThrow();
   let turnId = '';
   let step = 0;
   let last = '';
 
   const answer = async (calls: CheckedCall[], text: string) => {
     const input = { threadId, turnId, step: ++step };
-    const [subject, history] = await Promise.all([loadSubject(db, input, { account: '', name: 'm' }), loadHistory(db, threadId)]);
+    const [subject, history] = await Promise.all([
+      loadSubject(db, input, { account: '', name: 'm' }),
+      loadHistory(db, threadId),
+    ]);
     const judged = await withTaint(db, { threadId, ...subject! }, history, calls);
     const usage = { inputTokens: 1, outputTokens: 1, microUsd: 0 };
     const readUpto = history.messages.at(-1)!.ord;
@@ -98,19 +112,38 @@ export async function playChat(db: Db, trust: { autonomy: Autonomy; autoApprove:
     },
     async gives(output, sources, metadata) {
       const { call } = await begun();
-      await settleBegun(db, call, { ok: true, output, sources: sources ?? declaredSources(tools.get(call.name), call.args), ...(metadata && { metadata }) });
+      await settleBegun(db, call, {
+        ok: true,
+        output,
+        sources: sources ?? declaredSources(tools.get(call.name), call.args),
+        ...(metadata && { metadata }),
+      });
     },
     async runs() {
       const { policy, allowed } = await begun();
       return policy === 'run' || (policy === 'ask' && allowed);
     },
     async approves(always = false) {
-      await ask(db, { callId: last, turnId, threadId, kind: 'approval' }, { sentence: 'Do it?', evidence: '', intent: null });
+      await ask(
+        db,
+        { callId: last, turnId, threadId, kind: 'approval' },
+        { sentence: 'Do it?', evidence: '', intent: null },
+      );
       await onThread(db, threadId, async (tx) => {
         const question = await openQuestion(tx.now, threadId, last);
-        const { taint } = await tx.now.selectFrom('calls').select('taint').where('id', '=', last).executeTakeFirstOrThrow();
+        const { taint } = await tx.now
+          .selectFrom('calls')
+          .select('taint')
+          .where('id', '=', last)
+          .executeTakeFirstOrThrow();
         const sink = always && !taint?.each ? taint?.asks[0] : undefined;
-        if (question) await decideQuestion(tx, question, { decision: 'allow', remember: false, ...(sink && { always: sink }) }, { role: 'owner' });
+        if (question)
+          await decideQuestion(
+            tx,
+            question,
+            { decision: 'allow', remember: false, ...(sink && { always: sink }) },
+            { role: 'owner' },
+          );
       });
     },
     async ends() {

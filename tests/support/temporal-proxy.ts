@@ -13,19 +13,29 @@ export interface TemporalProxy {
  * A Temporal server in front of the real one, which differs from it in what `change` says: calls that this user may not
  * make (names of methods, `*` for a whole service), or the version that it says it has.
  */
-export async function startTemporalProxy(target: string, change: { forbidden?: string[]; version?: string }): Promise<TemporalProxy> {
+export async function startTemporalProxy(
+  target: string,
+  change: { forbidden?: string[]; version?: string },
+): Promise<TemporalProxy> {
   const upstream = connect(`http://${target}`);
   const server = createServer();
   const isForbidden = (path: string): boolean => {
     const [, service = '', method = ''] = path.split('/');
-    return (change.forbidden ?? []).some((name) => name === method || (name.endsWith('*') && service.endsWith(name.slice(0, -1))));
+    return (change.forbidden ?? []).some(
+      (name) => name === method || (name.endsWith('*') && service.endsWith(name.slice(0, -1))),
+    );
   };
   server.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
     const path = String(headers[':path']);
     stream.on('error', () => {});
     if (isForbidden(path)) {
       stream.respond(
-        { ':status': 200, 'content-type': 'application/grpc', 'grpc-status': PERMISSION_DENIED, 'grpc-message': 'not allowed' },
+        {
+          ':status': 200,
+          'content-type': 'application/grpc',
+          'grpc-status': PERMISSION_DENIED,
+          'grpc-message': 'not allowed',
+        },
         { endStream: true },
       );
     } else if (change.version !== undefined && path.endsWith('/GetSystemInfo')) {
@@ -66,4 +76,5 @@ function answer(stream: ServerHttp2Stream, message: Buffer): void {
 }
 
 /** GetSystemInfoResponse: field 1 is the version of the server */
-const systemInfo = (version: string): Buffer => Buffer.concat([Buffer.from([0x0a, version.length]), Buffer.from(version)]);
+const systemInfo = (version: string): Buffer =>
+  Buffer.concat([Buffer.from([0x0a, version.length]), Buffer.from(version)]);

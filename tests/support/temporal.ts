@@ -23,7 +23,13 @@ export async function startTestTemporal(): Promise<TestTemporal> {
   const env = childEnvironment({});
   const binary = await provideTemporal({ home, cache: temporalCache(env), env });
   const [port, uiPort] = await freePorts(2);
-  const args = devServerArguments({ home, server: binary.server, port: port!, ui: { ip: '127.0.0.1', port: uiPort! }, namespace: 'default' });
+  const args = devServerArguments({
+    home,
+    server: binary.server,
+    port: port!,
+    ui: { ip: '127.0.0.1', port: uiPort! },
+    namespace: 'default',
+  });
   const server = spawn(binary.path, args, { env, stdio: 'ignore' });
   const address = `127.0.0.1:${port}`;
   await prepareNamespace(address, 'default');
@@ -34,7 +40,11 @@ export async function startTestTemporal(): Promise<TestTemporal> {
     async close() {
       await connection.close();
       server.kill('SIGTERM');
-      await until('the Temporal server has stopped', () => server.exitCode !== null || server.signalCode !== null, 15_000);
+      await until(
+        'the Temporal server has stopped',
+        () => server.exitCode !== null || server.signalCode !== null,
+        15_000,
+      );
       rmSync(home, { recursive: true, force: true });
     },
   };

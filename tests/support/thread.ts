@@ -3,7 +3,11 @@ import type { Db } from '../../src/store/postgres/database.ts';
 
 /** The id of the workflow that owns the chat of a thread. */
 export async function workflowOfThread(db: Db, thread: string): Promise<string> {
-  const query = db.selectFrom('threads').innerJoin('chats', 'chats.id', 'threads.chat_id').select('chats.workflow_id').where('threads.id', '=', thread);
+  const query = db
+    .selectFrom('threads')
+    .innerJoin('chats', 'chats.id', 'threads.chat_id')
+    .select('chats.workflow_id')
+    .where('threads.id', '=', thread);
   return (await query.executeTakeFirstOrThrow()).workflow_id;
 }
 

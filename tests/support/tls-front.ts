@@ -14,14 +14,23 @@ export interface TlsFront {
 // the default, SHA-1, is refused by the native core of the worker
 const STRONG = { algorithm: 'sha256', keySize: 2048 };
 
-/** A server in front of another that speaks TLS and wants a certificate of its clients, as a cluster of somebody else does. */
+/**
+ * A server in front of another that speaks TLS and wants a certificate of its clients, as a cluster of somebody else
+ * does.
+ */
 export async function startTlsFront(target: string, folder: string): Promise<TlsFront> {
   const server = await generate([{ name: 'commonName', value: 'temporal.example.org' }], {
     ...STRONG,
     extensions: [{ name: 'subjectAltName', altNames: [{ type: 2, value: 'temporal.example.org' }] }],
   } as never);
   const client = await generate([{ name: 'commonName', value: 'fetch' }], STRONG as never);
-  const front = await startTlsProxy(target, { key: server.private, cert: server.cert, ca: client.cert, requestCert: true, rejectUnauthorized: true });
+  const front = await startTlsProxy(target, {
+    key: server.private,
+    cert: server.cert,
+    ca: client.cert,
+    requestCert: true,
+    rejectUnauthorized: true,
+  });
   const file = (name: string, content: string): string => {
     writeFileSync(join(folder, name), content, { mode: 0o600 });
     return join(folder, name);

@@ -8,12 +8,19 @@ import { openTurn } from '../../src/store/turns/turns.ts';
 import type { Tool, ToolContext, ToolOutcome } from '../../src/tools/tool.ts';
 import { newThread } from './thread.ts';
 
-/** Calls of tools as a worker makes them, without a workflow around: a chat with a turn, a row for each call, the tool's own `run`. */
+/**
+ * Calls of tools as a worker makes them, without a workflow around: a chat with a turn, a row for each call, the tool's
+ * own `run`.
+ */
 export interface ToolBench {
   threadId: string;
   chatId: string;
   /** runs a call; the same `callId` again is another attempt of it */
-  call(name: string, args: unknown, options?: { callId?: string; kennel?: Kennel; config?: Partial<Config> }): Promise<ToolOutcome>;
+  call(
+    name: string,
+    args: unknown,
+    options?: { callId?: string; kennel?: Kennel; config?: Partial<Config> },
+  ): Promise<ToolOutcome>;
   /** what an approval of the call would show */
   preview(name: string, args: unknown): Promise<string | null>;
   context(callId: string): ToolContext;
@@ -31,7 +38,15 @@ export interface BenchDeps {
 
 let calls = 0;
 
-export async function toolBench({ db, config, kennel, host, workspacesFolder, tools, browsers }: BenchDeps): Promise<ToolBench> {
+export async function toolBench({
+  db,
+  config,
+  kennel,
+  host,
+  workspacesFolder,
+  tools,
+  browsers,
+}: BenchDeps): Promise<ToolBench> {
   const { threadId, chatId } = await newThread(db);
   const turn = await onThread(db, threadId, (tx) => openTurn(tx, { text: 'go' }));
   const named = (name: string, args: unknown) => {
@@ -84,7 +99,11 @@ export async function toolBench({ db, config, kennel, host, workspacesFolder, to
         .onConflict((c) => c.column('id').doNothing())
         .execute();
       const { kennel: other, config: changed } = options;
-      return await tool.run(args, { ...context(callId), ...(other && { kennel: other }), ...(changed && { config: { ...config, ...changed } }) });
+      return await tool.run(args, {
+        ...context(callId),
+        ...(other && { kennel: other }),
+        ...(changed && { config: { ...config, ...changed } }),
+      });
     },
     preview(name, raw) {
       const { tool, args } = named(name, raw);
@@ -93,7 +112,10 @@ export async function toolBench({ db, config, kennel, host, workspacesFolder, to
   };
 }
 
-/** The same kennel, whose worker dies right after the next operation that `when` picks: the effect is there, the result is not. */
+/**
+ * The same kennel, whose worker dies right after the next operation that `when` picks: the effect is there, the result
+ * is not.
+ */
 export function dyingAfter(kennel: Kennel, when: (what: string) => boolean): Kennel {
   let armed = true;
   const die = (what: string) => {

@@ -19,14 +19,19 @@ export interface Panel {
   targets?: Array<{ expr: string }>;
 }
 
-const read = (file: string): string => readFileSync(fileURLToPath(new URL(`../../deploy/${file}`, import.meta.url)), 'utf8');
+const read = (file: string): string =>
+  readFileSync(fileURLToPath(new URL(`../../deploy/${file}`, import.meta.url)), 'utf8');
 
-export const rules = (): Rule[] => (parse(read('prometheus/alerts.yml')) as { groups: Array<{ rules: Rule[] }> }).groups.flatMap((group) => group.rules);
+export const rules = (): Rule[] =>
+  (parse(read('prometheus/alerts.yml')) as { groups: Array<{ rules: Rule[] }> }).groups.flatMap((group) => group.rules);
 export const panels = (): Panel[] => (JSON.parse(read('grafana/boards/fetch.json')) as { panels: Panel[] }).panels;
 
 /** Names of metrics in all expressions, without what a histogram adds. */
 export function watchedMetrics(): Set<string> {
-  const expressions = [...rules().map(({ expr }) => expr), ...panels().flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))];
+  const expressions = [
+    ...rules().map(({ expr }) => expr),
+    ...panels().flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)),
+  ];
   const names = expressions.flatMap((expr) => expr.replace(/"[^"]*"/g, '""').match(/\b(?:fetch|temporal)_\w+/g) ?? []);
   return new Set(names.map((name) => name.replace(/_(bucket|count|sum)$/, '')));
 }

@@ -25,7 +25,11 @@ export async function startWhatsAppApp(
     await wish(app.store.db, 'default', { wanted: 'on' });
     const qr = await until('a QR is shown', async () => (await readAccount(app.store.db, 'default'))?.qr, 30_000);
     await fixture.phone.scan(qr);
-    await until('WhatsApp is connected', async () => (await readAccount(app.store.db, 'default'))?.state === 'authenticated', 30_000);
+    await until(
+      'WhatsApp is connected',
+      async () => (await readAccount(app.store.db, 'default'))?.state === 'authenticated',
+      30_000,
+    );
     return { app, fixture, close };
   } catch (error) {
     await close();
@@ -34,8 +38,8 @@ export async function startWhatsAppApp(
 }
 
 /**
- * Waits until a question that a phone shows counts as shown. A test answers within milliseconds, before WhatsApp's word that the question arrived is stored; no
- * person does.
+ * Waits until a question that a phone shows counts as shown. A test answers within milliseconds, before WhatsApp's word
+ * that the question arrived is stored; no person does.
  */
 export const countsAsShown = ({ store }: TestApp, { id }: { id: string }): Promise<unknown> =>
   until('the question counts as shown', async () => {

@@ -40,7 +40,11 @@ export function onPhone(app: TestApp, contact: Contact, name: string): Actor {
     },
     all: async () => JSON.stringify(contact.received.filter(({ by }) => by === 'client').map(({ shown }) => shown)),
     chatId: async () => {
-      const rows = await app.store.db.selectFrom('chats').select(['id', 'address']).where('channel', '=', 'whatsapp').execute();
+      const rows = await app.store.db
+        .selectFrom('chats')
+        .select(['id', 'address'])
+        .where('channel', '=', 'whatsapp')
+        .execute();
       const own = rows.find(({ address }) => address === contact.lid || address === contact.pn);
       if (!own) throw new Error(`${name} has no chat`);
       return own.id;
@@ -62,14 +66,18 @@ export async function overHttp(app: TestApp, name: string): Promise<Actor> {
           // a thread of a whole day is long to read
           await pause(200);
           const { items } = await app.detail(thread);
-          const found = items.find((item) => item.kind === 'agent_message' && !told.has(item.id) && like.test(item.detail ?? ''));
+          const found = items.find(
+            (item) => item.kind === 'agent_message' && !told.has(item.id) && like.test(item.detail ?? ''),
+          );
           if (found) told.add(found.id);
           return found?.detail;
         },
         PATIENCE_MS,
       ).catch(async (error: Error) => {
         const { items } = await app.detail(thread);
-        throw new Error(`${error.message}; there is: ${JSON.stringify(items.map(({ kind, detail }) => [kind, detail]))}`);
+        throw new Error(
+          `${error.message}; there is: ${JSON.stringify(items.map(({ kind, detail }) => [kind, detail]))}`,
+        );
       }),
     agrees: async () => {
       await until(`${name} is asked`, async () => (await app.detail(thread)).pending_approvals[0], PATIENCE_MS);
@@ -77,6 +85,8 @@ export async function overHttp(app: TestApp, name: string): Promise<Actor> {
     },
     // items, questions and every event, as screens get them
     all: async () => JSON.stringify([await app.detail(thread), await app.events(thread)]),
-    chatId: async () => (await app.store.db.selectFrom('threads').select('chat_id').where('id', '=', thread).executeTakeFirstOrThrow()).chat_id,
+    chatId: async () =>
+      (await app.store.db.selectFrom('threads').select('chat_id').where('id', '=', thread).executeTakeFirstOrThrow())
+        .chat_id,
   };
 }

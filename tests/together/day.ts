@@ -4,7 +4,19 @@ import type { Actor } from './actors.ts';
 
 /** What one person does in a day, with a word of their own in everything: nobody else may ever get it. */
 
-export const KINDS = ['routine', 'memory', 'progress', 'reminder', 'file', 'page', 'app', 'served', 'task', 'question', 'end'] as const;
+export const KINDS = [
+  'routine',
+  'memory',
+  'progress',
+  'reminder',
+  'file',
+  'page',
+  'app',
+  'served',
+  'task',
+  'question',
+  'end',
+] as const;
 export type Kind = (typeof KINDS)[number];
 
 /** A word that stands for who it belongs to, and where it was put. */
@@ -65,7 +77,11 @@ async function preview(actor: Actor): Promise<void> {
 
 async function task(actor: Actor): Promise<void> {
   const goal = `write done.txt ${canary('task', actor.name)}; ask Which ${canary('question', actor.name)}? | one | two; append done.txt {answer}`;
-  await ask(actor, [['task_create', { goal, agent: 'practice', workspace: actor.project, timeout: 600_000 }]], 'Fourth.');
+  await ask(
+    actor,
+    [['task_create', { goal, agent: 'practice', workspace: actor.project, timeout: 600_000 }]],
+    'Fourth.',
+  );
   await actor.gets(/Fourth\./);
   await actor.gets(new RegExp(`Which ${canary('question', actor.name)}`));
   await actor.says('2');

@@ -12,7 +12,10 @@ import { startWhatsAppApp, type WhatsAppApp } from '../support/whatsapp-app.ts';
 import { type Actor, onPhone, overHttp } from './actors.ts';
 import { canary, day, KINDS } from './day.ts';
 
-/** The owner and a trusted person on WhatsApp, and two chats over HTTP, use everything at once: no word of one reaches another. */
+/**
+ * The owner and a trusted person on WhatsApp, and two chats over HTTP, use everything at once: no word of one reaches
+ * another.
+ */
 
 const DAY_TOKENS = 2_000_000;
 /** A file stays in its project, and progress is shown only while its turn runs. */
@@ -26,7 +29,11 @@ describe.skipIf(NO_DOCKER)('people who use everything at once', () => {
   beforeAll(async () => {
     await requireDocker('browser');
     const names = ['ann', 'bob', 'eve', 'kim'];
-    site = await serve(Object.fromEntries(names.map((name) => [`/${name}`, `<title>${canary('page', name)}</title><h1>${canary('page', name)}</h1>`])));
+    site = await serve(
+      Object.fromEntries(
+        names.map((name) => [`/${name}`, `<title>${canary('page', name)}</title><h1>${canary('page', name)}</h1>`]),
+      ),
+    );
     world = await startWhatsAppApp((fixture) => {
       const [ann, bob] = [fixture.contact('Ann'), fixture.contact('Bob')];
       return {
@@ -46,7 +53,12 @@ describe.skipIf(NO_DOCKER)('people who use everything at once', () => {
     await kennelReady(app);
     app.model.hear((body) => void prompts.push(body));
     const [ann, bob] = fixture.contacts;
-    actors = [onPhone(app, ann!, 'ann'), onPhone(app, bob!, 'bob'), await overHttp(app, 'eve'), await overHttp(app, 'kim')];
+    actors = [
+      onPhone(app, ann!, 'ann'),
+      onPhone(app, bob!, 'bob'),
+      await overHttp(app, 'eve'),
+      await overHttp(app, 'kim'),
+    ];
     for (const { project } of actors) await workspace(app, project);
     await app.store.db.transaction().execute((tx) => shareWorkspace(tx, 'of-bob', bob!.pn.split('@')[0]!));
   }, 900_000);
@@ -58,11 +70,12 @@ describe.skipIf(NO_DOCKER)('people who use everything at once', () => {
   });
 
   /** The owner's chats have one memory, by design; somebody else has their own. */
-  const mayHave = (reader: string, kind: string, owner: string): boolean => reader === owner || (kind === 'memory' && reader !== 'bob' && owner !== 'bob');
+  const mayHave = (reader: string, kind: string, owner: string): boolean =>
+    reader === owner || (kind === 'memory' && reader !== 'bob' && owner !== 'bob');
   const others = (text: string, reader: string): string[] =>
-    KINDS.flatMap((kind) => actors.filter(({ name }) => !mayHave(reader, kind, name)).map(({ name }) => canary(kind, name))).filter((word) =>
-      text.includes(word),
-    );
+    KINDS.flatMap((kind) =>
+      actors.filter(({ name }) => !mayHave(reader, kind, name)).map(({ name }) => canary(kind, name)),
+    ).filter((word) => text.includes(word));
 
   it('gives each their own answers, and shows nobody a word of another', { timeout: 1_200_000 }, async () => {
     await Promise.all(actors.map((actor) => day(actor, `http://${PUBLIC}:${site.port}/${actor.name}`)));
@@ -86,11 +99,14 @@ describe.skipIf(NO_DOCKER)('people who use everything at once', () => {
     expect(mixed.map((body) => actors.map(({ name }) => others(body, name)))).toEqual([]);
   });
 
-  it('refuses one the file, task, app, memory, schedule and output of another, by words and by tools', { timeout: 900_000 }, async () => {
+  it('refuses one the file, task, app, memory, schedule and output of another, by words and by tools', {
+    timeout: 900_000,
+  }, async () => {
     const { db } = world.app.store;
     const [ann, bob, eve, kim] = actors as [Actor, Actor, Actor, Actor];
     const chats = new Map(await Promise.all(actors.map(async (actor) => [actor.name, await actor.chatId()] as const)));
-    const taskOf = async (name: string) => (await db.selectFrom('tasks').select('id').where('chat_id', '=', chats.get(name)!).executeTakeFirstOrThrow()).id;
+    const taskOf = async (name: string) =>
+      (await db.selectFrom('tasks').select('id').where('chat_id', '=', chats.get(name)!).executeTakeFirstOrThrow()).id;
     const callOf = async (name: string) =>
       (
         await db
@@ -101,7 +117,13 @@ describe.skipIf(NO_DOCKER)('people who use everything at once', () => {
           .where('calls.name', '=', 'file_read')
           .executeTakeFirstOrThrow()
       ).id;
-    const tries = async (actor: Actor, tool: string, args: Record<string, unknown>, like: RegExp, { asks = false } = {}) => {
+    const tries = async (
+      actor: Actor,
+      tool: string,
+      args: Record<string, unknown>,
+      like: RegExp,
+      { asks = false } = {},
+    ) => {
       await actor.says(callsThen([[tool, args]], `${tool} gives: $LAST`));
       if (asks) await actor.agrees();
       expect(await actor.gets(new RegExp(`${tool} gives`))).toMatch(like);
@@ -111,9 +133,13 @@ describe.skipIf(NO_DOCKER)('people who use everything at once', () => {
     await tries(kim, 'read_output', { callId: await callOf('eve') }, /no/i);
     await tries(kim, 'task_status', { taskId: await taskOf('eve') }, /no task|There is/i);
     await tries(bob, 'recall', { query: canary('memory', 'ann') }, /Nothing of that is remembered/);
-    await tries(eve, 'workflow_run', { workflow: canary('routine', 'kim').slice(0, -3) }, /There is no workflow/, { asks: true });
+    await tries(eve, 'workflow_run', { workflow: canary('routine', 'kim').slice(0, -3) }, /There is no workflow/, {
+      asks: true,
+    });
     await tries(eve, 'cron_delete', { cron: 'routine' }, /There is no cron/, { asks: true });
-    const memory = (await db.selectFrom('memories').select('id').where('body', 'like', '%ofann').executeTakeFirstOrThrow()).id;
+    const memory = (
+      await db.selectFrom('memories').select('id').where('body', 'like', '%ofann').executeTakeFirstOrThrow()
+    ).id;
     await bob.says(`forget ${memory}`);
     await bob.gets(/I remember nothing as/);
     await bob.says(`stop ${await taskOf('ann')}`);
@@ -123,7 +149,9 @@ describe.skipIf(NO_DOCKER)('people who use everything at once', () => {
     for (const actor of actors) expect([actor.name, others(await actor.all(), actor.name)]).toEqual([actor.name, []]);
   });
 
-  it('counts what each has spent for them alone, and ends the day of one when it is used up', { timeout: 600_000 }, async () => {
+  it('counts what each has spent for them alone, and ends the day of one when it is used up', {
+    timeout: 600_000,
+  }, async () => {
     const { db } = world.app.store;
     const [ann, bob] = actors as [Actor, Actor];
     for (const actor of actors) {
@@ -146,7 +174,13 @@ describe.skipIf(NO_DOCKER)('people who use everything at once', () => {
     for (const days of [0, 1])
       await db
         .insertInto('spending')
-        .values({ chat_id, day: sql<string>`(now() at time zone 'utc')::date + ${days}::int`, tokens: DAY_TOKENS, micro_usd: 0, unpriced: 0 })
+        .values({
+          chat_id,
+          day: sql<string>`(now() at time zone 'utc')::date + ${days}::int`,
+          tokens: DAY_TOKENS,
+          micro_usd: 0,
+          unpriced: 0,
+        })
         .onConflict((c) => c.columns(['chat_id', 'day']).doUpdateSet({ tokens: DAY_TOKENS }))
         .execute();
     await bob.says(script([{ say: 'Still here.' }]));

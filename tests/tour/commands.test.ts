@@ -47,7 +47,9 @@ describe.skipIf(NO_DOCKER)('a tour of the commands', () => {
       endpoint,
       own,
       last: () => transcript.at(-1) ?? '',
-      task: async () => (await app.store.db.selectFrom('tasks').select('id').orderBy('created_at', 'desc').executeTakeFirstOrThrow()).id,
+      task: async () =>
+        (await app.store.db.selectFrom('tasks').select('id').orderBy('created_at', 'desc').executeTakeFirstOrThrow())
+          .id,
     };
     const said: string[] = [];
     const missed: string[] = [];
@@ -67,6 +69,10 @@ describe.skipIf(NO_DOCKER)('a tour of the commands', () => {
     }
     const doubled = ann.unclaimed().map(({ shown }) => shown.text);
     const unsaid = wordsOf(help).filter(({ like }) => !said.some((text) => like.test(text)));
-    expect({ missed, doubled, unsaid: unsaid.map(({ words }) => words) }).toEqual({ missed: [], doubled: [], unsaid: [] });
+    expect({ missed, doubled, unsaid: unsaid.map(({ words }) => words) }).toEqual({
+      missed: [],
+      doubled: [],
+      unsaid: [],
+    });
   });
 });

@@ -4,7 +4,10 @@ import { callsThen } from '../support/app.ts';
 import type { LimitedEndpoint } from '../support/limited-endpoint.ts';
 import { countsAsShown } from '../support/whatsapp-app.ts';
 
-/** What the owner says to see every command once, and what the phone shows then. The words of `help` are said as `help` writes them. */
+/**
+ * What the owner says to see every command once, and what the phone shows then. The words of `help` are said as `help`
+ * writes them.
+ */
 
 export interface Guide extends World {
   endpoint: LimitedEndpoint;
@@ -23,7 +26,8 @@ const PATIENCE_MS = 120_000;
 export type Line = readonly [says: string | ((guide: Guide) => string | Promise<string>), ...sees: RegExp[]];
 
 const calls = (...all: Array<[string, Record<string, unknown>]>): string => callsThen(all);
-const task = (goal: string, workspace = 'demo') => callsThen([['task_create', { goal, agent: 'practice', workspace, timeout: 900_000 }]], 'The task is made.');
+const task = (goal: string, workspace = 'demo') =>
+  callsThen([['task_create', { goal, agent: 'practice', workspace, timeout: 900_000 }]], 'The task is made.');
 const found = (like: RegExp, { last }: Guide): string => like.exec(last())?.[0] ?? `nothing like ${like} in: ${last()}`;
 const server = "node -e \"console.log('here'); require('http').createServer((q, a) => a.end('x')).listen(3000)\"";
 
@@ -95,7 +99,10 @@ const consent: Line[] = [
   ['supervised', /I ask before everything/],
   [calls(['workflow_create', { name: 'first', steps: ['workflow_list'] }]), /Save the workflow "first"\?/],
   ['skip', /^Skipped by the person/],
-  [calls(['file_write', { workspace: 'demo', path: 'long.txt', content: 'a line of text\n'.repeat(900) }]), /Say "more" to read on/],
+  [
+    calls(['file_write', { workspace: 'demo', path: 'long.txt', content: 'a line of text\n'.repeat(900) }]),
+    /Say "more" to read on/,
+  ],
   ['more', /a line of text/],
   ['no', /The person said no/],
   [calls(['workflow_create', { name: 'second', steps: ['workflow_list'] }]), /Save the workflow "second"\?/],
@@ -103,10 +110,10 @@ const consent: Line[] = [
   ['cautious', /I ask before what is dangerous/],
   [
     ({ fixture }) =>
-      calls(['file_read', { workspace: 'demo', path: 'README.md' }], ['web_fetch', { url: `http://${fixture.media.host}/nothing` }]).replace(
-        'nothing',
-        'no\\u0074hing',
-      ),
+      calls(
+        ['file_read', { workspace: 'demo', path: 'README.md' }],
+        ['web_fetch', { url: `http://${fixture.media.host}/nothing` }],
+      ).replace('nothing', 'no\\u0074hing'),
     /Read this page\?[\s\S]*an address that you did not write/,
   ],
   ['yes always for fetch', /closed the connection/],
@@ -182,8 +189,16 @@ export function wordsOf(help: string): Array<{ words: string; like: RegExp }> {
   });
 }
 
-/** Says a line and waits for what it shows; gives the text that was said. What is not shown in time is told, and the tour goes on. */
-export async function walk(guide: Guide, [says, ...sees]: Line, shown: (text: string) => void, missed: (what: string) => void): Promise<string> {
+/**
+ * Says a line and waits for what it shows; gives the text that was said. What is not shown in time is told, and the
+ * tour goes on.
+ */
+export async function walk(
+  guide: Guide,
+  [says, ...sees]: Line,
+  shown: (text: string) => void,
+  missed: (what: string) => void,
+): Promise<string> {
   const text = typeof says === 'string' ? says : await says(guide);
   await guide.ann.says(text);
   for (const like of sees) {

@@ -14,7 +14,10 @@ import { workspace } from '../support/kennel-app.ts';
 import { countsAsShown } from '../support/whatsapp-app.ts';
 import { type Places, ROWS, type Row } from './tools.ts';
 
-/** Every tool once, asked for on a phone. What others wrote is read on the way, so that some calls ask first, as they do for everybody. */
+/**
+ * Every tool once, asked for on a phone. What others wrote is read on the way, so that some calls ask first, as they do
+ * for everybody.
+ */
 
 const ASKS = /Answer yes, no/;
 /** Far above any wait, so that only what is never shown reaches it. */
@@ -31,9 +34,17 @@ describe.skipIf(NO_DOCKER)('a tour of the tools', () => {
   beforeAll(async () => {
     await requireDocker('browser');
     site = await serve({ '/doors': '<title>Doors</title><h1>Doors</h1><p>Oak and iron.</p>' });
-    const result = { title: 'Doors of the world', url: 'https://example.org/doors', content: 'Many.', engine: 'x', score: 1 };
+    const result = {
+      title: 'Doors of the world',
+      url: 'https://example.org/doors',
+      content: 'Many.',
+      engine: 'x',
+      score: 1,
+    };
     search = createServer((_, response) =>
-      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ query: 'doors', results: [result], unresponsive_engines: [] })),
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ query: 'doors', results: [result], unresponsive_engines: [] })),
     );
     await new Promise<void>((done) => search.listen(0, '127.0.0.1', done));
     world = await startWorld({
@@ -44,14 +55,21 @@ describe.skipIf(NO_DOCKER)('a tour of the tools', () => {
     });
     const { app, ann } = world;
     mkdirSync(join(app.home, 'skills', 'release'), { recursive: true });
-    writeFileSync(join(app.home, 'skills', 'release', 'SKILL.md'), '---\nname: release\ndescription: How we make a release\n---\nTest first.');
+    writeFileSync(
+      join(app.home, 'skills', 'release', 'SKILL.md'),
+      '---\nname: release\ndescription: How we make a release\n---\nTest first.',
+    );
     await workspace(app, 'shed');
     await found(app, 'release', ({ hash }) => hash !== null);
     await ann.says('tools show release');
     const shown = await ann.sees(/tools allow release [0-9a-f]{8}/);
     await ann.says(/tools allow release [0-9a-f]{8}/.exec(shown.shown.text)![0]);
     await ann.sees(/I use release/);
-    await ann.contact.send({ document: Buffer.from('Dear Ann,\nthe door is ready.\n'), fileName: 'letter.txt', mimetype: 'text/plain' });
+    await ann.contact.send({
+      document: Buffer.from('Dear Ann,\nthe door is ready.\n'),
+      fileName: 'letter.txt',
+      mimetype: 'text/plain',
+    });
     await ann.sees(/./);
   }, 900_000);
   afterAll(async () => {
@@ -68,7 +86,14 @@ describe.skipIf(NO_DOCKER)('a tour of the tools', () => {
     const { db } = world.app.store;
     if (kind === 'mem') return (await db.selectFrom('memories').select('id').executeTakeFirstOrThrow()).id;
     if (kind === 'att') return (await db.selectFrom('attachments').select('id').executeTakeFirstOrThrow()).id;
-    return (await db.selectFrom('calls').select('id').where('name', '=', 'file_read').orderBy('started_at', 'desc').executeTakeFirstOrThrow()).id;
+    return (
+      await db
+        .selectFrom('calls')
+        .select('id')
+        .where('name', '=', 'file_read')
+        .orderBy('started_at', 'desc')
+        .executeTakeFirstOrThrow()
+    ).id;
   };
 
   /** Asks, says yes to what is asked before, and waits for the answer and for what comes besides. */
@@ -103,12 +128,21 @@ describe.skipIf(NO_DOCKER)('a tour of the tools', () => {
     const pictures = left.filter(({ kind }) => kind === 'image');
     // progress is shown only while its turn runs
     const doubled = left.filter(({ kind, shown }) => kind !== 'image' && !shown.text.includes('Half way there'));
-    const failed = await world.app.store.db.selectFrom('calls').select(['name', 'output']).where('ok', '=', false).execute();
+    const failed = await world.app.store.db
+      .selectFrom('calls')
+      .select(['name', 'output'])
+      .where('ok', '=', false)
+      .execute();
     expect({
       wrong,
       doubled: doubled.map(({ shown }) => shown.text),
       pictures: pictures.length,
       failed: failed.map(({ name, output }) => `${name}: ${output}`),
-    }).toEqual({ wrong: [], doubled: [], pictures: 1, failed: ['task_respond: No task of this chat waits for an answer.'] });
+    }).toEqual({
+      wrong: [],
+      doubled: [],
+      pictures: 1,
+      failed: ['task_respond: No task of this chat waits for an answer.'],
+    });
   });
 });

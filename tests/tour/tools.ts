@@ -24,7 +24,13 @@ export interface Row {
   answer?: string;
 }
 
-const row = (asks: string, tool: string, args: Row['args'], shows: RegExp, more: Pick<Row, 'besides' | 'answer'> = {}): Row => ({
+const row = (
+  asks: string,
+  tool: string,
+  args: Row['args'],
+  shows: RegExp,
+  more: Pick<Row, 'besides' | 'answer'> = {},
+): Row => ({
   asks,
   tool,
   args,
@@ -33,7 +39,10 @@ const row = (asks: string, tool: string, args: Row['args'], shows: RegExp, more:
 });
 
 const talk: Row[] = [
-  row('Ask me which colour', 'ask_user', { question: 'Which colour?', options: ['red', 'blue'] }, /blue/, { besides: [/Which colour\?/], answer: '2' }),
+  row('Ask me which colour', 'ask_user', { question: 'Which colour?', options: ['red', 'blue'] }, /blue/, {
+    besides: [/Which colour\?/],
+    answer: '2',
+  }),
   row('Tell me how far you are', 'report_progress', { message: 'Half way there', percent: 50 }, /has been told/),
   row('Can you work with my pull requests?', 'open_tools', { family: 'github' }, /The tools of github are offered/),
   row('No messages between 3 and 4', 'preferences', { quietHours: '03:00-04:00' }, /03:00-04:00/),
@@ -44,7 +53,12 @@ const talk: Row[] = [
 ];
 
 const workspaces: Row[] = [
-  row('Make a project garden', 'workspace_create', { name: 'garden', template: 'node' }, /Created garden[\s\S]*Published/),
+  row(
+    'Make a project garden',
+    'workspace_create',
+    { name: 'garden', template: 'node' },
+    /Created garden[\s\S]*Published/,
+  ),
   row('Which projects are there?', 'workspace_list', {}, /2 workspaces: garden \(active, JavaScript, main\), shed/),
   row('Use garden', 'workspace_select', { name: 'garden' }, /Switched to garden/),
   row('How is garden?', 'workspace_status', {}, /garden \(JavaScript, npm\) - on main - clean/),
@@ -62,10 +76,27 @@ const files: Row[] = [
   row('Which files are there?', 'file_list', { path: '.' }, /package\.json/),
   row('Read the README', 'file_read', { path: 'README.md' }, /# garden/),
   row('Where is greeting?', 'file_search', { pattern: 'greeting' }, /src\/greeting\.js/),
-  row('Write notes', 'file_write', { path: 'notes/a.txt', content: `${'a line\n'.repeat(3_000)}the end\n` }, /notes\/a\.txt/),
-  row('Read the notes', 'file_read', { path: 'notes/a.txt', lines: 5000 }, /a line/, { besides: [/cut at 8000 of \d+ characters/] }),
-  row('Go on reading', 'read_output', async ({ id }) => ({ callId: await id('call'), offset: 9_000, limit: 50 }), /a line/),
-  row('Change a word', 'file_edit', { path: 'src/greeting.js', find: 'Hello', replace: 'Hi' }, /Changed src\/greeting\.js/),
+  row(
+    'Write notes',
+    'file_write',
+    { path: 'notes/a.txt', content: `${'a line\n'.repeat(3_000)}the end\n` },
+    /notes\/a\.txt/,
+  ),
+  row('Read the notes', 'file_read', { path: 'notes/a.txt', lines: 5000 }, /a line/, {
+    besides: [/cut at 8000 of \d+ characters/],
+  }),
+  row(
+    'Go on reading',
+    'read_output',
+    async ({ id }) => ({ callId: await id('call'), offset: 9_000, limit: 50 }),
+    /a line/,
+  ),
+  row(
+    'Change a word',
+    'file_edit',
+    { path: 'src/greeting.js', find: 'Hello', replace: 'Hi' },
+    /Changed src\/greeting\.js/,
+  ),
   row('Take that back', 'undo', {}, /Undid 1 direct edit/),
   row('Delete the notes', 'file_delete', { path: 'notes/a.txt' }, /Deleted file notes\/a\.txt/),
   row('Make a folder', 'file_write', { path: 'old/b.txt', content: 'b\n' }, /old\/b\.txt/),
@@ -76,10 +107,20 @@ const files: Row[] = [
 const work: Row[] = [
   row('Run ls', 'shell_run', { command: 'ls src' }, /greeting\.js/),
   row('Run the tests', 'app_test', {}, /pass/),
-  row('Start it and leave it running', 'app_run', { command: 'node -e "require(\'http\').createServer().listen(3000)"', keep: true }, /It runs until/),
+  row(
+    'Start it and leave it running',
+    'app_run',
+    { command: 'node -e "require(\'http\').createServer().listen(3000)"', keep: true },
+    /It runs until/,
+  ),
   row('Stop it', 'app_control', { action: 'stop' }, /Stopped app-/),
   row('Make a branch', 'github_branch_create', { name: 'spring' }, /Made the branch spring/),
-  row('Say Hi again', 'file_edit', { path: 'src/greeting.js', find: 'Hello', replace: 'Hi' }, /Changed src\/greeting\.js/),
+  row(
+    'Say Hi again',
+    'file_edit',
+    { path: 'src/greeting.js', find: 'Hello', replace: 'Hi' },
+    /Changed src\/greeting\.js/,
+  ),
   row('What is changed?', 'git_status', {}, /src\/greeting\.js/),
   row('Show me', 'git_diff', {}, /diff --git[\s\S]*Hello[\s\S]*Hi/),
   row('Commit it', 'git_commit', { message: 'Spring' }, /Committed [0-9a-f]+ on spring/),
@@ -100,7 +141,12 @@ const github: Row[] = [
 ];
 
 const tasks: Row[] = [
-  row('Have a line written', 'task_create', { goal: 'wait 200', agent: 'practice', workspace: 'garden' }, /Created task/),
+  row(
+    'Have a line written',
+    'task_create',
+    { goal: 'wait 200', agent: 'practice', workspace: 'garden' },
+    /Created task/,
+  ),
   row('How is it?', 'task_status', {}, /practice in garden/),
   row('Which hosts may it reach?', 'egress_list', {}, /garden: nobody was asked about a host yet/),
   row('Wait with it', 'task_pause', {}, /Paused/),
@@ -120,13 +166,17 @@ const tasks: Row[] = [
 const routines: Row[] = [
   row('Make a routine', 'workflow_create', { name: 'look', steps: ['workflow_list'] }, /Created workflow "look"/),
   row('Which routines are there?', 'workflow_list', { includeRuns: true }, /look/),
-  row('Run it', 'workflow_run', { workflow: 'look' }, /Started workflow "look"/, { besides: [/Workflow "look" completed/] }),
+  row('Run it', 'workflow_run', { workflow: 'look' }, /Started workflow "look"/, {
+    besides: [/Workflow "look" completed/],
+  }),
   row('Call it glance', 'workflow_update', { workflow: 'look', name: 'glance' }, /Changed workflow "glance"/),
   row('Every morning', 'cron_create', { workflow: 'glance', schedule: '0 9 * * *' }, /Created cron "glance"/),
   row('What runs by itself?', 'cron_list', {}, /glance/),
   row('Later, please', 'cron_update', { cron: 'glance', schedule: '0 10 * * *' }, /Changed cron "glance"/),
   row('Not for now', 'cron_enable', { cron: 'glance', enabled: false }, /is disabled/),
-  row('Now, once', 'cron_run', { cron: 'glance' }, /Started workflow "glance"/, { besides: [/Workflow "glance" completed/] }),
+  row('Now, once', 'cron_run', { cron: 'glance' }, /Started workflow "glance"/, {
+    besides: [/Workflow "glance" completed/],
+  }),
   row('Never again', 'cron_delete', { cron: 'glance' }, /Deleted cron "glance"/),
   row('And no routine', 'workflow_delete', { workflow: 'glance' }, /Deleted workflow "glance"/),
 ];
@@ -138,7 +188,21 @@ const web: Row[] = [
   row('What is on it?', 'browser_snapshot', {}, /Oak/),
   row('Scroll down', 'browser_action', { action: 'scroll_down' }, /Oak/),
   row('Take a picture', 'browser_screenshot', {}, /A picture of the page/),
-  row('Does it say Oak?', 'browser_test', ({ site }) => ({ url: `${site}/doors`, mustInclude: ['Oak'] }), /PASS: all 2 checks/),
+  row(
+    'Does it say Oak?',
+    'browser_test',
+    ({ site }) => ({ url: `${site}/doors`, mustInclude: ['Oak'] }),
+    /PASS: all 2 checks/,
+  ),
 ];
 
-export const ROWS: readonly Row[] = [...talk, ...workspaces, ...files, ...work, ...github, ...tasks, ...routines, ...web];
+export const ROWS: readonly Row[] = [
+  ...talk,
+  ...workspaces,
+  ...files,
+  ...work,
+  ...github,
+  ...tasks,
+  ...routines,
+  ...web,
+];

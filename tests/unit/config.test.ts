@@ -25,13 +25,20 @@ test('defect 22: without any setting every default is there', () => {
 
 test('a flag wins over the environment, which wins over the file in the home', () => {
   writeFileSync(join(home, '.env'), 'FETCH_RUNTIME_PORT=1001\nFETCH_STATUS_PORT=1002\nFETCH_TEMPORAL_PORT=1003\n');
-  const config = loadConfig({ FETCH_RUNTIME_PORT: '3001' }, { FETCH_HOME: home, FETCH_RUNTIME_PORT: '2001', FETCH_STATUS_PORT: '2002' });
+  const config = loadConfig(
+    { FETCH_RUNTIME_PORT: '3001' },
+    { FETCH_HOME: home, FETCH_RUNTIME_PORT: '2001', FETCH_STATUS_PORT: '2002' },
+  );
   expect([config.FETCH_RUNTIME_PORT, config.FETCH_STATUS_PORT, config.FETCH_TEMPORAL_PORT]).toEqual([3001, 2002, 1003]);
 });
 
 test('every problem is reported at once, by name and by where it was set', () => {
   writeFileSync(join(home, '.env'), 'LOG_LEVEL=loud\n');
-  const load = () => loadConfig({ FETCH_RUNTIME_PORT: '0' }, { FETCH_HOME: home, DATABASE_URL: 'mysql://x', FETCH_TIME_ZONE: 'Mars/Base' });
+  const load = () =>
+    loadConfig(
+      { FETCH_RUNTIME_PORT: '0' },
+      { FETCH_HOME: home, DATABASE_URL: 'mysql://x', FETCH_TIME_ZONE: 'Mars/Base' },
+    );
   expect(load).toThrow(ConfigError);
   try {
     load();
@@ -46,12 +53,16 @@ test('every problem is reported at once, by name and by where it was set', () =>
 });
 
 test('an empty variable means unset', () => {
-  expect(loadConfig({}, { FETCH_HOME: home, TEMPORAL_ADDRESS: ' ', OPENAI_API_KEY: '' })).toMatchObject({ FETCH_RUNTIME_PORT: 7878 });
+  expect(loadConfig({}, { FETCH_HOME: home, TEMPORAL_ADDRESS: ' ', OPENAI_API_KEY: '' })).toMatchObject({
+    FETCH_RUNTIME_PORT: 7878,
+  });
 });
 
 test('the runtime token may be set under either of its names', () => {
   expect(loadConfig({}, { FETCH_HOME: home, DEEPSEEK_RUNTIME_TOKEN: 'b' }).runtimeToken).toBe('b');
-  expect(loadConfig({}, { FETCH_HOME: home, DEEPSEEK_RUNTIME_TOKEN: 'b', FETCH_RUNTIME_TOKEN: 'a' }).runtimeToken).toBe('a');
+  expect(loadConfig({}, { FETCH_HOME: home, DEEPSEEK_RUNTIME_TOKEN: 'b', FETCH_RUNTIME_TOKEN: 'a' }).runtimeToken).toBe(
+    'a',
+  );
 });
 
 describe('a secret in a file', () => {
@@ -64,9 +75,22 @@ describe('a secret in a file', () => {
 
   test('counts as the setting, for each secret and for the address of the database, without the end of its line', () => {
     const secrets = Object.keys(settings).filter((name) => mayBeInFile(settings[name as keyof typeof settings]));
-    expect(secrets).toEqual(expect.arrayContaining(['ADMIN_TOKEN', 'DATABASE_URL', 'FETCH_ENCRYPTION_KEY', 'GH_TOKEN', 'OPENAI_API_KEY', 'TEMPORAL_API_KEY']));
+    expect(secrets).toEqual(
+      expect.arrayContaining([
+        'ADMIN_TOKEN',
+        'DATABASE_URL',
+        'FETCH_ENCRYPTION_KEY',
+        'GH_TOKEN',
+        'OPENAI_API_KEY',
+        'TEMPORAL_API_KEY',
+      ]),
+    );
     for (const name of secrets) {
-      const value = /^DATABASE_(DIRECT_)?URL$/.test(name) ? 'postgres://fetch:secret@db/fetch' : name.endsWith('_HEADERS') ? 'key=value' : 'a'.repeat(64);
+      const value = /^DATABASE_(DIRECT_)?URL$/.test(name)
+        ? 'postgres://fetch:secret@db/fetch'
+        : name.endsWith('_HEADERS')
+          ? 'key=value'
+          : 'a'.repeat(64);
       expect(load({ [`${name}_FILE`]: fileWith(`${value}\n`) }), name).toMatchObject({ [name]: value });
     }
   });
@@ -84,12 +108,16 @@ describe('a secret in a file', () => {
     expect(problems).toThrow(
       `GH_TOKEN_FILE (environment): ${missing} cannot be read (ENOENT). Put the secret there, readable for this user, or unset GH_TOKEN_FILE`,
     );
-    expect(problems).toThrow(/ADMIN_TOKEN_FILE \(environment\): .* is empty\. Put the secret into it, or unset ADMIN_TOKEN_FILE/);
+    expect(problems).toThrow(
+      /ADMIN_TOKEN_FILE \(environment\): .* is empty\. Put the secret into it, or unset ADMIN_TOKEN_FILE/,
+    );
   });
 
   test('has a name that no warning calls unknown, unless the setting is no secret', () => {
     const env = { FETCH_RUNTIME_TOKEN_FILE: '/run/secrets/token', FETCH_RUNTIME_PORT_FILE: '/run/secrets/port' };
-    expect(configWarnings(home, env)).toEqual([expect.stringContaining('FETCH_RUNTIME_PORT_FILE (environment) is no setting')]);
+    expect(configWarnings(home, env)).toEqual([
+      expect.stringContaining('FETCH_RUNTIME_PORT_FILE (environment) is no setting'),
+    ]);
   });
 });
 
@@ -104,7 +132,13 @@ describe('variables of the original Fetch', () => {
       FETCH_PROGRESS_THROTTLE: '3000',
       FETCH_TASK_TIMEOUT: '300000',
     };
-    const meant = { FETCH_WORKSPACES: '/work', WHATSAPP_RATE_LIMIT: 7, WHATSAPP_TEXT_LIMIT: 2000, FETCH_PROGRESS_SECONDS: 3, FETCH_TASK_HOURS: 1 / 12 };
+    const meant = {
+      FETCH_WORKSPACES: '/work',
+      WHATSAPP_RATE_LIMIT: 7,
+      WHATSAPP_TEXT_LIMIT: 2000,
+      FETCH_PROGRESS_SECONDS: 3,
+      FETCH_TASK_HOURS: 1 / 12,
+    };
     expect(load(original)).toMatchObject(meant);
     writeFileSync(
       join(home, '.env'),
@@ -123,7 +157,9 @@ describe('variables of the original Fetch', () => {
   });
 
   test('switches of agents make the list: one that is set turns off those that are not', () => {
-    expect(load({ ENABLE_CODEX: 'yes', ENABLE_CLAUDE: 'true', ENABLE_GEMINI: 'off' }).FETCH_KENNEL_AGENTS).toBe('claude,codex,practice');
+    expect(load({ ENABLE_CODEX: 'yes', ENABLE_CLAUDE: 'true', ENABLE_GEMINI: 'off' }).FETCH_KENNEL_AGENTS).toBe(
+      'claude,codex,practice',
+    );
     expect(load({ ENABLE_CODEX: 'false' }).FETCH_KENNEL_AGENTS).toBe('practice');
     expect(load({ ENABLE_CODEX: 'true', FETCH_KENNEL_AGENTS: 'gemini' }).FETCH_KENNEL_AGENTS).toBe('gemini');
     expect(load({ ENABLE_BROWSER: 'true' }).FETCH_KENNEL_AGENTS).toBe(AGENT_NAMES.join(','));
@@ -135,25 +171,33 @@ describe('variables of the original Fetch', () => {
 });
 
 test('a child gets the environment without what npm put there', () => {
-  expect(childEnvironment({ A: '1' }, { PATH: '/bin', npm_config_registry: 'x' })).toEqual({ PATH: '/bin', TZ: 'UTC', A: '1' });
+  expect(childEnvironment({ A: '1' }, { PATH: '/bin', npm_config_registry: 'x' })).toEqual({
+    PATH: '/bin',
+    TZ: 'UTC',
+    A: '1',
+  });
 });
 
 describe('what nothing reads', () => {
   const written = (text: string): string[] => {
     writeFileSync(join(home, '.env'), text);
-    return configWarnings(home, { FETCH_AUTONMY: 'supervised', PATH: '/bin', OTHER_TOKEN: 'x' }).map((warning) => warning.replaceAll(home, ''));
+    return configWarnings(home, { FETCH_AUTONMY: 'supervised', PATH: '/bin', OTHER_TOKEN: 'x' }).map((warning) =>
+      warning.replaceAll(home, ''),
+    );
   };
 
   test('is told, with the nearest right name', () => {
     const [file, environment] = written('FETCH_MAX_STEP=3\nSOMETHING_ELSE=1\n');
     expect(file).toBe('FETCH_MAX_STEP (/.env) is no setting and is ignored. Did you mean FETCH_MAX_STEPS?');
-    expect(environment).toMatch(/^FETCH_AUTONMY \(environment\) is no setting and is ignored\. Did you mean FETCH_AUTONOMY/);
+    expect(environment).toMatch(
+      /^FETCH_AUTONMY \(environment\) is no setting and is ignored\. Did you mean FETCH_AUTONOMY/,
+    );
   });
 
   test('is a line that assigns nothing, and no line of a value that spans several', () => {
-    const lines = written('# mine\n\nAGENT_MODEL\nexport LOG_LEVEL=info\nFETCH_USER_NAME="Ada\nof London"\nnot this: either\n').filter((warning) =>
-      warning.startsWith('Line'),
-    );
+    const lines = written(
+      '# mine\n\nAGENT_MODEL\nexport LOG_LEVEL=info\nFETCH_USER_NAME="Ada\nof London"\nnot this: either\n',
+    ).filter((warning) => warning.startsWith('Line'));
     expect(lines.map((line) => line.split(' ')[1])).toEqual(['3', '7']);
   });
 });
@@ -163,12 +207,28 @@ describe('a member of a list that is none', () => {
     configWarnings(home, { [name]: value }).map((warning) => warning.replace(`${name} (environment): `, ''));
 
   test.each([
-    ['FETCH_KENNEL_AGENTS', 'cluade,codex', `"cluade" is not one of ${AGENT_NAMES.join(', ')}; it is left out. Did you mean claude?`],
-    ['FETCH_KENNEL_AGENTS', 'Codex', `"Codex" is not one of ${AGENT_NAMES.join(', ')}; it is left out. Did you mean codex?`],
-    ['DEEPSEEK_CORS_ORIGINS', 'app.example.com', /^"app\.example\.com" is not an origin .* Did you mean https:\/\/app\.example\.com\?$/],
+    [
+      'FETCH_KENNEL_AGENTS',
+      'cluade,codex',
+      `"cluade" is not one of ${AGENT_NAMES.join(', ')}; it is left out. Did you mean claude?`,
+    ],
+    [
+      'FETCH_KENNEL_AGENTS',
+      'Codex',
+      `"Codex" is not one of ${AGENT_NAMES.join(', ')}; it is left out. Did you mean codex?`,
+    ],
+    [
+      'DEEPSEEK_CORS_ORIGINS',
+      'app.example.com',
+      /^"app\.example\.com" is not an origin .* Did you mean https:\/\/app\.example\.com\?$/,
+    ],
     ['DEEPSEEK_CORS_ORIGINS', 'http://app.example.com:8080/', /Did you mean http:\/\/app\.example\.com:8080\?$/],
     ['DEEPSEEK_CORS_ORIGINS', '*', /^"\*" is not an origin .*; it is left out\.$/],
-    ['FETCH_ALLOWED_HOSTS', 'https://fetch.example.com:8080/', /^"https.* is not a name .* Did you mean fetch\.example\.com\?$/],
+    [
+      'FETCH_ALLOWED_HOSTS',
+      'https://fetch.example.com:8080/',
+      /^"https.* is not a name .* Did you mean fetch\.example\.com\?$/,
+    ],
     ['FETCH_ALLOWED_HOSTS', '*.example.com', /Did you mean example\.com\?$/],
   ])('of %s (%s) is told, with what was probably meant', (name, value, text) => {
     expect(told(name, value)).toEqual([typeof text === 'string' ? text : expect.stringMatching(text)]);
@@ -184,11 +244,23 @@ describe('a member of a list that is none', () => {
   });
 
   test.each([
-    ['FETCH_KENNEL_EGRESS', 'packages.example.com,https://files.example.com/simple', /"https.*simple" is not a host .*; did you mean files\.example\.com\?/],
+    [
+      'FETCH_KENNEL_EGRESS',
+      'packages.example.com,https://files.example.com/simple',
+      /"https.*simple" is not a host .*; did you mean files\.example\.com\?/,
+    ],
     ['FETCH_KENNEL_EGRESS', 'a b', /"a b" is not a host such as/],
     ['FETCH_KENNEL_LOGINS', 'cluade=/a', /"cluade" is not an agent \(did you mean claude\?\)/],
-    ['TRUSTED_PHONE_NUMBERS', '+49 170 1234567, 0170 1234567', /international form, such as .*; "01701234567" is not one/],
-    ['FETCH_TIME_ZONE', 'Europe/Berln', /is not an IANA time zone such as Europe\/Berlin; did you mean Europe\/Berlin\?/],
+    [
+      'TRUSTED_PHONE_NUMBERS',
+      '+49 170 1234567, 0170 1234567',
+      /international form, such as .*; "01701234567" is not one/,
+    ],
+    [
+      'FETCH_TIME_ZONE',
+      'Europe/Berln',
+      /is not an IANA time zone such as Europe\/Berlin; did you mean Europe\/Berlin\?/,
+    ],
     ['FETCH_MODEL_PRICE', 'cheap', /"cheap" must be the price of input, output/],
   ])('of %s (%s) is a problem that names it', (name, value, text) => {
     expect(() => loadConfig({ [name]: value }, { FETCH_HOME: home })).toThrow(text);
@@ -200,6 +272,9 @@ describe('a member of a list that is none', () => {
       TRUSTED_PHONE_NUMBERS: '+49 170 1234567',
       FETCH_MODEL_PRICE: '1,2;m=0,0',
     };
-    expect(loadConfig(set, { FETCH_HOME: home })).toMatchObject({ TRUSTED_PHONE_NUMBERS: '491701234567', FETCH_KENNEL_EGRESS: set.FETCH_KENNEL_EGRESS });
+    expect(loadConfig(set, { FETCH_HOME: home })).toMatchObject({
+      TRUSTED_PHONE_NUMBERS: '491701234567',
+      FETCH_KENNEL_EGRESS: set.FETCH_KENNEL_EGRESS,
+    });
   });
 });

@@ -4,7 +4,9 @@ import { expect, it } from 'vitest';
 
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 const { engines } = JSON.parse(read('package.json')) as { engines: { node: string } };
-const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, { engines?: { node?: string }; optional?: boolean }> };
+const { packages } = JSON.parse(read('package-lock.json')) as {
+  packages: Record<string, { engines?: { node?: string }; optional?: boolean }>;
+};
 
 it('no package complains about the oldest Node that README and package.json name', () => {
   const named = /Node (\d+\.\d+) or newer/.exec(read('README.md'))?.[1];

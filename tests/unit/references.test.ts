@@ -6,7 +6,10 @@ import { expect, it } from 'vitest';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const tracked = (...patterns: string[]): string[] =>
-  execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '--', ...patterns], { cwd: root, encoding: 'utf8' })
+  execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '--', ...patterns], {
+    cwd: root,
+    encoding: 'utf8',
+  })
     .split('\0')
     .filter((file) => file !== '' && existsSync(join(root, file)));
 const text = (file: string): string => readFileSync(join(root, file), 'utf8');
@@ -31,7 +34,9 @@ it('names no file of ours that is not there', () => {
   const isExample = (path: string): boolean => /^src\/(old|main|app|a|sum)\.ts$|\/telegram(\/|$)/.test(path);
   for (const file of tracked('*.md', 'src', 'kennel', 'temporal', 'scripts', 'bin', '.env.example')) {
     if (!/\.(md|ts|js|sh|example)$/.test(file) || /^kennel\/templates/.test(file)) continue;
-    for (const [path] of text(file).matchAll(/(?<![\w/.`'-]|dist\/)(?:src|kennel|tests|scripts|temporal|docs)\/[\w./-]*\w\.(?:ts|sh|md|txt)\b/g)) {
+    for (const [path] of text(file).matchAll(
+      /(?<![\w/.`'-]|dist\/)(?:src|kennel|tests|scripts|temporal|docs)\/[\w./-]*\w\.(?:ts|sh|md|txt)\b/g,
+    )) {
       if (!existsSync(join(root, path)) && !isExample(path)) stale.push(`${file}: ${path}`);
     }
     for (const [, path] of text(file).matchAll(/`((?:src|kennel|tests|scripts|temporal|docs)\/[\w./-]*\w)\/?`/g)) {

@@ -5,11 +5,17 @@ import { parseSync } from 'rolldown/utils';
 import { expect, it } from 'vitest';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const files = globSync('{src,tests,scripts,kennel,bin,temporal}/**/*.{ts,tsx,js}', { cwd: root, exclude: ['**/node_modules/**', 'kennel/templates/**'] });
+const files = globSync('{src,tests,scripts,kennel,bin,temporal}/**/*.{ts,tsx,js}', {
+  cwd: root,
+  exclude: ['**/node_modules/**', 'kennel/templates/**'],
+});
 
 /** Exports whose reader is not an import, by file: the names, and who reads them. */
 const READ_BY_NAME: Record<string, { names: readonly string[]; reader: string }> = {
-  'src/workflows/shared/failure-converter.ts': { names: ['failureConverter'], reader: 'Temporal, which loads the file by its path' },
+  'src/workflows/shared/failure-converter.ts': {
+    names: ['failureConverter'],
+    reader: 'Temporal, which loads the file by its path',
+  },
 };
 
 interface Node {
@@ -68,15 +74,22 @@ function importsOf(tree: Node): { path: string; names: string[] | null }[] {
   return nodes(tree).flatMap(({ node, around: [parent, ...further] }) => {
     if (node.type === 'ImportDeclaration') {
       return node.specifiers.map((specifier: Node) => {
-        if (specifier.type === 'ImportNamespaceSpecifier') return { path: node.source.value, names: takenFromVariable(tree, specifier.local.name) };
-        return { path: node.source.value, names: [specifier.type === 'ImportDefaultSpecifier' ? 'default' : nameOf(specifier.imported)] };
+        if (specifier.type === 'ImportNamespaceSpecifier')
+          return { path: node.source.value, names: takenFromVariable(tree, specifier.local.name) };
+        return {
+          path: node.source.value,
+          names: [specifier.type === 'ImportDefaultSpecifier' ? 'default' : nameOf(specifier.imported)],
+        };
       });
     }
     if (node.type === 'ExportAllDeclaration') return [{ path: node.source.value, names: null }];
     if (node.type === 'ExportNamedDeclaration' && node.source)
       return [{ path: node.source.value, names: node.specifiers.map((each: Node) => nameOf(each.local)) }];
     if (node.type === 'ImportExpression' && node.source.type === 'Literal') {
-      const names = parent?.type === 'AwaitExpression' ? takenFromModule(parent, further) : takenFromModule(node, [parent!, ...further]);
+      const names =
+        parent?.type === 'AwaitExpression'
+          ? takenFromModule(parent, further)
+          : takenFromModule(node, [parent!, ...further]);
       return [{ path: node.source.value, names }];
     }
     if (node.type === 'TSImportType') {
@@ -101,13 +114,16 @@ function exportsOf(tree: Node): string[] {
 }
 
 it('imports every export of the source in another file', () => {
-  const trees = new Map(files.map((file) => [file, parseSync(file, readFileSync(`${root}/${file}`, 'utf8')).program as unknown as Node]));
+  const trees = new Map(
+    files.map((file) => [file, parseSync(file, readFileSync(`${root}/${file}`, 'utf8')).program as unknown as Node]),
+  );
   const imported = new Map<string, Set<string> | 'all'>();
   for (const [file, tree] of trees) {
     for (const { path, names } of importsOf(tree)) {
       const target = posix.join(posix.dirname(file), path);
       const before = imported.get(target) ?? new Set<string>();
-      if (path.startsWith('.')) imported.set(target, names === null || before === 'all' ? 'all' : new Set([...before, ...names]));
+      if (path.startsWith('.'))
+        imported.set(target, names === null || before === 'all' ? 'all' : new Set([...before, ...names]));
     }
   }
   expect(imported.size).toBeGreaterThan(1_000);

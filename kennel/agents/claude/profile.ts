@@ -17,11 +17,13 @@ export const profile: Profile = {
       ANTHROPIC_BASE_URL: context.login ? null : `${context.modelBase}/anthropic`,
       ANTHROPIC_API_KEY: context.login ? null : context.dummyKey,
       ANTHROPIC_MODEL: context.model,
-      // the side questions of a model of one's own choice go to the same model: a small one that the endpoint does not have would fail them
+      // the side questions of a model of one's own choice go to the same model: a small one that the endpoint does not
+      // have would fail them
       ANTHROPIC_SMALL_FAST_MODEL: context.login ? null : context.model,
       DISABLE_AUTOUPDATER: '1',
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
-      // tools of MCP servers are hidden behind a search otherwise, and a model that does not search never finds ask_human
+      // tools of MCP servers are hidden behind a search otherwise, and a model that does not search never finds
+      // ask_human
       ENABLE_TOOL_SEARCH: 'false',
       CLAUDE_CODE_MAX_RETRIES: String(retries(context)),
       // ms until an answer begins; the clock of the task is outside

@@ -28,7 +28,8 @@ export const profile: Profile = {
   }),
 
   mode: () => null,
-  // its mode "read-only" would not do: what it is told there of its sandbox stays in its session, and is wrong when it works
+  // its mode "read-only" would not do: what it is told there of its sandbox stays in its session, and is wrong when it
+  // works
   planMode: { configId: 'collaboration_mode', plan: 'plan', work: 'default' },
   failure: (turn) => sessionFailure(turn) ?? failureByError(turn),
   // it answers at once, and leaves a running command alone until its process ends
@@ -61,8 +62,9 @@ supports_websockets = false
 `;
 
 /**
- * Its own sandbox cannot start inside a container, so whatever it may do unasked only inside of it fails, and is asked for when it tries again
- * with "escalated" rights. What can do nothing but read is let through beforehand; `rg`, `sed` and `git diff` can do more.
+ * Its own sandbox cannot start inside a container, so whatever it may do unasked only inside of it fails, and is asked
+ * for when it tries again with "escalated" rights. What can do nothing but read is let through beforehand; `rg`, `sed`
+ * and `git diff` can do more.
  */
 const READERS = ['cat', 'cut', 'du', 'grep', 'head', 'ls', 'nl', 'pwd', 'stat', 'tail', 'wc', 'which'];
 const rules = `\

@@ -5,14 +5,22 @@ import type { Profile } from '../../runner/profile/profile.ts';
 /** Its modes are named by addresses. */
 const MODES = 'https://agentclientprotocol.com/protocol/session-modes';
 
-/** GitHub Copilot CLI with a model endpoint of one's own, without a GitHub account; or with a log-in of GitHub's, and GitHub's models. */
+/**
+ * GitHub Copilot CLI with a model endpoint of one's own, without a GitHub account; or with a log-in of GitHub's, and
+ * GitHub's models.
+ */
 export const profile: Profile = {
   versionFile: `${AGENT_FOLDER}/cli/node_modules/@github/copilot/package.json`,
   login: '.copilot/config.json',
   resume: 'load',
 
   command: (context) => ({
-    argv: [program(context, 'copilot'), '--acp', '--no-color', ...(context.permissions === 'run' ? ['--allow-all'] : [])],
+    argv: [
+      program(context, 'copilot'),
+      '--acp',
+      '--no-color',
+      ...(context.permissions === 'run' ? ['--allow-all'] : []),
+    ],
     env: {
       COPILOT_HOME: `${context.home}/.copilot`,
       // unpacked when the image was built; read only from here on
@@ -41,7 +49,12 @@ export const profile: Profile = {
     const failed = failureByError(turn) ?? turn.seen;
     if (failed) return failed;
     // a fault at its start is told by nothing but that no model call was made
-    if (turn.response?.stopReason === 'end_turn' && !(turn.response as { usage?: unknown }).usage && !turn.lastText && turn.tools === 0)
+    if (
+      turn.response?.stopReason === 'end_turn' &&
+      !(turn.response as { usage?: unknown }).usage &&
+      !turn.lastText &&
+      turn.tools === 0
+    )
       return 'The agent ended its turn without a model call.';
     return null;
   },

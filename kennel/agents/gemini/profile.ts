@@ -6,7 +6,10 @@ import { type Profile, type ProfileContext, retries } from '../../runner/profile
 
 const settings = (context: ProfileContext) => ({
   // the address alone would make it a "gateway", which it does not take without a terminal
-  security: { auth: { selectedType: context.login ? 'oauth-personal' : 'gemini-api-key' }, folderTrust: { enabled: false } },
+  security: {
+    auth: { selectedType: context.login ? 'oauth-personal' : 'gemini-api-key' },
+    folderTrust: { enabled: false },
+  },
   privacy: { usageStatisticsEnabled: false },
   telemetry: { enabled: false },
   // in a client without a dialog for plans it agrees to its own plan
@@ -31,7 +34,13 @@ export const profile: Profile = {
   resume: 'load',
 
   command: (context) => ({
-    argv: [process.execPath, program(context, 'gemini'), '--acp', '--skip-trust', ...(context.model ? ['-m', context.model] : [])],
+    argv: [
+      process.execPath,
+      program(context, 'gemini'),
+      '--acp',
+      '--skip-trust',
+      ...(context.model ? ['-m', context.model] : []),
+    ],
     env: {
       GEMINI_API_KEY: context.login ? null : context.dummyKey,
       GOOGLE_GEMINI_BASE_URL: context.login ? null : `${context.modelBase}/gemini`,
@@ -58,8 +67,9 @@ export const profile: Profile = {
 };
 
 /**
- * `session/load` begins an empty session before it looks for the old one, in a file that is named after the minute and the id: within the minute in
- * which the old one was begun, that empties it. The old file gets the name of another minute.
+ * `session/load` begins an empty session before it looks for the old one, in a file that is named after the minute and
+ * the id: within the minute in which the old one was begun, that empties it. The old file gets the name of another
+ * minute.
  */
 function renameEarlier(folder: string, id: string): void {
   for (const project of list(folder)) {

@@ -22,7 +22,8 @@ export const profile: Profile = {
       // some of them are what log-ins work by
       OPENCODE_DISABLE_DEFAULT_PLUGINS: context.login ? null : '1',
     },
-    // it installs a package for plugins of its own at each start; with a registry that nobody serves it goes on without, and no person is asked about one
+    // it installs a package for plugins of its own at each start; with a registry that nobody serves it goes on
+    // without, and no person is asked about one
     files: [{ path: '.config/opencode/.npmrc', content: 'registry=http://127.0.0.1:9/\n' }],
   }),
 
@@ -33,8 +34,8 @@ export const profile: Profile = {
 };
 
 /**
- * What it may use is said outright: it takes models of its maker otherwise, for side questions too, which tell them the task. A log-in is an object
- * with an entry for each provider.
+ * What it may use is said outright: it takes models of its maker otherwise, for side questions too, which tell them the
+ * task. A log-in is an object with an entry for each provider.
  */
 function config(context: ProfileContext): object {
   const decision = context.permissions === 'ask' ? 'ask' : 'allow';
@@ -44,7 +45,12 @@ function config(context: ProfileContext): object {
     permission: { edit: decision, bash: decision, webfetch: decision, external_directory: decision },
   };
   // `provider/model` of what it is logged in to
-  if (context.login) return { ...always, enabled_providers: providersOf(join(context.home, profile.login)), ...(context.model && { model: context.model }) };
+  if (context.login)
+    return {
+      ...always,
+      enabled_providers: providersOf(join(context.home, profile.login)),
+      ...(context.model && { model: context.model }),
+    };
   const model = context.model ?? 'default';
   return {
     ...always,

@@ -1,6 +1,7 @@
 /**
- * The practice agent: a coding agent without a model, which does what the goal says (`goal.ts`). It speaks ACP on stdio like the real agents, so that
- * everything around it is the real path. A session continues where it stopped, even after SIGKILL.
+ * The practice agent: a coding agent without a model, which does what the goal says (`goal.ts`). It speaks ACP on stdio
+ * like the real agents, so that everything around it is the real path. A session continues where it stopped, even after
+ * SIGKILL.
  */
 import { randomUUID } from 'node:crypto';
 import { Readable, Writable } from 'node:stream';
@@ -26,9 +27,20 @@ const live = new Map<string, Live>();
 
 acp
   .agent({ name: 'practice' })
-  .onRequest('initialize', () => ({ protocolVersion: 1, agentCapabilities: { loadSession: true }, agentInfo: { name: 'practice', version: '1' } }))
+  .onRequest('initialize', () => ({
+    protocolVersion: 1,
+    agentCapabilities: { loadSession: true },
+    agentInfo: { name: 'practice', version: '1' },
+  }))
   .onRequest('session/new', ({ params }) => {
-    const session: Session = { id: `practice-${randomUUID()}`, goal: '', clauses: [], done: 0, answers: [], begun: null };
+    const session: Session = {
+      id: `practice-${randomUUID()}`,
+      goal: '',
+      clauses: [],
+      done: 0,
+      answers: [],
+      begun: null,
+    };
     saveSession(session);
     open(session, params.cwd, params.mcpServers);
     return { sessionId: session.id };
@@ -52,11 +64,15 @@ acp
     const text = params.prompt.map((part) => (part.type === 'text' ? part.text : '')).join('');
     return { stopReason: await prompt(one, text.trim(), client) };
   })
-  .connect(acp.ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>))
+  .connect(
+    acp.ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>),
+  )
   .closed.then(() => process.exit(0));
 
 function open(session: Session, cwd: string, servers: acp.McpServer[]): void {
-  const server = servers.find((one) => 'type' in one && one.type === 'http') as (acp.McpServerHttp & { type: 'http' }) | undefined;
+  const server = servers.find((one) => 'type' in one && one.type === 'http') as
+    | (acp.McpServerHttp & { type: 'http' })
+    | undefined;
   live.set(session.id, { session, cwd, ask: server ?? null, mode: 'ask', cancel: new AbortController() });
 }
 
@@ -66,7 +82,10 @@ function find(id: string): Live {
   return one;
 }
 
-/** A prompt is a goal. For an unfinished session it is the answer that it waits for, or the same goal again, to continue. */
+/**
+ * A prompt is a goal. For an unfinished session it is the answer that it waits for, or the same goal again, to
+ * continue.
+ */
 async function prompt(one: Live, text: string, client: acp.AgentContext): Promise<acp.StopReason> {
   const { session } = one;
   if (one.mode === 'plan') return await makePlan(one, text, client);
@@ -80,19 +99,28 @@ async function prompt(one: Live, text: string, client: acp.AgentContext): Promis
   }
   saveSession(session);
   while (session.done < session.clauses.length) {
-    await client.notify('session/update', { sessionId: session.id, update: { sessionUpdate: 'plan', entries: plan(session) } });
+    await client.notify('session/update', {
+      sessionId: session.id,
+      update: { sessionUpdate: 'plan', entries: plan(session) },
+    });
     const clause = session.clauses[session.done]!;
     const way = await work(one, clause, client);
     if (one.cancel.signal.aborted || way === 'cancelled') return 'cancelled';
     if (way === 'stop') return 'end_turn';
     finish(session);
   }
-  await client.notify('session/update', { sessionId: session.id, update: { sessionUpdate: 'plan', entries: plan(session) } });
+  await client.notify('session/update', {
+    sessionId: session.id,
+    update: { sessionUpdate: 'plan', entries: plan(session) },
+  });
   await tell(client, session.id, `Done: ${session.clauses.length} of ${session.clauses.length}.`);
   return 'end_turn';
 }
 
-/** Looks around and hands in a plan, which changes with the words that come for it. The work begins with the next prompt in another mode. */
+/**
+ * Looks around and hands in a plan, which changes with the words that come for it. The work begins with the next prompt
+ * in another mode.
+ */
 async function makePlan(one: Live, text: string, client: acp.AgentContext): Promise<acp.StopReason> {
   const { session } = one;
   if (session.goal === '') {
@@ -107,7 +135,10 @@ async function makePlan(one: Live, text: string, client: acp.AgentContext): Prom
     if (clause?.verb === 'look') await look(one, clause.command, client);
     if (one.cancel.signal.aborted) return 'cancelled';
   }
-  await client.notify('session/update', { sessionId: session.id, update: { sessionUpdate: 'plan', entries: plan(session) } });
+  await client.notify('session/update', {
+    sessionId: session.id,
+    update: { sessionUpdate: 'plan', entries: plan(session) },
+  });
   await tell(client, session.id, planOf(session.clauses));
   return 'end_turn';
 }
@@ -138,7 +169,9 @@ async function work(one: Live, text: string, client: acp.AgentContext): Promise<
   if (clause.verb === 'setup') return await propose(one, clause.script, client);
   if (clause.verb === 'ask') return await ask(one, clause, client);
   if (clause.verb === 'write' || clause.verb === 'append') {
-    const tool = await begin(one, client, `${clause.verb} ${clause.file}`, 'edit', { locations: [{ path: `${cwd}/${clause.file}` }] });
+    const tool = await begin(one, client, `${clause.verb} ${clause.file}`, 'edit', {
+      locations: [{ path: `${cwd}/${clause.file}` }],
+    });
     if (clause.verb === 'write') writeWhole(cwd, clause.file, clause.text);
     else appendOnce(cwd, clause.file, clause.text, session, () => saveSession(session));
     await tool({ status: 'completed' });
@@ -169,7 +202,9 @@ async function ask(one: Live, clause: Extract<Clause, { verb: 'ask' }>, client: 
   session.begun = { asked: true };
   saveSession(session);
   const tool = await begin(one, client, 'ask_human', 'other', { rawInput: { question: clause.question } });
-  const asked = await askHuman(one.ask, clause.question, clause.options, one.cancel.signal).catch((error: Error) => ({ refused: error.message }));
+  const asked = await askHuman(one.ask, clause.question, clause.options, one.cancel.signal).catch((error: Error) => ({
+    refused: error.message,
+  }));
   if (one.cancel.signal.aborted) return 'cancelled';
   if ('refused' in asked) throw new acp.RequestError(-32000, `The question could not be asked: ${asked.refused}`);
   if ('parked' in asked) {
@@ -216,7 +251,12 @@ async function look(one: Live, command: string, client: acp.AgentContext): Promi
 
 async function shell(one: Live, command: string, client: acp.AgentContext): Promise<void> {
   const tool = await begin(one, client, command, 'execute', { rawInput: { command } });
-  const { code, output } = await runShell(command, one.cwd, (sofar) => void tool({ content: [words(sofar)] }), one.cancel.signal);
+  const { code, output } = await runShell(
+    command,
+    one.cwd,
+    (sofar) => void tool({ content: [words(sofar)] }),
+    one.cancel.signal,
+  );
   if (one.cancel.signal.aborted) return;
   await tool({ status: code === 0 ? 'completed' : 'failed', content: [words(output)] });
   if (code !== 0) throw new acp.RequestError(-32000, `"${command}" ended with code ${code}`);
@@ -225,13 +265,22 @@ async function shell(one: Live, command: string, client: acp.AgentContext): Prom
 async function begin(one: Live, client: acp.AgentContext, title: string, kind: acp.ToolKind, more: object) {
   const toolCallId = `clause-${one.session.done}`;
   const sessionId = one.session.id;
-  await client.notify('session/update', { sessionId, update: { sessionUpdate: 'tool_call', toolCallId, title, kind, status: 'in_progress', ...more } });
+  await client.notify('session/update', {
+    sessionId,
+    update: { sessionUpdate: 'tool_call', toolCallId, title, kind, status: 'in_progress', ...more },
+  });
   return (change: Partial<acp.ToolCallUpdate>) =>
-    client.notify('session/update', { sessionId, update: { sessionUpdate: 'tool_call_update', toolCallId, ...change } });
+    client.notify('session/update', {
+      sessionId,
+      update: { sessionUpdate: 'tool_call_update', toolCallId, ...change },
+    });
 }
 
 function tell(client: acp.AgentContext, sessionId: string, text: string): Promise<void> {
-  return client.notify('session/update', { sessionId, update: { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: `${text}\n` } } });
+  return client.notify('session/update', {
+    sessionId,
+    update: { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: `${text}\n` } },
+  });
 }
 
 function words(text: string): acp.ToolCallContent {

@@ -13,14 +13,27 @@ interface Message {
   error?: { message: string };
 }
 
-export async function askHuman(server: AskServer, question: string, options: string[], signal: AbortSignal): Promise<Asked> {
+export async function askHuman(
+  server: AskServer,
+  question: string,
+  options: string[],
+  signal: AbortSignal,
+): Promise<Asked> {
   await post(
     server,
-    { id: 1, method: 'initialize', params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'practice', version: '1' } } },
+    {
+      id: 1,
+      method: 'initialize',
+      params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'practice', version: '1' } },
+    },
     signal,
   );
   await post(server, { method: 'notifications/initialized' }, signal);
-  const params = { name: 'ask_human', arguments: { question, ...(options.length > 0 && { options }) }, _meta: { progressToken: 'ask' } };
+  const params = {
+    name: 'ask_human',
+    arguments: { question, ...(options.length > 0 && { options }) },
+    _meta: { progressToken: 'ask' },
+  };
   const message = await post(server, { id: 2, method: 'tools/call', params }, signal);
   if (message?.error) return { refused: message.error.message };
   const text = message?.result?.content?.find((part) => part.type === 'text')?.text ?? '';
@@ -32,7 +45,12 @@ async function post(server: AskServer, message: object, signal: AbortSignal): Pr
   const headers = new Headers(server.headers.map((header): [string, string] => [header.name, header.value]));
   headers.set('content-type', 'application/json');
   headers.set('accept', 'application/json, text/event-stream');
-  const response = await fetch(server.url, { method: 'POST', headers, body: JSON.stringify({ jsonrpc: '2.0', ...message }), signal });
+  const response = await fetch(server.url, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify({ jsonrpc: '2.0', ...message }),
+    signal,
+  });
   if (!response.ok) throw new Error(`ask_human answered ${response.status}`);
   if (response.status === 202) return null;
   if (!response.headers.get('content-type')?.includes('text/event-stream')) return (await response.json()) as Message;

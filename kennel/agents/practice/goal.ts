@@ -21,7 +21,10 @@ export function clausesOf(goal: string): string[] {
 
 /** Null for a clause that is not understood. `answers` fill in `{answer}` (the last) and `{answer1}`, `{answer2}`, … */
 export function clauseOf(text: string, answers: string[]): Clause | null {
-  const filled = text.replace(/\{answer(\d*)\}/g, (whole, number: string) => (number ? answers[Number(number) - 1] : answers.at(-1)) ?? whole);
+  const filled = text.replace(
+    /\{answer(\d*)\}/g,
+    (whole, number: string) => (number ? answers[Number(number) - 1] : answers.at(-1)) ?? whole,
+  );
   const [, verb, rest = ''] = /^(\S+)(?:\s+([\s\S]*))?$/.exec(filled) ?? [];
   switch (verb) {
     case 'write':

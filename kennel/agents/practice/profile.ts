@@ -9,9 +9,15 @@ export const profile: Profile = {
   login: '.practice/login.json',
   resume: 'load',
   command: (context) => ({
-    argv: [process.execPath, context.env.FETCH_AGENT ? program(context, 'practice') : fileURLToPath(new URL('agent.ts', import.meta.url))],
+    argv: [
+      process.execPath,
+      context.env.FETCH_AGENT ? program(context, 'practice') : fileURLToPath(new URL('agent.ts', import.meta.url)),
+    ],
     // nothing of it calls a model; commands of a goal can, which shows that the way out works
-    env: { PRACTICE_MODEL_URL: context.login ? null : context.modelBase, PRACTICE_KEY: context.login ? null : context.dummyKey },
+    env: {
+      PRACTICE_MODEL_URL: context.login ? null : context.modelBase,
+      PRACTICE_KEY: context.login ? null : context.dummyKey,
+    },
     files: [],
   }),
   mode: (context) => (context.permissions === 'run' ? 'run' : null),

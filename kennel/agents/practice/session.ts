@@ -1,7 +1,10 @@
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The state of a practice session, in a file under HOME that is replaced whole: after SIGKILL it is the state before or after a change. */
+/**
+ * The state of a practice session, in a file under HOME that is replaced whole: after SIGKILL it is the state before or
+ * after a change.
+ */
 export interface Session {
   id: string;
   goal: string;

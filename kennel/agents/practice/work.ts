@@ -6,7 +6,9 @@ import type { Session } from './session.ts';
 
 const MAX_OUTPUT = 16_000;
 
-/** Appends once. The length of the file before is stored first, so it shows what a killed process has written already. */
+/**
+ * Appends once. The length of the file before is stored first, so it shows what a killed process has written already.
+ */
 export function appendOnce(cwd: string, file: string, text: string, session: Session, save: () => void): void {
   const path = join(cwd, file);
   mkdirSync(dirname(path), { recursive: true });

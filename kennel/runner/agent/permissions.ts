@@ -5,12 +5,14 @@ import { commandOf } from './tool-calls.ts';
 const CANCELLED: RequestPermissionResponse = { outcome: { outcome: 'cancelled' } };
 
 /**
- * The option that matches the decision, by its kind, because ids and names differ between agents. It never chooses "always": the person was asked about this
- * one action.
+ * The option that matches the decision, by its kind, because ids and names differ between agents. It never chooses
+ * "always": the person was asked about this one action.
  */
 export function choose(options: PermissionOption[], decision: 'allow' | 'deny'): RequestPermissionResponse {
   const kind = decision === 'allow' ? 'allow_once' : 'reject_once';
-  const option = options.find((one) => one.kind === kind) ?? (decision === 'deny' ? options.find((one) => one.kind === 'reject_always') : undefined);
+  const option =
+    options.find((one) => one.kind === kind) ??
+    (decision === 'deny' ? options.find((one) => one.kind === 'reject_always') : undefined);
   return option ? { outcome: { outcome: 'selected', optionId: option.optionId } } : CANCELLED;
 }
 
@@ -20,14 +22,18 @@ export function allowAny(options: PermissionOption[]): RequestPermissionResponse
   return option ? { outcome: { outcome: 'selected', optionId: option.optionId } } : CANCELLED;
 }
 
-export const isEdit = (kind: string | null | undefined): boolean => kind === 'edit' || kind === 'delete' || kind === 'move';
+export const isEdit = (kind: string | null | undefined): boolean =>
+  kind === 'edit' || kind === 'delete' || kind === 'move';
 
 const TITLES = new RegExp(
   `^(mcp__${MCP_SERVER}__${ASK_TOOL}|(mcp[:. ]+)?${MCP_SERVER}[-_./: ]+${ASK_TOOL}|${ASK_TOOL}( \\(${MCP_SERVER}( MCP Server)?\\))?|Ask the person)$`,
   'i',
 );
 
-/** Whether a permission is requested for `ask_human`. The whole title must be its name, because a command may contain the name. */
+/**
+ * Whether a permission is requested for `ask_human`. The whole title must be its name, because a command may contain
+ * the name.
+ */
 export function isAskHuman(toolCall: ToolCallUpdate): boolean {
   if (toolCall.kind === 'execute' || isEdit(toolCall.kind)) return false;
   if (commandOf(toolCall.rawInput)) return false;

@@ -9,7 +9,9 @@ export const isPlan = (kind: string | null): boolean => kind === 'switch_mode';
 export function planIn({ rawInput, content }: ToolCallUpdate): string | null {
   const argument = rawInput && typeof rawInput === 'object' ? (rawInput as Record<string, unknown>).plan : undefined;
   if (typeof argument === 'string' && argument.trim() !== '') return argument;
-  const texts = (content ?? []).flatMap((part) => (part.type === 'content' && part.content.type === 'text' ? [part.content.text] : []));
+  const texts = (content ?? []).flatMap((part) =>
+    part.type === 'content' && part.content.type === 'text' ? [part.content.text] : [],
+  );
   const text = texts.join('\n').trim();
   return text === '' ? null : text;
 }
@@ -18,7 +20,9 @@ export function planIn({ rawInput, content }: ToolCallUpdate): string | null {
 export function newestPlan(folder: string): string | null {
   try {
     const plans = readdirSync(folder).filter((name) => name.endsWith('.md'));
-    const [newest] = plans.map((name) => ({ path: join(folder, name), at: statSync(join(folder, name)).mtimeMs })).sort((a, b) => b.at - a.at);
+    const [newest] = plans
+      .map((name) => ({ path: join(folder, name), at: statSync(join(folder, name)).mtimeMs }))
+      .sort((a, b) => b.at - a.at);
     return newest ? readFileSync(newest.path, 'utf8').trim() || null : null;
   } catch {
     return null;

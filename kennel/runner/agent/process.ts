@@ -41,7 +41,9 @@ export class AgentProcess {
         const why = error.code === 'ENOENT' ? 'it is not installed in this image' : error.message;
         end(`The agent could not be started (${program}): ${why}.`);
       });
-      this.child.once('exit', (code, signal) => end(signal ? `The agent was ended by ${signal}` : `The agent ended with code ${code}`));
+      this.child.once('exit', (code, signal) =>
+        end(signal ? `The agent was ended by ${signal}` : `The agent ended with code ${code}`),
+      );
     });
   }
 
@@ -50,7 +52,10 @@ export class AgentProcess {
     return this.tail;
   }
 
-  /** Ends the agent gracefully: first the end of its input (most agents then save their session and exit), then SIGTERM, then SIGKILL to the whole group. */
+  /**
+   * Ends the agent gracefully: first the end of its input (most agents then save their session and exit), then SIGTERM,
+   * then SIGKILL to the whole group.
+   */
   async stop(patience: { input: number; term: number }): Promise<void> {
     if (!this.ended) this.child.stdin!.end();
     if (!(await this.gone(patience.input))) this.signal('SIGTERM');
@@ -60,7 +65,10 @@ export class AgentProcess {
     await this.gone(2000);
   }
 
-  /** Freezes every process of the agent, or lets them go on. In a container that is every process, even those that left the agent's group. */
+  /**
+   * Freezes every process of the agent, or lets them go on. In a container that is every process, even those that left
+   * the agent's group.
+   */
   freeze(frozen: boolean, contained: boolean): void {
     // in a container: all but its first process and this one
     this.signal(frozen ? 'SIGSTOP' : 'SIGCONT', contained);

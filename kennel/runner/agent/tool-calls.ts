@@ -48,7 +48,18 @@ export class ToolCalls {
     const id = String(update.toolCallId);
     let call = this.calls.get(id);
     if (!call) {
-      call = { title: '', kind: 'other', status: 'pending', command: '', diff: '', text: '', output: '', paths: [], written: '', writtenAt: 0 };
+      call = {
+        title: '',
+        kind: 'other',
+        status: 'pending',
+        command: '',
+        diff: '',
+        text: '',
+        output: '',
+        paths: [],
+        written: '',
+        writtenAt: 0,
+      };
       this.calls.set(id, call);
       this.count += 1;
       if (this.calls.size > MAX_CALLS) this.calls.delete(this.calls.keys().next().value!);
@@ -87,7 +98,10 @@ export class ToolCalls {
   }
 
   private event(id: string, call: Call): ToolEvent {
-    const detail = this.sanitiser.detail([call.command && `$ ${call.command}`, call.diff, call.text, call.output].filter(Boolean).join('\n'), DETAIL);
+    const detail = this.sanitiser.detail(
+      [call.command && `$ ${call.command}`, call.diff, call.text, call.output].filter(Boolean).join('\n'),
+      DETAIL,
+    );
     const paths = call.paths.map((path) => this.sanitiser.line(path, 500));
     return {
       type: 'tool',
@@ -104,7 +118,12 @@ export class ToolCalls {
 function merge(call: Call, update: ToolCallUpdate, workspace: string): void {
   if (typeof update.title === 'string' && update.title) call.title = update.title.slice(0, 2000);
   if (typeof update.kind === 'string') call.kind = update.kind;
-  if (update.status === 'pending' || update.status === 'in_progress' || update.status === 'completed' || update.status === 'failed')
+  if (
+    update.status === 'pending' ||
+    update.status === 'in_progress' ||
+    update.status === 'completed' ||
+    update.status === 'failed'
+  )
     call.status = update.status;
   const command = commandOf(update.rawInput);
   if (command) call.command = command;
@@ -113,7 +132,8 @@ function merge(call: Call, update: ToolCallUpdate, workspace: string): void {
     const texts: string[] = [];
     const diffs: string[] = [];
     for (const part of update.content.slice(0, 200)) {
-      if (part?.type === 'content' && part.content?.type === 'text' && typeof part.content.text === 'string') texts.push(part.content.text);
+      if (part?.type === 'content' && part.content?.type === 'text' && typeof part.content.text === 'string')
+        texts.push(part.content.text);
       if (part?.type === 'diff' && typeof part.path === 'string' && typeof part.newText === 'string') {
         paths.add(relative(part.path, workspace));
         diffs.push(hunk(relative(part.path, workspace), part.oldText, part.newText));
@@ -122,12 +142,15 @@ function merge(call: Call, update: ToolCallUpdate, workspace: string): void {
     call.text = texts.join('\n').slice(-MAX_OUTPUT);
     if (diffs.length > 0) call.diff = diffs.join('\n').slice(0, 2 * MAX_OUTPUT);
   }
-  if (Array.isArray(update.locations)) for (const one of update.locations) if (typeof one?.path === 'string') paths.add(relative(one.path, workspace));
+  if (Array.isArray(update.locations))
+    for (const one of update.locations) if (typeof one?.path === 'string') paths.add(relative(one.path, workspace));
   if (paths.size > 0) call.paths = [...paths].slice(0, 20);
   const output = outputOf(update.rawOutput);
   if (output && !call.text.includes(output)) call.output = output.slice(-MAX_OUTPUT);
   // Codex reports the output of a terminal here
-  const delta = (update._meta?.terminal_output_delta ?? update._meta?.terminal_output) as { data?: unknown } | undefined;
+  const delta = (update._meta?.terminal_output_delta ?? update._meta?.terminal_output) as
+    | { data?: unknown }
+    | undefined;
   if (typeof delta?.data === 'string') call.output = (call.output + delta.data).slice(-MAX_OUTPUT);
 }
 

@@ -9,10 +9,15 @@ const MAX_STRAY = 64 * 1024;
 const MAX_UNANSWERED = 256;
 
 /**
- * Newline-delimited JSON over stdio, as the SDK expects it. The SDK's own stream lacks what an untrusted agent needs: this one reads no faster than messages
- * are handled, does not answer stray text, and limits each kind of excess.
+ * Newline-delimited JSON over stdio, as the SDK expects it. The SDK's own stream lacks what an untrusted agent needs:
+ * this one reads no faster than messages are handled, does not answer stray text, and limits each kind of excess.
  */
-export function stdioStream(input: Writable, output: Readable, onStray: (text: string) => void, onFault: (reason: string) => void): Stream {
+export function stdioStream(
+  input: Writable,
+  output: Readable,
+  onStray: (text: string) => void,
+  onFault: (reason: string) => void,
+): Stream {
   const unanswered = new Set<unknown>();
   const messages = parse(output, onStray);
   const readable = new ReadableStream<AnyMessage>(
@@ -24,7 +29,8 @@ export function stdioStream(input: Writable, output: Readable, onStray: (text: s
           const message = next.value;
           if ('method' in message && 'id' in message) {
             unanswered.add(message.id);
-            if (unanswered.size > MAX_UNANSWERED) throw new Error('The agent sent more requests than it took answers for.');
+            if (unanswered.size > MAX_UNANSWERED)
+              throw new Error('The agent sent more requests than it took answers for.');
           }
           controller.enqueue(message);
         } catch (error) {
@@ -78,7 +84,8 @@ async function* parse(output: Readable, onStray: (text: string) => void): AsyncG
       length += chunk.length - from;
       if (length > MAX_LINE) throw new Error(`The agent sent a line of more than ${MAX_LINE / 1024 / 1024} MB.`);
       // garbage without a line end counts even before the line is complete
-      if (stray + length > MAX_STRAY && parts[0]![0] !== 0x7b) throw new Error('The agent writes text to stdout that is not its protocol (ACP).');
+      if (stray + length > MAX_STRAY && parts[0]![0] !== 0x7b)
+        throw new Error('The agent writes text to stdout that is not its protocol (ACP).');
     }
   }
 }
@@ -86,7 +93,13 @@ async function* parse(output: Readable, onStray: (text: string) => void): AsyncG
 function messageOf(line: string): AnyMessage | null {
   try {
     const value = JSON.parse(line) as unknown;
-    if (value && typeof value === 'object' && !Array.isArray(value) && (value as { jsonrpc?: unknown }).jsonrpc === '2.0') return value as AnyMessage;
+    if (
+      value &&
+      typeof value === 'object' &&
+      !Array.isArray(value) &&
+      (value as { jsonrpc?: unknown }).jsonrpc === '2.0'
+    )
+      return value as AnyMessage;
   } catch {
     // not a message
   }

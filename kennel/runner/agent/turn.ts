@@ -14,8 +14,8 @@ import { inTime, stdioStream } from './transport.ts';
 import type { Updates } from './updates.ts';
 
 /**
- * time limit in ms for each of initialize, session/new, session/load, set_mode: the slowest agent takes some seconds with a fresh HOME, and longer on a busy
- * host
+ * time limit in ms for each of initialize, session/new, session/load, set_mode: the slowest agent takes some seconds
+ * with a fresh HOME, and longer on a busy host
  */
 const START = 180_000;
 
@@ -61,7 +61,9 @@ export class AgentTurn {
       .client({ name: 'fetch' })
       // read leniently: one malformed update must not lose the others
       .onNotification('session/update', lenient<acp.SessionNotification>, ({ params }) => updates.take(params))
-      .onRequest('session/request_permission', lenient<acp.RequestPermissionRequest>, ({ params }) => this.permission(params))
+      .onRequest('session/request_permission', lenient<acp.RequestPermissionRequest>, ({ params }) =>
+        this.permission(params),
+      )
       .onRequest('elicitation/create', lenient<acp.CreateElicitationRequest>, ({ params }) => this.form(params))
       .onNotification('*', () => undefined)
       .connect(stream);
@@ -72,14 +74,18 @@ export class AgentTurn {
     try {
       await this.begin();
     } catch (error) {
-      return await this.why(error, this.options.spec.sessionId ? 'The session could not be resumed' : 'The agent did not start');
+      return await this.why(
+        error,
+        this.options.spec.sessionId ? 'The session could not be resumed' : 'The agent did not start',
+      );
     }
     return await this.ask();
   }
 
   /** Asks the agent to end its turn. */
   async cancel(): Promise<void> {
-    if (this.sessionId && this.prompting) await this.connection.agent.notify('session/cancel', { sessionId: this.sessionId }).catch(() => undefined);
+    if (this.sessionId && this.prompting)
+      await this.connection.agent.notify('session/cancel', { sessionId: this.sessionId }).catch(() => undefined);
   }
 
   close(): void {
@@ -101,7 +107,12 @@ export class AgentTurn {
     const session = {
       cwd: context.workspace,
       mcpServers: [
-        { type: 'http' as const, name: context.mcp.name, url: context.mcp.url, headers: [{ name: 'Authorization', value: `Bearer ${context.mcp.token}` }] },
+        {
+          type: 'http' as const,
+          name: context.mcp.name,
+          url: context.mcp.url,
+          headers: [{ name: 'Authorization', value: `Bearer ${context.mcp.token}` }],
+        },
         ...context.servers.map(({ name, url }) => ({ type: 'http' as const, name, url, headers: [] })),
       ],
     };
@@ -109,19 +120,26 @@ export class AgentTurn {
     if (spec.sessionId) {
       updates.replaying = true;
       try {
-        await this.inTime(profile.resume === 'load' ? 'session/load' : 'session/resume', { ...session, sessionId: spec.sessionId });
+        await this.inTime(profile.resume === 'load' ? 'session/load' : 'session/resume', {
+          ...session,
+          sessionId: spec.sessionId,
+        });
         sessionId = spec.sessionId;
       } catch (error) {
         if (spec.restartPrompt === undefined || !(error instanceof acp.RequestError)) throw error;
         // agents save their session with a short delay; one that was killed before that has none
         this.prompt = spec.restartPrompt;
         updates.replaying = false;
-        updates.note('warn', `The session could not be resumed (${error.message}): the agent begins again with what is there.`);
+        updates.note(
+          'warn',
+          `The session could not be resumed (${error.message}): the agent begins again with what is there.`,
+        );
       }
     }
     const resumed = sessionId !== null;
     sessionId ??= (await this.inTime('session/new', session)).sessionId;
-    if (typeof sessionId !== 'string' || !sessionId || sessionId.length > 200) throw new Error('it gave its session no usable id');
+    if (typeof sessionId !== 'string' || !sessionId || sessionId.length > 200)
+      throw new Error('it gave its session no usable id');
     this.sessionId = sessionId;
     updates.say({ type: 'session', sessionId, resumed });
     await this.setMode(sessionId, resumed);
@@ -132,7 +150,11 @@ export class AgentTurn {
     const { planMode } = profile;
     const option = planMode && 'configId' in planMode ? planMode : null;
     if (option && (spec.plan || resumed))
-      await this.inTime('session/set_config_option', { sessionId, configId: option.configId, value: spec.plan ? option.plan : option.work });
+      await this.inTime('session/set_config_option', {
+        sessionId,
+        configId: option.configId,
+        value: spec.plan ? option.plan : option.work,
+      });
     const mode = planMode && 'modeId' in planMode ? planMode : null;
     const modeId = (spec.plan && mode?.modeId) || (profile.mode(context) ?? (resumed ? mode?.work : null));
     if (modeId) await this.inTime('session/set_mode', { sessionId, modeId });
@@ -157,7 +179,10 @@ export class AgentTurn {
       // an agent may continue the replay after it has answered the load
       updates.replaying = false;
       this.prompting = true;
-      turn.response = await this.connection.agent.request('session/prompt', { sessionId, prompt: [{ type: 'text', text: this.prompt }] });
+      turn.response = await this.connection.agent.request('session/prompt', {
+        sessionId,
+        prompt: [{ type: 'text', text: this.prompt }],
+      });
     } catch (error) {
       if (!(error instanceof acp.RequestError)) return await this.why(error, 'The agent broke off');
       turn.error = { code: error.code, message: error.message, data: error.data };
@@ -177,8 +202,11 @@ export class AgentTurn {
   private usage(response: acp.PromptResponse): void {
     const { profile, updates } = this.options;
     const own = (response as { usage?: { inputTokens?: unknown; outputTokens?: unknown } | null }).usage;
-    const usage = profile.usage?.(response) ?? (own ? { inputTokens: Number(own.inputTokens), outputTokens: Number(own.outputTokens) } : null);
-    if (usage && Number.isFinite(usage.inputTokens) && Number.isFinite(usage.outputTokens)) updates.say({ type: 'usage', ...usage });
+    const usage =
+      profile.usage?.(response) ??
+      (own ? { inputTokens: Number(own.inputTokens), outputTokens: Number(own.outputTokens) } : null);
+    if (usage && Number.isFinite(usage.inputTokens) && Number.isFinite(usage.outputTokens))
+      updates.say({ type: 'usage', ...usage });
   }
 
   private async permission(request: acp.RequestPermissionRequest): Promise<acp.RequestPermissionResponse> {
@@ -224,7 +252,10 @@ export class AgentTurn {
     return response;
   }
 
-  private inTime<Method extends acp.AgentRequestMethod>(method: Method, params: acp.AgentRequestParamsByMethod[Method]) {
+  private inTime<Method extends acp.AgentRequestMethod>(
+    method: Method,
+    params: acp.AgentRequestParamsByMethod[Method],
+  ) {
     return inTime(method, START, this.connection.agent.request(method, params));
   }
 
@@ -247,6 +278,9 @@ function lenient<T>(params: unknown): T {
 }
 
 function detailsOf(data: unknown): string {
-  const details = data && typeof data === 'object' ? ((data as Record<string, unknown>).details ?? (data as Record<string, unknown>).message) : data;
+  const details =
+    data && typeof data === 'object'
+      ? ((data as Record<string, unknown>).details ?? (data as Record<string, unknown>).message)
+      : data;
   return typeof details === 'string' && details ? `: ${details}` : '';
 }

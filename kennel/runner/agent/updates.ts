@@ -7,7 +7,10 @@ import { ToolCalls } from './tool-calls.ts';
 
 const LAST_TEXT = 4000;
 const MAX_PLAN = 50;
-/** An agent that works without output (it thinks, or a tool takes long) is logged as alive this often, because a silent agent is ended. */
+/**
+ * An agent that works without output (it thinks, or a tool takes long) is logged as alive this often, because a silent
+ * agent is ended.
+ */
 const ALIVE_EVERY = 60_000;
 
 /** Turns an agent's session updates into log lines. */
@@ -27,7 +30,12 @@ export class Updates {
   private speaking = false;
   private plan = '';
 
-  constructor(log: { write(event: LogEvent): number | null; readonly lastAt: number }, sanitiser: Sanitiser, profile: Profile, workspace: string) {
+  constructor(
+    log: { write(event: LogEvent): number | null; readonly lastAt: number },
+    sanitiser: Sanitiser,
+    profile: Profile,
+    workspace: string,
+  ) {
     this.log = log;
     this.sanitiser = sanitiser;
     this.profile = profile;
@@ -58,13 +66,15 @@ export class Updates {
     const meta = { ...notification._meta, ...(update as { _meta?: Record<string, unknown> | null })._meta };
     this.seen = this.profile.watchUpdate?.(update, meta) ?? this.seen;
     this.line(update);
-    if (Date.now() - this.log.lastAt > ALIVE_EVERY) this.say({ type: 'note', level: 'info', text: 'The agent is at work.' });
+    if (Date.now() - this.log.lastAt > ALIVE_EVERY)
+      this.say({ type: 'note', level: 'info', text: 'The agent is at work.' });
   }
 
   private line(update: SessionUpdate): void {
     switch (update.sessionUpdate) {
       case 'agent_message_chunk':
-        if (update.content?.type === 'text' && typeof update.content.text === 'string') this.words(update.messageId ?? null, update.content.text);
+        if (update.content?.type === 'text' && typeof update.content.text === 'string')
+          this.words(update.messageId ?? null, update.content.text);
         return;
       case 'tool_call':
       case 'tool_call_update':
@@ -81,7 +91,10 @@ export class Updates {
         this.speaking = false;
         return;
       case 'notice':
-        this.note(update.severity === 'info' ? 'info' : 'warn', [update.title, update.description].filter(Boolean).join(': '));
+        this.note(
+          update.severity === 'info' ? 'info' : 'warn',
+          [update.title, update.description].filter(Boolean).join(': '),
+        );
         return;
       default:
       // commands, modes, titles, context sizes, and vendor extensions

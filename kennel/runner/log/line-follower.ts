@@ -9,8 +9,8 @@ const CHUNK = 64 * 1024;
 const MAX_LINE = 1024 * 1024;
 
 /**
- * Follows an NDJSON file that another process appends to, even before it exists; from its beginning, or from its present end. An unfinished line waits for its
- * end.
+ * Follows an NDJSON file that another process appends to, even before it exists; from its beginning, or from its
+ * present end. An unfinished line waits for its end.
  */
 export class LineFollower {
   private readonly path: string;

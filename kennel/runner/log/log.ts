@@ -1,4 +1,15 @@
-import { closeSync, existsSync, fstatSync, fsyncSync, ftruncateSync, openSync, readSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  readSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import type { LogEvent, LogLine } from '../../../src/contracts/kennel.ts';
 
 /** Above this size, the agent's text is dropped. */
@@ -12,8 +23,9 @@ const TAIL = 1024 * 1024;
 type Unsaid = 'text' | 'all' | null;
 
 /**
- * `log.ndjson`, which only this process appends to. `seq` continues from the last whole line; a line that a killed runner left unfinished is cut off. When the
- * disk is full, a small reserved file is deleted, so that the last line still fits.
+ * `log.ndjson`, which only this process appends to. `seq` continues from the last whole line; a line that a killed
+ * runner left unfinished is cut off. When the disk is full, a small reserved file is deleted, so that the last line
+ * still fits.
  */
 export class RunLog {
   private readonly fd: number;

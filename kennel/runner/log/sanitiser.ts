@@ -27,9 +27,10 @@ const PARTS: Array<[RegExp, string]> = [
   [/\b(Bearer\s+)[A-Za-z0-9._~+/=-]{16,}/gi, `$1${HIDDEN}`],
 ];
 
-// CSI, OSC and other string sequences (with or without their end), two-character escapes; then C0 (except tab and newline), DEL, C1, and characters that turn
-// the direction of text or are invisible
-const ESCAPES = /\u001b\[[0-?]*[ -/]*[@-~]|\u009b[0-?]*[ -/]*[@-~]|\u001b[\]PX^_][^\u0007\u001b]*(\u0007|\u001b\\)?|\u001b[ -/]*[0-~]/g;
+// CSI, OSC and other string sequences (with or without their end), two-character escapes; then C0 (except tab and
+// newline), DEL, C1, and characters that turn the direction of text or are invisible
+const ESCAPES =
+  /\u001b\[[0-?]*[ -/]*[@-~]|\u009b[0-?]*[ -/]*[@-~]|\u001b[\]PX^_][^\u0007\u001b]*(\u0007|\u001b\\)?|\u001b[ -/]*[0-~]/g;
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b\u2028-\u202e\u2066-\u2069\ufeff]/g;
 
 export class Sanitiser {
@@ -41,7 +42,9 @@ export class Sanitiser {
       .filter(([name, value]) => SECRET_NAME.test(name) && value.length >= 8 && !value.startsWith('/'))
       .map(([, value]) => value);
     // the longest first, because one may be part of another
-    this.secrets = [...new Set([...secrets, ...named])].filter((secret) => secret.length >= 8).sort((a, b) => b.length - a.length);
+    this.secrets = [...new Set([...secrets, ...named])]
+      .filter((secret) => secret.length >= 8)
+      .sort((a, b) => b.length - a.length);
   }
 
   /** Text of several lines. */
@@ -58,7 +61,10 @@ export class Sanitiser {
     return cut(this.text(bounded(value)).replace(/\s+/g, ' ').trim(), max);
   }
 
-  /** At most `max` characters. When it is too long: the beginning, and more of the end, where a program says what went wrong. */
+  /**
+   * At most `max` characters. When it is too long: the beginning, and more of the end, where a program says what went
+   * wrong.
+   */
   detail(value: string, max: number): string {
     const text = this.text(bounded(value)).trim();
     if (text.length <= max) return text;
@@ -70,7 +76,8 @@ export class Sanitiser {
   /** True when the end of `text` may be the beginning of a known secret. */
   endsInSecret(text: string): boolean {
     return this.secrets.some((secret) => {
-      for (let length = Math.min(secret.length - 1, text.length); length >= 4; length--) if (text.endsWith(secret.slice(0, length))) return true;
+      for (let length = Math.min(secret.length - 1, text.length); length >= 4; length--)
+        if (text.endsWith(secret.slice(0, length))) return true;
       return false;
     });
   }

@@ -2,13 +2,18 @@ import type { Sanitiser } from './sanitiser.ts';
 
 /** how long text waits for more, in ms */
 const DELAY = 500;
-/** how long the beginning of a secret waits for its end, in ms: a secret in two chunks would otherwise pass in halves */
+/**
+ * how long the beginning of a secret waits for its end, in ms: a secret in two chunks would otherwise pass in halves
+ */
 const PATIENCE = 2000;
 export const PIECE = 500;
 /** most characters that are held back */
 const MOST = 16 * PIECE;
 
-/** Joins the chunks of a streaming agent into parts of at most 500 characters, at most two parts a second unless they are full. */
+/**
+ * Joins the chunks of a streaming agent into parts of at most 500 characters, at most two parts a second unless they
+ * are full.
+ */
 export class TextBatcher {
   private buffer = '';
   private messageId = '';

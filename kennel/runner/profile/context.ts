@@ -14,7 +14,12 @@ export interface Endpoints {
 }
 
 /** What the profile of an agent may know of this run. */
-export function profileContext(spec: RunSpec, settings: Settings, { model, egress, mcp, askHuman }: Endpoints, dummyKey: string): ProfileContext {
+export function profileContext(
+  spec: RunSpec,
+  settings: Settings,
+  { model, egress, mcp, askHuman }: Endpoints,
+  dummyKey: string,
+): ProfileContext {
   return {
     home: settings.home,
     workspace: spec.worktree ? join(settings.workspace, spec.worktree) : settings.workspace,
@@ -35,5 +40,13 @@ export function profileContext(spec: RunSpec, settings: Settings, { model, egres
 /** The container's environment, with the proxy for everything that is not on loopback. */
 export function baseEnvironment({ env, egressProxy }: ProfileContext): Record<string, string> {
   const none = '127.0.0.1,localhost,::1';
-  return { ...env, HTTP_PROXY: egressProxy, HTTPS_PROXY: egressProxy, http_proxy: egressProxy, https_proxy: egressProxy, NO_PROXY: none, no_proxy: none };
+  return {
+    ...env,
+    HTTP_PROXY: egressProxy,
+    HTTPS_PROXY: egressProxy,
+    http_proxy: egressProxy,
+    https_proxy: egressProxy,
+    NO_PROXY: none,
+    no_proxy: none,
+  };
 }

@@ -5,11 +5,15 @@ export function failureByError(turn: Turn): string | null {
   if (turn.error) return sentence(turn.error);
   if (turn.response?.stopReason === 'refusal') return 'The agent refused to go on.';
   if (turn.response?.stopReason === 'max_tokens') return 'The agent stopped at the limit of tokens of its model.';
-  if (turn.response?.stopReason === 'max_turn_requests') return 'The agent stopped at its limit of model calls in one turn.';
+  if (turn.response?.stopReason === 'max_turn_requests')
+    return 'The agent stopped at its limit of model calls in one turn.';
   return null;
 }
 
-/** One line of an error, with the details that many agents put in `data`, and the kind that Claude Code's adapter names there. */
+/**
+ * One line of an error, with the details that many agents put in `data`, and the kind that Claude Code's adapter names
+ * there.
+ */
 export function sentence(error: { code: number; message: string; data?: unknown }): string {
   const data = error.data;
   let more = '';
@@ -25,13 +29,17 @@ export function sentence(error: { code: number; message: string; data?: unknown 
 }
 
 /**
- * The ACP adapters of Claude Code and Codex tell of a failed model call in a typed way to clients that ask for it (an extension of a vendor:
- * the versions of the adapters are pinned). Without it Codex ends such a turn like a good one.
+ * The ACP adapters of Claude Code and Codex tell of a failed model call in a typed way to clients that ask for it (an
+ * extension of a vendor: the versions of the adapters are pinned). Without it Codex ends such a turn like a good one.
  */
 export const FAILURES_OPT_IN = { jetbrains: { air: { version: 1, capabilities: ['sessionFailure'] } } };
 
 interface Meta {
-  jetbrains?: { air?: { sessionFailure?: { category?: string; severity?: string; title?: string; details?: string; actions?: unknown } } };
+  jetbrains?: {
+    air?: {
+      sessionFailure?: { category?: string; severity?: string; title?: string; details?: string; actions?: unknown };
+    };
+  };
 }
 
 /** The failure in the result of a turn, in one sentence; null when there is none. */
@@ -43,6 +51,8 @@ export function sessionFailure(turn: Turn): string | null {
   return category ? `${title} (${category})` : title;
 }
 
-/** The limit of an account. Those of a session and of its context have the same category, and advise another session. */
+/**
+ * The limit of an account. Those of a session and of its context have the same category, and advise another session.
+ */
 const isUsageLimit = ({ category, actions }: { category?: string; actions?: unknown }): boolean =>
   category === 'limit' && Array.isArray(actions) && !actions.includes('new_session');

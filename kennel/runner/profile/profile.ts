@@ -1,9 +1,9 @@
 import type { PromptResponse, SessionUpdate, ToolCallUpdate } from '@agentclientprotocol/sdk';
 
 /**
- * What one coding agent needs beside the protocol that all of them speak (ACP v1): data and small pure functions. Everything
- * else (session, prompt, updates, permissions, questions, cancel) is the same code for each: `kennel/runner/agent/turn.ts`.
- * A profile is the export `profile` of `kennel/agents/<name>/profile.ts`.
+ * What one coding agent needs beside the protocol that all of them speak (ACP v1): data and small pure functions.
+ * Everything else (session, prompt, updates, permissions, questions, cancel) is the same code for each:
+ * `kennel/runner/agent/turn.ts`. A profile is the export `profile` of `kennel/agents/<name>/profile.ts`.
  */
 export interface Profile {
   /** `package.json` of the agent in the image, for its version; a file that is not there means "unknown" */
@@ -18,7 +18,10 @@ export interface Profile {
   mode(context: ProfileContext): string | null;
   /** Its own mode for a run that makes a plan; unset where it has none. The workspace is read only in any case. */
   planMode?: PlanMode;
-  /** Folder under HOME with the plans that it writes, for a request to leave the mode that does not have the plan itself. */
+  /**
+   * Folder under HOME with the plans that it writes, for a request to leave the mode that does not have the plan
+   * itself.
+   */
   planFiles?: string;
   /** which request goes on with a session; `load` replays its history, which the runner does not log */
   resume: 'load' | 'resume';
@@ -29,23 +32,41 @@ export interface Profile {
   /** An NDJSON file of the agent that is followed while the turn runs; its lines reach `watchFile`. */
   file?(context: ProfileContext, sessionId: string): string;
 
-  /** A failure that a `session/update` tells of (one sentence), or null. The last one counts, and only when `ended` says so. */
+  /**
+   * A failure that a `session/update` tells of (one sentence), or null. The last one counts, and only when `ended` says
+   * so.
+   */
   watchUpdate?(update: SessionUpdate, meta: Record<string, unknown> | null | undefined): string | null;
   /** The same for a line of `file`. */
   watchFile?(line: Record<string, unknown>): string | null;
-  /** What a piece of text of the agent is: its own words, chatter of the program (becomes a note), or nothing. `text` unset: all are words. */
+  /**
+   * What a piece of text of the agent is: its own words, chatter of the program (becomes a note), or nothing. `text`
+   * unset: all are words.
+   */
   text?(text: string): 'words' | 'note' | 'nothing';
-  /** Why the turn failed, in one sentence, or null when it did not. Called once, after `session/prompt` returned or was refused. */
+  /**
+   * Why the turn failed, in one sentence, or null when it did not. Called once, after `session/prompt` returned or was
+   * refused.
+   */
   failure(turn: Turn): string | null;
   /** Tokens of the turn where `response.usage` does not have them. */
   usage?(response: PromptResponse): { inputTokens: number; outputTokens: number } | null;
-  /** True when a permission is asked for our own `ask_human`, which is always allowed; unset: `isAskHuman` of `permissions.ts`. Must be exact: an agent chooses titles. */
+  /**
+   * True when a permission is asked for our own `ask_human`, which is always allowed; unset: `isAskHuman` of
+   * `permissions.ts`. Must be exact: an agent chooses titles.
+   */
   asksHuman?(toolCall: ToolCallUpdate): boolean;
-  /** After `session/cancel`: `wait` for the prompt's result (at most 5 s), or end the process `at-once` (its tools go on until then). */
+  /**
+   * After `session/cancel`: `wait` for the prompt's result (at most 5 s), or end the process `at-once` (its tools go on
+   * until then).
+   */
   afterCancel: 'wait' | 'at-once';
 }
 
-/** `modeId` in place of `mode`, or an option of the session. Sessions keep both: `work` is set when one is resumed to work, unless `mode` says a mode. */
+/**
+ * `modeId` in place of `mode`, or an option of the session. Sessions keep both: `work` is set when one is resumed to
+ * work, unless `mode` says a mode.
+ */
 export type PlanMode = { modeId: string; work?: string } | { configId: string; plan: string; work: string };
 
 export interface ProfileContext {
@@ -55,17 +76,32 @@ export interface ProfileContext {
   workspace: string;
   /** model of the spec; null is the agent's own default */
   model: string | null;
-  /** it is logged in by itself: neither `dummyKey` nor `modelBase` may reach it, its provider is reached through `egressProxy` */
+  /**
+   * it is logged in by itself: neither `dummyKey` nor `modelBase` may reach it, its provider is reached through
+   * `egressProxy`
+   */
   login: boolean;
   /** stands where an API key is wanted; long and unique, so that masking it in output masks nothing else */
   dummyKey: string;
-  /** `http://127.0.0.1:4010`; Anthropic Messages under `/anthropic` (without `/v1`), OpenAI under `/openai/v1`, Gemini under `/gemini` */
+  /**
+   * `http://127.0.0.1:4010`; Anthropic Messages under `/anthropic` (without `/v1`), OpenAI under `/openai/v1`, Gemini
+   * under `/gemini`
+   */
   modelBase: string;
-  /** `http://127.0.0.1:4011`: HTTP proxy for everything else; already in HTTP(S)_PROXY and NO_PROXY of the base environment */
+  /**
+   * `http://127.0.0.1:4011`: HTTP proxy for everything else; already in HTTP(S)_PROXY and NO_PROXY of the base
+   * environment
+   */
   egressProxy: string;
-  /** `ask_human`: already in `mcpServers` of the session as the HTTP server `fetch`; here for agents that want it in a file */
+  /**
+   * `ask_human`: already in `mcpServers` of the session as the HTTP server `fetch`; here for agents that want it in a
+   * file
+   */
   mcp: { name: string; url: string; token: string };
-  /** MCP servers of the owner, which are in `mcpServers` of the session as well; what they want of secrets is added outside */
+  /**
+   * MCP servers of the owner, which are in `mcpServers` of the session as well; what they want of secrets is added
+   * outside
+   */
   servers: ReadonlyArray<{ name: string; url: string }>;
   permissions: 'ask' | 'run';
   resuming: boolean;
@@ -84,8 +120,8 @@ export interface AgentCommand {
 }
 
 /**
- * How often a failed model call is tried again, with growing pauses: some tens of seconds in all. `FETCH_MODEL_RETRIES` says otherwise.
- * Copilot CLI and OpenCode have fixed numbers of their own, 5 each.
+ * How often a failed model call is tried again, with growing pauses: some tens of seconds in all. `FETCH_MODEL_RETRIES`
+ * says otherwise. Copilot CLI and OpenCode have fixed numbers of their own, 5 each.
  */
 export const retries = (context: Pick<ProfileContext, 'env'>): number => Number(context.env.FETCH_MODEL_RETRIES ?? 6);
 

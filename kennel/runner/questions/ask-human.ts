@@ -39,10 +39,14 @@ interface AskHuman {
 }
 
 /**
- * `ask_human` over streamable HTTP (MCP) on a free loopback port, without sessions; each request carries the token. Written by hand: it is one tool, in the
- * form that was measured with all five agents (event stream, progress every 5 s, GET 405).
+ * `ask_human` over streamable HTTP (MCP) on a free loopback port, without sessions; each request carries the token.
+ * Written by hand: it is one tool, in the form that was measured with all five agents (event stream, progress every 5
+ * s, GET 405).
  */
-export async function serveAskHuman(pending: PendingQuestions, sanitiser: () => Sanitiser): Promise<{ url: string; token: string; close(): void }> {
+export async function serveAskHuman(
+  pending: PendingQuestions,
+  sanitiser: () => Sanitiser,
+): Promise<{ url: string; token: string; close(): void }> {
   const token = randomBytes(32).toString('hex');
   const server = createServer((request, response) => {
     void handle({ pending, sanitiser, token }, request, response).catch(() => response.destroy());
@@ -66,7 +70,8 @@ export async function serveAskHuman(pending: PendingQuestions, sanitiser: () => 
 }
 
 async function handle(askHuman: AskHuman, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  if (!isToken(request.headers.authorization, askHuman.token)) return void refuse(response, 401, -32001, 'The token is missing or wrong.');
+  if (!isToken(request.headers.authorization, askHuman.token))
+    return void refuse(response, 401, -32001, 'The token is missing or wrong.');
   if (request.method !== 'POST') return void response.writeHead(405, { allow: 'POST' }).end();
   const rpc = await receiveRequest(request, response);
   if (!rpc) return;
@@ -84,12 +89,19 @@ const initialized = (wanted: unknown): object => ({
   serverInfo: { name: MCP_SERVER, version: '1' },
 });
 
-async function call({ pending, sanitiser }: AskHuman, response: ServerResponse, id: RpcId, params: Record<string, unknown>): Promise<void> {
+async function call(
+  { pending, sanitiser }: AskHuman,
+  response: ServerResponse,
+  id: RpcId,
+  params: Record<string, unknown>,
+): Promise<void> {
   const input = (params.arguments ?? {}) as { question?: unknown; options?: unknown };
   if (params.name !== ASK_TOOL) return sendError(response, id, -32602, `There is no tool but ${ASK_TOOL}.`);
   const question = typeof input.question === 'string' ? sanitiser().detail(input.question, 4000) : '';
   if (!question) return sendResult(response, id, result('The question is missing.', { isError: true }));
-  const options = Array.isArray(input.options) ? input.options.filter((one) => typeof one === 'string').slice(0, 12) : [];
+  const options = Array.isArray(input.options)
+    ? input.options.filter((one) => typeof one === 'string').slice(0, 12)
+    : [];
   const stream = new ResultStream(response);
   const timer = keepAlive(stream, (params._meta as { progressToken?: unknown } | undefined)?.progressToken);
   let gone = false;
@@ -97,7 +109,10 @@ async function call({ pending, sanitiser }: AskHuman, response: ServerResponse, 
     gone = true;
     clearInterval(timer);
   });
-  const reply = await pending.ask({ question, options: options.map((one) => sanitiser().line(one, 200)).filter(Boolean) });
+  const reply = await pending.ask({
+    question,
+    options: options.map((one) => sanitiser().line(one, 200)).filter(Boolean),
+  });
   clearInterval(timer);
   if (!gone) return stream.end(id, replyResult(reply));
   if (reply.what === 'answer') pending.unheard(question, reply);

@@ -3,8 +3,8 @@ import type { Sanitiser } from '../log/sanitiser.ts';
 import type { PendingQuestions } from './pending-questions.ts';
 
 /**
- * Forms from an agent's own question tool (`elicitation/create`; Claude and Codex send them). Each field becomes a question to the person, and the answer
- * becomes a value of the field.
+ * Forms from an agent's own question tool (`elicitation/create`; Claude and Codex send them). Each field becomes a
+ * question to the person, and the answer becomes a value of the field.
  */
 
 interface Field {
@@ -23,10 +23,17 @@ const MAX_FIELDS = 12;
 /** how often a question is repeated when its answer is not among the options */
 const TRIES = 3;
 
-export async function fillForm(request: CreateElicitationRequest, pending: PendingQuestions, sanitiser: Sanitiser): Promise<CreateElicitationResponse> {
+export async function fillForm(
+  request: CreateElicitationRequest,
+  pending: PendingQuestions,
+  sanitiser: Sanitiser,
+): Promise<CreateElicitationResponse> {
   if (request.mode !== 'form') return { action: 'decline' };
   const content: Record<string, Value> = {};
-  for (const field of fieldsOf(String(request.message ?? ''), (request as { requestedSchema?: unknown }).requestedSchema)) {
+  for (const field of fieldsOf(
+    String(request.message ?? ''),
+    (request as { requestedSchema?: unknown }).requestedSchema,
+  )) {
     const given = await answer(field, pending, sanitiser);
     if (!given) return { action: 'cancel' };
     Object.assign(content, given);
@@ -34,7 +41,11 @@ export async function fillForm(request: CreateElicitationRequest, pending: Pendi
   return { action: 'accept', content };
 }
 
-async function answer(field: Field, pending: PendingQuestions, sanitiser: Sanitiser): Promise<Record<string, Value> | null> {
+async function answer(
+  field: Field,
+  pending: PendingQuestions,
+  sanitiser: Sanitiser,
+): Promise<Record<string, Value> | null> {
   const options = field.options.map((one) => sanitiser.line(one.title, 200));
   let question = field.question;
   for (let tries = 0; tries < TRIES; tries++) {
@@ -57,7 +68,9 @@ export function valuesOf(field: Field, answer: string): Record<string, Value> | 
 }
 
 export function fieldsOf(message: string, schema: unknown): Field[] {
-  const properties = Object.entries(((schema ?? {}) as { properties?: Record<string, Record<string, unknown>> }).properties ?? {}).slice(0, MAX_FIELDS);
+  const properties = Object.entries(
+    ((schema ?? {}) as { properties?: Record<string, Record<string, unknown>> }).properties ?? {},
+  ).slice(0, MAX_FIELDS);
   const fields: Field[] = [];
   for (const [name, property] of properties) {
     const last = fields.at(-1);
@@ -66,8 +79,16 @@ export function fieldsOf(message: string, schema: unknown): Field[] {
       last.other = name;
       continue;
     }
-    const words = [property.title, property.description].filter((part): part is string => typeof part === 'string' && part !== '');
-    fields.push({ name, question: words.join(': '), options, type: typeof property.type === 'string' ? property.type : 'string', other: null });
+    const words = [property.title, property.description].filter(
+      (part): part is string => typeof part === 'string' && part !== '',
+    );
+    fields.push({
+      name,
+      question: words.join(': '),
+      options,
+      type: typeof property.type === 'string' ? property.type : 'string',
+      other: null,
+    });
   }
   for (const field of fields) {
     // in a form with one question, the message is the question and the title its heading
@@ -78,7 +99,10 @@ export function fieldsOf(message: string, schema: unknown): Field[] {
 }
 
 function isOther(name: string, property: Record<string, unknown>, choice: string): boolean {
-  return property.type === 'string' && (name.startsWith(choice) || /\b(other|note|own answer)\b/i.test(`${property.title ?? ''}`));
+  return (
+    property.type === 'string' &&
+    (name.startsWith(choice) || /\b(other|note|own answer)\b/i.test(`${property.title ?? ''}`))
+  );
 }
 
 function optionsOf(property: Record<string, unknown>): Field['options'] {
@@ -90,14 +114,16 @@ function optionsOf(property: Record<string, unknown>): Field['options'] {
       .map((one) => ({ title: typeof one.title === 'string' ? one.title : one.const, value: one.const }));
   }
   const values = property.enum ?? items.enum;
-  if (Array.isArray(values)) return values.filter((one): one is string => typeof one === 'string').map((value) => ({ title: value, value }));
+  if (Array.isArray(values))
+    return values.filter((one): one is string => typeof one === 'string').map((value) => ({ title: value, value }));
   return property.type === 'boolean' ? ['yes', 'no'].map((value) => ({ title: value, value })) : [];
 }
 
 function oneValue(field: Field, answer: string): Value | null {
   const text = answer.trim();
   if (field.type === 'boolean') return /^(y|yes|true|ok|1)\b/i.test(text);
-  if (field.type === 'number' || field.type === 'integer') return text && Number.isFinite(Number(text)) ? Number(text) : null;
+  if (field.type === 'number' || field.type === 'integer')
+    return text && Number.isFinite(Number(text)) ? Number(text) : null;
   if (field.type === 'array') {
     const parts = text.split(/[,;\n]/).map((part) => chosen(field, part));
     return parts.every((part) => part !== null) ? parts : null;

@@ -11,7 +11,10 @@ export interface RpcRequest {
   params: Record<string, unknown>;
 }
 
-/** One JSON-RPC request from the body of an HTTP request. Null when there is nothing more to answer: it was refused, or it wants no result. */
+/**
+ * One JSON-RPC request from the body of an HTTP request. Null when there is nothing more to answer: it was refused, or
+ * it wants no result.
+ */
 export async function receiveRequest(request: IncomingMessage, response: ServerResponse): Promise<RpcRequest | null> {
   const body = await read(request);
   if (body === null) return refuse(response, 413, -32600, 'The request is too long.');
@@ -21,7 +24,8 @@ export async function receiveRequest(request: IncomingMessage, response: ServerR
   } catch {
     return refuse(response, 400, -32700, 'The request is no JSON.');
   }
-  if (rpc === null || typeof rpc !== 'object' || Array.isArray(rpc)) return refuse(response, 400, -32600, 'One request at a time.');
+  if (rpc === null || typeof rpc !== 'object' || Array.isArray(rpc))
+    return refuse(response, 400, -32600, 'One request at a time.');
   const { id, method, params } = rpc;
   if (id !== undefined && id !== null && typeof method === 'string') return { id, method, params: params ?? {} };
   // notifications, and answers to nothing
@@ -53,7 +57,11 @@ export class ResultStream {
 
   constructor(response: ServerResponse) {
     this.response = response;
-    response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache', connection: 'keep-alive' });
+    response.writeHead(200, {
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-cache',
+      connection: 'keep-alive',
+    });
   }
 
   comment(text: string): void {

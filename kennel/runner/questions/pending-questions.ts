@@ -28,7 +28,9 @@ export interface PendingQuestionsOptions {
   onParked(): void;
 }
 
-/** Holds everything that waits for the person: questions of `ask_human`, the agent's own question forms, permissions. */
+/**
+ * Holds everything that waits for the person: questions of `ask_human`, the agent's own question forms, permissions.
+ */
 export class PendingQuestions {
   private readonly open = new Map<string, Open>();
   /** answers that nobody waits for: to questions of an earlier run, or of a call whose connection broke */
@@ -57,7 +59,8 @@ export class PendingQuestions {
 
   take(command: Command): void {
     if (command.type === 'answer') this.answer(command.questionId, command.answer, 'answered');
-    if (command.type === 'permit') this.answer(command.permissionId, command.decision, command.decision === 'allow' ? 'allowed' : 'denied');
+    if (command.type === 'permit')
+      this.answer(command.permissionId, command.decision, command.decision === 'allow' ? 'allowed' : 'denied');
   }
 
   get waiting(): number {
@@ -78,7 +81,8 @@ export class PendingQuestions {
       if (!kept.logged) this.options.write({ type: 'settled', id: kept.id, how: 'answered before' });
       return Promise.resolve({ what: 'answer', id: kept.id, text: kept.text });
     }
-    for (const open of this.open.values()) if (open.key === key) return new Promise((resolve) => open.settle.push(resolve));
+    for (const open of this.open.values())
+      if (open.key === key) return new Promise((resolve) => open.settle.push(resolve));
     if (this.open.size >= MAX_OPEN) return Promise.resolve({ what: 'refused' });
     const id = `${prefix}${this.options.nextSeq()}`;
     return new Promise((resolve) => {
@@ -123,7 +127,13 @@ function questionKey(question: string): string {
 }
 
 function permissionKey(permission: Permission): string {
-  return hash(['permission', permission.kind, permission.command ?? permission.title, permission.diff ?? '', ...(permission.paths ?? [])]);
+  return hash([
+    'permission',
+    permission.kind,
+    permission.command ?? permission.title,
+    permission.diff ?? '',
+    ...(permission.paths ?? []),
+  ]);
 }
 
 function hash(parts: string[]): string {
@@ -131,8 +141,8 @@ function hash(parts: string[]): string {
 }
 
 /**
- * Questions and permissions that earlier runs left open, by id. A resumed agent often repeats them. If the person has decided meanwhile, a command of the new
- * run with the old id answers at once.
+ * Questions and permissions that earlier runs left open, by id. A resumed agent often repeats them. If the person has
+ * decided meanwhile, a command of the new run with the old id answers at once.
  */
 export function unsettled(logPath: string): Map<string, string> {
   const open = new Map<string, string>();

@@ -5,7 +5,10 @@ import { type RunSpec, SETUP, SETUP_BYTES } from '../../../src/contracts/kennel.
 import type { Sanitiser } from '../log/sanitiser.ts';
 import type { PendingQuestions, Reply } from './pending-questions.ts';
 
-/** What `fetch-setup` prints, and the HTTP status by which it knows its exit code: 200 the image has it, 202 later, anything else no. */
+/**
+ * What `fetch-setup` prints, and the HTTP status by which it knows its exit code: 200 the image has it, 202 later,
+ * anything else no.
+ */
 interface Answer {
   status: number;
   text: string;
@@ -45,7 +48,10 @@ export class SetupProposals {
     if (proposed) this.refused.set(proposed.sha256, no(proposed.answer));
   }
 
-  /** A script waits for its answer. The program that handed it in may be gone: agents end commands that take long, or go on beside them. */
+  /**
+   * A script waits for its answer. The program that handed it in may be gone: agents end commands that take long, or go
+   * on beside them.
+   */
   get waits(): boolean {
     return this.open !== null;
   }
@@ -56,18 +62,29 @@ export class SetupProposals {
     const fault = this.refused.get(hash) ?? this.fault(script, hash);
     if (fault) return fault;
     this.open = hash;
-    const reply = await this.options.pending.permit({ title: 'install what a script of it needs root for', kind: SETUP, command: script });
+    const reply = await this.options.pending.permit({
+      title: 'install what a script of it needs root for',
+      kind: SETUP,
+      command: script,
+    });
     this.open = null;
     return this.answerTo(reply, hash);
   }
 
   private fault(script: string, hash: string): Answer | null {
-    if (this.options.spec.plan) return no('Only a plan is made now. Say in it what must be installed, and propose the script when the work has begun.');
+    if (this.options.spec.plan)
+      return no(
+        'Only a plan is made now. Say in it what must be installed, and propose the script when the work has begun.',
+      );
     if (script.trim() === '') return no('The script is empty.');
     if (Buffer.byteLength(script) > SETUP_BYTES) return no(`The script is too long: ${SETUP_BYTES} bytes at most.`);
     if (this.options.sanitiser().text(script) !== script)
-      return no('The script has invisible characters, or something that looks like a key. A person could not see what it does.');
-    return this.open === null || this.open === hash ? null : no('Another script waits for an answer. Propose one at a time.');
+      return no(
+        'The script has invisible characters, or something that looks like a key. A person could not see what it does.',
+      );
+    return this.open === null || this.open === hash
+      ? null
+      : no('Another script waits for an answer. Propose one at a time.');
   }
 
   private answerTo(reply: Reply, hash: string): Answer {

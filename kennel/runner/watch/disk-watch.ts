@@ -7,7 +7,10 @@ const LOOK_MS = 1_000;
 const PATIENCE_MS = 20_000;
 const REASON = 'No room is left on the disk of the run folder.';
 
-/** Watches the disk with the agent's HOME. An agent that cannot write its session may fail without knowing why, or be silent for ever. */
+/**
+ * Watches the disk with the agent's HOME. An agent that cannot write its session may fail without knowing why, or be
+ * silent for ever.
+ */
 export class DiskWatch {
   private readonly folder: string;
   private readonly onFull: (reason: string) => void;

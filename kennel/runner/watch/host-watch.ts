@@ -13,8 +13,9 @@ export interface HostWatchOptions {
 }
 
 /**
- * Freezes the agent while no host can answer for this container. A dead host process cannot freeze its containers itself. Its tasks later continue elsewhere,
- * and on a common disk two agents would then write in one folder. A restart of the process is far shorter than that.
+ * Freezes the agent while no host can answer for this container. A dead host process cannot freeze its containers
+ * itself. Its tasks later continue elsewhere, and on a common disk two agents would then write in one folder. A restart
+ * of the process is far shorter than that.
  */
 export class HostWatch {
   private readonly options: HostWatchOptions;

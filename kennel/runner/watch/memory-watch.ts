@@ -7,8 +7,8 @@ const LOOK_MS = 1_000;
 const RECENT_MS = 15_000;
 
 /**
- * Watches for processes that the kernel kills because the container is out of memory. The parent of a killed process sees only a SIGKILL; the cause shows only
- * here.
+ * Watches for processes that the kernel kills because the container is out of memory. The parent of a killed process
+ * sees only a SIGKILL; the cause shows only here.
  */
 export class MemoryWatch {
   private readonly counters: readonly string[];

@@ -7,10 +7,14 @@ const RETRY = 150;
 const MAX_CONNECTIONS = 256;
 
 /**
- * Forwards a loopback port to a unix socket. While the socket is missing or refuses (the process behind it restarts), new connections are held and the socket
- * is tried again. Connections that were open are closed.
+ * Forwards a loopback port to a unix socket. While the socket is missing or refuses (the process behind it restarts),
+ * new connections are held and the socket is tried again. Connections that were open are closed.
  */
-export async function forwardSocket(port: number, socketPath: string, hold = HOLD): Promise<{ port: number; close(): void }> {
+export async function forwardSocket(
+  port: number,
+  socketPath: string,
+  hold = HOLD,
+): Promise<{ port: number; close(): void }> {
   const open = new Set<Socket>();
   const closing = new AbortController();
   // half-open: a client that has sent its request and closed its side still waits for the answer

@@ -23,7 +23,8 @@ export function otherChanges(repository: Repository, from: Stored, to: Stored): 
   return diffTrees(repository, trees[0], trees[1]).map((change) => ({ ...change, path: plainPath(change.path) }));
 }
 
-const plainTree = (repository: Repository, entries: Array<[string, Entry]>): string => changedTree(repository, emptyTree(repository), entries);
+const plainTree = (repository: Repository, entries: Array<[string, Entry]>): string =>
+  changedTree(repository, emptyTree(repository), entries);
 
 const isOfGit = (path: string): boolean => /(^|\/)\.git(\/|$)/.test(path);
 
@@ -35,16 +36,30 @@ export function innerChanges(repository: Repository, before: Stored, after: Stor
   const side = (which: 'from' | 'to') =>
     plainTree(
       repository,
-      changes.flatMap((change): Array<[string, Entry]> => (change[which] && !isOfGit(change.path) ? [[change.path, change[which]]] : [])),
+      changes.flatMap(
+        (change): Array<[string, Entry]> =>
+          change[which] && !isOfGit(change.path) ? [[change.path, change[which]]] : [],
+      ),
     );
   const files = changedFiles(repository, side('from'), side('to'));
-  const folders = new Set([...(then.nested ?? []), ...(now.nested ?? [])].filter((folder) => changes.some(({ path }) => path.startsWith(folder))));
+  const folders = new Set(
+    [...(then.nested ?? []), ...(now.nested ?? [])].filter((folder) =>
+      changes.some(({ path }) => path.startsWith(folder)),
+    ),
+  );
   const notes: string[] = [];
-  if (folders.size > 0) notes.push(`Repositories inside of the workspace were changed, and are not committed: ${named([...folders])}. "undo" takes that back.`);
+  if (folders.size > 0)
+    notes.push(
+      `Repositories inside of the workspace were changed, and are not committed: ${named([...folders])}. "undo" takes that back.`,
+    );
   const prints = new Map((now.named ?? []).flatMap((entry) => (entry.print ? [[entry.path, entry.print]] : [])));
-  const large = (then.named ?? []).filter((entry) => entry.print && prints.get(entry.path) !== entry.print).map((entry) => entry.path);
+  const large = (then.named ?? [])
+    .filter((entry) => entry.print && prints.get(entry.path) !== entry.print)
+    .map((entry) => entry.path);
   if (large.length > 0) {
-    notes.push(`Changed or gone, and too large to be kept: ${named(large)} (repositories inside of the workspace). These changes cannot be shown or undone.`);
+    notes.push(
+      `Changed or gone, and too large to be kept: ${named(large)} (repositories inside of the workspace). These changes cannot be shown or undone.`,
+    );
   }
   const fresh = [...prints.keys()].filter((path) => !then.nested?.includes(path));
   if (then.nested && fresh.length > 0) notes.push(`New, and too large to be undone: ${named(fresh)}.`);
@@ -72,7 +87,9 @@ function folderNotes(repository: Repository, before: Stored, after: Stored): str
   const lost = (factsOf(repository, before).refs ?? []).filter((ref) => !now.has(ref.name)).map((ref) => ref.name);
   if (lost.length > 0) notes.push(`The task deleted ${named(lost)}; ${UNDO}.`);
   if (before.head && after.head && before.branch === after.branch && !reaches(repository, after.head, before.head)) {
-    notes.push(`The task rewrote the history of ${before.branch ?? 'HEAD'}: commit ${before.head.slice(0, 10)} is no longer in it; ${UNDO}.`);
+    notes.push(
+      `The task rewrote the history of ${before.branch ?? 'HEAD'}: commit ${before.head.slice(0, 10)} is no longer in it; ${UNDO}.`,
+    );
   }
   const own = folderChanges(repository, before, after)
     .map((change) => change.path)
@@ -98,13 +115,22 @@ function otherNotes(repository: Repository, before: Stored, after: Stored, then:
 
 /** What is gone and was not saved, in a sentence. */
 export function lost(repository: Repository, before: Stored): string | null {
-  const gone = (factsOf(repository, before).named ?? []).filter((entry) => !entry.print && !isThere(repository.root, entry.path)).map((entry) => entry.path);
-  return gone.length > 0 ? `Gone, and not kept because they were large or could not be read: ${named(gone)}. "undo" cannot bring them back.` : null;
+  const gone = (factsOf(repository, before).named ?? [])
+    .filter((entry) => !entry.print && !isThere(repository.root, entry.path))
+    .map((entry) => entry.path);
+  return gone.length > 0
+    ? `Gone, and not kept because they were large or could not be read: ${named(gone)}. "undo" cannot bring them back.`
+    : null;
 }
 
 /** Joins two lists of files. */
 export function joined(a: Files, b: Files): Files {
   const total = (a.filesChanged ?? a.files.length) + (b.filesChanged ?? b.files.length);
   const files = [...a.files, ...b.files].slice(0, Math.max(a.files.length, b.files.length, LIMITS.listedFiles));
-  return { files, ...(total > files.length && { filesChanged: total }), added: a.added + b.added, removed: a.removed + b.removed };
+  return {
+    files,
+    ...(total > files.length && { filesChanged: total }),
+    added: a.added + b.added,
+    removed: a.removed + b.removed,
+  };
 }

@@ -30,7 +30,11 @@ export function checkpoint(place: Place, key: string, author: Author, turn?: str
   const others = takeOthers(repository, snapshot.ignored);
   const { facts, left } = withRest(repository, snapshot, others, refs);
   const { n, at } = nextPlace(repository);
-  const notes = [...(unkept ? [`The history of the repository could not be copied (${unkept})`] : []), ...(left ? [left] : []), ...snapshot.notes];
+  const notes = [
+    ...(unkept ? [`The history of the repository could not be copied (${unkept})`] : []),
+    ...(left ? [left] : []),
+    ...snapshot.notes,
+  ];
   const state: Omit<State, 'extra'> = {
     n,
     key,
@@ -38,7 +42,8 @@ export function checkpoint(place: Place, key: string, author: Author, turn?: str
     head: head.commit,
     branch: head.branch,
     at,
-    dirty: repository.kept === 'beside' ? 0 : diffTrees(repository, treeOf(repository, head.commit), snapshot.tree).length,
+    dirty:
+      repository.kept === 'beside' ? 0 : diffTrees(repository, treeOf(repository, head.commit), snapshot.tree).length,
     notes: [...notes, ...namedNotes(others.named)].slice(0, 50),
     kept: repository.kept,
     ...(repository.damage && { damage: repository.damage }),
@@ -48,7 +53,11 @@ export function checkpoint(place: Place, key: string, author: Author, turn?: str
 }
 
 /** Copies the history of refs and HEAD into the store. Returns why it could not. */
-export function takeHistory(repository: Repository, refs: readonly Ref[] = refsOf(repository), head: Head = headOf(repository)): string | null {
+export function takeHistory(
+  repository: Repository,
+  refs: readonly Ref[] = refsOf(repository),
+  head: Head = headOf(repository),
+): string | null {
   if (repository.kept === 'beside') return null;
   const indexes = repository.worktree === null ? [repository] : [repository, mainOf(repository)];
   const entries = indexes.flatMap((each) => [...readIndex(each).entries.values()]);
@@ -58,7 +67,12 @@ export function takeHistory(repository: Repository, refs: readonly Ref[] = refsO
 }
 
 /** For the repository of a worktree: the workspace itself. */
-const mainOf = (repository: Repository): Repository => ({ ...repository, root: dirname(repository.commonDir), gitDir: repository.commonDir, worktree: null });
+const mainOf = (repository: Repository): Repository => ({
+  ...repository,
+  root: dirname(repository.commonDir),
+  gitDir: repository.commonDir,
+  worktree: null,
+});
 
 /** The stashes. All except the newest are only in a reflog. */
 function stashed(repository: Repository): string[] {
@@ -67,7 +81,12 @@ function stashed(repository: Repository): string[] {
 }
 
 /** The rest of a snapshot: other files, and the git folder. */
-export function withRest(repository: Repository, snapshot: Snapshot, others: Others, refs: readonly Ref[]): { facts: Facts; left: string | null } {
+export function withRest(
+  repository: Repository,
+  snapshot: Snapshot,
+  others: Others,
+  refs: readonly Ref[],
+): { facts: Facts; left: string | null } {
   const { named, nested, folders, pipes } = others;
   const facts: Facts = { ignored: snapshot.ignored, named, nested, folders, pipes };
   snapshot.trees = { others: othersTree(repository, others.files) };
@@ -98,7 +117,10 @@ export function repositoryOf(place: Place, key: string): { repository: History; 
   checkKey(key);
   const repository = openHistory(place, false);
   const before = repository && readState(repository, key, 'before');
-  if (!before) throw new Refusal(`There is no checkpoint of ${key} in this workspace${openRepository(place) ? '' : '; its git folder is gone'}.`);
+  if (!before)
+    throw new Refusal(
+      `There is no checkpoint of ${key} in this workspace${openRepository(place) ? '' : '; its git folder is gone'}.`,
+    );
   return { repository, before };
 }
 

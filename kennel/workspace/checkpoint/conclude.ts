@@ -13,7 +13,20 @@ import { besides, innerChanges, joined, othersOf } from './besides.ts';
 import { pathsOf, repositoryOf, takeHistory, withRest } from './checkpoint.ts';
 import { objectDamage } from './git-folder.ts';
 import { among, retakeOthers } from './others.ts';
-import { type Facts, factsOf, hadRepository, now, readOwnRef, readRef, readState, refOf, refsOfTask, type Stored, storeState, writeRef } from './record.ts';
+import {
+  type Facts,
+  factsOf,
+  hadRepository,
+  now,
+  readOwnRef,
+  readRef,
+  readState,
+  refOf,
+  refsOfTask,
+  type Stored,
+  storeState,
+  writeRef,
+} from './record.ts';
 import { changedFiles, counted, named } from './report.ts';
 
 export interface Concluding {
@@ -31,7 +44,8 @@ export interface Result extends Omit<ConcludedChanges, 'test'> {
 type Committed = Pick<Result, 'commit' | 'keptOn' | 'note' | 'tip' | 'branch'>;
 
 /**
- * Saves the state after a task and commits its changes. Progress is stored in this order: the refs `after` and `commit`, the branch, the index, the ref
+ * Saves the state after a task and commits its changes. Progress is stored in this order: the refs `after` and
+ * `commit`, the branch, the index, the ref
  * `result`. So the next call finishes one that was killed. `again`: what had to be restored in git first.
  */
 export function conclude(place: Place, op: Concluding, again: string | null = null): WorkspaceAnswer {
@@ -41,13 +55,17 @@ export function conclude(place: Place, op: Concluding, again: string | null = nu
   if (known) return answer(place, repository, known);
   const { refs, head } = repository.opened;
   const unread = takeHistory(repository, refs, head);
-  const after = (done.after && readState(repository, op.key, 'after')) || takeAfter(repository, before, op, { refs, head, unread });
+  const after =
+    (done.after && readState(repository, op.key, 'after')) || takeAfter(repository, before, op, { refs, head, unread });
   const inner = innerChanges(repository, before, after);
   const files = joined(changedFiles(repository, before.tree, after.tree), inner.files);
   const committed: Committed =
     repository.kept === 'beside'
       ? { commit: null, branch: null, tip: null }
-      : commitChanges(repository, { before, after, prepared: done.commit ?? null }, op, { ...op.author, seconds: after.at });
+      : commitChanges(repository, { before, after, prepared: done.commit ?? null }, op, {
+          ...op.author,
+          seconds: after.at,
+        });
   const told = [again, committed.note, ...besides(repository, before, after), ...inner.notes].filter(Boolean).join(' ');
   const result: Result = { ...files, ...committed, ...(told && { note: told }) };
   writeRef(repository, refOf(op.key, 'result'), jsonBlob(repository, result), done.result ?? null);
@@ -57,7 +75,11 @@ export function conclude(place: Place, op: Concluding, again: string | null = nu
 }
 
 /** Null also for a result that cannot be read. */
-export function readResult(repository: Repository, key: string, ref: string | null = readRef(repository, refOf(key, 'result'))): Result | null {
+export function readResult(
+  repository: Repository,
+  key: string,
+  ref: string | null = readRef(repository, refOf(key, 'result')),
+): Result | null {
   if (!ref) return null;
   try {
     return JSON.parse(utf8(content(repository, ['cat-file', 'blob', ref]))) as Result;
@@ -75,7 +97,8 @@ export function takeAfter(
 ): Stored {
   const then = factsOf(repository, before);
   const kept = othersOf(repository, before);
-  // Files in the checkpoint are compared even if they are ignored now. Files that were ignored then do not belong to the task.
+  // Files in the checkpoint are compared even if they are ignored now. Files that were ignored then do not belong to
+  // the task.
   const apart = among([...kept.keys(), ...(then.named ?? []).map((entry) => entry.path)]);
   const except = { untracked: either(apart, among(then.ignored)), tracked: apart };
   const snapshot = takeSnapshot(repository, { also: pathsOf(repository, [before.tree]), except });
@@ -84,7 +107,18 @@ export function takeAfter(
   const at = Math.max(now(), before.at);
   const { n, key, worktree, turn } = before;
   const notes = snapshot.notes.slice(0, 50);
-  const state = { n, key, worktree, ...(turn !== undefined && { turn }), head: head.commit, branch: head.branch, at, dirty: 0, notes, kept: repository.kept };
+  const state = {
+    n,
+    key,
+    worktree,
+    ...(turn !== undefined && { turn }),
+    head: head.commit,
+    branch: head.branch,
+    at,
+    dirty: 0,
+    notes,
+    kept: repository.kept,
+  };
   return storeState(repository, 'after', { snapshot, facts }, { ...state, ...(damage && { damage }) }, op.author);
 }
 
@@ -123,13 +157,21 @@ function commitChanges(
     return { commit: own, branch: head.branch, tip: head.commit, note: notes(before, head, left, null) };
   }
   const onOwnBranch = head.branch === `fetch/${op.key}`;
-  const why = op.keepOnBranchOnly && !onOwnBranch ? 'asked' : refusal(repository, merged.conflicts, headTree, merged.tree);
+  const why =
+    op.keepOnBranchOnly && !onOwnBranch ? 'asked' : refusal(repository, merged.conflicts, headTree, merged.tree);
   const parents = head.commit ? [head.commit] : [];
   if (why === null) {
     const commit = commitTree(repository, merged.tree, parents, messageOf(op), by);
     giveObjects(repository, [commit], { except: [head.commit], made: true });
     if (prepared !== commit) writeRef(repository, refOf(op.key, 'commit'), commit, prepared);
-    const moved = tryGit(repository, ['update-ref', '-m', `fetch: task ${op.key}`, 'HEAD', commit, head.commit ?? '0'.repeat(commit.length)]);
+    const moved = tryGit(repository, [
+      'update-ref',
+      '-m',
+      `fetch: task ${op.key}`,
+      'HEAD',
+      commit,
+      head.commit ?? '0'.repeat(commit.length),
+    ]);
     if (moved.code === 0) {
       stageCommit(repository, head.commit, commit);
       const keptOn = head.branch === null ? keepBranch(repository, op.key, commit) : null;
@@ -149,7 +191,13 @@ function commitChanges(
       reason === 'asked'
         ? `The changes are uncommitted in the working tree, and committed on branch ${keptOn} only.`
         : `The changes are in the working tree and were not committed there: ${reason}. ${what} are on branch ${keptOn}.`;
-    return { commit: own, branch: head.branch, keptOn, tip: head.commit, note: [note, notes(before, head, left, null)].filter(Boolean).join(' ') };
+    return {
+      commit: own,
+      branch: head.branch,
+      keptOn,
+      tip: head.commit,
+      note: [note, notes(before, head, left, null)].filter(Boolean).join(' '),
+    };
   }
 }
 
@@ -208,7 +256,8 @@ function notes(before: Stored, head: Head, filtered: string[], keptOn: string | 
     all.push(`The task switched from ${name(before.branch)} to ${name(head.branch)}.`);
   }
   if (head.branch === null && keptOn) all.push(`HEAD is detached; branch ${keptOn} keeps the commit.`);
-  if (filtered.length > 0) all.push(`Not committed, as a filter of the repository would have to run over it: ${named(filtered)}.`);
+  if (filtered.length > 0)
+    all.push(`Not committed, as a filter of the repository would have to run over it: ${named(filtered)}.`);
   return all.length > 0 ? all.join(' ') : undefined;
 }
 
@@ -225,8 +274,13 @@ export function firstParent(repository: Repository, commit: string): string | nu
 function answer(place: Place, repository: Repository, result: Result): WorkspaceAnswer {
   const { tip: _, ...data } = result;
   const changed = result.files.length === 0 ? 'Nothing was changed.' : `Changed ${counted(result)}.`;
-  const committed = result.commit ? ` Committed as ${result.commit.slice(0, 10)} on ${result.branch ?? 'a detached HEAD'}.` : '';
-  const beside = repository.kept === 'beside' && result.files.length > 0 ? ' The workspace is no git repository: nothing was committed, but undo works.' : '';
+  const committed = result.commit
+    ? ` Committed as ${result.commit.slice(0, 10)} on ${result.branch ?? 'a detached HEAD'}.`
+    : '';
+  const beside =
+    repository.kept === 'beside' && result.files.length > 0
+      ? ' The workspace is no git repository: nothing was committed, but undo works.'
+      : '';
   return {
     ok: true,
     output: changed + committed + beside + (result.note ? ` ${result.note}` : ''),

@@ -18,8 +18,9 @@ import { markedPath, storeFiles } from './others.ts';
 import { nextPlace, readRef, refOf, type State, storeState } from './record.ts';
 
 /**
- * A direct edit of one file, for undo. Its two states hold this file alone, so that an edit takes as long in a large repository as in a small one. Both are
- * stored before the file is touched, because what it will be is known: a call that is killed at any moment leaves an edit that undo knows, or none.
+ * A direct edit of one file, for undo. Its two states hold this file alone, so that an edit takes as long in a large
+ * repository as in a small one. Both are stored before the file is touched, because what it will be is known: a call
+ * that is killed at any moment leaves an edit that undo knows, or none.
  */
 
 const AUTHOR: Author = { name: 'Fetch', email: 'fetch@localhost' };
@@ -64,10 +65,30 @@ function storeEdit(repository: Repository, edit: DirectEdit, path: string, after
   return null;
 }
 
-/** A state is found by its ref `before`, which is therefore written last. The record of an earlier attempt is replaced, because the file may have changed since. */
-function storeStates(repository: Repository, { key, turn }: DirectEdit, { path, from, to }: Edited, apart: boolean): void {
+/**
+ * A state is found by its ref `before`, which is therefore written last. The record of an earlier attempt is replaced,
+ * because the file may have changed since.
+ */
+function storeStates(
+  repository: Repository,
+  { key, turn }: DirectEdit,
+  { path, from, to }: Edited,
+  apart: boolean,
+): void {
   const { n, at } = nextPlace(repository);
-  const state: Omit<State, 'extra'> = { n, key, worktree: null, head: null, branch: null, at, dirty: 0, notes: [], kept: 'beside', turn, partial: true };
+  const state: Omit<State, 'extra'> = {
+    n,
+    key,
+    worktree: null,
+    head: null,
+    branch: null,
+    at,
+    dirty: 0,
+    notes: [],
+    kept: 'beside',
+    turn,
+    partial: true,
+  };
   const none = emptyTree(repository);
   const folders = from ? [] : emptyFolder(repository.root, path);
   for (const [what, entry] of [
@@ -75,7 +96,14 @@ function storeStates(repository: Repository, { key, turn }: DirectEdit, { path, 
     ['before', from],
   ] as const) {
     const tree = entry ? treeOfPath(repository, apart ? markedPath(path) : path, entry) : none;
-    const snapshot = { tree: apart ? none : tree, staged: null, unmerged: null, ignored: [], trees: { others: apart ? tree : none }, notes: [] };
+    const snapshot = {
+      tree: apart ? none : tree,
+      staged: null,
+      unmerged: null,
+      ignored: [],
+      trees: { others: apart ? tree : none },
+      notes: [],
+    };
     const facts = { ignored: [], named: [], ...(what === 'before' && { folders }) };
     storeState(repository, what, { snapshot, facts }, state, AUTHOR, readRef(repository, refOf(key, what)));
   }
@@ -86,7 +114,10 @@ function isApart(repository: Repository, path: string): boolean {
   if (foldersOf(path).some((folder) => existsSync(join(repository.root, utf8(folder), '.git')))) return true;
   const name = argument(path);
   // this command refuses literal path specifications; after `./` nothing in a name is special
-  return name !== null && tryGit(repository, ['check-ignore', '-q', '--', `./${name}`], { env: { GIT_LITERAL_PATHSPECS: '0' } }).code !== 1;
+  return (
+    name !== null &&
+    tryGit(repository, ['check-ignore', '-q', '--', `./${name}`], { env: { GIT_LITERAL_PATHSPECS: '0' } }).code !== 1
+  );
 }
 
 /** The folder of a new file, if it is empty now: undo removes a folder with its last file. */

@@ -9,12 +9,30 @@ import { LIMITS } from '../limits.ts';
 import { collect, othersTree, plainPath, storeFiles } from './others.ts';
 import { extraOf, type Facts, factsOf, type Stored } from './record.ts';
 
-/** An agent can find and destroy the git folder of a workspace. This file says what of it is saved, what happened to it, and how it is restored. */
+/**
+ * An agent can find and destroy the git folder of a workspace. This file says what of it is saved, what happened to it,
+ * and how it is restored.
+ */
 
 /** Saved in another way, or made by this program, or part of worktrees. */
-const OWN = new Set(['objects', 'refs', 'logs', 'worktrees', 'fetch-worktrees', 'fetch', 'index', 'packed-refs', 'HEAD', 'lfs']);
-const isApart = (path: string): boolean => OWN.has(path.split('/')[0]!) || path.startsWith('sharedindex.') || path.endsWith('.lock');
-/** In these, a task's changes are undone one by one; other files change whenever git works. `modules` has the git folders of submodules. */
+const OWN = new Set([
+  'objects',
+  'refs',
+  'logs',
+  'worktrees',
+  'fetch-worktrees',
+  'fetch',
+  'index',
+  'packed-refs',
+  'HEAD',
+  'lfs',
+]);
+const isApart = (path: string): boolean =>
+  OWN.has(path.split('/')[0]!) || path.startsWith('sharedindex.') || path.endsWith('.lock');
+/**
+ * In these, a task's changes are undone one by one; other files change whenever git works. `modules` has the git
+ * folders of submodules.
+ */
 const STABLE = /^(config|config\.worktree|description|shallow|hooks\/.*|info\/.*|modules\/.*)$/;
 
 const isLog = (path: string): boolean => path.startsWith('logs/');
@@ -53,7 +71,9 @@ export function takeGitFolder(repository: Repository, refs: readonly Ref[]): Git
       ),
     },
     ...(index?.isFile() && index.size < LIMITS.otherBytes && { index: readFileSync(indexFile) }),
-    left: files ? null : 'Of the git folder only history and settings: submodules, or other programs, keep too much in it',
+    left: files
+      ? null
+      : 'Of the git folder only history and settings: submodules, or other programs, keep too much in it',
   };
 }
 
@@ -72,7 +92,10 @@ function objectFiles(commonDir: string): Record<string, string> {
   return found;
 }
 
-/** What a task did to the objects of the repository; null when all are intact. Their contents are read only when earlier files are gone or rewritten. */
+/**
+ * What a task did to the objects of the repository; null when all are intact. Their contents are read only when earlier
+ * files are gone or rewritten.
+ */
 export function objectDamage(repository: Repository, before: Facts): string | null {
   const now = objectFiles(repository.commonDir);
   const touched = Object.entries(before.objects ?? {}).some(([file, stats]) => now[file] !== stats);
@@ -83,7 +106,9 @@ export function objectDamage(repository: Repository, before: Facts): string | nu
 const WRONG = ['corrupt', 'missing', 'mismatch', 'inflate', 'unable', 'invalid', 'not a'];
 
 function brokenObjects(repository: Repository): string | null {
-  const looked = tryGit(repository, ['fsck', '--full', '--no-dangling', '--no-progress', '--no-reflogs'], { timeoutMs: LIMITS.fsckMs });
+  const looked = tryGit(repository, ['fsck', '--full', '--no-dangling', '--no-progress', '--no-reflogs'], {
+    timeoutMs: LIMITS.fsckMs,
+  });
   if (looked.code === 0 || looked.timedOut) return null;
   const lines = `${looked.stderr}\n${looked.stdout}`.split('\n');
   const tells = (line: string) => ['missing', 'broken link', 'fatal:'].some((word) => line.startsWith(word));
@@ -109,8 +134,9 @@ export function applyToFolder(repository: Repository, changes: readonly Change[]
 }
 
 /**
- * Restores the git folder: objects from the store, its files, refs, HEAD and index. Intact files stay. `all`: restore HEAD, refs and index in any case, because
- * nobody knows what they were when the task ended. Can be repeated after it was killed. Returns why the folder is still unusable; null when it is usable.
+ * Restores the git folder: objects from the store, its files, refs, HEAD and index. Intact files stay. `all`: restore
+ * HEAD, refs and index in any case, because nobody knows what they were when the task ended. Can be repeated after it
+ * was killed. Returns why the folder is still unusable; null when it is usable.
  */
 export function remakeFolder(place: Place, history: Repository, before: Stored, all: boolean): string | null {
   const commonDir = join(place.workspace, '.git');
@@ -121,9 +147,21 @@ export function remakeFolder(place: Place, history: Repository, before: Stored, 
     rmSync(path, { force: true });
     mkdirSync(path);
   }
-  const repository: Repository = { ...history, root: place.workspace, gitDir: commonDir, commonDir, kept: 'workspace', worktree: null, damage: undefined };
+  const repository: Repository = {
+    ...history,
+    root: place.workspace,
+    gitDir: commonDir,
+    commonDir,
+    kept: 'workspace',
+    worktree: null,
+    damage: undefined,
+  };
   writeFiles(repository, before, 'git', (path) => path === 'config');
-  writeText(join(commonDir, 'HEAD'), facts.head ?? 'ref: refs/heads/main\n', (text) => !all && /^(ref: refs\/\S+|[0-9a-f]{40,64})\n?$/.test(text));
+  writeText(
+    join(commonDir, 'HEAD'),
+    facts.head ?? 'ref: refs/heads/main\n',
+    (text) => !all && /^(ref: refs\/\S+|[0-9a-f]{40,64})\n?$/.test(text),
+  );
   delete repository.overrides;
   if (tryGit(repository, ['for-each-ref', '--count=1', '--format=%(refname)']).code !== 0)
     rmSync(join(commonDir, 'packed-refs'), { force: true, recursive: true });
@@ -131,7 +169,9 @@ export function remakeFolder(place: Place, history: Repository, before: Stored, 
   repository.overrides = Object.assign({}, repository.overrides, { 'core.logAllRefUpdates': 'false' });
   dropBroken(repository);
   const staged = extraOf(repository, before.extra, 'staged');
-  const indexed = staged ? [...entriesOf(repository, staged).values()].filter((entry) => entry.mode !== '160000').map((entry) => entry.oid) : [];
+  const indexed = staged
+    ? [...entriesOf(repository, staged).values()].filter((entry) => entry.mode !== '160000').map((entry) => entry.oid)
+    : [];
   const refs = facts.refs ?? [];
   giveObjects(repository, [...refs.map((ref) => ref.oid), before.head, ...indexed], { whole: true });
   const there = refsOf(repository);
@@ -143,33 +183,48 @@ export function remakeFolder(place: Place, history: Repository, before: Stored, 
     ),
   );
   const right = new Map(refs.map((ref) => [ref.name, ref.oid]));
-  const known = new Set(there.flatMap(({ name, oid }) => (lost.has(oid) || (all && right.get(name) !== oid) ? [] : [name])));
+  const known = new Set(
+    there.flatMap(({ name, oid }) => (lost.has(oid) || (all && right.get(name) !== oid) ? [] : [name])),
+  );
   for (const { name, oid, symref } of refs) {
     if (known.has(name)) continue;
     const order = `update ${name}\0${oid}\0\0`;
-    const set = () => tryGit(repository, symref ? ['symbolic-ref', name, symref] : ['update-ref', '--stdin', '-z', '--no-deref'], { input: order }).code === 0;
+    const set = () =>
+      tryGit(repository, symref ? ['symbolic-ref', name, symref] : ['update-ref', '--stdin', '-z', '--no-deref'], {
+        input: order,
+      }).code === 0;
     // a file that git does not accept as a ref blocks the ref of that name
     if (!set() && removeRefFile(commonDir, name)) set();
   }
   writeFiles(repository, before, 'logs', () => all);
   const index = extraOf(repository, before.extra, 'index');
-  if (index && (all || tryGit(repository, ['ls-files', '-s']).code !== 0)) rmSync(join(commonDir, 'index'), { force: true, recursive: true });
-  if (index && !lstatSync(join(commonDir, 'index'), { throwIfNoEntry: false })) writeFileSync(join(commonDir, 'index'), blobBytes(repository, index));
+  if (index && (all || tryGit(repository, ['ls-files', '-s']).code !== 0))
+    rmSync(join(commonDir, 'index'), { force: true, recursive: true });
+  if (index && !lstatSync(join(commonDir, 'index'), { throwIfNoEntry: false }))
+    writeFileSync(join(commonDir, 'index'), blobBytes(repository, index));
   const opened = openRepository({ ...place, root: place.workspace, worktree: null });
   if (!opened) return 'it could not be restored';
   const looked = tryGit(opened, ['ls-files', '-s']);
   return looked.code === 0 ? brokenObjects(opened) : looked.stderr.trim().split('\n')[0]!;
 }
 
-const blobBytes = (repository: Repository, oid: string): Buffer => Buffer.from(content(repository, ['cat-file', 'blob', oid]), 'latin1');
+const blobBytes = (repository: Repository, oid: string): Buffer =>
+  Buffer.from(content(repository, ['cat-file', 'blob', oid]), 'latin1');
 
-function writeFiles(repository: Repository, state: Stored, name: 'git' | 'logs', always: (path: string) => boolean): void {
+function writeFiles(
+  repository: Repository,
+  state: Stored,
+  name: 'git' | 'logs',
+  always: (path: string) => boolean,
+): void {
   const tree = extraOf(repository, state.extra, name);
   if (!tree) return;
   const due = [...entriesOf(repository, tree)]
     .map(([path, to]): Change => ({ path: plainPath(path), from: null, to }))
     .filter(({ path }) => {
-      const there = lstatSync(join(repository.commonDir, Buffer.from(path, 'latin1').toString('utf8')), { throwIfNoEntry: false });
+      const there = lstatSync(join(repository.commonDir, Buffer.from(path, 'latin1').toString('utf8')), {
+        throwIfNoEntry: false,
+      });
       if (there && always(path)) rmSync(join(repository.commonDir, path), { force: true, recursive: true });
       return !there || always(path);
     });
@@ -190,13 +245,18 @@ function dropBroken(repository: Repository): void {
     if (!/^pack-[0-9a-f]+\.pack$/.test(name)) continue;
     const idx = join(objects, 'pack', name.replace(/pack$/, 'idx'));
     if (tryGit(repository, ['verify-pack', idx]).code === 0) continue;
-    for (const end of ['pack', 'idx', 'rev', 'bitmap']) rmSync(join(objects, 'pack', name.replace(/pack$/, end)), { force: true });
+    for (const end of ['pack', 'idx', 'rev', 'bitmap'])
+      rmSync(join(objects, 'pack', name.replace(/pack$/, end)), { force: true });
   }
-  for (const name of ['info/commit-graph', 'info/commit-graphs', 'pack/multi-pack-index']) rmSync(join(objects, name), { force: true, recursive: true });
-  const told = tryGit(repository, ['fsck', '--full', '--no-dangling', '--no-progress', '--no-reflogs'], { timeoutMs: LIMITS.fsckMs });
+  for (const name of ['info/commit-graph', 'info/commit-graphs', 'pack/multi-pack-index'])
+    rmSync(join(objects, name), { force: true, recursive: true });
+  const told = tryGit(repository, ['fsck', '--full', '--no-dangling', '--no-progress', '--no-reflogs'], {
+    timeoutMs: LIMITS.fsckMs,
+  });
   for (const [, oid] of `${told.stderr}\n${told.stdout}`.matchAll(/\b([0-9a-f]{40}|[0-9a-f]{64})\b/g)) {
     const file = join(objects, oid!.slice(0, 2), oid!.slice(2));
-    if (isFolder(join(objects, oid!.slice(0, 2))) && lstatSync(file, { throwIfNoEntry: false })?.isFile()) dropUnreadable(repository, oid!, file);
+    if (isFolder(join(objects, oid!.slice(0, 2))) && lstatSync(file, { throwIfNoEntry: false })?.isFile())
+      dropUnreadable(repository, oid!, file);
   }
 }
 
@@ -204,7 +264,11 @@ function dropUnreadable(repository: Repository, oid: string, file: string): void
   const type = tryGit(repository, ['cat-file', '-t', oid]).stdout.trim();
   const again = type && tryGit(repository, ['cat-file', type, oid]);
   const hashed =
-    again && again.code === 0 && content(repository, ['hash-object', '--no-filters', '--literally', '-t', type, '--stdin'], { input: again.stdout }).trim();
+    again &&
+    again.code === 0 &&
+    content(repository, ['hash-object', '--no-filters', '--literally', '-t', type, '--stdin'], {
+      input: again.stdout,
+    }).trim();
   if (hashed !== oid) rmSync(file, { force: true });
 }
 

@@ -9,8 +9,8 @@ import { Refusal } from '../refusal.ts';
 import { adopt, hasFormer } from './adopt.ts';
 
 /**
- * The store of a workspace: our own git directory outside it, with all that undo needs. No agent's container mounts it. Its name is random, so that no link
- * that an agent leaves in the workspace can lead git there.
+ * The store of a workspace: our own git directory outside it, with all that undo needs. No agent's container mounts it.
+ * Its name is random, so that no link that an agent leaves in the workspace can lead git there.
  */
 type Format = 'sha1' | 'sha256';
 
@@ -19,7 +19,10 @@ export interface History extends Repository {
   opened: { refs: Ref[]; head: Head };
 }
 
-/** The workspace with its store: as a repository when its git folder is intact, else as plain files. Null when nothing was ever saved and `make` is false. */
+/**
+ * The workspace with its store: as a repository when its git folder is intact, else as plain files. Null when nothing
+ * was ever saved and `make` is false.
+ */
 export function openHistory(place: Place, make: boolean): History | null {
   if (!isFolder(place.side)) {
     if (!make) return null;
@@ -27,7 +30,9 @@ export function openHistory(place: Place, make: boolean): History | null {
   }
   const own = openOrDamage(place);
   const format: Format = typeof own === 'string' ? knownFormat(place.side) : objectFormat(own.commonDir);
-  let store = storeFolder(place.side, format, make) ?? (typeof own !== 'string' && hasFormer(own) ? storeFolder(place.side, format, true) : null);
+  let store =
+    storeFolder(place.side, format, make) ??
+    (typeof own !== 'string' && hasFormer(own) ? storeFolder(place.side, format, true) : null);
   // a task may have created a repository in a plain folder, in the other format
   if (!store && !make) store = storeFolder(place.side, format === 'sha1' ? 'sha256' : 'sha1', false);
   if (!store) return null;
@@ -39,16 +44,28 @@ export function openHistory(place: Place, make: boolean): History | null {
   const damage = typeof own === 'string' ? own : 'its objects have another format than before';
   const { root, worktree } = place;
   const opened = { refs: [], head: { commit: null, branch: null } };
-  return { root, gitDir: store, commonDir: store, kept: 'beside', worktree, scratch: makeScratch(store, store), store, opened, ...(damage && { damage }) };
+  return {
+    root,
+    gitDir: store,
+    commonDir: store,
+    kept: 'beside',
+    worktree,
+    scratch: makeScratch(store, store),
+    store,
+    opened,
+    ...(damage && { damage }),
+  };
 }
 
 /**
- * The store of the workspace, for records of single files. Nothing of the repository is checked, because that takes the longer the larger it is.
+ * The store of the workspace, for records of single files. Nothing of the repository is checked, because that takes the
+ * longer the larger it is.
  */
 export function openStore(place: Place): Repository {
   const own = usable(place);
   const store = storeFolder(place.side, own ? objectFormat(own.commonDir) : knownFormat(place.side), true)!;
-  if (own && objectFormat(store) === objectFormat(own.commonDir)) return { ...own, store, scratch: makeScratch(own.commonDir, store) };
+  if (own && objectFormat(store) === objectFormat(own.commonDir))
+    return { ...own, store, scratch: makeScratch(own.commonDir, store) };
   const { root, worktree } = place;
   return { root, gitDir: store, commonDir: store, kept: 'beside', worktree, scratch: makeScratch(store, store), store };
 }
@@ -75,7 +92,8 @@ function openOrDamage(place: Place): History | string {
     const refs = refsOf(repository);
     readIndex(repository);
     const head = headOf(repository);
-    if (!head.commit && tryGit(repository, ['rev-parse', '-q', '--verify', 'HEAD']).code === 0) return 'the commit of HEAD is missing or damaged';
+    if (!head.commit && tryGit(repository, ['rev-parse', '-q', '--verify', 'HEAD']).code === 0)
+      return 'the commit of HEAD is missing or damaged';
     return { ...repository, opened: { refs, head } };
   } catch (error) {
     if (place.worktree !== null) throw error;
@@ -86,9 +104,13 @@ function openOrDamage(place: Place): History | string {
   }
 }
 
-const knownFormat = (side: string): Format => (!existsSync(join(side, 'sha1')) && existsSync(join(side, 'sha256')) ? 'sha256' : 'sha1');
+const knownFormat = (side: string): Format =>
+  !existsSync(join(side, 'sha1')) && existsSync(join(side, 'sha256')) ? 'sha256' : 'sha1';
 
-/** The folder of the store. A file named after the format holds the folder's name. When several calls create a store, the first one to link that file wins. */
+/**
+ * The folder of the store. A file named after the format holds the folder's name. When several calls create a store,
+ * the first one to link that file wins.
+ */
 function storeFolder(side: string, format: Format, make: boolean): string | null {
   const pointer = join(side, format);
   // where the version before saved the state of folders without a repository
@@ -118,7 +140,8 @@ function storeFolder(side: string, format: Format, make: boolean): string | null
 }
 
 function makeStore(store: string, format: Format): void {
-  for (const folder of ['objects/pack', 'refs/heads', 'info', 'tmp']) mkdirSync(join(store, folder), { recursive: true });
+  for (const folder of ['objects/pack', 'refs/heads', 'info', 'tmp'])
+    mkdirSync(join(store, folder), { recursive: true });
   const version = format === 'sha1' ? '0' : `1\n[extensions]\n\tobjectFormat = sha256`;
   writeFileSync(
     join(store, 'config'),

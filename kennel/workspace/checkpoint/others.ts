@@ -1,5 +1,14 @@
 import { createHash } from 'node:crypto';
-import { accessSync, constants, existsSync, lstatSync, readdirSync, readlinkSync, type Stats, writeFileSync } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  lstatSync,
+  readdirSync,
+  readlinkSync,
+  type Stats,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { content, type Repository } from '../git/git.ts';
 import { foldersOf } from '../git/merge.ts';
@@ -8,8 +17,9 @@ import { LIMITS } from '../limits.ts';
 import type { Named } from './record.ts';
 
 /**
- * What git does not look at: ignored files, repositories inside the workspace with their git folders, empty folders, pipes. Files within the limits are saved
- * byte for byte; of larger ones only the name is saved. No git command runs in these repositories.
+ * What git does not look at: ignored files, repositories inside the workspace with their git folders, empty folders,
+ * pipes. Files within the limits are saved byte for byte; of larger ones only the name is saved. No git command runs in
+ * these repositories.
  */
 export interface Others {
   /** by path, as bytes */
@@ -29,10 +39,20 @@ export function takeOthers(repository: Repository, ignored: string[]): Others {
   const budget = { files: LIMITS.otherFiles, bytes: LIMITS.otherBytes };
   const due: Found[] = [];
   const take = (path: string, bounds: Bounds): boolean => {
-    const within = { files: Math.min(bounds.files, budget.files), bytes: Math.min(bounds.bytes, budget.bytes), file: bounds.file };
+    const within = {
+      files: Math.min(bounds.files, budget.files),
+      bytes: Math.min(bounds.bytes, budget.bytes),
+      file: bounds.file,
+    };
     const again: string[] = [];
     const empty: string[] = [];
-    const taken = collect(root, path, within, (inner) => MADE_AGAIN.test(`${inner}/`) && again.push(`${inner}/`) > 0, empty);
+    const taken = collect(
+      root,
+      path,
+      within,
+      (inner) => MADE_AGAIN.test(`${inner}/`) && again.push(`${inner}/`) > 0,
+      empty,
+    );
     if (!taken) return false;
     // git does not accept a git folder without its empty folders
     found.folders.push(...empty);
@@ -57,10 +77,17 @@ export function takeOthers(repository: Repository, ignored: string[]): Others {
   return found;
 }
 
-/** The same after a task: everything that was saved before, wherever it is, and every repository inside the workspace. */
+/**
+ * The same after a task: everything that was saved before, wherever it is, and every repository inside the workspace.
+ */
 export function retakeOthers(repository: Repository, before: Iterable<string>, ignored: string[]): Others {
   const found: Others = { files: new Map(), named: [], nested: [], folders: [], pipes: [] };
-  walk(repository.root, new Set(ignored), found, (named) => found.named.length < LIMITS.namedFiles && found.named.push(named));
+  walk(
+    repository.root,
+    new Set(ignored),
+    found,
+    (named) => found.named.length < LIMITS.namedFiles && found.named.push(named),
+  );
   const due = new Map<string, Found>();
   for (const path of before) {
     const stats = realFile(repository.root, path);
@@ -88,7 +115,8 @@ export interface Found {
   stats: Stats;
 }
 
-const onDisk = (root: string, path: string): Buffer => Buffer.concat([Buffer.from(`${root}/`), Buffer.from(path, 'latin1')]);
+const onDisk = (root: string, path: string): Buffer =>
+  Buffer.concat([Buffer.from(`${root}/`), Buffer.from(path, 'latin1')]);
 
 /** Walks through the folders that git looks at, and finds what git skips. */
 function walk(root: string, ignored: Set<string>, found: Others, name: (named: Named) => unknown): void {
@@ -122,7 +150,13 @@ function walk(root: string, ignored: Set<string>, found: Others, name: (named: N
 }
 
 /** Files and links below a path, and the `empty` folders; null when they exceed the limits or some cannot be read. */
-export function collect(root: string, start: string, bounds: Bounds, skip: (path: string) => boolean = () => false, empty: string[] = []): Found[] | null {
+export function collect(
+  root: string,
+  start: string,
+  bounds: Bounds,
+  skip: (path: string) => boolean = () => false,
+  empty: string[] = [],
+): Found[] | null {
   const files: Found[] = [];
   let bytes = 0;
   const queue = [start];
@@ -164,7 +198,8 @@ function isReadable(root: string, path: string): boolean {
 
 /** A file or link that is not reached through a linked folder. */
 function realFile(root: string, path: string): Stats | null {
-  for (const folder of foldersOf(path)) if (!lstatSync(onDisk(root, folder), { throwIfNoEntry: false })?.isDirectory()) return null;
+  for (const folder of foldersOf(path))
+    if (!lstatSync(onDisk(root, folder), { throwIfNoEntry: false })?.isDirectory()) return null;
   const stats = lstatSync(onDisk(root, path), { throwIfNoEntry: false });
   if (!stats || (!stats.isFile() && !stats.isSymbolicLink())) return null;
   return stats.isFile() && !isReadable(root, path) ? null : stats;
@@ -189,7 +224,9 @@ export function storeFiles(repository: Repository, root: string, files: Found[])
 
 function quoted(path: Buffer): string {
   const chars = [...path].map((byte) =>
-    byte < 0x20 || byte > 0x7e || byte === 0x22 || byte === 0x5c ? `\\${byte.toString(8).padStart(3, '0')}` : String.fromCharCode(byte),
+    byte < 0x20 || byte > 0x7e || byte === 0x22 || byte === 0x5c
+      ? `\\${byte.toString(8).padStart(3, '0')}`
+      : String.fromCharCode(byte),
   );
   return `"${chars.join('')}"\n`;
 }
@@ -208,7 +245,8 @@ export function printOf(root: string, start: string): string {
     }
     const inside = path.endsWith('/') ? path : `${path}/`;
     try {
-      for (const entry of readdirSync(onDisk(root, path), { encoding: 'buffer' }).sort(Buffer.compare)) queue.push(inside + entry.toString('latin1'));
+      for (const entry of readdirSync(onDisk(root, path), { encoding: 'buffer' }).sort(Buffer.compare))
+        queue.push(inside + entry.toString('latin1'));
     } catch {}
     hash.update(`${path}\0`, 'latin1');
   }
@@ -216,8 +254,8 @@ export function printOf(root: string, start: string): string {
 }
 
 /**
- * A tree of these files. git refuses a name that it could take for its own folder, so such a part of a path gets a mark at its end. `plainPath` removes the
- * mark.
+ * A tree of these files. git refuses a name that it could take for its own folder, so such a part of a path gets a mark
+ * at its end. `plainPath` removes the mark.
  */
 export const othersTree = (repository: Repository, files: Iterable<[string, Entry]>): string =>
   changedTree(
@@ -227,7 +265,8 @@ export const othersTree = (repository: Repository, files: Iterable<[string, Entr
   );
 
 export const markedPath = (path: string): string => eachPart(path, (part) => (IS_GIT.test(part) ? `${part}%` : part));
-export const plainPath = (path: string): string => eachPart(path, (part) => (IS_GIT.test(part) && part.endsWith('%') ? part.slice(0, -1) : part));
+export const plainPath = (path: string): string =>
+  eachPart(path, (part) => (IS_GIT.test(part) && part.endsWith('%') ? part.slice(0, -1) : part));
 
 const IS_GIT = /^\.git%*$/i;
 const eachPart = (path: string, change: (part: string) => string): string => path.split('/').map(change).join('/');
@@ -240,7 +279,8 @@ export function among(paths: Iterable<string>): (path: string) => boolean {
   if (all.size === 0) return () => false;
   return (path) => {
     if (all.has(path)) return true;
-    for (let slash = path.indexOf('/'); slash >= 0; slash = path.indexOf('/', slash + 1)) if (all.has(path.slice(0, slash + 1))) return true;
+    for (let slash = path.indexOf('/'); slash >= 0; slash = path.indexOf('/', slash + 1))
+      if (all.has(path.slice(0, slash + 1))) return true;
     return false;
   };
 }

@@ -8,9 +8,9 @@ import type { Snapshot } from '../git/snapshot.ts';
 import { asciiJson, blobs, commitTree, once, type Signature } from '../git/trees.ts';
 
 /**
- * The saved states, in refs of the store. `refs/fetch/<key>/before` and `/after` are commits: the tree has the files, the message has the facts of `State` as
- * one line of JSON. `/commit` is the task's commit before the branch moves to it, `/result` is a blob, and `refs/fetch/undo/<n>` is one undo or redo. Only this
- * program writes them.
+ * The saved states, in refs of the store. `refs/fetch/<key>/before` and `/after` are commits: the tree has the files,
+ * the message has the facts of `State` as one line of JSON. `/commit` is the task's commit before the branch moves to
+ * it, `/result` is a blob, and `refs/fetch/undo/<n>` is one undo or redo. Only this program writes them.
  */
 export interface State {
   /** number of the task in this workspace, from 1 */
@@ -41,7 +41,10 @@ export interface Stored extends State {
   tree: string;
 }
 
-/** Facts of a state that are no tree. Paths are bytes as characters. Fields may be missing in states of the version before. */
+/**
+ * Facts of a state that are no tree. Paths are bytes as characters. Fields may be missing in states of the version
+ * before.
+ */
 export interface Facts {
   /** ignored files, and folders that are ignored whole (they end with `/`) */
   ignored: string[];
@@ -104,7 +107,10 @@ export function writeRef(repository: Repository, ref: string, value: string, old
   kept(repository, args);
 }
 
-/** Stores a state under its ref, by a commit from which everything that it needs is reachable. `old`: the commit that the ref names until then. */
+/**
+ * Stores a state under its ref, by a commit from which everything that it needs is reachable. `old`: the commit that
+ * the ref names until then.
+ */
 export function storeState(
   repository: Repository,
   what: 'before' | 'after',
@@ -115,7 +121,12 @@ export function storeState(
 ): Stored {
   const by: Signature = { ...author, seconds: state.at };
   const { staged, unmerged } = snapshot;
-  const extra = extraTree(repository, { staged, unmerged, ...snapshot.trees }, { ...facts, ignored: snapshot.ignored }, snapshot.index ?? null);
+  const extra = extraTree(
+    repository,
+    { staged, unmerged, ...snapshot.trees },
+    { ...facts, ignored: snapshot.ignored },
+    snapshot.index ?? null,
+  );
   const keeper = commitTree(repository, extra, [], 'What goes with a state of the files\n', by);
   const title = `${what === 'before' ? 'Before' : 'After'} ${state.turn === undefined ? 'task ' : ''}${state.key}`;
   const message = `${title}\n\n${JSON.stringify({ ...state, extra })}\n`;
@@ -126,7 +137,12 @@ export function storeState(
 }
 
 /** A tree of some trees, the facts as JSON, and the index file. */
-export function extraTree(repository: Repository, trees: Record<string, string | null>, facts: unknown, index: Buffer | null = null): string {
+export function extraTree(
+  repository: Repository,
+  trees: Record<string, string | null>,
+  facts: unknown,
+  index: Buffer | null = null,
+): string {
   const lines = Object.entries(trees).flatMap(([name, tree]) => (tree ? [`040000 tree ${tree}\t${name}\0`] : []));
   const files = { 'facts.json': asciiJson(facts), ...(index && { index }) };
   for (const [name, oid] of Object.entries(blobs(repository, files))) lines.push(`100644 blob ${oid}\t${name}\0`);
@@ -140,7 +156,10 @@ export function factsOf(repository: Repository, state: Stored): Facts {
   });
 }
 
-/** A tree or blob of `extra`; null when it is missing (an index with conflicts). The empty tree is stored as a missing one. */
+/**
+ * A tree or blob of `extra`; null when it is missing (an index with conflicts). The empty tree is stored as a missing
+ * one.
+ */
 export function extraOf(repository: Repository, extra: string, name: string): string | null {
   const listed = once(repository, `extra ${extra}`, () => content(repository, ['ls-tree', '-z', extra]).split('\0'));
   for (const line of listed) {
@@ -151,7 +170,8 @@ export function extraOf(repository: Repository, extra: string, name: string): st
 }
 
 /** Whether a task worked in a repository of the person. Only a plain folder has neither HEAD nor branch. */
-export const hadRepository = (state: State): boolean => (state.kept ?? (state.head === null && state.branch === null ? 'beside' : 'workspace')) === 'workspace';
+export const hadRepository = (state: State): boolean =>
+  (state.kept ?? (state.head === null && state.branch === null ? 'beside' : 'workspace')) === 'workspace';
 
 export function readState(repository: Repository, key: string, what: 'before' | 'after'): Stored | null {
   return records<State>(repository, `refs/fetch/${key}/${what}`)[0] ?? null;
@@ -168,8 +188,8 @@ export function states(repository: Repository, what: 'before' | 'after'): Stored
 }
 
 /**
- * Number and time of the next state. The newest ones are in a file, because reading all states takes the longer the more there are. A file that is missing or
- * older than the states costs nothing: numbers only decide within a second.
+ * Number and time of the next state. The newest ones are in a file, because reading all states takes the longer the
+ * more there are. A file that is missing or older than the states costs nothing: numbers only decide within a second.
  */
 export function nextPlace(repository: Repository): { n: number; at: number } {
   const file = join(repository.store!, 'newest');
@@ -192,8 +212,15 @@ function newestIn(text: string | null): { n: number; at: number } | null {
 
 export const now = (): number => Math.floor(Date.now() / 1000);
 
-export function records<T extends object>(repository: Repository, pattern: string): Array<T & { commit: string; tree: string; ref: string }> {
-  const listed = kept(repository, ['for-each-ref', '--format=%(refname)%00%(objectname)%00%(tree)%00%(contents:body)%00', pattern]);
+export function records<T extends object>(
+  repository: Repository,
+  pattern: string,
+): Array<T & { commit: string; tree: string; ref: string }> {
+  const listed = kept(repository, [
+    'for-each-ref',
+    '--format=%(refname)%00%(objectname)%00%(tree)%00%(contents:body)%00',
+    pattern,
+  ]);
   const fields = listed.split('\0');
   const found: Array<T & { commit: string; tree: string; ref: string }> = [];
   for (let index = 0; index + 4 < fields.length; index += 4) {

@@ -12,7 +12,18 @@ const STATUS = { A: 'added', M: 'modified', T: 'modified', D: 'deleted', R: 'ren
 export function changedFiles(repository: Repository, from: string, to: string): Files {
   if (from === to) return { files: [], added: 0, removed: 0 };
   const diff = (format: string) =>
-    content(repository, ['diff-tree', '-r', '-z', '-M', '-l2000', '--no-ext-diff', '--no-textconv', format, from, to]).split('\0');
+    content(repository, [
+      'diff-tree',
+      '-r',
+      '-z',
+      '-M',
+      '-l2000',
+      '--no-ext-diff',
+      '--no-textconv',
+      format,
+      from,
+      to,
+    ]).split('\0');
   const lines = new Map<string, { added: number; removed: number }>();
   const counts = diff('--numstat');
   let added = 0;

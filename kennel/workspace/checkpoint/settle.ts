@@ -12,15 +12,17 @@ import { isThere } from './others.ts';
 import { extraOf, factsOf, readRef, readState, refOf, type Stored, writeRef } from './record.ts';
 
 /**
- * A direct command can change anything, so the whole workspace is saved before and after it, as for a task. Nothing is committed: what the command did stays as
- * the person would find it after typing it.
+ * A direct command can change anything, so the whole workspace is saved before and after it, as for a task. Nothing is
+ * committed: what the command did stays as the person would find it after typing it.
  */
 export function settle(place: Place, key: string, author: Author): WorkspaceAnswer {
   const { repository, before } = repositoryOf(place, key);
-  if (readRef(repository, refOf(key, 'result'))) return { ok: true, output: 'The state after it is kept.', data: { changed: true } };
+  if (readRef(repository, refOf(key, 'result')))
+    return { ok: true, output: 'The state after it is kept.', data: { changed: true } };
   const { refs, head } = repository.opened;
   const unread = takeHistory(repository, refs, head);
-  const after = readState(repository, key, 'after') ?? takeAfter(repository, before, { key, author }, { refs, head, unread });
+  const after =
+    readState(repository, key, 'after') ?? takeAfter(repository, before, { key, author }, { refs, head, unread });
   const changed = hasChanged(repository, before, after);
   if (changed) {
     const result: Result = { commit: null, branch: head.branch, tip: head.commit, files: [], added: 0, removed: 0 };
@@ -45,9 +47,21 @@ export function removeFolder(place: Place, path: string, edit: DirectEdit): Work
 
 /** Whether undo would have anything to do. */
 function hasChanged(repository: Repository, before: Stored, after: Stored): boolean {
-  if (before.head !== after.head || before.branch !== after.branch || before.kept !== after.kept || before.damage !== after.damage) return true;
-  if (diffTrees(repository, before.tree, after.tree).length > 0 || otherChanges(repository, before, after).length > 0) return true;
-  if (['staged', 'unmerged'].some((name) => extraOf(repository, before.extra, name) !== extraOf(repository, after.extra, name))) return true;
+  if (
+    before.head !== after.head ||
+    before.branch !== after.branch ||
+    before.kept !== after.kept ||
+    before.damage !== after.damage
+  )
+    return true;
+  if (diffTrees(repository, before.tree, after.tree).length > 0 || otherChanges(repository, before, after).length > 0)
+    return true;
+  if (
+    ['staged', 'unmerged'].some(
+      (name) => extraOf(repository, before.extra, name) !== extraOf(repository, after.extra, name),
+    )
+  )
+    return true;
   if (folderChanges(repository, before, after).length > 0) return true;
   const [then, now] = [factsOf(repository, before), factsOf(repository, after)];
   if (JSON.stringify(then.refs) !== JSON.stringify(now.refs)) return true;

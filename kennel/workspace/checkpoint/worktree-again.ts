@@ -8,8 +8,9 @@ import { hadRepository, readState, states } from './record.ts';
 import { addWorktree } from './worktree.ts';
 
 /**
- * Restores what a task in a worktree destroyed in git, before the task is concluded. The worktree's folder lies inside the workspace's git folder, and the
- * workspace's history and branches do not belong to the task. Can be repeated after it was killed. Returns what to tell; null when nothing was missing.
+ * Restores what a task in a worktree destroyed in git, before the task is concluded. The worktree's folder lies inside
+ * the workspace's git folder, and the workspace's history and branches do not belong to the task. Can be repeated after
+ * it was killed. Returns what to tell; null when nothing was missing.
  */
 export function worktreeAgain(main: Place, key: string): string | null {
   const history = openHistory(main, false);
@@ -25,7 +26,10 @@ export function worktreeAgain(main: Place, key: string): string | null {
     writeFileSync(mark, source.commit);
     const why = remakeFolder(main, history, source, true);
     rmSync(mark, { force: true });
-    if (why) throw new Refusal(`The task removed or damaged the git folder of the workspace, which could not be restored (${why}).`);
+    if (why)
+      throw new Refusal(
+        `The task removed or damaged the git folder of the workspace, which could not be restored (${why}).`,
+      );
     filesOf(main, key);
     return 'The task removed or damaged the git folder of the workspace: it was restored as it was last saved.';
   }

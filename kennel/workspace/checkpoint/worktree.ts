@@ -11,8 +11,9 @@ import { isAncestor } from './conclude.ts';
 import { now, readOwnRef } from './record.ts';
 
 /**
- * A second working tree inside the workspace's git folder. So it exists wherever the workspace is mounted, and no tool of the workspace sees it. Its `.git`
- * file has a relative path. The lock stops `git worktree prune` on the host from removing it, because the container's paths do not exist there.
+ * A second working tree inside the workspace's git folder. So it exists wherever the workspace is mounted, and no tool
+ * of the workspace sees it. Its `.git` file has a relative path. The lock stops `git worktree prune` on the host from
+ * removing it, because the container's paths do not exist there.
  */
 export function addWorktree(place: Place, key: string): WorkspaceAnswer {
   checkKey(key);
@@ -20,7 +21,8 @@ export function addWorktree(place: Place, key: string): WorkspaceAnswer {
   const folder = worktreeFolder(place.workspace, key);
   const admin = join(repository.commonDir, 'worktrees', key);
   const data: Worktree = { path: relative(place.workspace, folder), branch: `fetch/${key}` };
-  if (isFolder(folder) && isFolder(admin)) return { ok: true, output: `The worktree is at ${data.path}.`, data: { ...data } };
+  if (isFolder(folder) && isFolder(admin))
+    return { ok: true, output: `The worktree is at ${data.path}.`, data: { ...data } };
   const head = headOf(repository);
   if (!head.commit) throw new Refusal('A worktree needs a first commit, and this repository has none yet.');
   // left by a killed call
@@ -42,7 +44,10 @@ export function addWorktree(place: Place, key: string): WorkspaceAnswer {
   return { ok: true, output: `Made a worktree at ${data.path} on branch ${data.branch}.`, data: { ...data } };
 }
 
-/** Removes the files. What exists nowhere else is saved under `refs/fetch/<key>/left`. The branch is deleted when it has no commits of its own. */
+/**
+ * Removes the files. What exists nowhere else is saved under `refs/fetch/<key>/left`. The branch is deleted when it has
+ * no commits of its own.
+ */
 export function removeWorktree(place: Place, key: string, author: Author): WorkspaceAnswer {
   checkKey(key);
   const main = needRepository(place);
@@ -54,7 +59,13 @@ export function removeWorktree(place: Place, key: string, author: Author): Works
     const head = headOf(repository);
     const snapshot = takeSnapshot(repository);
     if (snapshot.tree !== treeOf(repository, head.commit)) {
-      const commit = commitTree(repository, snapshot.tree, head.commit ? [head.commit] : [], `Left in the worktree of ${key}\n`, { ...author, seconds: now() });
+      const commit = commitTree(
+        repository,
+        snapshot.tree,
+        head.commit ? [head.commit] : [],
+        `Left in the worktree of ${key}\n`,
+        { ...author, seconds: now() },
+      );
       git(main, ['update-ref', `refs/fetch/${key}/left`, commit]);
       kept = true;
     }
@@ -64,9 +75,14 @@ export function removeWorktree(place: Place, key: string, author: Author): Works
   const ref = `refs/heads/fetch/${key}`;
   const branch = readOwnRef(main, ref);
   const head = headOf(main);
-  const idle = branch !== null && head.commit !== null && head.branch !== `fetch/${key}` && isAncestor(main, branch, head.commit);
+  const idle =
+    branch !== null && head.commit !== null && head.branch !== `fetch/${key}` && isAncestor(main, branch, head.commit);
   if (idle) tryGit(main, ['update-ref', '-d', ref, branch]);
   const says = kept ? ` What was uncommitted there is kept as refs/fetch/${key}/left.` : '';
   const where = branch !== null && !idle ? ` Branch fetch/${key} stays.` : '';
-  return { ok: true, output: `Removed the worktree.${where}${says}`, data: { branch: branch !== null && !idle ? `fetch/${key}` : null } };
+  return {
+    ok: true,
+    output: `Removed the worktree.${where}${says}`,
+    data: { branch: branch !== null && !idle ? `fetch/${key}` : null },
+  };
 }

@@ -9,13 +9,19 @@ import { utf8 } from '../git/process.ts';
 import { openRepository, type Place } from '../git/repository.ts';
 import { Refusal } from '../refusal.ts';
 
-/** All that one Dockerfile may copy. It travels as one answer of this program, and the host looks at the dates of each file before every command. */
+/**
+ * All that one Dockerfile may copy. It travels as one answer of this program, and the host looks at the dates of each
+ * file before every command.
+ */
 export const MOST = { files: 2_000, bytes: 32 * 1024 * 1024, watched: 5_000 } as const;
 const IGNORE_FILE = '.dockerignore';
 const IGNORE_BYTES = 64 * 1024;
 const REMEDY = `A Dockerfile may copy ${MOST.files} files of together ${sized(MOST.bytes)}. Name the files that it needs, or list the others in ${IGNORE_FILE}.`;
 
-/** The files of a repository that an image may be built from: those that git knows, or would take, and that `.dockerignore` does not leave out. */
+/**
+ * The files of a repository that an image may be built from: those that git knows, or would take, and that
+ * `.dockerignore` does not leave out.
+ */
 export class BuildFiles {
   private readonly root: string;
   private readonly folder: string;
@@ -36,7 +42,14 @@ export class BuildFiles {
     const wanted = ignoring(place.root, posix.join(folder, IGNORE_FILE));
     this.offered = [...this.known]
       .map((path) => posix.relative(folder, path))
-      .filter((path) => !path.startsWith('../') && path !== IGNORE_FILE && path.split('/')[0] !== BUILD_FOLDER && isName(path) && wanted(path))
+      .filter(
+        (path) =>
+          !path.startsWith('../') &&
+          path !== IGNORE_FILE &&
+          path.split('/')[0] !== BUILD_FOLDER &&
+          isName(path) &&
+          wanted(path),
+      )
       .sort();
   }
 
@@ -45,9 +58,14 @@ export class BuildFiles {
     return [...this.taken.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
   }
 
-  /** What must be looked at to see that a copy would be another one: the files, their folders, and what decides about new ones. */
+  /**
+   * What must be looked at to see that a copy would be another one: the files, their folders, and what decides about
+   * new ones.
+   */
   get watched(): string[] {
-    const paths = [IGNORE_FILE, '.gitignore', ...this.sought, ...this.taken.keys()].map((path) => posix.join(this.folder, path));
+    const paths = [IGNORE_FILE, '.gitignore', ...this.sought, ...this.taken.keys()].map((path) =>
+      posix.join(this.folder, path),
+    );
     return [...new Set(paths.flatMap((path) => [path, posix.dirname(path)]))].slice(0, MOST.watched);
   }
 
@@ -55,13 +73,21 @@ export class BuildFiles {
   take(source: string): void {
     this.sought.add(withoutPattern(source));
     const found = this.offered.filter((path) => names(source, path) && !this.isSubmodule(path));
-    if (found.length === 0) throw new Refusal(`No file of the repository is meant by this: git does not know it, or ${IGNORE_FILE} leaves it out.`);
+    if (found.length === 0)
+      throw new Refusal(
+        `No file of the repository is meant by this: git does not know it, or ${IGNORE_FILE} leaves it out.`,
+      );
     for (const path of found) {
       if (this.taken.has(path)) continue;
       if (this.taken.size >= MOST.files) throw new Refusal(`It would copy too many files. ${REMEDY}`);
       const { content, executable } = this.read(path);
       this.bytes += content.length;
-      this.taken.set(path, { path, executable, bytes: content.length, sha256: createHash('sha256').update(content).digest('hex') });
+      this.taken.set(path, {
+        path,
+        executable,
+        bytes: content.length,
+        sha256: createHash('sha256').update(content).digest('hex'),
+      });
     }
   }
 
@@ -78,7 +104,8 @@ export class BuildFiles {
   /** A link counts as the file that it leads to, when git knows that one as well: an ignored file may be a secret. */
   private read(path: string): { content: Buffer; executable: boolean } {
     const { absolute, stats } = existing(this.root, posix.join(this.folder, path));
-    if (!this.known.has(relative(this.root, absolute))) throw new Refusal(`${path} is a symbolic link to something that git does not know.`);
+    if (!this.known.has(relative(this.root, absolute)))
+      throw new Refusal(`${path} is a symbolic link to something that git does not know.`);
     if (this.bytes + stats.size > MOST.bytes) throw new Refusal(`It would copy too much. ${REMEDY}`);
     return { content: readBytes(absolute, path, MOST.bytes - this.bytes, ''), executable: (stats.mode & 0o100) !== 0 };
   }

@@ -1,7 +1,13 @@
 import { lstatSync } from 'node:fs';
 import { posix } from 'node:path';
 import { getNodeValue, type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser';
-import { type CopiedContent, type Devcontainer, type RefusedLine, SERVICES, type Service } from '../../../src/contracts/environment.ts';
+import {
+  type CopiedContent,
+  type Devcontainer,
+  type RefusedLine,
+  SERVICES,
+  type Service,
+} from '../../../src/contracts/environment.ts';
 import { existing } from '../files/paths.ts';
 import { readText } from '../files/text.ts';
 import type { Place } from '../git/repository.ts';
@@ -54,7 +60,16 @@ export function readDevcontainer(place: Place): ReadDevcontainer | null {
   return result.refused.length > 0 ? { ...nothing(), refused: result.refused, files: result.files } : result;
 }
 
-const nothing = (): ReadDevcontainer => ({ asked: [], services: [], packages: [], variables: {}, own: null, refused: [], files: [], contents: () => [] });
+const nothing = (): ReadDevcontainer => ({
+  asked: [],
+  services: [],
+  packages: [],
+  variables: {},
+  own: null,
+  refused: [],
+  files: [],
+  contents: () => [],
+});
 
 class Reading {
   readonly result: ReadDevcontainer;
@@ -98,7 +113,8 @@ class Reading {
   }
 
   private refuseLine({ text, ...line }: RefusedLine): void {
-    if (this.result.refused.length < MOST_REFUSED) this.result.refused.push({ ...line, text: text.trim().slice(0, LINE_CHARS) });
+    if (this.result.refused.length < MOST_REFUSED)
+      this.result.refused.push({ ...line, text: text.trim().slice(0, LINE_CHARS) });
   }
 
   private get own(): Devcontainer {
@@ -185,14 +201,16 @@ class Reading {
   /** A path of the file, relative to the workspace; null when it leads out of it. */
   private inside(value: Node, offset: number): string | null {
     const path = typeof value.value === 'string' ? posix.join(posix.dirname(this.file), value.value) : '..';
-    if (typeof value.value === 'string' && !value.value.startsWith('/') && path !== '..' && !path.startsWith('../')) return path;
+    if (typeof value.value === 'string' && !value.value.startsWith('/') && path !== '..' && !path.startsWith('../'))
+      return path;
     this.refuse(offset, 'This path leads out of the repository.');
     return null;
   }
 
   private args(value: Node, offset: number): void {
     for (const [name, text, at] of texts(value)) {
-      if (text === null || !NAME.test(name) || OWN_VARIABLE.test(name)) this.refuse(at ?? offset, 'This is no argument of a build that can be used here.');
+      if (text === null || !NAME.test(name) || OWN_VARIABLE.test(name))
+        this.refuse(at ?? offset, 'This is no argument of a build that can be used here.');
       else this.own.args[name] = text;
     }
   }
@@ -212,7 +230,11 @@ class Reading {
     }
     for (const [name, options, at] of properties(value)) {
       const feature = featureOf(name, getNodeValue(options));
-      if (feature === null) this.refuse(at, 'Only features that are packages are known here; this one would run a program of its author as root.');
+      if (feature === null)
+        this.refuse(
+          at,
+          'Only features that are packages are known here; this one would run a program of its author as root.',
+        );
       else {
         this.result.asked.push(...feature.asked);
         this.addPackages(feature.packages, at);
@@ -222,7 +244,10 @@ class Reading {
 
   /** `customizations.fetch`: our own part of the file. */
   private customizations(value: unknown, offset: number): void {
-    const { services = [], packages = [] } = ((value as { fetch?: object } | null)?.fetch ?? {}) as { services?: unknown; packages?: unknown };
+    const { services = [], packages = [] } = ((value as { fetch?: object } | null)?.fetch ?? {}) as {
+      services?: unknown;
+      packages?: unknown;
+    };
     if (!Array.isArray(services) || !Array.isArray(packages)) {
       this.refuse(offset, 'Services and packages are lists of names.');
       return;

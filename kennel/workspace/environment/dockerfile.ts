@@ -1,7 +1,21 @@
 import { posix } from 'node:path';
 
 /** Instructions that need nothing but the image before them. */
-const PLAIN = new Set(['FROM', 'RUN', 'ENV', 'ARG', 'USER', 'WORKDIR', 'SHELL', 'LABEL', 'EXPOSE', 'CMD', 'ENTRYPOINT', 'STOPSIGNAL', 'MAINTAINER']);
+const PLAIN = new Set([
+  'FROM',
+  'RUN',
+  'ENV',
+  'ARG',
+  'USER',
+  'WORKDIR',
+  'SHELL',
+  'LABEL',
+  'EXPOSE',
+  'CMD',
+  'ENTRYPOINT',
+  'STOPSIGNAL',
+  'MAINTAINER',
+]);
 
 interface Line {
   /** from 1 */
@@ -13,7 +27,10 @@ interface Refused extends Line {
   why: string;
 }
 
-/** A file, a folder or a pattern that the build copies, relative to the folder that it is built from. `.` is all of that folder. */
+/**
+ * A file, a folder or a pattern that the build copies, relative to the folder that it is built from. `.` is all of that
+ * folder.
+ */
 export interface Source extends Line {
   path: string;
 }
@@ -28,7 +45,12 @@ export function readDockerfile(dockerfile: string): { refused: Refused[]; source
   const refused: Refused[] = [];
   const sources: Source[] = [];
   const directive = /^#\s*(syntax|escape)\s*=/i.exec(dockerfile);
-  if (directive) refused.push({ line: 1, text: dockerfile.split('\n')[0]!, why: 'It would give the file to another program to read.' });
+  if (directive)
+    refused.push({
+      line: 1,
+      text: dockerfile.split('\n')[0]!,
+      why: 'It would give the file to another program to read.',
+    });
   const stages = new Set<string>();
   let froms = 0;
   for (const { name, rest, line, text } of instructions(dockerfile)) {
@@ -47,7 +69,8 @@ export function readDockerfile(dockerfile: string): { refused: Refused[]; source
 
 function whyNot(name: string, rest: string): string | null {
   if (name === 'FROM' && /^--/.test(rest)) return 'Only images for this machine are used.';
-  if (name === 'RUN' && /^--(mount|network|security)\b/.test(rest)) return 'It would reach beyond the build: secrets, caches or the network of this machine.';
+  if (name === 'RUN' && /^--(mount|network|security)\b/.test(rest))
+    return 'It would reach beyond the build: secrets, caches or the network of this machine.';
   return PLAIN.has(name) ? null : `${name.slice(0, 20)} is not used here.`;
 }
 
@@ -57,7 +80,8 @@ function copied(name: string, rest: string, stages: ReadonlySet<string>): string
   let from: string | undefined;
   for (let flag = FLAG.exec(words); flag; flag = FLAG.exec(words)) {
     if (flag[1] === 'from' && name === 'COPY') from = (flag[2] ?? '').toLowerCase();
-    else if (flag[1] !== 'chown') return `Of the options of ${name} only --chown${name === 'COPY' ? ' and --from' : ''} can be used here.`;
+    else if (flag[1] !== 'chown')
+      return `Of the options of ${name} only --chown${name === 'COPY' ? ' and --from' : ''} can be used here.`;
     words = words.slice(flag[0].length);
   }
   if (from !== undefined) return stages.has(from) ? [] : 'It would take files of another image of this machine.';
@@ -79,11 +103,14 @@ function wordsOf(text: string): string[] {
 }
 
 function whyNoSource(path: string): string | null {
-  if (/:\/\/|^git@/.test(path)) return 'It would load a file from elsewhere. Load it with RUN, and compare its checksum.';
+  if (/:\/\/|^git@/.test(path))
+    return 'It would load a file from elsewhere. Load it with RUN, and compare its checksum.';
   if (path.startsWith('<<')) return 'Write its lines into a file of the repository, and copy that.';
   if (/[$"'\\[\]\0]/.test(path)) return 'Write the names of files plainly: only * and ? stand for something else here.';
   const way = plain(path);
-  return way === '..' || way.startsWith('../') ? 'This path leads out of the folder that the image is built from.' : null;
+  return way === '..' || way.startsWith('../')
+    ? 'This path leads out of the folder that the image is built from.'
+    : null;
 }
 
 /** As the engine reads it: an absolute path begins at the folder of the build, too. */

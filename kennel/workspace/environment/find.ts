@@ -1,6 +1,11 @@
 import { lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { type FoundEnvironment, LANGUAGES, type Service, type WantedLanguage } from '../../../src/contracts/environment.ts';
+import {
+  type FoundEnvironment,
+  LANGUAGES,
+  type Service,
+  type WantedLanguage,
+} from '../../../src/contracts/environment.ts';
 import type { WorkspaceAnswer } from '../../../src/contracts/workspace-ops.ts';
 import { readText } from '../files/text.ts';
 import type { Place } from '../git/repository.ts';
@@ -32,14 +37,19 @@ export function environment(place: Place): WorkspaceAnswer {
   asked.push(...bySources(root));
   const found: FoundEnvironment = {
     languages: LANGUAGES.flatMap((language) => wanted(language, asked, devcontainer?.files[0])),
-    services: [...new Set([...asked.flatMap(({ service }) => service ?? []), ...(devcontainer?.services ?? [])])].sort() as Service[],
+    services: [
+      ...new Set([...asked.flatMap(({ service }) => service ?? []), ...(devcontainer?.services ?? [])]),
+    ].sort() as Service[],
     packages: devcontainer?.packages ?? [],
     variables: devcontainer?.variables ?? {},
     devcontainer: devcontainer?.own ?? null,
     refused: devcontainer?.refused ?? [],
     files,
   };
-  const names = [...found.languages.map(({ language, version }) => (version ? `${language} ${version}` : language)), ...found.services];
+  const names = [
+    ...found.languages.map(({ language, version }) => (version ? `${language} ${version}` : language)),
+    ...found.services,
+  ];
   return { ok: true, output: names.join(', ') || 'nothing special', data: { ...found } };
 }
 
@@ -58,7 +68,11 @@ function askedBy(read: (text: string) => Asked[], text: string): Asked[] {
 }
 
 /** The first file that names a version decides; without one, the first that names the language. */
-function wanted(language: WantedLanguage['language'], asked: ReadonlyArray<Asked & { file: string }>, devcontainer: string | undefined): WantedLanguage[] {
+function wanted(
+  language: WantedLanguage['language'],
+  asked: ReadonlyArray<Asked & { file: string }>,
+  devcontainer: string | undefined,
+): WantedLanguage[] {
   const all = asked.filter((each) => each.language === language);
   const chosen = all.find(({ version }) => version && VERSION.test(version)) ?? all[0];
   if (!chosen) return [];

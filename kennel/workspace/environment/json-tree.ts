@@ -10,7 +10,11 @@ export const properties = (node: Node): Array<[string, Node, number]> =>
 
 export const texts = (node: Node): Array<[string, string | null, number | null]> =>
   node.type === 'object'
-    ? properties(node).map(([name, value, at]) => [name, ['string', 'number', 'boolean'].includes(value.type) ? String(value.value).slice(0, 4_000) : null, at])
+    ? properties(node).map(([name, value, at]) => [
+        name,
+        ['string', 'number', 'boolean'].includes(value.type) ? String(value.value).slice(0, 4_000) : null,
+        at,
+      ])
     : [['', null, null]];
 
 export function* all(node: Node): Generator<Node> {

@@ -38,7 +38,9 @@ const isService = (name: string): name is Service => (SERVICES as readonly strin
 export function tool(name: string, version: string | null): Asked[] {
   const known = TOOLS[name.replace(/^core:/, '').toLowerCase()];
   if (known === undefined) return [];
-  return [isService(known) ? { service: known } : { language: known, version: OTHER_VERSIONS.has(name) ? null : version }];
+  return [
+    isService(known) ? { service: known } : { language: known, version: OTHER_VERSIONS.has(name) ? null : version },
+  ];
 }
 
 const only =
@@ -71,7 +73,11 @@ const either =
 /** A value deep in an object of a stranger; undefined where it is not a text. */
 function at(value: unknown, ...path: string[]): string | undefined {
   let here = value;
-  for (const name of path) here = typeof here === 'object' && here !== null && Object.hasOwn(here, name) ? (here as Record<string, unknown>)[name] : undefined;
+  for (const name of path)
+    here =
+      typeof here === 'object' && here !== null && Object.hasOwn(here, name)
+        ? (here as Record<string, unknown>)[name]
+        : undefined;
   return typeof here === 'string' || typeof here === 'number' ? String(here) : undefined;
 }
 
@@ -110,7 +116,9 @@ function mise(text: string): Asked[] {
   });
 }
 
-const rustToolchain = only('rust', (text) => (text.includes('[') ? inToml(['toolchain', 'channel'])(text) : firstLine(text)));
+const rustToolchain = only('rust', (text) =>
+  text.includes('[') ? inToml(['toolchain', 'channel'])(text) : firstLine(text),
+);
 
 /** Files that name what a repository needs. Of two that ask for one language, the earlier decides. */
 export const MANIFESTS: Record<string, Reader> = {
@@ -128,14 +136,23 @@ export const MANIFESTS: Record<string, Reader> = {
   'rust-toolchain': rustToolchain,
   'go.mod': only('go', either(/^toolchain[ \t]+go([\d.]+)/m, /^go[ \t]+([\d.]+)/m)),
   'Cargo.toml': only('rust', inToml(['package', 'rust-version'])),
-  'pyproject.toml': only('python', inToml(['project', 'requires-python'], ['tool', 'poetry', 'dependencies', 'python'])),
+  'pyproject.toml': only(
+    'python',
+    inToml(['project', 'requires-python'], ['tool', 'poetry', 'dependencies', 'python']),
+  ),
   'requirements.txt': only('python'),
   'setup.py': only('python'),
   Pipfile: only('python', inToml(['requires', 'python_version'])),
   'package.json': only('node', inJson('engines', 'node')),
   'pom.xml': only('java', match(/<(?:maven\.compiler\.(?:release|source)|java\.version|release)>\s*([\d.]{1,12})\s*</)),
-  'build.gradle': only('java', either(/languageVersion[^\d\n]{0,40}(\d{1,3})/, /sourceCompatibility[^\d\n]{0,40}([\d.]{1,5})/)),
-  'build.gradle.kts': only('java', either(/languageVersion[^\d\n]{0,40}(\d{1,3})/, /sourceCompatibility[^\d\n]{0,40}([\d.]{1,5})/)),
+  'build.gradle': only(
+    'java',
+    either(/languageVersion[^\d\n]{0,40}(\d{1,3})/, /sourceCompatibility[^\d\n]{0,40}([\d.]{1,5})/),
+  ),
+  'build.gradle.kts': only(
+    'java',
+    either(/languageVersion[^\d\n]{0,40}(\d{1,3})/, /sourceCompatibility[^\d\n]{0,40}([\d.]{1,5})/),
+  ),
   'composer.json': only('php', inJson('require', 'php')),
   Gemfile: only('ruby', match(/^[ \t]*ruby[ \t(]+['"]([^'"\n]{1,40})['"]/m)),
   'CMakeLists.txt': only('c'),
@@ -144,4 +161,14 @@ export const MANIFESTS: Record<string, Reader> = {
 };
 
 /** Languages whose sources are told by their names, where no manifest names them. Python itself is in every image. */
-export const SOURCES: Record<string, Language> = { c: 'c', cc: 'c', cpp: 'c', cxx: 'c', go: 'go', rs: 'rust', java: 'java', php: 'php', rb: 'ruby' };
+export const SOURCES: Record<string, Language> = {
+  c: 'c',
+  cc: 'c',
+  cpp: 'c',
+  cxx: 'c',
+  go: 'go',
+  rs: 'rust',
+  java: 'java',
+  php: 'php',
+  rb: 'ruby',
+};

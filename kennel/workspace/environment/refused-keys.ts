@@ -17,4 +17,5 @@ export const REFUSED_IN_BUILD: Record<string, string> = {
   cacheFrom: 'It would take layers from an image that somebody else can change.',
 };
 /** Variables with which the programs of the container itself would be changed. */
-export const OWN_VARIABLE = /^(FETCH_|LD_|DYLD_|HOME$|PATH$|USER$|NODE_OPTIONS$|NODE_COMPILE_CACHE$|BASH_ENV$|ENV$|(HTTPS?|NO|ALL)_PROXY$)/i;
+export const OWN_VARIABLE =
+  /^(FETCH_|LD_|DYLD_|HOME$|PATH$|USER$|NODE_OPTIONS$|NODE_COMPILE_CACHE$|BASH_ENV$|ENV$|(HTTPS?|NO|ALL)_PROXY$)/i;

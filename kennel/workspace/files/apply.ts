@@ -26,10 +26,15 @@ import { type Change, type Entry, isSubmodule, same } from '../git/trees.ts';
 import { shown } from './names.ts';
 
 /**
- * Brings files from one state to another. A file that is now in neither state is not touched, and its path is returned; with `strict`, nothing at all is
- * touched then. All contents are written to staging files first, so that a full disk changes nothing.
+ * Brings files from one state to another. A file that is now in neither state is not touched, and its path is returned;
+ * with `strict`, nothing at all is touched then. All contents are written to staging files first, so that a full disk
+ * changes nothing.
  */
-export function applyChanges(repository: Repository, changes: readonly Change[], strict: boolean): { done: string[]; refused: string[] } {
+export function applyChanges(
+  repository: Repository,
+  changes: readonly Change[],
+  strict: boolean,
+): { done: string[]; refused: string[] } {
   const files = changes.filter((change) => !isSubmodule(change.from) && !isSubmodule(change.to));
   const due: Change[] = [];
   const refused: string[] = [];
@@ -64,7 +69,10 @@ export function applyChanges(repository: Repository, changes: readonly Change[],
   return { done: due.map((change) => change.path), refused };
 }
 
-/** What is at a path. `other`: a folder, or something that git does not store. Null: nothing, or something behind a link. */
+/**
+ * What is at a path. `other`: a folder, or something that git does not store. Null: nothing, or something behind a
+ * link.
+ */
 export function entryOnDisk(repository: Repository, path: string): Entry | null | 'other' {
   for (const folder of foldersOf(path)) {
     const stats = lstatSync(onDisk(repository.root, folder), { throwIfNoEntry: false });
@@ -74,7 +82,8 @@ export function entryOnDisk(repository: Repository, path: string): Entry | null 
   const at = onDisk(repository.root, path);
   const stats = lstatSync(at, { throwIfNoEntry: false });
   if (!stats) return null;
-  if (stats.isSymbolicLink()) return { mode: '120000', oid: oidOf(repository, readlinkSync(at, { encoding: 'buffer' })) };
+  if (stats.isSymbolicLink())
+    return { mode: '120000', oid: oidOf(repository, readlinkSync(at, { encoding: 'buffer' })) };
   if (!stats.isFile()) return 'other';
   return { mode: stats.mode & 0o100 ? '100755' : '100644', oid: oidOfFile(repository, at, stats.size) };
 }
@@ -133,7 +142,8 @@ function removeFolders(repository: Repository, path: string): void {
   rmdirSync(onDisk(repository.root, path));
 }
 
-const namesIn = (repository: Repository, path: string): string[] => readdirSync(onDisk(repository.root, path), 'latin1');
+const namesIn = (repository: Repository, path: string): string[] =>
+  readdirSync(onDisk(repository.root, path), 'latin1');
 
 /** A staging folder, on the file system of the working tree if possible, so that files are moved into place whole. */
 function makeStaging(repository: Repository): string {
@@ -142,7 +152,8 @@ function makeStaging(repository: Repository): string {
   if (lstatSync(parent, { throwIfNoEntry: false })?.isDirectory() === false) unlinkSync(parent);
   mkdirSync(parent, { recursive: true });
   // left by a killed call
-  for (const name of readdirSync(parent)) if (name.startsWith('staging-')) rmSync(join(parent, name), { recursive: true, force: true });
+  for (const name of readdirSync(parent))
+    if (name.startsWith('staging-')) rmSync(join(parent, name), { recursive: true, force: true });
   return mkdtempSync(join(parent, 'staging-'));
 }
 

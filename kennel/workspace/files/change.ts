@@ -15,17 +15,32 @@ export type Keep = (absolute: string, after: string | null) => string | null;
 const KEEP_NOTHING: Keep = () => null;
 
 /** Creates or replaces a text file. */
-export function write(root: string, path: string, text: string, preview: boolean, keep: Keep = KEEP_NOTHING): WorkspaceAnswer {
+export function write(
+  root: string,
+  path: string,
+  text: string,
+  preview: boolean,
+  keep: Keep = KEEP_NOTHING,
+): WorkspaceAnswer {
   const target = writable(root, path);
   if (target.stats?.isDirectory()) throw new Refusal(`${shown(path)} is a folder.`);
   if (target.stats && !target.stats.isFile()) throw new Refusal(`${shown(path)} is not a regular file.`);
-  if (Buffer.byteLength(text) > LIMITS.editBytes) throw new Refusal(`The content is too large (at most ${sized(LIMITS.editBytes)}).`);
+  if (Buffer.byteLength(text) > LIMITS.editBytes)
+    throw new Refusal(`The content is too large (at most ${sized(LIMITS.editBytes)}).`);
   const before = target.stats ? readText(target.absolute, path, LIMITS.editBytes) : null;
   return put(target.absolute, target.path, before, text, target.stats?.mode ?? null, preview, keep);
 }
 
 /** Replaces text that occurs once; with `all`, every occurrence. */
-export function edit(root: string, path: string, find: string, replace: string, all: boolean, preview: boolean, keep: Keep = KEEP_NOTHING): WorkspaceAnswer {
+export function edit(
+  root: string,
+  path: string,
+  find: string,
+  replace: string,
+  all: boolean,
+  preview: boolean,
+  keep: Keep = KEEP_NOTHING,
+): WorkspaceAnswer {
   if (find === '') throw new Refusal('The text to find is empty.');
   const target = existing(root, path);
   if (target.stats.isDirectory()) throw new Refusal(`${shown(path)} is a folder.`);
@@ -77,8 +92,21 @@ function notFound(text: string, path: string, find: string): string {
   return `The text does not occur in ${shown(path)}; it has to match exactly, with its white space.${hint}`;
 }
 
-function put(absolute: string, path: string, before: string | null, after: string, mode: number | null, preview: boolean, keep: Keep): WorkspaceAnswer {
-  if (before === after) return { ok: true, output: `${shown(path)} has this content already.`, data: { path, added: 0, removed: 0, diff: '' } };
+function put(
+  absolute: string,
+  path: string,
+  before: string | null,
+  after: string,
+  mode: number | null,
+  preview: boolean,
+  keep: Keep,
+): WorkspaceAnswer {
+  if (before === after)
+    return {
+      ok: true,
+      output: `${shown(path)} has this content already.`,
+      data: { path, added: 0, removed: 0, diff: '' },
+    };
   const change = unifiedDiff(path, before, after);
   const data: FileChanged = { path, ...change };
   if (preview) return { ok: true, output: change.diff, data: { ...data } };
@@ -92,24 +120,37 @@ function put(absolute: string, path: string, before: string | null, after: strin
     throw refused(error, path);
   }
   const what = before === null ? 'Made' : 'Changed';
-  return { ok: true, output: `${what} ${shown(path)} (+${change.added} −${change.removed}).${unkept ? ` ${unkept}` : ''}`, data: { ...data } };
+  return {
+    ok: true,
+    output: `${what} ${shown(path)} (+${change.added} −${change.removed}).${unkept ? ` ${unkept}` : ''}`,
+    data: { ...data },
+  };
 }
 
 function refused(error: unknown, path: string): unknown {
   const code = (error as NodeJS.ErrnoException).code;
-  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') return new Refusal(`${shown(path)} may not be written by the user that the kennel runs as.`);
+  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS')
+    return new Refusal(`${shown(path)} may not be written by the user that the kennel runs as.`);
   if (code === 'ENOSPC' || code === 'EDQUOT') return new Refusal(`The disk is full; ${shown(path)} is as it was.`);
   if (code === 'ENAMETOOLONG') return new Refusal('The path is too long.');
   return error;
 }
 
 /** Removes a file or link, or a folder with everything in it. A link is removed, its target stays. */
-export function remove(root: string, path: string, kind: 'file' | 'folder', preview: boolean, keep: Keep = KEEP_NOTHING): WorkspaceAnswer {
+export function remove(
+  root: string,
+  path: string,
+  kind: 'file' | 'folder',
+  preview: boolean,
+  keep: Keep = KEEP_NOTHING,
+): WorkspaceAnswer {
   const target = linkInside(root, path);
   const isFolder = target.stats.isDirectory();
   if (kind === 'file' && isFolder) throw new Refusal(`${shown(path)} is a folder; delete it as a folder.`);
   if (kind === 'folder' && !isFolder) throw new Refusal(`${shown(path)} is not a folder; delete it as a file.`);
-  const summary = isFolder ? folderSummary(target.absolute, target.path) : fileSummary(target.absolute, target.path, target.stats.isFile());
+  const summary = isFolder
+    ? folderSummary(target.absolute, target.path)
+    : fileSummary(target.absolute, target.path, target.stats.isFile());
   const data: FileChanged = { path: target.path, added: 0, removed: summary.removed, diff: summary.text };
   if (preview) return { ok: true, output: summary.text, data: { ...data } };
   const unkept = isFolder ? null : keep(target.absolute, null);
@@ -126,7 +167,11 @@ export function remove(root: string, path: string, kind: 'file' | 'folder', prev
   };
 }
 
-function fileSummary(absolute: string, path: string, regular: boolean): { text: string; removed: number; files: number } {
+function fileSummary(
+  absolute: string,
+  path: string,
+  regular: boolean,
+): { text: string; removed: number; files: number } {
   if (!regular) return { text: `Deletes the link or special file ${shown(path)}.`, removed: 0, files: 1 };
   try {
     const { diff, removed } = unifiedDiff(path, readText(absolute, path, LIMITS.editBytes), null);
@@ -144,7 +189,8 @@ function folderSummary(absolute: string, path: string): { text: string; removed:
   let seen = 0;
   const visit = (folder: string, prefix: string): void => {
     for (const entry of readdirSync(folder, { withFileTypes: true })) {
-      if (isGitName(entry.name)) throw new Refusal(`${shown(prefix)} holds a git repository of its own; it is not deleted here.`);
+      if (isGitName(entry.name))
+        throw new Refusal(`${shown(prefix)} holds a git repository of its own; it is not deleted here.`);
       seen += 1;
       if (seen > LIMITS.walkEntries) return;
       const name = `${prefix}/${entry.name}`;
@@ -159,6 +205,13 @@ function folderSummary(absolute: string, path: string): { text: string; removed:
   };
   visit(absolute, path);
   const more = seen > LIMITS.walkEntries ? ' or more' : '';
-  const list = names.length > 0 ? `\n${names.join('\n')}${files > names.length ? `\n… and ${files - names.length} more` : ''}` : '';
-  return { text: bounded(`Deletes folder ${shown(path)} with ${files}${more} files (${sized(bytes)}${more}):${list}`), removed: 0, files };
+  const list =
+    names.length > 0
+      ? `\n${names.join('\n')}${files > names.length ? `\n… and ${files - names.length} more` : ''}`
+      : '';
+  return {
+    text: bounded(`Deletes folder ${shown(path)} with ${files}${more} files (${sized(bytes)}${more}):${list}`),
+    removed: 0,
+    files,
+  };
 }

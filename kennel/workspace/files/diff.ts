@@ -5,8 +5,15 @@ import { environment } from '../git/git.ts';
 import { run } from '../git/process.ts';
 import { bounded } from '../limits.ts';
 
-/** Compares two texts; null means no file. Returns the unified diff with `a/` and `b/` before the path, and its line counts. */
-export function unifiedDiff(path: string, before: string | null, after: string | null): { diff: string; added: number; removed: number } {
+/**
+ * Compares two texts; null means no file. Returns the unified diff with `a/` and `b/` before the path, and its line
+ * counts.
+ */
+export function unifiedDiff(
+  path: string,
+  before: string | null,
+  after: string | null,
+): { diff: string; added: number; removed: number } {
   const folder = mkdtempSync(join(tmpdir(), 'fetch-diff-'));
   try {
     const side = (name: 'a' | 'b', text: string | null): string => {
@@ -24,7 +31,18 @@ export function unifiedDiff(path: string, before: string | null, after: string |
       GIT_CONFIG_GLOBAL: '/dev/null',
       GIT_CEILING_DIRECTORIES: tmpdir(),
     };
-    const options = ['--no-pager', '-c', 'core.quotePath=false', 'diff', '--no-index', '--no-prefix', '--no-color', '--no-ext-diff', '--no-textconv', '--text'];
+    const options = [
+      '--no-pager',
+      '-c',
+      'core.quotePath=false',
+      'diff',
+      '--no-index',
+      '--no-prefix',
+      '--no-color',
+      '--no-ext-diff',
+      '--no-textconv',
+      '--text',
+    ];
     const ran = run('git', [...options, '--', side('a', before), side('b', after)], { cwd: folder, env });
     if (ran.code !== 0 && ran.code !== 1) throw new Error(`git diff: ${ran.stderr.trim()}`);
     const text = Buffer.from(ran.stdout, 'latin1').toString('utf8');

@@ -30,12 +30,16 @@ export function list(root: string, path: string, depth: number, limit: number): 
         lines.push(`${'  '.repeat(level)}${described(absolute, entry)}`);
         entries.push(entry.isDirectory() ? `${name}/` : name);
       } else left += 1;
-      const deeper = level + 1 < Math.min(Math.max(1, depth), 20) && entry.isDirectory() && entry.name !== 'node_modules';
+      const deeper =
+        level + 1 < Math.min(Math.max(1, depth), 20) && entry.isDirectory() && entry.name !== 'node_modules';
       if (deeper && !stopped) visit(join(absolute, entry.name), name, level + 1);
     }
   };
   visit(folder.absolute, folder.path === '.' ? '' : folder.path, 0);
-  const more = left > 0 ? `\n… ${left}${stopped ? ' or more' : ''} more entries are left out; list a folder further in, or with a higher limit` : '';
+  const more =
+    left > 0
+      ? `\n… ${left}${stopped ? ' or more' : ''} more entries are left out; list a folder further in, or with a higher limit`
+      : '';
   const output = lines.length === 0 ? `${shown(folder.path)} is empty.` : bounded(lines.join('\n')) + more;
   return { ok: true, output, data: { entries, left } };
 }
@@ -75,21 +79,38 @@ export function read(root: string, path: string, from: number, count: number): W
     const size = fstatSync(file).size;
     const taken = takeLines(file, path, size, first, last);
     if (taken.lines.length === 0) {
-      if (size === 0) return { ok: true, output: `${shown(found.path)} is empty.`, data: { path: found.path, from: first, lines: 0, size } };
+      if (size === 0)
+        return {
+          ok: true,
+          output: `${shown(found.path)} is empty.`,
+          data: { path: found.path, from: first, lines: 0, size },
+        };
       if (taken.complete) throw new Refusal(`${shown(path)} has ${taken.seen} lines; line ${first} is not there.`);
-      throw new Refusal(`${shown(path)} is too large to be read up to line ${first} (${sized(size)}). Use a shell command like "sed -n ${first},${last}p".`);
+      throw new Refusal(
+        `${shown(path)} is too large to be read up to line ${first} (${sized(size)}). Use a shell command like "sed -n ${first},${last}p".`,
+      );
     }
     const width = String(first + taken.lines.length - 1).length;
     const numbered = taken.lines.map((line, index) => `${String(first + index).padStart(width)}  ${line}`).join('\n');
     const end = first + taken.lines.length - 1;
     const more = taken.complete ? '' : `\n… more lines follow after line ${end} (${sized(size)} in all)`;
-    return { ok: true, output: bounded(numbered) + more, data: { path: found.path, from: first, lines: taken.lines.length, size, complete: taken.complete } };
+    return {
+      ok: true,
+      output: bounded(numbered) + more,
+      data: { path: found.path, from: first, lines: taken.lines.length, size, complete: taken.complete },
+    };
   } finally {
     closeSync(file);
   }
 }
 
-function takeLines(file: number, path: string, size: number, first: number, last: number): { lines: string[]; seen: number; complete: boolean } {
+function takeLines(
+  file: number,
+  path: string,
+  size: number,
+  first: number,
+  last: number,
+): { lines: string[]; seen: number; complete: boolean } {
   const chunk = Buffer.alloc(256 * 1024);
   const lines: string[] = [];
   let kept: Buffer[] = [];
@@ -103,7 +124,9 @@ function takeLines(file: number, path: string, size: number, first: number, last
       const text = Buffer.concat(kept).toString('utf8').replace(/\r$/, '');
       const line =
         shownLine(text.slice(0, LIMITS.lineChars)) +
-        (text.length > LIMITS.lineChars || cutBytes > 0 ? ` … (${text.length - Math.min(text.length, LIMITS.lineChars) + cutBytes} more)` : '');
+        (text.length > LIMITS.lineChars || cutBytes > 0
+          ? ` … (${text.length - Math.min(text.length, LIMITS.lineChars) + cutBytes} more)`
+          : '');
       lines.push(line);
       shownChars += line.length;
     }
@@ -129,7 +152,8 @@ function takeLines(file: number, path: string, size: number, first: number, last
       start = stop + 1;
       if (stop === length) break;
       end();
-      if (number > last || shownChars > LIMITS.outputChars) return { lines, seen: number - 1, complete: start >= length && total >= size };
+      if (number > last || shownChars > LIMITS.outputChars)
+        return { lines, seen: number - 1, complete: start >= length && total >= size };
     }
     if (total > LIMITS.readBytes) return { lines, seen: number - 1, complete: false };
   }
@@ -138,4 +162,5 @@ function takeLines(file: number, path: string, size: number, first: number, last
 }
 
 /** A line of a file without the characters that a terminal would act on; tabs stay. */
-export const shownLine = (line: string): string => line.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, (char) => shown(char));
+export const shownLine = (line: string): string =>
+  line.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, (char) => shown(char));

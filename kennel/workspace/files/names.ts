@@ -3,10 +3,11 @@
 const ESCAPES: Record<string, string> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
 /**
- * Characters that print nothing or change how the text behind them is printed: controls, bidirectional marks, zero-width characters, and U+FFFD for bytes that
- * are not UTF-8.
+ * Characters that print nothing or change how the text behind them is printed: controls, bidirectional marks,
+ * zero-width characters, and U+FFFD for bytes that are not UTF-8.
  */
-const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffd]/gu;
+const UNSEEN =
+  /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffd]/gu;
 
 /** A name on one line, without characters that a terminal or a chat would act on. */
 export function shown(name: string): string {
@@ -14,12 +15,36 @@ export function shown(name: string): string {
   return name.replace(UNSEEN, escaped);
 }
 
-/** Whether a new name is allowed: it has no invisible characters, and no half of a pair, which UTF-8 cannot write and TOML cannot read. */
+/**
+ * Whether a new name is allowed: it has no invisible characters, and no half of a pair, which UTF-8 cannot write and
+ * TOML cannot read.
+ */
 export const isPlainName = (name: string): boolean => name.isWellFormed() && name.search(UNSEEN) < 0;
 
 const LATIN: Record<string, string> = Object.fromEntries(
   // Cyrillic, Greek and other letters that look like a Latin letter when in lower case
-  ['аa', 'еe', 'оo', 'рp', 'сc', 'уy', 'хx', 'іi', 'јj', 'ѕs', 'ԁd', 'ԛq', 'ԝw', 'һh', 'ӏl', 'вb', 'кk', 'мm', 'нh', 'тt']
+  [
+    'аa',
+    'еe',
+    'оo',
+    'рp',
+    'сc',
+    'уy',
+    'хx',
+    'іi',
+    'јj',
+    'ѕs',
+    'ԁd',
+    'ԛq',
+    'ԝw',
+    'һh',
+    'ӏl',
+    'вb',
+    'кk',
+    'мm',
+    'нh',
+    'тt',
+  ]
     .concat([
       'αa',
       'οo',
@@ -51,7 +76,8 @@ const LATIN: Record<string, string> = Object.fromEntries(
 );
 
 /**
- * Two names with the same skeleton look alike. It ignores letter case, width, composition of accents, invisible characters, and the script of similar letters.
+ * Two names with the same skeleton look alike. It ignores letter case, width, composition of accents, invisible
+ * characters, and the script of similar letters.
  */
 export function skeleton(name: string): string {
   const folded = name
@@ -63,7 +89,10 @@ export function skeleton(name: string): string {
   return [...folded].map((char) => LATIN[char] ?? char).join('');
 }
 
-/** The existing name in `others` that `name` would be mistaken for; null when there is none. Such a file must not be created. */
+/**
+ * The existing name in `others` that `name` would be mistaken for; null when there is none. Such a file must not be
+ * created.
+ */
 export function lookAlike(name: string, others: Iterable<string>): string | null {
   const wanted = skeleton(name);
   for (const other of others) if (other !== name && skeleton(other) === wanted) return other;
@@ -97,7 +126,10 @@ function editDistance(a: string, b: string): number {
   return row[b.length]!;
 }
 
-/** A path component that some file system takes for `.git`: other case, dots or spaces at the end, short names, invisible characters. */
+/**
+ * A path component that some file system takes for `.git`: other case, dots or spaces at the end, short names,
+ * invisible characters.
+ */
 export function isGitName(component: string): boolean {
   const plain = skeleton(component).replace(/(?<![. ])[. ]+$/, '');
   return plain === '.git' || /^git~\d+$/.test(plain);

@@ -20,12 +20,18 @@ function components(path: string): string[] {
     throw new Refusal(`${shown(path)} is an absolute path. Give a path relative to the workspace, like src/main.ts.`);
   }
   const parts = path.split('/').filter((part) => part !== '' && part !== '.');
-  if (parts.includes('..')) throw new Refusal(`${shown(path)} leads upwards with "..". Give a path relative to the root of the workspace.`);
-  if (parts.some(isGitName)) throw new Refusal(`${shown(path)} is inside of git's own files, which are not read or changed here. Use the git tools.`);
+  if (parts.includes('..'))
+    throw new Refusal(`${shown(path)} leads upwards with "..". Give a path relative to the root of the workspace.`);
+  if (parts.some(isGitName))
+    throw new Refusal(
+      `${shown(path)} is inside of git's own files, which are not read or changed here. Use the git tools.`,
+    );
   return parts;
 }
 
-/** Follows links, each of which must stay inside the root. A missing path is refused, with the nearest existing name. */
+/**
+ * Follows links, each of which must stay inside the root. A missing path is refused, with the nearest existing name.
+ */
 export function existing(root: string, path: string): Inside & { stats: Stats } {
   const parts = components(path);
   let at = realpathSync(root);
@@ -51,7 +57,10 @@ export function linkInside(root: string, path: string): Inside & { stats: Stats 
   return { path: [...parts, name].join('/'), absolute, stats };
 }
 
-/** Where a file will be written. Existing parts are followed as in `existing`; new names must be plain and unlike their neighbours. */
+/**
+ * Where a file will be written. Existing parts are followed as in `existing`; new names must be plain and unlike their
+ * neighbours.
+ */
 export function writable(root: string, path: string): Inside {
   const parts = components(path);
   if (parts.length === 0) throw new Refusal('The root of the workspace is a folder.');
@@ -73,14 +82,16 @@ export function writable(root: string, path: string): Inside {
     }
     at = stats.isSymbolicLink() ? followed(top, next, path) : next;
     const kind = lstatSync(at);
-    if (!last && !kind.isDirectory()) throw new Refusal(`${shown(parts.slice(0, index + 1).join('/'))} is a file, not a folder.`);
+    if (!last && !kind.isDirectory())
+      throw new Refusal(`${shown(parts.slice(0, index + 1).join('/'))} is a file, not a folder.`);
     if (last) return { path: parts.join('/'), absolute: at, stats: kind };
   }
   throw new Error('unreachable');
 }
 
 function checkNewName(name: string): void {
-  if (!isPlainName(name)) throw new Refusal(`The name ${shown(name)} contains control or invisible characters. Choose a plain name.`);
+  if (!isPlainName(name))
+    throw new Refusal(`The name ${shown(name)} contains control or invisible characters. Choose a plain name.`);
   if (Buffer.byteLength(name) > 255) throw new Refusal('The name is longer than 255 bytes.');
 }
 
@@ -90,10 +101,16 @@ function followed(top: string, link: string, path: string): string {
   try {
     real = realpathSync(link);
   } catch {
-    throw new Refusal(`${shown(path)} goes through the symbolic link ${shown(relative(top, link))}, which leads nowhere or in a circle.`);
+    throw new Refusal(
+      `${shown(path)} goes through the symbolic link ${shown(relative(top, link))}, which leads nowhere or in a circle.`,
+    );
   }
-  if (!isInside(top, real)) throw new Refusal(`${shown(path)} goes through the symbolic link ${shown(relative(top, link))}, which leads out of the workspace.`);
-  if (relative(top, real).split(sep).some(isGitName)) throw new Refusal(`${shown(path)} leads into git's own files, which are not read or changed here.`);
+  if (!isInside(top, real))
+    throw new Refusal(
+      `${shown(path)} goes through the symbolic link ${shown(relative(top, link))}, which leads out of the workspace.`,
+    );
+  if (relative(top, real).split(sep).some(isGitName))
+    throw new Refusal(`${shown(path)} leads into git's own files, which are not read or changed here.`);
   return real;
 }
 

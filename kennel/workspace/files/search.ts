@@ -41,12 +41,22 @@ export function search(root: string, op: Searching): WorkspaceAnswer {
     return `${shown(hit.path)}:${hit.line}: ${text.length > 400 ? `${text.slice(0, 400)} …` : text}`;
   });
   const more: string[] = [];
-  if (hits.length > most) more.push(`${hits.length - most}${ran.cut || ran.timedOut ? ' or more' : ''} further matches are left out`);
+  if (hits.length > most)
+    more.push(`${hits.length - most}${ran.cut || ran.timedOut ? ' or more' : ''} further matches are left out`);
   else if (ran.cut) more.push('there are further matches');
   if (ran.timedOut) more.push(`the search was ended after ${LIMITS.searchMs / 1000} s`);
   const note = more.length > 0 ? `\n… ${more.join('; ')}; narrow it by path, glob or pattern` : '';
-  const output = lines.length === 0 ? `Nothing matches in ${shown(where.path)}.${note}` : bounded(lines.join('\n')) + note;
-  return { ok: true, output, data: { matches: hits.length, files: new Set(hits.map((hit) => hit.path)).size, complete: !ran.cut && !ran.timedOut } };
+  const output =
+    lines.length === 0 ? `Nothing matches in ${shown(where.path)}.${note}` : bounded(lines.join('\n')) + note;
+  return {
+    ok: true,
+    output,
+    data: {
+      matches: hits.length,
+      files: new Set(hits.map((hit) => hit.path)).size,
+      complete: !ran.cut && !ran.timedOut,
+    },
+  };
 }
 
 const bounds = { maxOutput: 8 * 1024 * 1024, timeoutMs: LIMITS.searchMs };
@@ -86,7 +96,13 @@ function ripgrepHit(json: string): Hit[] {
   const told = ({ text, bytes }: Told) => text ?? Buffer.from(bytes ?? '', 'base64').toString('utf8');
   try {
     const { data } = JSON.parse(utf8(json)) as { data: { path: Told; lines: Told; line_number: number } };
-    return [{ path: told(data.path).replace(/^\.\//, ''), line: data.line_number, text: told(data.lines).replace(/\r?\n$/, '') }];
+    return [
+      {
+        path: told(data.path).replace(/^\.\//, ''),
+        line: data.line_number,
+        text: told(data.lines).replace(/\r?\n$/, ''),
+      },
+    ];
   } catch {
     // the last line of an output that was cut
     return [];
@@ -96,8 +112,23 @@ function ripgrepHit(json: string): Hit[] {
 function byGitGrep(top: string, target: string, op: Searching): { ran: Ran; hits: Hit[] } {
   const grep = (dialect: string) => {
     const within = target === '.' ? '' : `${target}/`;
-    const pathspec = op.glob ? `:(glob)${within}${op.glob.includes('/') ? op.glob : `**/${op.glob}`}` : `:(literal)${target}`;
-    const args = ['grep', '--no-index', '--exclude-standard', '-I', '-n', '-z', '--no-color', dialect, '-e', op.pattern, '--', pathspec];
+    const pathspec = op.glob
+      ? `:(glob)${within}${op.glob.includes('/') ? op.glob : `**/${op.glob}`}`
+      : `:(literal)${target}`;
+    const args = [
+      'grep',
+      '--no-index',
+      '--exclude-standard',
+      '-I',
+      '-n',
+      '-z',
+      '--no-color',
+      dialect,
+      '-e',
+      op.pattern,
+      '--',
+      pathspec,
+    ];
     return run('git', args, { cwd: top, env: env(), ...bounds });
   };
   let ran = grep(op.regex ? '-P' : '-F');
@@ -113,7 +144,11 @@ function* grepHits(output: string): Generator<Hit> {
     const textEnd = output.indexOf('\n', lineEnd + 1);
     // the last hit of an output that was cut
     if (pathEnd < 0 || lineEnd < 0 || textEnd < 0) return;
-    const [path, line, text] = [output.slice(at, pathEnd), output.slice(pathEnd + 1, lineEnd), output.slice(lineEnd + 1, textEnd)];
+    const [path, line, text] = [
+      output.slice(at, pathEnd),
+      output.slice(pathEnd + 1, lineEnd),
+      output.slice(lineEnd + 1, textEnd),
+    ];
     yield { path: utf8(path).replace(/^\.\//, ''), line: Number(line), text: utf8(text).replace(/\r$/, '') };
     at = textEnd + 1;
   }

@@ -9,7 +9,8 @@ export function openFile(absolute: string, path: string): number {
     file = openSync(absolute, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
-    if (code === 'EACCES' || code === 'EPERM') throw new Refusal(`${shown(path)} may not be read by the user that the kennel runs as.`);
+    if (code === 'EACCES' || code === 'EPERM')
+      throw new Refusal(`${shown(path)} may not be read by the user that the kennel runs as.`);
     throw error;
   }
   if (fstatSync(file).isFile()) return file;
@@ -24,7 +25,8 @@ export function readText(absolute: string, path: string, limit: number): string 
   const bytes = readBytes(absolute, path, limit, BY_SHELL);
   refuseBinary(bytes, path, bytes.length);
   const text = bytes.toString('utf8');
-  if (!Buffer.from(text, 'utf8').equals(bytes)) throw new Refusal(`${shown(path)} is not UTF-8 text, and would be damaged by an edit.${BY_SHELL}`);
+  if (!Buffer.from(text, 'utf8').equals(bytes))
+    throw new Refusal(`${shown(path)} is not UTF-8 text, and would be damaged by an edit.${BY_SHELL}`);
   return text;
 }
 
@@ -33,10 +35,12 @@ export function readBytes(absolute: string, path: string, limit: number, advice:
   const file = openFile(absolute, path);
   try {
     const size = fstatSync(file).size;
-    if (size > limit) throw new Refusal(`${shown(path)} is too large for this (${sized(size)}; at most ${sized(limit)}).${advice}`);
+    if (size > limit)
+      throw new Refusal(`${shown(path)} is too large for this (${sized(size)}; at most ${sized(limit)}).${advice}`);
     const bytes = Buffer.alloc(size);
     let length = 0;
-    for (let read = 1; read > 0 && length < size; length += read) read = readSync(file, bytes, length, size - length, null);
+    for (let read = 1; read > 0 && length < size; length += read)
+      read = readSync(file, bytes, length, size - length, null);
     return bytes.subarray(0, length);
   } finally {
     closeSync(file);

@@ -2,8 +2,9 @@ import { argument, content, git, type Repository, tryGit } from './git.ts';
 import { type Entry, isFile } from './trees.ts';
 
 /**
- * Contents as they are committed, with the line endings and encodings that `.gitattributes` and `core.autocrlf` ask for. A file with a filter (for example
- * git-lfs) is not converted, because that would run the filter. It is listed in `filtered` and left to the person.
+ * Contents as they are committed, with the line endings and encodings that `.gitattributes` and `core.autocrlf` ask
+ * for. A file with a filter (for example git-lfs) is not converted, because that would run the filter. It is listed in
+ * `filtered` and left to the person.
  */
 export interface Converter {
   convert: (path: string, entry: Entry) => Entry | 'skip';
@@ -20,7 +21,11 @@ export function converter(repository: Repository, paths: string[]): Converter {
   const input = paths.map((path) => `${path}\0`).join('');
   const fields =
     paths.length > 0
-      ? git(repository, ['check-attr', '-z', '--stdin', 'text', 'eol', 'crlf', 'ident', 'working-tree-encoding', 'filter'], { input }).split('\0')
+      ? git(
+          repository,
+          ['check-attr', '-z', '--stdin', 'text', 'eol', 'crlf', 'ident', 'working-tree-encoding', 'filter'],
+          { input },
+        ).split('\0')
       : [];
   for (let index = 0; index + 2 < fields.length; index += 3) {
     const [path, name, value] = fields.slice(index, index + 3) as [string, string, string];

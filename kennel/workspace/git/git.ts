@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Ran, type RunOptions, run, utf8 } from './process.ts';
@@ -6,12 +15,14 @@ import { type Ran, type RunOptions, run, utf8 } from './process.ts';
 /**
  * Every call of git goes through `git` or `content`.
  *
- * A repository's own configuration can name programs (hooks, filters, diff and merge drivers, signers, transports, monitors). So everything that touches
- * contents of files runs as `content`: in our own git directory, which only borrows the repository's objects and reads nothing of its configuration. `git` runs
- * in the repository's directory, which has the refs and the index. There every key that could run something is overridden.
+ * A repository's own configuration can name programs (hooks, filters, diff and merge drivers, signers, transports,
+ * monitors). So everything that touches contents of files runs as `content`: in our own git directory, which only
+ * borrows the repository's objects and reads nothing of its configuration. `git` runs in the repository's directory,
+ * which has the refs and the index. There every key that could run something is overridden.
  *
- * When there is a store, `content` uses only the store's objects, so nothing that an agent does to the repository's objects changes them. `kept` works with the
- * store's refs. Objects move between the two as packs, whose contents git checks.
+ * When there is a store, `content` uses only the store's objects, so nothing that an agent does to the repository's
+ * objects changes them. `kept` works with the store's refs. Objects move between the two as packs, whose contents git
+ * checks.
  */
 export interface Repository {
   /** top of the working tree */
@@ -152,7 +163,11 @@ export function kept(repository: Repository, args: string[], options: GitOptions
 
 export function tryKept(repository: Repository, args: string[], options: GitOptions = {}): Ran {
   if (repository.store === null) throw new Error('there is no store');
-  return run('git', args, { ...options, cwd: repository.store, env: { ...base(repository), GIT_DIR: repository.store, ...options.env } });
+  return run('git', args, {
+    ...options,
+    cwd: repository.store,
+    env: { ...base(repository), GIT_DIR: repository.store, ...options.env },
+  });
 }
 
 function runGit(repository: Repository, args: string[], overrides: Record<string, string>, options: GitOptions): Ran {
@@ -179,7 +194,10 @@ function checked(args: string[], ran: Ran, options: GitOptions): string {
   throw new GitFailed(`git ${args.find((arg) => !arg.startsWith('-')) ?? ''}: ${why}`);
 }
 
-/** Gives an empty value to each key of the repository's configuration that names a program. `git config` itself runs nothing. */
+/**
+ * Gives an empty value to each key of the repository's configuration that names a program. `git config` itself runs
+ * nothing.
+ */
 function overridesOf(repository: Repository): Record<string, string> {
   const listed = runGit(repository, ['config', '--list', '--name-only', '-z'], ALWAYS, {});
   if (listed.code !== 0) throw new GitFailed(`git cannot read the repository: ${listed.stderr.trim()}`);
@@ -192,7 +210,10 @@ function overridesOf(repository: Repository): Record<string, string> {
 
 let scratches: string[] = [];
 
-/** A git directory for this process, with its objects in the store or in the repository's own folder. `removeScratch` removes it. */
+/**
+ * A git directory for this process, with its objects in the store or in the repository's own folder. `removeScratch`
+ * removes it.
+ */
 export function makeScratch(commonDir: string, store: string | null = null): string {
   const scratch = mkdtempSync(join(tmpdir(), 'fetch-git-'));
   scratches.push(scratch);
@@ -209,7 +230,10 @@ export function makeScratch(commonDir: string, store: string | null = null): str
       hash === 'sha1' ? '' : `[extensions]\n\tobjectFormat = ${hash}`,
     ].join('\n') + '\n',
   );
-  writeFileSync(join(scratch, 'info/attributes'), '* -text !eol !crlf !ident !filter !working-tree-encoding !diff !merge\n');
+  writeFileSync(
+    join(scratch, 'info/attributes'),
+    '* -text !eol !crlf !ident !filter !working-tree-encoding !diff !merge\n',
+  );
   // git looks for the parts of a split index in its git directory
   for (const name of existsSync(commonDir) ? readdirSync(commonDir) : []) {
     if (name.startsWith('sharedindex.')) symlinkSync(join(commonDir, name), join(scratch, name));

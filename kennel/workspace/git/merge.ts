@@ -19,7 +19,13 @@ export interface MergeOptions {
 const MERGED_BYTES = 10 * 1024 * 1024;
 
 /** `ours` with the changes from `base` to `theirs`. It works on trees only. */
-export function mergeTrees(repository: Repository, base: string, ours: string, theirs: string, options: MergeOptions = {}): Merged {
+export function mergeTrees(
+  repository: Repository,
+  base: string,
+  ours: string,
+  theirs: string,
+  options: MergeOptions = {},
+): Merged {
   const wanted = diffTrees(repository, base, theirs);
   if (wanted.length === 0) return { tree: ours, conflicts: [], changes: [] };
   const current = entriesOf(repository, ours);
@@ -49,12 +55,19 @@ export function mergeTrees(repository: Repository, base: string, ours: string, t
 }
 
 /** The entry of a three-way merge; undefined: a conflict. */
-function mergeEntry(repository: Repository, base: Entry | null, ours: Entry | null, theirs: Entry | null): Entry | null | undefined {
+function mergeEntry(
+  repository: Repository,
+  base: Entry | null,
+  ours: Entry | null,
+  theirs: Entry | null,
+): Entry | null | undefined {
   if (!base || !ours || !theirs || !isFile(base) || !isFile(ours) || !isFile(theirs)) return undefined;
   const mode = ours.mode === base.mode ? theirs.mode : ours.mode;
   if (base.oid === ours.oid) return { mode, oid: theirs.oid };
   if (base.oid === theirs.oid || ours.oid === theirs.oid) return { mode, oid: ours.oid };
-  const sizes = content(repository, ['cat-file', '--batch-check=%(objectsize)'], { input: [base, ours, theirs].map((entry) => `${entry.oid}\n`).join('') });
+  const sizes = content(repository, ['cat-file', '--batch-check=%(objectsize)'], {
+    input: [base, ours, theirs].map((entry) => `${entry.oid}\n`).join(''),
+  });
   if (sizes.split('\n').some((size) => Number(size) > MERGED_BYTES)) return undefined;
   const folder = mkdtempSync(join(repository.scratch, 'tmp', 'merge-'));
   const file = (name: string, entry: Entry): string => {
@@ -62,7 +75,14 @@ function mergeEntry(repository: Repository, base: Entry | null, ours: Entry | nu
     writeFileSync(path, Buffer.from(content(repository, ['cat-file', 'blob', entry.oid]), 'latin1'));
     return path;
   };
-  const merged = tryContent(repository, ['merge-file', '-p', '-q', file('ours', ours), file('base', base), file('theirs', theirs)]);
+  const merged = tryContent(repository, [
+    'merge-file',
+    '-p',
+    '-q',
+    file('ours', ours),
+    file('base', base),
+    file('theirs', theirs),
+  ]);
   rmSync(folder, { recursive: true, force: true });
   return merged.code === 0 ? { mode, oid: blob(repository, Buffer.from(merged.stdout, 'latin1')) } : undefined;
 }
@@ -78,11 +98,14 @@ function inTheWay(current: ReadonlyMap<string, Entry>, changes: Change[]): strin
   if (added.length === 0) return [];
   const folders = new Set<string>();
   for (const path of after.keys()) for (const folder of foldersOf(path)) folders.add(folder);
-  return added.filter(({ path }) => folders.has(path) || foldersOf(path).some((folder) => after.has(folder))).map(({ path }) => path);
+  return added
+    .filter(({ path }) => folders.has(path) || foldersOf(path).some((folder) => after.has(folder)))
+    .map(({ path }) => path);
 }
 
 export function foldersOf(path: string): string[] {
   const folders: string[] = [];
-  for (let slash = path.indexOf('/'); slash >= 0; slash = path.indexOf('/', slash + 1)) folders.push(path.slice(0, slash));
+  for (let slash = path.indexOf('/'); slash >= 0; slash = path.indexOf('/', slash + 1))
+    folders.push(path.slice(0, slash));
   return folders;
 }

@@ -16,7 +16,8 @@ export interface Place {
   side: string;
 }
 
-export const worktreeFolder = (workspace: string, key: string): string => join(workspace, '.git', 'fetch-worktrees', key);
+export const worktreeFolder = (workspace: string, key: string): string =>
+  join(workspace, '.git', 'fetch-worktrees', key);
 
 /** The place of an operation. Refuses a worktree that does not exist. */
 export function placeOf(workspace: string, side: string, worktree: string | undefined): Place {
@@ -27,14 +28,26 @@ export function placeOf(workspace: string, side: string, worktree: string | unde
   return { root, workspace, worktree, side };
 }
 
-/** The repository of the workspace; null when there is none. `.git` must be a folder, because a file or a link would lead to a repository outside the mount. */
+/**
+ * The repository of the workspace; null when there is none. `.git` must be a folder, because a file or a link would
+ * lead to a repository outside the mount.
+ */
 export function openRepository(place: Place): Repository | null {
   const commonDir = join(place.workspace, '.git');
-  if (!isFolder(commonDir) || !existsSync(join(commonDir, 'HEAD')) || !isFolder(join(commonDir, 'objects'))) return null;
+  if (!isFolder(commonDir) || !existsSync(join(commonDir, 'HEAD')) || !isFolder(join(commonDir, 'objects')))
+    return null;
   // the folder is found by the key, because an agent can write the `.git` file
   const gitDir = place.worktree === null ? commonDir : join(commonDir, 'worktrees', place.worktree);
   if (!isFolder(gitDir)) throw new Refusal(`The worktree ${place.worktree} has lost its git folder.`);
-  return { root: place.root, gitDir, commonDir, kept: 'workspace', worktree: place.worktree, scratch: makeScratch(commonDir), store: null };
+  return {
+    root: place.root,
+    gitDir,
+    commonDir,
+    kept: 'workspace',
+    worktree: place.worktree,
+    scratch: makeScratch(commonDir),
+    store: null,
+  };
 }
 
 /** The repository, for tools that need one. */
@@ -42,7 +55,11 @@ export function needRepository(place: Place): Repository {
   const repository = openRepository(place);
   if (repository) return repository;
   const file = existsSync(join(place.workspace, '.git'));
-  throw new Refusal(file ? 'The git folder of this workspace is elsewhere and cannot be reached from here.' : 'This workspace is not a git repository.');
+  throw new Refusal(
+    file
+      ? 'The git folder of this workspace is elsewhere and cannot be reached from here.'
+      : 'This workspace is not a git repository.',
+  );
 }
 
 export interface Head {
@@ -54,7 +71,10 @@ export interface Head {
 export function headOf(repository: Repository): Head {
   if (repository.kept === 'beside') return { commit: null, branch: null };
   const commit = tryGit(repository, ['rev-parse', '-q', '--verify', 'HEAD^{commit}']);
-  return { commit: commit.code === 0 ? commit.stdout.trim() : null, branch: branchOf(repository)?.replace(/^refs\/heads\//, '') ?? null };
+  return {
+    commit: commit.code === 0 ? commit.stdout.trim() : null,
+    branch: branchOf(repository)?.replace(/^refs\/heads\//, '') ?? null,
+  };
 }
 
 /** What git itself writes into HEAD. A repository with a table of refs has an invalid name there, and git is asked. */

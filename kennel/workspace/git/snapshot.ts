@@ -1,4 +1,14 @@
-import { accessSync, constants, copyFileSync, existsSync, lstatSync, renameSync, rmSync, type Stats, utimesSync } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  lstatSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  utimesSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { shown } from '../files/names.ts';
 import { LIMITS } from '../limits.ts';
@@ -7,8 +17,8 @@ import { utf8 } from './process.ts';
 import { changedTree, type Entry, emptyTree, indexInfo, isSubmodule, once } from './trees.ts';
 
 /**
- * The present files and index, as trees. Contents are stored byte for byte, without conversion of line endings and without filters. The person's index is read,
- * never written.
+ * The present files and index, as trees. Contents are stored byte for byte, without conversion of line endings and
+ * without filters. The person's index is read, never written.
  */
 export interface Snapshot {
   /** tracked files, and untracked ones that are not ignored */
@@ -51,14 +61,16 @@ export function takeSnapshot(repository: Repository, options: SnapshotOptions = 
       // a repository inside the workspace: see `others`
       continue;
     }
-    if (options.except && !wanted.has(path) && options.except[known.has(path) ? 'tracked' : 'untracked'](path)) continue;
+    if (options.except && !wanted.has(path) && options.except[known.has(path) ? 'tracked' : 'untracked'](path))
+      continue;
     const tracked = index.entries.get(path) ?? null;
     const stats = look.at(path);
     if (!stats) {
       // a sparse checkout leaves files out on purpose
       if (tracked && index.sparse.has(path)) given.set(path, tracked);
     } else if (stats.isDirectory()) {
-      if (tracked && isSubmodule(tracked)) given.set(path, { mode: '160000', oid: submoduleHead(repository, path) ?? tracked.oid });
+      if (tracked && isSubmodule(tracked))
+        given.set(path, { mode: '160000', oid: submoduleHead(repository, path) ?? tracked.oid });
     } else if (!stats.isFile() && !stats.isSymbolicLink()) {
       // only its name is saved
     } else if (stats.isFile() && !readable(repository.root, path)) {
@@ -69,7 +81,13 @@ export function takeSnapshot(repository: Repository, options: SnapshotOptions = 
       paths.push(path);
     }
   }
-  return { tree: treeOfFiles(repository, paths, given), staged: index.staged(), unmerged: index.unmergedTree(), ignored, notes };
+  return {
+    tree: treeOfFiles(repository, paths, given),
+    staged: index.staged(),
+    unmerged: index.unmergedTree(),
+    ignored,
+    notes,
+  };
 }
 
 function listed(repository: Repository, args: string[]): string[] {
@@ -107,7 +125,11 @@ export function readIndex(repository: Repository): Index {
     unmergedTree: () =>
       unmerged.size === 0
         ? null
-        : treeFrom([...unmerged].flatMap(([path, stages]) => [...stages].map(([stage, entry]): [string, Entry] => [`${stage}/${path}`, entry]))),
+        : treeFrom(
+            [...unmerged].flatMap(([path, stages]) =>
+              [...stages].map(([stage, entry]): [string, Entry] => [`${stage}/${path}`, entry]),
+            ),
+          ),
   };
 }
 
@@ -155,7 +177,8 @@ class Look {
 }
 
 /** The absolute path of a path of git, as the file system expects it. */
-export const onDisk = (root: string, path: string): Buffer => Buffer.concat([Buffer.from(`${root}/`), Buffer.from(path, 'latin1')]);
+export const onDisk = (root: string, path: string): Buffer =>
+  Buffer.concat([Buffer.from(`${root}/`), Buffer.from(path, 'latin1')]);
 
 function readable(root: string, path: string): boolean {
   try {
@@ -166,7 +189,10 @@ function readable(root: string, path: string): boolean {
   }
 }
 
-/** HEAD of a checked-out submodule, found by letting git record the folder in an index of ours; null when it is not checked out. */
+/**
+ * HEAD of a checked-out submodule, found by letting git record the folder in an index of ours; null when it is not
+ * checked out.
+ */
 function submoduleHead(repository: Repository, path: string): string | null {
   const index = join(repository.scratch, 'submodule-index');
   rmSync(index, { force: true });
@@ -177,8 +203,8 @@ function submoduleHead(repository: Repository, path: string): string | null {
 }
 
 /**
- * Copies an index together with its modification time. By that time git knows which files may have changed in the second of its last look. A younger copy would
- * hide a change in that second that keeps the file's size.
+ * Copies an index together with its modification time. By that time git knows which files may have changed in the
+ * second of its last look. A younger copy would hide a change in that second that keeps the file's size.
  */
 function copyIndex(from: string, to: string): void {
   copyFileSync(from, to);
@@ -187,7 +213,8 @@ function copyIndex(from: string, to: string): void {
 }
 
 /** Without a store, every file is read each time. */
-const cacheOf = (repository: Repository): string => join(repository.store ?? repository.scratch, `files-${repository.worktree ?? 'index'}`);
+const cacheOf = (repository: Repository): string =>
+  join(repository.store ?? repository.scratch, `files-${repository.worktree ?? 'index'}`);
 
 /** Removes the file cache of a worktree that is being deleted. */
 export const forgetFiles = (repository: Repository): void => rmSync(cacheOf(repository), { force: true });
@@ -231,9 +258,13 @@ function filled(repository: Repository, index: string, paths: string[], given: M
       ),
     });
   if (paths.length > 0) {
-    content(repository, ['update-index', '-z', '--add', '--remove', '--replace', '--stdin'], { index, input: paths.map((path) => `${path}\0`).join('') });
+    content(repository, ['update-index', '-z', '--add', '--remove', '--replace', '--stdin'], {
+      index,
+      input: paths.map((path) => `${path}\0`).join(''),
+    });
   }
-  if (given.size > 0) content(repository, ['update-index', '-z', '--index-info'], { index, input: indexInfo(given, zero) });
+  if (given.size > 0)
+    content(repository, ['update-index', '-z', '--index-info'], { index, input: indexInfo(given, zero) });
   if (!existsSync(index)) return emptyTree(repository);
   return content(repository, ['write-tree', '--missing-ok'], { index }).trim();
 }

@@ -5,7 +5,10 @@ import { LIMITS } from '../limits.ts';
 import { content, GitFailed, git, type Repository, tryContent, tryGit, tryKept } from './git.ts';
 import { textOrNull } from './repository.ts';
 
-/** Moves objects between the workspace's repository and the store. git hashes incoming objects again, so a damaged object cannot pass for another. */
+/**
+ * Moves objects between the workspace's repository and the store. git hashes incoming objects again, so a damaged
+ * object cannot pass for another.
+ */
 
 export interface Ref {
   /** bytes as characters */
@@ -38,10 +41,15 @@ export function missingFrom(ask: typeof content, repository: Repository, oids: I
 }
 
 /**
- * Copies into the store all that the refs, HEAD and the index reach. Returns why that failed; the repository then `borrows`, and the checkpoint works only
- * while the git folder does.
+ * Copies into the store all that the refs, HEAD and the index reach. Returns why that failed; the repository then
+ * `borrows`, and the checkpoint works only while the git folder does.
  */
-export function copyHistory(repository: Repository, refs: readonly Ref[], head: string | null, indexed: Iterable<string>): string | null {
+export function copyHistory(
+  repository: Repository,
+  refs: readonly Ref[],
+  head: string | null,
+  indexed: Iterable<string>,
+): string | null {
   const tips = [...refs.map((ref) => ref.oid), ...(head ? [head] : [])];
   const wanted = missingFrom(content, repository, [...tips, ...indexed]);
   const lost = new Set(wanted.length > 0 ? missingFrom(git, repository, wanted) : []);
@@ -49,7 +57,8 @@ export function copyHistory(repository: Repository, refs: readonly Ref[], head: 
   let why = lost.size > 0 ? `${lost.size} objects are missing in it` : null;
   if (due.length > 0) {
     const known = (textOrNull(join(repository.store!, 'tips')) ?? '').split('\n').filter(Boolean);
-    if (known.length === 0 && sizeOf(repository) > LIMITS.historyBytes) why = `it is larger than ${LIMITS.historyBytes / 1024 ** 3} GB`;
+    if (known.length === 0 && sizeOf(repository) > LIMITS.historyBytes)
+      why = `it is larger than ${LIMITS.historyBytes / 1024 ** 3} GB`;
     else why = copied(repository, due, known) ?? why;
   }
   if (why) repository.borrows = true;
@@ -75,8 +84,8 @@ function copied(repository: Repository, due: string[], known: string[]): string 
 }
 
 /**
- * Makes sure that the workspace's repository has these objects and all that they reach. `whole`: copy even those that seem to exist. `made`: they were made
- * just now, so the repository has none of them.
+ * Makes sure that the workspace's repository has these objects and all that they reach. `whole`: copy even those that
+ * seem to exist. `made`: they were made just now, so the repository has none of them.
  */
 export function giveObjects(
   repository: Repository,
@@ -101,7 +110,15 @@ export function giveObjects(
 }
 
 // existing deltas are used again, and no new ones are searched
-const packing = (more: string[]): string[] => ['pack-objects', '--revs', '--stdout', '-q', '--window=0', '--delta-base-offset', ...more];
+const packing = (more: string[]): string[] => [
+  'pack-objects',
+  '--revs',
+  '--stdout',
+  '-q',
+  '--window=0',
+  '--delta-base-offset',
+  ...more,
+];
 
 function pass(repository: Repository, write: (file: number) => void, into: typeof content): void {
   throughFile(repository, write, (file) => into(repository, ['index-pack', '--stdin'], { stdinFrom: file }));
@@ -110,7 +127,8 @@ function pass(repository: Repository, write: (file: number) => void, into: typeo
 /** Size of the repository's objects in bytes. */
 function sizeOf(repository: Repository): number {
   const told = git(repository, ['count-objects', '-v']).split('\n');
-  const kilobytes = (name: string) => Number(told.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2) ?? 0);
+  const kilobytes = (name: string) =>
+    Number(told.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2) ?? 0);
   return (kilobytes('size') + kilobytes('size-pack')) * 1024;
 }
 
@@ -124,15 +142,22 @@ export function tidy(repository: Repository): void {
   const folder = join(repository.store!, 'objects');
   const loose = readdirSync(folder)
     .filter((name) => /^[0-9a-f]{2}$/.test(name))
-    .flatMap((name) => readdirSync(join(folder, name)).flatMap((rest) => (/^[0-9a-f]{38,62}$/.test(rest) ? [name + rest] : [])));
+    .flatMap((name) =>
+      readdirSync(join(folder, name)).flatMap((rest) => (/^[0-9a-f]{38,62}$/.test(rest) ? [name + rest] : [])),
+    );
   if (loose.length < LIMITS.looseObjects) return;
-  const packed = tryContent(repository, ['pack-objects', '-q', '--window=0', join(folder, 'pack', 'pack')], { input: `${loose.join('\n')}\n` });
+  const packed = tryContent(repository, ['pack-objects', '-q', '--window=0', join(folder, 'pack', 'pack')], {
+    input: `${loose.join('\n')}\n`,
+  });
   if (packed.code === 0) tryContent(repository, ['prune-packed', '-q']);
   tryKept(repository, ['pack-refs', '--all']);
 }
 
 /** Sets refs that match `from`; returns the names of those that do not. */
-export function setRefs(repository: Repository, changes: Array<{ name: string; from: string | null; to: string | null }>): string[] {
+export function setRefs(
+  repository: Repository,
+  changes: Array<{ name: string; from: string | null; to: string | null }>,
+): string[] {
   const now = new Map(refsOf(repository).map((ref) => [ref.name, ref.oid]));
   const left: string[] = [];
   for (const { name, from, to } of changes) {
@@ -140,7 +165,11 @@ export function setRefs(repository: Repository, changes: Array<{ name: string; f
     if (current === to) continue;
     const order = to === null ? `delete ${name}\0${from}\0` : `update ${name}\0${to}\0${from ?? ''}\0`;
     // an empty old value would be no condition; none is needed for a ref that does not exist
-    if (current !== from || tryGit(repository, ['update-ref', '--stdin', '-z', '--no-deref'], { input: order }).code !== 0) left.push(name);
+    if (
+      current !== from ||
+      tryGit(repository, ['update-ref', '--stdin', '-z', '--no-deref'], { input: order }).code !== 0
+    )
+      left.push(name);
   }
   return left;
 }

@@ -19,7 +19,8 @@ export interface Change {
 
 export const isFile = (entry: Entry): boolean => entry.mode.startsWith('100');
 export const isSubmodule = (entry: Entry | null): boolean => entry?.mode === '160000';
-export const same = (a: Entry | null | undefined, b: Entry | null | undefined): boolean => a?.mode === b?.mode && a?.oid === b?.oid;
+export const same = (a: Entry | null | undefined, b: Entry | null | undefined): boolean =>
+  a?.mode === b?.mode && a?.oid === b?.oid;
 
 /** Caches a question whose answer does not change, because each question starts a git process. */
 export function once<T>(repository: Repository, question: string, ask: () => T): T {
@@ -33,7 +34,9 @@ export function once<T>(repository: Repository, question: string, ask: () => T):
 export function treeOf(repository: Repository, commit: string | null): string {
   return commit === null
     ? emptyTree(repository)
-    : once(repository, `tree ${commit}`, () => content(repository, ['rev-parse', '--verify', `${commit}^{tree}`]).trim());
+    : once(repository, `tree ${commit}`, () =>
+        content(repository, ['rev-parse', '--verify', `${commit}^{tree}`]).trim(),
+      );
 }
 
 export function emptyTree(repository: Repository): string {
@@ -46,7 +49,9 @@ export function diffTrees(repository: Repository, from: string, to: string): rea
 }
 
 function differences(repository: Repository, from: string, to: string): Change[] {
-  const fields = content(repository, ['diff-tree', '-r', '-z', '--raw', '--no-renames', '--no-abbrev', from, to]).split('\0');
+  const fields = content(repository, ['diff-tree', '-r', '-z', '--raw', '--no-renames', '--no-abbrev', from, to]).split(
+    '\0',
+  );
   const changes: Change[] = [];
   for (let index = 0; index + 1 < fields.length; index += 2) {
     const [fromMode, toMode, fromOid, toOid] = fields[index]!.slice(1).split(' ');
@@ -76,7 +81,9 @@ function readEntries(repository: Repository, tree: string): Map<string, Entry> {
 export function indexInfo(entries: Iterable<[string, Entry | null]>, zero: string): string {
   const all = [...entries];
   const gone = all.filter(([, entry]) => entry === null).map(([path]) => `0 ${zero}\t${path}\0`);
-  const there = all.filter(([, entry]) => entry !== null).map(([path, entry]) => `${entry!.mode} ${entry!.oid} 0\t${path}\0`);
+  const there = all
+    .filter(([, entry]) => entry !== null)
+    .map(([path, entry]) => `${entry!.mode} ${entry!.oid} 0\t${path}\0`);
   return gone.join('') + there.join('');
 }
 
@@ -118,7 +125,9 @@ export function blobs(repository: Repository, contents: Record<string, string | 
     writeFileSync(path, contents[name]!);
     return path;
   });
-  const oids = content(repository, ['hash-object', '-w', '--no-filters', '--stdin-paths'], { input: `${paths.join('\n')}\n` })
+  const oids = content(repository, ['hash-object', '-w', '--no-filters', '--stdin-paths'], {
+    input: `${paths.join('\n')}\n`,
+  })
     .trim()
     .split('\n');
   return Object.fromEntries(names.map((name, at) => [name, oids[at]!]));
@@ -126,7 +135,10 @@ export function blobs(repository: Repository, contents: Record<string, string | 
 
 export const jsonBlob = (repository: Repository, value: unknown): string => blob(repository, asciiJson(value));
 
-/** A value as JSON. It is written in ASCII, so that names as bytes and text come back unchanged, however the blob is read. */
+/**
+ * A value as JSON. It is written in ASCII, so that names as bytes and text come back unchanged, however the blob is
+ * read.
+ */
 export const asciiJson = (value: unknown): string =>
   JSON.stringify(value).replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
@@ -138,7 +150,13 @@ export interface Signature {
 }
 
 /** Creates a commit object. The same arguments give the same commit. */
-export function commitTree(repository: Repository, tree: string, parents: string[], message: string, by: Signature): string {
+export function commitTree(
+  repository: Repository,
+  tree: string,
+  parents: string[],
+  message: string,
+  by: Signature,
+): string {
   const env: Record<string, string> = {};
   for (const role of ['AUTHOR', 'COMMITTER']) {
     env[`GIT_${role}_NAME`] = by.name.replace(/[<>\r\n\0]/g, '').trim() || 'Fetch';

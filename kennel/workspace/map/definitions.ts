@@ -43,14 +43,22 @@ interface Definition {
   exported: boolean;
 }
 
-function collect(node: SyntaxNode, language: Language, at: { found: Definition[]; exported: boolean; depth: number }): void {
+function collect(
+  node: SyntaxNode,
+  language: Language,
+  at: { found: Definition[]; exported: boolean; depth: number },
+): void {
   for (const child of node.namedChildren) {
     if (child === null) continue;
     if (language.defines.has(child.type)) {
       const name = nameOf(child);
       if (name !== null) at.found.push({ name, exported: at.exported || isExported(child, name, language) });
     } else if (at.depth < MOST_DEPTH && language.around.has(child.type))
-      collect(child, language, { ...at, exported: at.exported || child.type === 'export_statement', depth: at.depth + 1 });
+      collect(child, language, {
+        ...at,
+        exported: at.exported || child.type === 'export_statement',
+        depth: at.depth + 1,
+      });
   }
 }
 
@@ -60,7 +68,8 @@ const WORD = /^[A-Za-z_$][\w$]{0,59}$/;
 function nameOf(node: SyntaxNode): string | null {
   // in C, the name is inside of what is declared: `int *name(…)`
   let at = node.childForFieldName('name') ?? node.childForFieldName('declarator');
-  for (let inner = at; inner !== null; inner = inner.childForFieldName('declarator') ?? inner.childForFieldName('name')) at = inner;
+  for (let inner = at; inner !== null; inner = inner.childForFieldName('declarator') ?? inner.childForFieldName('name'))
+    at = inner;
   const word = at?.text.split(/::|\./).at(-1);
   return word !== undefined && WORD.test(word) ? word : null;
 }

@@ -1,4 +1,7 @@
-/** How the languages of a map are read: their files, what a file needs of others, and which nodes of its syntax define something. */
+/**
+ * How the languages of a map are read: their files, what a file needs of others, and which nodes of its syntax define
+ * something.
+ */
 
 export interface Language {
   /** file of the grammar, without `tree-sitter-` and `.wasm` */
@@ -21,12 +24,18 @@ const language = (grammar: string, imports: RegExp, defines: string, around = ''
 const SCRIPT_IMPORTS = /\b(?:from|import|require)\b[ \t]{0,10}\(?[ \t]{0,10}['"]([^'"\n]{1,200})['"]/g;
 const SCRIPT = 'function_declaration generator_function_declaration class_declaration variable_declarator';
 const TYPED = `${SCRIPT} abstract_class_declaration interface_declaration type_alias_declaration enum_declaration`;
-const SCRIPT_AROUND = 'export_statement lexical_declaration variable_declaration internal_module expression_statement statement_block';
+const SCRIPT_AROUND =
+  'export_statement lexical_declaration variable_declaration internal_module expression_statement statement_block';
 
 const javascript = language('javascript', SCRIPT_IMPORTS, SCRIPT, SCRIPT_AROUND);
 const typescript = language('typescript', SCRIPT_IMPORTS, TYPED, SCRIPT_AROUND);
 const tsx = language('tsx', SCRIPT_IMPORTS, TYPED, SCRIPT_AROUND);
-const python = language('python', /^[ \t]{0,40}(?:from|import)[ \t]{1,10}([.\w]{1,200})/gm, 'function_definition class_definition', 'decorated_definition');
+const python = language(
+  'python',
+  /^[ \t]{0,40}(?:from|import)[ \t]{1,10}([.\w]{1,200})/gm,
+  'function_definition class_definition',
+  'decorated_definition',
+);
 const go = language(
   'go',
   /^[ \t]{0,10}(?:import[ \t]{1,10})?(?:[\w.]{1,60}[ \t]{1,10})?"([\w./-]{1,200})"[ \t]*$/gm,
@@ -49,7 +58,11 @@ const cpp = language(
   'function_definition struct_specifier class_specifier enum_specifier union_specifier type_definition alias_declaration',
   'namespace_definition declaration_list linkage_specification template_declaration preproc_ifdef preproc_if',
 );
-const ruby = language('ruby', /^[ \t]{0,20}require(?:_relative)?[ \t(]{1,10}['"]([^'"\n]{1,200})['"]/gm, 'class module method singleton_method');
+const ruby = language(
+  'ruby',
+  /^[ \t]{0,20}require(?:_relative)?[ \t(]{1,10}['"]([^'"\n]{1,200})['"]/gm,
+  'class module method singleton_method',
+);
 const php = language(
   'php',
   /^[ \t]{0,20}(?:use[ \t]{1,10}|(?:require|include)(?:_once)?[ \t(]{1,5}(?:(?:__DIR__|dirname\(__FILE__\))[ \t]?\.[ \t]?)?['"])([\w\\/.-]{1,200})/gm,

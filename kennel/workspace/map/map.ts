@@ -17,8 +17,8 @@ const PARSING_MS = 8_000;
 const COMMITS = 200;
 
 /**
- * The files of a repository that matter most, each with what it defines. Names of files and definitions are words of others, so they are let in only as words
- * of plain letters, and the reader is told whose they are.
+ * The files of a repository that matter most, each with what it defines. Names of files and definitions are words of
+ * others, so they are let in only as words of plain letters, and the reader is told whose they are.
  */
 export async function repositoryMap(place: Place): Promise<WorkspaceAnswer> {
   const repository = needRepository(place);
@@ -57,13 +57,25 @@ function lineOf(path: string, names: readonly string[]): string {
 
 /** How often each file was changed in the latest commits; a later change counts more. */
 function changesByFile(repository: Repository): Map<string, number> {
-  const args = ['log', '-n', String(COMMITS), '--no-merges', '--no-renames', '--no-show-signature', '--name-only', '-z', '--format=%x01', 'HEAD'];
+  const args = [
+    'log',
+    '-n',
+    String(COMMITS),
+    '--no-merges',
+    '--no-renames',
+    '--no-show-signature',
+    '--name-only',
+    '-z',
+    '--format=%x01',
+    'HEAD',
+  ];
   const commits = utf8(git(repository, args, { maxOutput: 4 * 1024 * 1024 }))
     .split('\u0001')
     .slice(1);
   const changes = new Map<string, number>();
   for (const [at, files] of commits.entries()) {
-    for (const path of files.split(/[\0\n]+/)) if (path !== '') changes.set(path, (changes.get(path) ?? 0) + 1 - at / COMMITS);
+    for (const path of files.split(/[\0\n]+/))
+      if (path !== '') changes.set(path, (changes.get(path) ?? 0) + 1 - at / COMMITS);
   }
   return changes;
 }

@@ -14,7 +14,11 @@ declare module '@vscode/tree-sitter-wasm' {
   interface SyntaxParser {
     setLanguage(grammar: Grammar): void;
     /** null when `progressCallback` has returned true */
-    parse(text: string, before: null, options: { progressCallback: () => boolean }): { rootNode: SyntaxNode; delete(): void } | null;
+    parse(
+      text: string,
+      before: null,
+      options: { progressCallback: () => boolean },
+    ): { rootNode: SyntaxNode; delete(): void } | null;
     reset(): void;
   }
 

@@ -1,23 +1,38 @@
 import { posix } from 'node:path';
 import type { Source } from './sources.ts';
 
-/** What a file is worth in a map: files that many import, that programs begin with, and that were changed lately, come first. */
+/**
+ * What a file is worth in a map: files that many import, that programs begin with, and that were changed lately, come
+ * first.
+ */
 export function ranked(sources: readonly Source[], recent: ReadonlyMap<string, number>): Source[] {
   const importers = countImporters(sources);
-  const worth = new Map(sources.map(({ path }) => [path, worthOf(path, importers.get(path) ?? 0, recent.get(path) ?? 0)]));
+  const worth = new Map(
+    sources.map(({ path }) => [path, worthOf(path, importers.get(path) ?? 0, recent.get(path) ?? 0)]),
+  );
   return sources.toSorted((a, b) => worth.get(b.path)! - worth.get(a.path)! || (a.path < b.path ? -1 : 1));
 }
 
-const ENTRY = /(?:^|\/)(?:main|index|app|server|cli|lib|mod|__main__|__init__|manage|Main|Application|Program)\.[a-z]+$/;
+const ENTRY =
+  /(?:^|\/)(?:main|index|app|server|cli|lib|mod|__main__|__init__|manage|Main|Application|Program)\.[a-z]+$/;
 const TEST =
   /(?:^|\/)(?:tests?|specs?|__tests__|testdata|fixtures?|examples?|bench(?:marks?)?|docs?)\/|[._-](?:test|spec)\.[a-z]+$|(?:^|\/)test_[^/]*$|Tests?\.java$/;
 
 function worthOf(path: string, importers: number, changes: number): number {
   const depth = path.split('/').length - 1;
-  return 3 * Math.log2(1 + importers) + 2 * Math.log2(1 + changes) + (ENTRY.test(path) ? 3 / (1 + depth / 2) : 0) - (TEST.test(path) ? 8 : 0) - depth / 4;
+  return (
+    3 * Math.log2(1 + importers) +
+    2 * Math.log2(1 + changes) +
+    (ENTRY.test(path) ? 3 / (1 + depth / 2) : 0) -
+    (TEST.test(path) ? 8 : 0) -
+    depth / 4
+  );
 }
 
-/** How many files import each. A name is looked up as a path beside the file, and else by the last parts of paths, as far as they name a file. */
+/**
+ * How many files import each. A name is looked up as a path beside the file, and else by the last parts of paths, as
+ * far as they name a file.
+ */
 function countImporters(sources: readonly Source[]): Map<string, number> {
   const files = new Index(sources.map(({ path }) => path));
   const counts = new Map<string, number>();
@@ -98,4 +113,5 @@ class Index {
 const withoutExtension = (path: string): string => path.replace(/\.[a-z]{1,4}$/, '');
 const withoutEmpty = (parts: readonly string[]): string[] => parts.filter((part) => part !== '');
 /** `util/log.h` is a path, `util.log` is not. */
-const extensionless = (name: string, parts: string[]): string[] => (name.includes('/') && /\.[a-z]{1,4}$/.test(name) ? parts.slice(0, -1) : parts);
+const extensionless = (name: string, parts: string[]): string[] =>
+  name.includes('/') && /\.[a-z]{1,4}$/.test(name) ? parts.slice(0, -1) : parts;

@@ -18,17 +18,23 @@ export interface Creating {
 }
 
 /**
- * Fills an empty folder from `kennel/templates`. Replaces `{{name}}` (as given), `{{package}}` (lower case, begins with a letter) and `{{description}}`,
- * escaped for the type of file. `_gitignore` becomes `.gitignore`.
+ * Fills an empty folder from `kennel/templates`. Replaces `{{name}}` (as given), `{{package}}` (lower case, begins with
+ * a letter) and `{{description}}`, escaped for the type of file. `_gitignore` becomes `.gitignore`.
  */
 export function create(place: Place, op: Creating): WorkspaceAnswer {
-  if (!TEMPLATES.includes(op.template)) throw new Refusal(`There is no template ${op.template}; there are ${TEMPLATES.join(', ')}.`);
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(op.name)) throw new Refusal('The name may have 1 to 64 letters, digits, "-" and "_".');
+  if (!TEMPLATES.includes(op.template))
+    throw new Refusal(`There is no template ${op.template}; there are ${TEMPLATES.join(', ')}.`);
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(op.name))
+    throw new Refusal('The name may have 1 to 64 letters, digits, "-" and "_".');
   const description = op.description.replace(/\s+/g, ' ').trim();
   if (description.length > 256) throw new Refusal('The description is longer than 256 characters.');
   if (!isPlainName(description)) throw new Refusal('The description contains control or invisible characters.');
   if (readdirSync(place.root).length > 0) throw new Refusal('The folder is not empty.');
-  const values: Record<string, string> = { name: op.name, package: packageName(op.name), description: description || op.name };
+  const values: Record<string, string> = {
+    name: op.name,
+    package: packageName(op.name),
+    description: description || op.name,
+  };
   const files = filesOf(join(FOLDER, op.template));
   for (const file of files) {
     const target = join(place.root, file.replace(/(^|\/)_gitignore$/, '$1.gitignore'));
@@ -37,7 +43,11 @@ export function create(place: Place, op: Creating): WorkspaceAnswer {
   }
   const commit = op.git ? firstCommit(place, op.author) : null;
   const output = `Created ${op.name} from template ${op.template} (${files.length} files)${commit ? `, first commit ${commit.slice(0, 10)} on main` : ''}.`;
-  return { ok: true, output, data: { files: files.map((file) => file.replace(/(^|\/)_gitignore$/, '$1.gitignore')), commit } };
+  return {
+    ok: true,
+    output,
+    data: { files: files.map((file) => file.replace(/(^|\/)_gitignore$/, '$1.gitignore')), commit },
+  };
 }
 
 /** A name that npm, cargo, go and Python accept. */
@@ -49,7 +59,9 @@ export function packageName(name: string): string {
 function filesOf(folder: string, prefix = ''): string[] {
   return readdirSync(folder, { withFileTypes: true })
     .sort((a, b) => (a.name < b.name ? -1 : 1))
-    .flatMap((entry) => (entry.isDirectory() ? filesOf(join(folder, entry.name), `${prefix}${entry.name}/`) : [`${prefix}${entry.name}`]));
+    .flatMap((entry) =>
+      entry.isDirectory() ? filesOf(join(folder, entry.name), `${prefix}${entry.name}/`) : [`${prefix}${entry.name}`],
+    );
 }
 
 /** Plain characters in JSON quotes are also valid in TOML, JavaScript, Go, Rust and Python. */
@@ -73,8 +85,16 @@ function firstCommit(place: Place, author: Author): string {
     scratch: makeScratch(gitDir),
     overrides: {},
   };
-  const by = { name: author.name.replace(/[<>\r\n\0]/g, '').trim() || 'Fetch', email: author.email.replace(/[<>\s\0]/g, '') || 'fetch@localhost' };
-  const env = { GIT_AUTHOR_NAME: by.name, GIT_AUTHOR_EMAIL: by.email, GIT_COMMITTER_NAME: by.name, GIT_COMMITTER_EMAIL: by.email };
+  const by = {
+    name: author.name.replace(/[<>\r\n\0]/g, '').trim() || 'Fetch',
+    email: author.email.replace(/[<>\s\0]/g, '') || 'fetch@localhost',
+  };
+  const env = {
+    GIT_AUTHOR_NAME: by.name,
+    GIT_AUTHOR_EMAIL: by.email,
+    GIT_COMMITTER_NAME: by.name,
+    GIT_COMMITTER_EMAIL: by.email,
+  };
   git(repository, ['init', '-q', '--template=', '-b', 'main'], { env });
   git(repository, ['add', '-A'], { env });
   git(repository, ['commit', '-q', '--no-gpg-sign', '--allow-empty', '-m', 'First commit'], { env });

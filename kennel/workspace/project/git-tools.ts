@@ -27,17 +27,34 @@ export interface Status {
 }
 
 export function statusOf(repository: Repository): Status {
-  const status: Status = { branch: null, head: null, upstream: null, ahead: 0, behind: 0, staged: [], modified: [], untracked: [], conflicting: [] };
-  const fields = git(repository, ['status', '--porcelain=v2', '--branch', '-z', '--untracked-files=normal', '--ignore-submodules=dirty', '--no-renames']).split(
-    '\0',
-  );
+  const status: Status = {
+    branch: null,
+    head: null,
+    upstream: null,
+    ahead: 0,
+    behind: 0,
+    staged: [],
+    modified: [],
+    untracked: [],
+    conflicting: [],
+  };
+  const fields = git(repository, [
+    'status',
+    '--porcelain=v2',
+    '--branch',
+    '-z',
+    '--untracked-files=normal',
+    '--ignore-submodules=dirty',
+    '--no-renames',
+  ]).split('\0');
   for (const field of fields) {
     const text = utf8(field);
     const words = text.split(' ');
     if (text.startsWith('# branch.head ')) status.branch = words[2] === '(detached)' ? null : words.slice(2).join(' ');
     else if (text.startsWith('# branch.oid ')) status.head = words[2] === '(initial)' ? null : words[2]!;
     else if (text.startsWith('# branch.upstream ')) status.upstream = words.slice(2).join(' ');
-    else if (text.startsWith('# branch.ab ')) [status.ahead, status.behind] = [Math.abs(Number(words[2])), Math.abs(Number(words[3]))];
+    else if (text.startsWith('# branch.ab '))
+      [status.ahead, status.behind] = [Math.abs(Number(words[2])), Math.abs(Number(words[3]))];
     else if (words[0] === '?') status.untracked.push(words.slice(1).join(' '));
     else if (words[0] === 'u') status.conflicting.push(words.slice(10).join(' '));
     else if (words[0] === '1') {
@@ -54,7 +71,11 @@ export function gitStatus(place: Place): WorkspaceAnswer {
   const status = statusOf(repository);
   const part = (title: string, paths: string[]) =>
     paths.length > 0
-      ? [`${title}:`, ...paths.slice(0, 100).map((path) => `  ${shown(path)}`), ...(paths.length > 100 ? [`  … and ${paths.length - 100} more`] : [])]
+      ? [
+          `${title}:`,
+          ...paths.slice(0, 100).map((path) => `  ${shown(path)}`),
+          ...(paths.length > 100 ? [`  … and ${paths.length - 100} more`] : []),
+        ]
       : [];
   const track = status.upstream ? `, ${status.ahead} ahead and ${status.behind} behind ${status.upstream}` : '';
   const doing = inProgress(repository);
@@ -68,20 +89,38 @@ export function gitStatus(place: Place): WorkspaceAnswer {
   ];
   if (lines.length === 1) lines.push('Nothing is changed.');
   const { staged, modified, untracked, conflicting, ...rest } = status;
-  const counts = { staged: staged.length, modified: modified.length, untracked: untracked.length, conflicting: conflicting.length };
+  const counts = {
+    staged: staged.length,
+    modified: modified.length,
+    untracked: untracked.length,
+    conflicting: conflicting.length,
+  };
   return { ok: true, output: bounded(lines.join('\n')), data: { ...rest, ...counts } };
 }
 
-export function gitDiff(place: Place, path: string | undefined, staged: boolean, against: string | undefined): WorkspaceAnswer {
+export function gitDiff(
+  place: Place,
+  path: string | undefined,
+  staged: boolean,
+  against: string | undefined,
+): WorkspaceAnswer {
   const repository = needRepository(place);
-  const args = ['diff', '--no-ext-diff', '--no-textconv', '--ignore-submodules=dirty', '--no-color', '--submodule=short'];
+  const args = [
+    'diff',
+    '--no-ext-diff',
+    '--no-textconv',
+    '--ignore-submodules=dirty',
+    '--no-color',
+    '--submodule=short',
+  ];
   if (staged) args.push('--cached');
   if (against !== undefined) args.push(commitNamed(repository, against));
   const within = path === undefined || path === '.' ? [] : ['--', insidePath(place, path)];
   const added = staged ? { index: undefined, left: [] } : withNewFiles(repository, within);
   const text = utf8(git(repository, [...args, ...within], { maxOutput: MOST_DIFF_BYTES, index: added.index }));
   const left = added.left.length > 0 ? `New, and not shown: ${named(added.left)}.` : '';
-  if (text === '' && left === '') return { ok: true, output: 'There is no difference.', ours: true, data: { length: 0 } };
+  if (text === '' && left === '')
+    return { ok: true, output: 'There is no difference.', ours: true, data: { length: 0 } };
   return { ok: true, output: [bounded(text), left].filter(Boolean).join('\n'), data: { length: text.length } };
 }
 
@@ -90,8 +129,8 @@ const MOST_NEW_FILES = 200;
 const MOST_NEW_BYTES = 1024 * 1024;
 
 /**
- * A copy of the index that knows the new files by name, so that `git diff` shows them as added. Folders with repositories of their own, and files that are too
- * many or too large, are only named.
+ * A copy of the index that knows the new files by name, so that `git diff` shows them as added. Folders with
+ * repositories of their own, and files that are too many or too large, are only named.
  */
 function withNewFiles(repository: Repository, within: string[]): { index: string | undefined; left: string[] } {
   const found = git(repository, ['ls-files', '-o', '-z', '--exclude-standard', ...within]).split('\0');
@@ -110,8 +149,15 @@ function withNewFiles(repository: Repository, within: string[]): { index: string
   const own = join(repository.gitDir, 'index');
   if (existsSync(own)) copyFileSync(own, index);
   // git stores an empty object for them, which the person's repository does not need
-  const env = { GIT_OBJECT_DIRECTORY: join(repository.scratch, 'objects'), GIT_ALTERNATE_OBJECT_DIRECTORIES: join(repository.commonDir, 'objects') };
-  git(repository, ['add', '--intent-to-add', '--pathspec-from-file=-', '--pathspec-file-nul'], { index, env, input: shownNames.join('\0') });
+  const env = {
+    GIT_OBJECT_DIRECTORY: join(repository.scratch, 'objects'),
+    GIT_ALTERNATE_OBJECT_DIRECTORIES: join(repository.commonDir, 'objects'),
+  };
+  git(repository, ['add', '--intent-to-add', '--pathspec-from-file=-', '--pathspec-file-nul'], {
+    index,
+    env,
+    input: shownNames.join('\0'),
+  });
   return { index, left };
 }
 
@@ -120,18 +166,34 @@ export function gitLog(place: Place, limit: number): WorkspaceAnswer {
   const head = headOf(repository);
   if (!head.commit) return { ok: true, output: 'There are no commits yet.', data: { commits: [] } };
   const most = String(Math.min(Math.max(1, Math.floor(limit)), 500));
-  const fields = utf8(git(repository, ['log', '-z', '--no-color', '--no-show-signature', '-n', most, '--format=%H%x1f%an%x1f%aI%x1f%s', 'HEAD'])).split('\0');
+  const fields = utf8(
+    git(repository, [
+      'log',
+      '-z',
+      '--no-color',
+      '--no-show-signature',
+      '-n',
+      most,
+      '--format=%H%x1f%an%x1f%aI%x1f%s',
+      'HEAD',
+    ]),
+  ).split('\0');
   const commits = fields
     .filter((field) => field !== '')
     .map((field) => {
       const [commit, author, at, subject] = field.split('\x1f') as [string, string, string, string];
       return { commit, author: shown(author), at, subject: shown(subject) };
     });
-  const lines = commits.map((commit) => `${commit.commit.slice(0, 10)} ${commit.at} ${commit.author}: ${commit.subject}`);
+  const lines = commits.map(
+    (commit) => `${commit.commit.slice(0, 10)} ${commit.at} ${commit.author}: ${commit.subject}`,
+  );
   return { ok: true, output: bounded(lines.join('\n')), data: { commits } };
 }
 
-/** With paths: commits only those, whatever is staged. Without: what is staged, or everything that is not ignored when nothing is staged. */
+/**
+ * With paths: commits only those, whatever is staged. Without: what is staged, or everything that is not ignored when
+ * nothing is staged.
+ */
 export function gitCommit(place: Place, message: string, paths: string[] | undefined, author: Author): WorkspaceAnswer {
   const repository = needRepository(place);
   if (message.trim() === '') throw new Refusal('The commit message is empty.');
@@ -154,14 +216,41 @@ export function gitCommit(place: Place, message: string, paths: string[] | undef
       );
     git(repository, ['add', '-A', '--', ...all]);
   }
-  const args = ['commit', '-q', '--no-verify', '--no-gpg-sign', '--no-status', '-F', '-', ...(chosen ? ['--only', '--', ...chosen] : [])];
-  const by = { name: author.name.replace(/[<>\r\n\0]/g, '').trim() || 'Fetch', email: author.email.replace(/[<>\s\0]/g, '') || 'fetch@localhost' };
-  const env = { GIT_AUTHOR_NAME: by.name, GIT_AUTHOR_EMAIL: by.email, GIT_COMMITTER_NAME: by.name, GIT_COMMITTER_EMAIL: by.email };
+  const args = [
+    'commit',
+    '-q',
+    '--no-verify',
+    '--no-gpg-sign',
+    '--no-status',
+    '-F',
+    '-',
+    ...(chosen ? ['--only', '--', ...chosen] : []),
+  ];
+  const by = {
+    name: author.name.replace(/[<>\r\n\0]/g, '').trim() || 'Fetch',
+    email: author.email.replace(/[<>\s\0]/g, '') || 'fetch@localhost',
+  };
+  const env = {
+    GIT_AUTHOR_NAME: by.name,
+    GIT_AUTHOR_EMAIL: by.email,
+    GIT_COMMITTER_NAME: by.name,
+    GIT_COMMITTER_EMAIL: by.email,
+  };
   const ran = tryGit(repository, args, { input: Buffer.from(message, 'utf8'), env });
   if (ran.code === 1 && statusOf(repository).staged.length === 0) throw new Refusal('There is nothing to commit.');
   if (ran.code !== 0) throw new GitFailed(`git commit: ${ran.stderr.trim() || ran.stdout.trim()}`);
   const head = headOf(repository);
-  const stat = utf8(git(repository, ['show', '--no-ext-diff', '--no-textconv', '--no-show-signature', '--format=', '--shortstat', 'HEAD'])).trim();
+  const stat = utf8(
+    git(repository, [
+      'show',
+      '--no-ext-diff',
+      '--no-textconv',
+      '--no-show-signature',
+      '--format=',
+      '--shortstat',
+      'HEAD',
+    ]),
+  ).trim();
   return {
     ok: true,
     output: `Committed ${head.commit!.slice(0, 10)} on ${head.branch ?? 'a detached HEAD'}: ${stat}.`,
@@ -169,7 +258,11 @@ export function gitCommit(place: Place, message: string, paths: string[] | undef
   };
 }
 
-export function gitBranch(place: Place, action: 'list' | 'create' | 'switch', name: string | undefined): WorkspaceAnswer {
+export function gitBranch(
+  place: Place,
+  action: 'list' | 'create' | 'switch',
+  name: string | undefined,
+): WorkspaceAnswer {
   const repository = needRepository(place);
   if (action === 'list') {
     const lines = utf8(
@@ -184,7 +277,10 @@ export function gitBranch(place: Place, action: 'list' | 'create' | 'switch', na
     const branches = lines.split('\n').filter((line) => line !== '');
     return {
       ok: true,
-      output: branches.length === 0 ? 'There are no branches with commits yet.' : bounded(branches.map((line) => shown(line)).join('\n')),
+      output:
+        branches.length === 0
+          ? 'There are no branches with commits yet.'
+          : bounded(branches.map((line) => shown(line)).join('\n')),
       data: { current: headOf(repository).branch },
     };
   }
@@ -208,11 +304,17 @@ export function gitBranch(place: Place, action: 'list' | 'create' | 'switch', na
     name,
   ]);
   if (ran.code !== 0) throw new Refusal(`git did not switch: ${ran.stderr.trim().replace(/^error: /, '')}`);
-  return { ok: true, output: `${action === 'create' ? 'Made branch' : 'Switched to'} ${name}.`, data: { branch: name } };
+  return {
+    ok: true,
+    output: `${action === 'create' ? 'Made branch' : 'Switched to'} ${name}.`,
+    data: { branch: name },
+  };
 }
 
 function commitNamed(repository: Repository, name: string): string {
-  const found = name.startsWith('-') ? null : tryGit(repository, ['rev-parse', '-q', '--verify', '--end-of-options', `${name}^{commit}`]);
+  const found = name.startsWith('-')
+    ? null
+    : tryGit(repository, ['rev-parse', '-q', '--verify', '--end-of-options', `${name}^{commit}`]);
   if (found?.code !== 0) throw new Refusal(`${shown(name)} names no commit or branch.`);
   return found.stdout.trim();
 }

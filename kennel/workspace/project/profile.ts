@@ -32,8 +32,9 @@ export function profile(place: Place): WorkspaceAnswer {
 
 function described(found: Profile): string {
   const what =
-    [found.framework ? `${found.language} (${found.framework})` : found.language, found.packageManager].filter(Boolean).join(', ') ||
-    'no known kind of project';
+    [found.framework ? `${found.language} (${found.framework})` : found.language, found.packageManager]
+      .filter(Boolean)
+      .join(', ') || 'no known kind of project';
   const tests = found.test ? `, tests: ${found.test.join(' ')}` : '';
   if (!found.git) return `${what}${tests}, no git repository`;
   const { branch, head, modified, untracked, ahead, behind } = found.git;
@@ -59,7 +60,9 @@ export const testCommand = (root: string): string[] | null => projectOf(root).te
 function projectOf(root: string): Omit<Profile, 'git'> {
   const files = filesOf(root);
   const project = kindOf(root, files);
-  const test = project.test ?? (files.has('deno.json') || files.has('deno.jsonc') ? ['deno', 'test'] : makeTarget(files.text('Makefile'), 'test'));
+  const test =
+    project.test ??
+    (files.has('deno.json') || files.has('deno.jsonc') ? ['deno', 'test'] : makeTarget(files.text('Makefile'), 'test'));
   return { ...project, test, run: startCommand(files, project.packageManager) };
 }
 
@@ -83,11 +86,29 @@ function filesOf(root: string): ProjectFiles {
 
 function kindOf(root: string, { has, text, names }: ProjectFiles): Project {
   if (has('package.json')) return nodeProject(text('package.json'), has);
-  if (has('Cargo.toml')) return { language: 'Rust', framework: first(text('Cargo.toml'), RUST), packageManager: 'cargo', test: ['cargo', 'test'] };
-  if (has('go.mod')) return { language: 'Go', framework: first(text('go.mod'), GO), packageManager: 'go', test: ['go', 'test', './...'] };
-  if (has('pyproject.toml') || has('requirements.txt') || has('setup.py') || has('Pipfile')) return pythonProject(root, has, text);
+  if (has('Cargo.toml'))
+    return {
+      language: 'Rust',
+      framework: first(text('Cargo.toml'), RUST),
+      packageManager: 'cargo',
+      test: ['cargo', 'test'],
+    };
+  if (has('go.mod'))
+    return {
+      language: 'Go',
+      framework: first(text('go.mod'), GO),
+      packageManager: 'go',
+      test: ['go', 'test', './...'],
+    };
+  if (has('pyproject.toml') || has('requirements.txt') || has('setup.py') || has('Pipfile'))
+    return pythonProject(root, has, text);
   if (has('pom.xml'))
-    return { language: 'Java', framework: first(text('pom.xml'), JAVA), packageManager: 'maven', test: [has('mvnw') ? './mvnw' : 'mvn', '-q', 'test'] };
+    return {
+      language: 'Java',
+      framework: first(text('pom.xml'), JAVA),
+      packageManager: 'maven',
+      test: [has('mvnw') ? './mvnw' : 'mvn', '-q', 'test'],
+    };
   if (has('build.gradle') || has('build.gradle.kts')) {
     const build = text('build.gradle') + text('build.gradle.kts');
     return {
@@ -113,10 +134,18 @@ function kindOf(root: string, { has, text, names }: ProjectFiles): Project {
       test: gems.includes('rspec') ? ['bundle', 'exec', 'rspec'] : ['bundle', 'exec', 'rake', 'test'],
     };
   }
-  if (has('mix.exs')) return { language: 'Elixir', framework: first(text('mix.exs'), { phoenix: 'Phoenix' }), packageManager: 'mix', test: ['mix', 'test'] };
-  if (has('Package.swift')) return { language: 'Swift', framework: null, packageManager: 'swift', test: ['swift', 'test'] };
+  if (has('mix.exs'))
+    return {
+      language: 'Elixir',
+      framework: first(text('mix.exs'), { phoenix: 'Phoenix' }),
+      packageManager: 'mix',
+      test: ['mix', 'test'],
+    };
+  if (has('Package.swift'))
+    return { language: 'Swift', framework: null, packageManager: 'swift', test: ['swift', 'test'] };
   if (isDotnet(names)) return { language: 'C#', framework: null, packageManager: 'dotnet', test: ['dotnet', 'test'] };
-  if (has('deno.json') || has('deno.jsonc')) return { language: 'TypeScript', framework: null, packageManager: 'deno', test: ['deno', 'test'] };
+  if (has('deno.json') || has('deno.jsonc'))
+    return { language: 'TypeScript', framework: null, packageManager: 'deno', test: ['deno', 'test'] };
   if (has('CMakeLists.txt')) return { language: 'C++', framework: null, packageManager: 'cmake', test: null };
   const makefile = text('Makefile');
   return { language: byExtension(root), framework: null, packageManager: makefile ? 'make' : null, test: null };
@@ -151,15 +180,30 @@ const first = (text: string, known: Record<string, string>): string | null =>
   Object.entries(known).find(([mark]) => text.toLowerCase().includes(mark))?.[1] ?? null;
 
 function nodeProject(manifest: string, has: (name: string) => boolean): Project {
-  let json: { dependencies?: unknown; devDependencies?: unknown; scripts?: { test?: unknown }; packageManager?: unknown } = {};
+  let json: {
+    dependencies?: unknown;
+    devDependencies?: unknown;
+    scripts?: { test?: unknown };
+    packageManager?: unknown;
+  } = {};
   try {
     json = JSON.parse(manifest.replace(/^\ufeff/, '')) ?? {};
   } catch {}
-  const names = new Set([json.dependencies, json.devDependencies].flatMap((group) => (group && typeof group === 'object' ? Object.keys(group) : [])));
-  const said = typeof json.packageManager === 'string' ? /^(npm|pnpm|yarn|bun)@/.exec(json.packageManager)?.[1] : undefined;
-  const packageManager = said ?? (has('pnpm-lock.yaml') ? 'pnpm' : has('yarn.lock') ? 'yarn' : has('bun.lock') || has('bun.lockb') ? 'bun' : 'npm');
+  const names = new Set(
+    [json.dependencies, json.devDependencies].flatMap((group) =>
+      group && typeof group === 'object' ? Object.keys(group) : [],
+    ),
+  );
+  const said =
+    typeof json.packageManager === 'string' ? /^(npm|pnpm|yarn|bun)@/.exec(json.packageManager)?.[1] : undefined;
+  const packageManager =
+    said ??
+    (has('pnpm-lock.yaml') ? 'pnpm' : has('yarn.lock') ? 'yarn' : has('bun.lock') || has('bun.lockb') ? 'bun' : 'npm');
   const script = typeof json.scripts?.test === 'string' ? json.scripts.test : '';
-  const test = script !== '' && !script.includes('no test specified') ? [packageManager, ...(packageManager === 'bun' ? ['run'] : []), 'test'] : null;
+  const test =
+    script !== '' && !script.includes('no test specified')
+      ? [packageManager, ...(packageManager === 'bun' ? ['run'] : []), 'test']
+      : null;
   return {
     language: has('tsconfig.json') || names.has('typescript') ? 'TypeScript' : 'JavaScript',
     framework: Object.entries(NODE).find(([name]) => names.has(name))?.[1] ?? null,
@@ -184,7 +228,11 @@ function pythonProject(root: string, has: (name: string) => boolean, text: (name
   const before = packageManager === 'pip' ? [] : [packageManager, 'run'];
   const interpreter = packageManager === 'pip' ? 'python3' : 'python';
   const hasTests = names(root).some((name) => name === 'tests' || /^test.*\.py$/.test(name));
-  const test = pytest ? [...before, interpreter, '-m', 'pytest'] : hasTests ? [...before, interpreter, '-m', 'unittest', 'discover'] : null;
+  const test = pytest
+    ? [...before, interpreter, '-m', 'pytest']
+    : hasTests
+      ? [...before, interpreter, '-m', 'unittest', 'discover']
+      : null;
   return { language: 'Python', framework: first(all, PYTHON), packageManager, test };
 }
 

@@ -13,12 +13,16 @@ const STARTS = ['start', 'dev', 'serve', 'run'];
 
 export function startCommand(files: ProjectFiles, packageManager: string | null): string[] | null {
   const { has, text } = files;
-  if (has('package.json')) return ofNode(text('package.json'), packageManager ?? 'npm') ?? ofDeno(files) ?? ofMake(files);
+  if (has('package.json'))
+    return ofNode(text('package.json'), packageManager ?? 'npm') ?? ofDeno(files) ?? ofMake(files);
   if (has('Cargo.toml')) return has('src/main.rs') ? ['cargo', 'run'] : ofMake(files);
   if (has('go.mod')) return has('main.go') ? ['go', 'run', '.'] : ofMake(files);
   const python = ofPython(files, packageManager);
   if (python) return python;
-  if (has('pom.xml')) return text('pom.xml').includes('spring-boot') ? [has('mvnw') ? './mvnw' : 'mvn', '-q', 'spring-boot:run'] : ofMake(files);
+  if (has('pom.xml'))
+    return text('pom.xml').includes('spring-boot')
+      ? [has('mvnw') ? './mvnw' : 'mvn', '-q', 'spring-boot:run']
+      : ofMake(files);
   if (has('build.gradle') || has('build.gradle.kts')) return ofGradle(files);
   if (has('artisan')) return ['php', 'artisan', 'serve'];
   if (has('bin/rails')) return ['bin/rails', 'server'];
@@ -27,11 +31,14 @@ export function startCommand(files: ProjectFiles, packageManager: string | null)
   return ofDeno(files) ?? ofMake(files);
 }
 
-export const isDotnet = (names: readonly string[]): boolean => names.some((name) => /\.(sln|slnx|csproj|fsproj|vbproj)$/i.test(name));
+export const isDotnet = (names: readonly string[]): boolean =>
+  names.some((name) => /\.(sln|slnx|csproj|fsproj|vbproj)$/i.test(name));
 
 /** `make NAME`, if the Makefile has this target. */
 export function makeTarget(makefile: string, name: string): string[] | null {
-  return makefile.split('\n').some((line) => line.startsWith(`${name}:`) && !line.startsWith(`${name}:=`)) ? ['make', name] : null;
+  return makefile.split('\n').some((line) => line.startsWith(`${name}:`) && !line.startsWith(`${name}:=`))
+    ? ['make', name]
+    : null;
 }
 
 const ofMake = ({ text }: ProjectFiles): string[] | null => {

@@ -47,7 +47,8 @@ export function finish(repository: Repository, record: UndoRecord, by: Signature
     const from = { commit: record.headFrom, branch: record.branchFrom };
     const to = { commit: record.headTo, branch: record.branchTo };
     if (moveHead(repository, headOf(repository), from, to, `fetch: ${record.kind} ${record.keys.join(' ')}`)) {
-      if (record.stagedFrom && record.stagedTo) restage(repository, diffTrees(repository, record.stagedFrom, record.stagedTo));
+      if (record.stagedFrom && record.stagedTo)
+        restage(repository, diffTrees(repository, record.stagedFrom, record.stagedTo));
     } else notes.push('HEAD was moved in the meantime and stays where it is');
   }
   const done = { ...record, notes, done: true };
@@ -56,19 +57,29 @@ export function finish(repository: Repository, record: UndoRecord, by: Signature
 }
 
 /**
- * Files that git does not look at and that go, where files come in their places: a file in place of their folder, or a folder in place of one of them. These are
- * one change with the files, or what goes would be in the way of what comes. And the others.
+ * Files that git does not look at and that go, where files come in their places: a file in place of their folder, or a
+ * folder in place of one of them. These are one change with the files, or what goes would be in the way of what comes.
+ * And the others.
  */
 function inPlacesOf(files: readonly Change[], others: readonly Change[]): [Change[], Change[]] {
   const coming = new Set(files.filter(({ to }) => to).map(({ path }) => path));
   const folders = new Set([...coming].flatMap(foldersOf));
-  const goesFirst = ({ path, to }: Change): boolean => !to && (folders.has(path) || foldersOf(path).some((folder) => coming.has(folder)));
+  const goesFirst = ({ path, to }: Change): boolean =>
+    !to && (folders.has(path) || foldersOf(path).some((folder) => coming.has(folder)));
   return [others.filter(goesFirst), others.filter((change) => !goesFirst(change))];
 }
 
-/** Why files cannot be put back. What is in the way is nothing that git looks at, or it would have been taken back: it may be the person's. */
+/**
+ * Why files cannot be put back. What is in the way is nothing that git looks at, or it would have been taken back: it
+ * may be the person's.
+ */
 function refusalFor(repository: Repository, paths: string[], kind: UndoRecord['kind']): string {
-  const others = new Map(paths.map((path) => [path, inTheWayOf(repository, path) ?? (entryOnDisk(repository, path) === 'other' ? path : null)]));
+  const others = new Map(
+    paths.map((path) => [
+      path,
+      inTheWayOf(repository, path) ?? (entryOnDisk(repository, path) === 'other' ? path : null),
+    ]),
+  );
   const blocked = paths.filter((path) => others.get(path) !== null);
   if (blocked.length === 0) return `${named(paths)} changed at this moment. Nothing was changed; try again.`;
   const away = [...new Set(blocked.map((path) => others.get(path)!))];
@@ -84,7 +95,9 @@ function leftNotes(repository: Repository, paths: string[], kind: UndoRecord['ki
   const again = kind === 'undo' ? '"redo" and then "undo" again' : '"undo" and then "redo" again';
   return [
     ...(changed.length > 0 ? [`${named(changed)} changed since the task and stay as they are`] : []),
-    ...(kept.length > 0 ? [`${named(kept)} could not be put back, because ${named(others)} is in the way: move it away, and say ${again}`] : []),
+    ...(kept.length > 0
+      ? [`${named(kept)} could not be put back, because ${named(others)} is in the way: move it away, and say ${again}`]
+      : []),
   ];
 }
 
@@ -101,15 +114,31 @@ export function answer(repository: Repository, record: UndoRecord): WorkspaceAns
         ? `The branch ${record.kind === 'undo' ? 'went back to' : 'is at'} ${record.headTo?.slice(0, 10) ?? 'no commit'}.`
         : `HEAD is on ${record.branchTo ?? 'a detached HEAD'} again.`,
     reverted: `Commit ${record.headTo?.slice(0, 10)} takes it back, as there are later or published commits.`,
-    none: (record.refs ?? []).length > 0 ? `${named(record.refs!.map((ref) => ref.name))} ${record.refs!.length === 1 ? 'is' : 'are'} as before it.` : '',
+    none:
+      (record.refs ?? []).length > 0
+        ? `${named(record.refs!.map((ref) => ref.name))} ${record.refs!.length === 1 ? 'is' : 'are'} as before it.`
+        : '',
   }[record.commits];
   const which = `${verb} ${steps(record.keys)}`;
-  const what = files.length === 0 ? 'no file changes.' : `${files.length} ${files.length === 1 ? 'file' : 'files'}: ${named(files)}.`;
-  const data: Undone = { keys: record.keys, files: files.slice(0, 500).map((path) => shown(utf8(path))), commits: record.commits, head: record.headTo };
+  const what =
+    files.length === 0
+      ? 'no file changes.'
+      : `${files.length} ${files.length === 1 ? 'file' : 'files'}: ${named(files)}.`;
+  const data: Undone = {
+    keys: record.keys,
+    files: files.slice(0, 500).map((path) => shown(utf8(path))),
+    commits: record.commits,
+    head: record.headTo,
+  };
   const back = record.kind === 'undo' ? ' It can be taken back with "redo".' : '';
   const names = files.length + record.notes.length + (record.commits === 'moved' ? 1 : (record.refs ?? []).length);
   const notes = record.notes.length > 0 ? ` ${record.notes.join('. ')}.` : '';
-  return { ok: true, output: `${which}; ${what}${how ? ` ${how}` : ''}${notes}${back}`, ...(names === 0 && { ours: true }), data: { ...data } };
+  return {
+    ok: true,
+    output: `${which}; ${what}${how ? ` ${how}` : ''}${notes}${back}`,
+    ...(names === 0 && { ours: true }),
+    data: { ...data },
+  };
 }
 
 /** What the keys stand for, in words. */
@@ -118,6 +147,10 @@ function steps(keys: string[]): string {
   const edits = keys.filter((key) => key.startsWith('edit-')).length;
   const commands = keys.filter((key) => key.startsWith('command-')).length;
   const tasks = keys.filter((key) => !/^(edit|command)-/.test(key));
-  const all = [...(tasks.length === 1 ? [`task ${tasks[0]}`] : some(tasks.length, 'task')), ...some(edits, 'direct edit'), ...some(commands, 'command')];
+  const all = [
+    ...(tasks.length === 1 ? [`task ${tasks[0]}`] : some(tasks.length, 'task')),
+    ...some(edits, 'direct edit'),
+    ...some(commands, 'command'),
+  ];
   return all.length > 1 ? `${all.slice(0, -1).join(', ')} and ${all.at(-1)}` : all[0]!;
 }

@@ -15,8 +15,8 @@ export interface HeadPlan extends Head {
 }
 
 /**
- * HEAD without what happened from `b` to `a`: `b` itself when `a` is the newest commit and nobody else has it yet, or else a further
- * commit. Commit objects may be made; no ref is changed. `refs`: where refs will be by then.
+ * HEAD without what happened from `b` to `a`: `b` itself when `a` is the newest commit and nobody else has it yet, or
+ * else a further commit. Commit objects may be made; no ref is changed. `refs`: where refs will be by then.
  */
 export function planHead(
   repository: Repository,
@@ -28,16 +28,23 @@ export function planHead(
   refs: ReadonlyMap<string, string | null> = new Map(),
 ): HeadPlan {
   giveObjects(repository, [a.commit, b.commit]);
-  if ((a.commit === b.commit && a.branch === b.branch) || (now.commit === b.commit && now.branch === b.branch)) return { ...now, how: 'none' };
+  if ((a.commit === b.commit && a.branch === b.branch) || (now.commit === b.commit && now.branch === b.branch))
+    return { ...now, how: 'none' };
   const atA = now.commit === a.commit && now.branch === a.branch;
   if (atA && a.branch !== b.branch) {
     // the branch that was switched to keeps its commits
-    const there = b.branch === null ? b.commit : (refs.get(`refs/heads/${b.branch}`) ?? readOwnRef(repository, `refs/heads/${b.branch}`));
-    if (there !== b.commit) throw new Refusal(`Branch ${b.branch} was changed since; switch to it and look at it first.`);
+    const there =
+      b.branch === null
+        ? b.commit
+        : (refs.get(`refs/heads/${b.branch}`) ?? readOwnRef(repository, `refs/heads/${b.branch}`));
+    if (there !== b.commit)
+      throw new Refusal(`Branch ${b.branch} was changed since; switch to it and look at it first.`);
     return { ...b, how: 'moved' };
   }
   if (atA && isUnpublished(repository, a.commit, b.commit)) return { commit: b.commit, branch: b.branch, how: 'moved' };
-  const reached = now.branch === a.branch || (a.commit !== null && now.commit !== null && isAncestor(repository, a.commit, now.commit));
+  const reached =
+    now.branch === a.branch ||
+    (a.commit !== null && now.commit !== null && isAncestor(repository, a.commit, now.commit));
   if (!reached) {
     throw new Refusal(
       `The commits are on ${a.branch ? `branch ${a.branch}` : 'a detached HEAD'}, but ${now.branch ?? 'a detached HEAD'} is checked out. Switch there first.`,
@@ -45,9 +52,16 @@ export function planHead(
   }
   const current = treeOf(repository, now.commit);
   const merged = mergeTrees(repository, treeOf(repository, a.commit), current, treeOf(repository, b.commit));
-  if (merged.conflicts.length > 0) throw new Refusal(`Later commits changed the same places of ${named(merged.conflicts)}; nothing was changed.`);
+  if (merged.conflicts.length > 0)
+    throw new Refusal(`Later commits changed the same places of ${named(merged.conflicts)}; nothing was changed.`);
   if (merged.tree === current) return { ...now, how: 'none' };
-  const commit = commitTree(repository, merged.tree, now.commit ? [now.commit] : [], message(subjectOf(repository, a.commit)), by);
+  const commit = commitTree(
+    repository,
+    merged.tree,
+    now.commit ? [now.commit] : [],
+    message(subjectOf(repository, a.commit)),
+    by,
+  );
   giveObjects(repository, [commit], { except: [now.commit] });
   return { commit, branch: now.branch, how: 'reverted' };
 }
@@ -55,7 +69,8 @@ export function planHead(
 /** Whether no remote has any of the commits of `a` that `b` has not. */
 function isUnpublished(repository: Repository, a: string | null, b: string | null): boolean {
   if (a === null) return true;
-  const count = (...more: string[]) => git(repository, ['rev-list', '--count', a, ...(b ? [`^${b}`] : []), ...more]).trim();
+  const count = (...more: string[]) =>
+    git(repository, ['rev-list', '--count', a, ...(b ? [`^${b}`] : []), ...more]).trim();
   return count() === count('--not', '--remotes');
 }
 

@@ -11,7 +11,12 @@ import type { Task } from './take-back.ts';
 import type { UndoRecord } from './undo-log.ts';
 
 /** A task in a worktree has left a branch, and nothing else. */
-export function planBranch(planning: Planning, { before, after }: Task, notes: string[], refs: UndoRecord['refs'] = []): UndoRecord {
+export function planBranch(
+  planning: Planning,
+  { before, after }: Task,
+  notes: string[],
+  refs: UndoRecord['refs'] = [],
+): UndoRecord {
   const { repository } = planning;
   const { key } = before;
   const branch = after.branch;
@@ -20,11 +25,15 @@ export function planBranch(planning: Planning, { before, after }: Task, notes: s
   const head = headOf(repository);
   const changes = [...refs];
   if (branch !== null && tip && readOwnRef(repository, name)) {
-    if (readOwnRef(repository, name) !== tip) throw new Refusal(`Branch ${branch} has had commits since. Nothing was changed; look at it first.`);
-    if (head.branch === branch) throw new Refusal(`Branch ${branch} is checked out. Switch to another one first; nothing was changed.`);
+    if (readOwnRef(repository, name) !== tip)
+      throw new Refusal(`Branch ${branch} has had commits since. Nothing was changed; look at it first.`);
+    if (head.branch === branch)
+      throw new Refusal(`Branch ${branch} is checked out. Switch to another one first; nothing was changed.`);
     const holders = holdersOf(repository, tip, name);
     if (holders.length > 0 && tip !== before.head) {
-      throw new Refusal(`The commits of task ${key} are in ${named(holders)} by now. Take them back there with git revert; nothing was changed.`);
+      throw new Refusal(
+        `The commits of task ${key} are in ${named(holders)} by now. Take them back there with git revert; nothing was changed.`,
+      );
     }
     changes.push({ name: Buffer.from(name).toString('latin1'), from: tip, to: null });
   } else notes.push('Its branch is gone already');

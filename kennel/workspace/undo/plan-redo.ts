@@ -13,13 +13,24 @@ export function planRedo(planning: Planning): UndoRecord {
   const snapshot = takeSnapshot(repository, { also: pathsOf(repository, [last.filesFrom, last.filesTo]) });
   const start = stagedOf(repository, snapshot);
   const head = headOf(repository);
-  const message = (subject: string) => `Redo ${last.keys.join(', ')}\n\nTakes back ${subject ? `"${subject}"` : 'an undo'}.\n`;
+  const message = (subject: string) =>
+    `Redo ${last.keys.join(', ')}\n\nTakes back ${subject ? `"${subject}"` : 'an undo'}.\n`;
   const next =
     repository.kept === 'beside'
       ? { ...head, how: 'none' as const }
-      : planHead(repository, head, { commit: last.headTo, branch: last.branchTo }, { commit: last.headFrom, branch: last.branchFrom }, message, by);
+      : planHead(
+          repository,
+          head,
+          { commit: last.headTo, branch: last.branchTo },
+          { commit: last.headFrom, branch: last.branchFrom },
+          message,
+          by,
+        );
   const files = without(repository, last.filesTo, snapshot.tree, last.filesFrom, 'The files');
-  const staged = start && last.stagedTo && last.stagedFrom ? without(repository, last.stagedTo, start, last.stagedFrom, 'Staged changes of') : start;
+  const staged =
+    start && last.stagedTo && last.stagedFrom
+      ? without(repository, last.stagedTo, start, last.stagedFrom, 'Staged changes of')
+      : start;
   return {
     ...recordOf(planning, head, next, next.how, []),
     ...(last.othersFrom && last.othersTo && { othersFrom: last.othersTo, othersTo: last.othersFrom }),

@@ -20,9 +20,17 @@ export function planUndo(planning: Planning, chosen: Task[], notes: string[]): U
   // files that git did not look at before a task are taken back by themselves
   const apart = among(chosen.flatMap(({ before }) => apartOf(repository, before)));
   const further = planFurther(repository, chosen, apart);
-  if (chosen[0]!.before.worktree !== repository.worktree) return planBranch(planning, chosen[0]!, [...notes], further.refs);
-  const trees = new Map(chosen.flatMap(({ before, after }) => [before, after]).map((state) => [state, strip(repository, state.tree, apart)]));
-  const snapshot = takeSnapshot(repository, { also: pathsOf(repository, [...trees.values()]), except: { untracked: apart, tracked: apart } });
+  if (chosen[0]!.before.worktree !== repository.worktree)
+    return planBranch(planning, chosen[0]!, [...notes], further.refs);
+  const trees = new Map(
+    chosen
+      .flatMap(({ before, after }) => [before, after])
+      .map((state) => [state, strip(repository, state.tree, apart)]),
+  );
+  const snapshot = takeSnapshot(repository, {
+    also: pathsOf(repository, [...trees.values()]),
+    except: { untracked: apart, tracked: apart },
+  });
   const start = stagedOf(repository, snapshot);
   let files = snapshot.tree;
   let staged = start;
@@ -36,12 +44,20 @@ export function planUndo(planning: Planning, chosen: Task[], notes: string[]): U
     if (next.how !== 'none') commits = commits === 'reverted' ? commits : next.how;
     // of an index in a git folder that was unusable nothing is known
     if (staged !== null && !before.partial && (hadRepository(after) || !hadRepository(before))) {
-      const stagedThen = stagedBeforeAndAfter(repository, before, after) ?? [treeOf(repository, next.commit), treeOf(repository, head.commit)];
+      const stagedThen = stagedBeforeAndAfter(repository, before, after) ?? [
+        treeOf(repository, next.commit),
+        treeOf(repository, head.commit),
+      ];
       staged = without(repository, stagedThen[1], staged, stagedThen[0], 'Staged changes of');
     }
     head = { commit: next.commit, branch: next.branch };
     const inner = factsOf(repository, before).nested;
-    if (!inner && diffTrees(repository, before.tree, after.tree).some((change) => isSubmodule(change.from) || isSubmodule(change.to))) {
+    if (
+      !inner &&
+      diffTrees(repository, before.tree, after.tree).some(
+        (change) => isSubmodule(change.from) || isSubmodule(change.to),
+      )
+    ) {
       notes.push('Submodules are left as they are');
     }
   }
@@ -82,10 +98,18 @@ function stagedBeforeAndAfter(repository: Repository, before: Stored, after: Sto
   if (!first || !last) return null;
   const commit = readRef(repository, refOf(before.key, 'commit'));
   if (!commit || (readResult(repository, before.key) ?? { commit }).commit !== commit) return [first, last];
-  return [first, mergeTrees(repository, treeOf(repository, firstParent(repository, commit)), last, treeOf(repository, commit)).tree];
+  return [
+    first,
+    mergeTrees(repository, treeOf(repository, firstParent(repository, commit)), last, treeOf(repository, commit)).tree,
+  ];
 }
 
-function headWithout({ repository, op, by }: Planning, { before, after }: Task, head: Head, refs: ReadonlyMap<string, string | null>) {
+function headWithout(
+  { repository, op, by }: Planning,
+  { before, after }: Task,
+  head: Head,
+  refs: ReadonlyMap<string, string | null>,
+) {
   if (repository.kept === 'beside' || !hadRepository(before)) return { ...head, how: 'none' as const };
   const tip = tipOf(repository, before, after);
   const message = (subject: string) => `Revert "${subject || before.key}"\n\nUndo of task ${before.key}.\n`;
@@ -97,7 +121,8 @@ function headWithout({ repository, op, by }: Planning, { before, after }: Task, 
 function tipOf(repository: Repository, before: Stored, after: Stored): Head {
   const result = readResult(repository, before.key);
   if (result) return { commit: result.tip, branch: result.branch };
-  if (!readRef(repository, refOf(before.key, 'result'))) throw new OwnRefusal(`Task ${before.key} is still being concluded.`);
+  if (!readRef(repository, refOf(before.key, 'result')))
+    throw new OwnRefusal(`Task ${before.key} is still being concluded.`);
   // the version before wrote some names so that they cannot be read again
   return { commit: readRef(repository, refOf(before.key, 'commit')) ?? after.head, branch: after.branch };
 }

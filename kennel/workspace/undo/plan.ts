@@ -24,7 +24,13 @@ export interface Planning {
 }
 
 /** What a record of each kind has. */
-export function recordOf({ repository, log, op, by }: Planning, from: Head, to: Head, commits: UndoRecord['commits'], notes: string[]) {
+export function recordOf(
+  { repository, log, op, by }: Planning,
+  from: Head,
+  to: Head,
+  commits: UndoRecord['commits'],
+  notes: string[],
+) {
   return {
     n: (log.at(-1)?.n ?? 0) + 1,
     request: op.key ?? null,
@@ -42,7 +48,8 @@ export function recordOf({ repository, log, op, by }: Planning, from: Head, to: 
 
 export function stagedOf(repository: Repository, snapshot: Snapshot): string | null {
   if (repository.kept === 'beside') return null;
-  if (snapshot.staged === null) throw new OwnRefusal('The index has unresolved conflicts; resolve them first. Nothing was changed.');
+  if (snapshot.staged === null)
+    throw new OwnRefusal('The index has unresolved conflicts; resolve them first. Nothing was changed.');
   return snapshot.staged;
 }
 
@@ -50,5 +57,7 @@ export function stagedOf(repository: Repository, snapshot: Snapshot): string | n
 export function without(repository: Repository, after: string, ours: string, before: string, what: string): string {
   const merged = mergeTrees(repository, after, ours, before);
   if (merged.conflicts.length === 0) return merged.tree;
-  throw new Refusal(`${what} ${named(merged.conflicts)} were changed since, in the same places. Nothing was changed; put those changes away first.`);
+  throw new Refusal(
+    `${what} ${named(merged.conflicts)} were changed since, in the same places. Nothing was changed; put those changes away first.`,
+  );
 }

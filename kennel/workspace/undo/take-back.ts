@@ -11,8 +11,13 @@ import { onDisk } from '../git/snapshot.ts';
 import { type Change, changedTree, diffTrees, type Entry, emptyTree, entriesOf } from '../git/trees.ts';
 import type { UndoRecord } from './undo-log.ts';
 
-/** What undo takes back beside files, HEAD and index: refs, files that git does not look at, files of git itself, empty folders, pipes. */
-export type Further = Required<Pick<UndoRecord, 'refs' | 'othersFrom' | 'othersTo' | 'folderFrom' | 'folderTo' | 'folders' | 'pipes'>> &
+/**
+ * What undo takes back beside files, HEAD and index: refs, files that git does not look at, files of git itself, empty
+ * folders, pipes.
+ */
+export type Further = Required<
+  Pick<UndoRecord, 'refs' | 'othersFrom' | 'othersTo' | 'folderFrom' | 'folderTo' | 'folders' | 'pipes'>
+> &
   Pick<UndoRecord, 'stashes'>;
 
 export interface Task {
@@ -28,11 +33,13 @@ export function planFurther(repository: Repository, chosen: Task[], apart: (path
   const folder = new Map<string, Change>();
   const [folders, pipes] = [new Set<string>(), new Set<string>()];
   for (const { before, after } of chosen) {
-    for (const { name, from, to } of refChanges(repository, before, after)) refs.set(name, { from: refs.has(name) ? refs.get(name)!.from : from, to });
+    for (const { name, from, to } of refChanges(repository, before, after))
+      refs.set(name, { from: refs.has(name) ? refs.get(name)!.from : from, to });
     const inTree = diffTrees(repository, after.tree, before.tree).filter(({ path }) => apart(path));
     for (const change of [...inTree, ...otherChanges(repository, after, before)])
       others.set(change.path, { ...change, from: (others.get(change.path) ?? change).from });
-    for (const change of folderChanges(repository, after, before)) folder.set(change.path, { ...change, from: (folder.get(change.path) ?? change).from });
+    for (const change of folderChanges(repository, after, before))
+      folder.set(change.path, { ...change, from: (folder.get(change.path) ?? change).from });
     const facts = factsOf(repository, before);
     for (const path of facts.folders ?? []) folders.add(path);
     for (const path of facts.pipes ?? []) pipes.add(path);
@@ -41,7 +48,9 @@ export function planFurther(repository: Repository, chosen: Task[], apart: (path
   const [newest, oldest] = [whole[0]?.after, whole.at(-1)?.before];
   return {
     refs: [...refs].map(([name, change]) => ({ name, ...change })),
-    ...(refs.has('refs/stash') && { stashes: { from: stashesOf(repository, newest!), to: stashesOf(repository, oldest!) } }),
+    ...(refs.has('refs/stash') && {
+      stashes: { from: stashesOf(repository, newest!), to: stashesOf(repository, oldest!) },
+    }),
     ...treesOf(repository, 'others', [...others.values()]),
     ...treesOf(repository, 'folder', [...folder.values()]),
     folders: [...folders],
@@ -49,13 +58,23 @@ export function planFurther(repository: Repository, chosen: Task[], apart: (path
   } as Further;
 }
 
-/** Branches, tags and stashes that a task moved or deleted. Those that it made stay, and so does what other tasks and remotes did. */
-function refChanges(repository: Repository, before: Stored, after: Stored): Array<{ name: string; from: string | null; to: string | null }> {
+/**
+ * Branches, tags and stashes that a task moved or deleted. Those that it made stay, and so does what other tasks and
+ * remotes did.
+ */
+function refChanges(
+  repository: Repository,
+  before: Stored,
+  after: Stored,
+): Array<{ name: string; from: string | null; to: string | null }> {
   const [then, now] = [factsOf(repository, before).refs, factsOf(repository, after).refs];
   if (!then || !now || !hadRepository(after)) return [];
   const current = new Map(now.map((ref) => [ref.name, ref.oid]));
   // HEAD takes its own branch with it
-  const own = before.branch !== null && before.branch === after.branch ? Buffer.from(`refs/heads/${before.branch}`).toString('latin1') : null;
+  const own =
+    before.branch !== null && before.branch === after.branch
+      ? Buffer.from(`refs/heads/${before.branch}`).toString('latin1')
+      : null;
   return then.flatMap(({ name, oid, symref }) => {
     const from = current.get(name) ?? null;
     const passing = from === oid || name === own || symref !== undefined || name.startsWith('refs/heads/fetch/');
@@ -78,7 +97,11 @@ export function setStashes(repository: Repository, record: UndoRecord): void {
   const root = { ...repository, root: repository.commonDir };
   const now = entryOnDisk(root, STASHES);
   if (now === 'other') return;
-  applyChanges(root, [{ path: STASHES, from: now, to: stashes.to ? { mode: '100644', oid: stashes.to } : null }], false);
+  applyChanges(
+    root,
+    [{ path: STASHES, from: now, to: stashes.to ? { mode: '100644', oid: stashes.to } : null }],
+    false,
+  );
 }
 
 function treesOf(repository: Repository, name: 'others' | 'folder', changes: Change[]): Partial<Further> {
@@ -86,7 +109,9 @@ function treesOf(repository: Repository, name: 'others' | 'folder', changes: Cha
     changedTree(
       repository,
       emptyTree(repository),
-      changes.flatMap((change): Array<[string, Entry]> => (change[which] ? [[markedPath(change.path), change[which]]] : [])),
+      changes.flatMap(
+        (change): Array<[string, Entry]> => (change[which] ? [[markedPath(change.path), change[which]]] : []),
+      ),
     );
   return { [`${name}From`]: tree('from'), [`${name}To`]: tree('to') };
 }
@@ -117,7 +142,9 @@ export function remakeEmpty(repository: Repository, folders: string[], pipes: st
     attempt(path, () => {
       const name = utf8(path);
       if (stats || name.includes('\ufffd')) throw new Error('it cannot be made');
-      const made = run('mkfifo', ['--', `${repository.root}/${name}`], { env: { PATH: environment.PATH ?? '/usr/bin:/bin' } });
+      const made = run('mkfifo', ['--', `${repository.root}/${name}`], {
+        env: { PATH: environment.PATH ?? '/usr/bin:/bin' },
+      });
       if (made.code !== 0) throw new Error(made.stderr);
     });
   }

@@ -2,7 +2,10 @@ import { extraTree, records, writeRef } from '../checkpoint/record.ts';
 import type { Repository } from '../git/git.ts';
 import { commitTree, type Signature } from '../git/trees.ts';
 
-/** One undo or redo, `refs/fetch/undo/<n>`: from one state of files, HEAD and index to another. It is stored before anything is changed. */
+/**
+ * One undo or redo, `refs/fetch/undo/<n>`: from one state of files, HEAD and index to another. It is stored before
+ * anything is changed.
+ */
 export interface UndoRecord {
   n: number;
   kind: 'undo' | 'redo';
@@ -24,7 +27,10 @@ export interface UndoRecord {
   stagedFrom: string | null;
   stagedTo: string | null;
   notes: string[];
-  /** further changes; missing in records of the version before. Trees of `others` and of the git folder hold what changes alone */
+  /**
+   * further changes; missing in records of the version before. Trees of `others` and of the git folder hold what
+   * changes alone
+   */
   refs?: Array<{ name: string; from: string | null; to: string | null }>;
   othersFrom?: string;
   othersTo?: string;

@@ -18,12 +18,14 @@ import type { Task } from './take-back.ts';
 import { readUndoLog, standing, type UndoRecord, writeUndoRecord } from './undo-log.ts';
 
 /**
- * Takes tasks back, or the last undo. What the person changed since is kept by three-way merges of files, commits and index; where
- * that does not work out, nothing is changed. A call that was killed in the middle is finished by the next one.
+ * Takes tasks back, or the last undo. What the person changed since is kept by three-way merges of files, commits and
+ * index; where that does not work out, nothing is changed. A call that was killed in the middle is finished by the next
+ * one.
  */
 export function undo(place: Place, op: Undoing): WorkspaceAnswer {
   const history = openHistory(place, false);
-  if (!history || states(history, 'before').length === 0) throw new OwnRefusal('There is nothing to undo: no task or direct edit has changed this workspace.');
+  if (!history || states(history, 'before').length === 0)
+    throw new OwnRefusal('There is nothing to undo: no task or direct edit has changed this workspace.');
   const log = readUndoLog(history);
   const by: Signature = { ...op.author, seconds: now() };
   const begun = log.find((record) => !record.done && record.worktree === history.worktree);
@@ -49,7 +51,11 @@ function chooseTasks(repository: Repository, log: UndoRecord[], op: Undoing): Ta
   const { undone } = standing(log, repository.worktree);
   const afters = new Map(states(repository, 'after').map((after) => [after.key, after]));
   const tasks = states(repository, 'before')
-    .filter((before) => (op.task === undefined ? before.worktree === repository.worktree : before.key === op.task) && !undone.has(before.key))
+    .filter(
+      (before) =>
+        (op.task === undefined ? before.worktree === repository.worktree : before.key === op.task) &&
+        !undone.has(before.key),
+    )
     .reverse()
     .flatMap((before): Task[] => {
       const after = afters.get(before.key);
@@ -57,10 +63,14 @@ function chooseTasks(repository: Repository, log: UndoRecord[], op: Undoing): Ta
     });
   if (tasks.length > 0) return op.what === 'one' ? newestStep(tasks) : tasks;
   if (op.task === undefined) throw new OwnRefusal('There is nothing to undo.');
-  throw new OwnRefusal(undone.has(op.task) ? `Task ${op.task} is undone already.` : `No task ${op.task} has ended in this workspace.`);
+  throw new OwnRefusal(
+    undone.has(op.task) ? `Task ${op.task} is undone already.` : `No task ${op.task} has ended in this workspace.`,
+  );
 }
 
-/** The newest task, or all direct edits of the newest turn with no task among them: one thing that the person asked for. */
+/**
+ * The newest task, or all direct edits of the newest turn with no task among them: one thing that the person asked for.
+ */
 function newestStep(tasks: Task[]): Task[] {
   const { turn } = tasks[0]!.before;
   const end = tasks.findIndex(({ before }) => before.turn !== turn);
@@ -76,7 +86,9 @@ function wholeAgain(place: Place, history: Repository, chosen: Task[]): { reposi
     const head = headOf(history);
     // an undo that was done again has made it whole already
     if (head.commit === source.head && head.branch === source.branch) return { repository: history, notes: [] };
-    throw new OwnRefusal('The task removed the git folder, and another repository was made here since. Move its .git elsewhere first; nothing was changed.');
+    throw new OwnRefusal(
+      'The task removed the git folder, and another repository was made here since. Move its .git elsewhere first; nothing was changed.',
+    );
   }
   const due = source && (history.kept === 'beside' || chosen.some(({ after }) => after.damage) || existsSync(mark));
   if (!due) return { repository: history, notes: [] };
@@ -85,13 +97,21 @@ function wholeAgain(place: Place, history: Repository, chosen: Task[]): { reposi
   const why = remakeFolder(place, history, source, unknown || history.kept === 'beside');
   rmSync(mark, { force: true });
   const repository = openHistory(place, false)!;
-  return { repository, notes: [why ? `The git folder could not be made whole again (${why})` : 'The git folder is whole again, with its history'] };
+  return {
+    repository,
+    notes: [
+      why ? `The git folder could not be made whole again (${why})` : 'The git folder is whole again, with its history',
+    ],
+  };
 }
 
 function checkCalm(repository: Repository): void {
   if (repository.kept === 'beside') return;
   const doing = inProgress(repository);
-  if (doing) throw new OwnRefusal(`${doing[0]!.toUpperCase()}${doing.slice(1)} is in progress; finish or abort it first. Nothing was changed.`);
+  if (doing)
+    throw new OwnRefusal(
+      `${doing[0]!.toUpperCase()}${doing.slice(1)} is in progress; finish or abort it first. Nothing was changed.`,
+    );
   const lock = indexLock(repository);
   if (lock) throw new OwnRefusal(`Nothing was changed: ${lock}.`);
 }

@@ -4,7 +4,10 @@ import { forgetOthers, hashOf, noteFound, noteProblem } from '../../store/owner/
 import { tellScreens } from '../../store/turns/notices.ts';
 import type { FindDeps } from './find-servers.ts';
 
-/** Reads custom tools and skills, and stores what has changed since the last look. What is new waits for the owner, who is told once. */
+/**
+ * Reads custom tools and skills, and stores what has changed since the last look. What is new waits for the owner, who
+ * is told once.
+ */
 export class ExtensionFiles {
   private readonly deps: FindDeps;
   private seen = '';
@@ -16,7 +19,11 @@ export class ExtensionFiles {
   async look(): Promise<void> {
     const { FETCH_HOME: home } = this.deps.config;
     const [tools, skills] = await Promise.all([readCustomTools(home), readSkills(home)]);
-    const now = JSON.stringify([tools, skills].map((found) => found.map(({ name, found: one }) => [name, typeof one === 'string' ? one : hashOf(one)])));
+    const now = JSON.stringify(
+      [tools, skills].map((found) =>
+        found.map(({ name, found: one }) => [name, typeof one === 'string' ? one : hashOf(one)]),
+      ),
+    );
     if (now === this.seen) return;
     await this.store('tool', tools);
     await this.store('skill', skills);
@@ -42,6 +49,11 @@ export class ExtensionFiles {
     if (!isNew) return;
     const { kind } = declaration;
     const name = nameOf(declaration);
-    await tellScreens(this.deps.db, `ext-${hash.slice(0, 16)}`, `The ${KIND_WORDS[kind]} ${name} waits for your yes: \`tools show ${name}\`.`, true);
+    await tellScreens(
+      this.deps.db,
+      `ext-${hash.slice(0, 16)}`,
+      `The ${KIND_WORDS[kind]} ${name} waits for your yes: \`tools show ${name}\`.`,
+      true,
+    );
   }
 }

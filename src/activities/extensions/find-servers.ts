@@ -15,13 +15,18 @@ export interface FindDeps {
   db: Db;
   config: Config;
   log: Logger;
-  /** the containers of this host, where this process has some: it looks at the servers over stdio then, and at no other */
+  /**
+   * the containers of this host, where this process has some: it looks at the servers over stdio then, and at no other
+   */
   kennel?: Kennel;
 }
 
 const CONNECT_MS = 120_000;
 
-/** Asks each configured server what it offers, and stores it. What is new waits for the owner, who is told once. False when one did not answer. */
+/**
+ * Asks each configured server what it offers, and stores it. What is new waits for the owner, who is told once. False
+ * when one did not answer.
+ */
 export async function findServers(deps: FindDeps, signal: AbortSignal): Promise<boolean> {
   const { db, config, kennel } = deps;
   const { servers, problems } = await readMcpConfig(config);
@@ -34,7 +39,11 @@ export async function findServers(deps: FindDeps, signal: AbortSignal): Promise<
   return !answered.includes(false);
 }
 
-export async function findServer({ db, config, log, kennel }: FindDeps, configured: ConfiguredServer, stop: AbortSignal): Promise<boolean> {
+export async function findServer(
+  { db, config, log, kennel }: FindDeps,
+  configured: ConfiguredServer,
+  stop: AbortSignal,
+): Promise<boolean> {
   const { name } = configured.server;
   const signal = AbortSignal.any([stop, AbortSignal.timeout(CONNECT_MS)]);
   try {
@@ -53,7 +62,8 @@ export async function findServer({ db, config, log, kennel }: FindDeps, configur
     log.warn({ server: name, error: message }, 'an MCP server could not be asked what it offers');
     // a server that is away for a while stays; one that was configured otherwise does not
     const known = (await findExtension(db, name))?.declaration;
-    const keeps = known?.kind === 'mcp' && isDeepStrictEqual(known.server, JSON.parse(JSON.stringify(configured.server)));
+    const keeps =
+      known?.kind === 'mcp' && isDeepStrictEqual(known.server, JSON.parse(JSON.stringify(configured.server)));
     await noteProblem(db, 'mcp', name, message.slice(0, 1_000), keeps);
     return false;
   }

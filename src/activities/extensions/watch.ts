@@ -11,7 +11,10 @@ const ASK_MS = 10 * MINUTE;
 /** How soon they are asked again when one did not answer: an engine or a server may start later than this. */
 const AGAIN_MS = 60_000;
 
-/** Looks for MCP servers at the start, when their file changes, and every some minutes; and for custom tools and skills. Returns a function that ends it. */
+/**
+ * Looks for MCP servers at the start, when their file changes, and every some minutes; and for custom tools and skills.
+ * Returns a function that ends it.
+ */
 export function watchServers(deps: FindDeps): () => void {
   const stopped = new AbortController();
   let timer: NodeJS.Timeout | undefined;
@@ -31,7 +34,10 @@ export function watchServers(deps: FindDeps): () => void {
   };
   const next = (): void => {
     round()
-      .catch((error: Error) => void deps.log.warn({ error: error.message }, 'could not look for MCP servers; the next round tries again'))
+      .catch(
+        (error: Error) =>
+          void deps.log.warn({ error: error.message }, 'could not look for MCP servers; the next round tries again'),
+      )
       .finally(() => {
         if (!stopped.signal.aborted) timer = setTimeout(next, FILE_MS).unref();
       });

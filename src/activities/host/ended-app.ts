@@ -10,10 +10,14 @@ const LAST_LINES = 15;
 const LAST_CHARS = 2_000;
 
 /**
- * Tells the chat of an app that it has ended by itself. The message is stored under an id of the app's call before the app counts as told, so a killed process
- * tells it neither twice nor never. What is stored and not signalled is found by reconciling.
+ * Tells the chat of an app that it has ended by itself. The message is stored under an id of the app's call before the
+ * app counts as told, so a killed process tells it neither twice nor never. What is stored and not signalled is found
+ * by reconciling.
  */
-export async function tellEnd(deps: Pick<KennelDeps, 'db' | 'temporal' | 'config' | 'kennel' | 'host'>, app: App): Promise<void> {
+export async function tellEnd(
+  deps: Pick<KennelDeps, 'db' | 'temporal' | 'config' | 'kennel' | 'host'>,
+  app: App,
+): Promise<void> {
   const { db, kennel, host } = deps;
   const chat = await chatOfApp(db, app.callId);
   if (!chat) return;
@@ -21,9 +25,22 @@ export async function tellEnd(deps: Pick<KennelDeps, 'db' | 'temporal' | 'config
   const outboxId = `out_${app.callId.replace(/^call_/, 'app_')}_ended`;
   const log = printed(await kennel.apps.log(app.id, LAST_LINES)).trim();
   const sources = [{ kind: 'command' as const, label: inline(app.command, 60) }];
-  await recordNotice(db, { chatId, outboxId, text: textOf(app, log.slice(-LAST_CHARS)), kind: 'notice', sources, unasked: 'task' });
+  await recordNotice(db, {
+    chatId,
+    outboxId,
+    text: textOf(app, log.slice(-LAST_CHARS)),
+    kind: 'notice',
+    sources,
+    unasked: 'task',
+  });
   await markEnded(db, host, [], [app.callId]);
-  await signalConversation(deps, { inboxId: outboxId, arrival: { kind: 'reply', inboxId: outboxId, outboxId }, chatId, channel, workflowId });
+  await signalConversation(deps, {
+    inboxId: outboxId,
+    arrival: { kind: 'reply', inboxId: outboxId, outboxId },
+    chatId,
+    channel,
+    workflowId,
+  });
 }
 
 function textOf({ id, command, name, exitCode, outOfMemory }: App, log: string): string {

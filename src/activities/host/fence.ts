@@ -7,8 +7,9 @@ import { findTask, isOver } from '../../store/kennel/tasks/tasks.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 
 /**
- * Freezes the containers of a host that cannot know whether its tasks still belong to it, and closes their way out. When the host has its lease again,
- * containers of its tasks are thawed, and containers of tasks that moved are removed. Apps and direct commands are frozen meanwhile, too.
+ * Freezes the containers of a host that cannot know whether its tasks still belong to it, and closes their way out.
+ * When the host has its lease again, containers of its tasks are thawed, and containers of tasks that moved are
+ * removed. Apps and direct commands are frozen meanwhile, too.
  */
 interface Fence {
   close(): Promise<void>;
@@ -32,8 +33,14 @@ export function createFence({ db, config, kennel, gate, host }: FenceDeps): Fenc
         const running = (await kennel.list()).filter((container) => container.state === 'running');
         const before = await read(record);
         const others = await kennel.runningBesides();
-        await write(record, { tasks: [...before.tasks, ...running.map(({ taskId }) => taskId)], others: [...before.others, ...others] });
-        await Promise.all([...running.map(({ taskId, step }) => kennel.setPaused(taskId, step, true)), kennel.setFrozen(others, true)]);
+        await write(record, {
+          tasks: [...before.tasks, ...running.map(({ taskId }) => taskId)],
+          others: [...before.others, ...others],
+        });
+        await Promise.all([
+          ...running.map(({ taskId, step }) => kennel.setPaused(taskId, step, true)),
+          kennel.setFrozen(others, true),
+        ]);
         await Promise.all(gate.openTasks().map((taskId) => gate.close(taskId)));
       }),
     lift: () =>
@@ -51,11 +58,13 @@ export function createFence({ db, config, kennel, gate, host }: FenceDeps): Fenc
     const task = await findTask(db, taskId);
     if (!task || isOver(task.state) || task.host !== host) await kennel.remove(taskId);
     // a container that a person paused stays paused, and so does one whose programs wait for hosts
-    else if (state === 'paused' && task.state !== 'paused' && !(await waitsForHosts(db, taskId))) await kennel.setPaused(taskId, step, false);
+    else if (state === 'paused' && task.state !== 'paused' && !(await waitsForHosts(db, taskId)))
+      await kennel.setPaused(taskId, step, false);
   }
 }
 
-const recordOf = ({ FETCH_HOME, FETCH_KENNEL_HOST }: Config): string => join(FETCH_HOME, 'kennel', `held-${FETCH_KENNEL_HOST}.json`);
+const recordOf = ({ FETCH_HOME, FETCH_KENNEL_HOST }: Config): string =>
+  join(FETCH_HOME, 'kennel', `held-${FETCH_KENNEL_HOST}.json`);
 
 /** What a host holds: tasks by id, apps and commands by the name of their container. */
 interface Held {

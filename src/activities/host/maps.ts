@@ -28,7 +28,9 @@ export class MapMaker {
     this.busy = true;
     const made = kennel
       .workspaceOp(due.path, { op: 'map' }, { signal: AbortSignal.timeout(LIMIT_MS) })
-      .then(({ ok, data }) => saveMap(db, host, due, ok ? (data as unknown as RepositoryMap) : { files: 0, lines: [] }));
+      .then(({ ok, data }) =>
+        saveMap(db, host, due, ok ? (data as unknown as RepositoryMap) : { files: 0, lines: [] }),
+      );
     void made
       .catch((error: Error) => {
         // an engine that is away comes back

@@ -66,11 +66,19 @@ const chores = {
 };
 
 /**
- * What a host does by itself every few seconds: reports that it lives and what it can do, lists its workspaces, opens the gate of tasks that an earlier process
- * began, ends containers of tasks that are over, and makes maps of repositories. Returns a function that stops it.
+ * What a host does by itself every few seconds: reports that it lives and what it can do, lists its workspaces, opens
+ * the gate of tasks that an earlier process began, ends containers of tasks that are over, and makes maps of
+ * repositories. Returns a function that stops it.
  */
 export function tendHost(deps: KennelDeps & { browsers: Browsers; log: Logger }): () => void {
-  const none = { forgotten: new Set<string>(), droppedAt: 0, socketsCleared: false, stopped: false, apps: null, listing: Promise.resolve() };
+  const none = {
+    forgotten: new Set<string>(),
+    droppedAt: 0,
+    socketsCleared: false,
+    stopped: false,
+    apps: null,
+    listing: Promise.resolve(),
+  };
   const tending: Tending = { ...deps, ...none, git: gitIdentityOfUser(), maps: new MapMaker(deps) };
   void round(tending);
   // a person who puts a folder there goes on typing its name
@@ -99,7 +107,9 @@ async function doChores(tending: Tending): Promise<void> {
 }
 
 async function did(tending: Tending, what: keyof typeof chores): Promise<void> {
-  await chores[what](tending).catch((error: Error) => tending.log.warn({ error: error.message }, `could not ${what}; the next round tries again`));
+  await chores[what](tending).catch((error: Error) =>
+    tending.log.warn({ error: error.message }, `could not ${what}; the next round tries again`),
+  );
 }
 
 async function report({ db, config, kennel, host, git }: Tending): Promise<void> {
@@ -115,7 +125,14 @@ async function report({ db, config, kennel, host, git }: Tending): Promise<void>
     const why = !allowed.includes(name) ? `${factsOf(name).label} is not among FETCH_KENNEL_AGENTS.` : lacks;
     return { name, ready: why === null, why };
   });
-  await reportHost(db, { host, slots: config.FETCH_KENNEL_SLOTS, ready: problem === null, problem, harnesses, git: await git });
+  await reportHost(db, {
+    host,
+    slots: config.FETCH_KENNEL_SLOTS,
+    ready: problem === null,
+    problem,
+    harnesses,
+    git: await git,
+  });
 }
 
 /** A folder that a person put there is a workspace too, so the folders decide and not the table. */
@@ -147,15 +164,24 @@ async function clearSockets({ db, config }: KennelDeps): Promise<void> {
   for (const id of begun) if (!live.has(id)) await rm(gateFolder(config, id), { recursive: true, force: true });
 }
 
-/** An app that ended by itself is told to its chat. Each that has ended is marked, so that `status` does not name it. */
+/**
+ * An app that ended by itself is told to its chat. Each that has ended is marked, so that `status` does not name it.
+ */
 async function tendApps(tending: Tending): Promise<void> {
   const { db, kennel, host, apps } = tending;
-  const running = (await kennel.apps.tend((app) => tellEnd(tending, app))).filter(({ state }) => state === 'running').map(({ callId }) => callId);
+  const running = (await kennel.apps.tend((app) => tellEnd(tending, app)))
+    .filter(({ state }) => state === 'running')
+    .map(({ callId }) => callId);
   await markEnded(db, host, running, apps);
   tending.apps = running;
 }
 
-export async function sweep({ db, kennel, gate, host }: Pick<KennelDeps, 'db' | 'kennel' | 'gate' | 'host'>): Promise<void> {
+export async function sweep({
+  db,
+  kennel,
+  gate,
+  host,
+}: Pick<KennelDeps, 'db' | 'kennel' | 'gate' | 'host'>): Promise<void> {
   await kennel.sweep();
   for (const container of await kennel.list()) {
     const task = await findTask(db, container.taskId);
@@ -172,7 +198,8 @@ function endBrowsers({ browsers, db }: Tending): Promise<void> {
 }
 
 /**
- * Removes sessions and log-ins of an agent that a task left behind because it ended while this host was away, or because its end could not remove everything.
+ * Removes sessions and log-ins of an agent that a task left behind because it ended while this host was away, or
+ * because its end could not remove everything.
  */
 async function forget({ db, config, kennel, forgotten }: Tending): Promise<void> {
   const begun = (await readdir(runsFolder(config)).catch(() => [])).filter((id) => !forgotten.has(id));

@@ -3,7 +3,10 @@ import { type FSWatcher, mkdirSync, watch } from 'node:fs';
 /** Entries come one after the other, such as those of a folder that is copied. */
 const SETTLE_MS = 50;
 
-/** Calls `changed` soon after something was put into a folder or taken from it. A folder that cannot be watched is not an error. Returns a function that stops it. */
+/**
+ * Calls `changed` soon after something was put into a folder or taken from it. A folder that cannot be watched is not
+ * an error. Returns a function that stops it.
+ */
 export function watchEntries(folder: string, changed: () => void): () => void {
   let timer: NodeJS.Timeout | undefined;
   let watcher: FSWatcher | undefined;

@@ -6,7 +6,10 @@ import { fail } from '../failure.ts';
 import { endPrompt } from './prompt-step.ts';
 import { callIdOf } from './run-routine-step.ts';
 
-/** The result of the coding task of a routine step becomes that of the step, once the task is over. A repeated attempt stores the same. */
+/**
+ * The result of the coding task of a routine step becomes that of the step, once the task is over. A repeated attempt
+ * stores the same.
+ */
 export async function endTaskStep(
   { db }: Pick<RoutineDeps, 'db'>,
   { runId, index }: { runId: string; index: number },
@@ -16,7 +19,9 @@ export async function endTaskStep(
   if (run.results[index]?.tool === PROMPT_STEP) return await endPrompt(db, runId, index);
   if (task && !isOver(task.state)) return { over: false, ok: false };
   const ok = task?.state === 'completed';
-  const output = task ? `Task ${task.id} ${task.state}: ${task.result?.summary ?? task.reason ?? 'nothing is known of it'}` : 'Its task is not there any more.';
+  const output = task
+    ? `Task ${task.id} ${task.state}: ${task.result?.summary ?? task.reason ?? 'nothing is known of it'}`
+    : 'Its task is not there any more.';
   await replaceStep(db, runId, index, { ok, output: [output, task?.result?.said ?? ''].filter(Boolean).join('\n\n') });
   return { over: true, ok };
 }

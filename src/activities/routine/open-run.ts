@@ -15,7 +15,10 @@ import { givenTo } from './given.ts';
 /** Opens a run, or says why not now. Null when the routine or its chat is gone. */
 export async function openRun(deps: RoutineDeps, input: OpenInput): Promise<OpenedRun | null> {
   const { db } = deps;
-  const [routine, chat] = await Promise.all([findRoutine(db, input.chatId, input.routineId), chatAutonomy(db, input.chatId)]);
+  const [routine, chat] = await Promise.all([
+    findRoutine(db, input.chatId, input.routineId),
+    chatAutonomy(db, input.chatId),
+  ]);
   const scheduledFor = input.scheduledFor ? new Date(input.scheduledFor) : null;
   const cron = input.cronId ? await findCron(db, input.chatId, input.cronId) : undefined;
   if (input.cronId && scheduledFor && !cron) {
@@ -39,7 +42,15 @@ export async function openRun(deps: RoutineDeps, input: OpenInput): Promise<Open
     note = firingNote({ schedule: cron.schedule, timeZone: cron.time_zone }, lastSettled(cron), scheduledFor, now);
   }
   const given = await givenTo(db, input, cron);
-  const run = await insertRun(db, { id: input.runId, routine, cronId: input.cronId ?? null, workflowId: input.workflowId, scheduledFor, note, given });
+  const run = await insertRun(db, {
+    id: input.runId,
+    routine,
+    cronId: input.cronId ?? null,
+    workflowId: input.workflowId,
+    scheduledFor,
+    note,
+    given,
+  });
   const problem = problemBefore(routine, run);
   const steps = await Promise.all(routine.steps.map((step) => policyOf(deps, input.chatId, step)));
   return { name: routine.name, channel: chat.channel, steps, ...(problem && { problem }) };
@@ -48,14 +59,28 @@ export async function openRun(deps: RoutineDeps, input: OpenInput): Promise<Open
 /** Why a run cannot begin with what it was given. Its routine may have other inputs than when they were checked. */
 function problemBefore(routine: Routine, { inputs, results, cron_id }: RoutineRun): string | null {
   // a prompt has no inputs, whatever its words look like
-  const problem = inputs && results.length === 0 && !routine.automation ? problemOfRun(routine, (name) => tools.get(name), inputs) : null;
+  const problem =
+    inputs && results.length === 0 && !routine.automation
+      ? problemOfRun(routine, (name) => tools.get(name), inputs)
+      : null;
   return problem && `${problem.replace(/\.$/, '')}${cron_id ? '. Tell me what its schedule shall give it' : ''}`;
 }
 
 /** How a routine step is to be run, as of now. */
-async function policyOf({ db, config }: RoutineDeps, chatId: string, { tool: name, when, onFailure }: RoutineStep): Promise<OpenedStep> {
+async function policyOf(
+  { db, config }: RoutineDeps,
+  chatId: string,
+  { tool: name, when, onFailure }: RoutineStep,
+): Promise<OpenedStep> {
   const tool = tools.get(name);
-  const host = tool?.runsIn === 'kennel' ? await hostOfChat(db, chatId, config.FETCH_KENNEL_HOST, tool.anyHost === true) : null;
+  const host =
+    tool?.runsIn === 'kennel' ? await hostOfChat(db, chatId, config.FETCH_KENNEL_HOST, tool.anyHost === true) : null;
   const policy = { ...(when && { when }), ...(onFailure && { onFailure }) };
-  return { tool: name, ...policy, effect: tool?.effect ?? 'idempotent', timeoutMs: tool?.timeoutMs ?? 10_000, ...(host && { queue: kennelQueue(host) }) };
+  return {
+    tool: name,
+    ...policy,
+    effect: tool?.effect ?? 'idempotent',
+    timeoutMs: tool?.timeoutMs ?? 10_000,
+    ...(host && { queue: kennelQueue(host) }),
+  };
 }

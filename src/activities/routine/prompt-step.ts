@@ -7,8 +7,16 @@ import { lastWordsOf } from '../../store/routines/task-detail.ts';
 import type { ToolOutcome } from '../../tools/tool.ts';
 import type { RoutineDeps } from '../activity-deps.ts';
 
-/** The step of an automation: its prompt runs as a background task, which the run waits for. A repeated attempt finds the task of the first. */
-export async function startPrompt(deps: RoutineDeps, run: RoutineRun, callId: string, args: PromptArgs): Promise<ToolOutcome> {
+/**
+ * The step of an automation: its prompt runs as a background task, which the run waits for. A repeated attempt finds
+ * the task of the first.
+ */
+export async function startPrompt(
+  deps: RoutineDeps,
+  run: RoutineRun,
+  callId: string,
+  args: PromptArgs,
+): Promise<ToolOutcome> {
   const task = await startBackgroundTask(
     // ids of threads are random, so the key of their chats need not be secret
     { ...deps, secret: '' },
@@ -32,7 +40,9 @@ export async function endPrompt(db: Db, runId: string, index: number): Promise<{
   const task = await taskOfRun(db, runId);
   if (task && ['queued', 'running'].includes(task.status)) return { over: false, ok: false };
   const ok = task?.status === 'completed';
-  const output = task ? (task.error ?? (await lastWordsOf(db, task.turn_id)) ?? `Task ${task.id} was ${task.status}.`) : 'Its task is not there any more.';
+  const output = task
+    ? (task.error ?? (await lastWordsOf(db, task.turn_id)) ?? `Task ${task.id} was ${task.status}.`)
+    : 'Its task is not there any more.';
   await replaceStep(db, runId, index, { ok, output });
   return { over: true, ok };
 }

@@ -23,7 +23,10 @@ export const createRoutineActivities = (deps: RoutineDeps): RoutineActivities =>
 async function closeAndTell({ db }: RoutineDeps, { runId, status, steps, reason }: CloseInput): Promise<string> {
   const before = await findRun(db, runId);
   if (!before) throw fail('NotFound', `Run ${runId} is not in the database.`);
-  const ended = status === 'failed' && before.results.every((result) => result.ok) && !(await findRoutine(db, before.chat_id, before.routine_id));
+  const ended =
+    status === 'failed' &&
+    before.results.every((result) => result.ok) &&
+    !(await findRoutine(db, before.chat_id, before.routine_id));
   const why = reason ?? (ended ? 'the workflow was deleted while it ran' : undefined);
   const run = await closeRun(db, runId, status, summaryOf(before.results, steps, why));
   const outboxId = `out_${runId}_result`;

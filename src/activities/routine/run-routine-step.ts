@@ -37,8 +37,17 @@ export async function runRoutineStep(deps: RoutineDeps, input: StepInput): Promi
   if (!routine && settle === undefined) return { ok: false };
   const step = routine?.steps[index];
   const label = { name: step?.name ?? `step-${index + 1}`, tool: step?.tool ?? 'unknown' };
-  const outcome = skip ? SKIPPED : settle !== undefined ? refused(settle) : await outcomeOf(deps, run, input, step, routine?.sources ?? []);
-  const { ok } = await storeStep(db, runId, index, { ...label, ok: outcome.ok, output: outcome.output, ...(skip && { skipped: true }) });
+  const outcome = skip
+    ? SKIPPED
+    : settle !== undefined
+      ? refused(settle)
+      : await outcomeOf(deps, run, input, step, routine?.sources ?? []);
+  const { ok } = await storeStep(db, runId, index, {
+    ...label,
+    ok: outcome.ok,
+    output: outcome.output,
+    ...(skip && { skipped: true }),
+  });
   return { ok, ...(await made(label.tool, ok, skip)) };
 }
 
@@ -56,17 +65,31 @@ async function outcomeOf(
   sources: readonly Source[],
 ): Promise<ToolOutcome> {
   if (!step) return refused('The workflow was deleted while it ran.');
-  if (step.tool === PROMPT_STEP) return await startPrompt(deps, run, callIdOf(run.id, index), step.args as unknown as PromptArgs);
+  if (step.tool === PROMPT_STEP)
+    return await startPrompt(deps, run, callIdOf(run.id, index), step.args as unknown as PromptArgs);
   const tool = tools.get(step.tool);
   if (!tool) return refused(`The tool ${step.tool} is no longer there.`);
   // an earlier release opened the run without what it is given
-  const given = run.inputs ? { inputs: run.inputs, sources: run.sources } : await givenByCall(deps.db, run.chat_id, callId);
+  const given = run.inputs
+    ? { inputs: run.inputs, sources: run.sources }
+    : await givenByCall(deps.db, run.chat_id, callId);
   const missing = missingInputs([step], given.inputs);
-  if (missing.length > 0) return refused(`The run has no ${missing.join(', ')}. Start it again with workflow_run and its inputs.`);
-  const checked = await mayRun(deps, run, tool, { written: step.args, inputs: given.inputs }, [...sources, ...given.sources]);
+  if (missing.length > 0)
+    return refused(`The run has no ${missing.join(', ')}. Start it again with workflow_run and its inputs.`);
+  const checked = await mayRun(deps, run, tool, { written: step.args, inputs: given.inputs }, [
+    ...sources,
+    ...given.sources,
+  ]);
   if (typeof checked === 'string') return refused(checked);
   // a run has no turn and no thread, so its own id takes their place
-  const context = { ...deps, callId: callIdOf(run.id, index), chatId: run.chat_id, threadId: run.id, turnId: run.id, unattended: true };
+  const context = {
+    ...deps,
+    callId: callIdOf(run.id, index),
+    chatId: run.chat_id,
+    threadId: run.id,
+    turnId: run.id,
+    unattended: true,
+  };
   if (tool.effect === 'once' && !(await beginOnce(deps.db, run.id, index))) {
     await clearUp(tool, checked.args, context);
     return refused(unknownOutcome('step'));
@@ -74,7 +97,10 @@ async function outcomeOf(
   return await runTool(tool, tool.effect, checked.args, context);
 }
 
-/** The parsed arguments, or why the routine step may not run. It is decided again now: the chat may trust the agent less than when the routine was made. */
+/**
+ * The parsed arguments, or why the routine step may not run. It is decided again now: the chat may trust the agent less
+ * than when the routine was made.
+ */
 async function mayRun(
   { db }: RoutineDeps,
   run: RoutineRun,

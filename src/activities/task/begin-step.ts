@@ -46,7 +46,12 @@ export async function prepareTask(deps: KennelDeps, task: Task): Promise<Prepare
   const { notes } = await kennel.provide(task.harness, told, stopped, workspaceOf(config, task));
   const [ask, notice] = await Promise.all([askOnce(db, task), noticeOf(db, task, notes)]);
   const hosts = await registriesToAsk(deps, task);
-  const prepared: Prepared = { harness: task.harness, ...(ask && { ask }), ...(notice && { notice }), ...(hosts && { hosts }) };
+  const prepared: Prepared = {
+    harness: task.harness,
+    ...(ask && { ask }),
+    ...(notice && { notice }),
+    ...(hosts && { hosts }),
+  };
   if (!task.worktree) return prepared;
   const workspace = workspaceOf(config, task);
   const added = await kennel.workspaceOp(workspace, { op: 'worktree', action: 'add', key: task.id, author: AUTHOR });
@@ -54,7 +59,9 @@ export async function prepareTask(deps: KennelDeps, task: Task): Promise<Prepare
   return prepared;
 }
 
-/** The message that asks whose name the commits shall have, with the first task of the owner; undefined for any other. */
+/**
+ * The message that asks whose name the commits shall have, with the first task of the owner; undefined for any other.
+ */
 async function askOnce(db: Db, task: Task): Promise<string | undefined> {
   if (task.step > 0) return undefined;
   const own = await gitIdentity(db, task.host);
@@ -73,7 +80,9 @@ async function agreementOf({ db, config, kennel }: KennelDeps, task: Task): Prom
 
 /** The message that says, once in a task, what its environment lacks. */
 async function noticeOf(db: Db, task: Task, notes: readonly string[]): Promise<string | undefined> {
-  return notes.length > 0 ? await tellOfTask(db, task, 'environment', `Task ${task.id} (${task.workspace}):\n${notes.join('\n')}`, 'quoting') : undefined;
+  return notes.length > 0
+    ? await tellOfTask(db, task, 'environment', `Task ${task.id} (${task.workspace}):\n${notes.join('\n')}`, 'quoting')
+    : undefined;
 }
 
 /** Starts the container of a run. Its agent begins once the checkpoint exists. */
@@ -86,10 +95,14 @@ export async function beginStep(deps: KennelDeps, task: Task, input: BeginInput)
   const setup = await settleSetup(deps, task);
   await openGate(deps, task);
   const skills = await mountSkills(config.FETCH_HOME, await agreedSkillsInThread(db, task.thread_id));
-  const [spec, managers] = await Promise.all([specOf(deps, task, input, { login: login !== undefined, setup, skills }), packageManagers(deps, task)]);
+  const [spec, managers] = await Promise.all([
+    specOf(deps, task, input, { login: login !== undefined, setup, skills }),
+    packageManagers(deps, task),
+  ]);
   const workspace = workspaceOf(config, task);
   let remembered = Promise.resolve();
-  // the container starts while the checkpoint is made, because both take long; the agent begins only when there is a way back
+  // the container starts while the checkpoint is made, because both take long; the agent begins only when there is a
+  // way back
   const onSlot = () => {
     if (input.checkpoint) remembered = checkpoint(deps, task, workspace);
     remembered.catch(() => {});
@@ -158,7 +171,8 @@ async function specOf(
 }
 
 /**
- * Path of the log-in file for an agent on this host. Throws a sentence when the file cannot be used, because the engine would only say that a mount failed.
+ * Path of the log-in file for an agent on this host. Throws a sentence when the file cannot be used, because the engine
+ * would only say that a mount failed.
  */
 function loginOf({ FETCH_KENNEL_LOGINS }: Config, agent: AgentName): string | undefined {
   const path = loginsOf(FETCH_KENNEL_LOGINS).get(agent);
@@ -183,4 +197,5 @@ async function checkpoint({ kennel }: KennelDeps, task: Task, workspace: string)
 
 /** The agent is frozen after this part of the time in which its task may move to another host. */
 const FREEZE_PART = 0.7;
-const freezeAfterMs = ({ FETCH_KENNEL_AWAY_SECONDS }: Config): number => Math.round(FETCH_KENNEL_AWAY_SECONDS * GONE_FACTOR * FREEZE_PART * 1_000);
+const freezeAfterMs = ({ FETCH_KENNEL_AWAY_SECONDS }: Config): number =>
+  Math.round(FETCH_KENNEL_AWAY_SECONDS * GONE_FACTOR * FREEZE_PART * 1_000);

@@ -18,7 +18,8 @@ import { workspaceOf } from './task-workspace.ts';
 type Ending = Pick<Concluded, 'state'> & { reason: string };
 
 /**
- * Ends a task: containers, commit, changes by git, tests, report. Each part has a key and is done once, so a second attempt continues where the first one died.
+ * Ends a task: containers, commit, changes by git, tests, report. Each part has a key and is done once, so a second
+ * attempt continues where the first one died.
  */
 export async function conclude(deps: KennelDeps, task: Task, ending: Ending): Promise<Concluded> {
   const { db, config } = deps;
@@ -34,7 +35,12 @@ export async function conclude(deps: KennelDeps, task: Task, ending: Ending): Pr
   if (!before) logEnd(deps, ended, spent);
   // a session that will not be resumed is of no use; the host later removes what cannot be removed now
   await forgetRun(runFolder(config, task.id)).catch(() => {});
-  return { state: ended.state as Concluded['state'], outboxId, filesChanged: filesChanged(result), waiting: await waitingFor(db, task) };
+  return {
+    state: ended.state as Concluded['state'],
+    outboxId,
+    filesChanged: filesChanged(result),
+    waiting: await waitingFor(db, task),
+  };
 }
 
 /** Removes the task's containers. The result is awaited later, and may have failed by then. */
@@ -53,7 +59,12 @@ async function closeGate({ config, gate }: KennelDeps, task: Task): Promise<void
   await rm(gateFolder(config, task.id), { recursive: true, force: true }).catch(() => {});
 }
 
-async function endedTask(deps: KennelDeps, task: Task, { state, reason: told }: Ending, gone: Promise<unknown>): Promise<Task> {
+async function endedTask(
+  deps: KennelDeps,
+  task: Task,
+  { state, reason: told }: Ending,
+  gone: Promise<unknown>,
+): Promise<Task> {
   const { db, config } = deps;
   const reason = state === 'failed' && isAgent(task.harness) ? failureForPeople(told, task.harness, config) : told;
   const result = await resultOf(deps, task, { state, reason, gone });
@@ -68,15 +79,41 @@ const filesChanged = ({ changes }: TaskResult): number => changes?.filesChanged 
 const secondsOf = ({ ended_at, started_at, created_at }: Task): number =>
   Math.round(((ended_at ?? new Date()).getTime() - (started_at ?? created_at).getTime()) / 1000);
 
-function reportOf({ config }: KennelDeps, ended: Task, { reason, spent, reached }: { reason: string; spent: TaskUsage; reached: Reached[] }): string {
+function reportOf(
+  { config }: KennelDeps,
+  ended: Task,
+  { reason, spent, reached }: { reason: string; spent: TaskUsage; reached: Reached[] },
+): string {
   const { id, goal, harness, workspace, worktree } = ended;
   const state = ended.state as Concluded['state'];
-  const about = { id, goal, harness, workspace, folder: workspaceOf(config, ended), worktree, state, reason: ended.reason ?? reason };
-  return reportText({ ...about, planned: ended.plan !== null && !ended.planning, seconds: secondsOf(ended), spent, reached, result: ended.result! });
+  const about = {
+    id,
+    goal,
+    harness,
+    workspace,
+    folder: workspaceOf(config, ended),
+    worktree,
+    state,
+    reason: ended.reason ?? reason,
+  };
+  return reportText({
+    ...about,
+    planned: ended.plan !== null && !ended.planning,
+    seconds: secondsOf(ended),
+    spent,
+    reached,
+    result: ended.result!,
+  });
 }
 
 function logEnd({ log }: KennelDeps, ended: Task, { calls, tokens, microUsd }: TaskUsage): void {
   const { id, thread_id, turn_id, harness, workspace } = ended;
-  const figures = { files: filesChanged(ended.result!), calls, tokens, usd: microUsd / 1_000_000, seconds: secondsOf(ended) };
+  const figures = {
+    files: filesChanged(ended.result!),
+    calls,
+    tokens,
+    usd: microUsd / 1_000_000,
+    seconds: secondsOf(ended),
+  };
   log?.info({ task: id, thread: thread_id, turn: turn_id, harness, workspace, ...figures }, `task ${ended.state}`);
 }

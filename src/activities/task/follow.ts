@@ -14,7 +14,15 @@ import { asFailure, fail } from '../failure.ts';
 import { HEARTBEAT_MS } from '../heartbeat.ts';
 import { createProgress, taskProgress } from '../progress.ts';
 import { type Read, readLog, runFolder, watchLog } from './run/folder.ts';
-import { containerGone, diskBreach, folderBreach, logBreach, type Stop, spendingBreach, timeBreach } from './run/limits.ts';
+import {
+  containerGone,
+  diskBreach,
+  folderBreach,
+  logBreach,
+  type Stop,
+  spendingBreach,
+  timeBreach,
+} from './run/limits.ts';
 import { createLogPace } from './run/log-pace.ts';
 import { endedAtLimit, loginAnswered, modelLimit } from './run/model-limit.ts';
 
@@ -44,15 +52,18 @@ interface Following {
 }
 
 /**
- * Follows the log of a run until the workflow is needed. The heartbeat carries the offset, and every line is stored under its number: the next attempt
- * continues after the last stored line and stores none twice.
+ * Follows the log of a run until the workflow is needed. The heartbeat carries the offset, and every line is stored
+ * under its number: the next attempt continues after the last stored line and stores none twice.
  */
 export const createFollow =
   (deps: KennelDeps) =>
   async (input: FollowInput): Promise<Followed> => {
     const signal = cancellationSignal();
     const at = begin(deps, input);
-    const beats = setInterval(() => heartbeat({ offset: at.offset, ...(at.said && { doing: cut(at.said, 100) }) }), HEARTBEAT_MS);
+    const beats = setInterval(
+      () => heartbeat({ offset: at.offset, ...(at.said && { doing: cut(at.said, 100) }) }),
+      HEARTBEAT_MS,
+    );
     const log = watchLog(at.folder, signal);
     try {
       const task = await taskToFollow(deps, input.taskId);
@@ -62,12 +73,18 @@ export const createFollow =
       for (;;) {
         signal.throwIfAborted();
         // the container goes on by itself, and the next attempt continues here
-        if (deps.draining.aborted) throw fail('KennelUnavailable', 'This host is being restarted.', { nextRetryDelayMs: RESTART_MS });
+        if (deps.draining.aborted)
+          throw fail('KennelUnavailable', 'This host is being restarted.', { nextRetryDelayMs: RESTART_MS });
         const read = await readLog(at.folder, at.offset);
         const stop = stopLine(read.lines, input.step);
         const taken = stop ? read.lines.indexOf(stop) + 1 : read.lines.length;
         await progress(await store(at, task, read.lines.slice(0, taken)));
-        if (stop) return await followed(at, read.ends[taken - 1]!, (await limitBehind(at, task, stop)) ?? asFollowed(task, stop, showsText(deps)));
+        if (stop)
+          return await followed(
+            at,
+            read.ends[taken - 1]!,
+            (await limitBehind(at, task, stop)) ?? asFollowed(task, stop, showsText(deps)),
+          );
         const waitMs = pace.took(taken, read.offset - at.offset);
         at.lines += taken;
         at.offset = read.offset;
@@ -118,7 +135,10 @@ const showsText = ({ config }: KennelDeps): boolean => config.FETCH_UI_TEXT === 
 /** Stores lines, and records progress for operators. Returns the latest progress worth telling the person. */
 async function store(at: Following, task: Task, lines: LogLine[]): Promise<string | null> {
   const added = await storeLines(at.deps.db, task, lines);
-  at.said = added.map((line) => (isAsking(line) && !showsText(at.deps) ? ASKING[line.type] : doing(line))).findLast((text) => text !== null) ?? at.said;
+  at.said =
+    added
+      .map((line) => (isAsking(line) && !showsText(at.deps) ? ASKING[line.type] : doing(line)))
+      .findLast((text) => text !== null) ?? at.said;
   return added.map(doing).findLast((text) => text !== null) ?? null;
 }
 
@@ -148,7 +168,13 @@ async function look(at: Following, read: Read, task: Task): Promise<Stop | null>
 /** The question about hosts that programs of the task wait for. */
 async function hostsWanted({ deps }: Following, task: Task): Promise<Stop | null> {
   const due = await dueEgress(deps.db, task);
-  return due && { what: 'egress', questionId: due.questionId, title: showsText(deps) ? inline(due.hosts, 60) : 'hosts to reach' };
+  return (
+    due && {
+      what: 'egress',
+      questionId: due.questionId,
+      title: showsText(deps) ? inline(due.hosts, 60) : 'hosts to reach',
+    }
+  );
 }
 
 /** The limit at which an agent failed; null when it ended for another reason. */
@@ -170,10 +196,14 @@ const REASON_CHARS = 600;
 
 /** The first line that the workflow must react to. */
 const stopLine = (lines: readonly LogLine[], step: number): StopLine | undefined =>
-  lines.find((line): line is StopLine => line.step === step && (line.type === 'question' || line.type === 'permission' || line.type === 'ended'));
+  lines.find(
+    (line): line is StopLine =>
+      line.step === step && (line.type === 'question' || line.type === 'permission' || line.type === 'ended'),
+  );
 
 const ASKING = { question: 'asks a question', permission: 'asks for a permission' };
-const isAsking = (line: LogLine): line is Extract<LogLine, { type: 'question' | 'permission' }> => line.type === 'question' || line.type === 'permission';
+const isAsking = (line: LogLine): line is Extract<LogLine, { type: 'question' | 'permission' }> =>
+  line.type === 'question' || line.type === 'permission';
 
 function asFollowed(task: Task, line: StopLine, withText: boolean): Stop {
   if (line.type === 'ended') return { what: 'ended', outcome: line.outcome, reason: inline(line.reason, REASON_CHARS) };

@@ -7,7 +7,10 @@ import type { Task } from '../../store/kennel/tasks/tasks.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 import { gateFolder } from './run/folder.ts';
 
-/** Opens the way out of a task's containers: own sockets, own budget, and only the hosts that the setting or a person allows. */
+/**
+ * Opens the way out of a task's containers: own sockets, own budget, and only the hosts that the setting or a person
+ * allows.
+ */
 export async function openGate({ config, gate }: Pick<KennelDeps, 'config' | 'gate'>, task: Task): Promise<void> {
   await gate.open({
     taskId: task.id,
@@ -19,7 +22,10 @@ export async function openGate({ config, gate }: Pick<KennelDeps, 'config' | 'ga
   });
 }
 
-/** Hosts that an agent may reach besides the model: those of the setting, and its provider's own when it has a log-in there. */
+/**
+ * Hosts that an agent may reach besides the model: those of the setting, and its provider's own when it has a log-in
+ * there.
+ */
 function allowedHosts({ FETCH_KENNEL_EGRESS, FETCH_KENNEL_LOGINS }: Config, agent: AgentName): string[] {
   const listed = FETCH_KENNEL_EGRESS.split(',').flatMap((host) => host.trim() || []);
   return loginsOf(FETCH_KENNEL_LOGINS).has(agent) ? [...listed, ...factsOf(agent).login.hosts] : listed;

@@ -14,7 +14,11 @@ interface Known {
 }
 
 /** What the agent is told of its plan in this run; nothing for a task without one. */
-export function aboutPlan({ plan }: Pick<Task, 'plan'>, { plan: plans }: Pick<BeginInput, 'plan'>, { said, heard, knows }: Known): string[] {
+export function aboutPlan(
+  { plan }: Pick<Task, 'plan'>,
+  { plan: plans }: Pick<BeginInput, 'plan'>,
+  { said, heard, knows }: Known,
+): string[] {
   const whole = plan && !knows ? [planInWords(plan, plans ? 'so far' : 'agreed')] : [];
   if (plans) {
     if (!heard) return [STILL_PLANNING];

@@ -45,7 +45,10 @@ export async function unheardAnswer(db: Db, task: Task): Promise<Question | unde
   return question && question.state !== 'open' ? question : undefined;
 }
 
-/** `unheard`: an answer that the agent has not heard. `setup`: what became of a script that it proposed. `restartPrompt`: for a session of its own when the one to resume is lost. */
+/**
+ * `unheard`: an answer that the agent has not heard. `setup`: what became of a script that it proposed.
+ * `restartPrompt`: for a session of its own when the one to resume is lost.
+ */
 export async function promptsOfRun(
   { db, config }: Stores,
   task: Task,
@@ -56,16 +59,32 @@ export async function promptsOfRun(
   const answered = setup ?? (await hostsAnswered(db, task));
   // an agent without a model takes every word literally
   if (!hasModel(task.harness)) {
-    const prompt = unheard?.kind === 'question' ? (unheard.answer ?? NOBODY) : said?.decision === 'answered' ? said.words : task.goal;
+    const prompt =
+      unheard?.kind === 'question'
+        ? (unheard.answer ?? NOBODY)
+        : said?.decision === 'answered'
+          ? said.words
+          : task.goal;
     return { prompt, restartPrompt: prompt };
   }
   // a session that knows the plan is told only what the person says to it
   const before =
     said && !unheard && task.session_id
       ? []
-      : [answered && !unheard && task.session_id ? answered : await promptOfRun(config, task, input, { unheard, skills })];
-  const prompt = [...before, ...aboutPlan(task, input, { said, heard: !unheard, knows: task.session_id !== null })].join('\n\n');
-  const restartPrompt = [onceMore(task, skills), ...aboutPlan(task, input, { said, heard: true, knows: false }), ...(unheard ? before : [])].join('\n\n');
+      : [
+          answered && !unheard && task.session_id
+            ? answered
+            : await promptOfRun(config, task, input, { unheard, skills }),
+        ];
+  const prompt = [
+    ...before,
+    ...aboutPlan(task, input, { said, heard: !unheard, knows: task.session_id !== null }),
+  ].join('\n\n');
+  const restartPrompt = [
+    onceMore(task, skills),
+    ...aboutPlan(task, input, { said, heard: true, knows: false }),
+    ...(unheard ? before : []),
+  ].join('\n\n');
   return { prompt, restartPrompt };
 }
 
@@ -86,7 +105,8 @@ async function promptOfRun(
   return begun ? onceMore(task, skills) : whole(task, skills);
 }
 
-const whole = (task: Task, skills: readonly string[]): string => [task.goal, ABOUT_SETUP, ...(skills.length > 0 ? [aboutSkills(skills)] : [])].join('\n\n');
+const whole = (task: Task, skills: readonly string[]): string =>
+  [task.goal, ABOUT_SETUP, ...(skills.length > 0 ? [aboutSkills(skills)] : [])].join('\n\n');
 
 const aboutSkills = (names: readonly string[]): string =>
   `The person has written down how to do some things, in ${INSIDE.skills}: ${names.join(', ')}. Read the SKILL.md of one before you do what it is about. Its files lie beside it, read only.`;

@@ -18,8 +18,9 @@ import { workspaceOf } from './task-workspace.ts';
 const READ_MS = 30_000;
 
 /**
- * Before the first run of a task that can write: the question about the registries of its project that nobody has decided yet. Null when there is none. A project whose
- * settings cannot be read, or have changed since a person decided, is asked about when a program wants a host.
+ * Before the first run of a task that can write: the question about the registries of its project that nobody has
+ * decided yet. Null when there is none. A project whose settings cannot be read, or have changed since a person
+ * decided, is asked about when a program wants a host.
  */
 export async function registriesToAsk(deps: KennelDeps, task: Task): Promise<Prepared['hosts'] | null> {
   const { config, db, kennel, log } = deps;
@@ -37,13 +38,19 @@ export async function registriesToAsk(deps: KennelDeps, task: Task): Promise<Pre
       // pip and Go are there alone
       environment: true,
       argv: ['bash', '-c', REGISTRIES_SCRIPT],
-      env: { ...mirrorEnvironment(config.FETCH_KENNEL_MIRRORS), FETCH_MANAGERS: managers.join(' '), FETCH_SERVICES: '' },
+      env: {
+        ...mirrorEnvironment(config.FETCH_KENNEL_MIRRORS),
+        FETCH_MANAGERS: managers.join(' '),
+        FETCH_SERVICES: '',
+      },
       timeoutMs: READ_MS,
       maxOutput: 20_000,
       label: `${task.id} registries`,
       signal: cancellationSignal(),
     });
-    const found = registriesIn(stdout, ({ host, port }) => mirrors.some((mirror) => mirror.plain && mirror.host === host && mirror.port === port));
+    const found = registriesIn(stdout, ({ host, port }) =>
+      mirrors.some((mirror) => mirror.plain && mirror.host === host && mirror.port === port),
+    );
     const questionId = await wantRegistries(db, task, found, listed);
     const title = config.FETCH_UI_TEXT === 'on' ? inline(found.map(shownHost).join(', '), 60) : 'its registries';
     return questionId === null ? null : { questionId, title };

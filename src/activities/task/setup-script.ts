@@ -17,7 +17,10 @@ export interface SetupSettled {
   proposed: RunSpec['proposed'];
 }
 
-/** Builds the image with the script that a person agreed to, before the run that goes on after the answer. A second call finds what the first one did. */
+/**
+ * Builds the image with the script that a person agreed to, before the run that goes on after the answer. A second call
+ * finds what the first one did.
+ */
 export async function settleSetup(deps: KennelDeps, task: Task): Promise<SetupSettled | null> {
   const { db } = deps;
   const setup = await proposedSetup(db, task.id);
@@ -29,10 +32,20 @@ export async function settleSetup(deps: KennelDeps, task: Task): Promise<SetupSe
   return { told: latest ? answer : null, proposed: outcome === 'installed' ? undefined : { sha256, answer } };
 }
 
-async function outcomeOf(deps: KennelDeps, task: Task, { questionId, script, answer }: ProposedSetup): Promise<SetupOutcome> {
+async function outcomeOf(
+  deps: KennelDeps,
+  task: Task,
+  { questionId, script, answer }: ProposedSetup,
+): Promise<SetupOutcome> {
   if (answer !== 'allowed') return answer === 'denied' ? 'denied' : 'unanswered';
   const stopped = AbortSignal.any([cancellationSignal(), deps.draining]);
   const setup = { id: questionId, script };
-  const failed = await deps.kennel.adoptSetup(task.harness, workspaceOf(deps.config, task), setup, tellProgress(deps, task), stopped);
+  const failed = await deps.kennel.adoptSetup(
+    task.harness,
+    workspaceOf(deps.config, task),
+    setup,
+    tellProgress(deps, task),
+    stopped,
+  );
   return failed === null ? 'installed' : { failed };
 }

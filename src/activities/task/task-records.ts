@@ -13,7 +13,10 @@ import { expireQuestion, remindQuestion } from '../../store/turns/questions/deci
 import { fail } from '../failure.ts';
 import { recording } from '../heartbeat.ts';
 
-/** A host may only have been restarted while its container works on. Its task moves only after this many times the patience. */
+/**
+ * A host may only have been restarted while its container works on. Its task moves only after this many times the
+ * patience.
+ */
 export const GONE_FACTOR = 10;
 
 /** Short activities of a coding task on our own store. They run as local activities of the worker. */
@@ -32,7 +35,10 @@ export function createTaskRecords({ db, config }: { db: Db; config: Config }): T
       const found = await task(taskId);
       return await askForTask(db, found, questionId.slice(taskId.length + 1));
     }),
-    askForPlan: recording(async ({ taskId, step }: Parameters<TaskRecordActivities['askForPlan']>[0]) => await askForPlan(db, await task(taskId), step)),
+    askForPlan: recording(
+      async ({ taskId, step }: Parameters<TaskRecordActivities['askForPlan']>[0]) =>
+        await askForPlan(db, await task(taskId), step),
+    ),
     askForHosts: recording(async ({ taskId, questionId }: Parameters<TaskRecordActivities['askForHosts']>[0]) =>
       askAboutHosts(db, await task(taskId), questionId),
     ),
@@ -51,12 +57,19 @@ export function createTaskRecords({ db, config }: { db: Db; config: Config }): T
       const zone = await zoneOf(db, found.chat_id, config);
       let outboxId: string | null = null;
       if (tell) {
-        const others = otherAgents(found, (await listHosts(db)).find(({ host }) => host === found.host)?.harnesses ?? [], config);
+        const others = otherAgents(
+          found,
+          (await listHosts(db)).find(({ host }) => host === found.host)?.harnesses ?? [],
+          config,
+        );
         outboxId = await tellOfTask(db, found, key, limitNotice(found, limit, { zone, others }));
       }
       await setTaskLimited(db, taskId, new Date(limit.opensAt), limitStatus(found, limit, zone));
       return outboxId;
     }),
-    tellTask: recording(async ({ taskId, key, text }: Parameters<TaskRecordActivities['tellTask']>[0]) => await tellOfTask(db, await task(taskId), key, text)),
+    tellTask: recording(
+      async ({ taskId, key, text }: Parameters<TaskRecordActivities['tellTask']>[0]) =>
+        await tellOfTask(db, await task(taskId), key, text),
+    ),
   };
 }

@@ -22,7 +22,10 @@ import { AUTHOR, workspaceOf, worktreeOption } from './task-workspace.ts';
 const TESTS_MS = 5 * MINUTE;
 const TEST_OUTPUT = 20_000;
 
-/** After this many attempts a task ends without the part that failed: a task that never ends holds its workspace for ever. */
+/**
+ * After this many attempts a task ends without the part that failed: a task that never ends holds its workspace for
+ * ever.
+ */
 const ATTEMPTS = 3;
 
 /** If the task moved to another host while it ended, that host continues. */
@@ -30,13 +33,21 @@ export async function requireStillHere(deps: KennelDeps, task: Task): Promise<vo
   requireHeld(deps, (await findTask(deps.db, task.id)) ?? task);
 }
 
-/** The commit of a task's changes, and the result of the project's tests. `gone`: resolves when the container is removed. */
-export async function resultOf(deps: KennelDeps, task: Task, end: { state: Concluded['state']; reason: string; gone: Promise<unknown> }): Promise<TaskResult> {
+/**
+ * The commit of a task's changes, and the result of the project's tests. `gone`: resolves when the container is
+ * removed.
+ */
+export async function resultOf(
+  deps: KennelDeps,
+  task: Task,
+  end: { state: Concluded['state']; reason: string; gone: Promise<unknown> },
+): Promise<TaskResult> {
   const { db, config, kennel } = deps;
   const { state, reason, gone } = end;
   const said = (await lastSaid(db, task.id)).trim();
   const workspace = workspaceOf(config, task);
-  const leaveWorktree = () => kennel.workspaceOp(workspace, { op: 'worktree', action: 'remove', key: task.id, author: AUTHOR });
+  const leaveWorktree = () =>
+    kennel.workspaceOp(workspace, { op: 'worktree', action: 'remove', key: task.id, author: AUTHOR });
   // the agent never began, or could only read, so nothing changed
   if (task.step === 0 || task.planning) {
     if (task.worktree && task.started_at !== null) await leaveWorktree().catch(() => {});
@@ -49,7 +60,14 @@ export async function resultOf(deps: KennelDeps, task: Task, end: { state: Concl
     () =>
       kennel.workspaceOp(
         workspace,
-        { ...worktreeOption(task), op: 'conclude', key: task.id, message, author: by ?? AUTHOR, keepOnBranchOnly: state !== 'completed' },
+        {
+          ...worktreeOption(task),
+          op: 'conclude',
+          key: task.id,
+          message,
+          author: by ?? AUTHOR,
+          keepOnBranchOnly: state !== 'completed',
+        },
         // this container starts while the agent's is removed, and looks at the files when nothing writes them any more
         { after: gone },
       ),
@@ -82,13 +100,17 @@ async function runTests({ config, kennel }: KennelDeps, task: Task, argv: string
     label: `${task.id} tests`,
     signal: cancellationSignal(),
   });
-  const output = `${ran.stdout}${ran.stderr ? `\n${ran.stderr}` : ''}${ran.timedOut ? `\n[stopped after ${TESTS_MS / MINUTE} minutes]` : ''}`.trim();
+  const output =
+    `${ran.stdout}${ran.stderr ? `\n${ran.stderr}` : ''}${ran.timedOut ? `\n[stopped after ${TESTS_MS / MINUTE} minutes]` : ''}`.trim();
   // a missing test runner says nothing about the code
   if (ran.code === 127) return null;
   return { command: argv.join(' '), ok: ran.code === 0, output };
 }
 
-/** HOME of the runs of a task. Its containers are gone, so nothing can put a link in its place between the look and the mount. */
+/**
+ * HOME of the runs of a task. Its containers are gone, so nothing can put a link in its place between the look and the
+ * mount.
+ */
 function homeOfRuns(config: Config, task: Task): { home?: string } {
   const home = join(runFolder(config, task.id), 'home');
   return lstatSync(home, { throwIfNoEntry: false })?.isDirectory() ? { home } : {};
@@ -99,7 +121,11 @@ async function afterAll<T>(part: () => Promise<T>, otherwise: (why: string) => T
   try {
     return await part();
   } catch (error) {
-    const passing = error instanceof KennelUnavailable || error instanceof KennelFull || isStoreAway(error) || cancellationSignal().aborted;
+    const passing =
+      error instanceof KennelUnavailable ||
+      error instanceof KennelFull ||
+      isStoreAway(error) ||
+      cancellationSignal().aborted;
     if (passing || activityInfo().attempt < ATTEMPTS) throw error;
     return otherwise((error as Error).message);
   }

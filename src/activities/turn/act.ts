@@ -10,14 +10,18 @@ import { createProgress } from '../progress.ts';
 import { clearUp, countCall, runTool, taskMadeBy } from '../run-tool.ts';
 import { sourcesOfOutcome } from './context/provenance.ts';
 
-const notAllowed = (name: string): string => `${name} was not run: it needs an approval, and no approval of it is on record.`;
+const notAllowed = (name: string): string =>
+  `${name} was not run: it needs an approval, and no approval of it is on record.`;
 
 /** Tools without an effect: their calls are stored once, together with the result. */
 const unmarked = [...tools.values()].filter((tool) => tool.onStore === 'reads').map((tool) => tool.name);
 
 type ActDeps = Omit<ActivityDeps, 'model'> & Partial<HostDeps>;
 
-/** One tool call. Its result is stored once. An expected failure is a result; only failures of infrastructure are thrown. */
+/**
+ * One tool call. Its result is stored once. An expected failure is a result; only failures of infrastructure are
+ * thrown.
+ */
 export const createAct = (deps: ActDeps) => beating(acting(deps));
 export const createActOnStore = (deps: ActDeps) => recording(acting(deps));
 
@@ -28,7 +32,12 @@ const acting =
     const begun = await beginCall(db, input.callId, unmarked);
     if (!begun) throw fail('NotFound', `Call ${input.callId} is not in the database.`);
     const { how, call, chatId, policy, allowed } = begun;
-    if (how === 'done') return { ok: call.ok ?? false, size: call.output?.length ?? 0, ...(await taskMadeBy(deps, call, call.ok ?? false)) };
+    if (how === 'done')
+      return {
+        ok: call.ok ?? false,
+        size: call.output?.length ?? 0,
+        ...(await taskMadeBy(deps, call, call.ok ?? false)),
+      };
     const place = { chatId, threadId: call.thread_id };
     const context = { ...hostOf(deps), ...place, callId: call.id, turnId: call.turn_id, db, temporal, config };
     if (how === 'again' && call.effect === 'once') {
@@ -36,8 +45,10 @@ const acting =
       countCall(call.name, 'unknown');
       return await keep(deps, call, { ok: false, output: unknownOutcome('call') });
     }
-    // the stored decision counts, not the signalled one: anybody who can reach the Temporal server can signal the workflow
-    if (policy === 'refuse' || (policy === 'ask' && !allowed)) return await keep(deps, call, { ok: false, output: notAllowed(call.name) });
+    // the stored decision counts, not the signalled one: anybody who can reach the Temporal server can signal the
+    // workflow
+    if (policy === 'refuse' || (policy === 'ask' && !allowed))
+      return await keep(deps, call, { ok: false, output: notAllowed(call.name) });
     const tool = await toolOfTurn(db, call.turn_id, call.name);
     if (!tool) return await keep(deps, call, { ok: false, output: `The tool ${call.name} is no longer there.` });
     const progress = createProgress(deps, (text) => ({ ...place, of: call.turn_id, text }), 0);

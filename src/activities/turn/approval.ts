@@ -8,11 +8,15 @@ import { toolOfTurn } from '../../tools/extensions/added-tools.ts';
 import { approvalSentence, tools } from '../../tools/registry.ts';
 import type { Tool } from '../../tools/tool.ts';
 
-/** What a person is asked about a call, and what they decide by, whole: the place, and the command, the difference or the arguments. */
+/**
+ * What a person is asked about a call, and what they decide by, whole: the place, and the command, the difference or
+ * the arguments.
+ */
 export async function approvalOf(db: Db, call: Call): Promise<{ sentence: string; evidence: string }> {
   const tool = await toolOfTurn(db, call.turn_id, call.name);
   // arguments have a meaning of ours only for tools of ours: of any other tool, every one is shown as it is
-  if (!tools.has(call.name)) return { sentence: approvalSentence(call.name, call.args, '', tool), evidence: argumentsEvidence(call.args) };
+  if (!tools.has(call.name))
+    return { sentence: approvalSentence(call.name, call.args, '', tool), evidence: argumentsEvidence(call.args) };
   const at = tool?.runsIn === 'kennel' || tool?.workspaceOf ? await whereOf(db, call, tool) : null;
   const file = call.args.path ? `file ${visibleLine(String(call.args.path))}` : null;
   const where = at && [file, `workspace ${at.workspace}`, at.host && `host ${at.host}`].filter(Boolean).join(', ');
@@ -37,7 +41,9 @@ async function stepsOf(db: Db, call: Call): Promise<string> {
   if (typeof call.args.workflow !== 'string') return '';
   const chatId = await chatOfThread(db, call.thread_id);
   const routine = await findRoutine(db, chatId, call.args.workflow);
-  const steps = routine?.steps.map(({ tool, args }, index) => `${index + 1}. ${visibleLine(tool)}\n${argumentsEvidence(args)}`) ?? [];
+  const steps =
+    routine?.steps.map(({ tool, args }, index) => `${index + 1}. ${visibleLine(tool)}\n${argumentsEvidence(args)}`) ??
+    [];
   return steps.length > 0 ? `Its steps:\n${steps.join('\n')}` : '';
 }
 

@@ -6,8 +6,16 @@ import { endedTurn } from '../../store/turns/finish.ts';
 import { turnsEnded } from '../../telemetry/metrics.ts';
 import { addSpan, isTracing } from '../../telemetry/tracing.ts';
 
-/** Counts a turn that has ended, adds it to its trace, and writes one log line. Nobody waits for these two, and when the store is away they are lost. */
-export function turnEnded({ db, log }: { db: Db; log?: Logger | undefined }, turnId: string, outcome: 'completed' | FinishInput['status'], why?: string): void {
+/**
+ * Counts a turn that has ended, adds it to its trace, and writes one log line. Nobody waits for these two, and when the
+ * store is away they are lost.
+ */
+export function turnEnded(
+  { db, log }: { db: Db; log?: Logger | undefined },
+  turnId: string,
+  outcome: 'completed' | FinishInput['status'],
+  why?: string,
+): void {
   turnsEnded.add({ outcome });
   if (!log?.isLevelEnabled('info') && !isTracing()) return;
   void tell(db, log, turnId, why).catch(() => {});

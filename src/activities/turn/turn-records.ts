@@ -20,9 +20,15 @@ export function createRecordActivities(deps: Pick<ActivityDeps, 'db' | 'config' 
   return {
     openQuestion: recording(async (input: AskInput): Promise<AskResult> => {
       const call = await findCall(db, input.callId);
-      const approval = call && input.kind === 'approval' ? { ...(await approvalOf(db, call)), intent: await saidInStep(db, input.turnId, call.step) } : null;
+      const approval =
+        call && input.kind === 'approval'
+          ? { ...(await approvalOf(db, call)), intent: await saidInStep(db, input.turnId, call.step) }
+          : null;
       const { title, ...asked } = await ask(db, input, approval);
-      const shown = input.kind === 'approval' ? approvedThing(call?.args, config.FETCH_UI_TEXT === 'on') : config.FETCH_UI_TEXT === 'on' && title;
+      const shown =
+        input.kind === 'approval'
+          ? approvedThing(call?.args, config.FETCH_UI_TEXT === 'on')
+          : config.FETCH_UI_TEXT === 'on' && title;
       return { ...asked, ...(shown && { title: shown }) };
     }),
     decisionOf: recording((questionId: string) => decisionOf(db, questionId)),
@@ -46,7 +52,10 @@ function unlessGone(error: unknown): null {
   throw error;
 }
 
-/** What is to be approved, as far as the Temporal Web UI may show it: workspace names are not private, files and commands are. */
+/**
+ * What is to be approved, as far as the Temporal Web UI may show it: workspace names are not private, files and
+ * commands are.
+ */
 function approvedThing(args: Record<string, unknown> | undefined, withText: boolean): string {
   const text = (value: unknown) => (typeof value === 'string' ? cut(value.replace(/\s+/g, ' ').trim(), 60) : '');
   const where = text(args?.workspace) && `in ${text(args?.workspace)}`;

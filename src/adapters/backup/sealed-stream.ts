@@ -1,9 +1,10 @@
 import { createCipheriv, createDecipheriv, randomBytes, scryptSync } from 'node:crypto';
 
 /**
- * The encrypted form of a backup. A header, then chunks of at most 1 MiB, each with its own AES-256-GCM tag. The nonce of a chunk is its number and whether it is the
- * last one, so a chunk that was moved, left out or repeated does not open, and neither does a file whose end was cut off. Each file has a key of its own, made from the
- * secret and a random salt, so a nonce is never used twice with one key. The header is authenticated with every chunk.
+ * The encrypted form of a backup. A header, then chunks of at most 1 MiB, each with its own AES-256-GCM tag. The nonce
+ * of a chunk is its number and whether it is the last one, so a chunk that was moved, left out or repeated does not
+ * open, and neither does a file whose end was cut off. Each file has a key of its own, made from the secret and a
+ * random salt, so a nonce is never used twice with one key. The header is authenticated with every chunk.
  */
 
 const MAGIC = Buffer.from('fetch-backup 1\n');
@@ -16,7 +17,10 @@ export const CHUNK_BYTES = 1024 * 1024;
 /** 64 MiB of memory and some tenths of a second for each guess at a passphrase */
 const SCRYPT = { N: 2 ** 16, r: 8, p: 1, maxmem: 128 * 1024 * 1024 };
 
-/** The file was cut, changed, or encrypted with another secret. Which of them, an attacker is not told and we cannot know. */
+/**
+ * The file was cut, changed, or encrypted with another secret. Which of them, an attacker is not told and we cannot
+ * know.
+ */
 export class BackupUnreadable extends Error {
   override readonly name = 'BackupUnreadable';
 }
@@ -34,7 +38,10 @@ function nonceOf(number: number, last: boolean): Buffer {
 }
 
 /** Encrypts. An empty content is one empty last chunk. */
-export async function* seal(secret: string, content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): AsyncGenerator<Buffer> {
+export async function* seal(
+  secret: string,
+  content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+): AsyncGenerator<Buffer> {
   const header = Buffer.concat([MAGIC, randomBytes(SALT_BYTES)]);
   const key = keyOf(secret, header.subarray(MAGIC.length));
   yield header;
@@ -57,10 +64,14 @@ export async function* seal(secret: string, content: AsyncIterable<Uint8Array> |
 }
 
 /** Decrypts. What it has yielded counts only when it ends without an error: until then the end may be missing. */
-export async function* unseal(secret: string, file: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): AsyncGenerator<Buffer> {
+export async function* unseal(
+  secret: string,
+  file: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+): AsyncGenerator<Buffer> {
   const read = byteReader(file);
   const header = await read(HEADER_BYTES);
-  if (!header.subarray(0, MAGIC.length).equals(MAGIC)) throw refuse('it is no backup of Fetch, or of another version of the format');
+  if (!header.subarray(0, MAGIC.length).equals(MAGIC))
+    throw refuse('it is no backup of Fetch, or of another version of the format');
   if (header.length < HEADER_BYTES) throw refuse(DAMAGED);
   let head = await read(LENGTH_BYTES + TAG_BYTES);
   if (head.length < LENGTH_BYTES + TAG_BYTES) throw refuse(DAMAGED);
@@ -81,7 +92,9 @@ export async function* unseal(secret: string, file: AsyncIterable<Uint8Array> | 
 
 function openChunk(key: Buffer, header: Buffer, nonce: Buffer, tag: Buffer, sealed: Buffer): Buffer {
   try {
-    const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES }).setAAD(header).setAuthTag(tag);
+    const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES })
+      .setAAD(header)
+      .setAuthTag(tag);
     return Buffer.concat([decipher.update(sealed), decipher.final()]);
   } catch {
     throw refuse(DAMAGED);

@@ -17,7 +17,8 @@ export interface TlsMaterial {
 /** Reads the files, and returns what is wrong with each in sentences. */
 export function readTlsFiles(names: Names, files: TlsFiles): { material: TlsMaterial; problems: string[] } {
   const problems: string[] = [];
-  const say = (problem: FileProblem, setting: string, file: string) => void problems.push(fileSentence(problem, setting, file));
+  const say = (problem: FileProblem, setting: string, file: string) =>
+    void problems.push(fileSentence(problem, setting, file));
   const read = (setting: string, file: string | undefined): Buffer | undefined => {
     if (!file) return undefined;
     if (file === 'system') return void say('system', setting, file);

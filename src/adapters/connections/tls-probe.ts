@@ -5,8 +5,8 @@ import type { ShownCertificate } from '../../domain/connections/sentences.ts';
 import type { TlsMaterial } from './tls-files.ts';
 
 /**
- * A handshake of our own with a server that could not be reached, or whose certificate is to be read. Libraries of connections keep what they learn of TLS to
- * themselves. Nothing is sent to the server beyond the handshake.
+ * A handshake of our own with a server that could not be reached, or whose certificate is to be read. Libraries of
+ * connections keep what they learn of TLS to themselves. Nothing is sent to the server beyond the handshake.
  */
 export interface ProbeTarget {
   host: string;
@@ -82,14 +82,23 @@ function handshake({ serverName, material, asks }: ProbeTarget, socket: Socket):
     } catch (error) {
       return settle(error);
     }
-    const closed = () => settle(Object.assign(new Error('The server ended the connection after the handshake.'), { code: CLOSED_AFTER_HANDSHAKE }));
-    tls.once('error', (error: NodeJS.ErrnoException) => (shown && error.code === 'ECONNRESET' ? closed() : settle(error)));
+    const closed = () =>
+      settle(
+        Object.assign(new Error('The server ended the connection after the handshake.'), {
+          code: CLOSED_AFTER_HANDSHAKE,
+        }),
+      );
+    tls.once('error', (error: NodeJS.ErrnoException) =>
+      shown && error.code === 'ECONNRESET' ? closed() : settle(error),
+    );
     tls.setTimeout(PATIENCE_MS, () => settle(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' })));
     tls.once('secureConnect', () => {
       const certificate = tls.getPeerCertificate();
       shown = shownBy(certificate);
       const code = tls.authorizationError as unknown as string | undefined;
-      const wrong = code ? Object.assign(new Error(String(code)), { code: String(code) }) : checkServerIdentity(serverName, certificate);
+      const wrong = code
+        ? Object.assign(new Error(String(code)), { code: String(code) })
+        : checkServerIdentity(serverName, certificate);
       if (wrong) return settle(wrong);
       tls.once('data', () => settle(null));
       tls.once('close', closed);
@@ -101,5 +110,11 @@ function handshake({ serverName, material, asks }: ProbeTarget, socket: Socket):
 function shownBy({ subject, issuer, subjectaltname = '', valid_from, valid_to }: PeerCertificate): ShownCertificate {
   const names = [...subjectaltname.matchAll(/(?:DNS|IP Address):([^\s,]+)/g)].map(([, name]) => name!);
   const nameOf = (of: PeerCertificate['subject'] | undefined) => String(of?.CN ?? of?.O ?? 'no name');
-  return { subject: nameOf(subject), issuer: nameOf(issuer), names, from: new Date(valid_from), until: new Date(valid_to) };
+  return {
+    subject: nameOf(subject),
+    issuer: nameOf(issuer),
+    names,
+    from: new Date(valid_from),
+    until: new Date(valid_to),
+  };
 }

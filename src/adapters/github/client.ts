@@ -24,9 +24,15 @@ interface KeptAnswer {
 }
 
 /** Answers by token and address. GitHub does not count a request whose answer has not changed since. */
-const answers = new LRUCache<string, KeptAnswer>({ max: 300, maxSize: 20_000_000, sizeCalculation: ({ size }) => size });
+const answers = new LRUCache<string, KeptAnswer>({
+  max: 300,
+  maxSize: 20_000_000,
+  sizeCalculation: ({ size }) => size,
+});
 
-/** Asks `GET /repos/{owner}/{repo}` and the like. Refusals and failures are thrown as `GitHubRefusal` and `GitHubAway`. */
+/**
+ * Asks `GET /repos/{owner}/{repo}` and the like. Refusals and failures are thrown as `GitHubRefusal` and `GitHubAway`.
+ */
 export async function ask<T>(
   { token, apiUrl, signal }: GitHubAccess,
   route: `${'GET' | 'POST'} /${string}`,
@@ -43,13 +49,16 @@ export async function ask<T>(
   };
   let data: unknown;
   try {
-    data = route.startsWith('GET ') ? await askAgain(octokit, token, route, options) : (await octokit.request(route, options)).data;
+    data = route.startsWith('GET ')
+      ? await askAgain(octokit, token, route, options)
+      : (await octokit.request(route, options)).data;
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     throw explained(error, { host, writes: !route.startsWith('GET '), token: token !== undefined });
   }
   const parsed = schema.safeParse(data);
-  if (!parsed.success) throw new GitHubRefusal(`${host} answered something that is not of GitHub's API: check GITHUB_API_URL.`, null);
+  if (!parsed.success)
+    throw new GitHubRefusal(`${host} answered something that is not of GitHub's API: check GITHUB_API_URL.`, null);
   return parsed.data;
 }
 
@@ -65,7 +74,10 @@ async function askAgain(
     .digest('hex');
   const kept = answers.get(key);
   try {
-    const { data, headers } = await octokit.request(route, kept ? { ...options, headers: { ...options.headers, 'if-none-match': kept.etag } } : options);
+    const { data, headers } = await octokit.request(
+      route,
+      kept ? { ...options, headers: { ...options.headers, 'if-none-match': kept.etag } } : options,
+    );
     if (headers.etag) answers.set(key, { etag: headers.etag, data, size: sizeOf(data) });
     return data;
   } catch (error) {
@@ -75,7 +87,8 @@ async function askAgain(
 }
 
 /** octokit reads numbers that are too large for JavaScript as BigInt, which JSON does not have. */
-const sizeOf = (data: unknown): number => (JSON.stringify(data, (_, value) => (typeof value === 'bigint' ? `${value}` : value)) ?? '').length + 1;
+const sizeOf = (data: unknown): number =>
+  (JSON.stringify(data, (_, value) => (typeof value === 'bigint' ? `${value}` : value)) ?? '').length + 1;
 
 /** A deprecation of GitHub's is for developers, and must not get into somebody's terminal. */
 const QUIET = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };

@@ -6,7 +6,8 @@ import { configured, credentials, type Ended, git, isProxied, withoutToken } fro
 import { parseRemote, webHost } from './remote.ts';
 
 /**
- * Fetches a repository into an empty folder, without its files: these are checked out in a container, because a repository of others decides what happens then.
+ * Fetches a repository into an empty folder, without its files: these are checked out in a container, because a
+ * repository of others decides what happens then.
  */
 interface Clone {
   /** https address, or absolute path of a folder of this host */
@@ -41,9 +42,23 @@ export async function cloneInto({ from, into, token, apiUrl, signal }: Clone): P
     const settings = join(home, 'settings');
     // the folder may belong to somebody else than this process; git reads this in no other place
     await writeFile(settings, local ? `[safe]\n\tdirectory = *\n` : '');
-    const args = ['clone', '--quiet', '--no-checkout', '--template=', '--no-recurse-submodules', '--no-hardlinks', '--', from, into];
+    const args = [
+      'clone',
+      '--quiet',
+      '--no-checkout',
+      '--template=',
+      '--no-recurse-submodules',
+      '--no-hardlinks',
+      '--',
+      from,
+      into,
+    ];
     const ended = await git(home, args, { ...env, GIT_CONFIG_GLOBAL: settings }, signal);
-    if (ended.code !== 0) return { ok: false, why: local ? `${from} could not be copied: ${lastLine(ended.said)}` : refusal(from, ended, token, apiUrl) };
+    if (ended.code !== 0)
+      return {
+        ok: false,
+        why: local ? `${from} could not be copied: ${lastLine(ended.said)}` : refusal(from, ended, token, apiUrl),
+      };
     if (local) await keepOrigin(home, { from, into }, { GIT_CONFIG_GLOBAL: settings }, signal);
     return { ok: true };
   } finally {
@@ -52,20 +67,27 @@ export async function cloneInto({ from, into, token, apiUrl, signal }: Clone): P
 }
 
 /**
- * How git reaches a server, or why it may not. The owner's GitHub server may be anywhere; any other must have a public address, and git is held to the one that
- * was looked at: it runs on this host, whose private network is nothing for a model or a page.
+ * How git reaches a server, or why it may not. The owner's GitHub server may be anywhere; any other must have a public
+ * address, and git is held to the one that was looked at: it runs on this host, whose private network is nothing for a
+ * model or a page.
  */
 async function reach(url: URL, token: string | undefined, apiUrl: string): Promise<Record<string, string> | string> {
-  if (url.host === webHost(apiUrl)) return token === undefined ? { GIT_ALLOW_PROTOCOL: 'http:https' } : credentials(url.href, token);
+  if (url.host === webHost(apiUrl))
+    return token === undefined ? { GIT_ALLOW_PROTOCOL: 'http:https' } : credentials(url.href, token);
   // a redirect would lead past this
   const settings: Array<[string, string]> = [['http.followRedirects', 'false']];
   const literal = literalAddress(url.hostname);
-  const addresses = literal ? [literal] : (await systemResolver(url.hostname).catch(() => [])).map(({ address }) => address);
-  if (addresses.length === 0 && !isProxied()) return `${url.host} cannot be found: check the address and the network of this machine.`;
+  const addresses = literal
+    ? [literal]
+    : (await systemResolver(url.hostname).catch(() => [])).map(({ address }) => address);
+  if (addresses.length === 0 && !isProxied())
+    return `${url.host} cannot be found: check the address and the network of this machine.`;
   const open = addresses.find((address) => isPublicAddress(address));
-  if (addresses.length > 0 && !open) return `${url.host} is not on the public internet. Clone it yourself, then say: open FOLDER.`;
+  if (addresses.length > 0 && !open)
+    return `${url.host} is not on the public internet. Clone it yourself, then say: open FOLDER.`;
   const port = url.port || (url.protocol === 'https:' ? 443 : 80);
-  if (open && !literal) settings.push(['http.curloptResolve', `${url.hostname}:${port}:${open.includes(':') ? `[${open}]` : open}`]);
+  if (open && !literal)
+    settings.push(['http.curloptResolve', `${url.hostname}:${port}:${open.includes(':') ? `[${open}]` : open}`]);
   return { GIT_ALLOW_PROTOCOL: 'http:https', ...configured(settings) };
 }
 
@@ -79,13 +101,25 @@ async function folderProblem(path: string): Promise<string | null> {
     : `${path} is not a git repository. Make it one there: git init, git add -A, git commit -m first. Then open it again.`;
 }
 
-/** The copy pushes to where the folder pushes, when that is a server: the path of the folder means nothing in a container. */
-async function keepOrigin(home: string, { from, into }: { from: string; into: string }, env: Record<string, string>, signal: AbortSignal): Promise<void> {
+/**
+ * The copy pushes to where the folder pushes, when that is a server: the path of the folder means nothing in a
+ * container.
+ */
+async function keepOrigin(
+  home: string,
+  { from, into }: { from: string; into: string },
+  env: Record<string, string>,
+  signal: AbortSignal,
+): Promise<void> {
   const { out } = await git(home, ['-C', from, 'config', '--get', 'remote.origin.url'], env, signal);
   const origin = out.trim();
   const url = URL.parse(origin);
   const plain =
-    url && /^(?:https?|ssh):$/.test(url.protocol) ? origin.replace(/^(https?:\/\/)[^/@]*@/, '$1') : /^[\w.-]+@[\w.-]+:/.test(origin) ? origin : null;
+    url && /^(?:https?|ssh):$/.test(url.protocol)
+      ? origin.replace(/^(https?:\/\/)[^/@]*@/, '$1')
+      : /^[\w.-]+@[\w.-]+:/.test(origin)
+        ? origin
+        : null;
   const change = plain ? ['remote', 'set-url', 'origin', plain] : ['remote', 'remove', 'origin'];
   await git(home, ['-C', into, ...change], env, signal);
 }
@@ -102,7 +136,8 @@ const lastLine = (said: string): string =>
 function refusal(from: string, { said }: Ended, token: string | undefined, apiUrl: string): string {
   const text = withoutToken(said, token);
   if (/Authentication failed|could not read Username|terminal prompts disabled|\b40[134]\b|not found/i.test(text)) {
-    if (new URL(from).host !== webHost(apiUrl)) return `${from} does not exist, or wants a log-in. Clone it yourself, then say: open FOLDER.`;
+    if (new URL(from).host !== webHost(apiUrl))
+      return `${from} does not exist, or wants a log-in. Clone it yourself, then say: open FOLDER.`;
     return token
       ? `${from} does not exist, or GH_TOKEN may not read it.`
       : `${from} does not exist, or is private. For a private repository set GH_TOKEN to a token that may read it, and restart.`;

@@ -35,7 +35,14 @@ export const hasStatus = (error: unknown, ...statuses: number[]): error is GitHu
   error instanceof GitHubRefusal && error.status !== null && statuses.includes(error.status);
 
 /** Errors of the connection after which the server cannot have read the request. */
-const NEVER_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'EHOSTUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
+const NEVER_SENT = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ENETUNREACH',
+  'EHOSTUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
 
 interface Asked {
   host: string;
@@ -51,7 +58,10 @@ export function explained(error: unknown, asked: Asked): Error {
   const { response, status } = error;
   if (!response) {
     const cause = innermost(error);
-    return new GitHubAway(`GitHub cannot be reached at ${asked.host}: ${cause.message || cause.code}.`, asked.writes && !NEVER_SENT.has(cause.code ?? ''));
+    return new GitHubAway(
+      `GitHub cannot be reached at ${asked.host}: ${cause.message || cause.code}.`,
+      asked.writes && !NEVER_SENT.has(cause.code ?? ''),
+    );
   }
   if (status >= 500) return new GitHubAway(`GitHub answered ${status}.`, asked.writes);
   const reason = reasonOf(response.data);
@@ -61,17 +71,22 @@ export function explained(error: unknown, asked: Asked): Error {
 type Headers = Record<string, string | undefined>;
 
 function sentence(status: number, reason: string, headers: Headers, { host, token }: Asked): string {
-  if (status === 401) return 'GitHub does not accept GH_TOKEN (401): it has expired or is not a token of this server. Set a new one and restart.';
+  if (status === 401)
+    return 'GitHub does not accept GH_TOKEN (401): it has expired or is not a token of this server. Set a new one and restart.';
   const limit = status === 403 || status === 429 ? limitSentence(status, reason, headers, token) : null;
   if (limit) return limit;
   if (status === 403 || status === 404) {
     if (!token)
       return `${host} shows nothing there without a token (${status}): the repository does not exist, or is private. For private ones set GH_TOKEN to a token that may read them, and restart.`;
-    if (status === 404) return `GitHub knows no such thing (404), or GH_TOKEN may not see it. Check the name, and what the token may reach.`;
+    if (status === 404)
+      return `GitHub knows no such thing (404), or GH_TOKEN may not see it. Check the name, and what the token may reach.`;
     const sso = /url=(https:\/\/[^\s;,]{1,300})/.exec(headers['x-github-sso'] ?? '')?.[1];
-    if (sso) return `The organisation wants a single sign-on for GH_TOKEN (403). Authorise the token at ${sso}, then try again.`;
+    if (sso)
+      return `The organisation wants a single sign-on for GH_TOKEN (403). Authorise the token at ${sso}, then try again.`;
     const wanted = headers['x-accepted-github-permissions'];
-    const needs = wanted ? `the permissions ${inline(wanted, 100)}` : 'the permissions Contents, Issues, Pull requests and Administration: read and write';
+    const needs = wanted
+      ? `the permissions ${inline(wanted, 100)}`
+      : 'the permissions Contents, Issues, Pull requests and Administration: read and write';
     return `GH_TOKEN may not do this (403: ${reason}). It needs the scope repo, or as a fine-grained token ${needs}.`;
   }
   if (status === 410) return `GitHub answered 410: ${reason}. The repository has this switched off.`;
@@ -84,13 +99,25 @@ function limitSentence(status: number, reason: string, headers: Headers, token: 
   const after = Number(headers['retry-after']);
   if (status !== 429 && !spent && !(after > 0) && !/rate limit/i.test(reason)) return null;
   const reset = Number(headers['x-ratelimit-reset']);
-  const until = after > 0 ? `: try again in ${after} s` : spent && reset > 0 ? `, until ${new Date(reset * 1000).toISOString().slice(11, 16)} UTC` : '';
+  const until =
+    after > 0
+      ? `: try again in ${after} s`
+      : spent && reset > 0
+        ? `, until ${new Date(reset * 1000).toISOString().slice(11, 16)} UTC`
+        : '';
   return `GitHub accepts no more requests for now${until}.${token ? '' : ' Without a token it allows 60 an hour; with GH_TOKEN 5,000.'}`;
 }
 
 const failure = z.object({
   message: z.string(),
-  errors: z.array(z.union([z.string(), z.object({ message: z.string(), resource: z.string(), field: z.string(), code: z.string() }).partial()])).optional(),
+  errors: z
+    .array(
+      z.union([
+        z.string(),
+        z.object({ message: z.string(), resource: z.string(), field: z.string(), code: z.string() }).partial(),
+      ]),
+    )
+    .optional(),
 });
 
 /** The reason that GitHub gives, on one line. */

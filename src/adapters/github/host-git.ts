@@ -11,11 +11,16 @@ export interface Ended {
 
 const PASSED = /^(PATH|https?_proxy|all_proxy|no_proxy|SSL_CERT_FILE|SSL_CERT_DIR|GIT_SSL_CAINFO|CURL_CA_BUNDLE)$/i;
 
-/** Settings of one process: the token goes only to this server, follows no redirect, and is in no file and no argument. */
+/**
+ * Settings of one process: the token goes only to this server, follows no redirect, and is in no file and no argument.
+ */
 export function credentials(url: string, token: string): Record<string, string> {
   const { origin, protocol } = new URL(url);
   const settings: Array<[string, string]> = [
-    [`http.${origin}/.extraHeader`, `Authorization: Basic ${Buffer.from(`x-access-token:${token}`).toString('base64')}`],
+    [
+      `http.${origin}/.extraHeader`,
+      `Authorization: Basic ${Buffer.from(`x-access-token:${token}`).toString('base64')}`,
+    ],
     ['http.followRedirects', 'false'],
     ['credential.helper', ''],
     ['core.hooksPath', '/dev/null'],
@@ -35,14 +40,26 @@ export const configured = (settings: ReadonlyArray<readonly [key: string, value:
 });
 
 /** Names may have no address on this host then: the proxy knows them. */
-export const isProxied = (): boolean => Object.keys(childEnvironment({})).some((name) => /^(?:https?|all)_proxy$/i.test(name));
+export const isProxied = (): boolean =>
+  Object.keys(childEnvironment({})).some((name) => /^(?:https?|all)_proxy$/i.test(name));
 
 /** What git said, without the token. */
 export const withoutToken = (text: string, token: string | undefined): string =>
-  token ? text.replaceAll(token, '***').replaceAll(Buffer.from(`x-access-token:${token}`).toString('base64'), '***') : text;
+  token
+    ? text.replaceAll(token, '***').replaceAll(Buffer.from(`x-access-token:${token}`).toString('base64'), '***')
+    : text;
 
-/** Runs git with its own environment. `home` is a folder of this call. `onOut` takes what it prints, which may be more than fits into memory. */
-export function git(home: string, args: string[], extra: Record<string, string>, signal: AbortSignal, onOut?: (text: string) => void): Promise<Ended> {
+/**
+ * Runs git with its own environment. `home` is a folder of this call. `onOut` takes what it prints, which may be more
+ * than fits into memory.
+ */
+export function git(
+  home: string,
+  args: string[],
+  extra: Record<string, string>,
+  signal: AbortSignal,
+  onOut?: (text: string) => void,
+): Promise<Ended> {
   const passed = Object.fromEntries(Object.entries(childEnvironment({})).filter(([name]) => PASSED.test(name)));
   const env = {
     ...passed,
@@ -60,7 +77,9 @@ export function git(home: string, args: string[], extra: Record<string, string>,
     child.stdout.setEncoding('utf8').on('data', onOut ?? ((piece: string) => void out.push(piece)));
     child.stderr.setEncoding('utf8').on('data', (piece: string) => void errors.push(piece));
     child.on('error', (error: NodeJS.ErrnoException) =>
-      error.code === 'ENOENT' ? resolve({ code: null, out: '', said: 'git is not installed on this host.' }) : reject(error),
+      error.code === 'ENOENT'
+        ? resolve({ code: null, out: '', said: 'git is not installed on this host.' })
+        : reject(error),
     );
     child.on('close', (code) => resolve({ code, out: out.join(''), said: errors.join('').trim().slice(-2000) }));
   });

@@ -49,16 +49,34 @@ interface IssueFilter {
 }
 
 /** The issues that were changed last. */
-export async function listIssues(access: GitHubAccess, name: RepositoryName, { state, assignee, labels, limit }: IssueFilter): Promise<Issue[]> {
-  const filter = { state, sort: 'updated', ...(assignee !== undefined && { assignee }), ...(labels?.length && { labels: labels.join(',') }) };
+export async function listIssues(
+  access: GitHubAccess,
+  name: RepositoryName,
+  { state, assignee, labels, limit }: IssueFilter,
+): Promise<Issue[]> {
+  const filter = {
+    state,
+    sort: 'updated',
+    ...(assignee !== undefined && { assignee }),
+    ...(labels?.length && { labels: labels.join(',') }),
+  };
   // GitHub lists pull requests among the issues, so more are asked for
-  const found = await ask(access, 'GET /repos/{owner}/{repo}/issues', { ...inRepository(name), ...filter, per_page: 100 }, z.array(issue));
+  const found = await ask(
+    access,
+    'GET /repos/{owner}/{repo}/issues',
+    { ...inRepository(name), ...filter, per_page: 100 },
+    z.array(issue),
+  );
   return found
     .filter((each) => each.pull_request == null)
     .slice(0, limit)
     .map(issueOf);
 }
 
-export async function createIssue(access: GitHubAccess, name: RepositoryName, wanted: { title: string; body: string; labels: string[] }): Promise<Issue> {
+export async function createIssue(
+  access: GitHubAccess,
+  name: RepositoryName,
+  wanted: { title: string; body: string; labels: string[] },
+): Promise<Issue> {
   return issueOf(await ask(access, 'POST /repos/{owner}/{repo}/issues', { ...inRepository(name), ...wanted }, issue));
 }

@@ -100,7 +100,11 @@ export async function listPullRequests(
 }
 
 /** The open pull request of a branch of this repository; null when there is none. */
-export async function openPullRequestOf(access: GitHubAccess, name: RepositoryName, branch: string): Promise<PullRequest | null> {
+export async function openPullRequestOf(
+  access: GitHubAccess,
+  name: RepositoryName,
+  branch: string,
+): Promise<PullRequest | null> {
   const head = `${name.owner}:${branch}`;
   const found = await ask(access, PULLS, { ...inRepository(name), state: 'open', head, per_page: 10 }, z.array(pull));
   // a server that does not know the filter answers with all of them
@@ -116,14 +120,22 @@ interface NewPullRequest {
   draft: boolean;
 }
 
-export async function createPullRequest(access: GitHubAccess, name: RepositoryName, wanted: NewPullRequest): Promise<PullRequest> {
+export async function createPullRequest(
+  access: GitHubAccess,
+  name: RepositoryName,
+  wanted: NewPullRequest,
+): Promise<PullRequest> {
   return pullOf(await ask(access, 'POST /repos/{owner}/{repo}/pulls', { ...inRepository(name), ...wanted }, pull));
 }
 
 /** GitHub gives at most so many of a kind in one answer. */
 const PER_PAGE = 100;
 
-export async function viewPullRequest(access: GitHubAccess, name: RepositoryName, number: number): Promise<PullRequestPage> {
+export async function viewPullRequest(
+  access: GitHubAccess,
+  name: RepositoryName,
+  number: number,
+): Promise<PullRequestPage> {
   const at = { ...inRepository(name), number };
   const found = await ask(access, 'GET /repos/{owner}/{repo}/pulls/{number}', at, details);
   // the newest ones are on the last page
@@ -141,10 +153,20 @@ export async function viewPullRequest(access: GitHubAccess, name: RepositoryName
     files: found.changed_files,
     commits: found.commits,
     mergeable: found.mergeable ?? null,
-    reviews: reviews.map((each) => ({ author: each.user, body: each.body, at: each.submitted_at ?? '', about: each.state.toLowerCase().replaceAll('_', ' ') })),
+    reviews: reviews.map((each) => ({
+      author: each.user,
+      body: each.body,
+      at: each.submitted_at ?? '',
+      about: each.state.toLowerCase().replaceAll('_', ' '),
+    })),
     comments: [
       ...comments.map((each) => ({ author: each.user, body: each.body, at: each.created_at, about: '' })),
-      ...codeComments.map((each) => ({ author: each.user, body: each.body, at: each.created_at, about: each.line ? `${each.path}:${each.line}` : each.path })),
+      ...codeComments.map((each) => ({
+        author: each.user,
+        body: each.body,
+        at: each.created_at,
+        about: each.line ? `${each.path}:${each.line}` : each.path,
+      })),
     ].sort((a, b) => (a.at < b.at ? -1 : 1)),
     earlier: Math.max(0, found.comments + found.review_comments - comments.length - codeComments.length),
   };

@@ -6,8 +6,9 @@ import { COMMIT_MARK, SecretScan, secretsSentence } from '../../domain/text/secr
 import { credentials, type Ended, git, withoutToken } from './host-git.ts';
 
 /**
- * Pushes from this process, because the token must not enter a container. Only the commits of the workspace are used: they come as a bundle and go through a
- * fresh bare repository. So the git that has the token reads no hook, filter, helper or setting of the workspace.
+ * Pushes from this process, because the token must not enter a container. Only the commits of the workspace are used:
+ * they come as a bundle and go through a fresh bare repository. So the git that has the token reads no hook, filter,
+ * helper or setting of the workspace.
  */
 interface Push {
   /** file made by `git bundle create` */
@@ -67,29 +68,69 @@ async function unpack(push: Push, folder: string): Promise<Transit | { why: stri
   const { bundle, url, branch, everything, token, signal } = push;
   const repository = join(folder, 'repository');
   const at = ['--git-dir', repository];
-  const local: Transit['local'] = (args, onOut) => git(folder, [...at, ...args], { GIT_ALLOW_PROTOCOL: 'file' }, signal, onOut);
-  const made = await git(folder, ['init', '--quiet', '--bare', '--template=', repository], { GIT_ALLOW_PROTOCOL: 'file' }, signal);
+  const local: Transit['local'] = (args, onOut) =>
+    git(folder, [...at, ...args], { GIT_ALLOW_PROTOCOL: 'file' }, signal, onOut);
+  const made = await git(
+    folder,
+    ['init', '--quiet', '--bare', '--template=', repository],
+    { GIT_ALLOW_PROTOCOL: 'file' },
+    signal,
+  );
   if (made.code !== 0) return { why: made.said };
-  const refs = everything ? ['+refs/heads/*:refs/heads/*', '+refs/tags/*:refs/tags/*'] : [`+refs/heads/${branch}:refs/heads/${branch}`];
-  const taken = await local(['fetch', '--quiet', '--no-tags', '--no-recurse-submodules', '--no-auto-gc', '--update-head-ok', bundle, ...refs]);
+  const refs = everything
+    ? ['+refs/heads/*:refs/heads/*', '+refs/tags/*:refs/tags/*']
+    : [`+refs/heads/${branch}:refs/heads/${branch}`];
+  const taken = await local([
+    'fetch',
+    '--quiet',
+    '--no-tags',
+    '--no-recurse-submodules',
+    '--no-auto-gc',
+    '--update-head-ok',
+    bundle,
+    ...refs,
+  ]);
   if (taken.code !== 0) return { why: `The commits could not be read: ${taken.said}` };
   const head = (await local(['rev-parse', '--verify', `refs/heads/${branch}`])).out.trim();
-  if (push.commit !== undefined && push.commit !== head) return { why: `${branch} has got other commits at this moment, so nothing was pushed. Try again.` };
-  return { push, head, local, folder, remote: (args) => git(folder, [...at, ...args], credentials(url, token), signal) };
+  if (push.commit !== undefined && push.commit !== head)
+    return { why: `${branch} has got other commits at this moment, so nothing was pushed. Try again.` };
+  return {
+    push,
+    head,
+    local,
+    folder,
+    remote: (args) => git(folder, [...at, ...args], credentials(url, token), signal),
+  };
 }
 
-/** Branches on GitHub, by name. The newest commits of the branch, the base and the default branch are fetched; others are known only where we have them. */
+/**
+ * Branches on GitHub, by name. The newest commits of the branch, the base and the default branch are fetched; others
+ * are known only where we have them.
+ */
 type Branches = ReadonlyMap<string, string>;
 
-async function branchesThere({ push: { url, branch, base, token }, remote }: Transit): Promise<Branches | { why: string }> {
+async function branchesThere({
+  push: { url, branch, base, token },
+  remote,
+}: Transit): Promise<Branches | { why: string }> {
   const listed = await remote(['ls-remote', '--symref', url, 'HEAD', 'refs/heads/*']);
   if (listed.code !== 0) return { why: refusal(listed, token) };
-  const heads = new Map([...listed.out.matchAll(/^([0-9a-f]{40,64})\trefs\/heads\/(.+)$/gm)].map(([, commit, name]) => [name!, commit!]));
+  const heads = new Map(
+    [...listed.out.matchAll(/^([0-9a-f]{40,64})\trefs\/heads\/(.+)$/gm)].map(([, commit, name]) => [name!, commit!]),
+  );
   const standard = /^ref: refs\/heads\/(.+)\tHEAD$/m.exec(listed.out)?.[1];
   const wanted = [...new Set([branch, base, standard])].filter((name) => name !== undefined && heads.has(name));
   if (wanted.length === 0) return heads;
   const refs = wanted.map((name) => `+refs/heads/${name}:refs/there/${name}`);
-  const fetched = await remote(['fetch', '--quiet', '--no-tags', '--no-recurse-submodules', '--no-auto-gc', url, ...refs]);
+  const fetched = await remote([
+    'fetch',
+    '--quiet',
+    '--no-tags',
+    '--no-recurse-submodules',
+    '--no-auto-gc',
+    url,
+    ...refs,
+  ]);
   return fetched.code === 0 ? heads : { why: refusal(fetched, token) };
 }
 
@@ -106,7 +147,18 @@ const unpushed = ({ branch, everything }: Push, there: Branches): string[] => [
 /** Looks at every line that the commits add. A file that says of itself that it has no text is read as text, too. */
 async function findSecrets({ push, local }: Transit, there: Branches): Promise<Pushed | null> {
   const scan = new SecretScan([push.token]);
-  const show = ['log', `--format=${COMMIT_MARK}%H`, '-p', '-c', '-U0', '--text', '--no-renames', '--no-color', '--no-ext-diff', '--no-textconv'];
+  const show = [
+    'log',
+    `--format=${COMMIT_MARK}%H`,
+    '-p',
+    '-c',
+    '-U0',
+    '--text',
+    '--no-renames',
+    '--no-color',
+    '--no-ext-diff',
+    '--no-textconv',
+  ];
   const read = await local([...show, ...unpushed(push, there)], (text) => scan.push(text));
   if (read.code !== 0) return { ok: false, why: `The commits could not be searched for secrets: ${read.said}` };
   const findings = scan.end();
@@ -114,23 +166,41 @@ async function findSecrets({ push, local }: Transit, there: Branches): Promise<P
 }
 
 /** Why there is nothing to push, or what has to come in first. */
-async function compare({ push: { branch, base }, head, local, folder }: Transit, there: Branches): Promise<Pushed | null> {
+async function compare(
+  { push: { branch, base }, head, local, folder }: Transit,
+  there: Branches,
+): Promise<Pushed | null> {
   const count = async (...range: string[]) => Number((await local(['rev-list', '--count', ...range])).out.trim());
   if (base !== undefined && there.has(base) && (await count(head, '--not', `refs/there/${base}`)) === 0)
-    return { ok: false, why: `There is nothing to merge: ${branch} has no commit that ${base} does not have on GitHub.` };
+    return {
+      ok: false,
+      why: `There is nothing to merge: ${branch} has no commit that ${base} does not have on GitHub.`,
+    };
   const theirs = there.get(branch);
   if (theirs === undefined || (await count(theirs, '--not', head)) === 0) return null;
   const file = join(folder, 'ahead');
   const bundled = await local(['bundle', 'create', '--quiet', file, `refs/there/${branch}`, '--not', head]);
-  if (bundled.code !== 0 || (await stat(file)).size > MAX_AHEAD) return { ok: false, why: `${AHEAD} bring them in by hand, then push again.` };
-  return { ok: false, why: `${AHEAD} workspace_sync brings them in.`, ahead: { head: theirs, bundle: await readFile(file) } };
+  if (bundled.code !== 0 || (await stat(file)).size > MAX_AHEAD)
+    return { ok: false, why: `${AHEAD} bring them in by hand, then push again.` };
+  return {
+    ok: false,
+    why: `${AHEAD} workspace_sync brings them in.`,
+    ahead: { head: theirs, bundle: await readFile(file) },
+  };
 }
 
 async function send({ push: { url, branch, everything, token }, head, remote }: Transit): Promise<Pushed> {
   const first = await remote(['push', '--porcelain', '--no-verify', url, `refs/heads/${branch}:refs/heads/${branch}`]);
   if (first.code !== 0) return { ok: false, why: refusal(first, token) };
   if (everything) {
-    const rest = await remote(['push', '--porcelain', '--no-verify', url, 'refs/heads/*:refs/heads/*', 'refs/tags/*:refs/tags/*']);
+    const rest = await remote([
+      'push',
+      '--porcelain',
+      '--no-verify',
+      url,
+      'refs/heads/*:refs/heads/*',
+      'refs/tags/*:refs/tags/*',
+    ]);
     if (rest.code !== 0) return { ok: false, why: refusal(rest, token) };
   }
   return { ok: true, head, news: !/^=\t/m.test(first.out) };
@@ -139,10 +209,15 @@ async function send({ push: { url, branch, everything, token }, head, remote }: 
 /** Why git was refused, as a sentence for known cases. */
 function refusal({ out, said }: Ended, token: string): string {
   const text = withoutToken(`${said}\n${out}`, token);
-  if (/\[rejected\][^\n[]*(fetch first|non-fast-forward)/.test(text)) return `${AHEAD} somebody pushed at the same moment. Try again.`;
-  if (/workflow. scope/.test(text)) return 'GitHub refuses changes of .github/workflows by this token: it needs the scope workflow.';
-  if (/Authentication failed|could not read Username|\b40[13]\b/.test(text)) return 'GitHub refuses the push: GH_TOKEN may not write to this repository.';
+  if (/\[rejected\][^\n[]*(fetch first|non-fast-forward)/.test(text))
+    return `${AHEAD} somebody pushed at the same moment. Try again.`;
+  if (/workflow. scope/.test(text))
+    return 'GitHub refuses changes of .github/workflows by this token: it needs the scope workflow.';
+  if (/Authentication failed|could not read Username|\b40[13]\b/.test(text))
+    return 'GitHub refuses the push: GH_TOKEN may not write to this repository.';
   const rejected = text.split('\n').find((line) => line.includes('[remote rejected]'));
   const remote = rejected && /\(([^()]{1,300})\)/.exec(rejected)?.[1];
-  return remote ? `GitHub refuses the push: ${remote}.` : `The push failed: ${text.trim().split('\n').slice(-5).join(' ').slice(0, 500)}`;
+  return remote
+    ? `GitHub refuses the push: ${remote}.`
+    : `The push failed: ${text.trim().split('\n').slice(-5).join(' ').slice(0, 500)}`;
 }

@@ -7,8 +7,8 @@ export interface RepositoryName {
 const part = /^[A-Za-z0-9._-]{1,100}$/;
 
 /**
- * The repository that a git remote means, when it is on `host` (`github.com`, or host:port of one's own server); else null. What is written in a workspace
- * decides nothing more: the API says where a push goes.
+ * The repository that a git remote means, when it is on `host` (`github.com`, or host:port of one's own server); else
+ * null. What is written in a workspace decides nothing more: the API says where a push goes.
  */
 export function parseRemote(remote: string, host: string): RepositoryName | null {
   const scp = /^(?:[\w.-]+@)?([\w.-]+):(?!\/\/)(.+)$/.exec(remote);
@@ -35,7 +35,10 @@ const checked = (owner: string, name: string): RepositoryName | null =>
 
 export const fullName = ({ owner, name }: RepositoryName): string => `${owner}/${name}`;
 
-/** The host of an API's repositories: `github.com` for `api.github.com`, `acme.ghe.com` for `api.acme.ghe.com`; one's own server has one name for both. */
+/**
+ * The host of an API's repositories: `github.com` for `api.github.com`, `acme.ghe.com` for `api.acme.ghe.com`; one's
+ * own server has one name for both.
+ */
 export function webHost(apiUrl: string): string {
   const { host } = new URL(apiUrl);
   return /^api\.(github\.com|[a-z0-9-]+\.ghe\.com)$/.exec(host)?.[1] ?? host;

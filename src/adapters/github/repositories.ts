@@ -38,7 +38,8 @@ const repository = z
 export const inRepository = ({ owner, name }: RepositoryName) => ({ owner, repo: name });
 
 /** The account of the token. */
-export const accountOf = async (access: GitHubAccess): Promise<string> => (await ask(access, 'GET /user', {}, z.object({ login: z.string() }))).login;
+export const accountOf = async (access: GitHubAccess): Promise<string> =>
+  (await ask(access, 'GET /user', {}, z.object({ login: z.string() }))).login;
 
 /** Null when the token may see no such repository; a renamed one is found under its new name. */
 export const findRepository = (access: GitHubAccess, name: RepositoryName): Promise<Repository | null> =>
@@ -59,11 +60,23 @@ export async function createRepository(
 
 /** Nothing was ever pushed to it. */
 export const isEmpty = async (access: GitHubAccess, name: RepositoryName): Promise<boolean> =>
-  (await ask(access, 'GET /repos/{owner}/{repo}/branches', { ...inRepository(name), per_page: 1 }, z.array(z.unknown()))).length === 0;
+  (
+    await ask(
+      access,
+      'GET /repos/{owner}/{repo}/branches',
+      { ...inRepository(name), per_page: 1 },
+      z.array(z.unknown()),
+    )
+  ).length === 0;
 
 /** The newest commit of a branch; null when there is no such branch. */
 export const headOfBranch = (access: GitHubAccess, name: RepositoryName, branch: string): Promise<string | null> =>
-  ask(access, 'GET /repos/{owner}/{repo}/branches/{branch}', { ...inRepository(name), branch }, z.object({ commit: z.object({ sha: z.string() }) }))
+  ask(
+    access,
+    'GET /repos/{owner}/{repo}/branches/{branch}',
+    { ...inRepository(name), branch },
+    z.object({ commit: z.object({ sha: z.string() }) }),
+  )
     .then(({ commit }) => commit.sha)
     .catch(nullAt(404));
 
@@ -100,8 +113,17 @@ const found = z
   );
 
 /** The best matches of a search, and how many there are. */
-export async function searchRepositories(access: GitHubAccess, query: string, limit: number): Promise<{ total: number; repositories: FoundRepository[] }> {
-  const answer = await ask(access, 'GET /search/repositories', { q: query, per_page: limit }, z.object({ total_count: z.int(), items: z.array(found) }));
+export async function searchRepositories(
+  access: GitHubAccess,
+  query: string,
+  limit: number,
+): Promise<{ total: number; repositories: FoundRepository[] }> {
+  const answer = await ask(
+    access,
+    'GET /search/repositories',
+    { q: query, per_page: limit },
+    z.object({ total_count: z.int(), items: z.array(found) }),
+  );
   return { total: answer.total_count, repositories: answer.items };
 }
 

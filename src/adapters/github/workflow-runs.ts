@@ -54,5 +54,7 @@ export async function listWorkflowRuns(
   { branch, limit }: { branch?: string; limit: number },
 ): Promise<WorkflowRun[]> {
   const parameters = { ...inRepository(name), per_page: limit, ...(branch !== undefined && { branch }) };
-  return (await ask(access, 'GET /repos/{owner}/{repo}/actions/runs', parameters, z.object({ workflow_runs: z.array(run) }))).workflow_runs;
+  return (
+    await ask(access, 'GET /repos/{owner}/{repo}/actions/runs', parameters, z.object({ workflow_runs: z.array(run) }))
+  ).workflow_runs;
 }

@@ -35,7 +35,13 @@ export async function runCommand(context: CommandContext, command: KennelCommand
   const ended = new AbortController();
   let over = false;
   try {
-    const stream = (await container.attach({ stream: true, stdin: true, stdout: true, stderr: true, hijack: true })) as unknown as NodeJS.ReadWriteStream;
+    const stream = (await container.attach({
+      stream: true,
+      stdin: true,
+      stdout: true,
+      stderr: true,
+      hijack: true,
+    })) as unknown as NodeJS.ReadWriteStream;
     const out = sink('stdout', command);
     const err = sink('stderr', command);
     const demux = new Demux({ stdout: out.take, stderr: err.take });
@@ -88,7 +94,10 @@ export async function runCommand(context: CommandContext, command: KennelCommand
   }
 }
 
-export async function endCommand({ engine, home }: Pick<CommandContext, 'engine' | 'home'>, label: string): Promise<void> {
+export async function endCommand(
+  { engine, home }: Pick<CommandContext, 'engine' | 'home'>,
+  label: string,
+): Promise<void> {
   const filters = { label: [`${LABEL.home}=${home}`, `${LABEL.step}=${label}`, LABEL.until] };
   const found = await engine.docker.listContainers({ all: true, filters });
   await Promise.all(found.map(({ Id }) => destroy(engine.docker, Id)));
@@ -107,7 +116,10 @@ function sink(stream: 'stdout' | 'stderr', { maxOutput, onOutput }: KennelComman
   };
 }
 
-export function configuration({ image, limits, user, system, home }: CommandContext, command: KennelCommand): Docker.ContainerCreateOptions {
+export function configuration(
+  { image, limits, user, system, home }: CommandContext,
+  command: KennelCommand,
+): Docker.ContainerCreateOptions {
   const env: Record<string, string> = { HOME: command.home === undefined ? EMPTY_HOME : INSIDE.home, ...command.env };
   // a killed worker cannot end the container, so it ends itself a little later
   const seconds = Math.ceil(command.timeoutMs / 1000) + 10;
@@ -119,7 +131,11 @@ export function configuration({ image, limits, user, system, home }: CommandCont
     WorkingDir: command.workspace === null ? EMPTY_HOME : insideWorkspace(command.cwd),
     User: `${user.uid}:${user.gid}`,
     Hostname: 'kennel',
-    Labels: { [LABEL.home]: home, [LABEL.step]: command.label, [LABEL.until]: String(Date.now() + (seconds + 60) * 1000) },
+    Labels: {
+      [LABEL.home]: home,
+      [LABEL.step]: command.label,
+      [LABEL.until]: String(Date.now() + (seconds + 60) * 1000),
+    },
     Tty: false,
     OpenStdin: true,
     StdinOnce: true,
@@ -147,7 +163,8 @@ export function configuration({ image, limits, user, system, home }: CommandCont
 function insideWorkspace(cwd = '.'): string {
   const path = new URL(`file://${INSIDE.workspace}/${cwd.split('/').map(encodeURIComponent).join('/')}`).pathname;
   const inside = decodeURIComponent(path).replace(/(?<!\/)\/+$/, '');
-  if (inside !== INSIDE.workspace && !inside.startsWith(`${INSIDE.workspace}/`)) throw new Error(`The folder ${cwd} is outside of the workspace.`);
+  if (inside !== INSIDE.workspace && !inside.startsWith(`${INSIDE.workspace}/`))
+    throw new Error(`The folder ${cwd} is outside of the workspace.`);
   return inside;
 }
 

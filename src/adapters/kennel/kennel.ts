@@ -7,15 +7,27 @@ import type { MountedSkill } from './skill-folders.ts';
 export interface Kennel {
   /** Throws KennelUnavailable, which says what to install or start. Cheap: cached for some seconds. */
   ready(): Promise<void>;
-  /** Makes sure that the image of this agent exists, and builds it if needed. `workspace`: with the environment that the repository there asks for. */
-  provide(agent: AgentName | 'tools', onProgress: (text: string) => void, signal?: AbortSignal, workspace?: string): Promise<Provided>;
-  /** What a person must decide before the environment of the repository is used as it asks; null when nothing is left to decide. Builds nothing. */
+  /**
+   * Makes sure that the image of this agent exists, and builds it if needed. `workspace`: with the environment that the
+   * repository there asks for.
+   */
+  provide(
+    agent: AgentName | 'tools',
+    onProgress: (text: string) => void,
+    signal?: AbortSignal,
+    workspace?: string,
+  ): Promise<Provided>;
+  /**
+   * What a person must decide before the environment of the repository is used as it asks; null when nothing is left to
+   * decide. Builds nothing.
+   */
   undecided(workspace: string): Promise<EnvironmentAsked | null>;
   /** Keeps a decision on this host, for every workspace that asks for the same. */
   decide(hash: string, agreed: boolean): Promise<void>;
   /**
-   * Builds the image of a workspace with a script to which a person agreed, and keeps the script for every later container there. Returns what the build said
-   * when it failed: then everything stays as it was. `id`: of the question; a second call with it returns the result of the first.
+   * Builds the image of a workspace with a script to which a person agreed, and keeps the script for every later
+   * container there. Returns what the build said when it failed: then everything stays as it was. `id`: of the
+   * question; a second call with it returns the result of the first.
    */
   adoptSetup(
     agent: AgentName,
@@ -33,13 +45,16 @@ export interface Kennel {
   /** Asks the workspace program. Throws when the program ended without an answer. */
   workspaceOp(workspace: string, op: WorkspaceOp, options?: WorkspaceOpOptions): Promise<WorkspaceAnswer>;
   /**
-   * Starts the container of a run, or finds it by its label. Returns the token with which the run is told to begin. Throws KennelFull when the host has no free
-   * slot.
+   * Starts the container of a run, or finds it by its label. Returns the token with which the run is told to begin.
+   * Throws KennelFull when the host has no free slot.
    */
   start(run: StartRun): Promise<string>;
   /** The state of a run's container; null when there is none. */
   inspect(taskId: string, step: number): Promise<RunContainer | null>;
-  /** Kills the containers of a task (or of one run), waits until they are gone, and removes them. True when one was running. */
+  /**
+   * Kills the containers of a task (or of one run), waits until they are gone, and removes them. True when one was
+   * running.
+   */
   remove(taskId: string, step?: number): Promise<boolean>;
   /** Freezes or thaws every process of a run; false when it does not run. */
   setPaused(taskId: string, step: number, paused: boolean): Promise<boolean>;
@@ -60,7 +75,9 @@ export interface Kennel {
 }
 
 export interface KennelApps {
-  /** Starts an app, or finds the one that the same call started. Returns its id. Throws KennelFull when too many run. */
+  /**
+   * Starts an app, or finds the one that the same call started. Returns its id. Throws KennelFull when too many run.
+   */
   start(app: StartApp): Promise<string>;
   /** Waits until an app listens on a port, or has ended; null when it is gone. */
   settled(id: string, ms: number, signal: AbortSignal): Promise<App | null>;
@@ -69,11 +86,13 @@ export interface KennelApps {
   log(id: string, lines: number): Promise<string>;
   /** False when it is not there. */
   stop(id: string): Promise<boolean>;
-  /** A connection to the running app of this workspace that listens on this port; null when there is none. It is paused. */
+  /**
+   * A connection to the running app of this workspace that listens on this port; null when there is none. It is paused.
+   */
   connect(workspace: string, port: number): Promise<Socket | null>;
   /**
-   * Opens previews that an earlier process had, and removes what ended an hour ago or has lost its workspace. Returns what is left. `ended` hears of every app that
-   * has ended by itself, in each round, before it is removed.
+   * Opens previews that an earlier process had, and removes what ended an hour ago or has lost its workspace. Returns
+   * what is left. `ended` hears of every app that has ended by itself, in each round, before it is removed.
    */
   tend(ended?: (app: App) => Promise<void>): Promise<App[]>;
   /** Closes the previews of this process. The apps run on. */
@@ -129,7 +148,10 @@ export interface Provided {
 
 export interface WorkspaceOpOptions {
   signal?: AbortSignal;
-  /** the container starts at once, and gets its operation when this is fulfilled; if it is rejected, nothing is done and the reason is thrown */
+  /**
+   * the container starts at once, and gets its operation when this is fulfilled; if it is rejected, nothing is done and
+   * the reason is thrown
+   */
   after?: Promise<unknown>;
 }
 
@@ -139,7 +161,10 @@ export interface KennelCommand {
   readOnly?: boolean;
   /** it runs in the environment that the repository asks for, and not in the image of the tools */
   environment?: boolean;
-  /** folder on the host that is HOME, as in the runs of a task: with what its package managers have fetched. It must be no link. An empty one when left out */
+  /**
+   * folder on the host that is HOME, as in the runs of a task: with what its package managers have fetched. It must be
+   * no link. An empty one when left out
+   */
   home?: string;
   argv: string[];
   /** relative to /workspace */
@@ -154,13 +179,19 @@ export interface KennelCommand {
   label: string;
   /** called with output as it comes */
   onOutput?: (stream: 'stdout' | 'stderr', text: string) => void;
-  /** folder on the host with `model.sock` and `egress.sock`, mounted at /run/fetch/gate; without it the container has no way out */
+  /**
+   * folder on the host with `model.sock` and `egress.sock`, mounted at /run/fetch/gate; without it the container has no
+   * way out
+   */
   gate?: string;
   /** hosts that it may reach, without anybody being asked */
   hosts?: readonly string[];
   /** mounted read only at /skills */
   skills?: readonly MountedSkill[];
-  /** folder on the host, mounted at /run/fetch-side, where the workspace program saves the state of a folder that is no repository; never for agents */
+  /**
+   * folder on the host, mounted at /run/fetch-side, where the workspace program saves the state of a folder that is no
+   * repository; never for agents
+   */
   side?: string;
   signal?: AbortSignal;
 }

@@ -1,6 +1,6 @@
 /**
- * Keeps `limit` bytes of a stream of any length: half from the beginning, the rest from the end. Memory stays below about twice the limit, whatever the size of
- * the chunks.
+ * Keeps `limit` bytes of a stream of any length: half from the beginning, the rest from the end. Memory stays below
+ * about twice the limit, whatever the size of the chunks.
  */
 export class KeptOutput {
   readonly #headLimit: number;

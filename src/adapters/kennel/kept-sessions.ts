@@ -6,7 +6,10 @@ const KEPT_MS = 2 * MINUTE;
 /** Each holds 29 MB. */
 const MOST = 4;
 
-/** Sessions of this process that wait for another operation, by what they can be used for. The one that waits longest ends first. */
+/**
+ * Sessions of this process that wait for another operation, by what they can be used for. The one that waits longest
+ * ends first.
+ */
 export class KeptSessions {
   readonly #sessions = new Map<string, { session: WorkspaceSession; timer: NodeJS.Timeout }>();
 

@@ -116,7 +116,12 @@ class HostKennel implements OpenKennel {
     await this.engine.facts();
   }
 
-  async provide(agent: AgentName | 'tools', onProgress: (text: string) => void, signal?: AbortSignal, workspace?: string): Promise<Provided> {
+  async provide(
+    agent: AgentName | 'tools',
+    onProgress: (text: string) => void,
+    signal?: AbortSignal,
+    workspace?: string,
+  ): Promise<Provided> {
     return await explained(async () => {
       await this.engine.facts();
       const { notes } = await this.all.of(imageKindOf(agent), workspace ?? null, onProgress, signal);
@@ -144,13 +149,23 @@ class HostKennel implements OpenKennel {
   async command(command: KennelCommand): Promise<CommandResult> {
     return await explained(async () => {
       const context = await this.contextOf(command.workspace);
-      const { image, variables } = await this.all.of('tools', command.environment ? command.workspace : null, undefined, command.signal);
+      const { image, variables } = await this.all.of(
+        'tools',
+        command.environment ? command.workspace : null,
+        undefined,
+        command.signal,
+      );
       if (command.workspace !== null && !command.readOnly) await this.ownership.settle(command.workspace);
-      const env = command.environment ? { ...homeVariables(command.home === undefined ? EMPTY_HOME : INSIDE.home), ...variables, ...command.env } : command.env;
+      const env = command.environment
+        ? { ...homeVariables(command.home === undefined ? EMPTY_HOME : INSIDE.home), ...variables, ...command.env }
+        : command.env;
       if (!command.hosts?.length) return await runCommand({ ...context, image }, { ...command, env });
       const gate = await openHostGate(this.config.FETCH_HOME, command.hosts);
       try {
-        return await runCommand({ ...context, image }, { ...command, env, argv: throughGate(command.argv), gate: gate.folder });
+        return await runCommand(
+          { ...context, image },
+          { ...command, env, argv: throughGate(command.argv), gate: gate.folder },
+        );
       } finally {
         await gate.close();
       }
@@ -163,7 +178,10 @@ class HostKennel implements OpenKennel {
       if (program.hosts.length === 0) return await startAttached({ ...context, image }, program);
       const gate = await openHostGate(this.config.FETCH_HOME, program.hosts);
       try {
-        const running = await startAttached({ ...context, image }, { ...program, argv: throughGate(program.argv), gate: gate.folder });
+        const running = await startAttached(
+          { ...context, image },
+          { ...program, argv: throughGate(program.argv), gate: gate.folder },
+        );
         return { ...running, close: () => running.close().finally(gate.close) };
       } catch (error) {
         await gate.close();
@@ -189,7 +207,11 @@ class HostKennel implements OpenKennel {
       const { image, variables, setup } = await this.all.of(imageKindOf(run.spec.harness), run.workspace);
       const spec = setup.length > 0 ? { ...run.spec, setup } : run.spec;
       await this.ownership.settle(run.workspace, { fresh: true });
-      return await startRun(context, image, { ...run, spec, env: { ...runVariables(INSIDE.home), ...variables, ...run.env } });
+      return await startRun(context, image, {
+        ...run,
+        spec,
+        env: { ...runVariables(INSIDE.home), ...variables, ...run.env },
+      });
     });
   }
 
@@ -240,7 +262,12 @@ class HostKennel implements OpenKennel {
       system: await systemFiles(config.FETCH_HOME, user),
       home: homeLabel(config.FETCH_HOME, config.FETCH_KENNEL_HOST),
       slots: config.FETCH_KENNEL_SLOTS,
-      limits: { memoryMb: config.FETCH_KENNEL_MEMORY_MB, cpus: config.FETCH_KENNEL_CPUS, pids: config.FETCH_KENNEL_PIDS, hostCpus: this.cpus },
+      limits: {
+        memoryMb: config.FETCH_KENNEL_MEMORY_MB,
+        cpus: config.FETCH_KENNEL_CPUS,
+        pids: config.FETCH_KENNEL_PIDS,
+        hostCpus: this.cpus,
+      },
     };
   }
 }

@@ -27,16 +27,20 @@ export interface RunContext {
 /** Starts of one home run one at a time: counting the slots and taking one must not interleave. */
 const starts = new KeyedMutex();
 
-/** Starts the container of a run, or finds it, and returns its token. Of several simultaneous starts, one creates the container. @throws KennelFull */
-export const startRun = (context: RunContext, image: string, run: StartRun): Promise<string> => starts.run(context.home, () => startNow(context, image, run));
+/**
+ * Starts the container of a run, or finds it, and returns its token. Of several simultaneous starts, one creates the
+ * container. @throws KennelFull
+ */
+export const startRun = (context: RunContext, image: string, run: StartRun): Promise<string> =>
+  starts.run(context.home, () => startNow(context, image, run));
 
 async function startNow(context: RunContext, image: string, run: StartRun): Promise<string> {
   const { docker } = context.engine;
   const name = runName(context.home, run.spec.taskId, run.spec.step);
   for (let attempt = 0; ; attempt += 1) {
     const found = await inspectOrNull(docker, name);
-    // The engine is still removing it, or its start was killed. A container like that may run without the engine knowing. It never begins work,
-    // because it does not have the new token.
+    // The engine is still removing it, or its start was killed. A container like that may run without the engine
+    // knowing. It never begins work, because it does not have the new token.
     if (found && ['removing', 'dead', 'created'].includes(found.State.Status)) {
       await destroy(docker, found.Id);
       continue;
@@ -71,15 +75,23 @@ const full = ({ slots }: RunContext): KennelFull =>
   new KennelFull(`All ${slots} slots of this host are taken (FETCH_KENNEL_SLOTS); the task starts when one is free.`);
 
 async function slotsTaken({ engine, home }: RunContext): Promise<number> {
-  const filters = { label: [`${LABEL.home}=${home}`, LABEL.run], status: ['created', 'running', 'paused', 'restarting'] };
+  const filters = {
+    label: [`${LABEL.home}=${home}`, LABEL.run],
+    status: ['created', 'running', 'paused', 'restarting'],
+  };
   return (await engine.docker.listContainers({ all: true, filters })).length;
 }
 
 /**
- * What the host reads and writes in the run folder is mounted over itself. A mount cannot be renamed or replaced from inside, so no link that a container makes
- * there can lead the host elsewhere.
+ * What the host reads and writes in the run folder is mounted over itself. A mount cannot be renamed or replaced from
+ * inside, so no link that a container makes there can lead the host elsewhere.
  */
-function configuration(context: RunContext, image: string, run: StartRun, token: string): Docker.ContainerCreateOptions {
+function configuration(
+  context: RunContext,
+  image: string,
+  run: StartRun,
+  token: string,
+): Docker.ContainerCreateOptions {
   const { taskId, step, harness } = run.spec;
   const env: Record<string, string> = { ...run.env, HOME: INSIDE.home, [TOKEN]: token };
   const { user, limits } = context;
@@ -135,7 +147,11 @@ function prepareFolders({ uid, gid }: { uid: number; gid: number }, { spec, runF
   renameSync(part, join(runFolder, 'spec.json'));
 }
 
-export async function inspectRun({ engine, home }: RunContext, taskId: string, step: number): Promise<RunContainer | null> {
+export async function inspectRun(
+  { engine, home }: RunContext,
+  taskId: string,
+  step: number,
+): Promise<RunContainer | null> {
   const found = await inspectOrNull(engine.docker, runName(home, taskId, step));
   if (!found || found.Config.Labels[LABEL.run] !== taskId) return null;
   const view = viewOf(found);
@@ -145,7 +161,12 @@ export async function inspectRun({ engine, home }: RunContext, taskId: string, s
 }
 
 function viewOf({ Id, Config, State }: Docker.ContainerInspectInfo): RunContainer {
-  const states: Record<string, RunContainer['state']> = { created: 'created', running: 'running', paused: 'paused', restarting: 'running' };
+  const states: Record<string, RunContainer['state']> = {
+    created: 'created',
+    running: 'running',
+    paused: 'paused',
+    restarting: 'running',
+  };
   const state = states[State.Status] ?? 'exited';
   return {
     id: Id,
@@ -172,13 +193,22 @@ async function lastOutput(docker: Docker, id: string): Promise<string> {
 }
 
 export async function removeRun({ engine, home }: RunContext, taskId: string, step?: number): Promise<boolean> {
-  const label = [`${LABEL.home}=${home}`, `${LABEL.run}=${taskId}`, ...(step === undefined ? [] : [`${LABEL.step}=${step}`])];
+  const label = [
+    `${LABEL.home}=${home}`,
+    `${LABEL.run}=${taskId}`,
+    ...(step === undefined ? [] : [`${LABEL.step}=${step}`]),
+  ];
   const found = await engine.docker.listContainers({ all: true, filters: { label } });
   const running = await Promise.all(found.map(({ Id }) => destroy(engine.docker, Id)));
   return running.includes(true);
 }
 
-export async function pauseRun({ engine, home }: RunContext, taskId: string, step: number, paused: boolean): Promise<boolean> {
+export async function pauseRun(
+  { engine, home }: RunContext,
+  taskId: string,
+  step: number,
+  paused: boolean,
+): Promise<boolean> {
   const name = runName(home, taskId, step);
   for (let attempt = 0; ; attempt += 1) {
     const found = await inspectOrNull(engine.docker, name);
@@ -196,7 +226,10 @@ export async function pauseRun({ engine, home }: RunContext, taskId: string, ste
 }
 
 export async function listRuns({ engine, home }: RunContext): Promise<RunContainer[]> {
-  const found = await engine.docker.listContainers({ all: true, filters: { label: [`${LABEL.home}=${home}`, LABEL.run] } });
+  const found = await engine.docker.listContainers({
+    all: true,
+    filters: { label: [`${LABEL.home}=${home}`, LABEL.run] },
+  });
   const views = await Promise.all(found.map(({ Id }) => inspectOrNull(engine.docker, Id)));
   return views.filter((view) => view !== null).map(viewOf);
 }
@@ -206,7 +239,10 @@ const LEFT_MS = 30_000;
 
 /** Removes containers of commands whose process was killed, so that nobody waits for them. */
 export async function sweepCommands({ engine, home }: RunContext): Promise<number> {
-  const found = await engine.docker.listContainers({ all: true, filters: { label: [`${LABEL.home}=${home}`, LABEL.until] } });
+  const found = await engine.docker.listContainers({
+    all: true,
+    filters: { label: [`${LABEL.home}=${home}`, LABEL.until] },
+  });
   const over = await Promise.all(
     found.map(async ({ Id, Labels, State, Created }) => {
       if (Number(Labels[LABEL.until]) < Date.now()) return true;

@@ -5,8 +5,9 @@ import type { Skill } from '../../domain/extensions/skill.ts';
 import { DAY } from '../../domain/time.ts';
 
 /**
- * Folders of skills for containers, which get them read only at `/skills/NAME`. They are written from what the owner agreed to, not from what the owner's folder
- * holds now, and a folder never changes: its name is the hash of the version.
+ * Folders of skills for containers, which get them read only at `/skills/NAME`. They are written from what the owner
+ * agreed to, not from what the owner's folder holds now, and a folder never changes: its name is the hash of the
+ * version.
  */
 
 interface AgreedSkill {
@@ -37,7 +38,10 @@ async function folderOf(home: string, hash: string, skill: Skill): Promise<strin
   if (known) return folder;
   const beside = `${folder}.${randomUUID()}`;
   const texts = [
-    { path: 'SKILL.md', text: `---\nname: ${skill.name}\ndescription: ${JSON.stringify(skill.description)}\n---\n\n${skill.body}\n` },
+    {
+      path: 'SKILL.md',
+      text: `---\nname: ${skill.name}\ndescription: ${JSON.stringify(skill.description)}\n---\n\n${skill.body}\n`,
+    },
     ...skill.files,
   ];
   for (const { path, text } of texts) {

@@ -18,8 +18,9 @@ const OPERATION_MS = 10 * MINUTE;
 const SESSION_MS = 30 * MINUTE;
 
 /**
- * The workspace program. A container takes longer to start than nearly every operation, so one that has answered waits for the next operation on the same
- * workspace. It has the same mounts, user and image as one that would be started now, and ends when anything else runs in it.
+ * The workspace program. A container takes longer to start than nearly every operation, so one that has answered waits
+ * for the next operation on the same workspace. It has the same mounts, user and image as one that would be started
+ * now, and ends when anything else runs in it.
  */
 export class WorkspaceProgram {
   /** what a container of the program needs, with the folder in the hands of its user */
@@ -50,7 +51,8 @@ export class WorkspaceProgram {
     } catch (error) {
       // nobody may be told that an operation was stopped while it goes on
       await explained(() => session.close());
-      if (error instanceof SessionOver) throw new Error(`The workspace operation ${op.op} has no answer: ${error.message}`);
+      if (error instanceof SessionOver)
+        throw new Error(`The workspace operation ${op.op} has no answer: ${error.message}`);
       throw error;
     }
   }
@@ -67,7 +69,14 @@ export class WorkspaceProgram {
     // a folder that was removed and made again has another inode, and a mount stays with the old one
     const folders = await Promise.all([workspace, side].map(async (folder) => lstat(folder)));
     const use = JSON.stringify([workspace, ...folders.map(({ dev, ino }) => [dev, ino]), context.image, context.user]);
-    const command = { workspace, argv: [...PROGRAM, 'serve', 'alone'], timeoutMs: SESSION_MS, maxOutput: 0, label: 'workspace', side };
+    const command = {
+      workspace,
+      argv: [...PROGRAM, 'serve', 'alone'],
+      timeoutMs: SESSION_MS,
+      maxOutput: 0,
+      label: 'workspace',
+      side,
+    };
     return { use, session: this.sessions.take(use) ?? (await openSession(context, command)) };
   }
 }
@@ -92,7 +101,8 @@ async function within<T>(ms: number, work: Promise<T>, signal: AbortSignal | und
 async function ownSide(workspace: string, { uid, gid }: { uid: number; gid: number }): Promise<string> {
   const side = await sideFolder(workspace);
   if (process.getuid?.() !== 0 || (await lstat(side)).uid === uid) return side;
-  // no agent's container can put anything here, so walking by path is safe; the folder itself comes last, so that an interrupted walk is done again
+  // no agent's container can put anything here, so walking by path is safe; the folder itself comes last, so that an
+  // interrupted walk is done again
   for (const entry of await readdir(side, { recursive: true })) await lchown(join(side, entry), uid, gid);
   await lchown(side, uid, gid);
   return side;

@@ -9,7 +9,9 @@ import { KeptOutput } from './kept-output.ts';
 export interface WorkspaceSession {
   /** it has ended, or ends before another operation could */
   readonly spent: boolean;
-  /** Rejects with SessionOver when the container ended without an answer: the operation may or may not have been done. */
+  /**
+   * Rejects with SessionOver when the container ended without an answer: the operation may or may not have been done.
+   */
   op(op: WorkspaceOp): Promise<WorkspaceAnswer>;
   /** Ends the container. Rejects when that is not certain. */
   close(): Promise<void>;
@@ -40,7 +42,8 @@ export async function openSession(context: CommandContext, command: KennelComman
     over = true;
     const asked = waiting;
     waiting = null;
-    if (asked) void (why ? Promise.resolve(why) : endOf(context, id, said)).then((how) => asked.reject(new SessionOver(how)));
+    if (asked)
+      void (why ? Promise.resolve(why) : endOf(context, id, said)).then((how) => asked.reject(new SessionOver(how)));
   };
   const take = (bytes: Buffer): void => {
     buffered.push(bytes);
@@ -56,7 +59,9 @@ export async function openSession(context: CommandContext, command: KennelComman
   };
   let stream: NodeJS.ReadWriteStream;
   try {
-    stream = (await patient.getContainer(id).attach({ stream: true, stdin: true, stdout: true, stderr: true, hijack: true })) as unknown as typeof stream;
+    stream = (await patient
+      .getContainer(id)
+      .attach({ stream: true, stdin: true, stdout: true, stderr: true, hijack: true })) as unknown as typeof stream;
     const demux = new Demux({ stdout: take, stderr: (bytes) => said.push(bytes) });
     stream.on('data', (chunk: Buffer) => demux.push(chunk));
     for (const event of ['end', 'close', 'error']) stream.on(event, () => end());

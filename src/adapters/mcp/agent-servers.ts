@@ -1,7 +1,12 @@
 import { createServer, type Server as HttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
-import { CallToolRequestSchema, ErrorCode, ListToolsRequestSchema, McpError as ProtocolError } from '@modelcontextprotocol/sdk/types.js';
+import {
+  CallToolRequestSchema,
+  ErrorCode,
+  ListToolsRequestSchema,
+  McpError as ProtocolError,
+} from '@modelcontextprotocol/sdk/types.js';
 import type { Logger } from 'pino';
 import { offeredToAgents } from '../../domain/extensions/mcp-declaration.ts';
 import { VERSION } from '../../installation.ts';
@@ -11,15 +16,19 @@ import { type AgreedTool, type CallAccess, callAgreed } from './agreed-call.ts';
 import { readMcpConfig } from './config-file.ts';
 
 /**
- * The MCP servers of the owner as a coding agent in a container sees them: one path for each, over a socket of the gate. Tokens, headers and containers of
- * servers stay on the host. What the owner calls SAFE is called without a question, and MODERATE after one; nothing else is offered.
+ * The MCP servers of the owner as a coding agent in a container sees them: one path for each, over a socket of the
+ * gate. Tokens, headers and containers of servers stay on the host. What the owner calls SAFE is called without a
+ * question, and MODERATE after one; nothing else is offered.
  */
 export interface AgentServersDeps extends CallAccess {
   /** of the task: its chat says whether the owner is alone there */
   threadId: string;
   /** told of each call: from then on the task has read text of others */
   read: (server: string, bytes: { sent: number; received: number }) => Promise<void>;
-  /** null when the tool may be called, else what the agent is told; waits while the person is asked. `left`: aborted when the agent gives the call up */
+  /**
+   * null when the tool may be called, else what the agent is told; waits while the person is asked. `left`: aborted
+   * when the agent gives the call up
+   */
   admit: (tool: AgreedTool, left: AbortSignal) => Promise<string | null>;
   log: Logger;
 }
@@ -31,13 +40,21 @@ const PROGRESS_MS = 5_000;
 const START_MS = 60_000;
 
 /** Tools by server, as agents of this thread get them now. */
-export async function toolsForAgents({ db, config, threadId }: Pick<AgentServersDeps, 'db' | 'config' | 'threadId'>): Promise<Map<string, AgreedTool[]>> {
+export async function toolsForAgents({
+  db,
+  config,
+  threadId,
+}: Pick<AgentServersDeps, 'db' | 'config' | 'threadId'>): Promise<Map<string, AgreedTool[]>> {
   const { servers } = await readMcpConfig(config);
   const offered = new Map<string, AgreedTool[]>();
   // the file is empty in most homes
   if (!servers.some(({ server }) => server.agents)) return offered;
   for (const { hash, declaration } of await agreedInThread(db, threadId)) {
-    if (declaration.kind !== 'mcp' || !servers.some(({ server }) => server.agents && server.name === declaration.server.name)) continue;
+    if (
+      declaration.kind !== 'mcp' ||
+      !servers.some(({ server }) => server.agents && server.name === declaration.server.name)
+    )
+      continue;
     const tools = offeredToAgents(declaration).map((declared) => ({ hash, server: declaration.server, declared }));
     if (tools.length > 0) offered.set(declaration.server.name, tools);
   }
@@ -79,7 +96,11 @@ async function handle(deps: Serving, request: IncomingMessage, response: ServerR
 function serverOf(deps: Serving, name: string, tools: readonly AgreedTool[]): Server {
   const server = new Server({ name, version: VERSION }, { capabilities: { tools: {} } });
   server.setRequestHandler(ListToolsRequestSchema, () => ({
-    tools: tools.map(({ declared: { of, description, parameters } }) => ({ name: of, description, inputSchema: parameters as { type: 'object' } })),
+    tools: tools.map(({ declared: { of, description, parameters } }) => ({
+      name: of,
+      description,
+      inputSchema: parameters as { type: 'object' },
+    })),
   }));
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal, sendNotification, _meta }) => {
     const tool = tools.find(({ declared }) => declared.of === params.name);
@@ -88,13 +109,21 @@ function serverOf(deps: Serving, name: string, tools: readonly AgreedTool[]): Se
     const beat = setInterval(() => {
       if (_meta?.progressToken === undefined) return;
       progress += 1;
-      sendNotification({ method: 'notifications/progress', params: { progressToken: _meta.progressToken, progress } }).catch(() => {});
+      sendNotification({
+        method: 'notifications/progress',
+        params: { progressToken: _meta.progressToken, progress },
+      }).catch(() => {});
     }, PROGRESS_MS);
     try {
       const left = AbortSignal.any([signal, deps.over]);
       const refused = await deps.admit(tool, left);
       if (refused !== null) return { content: [{ type: 'text' as const, text: refused }], isError: true };
-      return await call(deps, tool, params.arguments ?? {}, AbortSignal.any([left, AbortSignal.timeout(tool.server.timeoutMs + START_MS)]));
+      return await call(
+        deps,
+        tool,
+        params.arguments ?? {},
+        AbortSignal.any([left, AbortSignal.timeout(tool.server.timeoutMs + START_MS)]),
+      );
     } finally {
       clearInterval(beat);
     }
@@ -106,6 +135,9 @@ async function call(deps: Serving, tool: AgreedTool, args: Record<string, unknow
   const release = await deps.slots.take(signal);
   const { ok, text } = await callAgreed(deps, tool, args, signal).finally(release);
   // before the agent reads it, also of a failure, which may have words of the server
-  await deps.read(tool.server.name, { sent: Buffer.byteLength(JSON.stringify(args)), received: Buffer.byteLength(text) });
+  await deps.read(tool.server.name, {
+    sent: Buffer.byteLength(JSON.stringify(args)),
+    received: Buffer.byteLength(text),
+  });
   return { content: [{ type: 'text' as const, text }], isError: !ok };
 }

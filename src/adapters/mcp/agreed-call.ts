@@ -26,7 +26,9 @@ export interface AgreedTool {
 /** `called` false: nothing was called, or nobody knows; `text` says which. */
 type CallResult = McpResult & { called: boolean };
 
-/** Calls a tool, if its server offers it exactly as the owner agreed to it. A failure that can be expected is a result. */
+/**
+ * Calls a tool, if its server offers it exactly as the owner agreed to it. A failure that can be expected is a result.
+ */
 export async function callAgreed(
   { db, config, kennel }: CallAccess,
   tool: AgreedTool,
@@ -35,13 +37,16 @@ export async function callAgreed(
 ): Promise<CallResult> {
   const { hash, server, declared } = tool;
   const failed = (text: string): CallResult => ({ ok: false, text, cut: false, called: false });
-  if (!(await isAgreed(db, hash))) return failed(`The owner does not agree to the MCP server ${server.name} any more. Nothing was called.`);
+  if (!(await isAgreed(db, hash)))
+    return failed(`The owner does not agree to the MCP server ${server.name} any more. Nothing was called.`);
   let session: McpSession | null = null;
   try {
     const configured = await configuredServer(config, server.name);
     session = await connectTo(configured, { kennel, logins: { db, config } }, signal);
     const now = declarationOf(configured.server, await session.tools(signal));
-    const same = isDeepStrictEqual(stored(configured.server), stored(server)) && now.tools.some((each) => isDeepStrictEqual(stored(each), stored(declared)));
+    const same =
+      isDeepStrictEqual(stored(configured.server), stored(server)) &&
+      now.tools.some((each) => isDeepStrictEqual(stored(each), stored(declared)));
     if (!same) {
       await noteFound(db, now);
       return failed(

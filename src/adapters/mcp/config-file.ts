@@ -7,7 +7,8 @@ import { type McpConfig, parseMcpConfig } from '../../domain/extensions/mcp-conf
 
 export type McpPlace = Pick<Config, 'FETCH_HOME' | 'FETCH_MCP_CONFIG'>;
 
-export const mcpConfigFile = ({ FETCH_HOME, FETCH_MCP_CONFIG }: McpPlace): string => resolve(FETCH_MCP_CONFIG ?? join(FETCH_HOME, 'mcp.json'));
+export const mcpConfigFile = ({ FETCH_HOME, FETCH_MCP_CONFIG }: McpPlace): string =>
+  resolve(FETCH_MCP_CONFIG ?? join(FETCH_HOME, 'mcp.json'));
 
 const LONGEST_FILE = 1_000_000;
 
@@ -16,10 +17,15 @@ export async function readMcpConfig(place: McpPlace): Promise<McpConfig> {
   const file = mcpConfigFile(place);
   try {
     const text = await readFile(file, 'utf8');
-    if (text.length > LONGEST_FILE) return { servers: [], off: [], problems: [{ name: '', problem: 'It is too long.' }] };
+    if (text.length > LONGEST_FILE)
+      return { servers: [], off: [], problems: [{ name: '', problem: 'It is too long.' }] };
     return parseMcpConfig(text.replace(/^\uFEFF/, ''));
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    return { servers: [], off: [], problems: code === 'ENOENT' ? [] : [{ name: '', problem: `It cannot be read: ${message}.` }] };
+    return {
+      servers: [],
+      off: [],
+      problems: code === 'ENOENT' ? [] : [{ name: '', problem: `It cannot be read: ${message}.` }],
+    };
   }
 }

@@ -30,7 +30,11 @@ interface McpAccess {
 }
 
 /** A session with a configured server. @throws McpError */
-export async function connectTo(configured: ConfiguredServer, { kennel, logins }: McpAccess, signal: AbortSignal): Promise<McpSession> {
+export async function connectTo(
+  configured: ConfiguredServer,
+  { kennel, logins }: McpAccess,
+  signal: AbortSignal,
+): Promise<McpSession> {
   const { server, env, headers } = configured;
   const { name, reach } = server;
   if (reach.over === 'http') {
@@ -39,8 +43,15 @@ export async function connectTo(configured: ConfiguredServer, { kennel, logins }
   }
   if (!kennel) throw new McpError(`The MCP server ${name} runs in a container, and this process has none.`);
   const { command, args, cwd, hosts } = reach;
-  return await openMcpSession(name, stdioTransport(kennel, { name, command, args, env, cwd, hosts }, LIFETIME_MS), signal);
+  return await openMcpSession(
+    name,
+    stdioTransport(kennel, { name, command, args, env, cwd, hosts }, LIFETIME_MS),
+    signal,
+  );
 }
 
-const tokensOf = (configured: ConfiguredServer, url: string, { db, config }: { db: Db; config: LoginPlace }): ServerTokens =>
-  new ServerTokens({ db, place: config, url, reach: oauthReach(configured, url, config) });
+const tokensOf = (
+  configured: ConfiguredServer,
+  url: string,
+  { db, config }: { db: Db; config: LoginPlace },
+): ServerTokens => new ServerTokens({ db, place: config, url, reach: oauthReach(configured, url, config) });

@@ -17,17 +17,27 @@ interface HttpServer {
   tokens: ServerTokens | null;
 }
 
-/** Streamable HTTP to the address that the owner configured, and to no other: a redirect to another origin is an error. */
+/**
+ * Streamable HTTP to the address that the owner configured, and to no other: a redirect to another origin is an error.
+ */
 export function httpTransport({ name, url, headers, tokens }: HttpServer): WatchedTransport {
   const { promise: broken, reject } = Promise.withResolvers<never>();
   const bounded = boundedFetch(name, reject);
   const transport = new StreamableHTTPClientTransport(new URL(url), {
     requestInit: { headers },
-    fetch: hasOwnToken(headers) ? withOwnHeader(name, bounded) : tokens ? authorizedFetch(name, bounded, tokens) : bounded,
+    fetch: hasOwnToken(headers)
+      ? withOwnHeader(name, bounded)
+      : tokens
+        ? authorizedFetch(name, bounded, tokens)
+        : bounded,
     redirectPolicy: 'same-origin',
   });
   // its optional fields are declared without `undefined`
-  return { transport: transport as unknown as Transport, broken, hide: hiding(() => [...Object.values(headers), ...(tokens?.secrets() ?? [])]) };
+  return {
+    transport: transport as unknown as Transport,
+    broken,
+    hide: hiding(() => [...Object.values(headers), ...(tokens?.secrets() ?? [])]),
+  };
 }
 
 /** Whether the owner has written a token into the configuration. */
@@ -39,10 +49,16 @@ const boundedFetch =
   async (url, init) => {
     const { method = 'GET', headers } = init ?? {};
     // the stream of a server that speaks unasked: nobody here listens
-    if (method === 'GET' && new Headers(headers).get('accept') === 'text/event-stream' && !new Headers(headers).has('last-event-id'))
+    if (
+      method === 'GET' &&
+      new Headers(headers).get('accept') === 'text/event-stream' &&
+      !new Headers(headers).has('last-event-id')
+    )
       return new Response(null, { status: 405 });
     const response = await fetch(url, init).catch((error: Error) => {
-      throw init?.signal?.aborted ? error : new McpError(`The MCP server ${server} cannot be reached: ${causeOf(error)}`);
+      throw init?.signal?.aborted
+        ? error
+        : new McpError(`The MCP server ${server} cannot be reached: ${causeOf(error)}`);
     });
     if (!response.body) return response;
     const body = bounded(response.body, server, method === 'POST' ? onBroken : () => {});
@@ -50,7 +66,11 @@ const boundedFetch =
     return new Response(body, { status, statusText, headers: response.headers });
   };
 
-function bounded(body: ReadableStream<Uint8Array>, server: string, onBroken: (error: McpError) => void): ReadableStream<Uint8Array> {
+function bounded(
+  body: ReadableStream<Uint8Array>,
+  server: string,
+  onBroken: (error: McpError) => void,
+): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   let size = 0;
   let left = false;

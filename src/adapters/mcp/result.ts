@@ -16,10 +16,14 @@ const MOST_TEXT = 100_000;
 export function resultOf({ content, structuredContent, isError }: CallToolResult): McpResult {
   const parts = content.map(partText);
   // a server that gives both gives the same in both
-  if (!content.some(({ type }) => type === 'text') && structuredContent !== undefined) parts.push(JSON.stringify(structuredContent, null, 1));
+  if (!content.some(({ type }) => type === 'text') && structuredContent !== undefined)
+    parts.push(JSON.stringify(structuredContent, null, 1));
   const whole = storableText(parts.join('\n\n').trim()) || '(nothing)';
   const left = whole.length - MOST_TEXT;
-  const text = left > 0 ? `${prefix(whole, MOST_TEXT / 2)}\n… ${left} characters left out …\n${suffix(whole, MOST_TEXT / 2)}` : whole;
+  const text =
+    left > 0
+      ? `${prefix(whole, MOST_TEXT / 2)}\n… ${left} characters left out …\n${suffix(whole, MOST_TEXT / 2)}`
+      : whole;
   return { ok: isError !== true, text, cut: left > 0 };
 }
 

@@ -18,7 +18,9 @@ export class NeedsLogin extends McpError {
   readonly why: string;
 
   constructor(server: string, why = '') {
-    super(`The MCP server ${server} needs a login.${why && ` ${why}`} The owner runs this on the machine of Fetch: fetch mcp login ${server}`);
+    super(
+      `The MCP server ${server} needs a login.${why && ` ${why}`} The owner runs this on the machine of Fetch: fetch mcp login ${server}`,
+    );
     this.why = why;
   }
 }
@@ -36,7 +38,11 @@ export interface WatchedTransport {
 
 export interface McpSession {
   tools(signal: AbortSignal): Promise<ListedTool[]>;
-  call(tool: string, args: Record<string, unknown>, options: { signal: AbortSignal; timeoutMs: number }): Promise<McpResult>;
+  call(
+    tool: string,
+    args: Record<string, unknown>,
+    options: { signal: AbortSignal; timeoutMs: number },
+  ): Promise<McpResult>;
   close(): Promise<void>;
 }
 
@@ -44,7 +50,11 @@ export interface McpSession {
 export type Hide = (text: string) => string;
 
 /** Begins a session. It offers the server nothing: no model, no questions to the person, no files. @throws McpError */
-export async function openMcpSession(server: string, { transport, broken, hide }: WatchedTransport, signal: AbortSignal): Promise<McpSession> {
+export async function openMcpSession(
+  server: string,
+  { transport, broken, hide }: WatchedTransport,
+  signal: AbortSignal,
+): Promise<McpSession> {
   // awaited with each request
   broken.catch(() => {});
   const client = new Client({ name: 'fetch-durable', version: VERSION }, { capabilities: {} });
@@ -56,7 +66,9 @@ export async function openMcpSession(server: string, { transport, broken, hide }
     } catch (error) {
       request.catch(() => {});
       if (signal.aborted) throw error;
-      throw error instanceof McpError ? error : new McpError(`The MCP server ${server} ${what}: ${inline(hide((error as Error).message), 300)}`);
+      throw error instanceof McpError
+        ? error
+        : new McpError(`The MCP server ${server} ${what}: ${inline(hide((error as Error).message), 300)}`);
     }
   };
   const close = () => client.close().catch(() => {});
@@ -75,7 +87,10 @@ export async function openMcpSession(server: string, { transport, broken, hide }
         const params = cursor === undefined ? {} : { cursor };
         const listed = await asked(
           'does not say what it offers',
-          client.request({ method: 'tools/list', params }, ListToolsResultSchema, { timeout: CONNECT_MS, signal: within }),
+          client.request({ method: 'tools/list', params }, ListToolsResultSchema, {
+            timeout: CONNECT_MS,
+            signal: within,
+          }),
         );
         found.push(...listed.tools);
         cursor = listed.nextCursor;
@@ -84,7 +99,11 @@ export async function openMcpSession(server: string, { transport, broken, hide }
       return found;
     },
     async call(name, args, { signal: within, timeoutMs }) {
-      const request = client.request({ method: 'tools/call', params: { name, arguments: args } }, CallToolResultSchema, { timeout: timeoutMs, signal: within });
+      const request = client.request(
+        { method: 'tools/call', params: { name, arguments: args } },
+        CallToolResultSchema,
+        { timeout: timeoutMs, signal: within },
+      );
       const { text, ...result } = resultOf(await asked('did not answer the call', request));
       return { ...result, text: hide(text) };
     },

@@ -28,7 +28,11 @@ interface StdioServer {
 /** A server in a container of its own, which lives until the transport is closed, for at most `lifetimeMs`. */
 export function stdioTransport(kennel: Kennel, server: StdioServer, lifetimeMs: number): WatchedTransport {
   const { promise: broken, reject } = Promise.withResolvers<never>();
-  return { transport: new ContainerTransport(kennel, server, lifetimeMs, reject), broken, hide: hiding(() => Object.values(server.env)) };
+  return {
+    transport: new ContainerTransport(kennel, server, lifetimeMs, reject),
+    broken,
+    hide: hiding(() => Object.values(server.env)),
+  };
 }
 
 class ContainerTransport implements Transport {

@@ -4,10 +4,17 @@ import type { Admission } from '../kennel/gate/egress/admission.ts';
 import type { TaskMcp } from '../kennel/gate/gate.ts';
 import { type AgentServersDeps, serveAgents } from './agent-servers.ts';
 
-/** What a task has read there counts like what it has read from a host: its report names it, and later questions say so. */
-export function taskMcp({ taskId, admission, ...deps }: Omit<AgentServersDeps, 'read' | 'admit'> & { taskId: string; admission: Admission }): TaskMcp {
+/**
+ * What a task has read there counts like what it has read from a host: its report names it, and later questions say so.
+ */
+export function taskMcp({
+  taskId,
+  admission,
+  ...deps
+}: Omit<AgentServersDeps, 'read' | 'admit'> & { taskId: string; admission: Admission }): TaskMcp {
   const over = new AbortController();
-  const read: AgentServersDeps['read'] = (name, bytes) => addTraffic(deps.db, taskId, [{ host: mcpHost(name), port: MCP_PORT, connections: 1, ...bytes }]);
+  const read: AgentServersDeps['read'] = (name, bytes) =>
+    addTraffic(deps.db, taskId, [{ host: mcpHost(name), port: MCP_PORT, connections: 1, ...bytes }]);
   const admit: AgentServersDeps['admit'] = async ({ server, declared }, left) => {
     if (declared.danger === 'SAFE') return null;
     const tool = askedTool(server.name, declared.of);

@@ -35,7 +35,9 @@ export interface ModelRequest {
   effort?: string | undefined;
   /** limit of tokens in the answer; the endpoint's default when unset */
   maxTokens?: number;
-  /** the same on every attempt of one step; sent as `x-fetch-request-id` (a part after `#` may differ between attempts) */
+  /**
+   * the same on every attempt of one step; sent as `x-fetch-request-id` (a part after `#` may differ between attempts)
+   */
   requestId: string;
 }
 

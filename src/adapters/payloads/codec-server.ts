@@ -9,10 +9,18 @@ interface CodecAnswer {
   body: string;
 }
 
-const refused = (status: number, text: string): CodecAnswer => ({ status, type: 'text/plain; charset=utf-8', body: `${text}\n` });
+const refused = (status: number, text: string): CodecAnswer => ({
+  status,
+  type: 'text/plain; charset=utf-8',
+  body: `${text}\n`,
+});
 
 /** The caller has seen to it that this request may read payloads. */
-export async function answerCodec(codec: PayloadCodec, action: CodecAction, incoming: IncomingMessage): Promise<CodecAnswer> {
+export async function answerCodec(
+  codec: PayloadCodec,
+  action: CodecAction,
+  incoming: IncomingMessage,
+): Promise<CodecAnswer> {
   if (incoming.method !== 'POST') return refused(405, 'A codec server is asked with POST.');
   const body = await bodyOf(incoming);
   if (body === null) return refused(413, `The body is longer than ${CODEC_BODY_LIMIT / 1024 / 1024} MB.`);

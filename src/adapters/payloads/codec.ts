@@ -4,8 +4,8 @@ import proto from '@temporalio/proto';
 import type { PayloadKey, PayloadKeys } from './keys.ts';
 
 /**
- * Encrypts what goes to the Temporal server, and decrypts what comes from it. A whole payload is encrypted, with its metadata. It is bound to no workflow:
- * a codec server is not told whose payloads it decrypts.
+ * Encrypts what goes to the Temporal server, and decrypts what comes from it. A whole payload is encrypted, with its
+ * metadata. It is bound to no workflow: a codec server is not told whose payloads it decrypts.
  */
 
 const wire = proto.temporal.api.common.v1.Payload;
@@ -17,13 +17,15 @@ const TAG_BYTES = 16;
 export class UnknownPayloadKey extends Error {
   override readonly name = 'UnknownPayloadKey';
   constructor(id: string) {
-    super(`A payload in Temporal was encrypted with the key ${id}, which this process does not have. Add it to FETCH_PAYLOAD_KEYS: docs/operations.md.`);
+    super(
+      `A payload in Temporal was encrypted with the key ${id}, which this process does not have. Add it to FETCH_PAYLOAD_KEYS: docs/operations.md.`,
+    );
   }
 }
 
 /**
- * Plain payloads pass through when they are decoded, because runs of earlier releases have them. `read` is asked again for a key that is not known: a
- * process that started after a rotation may have encrypted with it.
+ * Plain payloads pass through when they are decoded, because runs of earlier releases have them. `read` is asked again
+ * for a key that is not known: a process that started after a rotation may have encrypted with it.
  */
 export function createPayloadCodec(read: () => PayloadKeys): PayloadCodec {
   const { encrypts, known } = read();
@@ -34,14 +36,18 @@ export function createPayloadCodec(read: () => PayloadKeys): PayloadCodec {
   };
 }
 
-const isSealed = ({ metadata }: Payload): boolean => metadata?.encoding !== undefined && ENCODING.equals(metadata.encoding);
+const isSealed = ({ metadata }: Payload): boolean =>
+  metadata?.encoding !== undefined && ENCODING.equals(metadata.encoding);
 
 function seal(payload: Payload, { id, secret }: PayloadKey): Payload {
   if (isSealed(payload)) return payload;
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv('aes-256-gcm', secret, nonce);
   const body = cipher.update(wire.encode(payload).finish());
-  return { metadata: { encoding: ENCODING, 'encryption-key-id': Buffer.from(id) }, data: Buffer.concat([nonce, body, cipher.final(), cipher.getAuthTag()]) };
+  return {
+    metadata: { encoding: ENCODING, 'encryption-key-id': Buffer.from(id) },
+    data: Buffer.concat([nonce, body, cipher.final(), cipher.getAuthTag()]),
+  };
 }
 
 function open({ metadata, data }: Payload, keyOf: (id: string) => PayloadKey | undefined): Payload {
@@ -49,9 +55,14 @@ function open({ metadata, data }: Payload, keyOf: (id: string) => PayloadKey | u
   const key = keyOf(id);
   if (!key || !data) throw new UnknownPayloadKey(id);
   const sealed = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
-  if (sealed.length < NONCE_BYTES + TAG_BYTES) throw new Error('An encrypted payload in Temporal is too short to be one.');
+  if (sealed.length < NONCE_BYTES + TAG_BYTES)
+    throw new Error('An encrypted payload in Temporal is too short to be one.');
   const end = sealed.length - TAG_BYTES;
-  const decipher = createDecipheriv('aes-256-gcm', key.secret, sealed.subarray(0, NONCE_BYTES)).setAuthTag(sealed.subarray(end));
-  const { metadata: inner, data: content } = wire.decode(Buffer.concat([decipher.update(sealed.subarray(NONCE_BYTES, end)), decipher.final()]));
+  const decipher = createDecipheriv('aes-256-gcm', key.secret, sealed.subarray(0, NONCE_BYTES)).setAuthTag(
+    sealed.subarray(end),
+  );
+  const { metadata: inner, data: content } = wire.decode(
+    Buffer.concat([decipher.update(sealed.subarray(NONCE_BYTES, end)), decipher.final()]),
+  );
   return { metadata: inner, data: content };
 }

@@ -27,7 +27,8 @@ export function payloadKey(hex: string): PayloadKey {
 
 /**
  * @param setting FETCH_PAYLOAD_KEYS: keys, newest first, or `off`
- * @param kept the keys of the home, newest first: they count after those of the setting, so that what they have encrypted stays readable
+ * @param kept the keys of the home, newest first: they count after those of the setting, so that what they have
+ * encrypted stays readable
  */
 export function payloadKeys(setting: string | undefined, kept: readonly string[] = []): PayloadKeys {
   const set = setting === undefined || setting === PLAIN ? [] : setting.split(',').map((each) => each.trim());

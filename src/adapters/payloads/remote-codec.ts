@@ -1,13 +1,17 @@
 import type { Payload, PayloadCodec } from '@temporalio/common';
 
 /**
- * Temporal's protocol for codec servers, without its HTTP: a list of payloads comes in and goes out, as JSON of protobuf. The Web UI and the `temporal`
- * program ask for it, so that people who may read payloads can.
+ * Temporal's protocol for codec servers, without its HTTP: a list of payloads comes in and goes out, as JSON of
+ * protobuf. The Web UI and the `temporal` program ask for it, so that people who may read payloads can.
  */
 
 export type CodecAction = 'encode' | 'decode';
-/** What a path asks for. The namespace may stand in it, as templates of the `temporal` program have it: there is one codec for all. */
-export const codecAction = (path: string): CodecAction | null => (/^\/codec(?:\/[^/]+)?\/(encode|decode)$/.exec(path)?.[1] as CodecAction | undefined) ?? null;
+/**
+ * What a path asks for. The namespace may stand in it, as templates of the `temporal` program have it: there is one
+ * codec for all.
+ */
+export const codecAction = (path: string): CodecAction | null =>
+  (/^\/codec(?:\/[^/]+)?\/(encode|decode)$/.exec(path)?.[1] as CodecAction | undefined) ?? null;
 
 /** The Web UI sends all payloads of a page of a history at once. */
 export const CODEC_BODY_LIMIT = 16 * 1024 * 1024;
@@ -43,15 +47,22 @@ function payloadsIn(body: string): PayloadJson[] {
 
 const isPayload = (value: unknown): value is PayloadJson => {
   const { metadata = {}, data = '' } = (value ?? {}) as PayloadJson;
-  return typeof value === 'object' && typeof data === 'string' && Object.values(metadata ?? {}).every((each) => typeof each === 'string');
+  return (
+    typeof value === 'object' &&
+    typeof data === 'string' &&
+    Object.values(metadata ?? {}).every((each) => typeof each === 'string')
+  );
 };
 
 const fromJson = ({ metadata, data }: PayloadJson): Payload => ({
-  metadata: Object.fromEntries(Object.entries(metadata ?? {}).map(([name, value]) => [name, Buffer.from(value, 'base64')])),
+  metadata: Object.fromEntries(
+    Object.entries(metadata ?? {}).map(([name, value]) => [name, Buffer.from(value, 'base64')]),
+  ),
   data: Buffer.from(data ?? '', 'base64'),
 });
 
-const base64 = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
+const base64 = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
 const toJson = ({ metadata, data }: Payload): PayloadJson => ({
   metadata: Object.fromEntries(Object.entries(metadata ?? {}).map(([name, value]) => [name, base64(value)])),
   ...(data && { data: base64(data) }),

@@ -21,10 +21,15 @@ export interface PdfLimits {
 }
 
 /**
- * The text of a PDF, page after page. Null when it has none (a scan), cannot be read, or takes too much time or memory. It runs in its own process, without our
- * settings and keys: a thread's limit does not count the buffers that a hostile file fills.
+ * The text of a PDF, page after page. Null when it has none (a scan), cannot be read, or takes too much time or memory.
+ * It runs in its own process, without our settings and keys: a thread's limit does not count the buffers that a hostile
+ * file fills.
  */
-export async function pdfText(data: Buffer, signal: AbortSignal, { longestMs = LONGEST_MS, memoryMb = MEMORY_MB }: PdfLimits = {}): Promise<string | null> {
+export async function pdfText(
+  data: Buffer,
+  signal: AbortSignal,
+  { longestMs = LONGEST_MS, memoryMb = MEMORY_MB }: PdfLimits = {},
+): Promise<string | null> {
   signal.throwIfAborted();
   const child = fork(new URL(`./pdf-process${CODE_EXTENSION}`, import.meta.url), {
     serialization: 'advanced',
@@ -39,7 +44,9 @@ export async function pdfText(data: Buffer, signal: AbortSignal, { longestMs = L
       child.once('message', resolve);
       child.once('error', () => resolve(null));
       child.once('exit', () => resolve(null));
-      AbortSignal.any([signal, AbortSignal.timeout(longestMs)]).addEventListener('abort', () => resolve(null), { once: true });
+      AbortSignal.any([signal, AbortSignal.timeout(longestMs)]).addEventListener('abort', () => resolve(null), {
+        once: true,
+      });
       void outgrown(child, memoryMb, over.signal).then(() => resolve(null));
       // it may die before it has read everything; its exit reports that
       child.send(new Uint8Array(data), () => {});
@@ -60,7 +67,8 @@ async function outgrown(child: ChildProcess, memoryMb: number, over: AbortSignal
 /** Memory in use by a process; 0 when it is gone. */
 async function residentMb(pid: number): Promise<number> {
   try {
-    if (process.platform === 'linux') return Number(/^VmRSS:\s+(\d+)/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
+    if (process.platform === 'linux')
+      return Number(/^VmRSS:\s+(\d+)/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
     if (process.platform === 'win32') return 0;
     return Number((await promisify(execFile)('ps', ['-o', 'rss=', '-p', String(pid)])).stdout) / 1024;
   } catch {

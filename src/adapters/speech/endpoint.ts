@@ -4,7 +4,10 @@ import { SpeechError, type SpeechSettings, type Transcriber } from './transcribe
 const TIMEOUT_MS = 180_000;
 const answer = z.object({ text: z.string() });
 
-/** An endpoint that speaks OpenAI's `/audio/transcriptions`. Null when the settings name none: a recording goes only where a person said. */
+/**
+ * An endpoint that speaks OpenAI's `/audio/transcriptions`. Null when the settings name none: a recording goes only
+ * where a person said.
+ */
 export function endpointTranscriber(settings: SpeechSettings): Transcriber | null {
   const base = settings.TRANSCRIPTION_BASE_URL;
   if (!base) return null;
@@ -25,10 +28,14 @@ export function endpointTranscriber(settings: SpeechSettings): Transcriber | nul
       });
       if (!response.ok) {
         await response.body?.cancel();
-        throw new SpeechError(`the transcription endpoint answered ${response.status}`, response.status === 429 || response.status >= 500);
+        throw new SpeechError(
+          `the transcription endpoint answered ${response.status}`,
+          response.status === 429 || response.status >= 500,
+        );
       }
       const parsed = answer.safeParse(await response.json().catch(() => null));
-      if (!parsed.success) throw new SpeechError('the transcription endpoint answered with something that is no transcription');
+      if (!parsed.success)
+        throw new SpeechError('the transcription endpoint answered with something that is no transcription');
       return parsed.data.text;
     },
   };
@@ -40,4 +47,5 @@ const isModelsHost = (url: string, { OPENAI_BASE_URL }: SpeechSettings): boolean
 
 /** Endpoints look at the file name, not at the type. */
 const extension = (mime: string): string =>
-  ({ 'audio/ogg': 'ogg', 'audio/mpeg': 'mp3', 'audio/mp4': 'm4a', 'audio/wav': 'wav', 'audio/webm': 'webm' })[mime] ?? 'ogg';
+  ({ 'audio/ogg': 'ogg', 'audio/mpeg': 'mp3', 'audio/mp4': 'm4a', 'audio/wav': 'wav', 'audio/webm': 'webm' })[mime] ??
+  'ogg';

@@ -17,14 +17,21 @@ export async function transcribers(settings: SpeechSettings): Promise<Transcribe
 }
 
 /** The words of a recording, from the first transcriber that succeeds. @throws SpeechError of the last one */
-export async function transcribe(all: readonly Transcriber[], recording: Recording, signal: AbortSignal): Promise<string> {
+export async function transcribe(
+  all: readonly Transcriber[],
+  recording: Recording,
+  signal: AbortSignal,
+): Promise<string> {
   let failure = new SpeechError('nothing here can listen');
   for (const each of all) {
     try {
       return (await each.transcribe(recording, signal)).trim();
     } catch (error) {
       signal.throwIfAborted();
-      failure = error instanceof SpeechError ? error : new SpeechError(`${each.name}: ${(error as Error).message}`, true, { cause: error });
+      failure =
+        error instanceof SpeechError
+          ? error
+          : new SpeechError(`${each.name}: ${(error as Error).message}`, true, { cause: error });
     }
   }
   throw failure;

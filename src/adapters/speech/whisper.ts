@@ -15,8 +15,8 @@ const LEAST_TIME_MS = 60_000;
 const LONGEST_MS = 30 * MINUTE;
 
 /**
- * Accepted formats. A recording is a stranger's file: a playlist (HLS, concat) in place of one would make ffmpeg read other files of this machine. So formats
- * that name files are not read at all.
+ * Accepted formats. A recording is a stranger's file: a playlist (HLS, concat) in place of one would make ffmpeg read
+ * other files of this machine. So formats that name files are not read at all.
  */
 const FORMATS = 'ogg,matroska,webm,mov,mp4,m4a,mp3,wav,aac,amr,amrnb,amrwb,flac,caf';
 /** Longest output of ffmpeg; an Opus file of some KB can claim to be hours of silence. */
@@ -39,12 +39,32 @@ export async function whisperTranscriber(settings: SpeechSettings): Promise<Tran
         await writeFile(heard, audio, { mode: 0o600 });
         const converted = await convert(heard, wave, limits);
         const out = join(folder, 'words');
-        await run(bin, ['-m', model, '-f', converted ? wave : heard, '-l', 'auto', '-nt', '-np', '-otxt', '-of', out, '-t', threads()], {
-          ...limits,
-          env: serverEnvironment({}),
-        });
+        await run(
+          bin,
+          [
+            '-m',
+            model,
+            '-f',
+            converted ? wave : heard,
+            '-l',
+            'auto',
+            '-nt',
+            '-np',
+            '-otxt',
+            '-of',
+            out,
+            '-t',
+            threads(),
+          ],
+          {
+            ...limits,
+            env: serverEnvironment({}),
+          },
+        );
         // written without time stamps, one line for each segment
-        return (await readFile(`${out}.txt`, 'utf8')).replace(/(?<!\s)\s*\n\s*/g, ' ').replace(/\[(?:BLANK_AUDIO|MUSIC|SILENCE)\]|\((?:silence|music)\)/gi, '');
+        return (await readFile(`${out}.txt`, 'utf8'))
+          .replace(/(?<!\s)\s*\n\s*/g, ' ')
+          .replace(/\[(?:BLANK_AUDIO|MUSIC|SILENCE)\]|\((?:silence|music)\)/gi, '');
       } catch (error) {
         signal.throwIfAborted();
         throw new SpeechError(`whisper.cpp could not transcribe: ${firstLine(error)}`, false, { cause: error });
@@ -55,11 +75,27 @@ export async function whisperTranscriber(settings: SpeechSettings): Promise<Tran
   };
 }
 
-/** Voice notes are Opus, which only some builds of whisper.cpp read. ffmpeg converts them to what all read. False when there is no ffmpeg. */
+/**
+ * Voice notes are Opus, which only some builds of whisper.cpp read. ffmpeg converts them to what all read. False when
+ * there is no ffmpeg.
+ */
 async function convert(from: string, to: string, limits: { signal: AbortSignal; timeout: number }): Promise<boolean> {
   try {
     const reading = ['-protocol_whitelist', 'file', '-format_whitelist', FORMATS, '-i', from];
-    const writing = ['-vn', '-ac', '1', '-ar', '16000', '-t', String(LONGEST_SECONDS), '-fs', String(LARGEST_BYTES), '-f', 'wav', to];
+    const writing = [
+      '-vn',
+      '-ac',
+      '1',
+      '-ar',
+      '16000',
+      '-t',
+      String(LONGEST_SECONDS),
+      '-fs',
+      String(LARGEST_BYTES),
+      '-f',
+      'wav',
+      to,
+    ];
     await run('ffmpeg', ['-nostdin', '-v', 'error', ...reading, ...writing], { ...limits, env: serverEnvironment({}) });
     return true;
   } catch (error) {

@@ -1,7 +1,21 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { type Context, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api';
+import {
+  type Context,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  type Tracer,
+  trace,
+} from '@opentelemetry/api';
 import { resourceFromAttributes } from '@opentelemetry/resources';
-import { BasicTracerProvider, BatchSpanProcessor, ParentBasedSampler, type SpanExporter, TraceIdRatioBasedSampler } from '@opentelemetry/sdk-trace-base';
+import {
+  BasicTracerProvider,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type SpanExporter,
+  TraceIdRatioBasedSampler,
+} from '@opentelemetry/sdk-trace-base';
 import type { Logger } from 'pino';
 import type { SpanOptions, Tracing } from '../../telemetry/tracing.ts';
 import { failureType } from './failure-type.ts';
@@ -35,27 +49,42 @@ export interface OtlpOptions {
   log: Logger;
 }
 
-/** Records spans and sends them to an OTLP endpoint. Neither waits for the endpoint nor fails with it. `close` sends what waits. */
+/**
+ * Records spans and sends them to an OTLP endpoint. Neither waits for the endpoint nor fails with it. `close` sends
+ * what waits.
+ */
 export async function openOtlp(options: OtlpOptions): Promise<Tracing & { close(): Promise<void> }> {
   const exporter = telling(await openExporter(options), options.log);
   const provider = new BasicTracerProvider({
     resource: resourceFromAttributes(options.resource),
     sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(options.ratio) }),
-    spanProcessors: [new BatchSpanProcessor(exporter, { scheduledDelayMillis: SEND_EVERY_MS, exportTimeoutMillis: SEND_LIMIT_MS, maxQueueSize: MOST_WAITING })],
+    spanProcessors: [
+      new BatchSpanProcessor(exporter, {
+        scheduledDelayMillis: SEND_EVERY_MS,
+        exportTimeoutMillis: SEND_LIMIT_MS,
+        maxQueueSize: MOST_WAITING,
+      }),
+    ],
   });
   return { ...recorder(provider.getTracer('fetch')), close: () => provider.shutdown().catch(() => {}) };
 }
 
 async function openExporter({ protocol, url, headers }: OtlpOptions): Promise<SpanExporter> {
   const { OTLPTraceExporter } =
-    protocol === 'http/json' ? await import('@opentelemetry/exporter-trace-otlp-http') : await import('@opentelemetry/exporter-trace-otlp-proto');
+    protocol === 'http/json'
+      ? await import('@opentelemetry/exporter-trace-otlp-http')
+      : await import('@opentelemetry/exporter-trace-otlp-proto');
   return new OTLPTraceExporter({ url, headers, timeoutMillis: SEND_LIMIT_MS });
 }
 
 function recorder(tracer: Tracer): Tracing {
   const running = new AsyncLocalStorage<Span>();
   const start = (name: string, { kind, parent, attributes }: SpanOptions, startTime?: Date): Span =>
-    tracer.startSpan(name, { kind: KINDS[kind], ...(attributes && { attributes }), ...(startTime && { startTime }) }, contextOf(parent, running.getStore()));
+    tracer.startSpan(
+      name,
+      { kind: KINDS[kind], ...(attributes && { attributes }), ...(startTime && { startTime }) },
+      contextOf(parent, running.getStore()),
+    );
   return {
     async run(name, options, act) {
       const span = start(name, options);

@@ -11,4 +11,5 @@ export function parentOf(text: string): SpanContext | null {
   return isSpanContextValid(context) ? context : null;
 }
 
-export const textOf = ({ traceId, spanId, traceFlags }: SpanContext): string => `00-${traceId}-${spanId}-${traceFlags & 1 ? '01' : '00'}`;
+export const textOf = ({ traceId, spanId, traceFlags }: SpanContext): string =>
+  `00-${traceId}-${spanId}-${traceFlags & 1 ? '01' : '00'}`;

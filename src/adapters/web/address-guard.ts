@@ -20,8 +20,9 @@ export class BlockedAddressError extends Error {
 }
 
 /**
- * Whether an address is on the public internet. It is an allow-list, so that an unknown range is refused. Of IPv6 only 2000::/3 is global unicast, which
- * excludes every form with an IPv4 address inside (mapped, compatible, NAT64). 6to4 and Teredo lie within it and have their own ranges.
+ * Whether an address is on the public internet. It is an allow-list, so that an unknown range is refused. Of IPv6 only
+ * 2000::/3 is global unicast, which excludes every form with an IPv4 address inside (mapped, compatible, NAT64). 6to4
+ * and Teredo lie within it and have their own ranges.
  */
 export function isPublicAddress(address: string, own: readonly string[] = ownAddresses()): boolean {
   if (!ipaddr.isValid(address)) return false;
@@ -33,13 +34,17 @@ export function isPublicAddress(address: string, own: readonly string[] = ownAdd
 /** A public address that the machine's own cloud answers: Azure's agent, which hands out certificates and settings. */
 const OF_THE_CLOUD = ['168.63.129.16'];
 
-/** Servers of this machine that trust local callers also listen on its public addresses. Read each time, because addresses change. */
+/**
+ * Servers of this machine that trust local callers also listen on its public addresses. Read each time, because
+ * addresses change.
+ */
 const ownAddresses = (): string[] =>
   Object.values(networkInterfaces())
     .flatMap((addresses) => addresses ?? [])
     .map(({ address }) => ipaddr.parse(address).toNormalizedString());
 
-export const systemResolver: Resolver = async (host) => (await dnsLookup(host, { all: true, verbatim: true })) as HostAddress[];
+export const systemResolver: Resolver = async (host) =>
+  (await dnsLookup(host, { all: true, verbatim: true })) as HostAddress[];
 
 /** The host of a URL when it is an IP address (without the brackets of IPv6), else null. */
 export function literalAddress(hostname: string): string | null {
@@ -48,14 +53,16 @@ export function literalAddress(hostname: string): string | null {
 }
 
 /**
- * A `lookup` for sockets. The socket connects to exactly the addresses that were checked here, so a name that resolves differently the second time (DNS
- * rebinding) gains nothing. Addresses that are not allowed are left out; a name with none left fails.
+ * A `lookup` for sockets. The socket connects to exactly the addresses that were checked here, so a name that resolves
+ * differently the second time (DNS rebinding) gains nothing. Addresses that are not allowed are left out; a name with
+ * none left fails.
  */
 export function guardedLookup(resolve: Resolver, allows: AddressRule): LookupFunction {
   return (host, options, callback) => {
     resolve(host).then(
       (all) => {
-        const wanted = options.family === 4 || options.family === 6 ? all.filter((entry) => entry.family === options.family) : all;
+        const wanted =
+          options.family === 4 || options.family === 6 ? all.filter((entry) => entry.family === options.family) : all;
         const allowed = wanted.filter((entry) => allows(entry.address));
         const first = allowed[0];
         if (!first) return callback(new BlockedAddressError(host), '', 0);

@@ -16,13 +16,22 @@ export type ReadAnswer = { page?: ReadablePage; error?: string; selector?: boole
 let kept: { thread: Worker; end: () => void; timer: NodeJS.Timeout } | undefined;
 
 /**
- * Converts a page in a thread, which is ended at a deadline: a page may be made to take minutes, and this process must send heartbeats. @throws
- * SelectorError, FetchError
+ * Converts a page in a thread, which is ended at a deadline: a page may be made to take minutes, and this process must
+ * send heartbeats. @throws SelectorError, FetchError
  */
-export function convertPage(html: string, url: string, selector: string | undefined, signal: AbortSignal, limitMs = CONVERT_MS): Promise<ReadablePage> {
+export function convertPage(
+  html: string,
+  url: string,
+  selector: string | undefined,
+  signal: AbortSignal,
+  limitMs = CONVERT_MS,
+): Promise<ReadablePage> {
   return new Promise((resolve, reject) => {
     const thread = takeThread();
-    const timer = setTimeout(() => fail(new FetchError('This page is too complicated to be turned into text.')), limitMs);
+    const timer = setTimeout(
+      () => fail(new FetchError('This page is too complicated to be turned into text.')),
+      limitMs,
+    );
     const abort = () => fail(signal.reason as Error);
     const done = () => {
       clearTimeout(timer);
@@ -49,7 +58,8 @@ export function convertPage(html: string, url: string, selector: string | undefi
   });
 }
 
-const unreadable = (why: string | undefined): FetchError => new FetchError(`This page could not be turned into text: ${why}`);
+const unreadable = (why: string | undefined): FetchError =>
+  new FetchError(`This page could not be turned into text: ${why}`);
 
 /** Nobody else uses it until it is kept again. */
 function takeThread(): Worker {

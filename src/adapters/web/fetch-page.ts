@@ -1,5 +1,13 @@
 import { Agent, fetch, type Response } from 'undici';
-import { type AddressRule, BlockedAddressError, guardedLookup, isPublicAddress, literalAddress, type Resolver, systemResolver } from './address-guard.ts';
+import {
+  type AddressRule,
+  BlockedAddressError,
+  guardedLookup,
+  isPublicAddress,
+  literalAddress,
+  type Resolver,
+  systemResolver,
+} from './address-guard.ts';
 
 export interface FetchOptions {
   signal: AbortSignal;
@@ -43,20 +51,32 @@ export async function fetchPage(address: string, options: FetchOptions): Promise
   const timeout = AbortSignal.timeout(options.timeoutMs ?? FETCH_TIMEOUT_MS);
   const signal = AbortSignal.any([options.signal, timeout]);
   // one agent for each fetch: a pooled connection would outlive the check that allowed it
-  const agent = new Agent({ connect: { lookup: guardedLookup(options.resolve ?? systemResolver, allows) }, connections: 1, pipelining: 1 });
+  const agent = new Agent({
+    connect: { lookup: guardedLookup(options.resolve ?? systemResolver, allows) },
+    connections: 1,
+    pipelining: 1,
+  });
   try {
     const { response, url } = await followRedirects(address, agent, signal, allows);
     return await readText(response, url, options.maxBytes ?? MAX_BODY_BYTES);
   } catch (error) {
     if (options.signal.aborted) throw options.signal.reason;
-    if (timeout.aborted) throw new FetchError(`${hostOf(address)} took longer than ${(options.timeoutMs ?? FETCH_TIMEOUT_MS) / 1000} seconds.`);
+    if (timeout.aborted)
+      throw new FetchError(
+        `${hostOf(address)} took longer than ${(options.timeoutMs ?? FETCH_TIMEOUT_MS) / 1000} seconds.`,
+      );
     throw readable(error, address);
   } finally {
     await agent.destroy().catch(() => {});
   }
 }
 
-async function followRedirects(address: string, dispatcher: Agent, signal: AbortSignal, allows: AddressRule): Promise<{ response: Response; url: URL }> {
+async function followRedirects(
+  address: string,
+  dispatcher: Agent,
+  signal: AbortSignal,
+  allows: AddressRule,
+): Promise<{ response: Response; url: URL }> {
   let url = checkedUrl(address, allows);
   for (let hop = 0; hop <= MAX_REDIRECTS; hop += 1) {
     const response = await fetch(url, {
@@ -77,11 +97,15 @@ async function followRedirects(address: string, dispatcher: Agent, signal: Abort
   throw new FetchError(`${hostOf(address)} redirected more than ${MAX_REDIRECTS} times.`);
 }
 
-/** Parses the URL and checks all that needs no DNS: a socket never looks up a literal address, so the guard would not see it. */
+/**
+ * Parses the URL and checks all that needs no DNS: a socket never looks up a literal address, so the guard would not
+ * see it.
+ */
 function checkedUrl(text: string, allows: AddressRule, base?: URL): URL {
   const url = URL.parse(text, base?.href);
   if (!url) throw new FetchError(`"${text.slice(0, 200)}" is not a valid URL.`);
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new FetchError(`Only http and https can be fetched, not ${url.protocol}`);
+  if (url.protocol !== 'http:' && url.protocol !== 'https:')
+    throw new FetchError(`Only http and https can be fetched, not ${url.protocol}`);
   if (url.username || url.password) throw new FetchError('URLs with a user name or password in them are not fetched.');
   const literal = literalAddress(url.hostname);
   if (literal && !allows(literal)) throw new BlockedAddressError(url.hostname);
@@ -110,10 +134,18 @@ async function readText(response: Response, url: URL, maxBytes: number): Promise
   }
   const bytes = Buffer.concat(chunks);
   if (!type && bytes.subarray(0, 1024).includes(0)) throw new FetchError(`${url.href} is not text.`);
-  return { url: url.href, status: response.status, statusText: response.statusText, type, text: decode(bytes, header), cut };
+  return {
+    url: url.href,
+    status: response.status,
+    statusText: response.statusText,
+    type,
+    text: decode(bytes, header),
+    cut,
+  };
 }
 
-const TEXT_APPLICATIONS = /^application\/(json|xml|xhtml\+xml|javascript|ecmascript|yaml|x-yaml|toml|x-ndjson|ld\+json|sql|graphql|[\w.-]+\+(json|xml|yaml))$/;
+const TEXT_APPLICATIONS =
+  /^application\/(json|xml|xhtml\+xml|javascript|ecmascript|yaml|x-yaml|toml|x-ndjson|ld\+json|sql|graphql|[\w.-]+\+(json|xml|yaml))$/;
 const isText = (type: string): boolean => type === '' || type.startsWith('text/') || TEXT_APPLICATIONS.test(type);
 
 /** Byte order mark, then the header, then the page's own `<meta>`, then UTF-8. An unknown charset is read as UTF-8. */
@@ -127,7 +159,9 @@ function decode(bytes: Buffer, contentType: string): string {
           ? 'utf-16be'
           : null;
   const named = /charset\s*=\s*["']?([^\s"';,]+)/i.exec(contentType)?.[1];
-  const meta = /<meta[^<>]{0,200}charset\s{0,5}=\s{0,5}["']?([\w-]+)/i.exec(bytes.subarray(0, 2048).toString('latin1'))?.[1];
+  const meta = /<meta[^<>]{0,200}charset\s{0,5}=\s{0,5}["']?([\w-]+)/i.exec(
+    bytes.subarray(0, 2048).toString('latin1'),
+  )?.[1];
   for (const label of [mark, named, meta]) {
     if (!label) continue;
     try {
@@ -147,7 +181,8 @@ function readable(error: unknown, address: string): Error {
     if (cause instanceof BlockedAddressError) return new FetchError(cause.message);
     const code = (cause as NodeJS.ErrnoException).code;
     if (code && code in REASONS) return new FetchError(`${hostOf(address)} ${REASONS[code]}.`);
-    if (!(cause.cause instanceof Error)) return new FetchError(`${hostOf(address)} could not be read: ${cause.message}.`);
+    if (!(cause.cause instanceof Error))
+      return new FetchError(`${hostOf(address)} could not be read: ${cause.message}.`);
   }
   return new FetchError(`${hostOf(address)} could not be read.`);
 }

@@ -1,4 +1,7 @@
-/** A web page as Markdown. The libraries that make it are loaded in the thread that does (`readable-thread.ts`), and nowhere else. */
+/**
+ * A web page as Markdown. The libraries that make it are loaded in the thread that does (`readable-thread.ts`), and
+ * nowhere else.
+ */
 export interface ReadablePage {
   title: string;
   markdown: string;

@@ -51,7 +51,10 @@ function pick(document: Document, selector: string): Element {
   } catch {
     throw new SelectorError(`"${selector}" is not a valid CSS selector.`);
   }
-  if (!found) throw new SelectorError(`Nothing on the page matches the selector "${selector}". Leave it out to read the whole page.`);
+  if (!found)
+    throw new SelectorError(
+      `Nothing on the page matches the selector "${selector}". Leave it out to read the whole page.`,
+    );
   return found;
 }
 
@@ -80,7 +83,12 @@ function absolute(document: Document, url: string): void {
   }
 }
 
-const turndown = new TurndownService({ headingStyle: 'atx', codeBlockStyle: 'fenced', bulletListMarker: '-', hr: '---' });
+const turndown = new TurndownService({
+  headingStyle: 'atx',
+  codeBlockStyle: 'fenced',
+  bulletListMarker: '-',
+  hr: '---',
+});
 
 function toMarkdown(html: string): string {
   return turndown

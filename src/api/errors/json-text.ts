@@ -1,12 +1,15 @@
 import { type JsonKind, type JsonNode, JsonSyntaxError, joinPath } from './json-position.ts';
 
 /**
- * Positions of the values in a JSON text, so that an error can name line and column in the words of serde_json, which clients of the runtime API already know.
+ * Positions of the values in a JSON text, so that an error can name line and column in the words of serde_json, which
+ * clients of the runtime API already know.
  * `JSON.parse` gives neither positions nor duplicate keys. The values themselves come from it.
  */
 
 const DEPTH = 128;
-/** No body of the API is nested deeper, or has more children where it matters. What lies beyond is checked but not kept. */
+/**
+ * No body of the API is nested deeper, or has more children where it matters. What lies beyond is checked but not kept.
+ */
 const KEPT_DEPTH = 4;
 const KEPT_CHILDREN = 1000;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -14,12 +17,22 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const code = (char: string): number => char.charCodeAt(0);
 const [QUOTE, BACKSLASH, COMMA, COLON] = [code('"'), code('\\'), code(','), code(':')];
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [code('['), code(']'), code('{'), code('}')];
-const [MINUS, PLUS, POINT, ZERO, NINE, SMALL_E, LARGE_E, SMALL_U] = [code('-'), code('+'), code('.'), code('0'), code('9'), code('e'), code('E'), code('u')];
+const [MINUS, PLUS, POINT, ZERO, NINE, SMALL_E, LARGE_E, SMALL_U] = [
+  code('-'),
+  code('+'),
+  code('.'),
+  code('0'),
+  code('9'),
+  code('e'),
+  code('E'),
+  code('u'),
+];
 const ESCAPABLE = new Set(Buffer.from('"\\/bfnrt'));
 
 const isSpace = (byte: number | undefined): boolean => byte === 32 || byte === 10 || byte === 9 || byte === 13;
 const isDigit = (byte: number | undefined): boolean => byte !== undefined && byte >= ZERO && byte <= NINE;
-const isHexDigit = (byte: number | undefined): boolean => byte !== undefined && /[0-9a-fA-F]/.test(String.fromCharCode(byte));
+const isHexDigit = (byte: number | undefined): boolean =>
+  byte !== undefined && /[0-9a-fA-F]/.test(String.fromCharCode(byte));
 
 /** @throws JsonSyntaxError */
 export const readJson = (bytes: Buffer): JsonNode => new Reader(bytes).read();
@@ -104,7 +117,8 @@ class Reader {
       if (this.#digits() === 0) this.#at = before;
     };
     if (bytes[this.#at] === POINT) part(1);
-    if (bytes[this.#at] === SMALL_E || bytes[this.#at] === LARGE_E) part(bytes[this.#at + 1] === PLUS || bytes[this.#at + 1] === MINUS ? 2 : 1);
+    if (bytes[this.#at] === SMALL_E || bytes[this.#at] === LARGE_E)
+      part(bytes[this.#at + 1] === PLUS || bytes[this.#at + 1] === MINUS ? 2 : 1);
     const next = bytes[this.#at];
     if (isDigit(next) || next === POINT || next === SMALL_E || next === LARGE_E) {
       this.#at += 1;

@@ -9,7 +9,12 @@ interface Misfit {
 }
 
 /** The first misfit: a reader that goes from front to back reports no other. */
-export function firstMisfit(root: JsonNode, body: unknown, schema: z.ZodObject, issues: readonly z.core.$ZodIssue[]): Misfit | undefined {
+export function firstMisfit(
+  root: JsonNode,
+  body: unknown,
+  schema: z.ZodObject,
+  issues: readonly z.core.$ZodIssue[],
+): Misfit | undefined {
   const misfits = [...repeatedFields(root, schema), ...issues.map((issue) => misfit(root, body, issue, schema))];
   return misfits.sort((a, b) => a.at - b.at)[0];
 }
@@ -31,7 +36,8 @@ function misfit(root: JsonNode, body: unknown, issue: z.core.$ZodIssue, schema: 
   let value = body;
   let path = '';
   for (const segment of issue.path) {
-    const inner = typeof segment === 'number' ? node.items?.[segment] : node.fields?.findLast(({ key }) => key === segment)?.node;
+    const inner =
+      typeof segment === 'number' ? node.items?.[segment] : node.fields?.findLast(({ key }) => key === segment)?.node;
     // a missing field is noticed at the end of its object
     if (!inner) return { path, what: `missing field \`${String(segment)}\``, at: node.end };
     node = inner;
@@ -40,12 +46,20 @@ function misfit(root: JsonNode, body: unknown, issue: z.core.$ZodIssue, schema: 
   }
   const fields = Object.keys(schema.shape).length;
   if (node === root && node.kind === 'array') {
-    return { path, what: `invalid length ${node.length}, expected struct ${nameOf(schema)} with ${fields} element${fields === 1 ? '' : 's'}`, at: node.end };
+    return {
+      path,
+      what: `invalid length ${node.length}, expected struct ${nameOf(schema)} with ${fields} element${fields === 1 ? '' : 's'}`,
+      at: node.end,
+    };
   }
   if (issue.code !== 'invalid_type') return { path, what: issue.message, at: node.end };
   // containers are refused at their first byte, scalars after their last
   const at = node.kind === 'array' || node.kind === 'object' ? node.start : node.end;
-  return { path, what: `invalid type: ${found(node, value)}, expected ${expected(issue.expected, node === root ? nameOf(schema) : '')}`, at };
+  return {
+    path,
+    what: `invalid type: ${found(node, value)}, expected ${expected(issue.expected, node === root ? nameOf(schema) : '')}`,
+    at,
+  };
 }
 
 function found(node: JsonNode, value: unknown): string {

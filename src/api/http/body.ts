@@ -9,7 +9,8 @@ import { badBody, badJson, bodyBrokenOff, bodyTooLong, notJson } from '../errors
 const BODY_LIMIT = 2 * 1024 * 1024;
 
 /**
- * Reads and validates a JSON body. It is written by hand, because clients know the error texts with line and column, and no body parser gives them.
+ * Reads and validates a JSON body. It is written by hand, because clients know the error texts with line and column,
+ * and no body parser gives them.
  * @throws EdgeError 400 (not JSON), 413, 415, 422 (JSON of another shape)
  */
 export async function jsonBody<S extends z.ZodObject>(ctx: Context, schema: S): Promise<z.output<S>> {
@@ -42,7 +43,8 @@ function parseBody<S extends z.ZodObject>(bytes: Buffer, schema: S): z.output<S>
 }
 
 /** The value as the reference server reads it: the last of repeated keys counts, and `__proto__` is an ordinary key. */
-const parsedValue = (bytes: Buffer, { start, end }: JsonNode): unknown => JSON.parse(bytes.toString('utf8', start, end));
+const parsedValue = (bytes: Buffer, { start, end }: JsonNode): unknown =>
+  JSON.parse(bytes.toString('utf8', start, end));
 
 /** Not an async iterator: leaving one early destroys the socket, and the client would never read the 413. */
 export function readBody(request: IncomingMessage, limit = BODY_LIMIT): Promise<Buffer> {

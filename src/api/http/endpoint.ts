@@ -2,7 +2,9 @@ import type { Context } from 'koa';
 import type { z } from 'zod';
 
 /** Names in the braces of a path: `/v1/threads/{id}` has `id`. */
-type ParamsOf<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | ParamsOf<Rest> : never;
+type ParamsOf<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | ParamsOf<Rest>
+  : never;
 
 /** The schema of each query parameter, which is read as text. */
 export type QueryFields = Record<string, z.ZodType>;
@@ -20,7 +22,10 @@ interface Answer<Value extends z.ZodType = z.ZodType> {
   status?: number;
   /** schema of the JSON that `handle` returns */
   schema?: Value;
-  /** the handler writes the response itself, with this content type; `schema` describes one event of a stream. `or`: another type that it may have */
+  /**
+   * the handler writes the response itself, with this content type; `schema` describes one event of a stream. `or`:
+   * another type that it may have
+   */
   written?: { type: string; schema?: z.ZodType; or?: string };
   /** what the answer is, for the OpenAPI document */
   what: string;
@@ -63,11 +68,19 @@ export interface Endpoint<
   handle(request: EndpointRequest<Path, Query, Body>, deps: Deps): Promise<z.input<Value> | Reply>;
 }
 
-/** Declares endpoints whose handlers get `Deps`. `handle` gets the types of parameters, body and answer; a list of endpoints has one type. */
+/**
+ * Declares endpoints whose handlers get `Deps`. `handle` gets the types of parameters, body and answer; a list of
+ * endpoints has one type.
+ */
 export const endpointsWith =
   <Deps>() =>
-  // biome-ignore lint/complexity/noBannedTypes: an endpoint without a query has no parameters
-  <Path extends string, Query extends QueryFields = {}, Body extends z.ZodObject | undefined = undefined, Value extends z.ZodType = z.ZodVoid>(
+  <
+    Path extends string,
+    // biome-ignore lint/complexity/noBannedTypes: an endpoint without a query has no parameters
+    Query extends QueryFields = {},
+    Body extends z.ZodObject | undefined = undefined,
+    Value extends z.ZodType = z.ZodVoid,
+  >(
     endpoint: Endpoint<Deps, Path, Query, Body, Value>,
   ): Endpoint<Deps> =>
     endpoint as unknown as Endpoint<Deps>;

@@ -23,7 +23,10 @@ type Json = Record<string, unknown>;
 type AnyEndpoint = Pick<Endpoint<never>, Exclude<keyof Endpoint<never>, 'handle'>>;
 
 /** The endpoints of a port, with `GET /openapi.json`, which describes them all. */
-export function withDocument<Deps extends { version: string }>(port: Port, endpoints: ReadonlyArray<Endpoint<Deps>>): ReadonlyArray<Endpoint<Deps>> {
+export function withDocument<Deps extends { version: string }>(
+  port: Port,
+  endpoints: ReadonlyArray<Endpoint<Deps>>,
+): ReadonlyArray<Endpoint<Deps>> {
   let document: Json | undefined;
   const getDocument = endpointsWith<Deps>()({
     method: 'GET',
@@ -67,18 +70,27 @@ const schemasOf = ({ query = {}, body, answer, refusals = {} }: AnyEndpoint): z.
     ...Object.values(refusals).map((why) => (typeof why === 'string' ? undefined : why.schema)),
   ].filter((schema) => schema !== undefined && schema !== null);
 
-/** All schemas at once, so that schemas with an id are written once and referred to. They describe what clients write: fields with a default are optional. */
+/**
+ * All schemas at once, so that schemas with an id are written once and referred to. They describe what clients write:
+ * fields with a default are optional.
+ */
 function jsonSchemas(schemas: readonly z.ZodType[]): { of: (schema: z.ZodType) => Json; named: Json } {
   const distinct = [...new Set(schemas)];
   const text = JSON.stringify(z.toJSONSchema(z.tuple(distinct as [z.ZodType, ...z.ZodType[]]), { io: 'input' }));
-  const { prefixItems, $defs } = JSON.parse(text.replaceAll('"#/$defs/', '"#/components/schemas/')) as { prefixItems: Json[]; $defs: Record<string, Json> };
+  const { prefixItems, $defs } = JSON.parse(text.replaceAll('"#/$defs/', '"#/components/schemas/')) as {
+    prefixItems: Json[];
+    $defs: Record<string, Json>;
+  };
   const named = Object.fromEntries(Object.entries($defs).map(([name, { id: _, ...schema }]) => [name, schema]));
   return { of: (schema) => prefixItems[distinct.indexOf(schema)]!, named };
 }
 
 function operation(port: Port, endpoint: AnyEndpoint, jsonOf: (schema: z.ZodType) => Json): Json {
   const { method, path, summary, open, query = {}, body, bodyOptional, upload } = endpoint;
-  const key = port.idempotencyKeys && method === 'POST' ? [{ name: 'Idempotency-Key', in: 'header', schema: { type: 'string', maxLength: 200 } }] : [];
+  const key =
+    port.idempotencyKeys && method === 'POST'
+      ? [{ name: 'Idempotency-Key', in: 'header', schema: { type: 'string', maxLength: 200 } }]
+      : [];
   const parameters = [
     ...paramsOf(path).map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } })),
     ...Object.entries(query).map(([name, schema]) => ({ name, in: 'query', schema: jsonOf(schema) })),
@@ -88,8 +100,16 @@ function operation(port: Port, endpoint: AnyEndpoint, jsonOf: (schema: z.ZodType
     summary,
     ...(open && { security: [] }),
     ...(parameters.length > 0 && { parameters }),
-    ...(body && { requestBody: { required: !bodyOptional, content: { 'application/json': { schema: jsonOf(body) } } } }),
-    ...(upload && { requestBody: { required: true, description: upload, content: { '*/*': { schema: { type: 'string', format: 'binary' } } } } }),
+    ...(body && {
+      requestBody: { required: !bodyOptional, content: { 'application/json': { schema: jsonOf(body) } } },
+    }),
+    ...(upload && {
+      requestBody: {
+        required: true,
+        description: upload,
+        content: { '*/*': { schema: { type: 'string', format: 'binary' } } },
+      },
+    }),
     responses: responses(port, endpoint, key.length > 0, jsonOf),
   };
 }
@@ -97,11 +117,18 @@ function operation(port: Port, endpoint: AnyEndpoint, jsonOf: (schema: z.ZodType
 function responses(port: Port, endpoint: AnyEndpoint, keyed: boolean, jsonOf: (schema: z.ZodType) => Json): Json {
   const { path, query, body, bodyOptional, upload, open, answer, refusals = {} } = endpoint;
   const json = (schema: z.ZodType) => ({ 'application/json': { schema: jsonOf(schema) } });
-  const edge = { ...(port.plainTextRefusals && { 'text/plain': { schema: { type: 'string' } } }), ...json(port.refusal) };
+  const edge = {
+    ...(port.plainTextRefusals && { 'text/plain': { schema: { type: 'string' } } }),
+    ...json(port.refusal),
+  };
   const told: Record<string, { description: string; content?: Json }> = {};
-  if (query || body || keyed || paramsOf(path).length > 0) told[400] = { description: 'The request is not right.', content: edge };
+  if (query || body || keyed || paramsOf(path).length > 0)
+    told[400] = { description: 'The request is not right.', content: edge };
   if (!open) {
-    told[401] = { description: port.wrongToken ? 'The token is missing.' : 'The token is missing or wrong.', content: json(port.refusal) };
+    told[401] = {
+      description: port.wrongToken ? 'The token is missing.' : 'The token is missing or wrong.',
+      content: json(port.refusal),
+    };
     if (port.wrongToken) told[port.wrongToken] = { description: 'The token is wrong.', content: json(port.refusal) };
   }
   if (body) {
@@ -109,7 +136,11 @@ function responses(port: Port, endpoint: AnyEndpoint, keyed: boolean, jsonOf: (s
     if (!bodyOptional) told[415] = { description: 'The body is not JSON by its content type.', content: edge };
   }
   if (upload) told[413] = { description: 'The file is too large.', content: edge };
-  if (body || keyed) told[422] = { description: 'The body has another shape, or the Idempotency-Key was used with another body.', content: edge };
+  if (body || keyed)
+    told[422] = {
+      description: 'The body has another shape, or the Idempotency-Key was used with another body.',
+      content: edge,
+    };
   for (const [status, why] of Object.entries(refusals))
     told[status] =
       typeof why === 'string'
@@ -118,7 +149,9 @@ function responses(port: Port, endpoint: AnyEndpoint, keyed: boolean, jsonOf: (s
         : { description: why.what, ...(why.schema && { content: json(why.schema) }) };
   const { written, schema } = answer;
   const shape = { schema: written?.schema ? jsonOf(written.schema) : { type: 'string' } };
-  const content = written ? { [written.type]: shape, ...(written.or && { [written.or]: shape }) } : schema && json(schema);
+  const content = written
+    ? { [written.type]: shape, ...(written.or && { [written.or]: shape }) }
+    : schema && json(schema);
   return {
     [answer.status ?? 200]: { description: answer.what, ...(content && { content }) },
     ...told,

@@ -6,8 +6,14 @@ import type { QueryFields, QueryOf } from './endpoint.ts';
 export const whole = z
   .string()
   .transform((text, ctx) => {
-    const refused = text === '' ? 'cannot parse integer from empty string' : /^\+?[0-9]+$/.test(text) ? null : 'invalid digit found in string';
-    if (refused === null && BigInt(text.replace('+', '')) < 2n ** 64n) return Math.min(Number(text), Number.MAX_SAFE_INTEGER);
+    const refused =
+      text === ''
+        ? 'cannot parse integer from empty string'
+        : /^\+?[0-9]+$/.test(text)
+          ? null
+          : 'invalid digit found in string';
+    if (refused === null && BigInt(text.replace('+', '')) < 2n ** 64n)
+      return Math.min(Number(text), Number.MAX_SAFE_INTEGER);
     ctx.addIssue(refused ?? 'number too large to fit in target type');
     return z.NEVER;
   })
@@ -20,7 +26,10 @@ export const flag = z
   .transform((text) => text === 'true')
   .meta({ type: 'boolean' });
 
-/** Reads the known parameters of a raw query string. Others are ignored, absent ones stay undefined. @throws EdgeError 400 */
+/**
+ * Reads the known parameters of a raw query string. Others are ignored, absent ones stay undefined. @throws EdgeError
+ * 400
+ */
 export function readQuery<Fields extends QueryFields>(raw: string, fields: Fields): QueryOf<Fields> {
   const values: Record<string, unknown> = {};
   for (const [name, text] of new URLSearchParams(raw)) {

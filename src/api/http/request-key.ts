@@ -4,12 +4,14 @@ import type { RequestKey } from '../../store/chats/request-keys.ts';
 import { keyTooLong } from '../errors/texts.ts';
 
 const LENGTH_LIMIT = 200;
-/** Operations whose keys the version before stored as they came. A client may repeat such a request after an upgrade. */
+/**
+ * Operations whose keys the version before stored as they came. A client may repeat such a request after an upgrade.
+ */
 const BARE_BEFORE: ReadonlySet<string> = new Set(['turn', 'message']);
 
 /**
- * Identifies a request: the client's `Idempotency-Key` within its operation and target, or a fresh key. `body` is the parsed request, so the same JSON in
- * another order counts as a repetition. @throws ApiError 400
+ * Identifies a request: the client's `Idempotency-Key` within its operation and target, or a fresh key. `body` is the
+ * parsed request, so the same JSON in another order counts as a repetition. @throws ApiError 400
  */
 export function requestKey(ctx: Context, operation: string, body: unknown): RequestKey {
   const key = ctx.get('idempotency-key').trim();

@@ -20,8 +20,15 @@ export function routerOf<Deps>(endpoints: ReadonlyArray<Endpoint<Deps>>, deps: D
   return router;
 }
 
-/** Whether a path is known, whether this method is served there, and which are. A fixed path hides those that would take its last part for an id. */
-export function routesAt(router: Router, path: string, method: string): { known: boolean; served: boolean; methods: string[] } {
+/**
+ * Whether a path is known, whether this method is served there, and which are. A fixed path hides those that would take
+ * its last part for an id.
+ */
+export function routesAt(
+  router: Router,
+  path: string,
+  method: string,
+): { known: boolean; served: boolean; methods: string[] } {
   const all = router.match(path, method).path;
   const fixed = all.filter((layer) => layer.path === path);
   const methods = [...new Set((fixed.length > 0 ? fixed : all).flatMap((layer) => layer.methods))];
@@ -42,13 +49,16 @@ async function answerTraced<Deps>(ctx: Context, endpoint: Endpoint<Deps>, deps: 
 async function answer<Deps>(ctx: Context, endpoint: Endpoint<Deps>, deps: Deps): Promise<void> {
   const params = readParams(ctx, endpoint.path);
   const query = readQuery(ctx.querystring, endpoint.query ?? {});
-  const body = endpoint.body && (await (endpoint.bodyOptional ? optionalBody(ctx, endpoint.body) : jsonBody(ctx, endpoint.body)));
+  const body =
+    endpoint.body && (await (endpoint.bodyOptional ? optionalBody(ctx, endpoint.body) : jsonBody(ctx, endpoint.body)));
   const value = await endpoint.handle({ ctx, params, query, body }, deps);
   if (value instanceof Reply) sendJson(ctx, value.status, value.value);
   else if (endpoint.answer.schema) sendJson(ctx, endpoint.answer.status ?? 200, value);
 }
 
-/** The router's own decoding treats a broken escape like bytes that are not UTF-8, so the path is read still encoded. */
+/**
+ * The router's own decoding treats a broken escape like bytes that are not UTF-8, so the path is read still encoded.
+ */
 function readParams(ctx: Context, path: string): Record<string, string> {
   const captures = ctx.captures as string[];
   return Object.fromEntries(paramsOf(path).map((name, index) => [name, decodeSegment(captures[index] ?? '', name)]));

@@ -8,7 +8,14 @@ import { getOwnerWhatsApp, pairWhatsApp, stopWhatsApp, unlinkWhatsApp } from './
 import { getOwnerEvents } from './now/events.ts';
 import { getNow, getQuestion } from './now/now.ts';
 import { postPreview } from './work/preview.ts';
-import { deleteScheduleOrReminder, getSchedules, pauseSchedule, postSchedule, resumeSchedule, runSchedule } from './work/schedules.ts';
+import {
+  deleteScheduleOrReminder,
+  getSchedules,
+  pauseSchedule,
+  postSchedule,
+  resumeSchedule,
+  runSchedule,
+} from './work/schedules.ts';
 import { getSpend } from './work/spend.ts';
 import { taskOrders } from './work/task-orders.ts';
 import { getTask, getTaskDiff, getTaskLog, getTasks } from './work/tasks.ts';

@@ -5,7 +5,12 @@ import type { Fields } from '../http/fields.ts';
 /** Parts of several answers. */
 
 export const chatFields = z
-  .object({ thread_id: z.string(), channel: z.string(), name: z.string(), group: z.boolean() } satisfies Fields<OwnerChat>)
+  .object({
+    thread_id: z.string(),
+    channel: z.string(),
+    name: z.string(),
+    group: z.boolean(),
+  } satisfies Fields<OwnerChat>)
   .meta({ id: 'OwnerChat' });
 
 export const actionFields = z
@@ -19,12 +24,23 @@ export const actionFields = z
   .meta({ id: 'OwnerAction' });
 
 /** What the chat of a row is called when the row outlived it. */
-export const lostChat = (threadId: string): OwnerChat => ({ thread_id: threadId, channel: 'api', name: threadId, group: false });
+export const lostChat = (threadId: string): OwnerChat => ({
+  thread_id: threadId,
+  channel: 'api',
+  name: threadId,
+  group: false,
+});
 
-export const post = (name: OwnerAction['name'], path: string, body: OwnerAction['body'] = null): OwnerAction => ({ name, method: 'POST', path, body });
+export const post = (name: OwnerAction['name'], path: string, body: OwnerAction['body'] = null): OwnerAction => ({
+  name,
+  method: 'POST',
+  path,
+  body,
+});
 
 /** Has the words said once more in the chat. */
-export const sayAgain = (threadId: string, text: string): OwnerAction => post('again', `/v1/threads/${threadId}/messages`, { text });
+export const sayAgain = (threadId: string, text: string): OwnerAction =>
+  post('again', `/v1/threads/${threadId}/messages`, { text });
 
 const doneFields = z.object({ message: z.string() } satisfies Fields<OwnerDone>).meta({ id: 'OwnerDone' });
 export const doing = (what: string) => ({ schema: doneFields, what });

@@ -58,7 +58,11 @@ export const postSnapshotRestore = endpoint({
     const snapshot = isId(id) ? await findSnapshot(store.db, id) : undefined;
     if (!snapshot) throw snapshotNotFound(id);
     const channelMessageId = requestKey(ctx, `restore ${id}`, null);
-    const { turn } = await intake.startTurn({ threadId: snapshot.thread_id, prompt: undoWords(snapshot), channelMessageId });
+    const { turn } = await intake.startTurn({
+      threadId: snapshot.thread_id,
+      prompt: undoWords(snapshot),
+      channelMessageId,
+    });
     return { snapshot_id: id, thread_id: snapshot.thread_id, turn_id: turn.id };
   },
 });

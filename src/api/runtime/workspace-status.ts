@@ -4,7 +4,10 @@ import { endpoint } from './shared/endpoint.ts';
 
 const count = z.int().nonnegative();
 
-/** The API never runs git: the configuration of a repository can run programs. A host has asked git in a container, when a tool last looked. */
+/**
+ * The API never runs git: the configuration of a repository can run programs. A host has asked git in a container, when
+ * a tool last looked.
+ */
 export const getWorkspaceStatus = endpoint({
   method: 'GET',
   path: '/v1/workspace/status',
@@ -22,7 +25,11 @@ export const getWorkspaceStatus = endpoint({
         untracked: count,
         ahead: count.nullable(),
         behind: count.nullable().describe('null: the branch follows no other'),
-        seen_at: z.iso.datetime().meta({ pattern: undefined }).nullable().describe('When this was so; null: nobody has looked yet'),
+        seen_at: z.iso
+          .datetime()
+          .meta({ pattern: undefined })
+          .nullable()
+          .describe('When this was so; null: nobody has looked yet'),
       })
       .meta({ id: 'WorkspaceStatus' }),
     what: 'Its state, as it was seen last.',

@@ -6,11 +6,22 @@ import { sendText } from '../http/reply.ts';
 import { adminProblem } from './admin.ts';
 import type { StatusDeps } from './endpoint.ts';
 
-/** The headers of Temporal's Web UI. They are listed one by one, because browsers do not let `*` cover `Authorization`. */
-const PREFLIGHT = { 'Access-Control-Allow-Methods': 'POST', 'Access-Control-Allow-Headers': 'authorization,content-type,x-namespace,authorization-extras' };
+/**
+ * The headers of Temporal's Web UI. They are listed one by one, because browsers do not let `*` cover `Authorization`.
+ */
+const PREFLIGHT = {
+  'Access-Control-Allow-Methods': 'POST',
+  'Access-Control-Allow-Headers': 'authorization,content-type,x-namespace,authorization-extras',
+};
 
-/** The codec server of a Temporal Web UI of one's own, and of the `temporal` program: for who has the admin token. False for every other request. */
-export async function servesCodec(ctx: Context, { codec, config, adminToken }: Pick<StatusDeps, 'codec' | 'config' | 'adminToken'>): Promise<boolean> {
+/**
+ * The codec server of a Temporal Web UI of one's own, and of the `temporal` program: for who has the admin token. False
+ * for every other request.
+ */
+export async function servesCodec(
+  ctx: Context,
+  { codec, config, adminToken }: Pick<StatusDeps, 'codec' | 'config' | 'adminToken'>,
+): Promise<boolean> {
   const action = codecAction(ctx.path);
   if (!action) return false;
   const origin = ctx.get('origin');
@@ -24,7 +35,13 @@ export async function servesCodec(ctx: Context, { codec, config, adminToken }: P
   }
   const problem = adminProblem(ctx, adminToken);
   if (problem) {
-    sendText(ctx, problem, problem === 401 ? 'The codec server needs the admin token: Authorization: Bearer …\n' : 'This is not the admin token.\n');
+    sendText(
+      ctx,
+      problem,
+      problem === 401
+        ? 'The codec server needs the admin token: Authorization: Bearer …\n'
+        : 'This is not the admin token.\n',
+    );
     return true;
   }
   const { status, type, body } = await answerCodec(codec, action, ctx.req);

@@ -23,9 +23,16 @@ export const postReload = endpoint({
   handle: async (_, { reload, store }) => {
     try {
       const { updated, restart } = reload();
-      if (updated.length + restart.length > 0) await appendAudit(store.db, 'settings changed', { role: 'client' }, { names: [...updated, ...restart] });
-      const later = restart.length > 0 ? `; ${restart.join(', ')} ${restart.length === 1 ? 'needs' : 'need'} a restart` : '';
-      return { success: true as const, updatedKeys: updated, restartKeys: restart, message: `${updated.length} key(s) updated${later}` };
+      if (updated.length + restart.length > 0)
+        await appendAudit(store.db, 'settings changed', { role: 'client' }, { names: [...updated, ...restart] });
+      const later =
+        restart.length > 0 ? `; ${restart.join(', ')} ${restart.length === 1 ? 'needs' : 'need'} a restart` : '';
+      return {
+        success: true as const,
+        updatedKeys: updated,
+        restartKeys: restart,
+        message: `${updated.length} key(s) updated${later}`,
+      };
     } catch (error) {
       throw error instanceof ConfigError ? new ApiError(400, error.message) : error;
     }

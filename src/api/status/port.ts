@@ -9,7 +9,9 @@ export const statusPort: Port = {
     bearer: { type: 'http', scheme: 'bearer', description: 'The admin token' },
     query: { type: 'apiKey', in: 'query', name: 'token', description: 'For an <img>' },
   },
-  refusal: z.object({ success: z.literal(false), message: z.string(), error: z.string() }).meta({ id: 'StatusRefusal' }),
+  refusal: z
+    .object({ success: z.literal(false), message: z.string(), error: z.string() })
+    .meta({ id: 'StatusRefusal' }),
   wrongToken: 403,
   // open like state and health, because it holds nothing private
   open: true,

@@ -22,9 +22,13 @@ const head = {
   createdAt: time,
 };
 
-const summary = z.object({ ...head, messageCount: count, activeProject: z.string().nullable() }).meta({ id: 'SessionSummary' });
+const summary = z
+  .object({ ...head, messageCount: count, activeProject: z.string().nullable() })
+  .meta({ id: 'SessionSummary' });
 
-const message = z.object({ role: z.enum(['user', 'assistant', 'tool']), content: z.string(), timestamp: time }).meta({ id: 'SessionMessage' });
+const message = z
+  .object({ role: z.enum(['user', 'assistant', 'tool']), content: z.string(), timestamp: time })
+  .meta({ id: 'SessionMessage' });
 
 const project = z
   .object({
@@ -41,7 +45,12 @@ const project = z
 const session = z
   .object({
     ...head,
-    metadata: z.object({ channel: z.enum(Object.keys(CHANNELS) as [string, ...string[]]), title: z.string().nullable(), model: z.string(), mode: z.string() }),
+    metadata: z.object({
+      channel: z.enum(Object.keys(CHANNELS) as [string, ...string[]]),
+      title: z.string().nullable(),
+      model: z.string(),
+      mode: z.string(),
+    }),
     messages: z.array(message).describe('Since the conversation was begun or cleared; of more than 16 MB the newest'),
     currentProject: project.nullable(),
     availableProjects: z.array(z.string()),
@@ -60,7 +69,10 @@ const session = z
 
 const limit = z
   .string()
-  .refine((text) => /^\d{1,4}$/.test(text) && Number(text) >= 1 && Number(text) <= MOST_LISTED, `must be a whole number from 1 to ${MOST_LISTED}`)
+  .refine(
+    (text) => /^\d{1,4}$/.test(text) && Number(text) >= 1 && Number(text) <= MOST_LISTED,
+    `must be a whole number from 1 to ${MOST_LISTED}`,
+  )
   .transform(Number)
   .meta({ type: 'integer', minimum: 1, maximum: MOST_LISTED });
 
@@ -69,7 +81,10 @@ export const getSessions = endpoint({
   path: '/api/sessions',
   summary: 'Sessions, latest activity first',
   query: { limit },
-  answer: { schema: z.object({ success: z.literal(true), sessions: z.array(summary) }), what: 'At most 100, or as many as asked for.' },
+  answer: {
+    schema: z.object({ success: z.literal(true), sessions: z.array(summary) }),
+    what: 'At most 100, or as many as asked for.',
+  },
   handle: async ({ query }, { store: { db } }) => {
     const rows = await listSessions(db, query.limit ?? USUALLY_LISTED);
     const sessions = rows.map((row) => ({
@@ -118,7 +133,10 @@ export const getSession = endpoint({
   },
 });
 
-const projectOf = (name: string, { projectHost, projectPath, profile }: NonNullable<Awaited<ReturnType<typeof readSession>>>) => ({
+const projectOf = (
+  name: string,
+  { projectHost, projectPath, profile }: NonNullable<Awaited<ReturnType<typeof readSession>>>,
+) => ({
   name,
   host: projectHost,
   path: projectPath,

@@ -34,7 +34,10 @@ export const statusEndpoints = withDocument<StatusDeps>(statusPort, [
 const OPEN: ReadonlySet<string> = new Set(statusEndpoints.filter(({ open }) => open).map(({ path }) => path));
 const SESSION = '/api/sessions/';
 
-/** The status API. It has no CORS except for its codec server, so pages of other origins get nothing. The order of refusals: 404, then 405, then 401 or 403, then the endpoint's own. */
+/**
+ * The status API. It has no CORS except for its codec server, so pages of other origins get nothing. The order of
+ * refusals: 404, then 405, then 401 or 403, then the endpoint's own.
+ */
 export function createStatusApi(given: Omit<StatusDeps, 'adminToken'> & { adminToken?: string }): Koa {
   const deps = { ...given, adminToken: given.adminToken ?? randomUUID() };
   const app = new Koa();
@@ -76,4 +79,5 @@ async function answering(ctx: Context, next: Next, { log }: StatusDeps): Promise
   }
 }
 
-const refuse = (ctx: Context, status: number, message: string): void => sendJson(ctx, status, { success: false, message, error: message });
+const refuse = (ctx: Context, status: number, message: string): void =>
+  sendJson(ctx, status, { success: false, message, error: message });

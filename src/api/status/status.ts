@@ -49,7 +49,9 @@ const status = z
     lastError: z.string().nullable(),
     version: z.string(),
     notificationMetrics: notifications,
-    responseFormattingMetrics: z.object({ normalizedCount: count, chunkedCount: count, fallbackSplitCount: count }).describe('Since WhatsApp was first paired'),
+    responseFormattingMetrics: z
+      .object({ normalizedCount: count, chunkedCount: count, fallbackSplitCount: count })
+      .describe('Since WhatsApp was first paired'),
   })
   .meta({ id: 'Status' });
 
@@ -61,7 +63,11 @@ export const getStatus = endpoint({
   answer: { schema: status, what: 'The state; also while the database is away.' },
   handle: async ({ ctx }, { store, startedAt, version, adminToken }) => {
     const { db } = store;
-    const known = await Promise.all([messagesSince(db, startedAt), notificationsSince(db, startedAt), whatsappOf(ctx, db, adminToken)]).catch(() => null);
+    const known = await Promise.all([
+      messagesSince(db, startedAt),
+      notificationsSince(db, startedAt),
+      whatsappOf(ctx, db, adminToken),
+    ]).catch(() => null);
     const [messageCount, notified, whatsapp] = known ?? [0, NONE, AWAY];
     return {
       state: whatsapp.state,
@@ -77,7 +83,10 @@ export const getStatus = endpoint({
   },
 });
 
-/** Reports are written from records. So each would be rewritten, and none is: `rewriteDisabled` is the reason of every fallback. */
+/**
+ * Reports are written from records. So each would be rewritten, and none is: `rewriteDisabled` is the reason of every
+ * fallback.
+ */
 const notificationMetrics = ({ own, reports, superseded }: NotificationCounts): z.infer<typeof notifications> => ({
   total: own + reports,
   templateEphemeral: own,

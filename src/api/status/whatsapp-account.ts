@@ -24,7 +24,13 @@ export const reportFields = {
   phoneSeenAt: time().nullable(),
   sendsPausedUntil: time().nullable().describe('WhatsApp restricted what may be sent'),
   today: z
-    .object({ queued: count(), sent: count(), delivered: count(), read: count(), failed: count() } satisfies Fields<DeliveryFigures>)
+    .object({
+      queued: count(),
+      sent: count(),
+      delivered: count(),
+      read: count(),
+      failed: count(),
+    } satisfies Fields<DeliveryFigures>)
     .describe('Messages since midnight UTC'),
 } satisfies Fields<WhatsAppReport>;
 
@@ -44,7 +50,10 @@ export const pairRequest = z
 
 export async function reportOf(db: Db): Promise<WhatsAppReport> {
   const midnight = new Date(new Date().setUTCHours(0, 0, 0, 0));
-  const [row, today] = await Promise.all([readAccount(db, ACCOUNT), deliveryFigures(db, { account: ACCOUNT }, midnight)]);
+  const [row, today] = await Promise.all([
+    readAccount(db, ACCOUNT),
+    deliveryFigures(db, { account: ACCOUNT }, midnight),
+  ]);
   return { ...viewOf(row), today };
 }
 
@@ -52,9 +61,11 @@ export async function reportOf(db: Db): Promise<WhatsAppReport> {
 export async function connect(db: Db, { phone = null, number }: z.output<typeof pairRequest>): Promise<string> {
   const row = await readAccount(db, ACCOUNT);
   const { state } = viewOf(row);
-  const linked = row?.wanted === 'on' && state === 'authenticated' && (number === undefined || number === row.number_mode);
+  const linked =
+    row?.wanted === 'on' && state === 'authenticated' && (number === undefined || number === row.number_mode);
   // a second start joins the first, unless it asks for another way to pair
-  const same = row?.wanted === 'on' && row.needs === null && state !== 'error' && row.pair_phone === phone && number === undefined;
+  const same =
+    row?.wanted === 'on' && row.needs === null && state !== 'error' && row.pair_phone === phone && number === undefined;
   if (!linked && !same) await wish(db, ACCOUNT, { wanted: 'on', pairPhone: phone, numberMode: number });
   return linked ? 'WhatsApp is connected.' : 'WhatsApp is starting.';
 }

@@ -9,7 +9,16 @@ const AWAY_MS = 5_000;
 /** The account as stored, corrected when the gateway that wrote it is gone. */
 export function viewOf(row: WaAccount | null, now = Date.now()): WhatsAppView {
   if (!row) {
-    const none = { qr: null, pairingCode: null, needs: null, phone: null, number: null, connectedAt: null, phoneSeenAt: null, sendsPausedUntil: null };
+    const none = {
+      qr: null,
+      pairingCode: null,
+      needs: null,
+      phone: null,
+      number: null,
+      connectedAt: null,
+      phoneSeenAt: null,
+      sendsPausedUntil: null,
+    };
     return { state: 'disconnected', wanted: 'off', lastError: NOT_PAIRED, ...none };
   }
   const busy = row.state === 'authenticated' || row.state === 'qr_pending';

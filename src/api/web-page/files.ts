@@ -2,7 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { PACKAGE_ROOT } from '../../installation.ts';
 
-/** The built page (`scripts/page.ts`), in memory: it is small, and a build that runs meanwhile cannot mix two of them. */
+/**
+ * The built page (`scripts/page.ts`), in memory: it is small, and a build that runs meanwhile cannot mix two of them.
+ */
 export type PageFiles = ReadonlyMap<string, PageFile>;
 
 export interface PageFile {

@@ -1,8 +1,9 @@
 import type { Context } from 'koa';
 
 /**
- * What the page may do. Scripts and styles come from files of ours only: words of a model, a page or a stranger can never become a script, even where the page made a
- * mistake. `data:` is the picture of the QR code, `blob:` pictures of chats.
+ * What the page may do. Scripts and styles come from files of ours only: words of a model, a page or a stranger can
+ * never become a script, even where the page made a mistake. `data:` is the picture of the QR code, `blob:` pictures of
+ * chats.
  */
 const POLICY = Object.entries({
   'default-src': "'none'",

@@ -10,11 +10,23 @@ import { NOT_BUILT, notLoggedIn } from './notices.ts';
 /** Addresses of the page; the phone's are those of CodeWhale. */
 const PAGES: Record<string, string> = { '/': 'index.html', '/mobile': 'mobile.html', '/mobile/': 'mobile.html' };
 /** Public: they hold nothing of the owner, and browsers ask for some of them without a cookie. */
-const PUBLIC: Record<string, string> = { '/sw.js': 'sw.js', '/manifest.webmanifest': 'manifest.webmanifest', '/favicon.ico': 'favicon.ico' };
+const PUBLIC: Record<string, string> = {
+  '/sw.js': 'sw.js',
+  '/manifest.webmanifest': 'manifest.webmanifest',
+  '/favicon.ico': 'favicon.ico',
+};
 const ASSETS = '/page/';
 
 /** Serves the owner's page. Everything else is for the next one. */
-export function ownersPage({ token, config, files = readPageFiles() }: { token: string; config: Config; files?: PageFiles }): Middleware {
+export function ownersPage({
+  token,
+  config,
+  files = readPageFiles(),
+}: {
+  token: string;
+  config: Config;
+  files?: PageFiles;
+}): Middleware {
   const isAllowed = authoriser({ token, config });
   return async (ctx: Context, next: Next) => {
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return next();

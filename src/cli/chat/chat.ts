@@ -44,10 +44,14 @@ export async function chat(options: ChatOptions): Promise<void> {
     const before = seen?.before ?? null;
     const detail = await reached(() => unseenDetail(api, thread.id, before, signal));
     if (screen.interactive && !detail.items.some(({ kind }) => kind === 'user_message' || kind === 'agent_message'))
-      screen.print(greeting(thread.things_to_try ?? [], { whatsapp: options.offer !== undefined, colors: screen.colors }));
+      screen.print(
+        greeting(thread.things_to_try ?? [], { whatsapp: options.offer !== undefined, colors: screen.colors }),
+      );
     show(detail, view, seen);
     const pictures = (answer: string) =>
-      void savePictures({ api, threadId: thread.id, home, signal }, answer, (path) => view.note(`(the picture is in ${path})`));
+      void savePictures({ api, threadId: thread.id, home, signal }, answer, (path) =>
+        view.note(`(the picture is in ${path})`),
+      );
     const following = follow(api, detail, { view, seen, pictures }, signal);
 
     const session = { api, threadId: thread.id, screen, view, signal, leave };
@@ -70,7 +74,12 @@ export async function chat(options: ChatOptions): Promise<void> {
   }
 }
 
-function openScreen(options: ChatOptions, home: string, early: string[], leave: () => void): { screen: Screen; keyboard: Keyboard } {
+function openScreen(
+  options: ChatOptions,
+  home: string,
+  early: string[],
+  leave: () => void,
+): { screen: Screen; keyboard: Keyboard } {
   const { input = process.stdin, output = process.stdout, dumb } = options;
   const inputEnded = new AbortController();
   const keyboard: Keyboard = { take: (text) => void early.push(text), interrupt: leave, ended: inputEnded.signal };
@@ -121,7 +130,12 @@ async function follow(
 const timeOf = (at: string | null | undefined): number => Date.parse(at ?? '') || 0;
 
 /** The end of the thread, back to what a terminal has shown, as much as one answer holds. */
-async function unseenDetail(api: ApiClient, threadId: string, seenAt: number | null, signal: AbortSignal): Promise<ThreadDetail> {
+async function unseenDetail(
+  api: ApiClient,
+  threadId: string,
+  seenAt: number | null,
+  signal: AbortSignal,
+): Promise<ThreadDetail> {
   const detail = await api.detail(threadId, signal);
   const oldest = Date.parse(detail.turns[0]?.created_at ?? '');
   return seenAt !== null && oldest > seenAt ? api.detail(threadId, signal, MOST_UNSEEN_TURNS) : detail;
@@ -129,7 +143,9 @@ async function unseenDetail(api: ApiClient, threadId: string, seenAt: number | n
 const MOST_UNSEEN_TURNS = 300;
 
 const aborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => (signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve(), { once: true })));
+  new Promise((resolve) =>
+    signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve(), { once: true }),
+  );
 
 /** At the start the server may not listen yet. */
 async function untilReached<T>(request: () => Promise<T>, signal: AbortSignal, onFirstWait: () => void): Promise<T> {

@@ -19,12 +19,18 @@ const skillsIn = (path: string) => folder(path, (name) => existsSync(join(path, 
 /** Fields of the contract for what Fetch does not have. */
 const NOTHING = { path: null, present: false, count: 0 };
 
-const SOURCES: Record<Source, 'env' | 'config' | 'default'> = { flag: 'env', environment: 'env', file: 'config', default: 'default' };
+const SOURCES: Record<Source, 'env' | 'config' | 'default'> = {
+  flag: 'env',
+  environment: 'env',
+  file: 'config',
+  default: 'default',
+};
 const OS: Partial<Record<NodeJS.Platform, string>> = { darwin: 'macos', win32: 'windows' };
 const ARCH: Partial<Record<NodeJS.Architecture, string>> = { x64: 'x86_64', arm64: 'aarch64' };
 
 /**
- * The fields of `doctor --json` in the contract, of this installation: what is there and how much of it, never a key, the content of a file or a word of a chat.
+ * The fields of `doctor --json` in the contract, of this installation: what is there and how much of it, never a key,
+ * the content of a file or a word of a chat.
  * `findings` are those of the same run.
  */
 export async function capabilities(config: Config, findings: readonly Finding[]): Promise<Record<string, unknown>> {
@@ -38,7 +44,10 @@ export async function capabilities(config: Config, findings: readonly Finding[])
     config_present: existsSync(configFile),
     workspace,
     ...modelFacts(config, findings),
-    search_provider: { provider: config.FETCH_SEARXNG_URL ? 'searxng' : null, source: SOURCES[sourcesOf(config).FETCH_SEARXNG_URL ?? 'default'] },
+    search_provider: {
+      provider: config.FETCH_SEARXNG_URL ? 'searxng' : null,
+      source: SOURCES[sourcesOf(config).FETCH_SEARXNG_URL ?? 'default'],
+    },
     memory: { enabled: true, path: memories, file_present: memories !== null && existsSync(memories) },
     mcp: {
       config_path: mcpConfigFile(config),
@@ -74,12 +83,20 @@ function modelFacts(config: Config, findings: readonly Finding[]) {
     api_key: { source: keySource(config, endpoint !== null) },
     base_url: endpoint ? shownAddress(endpoint.baseUrl) : null,
     default_text_model: endpoint ? model : PRACTICE,
-    strict_tool_mode: { enabled: false, status: 'disabled', function_strict_sent: false, message: 'disabled', recommended_base_url: null },
+    strict_tool_mode: {
+      enabled: false,
+      status: 'disabled',
+      function_strict_sent: false,
+      message: 'disabled',
+      recommended_base_url: null,
+    },
     tls: {
       certificate_verification: verified,
       insecure_skip_tls_verify: !verified,
       provider,
-      message: verified ? 'TLS certificate verification enabled' : 'NODE_TLS_REJECT_UNAUTHORIZED=0 switches the verification of certificates off',
+      message: verified
+        ? 'TLS certificate verification enabled'
+        : 'NODE_TLS_REJECT_UNAUTHORIZED=0 switches the verification of certificates off',
     },
     api_connectivity: { checked: endpoint !== null, note: found?.detail ?? '' },
     capability: {

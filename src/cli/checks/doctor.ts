@@ -29,18 +29,27 @@ type Check = (config: Config) => Promise<Finding | Finding[]>;
 /** Every dependency is tried, not only looked for. */
 const checks: Check[] = [
   async () => ok('node', process.versions.node, process.execPath),
-  (config) => trying('home', 'make room, or choose another folder: fetch start --home FOLDER', async () => homeFinding(config.FETCH_HOME)),
+  (config) =>
+    trying('home', 'make room, or choose another folder: fetch start --home FOLDER', async () =>
+      homeFinding(config.FETCH_HOME),
+    ),
   (config) =>
     trying(
       'temporal',
-      config.TEMPORAL_ADDRESS ? 'start that server, or correct TEMPORAL_ADDRESS' : 'install the CLI: https://docs.temporal.io/cli#install',
+      config.TEMPORAL_ADDRESS
+        ? 'start that server, or correct TEMPORAL_ADDRESS'
+        : 'install the CLI: https://docs.temporal.io/cli#install',
       () => temporalFinding(config),
     ),
   (config) =>
-    trying('postgres', config.DATABASE_URL ? 'start that server, or correct DATABASE_URL' : rebuildCommand(SERVER_PACKAGE), async () => {
-      if (config.DATABASE_URL) return postgresAt(config, config.DATABASE_DIRECT_URL ?? config.DATABASE_URL);
-      return ok('postgres', (await postgresVersion()).text, 'bundled');
-    }),
+    trying(
+      'postgres',
+      config.DATABASE_URL ? 'start that server, or correct DATABASE_URL' : rebuildCommand(SERVER_PACKAGE),
+      async () => {
+        if (config.DATABASE_URL) return postgresAt(config, config.DATABASE_DIRECT_URL ?? config.DATABASE_URL);
+        return ok('postgres', (await postgresVersion()).text, 'bundled');
+      },
+    ),
   () =>
     trying('temporal core', rebuildCommand('@temporalio/core-bridge'), async () => {
       await import('@temporalio/worker');
@@ -55,7 +64,9 @@ const checks: Check[] = [
   portFindings,
   async (config) => {
     const { serverFindings } = await import('./server/server.ts');
-    return await serverFindings(config).catch((error) => missing('servers', `could not be looked at: ${messageOf(error)}`, 'see the findings above'));
+    return await serverFindings(config).catch((error) =>
+      missing('servers', `could not be looked at: ${messageOf(error)}`, 'see the findings above'),
+    );
   },
 ];
 
@@ -71,12 +82,26 @@ export async function run(config: Config, options: { json?: boolean }): Promise<
     return;
   }
   const { capabilities } = await import('./capabilities.ts');
-  process.stdout.write(`${JSON.stringify({ ...(await capabilities(config, findings)), ok: exitCodeOf(findings) === 0, findings })}\n`);
+  process.stdout.write(
+    `${JSON.stringify({ ...(await capabilities(config, findings)), ok: exitCodeOf(findings) === 0, findings })}\n`,
+  );
   process.exitCode = exitCodeOf(findings);
 }
 
-const ok = (name: string, version: string | null, detail: string): Finding => ({ name, state: 'ok', version, detail, mend: null });
-const missing = (name: string, detail: string, mend: string): Finding => ({ name, state: 'missing', version: null, detail, mend });
+const ok = (name: string, version: string | null, detail: string): Finding => ({
+  name,
+  state: 'ok',
+  version,
+  detail,
+  mend: null,
+});
+const missing = (name: string, detail: string, mend: string): Finding => ({
+  name,
+  state: 'missing',
+  version: null,
+  detail,
+  mend,
+});
 
 async function trying(name: string, mend: string, check: () => Promise<Finding>): Promise<Finding> {
   try {
@@ -87,7 +112,8 @@ async function trying(name: string, mend: string, check: () => Promise<Finding>)
 }
 
 /** Several addresses of one name fail as one error without a message of its own. */
-const messageOf = (error: unknown): string => (error instanceof AggregateError ? error.errors.map(messageOf).join('; ') : (error as Error).message);
+const messageOf = (error: unknown): string =>
+  error instanceof AggregateError ? error.errors.map(messageOf).join('; ') : (error as Error).message;
 
 async function homeFinding(home: string): Promise<Finding> {
   let folder = home;
@@ -114,9 +140,11 @@ async function homeFinding(home: string): Promise<Finding> {
 async function temporalFinding(config: Config): Promise<Finding> {
   if (config.TEMPORAL_ADDRESS) {
     const { Connection } = await import('@temporalio/client');
-    const connection = await Connection.connect({ ...temporalEndpoint(config), connectTimeout: 5_000 }).catch(async (error) => {
-      throw await temporalProblem(config, error);
-    });
+    const connection = await Connection.connect({ ...temporalEndpoint(config), connectTimeout: 5_000 }).catch(
+      async (error) => {
+        throw await temporalProblem(config, error);
+      },
+    );
     const { serverVersion } = await connection.workflowService.getSystemInfo({});
     await connection.close();
     if (serverVersion && compareVersions(serverVersion, MIN_SERVER) < 0)
@@ -162,12 +190,23 @@ async function modelFinding(config: Config): Promise<Finding> {
   const { endpointOf, PRACTICE } = await import('../../adapters/model/endpoint/endpoint.ts');
   const endpoint = endpointOf(config);
   const mend = 'fetch setup';
-  if (!endpoint) return { name: 'model', state: 'warning', version: null, detail: 'none is configured: the practice model answers', mend };
+  if (!endpoint)
+    return {
+      name: 'model',
+      state: 'warning',
+      version: null,
+      detail: 'none is configured: the practice model answers',
+      mend,
+    };
   const { verifyModel } = await import('../../adapters/model/endpoint/discover.ts');
   const model = config.AGENT_MODEL === PRACTICE ? undefined : config.AGENT_MODEL;
   const result = await verifyModel({ ...config, AGENT_MODEL: model } as never, MODEL_PATIENCE_MS);
   if (!result.ok) return missing('model', `${shownAddress(endpoint.baseUrl)}: ${result.error}`, mend);
-  const found = ok('model', result.model, [shownAddress(endpoint.baseUrl), result.price, ...(result.learned ? [result.learned] : [])].join('; '));
+  const found = ok(
+    'model',
+    result.model,
+    [shownAddress(endpoint.baseUrl), result.price, ...(result.learned ? [result.learned] : [])].join('; '),
+  );
   return result.price.startsWith('price not known')
     ? { ...found, state: 'warning', mend: 'FETCH_MODEL_PRICE=INPUT,OUTPUT in US dollars per million tokens' }
     : found;
@@ -185,13 +224,27 @@ async function program(name: string, args: string[], need: string, mend: string)
 /** Whether it runs and restarts without a terminal. */
 async function runsFinding(config: Config): Promise<Finding> {
   const how = await howItRuns(config.FETCH_HOME);
-  const warning = (detail: string, mend: string | null): Finding => ({ name: 'runs', state: 'warning', version: null, detail, mend });
+  const warning = (detail: string, mend: string | null): Finding => ({
+    name: 'runs',
+    state: 'warning',
+    version: null,
+    detail,
+    mend,
+  });
   const service = installedService(config.FETCH_HOME);
   // Node or Fetch was moved since
   const lost = service?.programs().filter((program) => !existsSync(program)) ?? [];
-  if (lost.length > 0) return warning(`the service ${how.service} starts ${lost.join(' and ')}, which is not there any more`, 'fetch up --at-login');
+  if (lost.length > 0)
+    return warning(
+      `the service ${how.service} starts ${lost.join(' and ')}, which is not there any more`,
+      'fetch up --at-login',
+    );
   if (how.bound) return warning(how.bound.text, how.bound.mend);
-  return ok('runs', null, how.by === null ? `not now${how.service ? `; the service ${how.service} starts it` : ''}` : howText(how));
+  return ok(
+    'runs',
+    null,
+    how.by === null ? `not now${how.service ? `; the service ${how.service} starts it` : ''}` : howText(how),
+  );
 }
 
 const singleRoles = (config: Config): boolean => Boolean(config.TEMPORAL_ADDRESS && config.DATABASE_URL);

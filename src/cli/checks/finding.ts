@@ -10,7 +10,8 @@ export interface Finding {
 }
 
 /** 1 when something needed is missing. */
-export const exitCodeOf = (findings: readonly Finding[]): 0 | 1 => (findings.some(({ state }) => state === 'missing') ? 1 : 0);
+export const exitCodeOf = (findings: readonly Finding[]): 0 | 1 =>
+  findings.some(({ state }) => state === 'missing') ? 1 : 0;
 
 /** Prints findings for a person, or as one JSON object. Returns the exit code. */
 export function printFindings(findings: Finding[], options: { json?: boolean } = {}): 0 | 1 {
@@ -21,7 +22,9 @@ export function printFindings(findings: Finding[], options: { json?: boolean } =
   }
   const marks = { ok: styleText('green', '✓'), warning: styleText('yellow', '!'), missing: styleText('red', '✗') };
   for (const { name, state, version, detail, mend } of findings) {
-    process.stdout.write(`${marks[state]} ${[name, version, detail].filter(Boolean).join('  ')}\n${mend ? `    ${mend}\n` : ''}`);
+    process.stdout.write(
+      `${marks[state]} ${[name, version, detail].filter(Boolean).join('  ')}\n${mend ? `    ${mend}\n` : ''}`,
+    );
   }
   return code;
 }

@@ -17,7 +17,9 @@ export async function build(config: Config, agents: string[], options: { fresh?:
   const named = agents.filter((agent): agent is ImageKind => (IMAGE_KINDS as readonly string[]).includes(agent));
   const kinds = agents.includes('all') ? IMAGE_KINDS : (['tools', ...new Set(named)] as ImageKind[]);
   const interrupted = new AbortController();
-  process.once('SIGINT', () => interrupted.abort(new Error('Interrupted. What was finished is kept; the same command goes on from there.')));
+  process.once('SIGINT', () =>
+    interrupted.abort(new Error('Interrupted. What was finished is kept; the same command goes on from there.')),
+  );
   for (const kind of kinds) {
     const began = Date.now();
     let last = '';
@@ -30,7 +32,9 @@ export async function build(config: Config, agents: string[], options: { fresh?:
       { fresh: options.fresh, signal: interrupted.signal },
     );
     const { bytes } = (await kennel.images.state(kind)) ?? { bytes: 0 };
-    process.stdout.write(`${styleText('green', '✓')} ${name}  ${Math.round(bytes / 1e6)} MB  ${((Date.now() - began) / 1000).toFixed(1)} s\n`);
+    process.stdout.write(
+      `${styleText('green', '✓')} ${name}  ${Math.round(bytes / 1e6)} MB  ${((Date.now() - began) / 1000).toFixed(1)} s\n`,
+    );
   }
 }
 
@@ -41,7 +45,10 @@ export async function doctor(config: Config, options: { json?: boolean }): Promi
 }
 
 /** The images of repositories on this engine, and the setup scripts that people agreed to in this home. */
-export async function environments(config: Config, options: { json?: boolean; prune?: boolean; revoke?: string }): Promise<void> {
+export async function environments(
+  config: Config,
+  options: { json?: boolean; prune?: boolean; revoke?: string },
+): Promise<void> {
   const { engine, environmentImages, setupScripts } = openKennel(config);
   if (options.revoke !== undefined) return await revoke(setupScripts, options.revoke);
   await engine.facts();
@@ -56,14 +63,19 @@ export async function environments(config: Config, options: { json?: boolean; pr
   }
   if (images.length === 0) process.stdout.write('No image of a repository on this engine.\n');
   for (const { workspace, script, agreedAt } of scripts)
-    process.stdout.write(`\nsetup script of ${basename(workspace)}, agreed to ${agreedAt.slice(0, 16).replace('T', ' ')}:\n${blockQuote(script)}\n`);
+    process.stdout.write(
+      `\nsetup script of ${basename(workspace)}, agreed to ${agreedAt.slice(0, 16).replace('T', ' ')}:\n${blockQuote(script)}\n`,
+    );
 }
 
 async function revoke(scripts: SetupScripts, name: string): Promise<void> {
   const found = (await scripts.list()).filter(({ workspace }) => basename(workspace) === name);
-  if (found.length === 0) throw new Error(`No setup script of a workspace ${name} is kept. "fetch kennel environments" lists them.`);
+  if (found.length === 0)
+    throw new Error(`No setup script of a workspace ${name} is kept. "fetch kennel environments" lists them.`);
   for (const { workspace } of found) await scripts.revoke(workspace);
-  process.stdout.write(`${styleText('green', '✓')} the setup script of ${name} is taken back; its next task has an image without it\n`);
+  process.stdout.write(
+    `${styleText('green', '✓')} the setup script of ${name} is taken back; its next task has an image without it\n`,
+  );
 }
 
 /** The containers of tasks of this home. */
@@ -71,7 +83,8 @@ export async function ps(config: Config, options: { json?: boolean }): Promise<v
   const kennel = openKennel(config);
   await kennel.ready();
   const containers = await kennel.list();
-  if (options.json) return void process.stdout.write(`${JSON.stringify({ slots: config.FETCH_KENNEL_SLOTS, containers })}\n`);
+  if (options.json)
+    return void process.stdout.write(`${JSON.stringify({ slots: config.FETCH_KENNEL_SLOTS, containers })}\n`);
   if (containers.length === 0) return void process.stdout.write(`No container of a task for ${config.FETCH_HOME}.\n`);
   const rows = containers.map(({ taskId, step, harness, state, exitCode, outOfMemory, startedAt, id }) => [
     taskId,

@@ -10,7 +10,13 @@ import { loginWarning } from '../../domain/tasks/agents/agents.ts';
 import { loginsOf } from '../../domain/tasks/agents/logins.ts';
 import type { Finding } from './finding.ts';
 
-const finding = (name: string, state: Finding['state'], version: string | null, detail: string, mend: string | null = null): Finding => ({
+const finding = (
+  name: string,
+  state: Finding['state'],
+  version: string | null,
+  detail: string,
+  mend: string | null = null,
+): Finding => ({
   name,
   state,
   version,
@@ -27,9 +33,20 @@ export async function kennelFinding(config: Config): Promise<Finding> {
     const kennel = openKennel(config);
     const facts = await soon(kennel.engine.facts());
     const tools = await kennel.images.state('tools');
-    return finding('docker', 'ok', facts.version, `coding tasks run in containers; ${tools ? 'their image is there' : 'the first task builds their image'}`);
+    return finding(
+      'docker',
+      'ok',
+      facts.version,
+      `coding tasks run in containers; ${tools ? 'their image is there' : 'the first task builds their image'}`,
+    );
   } catch (error) {
-    return finding('docker', 'warning', null, 'no engine answers; coding tasks and commands need one, chats do not', mendOf(error as KennelUnavailable));
+    return finding(
+      'docker',
+      'warning',
+      null,
+      'no engine answers; coding tasks and commands need one, chats do not',
+      mendOf(error as KennelUnavailable),
+    );
   }
 }
 
@@ -45,7 +62,12 @@ export async function kennelFindings(config: Config): Promise<Finding[]> {
   }
   const { engine, images } = kennel;
   const findings = [
-    finding('engine', 'ok', facts.version, `${facts.platform}, API ${facts.apiVersion}, cgroup ${facts.cgroup}, ${facts.storage}, at ${engine.address}`),
+    finding(
+      'engine',
+      'ok',
+      facts.version,
+      `${facts.platform}, API ${facts.apiVersion}, cgroup ${facts.cgroup}, ${facts.storage}, at ${engine.address}`,
+    ),
     isolation(facts),
     capacity(config, facts),
     disk(config.FETCH_HOME),
@@ -60,7 +82,13 @@ export async function kennelFindings(config: Config): Promise<Finding[]> {
     if (state) findings.push(finding(name, 'ok', null, `${state.name}, ${Math.round(state.bytes / 1e6)} MB`));
     else
       findings.push(
-        finding(name, 'warning', null, 'not built yet; the first task that needs it builds it', `fetch kennel build${kind === 'tools' ? '' : ` ${kind}`}`),
+        finding(
+          name,
+          'warning',
+          null,
+          'not built yet; the first task that needs it builds it',
+          `fetch kennel build${kind === 'tools' ? '' : ` ${kind}`}`,
+        ),
       );
   }
   if (states.get('tools')) findings.push(await trial(kennel));
@@ -121,7 +149,13 @@ const logins = (config: Config): Finding[] =>
   [...loginsOf(config.FETCH_KENNEL_LOGINS)].map(([name, path]) => {
     const problem = loginProblem(name, path);
     return problem
-      ? finding(`log-in ${name}`, 'missing', null, problem, `log in with ${name} on this host, or take it out of FETCH_KENNEL_LOGINS`)
+      ? finding(
+          `log-in ${name}`,
+          'missing',
+          null,
+          problem,
+          `log in with ${name} on this host, or take it out of FETCH_KENNEL_LOGINS`,
+        )
       : finding(`log-in ${name}`, 'warning', null, `${path}: ${loginWarning(name)}`);
   });
 
@@ -149,7 +183,13 @@ interface Look {
 async function trial(kennel: OpenKennel): Promise<Finding> {
   const began = Date.now();
   try {
-    const result = await kennel.command({ workspace: null, argv: ['node', '-e', LOOK], timeoutMs: 30_000, maxOutput: 10_000, label: 'doctor' });
+    const result = await kennel.command({
+      workspace: null,
+      argv: ['node', '-e', LOOK],
+      timeoutMs: 30_000,
+      maxOutput: 10_000,
+      label: 'doctor',
+    });
     if (result.code !== 0) throw new Error(`it ended with code ${result.code}: ${result.stderr.trim().slice(-300)}`);
     const look = JSON.parse(result.stdout) as Look;
     const gaps = [
@@ -160,8 +200,19 @@ async function trial(kennel: OpenKennel): Promise<Finding> {
       look.writable ? 'can write its root' : null,
     ].filter((gap) => gap !== null);
     if (gaps.length > 0)
-      return finding('container', 'missing', null, `a container ${gaps.join(', ')}`, 'look for what changes containers on this engine: docker info');
-    return finding('container', 'ok', null, `user ${look.uid}, no capabilities, no network, read-only root; ${Date.now() - began} ms from start to end`);
+      return finding(
+        'container',
+        'missing',
+        null,
+        `a container ${gaps.join(', ')}`,
+        'look for what changes containers on this engine: docker info',
+      );
+    return finding(
+      'container',
+      'ok',
+      null,
+      `user ${look.uid}, no capabilities, no network, read-only root; ${Date.now() - began} ms from start to end`,
+    );
   } catch (error) {
     return finding('container', 'missing', null, (error as Error).message, 'docker info; docker run --rm hello-world');
   }

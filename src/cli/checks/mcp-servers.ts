@@ -19,7 +19,12 @@ export async function mcpServerHealth(config: Config): Promise<ServerHealth[]> {
   const healths: ServerHealth[] = [
     ...servers.map(({ server: { name } }) => ({ name, enabled: true, ...healthOf(name, found) })),
     ...off.map(({ name }) => ({ name, enabled: false, status: 'ok' as const, detail: 'switched off in mcp.json' })),
-    ...problems.map(({ name, problem }) => ({ name: name || 'mcp.json', enabled: true, status: 'error' as const, detail: problem })),
+    ...problems.map(({ name, problem }) => ({
+      name: name || 'mcp.json',
+      enabled: true,
+      status: 'error' as const,
+      detail: problem,
+    })),
   ];
   return healths.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
@@ -33,4 +38,5 @@ function healthOf(name: string, found: readonly Extension[] | null): Pick<Server
   return { status: 'warning', detail: row.agreed === null ? `waits for your yes: tools show ${name}` : 'you said no' };
 }
 
-const foundServers = (config: Config): Promise<Extension[] | null> => withStore(config, 'fetch-doctor', ({ db }) => listExtensions(db)).catch(() => null);
+const foundServers = (config: Config): Promise<Extension[] | null> =>
+  withStore(config, 'fetch-doctor', ({ db }) => listExtensions(db)).catch(() => null);

@@ -5,17 +5,33 @@ import { command, program } from './program.ts';
 const load = () => import('../roles/deploy.ts');
 
 export function addDeployCommands(): void {
-  const deploy = program.command('deploy').description('Say which build of the worker does the work, where several run side by side').exitOverride();
-  const deployment = (name: string, description: string, example: string, run: (config: Config, self: Command, args: string[]) => Promise<void>) =>
-    command(name, description, example, (self, args) => (config) => run(config, self, args), deploy);
-  deployment('status', 'Show every build: its workers, its open runs', 'fetch deploy status --json', async (config, self) =>
-    (await load()).status(config, self.opts()),
+  const deploy = program
+    .command('deploy')
+    .description('Say which build of the worker does the work, where several run side by side')
+    .exitOverride();
+  const deployment = (
+    name: string,
+    description: string,
+    example: string,
+    run: (config: Config, self: Command, args: string[]) => Promise<void>,
+  ) => command(name, description, example, (self, args) => (config) => run(config, self, args), deploy);
+  deployment(
+    'status',
+    'Show every build: its workers, its open runs',
+    'fetch deploy status --json',
+    async (config, self) => (await load()).status(config, self.opts()),
   ).option('--json', 'print JSON');
-  deployment('current', 'Give new runs and all conversations to a build', 'fetch deploy current 0.2.0', async (config, _self, [build]) =>
-    (await load()).current(config, build!),
+  deployment(
+    'current',
+    'Give new runs and all conversations to a build',
+    'fetch deploy current 0.2.0',
+    async (config, _self, [build]) => (await load()).current(config, build!),
   ).argument('<build>', 'FETCH_BUILD_ID of its workers');
-  deployment('ramp', 'Give a build a share of the new runs', 'fetch deploy ramp 0.2.0 10', async (config, _self, [build, percent]) =>
-    (await load()).ramp(config, build!, Number(percent)),
+  deployment(
+    'ramp',
+    'Give a build a share of the new runs',
+    'fetch deploy ramp 0.2.0 10',
+    async (config, _self, [build, percent]) => (await load()).ramp(config, build!, Number(percent)),
   )
     .argument('<build>', 'FETCH_BUILD_ID of its workers')
     .argument('<percent>', '0 to 100; 0 ends the ramp', percentage);
@@ -29,10 +45,15 @@ export function addDeployCommands(): void {
   )
     .argument('<build>', 'FETCH_BUILD_ID of its workers')
     .option('--move', 'let the current build continue the runs that only this one may continue now');
-  deployment('rollback', 'Go back to an older build, whose workers must run', 'fetch deploy rollback 0.1.0', async (config, _self, [build]) =>
-    (await load()).rollback(config, build!),
+  deployment(
+    'rollback',
+    'Go back to an older build, whose workers must run',
+    'fetch deploy rollback 0.1.0',
+    async (config, _self, [build]) => (await load()).rollback(config, build!),
   ).argument('<build>', 'FETCH_BUILD_ID of its workers');
-  deployment('off', 'Let workers without a build do the work again', 'fetch deploy off', async (config) => (await load()).off(config));
+  deployment('off', 'Let workers without a build do the work again', 'fetch deploy off', async (config) =>
+    (await load()).off(config),
+  );
   deployment(
     'start-over',
     'Before an older release is started without builds: end the runs that it could not continue',
@@ -43,6 +64,7 @@ export function addDeployCommands(): void {
 
 function percentage(value: string): number {
   const percent = Number(value);
-  if (!(percent >= 0 && percent <= 100)) throw new InvalidArgumentError('The percentage must be a number from 0 to 100.');
+  if (!(percent >= 0 && percent <= 100))
+    throw new InvalidArgumentError('The percentage must be a number from 0 to 100.');
   return percent;
 }

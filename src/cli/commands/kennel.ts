@@ -3,7 +3,10 @@ import { AGENT_NAMES } from '../../contracts/kennel.ts';
 import { command, program } from './program.ts';
 
 export function addKennelCommands(): void {
-  const kennel = program.command('kennel').description('Look after the containers that coding tasks run in').exitOverride();
+  const kennel = program
+    .command('kennel')
+    .description('Look after the containers that coding tasks run in')
+    .exitOverride();
   command(
     'build',
     'Build the images now, so that nothing waits for them: what every task needs, and that of each named agent, or of the browser',

@@ -3,8 +3,17 @@ import { command, program } from './program.ts';
 const load = () => import('../home/payload-keys.ts');
 
 export function addPayloadKeyCommands(): void {
-  const keys = program.command('payload-keys').description('List and rotate the keys that encrypt what Temporal stores').exitOverride();
-  command('list', 'List the keys by their ids', 'fetch payload-keys list', () => async (config) => (await load()).list(config), keys);
+  const keys = program
+    .command('payload-keys')
+    .description('List and rotate the keys that encrypt what Temporal stores')
+    .exitOverride();
+  command(
+    'list',
+    'List the keys by their ids',
+    'fetch payload-keys list',
+    () => async (config) => (await load()).list(config),
+    keys,
+  );
   command(
     'rotate',
     'Make a new key, which encrypts from the next start on',

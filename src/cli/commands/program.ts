@@ -26,7 +26,9 @@ const attributeOf = (flag: string): string =>
 type Runner = (config: Config, reload: () => Config, flags: Record<string, string>) => Promise<unknown>;
 
 export const program = new Command('fetch')
-  .description('Text your computer. It works on your code for hours, asks when it needs you, and never loses its place.')
+  .description(
+    'Text your computer. It works on your code for hours, asks when it needs you, and never loses its place.',
+  )
   .version(VERSION, '-V, --version', 'print the version')
   .helpOption('-h, --help', 'print this help')
   .showHelpAfterError('(fetch --help shows what there is)')
@@ -40,7 +42,13 @@ export const program = new Command('fetch')
 const supervisedCommands = new Set(['worker', 'gateway', 'api', 'kennel-worker', 'roles']);
 
 /** A command with the setting flags, an example in its help, and its configuration parsed before it runs. */
-export const command = (name: string, description: string, example: string, run: (command: Command, args: string[]) => Runner, parent = program): Command =>
+export const command = (
+  name: string,
+  description: string,
+  example: string,
+  run: (command: Command, args: string[]) => Runner,
+  parent = program,
+): Command =>
   commandWithFlags(
     name,
     description,
@@ -48,7 +56,8 @@ export const command = (name: string, description: string, example: string, run:
     async (self, args, flags) => {
       const reload = () => loadConfig(flags);
       const config = reload();
-      // a role of a supervisor inherits what its supervisor has said already; any other command may have a parent too, which only brings Node 24
+      // a role of a supervisor inherits what its supervisor has said already; any other command may have a parent too,
+      // which only brings Node 24
       if (!(process.send && supervisedCommands.has(name))) printWarnings(config);
       await run(self, args)(config, reload, flags);
     },
@@ -64,7 +73,11 @@ export function commandWithFlags(
   parent = program,
   options: CommandOptions = {},
 ): Command {
-  const made = parent.command(name, options).description(description).exitOverride().addHelpText('after', `\nExample:\n  ${example}\n`);
+  const made = parent
+    .command(name, options)
+    .description(description)
+    .exitOverride()
+    .addHelpText('after', `\nExample:\n  ${example}\n`);
   for (const [flag, , text] of settingFlags) made.option(flag, text);
   made.action(async (...received: unknown[]) => {
     const self = received.at(-1) as Command;

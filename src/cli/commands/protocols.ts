@@ -12,6 +12,7 @@ export function addProtocolCommands(): void {
     'mcp-server',
     'Offer the tools to an MCP client, on stdin and stdout; the client starts it',
     'fetch mcp-server --home ~/.fetch-work',
-    () => async (config, reload, flags) => (await import('../protocols/mcp/mcp-server.ts')).runMcp({ config, reload, flags }),
+    () => async (config, reload, flags) =>
+      (await import('../protocols/mcp/mcp-server.ts')).runMcp({ config, reload, flags }),
   );
 }

@@ -9,19 +9,29 @@ export function addServeCommands(): void {
     'fetch serve --http --port 7878',
     async (self, _args, flags) => {
       const options = self.opts();
-      if (options.qr && !options.mobile) self.error('error: --qr shows the address of the page for phones, and needs --mobile');
+      if (options.qr && !options.mobile)
+        self.error('error: --qr shows the address of the page for phones, and needs --mobile');
       await (await import('../protocols/serve/serve.ts')).run(options, flags);
     },
   );
   serve
     .option('--http', 'the runtime API, over HTTP')
-    .addOption(new Option('--mobile', 'the same, with the page for phones; binds to 0.0.0.0 unless --host says otherwise').conflicts('http'))
+    .addOption(
+      new Option(
+        '--mobile',
+        'the same, with the page for phones; binds to 0.0.0.0 unless --host says otherwise',
+      ).conflicts('http'),
+    )
     .option('--acp', 'an agent for editors, on standard input and output; the same as fetch acp')
     .option('--mcp', 'our tools for MCP clients, on standard input and output; the same as fetch mcp-server')
     .option('--port <port>', 'of the runtime API (default 7878)', port)
     .option('--workers <count>', 'coding tasks at once, from 1 to 8', workers)
     .option('--auth-token <token>', 'bearer token; one is made when none is configured')
-    .option('--cors-origin <url>', 'one more origin that browsers may call from; may be repeated', (url: string, before: string[] = []) => [...before, url])
+    .option(
+      '--cors-origin <url>',
+      'one more origin that browsers may call from; may be repeated',
+      (url: string, before: string[] = []) => [...before, url],
+    )
     .option('--insecure', 'ask for no token while none is configured; on a loopback address only')
     .option('--qr', 'with --mobile: show the address of the page as a QR');
   command(

@@ -10,7 +10,8 @@ const write = (text: string): void => void process.stdout.write(`${text}\n`);
 export const list = (config: Config, { count, json }: { count: number; json?: boolean }): Promise<void> =>
   withStore(config, 'fetch-audit', async ({ db }) => {
     const entries = (await newestAudit(db, count)).reverse();
-    for (const entry of entries) write(json ? `{"seq":${entry.seq},"hash":"${entry.hash.toString('hex')}","body":${entry.body}}` : lineOf(entry));
+    for (const entry of entries)
+      write(json ? `{"seq":${entry.seq},"hash":"${entry.hash.toString('hex')}","body":${entry.body}}` : lineOf(entry));
     if (entries.length === 0 && !json) write('Nothing was allowed, changed or deleted yet.');
   });
 
@@ -29,7 +30,11 @@ export const verify = (config: Config): Promise<void> =>
 
 export function lineOf({ seq, body }: AuditEntry): string {
   const { at, what, by, about = {}, through } = JSON.parse(body) as AuditBody;
-  const who = by ? ` by ${[by.role, by.id, by.channel && `on ${by.channel}`, by.standing && `(yes to all: ${by.standing})`].filter(Boolean).join(' ')}` : '';
-  const details = Object.entries(about).map(([name, value]) => `${name}=${Array.isArray(value) ? value.join(',') : value}`);
+  const who = by
+    ? ` by ${[by.role, by.id, by.channel && `on ${by.channel}`, by.standing && `(yes to all: ${by.standing})`].filter(Boolean).join(' ')}`
+    : '';
+  const details = Object.entries(about).map(
+    ([name, value]) => `${name}=${Array.isArray(value) ? value.join(',') : value}`,
+  );
   return `${seq}  ${at}  ${what}${who}  ${details.join(' ')}  [${through}]`;
 }

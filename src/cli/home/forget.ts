@@ -18,7 +18,10 @@ const write = (text: string): void => void process.stdout.write(`${text}\n`);
 export const run = (config: Config, named: string, { yes = false }: { yes?: boolean }): Promise<void> =>
   withStore(config, 'fetch-forget', async ({ db }) => {
     const subject = await findSubject(db, named);
-    if (!subject) throw new Error(`Nothing is stored of "${named}". Name a chat or thread by its id, or a person by an international number.`);
+    if (!subject)
+      throw new Error(
+        `Nothing is stored of "${named}". Name a chat or thread by its id, or a person by an international number.`,
+      );
     const busy = await atWork(db, subject);
     if (busy) throw new Error(`${busy} is at work in it. Say "stop" in its chat first.`);
     const counts = await forgetRows(db, subject, { dryRun: true });
@@ -29,14 +32,22 @@ export const run = (config: Config, named: string, { yes = false }: { yes?: bool
       `  ${done.runs === null ? `the runs of ${subject.workflows.length} workflows` : `${done.runs} runs`} and ${subject.crons.length} schedules in Temporal`,
     );
     const folders = taskFolders(config, subject);
-    if (folders.length > 0) write(`  ${folders.length} folders of coding tasks in ${join(config.FETCH_HOME, 'kennel/runs')}`);
+    if (folders.length > 0)
+      write(`  ${folders.length} folders of coding tasks in ${join(config.FETCH_HOME, 'kennel/runs')}`);
     for (const folder of yes ? folders : []) rmSync(folder, { recursive: true, force: true });
     for (const line of remains(config, subject)) write(line);
     if (!yes) write('Nothing was changed. Do it: the same with --yes');
   });
 
-/** Temporal first, while the rows still name what is there, and once more: a comparison may have brought a workflow back meanwhile. */
-async function forgetAll(config: Config, db: Db, subject: Subject): Promise<{ counts: Record<string, number>; runs: number }> {
+/**
+ * Temporal first, while the rows still name what is there, and once more: a comparison may have brought a workflow back
+ * meanwhile.
+ */
+async function forgetAll(
+  config: Config,
+  db: Db,
+  subject: Subject,
+): Promise<{ counts: Record<string, number>; runs: number }> {
   const { temporal, close } = await connectTemporal(config);
   try {
     const before = await forgetInTemporal(temporal, subject);
@@ -60,7 +71,9 @@ function remains(config: Config, { workspaces, groups, phone, tasks }: Subject):
   return [
     'Stays:',
     ...(workspaces.length > 0
-      ? [`  workspaces ${workspaces.join(', ')} with their git history: others may use them. Say "delete workspace NAME" in a chat.`]
+      ? [
+          `  workspaces ${workspaces.join(', ')} with their git history: others may use them. Say "delete workspace NAME" in a chat.`,
+        ]
       : []),
     ...(groups.length > 0
       ? [

@@ -12,9 +12,12 @@ export const list = (config: Config): Promise<void> =>
     const { encrypts, known } = readPayloadKeys(config);
     const used = await usedPayloadKeys(db);
     for (const { id, first_used_at, used_at } of used)
-      write(`${id}  ${encrypts?.id === id ? 'encrypts' : known.has(id) ? 'decrypts' : 'IS NOT HERE'}  since ${day(first_used_at)}, last start ${day(used_at)}`);
+      write(
+        `${id}  ${encrypts?.id === id ? 'encrypts' : known.has(id) ? 'decrypts' : 'IS NOT HERE'}  since ${day(first_used_at)}, last start ${day(used_at)}`,
+      );
     for (const id of known.keys())
-      if (!used.some((each) => each.id === id)) write(`${id}  ${encrypts?.id === id ? 'encrypts from the next start on' : 'not used yet'}`);
+      if (!used.some((each) => each.id === id))
+        write(`${id}  ${encrypts?.id === id ? 'encrypts from the next start on' : 'not used yet'}`);
     if (!encrypts) write('Payloads are not encrypted.');
   });
 
@@ -31,7 +34,8 @@ export async function rotate(config: Config): Promise<void> {
 
 export const forget = (config: Config, id: string): Promise<void> =>
   withStore(config, 'fetch-payload-keys', async ({ db }) => {
-    if (!(await forgetPayloadKeys(db, id))) throw new Error(`No key ${id} has encrypted anything here. fetch payload-keys list shows those that have.`);
+    if (!(await forgetPayloadKeys(db, id)))
+      throw new Error(`No key ${id} has encrypted anything here. fetch payload-keys list shows those that have.`);
     write(`Roles start without the key ${id} now. They cannot read what it has encrypted.`);
   });
 

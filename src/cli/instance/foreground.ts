@@ -6,8 +6,15 @@ import { ownLog, rotateOwnLog } from './logs/role-log.ts';
 import { keepNightly } from './nightly-backup.ts';
 import { logReporter } from './progress.ts';
 
-/** Runs an instance in this process until a signal; the caller has claimed the home. `fd`: where its log goes, as JSON lines. `ready`: called once it serves. */
-export async function inForeground(config: Config, fd: 1 | 2, ready: (serving: { log: Logger; urls: Urls }) => void): Promise<void> {
+/**
+ * Runs an instance in this process until a signal; the caller has claimed the home. `fd`: where its log goes, as JSON
+ * lines. `ready`: called once it serves.
+ */
+export async function inForeground(
+  config: Config,
+  fd: 1 | 2,
+  ready: (serving: { log: Logger; urls: Urls }) => void,
+): Promise<void> {
   const ownLogFile = ownLog(config.FETCH_HOME);
   if (ownLogFile) rotateOwnLog(ownLogFile);
   const [{ pino }, { logDestination }] = await Promise.all([import('pino'), import('../../log.ts')]);
@@ -23,7 +30,8 @@ export async function inForeground(config: Config, fd: 1 | 2, ready: (serving: {
   const ending = onEnd();
   const onChange = (role: RoleStatus) => {
     const { name, pid, state, restarts, address, lastError } = role;
-    if (state === 'restarting') log.error({ role: name, state, restarts, error: lastError }, `${name} died or could not start; trying again`);
+    if (state === 'restarting')
+      log.error({ role: name, state, restarts, error: lastError }, `${name} died or could not start; trying again`);
     else log.info({ role: name, state, pid, address }, `${name} is ${state}`);
   };
   let instance: Instance;
@@ -47,7 +55,9 @@ export async function inForeground(config: Config, fd: 1 | 2, ready: (serving: {
   log.info('stopped');
 }
 
-/** Settles at the first reason to stop: a signal, or the end of the parent process. `again`: what the next signal does. */
+/**
+ * Settles at the first reason to stop: a signal, or the end of the parent process. `again`: what the next signal does.
+ */
 function onEnd(): { signal: AbortSignal; ended: Promise<string>; again(then: () => void): void } {
   const controller = new AbortController();
   const ended = new Promise<string>((resolve) => {

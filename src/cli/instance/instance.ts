@@ -10,7 +10,14 @@ import { requireNotMoved } from './home/moved.ts';
 import { makePayloadKey, readPayloadKeys } from './home/payload-keys.ts';
 import { endProcess, startTimeOf } from './home/process-identity.ts';
 import { claimHome, HeldError } from './home/start-lock.ts';
-import { endLeftovers, liveRunState, type RoleStatus, readRunState, removeRunState, type Urls } from './home/state-file.ts';
+import {
+  endLeftovers,
+  liveRunState,
+  type RoleStatus,
+  readRunState,
+  removeRunState,
+  type Urls,
+} from './home/state-file.ts';
 import { ensureSecret, ensureToken } from './home/tokens.ts';
 import type { Reporter } from './progress.ts';
 import { type PortNeed, portHolder, requirePorts } from './servers/ports.ts';
@@ -57,7 +64,10 @@ export async function claimOrExplain(home: string): Promise<{ release(): void }>
 export const temporalCache = (env: Record<string, string>): string =>
   join(env.XDG_CACHE_HOME || join(env.HOME || homedir(), '.cache'), 'fetch', `temporal-${CLI_VERSION}-${BUILT_SERVER}`);
 
-/** Brings a whole instance up: servers, namespace and tables, roles; the caller has claimed the home. Rejects, with everything stopped again, when that is not possible. */
+/**
+ * Brings a whole instance up: servers, namespace and tables, roles; the caller has claimed the home. Rejects, with
+ * everything stopped again, when that is not possible.
+ */
 export async function startInstance(
   config: Config,
   report: Reporter,
@@ -65,9 +75,13 @@ export async function startInstance(
 ): Promise<Instance> {
   const home = config.FETCH_HOME;
   if (config.FETCH_BUILD_ID !== undefined)
-    throw new ConfigError(['FETCH_BUILD_ID: is for `fetch worker` alone. `fetch start` runs one worker, which would get no work with it: unset it.']);
+    throw new ConfigError([
+      'FETCH_BUILD_ID: is for `fetch worker` alone. `fetch start` runs one worker, which would get no work with it: unset it.',
+    ]);
   if (config.FETCH_TEMPORAL_UI_URL !== undefined && !config.TEMPORAL_ADDRESS)
-    throw new ConfigError(['FETCH_TEMPORAL_UI_URL: is for a Temporal server of your own (TEMPORAL_ADDRESS). The embedded one brings its Web UI: unset it.']);
+    throw new ConfigError([
+      'FETCH_TEMPORAL_UI_URL: is for a Temporal server of your own (TEMPORAL_ADDRESS). The embedded one brings its Web UI: unset it.',
+    ]);
   ensureHome(home);
   requireNotMoved(home);
   const running = await liveRunState(home);
@@ -77,7 +91,9 @@ export async function startInstance(
   ensureToken(home, 'admin-token', config.ADMIN_TOKEN);
   ensureSecret(home, 'chat-key');
   if (makePayloadKey(config) && databaseVersion(home)) {
-    report.warn('From now on Temporal stores what it is given encrypted. Before you go back to an older release, read "Going back" in docs/operations.md.');
+    report.warn(
+      'From now on Temporal stores what it is given encrypted. Before you go back to an older release, read "Going back" in docs/operations.md.',
+    );
   }
 
   const urls = urlsOf(config);
@@ -112,7 +128,10 @@ const uiOf = (config: Config, target: UiAddress): Promise<UiProxy> =>
     codec: createPayloadCodec(() => readPayloadKeys(config)),
   });
 
-/** Ends what a killed start of this home has left behind, and sees that every port is free; the caller has claimed the home. Throws PortError. */
+/**
+ * Ends what a killed start of this home has left behind, and sees that every port is free; the caller has claimed the
+ * home. Throws PortError.
+ */
 export async function freeTheWay(config: Config, report: Reporter): Promise<void> {
   const home = config.FETCH_HOME;
   const ended = await endLeftovers(home);
@@ -177,31 +196,71 @@ async function bringUp(config: Config, supervisor: Supervisor, report: Reporter,
 /** The program of the embedded Temporal server. The first time it is fetched or built, which takes minutes. */
 export function embeddedServer(home: string, report: Reporter): Promise<TemporalBinary> {
   const env = childEnvironment({});
-  return provideTemporal({ home, cache: temporalCache(env), env, preferServer: databaseVersion(home), onProgress: report.progress });
+  return provideTemporal({
+    home,
+    cache: temporalCache(env),
+    env,
+    preferServer: databaseVersion(home),
+    onProgress: report.progress,
+  });
 }
 
 /** The ports that this process will open; a server that runs elsewhere needs none. */
 export function portNeeds(config: Config): PortNeed[] {
   const local = '127.0.0.1';
-  const ui = { port: config.FETCH_TEMPORAL_UI_PORT, purpose: 'the Temporal Web UI', setting: 'FETCH_TEMPORAL_UI_PORT', flag: '--temporal-ui-port' } as const;
+  const ui = {
+    port: config.FETCH_TEMPORAL_UI_PORT,
+    purpose: 'the Temporal Web UI',
+    setting: 'FETCH_TEMPORAL_UI_PORT',
+    flag: '--temporal-ui-port',
+  } as const;
   return [
-    { port: config.FETCH_RUNTIME_PORT, host: config.runtimeHost, purpose: 'the runtime API', setting: 'FETCH_RUNTIME_PORT', flag: '--runtime-port' },
-    { port: config.FETCH_STATUS_PORT, host: config.FETCH_HOST, purpose: 'the status API', setting: 'FETCH_STATUS_PORT', flag: '--status-port' },
+    {
+      port: config.FETCH_RUNTIME_PORT,
+      host: config.runtimeHost,
+      purpose: 'the runtime API',
+      setting: 'FETCH_RUNTIME_PORT',
+      flag: '--runtime-port',
+    },
+    {
+      port: config.FETCH_STATUS_PORT,
+      host: config.FETCH_HOST,
+      purpose: 'the status API',
+      setting: 'FETCH_STATUS_PORT',
+      flag: '--status-port',
+    },
     ...(config.TEMPORAL_ADDRESS
       ? config.FETCH_TEMPORAL_UI_URL === undefined
         ? []
         : [{ ...ui, host: config.FETCH_HOST }]
       : [
-          { port: config.FETCH_TEMPORAL_PORT, host: local, purpose: 'the Temporal server', setting: 'FETCH_TEMPORAL_PORT', flag: '--temporal-port' },
+          {
+            port: config.FETCH_TEMPORAL_PORT,
+            host: local,
+            purpose: 'the Temporal server',
+            setting: 'FETCH_TEMPORAL_PORT',
+            flag: '--temporal-port',
+          },
           { ...ui, host: local },
         ]),
     ...(config.DATABASE_URL
       ? []
-      : [{ port: config.FETCH_POSTGRES_PORT, host: local, purpose: 'PostgreSQL', setting: 'FETCH_POSTGRES_PORT', flag: '--postgres-port' }]),
+      : [
+          {
+            port: config.FETCH_POSTGRES_PORT,
+            host: local,
+            purpose: 'PostgreSQL',
+            setting: 'FETCH_POSTGRES_PORT',
+            flag: '--postgres-port',
+          },
+        ]),
   ];
 }
 
-/** A supervisor killed between spawning its server and writing that down leaves one that only its database file tells as ours. */
+/**
+ * A supervisor killed between spawning its server and writing that down leaves one that only its database file tells as
+ * ours.
+ */
 async function endOwnServer(config: Config): Promise<void> {
   const holder = await portHolder(config.FETCH_TEMPORAL_PORT);
   if (!holder?.command.includes(`--db-filename ${join(config.FETCH_HOME, 'temporal-')}`)) return;

@@ -12,11 +12,20 @@ const LOOK_MS = 60_000;
 /** A disk that is not there now may be there in an hour. */
 const AGAIN_MS = HOUR;
 
-type Settings = Pick<Config, 'FETCH_BACKUP_FOLDER' | 'FETCH_BACKUP_AT' | 'FETCH_BACKUP_KEEP' | 'FETCH_BACKUP_KEY' | 'FETCH_HOME' | 'FETCH_POSTGRES_PORT'>;
+type Settings = Pick<
+  Config,
+  | 'FETCH_BACKUP_FOLDER'
+  | 'FETCH_BACKUP_AT'
+  | 'FETCH_BACKUP_KEEP'
+  | 'FETCH_BACKUP_KEY'
+  | 'FETCH_HOME'
+  | 'FETCH_POSTGRES_PORT'
+>;
 
 /**
- * Makes a backup each night while the instance runs. It belongs to the supervisor and is no Temporal Schedule: it must also be made when Temporal is what is broken. The
- * files are its memory, so a restart neither repeats nor forgets a night. Returns what ends it.
+ * Makes a backup each night while the instance runs. It belongs to the supervisor and is no Temporal Schedule: it must
+ * also be made when Temporal is what is broken. The files are its memory, so a restart neither repeats nor forgets a
+ * night. Returns what ends it.
  */
 export function keepNightly(config: Config, log: Logger): () => void {
   const { FETCH_BACKUP_FOLDER: folder } = config;
@@ -56,10 +65,15 @@ export function keepNightly(config: Config, log: Logger): () => void {
 async function tellOfFailure(config: Config, folder: string, why: string): Promise<void> {
   const [newest] = keptBackups(folder);
   const key = `backup-after-${newest ? basename(newest.file, '.backup') : 'none'}`;
-  const last = newest ? `The newest one is of ${newest.at.toISOString().slice(0, 16).replace('T', ' ')} UTC.` : 'There is none yet.';
+  const last = newest
+    ? `The newest one is of ${newest.at.toISOString().slice(0, 16).replace('T', ' ')} UTC.`
+    : 'There is none yet.';
   const text = `The backup of this night could not be made: ${why.slice(0, 300)}\n\n${last} I try again each hour; \`fetch doctor\` says how it stands.`;
   // loaded now: a supervisor that lives for weeks needs no database else
-  const [{ withStore }, { tellOwner }] = await Promise.all([import('./servers/with-store.ts'), import('../../store/whatsapp/tell-owner.ts')]);
+  const [{ withStore }, { tellOwner }] = await Promise.all([
+    import('./servers/with-store.ts'),
+    import('../../store/whatsapp/tell-owner.ts'),
+  ]);
   await withStore(config, 'fetch-backup', ({ db }) => tellOwner(db, key, text, config.OWNER_PHONE_NUMBER ?? null));
 }
 
@@ -68,7 +82,11 @@ async function makeOne(config: Settings, folder: string, signal: AbortSignal): P
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const at = join(folder, backupName(new Date()));
   const { FETCH_HOME, FETCH_POSTGRES_PORT, FETCH_BACKUP_KEY } = config;
-  const env = childEnvironment({ FETCH_HOME, FETCH_POSTGRES_PORT: String(FETCH_POSTGRES_PORT), ...(FETCH_BACKUP_KEY && { FETCH_BACKUP_KEY }) });
+  const env = childEnvironment({
+    FETCH_HOME,
+    FETCH_POSTGRES_PORT: String(FETCH_POSTGRES_PORT),
+    ...(FETCH_BACKUP_KEY && { FETCH_BACKUP_KEY }),
+  });
   const { file, args } = ownCommand(['backup', at], env);
   await promisify(execFile)(file, args, { env, signal });
   for (const { file: old } of keptBackups(folder).slice(config.FETCH_BACKUP_KEEP)) rmSync(old);
@@ -76,7 +94,10 @@ async function makeOne(config: Settings, folder: string, signal: AbortSignal): P
 }
 
 /** Whether the newest one is from before the latest time at which one should have been made. */
-export function isDue({ FETCH_BACKUP_FOLDER: folder, FETCH_BACKUP_AT: time }: Pick<Settings, 'FETCH_BACKUP_FOLDER' | 'FETCH_BACKUP_AT'>, now: Date): boolean {
+export function isDue(
+  { FETCH_BACKUP_FOLDER: folder, FETCH_BACKUP_AT: time }: Pick<Settings, 'FETCH_BACKUP_FOLDER' | 'FETCH_BACKUP_AT'>,
+  now: Date,
+): boolean {
   const [hours, minutes] = time.split(':').map(Number) as [number, number];
   const due = new Date(now);
   due.setHours(hours, minutes, 0, 0);

@@ -39,7 +39,10 @@ export function terminalReporter(out: NodeJS.WriteStream = process.stdout): Repo
 export const personReporter = (): Reporter =>
   process.stdout.isTTY
     ? terminalReporter()
-    : logReporter({ info: (text) => void process.stdout.write(`${text}\n`), warn: (text) => void process.stdout.write(`! ${text}\n`) });
+    : logReporter({
+        info: (text) => void process.stdout.write(`${text}\n`),
+        warn: (text) => void process.stdout.write(`! ${text}\n`),
+      });
 
 /** The same as log entries; a long step is reported every five seconds. */
 export function logReporter(log: { info(message: string): void; warn(message: string): void }): Reporter {
@@ -60,5 +63,7 @@ const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1);
 
 function describe({ text, done, total }: Progress): string {
   if (done === undefined) return text;
-  return total ? `${text}: ${Math.floor((done / total) * 100)} % (${megabytes(done)} of ${megabytes(total)} MB)` : `${text}: ${megabytes(done)} MB`;
+  return total
+    ? `${text}: ${Math.floor((done / total) * 100)} % (${megabytes(done)} of ${megabytes(total)} MB)`
+    : `${text}: ${megabytes(done)} MB`;
 }

@@ -3,7 +3,10 @@ import { join } from 'node:path';
 import type { Config } from '../../config.ts';
 import { urlsOf } from './urls.ts';
 
-/** Address and token of the runtime API of this home's instance, which may have ended. Throws an Error whose message is for a person. */
+/**
+ * Address and token of the runtime API of this home's instance, which may have ended. Throws an Error whose message is
+ * for a person.
+ */
 export function runningInstance(config: Config): { baseUrl: string; token: string } {
   const read = (name: string): string | undefined => {
     try {

@@ -15,7 +15,8 @@ export async function readStatus(config: Config): Promise<StatusReport & { runni
   const state = readRunState(home);
   const running = state !== null && (await isAlive(state.supervisor));
   const roles = (state?.roles ?? []).map(
-    ({ startTime: _, ...role }): RoleStatus => (running || role.state === 'external' ? role : { ...role, pid: null, state: 'stopped' }),
+    ({ startTime: _, ...role }): RoleStatus =>
+      running || role.state === 'external' ? role : { ...role, pid: null, state: 'stopped' },
   );
   return { running, roles, home, urls: state?.urls ?? urlsOf(config) };
 }

@@ -50,5 +50,11 @@ export async function run({ config, role, store, temporal }: RoleContext): Promi
 async function serveOwnUi({ config, codec }: { config: Config; codec: PayloadCodec }): Promise<UiProxy | undefined> {
   if (config.FETCH_TEMPORAL_UI_URL === undefined) return undefined;
   const token = ensureToken(config.FETCH_HOME, 'ui-token');
-  return await serveUi({ host: config.FETCH_HOST, port: config.FETCH_TEMPORAL_UI_PORT, target: new URL(config.FETCH_TEMPORAL_UI_URL), token, codec });
+  return await serveUi({
+    host: config.FETCH_HOST,
+    port: config.FETCH_TEMPORAL_UI_PORT,
+    target: new URL(config.FETCH_TEMPORAL_UI_URL),
+    token,
+    codec,
+  });
 }

@@ -14,13 +14,24 @@ interface TemporalClient extends Pick<Connections, 'temporal' | 'converter'> {
 }
 
 /** Opens what roles need of the outside. Both must be named: a role started alone starts neither. */
-export async function openConnections(config: Config, pool: { application: string; max: number }): Promise<Connections & { close(): Promise<void> }> {
-  if (!config.DATABASE_URL) throw new Error('DATABASE_URL is not set: a single role needs a PostgreSQL to use. `fetch start` brings its own.');
+export async function openConnections(
+  config: Config,
+  pool: { application: string; max: number },
+): Promise<Connections & { close(): Promise<void> }> {
+  if (!config.DATABASE_URL)
+    throw new Error('DATABASE_URL is not set: a single role needs a PostgreSQL to use. `fetch start` brings its own.');
   const { DATABASE_URL: url } = config;
-  const store = await openStore(url, { ...pool, direct: config.DATABASE_DIRECT_URL, prepare: config.FETCH_PREPARE_STATEMENTS }).catch(async (error) => {
+  const store = await openStore(url, {
+    ...pool,
+    direct: config.DATABASE_DIRECT_URL,
+    prepare: config.FETCH_PREPARE_STATEMENTS,
+  }).catch(async (error) => {
     throw await databaseProblem(url, 'DATABASE_URL', error);
   });
-  const [{ temporal, converter, close }] = await Promise.all([connectWithKey(config, store.db), store.checkPooler()]).catch(async (error) => {
+  const [{ temporal, converter, close }] = await Promise.all([
+    connectWithKey(config, store.db),
+    store.checkPooler(),
+  ]).catch(async (error) => {
     await store.close();
     throw error;
   });

@@ -10,10 +10,15 @@ import { connectTemporal } from './connect.ts';
 
 /** `fetch deploy`: which build of the worker does the work. Each command reports the resulting state. */
 
-/** Woken conversations appear in the next list a moment later; those with a running turn take longer than this waits. */
+/**
+ * Woken conversations appear in the next list a moment later; those with a running turn take longer than this waits.
+ */
 const WAKING_MS = 15_000;
 
-async function onDeployment<T>(config: Config, act: (deployment: WorkerDeployment, temporal: Client) => Promise<T>): Promise<T> {
+async function onDeployment<T>(
+  config: Config,
+  act: (deployment: WorkerDeployment, temporal: Client) => Promise<T>,
+): Promise<T> {
   const { temporal, close } = await connectTemporal(config);
   try {
     return await act(new WorkerDeployment(temporal, AGENT_QUEUE), temporal);
@@ -37,7 +42,8 @@ export function statusText({ builds, rampPercent, unversionedWorkers }: Deployme
     const stop = role === 'old' && pinned === 0 && workers > 0 ? ' Its workers may be stopped.' : '';
     return `${id}: ${role}${share}, ${workers} asking for work, ${runs(open)} open, ${pinned} of them only for this build.${stop}`;
   });
-  if (!builds.some((build) => build.role === 'current')) lines.push('No build is current: workers without a build do the work.');
+  if (!builds.some((build) => build.role === 'current'))
+    lines.push('No build is current: workers without a build do the work.');
   if (unversionedWorkers > 0) lines.push(`Without a build: ${unversionedWorkers} asking for work.`);
   return lines.join('\n');
 }
@@ -62,12 +68,17 @@ export const drain = (config: Config, build: string, { move }: { move?: boolean 
   onDeployment(config, async (deployment, temporal) => {
     const of = async () => known(await deployment.read(), build);
     const found = await of();
-    if (found.role !== 'old') throw new DeployError(`Build ${build} is ${found.role}. Make another one current first: fetch deploy current <build>`);
+    if (found.role !== 'old')
+      throw new DeployError(
+        `Build ${build} is ${found.role}. Make another one current first: fetch deploy current <build>`,
+      );
     await wake(deployment, temporal, build);
     if (move) say(`Moved to the current build: ${runs(await deployment.move(build))}.`);
     const { pinned } = await of();
     if (pinned > 0) {
-      say(`Only build ${build} may continue ${runs(pinned)}. Keep its workers, or let the current build continue them: fetch deploy drain ${build} --move`);
+      say(
+        `Only build ${build} may continue ${runs(pinned)}. Keep its workers, or let the current build continue them: fetch deploy drain ${build} --move`,
+      );
     } else say(`No run needs build ${build}: its workers may be stopped.`);
     return pinned > 0;
   });
@@ -90,7 +101,9 @@ async function wake(deployment: WorkerDeployment, temporal: Client, build: strin
       );
   }
   if (woken === 0) return;
-  say(`Woke ${woken} sleeping ${woken === 1 ? 'conversation' : 'conversations'}: each goes on with the current build once no turn of it runs.`);
+  say(
+    `Woke ${woken} sleeping ${woken === 1 ? 'conversation' : 'conversations'}: each goes on with the current build once no turn of it runs.`,
+  );
   const end = Date.now() + WAKING_MS;
   for (let left = woken; left > 0 && Date.now() < end; await pause(1_000)) {
     left = 0;
@@ -106,7 +119,9 @@ export const rollback = (config: Config, build: string): Promise<void> =>
     say(`Build ${build} is current again.`);
     const { builds } = await new WorkerDeployment(temporal, BACKGROUND_QUEUE).read();
     const oneQueue = !builds.some(({ id, workers }) => id === build && workers > 0);
-    const ended = await startPatchedOver(temporal, `rolled back to build ${build}: begins again from the records`, { oneQueue });
+    const ended = await startPatchedOver(temporal, `rolled back to build ${build}: begins again from the records`, {
+      oneQueue,
+    });
     let moved = 0;
     for (const { id } of before) moved += await deployment.move(id);
     say(`Begun again from the records within a minute: ${runs(ended)}. Moved from the newer build: ${runs(moved)}.`);
@@ -127,18 +142,24 @@ export const startOver = (config: Config, { all }: { all?: boolean }): Promise<v
       throw new DeployError('New payloads would be encrypted again. Set FETCH_PAYLOAD_KEYS=off for every role first.');
     const reason = 'an older release is about to start: begins again from the records';
     const ended = await (all ? startAllOver(temporal, reason) : startPatchedOver(temporal, reason, { oneQueue: true }));
-    say(`Ended ${runs(ended)} that an older release could not continue. The gateway begins them again from PostgreSQL within a minute.`);
+    say(
+      `Ended ${runs(ended)} that an older release could not continue. The gateway begins them again from PostgreSQL within a minute.`,
+    );
   });
 
 function sayWhatRemains({ builds }: Deployment): void {
   for (const { id, pinned, role } of builds)
     if (role === 'old' && pinned > 0)
-      say(`Build ${id} still has ${runs(pinned)} that only it may continue: keep its workers until fetch deploy drain ${id} says so.`);
+      say(
+        `Build ${id} still has ${runs(pinned)} that only it may continue: keep its workers until fetch deploy drain ${id} says so.`,
+      );
 }
 
 function known({ builds }: Deployment, id: string): Deployment['builds'][number] {
   const build = builds.find((each) => each.id === id);
   if (build) return build;
   const names = builds.map((each) => each.id).join(', ');
-  throw new DeployError(`There is no build ${id}. ${names ? `Known are: ${names}` : 'No worker with a FETCH_BUILD_ID has ever run here.'}`);
+  throw new DeployError(
+    `There is no build ${id}. ${names ? `Known are: ${names}` : 'No worker with a FETCH_BUILD_ID has ever run here.'}`,
+  );
 }

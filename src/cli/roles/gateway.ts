@@ -12,7 +12,10 @@ import type { RoleContext } from './process/role-context.ts';
 import { activityTraces } from './temporal/activity-traces.ts';
 import { drained, runToEnd, workerTimings } from './temporal/temporal-runtime.ts';
 
-/** The role that holds the channels: sends what conversations produced, takes in what people write, and signals again what a crash left unsignalled. */
+/**
+ * The role that holds the channels: sends what conversations produced, takes in what people write, and signals again
+ * what a crash left unsignalled.
+ */
 export async function run({ config, role, store, temporal, native, converter }: RoleContext): Promise<void> {
   const intake = createIntake({ db: store.db, temporal, config, secret: ensureSecret(config.FETCH_HOME, 'chat-key') });
   const holder = await leaseHolder();

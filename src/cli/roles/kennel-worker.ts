@@ -33,12 +33,14 @@ import { activityTraces } from './temporal/activity-traces.ts';
 import { drained, graceMs, runToEnd, workerTimings } from './temporal/temporal-runtime.ts';
 
 /**
- * The role of a host that has workspaces and runs containers: follows coding tasks, runs tools of the kennel, holds the gate, and
- * ends containers that nobody needs. Any number of hosts may have one each. It runs without an engine too, and says what is missing.
+ * The role of a host that has workspaces and runs containers: follows coding tasks, runs tools of the kennel, holds the
+ * gate, and ends containers that nobody needs. Any number of hosts may have one each. It runs without an engine too,
+ * and says what is missing.
  */
 export async function run({ config, role, alone, store, temporal, native, converter }: RoleContext): Promise<void> {
   const log = createLog('kennel', config.LOG_LEVEL);
-  for (const [harness, path] of loginsOf(config.FETCH_KENNEL_LOGINS)) log.warn({ harness, path }, loginWarning(harness));
+  for (const [harness, path] of loginsOf(config.FETCH_KENNEL_LOGINS))
+    log.warn({ harness, path }, loginWarning(harness));
   const kennel = openKennel(config);
   const cache = openRegistryCache(config, log);
   const gate = createGate({
@@ -70,10 +72,23 @@ export async function run({ config, role, alone, store, temporal, native, conver
     on: {
       lapsed: () => void fence.close().catch(said('containers of this host could not be held')),
       regained: () => void fence.lift().catch(said('containers of this host could not be let go on')),
-      taken: () => void fence.close().finally(() => role.failed(new HostTaken(`Another process serves the kennel host name "${host}" now.`))),
+      taken: () =>
+        void fence
+          .close()
+          .finally(() => role.failed(new HostTaken(`Another process serves the kennel host name "${host}" now.`))),
     },
   });
-  const deps: KennelDeps = { db: store.db, temporal, config, kennel, gate, host, lease, draining: draining.signal, log };
+  const deps: KennelDeps = {
+    db: store.db,
+    temporal,
+    config,
+    kennel,
+    gate,
+    host,
+    lease,
+    draining: draining.signal,
+    log,
+  };
   const worker = await Worker.create({
     connection: native,
     namespace: config.TEMPORAL_NAMESPACE,
@@ -108,8 +123,16 @@ export async function run({ config, role, alone, store, temporal, native, conver
   await running;
 }
 
-/** A host whose name another machine has ends when it is alone in its process. Otherwise it waits until the name is free: the other roles go on. */
-async function hasTaken(db: Db, claim: HostClaim, holder: LeaseHolder, taken: (error: HostTaken) => unknown): Promise<boolean> {
+/**
+ * A host whose name another machine has ends when it is alone in its process. Otherwise it waits until the name is
+ * free: the other roles go on.
+ */
+async function hasTaken(
+  db: Db,
+  claim: HostClaim,
+  holder: LeaseHolder,
+  taken: (error: HostTaken) => unknown,
+): Promise<boolean> {
   try {
     await takeHost(db, claim, holder.isDead);
     return true;
@@ -125,4 +148,5 @@ const TAKE_AGAIN_MS = 5_000;
 const LOOK_BACK_MS = 5_000;
 
 /** Shorter than the time after which a task of this host goes on at another one. */
-const leaseMs = ({ FETCH_KENNEL_AWAY_SECONDS }: Config): number => Math.min(LEASE_MS, FETCH_KENNEL_AWAY_SECONDS * 5_000);
+const leaseMs = ({ FETCH_KENNEL_AWAY_SECONDS }: Config): number =>
+  Math.min(LEASE_MS, FETCH_KENNEL_AWAY_SECONDS * 5_000);

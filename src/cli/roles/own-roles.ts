@@ -25,7 +25,10 @@ const ROLES: Record<OwnRole, Loading> = {
   api: { load: () => import('./api.ts'), databaseConnections: 12 },
   kennel: { load: () => import('./kennel-worker.ts'), databaseConnections: 8 },
 };
-/** Each further role of a process adds so many to what the hungriest needs: they are seldom busy all at once. A connection takes 2 MB of the server. */
+/**
+ * Each further role of a process adds so many to what the hungriest needs: they are seldom busy all at once. A
+ * connection takes 2 MB of the server.
+ */
 const FURTHER_CONNECTIONS = 2;
 
 /** How a supervisor starts them: before the servers, so that their code is loaded while these come up. */
@@ -38,8 +41,15 @@ export interface Supervision {
   fresh?: boolean;
 }
 
-/** Runs roles in this process, until a signal or the end of the supervisor stops them. Rejects when one of them cannot go on: it takes the others along. */
-export async function runRoles(config: Config, names: readonly OwnRole[], { supervised, prepare, fresh = false }: Supervision = {}): Promise<void> {
+/**
+ * Runs roles in this process, until a signal or the end of the supervisor stops them. Rejects when one of them cannot
+ * go on: it takes the others along.
+ */
+export async function runRoles(
+  config: Config,
+  names: readonly OwnRole[],
+  { supervised, prepare, fresh = false }: Supervision = {},
+): Promise<void> {
   requireNotMoved(config.FETCH_HOME);
   const host = roleProcess(graceMs(config));
   const loaded = await Promise.all(names.map(async (name) => ({ name, run: (await ROLES[name].load()).run })));
@@ -60,7 +70,10 @@ export async function runRoles(config: Config, names: readonly OwnRole[], { supe
   });
   host.afterStop(async () => unwatch());
   const states = new Map<OwnRole, RoleState>(names.map((name) => [name, 'starting']));
-  const roles = loaded.map(({ name, run }) => ({ run, role: noting(host.role(name), (state) => states.set(name, state)) }));
+  const roles = loaded.map(({ name, run }) => ({
+    run,
+    role: noting(host.role(name), (state) => states.set(name, state)),
+  }));
   if (metrics) {
     collectProcess(connections.store, states);
     if (names.includes('api')) {

@@ -13,7 +13,10 @@ import { type LogName, logsOf } from '../instance/logs/role-log.ts';
 /** Bytes of one log that one answer has of what is new. */
 const MOST_NEW = 64 * 1024;
 
-/** What the owner's page asks of the instance: the same as `fetch doctor`, `fetch logs`, `fetch backup` and `fetch ui` say. */
+/**
+ * What the owner's page asks of the instance: the same as `fetch doctor`, `fetch logs`, `fetch backup` and `fetch ui`
+ * say.
+ */
 export function ownerInstance(config: Config): Instance {
   let diagnosing: Promise<OwnerDoctor> | undefined;
   return {
@@ -27,7 +30,10 @@ export function ownerInstance(config: Config): Instance {
     logs: (wanted) => logs(config, wanted),
     backups: () => backups(config),
     temporalUi: (workflow) =>
-      webUiLink(config, `/namespaces/${config.TEMPORAL_NAMESPACE}/workflows${workflow === null ? '' : `/${encodeURIComponent(workflow)}`}`),
+      webUiLink(
+        config,
+        `/namespaces/${config.TEMPORAL_NAMESPACE}/workflows${workflow === null ? '' : `/${encodeURIComponent(workflow)}`}`,
+      ),
   };
 }
 
@@ -42,7 +48,12 @@ function logs(config: Config, { after, role, limit }: Parameters<Instance['logs'
   const places = after === null ? new Map<string, LogPlace>() : placesIn(after);
   const read = names.map((name) => ({
     name,
-    ...readLog(config.FETCH_HOME, name, places.get(name) ?? { offset: null, at: 0 }, after === null ? undefined : MOST_NEW),
+    ...readLog(
+      config.FETCH_HOME,
+      name,
+      places.get(name) ?? { offset: null, at: 0 },
+      after === null ? undefined : MOST_NEW,
+    ),
   }));
   const shown = read
     .flatMap(({ lines }) => lines)
@@ -82,7 +93,11 @@ function backups(config: Config): OwnerBackups {
   return {
     folder,
     nightly: folder !== null && config.FETCH_BACKUP_KEY !== undefined,
-    backups: found.map(({ file, at }) => ({ name: basename(file), at: at.toISOString(), bytes: statSync(file, { throwIfNoEntry: false })?.size ?? 0 })),
+    backups: found.map(({ file, at }) => ({
+      name: basename(file),
+      at: at.toISOString(),
+      bytes: statSync(file, { throwIfNoEntry: false })?.size ?? 0,
+    })),
     problem: finding && finding.state !== 'ok' ? [finding.detail, finding.mend].filter(Boolean).join('. ') : null,
   };
 }

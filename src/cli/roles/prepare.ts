@@ -14,11 +14,16 @@ export async function run(config: Config): Promise<void> {
 }
 
 /** Namespace, search attributes and tables; does nothing where they are as they should be. */
-export async function prepareServers(config: Config, { fresh = false } = {}): Promise<{ server: string; warnings: string[] }> {
+export async function prepareServers(
+  config: Config,
+  { fresh = false } = {},
+): Promise<{ server: string; warnings: string[] }> {
   if (!config.TEMPORAL_ADDRESS || !config.DATABASE_URL)
     throw new Error('TEMPORAL_ADDRESS and DATABASE_URL must be set: this command prepares servers that run elsewhere.');
   const [prepared] = await Promise.all([
-    prepareNamespace(temporalEndpoint(config), config.TEMPORAL_NAMESPACE, { explain: (error) => temporalProblem(config, error) }),
+    prepareNamespace(temporalEndpoint(config), config.TEMPORAL_NAMESPACE, {
+      explain: (error) => temporalProblem(config, error),
+    }),
     migrate(config, fresh),
   ]);
   return prepared;
@@ -26,7 +31,10 @@ export async function prepareServers(config: Config, { fresh = false } = {}): Pr
 
 async function migrate(config: Config, fresh: boolean): Promise<void> {
   try {
-    const store = await openStore(config.DATABASE_DIRECT_URL ?? config.DATABASE_URL!, { max: 1, application: 'fetch-prepare' });
+    const store = await openStore(config.DATABASE_DIRECT_URL ?? config.DATABASE_URL!, {
+      max: 1,
+      application: 'fetch-prepare',
+    });
     if (fresh) await forgetPayloadKeys(store.db);
     await store.close();
   } catch (error) {

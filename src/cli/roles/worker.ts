@@ -21,7 +21,10 @@ import { cachedWorkflowBundle } from './temporal/workflow-bundle.ts';
 export async function run({ config, role, store, temporal, native, converter }: RoleContext): Promise<void> {
   const [model, workflowBundle] = await Promise.all([
     openModel(config, factsIn(store.db)).then(measured),
-    cachedWorkflowBundle(join(config.FETCH_HOME, 'cache'), config.FETCH_BUILD_ID === undefined ? 'unversioned' : 'versioned'),
+    cachedWorkflowBundle(
+      join(config.FETCH_HOME, 'cache'),
+      config.FETCH_BUILD_ID === undefined ? 'unversioned' : 'versioned',
+    ),
   ]);
   const deps = { db: store.db, temporal, config, model, log: createLog('worker', config.LOG_LEVEL) };
   const common: Omit<WorkerOptions, 'taskQueue'> = {
@@ -38,7 +41,8 @@ export async function run({ config, role, store, temporal, native, converter }: 
     ...common,
     taskQueue: AGENT_QUEUE,
     maxConcurrentActivityTaskExecutions: 100,
-    // one thread runs them: more at once only wait there, where no priority sorts them. Fewer cost turns per second (measured)
+    // one thread runs them: more at once only wait there, where no priority sorts them. Fewer cost turns per second
+    // (measured)
     maxConcurrentWorkflowTaskExecutions: 8,
     // below the number of active chats everything stalls (measured), so well above it
     maxCachedWorkflows: 250,

@@ -1,5 +1,12 @@
 import { keepSettings } from '../../adapters/env-file.ts';
-import { effectiveSettings, SettingError, type SettingName, type ShownSetting, settingNamed, settingProblem } from '../../adapters/settings-file.ts';
+import {
+  effectiveSettings,
+  SettingError,
+  type SettingName,
+  type ShownSetting,
+  settingNamed,
+  settingProblem,
+} from '../../adapters/settings-file.ts';
 import { type Config, fetchHome, loadConfig, settings, sourcesOf } from '../../config.ts';
 import { isLive } from '../../domain/settings/shapes.ts';
 import { ensureHome } from '../instance/home/home.ts';
@@ -12,11 +19,17 @@ export function show(flags: Flags, options: { json?: boolean }): void {
   const shown = effectiveSettings(loadConfig(flags));
   if (options.json) return void process.stdout.write(`${JSON.stringify(shown, null, 2)}\n`);
   const width = Math.max(...shown.map(({ name }) => name.length));
-  const line = ({ name, value, source, live }: ShownSetting) => `${live ? '*' : ' '} ${name.padEnd(width)}  ${source.padEnd(11)}  ${value ?? ''}`.trimEnd();
-  process.stdout.write(`${shown.map(line).join('\n')}\n\n* changes while Fetch runs, a second after it was written; the others need a restart\n`);
+  const line = ({ name, value, source, live }: ShownSetting) =>
+    `${live ? '*' : ' '} ${name.padEnd(width)}  ${source.padEnd(11)}  ${value ?? ''}`.trimEnd();
+  process.stdout.write(
+    `${shown.map(line).join('\n')}\n\n* changes while Fetch runs, a second after it was written; the others need a restart\n`,
+  );
 }
 
-/** `fetch config set NAME VALUE`. The file need not be right before, so that this command can repair it. @throws SettingError */
+/**
+ * `fetch config set NAME VALUE`. The file need not be right before, so that this command can repair it. @throws
+ * SettingError
+ */
 export async function set(flags: Flags, name: string, value: string): Promise<void> {
   const known = settingNamed(name);
   const written = value.trim() === '' ? undefined : value;
@@ -38,10 +51,15 @@ async function effect(flags: Flags, name: SettingName): Promise<string[]> {
     return [`! ${(error as Error).message}`];
   }
   const source = sourcesOf(config)[name];
-  if (source === 'flag' || source === 'environment') return [`! The ${source} sets ${name}, too, and wins over the file.`];
+  if (source === 'flag' || source === 'environment')
+    return [`! The ${source} sets ${name}, too, and wins over the file.`];
   const { running } = await readStatus(config);
   if (!running) return [];
-  return [isLive(settings[name]) ? 'What runs uses it within a second.' : 'It takes effect after a restart: fetch stop, then fetch up.'];
+  return [
+    isLive(settings[name])
+      ? 'What runs uses it within a second.'
+      : 'It takes effect after a restart: fetch stop, then fetch up.',
+  ];
 }
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);

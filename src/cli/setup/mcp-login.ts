@@ -21,7 +21,10 @@ interface LoginTerms {
 }
 
 /** Returns when the browser has come back, or the person has pasted where it went. @throws McpError */
-export async function askForLogin(configured: ConfiguredServer, { config, say, browser, scope }: LoginTerms): Promise<StoredLogin> {
+export async function askForLogin(
+  configured: ConfiguredServer,
+  { config, say, browser, scope }: LoginTerms,
+): Promise<StoredLogin> {
   const done = Promise.withResolvers<StoredLogin>();
   let begun: Awaited<ReturnType<typeof beginLogin>> | undefined;
   const take = async (answer: URLSearchParams): Promise<{ ok: boolean; text: string }> => {
@@ -42,7 +45,9 @@ export async function askForLogin(configured: ConfiguredServer, { config, say, b
   try {
     begun = await beginLogin(configured, { redirect: loopback.redirect, scope, config });
     say(`Open this address in a browser, and log in to ${new URL(begun.issuer).host}:\n\n${begun.address}\n`);
-    say('If the browser is on another machine, its last page cannot be shown. Copy the address of that page, and paste it here.');
+    say(
+      'If the browser is on another machine, its last page cannot be shown. Copy the address of that page, and paste it here.',
+    );
     if (browser) openBrowser(begun.address);
     readPasted(take, say, over.signal);
     return await Promise.race([done.promise, tooLate(over.signal)]);
@@ -57,12 +62,19 @@ async function tooLate(signal: AbortSignal): Promise<never> {
   throw new Error(`Nobody has logged in for ${WAIT_MINUTES} minutes. Nothing was changed.`);
 }
 
-function readPasted(take: (answer: URLSearchParams) => Promise<{ ok: boolean; text: string }>, say: (text: string) => void, over: AbortSignal): void {
+function readPasted(
+  take: (answer: URLSearchParams) => Promise<{ ok: boolean; text: string }>,
+  say: (text: string) => void,
+  over: AbortSignal,
+): void {
   const lines = createInterface({ input: process.stdin });
   lines.on('line', (line) => {
     if (line.trim() === '') return;
     const answer = URL.parse(line.trim())?.searchParams;
-    if (!answer?.has('state')) return say('This is not the address of the last page: that one begins with http://127.0.0.1 and has "state=" in it.');
+    if (!answer?.has('state'))
+      return say(
+        'This is not the address of the last page: that one begins with http://127.0.0.1 and has "state=" in it.',
+      );
     void take(answer).then(({ ok, text }) => ok || say(text));
   });
   over.addEventListener('abort', () => {

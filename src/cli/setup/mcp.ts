@@ -24,7 +24,9 @@ async function serverNamed(config: Config, name: string): Promise<ConfiguredServ
   if (found) return found;
   const problem = problems.find((each) => each.name === name || each.name === '')?.problem;
   throw new Error(
-    problem ? `${name}: ${problem}` : `mcp.json has no server ${name}. It has: ${servers.map(({ server }) => server.name).join(', ') || 'none'}.`,
+    problem
+      ? `${name}: ${problem}`
+      : `mcp.json has no server ${name}. It has: ${servers.map(({ server }) => server.name).join(', ') || 'none'}.`,
   );
 }
 
@@ -44,7 +46,8 @@ export const list = (config: Config): Promise<void> =>
     for (const { name, problem } of problems) say(`${name || 'mcp.json'}: not used. ${problem}`);
     const kept = logins.filter((each) => !servers.some(({ server }) => server.name === each.server));
     for (const { server } of kept) say(`${server}: not used, and its login is still kept: fetch mcp logout ${server}`);
-    if (servers.length + problems.length + kept.length === 0) say('There is no MCP server: docs/extensions.md says how to add one.');
+    if (servers.length + problems.length + kept.length === 0)
+      say('There is no MCP server: docs/extensions.md says how to add one.');
   });
 
 function state({ server: { name, reach }, headers }: ConfiguredServer, login: LoginRow | undefined): string {
@@ -58,14 +61,23 @@ function state({ server: { name, reach }, headers }: ConfiguredServer, login: Lo
   return `${reach.url}, logged in at ${inline(login.issuer, 200)}, ${end}`;
 }
 
-/** Logs in, and asks the server at once what it offers. Nothing of an earlier login changes before the new one is there. */
+/**
+ * Logs in, and asks the server at once what it offers. Nothing of an earlier login changes before the new one is there.
+ */
 export const login = (config: Config, name: string, options: { browser?: boolean; scope?: string }): Promise<void> =>
   withStore(config, 'fetch-mcp', async ({ db }) => {
     const configured = await serverNamed(config, name);
     if (config.FETCH_ENCRYPTION_KEY === undefined) ensureSecret(config.FETCH_HOME, 'encryption-key');
-    const got = await askForLogin(configured, { config, say, browser: options.browser !== false, scope: options.scope });
+    const got = await askForLogin(configured, {
+      config,
+      say,
+      browser: options.browser !== false,
+      scope: options.scope,
+    });
     await storeLogin(db, sealLogin(config, name, got));
-    say(`You are logged in at ${name}.${got.refreshToken === undefined ? ' Its server gives no way to renew the login.' : ''}`);
+    say(
+      `You are logged in at ${name}.${got.refreshToken === undefined ? ' Its server gives no way to renew the login.' : ''}`,
+    );
     await findServer({ db, config, log: createLog('mcp', 'fatal') }, configured, AbortSignal.timeout(60_000));
     const found = await findExtension(db, name);
     if (found) say(extensionLine(found));
@@ -78,7 +90,10 @@ export const logout = (config: Config, name: string): Promise<void> =>
     if (!row) return say(`There is no login at ${name}.`);
     const { servers } = await readMcpConfig(config);
     const configured = servers.find(({ server }) => server.name === name);
-    const told = configured !== undefined && (await revokeLogin(configured, openLogin(config, row), config).catch(() => false));
+    const told =
+      configured !== undefined && (await revokeLogin(configured, openLogin(config, row), config).catch(() => false));
     await removeLogin(db, name);
-    say(`You are logged out of ${name}.${told ? '' : ' Its authorization server was not told: there, the login goes on until it ends.'}`);
+    say(
+      `You are logged out of ${name}.${told ? '' : ' Its authorization server was not told: there, the login goes on until it ends.'}`,
+    );
   });

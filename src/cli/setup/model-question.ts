@@ -31,10 +31,15 @@ const OTHER = 'another endpoint';
 const PRACTICE = 'practice';
 
 /**
- * Asks until a model has answered, or practice was chosen: the settings that choose it. Null when the person pressed Ctrl-C. Practice stands
- * last and is no setting: it is what answers where nothing is configured, so a key that comes later wins by itself.
+ * Asks until a model has answered, or practice was chosen: the settings that choose it. Null when the person pressed
+ * Ctrl-C. Practice stands last and is no setting: it is what answers where nothing is configured, so a key that comes
+ * later wins by itself.
  */
-export async function askModel(found: readonly ModelChoice[], parts: ModelParts, terminal: Terminal): Promise<Answer<Settings>> {
+export async function askModel(
+  found: readonly ModelChoice[],
+  parts: ModelParts,
+  terminal: Terminal,
+): Promise<Answer<Settings>> {
   const options = [
     ...found.map((choice, index) => ({ value: String(index), label: choice.label })),
     ...PROVIDERS.map(({ name }) => ({ value: name, label: `${name} (asks for a key)` })),
@@ -81,7 +86,12 @@ async function answeringModel(
   return 'not this one';
 }
 
-async function askName(endpoint: Settings, provider: Provider | undefined, parts: ModelParts, terminal: Terminal): Promise<Answer<Settings> | 'not this one'> {
+async function askName(
+  endpoint: Settings,
+  provider: Provider | undefined,
+  parts: ModelParts,
+  terminal: Terminal,
+): Promise<Answer<Settings> | 'not this one'> {
   const wait = spinner(terminal);
   wait.start('Asking which models there are');
   let names: string[];
@@ -98,9 +108,17 @@ async function askName(endpoint: Settings, provider: Provider | undefined, parts
 }
 
 async function pickName(names: string[], provider: Provider | undefined, terminal: Terminal): Promise<Answer<string>> {
-  const first = provider?.preferred.map((pattern) => names.find((name) => pattern.test(name))).find((name) => name !== undefined) ?? names[0]!;
+  const first =
+    provider?.preferred.map((pattern) => names.find((name) => pattern.test(name))).find((name) => name !== undefined) ??
+    names[0]!;
   const options = [first, ...names.filter((name) => name !== first)].map((name) => ({ value: name, label: name }));
-  const picked = await autocomplete({ ...terminal, message: 'Which of its models? Type to search.', options, maxItems: 8, initialValue: first });
+  const picked = await autocomplete({
+    ...terminal,
+    message: 'Which of its models? Type to search.',
+    options,
+    maxItems: 8,
+    initialValue: first,
+  });
   return isCancel(picked) ? null : picked;
 }
 
@@ -127,7 +145,8 @@ async function askEndpoint(terminal: Terminal): Promise<Answer<Settings>> {
     ...terminal,
     message: 'Its address? It usually ends with /v1.',
     placeholder: 'https://models.example.com/v1',
-    validate: (value) => (/^https?:$/.test(URL.parse(value?.trim() ?? '')?.protocol ?? '') ? undefined : 'An http or https address, please'),
+    validate: (value) =>
+      /^https?:$/.test(URL.parse(value?.trim() ?? '')?.protocol ?? '') ? undefined : 'An http or https address, please',
   });
   if (isCancel(url)) return null;
   const key = await password({ ...terminal, message: 'Its key? Enter for none.' });

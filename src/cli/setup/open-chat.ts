@@ -18,7 +18,9 @@ export async function run(config: Config): Promise<void> {
         `${baseUrl} refused the token. It is in ${join(config.FETCH_HOME, 'runtime-token')}, or set FETCH_RUNTIME_TOKEN to the one that the server was started with.`,
       );
     }
-    throw new Error(`No Fetch answers at ${baseUrl}: ${reasonOf(error)}. Start one with "fetch start", or look at "fetch status".`);
+    throw new Error(
+      `No Fetch answers at ${baseUrl}: ${reasonOf(error)}. Start one with "fetch start", or look at "fetch status".`,
+    );
   }
   await chat({ baseUrl, token, home: config.FETCH_HOME, offer: whatsappOf(config) });
 }
@@ -28,6 +30,9 @@ export const whatsappOf =
   (config: Config): NonNullable<ChatOptions['offer']> =>
   async (...beside) => {
     // loaded only when asked for, so that a chat begins at once
-    const [{ offerPairing }, { whatsappClientOf }] = await Promise.all([import('./whatsapp/pair.ts'), import('./whatsapp/whatsapp-client.ts')]);
+    const [{ offerPairing }, { whatsappClientOf }] = await Promise.all([
+      import('./whatsapp/pair.ts'),
+      import('./whatsapp/whatsapp-client.ts'),
+    ]);
     return offerPairing(await whatsappClientOf(config), ...beside);
   };

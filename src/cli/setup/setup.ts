@@ -22,8 +22,8 @@ export async function firstStart(config: Config): Promise<boolean> {
 }
 
 /**
- * Which model (with its key, where it needs one), and two more questions with a default; the answers go to FETCH_HOME/.env. Ctrl-C takes
- * the defaults of what is left. Throws when the file cannot be written.
+ * Which model (with its key, where it needs one), and two more questions with a default; the answers go to
+ * FETCH_HOME/.env. Ctrl-C takes the defaults of what is left. Throws when the file cannot be written.
  */
 export async function setup(config: Config, parts?: SetupParts, terminal: Terminal = {}): Promise<void> {
   const file = join(config.FETCH_HOME, '.env');

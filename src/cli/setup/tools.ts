@@ -4,8 +4,16 @@ import { listExtensions } from '../../store/owner/extensions.ts';
 import { openStore } from '../../store/postgres/database.ts';
 import { databaseUrl } from '../instance/servers/postgres.ts';
 
-/** `fetch tools`: what the owner brought along, as a running instance has found it. The chat is where it is shown whole and agreed to. */
-export async function run({ DATABASE_DIRECT_URL, DATABASE_URL, FETCH_HOME, FETCH_POSTGRES_PORT }: Config): Promise<void> {
+/**
+ * `fetch tools`: what the owner brought along, as a running instance has found it. The chat is where it is shown whole
+ * and agreed to.
+ */
+export async function run({
+  DATABASE_DIRECT_URL,
+  DATABASE_URL,
+  FETCH_HOME,
+  FETCH_POSTGRES_PORT,
+}: Config): Promise<void> {
   const url = DATABASE_DIRECT_URL ?? DATABASE_URL ?? databaseUrl(FETCH_HOME, FETCH_POSTGRES_PORT);
   const store = await openStore(url, { max: 1, application: 'fetch-tools', migrate: false }).catch(() => null);
   if (!store) {

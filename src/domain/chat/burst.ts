@@ -7,7 +7,10 @@ const LONGEST_MS = 3_000;
 /** A message older than this is summed up and asked about, not executed. */
 export const OLD_AFTER_MS = 12 * HOUR;
 
-/** Whether the waiting messages are one turn now: no new one for a second, or three seconds since the first. Times in ms. */
+/**
+ * Whether the waiting messages are one turn now: no new one for a second, or three seconds since the first. Times in
+ * ms.
+ */
 export function ready(rows: ReadonlyArray<{ at: number }>, now: number): boolean {
   if (rows.length === 0) return false;
   let [oldest, newest] = [Infinity, -Infinity];
@@ -29,17 +32,20 @@ interface BurstLimits {
 const FILES = 20;
 
 /**
- * Limits for the turns of one backlog, in order. Each takes more than the one before, so that a flood does not get hundreds of answers. The last turns are
- * longer than what a model is shown at once; it reads on in them. `shown`: characters of a message that a request shows.
+ * Limits for the turns of one backlog, in order. Each takes more than the one before, so that a flood does not get
+ * hundreds of answers. The last turns are longer than what a model is shown at once; it reads on in them. `shown`:
+ * characters of a message that a request shows.
  */
 export function partLimits(part: number, shown: number): BurstLimits {
   if (part < 8) return { messages: 100, characters: Math.min(20_000, shown), files: FILES };
-  return part < 24 ? { messages: 1_000, characters: Math.min(80_000, shown), files: FILES } : { messages: 10_000, characters: 250_000, files: FILES };
+  return part < 24
+    ? { messages: 1_000, characters: Math.min(80_000, shown), files: FILES }
+    : { messages: 10_000, characters: 250_000, files: FILES };
 }
 
 /**
- * How many of these messages, from the first on, are one turn: all of them, unless that is too much at once. The rest becomes further turns; nothing is left
- * out. A single message is never cut.
+ * How many of these messages, from the first on, are one turn: all of them, unless that is too much at once. The rest
+ * becomes further turns; nothing is left out. A single message is never cut.
  */
 export function firstPart(messages: ReadonlyArray<{ text: string; files: number }>, limits: BurstLimits): number {
   let [characters, files] = [0, 0];
@@ -55,10 +61,14 @@ export function firstPart(messages: ReadonlyArray<{ text: string; files: number 
 export const joinTexts = (texts: readonly string[]): string => texts.filter((text) => text.trim() !== '').join('\n');
 
 /**
- * The text of the turn for messages older than OLD_AFTER_MS. What they ask for may be settled by now, so the model sums it up and asks. `channel` is the
- * channel's label.
+ * The text of the turn for messages older than OLD_AFTER_MS. What they ask for may be settled by now, so the model sums
+ * it up and asks. `channel` is the channel's label.
  */
-export function afterAbsence(messages: ReadonlyArray<{ at: Date; author: string; text: string }>, now: Date, channel: string): string {
+export function afterAbsence(
+  messages: ReadonlyArray<{ at: Date; author: string; text: string }>,
+  now: Date,
+  channel: string,
+): string {
   const one = messages.length === 1;
   const listed = messages.map(({ at, author, text }) => {
     const when = `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC, ${ago(now.getTime() - at.getTime())}`;

@@ -20,13 +20,20 @@ export type Unasked = 'progress' | 'routine' | 'task';
 const LANGUAGES = new Intl.DisplayNames(['en'], { type: 'language', fallback: 'none' });
 let tags: Map<string, string> | undefined;
 
-/** The tag of a language that is named by its tag or its English name; null when there is none. It goes into the prompt, so it is never free text. */
+/**
+ * The tag of a language that is named by its tag or its English name; null when there is none. It goes into the prompt,
+ * so it is never free text.
+ */
 export function languageTag(named: string): string | null {
   const [tag] = canonical(named.trim());
   if (tag !== undefined && LANGUAGES.of(tag) !== undefined) return tag;
   const letters = [...'abcdefghijklmnopqrstuvwxyz'];
   tags ??= new Map(
-    letters.flatMap((first) => letters.flatMap((second) => [...canonical(first + second)].flatMap((each) => [[nameOf(each).toLowerCase(), each] as const]))),
+    letters.flatMap((first) =>
+      letters.flatMap((second) =>
+        [...canonical(first + second)].flatMap((each) => [[nameOf(each).toLowerCase(), each] as const]),
+      ),
+    ),
   );
   return tags.get(named.trim().toLowerCase()) ?? null;
 }
@@ -44,7 +51,8 @@ const nameOf = (tag: string): string => LANGUAGES.of(tag) ?? tag;
 
 /** `22:00-07:00` from what was written; null when it is no span of time. */
 export function quietSpan(text: string): string | null {
-  const [, fromHour, fromMinute = '00', toHour, toMinute = '00'] = /^(\d{1,2})(?::(\d\d))? ?(?:-|–|to) ?(\d{1,2})(?::(\d\d))?$/.exec(text.trim()) ?? [];
+  const [, fromHour, fromMinute = '00', toHour, toMinute = '00'] =
+    /^(\d{1,2})(?::(\d\d))? ?(?:-|–|to) ?(\d{1,2})(?::(\d\d))?$/.exec(text.trim()) ?? [];
   if (fromHour === undefined || toHour === undefined) return null;
   if (Number(fromHour) > 23 || Number(toHour) > 23 || Number(fromMinute) > 59 || Number(toMinute) > 59) return null;
   const from = `${fromHour.padStart(2, '0')}:${fromMinute}`;
@@ -75,7 +83,9 @@ export function fateOf(unasked: Unasked, chosen: Preferences, timeZone: string, 
   return unasked === 'progress' ? 'drop' : until;
 }
 
-/** What the model is told of them. Only what changes an answer is in it, so that it stays the same from turn to turn. */
+/**
+ * What the model is told of them. Only what changes an answer is in it, so that it stays the same from turn to turn.
+ */
 export function preferenceLines({ brevity, language }: Preferences): string[] {
   const wants = [
     ...(brevity === 'short' ? ['as short as possible, one or two sentences'] : []),
@@ -86,8 +96,15 @@ export function preferenceLines({ brevity, language }: Preferences): string[] {
 }
 
 /** Every preference of a chat, for a person and for the model. */
-export function preferencesText(chosen: Preferences, { autonomy, timeZone }: { autonomy: string; timeZone: string }): string {
-  const levels = { all: 'all', results: 'results, no progress reports', problems: 'questions, failures and results of tasks only' };
+export function preferencesText(
+  chosen: Preferences,
+  { autonomy, timeZone }: { autonomy: string; timeZone: string },
+): string {
+  const levels = {
+    all: 'all',
+    results: 'results, no progress reports',
+    problems: 'questions, failures and results of tasks only',
+  };
   return [
     `brevity: ${chosen.brevity ?? 'normal'}`,
     `language: ${chosen.language ? `${nameOf(chosen.language)} (${chosen.language})` : 'that of each message'}`,

@@ -17,8 +17,9 @@ export const ENDED_AT = 6;
 const LONGEST_PERIOD = 3;
 
 /**
- * For each step of a turn, how many times in a row the model has done the same until then, with the same results: one step (A A A), steps in turn (A B A B), or
- * different arguments that show the same. Each step is the calls that it made in parallel; equal calls in one step count once.
+ * For each step of a turn, how many times in a row the model has done the same until then, with the same results: one
+ * step (A A A), steps in turn (A B A B), or different arguments that show the same. Each step is the calls that it made
+ * in parallel; equal calls in one step count once.
  *
  * @param steps oldest first
  */
@@ -36,7 +37,10 @@ export function timesInARow(steps: ReadonlyArray<readonly EndedCall[]>): number[
 
 function isSameStep(one: readonly EndedCall[], other: readonly EndedCall[]): boolean {
   if (one.length === 0 || other.length === 0) return false;
-  return one.every((call) => other.some((each) => isSame(call, each))) && other.every((call) => one.some((each) => isSame(call, each)));
+  return (
+    one.every((call) => other.some((each) => isSame(call, each))) &&
+    other.every((call) => one.some((each) => isSame(call, each)))
+  );
 }
 
 function isSame(one: EndedCall, other: EndedCall): boolean {
@@ -48,6 +52,8 @@ function isSame(one: EndedCall, other: EndedCall): boolean {
 
 /** A page's text begins with its address, which the arguments name. */
 function withoutAddresses({ args, output }: EndedCall): string {
-  const named = Object.values(args).flatMap((value) => (typeof value === 'string' && /^https?:/i.test(value) ? [URL.parse(value)?.href ?? value, value] : []));
+  const named = Object.values(args).flatMap((value) =>
+    typeof value === 'string' && /^https?:/i.test(value) ? [URL.parse(value)?.href ?? value, value] : [],
+  );
   return named.reduce((text, address) => text.replaceAll(address, ''), output ?? '');
 }

@@ -1,4 +1,7 @@
-/** Tools that are offered together. Every chat has the core. The other families are opened by the model, by a word of the person, or by the state of the chat. */
+/**
+ * Tools that are offered together. Every chat has the core. The other families are opened by the model, by a word of
+ * the person, or by the state of the chat.
+ */
 
 interface FamilyFacts {
   /** what its tools do, in a few words for the model; unset for a family that only the state of a chat opens */
@@ -21,7 +24,10 @@ export const FAMILIES = {
     about: 'PRs, issues, Actions, push, publish',
     words: /\bgithub\b|\b(?:pull|merge) requests?\b|\bPRs?\b|\bissues?\b|\bpush|\bpublish|\bsync|\bCI\b/i,
   },
-  browser: { about: 'pages with clicks, screenshots', words: /\bscreen ?shots?\b|\bbrowsers?\b|\bclick|\blog ?in to\b|\blocalhost\b/i },
+  browser: {
+    about: 'pages with clicks, screenshots',
+    words: /\bscreen ?shots?\b|\bbrowsers?\b|\bclick|\blog ?in to\b|\blocalhost\b/i,
+  },
   apps: {
     about: 'tests, servers',
     words:
@@ -35,7 +41,8 @@ export const FAMILIES = {
   tasks: { about: 'answer, cancel, pause, resume', words: /\btasks?\b/i },
   settings: {
     about: 'preferences, forgetting, hosts of tasks',
-    words: /\bpreferences?\b|\bsettings?\b|\bnotif|\bquiet\b|\btime ?zones?\b|\blanguage\b|\bautonom|\bsupervised\b|\bforget\b|\bhosts?\b/i,
+    words:
+      /\bpreferences?\b|\bsettings?\b|\bnotif|\bquiet\b|\btime ?zones?\b|\blanguage\b|\bautonom|\bsupervised\b|\bforget\b|\bhosts?\b/i,
   },
   attachments: {},
   skills: {},
@@ -66,19 +73,31 @@ const SEARCHED = 2_000;
 export type AddedFamilies = ReadonlyMap<Family, readonly string[]>;
 
 /** The families that the words of a person and the state of their chat open. */
-export function openedBy(said: readonly string[], situation: ChatSituation, added: AddedFamilies = new Map()): Family[] {
+export function openedBy(
+  said: readonly string[],
+  situation: ChatSituation,
+  added: AddedFamilies = new Map(),
+): Family[] {
   const words = said.map((text) => text.slice(0, SEARCHED)).join('\n');
   const names = new Set(words.toLowerCase().split(/[^a-z0-9_-]+/));
-  const named = [...added].flatMap(([family, own]) => (own.some((name) => names.has(name.toLowerCase())) ? [family] : []));
+  const named = [...added].flatMap(([family, own]) =>
+    own.some((name) => names.has(name.toLowerCase())) ? [family] : [],
+  );
   return [
     ...(situation.skills ? ['skills' as const] : []),
     ...(situation.documents ? ['attachments' as const] : []),
     ...(situation.taskOpen ? ['tasks' as const] : []),
     ...(situation.onGitHub ? ['github' as const, 'git' as const] : []),
-    ...Object.entries<FamilyFacts>(FAMILIES).flatMap(([name, facts]) => (facts.words?.test(words) ? [name as BuiltInFamily] : [])),
+    ...Object.entries<FamilyFacts>(FAMILIES).flatMap(([name, facts]) =>
+      facts.words?.test(words) ? [name as BuiltInFamily] : [],
+    ),
     ...named,
   ];
 }
 
-/** Adds families that are opened now behind those that were opened before, so that what a provider has cached stays the beginning of the request. */
-export const withOpened = (before: readonly Family[], now: readonly Family[]): Family[] => [...new Set([...before, ...now])].filter((name) => name !== 'core');
+/**
+ * Adds families that are opened now behind those that were opened before, so that what a provider has cached stays the
+ * beginning of the request.
+ */
+export const withOpened = (before: readonly Family[], now: readonly Family[]): Family[] =>
+  [...new Set([...before, ...now])].filter((name) => name !== 'core');

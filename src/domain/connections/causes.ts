@@ -1,4 +1,7 @@
-/** Why a connection with a server failed, as far as an error says so. Pure: from codes and words of Node, OpenSSL, PostgreSQL and gRPC. */
+/**
+ * Why a connection with a server failed, as far as an error says so. Pure: from codes and words of Node, OpenSSL,
+ * PostgreSQL and gRPC.
+ */
 
 export type Cause =
   | 'refused'
@@ -68,7 +71,12 @@ const PERMISSION_DENIED = 7;
 
 /** Null: the error says nothing that could be told in better words. */
 export function causeOf(error: unknown): Cause | null {
-  const { code, message = '', errors, cause } = (error ?? {}) as { code?: string | number; message?: string; errors?: unknown[]; cause?: unknown };
+  const {
+    code,
+    message = '',
+    errors,
+    cause,
+  } = (error ?? {}) as { code?: string | number; message?: string; errors?: unknown[]; cause?: unknown };
   // several addresses of one name
   for (const each of errors ?? []) {
     const found = causeOf(each);
@@ -83,4 +91,5 @@ export function causeOf(error: unknown): Cause | null {
 }
 
 /** Waiting does not mend it: a setting, a certificate or a key is wrong. */
-export const isLasting = (cause: Cause): boolean => cause !== 'refused' && cause !== 'silent' && cause !== 'unknown host';
+export const isLasting = (cause: Cause): boolean =>
+  cause !== 'refused' && cause !== 'silent' && cause !== 'unknown host';

@@ -64,9 +64,12 @@ const day = (date: Date): string => date.toISOString().slice(0, 10);
 const at = ({ names, address }: Tried): string => `The ${names.server} at ${address}`;
 
 const SENTENCES: Readonly<Record<Cause, (tried: Tried) => string>> = {
-  refused: ({ names, address }) => `Nothing listens at ${address} (${names.address}). Start the ${names.server}, or correct the address.`,
-  'unknown host': ({ names, address }) => `There is no host with the name in ${address} (${names.address}). Correct the address, or the DNS of this machine.`,
-  silent: ({ names, address }) => `Nothing answers at ${address} (${names.address}). A firewall or a network is between, or the address is another one.`,
+  refused: ({ names, address }) =>
+    `Nothing listens at ${address} (${names.address}). Start the ${names.server}, or correct the address.`,
+  'unknown host': ({ names, address }) =>
+    `There is no host with the name in ${address} (${names.address}). Correct the address, or the DNS of this machine.`,
+  silent: ({ names, address }) =>
+    `Nothing answers at ${address} (${names.address}). A firewall or a network is between, or the address is another one.`,
   'server expired': (tried) =>
     `${at(tried)} shows a certificate that expired${tried.shown ? ` on ${day(tried.shown.until)}` : ''}. Renew it at the server. If it is new there, check the clock of this machine.`,
   'server not yet valid': (tried) =>
@@ -86,19 +89,24 @@ const SENTENCES: Readonly<Record<Cause, (tried: Tried) => string>> = {
     return `${at(tried)} shows a certificate that ${for_}, and not for ${expects}. Use such a name in ${names.address}${names.serverName && first ? `, or set ${names.serverName}=${first}` : ''}.`;
   },
   'server speaks TLS': (tried) => `${at(tried)} takes only connections with TLS. Set ${tried.names.tlsOn}.`,
-  'server speaks no TLS': (tried) => `${at(tried)} speaks no TLS. Correct ${tried.names.address}, turn TLS on at the server, or set ${tried.names.tlsOff}.`,
-  'client certificate missing': (tried) => `${at(tried)} wants a certificate of ours. Set ${tried.names.certificate} and ${tried.names.key}.`,
+  'server speaks no TLS': (tried) =>
+    `${at(tried)} speaks no TLS. Correct ${tried.names.address}, turn TLS on at the server, or set ${tried.names.tlsOff}.`,
+  'client certificate missing': (tried) =>
+    `${at(tried)} wants a certificate of ours. Set ${tried.names.certificate} and ${tried.names.key}.`,
   'client certificate refused': (tried) =>
     tried.set.certificate
       ? `${at(tried)} refuses the certificate of ${tried.names.certificate}: its authority or its name is not one that the server takes. Ask for one at those who run the server.`
       : SENTENCES['client certificate missing'](tried),
-  'client certificate expired': (tried) => `${at(tried)} refuses the certificate of ${tried.names.certificate}: it has expired. Renew it.`,
+  'client certificate expired': (tried) =>
+    `${at(tried)} refuses the certificate of ${tried.names.certificate}: it has expired. Renew it.`,
   'API key refused': (tried) =>
     tried.set.apiKey
       ? `${at(tried)} refuses TEMPORAL_API_KEY. Check whether it has expired, and whether it is for the namespace of TEMPORAL_NAMESPACE.`
       : `${at(tried)} does not let us in. It may want an API key: set TEMPORAL_API_KEY.`,
-  'password refused': (tried) => `${at(tried)} refuses the user or the password of ${tried.names.address}. Correct them there, or at the server.`,
-  'no database': (tried) => `${at(tried)} has no database of the name in ${tried.names.address}. Make it, or correct the name.`,
+  'password refused': (tried) =>
+    `${at(tried)} refuses the user or the password of ${tried.names.address}. Correct them there, or at the server.`,
+  'no database': (tried) =>
+    `${at(tried)} has no database of the name in ${tried.names.address}. Make it, or correct the name.`,
 };
 
 export const sentenceOf = (cause: Cause, tried: Tried): string => SENTENCES[cause](tried);
@@ -108,12 +116,17 @@ export type FileProblem = 'missing' | 'unreadable' | 'no certificate' | 'no key'
 
 const FILE_SENTENCES: Readonly<Record<FileProblem, (setting: string, file: string) => string>> = {
   missing: (setting, file) => `${setting}: there is no file ${file}. Put it there, or correct the setting.`,
-  unreadable: (setting, file) => `${setting}: ${file} cannot be read by this user. Give it the right to, or put a copy where it has.`,
-  'no certificate': (setting, file) => `${setting}: ${file} has no certificate in PEM form (-----BEGIN CERTIFICATE-----).`,
+  unreadable: (setting, file) =>
+    `${setting}: ${file} cannot be read by this user. Give it the right to, or put a copy where it has.`,
+  'no certificate': (setting, file) =>
+    `${setting}: ${file} has no certificate in PEM form (-----BEGIN CERTIFICATE-----).`,
   'no key': (setting, file) => `${setting}: ${file} has no private key in PEM form that opens without a passphrase.`,
-  'not its key': (setting, file) => `${setting}: the key in ${file} does not belong to the certificate. Name the two files that were made together.`,
+  'not its key': (setting, file) =>
+    `${setting}: the key in ${file} does not belong to the certificate. Name the two files that were made together.`,
   expired: (setting, file) => `${setting}: the certificate in ${file} has expired. Renew it.`,
-  system: (setting) => `${setting}: the value system is not known here. Leave sslrootcert out: the authorities of this machine count then.`,
+  system: (setting) =>
+    `${setting}: the value system is not known here. Leave sslrootcert out: the authorities of this machine count then.`,
 };
 
-export const fileSentence = (problem: FileProblem, setting: string, file: string): string => FILE_SENTENCES[problem](setting, file);
+export const fileSentence = (problem: FileProblem, setting: string, file: string): string =>
+  FILE_SENTENCES[problem](setting, file);

@@ -4,29 +4,48 @@ import type { CallTaint } from '../../contracts/taint.ts';
 
 export type Verdict = 'run' | 'ask' | 'refuse';
 
-/** What happens to a tool call: a pure function of how dangerous the tool is and how much the chat trusts the agent. No argument of the model changes it. */
+/**
+ * What happens to a tool call: a pure function of how dangerous the tool is and how much the chat trusts the agent. No
+ * argument of the model changes it.
+ */
 const table: Record<Autonomy, Record<Danger, Verdict>> = {
   supervised: { SAFE: 'run', MODERATE: 'ask', DANGEROUS: 'ask' },
   cautious: { SAFE: 'run', MODERATE: 'run', DANGEROUS: 'ask' },
   autonomous: { SAFE: 'run', MODERATE: 'run', DANGEROUS: 'run' },
 };
 
-export const decide = (danger: Danger, autonomy: Autonomy, autoApprove: boolean): Verdict => (autoApprove ? 'run' : table[autonomy][danger]);
+export const decide = (danger: Danger, autonomy: Autonomy, autoApprove: boolean): Verdict =>
+  autoApprove ? 'run' : table[autonomy][danger];
 
-/** A question to the person is always asked, whatever policy says. So is a call that text of others may have caused, however much the chat trusts the agent. */
-export const policyOf = (call: { name: string; danger: Danger }, autonomy: Autonomy, autoApprove: boolean, taint: CallTaint | null = null): Verdict =>
+/**
+ * A question to the person is always asked, whatever policy says. So is a call that text of others may have caused,
+ * however much the chat trusts the agent.
+ */
+export const policyOf = (
+  call: { name: string; danger: Danger },
+  autonomy: Autonomy,
+  autoApprove: boolean,
+  taint: CallTaint | null = null,
+): Verdict =>
   call.name === ASK_USER || (taint && taint.asks.length > 0) ? 'ask' : decide(call.danger, autonomy, autoApprove);
 
 /** Nobody is there when a schedule fires, so a call that would ask is refused. */
-export const decideUnattended = (danger: Danger, autonomy: Autonomy, taint: CallTaint | null = null): Exclude<Verdict, 'ask'> =>
-  table[autonomy][danger] === 'run' && !taint?.asks.length ? 'run' : 'refuse';
+export const decideUnattended = (
+  danger: Danger,
+  autonomy: Autonomy,
+  taint: CallTaint | null = null,
+): Exclude<Verdict, 'ask'> => (table[autonomy][danger] === 'run' && !taint?.asks.length ? 'run' : 'refuse');
 
 /**
- * Whether a person's yes lets a call run. In a group, a dangerous call needs the owner or the person who asked for it. A call that text of others may have
- * caused needs the owner, because the others in the group are among those who wrote it. Anybody's no counts.
+ * Whether a person's yes lets a call run. In a group, a dangerous call needs the owner or the person who asked for it.
+ * A call that text of others may have caused needs the owner, because the others in the group are among those who wrote
+ * it. Anybody's no counts.
  */
 export const mayApprove = (danger: Danger, by: { owner: boolean; asked: boolean }, tainted = false): boolean =>
   by.owner || (!tainted && (danger !== 'DANGEROUS' || by.asked));
 
-/** Only the owner can change how much the agent is trusted: at the terminal, with the token, or from the owner's number. */
-export const mayTrust = ({ role }: Pick<DecidedBy, 'role'>): boolean => role === 'owner' || role === 'terminal' || role === 'client';
+/**
+ * Only the owner can change how much the agent is trusted: at the terminal, with the token, or from the owner's number.
+ */
+export const mayTrust = ({ role }: Pick<DecidedBy, 'role'>): boolean =>
+  role === 'owner' || role === 'terminal' || role === 'client';

@@ -1,10 +1,13 @@
 const yes = ['👍', '✅', '✔', '☑', '👌', '🆗', '🙆'];
 const no = ['👎', '❌', '✖', '❎', '🚫', '⛔', '🛑', '🙅'];
-const meaning = new Map<string, 'yes' | 'no'>([...yes.map((e) => [e, 'yes'] as const), ...no.map((e) => [e, 'no'] as const)]);
+const meaning = new Map<string, 'yes' | 'no'>([
+  ...yes.map((e) => [e, 'yes'] as const),
+  ...no.map((e) => [e, 'no'] as const),
+]);
 
 /**
- * What an emoji on a question answers. Skin tone, presentation and gender do not count. Everything else is null, also hearts and laughter: an approval must not
- * follow from a mood.
+ * What an emoji on a question answers. Skin tone, presentation and gender do not count. Everything else is null, also
+ * hearts and laughter: an approval must not follow from a mood.
  */
 export function reactionAnswer(emoji: string): 'yes' | 'no' | null {
   // variation selectors, skin tones, and the joined female or male sign
@@ -12,7 +15,10 @@ export function reactionAnswer(emoji: string): 'yes' | 'no' | null {
   return meaning.get(plain) ?? null;
 }
 
-/** The option that a yes or no means: "yes, delete it" if it is the only one that begins so. Otherwise null: a thumb does not answer a choice of colours. */
+/**
+ * The option that a yes or no means: "yes, delete it" if it is the only one that begins so. Otherwise null: a thumb
+ * does not answer a choice of colours.
+ */
 export function optionOf(answer: 'yes' | 'no', options: readonly string[]): string | null {
   const meant = options.filter((option) => new RegExp(`^${answer}\\b`, 'i').test(option.trim()));
   return meant.length === 1 ? meant[0]! : null;

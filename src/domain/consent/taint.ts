@@ -32,8 +32,9 @@ export interface Provenance {
 }
 
 /**
- * Which sinks of a call a person must allow because of what the turn has read. It is pure, and independent of the table of danger and autonomy: neither
- * autonomy nor `yes all` changes it. Null: the call has no sink, or nothing was read and nothing always asks.
+ * Which sinks of a call a person must allow because of what the turn has read. It is pure, and independent of the table
+ * of danger and autonomy: neither autonomy nor `yes all` changes it. Null: the call has no sink, or nothing was read
+ * and nothing always asks.
  */
 export function taintOf(effect: Effect, known: Provenance): CallTaint | null {
   if (effect.sends.length === 0) return null;
@@ -66,7 +67,10 @@ const plainWords = (text: string): string =>
     .replace(/[^\p{L}\p{M}\p{N}]+/gu, ' ')
     .trim();
 
-/** An address in the form in which two mentions are compared: without what HTTP ignores or treats alike. Null when it is not a web address. */
+/**
+ * An address in the form in which two mentions are compared: without what HTTP ignores or treats alike. Null when it is
+ * not a web address.
+ */
 export function normalUrl(url: string): string | null {
   const parsed = URL.parse(url.trim());
   if (!parsed || !/^https?:$/.test(parsed.protocol)) return null;
@@ -93,7 +97,8 @@ export function urlsIn(text: string, bare = false): Set<string> {
   if (!bare) return found;
   for (const token of text.split(/\s+/)) {
     const word = token.replace(/^[([{<"'*_«“‘]+/, '');
-    if (word.length > LONGEST_URL || word.includes('@') || !/^[a-z0-9-]+\.[a-z0-9.-]+(?:[:/?].*)?$/i.test(word)) continue;
+    if (word.length > LONGEST_URL || word.includes('@') || !/^[a-z0-9-]+\.[a-z0-9.-]+(?:[:/?].*)?$/i.test(word))
+      continue;
     add(`https://${word}`);
     add(`http://${word}`);
   }
@@ -154,4 +159,5 @@ export function whyAsked({ sources, asks, each }: CallTaint): string {
 }
 
 /** How to allow it permanently. A call that always asks has no such way. */
-export const alwaysHint = ({ asks, each }: CallTaint): string => (asks[0] && !each ? `To allow this for good in this chat: yes always for ${asks[0]}` : '');
+export const alwaysHint = ({ asks, each }: CallTaint): string =>
+  asks[0] && !each ? `To allow this for good in this chat: yes always for ${asks[0]}` : '';

@@ -9,14 +9,22 @@ export interface ToolAccess {
 }
 
 /** The turn's settings count first, the thread's where the turn has none. */
-export const accessOf = (turn: { mode: string | null; allow_shell: boolean | null }, thread: { mode: string; allow_shell: boolean }): ToolAccess => ({
+export const accessOf = (
+  turn: { mode: string | null; allow_shell: boolean | null },
+  thread: { mode: string; allow_shell: boolean },
+): ToolAccess => ({
   mode: turn.mode ?? thread.mode,
   allowShell: turn.allow_shell ?? thread.allow_shell,
 });
 
 /** Why a turn may not use a tool, in words for the model; null when it may. */
-export function closedTo(tool: { name: string; danger: Danger; needsShell?: boolean }, { mode, allowShell }: ToolAccess): string | null {
-  if (tool.needsShell && !allowShell) return `${tool.name} is not available here: this thread may run no commands (allow_shell is false).`;
-  if (mode === 'plan' && tool.danger !== 'SAFE') return `${tool.name} is not available here: this thread plans and changes nothing (mode is plan).`;
+export function closedTo(
+  tool: { name: string; danger: Danger; needsShell?: boolean },
+  { mode, allowShell }: ToolAccess,
+): string | null {
+  if (tool.needsShell && !allowShell)
+    return `${tool.name} is not available here: this thread may run no commands (allow_shell is false).`;
+  if (mode === 'plan' && tool.danger !== 'SAFE')
+    return `${tool.name} is not available here: this thread plans and changes nothing (mode is plan).`;
   return null;
 }

@@ -31,7 +31,9 @@ const parameter = z.object({
 });
 
 const file = z.object({
-  name: z.string().regex(/^[a-zA-Z][a-zA-Z0-9_-]{0,39}$/, 'must be letters, digits, hyphens and underscores, at most 40'),
+  name: z
+    .string()
+    .regex(/^[a-zA-Z][a-zA-Z0-9_-]{0,39}$/, 'must be letters, digits, hyphens and underscores, at most 40'),
   description: z.string().trim().min(1).max(1_000),
   command: z.string().trim().min(1).max(4_000),
   cwd: z.string().max(400).default('.'),
@@ -63,7 +65,10 @@ export function parseCustomTool(text: string): CustomTool | string {
   if (unknown !== undefined) return `Its command has {{${unknown}}}, and no parameter has this name.`;
   if (names.length > 0 && INNER_SHELL.test(command))
     return 'Its command starts another shell or eval, which would read arguments as commands. Put that into a script of the workspace.';
-  const properties = parameters.map((each) => [each.name, { type: each.type, ...(each.description && { description: inline(each.description) }) }] as const);
+  const properties = parameters.map(
+    (each) =>
+      [each.name, { type: each.type, ...(each.description && { description: inline(each.description) }) }] as const,
+  );
   const required = parameters.filter((each) => each.required && each.default === undefined).map((each) => each.name);
   return {
     kind: 'tool',
@@ -71,14 +76,21 @@ export function parseCustomTool(text: string): CustomTool | string {
     command,
     cwd,
     hosts,
-    defaults: Object.fromEntries(parameters.flatMap((each) => (each.default === undefined ? [] : [[each.name, String(each.default)]]))),
+    defaults: Object.fromEntries(
+      parameters.flatMap((each) => (each.default === undefined ? [] : [[each.name, String(each.default)]])),
+    ),
     timeoutMs: timeoutSeconds * 1000,
     tools: [
       {
         name: `tool_${name}`,
         of: name,
         description: inline(description, 1_000),
-        parameters: { type: 'object', properties: Object.fromEntries(properties), ...(required.length > 0 && { required }), additionalProperties: false },
+        parameters: {
+          type: 'object',
+          properties: Object.fromEntries(properties),
+          ...(required.length > 0 && { required }),
+          additionalProperties: false,
+        },
         danger,
         effect: 'once',
       },
@@ -92,11 +104,17 @@ const PLACEHOLDER = /\{\{\s{0,9}([a-zA-Z_][a-zA-Z0-9_]{0,39})\s{0,9}\}\}/g;
 const placeholders = (command: string): string[] => [...command.matchAll(PLACEHOLDER)].map(([, name]) => name!);
 
 /**
- * The command as a shell gets it, with its variables. A placeholder becomes a variable and never text of the command, so that no argument can be read as a
- * command, however the author of the file quoted it.
+ * The command as a shell gets it, with its variables. A placeholder becomes a variable and never text of the command,
+ * so that no argument can be read as a command, however the author of the file quoted it.
  */
-export function commandOf({ command, defaults }: CustomTool, args: Record<string, unknown>): { line: string; env: Record<string, string> } {
-  const values = { ...defaults, ...Object.fromEntries(Object.entries(args).map(([name, value]) => [name, String(value)])) };
+export function commandOf(
+  { command, defaults }: CustomTool,
+  args: Record<string, unknown>,
+): { line: string; env: Record<string, string> } {
+  const values = {
+    ...defaults,
+    ...Object.fromEntries(Object.entries(args).map(([name, value]) => [name, String(value)])),
+  };
   const env = Object.fromEntries(placeholders(command).map((name) => [`FETCH_ARG_${name}`, values[name] ?? '']));
   return { line: command.replace(PLACEHOLDER, (_, name: string) => `"$FETCH_ARG_${name}"`), env };
 }
@@ -113,9 +131,11 @@ export function customToolText({ command, cwd, defaults, hosts, tools: [tool], t
     hosts.length > 0 ? `It may reach ${hosts.join(', ')}.` : 'It reaches no host.',
     `It is stopped after ${Math.round(timeoutMs / 1000)} s.`,
     ...Object.keys(tool!.parameters.properties as object).map(
-      (name) => `It gets ${name}${(tool!.parameters.required as string[] | undefined)?.includes(name) ? '' : `, or ${orElse(defaults[name])}`}.`,
+      (name) =>
+        `It gets ${name}${(tool!.parameters.required as string[] | undefined)?.includes(name) ? '' : `, or ${orElse(defaults[name])}`}.`,
     ),
   ].join('\n');
 }
 
-const orElse = (value: string | undefined): string => (value === undefined ? 'nothing' : visible(JSON.stringify(value)));
+const orElse = (value: string | undefined): string =>
+  value === undefined ? 'nothing' : visible(JSON.stringify(value));

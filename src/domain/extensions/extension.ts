@@ -2,14 +2,17 @@ import { type CustomTool, customToolText } from './custom-tool.ts';
 import { declarationText, type McpDeclaration } from './mcp-declaration.ts';
 import { type Skill, skillText } from './skill.ts';
 
-/** What the owner brings along. Nothing of it reaches a model, or runs, before the owner agreed to exactly this version. */
+/**
+ * What the owner brings along. Nothing of it reaches a model, or runs, before the owner agreed to exactly this version.
+ */
 export type Declaration = McpDeclaration | CustomTool | Skill;
 
 export type ExtensionKind = Declaration['kind'];
 
 export const KIND_WORDS: Record<ExtensionKind, string> = { mcp: 'MCP server', tool: 'tool', skill: 'skill' };
 
-export const nameOf = (declaration: Declaration): string => (declaration.kind === 'mcp' ? declaration.server.name : declaration.name);
+export const nameOf = (declaration: Declaration): string =>
+  declaration.kind === 'mcp' ? declaration.server.name : declaration.name;
 
 /** Everything that a person agrees to. */
 export function textOf(declaration: Declaration): string {

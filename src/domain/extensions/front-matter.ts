@@ -36,15 +36,26 @@ export function frontMatter(text: string): FrontMatter | string {
   return { fields, values, rest };
 }
 
-/** In the failsafe schema every value is a text, and no tag has a meaning. Aliases, by which a short text becomes a huge value, are refused. */
+/**
+ * In the failsafe schema every value is a text, and no tag has a meaning. Aliases, by which a short text becomes a huge
+ * value, are refused.
+ */
 function valuesIn(block: string): Array<[key: string, value: unknown]> | string {
   try {
-    const document = parseDocument(block, { schema: 'failsafe', uniqueKeys: true, logLevel: 'silent', prettyErrors: false });
+    const document = parseDocument(block, {
+      schema: 'failsafe',
+      uniqueKeys: true,
+      logLevel: 'silent',
+      prettyErrors: false,
+    });
     const [error] = document.errors;
-    if (error) return `Its first block is not valid YAML: ${inline(error.message, 200)}. A text with a colon or a quote needs quotes around it.`;
+    if (error)
+      return `Its first block is not valid YAML: ${inline(error.message, 200)}. A text with a colon or a quote needs quotes around it.`;
     const value: unknown = document.toJS({ mapAsMap: true, maxAliasCount: 0 });
     if (!(value instanceof Map)) return 'Its first block must be lines such as "name: release".';
-    return [...value].flatMap(([key, inner]) => (typeof key === 'string' ? [[key.trim().toLowerCase(), inner] as [string, unknown]] : []));
+    return [...value].flatMap(([key, inner]) =>
+      typeof key === 'string' ? [[key.trim().toLowerCase(), inner] as [string, unknown]] : [],
+    );
   } catch (error) {
     return `Its first block is not valid YAML: ${inline((error as Error).message, 200)}.`;
   }

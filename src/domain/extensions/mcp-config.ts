@@ -11,7 +11,10 @@ const DEFAULT_SECONDS = 60;
 /** Every coding agent has a server of this name, by which it asks the person. */
 const AGENTS_OWN = 'fetch';
 
-/** What a person is shown of a server, and what a yes holds for. No value of `env` or `headers` is in it: they are secrets. */
+/**
+ * What a person is shown of a server, and what a yes holds for. No value of `env` or `headers` is in it: they are
+ * secrets.
+ */
 export interface McpServer {
   /** of ASCII letters, digits and hyphens, because it is a part of the names of tools */
   name: string;
@@ -63,9 +66,16 @@ export interface McpConfig {
   problems: Array<{ name: string; problem: string }>;
 }
 
-const danger = z.preprocess((value) => (typeof value === 'string' ? value.toUpperCase() : value), z.enum(['SAFE', 'MODERATE', 'DANGEROUS']));
+const danger = z.preprocess(
+  (value) => (typeof value === 'string' ? value.toUpperCase() : value),
+  z.enum(['SAFE', 'MODERATE', 'DANGEROUS']),
+);
 const texts = z.record(z.string().min(1).max(200), z.string().max(8_000));
-const rule = z.object({ danger: danger.optional(), idempotent: z.boolean().optional(), disabled: z.boolean().optional() });
+const rule = z.object({
+  danger: danger.optional(),
+  idempotent: z.boolean().optional(),
+  disabled: z.boolean().optional(),
+});
 const oauth = z.object({
   issuer: z
     .url({ protocol: /^https?$/ })
@@ -85,7 +95,14 @@ const entry = z.object({
   env: texts.default({}),
   cwd: z.string().min(1).max(1_000).optional(),
   hosts: z
-    .array(z.string().refine((host) => egressHost(host) === null, 'must be a host such as example.com, *.example.com or example.com:8443'))
+    .array(
+      z
+        .string()
+        .refine(
+          (host) => egressHost(host) === null,
+          'must be a host such as example.com, *.example.com or example.com:8443',
+        ),
+    )
     .max(50)
     .default([]),
   url: z
@@ -111,9 +128,11 @@ export function parseMcpConfig(text: string): McpConfig {
     return whole(`It is not valid JSON: ${inline((error as Error).message)}.`);
   }
   const listed = (raw as { mcpServers?: unknown } | null)?.mcpServers;
-  if (typeof listed !== 'object' || listed === null || Array.isArray(listed)) return whole('It must be an object with "mcpServers", an object of servers.');
+  if (typeof listed !== 'object' || listed === null || Array.isArray(listed))
+    return whole('It must be an object with "mcpServers", an object of servers.');
   const entries = Object.entries(listed);
-  if (entries.length > MOST_SERVERS) return whole(`It has ${entries.length} servers; at most ${MOST_SERVERS} are used.`);
+  if (entries.length > MOST_SERVERS)
+    return whole(`It has ${entries.length} servers; at most ${MOST_SERVERS} are used.`);
   const config: McpConfig = { servers: [], off: [], problems: [] };
   for (const [key, value] of entries) {
     const found = readEntry(key, value);
@@ -123,7 +142,10 @@ export function parseMcpConfig(text: string): McpConfig {
     }
     const taken = typeof found !== 'string' && config.servers.some(({ server }) => server.name === found.server.name);
     if (typeof found === 'string' || taken) {
-      config.problems.push({ name: inline(key, 60), problem: typeof found === 'string' ? found : 'Another server has this name already.' });
+      config.problems.push({
+        name: inline(key, 60),
+        problem: typeof found === 'string' ? found : 'Another server has this name already.',
+      });
     } else config.servers.push(found);
   }
   return config;
@@ -138,22 +160,53 @@ function readEntry(key: string, value: unknown): ConfiguredServer | string {
     return `A name has letters, digits and single hyphens, and at most ${LONGEST_NAME} of them.`;
   const parsed = entry.safeParse(value);
   if (!parsed.success) return inline(z.prettifyError(parsed.error), 500);
-  const { command, url, type, args, env, headers, cwd, hosts, disabled: _, timeoutSeconds, oauth, ...rest } = parsed.data;
-  if ((command === undefined) === (url === undefined)) return 'It needs either "command" (a program) or "url" (a server).';
-  if (rest.agents && name === AGENTS_OWN) return `Agents have a server of the name ${AGENTS_OWN} already. Give this one another name.`;
+  const {
+    command,
+    url,
+    type,
+    args,
+    env,
+    headers,
+    cwd,
+    hosts,
+    disabled: _,
+    timeoutSeconds,
+    oauth,
+    ...rest
+  } = parsed.data;
+  if ((command === undefined) === (url === undefined))
+    return 'It needs either "command" (a program) or "url" (a server).';
+  if (rest.agents && name === AGENTS_OWN)
+    return `Agents have a server of the name ${AGENTS_OWN} already. Give this one another name.`;
   if (type === 'sse') return 'The old SSE transport is not supported. Use the address of its streamable HTTP.';
-  const open = [...Object.entries(env), ...Object.entries(headers), ...args.map((arg) => ['args', arg] as const)].find(([, text]) => text.includes('${'));
-  if (open) return `"${inline(open[0], 60)}" has a placeholder \${…}, and nothing fills it in here. Write the value itself.`;
-  const common = { name, danger: rest.danger, tools: rest.tools, timeoutMs: timeoutSeconds * 1000, ...(rest.agents && { agents: true as const }) };
+  const open = [...Object.entries(env), ...Object.entries(headers), ...args.map((arg) => ['args', arg] as const)].find(
+    ([, text]) => text.includes('${'),
+  );
+  if (open)
+    return `"${inline(open[0], 60)}" has a placeholder \${…}, and nothing fills it in here. Write the value itself.`;
+  const common = {
+    name,
+    danger: rest.danger,
+    tools: rest.tools,
+    timeoutMs: timeoutSeconds * 1000,
+    ...(rest.agents && { agents: true as const }),
+  };
   if (command !== undefined) {
     if (cwd !== undefined && !cwd.startsWith('/')) return '"cwd" must be a whole path, from / on.';
     const reach = { over: 'stdio' as const, command, args, env: Object.keys(env), cwd: cwd ?? null, hosts };
     return { server: { ...common, reach }, env, headers: {} };
   }
   const parsedUrl = new URL(url!);
-  if (parsedUrl.username || parsedUrl.password) return 'A password in an address would be shown. Put it into "headers".';
+  if (parsedUrl.username || parsedUrl.password)
+    return 'A password in an address would be shown. Put it into "headers".';
   const { clientSecret, ...rule } = oauth ?? {};
-  if (clientSecret !== undefined && rule.clientId === undefined) return '"oauth" has a "clientSecret" without its "clientId".';
-  const reach = { over: 'http' as const, url: parsedUrl.href, headers: Object.keys(headers), ...(oauth && { oauth: rule }) };
+  if (clientSecret !== undefined && rule.clientId === undefined)
+    return '"oauth" has a "clientSecret" without its "clientId".';
+  const reach = {
+    over: 'http' as const,
+    url: parsedUrl.href,
+    headers: Object.keys(headers),
+    ...(oauth && { oauth: rule }),
+  };
   return { server: { ...common, reach }, env: {}, headers, ...(clientSecret !== undefined && { clientSecret }) };
 }

@@ -56,7 +56,8 @@ export function declarationOf(server: McpServer, listed: readonly ListedTool[]):
       room -= declared.description.length + JSON.stringify(declared.parameters).length;
       if (made.tools.some(({ name }) => name === declared.name)) refuse(of, 'Another tool has this name.');
       else if (made.tools.length >= MOST_TOOLS) refuse(of, `At most ${MOST_TOOLS} tools of a server are used.`);
-      else if (room < 0) refuse(of, 'The descriptions of this server are too long. Switch tools off that you do not need.');
+      else if (room < 0)
+        refuse(of, 'The descriptions of this server are too long. Switch tools off that you do not need.');
       else made.tools.push(declared);
     } catch (error) {
       if (!(error instanceof RefusedDeclaration)) throw error;
@@ -69,8 +70,10 @@ export function declarationOf(server: McpServer, listed: readonly ListedTool[]):
 function declare(server: McpServer, { name: of, description, inputSchema, annotations }: ListedTool): DeclaredTool {
   const rule = server.tools[of];
   const name = `mcp_${server.name}_${of}`;
-  if (!/^[a-zA-Z0-9_-]+$/.test(of)) throw new RefusedDeclaration('Its name has other characters than letters, digits, hyphens and underscores.');
-  if (name.length > LONGEST_NAME) throw new RefusedDeclaration(`Its name ${name} is longer than ${LONGEST_NAME} characters.`);
+  if (!/^[a-zA-Z0-9_-]+$/.test(of))
+    throw new RefusedDeclaration('Its name has other characters than letters, digits, hyphens and underscores.');
+  if (name.length > LONGEST_NAME)
+    throw new RefusedDeclaration(`Its name ${name} is longer than ${LONGEST_NAME} characters.`);
   // a server may say that a tool of its own destroys; that it does no harm is for the owner to say
   const danger = rule?.danger ?? (annotations?.destructiveHint === true ? 'DANGEROUS' : server.danger);
   return {
@@ -87,7 +90,9 @@ function declare(server: McpServer, { name: of, description, inputSchema, annota
 export const offeredToAgents = ({ server, tools }: McpDeclaration): DeclaredTool[] =>
   server.agents ? tools.filter(({ danger, of }) => danger !== 'DANGEROUS' && of !== 'ask_human') : [];
 
-/** Everything that a person agrees to. Words of the server stand behind a margin, so that none of them looks like ours. */
+/**
+ * Everything that a person agrees to. Words of the server stand behind a margin, so that none of them looks like ours.
+ */
 export function declarationText(declaration: McpDeclaration): string {
   const { server, tools, refused } = declaration;
   const forAgents = (danger: Danger) =>
@@ -98,7 +103,9 @@ export function declarationText(declaration: McpDeclaration): string {
   const [free, asked] = [forAgents('SAFE'), forAgents('MODERATE')];
   const agents = [
     ...(free ? [`Coding agents may use these without a question, in every task: ${free}.`] : []),
-    ...(asked ? [`Coding agents may use these after a question, which says yes to one tool and not to one call: ${asked}.`] : []),
+    ...(asked
+      ? [`Coding agents may use these after a question, which says yes to one tool and not to one call: ${asked}.`]
+      : []),
   ];
   const lines = [
     ...reachLines(server),
@@ -106,7 +113,11 @@ export function declarationText(declaration: McpDeclaration): string {
     `${tools.length === 0 ? 'It offers no tool that can be used' : 'Its tools, with its own words about them'}:`,
   ];
   for (const { of, description, parameters, danger, effect } of tools) {
-    lines.push(`- ${of} (${danger}${effect === 'idempotent' ? ', may be repeated' : ''})`, ...quoted(description), ...parameterLines(parameters));
+    lines.push(
+      `- ${of} (${danger}${effect === 'idempotent' ? ', may be repeated' : ''})`,
+      ...quoted(description),
+      ...parameterLines(parameters),
+    );
   }
   if (refused.length > 0) lines.push('Not offered:', ...refused.map(({ of, why }) => `- ${visible(of)}: ${why}`));
   return lines.join('\n');
@@ -132,7 +143,9 @@ const quoted = (text: string): string[] => (text === '' ? [] : [`  │ ${visible
 
 /** Names, options and descriptions of arguments are words of the server, too, and the model reads them. */
 const parameterLines = (parameters: Record<string, unknown>): string[] =>
-  Object.entries(parameters.properties as Record<string, unknown>).map(([name, schema]) => `  │ ${name}: ${visible(compact(schema))}`);
+  Object.entries(parameters.properties as Record<string, unknown>).map(
+    ([name, schema]) => `  │ ${name}: ${visible(compact(schema))}`,
+  );
 
 function compact(schema: unknown): string {
   const { type, description, ...rest } = schema as { type?: unknown; description?: string };

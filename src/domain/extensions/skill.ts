@@ -2,7 +2,10 @@ import { visible } from '../text/evidence.ts';
 import { inline } from '../text/foreign-text.ts';
 import { frontMatter } from './front-matter.ts';
 
-/** A skill: a folder with a SKILL.md, and files that it names. What is read later is exactly what was agreed to, because all of it is stored. */
+/**
+ * A skill: a folder with a SKILL.md, and files that it names. What is read later is exactly what was agreed to, because
+ * all of it is stored.
+ */
 export interface Skill {
   kind: 'skill';
   name: string;
@@ -33,10 +36,12 @@ export function parseSkill(folder: string, text: string, files: Skill['files']):
   const name = fields.get('name') ?? '';
   const description = inline(fields.get('description') ?? '', LONGEST_DESCRIPTION);
   if (fields.get('enabled')?.toLowerCase() === 'false') return 'It is switched off (enabled: false).';
-  if (!/^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$/.test(name)) return 'Its name must be letters, digits, hyphens and underscores, at most 64.';
+  if (!/^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$/.test(name))
+    return 'Its name must be letters, digits, hyphens and underscores, at most 64.';
   if (description === '') return 'It has no description, by which it is chosen.';
   if (body === '') return `The SKILL.md of ${folder} says nothing below its first block.`;
-  if (body.length > LONGEST_BODY) return `It has ${body.length} characters; ${LONGEST_BODY} is the most. Move a part into other files of the folder.`;
+  if (body.length > LONGEST_BODY)
+    return `It has ${body.length} characters; ${LONGEST_BODY} is the most. Move a part into other files of the folder.`;
   const requirements = requirementsOf(values.get('requirements'));
   return { kind: 'skill', name, description, body, files, ...(requirements && { requirements }), tools: [] };
 }
@@ -55,23 +60,34 @@ function requirementsOf(asked: unknown): Requirements | null {
   const found: Requirements = { platforms: [], programs: [], variables: [] };
   for (const [key, value] of asked instanceof Map ? asked : []) {
     const kind = Object.hasOwn(REQUIRED, String(key).toLowerCase()) ? REQUIRED[String(key).toLowerCase()]! : null;
-    const words = (Array.isArray(value) ? value : [value]).filter((word): word is string => typeof word === 'string' && /^[\w.+-]{1,40}$/.test(word));
+    const words = (Array.isArray(value) ? value : [value]).filter(
+      (word): word is string => typeof word === 'string' && /^[\w.+-]{1,40}$/.test(word),
+    );
     if (kind) found[kind].push(...words.slice(0, 20));
   }
   return Object.values(found).some((each) => each.length > 0) ? found : null;
 }
 
-/** The programs of every container in which commands run (kennel/Dockerfile). A repository may bring more in its environment. */
-const IN_THE_IMAGE = new Set('bash sh curl file git jq less make patch ps python3 rg unzip xz node npm npx tar sed awk grep find'.split(' '));
+/**
+ * The programs of every container in which commands run (kennel/Dockerfile). A repository may bring more in its
+ * environment.
+ */
+const IN_THE_IMAGE = new Set(
+  'bash sh curl file git jq less make patch ps python3 rg unzip xz node npm npx tar sed awk grep find'.split(' '),
+);
 
-/** What of its requirements is not met here. Commands run in containers with Linux, and get no variables of the person. */
+/**
+ * What of its requirements is not met here. Commands run in containers with Linux, and get no variables of the person.
+ */
 function lacksOf({ platforms, programs, variables }: Requirements): string[] {
   const unknown = programs.filter((program) => !IN_THE_IMAGE.has(program));
   return [
     ...(platforms.length > 0 && !platforms.some((each) => each.toLowerCase() === 'linux')
       ? [`It is for ${platforms.join(', ')}, and commands run on Linux here.`]
       : []),
-    ...(unknown.length > 0 ? [`It needs the programs ${unknown.join(', ')}, which commands have only if the project's environment has them.`] : []),
+    ...(unknown.length > 0
+      ? [`It needs the programs ${unknown.join(', ')}, which commands have only if the project's environment has them.`]
+      : []),
     ...(variables.length > 0 ? [`It needs the variables ${variables.join(', ')}, which no command gets.`] : []),
   ];
 }

@@ -3,8 +3,9 @@ import { DAYS, OVERLOAD, OWN_BUDGET, PERSON, PERSON_WITHOUT_TIME, WAIT, WINDOW_B
 import { untilClock, waitInWords } from './reset-words.ts';
 
 /**
- * What stands behind the failure of a coding agent. `wait`: it opens by itself; `waitMs` is null when no time is named. `overload`: the provider has too much
- * to do, which is over in minutes. `person`: money, a plan or a log-in is missing, so that no wait helps.
+ * What stands behind the failure of a coding agent. `wait`: it opens by itself; `waitMs` is null when no time is named.
+ * `overload`: the provider has too much to do, which is over in minutes. `person`: money, a plan or a log-in is
+ * missing, so that no wait helps.
  */
 type AgentLimit = { kind: 'wait'; waitMs: number | null; overload: boolean } | { kind: 'person' };
 
@@ -14,14 +15,19 @@ const LONGEST_OVERLOAD_MS = 15 * MINUTE;
 const READ = 2_000;
 
 /**
- * Reads the sentence that ended a run (`kennel/runner/profile/failures.ts`); null when it speaks of no limit. `zone` is the one of the agent's process: Codex
- * names a clock without a zone. Only what an agent says at the beginning counts, because the rest may be text of others.
+ * Reads the sentence that ended a run (`kennel/runner/profile/failures.ts`); null when it speaks of no limit. `zone` is
+ * the one of the agent's process: Codex names a clock without a zone. Only what an agent says at the beginning counts,
+ * because the rest may be text of others.
  */
 export function limitInFailure(sentence: string, now: number, zone = 'UTC'): AgentLimit | null {
   const { texts, status, category } = readFailure(sentence);
   if (texts.some((text) => OWN_BUDGET.test(text))) return null;
   const some = (phrases: readonly RegExp[]) => texts.some((text) => phrases.some((phrase) => phrase.test(text)));
-  const timed = (overload: boolean): AgentLimit => ({ kind: 'wait', waitMs: waitIn(texts, now, zone, overload), overload });
+  const timed = (overload: boolean): AgentLimit => ({
+    kind: 'wait',
+    waitMs: waitIn(texts, now, zone, overload),
+    overload,
+  });
 
   if (some(PERSON)) return besideMoney(texts, now, zone);
   if (some([PERSON_WITHOUT_TIME])) {
@@ -52,19 +58,30 @@ interface FailureParts {
   category: string | null;
 }
 
-/** Takes the sentence apart: `The agent's request failed (code): text (category)`, `text (category)`, or `text (status)`. */
+/**
+ * Takes the sentence apart: `The agent's request failed (code): text (category)`, `text (category)`, or `text
+ * (status)`.
+ */
 export function readFailure(sentence: string): FailureParts {
-  const line = `${sentence.slice(0, READ)}${sentence.slice(Math.max(READ, sentence.length - 60))}`.replace(/\s+/g, ' ').replaceAll('’', "'").trim();
+  const line = `${sentence.slice(0, READ)}${sentence.slice(Math.max(READ, sentence.length - 60))}`
+    .replace(/\s+/g, ' ')
+    .replaceAll('’', "'")
+    .trim();
   const asked = /^The agent's request failed \((-?\d{1,6})\): (?:Internal error(?:: |(?= \()))?/.exec(line);
   const end = / \((?:(\d{3})|([a-z_]{1,40}|usage limit))\)$/.exec(line);
   const text = line.slice(asked?.[0].length ?? 0, end?.index).trim();
   const front = STATUS_IN_FRONT.map((form) => form.exec(text)).find((found) => found !== null);
-  // Copilot CLI has the status at the end. Sentences of our runner begin with "The", and a number in them is something else.
+  // Copilot CLI has the status at the end. Sentences of our runner begin with "The", and a number in them is something
+  // else.
   const last = asked || line.startsWith('The ') ? undefined : end?.[1];
   const numbers = [asked?.[1], last, front?.[1]].map(Number).filter((number) => number >= 300 && number <= 599);
   const inner = front ? text.slice(front[0].length) : text;
   const message = inner.startsWith('{') ? /"message": ?"([^"\\]{1,600})/.exec(inner)?.[1] : undefined;
-  return { texts: [text, inner, ...(message ? [message] : [])], status: numbers.at(-1) ?? null, category: end?.[2] ?? null };
+  return {
+    texts: [text, inner, ...(message ? [message] : [])],
+    status: numbers.at(-1) ?? null,
+    category: end?.[2] ?? null,
+  };
 }
 
 const STATUS_IN_FRONT = [

@@ -21,19 +21,39 @@ export interface Breach {
 }
 
 /** Steps of earlier releases do not record it. */
-const unknownPrice = ({ unpriced }: { unpriced?: number | undefined }): Pick<Breach, 'unpriced'> => (unpriced ? { unpriced: true } : {});
+const unknownPrice = ({ unpriced }: { unpriced?: number | undefined }): Pick<Breach, 'unpriced'> =>
+  unpriced ? { unpriced: true } : {};
 
 const usd = (micro: number): string => `$${(micro / 1_000_000).toFixed(micro < 10_000 ? 4 : 2)}`;
 
-/** The first budget of a turn that is used up, or null. It is checked before each step, so that a turn stops in time. */
+/**
+ * The first budget of a turn that is used up, or null. It is checked before each step, so that a turn stops in time.
+ */
 export function turnBreach(limits: TurnLimits, used: Used): Breach | null {
-  if (used.steps >= limits.maxSteps) return { budget: 'steps in a turn', used: `${used.steps}`, limit: `${limits.maxSteps}`, raise: 'FETCH_MAX_STEPS' };
+  if (used.steps >= limits.maxSteps)
+    return { budget: 'steps in a turn', used: `${used.steps}`, limit: `${limits.maxSteps}`, raise: 'FETCH_MAX_STEPS' };
   if (used.toolCalls >= limits.maxToolCalls)
-    return { budget: 'tool calls in a turn', used: `${used.toolCalls}`, limit: `${limits.maxToolCalls}`, raise: 'FETCH_MAX_TOOL_CALLS' };
+    return {
+      budget: 'tool calls in a turn',
+      used: `${used.toolCalls}`,
+      limit: `${limits.maxToolCalls}`,
+      raise: 'FETCH_MAX_TOOL_CALLS',
+    };
   if (used.tokens >= limits.maxTokens)
-    return { budget: 'tokens in a turn', used: `${used.tokens}`, limit: `${limits.maxTokens}`, raise: 'FETCH_MAX_TURN_TOKENS' };
+    return {
+      budget: 'tokens in a turn',
+      used: `${used.tokens}`,
+      limit: `${limits.maxTokens}`,
+      raise: 'FETCH_MAX_TURN_TOKENS',
+    };
   if (used.microUsd >= limits.maxMicroUsd)
-    return { budget: 'money in a turn', used: usd(used.microUsd), limit: usd(limits.maxMicroUsd), raise: 'FETCH_MAX_TURN_USD', ...unknownPrice(used) };
+    return {
+      budget: 'money in a turn',
+      used: usd(used.microUsd),
+      limit: usd(limits.maxMicroUsd),
+      raise: 'FETCH_MAX_TURN_USD',
+      ...unknownPrice(used),
+    };
   if (used.wallMs >= limits.maxWallMs) {
     return {
       budget: 'time in a turn',
@@ -46,15 +66,32 @@ export function turnBreach(limits: TurnLimits, used: Used): Breach | null {
 }
 
 /** The first budget of a chat's day that is used up, or null. */
-export function dayBreach(limits: { tokens: number; microUsd: number }, used: { tokens: number; microUsd: number; unpriced?: number }): Breach | null {
+export function dayBreach(
+  limits: { tokens: number; microUsd: number },
+  used: { tokens: number; microUsd: number; unpriced?: number },
+): Breach | null {
   if (used.tokens >= limits.tokens)
-    return { budget: 'tokens of this chat today', used: `${used.tokens}`, limit: `${limits.tokens}`, raise: 'FETCH_MAX_DAY_TOKENS' };
+    return {
+      budget: 'tokens of this chat today',
+      used: `${used.tokens}`,
+      limit: `${limits.tokens}`,
+      raise: 'FETCH_MAX_DAY_TOKENS',
+    };
   if (used.microUsd >= limits.microUsd)
-    return { budget: 'money of this chat today', used: usd(used.microUsd), limit: usd(limits.microUsd), raise: 'FETCH_MAX_DAY_USD', ...unknownPrice(used) };
+    return {
+      budget: 'money of this chat today',
+      used: usd(used.microUsd),
+      limit: usd(limits.microUsd),
+      raise: 'FETCH_MAX_DAY_USD',
+      ...unknownPrice(used),
+    };
   return null;
 }
 
-/** What a coding task may use, and what all coding tasks of its chat may use in a UTC day. Money in millionths of a US dollar. */
+/**
+ * What a coding task may use, and what all coding tasks of its chat may use in a UTC day. Money in millionths of a US
+ * dollar.
+ */
 export interface TaskBudget {
   tokens: number;
   microUsd: number;
@@ -85,12 +122,29 @@ export const taskBudget = (settings: TaskBudgetSettings): TaskBudget => ({
 
 /** The first budget of a coding task that is used up, or null. */
 export function taskBreach(limits: TaskBudget, used: TaskUsed): Breach | null {
-  if (used.tokens >= limits.tokens) return { budget: 'tokens of this task', used: `${used.tokens}`, limit: `${limits.tokens}`, raise: 'FETCH_TASK_MAX_TOKENS' };
+  if (used.tokens >= limits.tokens)
+    return {
+      budget: 'tokens of this task',
+      used: `${used.tokens}`,
+      limit: `${limits.tokens}`,
+      raise: 'FETCH_TASK_MAX_TOKENS',
+    };
   if (used.microUsd >= limits.microUsd)
-    return { budget: 'money of this task', used: usd(used.microUsd), limit: usd(limits.microUsd), raise: 'FETCH_TASK_MAX_USD', ...unknownPrice(used) };
+    return {
+      budget: 'money of this task',
+      used: usd(used.microUsd),
+      limit: usd(limits.microUsd),
+      raise: 'FETCH_TASK_MAX_USD',
+      ...unknownPrice(used),
+    };
   const { today } = used;
   if (today.tokens >= limits.dayTokens)
-    return { budget: "tokens of this chat's coding tasks today", used: `${today.tokens}`, limit: `${limits.dayTokens}`, raise: 'FETCH_TASK_MAX_DAY_TOKENS' };
+    return {
+      budget: "tokens of this chat's coding tasks today",
+      used: `${today.tokens}`,
+      limit: `${limits.dayTokens}`,
+      raise: 'FETCH_TASK_MAX_DAY_TOKENS',
+    };
   if (today.microUsd >= limits.dayMicroUsd)
     return {
       budget: "money of this chat's coding tasks today",

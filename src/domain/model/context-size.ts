@@ -15,7 +15,8 @@ const NAMED: readonly RegExp[] = [
 /** How many tokens a refused request had, as endpoints tell it. */
 const REFUSED: readonly RegExp[] = [
   /request \((\d+) tokens?\) exceeds/i, // llama.cpp
-  /(?:you requested|your messages resulted in|request has|prompt contains|at least) (?:about )?(\d[\d,]*) (?:input )?tokens/i, // OpenAI, vLLM, DeepSeek, Mistral
+  // OpenAI, vLLM, DeepSeek, Mistral
+  /(?:you requested|your messages resulted in|request has|prompt contains|at least) (?:about )?(\d[\d,]*) (?:input )?tokens/i,
   /input token count \(?(\d[\d,]*)/i, // Gemini
   /too long: (\d[\d,]*) tokens/i, // Anthropic
 ];
@@ -51,7 +52,9 @@ const LONGEST_ANSWER = 4_096;
 /** Sizes of texts are estimated by their characters. */
 const CERTAIN = 0.85;
 
-/** How a request is shared out. `most`: the history that the owner wants; `context`: of the model, where it is known. */
+/**
+ * How a request is shared out. `most`: the history that the owner wants; `context`: of the model, where it is known.
+ */
 export function budgetWithin(context: number | undefined, most: number): RequestBudget {
   if (context === undefined) return { history: most, tools: Number.POSITIVE_INFINITY, room: Number.POSITIVE_INFINITY };
   const rest = restOf(context);
@@ -64,7 +67,8 @@ export function budgetWithin(context: number | undefined, most: number): Request
 export const summedWithin = (context: number | undefined, most: number): number =>
   context === undefined ? most : Math.min(most, Math.floor((restOf(context) * CERTAIN) / 2));
 
-const restOf = (context: number): number => Math.max(0, context - SYSTEM - Math.min(LONGEST_ANSWER, Math.floor(context / 5)));
+const restOf = (context: number): number =>
+  Math.max(0, context - SYSTEM - Math.min(LONGEST_ANSWER, Math.floor(context / 5)));
 
 /** Tokens of a request, estimated by the characters of its texts and of the JSON of its tools. */
 export const requestTokens = (chars: number): number => Math.ceil(chars / (4 * CERTAIN));
@@ -81,13 +85,24 @@ const RAISED: ReadonlyArray<{ says: RegExp; how: string }> = [
   { says: /./, how: 'Raise the context of its server (`OLLAMA_CONTEXT_LENGTH` of Ollama, `-c` of llama.cpp)' },
 ];
 
-/** What a person is told when the smallest request was refused. `context` and `needed` in tokens, where they are known; `local`: the server is the person's own. */
-export function tooSmallText(refusal: string, { context, needed, local }: { context: number | undefined; needed: number | undefined; local: boolean }): string {
+/**
+ * What a person is told when the smallest request was refused. `context` and `needed` in tokens, where they are known;
+ * `local`: the server is the person's own.
+ */
+export function tooSmallText(
+  refusal: string,
+  { context, needed, local }: { context: number | undefined; needed: number | undefined; local: boolean },
+): string {
   const counted = numberIn(REFUSED, refusal) ?? needed ?? 0;
   const figure = (tokens: number) => `${tokens.toLocaleString('en-US')} tokens`;
-  const has = context === undefined ? '' : `: it has ${figure(context)}, and this request needs ${counted > context ? `about ${figure(counted)}` : 'more'}`;
+  const has =
+    context === undefined
+      ? ''
+      : `: it has ${figure(context)}, and this request needs ${counted > context ? `about ${figure(counted)}` : 'more'}`;
   const needs = context === undefined && counted > 0 ? `: this request needs about ${figure(counted)}` : '';
-  const how = local ? `${RAISED.find(({ says }) => says.test(refusal))!.how}, or choose another model with \`fetch setup\`.` : CHOOSE;
+  const how = local
+    ? `${RAISED.find(({ says }) => says.test(refusal))!.how}, or choose another model with \`fetch setup\`.`
+    : CHOOSE;
   return `${TOO_SMALL}${has}${needs}. ${how}`;
 }
 

@@ -1,6 +1,7 @@
 /**
- * How a failed turn of a coding agent tells of a limit, by the beginning of its text. An agent passes on what it ran into, so a phrase may be the agent's own or
- * its model provider's. A line in front says whose. All were read in the pinned versions of the agents or seen from them. The exceptions say where they are from.
+ * How a failed turn of a coding agent tells of a limit, by the beginning of its text. An agent passes on what it ran
+ * into, so a phrase may be the agent's own or its model provider's. A line in front says whose. All were read in the
+ * pinned versions of the agents or seen from them. The exceptions say where they are from.
  */
 
 /** A person must do something: pay, choose another plan, log in. */
@@ -102,8 +103,12 @@ export const DAYS: ReadonlyArray<readonly [RegExp, zone: string]> = [
   [/\bfree-models-per-day\b/, 'UTC'], // OpenRouter
 ];
 
-/** Money is missing, and yet a window of the plan opens at a time that is named (Claude Code): that one can be waited for. */
-export const WINDOW_BESIDE_MONEY = /^You're out of usage credits [·∙] (resets .{1,80})|[·∙] your [\w -]{1,40} (resets .{1,80})/i;
+/**
+ * Money is missing, and yet a window of the plan opens at a time that is named (Claude Code): that one can be waited
+ * for.
+ */
+export const WINDOW_BESIDE_MONEY =
+  /^You're out of usage credits [·∙] (resets .{1,80})|[·∙] your [\w -]{1,40} (resets .{1,80})/i;
 
 /** Our own gate, for the budget of a task: neither the agent nor the provider is at a limit. */
 export const OWN_BUDGET = /\bThe budget for [^:]{1,100} is used up: /;

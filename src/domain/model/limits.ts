@@ -14,5 +14,8 @@ export function limitWaitMs(kind: LimitKind, named: number | null, before: numbe
   const own = steps[Math.min(before, steps.length - 1)]! * 1_000;
   if (named === null) return own;
   // a time that was named and passed in vain is not believed at once again
-  return Math.max(kind === 'overload' ? Math.min(named, LONGEST_OVERLOAD_MS) : named, Math.min(own, 60_000) * Number(before > 0));
+  return Math.max(
+    kind === 'overload' ? Math.min(named, LONGEST_OVERLOAD_MS) : named,
+    Math.min(own, 60_000) * Number(before > 0),
+  );
 }

@@ -10,7 +10,12 @@ export interface Pace {
 const SHORTEST_MS = 60_000;
 
 /** ms since the epoch; null: not before `until`, or nothing is used at present. What is used up already is so now. */
-export function usedUpAt(budget: { used: number; limit: number }, paces: readonly Pace[], now: number, until: number): number | null {
+export function usedUpAt(
+  budget: { used: number; limit: number },
+  paces: readonly Pace[],
+  now: number,
+  until: number,
+): number | null {
   if (budget.used >= budget.limit) return now;
   const perMs = paces.reduce((sum, { amount, ms }) => sum + amount / Math.max(ms, SHORTEST_MS), 0);
   if (perMs <= 0) return null;

@@ -1,8 +1,9 @@
 import { DEAREST, listPrice, type Price } from './prices.ts';
 
 /**
- * What a call costs at its endpoint. The first that applies: a price that the person gave (`FETCH_MODEL_PRICE`), the list price, nothing on one's own machine
- * or private network, or the highest price of any model in the list. The last keeps a budget of money safe when the price is unknown.
+ * What a call costs at its endpoint. The first that applies: a price that the person gave (`FETCH_MODEL_PRICE`), the
+ * list price, nothing on one's own machine or private network, or the highest price of any model in the list. The last
+ * keeps a budget of money safe when the price is unknown.
  */
 export interface PriceBook {
   /** by model name, in lower case */
@@ -68,16 +69,28 @@ export function priceText(names: readonly string[], book: PriceBook): string {
   const { price, source } = priceFor(names, book);
   const [input, cached, output] = price;
   const figures = `$${input} in, $${output} out${cached === input ? '' : `, $${cached} cached`} per million tokens`;
-  if (source === 'unknown') return `price not known: budgets count ${figures}, the highest known price; set the right one with FETCH_MODEL_PRICE`;
+  if (source === 'unknown')
+    return `price not known: budgets count ${figures}, the highest known price; set the right one with FETCH_MODEL_PRICE`;
   if (source === 'free') return 'no price: counts as free; set one with FETCH_MODEL_PRICE';
   return `${figures} (${source === 'given' ? 'FETCH_MODEL_PRICE' : 'list price'})`;
 }
 
 /** What was spent, for a person. It always says when part of the price is unknown. */
-export function moneyText({ tokens, microUsd, unpriced = 0 }: { tokens: number; microUsd: number; unpriced?: number }): string {
+export function moneyText({
+  tokens,
+  microUsd,
+  unpriced = 0,
+}: {
+  tokens: number;
+  microUsd: number;
+  unpriced?: number;
+}): string {
   const money = `$${(microUsd / 1_000_000).toFixed(microUsd < 10_000 || unpriced > 0 ? 4 : 2)}`;
-  if (unpriced > 0) return `at most ${money} (the price of a model is not known, so the highest known price counts; set the right one with FETCH_MODEL_PRICE)`;
-  return tokens > 0 && microUsd === 0 ? 'counted as free (your own model, or one without a charge; set a price with FETCH_MODEL_PRICE)' : money;
+  if (unpriced > 0)
+    return `at most ${money} (the price of a model is not known, so the highest known price counts; set the right one with FETCH_MODEL_PRICE)`;
+  return tokens > 0 && microUsd === 0
+    ? 'counted as free (your own model, or one without a charge; set a price with FETCH_MODEL_PRICE)'
+    : money;
 }
 
 interface GivenPrices {

@@ -2,8 +2,9 @@
 export type Price = readonly [input: number, cached: number, output: number];
 
 /**
- * USD per million tokens: input, cached input, output. List prices as of 2026-10, without promotions and without surcharges for prompts above 200,000 tokens.
- * The longest entry that a model's name begins with counts, so that dated versions are found.
+ * USD per million tokens: input, cached input, output. List prices as of 2026-10, without promotions and without
+ * surcharges for prompts above 200,000 tokens. The longest entry that a model's name begins with counts, so that dated
+ * versions are found.
  */
 const prices: Record<string, Price> = {
   'gpt-4o': [2.5, 1.25, 10],
@@ -52,14 +53,17 @@ const prices: Record<string, Price> = {
 };
 
 /** The highest price of each kind of token: an upper bound for a model that is not in the list. */
-export const DEAREST: Price = [0, 1, 2].map((kind) => Math.max(...Object.values(prices).map((price) => price[kind]!))) as unknown as Price;
+export const DEAREST: Price = [0, 1, 2].map((kind) =>
+  Math.max(...Object.values(prices).map((price) => price[kind]!)),
+) as unknown as Price;
 
 /** What may follow a known name: a date, `latest`, `preview` and the like. Anything else is another model. */
-const SAME_MODEL = /^(-(\d{4}-?\d{2}-?\d{2}|latest|preview|exp|thinking|chat-latest|v\d))*(:(\d|online|nitro|floor|exacto|thinking))*$/;
+const SAME_MODEL =
+  /^(-(\d{4}-?\d{2}-?\d{2}|latest|preview|exp|thinking|chat-latest|v\d))*(:(\d|online|nitro|floor|exacto|thinking))*$/;
 
 /**
- * The list price of a model, or null when it is not in the list. A provider's prefix (`openai/`, `us.anthropic.`, `models/`) and a date at the end do not
- * count.
+ * The list price of a model, or null when it is not in the list. A provider's prefix (`openai/`, `us.anthropic.`,
+ * `models/`) and a date at the end do not count.
  */
 export function listPrice(model: string): Price | null {
   const name = (model.split('/').at(-1) ?? '')

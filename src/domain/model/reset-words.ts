@@ -1,7 +1,10 @@
 import { isTimeZone, nextFirings } from '../cron.ts';
 import { DAY, HOUR, MINUTE } from '../time.ts';
 
-/** When a limit opens again, as sentences for people say it: a duration, a clock, a day, a date. The forms are those of model providers and coding agents. */
+/**
+ * When a limit opens again, as sentences for people say it: a duration, a clock, a day, a date. The forms are those of
+ * model providers and coding agents.
+ */
 
 /** The longest window of providers is a month, so anything beyond is a mistake. */
 export const LONGEST_WAIT_MS = 32 * DAY;
@@ -14,7 +17,10 @@ const NOW_MS = 5_000;
 const READ = 2_000;
 const MOST_LEADS = 8;
 
-/** Milliseconds until the first plausible time that follows "try again", "resets" and the like. `zone` is for clocks that name none. */
+/**
+ * Milliseconds until the first plausible time that follows "try again", "resets" and the like. `zone` is for clocks
+ * that name none.
+ */
 export function waitInWords(text: string, now: number, zone = 'UTC'): number | undefined {
   const read = text.slice(0, READ);
   // Claude Code, older versions: `Claude AI usage limit reached|1755772800`
@@ -29,9 +35,11 @@ export function waitInWords(text: string, now: number, zone = 'UTC'): number | u
 }
 
 /** Milliseconds until the next time that a clock in `zone` shows this. */
-export const untilClock = (clock: string, now: number, zone: string): number | undefined => plausible(clockIn(` at ${clock}`, now, zone, now + 1));
+export const untilClock = (clock: string, now: number, zone: string): number | undefined =>
+  plausible(clockIn(` at ${clock}`, now, zone, now + 1));
 
-const plausible = (ms: number | undefined): number | undefined => (ms !== undefined && ms > 0 && ms <= LONGEST_WAIT_MS ? ms : undefined);
+const plausible = (ms: number | undefined): number | undefined =>
+  ms !== undefined && ms > 0 && ms <= LONGEST_WAIT_MS ? ms : undefined;
 
 /** A time that is over by more than a little names no wait. */
 function ahead(at: number, now: number): number | undefined {
@@ -46,7 +54,8 @@ function durationIn(said: string): number | undefined {
 }
 
 const WEEKDAY = /^(sun|mon|tue|wed|thu|fri|sat)(?:day|s|sday|nesday|r|rs|rsday|urday)?(?![a-z]),? ?/i;
-const DATE = /^(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.? (\d{1,2})(?:st|nd|rd|th)?(?![\d:])(?:,? (\d{4})(?!\d))?,? ?/i;
+const DATE =
+  /^(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.? (\d{1,2})(?:st|nd|rd|th)?(?![\d:])(?:,? (\d{4})(?!\d))?,? ?/i;
 /** `3pm`, `9:45am`, `3:05 PM`; on a clock of 24 hours `15:05` */
 const CLOCK = /^(?:at )?(\d{1,2})(?:(?::(\d\d))?(?::\d\d)? ?([ap])\.?m\b|:(\d\d)(?!\d))/i;
 const ZONE = /^\.? ?(?:\(([A-Za-z][\w+/-]{1,60})\)|(UTC|GMT)\b)/;
@@ -88,7 +97,8 @@ function nextOf(schedule: string, zone: string, from: number, year: number | und
   // begins early: the hour that a clock shows twice in autumn is listed by its first time only
   const begin = year === undefined ? from - 26 * HOUR : Date.UTC(year, 0, 1) - 26 * HOUR;
   const listed = nextFirings(schedule, zone, new Date(begin), 4).map((at) => at.getTime());
-  const shown = (at: number, format: Intl.DateTimeFormatOptions) => new Date(at).toLocaleString('en-GB', { timeZone: zone, ...format });
+  const shown = (at: number, format: Intl.DateTimeFormatOptions) =>
+    new Date(at).toLocaleString('en-GB', { timeZone: zone, ...format });
   const clock = (at: number) => shown(at, { hour: '2-digit', minute: '2-digit' });
   const all = listed.flatMap((at) => (clock(at) === clock(at + HOUR) ? [at, at + HOUR] : [at]));
   return all.find((at) => at >= from && (year === undefined || shown(at, { year: 'numeric' }) === String(year)));
@@ -96,12 +106,16 @@ function nextOf(schedule: string, zone: string, from: number, year: number | und
 
 const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: MINUTE, h: HOUR, d: DAY };
 
-/** `1m30.5s`, `6m0s`, `12ms`, `2 hours 5 minutes`: the sum of these, up to the first thing that is no duration. A bare number is seconds. */
+/**
+ * `1m30.5s`, `6m0s`, `12ms`, `2 hours 5 minutes`: the sum of these, up to the first thing that is no duration. A bare
+ * number is seconds.
+ */
 export function duration(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   if (/^[\d.]+$/.test(text)) return seconds(text);
   let sum: number | undefined;
-  const piece = /[\s,]{0,3}(?:and )?(\d{1,9}(?:\.\d{1,9})?) {0,2}(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?)(?![a-z])/iy;
+  const piece =
+    /[\s,]{0,3}(?:and )?(\d{1,9}(?:\.\d{1,9})?) {0,2}(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?)(?![a-z])/iy;
   for (let found = piece.exec(text); found; found = piece.exec(text)) {
     const unit = found[2]!.toLowerCase();
     sum = (sum ?? 0) + Number(found[1]) * UNITS[unit === 'ms' || unit.startsWith('milli') ? 'ms' : unit[0]!]!;

@@ -3,7 +3,11 @@ import { live, meantBy, positive, whole } from './shapes.ts';
 
 /** How chats work: the person, consent, budgets and times. */
 export const chatSettings = {
-  FETCH_WORKSPACE: z.string().min(1).optional().describe('Folder that new threads work in; the current folder by default'),
+  FETCH_WORKSPACE: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Folder that new threads work in; the current folder by default'),
   FETCH_USER_NAME: z.string().trim().max(80).optional().describe('What to call the person'),
   FETCH_TIME_ZONE: live(
     z
@@ -14,7 +18,8 @@ export const chatSettings = {
       .describe('IANA time zone of the person')
       .superRefine((zone, context) => {
         const zones = Intl.supportedValuesOf('timeZone');
-        if (!zones.includes(zone) && zone !== 'UTC') context.addIssue(`is not an IANA time zone such as Europe/Berlin${meantBy({ among: zones }, zone)}`);
+        if (!zones.includes(zone) && zone !== 'UTC')
+          context.addIssue(`is not an IANA time zone such as Europe/Berlin${meantBy({ among: zones }, zone)}`);
       }),
   ),
   FETCH_KEEP_DAYS: live(
@@ -26,9 +31,19 @@ export const chatSettings = {
       .optional()
       .describe('Erase the texts of a session in which nothing was said for so many days; for ever kept when unset'),
   ),
-  FETCH_AUTONOMY: live(z.enum(['supervised', 'cautious', 'autonomous']).default('cautious').describe('What runs without asking: see docs/consent.md')),
+  FETCH_AUTONOMY: live(
+    z
+      .enum(['supervised', 'cautious', 'autonomous'])
+      .default('cautious')
+      .describe('What runs without asking: see docs/consent.md'),
+  ),
   FETCH_READ_SECONDS: live(
-    z.coerce.number().min(0).max(60).default(2).describe('How long a question must be shown before a yes or no counts for it, also with "yes 2" or a quote'),
+    z.coerce
+      .number()
+      .min(0)
+      .max(60)
+      .default(2)
+      .describe('How long a question must be shown before a yes or no counts for it, also with "yes 2" or a quote'),
   ),
   FETCH_MAX_STEPS: whole(25).describe('Model steps in a turn'),
   FETCH_MAX_TOOL_CALLS: whole(60).describe('Tool calls in a turn'),
@@ -37,7 +52,9 @@ export const chatSettings = {
   FETCH_MAX_DAY_TOKENS: whole(20_000_000).describe('Tokens of a chat in a day (UTC)'),
   FETCH_MAX_DAY_USD: positive(25).describe('Money of a chat in a day (UTC), US dollars'),
   FETCH_MAX_TURN_MINUTES: positive(240).describe('Time of a turn, without waits for a person'),
-  FETCH_CONTEXT_TOKENS: live(whole(48_000).describe('Tokens of history that a model step may see before it is summed up')),
+  FETCH_CONTEXT_TOKENS: live(
+    whole(48_000).describe('Tokens of history that a model step may see before it is summed up'),
+  ),
   FETCH_QUESTION_REMIND_HOURS: positive(24).describe('Remind once about an open question after this long'),
   FETCH_QUESTION_EXPIRE_HOURS: positive(24 * 7).describe('An unanswered question expires after this long'),
   FETCH_CATCHUP_HOURS: z.coerce
@@ -45,13 +62,17 @@ export const chatSettings = {
     .min(1)
     .max(24 * 30)
     .default(24)
-    .describe('A cron that was due while nothing ran still runs up to this long afterwards; several missed firings of a cron run once, and say so'),
+    .describe(
+      'A cron that was due while nothing ran still runs up to this long afterwards; several missed firings of a cron run once, and say so',
+    ),
   FETCH_STOP_SECONDS: z.coerce
     .number()
     .min(1)
     .max(3600)
     .default(30)
-    .describe('How long a stop waits for running model steps, commands and calls of agents; `fetch stop --now` does not wait'),
+    .describe(
+      'How long a stop waits for running model steps, commands and calls of agents; `fetch stop --now` does not wait',
+    ),
   FETCH_ON_LEAVE: live(
     z
       .enum(['ask', 'keep', 'stop'])
@@ -71,7 +92,9 @@ export const chatSettings = {
     z
       .enum(['on', 'off'])
       .default('off')
-      .describe('on: the Temporal Web UI shows the first words of questions, and the file or command of an approval; off: only their kind'),
+      .describe(
+        'on: the Temporal Web UI shows the first words of questions, and the file or command of an approval; off: only their kind',
+      ),
   ),
   FETCH_SEARXNG_URL: live(
     z

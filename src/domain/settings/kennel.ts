@@ -8,7 +8,11 @@ import { live, meantBy, positive, secret, whole } from './shapes.ts';
 
 /** Workspaces, containers and coding tasks. */
 export const kennelSettings = {
-  FETCH_WORKSPACES: z.string().min(1).optional().describe('Folder of the workspaces that coding tasks work in; FETCH_HOME/workspaces by default'),
+  FETCH_WORKSPACES: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Folder of the workspaces that coding tasks work in; FETCH_HOME/workspaces by default'),
   FETCH_KENNEL_HOST: z
     .string()
     .regex(/^[a-z0-9][a-z0-9-]{0,40}$/, 'must be lower-case letters, digits and hyphens')
@@ -21,9 +25,21 @@ export const kennelSettings = {
     .min(0)
     .default(4)
     .describe('Browsers that this host runs at once, one for each chat that uses one; 0 turns the browser tools off'),
-  FETCH_BROWSER_IDLE_MINUTES: positive(15).describe('A browser that no tool used for this long ends, with its page, cookies and log-ins'),
-  FETCH_KENNEL_BASE: z.string().trim().min(1).default('node:24-bookworm-slim').describe('Image that the kennel image is built on'),
-  FETCH_KENNEL_MEMORY_MB: z.coerce.number().int().min(256).default(4096).describe('Memory of a container, and of a step of a build'),
+  FETCH_BROWSER_IDLE_MINUTES: positive(15).describe(
+    'A browser that no tool used for this long ends, with its page, cookies and log-ins',
+  ),
+  FETCH_KENNEL_BASE: z
+    .string()
+    .trim()
+    .min(1)
+    .default('node:24-bookworm-slim')
+    .describe('Image that the kennel image is built on'),
+  FETCH_KENNEL_MEMORY_MB: z.coerce
+    .number()
+    .int()
+    .min(256)
+    .default(4096)
+    .describe('Memory of a container, and of a step of a build'),
   FETCH_KENNEL_CPUS: positive(2).describe('Processors of a container, and of a build'),
   FETCH_KENNEL_PIDS: z.coerce.number().int().min(32).default(512).describe('Processes of a container'),
   FETCH_KENNEL_BUILD_MINUTES: z.coerce
@@ -32,16 +48,28 @@ export const kennelSettings = {
     .max(25)
     .default(20)
     .describe("Longest time for a build of a repository's environment; finished steps are kept"),
-  FETCH_KENNEL_DISK_MB: live(whole(4096).describe('Disk space for the run folder of a task; a task that needs more is ended')),
-  FETCH_KENNEL_FREE_MB: live(whole(1024).describe('Coding tasks are ended when their host has less free disk space than this')),
-  FETCH_KENNEL_AGENTS: live(z.string().default(AGENT_NAMES.join(',')).describe('Coding agents that may be used, comma separated, the preferred one first')),
+  FETCH_KENNEL_DISK_MB: live(
+    whole(4096).describe('Disk space for the run folder of a task; a task that needs more is ended'),
+  ),
+  FETCH_KENNEL_FREE_MB: live(
+    whole(1024).describe('Coding tasks are ended when their host has less free disk space than this'),
+  ),
+  FETCH_KENNEL_AGENTS: live(
+    z
+      .string()
+      .default(AGENT_NAMES.join(','))
+      .describe('Coding agents that may be used, comma separated, the preferred one first'),
+  ),
   FETCH_KENNEL_EGRESS: z
     .string()
     .superRefine((text, context) => {
-      for (const wrong of membersOf(text).flatMap((member) => egressHost(member) ?? [])) context.addIssue(`${wrong.problem}${meantBy(wrong)}`);
+      for (const wrong of membersOf(text).flatMap((member) => egressHost(member) ?? []))
+        context.addIssue(`${wrong.problem}${meantBy(wrong)}`);
     })
     .default('')
-    .describe('Hosts that containers may reach besides the model without a question, comma separated; *.example.com includes every name below it'),
+    .describe(
+      'Hosts that containers may reach besides the model without a question, comma separated; *.example.com includes every name below it',
+    ),
   FETCH_KENNEL_MIRRORS: z
     .string()
     .superRefine((text, context) => {
@@ -57,7 +85,9 @@ export const kennelSettings = {
     .int()
     .min(0)
     .default(2000)
-    .describe('Disk space for files of package registries that tasks have loaded, so that the next one has them at once and without a network; 0 keeps none'),
+    .describe(
+      'Disk space for files of package registries that tasks have loaded, so that the next one has them at once and without a network; 0 keeps none',
+    ),
   FETCH_KENNEL_LOGINS: z
     .string()
     .superRefine((text, context) => {
@@ -75,26 +105,48 @@ export const kennelSettings = {
   FETCH_TASK_MAX_USD: positive(10).describe('Money of a coding task, US dollars'),
   FETCH_TASK_MAX_DAY_TOKENS: whole(100_000_000).describe('Tokens of all coding tasks of a chat in a day (UTC)'),
   FETCH_TASK_MAX_DAY_USD: positive(50).describe('Money of all coding tasks of a chat in a day (UTC), US dollars'),
-  FETCH_TASK_MAX_LOG_LINES: live(whole(100_000).describe('Most lines in the log of a coding task; a task that writes more is ended')),
+  FETCH_TASK_MAX_LOG_LINES: live(
+    whole(100_000).describe('Most lines in the log of a coding task; a task that writes more is ended'),
+  ),
   FETCH_TASK_MAX_LOG_MB: live(whole(64).describe('Size of the log of a coding task; a task that writes more is ended')),
-  FETCH_TASK_HOURS: live(positive(4).describe('Time at work of a coding task for which nobody named a limit; waiting for a person or a slot does not count')),
+  FETCH_TASK_HOURS: live(
+    positive(4).describe(
+      'Time at work of a coding task for which nobody named a limit; waiting for a person or a slot does not count',
+    ),
+  ),
   FETCH_PLAN_ABOVE_CHARS: live(
-    whole(2_000).describe('A coding task whose goal is longer than this begins with a plan, unless the person or the chat wants none'),
+    whole(2_000).describe(
+      'A coding task whose goal is longer than this begins with a plan, unless the person or the chat wants none',
+    ),
   ),
   FETCH_TASK_SILENCE_MINUTES: positive(15).describe('A coding agent that is silent for this long is ended'),
-  FETCH_TASK_WAIT_DAYS: positive(8).describe('Longest time in all that a coding task waits for usage limits of its model'),
+  FETCH_TASK_WAIT_DAYS: positive(8).describe(
+    'Longest time in all that a coding task waits for usage limits of its model',
+  ),
   FETCH_TASK_HOLD_MINUTES: positive(30).describe(
     'How long a question of a coding agent keeps its container; then the container ends, and the session resumes with the answer',
   ),
   FETCH_PROGRESS_SECONDS: live(
-    z.coerce.number().min(0).default(60).describe('Shortest time between two progress messages of a task, on channels where a message cannot be edited'),
+    z.coerce
+      .number()
+      .min(0)
+      .default(60)
+      .describe('Shortest time between two progress messages of a task, on channels where a message cannot be edited'),
   ),
   ANTHROPIC_API_KEY: secret().describe('Key for Claude Code; never enters a container'),
   ANTHROPIC_BASE_URL: z.url().default('https://api.anthropic.com').describe('Endpoint for Claude Code'),
   GEMINI_API_KEY: secret().describe('Key for Gemini CLI; never enters a container'),
-  GOOGLE_GEMINI_BASE_URL: z.url().default('https://generativelanguage.googleapis.com').describe('Endpoint for Gemini CLI'),
+  GOOGLE_GEMINI_BASE_URL: z
+    .url()
+    .default('https://generativelanguage.googleapis.com')
+    .describe('Endpoint for Gemini CLI'),
   ...agentSettings,
-  GH_TOKEN: secret().describe('GitHub token: pushes, pull requests, issues, private repositories; never enters a container'),
-  GITHUB_API_URL: z.url().default('https://api.github.com').describe('GitHub API; of GitHub Enterprise Server https://HOST/api/v3'),
+  GH_TOKEN: secret().describe(
+    'GitHub token: pushes, pull requests, issues, private repositories; never enters a container',
+  ),
+  GITHUB_API_URL: z
+    .url()
+    .default('https://api.github.com')
+    .describe('GitHub API; of GitHub Enterprise Server https://HOST/api/v3'),
   DOCKER_HOST: z.string().trim().min(1).optional().describe('Docker engine; the local socket by default'),
 } as const;

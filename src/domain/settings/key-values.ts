@@ -1,4 +1,7 @@
-/** `name=value` pairs, separated by commas, with percent-encoded values, as settings of OpenTelemetry have them. Null when it is none. */
+/**
+ * `name=value` pairs, separated by commas, with percent-encoded values, as settings of OpenTelemetry have them. Null
+ * when it is none.
+ */
 export function keyValuesOf(text: string): Record<string, string> | null {
   const pairs = text
     .split(',')

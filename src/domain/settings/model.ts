@@ -7,16 +7,40 @@ export const modelSettings = {
   OPENAI_BASE_URL: z
     .url()
     .optional()
-    .describe('Any OpenAI-compatible endpoint (Ollama, vLLM, llama.cpp, ...). Anthropic and Gemini are asked in their own protocols'),
+    .describe(
+      'Any OpenAI-compatible endpoint (Ollama, vLLM, llama.cpp, ...). Anthropic and Gemini are asked in their own protocols',
+    ),
   OPENAI_API_KEY: secret().describe('Key for it, or for OpenAI itself'),
   OPENROUTER_API_KEY: secret().describe('Key for OpenRouter; used when no OpenAI setting is set'),
-  AGENT_MODEL: z.string().trim().min(1).optional().describe('Model name. Without a key and an endpoint, the practice model answers'),
-  FETCH_FALLBACK_MODEL: z.string().trim().min(1).optional().describe('A second model of the same endpoint that takes over when the first one fails'),
+  AGENT_MODEL: z
+    .string()
+    .trim()
+    .min(1)
+    .optional()
+    .describe('Model name. Without a key and an endpoint, the practice model answers'),
+  FETCH_FALLBACK_MODEL: z
+    .string()
+    .trim()
+    .min(1)
+    .optional()
+    .describe('A second model of the same endpoint that takes over when the first one fails'),
   SUMMARY_MODEL: live(
-    z.string().trim().min(1).optional().describe('A model of the same endpoint that sums up long conversations; the one that answers when unset'),
+    z
+      .string()
+      .trim()
+      .min(1)
+      .optional()
+      .describe('A model of the same endpoint that sums up long conversations; the one that answers when unset'),
   ),
   VISION_MODEL: live(
-    z.string().trim().min(1).optional().describe('A model of the same endpoint that answers while pictures are in the conversation; the usual one when unset'),
+    z
+      .string()
+      .trim()
+      .min(1)
+      .optional()
+      .describe(
+        'A model of the same endpoint that answers while pictures are in the conversation; the usual one when unset',
+      ),
   ),
   FETCH_REASONING_EFFORT: live(
     z
@@ -35,7 +59,9 @@ export const modelSettings = {
     .describe(
       'Price of input, output and optionally cached input, in US dollars per million tokens: 0.5,2 for the chat endpoint, some-model=0.5,2,0.05 for a model at any endpoint; separate several with ;',
     ),
-  FETCH_MODEL_TELL_SECONDS: live(positive(30).describe('People are told when the wait for the model is longer than this')),
+  FETCH_MODEL_TELL_SECONDS: live(
+    positive(30).describe('People are told when the wait for the model is longer than this'),
+  ),
   FETCH_MODEL_SILENCE_SECONDS: positive(600).describe(
     'A model endpoint that does not answer for this long is given up. The first request gets half of it, because slow machines need minutes for a first word',
   ),
@@ -45,6 +71,8 @@ export const modelSettings = {
       .min(0)
       .max(24 * 31)
       .default(6)
-      .describe('How long a turn waits for rate and usage limits of the model, in all; this does not count in FETCH_MAX_TURN_MINUTES'),
+      .describe(
+        'How long a turn waits for rate and usage limits of the model, in all; this does not count in FETCH_MAX_TURN_MINUTES',
+      ),
   ),
 } as const;

@@ -6,15 +6,26 @@ export const serversSettings = {
   TEMPORAL_ADDRESS: z.string().trim().min(1).optional().describe('Use this Temporal server and start none'),
   TEMPORAL_NAMESPACE: z.string().trim().min(1).default('default').describe('Temporal namespace'),
   TEMPORAL_API_KEY: secret().describe('API key of TEMPORAL_ADDRESS, for example of Temporal Cloud; sent only over TLS'),
-  TEMPORAL_TLS: z.stringbool().optional().describe('Use TLS with TEMPORAL_ADDRESS; automatic with an API key or any of the settings below'),
+  TEMPORAL_TLS: z
+    .stringbool()
+    .optional()
+    .describe('Use TLS with TEMPORAL_ADDRESS; automatic with an API key or any of the settings below'),
   TEMPORAL_TLS_SERVER_CA_CERT_PATH: z
     .string()
     .min(1)
     .optional()
     .describe('File with the root certificates of the Temporal server; those of the system when unset'),
-  TEMPORAL_TLS_CLIENT_CERT_PATH: z.string().min(1).optional().describe('File with our client certificate for the Temporal server'),
+  TEMPORAL_TLS_CLIENT_CERT_PATH: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('File with our client certificate for the Temporal server'),
   TEMPORAL_TLS_CLIENT_KEY_PATH: z.string().min(1).optional().describe('File with its key'),
-  TEMPORAL_TLS_SERVER_NAME: z.string().min(1).optional().describe('Name in the certificate of the Temporal server, when it differs from the address'),
+  TEMPORAL_TLS_SERVER_NAME: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Name in the certificate of the Temporal server, when it differs from the address'),
   FETCH_TEMPORAL_UI_URL: z
     .url({ protocol: /^http$/, error: 'must be an http address such as http://127.0.0.1:8080' })
     .refine((url) => URL.parse(url)?.pathname === '/', 'must have no path')
@@ -25,7 +36,10 @@ export const serversSettings = {
   FETCH_PAYLOAD_KEYS: z
     .string()
     .trim()
-    .regex(/^(off|[0-9a-fA-F]{64}(\s*,\s*[0-9a-fA-F]{64})*)$/, 'must be keys of 64 hex digits, separated by commas, or off')
+    .regex(
+      /^(off|[0-9a-fA-F]{64}(\s*,\s*[0-9a-fA-F]{64})*)$/,
+      'must be keys of 64 hex digits, separated by commas, or off',
+    )
     .optional()
     .meta({ secret: true })
     .describe(
@@ -56,5 +70,7 @@ export const serversSettings = {
   FETCH_PREPARE_STATEMENTS: z
     .stringbool()
     .default(true)
-    .describe('`false` prepares no statements: for a pooler in front of DATABASE_URL that gives each transaction another connection'),
+    .describe(
+      '`false` prepares no statements: for a pooler in front of DATABASE_URL that gives each transaction another connection',
+    ),
 } as const;

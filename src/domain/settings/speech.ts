@@ -3,12 +3,18 @@ import { secret } from './shapes.ts';
 
 /** Voice notes. */
 export const speechSettings = {
-  WHISPER_BIN: z.string().min(1).optional().describe('whisper.cpp binary for voice notes; whisper-cli on PATH by default'),
+  WHISPER_BIN: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('whisper.cpp binary for voice notes; whisper-cli on PATH by default'),
   WHISPER_MODEL: z.string().min(1).optional().describe('Model file of whisper.cpp (ggml-*.bin)'),
   TRANSCRIPTION_BASE_URL: z
     .url()
     .optional()
-    .describe('OpenAI-compatible endpoint that transcribes voice notes when whisper.cpp is missing; no other endpoint is used'),
+    .describe(
+      'OpenAI-compatible endpoint that transcribes voice notes when whisper.cpp is missing; no other endpoint is used',
+    ),
   TRANSCRIPTION_API_KEY: secret().describe('Key for it; OPENAI_API_KEY when unset and it is the same host'),
   TRANSCRIPTION_MODEL: z.string().min(1).default('whisper-1').describe('Its model'),
 } as const;

@@ -13,11 +13,18 @@ export const tracingSettings = {
   OTEL_EXPORTER_OTLP_ENDPOINT: address().describe(
     'Send traces to this OTLP endpoint over HTTP; `/v1/traces` is added. Nothing is traced while it is unset: docs/monitoring.md',
   ),
-  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: address().describe('The same with its whole path, for an endpoint that has another one'),
-  OTEL_EXPORTER_OTLP_PROTOCOL: z.enum(['http/protobuf', 'http/json']).default('http/protobuf').describe('How traces are sent; gRPC is not spoken'),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: address().describe(
+    'The same with its whole path, for an endpoint that has another one',
+  ),
+  OTEL_EXPORTER_OTLP_PROTOCOL: z
+    .enum(['http/protobuf', 'http/json'])
+    .default('http/protobuf')
+    .describe('How traces are sent; gRPC is not spoken'),
   OTEL_EXPORTER_OTLP_HEADERS: secret()
     .refine((value) => value === undefined || isKeyValues(value), 'must be name=value pairs, separated by commas')
-    .describe('Headers of the endpoint, such as its key: `name=value`, separated by commas, with percent-encoded values'),
+    .describe(
+      'Headers of the endpoint, such as its key: `name=value`, separated by commas, with percent-encoded values',
+    ),
   OTEL_SERVICE_NAME: z.string().trim().min(1).default('fetch').describe('Name of the service in traces'),
   OTEL_RESOURCE_ATTRIBUTES: z
     .string()

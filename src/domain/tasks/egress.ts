@@ -11,7 +11,10 @@ export interface AskedHost {
 
 /** A tool of an MCP server is asked about like a host. No host can have such a name. */
 const MCP_TOOL = 'mcp tool ';
-export const askedTool = (server: string, tool: string): AskedHost => ({ host: `${MCP_TOOL}${server}/${tool}`, port: 443 });
+export const askedTool = (server: string, tool: string): AskedHost => ({
+  host: `${MCP_TOOL}${server}/${tool}`,
+  port: 443,
+});
 export const isTool = ({ host }: Pick<AskedHost, 'host'>): boolean => host.startsWith(MCP_TOOL);
 
 /** `once`: for some minutes. `never`: a no for the whole project. */
@@ -33,11 +36,23 @@ const SHOWN_END = 30;
 const meanings: Record<EgressVerdict, readonly string[]> = {
   once: ['once', 'just once', 'only once', 'allow once', 'yes once', 'yes, once'],
   task: ['this task', 'task', 'for this task', 'yes', 'y', 'ok', 'okay', 'allow', 'yes, this task', 'yes this task'],
-  project: ['this project', 'project', 'always', 'for this project', 'yes, this project', 'yes this project', 'this workspace'],
+  project: [
+    'this project',
+    'project',
+    'always',
+    'for this project',
+    'yes, this project',
+    'yes this project',
+    'this workspace',
+  ],
   no: ['no', 'n', 'nope', 'deny', 'skip', 'no thanks', 'reject'],
   never: ['never', 'no never', 'no, never', 'never in this project'],
 };
-const byWord = new Map(Object.entries(meanings).flatMap(([verdict, words]) => words.map((word) => [word, verdict as EgressVerdict] as const)));
+const byWord = new Map(
+  Object.entries(meanings).flatMap(([verdict, words]) =>
+    words.map((word) => [word, verdict as EgressVerdict] as const),
+  ),
+);
 
 /** The verdict that a whole answer is; null for other words, which decide nothing. A bare yes holds for the task. */
 export function egressVerdict(answer: string): EgressVerdict | null {
@@ -58,17 +73,24 @@ export const isAllowing = (verdict: EgressVerdict): boolean => verdict !== 'no' 
 /** Nothing is encrypted on the way there. */
 const isOpen = ({ port }: Pick<AskedHost, 'port'>): boolean => port === 80;
 
-/** A host for people. A name may carry data in itself, so it is never shortened without saying so; its end says whose it is. */
+/**
+ * A host for people. A name may carry data in itself, so it is never shortened without saying so; its end says whose it
+ * is.
+ */
 export function shownHost({ host, port }: AskedHost): string {
   if (isTool({ host })) return `the MCP tool ${host.slice(MCP_TOOL.length)}`;
   const name = host.includes(':') ? `[${host}]` : host;
   const cut = name.length - LONGEST_HOST;
-  const shown = cut <= 0 ? name : `${name.slice(0, LONGEST_HOST - SHOWN_END)}[${cut} more characters]${name.slice(-SHOWN_END)}`;
+  const shown =
+    cut <= 0 ? name : `${name.slice(0, LONGEST_HOST - SHOWN_END)}[${cut} more characters]${name.slice(-SHOWN_END)}`;
   if (isOpen({ port })) return `http://${shown}`;
   return port === 443 ? shown : `${shown}:${port}`;
 }
 
-/** The name of a program from its User-Agent, such as `npm` or `pip`; null when there is none. It comes from the container and decides nothing. */
+/**
+ * The name of a program from its User-Agent, such as `npm` or `pip`; null when there is none. It comes from the
+ * container and decides nothing.
+ */
 export function toolName(userAgent: string | undefined): string | null {
   // it names its distribution first
   if (userAgent?.startsWith('Debian APT-')) return 'apt';
@@ -98,29 +120,41 @@ export function egressQuestion({ taskId, workspace, hosts, more, tools, warnings
       : `${who} ${verb} ${hosts.length} ${hosts.some(isTool) ? 'things' : 'hosts'}:\n${hosts.map((host) => `- ${shownHost(host)}`).join('\n')}`;
   const rest = more > 0 ? [`It also asked for ${more} more, which stay refused.`] : [];
   const open = hosts.some(isOpen)
-    ? [`${hosts.length > 1 ? 'http:// is' : 'That is'} without encryption: others on the way can read it, and change what comes.`]
+    ? [
+        `${hosts.length > 1 ? 'http:// is' : 'That is'} without encryption: others on the way can read it, and change what comes.`,
+      ]
     : [];
-  const long = hosts.some(({ host }) => host.length > LONGEST_HOST) ? ['A name as long as this can carry data out by itself.'] : [];
-  const tool = hosts.some(isTool) ? ['A yes to an MCP tool holds for every call of it, and what it is called with is not shown.'] : [];
+  const long = hosts.some(({ host }) => host.length > LONGEST_HOST)
+    ? ['A name as long as this can carry data out by itself.']
+    : [];
+  const tool = hosts.some(isTool)
+    ? ['A yes to an MCP tool holds for every call of it, and what it is called with is not shown.']
+    : [];
   return [all, ...rest, ...open, ...long, ...tool, ...warnings].join('\n');
 }
 
-const listed = (names: readonly string[]): string => (names.length < 2 ? (names[0] ?? '') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`);
+const listed = (names: readonly string[]): string =>
+  names.length < 2 ? (names[0] ?? '') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
 
 /** What stands below the choices. */
-export const HOW_TO_ANSWER = 'Answer with a number or a word; "never" says no for the whole project. Until a yes, nothing is sent there.';
+export const HOW_TO_ANSWER =
+  'Answer with a number or a word; "never" says no for the whole project. Until a yes, nothing is sent there.';
 
 /** Words for the agent. They name no setting: it cannot change one. */
 export const egressWords = {
   notAllowed: (at: AskedHost): string =>
     `The person has not allowed ${shownHost(at)}. Do not try it again or in another way. Go on without it, or say what is missing.`,
-  tooMany: (at: AskedHost): string => `This task asked for too many hosts, so nobody is asked about ${shownHost(at)}. It is refused.`,
+  tooMany: (at: AskedHost): string =>
+    `This task asked for too many hosts, so nobody is asked about ${shownHost(at)}. It is refused.`,
   notYet: (at: AskedHost): string =>
     `The person has not answered yet whether ${shownHost(at)} may be ${isTool(at) ? 'used' : 'reached'}. Wait some minutes, then try again.`,
   /** a call that waited may have been given up meanwhile, and must not be made twice */
-  callAgain: (at: AskedHost): string => `The person has allowed ${shownHost(at)}. Nothing was called yet: call it again now.`,
-  noStore: (at: AskedHost): string => `The person cannot be asked about ${shownHost(at)} right now. Try again in a minute.`,
-  notPublic: ({ host }: { host: string }): string => `${host} is not on the public internet, and only public addresses may be reached.`,
+  callAgain: (at: AskedHost): string =>
+    `The person has allowed ${shownHost(at)}. Nothing was called yet: call it again now.`,
+  noStore: (at: AskedHost): string =>
+    `The person cannot be asked about ${shownHost(at)} right now. Try again in a minute.`,
+  notPublic: ({ host }: { host: string }): string =>
+    `${host} is not on the public internet, and only public addresses may be reached.`,
   notForApps: (at: AskedHost): string =>
     `A page of an app reaches its own workspace and the hosts that are allowed there, and ${shownHost(at)} is not one of them. browser_open can open it by itself.`,
   tlsOnly: (at: AskedHost): string =>
@@ -130,7 +164,10 @@ export const egressWords = {
 /** What an agent is told when its session resumes after the answer. */
 export function egressAnswer(hosts: readonly AskedHost[], verdict: EgressVerdict): string {
   const names = listed(hosts.map(shownHost));
-  if (!isAllowing(verdict)) return `You were interrupted, because a program asked for ${names}. The person said no. Go on without it, or say what is missing.`;
-  const how = { once: ' for the next minutes', task: ' for this task', project: ' for this project' }[verdict as 'once' | 'task' | 'project'];
+  if (!isAllowing(verdict))
+    return `You were interrupted, because a program asked for ${names}. The person said no. Go on without it, or say what is missing.`;
+  const how = { once: ' for the next minutes', task: ' for this task', project: ' for this project' }[
+    verdict as 'once' | 'task' | 'project'
+  ];
   return `You were interrupted, because a program asked for ${names}. The person has allowed it${how}. Look at what is done already, run again what was interrupted, and go on.`;
 }

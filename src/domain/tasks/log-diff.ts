@@ -1,4 +1,7 @@
-/** The differences that an agent reports with its edits, put together by file. They say what it did step by step, and not what git finds at the end. */
+/**
+ * The differences that an agent reports with its edits, put together by file. They say what it did step by step, and
+ * not what git finds at the end.
+ */
 
 interface ReportedDiff {
   path: string;
@@ -12,7 +15,10 @@ const OLD = /^--- (?!$)/;
 const NEW = /^\+\+\+ (.+)$/;
 const HUNK = /^@@ -\d+,(\d+) \+\d+,(\d+) @@$/;
 
-/** `details`: those of ended edits, in order. At most `limit` characters in all; what is beyond is left out, and its file says so. */
+/**
+ * `details`: those of ended edits, in order. At most `limit` characters in all; what is beyond is left out, and its
+ * file says so.
+ */
 export function reportedDiffs(details: readonly string[], limit: number): ReportedDiff[] {
   const files = new Map<string, ReportedDiff>();
   let left = limit;

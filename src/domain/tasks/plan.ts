@@ -18,7 +18,8 @@ const PATH_CHARS = 200;
 
 /** For the agent, after the goal. */
 export const PLAN_FIRST = `Make a plan for this first, and change nothing yet: you can only read here until the person has agreed to your plan. Look at what is there. Then hand in the plan, whole, as your last message: what you will do in a few numbered steps, what you leave alone, and what is unclear, in at most ${WISHED_CHARS} characters. End it with a line "Files:" and below it each file that you would create, change or delete, one on a line, as "- path".`;
-export const STILL_PLANNING = 'You can still only read. Go on with the plan, and hand it in as your last message, with its "Files:".';
+export const STILL_PLANNING =
+  'You can still only read. Go on with the plan, and hand it in as your last message, with its "Files:".';
 
 /** For the agent: what the person said to its plan. */
 export const changePlan = (words: string): string =>
@@ -28,7 +29,9 @@ export const changePlan = (words: string): string =>
 export const agreedPlan = (changes: readonly string[]): string =>
   [
     'The person has agreed to your plan. You can write now: carry it out, all of it and nothing else.',
-    ...(changes.length > 0 ? [`What they wanted changed on the way:\n${changes.map((change) => `- ${change}`).join('\n')}`] : []),
+    ...(changes.length > 0
+      ? [`What they wanted changed on the way:\n${changes.map((change) => `- ${change}`).join('\n')}`]
+      : []),
   ].join('\n');
 
 /** For the agent, when its work was interrupted. */
@@ -42,7 +45,8 @@ export const planInWords = ({ text, files }: ReadPlan, state: 'so far' | 'agreed
     ...(files.length > 0 ? ['Files:', ...files.map((file) => `- ${file}`)] : []),
   ].join('\n');
 
-const HEADING = /^[\s#*_>-]{0,10}(?:files|files to (?:touch|change)|files touched|files that (?:it|i) would (?:touch|change))[\s*_:]{0,5}$/i;
+const HEADING =
+  /^[\s#*_>-]{0,10}(?:files|files to (?:touch|change)|files touched|files that (?:it|i) would (?:touch|change))[\s*_:]{0,5}$/i;
 const INLINE = /^[\s#*_>-]{0,10}files[*_]{0,2}:[*_]{0,2}\s(.{1,2000})$/i;
 const ITEM = /^\s{0,8}(?:[-*+•]|\d{1,3}[.)])\s{1,4}(\S.*)$/;
 

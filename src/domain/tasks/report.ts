@@ -3,7 +3,10 @@ import { blockQuote, codeFence, inline, visible } from '../text/foreign-text.ts'
 import { prefix } from '../text/storable.ts';
 import { shownHost } from './egress.ts';
 
-/** The message that a person gets when a task is over: the request, the changes, tests, time, cost, and how to see or undo it. */
+/**
+ * The message that a person gets when a task is over: the request, the changes, tests, time, cost, and how to see or
+ * undo it.
+ */
 
 export interface Report {
   id: string;
@@ -54,7 +57,10 @@ export function reportText(report: Report): string {
   const { result } = report;
   const cancelled = report.reason === CANCELLED_EARLY ? 'was cancelled before it began' : 'was cancelled';
   const headline = { completed: 'is done', failed: 'has failed', cancelled }[report.state];
-  const said = result.said.length > SAID_SHOWN ? `${prefix(result.said, SAID_SHOWN)}\n[cut; task_status ${report.id} shows more]` : result.said;
+  const said =
+    result.said.length > SAID_SHOWN
+      ? `${prefix(result.said, SAID_SHOWN)}\n[cut; task_status ${report.id} shows more]`
+      : result.said;
   const parts = [
     `Task ${report.id} ${headline}: "${inline(report.goal, 200)}"`,
     ...(saysMore(report) ? [inline(report.reason, 1_000)] : []),
@@ -72,15 +78,23 @@ export function reportText(report: Report): string {
 function changesText({ id, state, worktree, result: { changes } }: Report): string {
   if (!changes) return '';
   if (changes.files.length === 0) {
-    return [state === 'completed' ? 'No file was changed.' : 'Nothing was changed.', changes.note].filter(Boolean).join('\n\n');
+    return [state === 'completed' ? 'No file was changed.' : 'Nothing was changed.', changes.note]
+      .filter(Boolean)
+      .join('\n\n');
   }
   const total = changes.filesChanged ?? changes.files.length;
   const count = `${total} ${total === 1 ? 'file' : 'files'} changed (+${changes.added} -${changes.removed})`;
-  const where = changes.commit ? `${count}, commit ${changes.commit.slice(0, 9)}${changes.branch ? ` on ${changes.branch}` : ''}` : count;
+  const where = changes.commit
+    ? `${count}, commit ${changes.commit.slice(0, 9)}${changes.branch ? ` on ${changes.branch}` : ''}`
+    : count;
   // words in place of + and -: a channel may show a leading sign as a bullet
-  const files = changes.files.slice(0, FILES_SHOWN).map((file) => `- ${file.status} ${code(file.path)} (+${file.added} -${file.removed})`);
+  const files = changes.files
+    .slice(0, FILES_SHOWN)
+    .map((file) => `- ${file.status} ${code(file.path)} (+${file.added} -${file.removed})`);
   const more = total > FILES_SHOWN ? [`- and ${total - Math.min(FILES_SHOWN, changes.files.length)} more`] : [];
-  const how = changes.commit ? `See it: ${code(`git show ${changes.commit.slice(0, 9)}`)}. Undo it: say "${worktree ? `undo ${id}` : 'undo'}".` : '';
+  const how = changes.commit
+    ? `See it: ${code(`git show ${changes.commit.slice(0, 9)}`)}. Undo it: say "${worktree ? `undo ${id}` : 'undo'}".`
+    : '';
   return [[`${where}:`, ...files, ...more].join('\n'), changes.note, how].filter(Boolean).join('\n\n');
 }
 
@@ -95,9 +109,12 @@ const HOSTS_SHOWN = 8;
 
 function reachedText(reached: NonNullable<Report['reached']>): string {
   if (reached.length === 0) return '';
-  const shown = reached.slice(0, HOSTS_SHOWN).map((one) => `${shownHost(one)} (${size(one.sent)} out, ${size(one.received)} in)`);
+  const shown = reached
+    .slice(0, HOSTS_SHOWN)
+    .map((one) => `${shownHost(one)} (${size(one.sent)} out, ${size(one.received)} in)`);
   const more = reached.slice(HOSTS_SHOWN);
-  const rest = more.length > 0 ? [`and ${more.length} more (${size(more.reduce((sum, { sent }) => sum + sent, 0))} out)`] : [];
+  const rest =
+    more.length > 0 ? [`and ${more.length} more (${size(more.reduce((sum, { sent }) => sum + sent, 0))} out)`] : [];
   return `Reached: ${[...shown, ...rest].join(', ')}.`;
 }
 

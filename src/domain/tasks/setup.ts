@@ -12,7 +12,8 @@ export const ABOUT_SETUP =
 
 /** What the agent is told of its script. */
 export function setupAnswer(outcome: SetupOutcome): string {
-  if (outcome === 'installed') return 'The person agreed to your setup script, and the image of this container was built with it. Go on.';
+  if (outcome === 'installed')
+    return 'The person agreed to your setup script, and the image of this container was built with it. Go on.';
   if (outcome === 'denied') return 'The person said no to your setup script. Go on without it, or say what that means.';
   if (outcome === 'unanswered')
     return 'Nobody answered the question about your setup script in time. Go on without it where that is safe, or say what is missing.';

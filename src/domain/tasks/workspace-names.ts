@@ -3,7 +3,9 @@
 const NAME_MAX = 64;
 const PATH_MAX = 1024;
 
-/** Device names of Windows, where the repository could not be cloned, and words that mean a workspace without naming it. */
+/**
+ * Device names of Windows, where the repository could not be cloned, and words that mean a workspace without naming it.
+ */
 const RESERVED = new Set([
   ...['con', 'prn', 'aux', 'nul', ...[1, 2, 3, 4, 5, 6, 7, 8, 9].flatMap((n) => [`com${n}`, `lpt${n}`])],
   ...['node_modules', 'active', 'current', 'none', 'all'],
@@ -15,8 +17,10 @@ export function nameProblem(name: string): string | null {
   if (name === '') return 'A workspace needs a name.';
   if (strange !== undefined)
     return `${quoted(name)} is not a name for a workspace: ${character(strange)} is not allowed, only letters a to z, digits, - and _.${better(name)}`;
-  if (name.length > NAME_MAX) return `The name is too long: ${name.length} characters, at most ${NAME_MAX} are allowed.`;
-  if (!/^[A-Za-z0-9]/.test(name)) return `${quoted(name)} is not a name for a workspace: it has to begin with a letter or a digit.${better(name)}`;
+  if (name.length > NAME_MAX)
+    return `The name is too long: ${name.length} characters, at most ${NAME_MAX} are allowed.`;
+  if (!/^[A-Za-z0-9]/.test(name))
+    return `${quoted(name)} is not a name for a workspace: it has to begin with a letter or a digit.${better(name)}`;
   if (RESERVED.has(name.toLowerCase())) return `${quoted(name)} is a reserved word; choose another name.`;
   return null;
 }
@@ -47,7 +51,11 @@ const better = (name: string): string => {
 
 /** A look-alike character cannot be told apart by eye, so its code point is shown. */
 const character = (char: string): string =>
-  char === ' ' ? 'a space' : /[!-~]/.test(char) ? `"${char}"` : `${quoted(char)} (U+${char.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')})`;
+  char === ' '
+    ? 'a space'
+    : /[!-~]/.test(char)
+      ? `"${char}"`
+      : `${quoted(char)} (U+${char.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')})`;
 
 /** Foreign text in quotes, without anything invisible. */
 export const quoted = (text: string): string =>
@@ -59,12 +67,13 @@ export const quoted = (text: string): string =>
 type CheckedPath = { ok: true; path: string } | { ok: false; problem: string };
 
 /**
- * A path inside a workspace with `/` between its parts; `.` is the workspace itself. Refuses what the text alone shows to be wrong; the workspace program
- * checks links. `changes`: git's own files are refused as well.
+ * A path inside a workspace with `/` between its parts; `.` is the workspace itself. Refuses what the text alone shows
+ * to be wrong; the workspace program checks links. `changes`: git's own files are refused as well.
  */
 export function checkPath(raw: string, changes: boolean): CheckedPath {
   const no = (problem: string): CheckedPath => ({ ok: false, problem });
-  if (raw.length > PATH_MAX) return no(`The path is too long: ${raw.length} characters, at most ${PATH_MAX} are allowed.`);
+  if (raw.length > PATH_MAX)
+    return no(`The path is too long: ${raw.length} characters, at most ${PATH_MAX} are allowed.`);
   if (raw.includes('\0')) return no('The path has a null character in it.');
   // the folder's name where commands run
   const inside = raw === '/workspace' ? '.' : raw.replace(/^\/workspace\/+/, './');
@@ -72,7 +81,8 @@ export function checkPath(raw: string, changes: boolean): CheckedPath {
     return no(`${quoted(raw)} is not inside the workspace: give a path relative to it, such as src/app.ts.`);
   const parts = inside.split('/').filter((part) => part !== '' && part !== '.');
   if (parts.includes('..')) return no(`${quoted(raw)} leads upwards: paths with .. are not allowed.`);
-  if (changes && parts.some((part) => part.toLowerCase() === '.git')) return no(`${quoted(raw)} belongs to git itself; use the git tools.`);
+  if (changes && parts.some((part) => part.toLowerCase() === '.git'))
+    return no(`${quoted(raw)} belongs to git itself; use the git tools.`);
   return { ok: true, path: parts.join('/') || '.' };
 }
 
@@ -83,6 +93,8 @@ export function branchProblem(name: string): string | null {
     name.length > 200 ||
     name === 'HEAD' ||
     name === '@' ||
-    /^[-/.]|[/.]$|\.\.|\/\/|\/\.|@\{|\.lock(\/|$)|[\x00-\x20\x7f-\x9f~^:?*[\\\u200b-\u200f\u2028-\u202e\u2060-\u206f]/.test(name);
+    /^[-/.]|[/.]$|\.\.|\/\/|\/\.|@\{|\.lock(\/|$)|[\x00-\x20\x7f-\x9f~^:?*[\\\u200b-\u200f\u2028-\u202e\u2060-\u206f]/.test(
+      name,
+    );
   return wrong ? `${quoted(name)} is not a name for a branch.` : null;
 }

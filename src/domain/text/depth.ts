@@ -1,4 +1,7 @@
-/** How deep the arguments of a call may be nested. No tool needs more, and what walks through them calls itself for each level. */
+/**
+ * How deep the arguments of a call may be nested. No tool needs more, and what walks through them calls itself for each
+ * level.
+ */
 const MOST_LEVELS = 50;
 
 /** Whether a JSON value has more levels than any tool needs. Looks level by level, so that no depth ends it. */

@@ -1,6 +1,6 @@
 /**
- * The text that a person decides by. Nothing in it can be invisible, move the cursor, turn the direction of reading, or look like our own words. Every
- * character of it is shown.
+ * The text that a person decides by. Nothing in it can be invisible, move the cursor, turn the direction of reading, or
+ * look like our own words. Every character of it is shown.
  */
 
 /** Characters of one page: what a phone shows without making a file of it. */
@@ -67,13 +67,16 @@ export const quotedIn = (evidence: string): string =>
     .join('\n');
 
 /**
- * A command with each part on its own line, so that nothing hides behind a `;` far to the right. Only line breaks are added. Quoted text stays together; when a
- * quote does not end, everything is split.
+ * A command with each part on its own line, so that nothing hides behind a `;` far to the right. Only line breaks are
+ * added. Quoted text stays together; when a quote does not end, everything is split.
  */
 export function commandEvidence(line: string): string {
   const parts = splitCommand(line);
   const runs = /[`]|\$\(|<\(/.test(line);
-  const notes = [...(parts.length > 1 ? [`${parts.length} commands in one:`] : []), ...(runs ? ['It runs further commands inside of its arguments.'] : [])];
+  const notes = [
+    ...(parts.length > 1 ? [`${parts.length} commands in one:`] : []),
+    ...(runs ? ['It runs further commands inside of its arguments.'] : []),
+  ];
   return [...notes, quotedEvidence(parts.join('\n'))].join('\n');
 }
 
@@ -111,7 +114,9 @@ export const argumentsEvidence = (args: Record<string, unknown>): string =>
   Object.entries(args)
     .map(([name, value]) => {
       const text = typeof value === 'string' ? value : JSON.stringify(value, null, 1);
-      return text.includes('\n') || text.length > 80 ? `${visibleLine(name)}:\n${quotedEvidence(text)}` : `${visibleLine(name)}: ${visible(text)}`;
+      return text.includes('\n') || text.length > 80
+        ? `${visibleLine(name)}:\n${quotedEvidence(text)}`
+        : `${visibleLine(name)}: ${visible(text)}`;
     })
     .join('\n');
 

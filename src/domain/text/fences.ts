@@ -1,8 +1,8 @@
 import { prefix } from './storable.ts';
 
 /**
- * Text of others inside a message for the model. Every line is marked, so that no text can end its own fence or begin another one. A mark holds no secret: the
- * same text gives the same message, and the caches of providers keep working.
+ * Text of others inside a message for the model. Every line is marked, so that no text can end its own fence or begin
+ * another one. A mark holds no secret: the same text gives the same message, and the caches of providers keep working.
  */
 
 /** Everything that a reader may take for a line end. */
@@ -30,8 +30,8 @@ export const oneLine = (name: string, limit = 80): string => {
 };
 
 /**
- * A message of one of several people: `Ann (member): text`. Only the system writes the bracket, and further lines are indented, so that no text can begin a
- * message of somebody else.
+ * A message of one of several people: `Ann (member): text`. Only the system writes the bracket, and further lines are
+ * indented, so that no text can begin a message of somebody else.
  */
 export const saidBy = (author: { name: string; owner: boolean }, text: string): string =>
   `${oneLine(author.name) || 'Somebody'} (${author.owner ? 'owner' : 'member'}): ${continued(text)}`;

@@ -17,9 +17,14 @@ export const SHOWN_FILE_CHARS = 20_000;
 /** Most pictures in one request, the newest ones: each costs as much as a page of text, on every step. */
 export const SHOWN_PICTURES = 4;
 
-/** A message with the texts of its documents, each at most of this many characters, and the ids by which the model reads on in its files and sends them. */
+/**
+ * A message with the texts of its documents, each at most of this many characters, and the ids by which the model reads
+ * on in its files and sends them.
+ */
 export function withDocuments(content: string, files: readonly FileShown[], mostChars = SHOWN_FILE_CHARS): string {
-  const texts = files.flatMap((file) => (file.kind === 'document' && file.text ? [documentText(file, file.text, Math.min(mostChars, SHOWN_FILE_CHARS))] : []));
+  const texts = files.flatMap((file) =>
+    file.kind === 'document' && file.text ? [documentText(file, file.text, Math.min(mostChars, SHOWN_FILE_CHARS))] : [],
+  );
   // a recording is already in the message, as its words
   const listed = files.filter((file) => file.kind !== 'audio').map((file) => `${file.id} (${named(file)})`);
   return [content, ...texts, ...(listed.length > 0 ? [`[attached: ${listed.join(', ')}]`] : [])].join('\n\n');
@@ -28,7 +33,12 @@ export function withDocuments(content: string, files: readonly FileShown[], most
 /** The sender chose the name, so it is made safe for one line. */
 const named = ({ name, kind }: Pick<FileShown, 'name' | 'kind'>): string => oneLine(name ?? '') || WORDS[kind];
 
-const WORDS: Record<FileShown['kind'], string> = { image: 'picture', document: 'document', audio: 'recording', video: 'video' };
+const WORDS: Record<FileShown['kind'], string> = {
+  image: 'picture',
+  document: 'document',
+  audio: 'recording',
+  video: 'video',
+};
 
 function documentText({ id, name }: FileShown, text: string, mostChars: number): string {
   const begin = prefix(text, mostChars);

@@ -1,12 +1,13 @@
 /**
- * Makes text from outside (a container, a page, a repository) safe to show. Nothing in it can move a cursor, hide a part of itself, change the direction of
- * reading, or look like our own line.
+ * Makes text from outside (a container, a page, a repository) safe to show. Nothing in it can move a cursor, hide a
+ * part of itself, change the direction of reading, or look like our own line.
  */
 
 // CSI, OSC and short escape sequences; the rest of a broken one is a control character, which goes as well
-const ESCAPES = /(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]|(?:\u001b\]|\u009d)[^\u0007\u001b\u009c]*(?:\u0007|\u001b\\|\u009c)?|\u001b[ -/]*[0-Z^-~]/g;
-// control characters except tab and newline; soft hyphen, direction marks and overrides, invisible operators, interlinear marks, tags. The joiners of emoji and
-// scripts stay.
+const ESCAPES =
+  /(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]|(?:\u001b\]|\u009d)[^\u0007\u001b\u009c]*(?:\u0007|\u001b\\|\u009c)?|\u001b[ -/]*[0-Z^-~]/g;
+// control characters except tab and newline; soft hyphen, direction marks and overrides, invisible operators,
+// interlinear marks, tags. The joiners of emoji and scripts stay.
 const HIDDEN =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
 

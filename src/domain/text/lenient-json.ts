@@ -2,7 +2,14 @@
 const MOST_LEVELS = 100;
 
 /** Literals of JSON and of Python. */
-const LITERALS: Record<string, unknown> = { true: true, false: false, null: null, True: true, False: false, None: null };
+const LITERALS: Record<string, unknown> = {
+  true: true,
+  false: false,
+  null: null,
+  True: true,
+  False: false,
+  None: null,
+};
 
 const ESCAPES: Record<string, string> = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f' };
 
@@ -10,8 +17,9 @@ const ESCAPES: Record<string, string> = { n: '\n', t: '\t', r: '\r', b: '\b', f:
 export class NotJson extends Error {}
 
 /**
- * Reads JSON as models write it: with trailing commas, single quotes, names without quotes, Python literals, line ends and unknown escapes inside of texts, and
- * without the brackets at the end. A text or a number that breaks off is refused, because nobody knows the rest of it. Throws `NotJson`.
+ * Reads JSON as models write it: with trailing commas, single quotes, names without quotes, Python literals, line ends
+ * and unknown escapes inside of texts, and without the brackets at the end. A text or a number that breaks off is
+ * refused, because nobody knows the rest of it. Throws `NotJson`.
  *
  * @returns the first value, and the position behind it
  */
@@ -80,7 +88,8 @@ class Reader {
     }
     if (char === undefined && parts > 0 && !comma) return true;
     if (char === undefined) throw new NotJson('it breaks off');
-    if (parts > 0 && !comma) throw new NotJson(`a comma or "${bracket}" is expected before "${this.#text.slice(this.#at, this.#at + 20)}"`);
+    if (parts > 0 && !comma)
+      throw new NotJson(`a comma or "${bracket}" is expected before "${this.#text.slice(this.#at, this.#at + 20)}"`);
     return false;
   }
 
@@ -122,7 +131,8 @@ class Reader {
   #plain(): unknown {
     const word = /^[-+.\w]+/.exec(this.#text.slice(this.#at, this.#at + 400))?.[0] ?? '';
     const isNumber = /^-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$/.test(word);
-    if (!isNumber && !Object.hasOwn(LITERALS, word)) throw new NotJson(`a value is expected before "${this.#text.slice(this.#at, this.#at + 20)}"`);
+    if (!isNumber && !Object.hasOwn(LITERALS, word))
+      throw new NotJson(`a value is expected before "${this.#text.slice(this.#at, this.#at + 20)}"`);
     this.#at += word.length;
     if (isNumber && this.#text[this.#at] === undefined) throw new NotJson('a number in it breaks off');
     return isNumber ? Number(word) : LITERALS[word];

@@ -1,6 +1,7 @@
 /**
- * Finds what looks like a key in text that is about to leave the machine. The table has only formats with a beginning of their own, so that a finding is hardly
- * ever wrong: a scanner that cries about every long word is one that people learn to pass by.
+ * Finds what looks like a key in text that is about to leave the machine. The table has only formats with a beginning
+ * of their own, so that a finding is hardly ever wrong: a scanner that cries about every long word is one that people
+ * learn to pass by.
  */
 
 interface SecretFormat {
@@ -8,7 +9,10 @@ interface SecretFormat {
   format: RegExp;
 }
 
-/** From the documentation of each service and the rules of gitleaks (MIT), https://github.com/gitleaks/gitleaks/blob/master/config/gitleaks.toml */
+/**
+ * From the documentation of each service and the rules of gitleaks (MIT),
+ * https://github.com/gitleaks/gitleaks/blob/master/config/gitleaks.toml
+ */
 const FORMATS: readonly SecretFormat[] = [
   { kind: 'a private key', format: /-----BEGIN (?:[A-Z0-9]{2,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----/ },
   { kind: 'an age key', format: /AGE-SECRET-KEY-1[0-9A-Z]{58}/ },
@@ -16,7 +20,11 @@ const FORMATS: readonly SecretFormat[] = [
   { kind: 'a GitHub token', format: /\bgithub_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59}/ },
   { kind: 'a GitLab token', format: /\bglpat-[A-Za-z0-9_-]{20}/ },
   { kind: 'an AWS access key', format: /\b(?:AKIA|ASIA)[A-Z2-7]{16}\b(?<!EXAMPLE)/ },
-  { kind: 'an AWS secret key', format: /aws_?secret_?(?:access_?)?key['"]?\s{0,4}[:=]\s{0,4}['"]?[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+])(?<!EXAMPLEKEY)/i },
+  {
+    kind: 'an AWS secret key',
+    format:
+      /aws_?secret_?(?:access_?)?key['"]?\s{0,4}[:=]\s{0,4}['"]?[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+])(?<!EXAMPLEKEY)/i,
+  },
   { kind: 'a Google API key', format: /\bAIza[A-Za-z0-9_-]{35}/ },
   { kind: 'a Google client secret', format: /\bGOCSPX-[A-Za-z0-9_-]{28}/ },
   { kind: 'an Anthropic key', format: /\bsk-ant-[a-z]{3,9}\d\d-[A-Za-z0-9_-]{40}/ },
@@ -34,7 +42,10 @@ const FORMATS: readonly SecretFormat[] = [
   { kind: 'a DigitalOcean token', format: /\bdo[opr]_v1_[a-f0-9]{64}/ },
 ];
 
-/** What looks like a secret in a line; null when nothing does. `own`: keys of this installation, which may have any format. */
+/**
+ * What looks like a secret in a line; null when nothing does. `own`: keys of this installation, which may have any
+ * format.
+ */
 export function secretIn(line: string, own: readonly string[] = []): string | null {
   if (own.some((secret) => secret.length >= 8 && line.includes(secret))) return 'a key of this installation';
   return FORMATS.find(({ format }) => format.test(line))?.kind ?? null;
@@ -52,13 +63,16 @@ interface Finding {
 export const COMMIT_MARK = 'commit-of-scan ';
 /** The findings that are told; more are counted as "and more". */
 const MOST = 20;
-/** A longer line is looked at in parts, because it would have to be kept whole. The parts overlap by more than any format needs. */
+/**
+ * A longer line is looked at in parts, because it would have to be kept whole. The parts overlap by more than any
+ * format needs.
+ */
 const LONGEST = 100_000;
 const OVERLAP = 500;
 
 /**
- * Reads the output of `git log -p` or `git diff` as it comes, and looks at the lines that are added. In the difference of a merge only what the merge itself
- * added counts.
+ * Reads the output of `git log -p` or `git diff` as it comes, and looks at the lines that are added. In the difference
+ * of a merge only what the merge itself added counts.
  */
 export class SecretScan {
   readonly findings: Finding[] = [];
@@ -134,7 +148,10 @@ function pathOf(written: string): string {
 export function secretsSentence(findings: readonly Finding[], shown: (text: string) => string): string {
   const lines = findings
     .slice(0, MOST)
-    .map(({ kind, file, line, commit }) => `- ${shown(file)}:${line}: ${kind}${commit ? ` (commit ${commit.slice(0, 7)})` : ''}`);
+    .map(
+      ({ kind, file, line, commit }) =>
+        `- ${shown(file)}:${line}: ${kind}${commit ? ` (commit ${commit.slice(0, 7)})` : ''}`,
+    );
   const more = findings.length >= MOST ? '\nThere may be more.' : '';
   const committed = findings.some(({ commit }) => commit !== null)
     ? 'A change of the line is not enough, because the history keeps it. Make the commits that have it again, without it.'

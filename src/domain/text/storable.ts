@@ -1,10 +1,11 @@
 /**
- * Text from outside in a form that the database, the model and the screen accept, and how it is cut. A JavaScript string may hold NUL and halves of surrogate
- * pairs. PostgreSQL accepts neither, and model endpoints refuse them.
+ * Text from outside in a form that the database, the model and the screen accept, and how it is cut. A JavaScript
+ * string may hold NUL and halves of surrogate pairs. PostgreSQL accepts neither, and model endpoints refuse them.
  */
 
 /** The text without NUL, and with U+FFFD for each half of a surrogate pair. */
-export const storableText = (text: string): string => (text.includes('\0') ? text.replaceAll('\0', '') : text).toWellFormed();
+export const storableText = (text: string): string =>
+  (text.includes('\0') ? text.replaceAll('\0', '') : text).toWellFormed();
 
 /** JSON in which all texts, keys included, are as `storableText` makes them. */
 export function storableJson(value: unknown): string {
@@ -23,7 +24,10 @@ function mended(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [storableText(key), mended(each)]));
 }
 
-/** How far back the start of a visible character is searched. A longer one (many marks on one letter) is cut between two code points. */
+/**
+ * How far back the start of a visible character is searched. A longer one (many marks on one letter) is cut between two
+ * code points.
+ */
 const LONGEST_CHARACTER = 64;
 const characters = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 
@@ -41,7 +45,8 @@ export function suffix(text: string, length: number): string {
 }
 
 /** A text of at most `length` UTF-16 units, with dots where it was cut. */
-export const cut = (text: string, length: number): string => (text.length <= length ? text : `${prefix(text, length - 3)}...`);
+export const cut = (text: string, length: number): string =>
+  text.length <= length ? text : `${prefix(text, length - 3)}...`;
 
 /** The part of a stream that can be shown now: without the first half of a pair whose second half is still to come. */
 export const wholePairs = (text: string): string => (/[\ud800-\udbff]$/.test(text) ? text.slice(0, -1) : text);

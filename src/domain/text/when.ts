@@ -1,8 +1,12 @@
 import { DAY, HOUR, MINUTE } from '../time.ts';
 
-/** A moment as a person reads it: `14:05`, or `Thu 26 Nov 14:05` on another day. Names the zone when the person's own zone is unknown. */
+/**
+ * A moment as a person reads it: `14:05`, or `Thu 26 Nov 14:05` on another day. Names the zone when the person's own
+ * zone is unknown.
+ */
 export function clockTime(at: Date, timeZone: string, now: Date = new Date()): string {
-  const day = (date: Date) => date.toLocaleDateString('en-GB', { timeZone, weekday: 'short', day: 'numeric', month: 'short' }).replace(',', '');
+  const day = (date: Date) =>
+    date.toLocaleDateString('en-GB', { timeZone, weekday: 'short', day: 'numeric', month: 'short' }).replace(',', '');
   const time = at.toLocaleTimeString('en-GB', { timeZone, hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
   const zone = timeZone === 'UTC' ? ' UTC' : '';
   // their names repeat in other years

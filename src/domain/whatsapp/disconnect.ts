@@ -2,8 +2,18 @@ import { MINUTE } from '../time.ts';
 
 /** What the gateway does after WhatsApp closed a connection. `untilMs` counts from now: no attempt before then. */
 type Reaction =
-  | { kind: 'reconnect'; immediately: boolean; minimumMs: number /** the longest wait, where it is not the usual one */; mostMs?: number }
-  | { kind: 'stop'; state: 'disconnected' | 'error'; needs: 'pairing' | 'person' | 'lease' | 'upgrade'; untilMs?: number };
+  | {
+      kind: 'reconnect';
+      immediately: boolean;
+      minimumMs: number /** the longest wait, where it is not the usual one */;
+      mostMs?: number;
+    }
+  | {
+      kind: 'stop';
+      state: 'disconnected' | 'error';
+      needs: 'pairing' | 'person' | 'lease' | 'upgrade';
+      untilMs?: number;
+    };
 
 /**
  * @param code `output.statusCode` of the close; undefined when the error is on our own side
@@ -51,7 +61,11 @@ const again = (say: string, minimumMs = 0, mostMs?: number): Reaction & { say: s
   ...(mostMs && { mostMs }),
   say,
 });
-const stop = (state: 'disconnected' | 'error', needs: 'pairing' | 'person' | 'lease' | 'upgrade', say: string): Reaction & { say: string } => ({
+const stop = (
+  state: 'disconnected' | 'error',
+  needs: 'pairing' | 'person' | 'lease' | 'upgrade',
+  say: string,
+): Reaction & { say: string } => ({
   kind: 'stop',
   state,
   needs,
@@ -62,13 +76,25 @@ const stop = (state: 'disconnected' | 'error', needs: 'pairing' | 'person' | 'le
 export function reactionTo(close: Close): Reaction & { say: string } {
   // when the network is back, somebody must try soon; a refused attempt costs nothing
   if (close.unreached)
-    return again(`WhatsApp cannot be reached from this machine: ${unreachedBecause(close.unreached)}. Trying again by itself.`, 0, UNREACHED_MS);
-  if (close.foreign) return again(`${close.foreign} Nothing was sent to it. Is there a proxy or a captive portal? Trying again by itself.`);
+    return again(
+      `WhatsApp cannot be reached from this machine: ${unreachedBecause(close.unreached)}. Trying again by itself.`,
+      0,
+      UNREACHED_MS,
+    );
+  if (close.foreign)
+    return again(
+      `${close.foreign} Nothing was sent to it. Is there a proxy or a captive portal? Trying again by itself.`,
+    );
   switch (close.code) {
     case 515: {
       // every pairing has one restart; a server that keeps asking must not get a tight loop
       const immediately = close.consecutive <= QUICK_RESTARTS;
-      return { kind: 'reconnect', immediately, minimumMs: 0, say: 'WhatsApp asked for a restart of the connection, which is under way; nothing to do.' };
+      return {
+        kind: 'reconnect',
+        immediately,
+        minimumMs: 0,
+        say: 'WhatsApp asked for a restart of the connection, which is under way; nothing to do.',
+      };
     }
     case 408:
       return close.paired
@@ -98,7 +124,11 @@ export function reactionTo(close: Close): Reaction & { say: string } {
       );
     case 401:
       if (!close.paired)
-        return stop('disconnected', 'pairing', 'WhatsApp refused to link this device (401). Wait some minutes, then run `fetch pair` to try again.');
+        return stop(
+          'disconnected',
+          'pairing',
+          'WhatsApp refused to link this device (401). Wait some minutes, then run `fetch pair` to try again.',
+        );
       return stop(
         'disconnected',
         'pairing',
@@ -119,7 +149,12 @@ export function reactionTo(close: Close): Reaction & { say: string } {
             'upgrade',
             'WhatsApp no longer accepts this version of the client; upgrade Fetch or set a newer WhatsApp version in the configuration (no new pairing is needed).',
           )
-        : { kind: 'reconnect', immediately: true, minimumMs: 0, say: 'WhatsApp refused the version of the client; trying once with the newest version.' };
+        : {
+            kind: 'reconnect',
+            immediately: true,
+            minimumMs: 0,
+            say: 'WhatsApp refused the version of the client; trying once with the newest version.',
+          };
     case 406:
     case 409:
     case 411:
@@ -169,8 +204,8 @@ const BASE_MS = 2_000;
 const CAP_MS = 5 * MINUTE;
 
 /**
- * The wait before attempt number `attempt` (1 for the first): full jitter between the minimum and an exponentially growing bound, so that many clients do not
- * come back to one server at once.
+ * The wait before attempt number `attempt` (1 for the first): full jitter between the minimum and an exponentially
+ * growing bound, so that many clients do not come back to one server at once.
  * @param random uniform in [0, 1)
  */
 export function backoffMs(attempt: number, random: () => number, minimumMs = 0, mostMs = CAP_MS): number {

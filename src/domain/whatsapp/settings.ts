@@ -17,31 +17,52 @@ const phones = z
   )
   .superRefine((text, context) => {
     const wrong = text.split(',').filter((number) => !/^[1-9]\d{6,14}$/.test(number));
-    if (wrong.length > 0) context.addIssue(`must be phone numbers in international form, such as +49 170 1234567; "${wrong.join('", "')}" is not one`);
+    if (wrong.length > 0)
+      context.addIssue(
+        `must be phone numbers in international form, such as +49 170 1234567; "${wrong.join('", "')}" is not one`,
+      );
   });
 
 export const whatsappSettings = {
   WHATSAPP_NUMBER: z
     .enum(['shared', 'dedicated'])
     .optional()
-    .describe("Whose number is linked: shared (the owner's own; outside the self chat the trigger is needed) or dedicated; chosen at pairing when unset"),
+    .describe(
+      "Whose number is linked: shared (the owner's own; outside the self chat the trigger is needed) or dedicated; chosen at pairing when unset",
+    ),
   OWNER_PHONE_NUMBER: phones.optional().describe('The owner, international form; the linked account itself when unset'),
-  TRUSTED_PHONE_NUMBERS: phones.optional().describe('More people who may use it, comma separated; `trust add` in the chat names others'),
-  FETCH_TRIGGER: live(z.string().trim().min(1).default('@fetch').describe('Word that calls it in chats where people talk to each other')),
+  TRUSTED_PHONE_NUMBERS: phones
+    .optional()
+    .describe('More people who may use it, comma separated; `trust add` in the chat names others'),
+  FETCH_TRIGGER: live(
+    z.string().trim().min(1).default('@fetch').describe('Word that calls it in chats where people talk to each other'),
+  ),
   WHATSAPP_RATE_LIMIT: live(whole(30).describe('Messages of one author that are handled in a minute; more wait')),
   WHATSAPP_TEXT_LIMIT: live(
-    z.coerce.number().int().min(200).max(60_000).default(4000).describe('Characters of one WhatsApp message; longer replies are cut at natural places'),
+    z.coerce
+      .number()
+      .int()
+      .min(200)
+      .max(60_000)
+      .default(4000)
+      .describe('Characters of one WhatsApp message; longer replies are cut at natural places'),
   ),
-  WHATSAPP_POLLS: live(z.stringbool().default(false).describe('Ask questions with choices as polls instead of numbered lists')),
+  WHATSAPP_POLLS: live(
+    z.stringbool().default(false).describe('Ask questions with choices as polls instead of numbered lists'),
+  ),
   WHATSAPP_PACE_MS: z.coerce
     .number()
     .int()
     .min(0)
     .max(60_000)
     .default(1000)
-    .describe('Shortest time between two WhatsApp messages, plus a random time of up to the same length; 0 turns all pacing off (for tests)'),
+    .describe(
+      'Shortest time between two WhatsApp messages, plus a random time of up to the same length; 0 turns all pacing off (for tests)',
+    ),
   WHATSAPP_PER_MINUTE: whole(20).describe('Most WhatsApp messages sent in a minute; more wait'),
-  WHATSAPP_PER_DAY: whole(1000).describe('Most WhatsApp messages sent in a day; more wait, and the other channels say so'),
+  WHATSAPP_PER_DAY: whole(1000).describe(
+    'Most WhatsApp messages sent in a day; more wait, and the other channels say so',
+  ),
   WA_VERSION: z
     .string()
     .regex(/^\d+\.\d+\.\d+$/, 'must look like 2.3000.1043857760')
@@ -62,5 +83,8 @@ export const whatsappTestServer = {
     .optional()
     .describe("For tests: that server's Noise certificate root, public key"),
   WA_MEDIA_HOST: z.string().min(1).optional().describe('For tests: host:port that media is loaded from'),
-  WA_ALLOW_INSECURE: z.stringbool().default(false).describe('For tests: allow a ws: address; everything is readable on the wire'),
+  WA_ALLOW_INSECURE: z
+    .stringbool()
+    .default(false)
+    .describe('For tests: allow a ws: address; everything is readable on the wire'),
 } as const;

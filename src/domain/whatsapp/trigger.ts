@@ -1,6 +1,7 @@
 /**
- * What decides whether a message is for us. `mentionsUs`: our JID is among the mentioned ones. `quotesUs`: the quoted message is one that *we* sent, not one
- * that the owner typed on the same number. `text`: what was written, or the transcript of a voice note if there is one.
+ * What decides whether a message is for us. `mentionsUs`: our JID is among the mentioned ones. `quotesUs`: the quoted
+ * message is one that *we* sent, not one that the owner typed on the same number. `text`: what was written, or the
+ * transcript of a voice note if there is one.
  */
 export interface Addressing {
   chat: 'self' | 'direct' | 'group';
@@ -16,8 +17,9 @@ export interface Addressing {
 /**
  * Whether a message is for us, and its text without the trigger word or the mention at its beginning.
  *
- * On a shared number people talk to the owner: a mention means the owner, so only the trigger or a quote of our message calls us. The trigger is checked before
- * a voice note is transcribed, so a voice note counts only where text needs no trigger or where it quotes us.
+ * On a shared number people talk to the owner: a mention means the owner, so only the trigger or a quote of our message
+ * calls us. The trigger is checked before a voice note is transcribed, so a voice note counts only where text needs no
+ * trigger or where it quotes us.
  */
 export function addressed(a: Addressing): { addressed: boolean; text: string } {
   const afterMention = a.mentionsUs ? withoutLeadingMention(a.text) : a.text;
@@ -38,7 +40,10 @@ export function withoutTrigger(text: string, trigger: string): string | null {
   if (word === '') return null;
   const literal = word.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&');
   // "@fetcher", "@fetch-bot" and "@fetch.com" are other words; "@fetch, ..." and "@fetch: ..." are ours
-  const start = new RegExp(`^${blank}${literal}(?![\\p{L}\\p{N}\\p{M}_]|[-.'’@][\\p{L}\\p{N}])${blank}[,:;]?`, 'iu').exec(text);
+  const start = new RegExp(
+    `^${blank}${literal}(?![\\p{L}\\p{N}\\p{M}_]|[-.'’@][\\p{L}\\p{N}])${blank}[,:;]?`,
+    'iu',
+  ).exec(text);
   return start === null ? null : text.slice(start[0].length);
 }
 

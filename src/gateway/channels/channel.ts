@@ -4,15 +4,23 @@ import type { Channel } from '../../contracts/ids.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import type { Intake } from '../intake/intake.ts';
 
-/** A channel as the gateway sees it: a way in and a way out. Its capabilities are in `contracts/channels.ts`, because rules and the store need them too. */
+/**
+ * A channel as the gateway sees it: a way in and a way out. Its capabilities are in `contracts/channels.ts`, because
+ * rules and the store need them too.
+ */
 export interface ChannelDriver<Name extends Channel = Channel> {
   readonly name: Name;
-  /** Begins to pass messages to intake, and to serve its task queue while messages can be sent. A channel that nobody has set up waits until somebody does. */
+  /**
+   * Begins to pass messages to intake, and to serve its task queue while messages can be sent. A channel that nobody
+   * has set up waits until somebody does.
+   */
   start(gateway: Gateway): Promise<RunningChannel>;
 }
 
 export interface RunningChannel {
-  /** rejects when the channel has failed for good, and the process must end; unset for a channel that recovers by itself */
+  /**
+   * rejects when the channel has failed for good, and the process must end; unset for a channel that recovers by itself
+   */
   ended?: Promise<void>;
   /** Accepts and sends nothing more. Unsent messages go to the next gateway under the same ids. */
   stop(): Promise<void>;
@@ -62,7 +70,10 @@ export interface ChannelSender {
   send(message: Outgoing, signal: AbortSignal): Promise<void>;
 }
 
-/** The channel accepts no messages now. Nothing was lost, and the same send may work after `retryAfterMs`. `message` says why. */
+/**
+ * The channel accepts no messages now. Nothing was lost, and the same send may work after `retryAfterMs`. `message`
+ * says why.
+ */
 export class ChannelAway extends Error {
   readonly retryAfterMs: number;
   constructor(message: string, retryAfterMs: number) {

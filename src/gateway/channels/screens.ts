@@ -1,7 +1,10 @@
 import type { Channel } from '../../contracts/ids.ts';
 import type { ChannelDriver, ChannelSender } from './channel.ts';
 
-/** The terminal, the page and HTTP clients read the store, so a message is on screen as soon as its row is committed. Sending has nothing left to do. */
+/**
+ * The terminal, the page and HTTP clients read the store, so a message is on screen as soon as its row is committed.
+ * Sending has nothing left to do.
+ */
 export const screenSender: ChannelSender = { send: async () => {} };
 
 /** A channel whose messages come over HTTP, through the role `api`. */

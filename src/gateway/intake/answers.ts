@@ -7,7 +7,13 @@ import type { ThreadTransaction } from '../../store/chats/thread-transaction.ts'
 import { isAboutHosts } from '../../store/kennel/questions/egress-questions.ts';
 import { answerQuestion, decideQuestion } from '../../store/turns/questions/decide.ts';
 import { howToAnswer, readOn } from '../../store/turns/questions/question-text.ts';
-import { dangerOf, openQuestion, openQuestions, type Question, threadOfApproval } from '../../store/turns/questions/questions.ts';
+import {
+  dangerOf,
+  openQuestion,
+  openQuestions,
+  type Question,
+  threadOfApproval,
+} from '../../store/turns/questions/questions.ts';
 import { type Answerer, answerHosts, howToAnswerHosts } from './host-answers.ts';
 import { IntakeError } from './intake-error.ts';
 import type { MessageId } from './message.ts';
@@ -54,7 +60,10 @@ export async function answerInput(deps: IntakeDeps, request: InputAnswers): Prom
   await once(deps, { threadId, id, body: text }, async (tx, { inboxId, by }) => {
     const question = await openQuestion(tx.now, threadId, inputId);
     if (!question || question.kind === 'approval')
-      throw new IntakeError('not_found', `no pending user input with id '${inputId}' on thread ${threadId}: it was answered, has expired, or never was`);
+      throw new IntakeError(
+        'not_found',
+        `no pending user input with id '${inputId}' on thread ${threadId}: it was answered, has expired, or never was`,
+      );
     const decided = question.kind === 'plan' ? parseApproval(text) : null;
     if (decided?.decision === 'allow') requireSeen(question, request.seen);
     if (decided) await decideQuestion(tx, question, decided, by);
@@ -67,7 +76,10 @@ export async function answerInput(deps: IntakeDeps, request: InputAnswers): Prom
 /** A yes counts only for what its giver was shown. @throws IntakeError */
 function requireSeen({ evidence }: Question, seen: number | undefined): void {
   if (evidence === null || seen === undefined || seen >= evidence.length) return;
-  throw new IntakeError('conflict', `Only ${seen} of ${evidence.length} characters were shown of what this allows: show all of it before a yes`);
+  throw new IntakeError(
+    'conflict',
+    `Only ${seen} of ${evidence.length} characters were shown of what this allows: show all of it before a yes`,
+  );
 }
 
 /** A message that may answer a question. */
@@ -82,15 +94,16 @@ interface Reply extends Answerer {
 }
 
 /**
- * `answer`: it settles this question. `reply`: the person is told this instead. `unclear`: it goes to the model, and the person is told that the question is
- * still open.
+ * `answer`: it settles this question. `reply`: the person is told this instead. `unclear`: it goes to the model, and
+ * the person is told that the question is still open.
  */
 type Answered = { answer: Arrival; question: Question } | { reply: string } | { unclear: string } | null;
 
 /** What a message does to the open questions of its thread; null when nothing. */
 export async function answerOpen(tx: ThreadTransaction, reply: Reply): Promise<Answered> {
   const open = await openQuestions(tx.now, tx.threadId);
-  if (reply.questionId && !open.some(({ id }) => id === reply.questionId)) return { reply: 'That question is settled already, so this changes nothing.' };
+  if (reply.questionId && !open.some(({ id }) => id === reply.questionId))
+    return { reply: 'That question is settled already, so this changes nothing.' };
   const meaning = meaningOf(
     reply.text,
     open.map((question) => toAsked(question, reply)),
@@ -111,11 +124,17 @@ export async function answerOpen(tx: ThreadTransaction, reply: Reply): Promise<A
     case 'more':
       return { reply: await readOn(tx.now, named(meaning.question), reply.at) };
     case 'stray':
-      return { reply: `There is no choice ${reply.text.trim()}. Answer with 1 to ${named(meaning.question).options.length}, or in your own words.` };
+      return {
+        reply: `There is no choice ${reply.text.trim()}. Answer with 1 to ${named(meaning.question).options.length}, or in your own words.`,
+      };
     case 'unread':
-      return { reply: 'You have seen only the beginning of it. Say "more" to read on, or "yes unread" to allow it as it is.' };
+      return {
+        reply: 'You have seen only the beginning of it. Say "more" to read on, or "yes unread" to allow it as it is.',
+      };
     case 'no such number':
-      return { reply: `There is no open question ${meaning.number}. ${open.length > 1 ? `Open are:\n${list(open)}` : `Open is: ${open[0]!.prompt}`}` };
+      return {
+        reply: `There is no open question ${meaning.number}. ${open.length > 1 ? `Open are:\n${list(open)}` : `Open is: ${open[0]!.prompt}`}`,
+      };
     case 'which':
       return {
         reply: `Which one do you mean?\n${list(meaning.questions.map(named))}\nName its number, for example "yes ${first!.number}", or quote the question.`,
@@ -132,25 +151,38 @@ export async function answerOpen(tx: ThreadTransaction, reply: Reply): Promise<A
 async function hostsAnswered(tx: ThreadTransaction, question: Question, text: string, reply: Reply): Promise<Answered> {
   const answered = await answerHosts(tx, question, text, reply);
   if (answered === 'unclear')
-    return { unclear: `This is still open, and nothing is sent there before a yes:\n${list([question])}\n${howToAnswerHosts(question)}` };
+    return {
+      unclear: `This is still open, and nothing is sent there before a yes:\n${list([question])}\n${howToAnswerHosts(question)}`,
+    };
   return answered === 'answered' ? { answer: arrivalOf(question, reply.inboxId, 'answered'), question } : answered;
 }
 
 /** A program's answer about hosts must be a verdict. */
 async function requireVerdict(tx: ThreadTransaction, question: Question, text: string, by: DecidedBy): Promise<void> {
   const answered = await answerHosts(tx, question, text, { by });
-  if (answered !== 'answered') throw new IntakeError('invalid', answered === 'unclear' ? howToAnswerHosts(question) : answered.reply);
+  if (answered !== 'answered')
+    throw new IntakeError('invalid', answered === 'unclear' ? howToAnswerHosts(question) : answered.reply);
 }
 
-async function decide(tx: ThreadTransaction, question: Question, { answer }: Extract<Meaning, { kind: 'decides' }>, reply: Reply): Promise<Answered> {
+async function decide(
+  tx: ThreadTransaction,
+  question: Question,
+  { answer }: Extract<Meaning, { kind: 'decides' }>,
+  reply: Reply,
+): Promise<Answered> {
   const { decision, remember, always } = answer;
   const { by, approver } = reply;
-  if ((remember || always) && !mayTrust(by)) return { reply: 'Only the owner can allow everything that follows. Say yes for this one alone.' };
+  if ((remember || always) && !mayTrust(by))
+    return { reply: 'Only the owner can allow everything that follows. Say yes for this one alone.' };
   const { danger, tainted, grantable } = await dangerOf(tx.now, question);
   // a permanent permission covers only what was asked about
   if (always && !grantable.includes(always)) return { unclear: stillOpen([question]) };
   // allowing everything that follows includes what is dangerous
-  if (approver && decision === 'allow' && !mayApprove(remember ? 'DANGEROUS' : danger, await approver(tx.now, question.turn_id), tainted))
+  if (
+    approver &&
+    decision === 'allow' &&
+    !mayApprove(remember ? 'DANGEROUS' : danger, await approver(tx.now, question.turn_id), tainted)
+  )
     return {
       reply: tainted
         ? 'Only the owner may approve this, because words of others here may have caused it. It waits for the owner.'
@@ -171,7 +203,8 @@ const arrivalOf = ({ id, task_id }: Question, inboxId: string, decision: 'answer
 const stillOpen = (questions: readonly Question[]): string =>
   `This is still open, and nothing is done before it is answered:\n${list(questions)}\n${howToAnswer(questions[0]!)}`;
 
-const list = (questions: readonly Question[]): string => questions.map(({ number, prompt }) => `${number}. ${prompt}`).join('\n');
+const list = (questions: readonly Question[]): string =>
+  questions.map(({ number, prompt }) => `${number}. ${prompt}`).join('\n');
 
 const toAsked = ({ id, number, kind, options, delivered_at, evidence, shown }: Question, reply: Reply): Asked => ({
   id,

@@ -14,10 +14,12 @@ export interface Answerer {
 }
 
 /** How a question about hosts is answered. */
-export const howToAnswerHosts = ({ options }: Pick<Question, 'options'>): string => `Answer with ${options.slice(0, -1).join(', ')} or ${options.at(-1)}.`;
+export const howToAnswerHosts = ({ options }: Pick<Question, 'options'>): string =>
+  `Answer with ${options.slice(0, -1).join(', ')} or ${options.at(-1)}.`;
 
 /**
- * Answers a question about hosts, and stores the rules with it. `unclear`: the words are no verdict. `reply`: this person may not give it.
+ * Answers a question about hosts, and stores the rules with it. `unclear`: the words are no verdict. `reply`: this
+ * person may not give it.
  */
 export async function answerHosts(
   tx: ThreadTransaction,

@@ -17,9 +17,9 @@ export { IntakeError } from './intake-error.ts';
 export type { Also, Approver } from './message.ts';
 
 /**
- * The only way in. Whatever a person does becomes an inbox row, in one transaction with what it means (a turn, a steering message, a decision), under the
- * thread's lock. Only then is the conversation signalled. If a crash loses the signal, the sweeper finds the row. So a return from here means "will be
- * answered".
+ * The only way in. Whatever a person does becomes an inbox row, in one transaction with what it means (a turn, a
+ * steering message, a decision), under the thread's lock. Only then is the conversation signalled. If a crash loses the
+ * signal, the sweeper finds the row. So a return from here means "will be answered".
  */
 export interface Intake {
   /** A message of a person: a command, an answer, steering, or a new turn. It is never refused as "busy". */

@@ -24,7 +24,10 @@ export interface InboundMessage {
   questionId?: string;
   /** never a command or an answer, because it was joined from several messages */
   plain?: boolean;
-  /** what the sending screen had shown of the open questions; a channel that does not say so shows at once what is stored */
+  /**
+   * what the sending screen had shown of the open questions; a channel that does not say so shows at once what is
+   * stored
+   */
   displayed?: readonly Displayed[];
   attachmentIds?: readonly string[];
   /** in a group: what role the writer has in the turn that asks for approval; elsewhere the writer may approve */
@@ -48,7 +51,10 @@ export interface IntakeResult {
   inboxId: string;
 }
 
-/** Runs in intake's transaction, also when the message was `known`. `inboxId` is the row that it became, now or earlier; `kind` is what it meant. */
+/**
+ * Runs in intake's transaction, also when the message was `known`. `inboxId` is the row that it became, now or earlier;
+ * `kind` is what it meant.
+ */
 export type Also = (tx: Tx, inboxId: string, kind: Arrival['kind'], known: boolean) => Promise<void>;
 
 /** Whether a writer is the owner, and whether the writer asked for the turn. Runs in intake's transaction. */

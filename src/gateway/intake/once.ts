@@ -40,8 +40,8 @@ export interface Meant {
 }
 
 /**
- * Runs `act` once for a request, and stores its meaning with the row in one transaction, under the thread's lock. A repeated request gets the first one's
- * result, and is signalled again if the first signal was lost.
+ * Runs `act` once for a request, and stores its meaning with the row in one transaction, under the thread's lock. A
+ * repeated request gets the first one's result, and is signalled again if the first signal was lost.
  */
 export async function once(
   deps: IntakeDeps,
@@ -51,7 +51,12 @@ export async function once(
   return await traced('intake', { kind: 'internal' }, async () => {
     const { turnId, signalled, signal } = await commit(deps, request, act);
     const { arrival, inboxId, channel } = signal;
-    annotate({ 'fetch.inbox_id': inboxId, 'fetch.meant': arrival.kind, 'fetch.channel': channel, ...(turnId && { 'fetch.turn_id': turnId }) });
+    annotate({
+      'fetch.inbox_id': inboxId,
+      'fetch.meant': arrival.kind,
+      'fetch.channel': channel,
+      ...(turnId && { 'fetch.turn_id': turnId }),
+    });
     if (!signalled) await signalSoon(deps, signal);
     return { arrival, turnId, inboxId };
   });
@@ -63,13 +68,23 @@ interface Committed {
   signal: ToSignal;
 }
 
-async function commit({ db }: IntakeDeps, request: IdempotentRequest, act: (tx: ThreadTransaction, entry: InboxEntry) => Promise<Meant>): Promise<Committed> {
+async function commit(
+  { db }: IntakeDeps,
+  request: IdempotentRequest,
+  act: (tx: ThreadTransaction, entry: InboxEntry) => Promise<Meant>,
+): Promise<Committed> {
   const { threadId, body, writers, also } = request;
   const key = typeof request.id === 'string' ? { id: request.id, fingerprint: null } : request.id;
   return await onThread(db, threadId, async (tx) => {
     const { chatId } = tx;
     const { chat, known } = await findReceived(tx.now, chatId, key);
-    const signalOf = (inboxId: string, arrival: Arrival) => ({ inboxId, arrival, chatId, channel: chat.channel, workflowId: chat.workflow_id });
+    const signalOf = (inboxId: string, arrival: Arrival) => ({
+      inboxId,
+      arrival,
+      chatId,
+      channel: chat.channel,
+      workflowId: chat.workflow_id,
+    });
     if (known) {
       const arrival = known.arrival as Arrival;
       await also?.(tx.now, known.id, arrival.kind, true);
@@ -88,7 +103,8 @@ async function commit({ db }: IntakeDeps, request: IdempotentRequest, act: (tx: 
 }
 
 export async function signalSoon(deps: IntakeDeps, signal: ToSignal): Promise<void> {
-  // the row is committed, and the sweeper repeats a lost signal: an unreachable Temporal server must not fail the request
+  // the row is committed, and the sweeper repeats a lost signal: an unreachable Temporal server must not fail the
+  // request
   const signalled = signalArrival(deps, signal).catch(() => {});
   // nor delay it for long
   await Promise.race([signalled, pause(SIGNAL_PATIENCE_MS, undefined, { ref: false })]);

@@ -31,8 +31,18 @@ interface Taking {
 export async function say(deps: IntakeDeps, message: InboundMessage): Promise<IntakeResult> {
   const { threadId, channelMessageId: id, also, writers } = message;
   const stored: Array<Parameters<CommandContext['afterwards']>[0]> = [];
-  const { arrival, turnId, inboxId } = await once(deps, { threadId, id, body: modelText(message), writers, also }, async (tx, entry) =>
-    interpret({ tx, config: deps.config, message, entry, active: await activeTurn(tx.now, threadId), afterwards: (act) => void stored.push(act) }),
+  const { arrival, turnId, inboxId } = await once(
+    deps,
+    { threadId, id, body: modelText(message), writers, also },
+    async (tx, entry) =>
+      interpret({
+        tx,
+        config: deps.config,
+        message,
+        entry,
+        active: await activeTurn(tx.now, threadId),
+        afterwards: (act) => void stored.push(act),
+      }),
   );
   // a server that is away must not delay the reply
   for (const act of stored) void act(deps.temporal).catch(() => {});
@@ -43,10 +53,14 @@ export async function say(deps: IntakeDeps, message: InboundMessage): Promise<In
 /** Accepts a message that is answered without the model. */
 export async function respond(deps: IntakeDeps, message: AnsweredMessage): Promise<IntakeResult> {
   const { threadId, said, body, channelMessageId: id, also } = message;
-  const { arrival, turnId, inboxId } = await once(deps, { threadId, id, body: said, also }, async (tx, { inboxId }) => ({
-    arrival: await replyNow(tx, { inboxId, said, body }),
-    turnId: null,
-  }));
+  const { arrival, turnId, inboxId } = await once(
+    deps,
+    { threadId, id, body: said, also },
+    async (tx, { inboxId }) => ({
+      arrival: await replyNow(tx, { inboxId, said, body }),
+      turnId: null,
+    }),
+  );
   return { kind: arrival.kind, turnId, inboxId };
 }
 
@@ -55,7 +69,10 @@ async function interpret(taking: Taking): Promise<Meant> {
   if (message.plain) return await toModel(taking);
   const command = message.questionId ? null : await runCommand(tx, taking.config, commandOf(taking), taking.afterwards);
   if (typeof command === 'string') return await reply(taking, command);
-  if (command) return 'turn' in command ? await toModel({ ...taking, message: { ...message, text: command.turn, shown: undefined } }) : command;
+  if (command)
+    return 'turn' in command
+      ? await toModel({ ...taking, message: { ...message, text: command.turn, shown: undefined } })
+      : command;
   const answered = await answerOpen(tx, {
     text: message.text,
     inboxId: entry.inboxId,
@@ -72,7 +89,8 @@ async function interpret(taking: Taking): Promise<Meant> {
     await addFilesOfAnswer(taking, answered.question);
     return { arrival: answered.answer, turnId: answered.question.turn_id };
   }
-  // no turn runs while a coding task waits for approval. A new turn would leave the task waiting, and the person would think that it was answered
+  // no turn runs while a coding task waits for approval. A new turn would leave the task waiting, and the person would
+  // think that it was answered
   if (!active && looksLikeAnswer(message.text)) return await reply(taking, answered.unclear);
   return await toModel(taking, answered.unclear);
 }
@@ -101,8 +119,8 @@ async function addFilesOfAnswer({ tx, message, entry }: Taking, question: Questi
 }
 
 /**
- * Words for the model: they steer the running turn, or begin a new one. `unclear`: what the person is told about an open question, in case the words were meant
- * for it.
+ * Words for the model: they steer the running turn, or begin a new one. `unclear`: what the person is told about an
+ * open question, in case the words were meant for it.
  */
 async function toModel({ tx, message, entry, active }: Taking, unclear?: string): Promise<Meant> {
   const { threadId, heard, attachmentIds = [] } = message;
@@ -126,5 +144,10 @@ async function tellLong(deps: IntakeDeps, message: InboundMessage): Promise<void
   if (length <= shown) return;
   const { threadId, channelMessageId: id } = message;
   const body = `That message has ${length} characters. I have read its beginning and look up the rest as needed.`;
-  await respond(deps, { threadId, said: '[a long message]', body, channelMessageId: `${typeof id === 'string' ? id : id.id}/long` });
+  await respond(deps, {
+    threadId,
+    said: '[a long message]',
+    body,
+    channelMessageId: `${typeof id === 'string' ? id : id.id}/long`,
+  });
 }

@@ -11,11 +11,14 @@ import { IntakeError } from './intake-error.ts';
 import type { IntakeDeps } from './signal.ts';
 
 /**
- * Schedules that their owner runs, pauses and ends by hand. It is the owner who does it, so nobody is asked. Each throws an IntakeError for a schedule that is not
- * there.
+ * Schedules that their owner runs, pauses and ends by hand. It is the owner who does it, so nobody is asked. Each
+ * throws an IntakeError for a schedule that is not there.
  */
 export interface Schedules {
-  /** Runs it now, besides its times and also while it is paused; returns the id of the run. The same key gives the same run. */
+  /**
+   * Runs it now, besides its times and also while it is paused; returns the id of the run. The same key gives the same
+   * run.
+   */
   run(id: string, key: RequestKey): Promise<string>;
   setEnabled(id: string, enabled: boolean): Promise<void>;
   remove(id: string): Promise<void>;
@@ -38,9 +41,18 @@ async function run(deps: IntakeDeps, id: string, key: RequestKey): Promise<strin
   if (!routine) throw missing(id);
   const runId = `wfr_${key.fingerprint === null ? randomUUID().replaceAll('-', '') : createHash('sha256').update(key.id).digest('hex').slice(0, 32)}`;
   const running = await runningRun(db, routine.id);
-  if (running && running.id !== runId) throw new IntakeError('conflict', `${cron.name} runs already, since ${running.started_at.toISOString()}`);
+  if (running && running.id !== runId)
+    throw new IntakeError('conflict', `${cron.name} runs already, since ${running.started_at.toISOString()}`);
   const given = { inputs: cron.inputs, sources: cron.sources };
-  await openRun(db, { id: runId, routine, cronId: id, workflowId: routineWorkflowId(runId), scheduledFor: null, note: null, given });
+  await openRun(db, {
+    id: runId,
+    routine,
+    cronId: id,
+    workflowId: routineWorkflowId(runId),
+    scheduledFor: null,
+    note: null,
+    given,
+  });
   const input = { routineId: routine.id, chatId: routine.chat_id, runId, cronId: id };
   await temporal.withDeadline(Date.now() + PATIENCE_MS, () => startRoutineRun(temporal, input)).catch(() => {});
   return runId;

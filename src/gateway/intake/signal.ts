@@ -29,14 +29,22 @@ export interface ToSignal {
 }
 
 /**
- * The id under which a conversation knows a row. A lost one gets a new id, because a conversation drops ids that it has seen, even those that it has lost
- * since.
+ * The id under which a conversation knows a row. A lost one gets a new id, because a conversation drops ids that it has
+ * seen, even those that it has lost since.
  */
-export const signalId = (row: { inboxId: string; resignalled?: number }): string => (row.resignalled ? `${row.inboxId}~${row.resignalled}` : row.inboxId);
+export const signalId = (row: { inboxId: string; resignalled?: number }): string =>
+  row.resignalled ? `${row.inboxId}~${row.resignalled}` : row.inboxId;
 
-/** Signals the conversation about a stored row, and starts it if needed. The workflow drops ids that it has seen, so a repeated signal is harmless. */
+/**
+ * Signals the conversation about a stored row, and starts it if needed. The workflow drops ids that it has seen, so a
+ * repeated signal is harmless.
+ */
 export async function signalArrival(deps: IntakeDeps, row: ToSignal): Promise<void> {
-  const attributes = { 'fetch.inbox_id': row.inboxId, 'fetch.meant': row.arrival.kind, 'temporal.workflow_id': row.workflowId };
+  const attributes = {
+    'fetch.inbox_id': row.inboxId,
+    'fetch.meant': row.arrival.kind,
+    'temporal.workflow_id': row.workflowId,
+  };
   await traced('signal', { kind: 'producer', parent: row.traceParent, attributes }, () => signalOwner(deps, row));
   await markSignalled(deps.db, row.inboxId);
 }
@@ -45,12 +53,23 @@ async function signalOwner(deps: IntakeDeps, row: ToSignal): Promise<void> {
   const { arrival } = row;
   if (arrival.kind === 'task') await signalTask(deps, arrival.taskId, orderedSignal, arrival.order);
   else if (arrival.kind === 'answer' && arrival.taskId)
-    await signalTask(deps, arrival.taskId, decidedSignal, { questionId: arrival.questionId, decision: arrival.decision });
+    await signalTask(deps, arrival.taskId, decidedSignal, {
+      questionId: arrival.questionId,
+      decision: arrival.decision,
+    });
   else await signalConversation(deps, row);
 }
 
-/** A task without a workflow hears nothing. Nothing is lost: answers and orders are in the store, where its next workflow looks. */
-export async function signalTask({ temporal }: Pick<IntakeDeps, 'temporal'>, taskId: string, signal: string, value: unknown): Promise<void> {
+/**
+ * A task without a workflow hears nothing. Nothing is lost: answers and orders are in the store, where its next
+ * workflow looks.
+ */
+export async function signalTask(
+  { temporal }: Pick<IntakeDeps, 'temporal'>,
+  taskId: string,
+  signal: string,
+  value: unknown,
+): Promise<void> {
   await temporal
     .withDeadline(Date.now() + 10_000, () => temporal.workflow.getHandle(taskWorkflowId(taskId)).signal(signal, value))
     .catch((error) => {

@@ -51,7 +51,12 @@ export async function addSteer(
   const { turnId, inboxId, text, heard } = steering;
   await countSteer(tx.now, turnId);
   const itemId = steerItemId(inboxId);
-  tx.append({ event: 'turn.steered', turnId, itemId, payload: { thread_id: tx.threadId, turn_id: turnId, input: text } });
+  tx.append({
+    event: 'turn.steered',
+    turnId,
+    itemId,
+    payload: { thread_id: tx.threadId, turn_id: turnId, input: text },
+  });
   addUserItem(tx, { id: itemId, turnId, text, announceStart: false, heard });
   return { kind: 'steer', inboxId, turnId };
 }
@@ -62,7 +67,11 @@ export function addStop(batch: WriteBatch, { turnId, inboxId }: { turnId: string
   return { kind: 'stop', inboxId, turnId };
 }
 
-async function requireActive(tx: Tx, threadId: string, turnId: string): Promise<NonNullable<Awaited<ReturnType<typeof activeTurn>>>> {
+async function requireActive(
+  tx: Tx,
+  threadId: string,
+  turnId: string,
+): Promise<NonNullable<Awaited<ReturnType<typeof activeTurn>>>> {
   const active = await activeTurn(tx, threadId);
   if (!active) throw new IntakeError('conflict', `No active turn on thread ${threadId}`);
   if (active.id !== turnId) throw new IntakeError('conflict', `Turn ${turnId} is not active on thread ${threadId}`);

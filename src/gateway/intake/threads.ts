@@ -6,7 +6,11 @@ import { createThread, threadOfChat } from '../../store/chats/threads/threads.ts
 import type { Db } from '../../store/postgres/database.ts';
 
 /** The thread of a chat on a channel, created on first use. `secret`: key of the hash in its ids. */
-export async function channelThread(deps: { db: Db; config: Config; secret: string }, channel: Channel, address: string): Promise<ThreadRecord> {
+export async function channelThread(
+  deps: { db: Db; config: Config; secret: string },
+  channel: Channel,
+  address: string,
+): Promise<ThreadRecord> {
   const { db, config, secret } = deps;
   const known = await threadOfChat(db, channel, address);
   if (known) return known;

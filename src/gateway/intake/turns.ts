@@ -42,10 +42,17 @@ export function startTurn(deps: IntakeDeps, request: TurnRequest): Promise<Start
 }
 
 /** A turn that only sums up what was said before. */
-export const compact = (deps: IntakeDeps, { threadId, reason, channelMessageId: id }: CompactionRequest): Promise<StartedTurn> =>
+export const compact = (
+  deps: IntakeDeps,
+  { threadId, reason, channelMessageId: id }: CompactionRequest,
+): Promise<StartedTurn> =>
   begin(deps, { threadId, id, body: '' }, (tx) => openCompaction(tx, reason ?? 'Manual context compaction'));
 
-async function begin(deps: IntakeDeps, request: IdempotentRequest, open: (tx: ThreadTransaction) => TurnRecord): Promise<StartedTurn> {
+async function begin(
+  deps: IntakeDeps,
+  request: IdempotentRequest,
+  open: (tx: ThreadTransaction) => TurnRecord,
+): Promise<StartedTurn> {
   const { threadId } = request;
   // as it was opened: a quick turn may have ended before its signal was accepted
   let opened: TurnRecord | undefined;

@@ -9,7 +9,10 @@ import type { Db } from '../../store/postgres/database.ts';
 
 /** Start inputs of workflows, from the configuration. */
 
-export const conversationInput = (config: Config, chat: Pick<ConversationInput, 'chatId' | 'channel'>): ConversationInput => ({
+export const conversationInput = (
+  config: Config,
+  chat: Pick<ConversationInput, 'chatId' | 'channel'>,
+): ConversationInput => ({
   chatId: chat.chatId,
   channel: chat.channel,
   limits: turnLimits(config),

@@ -62,7 +62,14 @@ function Rows({ chats, words, chosen }: { chats: ThreadSummary[]; words: string;
   );
 }
 
-const TONES: Record<ReturnType<typeof stateOf>, Tone> = { waiting: 'wait', working: 'busy', limited: 'wait', paused: 'plain', failed: 'bad', idle: 'plain' };
+const TONES: Record<ReturnType<typeof stateOf>, Tone> = {
+  waiting: 'wait',
+  working: 'busy',
+  limited: 'wait',
+  paused: 'plain',
+  failed: 'bad',
+  idle: 'plain',
+};
 
 /** `version`: the summary as text, so that a row is drawn again only when it changed. */
 const ChatRow = memo(({ version, chosen }: { version: string; chosen: boolean }) => {

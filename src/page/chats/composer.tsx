@@ -29,7 +29,8 @@ export function Composer({ threadId, channel, running, asked }: ComposerProps) {
   const { sending, failed, submit } = useSending(threadId, asked, () => setFiles([]));
   const add = (list: FileList | null | undefined) => {
     const added = [...(list ?? [])];
-    for (const file of added.filter((each) => each.size > limitOf(each))) tell(texts.chats.tooLarge(file.name, limitOf(file) / 1024 / 1024), true);
+    for (const file of added.filter((each) => each.size > limitOf(each)))
+      tell(texts.chats.tooLarge(file.name, limitOf(file) / 1024 / 1024), true);
     setFiles([...files, ...added.filter((each) => each.size <= limitOf(each))]);
   };
   const go = () => {
@@ -46,7 +47,11 @@ export function Composer({ threadId, channel, running, asked }: ComposerProps) {
     event.preventDefault();
     go();
   };
-  const hint = running ? texts.chats.steer : channel === 'whatsapp' ? texts.chats.writeTo('WhatsApp') : texts.chats.write;
+  const hint = running
+    ? texts.chats.steer
+    : channel === 'whatsapp'
+      ? texts.chats.writeTo('WhatsApp')
+      : texts.chats.write;
   return (
     <form
       class={`composer ${over ? 'over' : ''}`}
@@ -128,10 +133,12 @@ function StopButton({ threadId, turnId }: { threadId: string; turnId: string }) 
   const [stopping, setStopping] = useState<string | null>(null);
   const stop = () => {
     setStopping(turnId);
-    void send(`/v1/threads/${encodeURIComponent(threadId)}/turns/${encodeURIComponent(turnId)}/interrupt`, {}).catch((error) => {
-      setStopping(null);
-      tell(reasonOf(error), true);
-    });
+    void send(`/v1/threads/${encodeURIComponent(threadId)}/turns/${encodeURIComponent(turnId)}/interrupt`, {}).catch(
+      (error) => {
+        setStopping(null);
+        tell(reasonOf(error), true);
+      },
+    );
   };
   const busy = stopping === turnId;
   return (
@@ -156,7 +163,12 @@ const FileChips = ({ files, remove }: { files: File[]; remove: (file: File) => v
           <Icon name="file" size={15} />
           <bdi>{file.name}</bdi>
           <small>{bytes(file.size)}</small>
-          <button type="button" class="chip-remove" aria-label={texts.chats.removeFile(file.name)} onClick={() => remove(file)}>
+          <button
+            type="button"
+            class="chip-remove"
+            aria-label={texts.chats.removeFile(file.name)}
+            onClick={() => remove(file)}
+          >
             <Icon name="close" size={13} />
           </button>
         </li>
@@ -171,7 +183,10 @@ interface Outgoing {
   files: File[];
 }
 
-/** Sends messages in the order in which they were written. One that could not be sent stays on the screen, to send again. */
+/**
+ * Sends messages in the order in which they were written. One that could not be sent stays on the screen, to send
+ * again.
+ */
 function useSending(threadId: string, asked: string[], taken: () => void) {
   const [sending, setSending] = useState<Outgoing[]>([]);
   const [failed, setFailed] = useState<Outgoing[]>([]);
@@ -207,4 +222,7 @@ function useSending(threadId: string, asked: string[], taken: () => void) {
 }
 
 const upload = (threadId: string, file: File): Promise<Uploaded> =>
-  call(`/v1/threads/${encodeURIComponent(threadId)}/attachments?name=${encodeURIComponent(file.name)}`, { method: 'POST', body: file });
+  call(`/v1/threads/${encodeURIComponent(threadId)}/attachments?name=${encodeURIComponent(file.name)}`, {
+    method: 'POST',
+    body: file,
+  });

@@ -51,7 +51,9 @@ class Followed {
   async start(): Promise<void> {
     for (let attempt = 1; !this.#ended.signal.aborted; attempt++) {
       try {
-        this.view = viewOf(await call<ThreadDetail>(`${pathOf(this.id)}?last_turns=${PAGE_TURNS}`, { signal: this.#ended.signal }));
+        this.view = viewOf(
+          await call<ThreadDetail>(`${pathOf(this.id)}?last_turns=${PAGE_TURNS}`, { signal: this.#ended.signal }),
+        );
         this.problem = null;
         break;
       } catch (error) {
@@ -75,7 +77,9 @@ class Followed {
   async older(): Promise<void> {
     const before = this.view?.before;
     if (!before) return;
-    const page = await call<ThreadDetail>(`${pathOf(this.id)}?last_turns=${PAGE_TURNS}&before=${encodeURIComponent(before)}`);
+    const page = await call<ThreadDetail>(
+      `${pathOf(this.id)}?last_turns=${PAGE_TURNS}&before=${encodeURIComponent(before)}`,
+    );
     if (this.view?.before === before) this.view = withOlder(this.view, page);
     this.#draw();
   }

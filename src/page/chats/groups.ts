@@ -3,7 +3,13 @@ import type { ItemRecord } from '../../contracts/records.ts';
 /** What follows each other in a turn: something that was said, or a row of steps that are folded together. */
 type Group = { kind: 'said'; item: ItemRecord } | { kind: 'steps'; id: string; items: ItemRecord[] };
 
-const STEPS: ReadonlySet<string> = new Set(['tool_call', 'file_change', 'command_execution', 'agent_reasoning', 'status']);
+const STEPS: ReadonlySet<string> = new Set([
+  'tool_call',
+  'file_change',
+  'command_execution',
+  'agent_reasoning',
+  'status',
+]);
 
 export function groupsOf(items: readonly ItemRecord[]): Group[] {
   const groups: Group[] = [];

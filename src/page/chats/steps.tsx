@@ -43,7 +43,13 @@ const Step = memo(({ item }: { item: ItemRecord; threadId: string }) => {
   const can = text !== '' && text !== summary;
   return (
     <div class={`step ${status} ${kind}`}>
-      <button type="button" class="step-line" aria-expanded={can ? open : undefined} disabled={!can} onClick={() => setOpen(!open)}>
+      <button
+        type="button"
+        class="step-line"
+        aria-expanded={can ? open : undefined}
+        disabled={!can}
+        onClick={() => setOpen(!open)}
+      >
         <StepIcon item={item} />
         <span class="step-name">{name || kind}</span>
         <Took item={item} />

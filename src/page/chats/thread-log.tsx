@@ -11,7 +11,15 @@ import { Turn } from './turn.tsx';
 const NEAR = 80;
 
 /** What was said, newest at the bottom. It stays at the end while somebody reads there, and where it is otherwise. */
-export function ThreadLog({ view, older, children }: { view: ThreadView; older: () => Promise<void>; children: ComponentChildren }) {
+export function ThreadLog({
+  view,
+  older,
+  children,
+}: {
+  view: ThreadView;
+  older: () => Promise<void>;
+  children: ComponentChildren;
+}) {
   const box = useRef<HTMLDivElement>(null);
   const inner = useRef<HTMLDivElement>(null);
   const atEnd = useRef(true);
@@ -33,8 +41,16 @@ export function ThreadLog({ view, older, children }: { view: ThreadView; older: 
   };
   return (
     <div class="log-frame">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls is reached by keyboard */}
-      <div class="log" ref={box} onScroll={onScroll} tabIndex={0} role="log" aria-label={texts.chats.messages} aria-live="off">
+      <div
+        class="log"
+        ref={box}
+        onScroll={onScroll}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls is reached by keyboard
+        tabIndex={0}
+        role="log"
+        aria-label={texts.chats.messages}
+        aria-live="off"
+      >
         <div class="log-inner" ref={inner}>
           {view.before === null ? (
             <p class="log-begin">{texts.chats.begin}</p>
@@ -85,7 +101,8 @@ function useOlder(box: { current: HTMLElement | null }, older: () => Promise<voi
   useEffect(() => {
     const element = box.current!;
     const atTop = () => {
-      if (element.scrollTop < 40 && element.scrollHeight > element.clientHeight && element.querySelector('.older')) void load();
+      if (element.scrollTop < 40 && element.scrollHeight > element.clientHeight && element.querySelector('.older'))
+        void load();
     };
     element.addEventListener('scroll', atTop, { passive: true });
     return () => element.removeEventListener('scroll', atTop);

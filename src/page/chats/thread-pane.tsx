@@ -43,7 +43,15 @@ export function ThreadPane({ id }: { id: string }) {
   );
 }
 
-function ThreadHead({ id, view, summary }: { id: string; view: ThreadView | null; summary: ThreadSummary | undefined }) {
+function ThreadHead({
+  id,
+  view,
+  summary,
+}: {
+  id: string;
+  view: ThreadView | null;
+  summary: ThreadSummary | undefined;
+}) {
   const [renaming, setRenaming] = useState(false);
   const name = view?.thread.title || summary?.label || id;
   return (
@@ -59,7 +67,11 @@ function ThreadHead({ id, view, summary }: { id: string; view: ThreadView | null
             <bdi>{name}</bdi>
           </h2>
           <p class="meta">
-            {summary && <span class={`channel ${summary.channel}`}>{texts.chats.channels[summary.channel] ?? summary.channel}</span>}
+            {summary && (
+              <span class={`channel ${summary.channel}`}>
+                {texts.chats.channels[summary.channel] ?? summary.channel}
+              </span>
+            )}
             {view && <span>{view.thread.model}</span>}
             {summary && summary.cost_usd > 0 && <span>{money(summary.cost_usd)}</span>}
           </p>
@@ -67,7 +79,13 @@ function ThreadHead({ id, view, summary }: { id: string; view: ThreadView | null
       )}
       {!renaming && (
         <div class="pane-actions">
-          <button type="button" class="icon-button" aria-label={texts.chats.rename} title={texts.chats.rename} onClick={() => setRenaming(true)}>
+          <button
+            type="button"
+            class="icon-button"
+            aria-label={texts.chats.rename}
+            title={texts.chats.rename}
+            onClick={() => setRenaming(true)}
+          >
             <Icon name="edit" />
           </button>
           <WorkButton

@@ -29,12 +29,22 @@ export interface ThreadView {
   unread: ReadonlySet<string>;
 }
 
-/** Text that streams is stored at its end only, and not by a turn that is stopped. A page that comes in the middle, or later, reads this many events again. */
+/**
+ * Text that streams is stored at its end only, and not by a turn that is stopped. A page that comes in the middle, or
+ * later, reads this many events again.
+ */
 const CATCH_UP = 4_000;
 
 export function viewOf({ thread, turns, items, latest_seq: read, more_before: before }: ThreadDetail): ThreadView {
   const unread = new Set(items.filter(lacksText).map(({ id }) => id));
-  return { thread, turns: turnViews(turns, items), before: before ?? null, read, seq: unread.size > 0 ? Math.max(0, read - CATCH_UP) : read, unread };
+  return {
+    thread,
+    turns: turnViews(turns, items),
+    before: before ?? null,
+    read,
+    seq: unread.size > 0 ? Math.max(0, read - CATCH_UP) : read,
+    unread,
+  };
 }
 
 /** Older turns go in front. */
@@ -86,26 +96,41 @@ function withItem(view: ThreadView, item: ItemRecord): ThreadView {
 }
 
 /** A stop ends an item without its text, which was streamed before. */
-const withTextOf = (known: ItemRecord, item: ItemRecord): ItemRecord => (lacksText(item) && known.detail ? { ...item, detail: known.detail } : item);
+const withTextOf = (known: ItemRecord, item: ItemRecord): ItemRecord =>
+  lacksText(item) && known.detail ? { ...item, detail: known.detail } : item;
 
-function withDelta(view: ThreadView, { turn_id: turnId, item_id: itemId, payload }: EventEnvelope, catchingUp: boolean): ThreadView {
+function withDelta(
+  view: ThreadView,
+  { turn_id: turnId, item_id: itemId, payload }: EventEnvelope,
+  catchingUp: boolean,
+): ThreadView {
   const at = view.turns.findLastIndex((turn) => turn.record.id === turnId);
   const turn = view.turns[at];
   const place = turn?.items.findLastIndex((each) => each.id === itemId) ?? -1;
   const item = turn?.items[place];
   const wanted = catchingUp ? view.unread.has(item?.id ?? '') : item?.status === 'in_progress';
   if (!turn || !item || !wanted || typeof payload.delta !== 'string') return view;
-  return replaced(view, at, { ...turn, items: turn.items.with(place, { ...item, detail: (item.detail ?? '') + payload.delta }) });
+  return replaced(view, at, {
+    ...turn,
+    items: turn.items.with(place, { ...item, detail: (item.detail ?? '') + payload.delta }),
+  });
 }
 
-const replaced = (view: ThreadView, at: number, turn: TurnView): ThreadView => ({ ...view, turns: view.turns.with(at, turn) });
+const replaced = (view: ThreadView, at: number, turn: TurnView): ThreadView => ({
+  ...view,
+  turns: view.turns.with(at, turn),
+});
 
 const isText = ({ kind }: ItemRecord): boolean => kind === 'agent_message' || kind === 'agent_reasoning';
-const lacksText = (item: ItemRecord): boolean => isText(item) && (item.status === 'in_progress' || item.status === 'interrupted') && !item.detail;
+const lacksText = (item: ItemRecord): boolean =>
+  isText(item) && (item.status === 'in_progress' || item.status === 'interrupted') && !item.detail;
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
-const isThread = (value: unknown): value is ThreadRecord => isObject(value) && typeof value.id === 'string' && typeof value.workspace === 'string';
-const isTurn = (value: unknown): value is TurnRecord => isObject(value) && typeof value.id === 'string' && typeof value.thread_id === 'string';
-const isItem = (value: unknown): value is ItemRecord => isObject(value) && typeof value.id === 'string' && typeof value.turn_id === 'string';
+const isThread = (value: unknown): value is ThreadRecord =>
+  isObject(value) && typeof value.id === 'string' && typeof value.workspace === 'string';
+const isTurn = (value: unknown): value is TurnRecord =>
+  isObject(value) && typeof value.id === 'string' && typeof value.thread_id === 'string';
+const isItem = (value: unknown): value is ItemRecord =>
+  isObject(value) && typeof value.id === 'string' && typeof value.turn_id === 'string';
 
 /** The turn that works now. */
 export const runningTurn = ({ turns }: ThreadView): TurnRecord | null =>

@@ -28,7 +28,9 @@ export const Turn = memo(({ turn: { record, items }, threadId }: { turn: TurnVie
           {texts.chats.working}
         </p>
       )}
-      {(record.status === 'interrupted' || record.status === 'canceled') && <p class="turn-note">{texts.chats.interrupted}</p>}
+      {(record.status === 'interrupted' || record.status === 'canceled') && (
+        <p class="turn-note">{texts.chats.interrupted}</p>
+      )}
       {record.status === 'failed' && <p class="turn-note bad">{texts.chats.failed(record.error ?? '')}</p>}
     </div>
   );

@@ -13,7 +13,10 @@ import { looksLikeDiff } from '../shared/text/diff.ts';
 import { Diff } from '../shared/text/diff-view.tsx';
 import { texts } from '../texts.ts';
 
-/** An open question with everything that its answer counts for. A yes can be given only after the end of that was in view. */
+/**
+ * An open question with everything that its answer counts for. A yes can be given only after the end of that was in
+ * view.
+ */
 export const QuestionCard = memo(({ question: given }: { question: OwnerQuestion }) => {
   const question = useWhole(given);
   const end = useRef<HTMLSpanElement>(null);
@@ -21,7 +24,10 @@ export const QuestionCard = memo(({ question: given }: { question: OwnerQuestion
   const { busy, answer } = useAnswer(question);
   const { kind, chat, task, prompt, tool, tainted } = question;
   return (
-    <article class={`card question ${tainted ? 'tainted' : ''}`} aria-label={`${texts.now.kinds[kind]}: ${prompt.slice(0, 80)}`}>
+    <article
+      class={`card question ${tainted ? 'tainted' : ''}`}
+      aria-label={`${texts.now.kinds[kind]}: ${prompt.slice(0, 80)}`}
+    >
       <p class="meta">
         <Tag tone="wait">{texts.now.kinds[kind]}</Tag>
         <ChatLink chat={chat} />
@@ -62,7 +68,10 @@ function useWhole(given: OwnerQuestion): OwnerQuestion {
   return whole ?? given;
 }
 
-function useAnswer({ id, answer: { path } }: OwnerQuestion): { busy: boolean; answer: (body: unknown) => Promise<void> } {
+function useAnswer({ id, answer: { path } }: OwnerQuestion): {
+  busy: boolean;
+  answer: (body: unknown) => Promise<void>;
+} {
   const [busy, setBusy] = useState(false);
   const answer = async (body: unknown) => {
     setBusy(true);
@@ -130,15 +139,26 @@ function OwnWords({
   words,
   busy,
   answer,
-}: { id: string; words: { answers: [{ id: string; label: string; value: string }] } } & Omit<ChoicesProps, 'question' | 'seen'>) {
+}: { id: string; words: { answers: [{ id: string; label: string; value: string }] } } & Omit<
+  ChoicesProps,
+  'question' | 'seen'
+>) {
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     const value = String(new FormData(event.currentTarget as HTMLFormElement).get('words')).trim();
-    if (value) void answer({ ...words, answers: [{ ...words.answers[0], label: words.answers[0].label || value, value }] });
+    if (value)
+      void answer({ ...words, answers: [{ ...words.answers[0], label: words.answers[0].label || value, value }] });
   };
   return (
     <form class="inline-form" onSubmit={submit}>
-      <input name="words" id={`words-${id}`} aria-label={texts.now.answerWords} placeholder={texts.now.answerWords} autoComplete="off" disabled={busy} />
+      <input
+        name="words"
+        id={`words-${id}`}
+        aria-label={texts.now.answerWords}
+        placeholder={texts.now.answerWords}
+        autoComplete="off"
+        disabled={busy}
+      />
       <button type="submit" class="button" disabled={busy}>
         {texts.now.send}
       </button>

@@ -7,7 +7,13 @@ import { linkTo } from '../shared/route.ts';
 import { reasonOf, send } from '../shared/server/http.ts';
 import { texts } from '../texts.ts';
 
-const TONES: Record<OwnerRunning['state'], Tone> = { queued: 'plain', running: 'busy', waiting: 'wait', limited: 'wait', paused: 'plain' };
+const TONES: Record<OwnerRunning['state'], Tone> = {
+  queued: 'plain',
+  running: 'busy',
+  waiting: 'wait',
+  limited: 'wait',
+  paused: 'plain',
+};
 
 /** A turn, a task or a routine that runs: what it does, and what can be done about it. */
 export function RunningRow({ running }: { running: OwnerRunning }) {
@@ -18,7 +24,11 @@ export function RunningRow({ running }: { running: OwnerRunning }) {
       <div class="row-main">
         <p class="row-title">
           <Dot tone={TONES[state]} />
-          {kind === 'task' ? <a href={linkTo('tasks', id)}>{title}</a> : <a href={linkTo('chats', chat.thread_id)}>{title}</a>}
+          {kind === 'task' ? (
+            <a href={linkTo('tasks', id)}>{title}</a>
+          ) : (
+            <a href={linkTo('chats', chat.thread_id)}>{title}</a>
+          )}
         </p>
         {doing && <p class="doing">{doing}</p>}
         <p class="meta">

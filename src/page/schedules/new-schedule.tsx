@@ -33,7 +33,12 @@ export function NewSchedule() {
     <form class="card new-schedule" onSubmit={submit} aria-label={texts.schedules.make}>
       <label class="field">
         <span>{texts.schedules.words}</span>
-        <input value={text} onInput={(event) => setText(event.currentTarget.value)} placeholder={texts.schedules.example} autoComplete="off" />
+        <input
+          value={text}
+          onInput={(event) => setText(event.currentTarget.value)}
+          placeholder={texts.schedules.example}
+          autoComplete="off"
+        />
       </label>
       <div aria-live="polite">
         {preview && (
@@ -58,12 +63,19 @@ export function NewSchedule() {
 }
 
 function usePreview(text: string): { preview: SchedulePreview | null; problem: string | null } {
-  const [found, setFound] = useState<{ preview: SchedulePreview | null; problem: string | null }>({ preview: null, problem: null });
+  const [found, setFound] = useState<{ preview: SchedulePreview | null; problem: string | null }>({
+    preview: null,
+    problem: null,
+  });
   useEffect(() => {
     if (text.trim().length < 3) return setFound({ preview: null, problem: null });
     const stop = new AbortController();
     const timer = setTimeout(() => {
-      call<SchedulePreview>('/v1/owner/schedules/preview', { method: 'POST', body: { text, time_zone: zone() }, signal: stop.signal })
+      call<SchedulePreview>('/v1/owner/schedules/preview', {
+        method: 'POST',
+        body: { text, time_zone: zone() },
+        signal: stop.signal,
+      })
         .then((preview) => setFound({ preview, problem: null }))
         .catch((error) => {
           if (!stop.signal.aborted) setFound({ preview: null, problem: reasonOf(error) });

@@ -38,7 +38,9 @@ function Schedule({ schedule }: { schedule: OwnerSchedule }) {
         <div class="row-main">
           <h2>{name}</h2>
           <p class="meta">
-            <Tag tone={enabled ? 'good' : 'plain'}>{enabled ? texts.schedules.kinds[kind] : texts.schedules.paused}</Tag>
+            <Tag tone={enabled ? 'good' : 'plain'}>
+              {enabled ? texts.schedules.kinds[kind] : texts.schedules.paused}
+            </Tag>
             {expression && <code>{expression}</code>}
             <span>{zone}</span>
             {chat && <ChatLink chat={chat} />}

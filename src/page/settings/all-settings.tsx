@@ -58,7 +58,12 @@ function Setting({ setting }: { setting: SettingView }) {
         )}
       </div>
       {!fixed && !editing && (
-        <button type="button" class="button small quiet" aria-label={`${words.change} ${name}`} onClick={() => setEditing(true)}>
+        <button
+          type="button"
+          class="button small quiet"
+          aria-label={`${words.change} ${name}`}
+          onClick={() => setEditing(true)}
+        >
           {words.change}
         </button>
       )}
@@ -91,7 +96,13 @@ function SettingForm({ setting: { name, value, secret, choices }, done }: { sett
           ))}
         </select>
       ) : (
-        <input name="value" aria-label={name} defaultValue={secret ? '' : (value ?? '')} placeholder={secret ? words.secret : ''} autoComplete="off" />
+        <input
+          name="value"
+          aria-label={name}
+          defaultValue={secret ? '' : (value ?? '')}
+          placeholder={secret ? words.secret : ''}
+          autoComplete="off"
+        />
       )}
       <button type="submit" class="button small primary">
         {texts.save}

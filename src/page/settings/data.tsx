@@ -9,7 +9,11 @@ export const settings = new Resource<OwnerSettings>('/v1/owner/settings', ({ abo
 
 /** Writes settings; null gives back the default. @throws ApiError that names each mistake */
 export async function change(values: Record<string, string | null>): Promise<SettingsChanged> {
-  const changed = await send<SettingsChanged>('/v1/owner/settings', { method: 'PATCH', body: { settings: values }, attempts: 2 });
+  const changed = await send<SettingsChanged>('/v1/owner/settings', {
+    method: 'PATCH',
+    body: { settings: values },
+    attempts: 2,
+  });
   settings.refresh();
   return changed;
 }

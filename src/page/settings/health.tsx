@@ -45,7 +45,9 @@ async function openTemporal(workflow?: string): Promise<string | undefined> {
   // opened before the answer, because browsers allow a window only while a person clicks
   const tab = window.open('', '_blank');
   try {
-    const { url, why } = await call<OwnerTemporal>(`/v1/owner/temporal${workflow ? `?workflow=${encodeURIComponent(workflow)}` : ''}`);
+    const { url, why } = await call<OwnerTemporal>(
+      `/v1/owner/temporal${workflow ? `?workflow=${encodeURIComponent(workflow)}` : ''}`,
+    );
     if (url === null || !tab) throw new Error(why ?? texts.unreachable);
     tab.opener = null;
     tab.location.href = url;

@@ -41,7 +41,11 @@ export function LogsSection() {
 }
 
 function useLogs(role: string): { lines: OwnerLogs['lines']; roles: string[]; problem: string | null } {
-  const [state, setState] = useState<{ lines: OwnerLogs['lines']; roles: string[]; problem: string | null }>({ lines: [], roles: [], problem: null });
+  const [state, setState] = useState<{ lines: OwnerLogs['lines']; roles: string[]; problem: string | null }>({
+    lines: [],
+    roles: [],
+    problem: null,
+  });
   const next = useRef('');
   useEffect(() => {
     next.current = '';
@@ -54,7 +58,11 @@ function useLogs(role: string): { lines: OwnerLogs['lines']; roles: string[]; pr
         if (ended) return;
         const first = next.current === '';
         next.current = page.next;
-        setState((before) => ({ lines: (first ? page.lines : [...before.lines, ...page.lines]).slice(-KEPT), roles: page.roles, problem: null }));
+        setState((before) => ({
+          lines: (first ? page.lines : [...before.lines, ...page.lines]).slice(-KEPT),
+          roles: page.roles,
+          problem: null,
+        }));
       } catch (error) {
         if (!ended) setState((before) => ({ ...before, problem: reasonOf(error) }));
       }

@@ -83,7 +83,11 @@ const bodyOf = (given: (name: string) => string): Record<string, string> =>
 async function saved({ key, address, model }: { key: string; address: string; model: string }): Promise<void> {
   // a key of OpenRouter works there only
   const keyName = key.startsWith('sk-or-') && address === '' ? 'OPENROUTER_API_KEY' : 'OPENAI_API_KEY';
-  const { restart } = await change({ ...(key !== '' && { [keyName]: key }), OPENAI_BASE_URL: address || null, AGENT_MODEL: model || null });
+  const { restart } = await change({
+    ...(key !== '' && { [keyName]: key }),
+    OPENAI_BASE_URL: address || null,
+    AGENT_MODEL: model || null,
+  });
   tell(restart.length > 0 ? texts.settings.restart(restart.join(', ')) : texts.saved);
 }
 

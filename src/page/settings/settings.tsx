@@ -34,7 +34,12 @@ export function SettingsPart({ rest: [first] }: { rest: string[] }) {
       <h1>{texts.parts.settings}</h1>
       <nav class="tabs settings-tabs" aria-label={texts.parts.settings}>
         {SECTIONS.map((each) => (
-          <a key={each} class="tab" href={linkTo('settings', each)} aria-current={each === current ? 'page' : undefined}>
+          <a
+            key={each}
+            class="tab"
+            href={linkTo('settings', each)}
+            aria-current={each === current ? 'page' : undefined}
+          >
             {texts.settings.sections[each]}
           </a>
         ))}

@@ -6,8 +6,16 @@ import { Resource, useResource } from '../shared/server/resource.ts';
 import { texts } from '../texts.ts';
 
 const words = texts.settings.trust;
-const chats = new Resource<OwnerChats>('/v1/owner/chats', ({ about, kinds }) => about === 'settings' || kinds.includes('thread.updated'), 2_000);
-const people = new Resource<OwnerPeople>('/v1/owner/people', ({ about }) => ['whatsapp', 'settings'].includes(about), 2_000);
+const chats = new Resource<OwnerChats>(
+  '/v1/owner/chats',
+  ({ about, kinds }) => about === 'settings' || kinds.includes('thread.updated'),
+  2_000,
+);
+const people = new Resource<OwnerPeople>(
+  '/v1/owner/people',
+  ({ about }) => ['whatsapp', 'settings'].includes(about),
+  2_000,
+);
 
 /** What runs without asking in each chat, and who may write at all. */
 export const TrustSection = () => (
@@ -64,7 +72,11 @@ function Chat({ trust: { chat, autonomy, auto_approve: all, grants } }: { trust:
           </p>
         )}
       </div>
-      <select aria-label={`${words.autonomy}: ${chat.name}`} value={autonomy} onChange={(event) => void choose(event.currentTarget.value)}>
+      <select
+        aria-label={`${words.autonomy}: ${chat.name}`}
+        value={autonomy}
+        onChange={(event) => void choose(event.currentTarget.value)}
+      >
         {Object.entries(words.levels).map(([level, name]) => (
           <option key={level} value={level}>
             {name}
@@ -127,7 +139,9 @@ function AddPerson() {
     event.preventDefault();
     const form = event.currentTarget as HTMLFormElement;
     try {
-      await send('/v1/owner/people', { body: { phone: String(new FormData(form).get('phone')).replace(/[^\d]/g, '') } });
+      await send('/v1/owner/people', {
+        body: { phone: String(new FormData(form).get('phone')).replace(/[^\d]/g, '') },
+      });
       form.reset();
       people.refresh();
     } catch (error) {

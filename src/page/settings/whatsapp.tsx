@@ -14,13 +14,22 @@ export const WhatsAppSection = () => (
   </Shown>
 );
 
-const TONES = { initializing: 'busy', qr_pending: 'wait', authenticated: 'good', disconnected: 'plain', error: 'bad' } as const;
+const TONES = {
+  initializing: 'busy',
+  qr_pending: 'wait',
+  authenticated: 'good',
+  disconnected: 'plain',
+  error: 'bad',
+} as const;
 
 function Account({ account }: { account: OwnerWhatsApp }) {
   const { state, wanted, phone, phoneSeenAt: seen, lastError, qr_image: image, pairingCode: code } = account;
   const [number, setNumber] = useState('');
   const order = (path: string, body?: unknown) => async () => {
-    const { message } = await send<{ message: string }>(`/v1/owner/whatsapp/${path}`, body === undefined ? {} : { body });
+    const { message } = await send<{ message: string }>(
+      `/v1/owner/whatsapp/${path}`,
+      body === undefined ? {} : { body },
+    );
     whatsapp.refresh();
     return message;
   };
@@ -51,12 +60,23 @@ function Account({ account }: { account: OwnerWhatsApp }) {
           <p class="hint">{words.risk}</p>
           <label class="field">
             <span>{words.number}</span>
-            <input type="tel" value={number} onInput={(event) => setNumber(event.currentTarget.value)} autoComplete="off" />
+            <input
+              type="tel"
+              value={number}
+              onInput={(event) => setNumber(event.currentTarget.value)}
+              autoComplete="off"
+            />
           </label>
         </>
       )}
       <div class="buttons">
-        {!linked && <WorkButton label={digits ? words.byCode : words.byQr} kind="primary" work={order('pair', digits ? { phone: digits } : {})} />}
+        {!linked && (
+          <WorkButton
+            label={digits ? words.byCode : words.byQr}
+            kind="primary"
+            work={order('pair', digits ? { phone: digits } : {})}
+          />
+        )}
         {wanted === 'on' && <WorkButton label={words.stop} kind="quiet" work={order('stop')} />}
         {linked && <WorkButton label={words.unlink} kind="danger" sure={words.sure} work={order('unlink')} />}
       </div>

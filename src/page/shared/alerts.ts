@@ -2,7 +2,9 @@ import { texts } from '../texts.ts';
 import { Store } from './store.ts';
 import { remember, remembered } from './theme.ts';
 
-/** Tells the owner that somebody is needed: a badge, a sound, and a notification of the browser where that is allowed. */
+/**
+ * Tells the owner that somebody is needed: a badge, a sound, and a notification of the browser where that is allowed.
+ */
 
 const SOUND_KEY = 'fetch-sound';
 export const soundOn = new Store(remembered(SOUND_KEY) !== 'off');
@@ -15,7 +17,10 @@ export function setSound(on: boolean): void {
 let known: Set<string> | null = null;
 
 /** Called with what waits now. A question that was not there before is told once. */
-export function alertAbout(waiting: ReadonlyArray<{ id: string; prompt: string; chat: { name: string } }>, count: number): void {
+export function alertAbout(
+  waiting: ReadonlyArray<{ id: string; prompt: string; chat: { name: string } }>,
+  count: number,
+): void {
   showBadge(count);
   const fresh = known ? waiting.filter(({ id }) => !known?.has(id)) : [];
   known = new Set(waiting.map(({ id }) => id));

@@ -15,7 +15,11 @@ export const tokens = (count: number): string => {
 
 export const bytes = (count: number): string => {
   if (count < 1_000) return `${count} B`;
-  return count < 1_000_000 ? `${Math.round(count / 1_000)} kB` : count < 1e9 ? `${(count / 1e6).toFixed(1)} MB` : `${(count / 1e9).toFixed(1)} GB`;
+  return count < 1_000_000
+    ? `${Math.round(count / 1_000)} kB`
+    : count < 1e9
+      ? `${(count / 1e6).toFixed(1)} MB`
+      : `${(count / 1e9).toFixed(1)} GB`;
 };
 
 /** `12 s`, `3 min`, `2 h 5 min`, `4 d 3 h` */
@@ -47,9 +51,16 @@ export function ago(at: number, now: number): string {
 
 /** `Tue 24 Nov, 08:30` */
 export const moment = (at: number): string =>
-  new Date(at).toLocaleString('en-GB', { weekday: 'short', day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' });
+  new Date(at).toLocaleString('en-GB', {
+    weekday: 'short',
+    day: 'numeric',
+    month: 'short',
+    hour: '2-digit',
+    minute: '2-digit',
+  });
 
 /** `08:30` */
-export const clock = (at: number): string => new Date(at).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
+export const clock = (at: number): string =>
+  new Date(at).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
 
 export const plural = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`;

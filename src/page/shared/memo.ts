@@ -6,7 +6,10 @@ export function memo<Props extends object>(draw: (props: Props) => ComponentChil
     override shouldComponentUpdate(next: Props): boolean {
       const now = this.props as Record<string, unknown>;
       const names = Object.keys(next);
-      return names.length !== Object.keys(now).length || names.some((name) => (next as Record<string, unknown>)[name] !== now[name]);
+      return (
+        names.length !== Object.keys(now).length ||
+        names.some((name) => (next as Record<string, unknown>)[name] !== now[name])
+      );
     }
     override render(): VNode {
       return createElement(draw as FunctionComponent<object>, this.props);

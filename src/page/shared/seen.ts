@@ -6,14 +6,19 @@ const READ_MS = 700;
 /** questions whose whole text was in view, with the time by a clock that nobody can set */
 const shownSince = new Map<string, number>();
 
-/** Which of these questions a person has seen whole, and for how long: the server asks for it with words such as "yes". */
+/**
+ * Which of these questions a person has seen whole, and for how long: the server asks for it with words such as "yes".
+ */
 export const displayed = (ids: readonly string[]): Array<{ id: string; ms: number }> =>
   ids.flatMap((id) => {
     const since = shownSince.get(id);
     return since === undefined ? [] : [{ id, ms: Math.round(performance.now() - since) }];
   });
 
-/** Whether the end of a question's text, which is marked by the element, has been in view. `complete`: all of it has been loaded. */
+/**
+ * Whether the end of a question's text, which is marked by the element, has been in view. `complete`: all of it has
+ * been loaded.
+ */
 export function useSeen(id: string, end: RefObject<HTMLElement | null>, complete: boolean): boolean {
   const [seen, setSeen] = useState(() => shownSince.has(id));
   useEffect(() => {

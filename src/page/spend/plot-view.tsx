@@ -10,7 +10,8 @@ const HEIGHT = 170;
 const LEFT = 52;
 const BOTTOM = 22;
 
-const dayName = (day: string): string => new Date(`${day}T12:00:00Z`).toLocaleDateString('en-GB', { day: 'numeric', month: 'short' });
+const dayName = (day: string): string =>
+  new Date(`${day}T12:00:00Z`).toLocaleDateString('en-GB', { day: 'numeric', month: 'short' });
 
 /** Cost by day: chats below, coding tasks above. A column says its amount when it is pointed at. */
 export function SpendPlot({ days }: { days: OwnerSpend['days'] }) {
@@ -26,7 +27,11 @@ export function SpendPlot({ days }: { days: OwnerSpend['days'] }) {
   const day = told === null ? undefined : days[told];
   return (
     <figure class="plot">
-      <svg viewBox={`0 0 ${width} ${HEIGHT + BOTTOM + 8}`} role="img" aria-label={texts.spend.plot(days.length, money(total))}>
+      <svg
+        viewBox={`0 0 ${width} ${HEIGHT + BOTTOM + 8}`}
+        role="img"
+        aria-label={texts.spend.plot(days.length, money(total))}
+      >
         <g transform={`translate(${LEFT} 8)`}>
           {lines.map(({ y, amount }) => (
             <g key={amount}>
@@ -37,10 +42,23 @@ export function SpendPlot({ days }: { days: OwnerSpend['days'] }) {
             </g>
           ))}
           {bars.map(({ x, width: own, label, parts }, at) => (
-            <g key={label} class={told === at ? 'told' : undefined} onPointerEnter={() => setTold(at)} onPointerLeave={() => setTold(null)}>
+            <g
+              key={label}
+              class={told === at ? 'told' : undefined}
+              onPointerEnter={() => setTold(at)}
+              onPointerLeave={() => setTold(null)}
+            >
               <rect class="hit" x={x - 2} y="0" width={own + 4} height={HEIGHT} />
               {parts.map(({ y, height }, part) => (
-                <rect key={part} class={part === 0 ? 'of-chats' : 'of-tasks'} x={x} y={y} width={own} height={height} rx={Math.min(2, height / 2)} />
+                <rect
+                  key={part}
+                  class={part === 0 ? 'of-chats' : 'of-tasks'}
+                  x={x}
+                  y={y}
+                  width={own}
+                  height={height}
+                  rx={Math.min(2, height / 2)}
+                />
               ))}
               {at % every === 0 && (
                 <text class="day" x={x + own / 2} y={HEIGHT + 17}>

@@ -42,7 +42,10 @@ export function plotOf(columns: readonly Column[], width: number, height: number
       }),
     };
   });
-  const lines = Array.from({ length: Math.round(top / step) + 1 }, (_, at) => ({ y: height - scale(at * step), amount: at * step }));
+  const lines = Array.from({ length: Math.round(top / step) + 1 }, (_, at) => ({
+    y: height - scale(at * step),
+    amount: at * step,
+  }));
   return { bars, lines };
 }
 

@@ -45,13 +45,21 @@ function Periods() {
   );
 }
 
-function Everything({ spend: { total_today: today, resets_at: resets, budgets, days, models, chats, tasks } }: { spend: OwnerSpend }) {
+function Everything({
+  spend: { total_today: today, resets_at: resets, budgets, days, models, chats, tasks },
+}: {
+  spend: OwnerSpend;
+}) {
   const total = days.reduce((sum, day) => sum + day.cost_usd, 0);
   const dearest = Math.max(0, ...days.map((day) => day.cost_usd));
   return (
     <>
       <dl class="facts big">
-        <Figure name={texts.spend.today} value={money(today.cost_usd)} more={`${tokens(today.tokens)} ${texts.spend.tokens.toLowerCase()}`} />
+        <Figure
+          name={texts.spend.today}
+          value={money(today.cost_usd)}
+          more={`${tokens(today.tokens)} ${texts.spend.tokens.toLowerCase()}`}
+        />
         <Figure name={texts.spend.periodTotal(days.length)} value={money(total)} />
         <Figure name={texts.spend.average} value={money(total / Math.max(1, days.length))} />
         <Figure name={texts.spend.dearest} value={money(dearest)} />
@@ -74,11 +82,21 @@ function Everything({ spend: { total_today: today, resets_at: resets, budgets, d
         )}
         <p class="hint">{texts.spend.resets(clock(Date.parse(resets)))}</p>
       </section>
-      <Dearest title={texts.spend.byModel} rows={models.map(({ model, ...figures }) => ({ key: model, name: model, figures }))} />
-      <Dearest title={texts.spend.byChat} rows={chats.map(({ chat, ...figures }) => ({ key: chat.thread_id, name: <ChatLink chat={chat} />, figures }))} />
+      <Dearest
+        title={texts.spend.byModel}
+        rows={models.map(({ model, ...figures }) => ({ key: model, name: model, figures }))}
+      />
+      <Dearest
+        title={texts.spend.byChat}
+        rows={chats.map(({ chat, ...figures }) => ({ key: chat.thread_id, name: <ChatLink chat={chat} />, figures }))}
+      />
       <Dearest
         title={texts.spend.byTask}
-        rows={tasks.map(({ id, goal, ...figures }) => ({ key: id, name: <a href={linkTo('tasks', id)}>{goal}</a>, figures }))}
+        rows={tasks.map(({ id, goal, ...figures }) => ({
+          key: id,
+          name: <a href={linkTo('tasks', id)}>{goal}</a>,
+          figures,
+        }))}
       />
     </>
   );
@@ -93,7 +111,11 @@ const Figure = ({ name, value, more }: { name: string; value: string; more?: str
   </div>
 );
 
-function Budget({ budget: { scope, chat, task_id: task, unit, used, limit, setting, reached_at: reached } }: { budget: BudgetUse }) {
+function Budget({
+  budget: { scope, chat, task_id: task, unit, used, limit, setting, reached_at: reached },
+}: {
+  budget: BudgetUse;
+}) {
   const share = limit > 0 ? Math.min(1, used / limit) : 1;
   const told = unit === 'usd' ? money : tokens;
   const tone = share >= 1 ? 'bad' : share >= 0.8 || reached ? 'wait' : 'good';
@@ -101,7 +123,8 @@ function Budget({ budget: { scope, chat, task_id: task, unit, used, limit, setti
     <li class="row budget">
       <div class="row-main">
         <p class="row-title">
-          {texts.spend.scopes[scope]} {task ? <a href={linkTo('tasks', task)}>{chat.name}</a> : <ChatLink chat={chat} />}
+          {texts.spend.scopes[scope]}{' '}
+          {task ? <a href={linkTo('tasks', task)}>{chat.name}</a> : <ChatLink chat={chat} />}
         </p>
         <progress class={tone} max={1} value={share} aria-label={`${texts.spend.scopes[scope]} ${chat.name}`} />
         <p class="meta">

@@ -9,9 +9,14 @@ export const filter = new Store<Filter>('all');
 /** how many tasks the list asks for; "older tasks" raises it */
 const wanted = new Store(PAGE);
 
-const address = (): string => `/v1/owner/tasks?limit=${wanted.value}${filter.value === 'all' ? '' : `&state=${filter.value}`}`;
+const address = (): string =>
+  `/v1/owner/tasks?limit=${wanted.value}${filter.value === 'all' ? '' : `&state=${filter.value}`}`;
 export const tasks = new Resource<OwnerTasks>(address, (event) => event.about === 'tasks', 600);
-export const workspaces = new Resource<OwnerWorkspaces>('/v1/owner/workspaces', (event) => ['tasks', 'workspaces'].includes(event.about), 2_000);
+export const workspaces = new Resource<OwnerWorkspaces>(
+  '/v1/owner/workspaces',
+  (event) => ['tasks', 'workspaces'].includes(event.about),
+  2_000,
+);
 
 filter.watch(() => {
   wanted.set(PAGE);

@@ -57,7 +57,11 @@ function entryOf(line: LogLine): LogEntry | null {
     case 'tool':
       return made(`tool/${line.id}`, 'tool', line.title, { detail: line.detail ?? null, status: line.status });
     case 'plan':
-      return made('plan', 'plan', line.entries.map(({ content, status }) => `${status === 'completed' ? '☑' : '☐'} ${content}`).join('\n'));
+      return made(
+        'plan',
+        'plan',
+        line.entries.map(({ content, status }) => `${status === 'completed' ? '☑' : '☐'} ${content}`).join('\n'),
+      );
     case 'proposal':
       return made(`line/${seq}`, 'plan', line.text);
     case 'question':
@@ -69,7 +73,9 @@ function entryOf(line: LogLine): LogEntry | null {
     case 'note':
       return made(`line/${seq}`, 'note', line.text);
     case 'ended':
-      return made(`line/${seq}`, 'run', line.reason || line.outcome, { status: line.outcome === 'failed' ? 'failed' : 'completed' });
+      return made(`line/${seq}`, 'run', line.reason || line.outcome, {
+        status: line.outcome === 'failed' ? 'failed' : 'completed',
+      });
     default:
       return null;
   }

@@ -13,7 +13,12 @@ const OPEN = 4;
 /** The files that a task has changed, each with its difference. */
 export function TaskChangesView({ task: { id, ended_at: ended } }: { task: TaskDetail }) {
   const diff = useMemo(
-    () => new Resource<TaskDiff>(`/v1/owner/tasks/${encodeURIComponent(id)}/diff`, ({ about }) => about === 'tasks' && ended === null, 5_000),
+    () =>
+      new Resource<TaskDiff>(
+        `/v1/owner/tasks/${encodeURIComponent(id)}/diff`,
+        ({ about }) => about === 'tasks' && ended === null,
+        5_000,
+      ),
     [id, ended],
   );
   return (
@@ -35,20 +40,22 @@ export function TaskChangesView({ task: { id, ended_at: ended } }: { task: TaskD
   );
 }
 
-const FileDiff = memo(({ file: { path, from, status, added, removed, diff }, first }: { file: DiffFile; first: boolean }) => {
-  const [open, setOpen] = useState(first);
-  return (
-    <section class="file-diff">
-      <h3>
-        <button type="button" class="file-line" aria-expanded={open} onClick={() => setOpen(!open)}>
-          <Icon name={open ? 'down' : 'right'} size={14} />
-          <bdi class="path">{from ? `${from} → ${path}` : path}</bdi>
-          <span class="file-status">{status}</span>
-          <span class="plus">+{added}</span>
-          <span class="minus">−{removed}</span>
-        </button>
-      </h3>
-      {open && (diff === null ? <p class="hint">{texts.tasks.noDiff}</p> : <Diff text={diff} />)}
-    </section>
-  );
-});
+const FileDiff = memo(
+  ({ file: { path, from, status, added, removed, diff }, first }: { file: DiffFile; first: boolean }) => {
+    const [open, setOpen] = useState(first);
+    return (
+      <section class="file-diff">
+        <h3>
+          <button type="button" class="file-line" aria-expanded={open} onClick={() => setOpen(!open)}>
+            <Icon name={open ? 'down' : 'right'} size={14} />
+            <bdi class="path">{from ? `${from} → ${path}` : path}</bdi>
+            <span class="file-status">{status}</span>
+            <span class="plus">+{added}</span>
+            <span class="minus">−{removed}</span>
+          </button>
+        </h3>
+        {open && (diff === null ? <p class="hint">{texts.tasks.noDiff}</p> : <Diff text={diff} />)}
+      </section>
+    );
+  },
+);

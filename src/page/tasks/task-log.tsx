@@ -60,7 +60,9 @@ function useLog(id: string, lines: number): { view: LogView; problem: string | n
       reading.current = true;
       try {
         for (let more = true; more && alive.current; ) {
-          const page = await call<TaskLog>(`/v1/owner/tasks/${encodeURIComponent(id)}/log?after=${latest.current.seq}&limit=${PAGE}`);
+          const page = await call<TaskLog>(
+            `/v1/owner/tasks/${encodeURIComponent(id)}/log?after=${latest.current.seq}&limit=${PAGE}`,
+          );
           latest.current = withLines(latest.current, page.lines);
           more = page.more && page.lines.length > 0;
           if (alive.current) setView(latest.current);
@@ -87,12 +89,24 @@ const Entry = memo(({ entry: { kind, text, detail, status } }: { entry: LogEntry
   if (kind === 'plan') return <pre class="plain">{text}</pre>;
   return (
     <div class={`step ${status ?? ''} ${kind}`}>
-      <button type="button" class="step-line" disabled={!detail} aria-expanded={detail ? open : undefined} onClick={() => setOpen(!open)}>
-        {status === 'in_progress' || status === 'pending' ? <span class="pulse" aria-hidden="true" /> : <Icon name={iconOf(kind, status)} size={15} />}
+      <button
+        type="button"
+        class="step-line"
+        disabled={!detail}
+        aria-expanded={detail ? open : undefined}
+        onClick={() => setOpen(!open)}
+      >
+        {status === 'in_progress' || status === 'pending' ? (
+          <span class="pulse" aria-hidden="true" />
+        ) : (
+          <Icon name={iconOf(kind, status)} size={15} />
+        )}
         <span class="step-name">{text}</span>
         {detail && <Icon name={open ? 'down' : 'right'} size={14} />}
       </button>
-      {open && detail && <div class="step-detail">{looksLikeDiff(detail) ? <Diff text={detail} /> : <pre>{detail}</pre>}</div>}
+      {open && detail && (
+        <div class="step-detail">{looksLikeDiff(detail) ? <Diff text={detail} /> : <pre>{detail}</pre>}</div>
+      )}
     </div>
   );
 });

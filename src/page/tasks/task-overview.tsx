@@ -37,7 +37,8 @@ export const TaskOverview = ({ task, children }: { task: TaskDetail; children: C
     {task.tests && (
       <Part title={texts.tasks.tests}>
         <p>
-          <Tag tone={task.tests.ok ? 'good' : 'bad'}>{task.tests.ok ? texts.tasks.passed : texts.tasks.notPassed}</Tag> <code>{task.tests.command}</code>
+          <Tag tone={task.tests.ok ? 'good' : 'bad'}>{task.tests.ok ? texts.tasks.passed : texts.tasks.notPassed}</Tag>{' '}
+          <code>{task.tests.command}</code>
         </p>
         {task.tests.output && <Output text={task.tests.output} />}
       </Part>
@@ -80,13 +81,16 @@ function Facts({ task }: { task: TaskDetail }) {
           <code>{task.changes.commit.slice(0, 10)}</code>
         </Fact>
       )}
-      <Fact name={texts.tasks.took}>{duration((task.ended_at ? Date.parse(task.ended_at) : now) - Date.parse(began))}</Fact>
+      <Fact name={texts.tasks.took}>
+        {duration((task.ended_at ? Date.parse(task.ended_at) : now) - Date.parse(began))}
+      </Fact>
       <Fact name={texts.tasks.cost}>{money(task.cost_usd)}</Fact>
       <Fact name={texts.tasks.tokens}>{tokens(task.tokens)}</Fact>
       <Fact name={texts.tasks.sections.changes}>
         {task.changes ? (
           <a href={linkTo('tasks', task.id, 'changes')}>
-            {texts.tasks.changed(task.changes.files_changed)} <span class="plus">+{task.changes.added}</span> <span class="minus">−{task.changes.removed}</span>
+            {texts.tasks.changed(task.changes.files_changed)} <span class="plus">+{task.changes.added}</span>{' '}
+            <span class="minus">−{task.changes.removed}</span>
           </a>
         ) : (
           texts.none
@@ -129,7 +133,8 @@ const Network = ({ egress }: { egress: TaskDetail['egress'] }) => (
           <code>
             {to}:{port}
           </code>{' '}
-          {connections > 0 && <span>{connections}×</span>} {refused > 0 && <Tag tone="bad">{`${refused}× ${texts.tasks.refused}`}</Tag>}
+          {connections > 0 && <span>{connections}×</span>}{' '}
+          {refused > 0 && <Tag tone="bad">{`${refused}× ${texts.tasks.refused}`}</Tag>}
         </li>
       ))}
     </ul>

@@ -27,7 +27,12 @@ export function TaskPane({ id, section }: { id: string; section: string | undefi
             <TaskHead task={value} changed={() => task.refresh()} />
             <nav class="tabs pane-tabs" aria-label={value.goal.slice(0, 60)}>
               {SECTIONS.map((each) => (
-                <a key={each} class="tab" href={linkTo('tasks', id, each)} aria-current={each === current ? 'page' : undefined}>
+                <a
+                  key={each}
+                  class="tab"
+                  href={linkTo('tasks', id, each)}
+                  aria-current={each === current ? 'page' : undefined}
+                >
                   {texts.tasks.sections[each]}
                 </a>
               ))}
@@ -47,7 +52,10 @@ export function TaskPane({ id, section }: { id: string; section: string | undefi
 }
 
 function useTask(id: string): Resource<TaskDetail> {
-  const task = useMemo(() => new Resource<TaskDetail>(`/v1/owner/tasks/${encodeURIComponent(id)}`, ({ about }) => about === 'tasks', 700), [id]);
+  const task = useMemo(
+    () => new Resource<TaskDetail>(`/v1/owner/tasks/${encodeURIComponent(id)}`, ({ about }) => about === 'tasks', 700),
+    [id],
+  );
   return task;
 }
 

@@ -2,7 +2,11 @@ import type { TaskSummary } from '../../contracts/owner.ts';
 import { texts } from '../texts.ts';
 
 /** What a task does, in words, and the colour for it. */
-export function stateOfTask({ state, planning, limited_until: limit }: Pick<TaskSummary, 'state' | 'planning' | 'limited_until'>): {
+export function stateOfTask({
+  state,
+  planning,
+  limited_until: limit,
+}: Pick<TaskSummary, 'state' | 'planning' | 'limited_until'>): {
   words: string;
   tone: 'plain' | 'good' | 'wait' | 'bad' | 'busy';
 } {

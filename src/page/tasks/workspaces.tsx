@@ -98,7 +98,9 @@ const Egress = ({ workspace, rules }: { workspace: OwnerWorkspace; rules: Egress
               label={texts.tasks.takeBack}
               kind="quiet"
               work={async () => {
-                await send('/v1/owner/egress/remove', { body: { host: workspace.host, workspace: workspace.name, to, port } });
+                await send('/v1/owner/egress/remove', {
+                  body: { host: workspace.host, workspace: workspace.name, to, port },
+                });
                 workspaces.refresh();
               }}
             />

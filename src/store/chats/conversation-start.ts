@@ -1,7 +1,10 @@
 import { sql } from 'kysely';
 import type { Db } from '../postgres/database.ts';
 
-/** What belongs to one conversation is named after its thread and its beginning: `/new` begins another one in the same thread. */
+/**
+ * What belongs to one conversation is named after its thread and its beginning: `/new` begins another one in the same
+ * thread.
+ */
 export async function conversationOf(db: Db, threadId: string): Promise<string> {
   const { upto } = await db
     .selectFrom('summaries')

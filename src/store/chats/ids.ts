@@ -3,13 +3,17 @@ import { createHash, createHmac, randomBytes } from 'node:crypto';
 export { cut } from '../../domain/text/storable.ts';
 
 /** `prefix` + 16 random hex digits; with eight, collisions were seen in the reference system. */
-export const freshId = (prefix: 'thr_' | 'turn_' | 'item_' | 'inb_' | 'run_' | 'rem_' | 'task_'): string => prefix + randomBytes(8).toString('hex');
+export const freshId = (prefix: 'thr_' | 'turn_' | 'item_' | 'inb_' | 'run_' | 'rem_' | 'task_'): string =>
+  prefix + randomBytes(8).toString('hex');
 
 /** The same id for the same parts, so that a retried activity writes to the row of its first attempt. */
 export const derivedId = (prefix: 'item_' | 'call_' | 'msg_' | 'turn_', ...parts: Array<string | number>): string =>
   prefix + createHash('sha256').update(parts.join('\n')).digest('hex').slice(0, 16);
 
-/** The part of a workflow id for an address. It is a keyed hash, because an id is never encrypted and a phone number is easy to guess. */
+/**
+ * The part of a workflow id for an address. It is a keyed hash, because an id is never encrypted and a phone number is
+ * easy to guess.
+ */
 export const chatKey = (secret: string, channel: string, address: string): string =>
   createHmac('sha256', secret).update(`${channel}\n${address}`).digest('hex').slice(0, 20);
 

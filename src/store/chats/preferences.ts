@@ -12,16 +12,27 @@ interface ChosenInChat {
 }
 
 export async function chosenIn(db: Db | Tx, chatId: string): Promise<ChosenInChat> {
-  const chat = await db.selectFrom('chats').select(['preferences', 'autonomy', 'channel', 'address']).where('id', '=', chatId).executeTakeFirstOrThrow();
+  const chat = await db
+    .selectFrom('chats')
+    .select(['preferences', 'autonomy', 'channel', 'address'])
+    .where('id', '=', chatId)
+    .executeTakeFirstOrThrow();
   return { preferences: chat.preferences, autonomy: chat.autonomy, group: isGroupChat(chat.channel, chat.address) };
 }
 
 /** The time zone of a chat: the person's choice, or that of the settings. */
-export const zoneOf = async (db: Db | Tx, chatId: string, { FETCH_TIME_ZONE }: { FETCH_TIME_ZONE: string }): Promise<string> =>
-  (await chosenIn(db, chatId)).preferences.timeZone ?? FETCH_TIME_ZONE;
+export const zoneOf = async (
+  db: Db | Tx,
+  chatId: string,
+  { FETCH_TIME_ZONE }: { FETCH_TIME_ZONE: string },
+): Promise<string> => (await chosenIn(db, chatId)).preferences.timeZone ?? FETCH_TIME_ZONE;
 
 /** Changes what is named, and leaves the rest. Null: as the settings say. Messages that wait are looked at again. */
-export async function choose(db: Db | Tx, chatId: string, changes: { [name in keyof Preferences]?: Preferences[name] | null }): Promise<void> {
+export async function choose(
+  db: Db | Tx,
+  chatId: string,
+  changes: { [name in keyof Preferences]?: Preferences[name] | null },
+): Promise<void> {
   await db
     .updateTable('chats')
     .set({ preferences: sql<string>`jsonb_strip_nulls(preferences || ${json(changes)}::jsonb)` })

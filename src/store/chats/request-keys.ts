@@ -23,7 +23,10 @@ export function requireSame(known: string | null, given: string | null | undefin
   if (known !== null && given != null && known !== given) throw new KeyReused();
 }
 
-/** Claims a key for a thread that this transaction creates. Returns null, or the thread that it was claimed for before. @throws KeyReused */
+/**
+ * Claims a key for a thread that this transaction creates. Returns null, or the thread that it was claimed for before.
+ * @throws KeyReused
+ */
 export async function takeForThread(tx: Tx, key: RequestKey, threadId: string): Promise<string | null> {
   const { id, fingerprint } = key;
   if (fingerprint === null) return null;
@@ -35,7 +38,11 @@ export async function takeForThread(tx: Tx, key: RequestKey, threadId: string): 
     .returning('key')
     .executeTakeFirst();
   if (taken) return null;
-  const row = await tx.selectFrom('request_keys').select(['fingerprint', 'thread_id']).where('key', '=', id).executeTakeFirstOrThrow();
+  const row = await tx
+    .selectFrom('request_keys')
+    .select(['fingerprint', 'thread_id'])
+    .where('key', '=', id)
+    .executeTakeFirstOrThrow();
   requireSame(row.fingerprint, fingerprint);
   return row.thread_id;
 }

@@ -14,13 +14,21 @@ export async function shareWorkspace(tx: Tx, workspace: string, person: string):
 
 /** False when it was not shared. */
 export async function unshareWorkspace(tx: Tx, workspace: string, person: string): Promise<boolean> {
-  const gone = await tx.deleteFrom('workspace_shares').where('workspace', '=', workspace).where('person', '=', person).returning('person').executeTakeFirst();
+  const gone = await tx
+    .deleteFrom('workspace_shares')
+    .where('workspace', '=', workspace)
+    .where('person', '=', person)
+    .returning('person')
+    .executeTakeFirst();
   return gone !== undefined;
 }
 
-export const listShares = (tx: Db | Tx) => tx.selectFrom('workspace_shares').select(['workspace', 'person']).orderBy('workspace').orderBy('person').execute();
+export const listShares = (tx: Db | Tx) =>
+  tx.selectFrom('workspace_shares').select(['workspace', 'person']).orderBy('workspace').orderBy('person').execute();
 
-/** What a turn may use: null for everything, else the workspaces that are shared with everybody whose words it follows. */
+/**
+ * What a turn may use: null for everything, else the workspaces that are shared with everybody whose words it follows.
+ */
 type Reach = ReadonlySet<string> | null;
 
 /** Words of others, as the index has them. */
@@ -31,7 +39,10 @@ export async function reachOf(db: Db, { chatId, turnId }: { chatId: string; turn
   const turn = await db.selectFrom('turns').select('id').where('id', '=', turnId).executeTakeFirst();
   let query = db.selectFrom('inbox').select('written_by').distinct().where('chat_id', '=', chatId).where(ofOthers);
   // a person who only allows or denies gives no words to follow
-  if (turn) query = query.where('turn_id', '=', turnId).where(sql<boolean>`coalesce(arrival ->> 'decision', '') not in ('allow', 'deny')`);
+  if (turn)
+    query = query
+      .where('turn_id', '=', turnId)
+      .where(sql<boolean>`coalesce(arrival ->> 'decision', '') not in ('allow', 'deny')`);
   const others = (await query.execute()).flatMap(({ written_by }) => written_by ?? []).filter(isOther);
   if (others.length === 0) return null;
   const people = [...new Set(others.map(({ id }) => id ?? ''))];
@@ -49,8 +60,17 @@ const isOther = ({ role }: Identity): boolean => role === 'trusted' || role === 
 
 /** A person may use the workspaces that they create. */
 export async function shareWithMakers(db: Db, turnId: string, workspace: string): Promise<void> {
-  const rows = await db.selectFrom('inbox').select('written_by').where('turn_id', '=', turnId).where(ofOthers).execute();
-  const people = [...new Set(rows.flatMap(({ written_by }) => written_by ?? []).flatMap((by) => (isOther(by) && by.id ? [by.id] : [])))];
+  const rows = await db
+    .selectFrom('inbox')
+    .select('written_by')
+    .where('turn_id', '=', turnId)
+    .where(ofOthers)
+    .execute();
+  const people = [
+    ...new Set(
+      rows.flatMap(({ written_by }) => written_by ?? []).flatMap((by) => (isOther(by) && by.id ? [by.id] : [])),
+    ),
+  ];
   if (people.length === 0) return;
   await db
     .insertInto('workspace_shares')

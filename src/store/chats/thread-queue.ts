@@ -14,8 +14,9 @@ export class ThreadBusy extends Error {
 }
 
 /**
- * Runs the transactions of one thread one after the other within this process. In the database they would wait for each other's lock anyway, each with a
- * connection. So a blocked thread would take all connections, and every other thread would wait.
+ * Runs the transactions of one thread one after the other within this process. In the database they would wait for each
+ * other's lock anyway, each with a connection. So a blocked thread would take all connections, and every other thread
+ * would wait.
  */
 export class ThreadQueue {
   /** the last transaction of each thread that has begun or waits */

@@ -7,8 +7,9 @@ import { threadQueue } from './thread-queue.ts';
 import { WriteBatch } from './write-batch.ts';
 
 /**
- * A transaction that holds the lock of a thread. `now` sends at once. `later` and `append` wait for `sendPending`, which `onThread` calls before the commit. A
- * function that gets a `WriteBatch` writes later and reads nothing. One that gets a `Tx` runs at once.
+ * A transaction that holds the lock of a thread. `now` sends at once. `later` and `append` wait for `sendPending`,
+ * which `onThread` calls before the commit. A function that gets a `WriteBatch` writes later and reads nothing. One
+ * that gets a `Tx` runs at once.
  */
 export class ThreadTransaction extends WriteBatch {
   /** For queries whose result is needed now. They see what was sent, but nothing that is pending. */
@@ -39,9 +40,10 @@ const lockOf = compiled('lock_thread', (db, threadId: string) =>
 );
 
 /**
- * Locks a thread until the transaction ends. Everything that adds events to a thread holds this lock before it draws a `seq`, so sequence numbers of a thread
- * become visible in order, and a reader at N never misses a smaller one. The lock also makes "does a turn run?" and "then start one" one step. This statement
- * reads nothing else: one that waited for the lock would show other tables as they were before the wait.
+ * Locks a thread until the transaction ends. Everything that adds events to a thread holds this lock before it draws a
+ * `seq`, so sequence numbers of a thread become visible in order, and a reader at N never misses a smaller one. The
+ * lock also makes "does a turn run?" and "then start one" one step. This statement reads nothing else: one that waited
+ * for the lock would show other tables as they were before the wait.
  *
  * The caller sends what is pending before it commits.
  */
@@ -52,7 +54,11 @@ export async function lockThread(tx: Tx, threadId: string): Promise<ThreadTransa
 }
 
 /** Runs `act` under the lock of a thread, sends what is pending, and commits. */
-export async function onThread<T>(db: Db, threadId: string, act: (tx: ThreadTransaction) => Promise<T> | T): Promise<T> {
+export async function onThread<T>(
+  db: Db,
+  threadId: string,
+  act: (tx: ThreadTransaction) => Promise<T> | T,
+): Promise<T> {
   return await threadQueue(db).run(threadId, () =>
     db.transaction().execute(async (now) => {
       const tx = await lockThread(now, threadId);
@@ -67,19 +73,29 @@ export async function onThread<T>(db: Db, threadId: string, act: (tx: ThreadTran
 const CHANGED = 'TX001';
 
 /** A statement that fails when the condition does not hold, so that the rest of its transaction has no effect. */
-export const requireUnchanged = (condition: RawBuilder<boolean>): RawBuilder<unknown> => sql`select require_unchanged(${condition})`;
+export const requireUnchanged = (condition: RawBuilder<boolean>): RawBuilder<unknown> =>
+  sql`select require_unchanged(${condition})`;
 
 /**
- * Does what `onThread` does in one round trip, for writes that need no answer and are valid only if something is unchanged. `unchanged` (from
- * `requireUnchanged`) checks that after the lock, when the answer is certain. Returns false and stores nothing when it has changed.
+ * Does what `onThread` does in one round trip, for writes that need no answer and are valid only if something is
+ * unchanged. `unchanged` (from
+ * `requireUnchanged`) checks that after the lock, when the answer is certain. Returns false and stores nothing when it
+ * has changed.
  */
-export async function onThreadIf(db: Db, threadId: string, unchanged: CompiledQuery, fill: (batch: WriteBatch) => void): Promise<boolean> {
+export async function onThreadIf(
+  db: Db,
+  threadId: string,
+  unchanged: CompiledQuery,
+  fill: (batch: WriteBatch) => void,
+): Promise<boolean> {
   const batch = new WriteBatch(threadId);
   fill(batch);
   const writes = batch.takePending();
   if (!writes) return true;
   try {
-    await threadQueue(db).run(threadId, () => pipelinedTransaction(db, [lockOf(threadId), unchanged, writes.compile(queryBuilder)]));
+    await threadQueue(db).run(threadId, () =>
+      pipelinedTransaction(db, [lockOf(threadId), unchanged, writes.compile(queryBuilder)]),
+    );
     return true;
   } catch (error) {
     if ((error as { code?: string }).code === CHANGED) return false;

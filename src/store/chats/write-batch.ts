@@ -10,7 +10,9 @@ export interface NewEvent {
   payload: Record<string, unknown>;
 }
 
-/** Pending writes and events of a thread, which are sent as one statement, because a round trip costs more than a write. */
+/**
+ * Pending writes and events of a thread, which are sent as one statement, because a round trip costs more than a write.
+ */
 export class WriteBatch {
   readonly threadId: string;
   #writes: OperationNodeSource[] = [];
@@ -20,7 +22,9 @@ export class WriteBatch {
     this.threadId = threadId;
   }
 
-  /** A write whose result nobody reads. One batch must not write a row twice, because its writes do not see each other. */
+  /**
+   * A write whose result nobody reads. One batch must not write a row twice, because its writes do not see each other.
+   */
   later(build: (db: QueryCreator<Database>) => OperationNodeSource): void {
     this.#writes.push(build(queryBuilder));
   }
@@ -48,6 +52,11 @@ const insertEvents = (threadId: string, events: readonly NewEvent[]): RawBuilder
   insert into events (thread_id, turn_id, item_id, event, payload)
   select ${threadId}, row.value ->> 'turn_id', row.value ->> 'item_id', row.value ->> 'event', row.value -> 'payload'
   from jsonb_array_elements(${json(
-    events.map(({ turnId, itemId, event, payload }) => ({ turn_id: turnId ?? null, item_id: itemId ?? null, event, payload })),
+    events.map(({ turnId, itemId, event, payload }) => ({
+      turn_id: turnId ?? null,
+      item_id: itemId ?? null,
+      event,
+      payload,
+    })),
   )}::jsonb) with ordinality as row (value, position)
   order by row.position`;

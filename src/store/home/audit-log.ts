@@ -62,13 +62,18 @@ export async function verifyAudit(db: Db, noted: AuditHead | null): Promise<Veri
       }
       if (before && !hashOfEntry(before, entry).equals(entry.hash)) findings.push(`Entry ${entry.seq} was changed.`);
       if (noted?.seq === entry.seq && noted.hash !== entry.hash.toString('hex'))
-        findings.push(`Entry ${entry.seq} is another one than was noted in this home: the log was written again from some entry on.`);
+        findings.push(
+          `Entry ${entry.seq} is another one than was noted in this home: the log was written again from some entry on.`,
+        );
       before = entry.hash;
       last = entry.seq;
       entries += 1;
     }
   }
-  if (noted && noted.seq > last) findings.push(`Entries ${last + 1} to ${noted.seq} were cut off at the end: this home has noted entry ${noted.seq}.`);
+  if (noted && noted.seq > last)
+    findings.push(
+      `Entries ${last + 1} to ${noted.seq} were cut off at the end: this home has noted entry ${noted.seq}.`,
+    );
   return { entries, head: before && last > 0 ? { seq: last, hash: before.toString('hex') } : null, findings };
 }
 

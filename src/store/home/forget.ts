@@ -3,7 +3,10 @@ import { type Db, json, type Tx } from '../postgres/database.ts';
 import { appendAudit } from './audit-log.ts';
 import type { Subject } from './subject.ts';
 
-/** Deletes rows, where `DELETE /api/sessions/ID` only empties them: nothing of the chat or the person is recognised afterwards. */
+/**
+ * Deletes rows, where `DELETE /api/sessions/ID` only empties them: nothing of the chat or the person is recognised
+ * afterwards.
+ */
 
 type Counts = Record<string, number>;
 
@@ -42,7 +45,10 @@ export async function forgetRows(db: Db, subject: Subject, { dryRun }: { dryRun:
 class DryRun extends Error {}
 const sum = (counts: Counts): number => Object.values(counts).reduce((total, each) => total + each, 0);
 
-/** Columns that name what goes, those of the innermost rows first. Every table that has one is emptied of it, also one that a later release adds. */
+/**
+ * Columns that name what goes, those of the innermost rows first. Every table that has one is emptied of it, also one
+ * that a later release adds.
+ */
 async function forgetChats(tx: Tx, { chats, threads, tasks }: Subject, counts: Counts): Promise<void> {
   const turns = await idsOf(tx, 'turns', 'thread_id', threads);
   const outbox = await idsOf(tx, 'outbox', 'chat_id', chats);
@@ -63,7 +69,8 @@ async function forgetChats(tx: Tx, { chats, threads, tasks }: Subject, counts: C
     tx,
   );
   for (const [column, ids] of named)
-    for (const { table } of columns.filter(({ name, table }) => name === column && !OUTER.includes(table))) await remove(tx, table, column, ids, counts);
+    for (const { table } of columns.filter(({ name, table }) => name === column && !OUTER.includes(table)))
+      await remove(tx, table, column, ids, counts);
   await remove(tx, 'memories', 'owner', chats, counts);
   const phones = await tx
     .selectFrom('chats')
@@ -85,12 +92,22 @@ async function forgetChats(tx: Tx, { chats, threads, tasks }: Subject, counts: C
 /** Others refer to them, so they go last. */
 const OUTER = ['turns', 'threads', 'chats'];
 
-const idsOf = async (tx: Tx, table: 'turns' | 'outbox' | 'inbox' | 'questions', column: string, ids: readonly string[]): Promise<string[]> =>
-  (await sql<{ id: string }>`select id from ${sql.table(table)} where ${sql.ref(column)} = any(${[...ids]})`.execute(tx)).rows.map(({ id }) => id);
+const idsOf = async (
+  tx: Tx,
+  table: 'turns' | 'outbox' | 'inbox' | 'questions',
+  column: string,
+  ids: readonly string[],
+): Promise<string[]> =>
+  (
+    await sql<{ id: string }>`select id from ${sql.table(table)} where ${sql.ref(column)} = any(${[...ids]})`.execute(
+      tx,
+    )
+  ).rows.map(({ id }) => id);
 
 async function remove(tx: Tx, table: string, column: string, ids: readonly string[], counts: Counts): Promise<void> {
   if (ids.length === 0) return;
-  const { numAffectedRows = 0n } = await sql`delete from ${sql.table(table)} where ${sql.ref(column)} = any(${[...ids]})`.execute(tx);
+  const { numAffectedRows = 0n } =
+    await sql`delete from ${sql.table(table)} where ${sql.ref(column)} = any(${[...ids]})`.execute(tx);
   add(counts, table, numAffectedRows);
 }
 
@@ -107,7 +124,8 @@ async function forgetPerson(tx: Tx, { addresses, phone }: Subject, counts: Count
   for (const table of ['wa_sends', 'wa_chat_pauses']) await remove(tx, table, 'jid', addresses, counts);
   for (const column of ['pn', 'lid', 'chat_address']) await remove(tx, 'wa_contacts', column, addresses, counts);
   const users = addresses.map((address) => address.split('@', 1)[0]!);
-  // ids of keys: `<user>.<device>`, `<user>_<agent>.<device>`, `<group>::<user>::<device>`, `<user>_reverse`, `<user>@<server>`
+  // ids of keys: `<user>.<device>`, `<user>_<agent>.<device>`, `<group>::<user>::<device>`, `<user>_reverse`,
+  // `<user>@<server>`
   const keys = await sql`delete from wa_keys where id ~ ${`(^|::)(${users.join('|')})([._:@]|$)`}`.execute(tx);
   add(counts, 'wa_keys', keys.numAffectedRows ?? 0n);
   // the list of members is asked for again when it is needed
@@ -126,6 +144,9 @@ async function forgetInOthers(tx: Tx, people: readonly string[], counts: Counts)
     .where(by)
     .executeTakeFirst();
   add(counts, 'inbox', written.numUpdatedRows);
-  const decided = await sql`update questions set decided_by = decided_by - 'id' where decided_by ->> 'id' = any(${[...people]})`.execute(tx);
+  const decided =
+    await sql`update questions set decided_by = decided_by - 'id' where decided_by ->> 'id' = any(${[...people]})`.execute(
+      tx,
+    );
   add(counts, 'questions', decided.numAffectedRows ?? 0n);
 }

@@ -2,7 +2,10 @@ import type { Selectable } from 'kysely';
 import type { Db } from '../postgres/database.ts';
 import type { PayloadKeyTable } from '../schema/tables/payloads.ts';
 
-/** The ids of keys that have encrypted payloads in Temporal: a role without the newest one would stop every workflow that it touches. */
+/**
+ * The ids of keys that have encrypted payloads in Temporal: a role without the newest one would stop every workflow
+ * that it touches.
+ */
 
 /** Latest first. */
 export const usedPayloadKeys = (db: Db): Promise<Array<Selectable<PayloadKeyTable>>> =>

@@ -48,7 +48,11 @@ export async function findSubject(db: Db | Tx, named: string): Promise<Subject |
   if (chats.length === 0 && !known) return null;
   const of = [...chats, ''];
   const threads = await db.selectFrom('threads').select('id').where('chat_id', 'in', of).execute();
-  const tasks = await db.selectFrom('tasks').select(['id', 'workflow_id', 'workspace']).where('chat_id', 'in', of).execute();
+  const tasks = await db
+    .selectFrom('tasks')
+    .select(['id', 'workflow_id', 'workspace'])
+    .where('chat_id', 'in', of)
+    .execute();
   const runs = await db.selectFrom('routine_runs').select('workflow_id').where('chat_id', 'in', of).execute();
   const reminders = await db.selectFrom('reminders').select('id').where('chat_id', 'in', of).execute();
   const crons = await db.selectFrom('crons').select('id').where('chat_id', 'in', of).execute();
@@ -59,7 +63,9 @@ export async function findSubject(db: Db | Tx, named: string): Promise<Subject |
     tasks: tasks.map(({ id }) => id),
     addresses,
     phone,
-    workflows: [...rows, ...tasks, ...runs].map(({ workflow_id }) => workflow_id).concat(reminders.map(({ id }) => reminderWorkflowId(id))),
+    workflows: [...rows, ...tasks, ...runs]
+      .map(({ workflow_id }) => workflow_id)
+      .concat(reminders.map(({ id }) => reminderWorkflowId(id))),
     crons: crons.map(({ id }) => id),
     workspaces: [...new Set([...rows, ...tasks].flatMap(({ workspace }) => workspace ?? []))].sort(),
     groups,
@@ -69,8 +75,14 @@ export async function findSubject(db: Db | Tx, named: string): Promise<Subject |
 /** A person has two addresses; each may be known alone. */
 async function addressesOf(db: Db | Tx, phone: string): Promise<string[]> {
   const pn = `${phone}@s.whatsapp.net`;
-  const contacts = await db.selectFrom('wa_contacts').select(['pn', 'lid', 'chat_address', 'reply_jid']).where('pn', '=', pn).execute();
-  const forms = contacts.flatMap((row) => [row.pn, row.lid, row.chat_address, row.reply_jid]).flatMap((form) => (form ? [canonicalUser(form)] : []));
+  const contacts = await db
+    .selectFrom('wa_contacts')
+    .select(['pn', 'lid', 'chat_address', 'reply_jid'])
+    .where('pn', '=', pn)
+    .execute();
+  const forms = contacts
+    .flatMap((row) => [row.pn, row.lid, row.chat_address, row.reply_jid])
+    .flatMap((form) => (form ? [canonicalUser(form)] : []));
   return [...new Set([pn, ...forms])];
 }
 

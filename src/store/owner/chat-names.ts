@@ -18,7 +18,10 @@ interface NameRow {
   begun: string | null;
 }
 
-/** Chats of these threads, by the id of the thread. Unknown ids are left out. Each chat is looked up by its id (`limit 1`), because a join may read all of them. */
+/**
+ * Chats of these threads, by the id of the thread. Unknown ids are left out. Each chat is looked up by its id (`limit
+ * 1`), because a join may read all of them.
+ */
 export async function chatsOfThreads(db: Db, threadIds: readonly string[]): Promise<Map<string, OwnerChat>> {
   const ids = [...new Set(threadIds)];
   if (ids.length === 0) return new Map();
@@ -45,7 +48,9 @@ export async function chatsOfIds(db: Db, chatIds: readonly string[]): Promise<Ma
   if (ids.length === 0) return new Map();
   const { rows } = await sql<{ chat_id: string; id: string }>`
     select wanted.id as chat_id, latest.id from unnest(${ids}::text[]) as wanted (id)
-    cross join lateral (select id from threads where chat_id = wanted.id order by updated_at desc limit 1) as latest`.execute(db);
+    cross join lateral (select id from threads where chat_id = wanted.id order by updated_at desc limit 1) as latest`.execute(
+    db,
+  );
   const named = await chatsOfThreads(
     db,
     rows.map(({ id }) => id),

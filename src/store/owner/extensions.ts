@@ -16,18 +16,28 @@ export interface Extension {
 }
 
 /** The same content has the same hash, in whatever order its fields were written. */
-export const hashOf = (declaration: Declaration): string => createHash('sha256').update(ordered(declaration)).digest('hex');
+export const hashOf = (declaration: Declaration): string =>
+  createHash('sha256').update(ordered(declaration)).digest('hex');
 
 const ordered = (value: unknown): string =>
   JSON.stringify(value, (_, each) =>
-    each && typeof each === 'object' && !Array.isArray(each) ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1))) : each,
+    each && typeof each === 'object' && !Array.isArray(each)
+      ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : each,
   );
 
 const extensions = (db: Db | Tx) =>
   db
     .selectFrom('extensions')
     .leftJoin('extension_versions', 'extension_versions.hash', 'extensions.hash')
-    .select(['extensions.kind', 'extensions.name', 'extensions.hash', 'extensions.problem', 'extension_versions.declaration', 'extension_versions.agreed'])
+    .select([
+      'extensions.kind',
+      'extensions.name',
+      'extensions.hash',
+      'extensions.problem',
+      'extension_versions.declaration',
+      'extension_versions.agreed',
+    ])
     .orderBy('extensions.kind')
     .orderBy('extensions.name');
 
@@ -36,7 +46,10 @@ export const listExtensions = (db: Db | Tx): Promise<Extension[]> => extensions(
 export const findExtension = (db: Db | Tx, name: string): Promise<Extension | undefined> =>
   extensions(db).where('extensions.name', '=', name).limit(1).executeTakeFirst();
 
-/** Notes what was found. Returns its hash, and whether nobody has decided about this version and it was not found before. */
+/**
+ * Notes what was found. Returns its hash, and whether nobody has decided about this version and it was not found
+ * before.
+ */
 export async function noteFound(db: Db, declaration: Declaration): Promise<{ hash: string; isNew: boolean }> {
   const hash = hashOf(declaration);
   const { kind } = declaration;
@@ -57,7 +70,13 @@ export async function noteFound(db: Db, declaration: Declaration): Promise<{ has
 }
 
 /** Notes why something cannot be used. `keeps`: what was found before is still what is configured, so it stays. */
-export async function noteProblem(db: Db, kind: ExtensionKind, name: string, problem: string, keeps = false): Promise<void> {
+export async function noteProblem(
+  db: Db,
+  kind: ExtensionKind,
+  name: string,
+  problem: string,
+  keeps = false,
+): Promise<void> {
   const now = { problem, looked_at: new Date(), ...(!keeps && { hash: null }) };
   await db
     .insertInto('extensions')

@@ -7,7 +7,8 @@ import type { McpLoginTable } from '../schema/tables/extensions.ts';
 export type LoginRow = Selectable<McpLoginTable>;
 export type NewLogin = Pick<LoginRow, 'server' | 'url' | 'issuer' | 'sealed' | 'expires_at' | 'renewable'>;
 
-export const listLogins = (db: Db): Promise<LoginRow[]> => db.selectFrom('mcp_logins').selectAll().orderBy('server').execute();
+export const listLogins = (db: Db): Promise<LoginRow[]> =>
+  db.selectFrom('mcp_logins').selectAll().orderBy('server').execute();
 
 export const findLogin = (db: Db, server: string): Promise<LoginRow | undefined> =>
   db.selectFrom('mcp_logins').selectAll().where('server', '=', server).executeTakeFirst();
@@ -33,13 +34,24 @@ export type LoginChange = Partial<Pick<LoginRow, 'sealed' | 'expires_at' | 'rene
 const LOCK = '25s';
 
 /**
- * Lets one process at a time change a login: a token that renews may be used once. `change` gets null when there is no login, and returns what is new, or null.
- * A process that is killed meanwhile lets go with its connection.
+ * Lets one process at a time change a login: a token that renews may be used once. `change` gets null when there is no
+ * login, and returns what is new, or null. A process that is killed meanwhile lets go with its connection.
  */
-export async function changeLogin(db: Db, server: string, change: (now: LoginRow | null) => Promise<LoginChange | null>): Promise<void> {
+export async function changeLogin(
+  db: Db,
+  server: string,
+  change: (now: LoginRow | null) => Promise<LoginChange | null>,
+): Promise<void> {
   await db.transaction().execute(async (tx) => {
-    await sql`select set_config('lock_timeout', ${LOCK}, true), set_config('idle_in_transaction_session_timeout', ${LOCK}, true)`.execute(tx);
-    const row = await tx.selectFrom('mcp_logins').selectAll().where('server', '=', server).forUpdate().executeTakeFirst();
+    await sql`select set_config('lock_timeout', ${LOCK}, true), set_config('idle_in_transaction_session_timeout', ${LOCK}, true)`.execute(
+      tx,
+    );
+    const row = await tx
+      .selectFrom('mcp_logins')
+      .selectAll()
+      .where('server', '=', server)
+      .forUpdate()
+      .executeTakeFirst();
     const changed = await change(row ?? null);
     if (!changed) return;
     await tx

@@ -8,9 +8,17 @@ type Memory = Omit<Selectable<MemoryTable>, 'words'>;
 const COLUMNS = ['id', 'owner', 'body', 'sources', 'created_at'] as const;
 
 /** The same id, or the same words of the same owner, is one memory. Words that were clean stay clean. */
-export async function addMemory(db: Db, memory: { id: string; owner: string; body: string; sources: readonly Source[] }): Promise<Memory> {
+export async function addMemory(
+  db: Db,
+  memory: { id: string; owner: string; body: string; sources: readonly Source[] },
+): Promise<Memory> {
   const { id, owner, body, sources } = memory;
-  const known = await db.selectFrom('memories').select(COLUMNS).where('owner', '=', owner).where('body', '=', body).executeTakeFirst();
+  const known = await db
+    .selectFrom('memories')
+    .select(COLUMNS)
+    .where('owner', '=', owner)
+    .where('body', '=', body)
+    .executeTakeFirst();
   if (known) return known;
   await db
     .insertInto('memories')
@@ -21,11 +29,24 @@ export async function addMemory(db: Db, memory: { id: string; owner: string; bod
 }
 
 export const countMemories = async (db: Db, owner: string): Promise<number> =>
-  (await db.selectFrom('memories').select(sql<number>`count(*)::int`.as('count')).where('owner', '=', owner).executeTakeFirstOrThrow()).count;
+  (
+    await db
+      .selectFrom('memories')
+      .select(sql<number>`count(*)::int`.as('count'))
+      .where('owner', '=', owner)
+      .executeTakeFirstOrThrow()
+  ).count;
 
 /** Newest first. */
 export const listMemories = (db: Db | Tx, owner: string, limit: number): Promise<Memory[]> =>
-  db.selectFrom('memories').select(COLUMNS).where('owner', '=', owner).orderBy('created_at', 'desc').orderBy('id').limit(limit).execute();
+  db
+    .selectFrom('memories')
+    .select(COLUMNS)
+    .where('owner', '=', owner)
+    .orderBy('created_at', 'desc')
+    .orderBy('id')
+    .limit(limit)
+    .execute();
 
 /** Those with any of the words, or the beginning of one; those with most of them first. */
 export async function findMemories(db: Db, owner: string, query: string, limit: number): Promise<Memory[]> {

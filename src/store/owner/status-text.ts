@@ -13,12 +13,31 @@ import { spentToday } from '../turns/steps/spending.ts';
 import { grantsOf } from '../turns/steps/taint.ts';
 import { deliveryFigures } from '../whatsapp/sends.ts';
 
-/** What runs, what it waits for, and what was spent today. It reads only the store, so it works while the model is down. */
-export async function statusText(tx: Tx, threadId: string, chatId: string, settings: { FETCH_TIME_ZONE: string }): Promise<string> {
+/**
+ * What runs, what it waits for, and what was spent today. It reads only the store, so it works while the model is down.
+ */
+export async function statusText(
+  tx: Tx,
+  threadId: string,
+  chatId: string,
+  settings: { FETCH_TIME_ZONE: string },
+): Promise<string> {
   const zone = await zoneOf(tx, chatId, settings);
-  const active = await tx.selectFrom('turns').selectAll().where('thread_id', '=', threadId).where('status', '=', 'in_progress').executeTakeFirst();
-  const open = await tx.selectFrom('questions').selectAll().where('thread_id', '=', threadId).where('state', '=', 'open').execute();
-  const calls = active ? await tx.selectFrom('calls').select(['name', 'state']).where('turn_id', '=', active.id).execute() : [];
+  const active = await tx
+    .selectFrom('turns')
+    .selectAll()
+    .where('thread_id', '=', threadId)
+    .where('status', '=', 'in_progress')
+    .executeTakeFirst();
+  const open = await tx
+    .selectFrom('questions')
+    .selectAll()
+    .where('thread_id', '=', threadId)
+    .where('state', '=', 'open')
+    .execute();
+  const calls = active
+    ? await tx.selectFrom('calls').select(['name', 'state']).where('turn_id', '=', active.id).execute()
+    : [];
   const today = await spentToday(tx, chatId);
   const lines: string[] = [];
   if (active) {
@@ -28,27 +47,38 @@ export async function statusText(tx: Tx, threadId: string, chatId: string, setti
     const running = calls.filter((call) => call.state === 'running').map((call) => call.name);
     const wait = await waitOfTurn(tx, active.id);
     if (wait) lines.push(`Waiting for ${wait}`);
-    if (calls.length > 0) lines.push(`Tool calls: ${done} done${running.length > 0 ? `, running now: ${running.join(', ')}` : ''}`);
+    if (calls.length > 0)
+      lines.push(`Tool calls: ${done} done${running.length > 0 ? `, running now: ${running.join(', ')}` : ''}`);
   }
   const tasks = await tasksOfChat(tx, chatId, { live: true, limit: 10 });
   if (!active && tasks.length === 0) lines.push('Nothing is running.');
   for (const task of tasks) {
     const minutes = Math.round((Date.now() - (task.started_at ?? task.created_at).getTime()) / MINUTE);
-    lines.push(`Task ${task.id} (${task.harness} in ${task.workspace}) ${task.state}, ${minutes} min: ${inline(task.last ?? task.goal, 120)}`);
+    lines.push(
+      `Task ${task.id} (${task.harness} in ${task.workspace}) ${task.state}, ${minutes} min: ${inline(task.last ?? task.goal, 120)}`,
+    );
   }
   const place = await workspaceLine(tx, chatId);
   if (place) lines.push(place);
   for (const app of await runningAppsOf(tx, chatId))
-    lines.push(`App ${app.id} in ${app.workspace}: ${inline(app.command, 120)}${app.address ? `, ${app.address}` : ''} (\`stop ${app.id}\` ends it)`);
+    lines.push(
+      `App ${app.id} in ${app.workspace}: ${inline(app.command, 120)}${app.address ? `, ${app.address}` : ''} (\`stop ${app.id}\` ends it)`,
+    );
   for (const question of open) lines.push(`Waiting for your answer: ${inline(question.prompt, 200)}`);
   const { count, until } = await heldIn(tx, chatId);
-  if (until) lines.push(`Quiet hours: ${count} ${count === 1 ? 'message waits' : 'messages wait'} until ${describeTime(until, zone)}`);
+  if (until)
+    lines.push(
+      `Quiet hours: ${count} ${count === 1 ? 'message waits' : 'messages wait'} until ${describeTime(until, zone)}`,
+    );
   const grants = [...(await grantsOf(tx, chatId))];
-  if (grants.length > 0) lines.push(`Allowed for good in this chat: ${grants.join(', ')} (\`ask again\` takes it back)`);
+  if (grants.length > 0)
+    lines.push(`Allowed for good in this chat: ${grants.join(', ')} (\`ask again\` takes it back)`);
   lines.push(`Today: ${today.tokens} tokens, ${moneyText(today)}`);
   const { sent, delivered, read, failed } = await deliveryFigures(tx, { chatId }, new Date(Date.now() - DAY));
   if (sent + delivered + read + failed > 0)
-    lines.push(`My messages here in the last day: ${read} read, ${delivered} delivered, ${sent} sent, ${failed} failed`);
+    lines.push(
+      `My messages here in the last day: ${read} read, ${delivered} delivered, ${sent} sent, ${failed} failed`,
+    );
   return lines.join('\n');
 }
 
@@ -58,6 +88,8 @@ async function workspaceLine(tx: Tx, chatId: string): Promise<string | null> {
   if (!active) return null;
   const git = (await profileOfWorkspace(tx, active))?.git;
   const changes = git ? git.modified + git.untracked : 0;
-  const state = git ? [git.branch ? `on ${inline(git.branch, 80)}` : 'on no branch', ...(changes > 0 ? [`${changes} changed`] : [])] : [];
+  const state = git
+    ? [git.branch ? `on ${inline(git.branch, 80)}` : 'on no branch', ...(changes > 0 ? [`${changes} changed`] : [])]
+    : [];
   return `Active workspace: ${[active.name, ...state].join(', ')}`;
 }

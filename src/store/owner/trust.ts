@@ -12,7 +12,10 @@ interface TrustRow {
   last_active_at: Date;
 }
 
-/** The latest active first. Each chat is looked up by its id (`limit 1`), because a join may read all of them. An API thread is its own chat; of another chat this is the thread that was used last. */
+/**
+ * The latest active first. Each chat is looked up by its id (`limit 1`), because a join may read all of them. An API
+ * thread is its own chat; of another chat this is the thread that was used last.
+ */
 export async function listTrust(db: Db, limit: number): Promise<TrustRow[]> {
   const { rows } = await sql<TrustRow>`
     select threads.id as thread_id, chats.autonomy, threads.auto_approve, threads.updated_at as last_active_at,
@@ -25,7 +28,11 @@ export async function listTrust(db: Db, limit: number): Promise<TrustRow[]> {
 }
 
 /** The groups that WhatsApp told of, each with its thread where somebody has written to us there. */
-export async function listGroups(db: Db, account: string, limit: number): Promise<Array<{ name: string; members: number | null; thread_id: string | null }>> {
+export async function listGroups(
+  db: Db,
+  account: string,
+  limit: number,
+): Promise<Array<{ name: string; members: number | null; thread_id: string | null }>> {
   const { rows } = await sql<{ name: string; members: number | null; thread_id: string | null }>`
     select coalesce(metadata ->> 'subject', jid) as name, jsonb_array_length(metadata -> 'participants') as members,
       (select threads.id from chats join threads on threads.chat_id = chats.id where chats.channel = 'whatsapp' and chats.address = jid

@@ -13,11 +13,16 @@ interface BaseBackupSteps {
 }
 
 /**
- * A physical backup of a running server, as PostgreSQL describes it. The temporary slot keeps the server from removing the log that the copy needs, and a second backup
- * from beginning. It ends with the connection, so a backup that was killed leaves nothing.
+ * A physical backup of a running server, as PostgreSQL describes it. The temporary slot keeps the server from removing
+ * the log that the copy needs, and a second backup from beginning. It ends with the connection, so a backup that was
+ * killed leaves nothing.
  */
 export async function baseBackup(url: string, steps: BaseBackupSteps): Promise<void> {
-  const client = new pg.Client({ connectionString: url, application_name: 'fetch-backup', connectionTimeoutMillis: 10_000 });
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: 'fetch-backup',
+    connectionTimeoutMillis: 10_000,
+  });
   client.on('error', () => {});
   await client.connect();
   try {

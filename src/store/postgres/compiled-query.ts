@@ -10,9 +10,9 @@ interface Compiles<R> {
 }
 
 /**
- * A statement whose text never changes. `name` is what connections know it by once they have prepared it, so each has its own.
- * Compiled once, on the first call: for the few that every step of every turn sends, building costs more than sending. `build` may use its arguments
- * only as query parameters: any other use keeps the value of the first call.
+ * A statement whose text never changes. `name` is what connections know it by once they have prepared it, so each has
+ * its own. Compiled once, on the first call: for the few that every step of every turn sends, building costs more than
+ * sending. `build` may use its arguments only as query parameters: any other use keeps the value of the first call.
  */
 export function compiled<const A extends readonly unknown[], R>(
   name: string,

@@ -17,8 +17,8 @@ export type Tx = Transaction<Database>;
 export interface Store {
   readonly db: Db;
   /**
-   * calls back with the thread id of every committed event; returns a function that stops it. It misses nothing: after a reconnect it calls back with null
-   * ("look again").
+   * calls back with the thread id of every committed event; returns a function that stops it. It misses nothing: after
+   * a reconnect it calls back with null ("look again").
    */
   listen(onThread: (threadId: string | null) => void): Promise<() => Promise<void>>;
   /** throws a `PoolerError` if a pooler in front of the database does not let through what this needs */
@@ -41,7 +41,9 @@ const FOREIGN_KEY = '23503';
 
 /** A retry cannot help, because the statement needs something that is gone. */
 export const isGone = (error: unknown): boolean =>
-  error instanceof NoThread || error instanceof NoResultError || (error as { code?: string } | null)?.code === FOREIGN_KEY;
+  error instanceof NoThread ||
+  error instanceof NoResultError ||
+  (error as { code?: string } | null)?.code === FOREIGN_KEY;
 
 /** PostgreSQL majors that the queries were run against. */
 const SUPPORTED_POSTGRES = { min: 14, max: 18 } as const;
@@ -51,8 +53,8 @@ export const EVENTS_CHANNEL = 'fetch_events';
 export const json = storableJson;
 
 /**
- * How long the database lets our connections block. A transaction whose process hangs must not hold a chat for ever, and a statement whose client is gone must
- * not hold the disk. Longer work sets its own limit in its transaction.
+ * How long the database lets our connections block. A transaction whose process hangs must not hold a chat for ever,
+ * and a statement whose client is gone must not hold the disk. Longer work sets its own limit in its transaction.
  */
 const TIME_LIMITS = { statement_timeout: 30_000, lock_timeout: 10_000, idle_in_transaction_session_timeout: 15_000 };
 
@@ -112,7 +114,13 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
 
 /** On its own connection: an index over years of messages takes longer than any statement of a turn may. */
 async function migrated(url: string): Promise<void> {
-  const pool = new pg.Pool({ connectionString: url, max: 2, application_name: 'fetch-migrate', connectionTimeoutMillis: 10_000, options: NO_LIMITS });
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: 2,
+    application_name: 'fetch-migrate',
+    connectionTimeoutMillis: 10_000,
+    options: NO_LIMITS,
+  });
   pool.on('error', () => {});
   const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
   try {

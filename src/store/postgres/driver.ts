@@ -26,7 +26,8 @@ const PLAN_OUTDATED = '0A000';
 const COUNTED = new Set(['INSERT', 'UPDATE', 'DELETE', 'MERGE']);
 
 /**
- * The connections of a pool for Kysely. Kysely has a driver for `pg`, too. It sends only text and parameters, so a query could not say its name.
+ * The connections of a pool for Kysely. Kysely has a driver for `pg`, too. It sends only text and parameters, so a
+ * query could not say its name.
  * `statements` is null where nothing is prepared.
  */
 export class PooledDriver implements Driver {
@@ -48,8 +49,13 @@ export class PooledDriver implements Driver {
     connection.release();
   }
 
-  async beginTransaction(connection: PooledConnection, { isolationLevel, accessMode }: TransactionSettings): Promise<void> {
-    await connection.send(['begin', isolationLevel && `isolation level ${isolationLevel}`, accessMode].filter(Boolean).join(' '));
+  async beginTransaction(
+    connection: PooledConnection,
+    { isolationLevel, accessMode }: TransactionSettings,
+  ): Promise<void> {
+    await connection.send(
+      ['begin', isolationLevel && `isolation level ${isolationLevel}`, accessMode].filter(Boolean).join(' '),
+    );
   }
 
   async commitTransaction(connection: PooledConnection): Promise<void> {
@@ -111,8 +117,9 @@ class PooledConnection implements DatabaseConnection {
 }
 
 /**
- * A parameter in a form that PostgreSQL accepts. Every text passes here: one that PostgreSQL refuses would fail on every attempt and block what comes after it.
- * JSON is already text with escapes here; `json` replaces what is refused inside it.
+ * A parameter in a form that PostgreSQL accepts. Every text passes here: one that PostgreSQL refuses would fail on
+ * every attempt and block what comes after it. JSON is already text with escapes here; `json` replaces what is refused
+ * inside it.
  */
 function storable(value: unknown): unknown {
   if (typeof value === 'string') return storableText(value);

@@ -20,14 +20,22 @@ class PoolerError extends Error {
 /** An error of a first connection, in the words of the settings if a pooler gave it. */
 export const ofPooler = (error: unknown, url: string): unknown =>
   (error as { code?: string }).code === PROTOCOL_VIOLATION && (error as Error).message.includes('startup parameter')
-    ? new PoolerError(`A pooler answers at ${host(url)} (DATABASE_URL). Set DATABASE_DIRECT_URL to the address of its PostgreSQL server.`, { cause: error })
+    ? new PoolerError(
+        `A pooler answers at ${host(url)} (DATABASE_URL). Set DATABASE_DIRECT_URL to the address of its PostgreSQL server.`,
+        { cause: error },
+      )
     : error;
 
 /**
- * Tries what a pooler in transaction mode may not let through: notifications, which readers of events wait for, prepared statements, and the limits of time.
+ * Tries what a pooler in transaction mode may not let through: notifications, which readers of events wait for,
+ * prepared statements, and the limits of time.
  * `direct`: the address without a pooler, where it is another one.
  */
-export async function checkPooler(pool: pg.Pool, url: string, { direct, prepare }: { direct: string | undefined; prepare: boolean }): Promise<void> {
+export async function checkPooler(
+  pool: pg.Pool,
+  url: string,
+  { direct, prepare }: { direct: string | undefined; prepare: boolean },
+): Promise<void> {
   await checkNotifications(pool, url, direct);
   if (direct === undefined) return;
   await checkLimits(pool, url);
@@ -36,7 +44,11 @@ export async function checkPooler(pool: pg.Pool, url: string, { direct, prepare 
 
 async function checkNotifications(pool: pg.Pool, url: string, direct: string | undefined): Promise<void> {
   const channel = `fetch_probe_${randomUUID().replaceAll('-', '')}`;
-  const listener = new pg.Client({ connectionString: direct ?? url, application_name: 'fetch-probe', connectionTimeoutMillis: CONNECT_MS });
+  const listener = new pg.Client({
+    connectionString: direct ?? url,
+    application_name: 'fetch-probe',
+    connectionTimeoutMillis: CONNECT_MS,
+  });
   const arrived = Promise.withResolvers<boolean>();
   listener.on('notification', () => arrived.resolve(true));
   // it ends with the answer that is waited for
@@ -59,7 +71,9 @@ async function checkNotifications(pool: pg.Pool, url: string, direct: string | u
   );
 }
 
-/** Through a pooler they cannot be set for each connection, and without them a process that hangs holds a chat for ever. */
+/**
+ * Through a pooler they cannot be set for each connection, and without them a process that hangs holds a chat for ever.
+ */
 async function checkLimits(pool: pg.Pool, url: string): Promise<void> {
   const { rows } = await pool.query<{ name: string; role: string; base: string }>(
     `select name, current_user as role, current_database() as base from pg_settings
@@ -67,13 +81,19 @@ async function checkLimits(pool: pg.Pool, url: string): Promise<void> {
   );
   const [first] = rows;
   if (!first) return;
-  const commands = rows.map(({ name }) => `alter role "${first.role}" in database "${first.base}" set ${name} = '${name === 'lock_timeout' ? '10s' : '30s'}';`);
+  const commands = rows.map(
+    ({ name }) =>
+      `alter role "${first.role}" in database "${first.base}" set ${name} = '${name === 'lock_timeout' ? '10s' : '30s'}';`,
+  );
   throw new PoolerError(
     `Connections through ${host(url)} (DATABASE_URL) have no limit of time. Run this on the PostgreSQL server, and reconnect the pooler: ${commands.join(' ')}`,
   );
 }
 
-/** The second connection takes the one to the server that the statement was prepared on, so the pooler gives the first one another. */
+/**
+ * The second connection takes the one to the server that the statement was prepared on, so the pooler gives the first
+ * one another.
+ */
 async function checkStatements(pool: pg.Pool, url: string): Promise<void> {
   const [one, other] = [await pool.connect(), await pool.connect()];
   const named = { name: 'fetch_probe', text: 'select $1::int as probe', values: [1] };
@@ -87,7 +107,10 @@ async function checkStatements(pool: pg.Pool, url: string): Promise<void> {
   } catch (error) {
     const { code } = error as { code?: string };
     if (code !== UNKNOWN_STATEMENT && code !== KNOWN_STATEMENT) throw error;
-    throw new PoolerError(`The pooler at ${host(url)} (DATABASE_URL) keeps no prepared statements. Set FETCH_PREPARE_STATEMENTS=false.`, { cause: error });
+    throw new PoolerError(
+      `The pooler at ${host(url)} (DATABASE_URL) keeps no prepared statements. Set FETCH_PREPARE_STATEMENTS=false.`,
+      { cause: error },
+    );
   } finally {
     for (const client of [one, other]) client.release(broken);
   }

@@ -5,13 +5,17 @@ export interface NamedQuery extends CompiledQuery {
   readonly name: string;
 }
 
-/** Limit of prepared texts without their own name. A process sends a few dozen; only lists of ids of changing length could make more. */
+/**
+ * Limit of prepared texts without their own name. A process sends a few dozen; only lists of ids of changing length
+ * could make more.
+ */
 const LIMIT = 200;
 
 /**
- * The names of the statements that connections to one database keep prepared: parsing and planning cost a short statement more than running it.
- * What `compiled` makes brings its name. Other texts get a number when they are sent first, because the query builder makes them at run time: which
- * filters apply and how many writes wait decides. A full list takes no more instead of dropping the oldest, which connections would still hold.
+ * The names of the statements that connections to one database keep prepared: parsing and planning cost a short
+ * statement more than running it. What `compiled` makes brings its name. Other texts get a number when they are sent
+ * first, because the query builder makes them at run time: which filters apply and how many writes wait decides. A full
+ * list takes no more instead of dropping the oldest, which connections would still hold.
  */
 export class PreparedStatements {
   readonly #numbered = new Map<string, string>();

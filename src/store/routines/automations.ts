@@ -39,14 +39,29 @@ export async function insertAutomation(db: Db, automation: NewAutomation): Promi
   const { id, chatId: chat_id, name, schedule, timeZone: time_zone, enabled, rrule } = automation;
   await db.transaction().execute(async (tx) => {
     if (await takeForThread(tx, automation.key, automation.threadId)) return;
-    const routine = { id: `wf_${id}`, chat_id, name, description: '', workspace: null, steps: stepsOf(automation.args), automation: true };
+    const routine = {
+      id: `wf_${id}`,
+      chat_id,
+      name,
+      description: '',
+      workspace: null,
+      steps: stepsOf(automation.args),
+      automation: true,
+    };
     await tx.insertInto('routines').values(routine).execute();
-    await tx.insertInto('crons').values({ id, routine_id: routine.id, chat_id, name, schedule, time_zone, enabled, rrule, unsent: true }).execute();
+    await tx
+      .insertInto('crons')
+      .values({ id, routine_id: routine.id, chat_id, name, schedule, time_zone, enabled, rrule, unsent: true })
+      .execute();
   });
 }
 
 /** Firings before this moment do not count as missed. Its schedule is still to be changed. */
-export async function changeAutomation(db: Db, { id, routine_id }: Pick<Automation, 'id' | 'routine_id'>, values: AutomationValues): Promise<Cron> {
+export async function changeAutomation(
+  db: Db,
+  { id, routine_id }: Pick<Automation, 'id' | 'routine_id'>,
+  values: AutomationValues,
+): Promise<Cron> {
   const { name, rrule, schedule, enabled, timeZone, args } = values;
   const now = new Date();
   return await db.transaction().execute(async (tx) => {
@@ -55,7 +70,16 @@ export async function changeAutomation(db: Db, { id, routine_id }: Pick<Automati
       .set({ name, steps: stepsOf(args), updated_at: now })
       .where('id', '=', routine_id)
       .execute();
-    const set = { name, rrule, schedule, enabled, time_zone: timeZone, enabled_since: now, unsent: true, updated_at: now };
+    const set = {
+      name,
+      rrule,
+      schedule,
+      enabled,
+      time_zone: timeZone,
+      enabled_since: now,
+      unsent: true,
+      updated_at: now,
+    };
     return await tx.updateTable('crons').set(set).where('id', '=', id).returningAll().executeTakeFirstOrThrow();
   });
 }
@@ -95,7 +119,11 @@ const automations = (db: Db) =>
 
 type AutomationRow = Awaited<ReturnType<ReturnType<typeof automations>['execute']>>[number];
 
-const asAutomation = ({ steps, rrule, ...row }: AutomationRow): Automation => ({ ...row, rrule: rrule!, args: steps[0]!.args as unknown as PromptArgs });
+const asAutomation = ({ steps, rrule, ...row }: AutomationRow): Automation => ({
+  ...row,
+  rrule: rrule!,
+  args: steps[0]!.args as unknown as PromptArgs,
+});
 
 /** One run of an automation. */
 export interface AutomationRun {

@@ -25,7 +25,10 @@ export const taskOfKey = (db: Db, key: RequestKey): Promise<BackgroundTask | und
     .where('request_keys.key', '=', key.id)
     .executeTakeFirst();
 
-/** A background task that has started a coding task is as far as that one. It is queued until its conversation has its turn. */
+/**
+ * A background task that has started a coding task is as far as that one. It is queued until its conversation has its
+ * turn.
+ */
 const backgroundStatus = sql`case
   when c.state in ('completed', 'failed') then c.state
   when c.state = 'cancelled' then 'canceled'
@@ -99,12 +102,15 @@ export async function countTasks(db: Db): Promise<Record<TaskStatus, number>> {
     from (select ${backgroundStatus} as status from ${backgroundTables} union all select ${codingStatus} from ${codingTables}) task
     group by status`.execute(db);
   const counted = new Map(rows.map(({ status, count }) => [status, Number(count)]));
-  return Object.fromEntries(TASK_STATUSES.map((status) => [status, counted.get(status) ?? 0])) as Record<TaskStatus, number>;
+  return Object.fromEntries(TASK_STATUSES.map((status) => [status, counted.get(status) ?? 0])) as Record<
+    TaskStatus,
+    number
+  >;
 }
 
 /**
- * The tasks that an id or the beginning of one can mean: the one with exactly this id, else at most `limit` of those that begin so. A coding task that a
- * background task has started is found by both ids.
+ * The tasks that an id or the beginning of one can mean: the one with exactly this id, else at most `limit` of those
+ * that begin so. A coding task that a background task has started is found by both ids.
  */
 export async function findTaskRows(db: Db, id: string, limit: number): Promise<TaskRow[]> {
   const exact = await taskRows({

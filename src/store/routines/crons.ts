@@ -9,7 +9,16 @@ export type Cron = Selectable<CronTable>;
 /** Null when the name is taken in this chat. A second call with the same id returns the stored row. */
 export async function insertCron(
   db: Db,
-  cron: { id: string; routineId: string; chatId: string; name: string; schedule: string; timeZone: string; enabled: boolean; given?: Given },
+  cron: {
+    id: string;
+    routineId: string;
+    chatId: string;
+    name: string;
+    schedule: string;
+    timeZone: string;
+    enabled: boolean;
+    given?: Given;
+  },
 ): Promise<Cron | null> {
   await db
     .insertInto('crons')
@@ -42,7 +51,13 @@ interface CronChange {
 export const changeCron = (db: Db, id: string, { given, ...change }: CronChange): Promise<Cron | null> =>
   db
     .updateTable('crons')
-    .set({ ...change, ...(given && givenColumns(given)), enabled_since: new Date(), unsent: true, updated_at: new Date() })
+    .set({
+      ...change,
+      ...(given && givenColumns(given)),
+      enabled_since: new Date(),
+      unsent: true,
+      updated_at: new Date(),
+    })
     .where('id', '=', id)
     .returningAll()
     .executeTakeFirstOrThrow()
@@ -60,7 +75,8 @@ export const findCron = (db: Db, chatId: string, idOrName: string): Promise<Cron
     .executeTakeFirst();
 
 /** Of any chat. */
-export const findCronById = (db: Db, id: string): Promise<Cron | undefined> => db.selectFrom('crons').selectAll().where('id', '=', id).executeTakeFirst();
+export const findCronById = (db: Db, id: string): Promise<Cron | undefined> =>
+  db.selectFrom('crons').selectAll().where('id', '=', id).executeTakeFirst();
 
 /** Crons of every chat that are older than `ageMs`, whose schedules should exist. By id, starting after `after`. */
 export const settledCrons = (db: Db, ageMs: number, after: string, limit: number): Promise<Cron[]> =>
@@ -73,7 +89,8 @@ export const settledCrons = (db: Db, ageMs: number, after: string, limit: number
     .limit(limit)
     .execute();
 
-export const cronsOf = (db: Db, routineId: string): Promise<Cron[]> => db.selectFrom('crons').selectAll().where('routine_id', '=', routineId).execute();
+export const cronsOf = (db: Db, routineId: string): Promise<Cron[]> =>
+  db.selectFrom('crons').selectAll().where('routine_id', '=', routineId).execute();
 
 /** The routine of an automation goes with it. */
 export async function deleteCron(db: Db, id: string): Promise<void> {
@@ -86,7 +103,10 @@ export async function deleteCron(db: Db, id: string): Promise<void> {
 export const lastSettled = ({ last_fired, enabled_since }: Pick<Cron, 'last_fired' | 'enabled_since'>): Date =>
   last_fired && last_fired > enabled_since ? last_fired : enabled_since;
 
-/** The row first, so that a missing schedule is created again with the right state. `markSent` follows, when the schedule has it. */
+/**
+ * The row first, so that a missing schedule is created again with the right state. `markSent` follows, when the
+ * schedule has it.
+ */
 export const setCronEnabled = (db: Db, id: string, enabled: boolean): Promise<Cron> =>
   db
     .updateTable('crons')
@@ -104,7 +124,11 @@ export async function markSent(db: Db, { id, updated_at }: Pick<Cron, 'id' | 'up
 }
 
 /** Somebody paused or unpaused the schedule itself. The row follows, unless it was changed since it was read. */
-export const followSchedule = (db: Db, { id, updated_at }: Pick<Cron, 'id' | 'updated_at'>, enabled: boolean): Promise<Cron | undefined> =>
+export const followSchedule = (
+  db: Db,
+  { id, updated_at }: Pick<Cron, 'id' | 'updated_at'>,
+  enabled: boolean,
+): Promise<Cron | undefined> =>
   db
     .updateTable('crons')
     .set({ enabled, ...(enabled && { enabled_since: new Date() }) })

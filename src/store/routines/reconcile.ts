@@ -23,7 +23,13 @@ export interface OpenTurn {
 type Signalled = { which: 'lately' | 'earlier'; withinMs: number };
 
 /** Turns in progress that began at least `ageMs` ago, by thread. */
-export const openTurns = (db: Db, { which, withinMs }: Signalled, ageMs: number, after: string, limit: number): Promise<OpenTurn[]> =>
+export const openTurns = (
+  db: Db,
+  { which, withinMs }: Signalled,
+  ageMs: number,
+  after: string,
+  limit: number,
+): Promise<OpenTurn[]> =>
   db
     .selectFrom('turns')
     .innerJoin('threads', 'threads.id', 'turns.thread_id')
@@ -50,7 +56,13 @@ export const openTurns = (db: Db, { which, withinMs }: Signalled, ageMs: number,
     .where('turns.status', '=', 'in_progress')
     .where('turns.created_at', '<', before(ageMs))
     .where((e) => {
-      const lately = e.exists(e.selectFrom('inbox').select('inbox.id').whereRef('inbox.turn_id', '=', 'turns.id').where('signalled_at', '>', before(withinMs)));
+      const lately = e.exists(
+        e
+          .selectFrom('inbox')
+          .select('inbox.id')
+          .whereRef('inbox.turn_id', '=', 'turns.id')
+          .where('signalled_at', '>', before(withinMs)),
+      );
       return which === 'lately' ? lately : e.not(lately);
     })
     .where('turns.thread_id', '>', after)
@@ -117,14 +129,23 @@ export const chatsWithSends = (db: Db, ageMs: number, after: string, limit: numb
     .execute();
 
 /** A run that has not ended, and whether its routine still exists. */
-export type OpenRun = Pick<RoutineRun, 'id' | 'routine_id' | 'chat_id' | 'cron_id' | 'workflow_id'> & { routine: Routine['id'] | null };
+export type OpenRun = Pick<RoutineRun, 'id' | 'routine_id' | 'chat_id' | 'cron_id' | 'workflow_id'> & {
+  routine: Routine['id'] | null;
+};
 
 /** Runs that began at least `ageMs` ago and have not ended, by id. */
 export const openRuns = (db: Db, ageMs: number, after: string, limit: number): Promise<OpenRun[]> =>
   db
     .selectFrom('routine_runs')
     .leftJoin('routines', 'routines.id', 'routine_runs.routine_id')
-    .select(['routine_runs.id', 'routine_id', 'routine_runs.chat_id', 'cron_id', 'workflow_id', 'routines.id as routine'])
+    .select([
+      'routine_runs.id',
+      'routine_id',
+      'routine_runs.chat_id',
+      'cron_id',
+      'workflow_id',
+      'routines.id as routine',
+    ])
     .where('routine_runs.status', '=', 'running')
     .where('routine_runs.started_at', '<', before(ageMs))
     .where('routine_runs.id', '>', after)

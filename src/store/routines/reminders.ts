@@ -6,7 +6,10 @@ import type { ReminderTable } from '../schema/tables/routines.ts';
 
 export type Reminder = Selectable<ReminderTable>;
 
-export async function insertReminder(tx: Tx, reminder: { chatId: string; what: string; dueAt: Date; sources: readonly Source[] }): Promise<Reminder> {
+export async function insertReminder(
+  tx: Tx,
+  reminder: { chatId: string; what: string; dueAt: Date; sources: readonly Source[] },
+): Promise<Reminder> {
   const { chatId, what, dueAt, sources } = reminder;
   return await tx
     .insertInto('reminders')
@@ -17,11 +20,23 @@ export async function insertReminder(tx: Tx, reminder: { chatId: string; what: s
 
 /** The next one first. */
 export const remindersOf = (db: Db | Tx, chatId: string): Promise<Reminder[]> =>
-  db.selectFrom('reminders').selectAll().where('chat_id', '=', chatId).where('state', '=', 'waiting').orderBy('due_at').orderBy('id').execute();
+  db
+    .selectFrom('reminders')
+    .selectAll()
+    .where('chat_id', '=', chatId)
+    .where('state', '=', 'waiting')
+    .orderBy('due_at')
+    .orderBy('id')
+    .execute();
 
 /** A removed one still has its workflow, which finds nothing to say. */
 export async function removeReminder(tx: Tx, id: string): Promise<void> {
-  await tx.updateTable('reminders').set({ state: 'removed' }).where('id', '=', id).where('state', '=', 'waiting').execute();
+  await tx
+    .updateTable('reminders')
+    .set({ state: 'removed' })
+    .where('id', '=', id)
+    .where('state', '=', 'waiting')
+    .execute();
 }
 
 /** With the channel of its chat; undefined when it or its chat is gone. */
@@ -35,7 +50,12 @@ export const findReminder = (db: Db, id: string) =>
     .executeTakeFirst();
 
 export async function markSaid(db: Db, id: string): Promise<void> {
-  await db.updateTable('reminders').set({ state: 'said' }).where('id', '=', id).where('state', '=', 'waiting').execute();
+  await db
+    .updateTable('reminders')
+    .set({ state: 'said' })
+    .where('id', '=', id)
+    .where('state', '=', 'waiting')
+    .execute();
 }
 
 /** Reminders of every chat that should have a workflow, older than `ageMs`. By id, starting after `after`. */

@@ -12,7 +12,15 @@ export type Routine = Selectable<RoutineTable>;
 /** Null when the name is taken in this chat. A second call with the same id returns the stored row. */
 export async function insertRoutine(
   db: Db,
-  routine: { id: string; chatId: string; name: string; description: string; workspace: string | null; steps: RoutineStep[]; sources?: readonly Source[] },
+  routine: {
+    id: string;
+    chatId: string;
+    name: string;
+    description: string;
+    workspace: string | null;
+    steps: RoutineStep[];
+    sources?: readonly Source[];
+  },
 ): Promise<Routine | null> {
   await db
     .insertInto('routines')
@@ -32,7 +40,13 @@ export async function insertRoutine(
 }
 
 export const listRoutines = (db: Db | Tx, chatId: string): Promise<Routine[]> =>
-  db.selectFrom('routines').selectAll().where('chat_id', '=', chatId).where('automation', '=', false).orderBy(sql`lower(name)`).execute();
+  db
+    .selectFrom('routines')
+    .selectAll()
+    .where('chat_id', '=', chatId)
+    .where('automation', '=', false)
+    .orderBy(sql`lower(name)`)
+    .execute();
 
 /** By id or by name, in any case. */
 export const findRoutine = (db: Db, chatId: string, idOrName: string): Promise<Routine | undefined> =>
@@ -40,7 +54,12 @@ export const findRoutine = (db: Db, chatId: string, idOrName: string): Promise<R
     .selectFrom('routines')
     .selectAll()
     .where('chat_id', '=', chatId)
-    .where((e) => e.or([e('id', '=', idOrName), e.and([e('automation', '=', false), e(sql`lower(name)`, '=', idOrName.toLowerCase())])]))
+    .where((e) =>
+      e.or([
+        e('id', '=', idOrName),
+        e.and([e('automation', '=', false), e(sql`lower(name)`, '=', idOrName.toLowerCase())]),
+      ]),
+    )
     .executeTakeFirst();
 
 /** Of any chat. */
@@ -51,7 +70,17 @@ export const findRoutineById = (db: Db, id: string): Promise<Routine | undefined
 export async function changeRoutine(
   db: Db,
   id: string,
-  { name, description, steps, sources }: { name?: string | undefined; description?: string | undefined; steps?: RoutineStep[]; sources?: readonly Source[] },
+  {
+    name,
+    description,
+    steps,
+    sources,
+  }: {
+    name?: string | undefined;
+    description?: string | undefined;
+    steps?: RoutineStep[];
+    sources?: readonly Source[];
+  },
 ): Promise<Routine | null> {
   const change = {
     ...(name !== undefined && { name }),

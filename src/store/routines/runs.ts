@@ -53,7 +53,8 @@ export async function openRun(
     })
     .onConflict((c) => c.column('id').doNothing())
     .execute();
-  if (run.cronId && run.scheduledFor) await db.updateTable('crons').set({ last_fired: run.scheduledFor }).where('id', '=', run.cronId).execute();
+  if (run.cronId && run.scheduledFor)
+    await db.updateTable('crons').set({ last_fired: run.scheduledFor }).where('id', '=', run.cronId).execute();
   return db.selectFrom('routine_runs').selectAll().where('id', '=', run.id).executeTakeFirstOrThrow();
 }
 
@@ -62,15 +63,36 @@ export const findRun = (db: Db, id: string): Promise<RoutineRun | undefined> =>
 
 /** Newest first. */
 export const listRuns = (db: Db, chatId: string, limit: number): Promise<RoutineRun[]> =>
-  db.selectFrom('routine_runs').selectAll().where('chat_id', '=', chatId).orderBy('started_at', 'desc').limit(limit).execute();
+  db
+    .selectFrom('routine_runs')
+    .selectAll()
+    .where('chat_id', '=', chatId)
+    .orderBy('started_at', 'desc')
+    .limit(limit)
+    .execute();
 
 export const lastRunOfCron = (db: Db, cronId: string): Promise<RoutineRun | undefined> =>
-  db.selectFrom('routine_runs').selectAll().where('cron_id', '=', cronId).orderBy('started_at', 'desc').limit(1).executeTakeFirst();
+  db
+    .selectFrom('routine_runs')
+    .selectAll()
+    .where('cron_id', '=', cronId)
+    .orderBy('started_at', 'desc')
+    .limit(1)
+    .executeTakeFirst();
 
 export const runningRun = (db: Db, routineId: string): Promise<RoutineRun | undefined> =>
-  db.selectFrom('routine_runs').selectAll().where('routine_id', '=', routineId).where('status', '=', 'running').limit(1).executeTakeFirst();
+  db
+    .selectFrom('routine_runs')
+    .selectAll()
+    .where('routine_id', '=', routineId)
+    .where('status', '=', 'running')
+    .limit(1)
+    .executeTakeFirst();
 
-/** Records that a routine step begins which must not run twice. False when an attempt that a Temporal server has lost began it before. */
+/**
+ * Records that a routine step begins which must not run twice. False when an attempt that a Temporal server has lost
+ * began it before.
+ */
 export async function beginOnce(db: Db, runId: string, index: number): Promise<boolean> {
   const begun = index + 1;
   const { numUpdatedRows } = await db
@@ -97,19 +119,36 @@ export async function storeStep(db: Db, runId: string, index: number, outcome: S
 }
 
 /** Replaces the outcome of a routine step, while the run goes on. */
-export async function replaceStep(db: Db, runId: string, index: number, { ok, output }: Pick<StepOutcome, 'ok' | 'output'>): Promise<void> {
+export async function replaceStep(
+  db: Db,
+  runId: string,
+  index: number,
+  { ok, output }: Pick<StepOutcome, 'ok' | 'output'>,
+): Promise<void> {
   const change = json({ ok, output: prefix(output, MAX_STEP_OUTPUT) });
   await db
     .updateTable('routine_runs')
-    .set({ results: sql<string>`jsonb_set(results, array[${String(index)}], (results -> ${index}::int) || ${change}::jsonb)` })
+    .set({
+      results: sql<string>`jsonb_set(results, array[${String(index)}], (results -> ${index}::int) || ${change}::jsonb)`,
+    })
     .where('id', '=', runId)
     .where('status', '=', 'running')
     .execute();
 }
 
 /** Closes a run once; a later call changes nothing. Deletes old runs of the routine. */
-export async function closeRun(db: Db, id: string, status: 'completed' | 'failed', summary: string): Promise<RoutineRun> {
-  await db.updateTable('routine_runs').set({ status, summary, ended_at: new Date() }).where('id', '=', id).where('status', '=', 'running').execute();
+export async function closeRun(
+  db: Db,
+  id: string,
+  status: 'completed' | 'failed',
+  summary: string,
+): Promise<RoutineRun> {
+  await db
+    .updateTable('routine_runs')
+    .set({ status, summary, ended_at: new Date() })
+    .where('id', '=', id)
+    .where('status', '=', 'running')
+    .execute();
   const run = await db.selectFrom('routine_runs').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
   await db
     .deleteFrom('routine_runs')
@@ -118,7 +157,12 @@ export async function closeRun(db: Db, id: string, status: 'completed' | 'failed
     // a restored schedule fires again what it fired since; the run's row shows that it already ran
     .where('started_at', '<', new Date(Date.now() - RUNS_KEPT_MS))
     .where('id', 'not in', (e) =>
-      e.selectFrom('routine_runs').select('id').where('routine_id', '=', run.routine_id).orderBy('started_at', 'desc').limit(RUNS_KEPT),
+      e
+        .selectFrom('routine_runs')
+        .select('id')
+        .where('routine_id', '=', run.routine_id)
+        .orderBy('started_at', 'desc')
+        .limit(RUNS_KEPT),
     )
     .execute();
   return run;

@@ -42,7 +42,13 @@ export interface TaskEvent {
 export async function eventsOfTask(db: Db, threadId: string, limit: number): Promise<TaskEvent[]> {
   const rows = await db
     .selectFrom('events')
-    .select(['seq', 'event', 'at', sql<string | null>`payload->'item'->>'kind'`.as('kind'), sql<string | null>`payload->'item'->>'summary'`.as('summary')])
+    .select([
+      'seq',
+      'event',
+      'at',
+      sql<string | null>`payload->'item'->>'kind'`.as('kind'),
+      sql<string | null>`payload->'item'->>'summary'`.as('summary'),
+    ])
     .where('thread_id', '=', threadId)
     .where('event', '!=', 'item.delta')
     .orderBy('seq', 'desc')

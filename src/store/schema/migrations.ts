@@ -51,8 +51,9 @@ import * as stepState from './migrations/0064-step-state.ts';
 import * as toolFamilies from './migrations/0065-tool-families.ts';
 
 /**
- * Versioned migrations, oldest first. Never edit a published one: add the next. The previous release must work with what a migration leaves (new tables; new
- * columns with a default), because people go back to it. If it cannot, the migration has `breaking` in its name. Each is in a file of the same name.
+ * Versioned migrations, oldest first. Never edit a published one: add the next. The previous release must work with
+ * what a migration leaves (new tables; new columns with a default), because people go back to it. If it cannot, the
+ * migration has `breaking` in its name. Each is in a file of the same name.
  */
 const migrations: Record<string, Migration> = {
   '0001_foundation': foundation,
@@ -124,7 +125,10 @@ export async function schemaState(db: Kysely<never>): Promise<{ missing: string[
     (result) => result.rows.map((row) => row.name),
     (): string[] => [],
   );
-  return { missing: known.filter((name) => !applied.includes(name)), newer: applied.filter((name) => !known.includes(name)) };
+  return {
+    missing: known.filter((name) => !applied.includes(name)),
+    newer: applied.filter((name) => !known.includes(name)),
+  };
 }
 
 export async function migrate(db: Kysely<never>): Promise<void> {

@@ -20,29 +20,53 @@ interface Amendment {
 }
 
 /**
- * `changed`: nobody had read it. `emptied`: the turn has nothing left and should stop. `noted`: it was already read. `settled`: it was not input for the model.
+ * `changed`: nobody had read it. `emptied`: the turn has nothing left and should stop. `noted`: it was already read.
+ * `settled`: it was not input for the model.
  */
 export type Amended = { kind: 'changed' | 'noted' | 'settled' } | { kind: 'emptied'; threadId: string; turnId: string };
 
 const DELETED = '[deleted by its author before it was read]';
 
 /** Carries out an edit or deletion of a message. `also` runs in the same transaction. */
-export async function amendInput(db: Db, inboxId: string, change: Amendment, also: (tx: Tx) => Promise<void>): Promise<Amended> {
-  const { thread_id: threadId } = await db.selectFrom('inbox').select('thread_id').where('id', '=', inboxId).executeTakeFirstOrThrow();
+export async function amendInput(
+  db: Db,
+  inboxId: string,
+  change: Amendment,
+  also: (tx: Tx) => Promise<void>,
+): Promise<Amended> {
+  const { thread_id: threadId } = await db
+    .selectFrom('inbox')
+    .select('thread_id')
+    .where('id', '=', inboxId)
+    .executeTakeFirstOrThrow();
   return await onThread(db, threadId, async (tx) => {
     const { now } = tx;
     await also(now);
-    const row = await now.selectFrom('inbox').select(['arrival', 'body', 'turn_id', 'consumed_at']).where('id', '=', inboxId).executeTakeFirstOrThrow();
+    const row = await now
+      .selectFrom('inbox')
+      .select(['arrival', 'body', 'turn_id', 'consumed_at'])
+      .where('id', '=', inboxId)
+      .executeTakeFirstOrThrow();
     const { kind } = row.arrival as Arrival;
     const turnId = row.turn_id;
     if (turnId === null || (kind !== 'turn' && kind !== 'steer')) return { kind: 'settled' };
     const itemId = kind === 'turn' ? derivedId('item_', turnId, 'user') : steerItemId(inboxId);
     const turn = await now.selectFrom('turns').select('status').where('id', '=', turnId).executeTakeFirst();
-    const said = await now.selectFrom('transcript').select(['content', 'words']).where('id', '=', derivedId('msg_', itemId)).executeTakeFirst();
+    const said = await now
+      .selectFrom('transcript')
+      .select(['content', 'words'])
+      .where('id', '=', derivedId('msg_', itemId))
+      .executeTakeFirst();
     const { continued = (text: string) => text } = change;
     const was = change.was.find((text) => text !== '' && said?.content.includes(continued(text)));
     if (row.consumed_at || turn?.status !== 'in_progress' || said === undefined || was === undefined) {
-      remember(tx, { id: derivedId('msg_', inboxId, change.note), turnId, role: 'user', content: change.note, ...change.heard });
+      remember(tx, {
+        id: derivedId('msg_', inboxId, change.note),
+        turnId,
+        role: 'user',
+        content: change.note,
+        ...change.heard,
+      });
       return { kind: 'noted' };
     }
     // a function, because `replace` would interpret special patterns in a text

@@ -21,8 +21,17 @@ const itemOf = (turnId: string): string => derivedId('item_', turnId, 'compactio
 /** Shows that it begins; a second attempt shows nothing again. */
 export async function beginCompaction(db: Db, { turnId, threadId }: ThinkInput): Promise<void> {
   await onThread(db, threadId, async (tx) => {
-    const item = { id: itemOf(turnId), turnId, threadId, kind: 'context_compaction', status: 'in_progress', summary: STARTED, detail: STARTED } as const;
-    if (await addItem(tx, { ...item, announce: { auto: false } })) await tellCoherence(tx, turnId, 'refreshing_context', STARTED);
+    const item = {
+      id: itemOf(turnId),
+      turnId,
+      threadId,
+      kind: 'context_compaction',
+      status: 'in_progress',
+      summary: STARTED,
+      detail: STARTED,
+    } as const;
+    if (await addItem(tx, { ...item, announce: { auto: false } }))
+      await tellCoherence(tx, turnId, 'refreshing_context', STARTED);
   });
 }
 
@@ -36,27 +45,53 @@ interface Compaction {
 }
 
 /**
- * Stores the summary, what it cost, and the end of the turn. A message that came meanwhile is answered in this turn, by its next step. A second call returns the
- * first result. `ended`: this call has ended the turn.
+ * Stores the summary, what it cost, and the end of the turn. A message that came meanwhile is answered in this turn, by
+ * its next step. A second call returns the first result. `ended`: this call has ended the turn.
  */
-export async function storeCompaction(db: Db, input: ThinkInput, subject: StepSubject, done: Compaction): Promise<{ result: ThinkResult; ended: boolean }> {
+export async function storeCompaction(
+  db: Db,
+  input: ThinkInput,
+  subject: StepSubject,
+  done: Compaction,
+): Promise<{ result: ThinkResult; ended: boolean }> {
   const { turnId, threadId } = input;
   return await onThread(db, threadId, async (tx) => {
-    const stored = await tx.now.selectFrom('steps').select('result').where('key', '=', stepKey(turnId, input.step)).executeTakeFirst();
+    const stored = await tx.now
+      .selectFrom('steps')
+      .select('result')
+      .where('key', '=', stepKey(turnId, input.step))
+      .executeTakeFirst();
     if (stored) return { result: stored.result, ended: false };
     const state = (await turnState(tx.now, turnId))!;
     const open = state.turn.status === 'in_progress';
     // the interrupt may have come first: the summary is paid for, and the person has stopped it
-    const newer = open ? await tx.now.selectFrom('transcript').select('id').where('turn_id', '=', turnId).where('role', '=', 'user').execute() : [];
-    if (open && done.summary) await addSummary(tx.now, threadId, done.summary.upto, done.summary.body, done.summary.sources);
+    const newer = open
+      ? await tx.now
+          .selectFrom('transcript')
+          .select('id')
+          .where('turn_id', '=', turnId)
+          .where('role', '=', 'user')
+          .execute()
+      : [];
+    if (open && done.summary)
+      await addSummary(tx.now, threadId, done.summary.upto, done.summary.body, done.summary.sources);
     if (open) await showEnd(tx, turnId, done);
     const next: ThinkResult['next'] = newer.length > 0 ? 'continue' : 'closed';
     const result: ThinkResult = { next, calls: [], autonomy: subject.autonomy, autoApprove: false, usage: done.usage };
-    const answer = { text: '', calls: [], model: done.model, usage: done.usage, readUpto: 0, item: { id: itemOf(turnId), begun: true, rest: '' } };
+    const answer = {
+      text: '',
+      calls: [],
+      model: done.model,
+      usage: done.usage,
+      readUpto: 0,
+      item: { id: itemOf(turnId), begun: true, rest: '' },
+    };
     writeStep(tx, input, subject, answer, result, await unreadOf(tx.now, turnId, newer));
     const ended = open && next === 'closed';
     // its item has ended above
-    const items = state.items.map((item) => (item.id === itemOf(turnId) ? { ...item, status: 'completed' as const } : item));
+    const items = state.items.map((item) =>
+      item.id === itemOf(turnId) ? { ...item, status: 'completed' as const } : item,
+    );
     if (ended) await closeTurn(tx, withUsage({ ...state, items }, done.usage), 'completed');
     return { result, ended };
   });
@@ -71,11 +106,23 @@ async function showEnd(tx: ThreadTransaction, turnId: string, { before, after }:
 }
 
 const COHERENCE = {
-  refreshing_context: { label: 'refreshing context', description: 'The engine is refreshing context before continuing.' },
+  refreshing_context: {
+    label: 'refreshing context',
+    description: 'The engine is refreshing context before continuing.',
+  },
   healthy: { label: 'healthy', description: 'The session is stable and focused.' },
 } as const;
 
-async function tellCoherence(tx: ThreadTransaction, turnId: string, state: ThreadRecord['coherence_state'], reason: string): Promise<void> {
+async function tellCoherence(
+  tx: ThreadTransaction,
+  turnId: string,
+  state: ThreadRecord['coherence_state'],
+  reason: string,
+): Promise<void> {
   const row = await tx.now.selectFrom('threads').selectAll().where('id', '=', tx.threadId).executeTakeFirstOrThrow();
-  tx.append({ event: 'coherence.state', turnId, payload: { state, ...COHERENCE[state], reason, thread: { ...toThreadRecord(row), coherence_state: state } } });
+  tx.append({
+    event: 'coherence.state',
+    turnId,
+    payload: { state, ...COHERENCE[state], reason, thread: { ...toThreadRecord(row), coherence_state: state } },
+  });
 }

@@ -8,7 +8,10 @@ import type { Db, Tx } from '../postgres/database.ts';
 import { remember } from './steps/transcript.ts';
 import { toTurnRecord, turnRecord } from './turns.ts';
 
-/** A message that no turn asked for (the result of a schedule): an outbox row and a complete turn, once for each outbox id. */
+/**
+ * A message that no turn asked for (the result of a schedule): an outbox row and a complete turn, once for each outbox
+ * id.
+ */
 export async function recordNotice(
   db: Db,
   notice: {
@@ -47,22 +50,47 @@ export async function recordNotice(
     if (!(await send(tx.now))) return;
     await addCompleteTurn(tx, { id: turnId, summary: text }, async () => {
       const id = derivedId('item_', notice.outboxId);
-      await addItem(tx, { id, turnId, threadId, kind: 'agent_message', status: 'completed', summary: text, detail: text });
+      await addItem(tx, {
+        id,
+        turnId,
+        threadId,
+        kind: 'agent_message',
+        status: 'completed',
+        summary: text,
+        detail: text,
+      });
       remember(tx, { id: derivedId('msg_', notice.outboxId), turnId, role: 'assistant', content: text, sources });
     });
   });
 }
 
 /** A turn that is complete from the start, so it may exist beside a running one. `fill` adds its items. */
-export async function addCompleteTurn(tx: ThreadTransaction, turn: { id: string; summary: string }, fill: () => Promise<void>): Promise<void> {
+export async function addCompleteTurn(
+  tx: ThreadTransaction,
+  turn: { id: string; summary: string },
+  fill: () => Promise<void>,
+): Promise<void> {
   const now = new Date();
   const row = await tx.now
     .insertInto('turns')
-    .values({ id: turn.id, thread_id: tx.threadId, status: 'completed', input_summary: cut(turn.summary, 280), started_at: now, ended_at: now })
+    .values({
+      id: turn.id,
+      thread_id: tx.threadId,
+      status: 'completed',
+      input_summary: cut(turn.summary, 280),
+      started_at: now,
+      ended_at: now,
+    })
     .returningAll()
     .executeTakeFirstOrThrow();
   tx.append({ event: 'turn.started', turnId: turn.id, payload: { turn: turnRecord(row, []) } });
-  tx.later((db) => db.updateTable('threads').set({ deleted_at: null }).where('id', '=', tx.threadId).where('deleted_at', 'is not', null));
+  tx.later((db) =>
+    db
+      .updateTable('threads')
+      .set({ deleted_at: null })
+      .where('id', '=', tx.threadId)
+      .where('deleted_at', 'is not', null),
+  );
   await fill();
   await tx.sendPending();
   tx.append({ event: 'turn.completed', turnId: turn.id, payload: { turn: await toTurnRecord(tx.now, row) } });

@@ -26,7 +26,12 @@ export async function finishTurn(db: Db, input: FinishInput): Promise<string | n
     const out = outboxId(turnId, status);
     if (turn?.status !== 'in_progress') {
       // a retry of this very activity: its outbox row exists and may still have to be sent
-      const known = await now.selectFrom('outbox').select('id').where('id', '=', out).where('state', '=', 'queued').executeTakeFirst();
+      const known = await now
+        .selectFrom('outbox')
+        .select('id')
+        .where('id', '=', out)
+        .where('state', '=', 'queued')
+        .executeTakeFirst();
       return known?.id ?? null;
     }
     const calls = await now
@@ -41,9 +46,13 @@ export async function finishTurn(db: Db, input: FinishInput): Promise<string | n
     const told = failure ? tellFailure(failure) : '';
     const body = status === 'interrupted' ? `Stopped.${kept}` : `${told || 'Something went wrong.'}${kept}`;
     // before the line that says why, so that a client that stops reading there has seen every call end
-    for (const { id, state } of calls) if (state !== 'done') await settleCall(tx, id, { ok: false, output: UNFINISHED[state] });
+    for (const { id, state } of calls)
+      if (state !== 'done') await settleCall(tx, id, { ok: false, output: UNFINISHED[state] });
     await addItem(tx, { id: derivedId('item_', turnId, 'end'), turnId, threadId, ...lineOf(status, told) });
-    await now.insertInto('outbox').values({ id: out, chat_id: chatId, thread_id: threadId, turn_id: turnId, kind: 'notice', body }).execute();
+    await now
+      .insertInto('outbox')
+      .values({ id: out, chat_id: chatId, thread_id: threadId, turn_id: turnId, kind: 'notice', body })
+      .execute();
     remember(tx, { id: derivedId('msg_', turnId, 'end'), turnId, role: 'assistant', content: `[${body}]` });
     await tx.sendPending();
     await closeTurn(tx, (await turnState(now, turnId))!, status, status === 'failed' ? told : undefined);
@@ -57,14 +66,23 @@ export async function finishTurn(db: Db, input: FinishInput): Promise<string | n
 /** The line that says why. */
 const lineOf = (status: FinishInput['status'], told: string) =>
   status === 'interrupted'
-    ? { kind: 'status' as const, status: 'completed' as const, summary: 'Request cancelled', detail: 'Request cancelled' }
+    ? {
+        kind: 'status' as const,
+        status: 'completed' as const,
+        summary: 'Request cancelled',
+        detail: 'Request cancelled',
+      }
     : { kind: 'error' as const, status: 'failed' as const, summary: told, detail: told };
 
 /**
- * Messages that came while the turn was ending, and that no model step has read, become a turn of their own, so that every acknowledged message is answered.
- * After a stop, only messages written later count; earlier ones were stopped too. The new turn's inbox row stays unsignalled, and the sweeper signals it.
+ * Messages that came while the turn was ending, and that no model step has read, become a turn of their own, so that
+ * every acknowledged message is answered. After a stop, only messages written later count; earlier ones were stopped
+ * too. The new turn's inbox row stays unsignalled, and the sweeper signals it.
  */
-async function carryOver(tx: ThreadTransaction, ended: { turnId: string; status: FinishInput['status'] }): Promise<void> {
+async function carryOver(
+  tx: ThreadTransaction,
+  ended: { turnId: string; status: FinishInput['status'] },
+): Promise<void> {
   const { now, threadId } = tx;
   const rows = await now
     .selectFrom('inbox')
@@ -75,17 +93,29 @@ async function carryOver(tx: ThreadTransaction, ended: { turnId: string; status:
     .orderBy('id')
     .execute();
   const stop = rows.findLast((row) => (row.arrival as Arrival).kind === 'stop');
-  const unread = rows.filter((row) => (row.arrival as Arrival).kind === 'steer' && (ended.status === 'failed' || !stop || row.received_at > stop.received_at));
+  const unread = rows.filter(
+    (row) =>
+      (row.arrival as Arrival).kind === 'steer' &&
+      (ended.status === 'failed' || !stop || row.received_at > stop.received_at),
+  );
   if (unread.length === 0) return;
   // the next turn has the same restrictions
-  const before = await now.selectFrom('turns').select(['mode', 'allow_shell']).where('id', '=', ended.turnId).executeTakeFirstOrThrow();
+  const before = await now
+    .selectFrom('turns')
+    .select(['mode', 'allow_shell'])
+    .where('id', '=', ended.turnId)
+    .executeTakeFirstOrThrow();
   const text = unread.map((row) => row.body).join('\n');
   const turn = openTurn(tx, { text, mode: before.mode, allowShell: before.allow_shell, unheard: true });
   // the turn first, then rows that name it
   await tx.sendPending();
   for (const row of unread) {
     // messages that the model has not read come last, so that it answers them
-    await now.updateTable('transcript').set({ ord: sql`nextval('transcript_ord_seq')`, turn_id: turn.id }).where('id', '=', steerMessageId(row.id)).execute();
+    await now
+      .updateTable('transcript')
+      .set({ ord: sql`nextval('transcript_ord_seq')`, turn_id: turn.id })
+      .where('id', '=', steerMessageId(row.id))
+      .execute();
     await now.updateTable('inbox').set({ consumed_at: new Date() }).where('id', '=', row.id).execute();
   }
   const inboxId = derivedId('msg_', ended.turnId, 'carried').replace('msg_', 'inb_');
@@ -106,7 +136,15 @@ export async function endedTurn(db: Db, turnId: string) {
     .selectFrom('turns')
     .innerJoin('threads', 'threads.id', 'turns.thread_id')
     .innerJoin('chats', 'chats.id', 'threads.chat_id')
-    .select(['turns.status', 'turns.thread_id', 'turns.started_at', 'turns.ended_at', 'turns.usage', 'turns.micro_usd', 'chats.channel'])
+    .select([
+      'turns.status',
+      'turns.thread_id',
+      'turns.started_at',
+      'turns.ended_at',
+      'turns.usage',
+      'turns.micro_usd',
+      'chats.channel',
+    ])
     .select((e) => [
       e.selectFrom('steps').select(e.fn.countAll<number>().as('count')).where('steps.turn_id', '=', turnId).as('steps'),
       e.selectFrom('calls').select(e.fn.countAll<number>().as('count')).where('calls.turn_id', '=', turnId).as('calls'),

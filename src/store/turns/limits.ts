@@ -27,11 +27,14 @@ export interface KnownLimit {
 /** A limit that nobody has asked about for this long says nothing any more. */
 const FORGOTTEN_MS = DAY;
 
-/** While a limit lasts, one of those who begin asks this often whether it opened early: a person may have bought more. */
+/**
+ * While a limit lasts, one of those who begin asks this often whether it opened early: a person may have bought more.
+ */
 const PROBE_MS = 15 * MINUTE;
 
 const inMs = (ms: number) => sql<Date>`now() + ${Math.ceil(ms)} * interval '1 millisecond'`;
-export const msUntil = (column: 'until' | 'limited_until') => sql<number>`(extract(epoch from ${sql.ref(column)} - now()) * 1000)::float8`;
+export const msUntil = (column: 'until' | 'limited_until') =>
+  sql<number>`(extract(epoch from ${sql.ref(column)} - now()) * 1000)::float8`;
 
 export async function limitOf(db: Db | Tx, { account, model }: Limited): Promise<KnownLimit | null> {
   const row = await db
@@ -43,7 +46,10 @@ export async function limitOf(db: Db | Tx, { account, model }: Limited): Promise
   return row ?? null;
 }
 
-/** True for one caller, once the time of a limit is over: it may ask the endpoint. The others wait `forMs` for what it learns. */
+/**
+ * True for one caller, once the time of a limit is over: it may ask the endpoint. The others wait `forMs` for what it
+ * learns.
+ */
 export async function mayTryLimit(db: Db, { account, model }: Limited, forMs: number): Promise<boolean> {
   const row = await db
     .updateTable('model_limits')
@@ -108,13 +114,22 @@ export async function forgetLimit(db: Db, { account, model }: Limited): Promise<
 
 /** A person wants the endpoints to be asked now. */
 export async function openLimits(tx: Tx): Promise<void> {
-  await tx.updateTable('model_limits').set({ until: sql<Date>`now()`, trying_until: null }).where('until', '>', sql<Date>`now()`).execute();
+  await tx
+    .updateTable('model_limits')
+    .set({ until: sql<Date>`now()`, trying_until: null })
+    .where('until', '>', sql<Date>`now()`)
+    .execute();
 }
 
 /** Records that a task was refused while it works; null when it got an answer. */
 export async function noteRefusal(db: Db, taskId: string, limit: KnownLimit | null): Promise<void> {
   const said = limit
-    ? { limited_until: inMs(limit.opensInMs), limited_at: sql<Date>`coalesce(limited_at, now())`, limited_kind: limit.kind, limited_named: limit.named }
+    ? {
+        limited_until: inMs(limit.opensInMs),
+        limited_at: sql<Date>`coalesce(limited_at, now())`,
+        limited_kind: limit.kind,
+        limited_named: limit.named,
+      }
     : { limited_until: null, limited_at: null };
   await db.updateTable('tasks').set(said).where('id', '=', taskId).where('state', '=', 'running').execute();
 }
@@ -128,5 +143,12 @@ export async function refusalOf(db: Db, taskId: string): Promise<(KnownLimit & {
     .where('id', '=', taskId)
     .where('limited_until', 'is not', null)
     .executeTakeFirst();
-  return row ? { kind: row.limited_kind ?? 'limit', named: row.limited_named ?? false, opensInMs: row.opensInMs, agoMs: row.agoMs } : null;
+  return row
+    ? {
+        kind: row.limited_kind ?? 'limit',
+        named: row.limited_named ?? false,
+        opensInMs: row.opensInMs,
+        agoMs: row.agoMs,
+      }
+    : null;
 }

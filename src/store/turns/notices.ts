@@ -4,11 +4,16 @@ import type { Db } from '../postgres/database.ts';
 import { recordNotice } from './complete-turn.ts';
 
 /**
- * Says something about a channel, once for each `key`: in the terminal's chat, and with `needsPerson` also in the API thread that was used last, because all
- * its threads would be too many. Screens of both read the store, so the row counts as sent.
+ * Says something about a channel, once for each `key`: in the terminal's chat, and with `needsPerson` also in the API
+ * thread that was used last, because all its threads would be too many. Screens of both read the store, so the row
+ * counts as sent.
  */
 export async function tellScreens(db: Db, key: string, text: string, needsPerson: boolean): Promise<void> {
-  const terminals = await db.selectFrom('chats').select('id').where('channel', 'in', channelsOnScreen('terminal')).execute();
+  const terminals = await db
+    .selectFrom('chats')
+    .select('id')
+    .where('channel', 'in', channelsOnScreen('terminal'))
+    .execute();
   const latest = await db
     .selectFrom('threads')
     .innerJoin('chats', 'chats.id', 'threads.chat_id')
@@ -20,7 +25,10 @@ export async function tellScreens(db: Db, key: string, text: string, needsPerson
     .limit(1)
     .execute();
   // only one of the API's threads is told, even if another one is the latest next time
-  const places = [...terminals.map(({ id }) => ({ id, name: id })), ...(needsPerson ? latest : []).map(({ id }) => ({ id, name: 'api' }))];
+  const places = [
+    ...terminals.map(({ id }) => ({ id, name: id })),
+    ...(needsPerson ? latest : []).map(({ id }) => ({ id, name: 'api' })),
+  ];
   for (const { id, name } of places) {
     const outboxId = `out_${key}-${name}`;
     await recordNotice(db, { chatId: id, outboxId, text, kind: 'notice' });

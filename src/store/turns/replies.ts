@@ -11,15 +11,29 @@ import { addSummary } from './steps/transcript.ts';
 import { addUserItem } from './user-items.ts';
 
 /** A reply without a model: a complete turn, which may exist beside a running one. */
-export async function replyNow(tx: ThreadTransaction, reply: { inboxId: string; said: string; body: string }): Promise<Arrival> {
+export async function replyNow(
+  tx: ThreadTransaction,
+  reply: { inboxId: string; said: string; body: string },
+): Promise<Arrival> {
   const turnId = derivedId('msg_', reply.inboxId).replace('msg_', 'turn_');
   const out = outboxId(turnId, 'reply');
   const { threadId, chatId } = tx;
   const { body, said } = reply;
   await addCompleteTurn(tx, { id: turnId, summary: said }, async () => {
     addUserItem(tx, { id: derivedId('item_', turnId, 'user'), turnId, text: said, announceStart: true, unheard: true });
-    await addItem(tx, { id: derivedId('item_', turnId, 'reply'), turnId, threadId, kind: 'agent_message', status: 'completed', summary: body, detail: body });
-    await tx.now.insertInto('outbox').values({ id: out, chat_id: chatId, thread_id: threadId, turn_id: turnId, kind: 'answer', body }).execute();
+    await addItem(tx, {
+      id: derivedId('item_', turnId, 'reply'),
+      turnId,
+      threadId,
+      kind: 'agent_message',
+      status: 'completed',
+      summary: body,
+      detail: body,
+    });
+    await tx.now
+      .insertInto('outbox')
+      .values({ id: out, chat_id: chatId, thread_id: threadId, turn_id: turnId, kind: 'answer', body })
+      .execute();
   });
   return { kind: 'reply', inboxId: reply.inboxId, outboxId: out };
 }
@@ -31,16 +45,33 @@ export const replyTo = async (db: Db, inboxId: string): Promise<string | null> =
 };
 
 /** A note beside a running turn: an outbox row and a line on the screens. */
-export async function notify(tx: ThreadTransaction, note: { turnId: string; key: string; body: string }): Promise<string> {
+export async function notify(
+  tx: ThreadTransaction,
+  note: { turnId: string; key: string; body: string },
+): Promise<string> {
   const { threadId, chatId } = tx;
   const { turnId, body } = note;
   const id = outboxId(turnId, `note_${note.key}`);
-  await tx.now.insertInto('outbox').values({ id, chat_id: chatId, thread_id: threadId, turn_id: turnId, kind: 'notice', body }).execute();
-  await addItem(tx, { id: derivedId('item_', id), turnId, threadId, kind: 'status', status: 'completed', summary: body, detail: body });
+  await tx.now
+    .insertInto('outbox')
+    .values({ id, chat_id: chatId, thread_id: threadId, turn_id: turnId, kind: 'notice', body })
+    .execute();
+  await addItem(tx, {
+    id: derivedId('item_', id),
+    turnId,
+    threadId,
+    kind: 'status',
+    status: 'completed',
+    summary: body,
+    detail: body,
+  });
   return id;
 }
 
-/** Begins a new conversation in a thread: the model no longer sees what was said and read before, and has the core of its tools. */
+/**
+ * Begins a new conversation in a thread: the model no longer sees what was said and read before, and has the core of
+ * its tools.
+ */
 export async function beginAnew(tx: Tx, threadId: string): Promise<string> {
   const { upto } = await tx
     .selectFrom('transcript')
@@ -55,17 +86,29 @@ export async function beginAnew(tx: Tx, threadId: string): Promise<string> {
 /** Sets the autonomy and takes back "yes all"; returns the reply. In a group a word can only reduce trust. */
 export async function trust(
   tx: Tx,
-  { threadId, chatId, autonomy, shared, owned }: { threadId: string; chatId: string; autonomy: Autonomy; shared: boolean; owned: boolean },
+  {
+    threadId,
+    chatId,
+    autonomy,
+    shared,
+    owned,
+  }: { threadId: string; chatId: string; autonomy: Autonomy; shared: boolean; owned: boolean },
 ): Promise<string> {
   if (!owned) return 'Only the owner sets how much I do without asking.';
   if (shared && autonomy !== 'supervised') return 'In a group you can only make me more careful: say "supervised".';
   await tx.updateTable('chats').set({ autonomy }).where('id', '=', chatId).execute();
   if (autonomy === 'supervised') await takeGrantsBack(tx, chatId, null);
   await tx.updateTable('threads').set({ auto_approve: false }).where('id', '=', threadId).execute();
-  await tx.updateTable('turns').set({ auto_approve: null }).where('thread_id', '=', threadId).where('status', '=', 'in_progress').execute();
+  await tx
+    .updateTable('turns')
+    .set({ auto_approve: null })
+    .where('thread_id', '=', threadId)
+    .where('status', '=', 'in_progress')
+    .execute();
   return {
     supervised: 'From now on I ask before everything that changes something.',
     cautious: 'From now on I ask before what is dangerous: commands, deletions.',
-    autonomous: 'From now on I do everything without asking, except what text of others may have caused. Say "supervised" or "cautious" to change that.',
+    autonomous:
+      'From now on I do everything without asking, except what text of others may have caused. Say "supervised" or "cautious" to change that.',
   }[autonomy];
 }

@@ -33,8 +33,8 @@ const PAGE_ITEMS = 4_000;
 const CUT_CHARS = 1_000;
 
 /**
- * A consistent picture: anything newer than `latest_seq` arrives as an event. It has all open questions, even of turns that are left out by the page or because
- * the answer would be too large.
+ * A consistent picture: anything newer than `latest_seq` arrives as an event. It has all open questions, even of turns
+ * that are left out by the page or because the answer would be too large.
  */
 export async function threadDetail(db: Db, id: string, page: DetailPage = {}): Promise<ThreadDetail | null> {
   return await db
@@ -50,7 +50,13 @@ export async function threadDetail(db: Db, id: string, page: DetailPage = {}): P
         turns.map((turn) => turn.id),
         oversized,
       );
-      const open = await tx.selectFrom('questions').selectAll().where('thread_id', '=', id).where('state', '=', 'open').orderBy('asked_at').execute();
+      const open = await tx
+        .selectFrom('questions')
+        .selectAll()
+        .where('thread_id', '=', id)
+        .where('state', '=', 'open')
+        .orderBy('asked_at')
+        .execute();
       const byTurn = Map.groupBy(items, (item) => item.turn_id);
       return {
         thread: toThreadRecord(thread),
@@ -62,8 +68,12 @@ export async function threadDetail(db: Db, id: string, page: DetailPage = {}): P
         ),
         items: turns.flatMap((turn) => (byTurn.get(turn.id) ?? []).map(toItemRecord)),
         latest_seq: await latestSeq(tx, id),
-        pending_approvals: await Promise.all(open.filter((q) => q.kind === 'approval').map((q) => approvalRequest(tx, q))),
-        pending_user_inputs: open.filter((q) => q.kind !== 'approval').map((q) => ({ ...inputRequest(q), turn_id: q.turn_id })),
+        pending_approvals: await Promise.all(
+          open.filter((q) => q.kind === 'approval').map((q) => approvalRequest(tx, q)),
+        ),
+        pending_user_inputs: open
+          .filter((q) => q.kind !== 'approval')
+          .map((q) => ({ ...inputRequest(q), turn_id: q.turn_id })),
         ...(more && turns[0] && { more_before: turns[0].id }),
       };
     });
@@ -71,12 +81,23 @@ export async function threadDetail(db: Db, id: string, page: DetailPage = {}): P
 
 /** Turns of a page, oldest first. `more`: there are older ones; `oversized`: the only turn is larger than a page. */
 async function turnsOfPage(tx: Tx, threadId: string, { lastTurns, before }: DetailPage) {
-  let query = tx.selectFrom('turns').selectAll().where('thread_id', '=', threadId).orderBy('created_at', 'desc').orderBy('id', 'desc');
+  let query = tx
+    .selectFrom('turns')
+    .selectAll()
+    .where('thread_id', '=', threadId)
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc');
   if (before !== undefined)
-    query = query.where(sql<boolean>`(created_at, id) < (select created_at, id from turns where id = ${before} and thread_id = ${threadId})`);
+    query = query.where(
+      sql<boolean>`(created_at, id) < (select created_at, id from turns where id = ${before} and thread_id = ${threadId})`,
+    );
   const found = await (lastTurns === undefined ? query : query.limit(lastTurns + 1)).execute();
   const wanted = lastTurns === undefined ? found : found.slice(0, lastTurns);
-  const sizes = await bytesOfTurns(tx, threadId, lastTurns === undefined && before === undefined ? null : wanted.map((turn) => turn.id));
+  const sizes = await bytesOfTurns(
+    tx,
+    threadId,
+    lastTurns === undefined && before === undefined ? null : wanted.map((turn) => turn.id),
+  );
   let bytes = 0;
   const turns = wanted.filter((turn, at) => {
     bytes += sizes.get(turn.id) ?? 0;
@@ -86,7 +107,10 @@ async function turnsOfPage(tx: Tx, threadId: string, { lastTurns, before }: Deta
   return { turns: turns.reverse(), more: turns.length < found.length, oversized };
 }
 
-/** The size that the items of turns would have in an answer; sizes are known without reading the texts. `ids` null: for the whole thread. */
+/**
+ * The size that the items of turns would have in an answer; sizes are known without reading the texts. `ids` null: for
+ * the whole thread.
+ */
 async function bytesOfTurns(tx: Tx, threadId: string, ids: readonly string[] | null): Promise<Map<string, number>> {
   if (ids?.length === 0) return new Map();
   const bytes = sql<number>`sum(octet_length(summary) + coalesce(octet_length(detail), 0) + coalesce(pg_column_size(metadata), 0) + 300)`;
@@ -101,11 +125,18 @@ async function bytesOfTurns(tx: Tx, threadId: string, ids: readonly string[] | n
 
 async function itemsOf(tx: Tx, threadId: string, turnIds: readonly string[], oversized: boolean) {
   if (turnIds.length === 0) return [];
-  const query = tx.selectFrom('items').where('thread_id', '=', threadId).where('turn_id', '=', sql<string>`any(${turnIds})`);
+  const query = tx
+    .selectFrom('items')
+    .where('thread_id', '=', threadId)
+    .where('turn_id', '=', sql<string>`any(${turnIds})`);
   if (!oversized) return await query.selectAll().orderBy('ord').execute();
   const newest = await query
     .select(['ord', 'id', 'turn_id', 'thread_id', 'kind', 'status', 'summary', 'metadata', 'started_at', 'ended_at'])
-    .select(sql<string | null>`case when length(detail) > ${CUT_CHARS} then left(detail, ${CUT_CHARS}) || '…' else detail end`.as('detail'))
+    .select(
+      sql<
+        string | null
+      >`case when length(detail) > ${CUT_CHARS} then left(detail, ${CUT_CHARS}) || '…' else detail end`.as('detail'),
+    )
     .orderBy('ord', 'desc')
     .limit(PAGE_ITEMS)
     .execute();

@@ -9,8 +9,8 @@ import { perDatabase } from '../postgres/per-database.ts';
 /** Which versions of extensions a turn works with: those of its first step, whatever changes meanwhile. */
 
 /**
- * Hashes of what the owner agreed to, in the order in which models read them; null when there is nothing. A chat in which somebody else writes has none: they
- * work with the owner's keys.
+ * Hashes of what the owner agreed to, in the order in which models read them; null when there is nothing. A chat in
+ * which somebody else writes has none: they work with the owner's keys.
  */
 export const agreedNow = sql<string[] | null>`(
   select json_agg(extensions.hash order by extensions.kind, extensions.name)
@@ -18,8 +18,15 @@ export const agreedNow = sql<string[] | null>`(
   where not exists (select from inbox where inbox.chat_id = threads.chat_id and ${ofOthers}))`;
 
 /** What the owner has agreed to, for a chat as it is now. */
-export async function agreedInThread(db: Db, threadId: string): Promise<Array<{ hash: string; declaration: Declaration }>> {
-  const row = await db.selectFrom('threads').select(agreedNow.as('hashes')).where('threads.id', '=', threadId).executeTakeFirst();
+export async function agreedInThread(
+  db: Db,
+  threadId: string,
+): Promise<Array<{ hash: string; declaration: Declaration }>> {
+  const row = await db
+    .selectFrom('threads')
+    .select(agreedNow.as('hashes'))
+    .where('threads.id', '=', threadId)
+    .executeTakeFirst();
   return row?.hashes ? await declarationsOf(db, row.hashes) : [];
 }
 
@@ -43,11 +50,18 @@ export async function extensionsOfTurn(db: Db, turnId: string): Promise<string[]
 const versions = perDatabase(() => new LRUCache<string, Declaration>({ max: 200 }));
 
 /** The declarations of these versions, in this order. */
-export async function declarationsOf(db: Db, hashes: readonly string[]): Promise<Array<{ hash: string; declaration: Declaration }>> {
+export async function declarationsOf(
+  db: Db,
+  hashes: readonly string[],
+): Promise<Array<{ hash: string; declaration: Declaration }>> {
   const known = versions(db);
   const missing = hashes.filter((hash) => !known.has(hash));
   if (missing.length > 0) {
-    const rows = await db.selectFrom('extension_versions').select(['hash', 'declaration']).where('hash', 'in', missing).execute();
+    const rows = await db
+      .selectFrom('extension_versions')
+      .select(['hash', 'declaration'])
+      .where('hash', 'in', missing)
+      .execute();
     for (const { hash, declaration } of rows) known.set(hash, declaration);
   }
   return hashes.flatMap((hash) => {
@@ -68,9 +82,13 @@ export const agreedSkillsInThread = async (db: Db, threadId: string): Promise<Ar
   skillsIn(await agreedInThread(db, threadId));
 
 export const agreedHashes = async (db: Db): Promise<string[]> =>
-  (await db.selectFrom('extension_versions').select('hash').where('agreed', '=', true).execute()).map(({ hash }) => hash);
+  (await db.selectFrom('extension_versions').select('hash').where('agreed', '=', true).execute()).map(
+    ({ hash }) => hash,
+  );
 
-export const skillsIn = (found: ReadonlyArray<{ hash: string; declaration: Declaration }>): Array<{ hash: string; skill: Skill }> =>
+export const skillsIn = (
+  found: ReadonlyArray<{ hash: string; declaration: Declaration }>,
+): Array<{ hash: string; skill: Skill }> =>
   found.flatMap(({ hash, declaration }) => (declaration.kind === 'skill' ? [{ hash, skill: declaration }] : []));
 
 /** The skills among these versions. */

@@ -40,7 +40,12 @@ export const findTurn = (db: Db | Tx, id: string): Promise<Selectable<TurnTable>
   db.selectFrom('turns').selectAll().where('id', '=', id).executeTakeFirst();
 
 export const activeTurn = (db: Db | Tx, threadId: string): Promise<Selectable<TurnTable> | undefined> =>
-  db.selectFrom('turns').selectAll().where('thread_id', '=', threadId).where('status', '=', 'in_progress').executeTakeFirst();
+  db
+    .selectFrom('turns')
+    .selectAll()
+    .where('thread_id', '=', threadId)
+    .where('status', '=', 'in_progress')
+    .executeTakeFirst();
 
 export async function isTurnRunning(db: Db | Tx, id: string): Promise<boolean> {
   const turn = await db.selectFrom('turns').select('status').where('id', '=', id).executeTakeFirst();
@@ -74,7 +79,11 @@ interface NewTurn {
 type TurnSettings = Pick<NewTurn, 'model' | 'autoApprove' | 'mode' | 'allowShell' | 'call'>;
 
 /** Adds a turn that is in progress; the caller tells of it. */
-function insertTurn(tx: ThreadTransaction, id: string, turn: TurnSettings & { summary: string; compaction: boolean }): Selectable<TurnTable> {
+function insertTurn(
+  tx: ThreadTransaction,
+  id: string,
+  turn: TurnSettings & { summary: string; compaction: boolean },
+): Selectable<TurnTable> {
   const now = new Date();
   const row: Selectable<TurnTable> = {
     id,
@@ -98,8 +107,15 @@ function insertTurn(tx: ThreadTransaction, id: string, turn: TurnSettings & { su
     started_at: now,
     ended_at: null,
   };
-  tx.later((db) => db.insertInto('turns').values({ ...row, usage: null, extensions: null, call: row.call && json(row.call) }));
-  tx.later((db) => db.updateTable('threads').set({ latest_turn_id: id, updated_at: now, deleted_at: null }).where('id', '=', tx.threadId));
+  tx.later((db) =>
+    db.insertInto('turns').values({ ...row, usage: null, extensions: null, call: row.call && json(row.call) }),
+  );
+  tx.later((db) =>
+    db
+      .updateTable('threads')
+      .set({ latest_turn_id: id, updated_at: now, deleted_at: null })
+      .where('id', '=', tx.threadId),
+  );
   return row;
 }
 
@@ -111,13 +127,22 @@ export function openCompaction(tx: ThreadTransaction, reason: string): TurnRecor
   return record;
 }
 
-/** Opens a turn with its user message, with events in the order that clients expect. The caller knows that no turn runs. */
+/**
+ * Opens a turn with its user message, with events in the order that clients expect. The caller knows that no turn runs.
+ */
 export function openTurn(tx: ThreadTransaction, input: NewTurn): TurnRecord {
   const id = freshId('turn_');
   const itemId = derivedId('item_', id, 'user');
   const row = insertTurn(tx, id, { ...input, summary: input.inputSummary?.trim() || input.text, compaction: false });
   const record = turnRecord(row, [itemId]);
-  const said = insertUserItem(tx, { id: itemId, turnId: id, text: input.text, announceStart: true, unheard: input.unheard, heard: input.heard });
+  const said = insertUserItem(tx, {
+    id: itemId,
+    turnId: id,
+    text: input.text,
+    announceStart: true,
+    unheard: input.unheard,
+    heard: input.heard,
+  });
   tx.append({ event: 'turn.started', turnId: id, payload: { turn: record } }, ...said, {
     event: 'turn.lifecycle',
     turnId: id,
@@ -147,13 +172,26 @@ export const selectTurnState = (tx: Tx, turnId: string) =>
     .selectFrom('turns')
     .selectAll('turns')
     .select((e) => [
-      jsonArrayFrom(e.selectFrom('items').select(['items.id', 'items.kind', 'items.status']).where('items.turn_id', '=', turnId).orderBy('items.ord')).as(
-        'items',
-      ),
-      jsonArrayFrom(e.selectFrom('questions').select('questions.id').where('questions.turn_id', '=', turnId).where('questions.state', '=', 'open')).as(
-        'questions',
-      ),
-      jsonArrayFrom(e.selectFrom('steps').select(['input_tokens', 'output_tokens', 'steps.micro_usd']).where('steps.turn_id', '=', turnId)).as('steps'),
+      jsonArrayFrom(
+        e
+          .selectFrom('items')
+          .select(['items.id', 'items.kind', 'items.status'])
+          .where('items.turn_id', '=', turnId)
+          .orderBy('items.ord'),
+      ).as('items'),
+      jsonArrayFrom(
+        e
+          .selectFrom('questions')
+          .select('questions.id')
+          .where('questions.turn_id', '=', turnId)
+          .where('questions.state', '=', 'open'),
+      ).as('questions'),
+      jsonArrayFrom(
+        e
+          .selectFrom('steps')
+          .select(['input_tokens', 'output_tokens', 'steps.micro_usd'])
+          .where('steps.turn_id', '=', turnId),
+      ).as('steps'),
     ])
     .where('turns.id', '=', turnId);
 
@@ -170,7 +208,12 @@ export function toTurnState({ items, questions, steps, ...turn }: TurnStateRow):
 }
 
 /** Closes a turn in progress, with its open items and questions. */
-export async function closeTurn(tx: ThreadTransaction, state: TurnState, status: Exclude<TurnStatus, 'queued' | 'in_progress'>, error?: string): Promise<void> {
+export async function closeTurn(
+  tx: ThreadTransaction,
+  state: TurnState,
+  status: Exclude<TurnStatus, 'queued' | 'in_progress'>,
+  error?: string,
+): Promise<void> {
   const { id } = state.turn;
   const usage = { input_tokens: state.used.inputTokens, output_tokens: state.used.outputTokens };
   const end = { status, ended_at: new Date(), error: error ?? null, micro_usd: state.used.microUsd };
@@ -181,9 +224,14 @@ export async function closeTurn(tx: ThreadTransaction, state: TurnState, status:
       .where('id', '=', id),
   );
   // no item keeps spinning
-  for (const item of state.items) if (item.status === 'in_progress') await endUnfinished(tx, item, status === 'failed' ? 'failed' : 'interrupted');
+  for (const item of state.items)
+    if (item.status === 'in_progress') await endUnfinished(tx, item, status === 'failed' ? 'failed' : 'interrupted');
   if (state.openQuestions.length > 0) {
-    await tx.now.updateTable('questions').set({ state: 'cancelled', decided_at: end.ended_at }).where('id', 'in', state.openQuestions).execute();
+    await tx.now
+      .updateTable('questions')
+      .set({ state: 'cancelled', decided_at: end.ended_at })
+      .where('id', 'in', state.openQuestions)
+      .execute();
     await dropUnsent(
       tx.now,
       state.openQuestions.map((question) => outboxId(id, question)),

@@ -3,7 +3,10 @@ import { insertItems, itemRow, toItemRecord } from '../chats/threads/items.ts';
 import type { NewEvent, WriteBatch } from '../chats/write-batch.ts';
 import { type Heard, remember } from './steps/transcript.ts';
 
-/** A user message: complete from the start, announced as started and completed at once (a steering message only as completed). */
+/**
+ * A user message: complete from the start, announced as started and completed at once (a steering message only as
+ * completed).
+ */
 export const addUserItem = (batch: WriteBatch, item: UserItem): void => batch.append(...insertUserItem(batch, item));
 
 interface UserItem {

@@ -51,7 +51,14 @@ export async function wish(db: Db, account: string, { wanted, pairPhone, numberM
   await db
     .insertInto('wa_accounts')
     .values({ account, state: 'disconnected', request: 1, ...fields })
-    .onConflict((c) => c.column('account').doUpdateSet((e) => ({ ...fields, ...RESUMED, request: e('wa_accounts.request', '+', 1), updated_at: new Date() })))
+    .onConflict((c) =>
+      c.column('account').doUpdateSet((e) => ({
+        ...fields,
+        ...RESUMED,
+        request: e('wa_accounts.request', '+', 1),
+        updated_at: new Date(),
+      })),
+    )
     .execute();
 }
 
@@ -66,7 +73,12 @@ export async function report(db: Db, account: string, news: AccountNews): Promis
 
 /** Removes a request that is done or failed (a logout, a QR that nobody scanned), unless a newer one came. */
 export async function dropWish(db: Db, account: string, request: number): Promise<void> {
-  await db.updateTable('wa_accounts').set({ wanted: 'off', pair_phone: null }).where('account', '=', account).where('request', '=', request).execute();
+  await db
+    .updateTable('wa_accounts')
+    .set({ wanted: 'off', pair_phone: null })
+    .where('account', '=', account)
+    .where('request', '=', request)
+    .execute();
 }
 
 /** The phone itself was active; written at most every ten minutes. */
@@ -79,8 +91,17 @@ export async function phoneSeen(db: Db, account: string, at: Date): Promise<void
     .execute();
 }
 
-/** Takes or renews the lease; false while another holder has it. `forceFrom`: a holder that is known to be dead. Times are the database's. */
-export async function holdLease(db: Db, account: string, holder: string, ttlMs: number, forceFrom: string | null = null): Promise<boolean> {
+/**
+ * Takes or renews the lease; false while another holder has it. `forceFrom`: a holder that is known to be dead. Times
+ * are the database's.
+ */
+export async function holdLease(
+  db: Db,
+  account: string,
+  holder: string,
+  ttlMs: number,
+  forceFrom: string | null = null,
+): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('wa_accounts')
     .set({ lease_holder: holder, lease_until: sql<Date>`now() + ${ttlMs} * interval '1 millisecond'` })
@@ -108,5 +129,10 @@ export async function dropLease(db: Db, account: string, holder: string): Promis
 }
 
 /** Says something about the account on the other channels, once for a `key`. */
-export const tellElsewhere = (db: Db, account: string, key: string, text: string, needsPerson: boolean): Promise<void> =>
-  tellScreens(db, `whatsapp-${account}-${key}`, text, needsPerson);
+export const tellElsewhere = (
+  db: Db,
+  account: string,
+  key: string,
+  text: string,
+  needsPerson: boolean,
+): Promise<void> => tellScreens(db, `whatsapp-${account}-${key}`, text, needsPerson);

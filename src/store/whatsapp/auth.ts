@@ -27,7 +27,12 @@ export class LeaseLost extends Error {
 export const readCreds = async (db: Db, account: string): Promise<{ data: Buffer; rev: number } | null> =>
   (await db.selectFrom('wa_creds').select(['data', 'rev']).where('account', '=', account).executeTakeFirst()) ?? null;
 
-export const readKeys = (db: Db, account: string, type: string, ids: readonly string[]): Promise<Array<{ id: string; data: Buffer }>> =>
+export const readKeys = (
+  db: Db,
+  account: string,
+  type: string,
+  ids: readonly string[],
+): Promise<Array<{ id: string; data: Buffer }>> =>
   db
     .selectFrom('wa_keys')
     .select(['id', 'data'])
@@ -37,11 +42,17 @@ export const readKeys = (db: Db, account: string, type: string, ids: readonly st
     .execute();
 
 /**
- * Writes a change completely or not at all, and only for the holder of the lease. The row is locked, so a successor takes over before or after this
- * transaction, never during it. `timeoutMs` limits each statement, and each pause between two: the database ends the transaction of a gateway that hangs or is cut
- * off, because its lock would keep the successor waiting. @throws LeaseLost
+ * Writes a change completely or not at all, and only for the holder of the lease. The row is locked, so a successor
+ * takes over before or after this transaction, never during it. `timeoutMs` limits each statement, and each pause
+ * between two: the database ends the transaction of a gateway that hangs or is cut off, because its lock would keep the
+ * successor waiting. @throws LeaseLost
  */
-export async function writeAuth(db: Db, account: string, change: AuthChange, options: { holder: string | null; timeoutMs: number }): Promise<void> {
+export async function writeAuth(
+  db: Db,
+  account: string,
+  change: AuthChange,
+  options: { holder: string | null; timeoutMs: number },
+): Promise<void> {
   await db.transaction().execute(async (tx) => {
     const limit = String(options.timeoutMs);
     // one round trip for all of it, because this runs for every message
@@ -59,7 +70,9 @@ export async function writeAuth(db: Db, account: string, change: AuthChange, opt
 
 const writeCreds = (tx: Tx, account: string, { data, rev }: { data: Buffer; rev: number }) =>
   sql`insert into wa_creds (account, data, rev) values (${account}, ${data}, ${rev})
-    on conflict (account) do update set data = excluded.data, rev = excluded.rev, updated_at = now() where wa_creds.rev < excluded.rev`.execute(tx);
+    on conflict (account) do update set data = excluded.data, rev = excluded.rev, updated_at = now() where wa_creds.rev < excluded.rev`.execute(
+    tx,
+  );
 
 async function writeKeys(tx: Tx, account: string, keys: KeyChange[]): Promise<void> {
   // all writers use one order, so that two transactions cannot deadlock

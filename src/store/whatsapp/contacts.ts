@@ -26,8 +26,15 @@ const toContact = (row: Selectable<WaContactTable>): Contact => ({
 });
 
 /** The linked account as known now; jid and lid are null before the first pairing. */
-export async function ownIdentity(db: Db, account: string): Promise<{ jid: string | null; lid: string | null; number: 'shared' | 'dedicated' | null }> {
-  const row = await db.selectFrom('wa_accounts').select(['jid', 'lid', 'number_mode']).where('account', '=', account).executeTakeFirst();
+export async function ownIdentity(
+  db: Db,
+  account: string,
+): Promise<{ jid: string | null; lid: string | null; number: 'shared' | 'dedicated' | null }> {
+  const row = await db
+    .selectFrom('wa_accounts')
+    .select(['jid', 'lid', 'number_mode'])
+    .where('account', '=', account)
+    .executeTakeFirst();
   return { jid: row?.jid ?? null, lid: row?.lid ?? null, number: row?.number_mode ?? null };
 }
 
@@ -37,10 +44,15 @@ export async function findContact(db: Db | Tx, account: string, forms: Forms): P
 }
 
 /**
- * The person with these addresses, created if needed. Two rows that turn out to be one person are merged: the older one stays, with its chat. A number can move
- * to another person; the chats stay separate. `replyJid`: the form of a direct chat; null for a person from a group.
+ * The person with these addresses, created if needed. Two rows that turn out to be one person are merged: the older one
+ * stays, with its chat. A number can move to another person; the chats stay separate. `replyJid`: the form of a direct
+ * chat; null for a person from a group.
  */
-export async function keepContact(db: Db, account: string, person: Forms & { name: string | null; replyJid: string | null }): Promise<Contact> {
+export async function keepContact(
+  db: Db,
+  account: string,
+  person: Forms & { name: string | null; replyJid: string | null },
+): Promise<Contact> {
   return await db.transaction().execute(async (tx) => {
     const forms = await joined(tx, account, person);
     if (!forms) {
@@ -48,7 +60,14 @@ export async function keepContact(db: Db, account: string, person: Forms & { nam
       if (!address) throw new Error('a contact without any address cannot be kept');
       const row = await tx
         .insertInto('wa_contacts')
-        .values({ account, lid: person.lid, pn: person.pn, name: person.name, chat_address: address, reply_jid: person.replyJid ?? address })
+        .values({
+          account,
+          lid: person.lid,
+          pn: person.pn,
+          name: person.name,
+          chat_address: address,
+          reply_jid: person.replyJid ?? address,
+        })
         .returningAll()
         .executeTakeFirstOrThrow();
       return toContact(row);
@@ -74,7 +93,9 @@ async function matching(db: Db | Tx, account: string, forms: Forms): Promise<Con
     .selectFrom('wa_contacts')
     .selectAll()
     .where('account', '=', account)
-    .where((e) => e.or([...(forms.lid ? [e('lid', '=', forms.lid)] : []), ...(forms.pn ? [e('pn', '=', forms.pn)] : [])]))
+    .where((e) =>
+      e.or([...(forms.lid ? [e('lid', '=', forms.lid)] : []), ...(forms.pn ? [e('pn', '=', forms.pn)] : [])]),
+    )
     .orderBy('id')
     .execute();
   return rows.map(toContact);
@@ -86,7 +107,8 @@ async function joined(tx: Tx, account: string, forms: Forms): Promise<Contact | 
   if (!first) return undefined;
   const lid = forms.lid ?? first.lid;
   const pn = forms.pn ?? first.pn;
-  const set = (id: number, values: Partial<Forms>) => tx.updateTable('wa_contacts').set(values).where('id', '=', id).execute();
+  const set = (id: number, values: Partial<Forms>) =>
+    tx.updateTable('wa_contacts').set(values).where('id', '=', id).execute();
   if (!second) {
     if (lid !== first.lid || pn !== first.pn) await set(first.id, { lid, pn });
     return { ...first, lid, pn };

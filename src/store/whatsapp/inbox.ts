@@ -3,7 +3,10 @@ import { type Selectable, sql } from 'kysely';
 import { type Db, json, type Tx } from '../postgres/database.ts';
 import type { WaInboxTable } from '../schema/tables/whatsapp.ts';
 
-/** The key of a message on WhatsApp. An id alone is unique neither in a group nor over two linked accounts. JIDs without device suffix. */
+/**
+ * The key of a message on WhatsApp. An id alone is unique neither in a group nor over two linked accounts. JIDs without
+ * device suffix.
+ */
 export interface MessageKey {
   account: string;
   chat: string;
@@ -32,13 +35,17 @@ export interface Handled extends Waiting {
 /** How long a stub waits for its content before the person is told that a message could not be read, in ms. */
 const STUB_PATIENCE_MS = 120_000;
 
-/** Longer than any real id. A longer one fits no index, and would make the transaction of its ratchet state fail for ever. */
+/**
+ * Longer than any real id. A longer one fits no index, and would make the transaction of its ratchet state fail for
+ * ever.
+ */
 const LONGEST_ID = 200;
-const keyId = (id: string): string => (id.length <= LONGEST_ID ? id : `long_${createHash('sha256').update(id).digest('hex')}`);
+const keyId = (id: string): string =>
+  id.length <= LONGEST_ID ? id : `long_${createHash('sha256').update(id).digest('hex')}`;
 
 /**
- * Stores a decrypted message, in the transaction of its ratchet state. An existing message does not change, unless it is only a stub: then the content replaces
- * it, and the row is handled again.
+ * Stores a decrypted message, in the transaction of its ratchet state. An existing message does not change, unless it
+ * is only a stub: then the content replaces it, and the row is handled again.
  */
 export async function storeReceived(tx: Db | Tx, rows: readonly NewReceived[]): Promise<void> {
   for (const row of rows) {
@@ -60,7 +67,13 @@ export async function storeReceived(tx: Db | Tx, rows: readonly NewReceived[]): 
       .onConflict((c) =>
         c
           .columns(['account', 'chat', 'participant', 'from_me', 'message_id'])
-          .doUpdateSet({ content: sql`excluded.content`, attrs: sql`excluded.attrs`, not_before: null, handled_at: null, verdict: null })
+          .doUpdateSet({
+            content: sql`excluded.content`,
+            attrs: sql`excluded.attrs`,
+            not_before: null,
+            handled_at: null,
+            verdict: null,
+          })
           .where('wa_inbox.content', 'is', null)
           .where(sql<boolean>`excluded.content is not null`),
       )
@@ -82,7 +95,10 @@ export async function storedContent(db: Db, key: MessageKey): Promise<Buffer | n
   return row?.content ?? null;
 }
 
-/** Rows after `after` to handle now, in the order of arrival, without rows that the caller already has and rows of chats that are `full`. */
+/**
+ * Rows after `after` to handle now, in the order of arrival, without rows that the caller already has and rows of chats
+ * that are `full`.
+ */
 export async function waiting(
   db: Db,
   account: string,
@@ -107,7 +123,13 @@ export async function waiting(
 
 /** Every row with this message id, under any form of the address; the caller checks whose it is. */
 export async function received(db: Db | Tx, account: string, messageId: string): Promise<Handled[]> {
-  const rows = await db.selectFrom('wa_inbox').selectAll().where('account', '=', account).where('message_id', '=', messageId).orderBy('seq').execute();
+  const rows = await db
+    .selectFrom('wa_inbox')
+    .selectAll()
+    .where('account', '=', account)
+    .where('message_id', '=', messageId)
+    .orderBy('seq')
+    .execute();
   return rows.map(toHandled);
 }
 
@@ -128,13 +150,21 @@ const toHandled = (row: Selectable<WaInboxTable>): Handled => ({
 });
 
 /**
- * Ends rows with the reason, in the transaction of what they became. Of a row that became nothing, only the key stays, to recognise a repeated delivery:
- * people's messages to each other on a shared number are not kept.
+ * Ends rows with the reason, in the transaction of what they became. Of a row that became nothing, only the key stays,
+ * to recognise a repeated delivery: people's messages to each other on a shared number are not kept.
  */
-export async function markHandled(tx: Db | Tx, seqs: readonly number[], verdict: string, inboxId: string | null = null): Promise<void> {
+export async function markHandled(
+  tx: Db | Tx,
+  seqs: readonly number[],
+  verdict: string,
+  inboxId: string | null = null,
+): Promise<void> {
   if (seqs.length === 0) return;
   // a stub stays a stub, so that its content is still accepted
-  const emptied = { content: sql<Buffer | null>`case when content is null then null else ''::bytea end`, attrs: json({}) };
+  const emptied = {
+    content: sql<Buffer | null>`case when content is null then null else ''::bytea end`,
+    attrs: json({}),
+  };
   await tx
     .updateTable('wa_inbox')
     .set({ handled_at: new Date(), verdict, inbox_id: inboxId, ...(inboxId === null && emptied) })
@@ -174,7 +204,13 @@ export interface OurMessage {
   /** of the chat that it was sent to */
   address: string;
   /** its question, or null */
-  question: { id: string; threadId: string; kind: 'question' | 'approval' | 'plan'; options: string[]; open: boolean } | null;
+  question: {
+    id: string;
+    threadId: string;
+    kind: 'question' | 'approval' | 'plan';
+    options: string[];
+    open: boolean;
+  } | null;
 }
 
 /** A message of ours by its id, with its question; undefined when we did not send it. */
@@ -184,7 +220,14 @@ export async function ourMessage(db: Db, account: string, messageId: string): Pr
     .innerJoin('outbox', 'outbox.id', 'wa_sends.outbox_id')
     .innerJoin('chats', 'chats.id', 'outbox.chat_id')
     .leftJoin('questions', 'questions.id', 'wa_sends.question_id')
-    .select(['wa_sends.message_id', 'wa_sends.content', 'chats.address', 'questions.id', 'questions.thread_id', 'questions.kind'])
+    .select([
+      'wa_sends.message_id',
+      'wa_sends.content',
+      'chats.address',
+      'questions.id',
+      'questions.thread_id',
+      'questions.kind',
+    ])
     .select(['questions.options', 'questions.state'])
     .where('wa_sends.account', '=', account)
     .where('wa_sends.message_id', '=', messageId)
@@ -192,12 +235,21 @@ export async function ourMessage(db: Db, account: string, messageId: string): Pr
   if (!row) return undefined;
   const { message_id, content, address, id, thread_id, kind, options, state } = row;
   const question =
-    id !== null && thread_id !== null && kind !== null ? { id, threadId: thread_id, kind, options: options ?? [], open: state === 'open' } : null;
+    id !== null && thread_id !== null && kind !== null
+      ? { id, threadId: thread_id, kind, options: options ?? [], open: state === 'open' }
+      : null;
   return { messageId: message_id, content, address, question };
 }
 
-/** The authors of the messages that began a turn, without those who steered it later: JIDs of group members, `fromMe` for the linked account itself. */
-export async function authorsOfTurn(db: Db | Tx, account: string, turnId: string): Promise<Array<Pick<MessageKey, 'participant' | 'fromMe'>>> {
+/**
+ * The authors of the messages that began a turn, without those who steered it later: JIDs of group members, `fromMe`
+ * for the linked account itself.
+ */
+export async function authorsOfTurn(
+  db: Db | Tx,
+  account: string,
+  turnId: string,
+): Promise<Array<Pick<MessageKey, 'participant' | 'fromMe'>>> {
   const rows = await db
     .selectFrom('inbox')
     .innerJoin('wa_inbox', 'wa_inbox.inbox_id', 'inbox.id')

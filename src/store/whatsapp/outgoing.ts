@@ -45,7 +45,16 @@ export async function findOutgoingRow(db: Db, id: string): Promise<OutgoingRow |
   const row = await db
     .selectFrom('outbox')
     .innerJoin('chats', 'chats.id', 'outbox.chat_id')
-    .select(['outbox.id', 'outbox.kind', 'outbox.body', 'outbox.state', 'outbox.thread_id', 'outbox.turn_id', 'outbox.created_at', 'chats.address'])
+    .select([
+      'outbox.id',
+      'outbox.kind',
+      'outbox.body',
+      'outbox.state',
+      'outbox.thread_id',
+      'outbox.turn_id',
+      'outbox.created_at',
+      'chats.address',
+    ])
     .where('outbox.id', '=', id)
     .executeTakeFirst();
   if (!row) return undefined;
@@ -84,7 +93,8 @@ async function askedBy(db: Db, id: string, turnId: string): Promise<Asked | null
     if (id !== asks && id !== `${asks}_reminder`) continue;
     const { id: questionId, kind, prompt, options, number, shown } = question;
     // rows from before evidence was stored have the arguments
-    const evidence = question.evidence ?? (kind === 'approval' && question.args ? argumentsEvidence(question.args) : null);
+    const evidence =
+      question.evidence ?? (kind === 'approval' && question.args ? argumentsEvidence(question.args) : null);
     const end = question.evidence === null ? (evidence?.length ?? 0) : shown;
     return {
       id: questionId,
@@ -101,7 +111,10 @@ async function askedBy(db: Db, id: string, turnId: string): Promise<Asked | null
   return null;
 }
 
-/** The JID for a chat's address: the form that its person last wrote from, even if two contacts became one; a group's own address. */
+/**
+ * The JID for a chat's address: the form that its person last wrote from, even if two contacts became one; a group's
+ * own address.
+ */
 export async function replyJid(db: Db, account: string, address: string): Promise<string> {
   const contact = await db
     .selectFrom('wa_contacts')
@@ -116,10 +129,14 @@ export async function replyJid(db: Db, account: string, address: string): Promis
 }
 
 /**
- * The message that an outbox row answers: the one that began its turn, or the newest of several joined ones. A reply without a turn of the model answers the
- * inbox row that names it.
+ * The message that an outbox row answers: the one that began its turn, or the newest of several joined ones. A reply
+ * without a turn of the model answers the inbox row that names it.
  */
-export async function answered(db: Db, account: string, row: Pick<OutgoingRow, 'id' | 'turnId'>): Promise<Quotable | null> {
+export async function answered(
+  db: Db,
+  account: string,
+  row: Pick<OutgoingRow, 'id' | 'turnId'>,
+): Promise<Quotable | null> {
   const received = db
     .selectFrom('inbox')
     .innerJoin('wa_inbox', 'wa_inbox.inbox_id', 'inbox.id')
@@ -127,11 +144,21 @@ export async function answered(db: Db, account: string, row: Pick<OutgoingRow, '
     .where('wa_inbox.account', '=', account)
     // not a stub, and not one whose content was deleted
     .where(sql<boolean>`octet_length(wa_inbox.content) > 0`);
-  const asReply = received.where(sql<boolean>`inbox.arrival ->> 'kind' = 'reply'`).where(sql<boolean>`inbox.arrival ->> 'outboxId' = ${row.id}`);
-  const ofTurn = received.where('inbox.turn_id', '=', row.turnId).where(sql<boolean>`inbox.arrival ->> 'kind' = 'turn'`);
+  const asReply = received
+    .where(sql<boolean>`inbox.arrival ->> 'kind' = 'reply'`)
+    .where(sql<boolean>`inbox.arrival ->> 'outboxId' = ${row.id}`);
+  const ofTurn = received
+    .where('inbox.turn_id', '=', row.turnId)
+    .where(sql<boolean>`inbox.arrival ->> 'kind' = 'turn'`);
   for (const query of row.turnId ? [ofTurn, asReply] : [asReply]) {
     const found = await query.orderBy('wa_inbox.seq', 'desc').limit(1).executeTakeFirst();
-    if (found) return { messageId: found.message_id, participant: found.participant, fromMe: found.from_me, content: found.content! };
+    if (found)
+      return {
+        messageId: found.message_id,
+        participant: found.participant,
+        fromMe: found.from_me,
+        content: found.content!,
+      };
   }
   return null;
 }
@@ -144,11 +171,17 @@ interface ProgressState {
   into: { messageId: string; jid: string } | null;
   lastSentAt: Date | null;
 }
-export async function progressState(db: Db, row: Pick<OutgoingRow, 'id' | 'turnId'>, since: Date): Promise<ProgressState> {
+export async function progressState(
+  db: Db,
+  row: Pick<OutgoingRow, 'id' | 'turnId'>,
+  since: Date,
+): Promise<ProgressState> {
   if (!row.turnId) return { stale: false, into: null, lastSentAt: null };
   const turn = await db.selectFrom('turns').select('status').where('id', '=', row.turnId).executeTakeFirst();
   // reports of a coding task share its id in place of a turn's
-  const task = turn ? undefined : await db.selectFrom('tasks').select('ended_at').where('id', '=', row.turnId).executeTakeFirst();
+  const task = turn
+    ? undefined
+    : await db.selectFrom('tasks').select('ended_at').where('id', '=', row.turnId).executeTakeFirst();
   const running = turn ? turn.status === 'in_progress' : task?.ended_at === null;
   const newer = await db
     .selectFrom('outbox')
@@ -179,13 +212,22 @@ export async function progressState(db: Db, row: Pick<OutgoingRow, 'id' | 'turnI
 
 /** A file of a reply. It must be of the reply's own thread, so that no chat shows another chat's file. */
 export const sendableAttachment = (db: Db, id: string, threadId: string) =>
-  db.selectFrom('attachments').select(['id', 'kind', 'mime', 'name', 'data']).where('id', '=', id).where('thread_id', '=', threadId).executeTakeFirst();
+  db
+    .selectFrom('attachments')
+    .select(['id', 'kind', 'mime', 'name', 'data'])
+    .where('id', '=', id)
+    .where('thread_id', '=', threadId)
+    .executeTakeFirst();
 
 /** Whether two addresses belong to one person: the same user, or both forms of a contact. */
 export async function samePersonKnown(db: Db, account: string, one: string, other: string): Promise<boolean> {
   const [a, b] = [canonicalUser(one), canonicalUser(other)];
   if (a === b) return true;
-  const own = await db.selectFrom('wa_accounts').select(['jid', 'lid']).where('account', '=', account).executeTakeFirst();
+  const own = await db
+    .selectFrom('wa_accounts')
+    .select(['jid', 'lid'])
+    .where('account', '=', account)
+    .executeTakeFirst();
   if (own?.jid && own.lid && samePair([canonicalUser(own.jid), canonicalUser(own.lid)], [a, b])) return true;
   const contact = await db
     .selectFrom('wa_contacts')
@@ -196,4 +238,5 @@ export async function samePersonKnown(db: Db, account: string, one: string, othe
   return contact.some(({ lid, pn }) => lid !== null && pn !== null && samePair([lid, pn], [a, b]));
 }
 
-const samePair = (one: readonly string[], other: readonly string[]): boolean => one.every((each) => other.includes(each));
+const samePair = (one: readonly string[], other: readonly string[]): boolean =>
+  one.every((each) => other.includes(each));

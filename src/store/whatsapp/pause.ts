@@ -28,7 +28,13 @@ export async function sendPause(db: Db, account: string, now = new Date()): Prom
 }
 
 /** Stops the sends to one chat. Returns how many chats of the account are stopped now. */
-export async function pauseChat(db: Db, account: string, jid: string, { until, why }: SendPause, now = new Date()): Promise<number> {
+export async function pauseChat(
+  db: Db,
+  account: string,
+  jid: string,
+  { until, why }: SendPause,
+  now = new Date(),
+): Promise<number> {
   await db
     .insertInto('wa_chat_pauses')
     .values({ account, jid, until, why })

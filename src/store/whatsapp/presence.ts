@@ -17,7 +17,13 @@ export async function busyChats(db: Db, limit: number): Promise<string[]> {
     .where('chats.channel', '=', 'whatsapp')
     .where((e) =>
       e.not(
-        e.exists(e.selectFrom('questions').select('questions.id').whereRef('questions.thread_id', '=', 'threads.id').where('questions.state', '=', 'open')),
+        e.exists(
+          e
+            .selectFrom('questions')
+            .select('questions.id')
+            .whereRef('questions.thread_id', '=', 'threads.id')
+            .where('questions.state', '=', 'open'),
+        ),
       ),
     )
     .limit(limit)
@@ -43,7 +49,10 @@ interface Unread {
   messageId: string;
 }
 
-/** Messages of the last day that became input and whose authors were not shown that they were read. It has none of strangers. */
+/**
+ * Messages of the last day that became input and whose authors were not shown that they were read. It has none of
+ * strangers.
+ */
 export async function unreadInput(db: Db, account: string, limit: number): Promise<Unread[]> {
   const rows = await db
     .selectFrom('wa_inbox')

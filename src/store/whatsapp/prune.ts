@@ -1,7 +1,9 @@
 import { sql } from 'kysely';
 import type { Db } from '../postgres/database.ts';
 
-/** How long the content of messages stays, in days. Repeats, edits, deletions, quotes and retries all come within it. */
+/**
+ * How long the content of messages stays, in days. Repeats, edits, deletions, quotes and retries all come within it.
+ */
 export const KEPT_DAYS = 30;
 /** Rows of one statement, so that none of them blocks others for long. */
 const AT_ONCE = 2_000;
@@ -9,8 +11,9 @@ const AT_ONCE = 2_000;
 const EMPTY = sql<Buffer>`''::bytea`;
 
 /**
- * Deletes the content of received, handled and sent messages from before `before`. The conversation keeps its texts. Keys of messages stay for ever, to
- * recognise repetitions. What asks an open question stays too. Returns the number of rows.
+ * Deletes the content of received, handled and sent messages from before `before`. The conversation keeps its texts.
+ * Keys of messages stay for ever, to recognise repetitions. What asks an open question stays too. Returns the number of
+ * rows.
  */
 export async function pruneContent(db: Db, account: string, before: Date): Promise<number> {
   let pruned = 0;

@@ -48,17 +48,36 @@ const toSend = (row: Selectable<WaSendTable>): Send => ({
 
 /** The parts of an outbox row in their order; none before `addSends`. */
 export async function sendsOf(db: Db | Tx, outboxId: string): Promise<Send[]> {
-  return (await db.selectFrom('wa_sends').selectAll().where('outbox_id', '=', outboxId).orderBy('part').execute()).map(toSend);
+  return (await db.selectFrom('wa_sends').selectAll().where('outbox_id', '=', outboxId).orderBy('part').execute()).map(
+    toSend,
+  );
 }
 
-/** A message of ours by its id, even long after it was sent. It answers retries, votes, reactions and the question "is this ours?". */
+/**
+ * A message of ours by its id, even long after it was sent. It answers retries, votes, reactions and the question "is
+ * this ours?".
+ */
 export async function findSend(db: Db | Tx, account: string, messageId: string): Promise<Send | undefined> {
-  const row = await db.selectFrom('wa_sends').selectAll().where('message_id', '=', messageId).where('account', '=', account).executeTakeFirst();
+  const row = await db
+    .selectFrom('wa_sends')
+    .selectAll()
+    .where('message_id', '=', messageId)
+    .where('account', '=', account)
+    .executeTakeFirst();
   return row && toSend(row);
 }
 
-/** Stores all parts in one transaction, once. An attempt that made parts at the same time gets the parts that were first. */
-export async function addSends(db: Db, account: string, outboxId: string, sends: readonly NewSend[], counters: Counters): Promise<Send[]> {
+/**
+ * Stores all parts in one transaction, once. An attempt that made parts at the same time gets the parts that were
+ * first.
+ */
+export async function addSends(
+  db: Db,
+  account: string,
+  outboxId: string,
+  sends: readonly NewSend[],
+  counters: Counters,
+): Promise<Send[]> {
   return await db.transaction().execute(async (tx) => {
     await tx.selectFrom('outbox').select('id').where('id', '=', outboxId).forUpdate().executeTakeFirst();
     const known = await sendsOf(tx, outboxId);
@@ -93,21 +112,35 @@ export async function addSends(db: Db, account: string, outboxId: string, sends:
   });
 }
 
-/** Counts an attempt before its bytes are sent. False when there is nothing left to send: it was accepted meanwhile, or its outbox row was dropped. */
+/**
+ * Counts an attempt before its bytes are sent. False when there is nothing left to send: it was accepted meanwhile, or
+ * its outbox row was dropped.
+ */
 export async function beginAttempt(db: Db, messageId: string): Promise<boolean> {
   const row = await db
     .updateTable('wa_sends')
     .set((e) => ({ attempts: e('attempts', '+', 1) }))
     .where('message_id', '=', messageId)
     .where('state', '=', 'queued')
-    .where((e) => e.exists(e.selectFrom('outbox').select('outbox.id').whereRef('outbox.id', '=', 'wa_sends.outbox_id').where('outbox.state', '=', 'queued')))
+    .where((e) =>
+      e.exists(
+        e
+          .selectFrom('outbox')
+          .select('outbox.id')
+          .whereRef('outbox.id', '=', 'wa_sends.outbox_id')
+          .where('outbox.state', '=', 'queued'),
+      ),
+    )
     .returning('message_id')
     .executeTakeFirst();
   return row !== undefined;
 }
 
 /** Whether another message to this address was attempted after the last one that arrived, and may not have arrived. */
-export async function hasLostAttempt(db: Db, { account, jid, messageId }: Pick<Send, 'account' | 'jid' | 'messageId'>): Promise<boolean> {
+export async function hasLostAttempt(
+  db: Db,
+  { account, jid, messageId }: Pick<Send, 'account' | 'jid' | 'messageId'>,
+): Promise<boolean> {
   const to = db.selectFrom('wa_sends').where('account', '=', account).where('jid', '=', jid);
   const last = await to.select((e) => e.fn.max('sent_at').as('at')).executeTakeFirst();
   const lost = await to
@@ -134,7 +167,10 @@ export async function markAccepted(db: Db, account: string, messageIds: readonly
   await markDelivered(db, messageIds, at);
 }
 
-/** A question counts as shown when the server has every message of it. `at`: by the server's clock, which also dates the answers. */
+/**
+ * A question counts as shown when the server has every message of it. `at`: by the server's clock, which also dates the
+ * answers.
+ */
 async function markDelivered(db: Db, messageIds: readonly string[], at?: Date): Promise<void> {
   await db
     .updateTable('questions')
@@ -150,16 +186,32 @@ async function markDelivered(db: Db, messageIds: readonly string[], at?: Date): 
     )
     .where((e) =>
       e.not(
-        e.exists(e.selectFrom('wa_sends').select('message_id').whereRef('wa_sends.question_id', '=', 'questions.id').where('wa_sends.state', '=', 'queued')),
+        e.exists(
+          e
+            .selectFrom('wa_sends')
+            .select('message_id')
+            .whereRef('wa_sends.question_id', '=', 'questions.id')
+            .where('wa_sends.state', '=', 'queued'),
+        ),
       ),
     )
     .execute();
 }
 
-/** A recipient's receipt. States only move forward; in a group the first recipient counts. A receipt also proves that the server accepted the message. */
-export async function markReceipt(db: Db, account: string, messageIds: readonly string[], state: 'delivered' | 'read', at: Date): Promise<void> {
+/**
+ * A recipient's receipt. States only move forward; in a group the first recipient counts. A receipt also proves that
+ * the server accepted the message.
+ */
+export async function markReceipt(
+  db: Db,
+  account: string,
+  messageIds: readonly string[],
+  state: 'delivered' | 'read',
+  at: Date,
+): Promise<void> {
   if (messageIds.length === 0) return;
-  const before: Array<WaSendTable['state']> = state === 'delivered' ? ['queued', 'sent', 'failed'] : ['queued', 'sent', 'failed', 'delivered'];
+  const before: Array<WaSendTable['state']> =
+    state === 'delivered' ? ['queued', 'sent', 'failed'] : ['queued', 'sent', 'failed', 'delivered'];
   await db
     .updateTable('wa_sends')
     .set({
@@ -190,8 +242,18 @@ export async function markRefusedLater(db: Db, account: string, messageId: strin
 /** Gives up an outbox row, with the reason. Its unsent parts will not be sent. */
 export async function giveUp(db: Db, outboxId: string, error: string): Promise<void> {
   await db.transaction().execute(async (tx) => {
-    await tx.updateTable('wa_sends').set({ state: 'failed', error }).where('outbox_id', '=', outboxId).where('state', '=', 'queued').execute();
-    await tx.updateTable('outbox').set({ state: 'failed', error }).where('id', '=', outboxId).where('state', '=', 'queued').execute();
+    await tx
+      .updateTable('wa_sends')
+      .set({ state: 'failed', error })
+      .where('outbox_id', '=', outboxId)
+      .where('state', '=', 'queued')
+      .execute();
+    await tx
+      .updateTable('outbox')
+      .set({ state: 'failed', error })
+      .where('id', '=', outboxId)
+      .where('state', '=', 'queued')
+      .execute();
     await dropUploads(tx, outboxId);
   });
 }
@@ -210,14 +272,19 @@ export async function sentSince(db: Db, account: string, since: Date): Promise<n
 }
 
 /** Messages since `since` by their state: of an account, or of one chat. */
-export async function deliveryFigures(db: Db | Tx, of: { account: string } | { chatId: string }, since: Date): Promise<DeliveryFigures> {
+export async function deliveryFigures(
+  db: Db | Tx,
+  of: { account: string } | { chatId: string },
+  since: Date,
+): Promise<DeliveryFigures> {
   let query = db
     .selectFrom('wa_sends')
     .innerJoin('outbox', 'outbox.id', 'wa_sends.outbox_id')
     .select((e) => ['wa_sends.state', e.fn.countAll<number>().as('count')])
     .where('wa_sends.created_at', '>=', since)
     .groupBy('wa_sends.state');
-  query = 'account' in of ? query.where('wa_sends.account', '=', of.account) : query.where('outbox.chat_id', '=', of.chatId);
+  query =
+    'account' in of ? query.where('wa_sends.account', '=', of.account) : query.where('outbox.chat_id', '=', of.chatId);
   const figures: DeliveryFigures = { queued: 0, sent: 0, delivered: 0, read: 0, failed: 0 };
   for (const row of await query.execute()) figures[row.state] = Number(row.count);
   return figures;

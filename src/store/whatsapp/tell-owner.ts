@@ -4,13 +4,14 @@ import { recordNotice } from '../turns/complete-turn.ts';
 import { tellScreens } from '../turns/notices.ts';
 
 /**
- * Says something about the installation to its owner, once for each `key`: on the screens, and in the owner's WhatsApp chat if there is one. `phone`: digits of the
- * owner, where the account has a number of its own.
+ * Says something about the installation to its owner, once for each `key`: on the screens, and in the owner's WhatsApp
+ * chat if there is one. `phone`: digits of the owner, where the account has a number of its own.
  */
 export async function tellOwner(db: Db, key: string, text: string, phone: string | null): Promise<void> {
   await tellScreens(db, key, text, true);
   // queued only: the gateway finds it, and sends it when WhatsApp is connected
-  for (const chatId of await ownersChats(db, phone)) await recordNotice(db, { chatId, outboxId: `out_${key}-${chatId}`, text, kind: 'notice' });
+  for (const chatId of await ownersChats(db, phone))
+    await recordNotice(db, { chatId, outboxId: `out_${key}-${chatId}`, text, kind: 'notice' });
 }
 
 /** The chat with oneself of a shared number, else the chat of the owner with the number of Fetch. */

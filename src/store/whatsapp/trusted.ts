@@ -14,5 +14,7 @@ export async function trustPhone(tx: Tx, phone: string): Promise<void> {
 
 /** False when it was not trusted. */
 export async function distrustPhone(tx: Tx, phone: string): Promise<boolean> {
-  return (await tx.deleteFrom('wa_trusted').where('phone', '=', phone).returning('phone').executeTakeFirst()) !== undefined;
+  return (
+    (await tx.deleteFrom('wa_trusted').where('phone', '=', phone).returning('phone').executeTakeFirst()) !== undefined
+  );
 }

@@ -1,10 +1,17 @@
 import type { Db, Tx } from '../postgres/database.ts';
 
-/** Messages with an uploaded file, until all messages of their outbox row are made. If the process dies in between, the next one uses them. */
+/**
+ * Messages with an uploaded file, until all messages of their outbox row are made. If the process dies in between, the
+ * next one uses them.
+ */
 
 /** proto.Message bytes by what makes the file the same at another attempt. */
 export async function uploadsOf(db: Db, outboxId: string): Promise<Map<string, Buffer>> {
-  const rows = await db.selectFrom('wa_uploads').select(['file', 'content']).where('outbox_id', '=', outboxId).execute();
+  const rows = await db
+    .selectFrom('wa_uploads')
+    .select(['file', 'content'])
+    .where('outbox_id', '=', outboxId)
+    .execute();
   return new Map(rows.map((row) => [row.file, row.content]));
 }
 

@@ -25,7 +25,8 @@ const actionArguments = z
   })
   .superRefine(({ action, ref, text, x, y }, issue) => {
     const wrong = (message: string) => issue.addIssue({ code: 'custom', message });
-    if (action === 'click' && ref === undefined && (x === undefined || y === undefined)) wrong('click needs ref, or x and y');
+    if (action === 'click' && ref === undefined && (x === undefined || y === undefined))
+      wrong('click needs ref, or x and y');
     if (action === 'type' && ref === undefined) wrong('type needs ref');
     if (action === 'type' && !text?.trim()) wrong('type needs text');
     if (text?.includes('\0')) wrong('text must not contain null characters');
@@ -52,7 +53,10 @@ function commandsOf({ action, ref, text = '', x, y }: Action): BrowserCommand[] 
 }
 
 const moves = (action: Action['action']): boolean => action === 'scroll_down' || action === 'scroll_up';
-/** What a click begins, such as a navigation, has time to end. The old page is still loaded just after a click, so a wait for that alone ends too early. */
+/**
+ * What a click begins, such as a navigation, has time to end. The old page is still loaded just after a click, so a
+ * wait for that alone ends too early.
+ */
 const SETTLE: BrowserCommand[] = [
   ['wait', '--load', 'networkidle', '--timeout', '4000'],
   ['wait', '--load', 'load', '--timeout', '5000'],
@@ -65,9 +69,11 @@ export const browserAction = defineTool({
   reads: ['page'],
   readFrom: () => 'in the browser',
   sends: ['browse'],
-  // the page learns what is typed and clicked; it wrote the elements itself, so nothing but a person can say what they mean
+  // the page learns what is typed and clicked; it wrote the elements itself, so nothing but a person can say what they
+  // mean
   sent: ({ action }) => (moves(action) ? {} : null),
-  description: 'Act on the page in the browser, by the numbers of the last snapshot; type replaces the text of a field. Returns the page afterwards.',
+  description:
+    'Act on the page in the browser, by the numbers of the last snapshot; type replaces the text of a field. Returns the page afterwards.',
   schema: actionArguments,
   danger: 'MODERATE',
   // a click may buy something
@@ -79,7 +85,12 @@ export const browserAction = defineTool({
     inBrowser(context, async ({ browsers, owner, onProgress, signal }) => {
       const doing = commandsOf(args);
       const settle = moves(args.action) || args.action === 'type' ? [] : SETTLE;
-      const { answers, ...rest } = await browsers.run(owner, [...doing, ...settle, ...READ_PAGE], { opens: null, bail: false, onProgress, signal });
+      const { answers, ...rest } = await browsers.run(owner, [...doing, ...settle, ...READ_PAGE], {
+        opens: null,
+        bail: false,
+        onProgress,
+        signal,
+      });
       const failed = answers.slice(0, doing.length).find(({ success }) => !success);
       const outcome = readOutcome({ answers, ...rest }, context.config.FETCH_BROWSER_IDLE_MINUTES);
       if (failed) return { ok: false, output: whyNot(args, failed.error ?? ''), metadata: { action: args.action } };
@@ -97,7 +108,8 @@ const WORDS: Record<Action['action'], string> = {
 };
 
 function whyNot({ ref }: Action, error: string): string {
-  if (/unknown ref/i.test(error)) return `There is no element ${ref} on the page now. Numbers change when another page is opened: look with browser_snapshot.`;
+  if (/unknown ref/i.test(error))
+    return `There is no element ${ref} on the page now. Numbers change when another page is opened: look with browser_snapshot.`;
   return `That was not done: ${inline(error) || 'the browser gave no reason.'}`;
 }
 
@@ -109,7 +121,11 @@ async function previewOf(args: Action, context: ToolContext): Promise<string | n
     const page = pageIn(answer);
     const line = page?.tree.split('\n').find((each) => numberOf(each) === args.ref);
     const element =
-      args.ref === undefined ? (args.x === undefined ? null : `at ${args.x}, ${args.y}`) : (line?.trim() ?? `element ${args.ref}, which is not there now`);
+      args.ref === undefined
+        ? args.x === undefined
+          ? null
+          : `at ${args.x}, ${args.y}`
+        : (line?.trim() ?? `element ${args.ref}, which is not there now`);
     const lines = [
       [WORDS[args.action], element && inline(element)].filter(Boolean).join(': '),
       ...(args.text === undefined ? [] : [`Text: ${args.text}`]),

@@ -11,7 +11,8 @@ import { localApps } from './local-apps.ts';
 
 export const common = { runsIn: 'kennel', anyHost: true, timeoutMs: WITH_IMAGE_MS + 60_000 } as const;
 
-const TURNED_OFF = 'The browser is turned off here: FETCH_BROWSER_SLOTS is 0. Reading a page with web_fetch works without it.';
+const TURNED_OFF =
+  'The browser is turned off here: FETCH_BROWSER_SLOTS is 0. Reading a page with web_fetch works without it.';
 
 export interface Opened {
   site: Site;
@@ -31,7 +32,8 @@ export const inBrowser = (context: ToolContext, act: (opened: Opened) => Promise
     try {
       return await act({ site, browsers, owner: await ownerOf(context, site), onProgress: build.tell, signal });
     } catch (error) {
-      if (error instanceof NoBrowser) return { ok: false, output: noPage(error.message, config.FETCH_BROWSER_IDLE_MINUTES) };
+      if (error instanceof NoBrowser)
+        return { ok: false, output: noPage(error.message, config.FETCH_BROWSER_IDLE_MINUTES) };
       if (error instanceof BrowserFailed) return { ok: false, output: error.message };
       throw error;
     } finally {
@@ -42,7 +44,10 @@ export const inBrowser = (context: ToolContext, act: (opened: Opened) => Promise
 export const noPage = (what: string, minutes: number): string =>
   `${what} Open one with browser_open. A browser ends after ${minutes} minutes without use, at /new, and when its container is stopped; its page, cookies and log-ins end with it.`;
 
-/** A run of a workflow has a browser of its own: the same steps find the same cookies, and the page of the chat stays as it is. */
+/**
+ * A run of a workflow has a browser of its own: the same steps find the same cookies, and the page of the chat stays as
+ * it is.
+ */
 async function ownerOf(context: ToolContext, { kennel, host }: Site): Promise<BrowserOwner> {
   const { db, chatId, threadId, unattended } = context;
   return {

@@ -8,17 +8,23 @@ import { visibleApps } from '../workspace/apps.ts';
 import { findWorkspace, type Site } from '../workspace/in-workspace.ts';
 import { targetOf } from './page.ts';
 
-/** `http://localhost:PORT` in the browser is an app that app_run keeps running in the workspace of the chat, and never this machine. */
+/**
+ * `http://localhost:PORT` in the browser is an app that app_run keeps running in the workspace of the chat, and never
+ * this machine.
+ */
 
 const THE_WEB: BrowserSubject = { workspace: null };
 
 export const isOfApp = (url: string): boolean => isLocal(targetOf(new URL(url)));
 
-/** Which browser an address needs, or why there is nothing to open. No browser is closed for an app that does not run. */
+/**
+ * Which browser an address needs, or why there is nothing to open. No browser is closed for an app that does not run.
+ */
 export async function subjectOf(context: ToolContext, site: Site, url: string): Promise<BrowserSubject | ToolOutcome> {
   if (!isOfApp(url)) return THE_WEB;
   const found = await findWorkspace(context, site, undefined);
-  if ('ok' in found) return { ...found, output: `localhost in the browser means the apps of the active workspace. ${found.output}` };
+  if ('ok' in found)
+    return { ...found, output: `localhost in the browser means the apps of the active workspace. ${found.output}` };
   const apps = localApps(context, site.kennel, found.path);
   const { port } = targetOf(new URL(url));
   const connection = await apps.connect(port);
@@ -38,12 +44,17 @@ export function localApps(context: ToolContext, kennel: Kennel, workspace: strin
     },
     missing: async (port) => {
       const running = (await visibleApps({ ...context, kennel })).filter(({ state }) => state === 'running');
-      const [mine, others] = [running.filter((app) => app.workspace === workspace), running.filter((app) => app.workspace !== workspace)];
+      const [mine, others] = [
+        running.filter((app) => app.workspace === workspace),
+        running.filter((app) => app.workspace !== workspace),
+      ];
       const elsewhere = others.find(({ appPort }) => appPort === port);
       return [
         `No app in the workspace ${name} listens on port ${port}, and localhost here is never the machine itself.`,
         mine.length > 0 ? `Running there: ${mine.map(shown).join(', ')}.` : 'Start it with app_run and keep.',
-        ...(elsewhere ? [`${shown(elsewhere)} is one of the workspace ${elsewhere.name}: make that the active one first.`] : []),
+        ...(elsewhere
+          ? [`${shown(elsewhere)} is one of the workspace ${elsewhere.name}: make that the active one first.`]
+          : []),
       ].join(' ');
     },
   };

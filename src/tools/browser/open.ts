@@ -38,8 +38,13 @@ export async function openPage(
 ): Promise<BrowserAnswer | ToolOutcome> {
   const subject = await subjectOf(context, site, url);
   if ('ok' in subject) return subject;
-  const wait: BrowserCommand[] = waitUntil === 'networkidle' ? [['wait', '--load', 'networkidle', '--timeout', '8000']] : [];
-  const open: BrowserCommand = ['open', url, ...(waitUntil === 'domcontentloaded' ? ['--wait-until', 'domcontentloaded'] : [])];
+  const wait: BrowserCommand[] =
+    waitUntil === 'networkidle' ? [['wait', '--load', 'networkidle', '--timeout', '8000']] : [];
+  const open: BrowserCommand = [
+    'open',
+    url,
+    ...(waitUntil === 'domcontentloaded' ? ['--wait-until', 'domcontentloaded'] : []),
+  ];
   return await browsers.run(owner, [open, ...wait, ...READ_PAGE], { opens: subject, bail: false, onProgress, signal });
 }
 
@@ -54,12 +59,17 @@ export function openedOutcome(url: string, answer: BrowserAnswer | ToolOutcome):
   if (page && !isErrorPage(page) && !isEmpty(page) && (!failed || late))
     return pageOutcome(page, answer, [...(late ? [SLOW] : []), ...(answer.fresh ? [NEW] : [])]);
   if (refused) return { ok: false, output: refused.words, metadata: { url } };
-  return { ok: false, output: `${hostIn({ url })} could not be opened: ${reasonOf(failed?.error ?? '')}`, metadata: { url } };
+  return {
+    ok: false,
+    output: `${hostIn({ url })} could not be opened: ${reasonOf(failed?.error ?? '')}`,
+    metadata: { url },
+  };
 }
 
 /** Behind a proxy, Chromium has one error for a name that does not exist and for a server that does not answer. */
 function reasonOf(error: string): string {
-  if (/ERR_TUNNEL_CONNECTION_FAILED|ERR_PROXY|ERR_EMPTY_RESPONSE/.test(error)) return 'its name does not exist, or no server answers there.';
+  if (/ERR_TUNNEL_CONNECTION_FAILED|ERR_PROXY|ERR_EMPTY_RESPONSE/.test(error))
+    return 'its name does not exist, or no server answers there.';
   if (/ERR_CERT|ERR_SSL/.test(error)) return `its certificate is not valid (${/ERR_[A-Z_]+/.exec(error)?.[0]}).`;
   if (/ERR_BLOCKED_BY_ADMINISTRATOR/.test(error)) return 'the browser opens only pages of the web.';
   return inline(error) || 'the page has no content.';
@@ -81,7 +91,8 @@ export const browserOpen = defineTool({
   asks: (args, at) => `Open ${hostIn(args)} in the browser${at}?`,
   // no path or query: they may carry tokens
   summarise: (args) => URL.parse(args.url)?.hostname ?? 'page',
-  run: ({ url, waitUntil }, context) => inBrowser(context, async (opened) => openedOutcome(url, await openPage(opened, context, { url, waitUntil }))),
+  run: ({ url, waitUntil }, context) =>
+    inBrowser(context, async (opened) => openedOutcome(url, await openPage(opened, context, { url, waitUntil }))),
 });
 
 export const browserSnapshot = defineTool({
@@ -105,8 +116,16 @@ export const browserSnapshot = defineTool({
 /** The page that is open now. */
 export function readOutcome(answer: BrowserAnswer, idleMinutes: number, notes: readonly string[] = []): ToolOutcome {
   const page = pageIn(answer);
-  if (!page) return { ok: false, output: `The page could not be read: ${inline(answer.answers.find(({ success }) => !success)?.error ?? 'no answer')}` };
+  if (!page)
+    return {
+      ok: false,
+      output: `The page could not be read: ${inline(answer.answers.find(({ success }) => !success)?.error ?? 'no answer')}`,
+    };
   if (isEmpty(page)) return { ok: false, output: noPage('No page is open in the browser of this chat.', idleMinutes) };
-  if (isErrorPage(page)) return { ok: false, output: [...answer.refused.map(({ words }) => words), 'The page could not be loaded.'].join(' ') };
+  if (isErrorPage(page))
+    return {
+      ok: false,
+      output: [...answer.refused.map(({ words }) => words), 'The page could not be loaded.'].join(' '),
+    };
   return pageOutcome(page, answer, notes);
 }

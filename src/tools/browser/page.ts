@@ -47,15 +47,36 @@ export const isEmpty = ({ url }: Page): boolean => url === '' || url === 'about:
 export const isErrorPage = ({ url }: Page): boolean => url.startsWith('chrome-error:');
 
 /** The result of a call that ends with a page. `notes`: our own sentences about what happened. */
-export function pageOutcome(page: Page, { refused, fresh }: Pick<BrowserAnswer, 'refused' | 'fresh'>, notes: readonly string[] = []): ToolOutcome {
+export function pageOutcome(
+  page: Page,
+  { refused, fresh }: Pick<BrowserAnswer, 'refused' | 'fresh'>,
+  notes: readonly string[] = [],
+): ToolOutcome {
   const { url, title, tree, elements } = page;
   const host = bareHost(URL.parse(url));
   // by plain HTTP, the refusal of the gate is the page; another request to the same host may be refused, too
   const mine = refused.find((at) => at.host === host && tree.includes(at.words));
-  const metadata = { url, title, elements, length: tree.length, truncated: tree.length > MOST_CHARS, refused: refused.map(shownHost), newBrowser: fresh };
+  const metadata = {
+    url,
+    title,
+    elements,
+    length: tree.length,
+    truncated: tree.length > MOST_CHARS,
+    refused: refused.map(shownHost),
+    newBrowser: fresh,
+  };
   if (mine) return { ok: false, output: mine.words, metadata };
-  const others = refused.length > 0 ? [`The page also asked for ${inline(refused.map(shownHost).join(', '), 200)}, which was refused.`] : [];
-  return { ok: true, output: [title, url, ...notes, ...others, '', shownTree(tree)].filter((line, at) => line !== '' || at > 0).join('\n'), metadata };
+  const others =
+    refused.length > 0
+      ? [`The page also asked for ${inline(refused.map(shownHost).join(', '), 200)}, which was refused.`]
+      : [];
+  return {
+    ok: true,
+    output: [title, url, ...notes, ...others, '', shownTree(tree)]
+      .filter((line, at) => line !== '' || at > 0)
+      .join('\n'),
+    metadata,
+  };
 }
 
 /** The host as the gate names it: without the brackets of IPv6. */
@@ -67,7 +88,10 @@ export const targetOf = (url: URL): { host: string; port: number } => ({
   port: Number(url.port || (url.protocol === 'https:' ? 443 : 80)),
 });
 
-/** All of a short tree. Of a long one the head and the tail come first, where the model sees them, and then the whole, to be read on. */
+/**
+ * All of a short tree. Of a long one the head and the tail come first, where the model sees them, and then the whole,
+ * to be read on.
+ */
 function shownTree(tree: string): string {
   if (tree === '' || tree === '(empty page)') return '(nothing on this page can be read)';
   if (tree.length <= SHOWN_HEAD + SHOWN_TAIL) return tree;

@@ -36,9 +36,13 @@ export async function takeScreenshot(
 }
 
 /** The header of a PNG file has the size at fixed places. */
-const sizeOf = (png: Buffer): { width: number; height: number } => ({ width: png.readUInt32BE(16), height: png.readUInt32BE(20) });
+const sizeOf = (png: Buffer): { width: number; height: number } => ({
+  width: png.readUInt32BE(16),
+  height: png.readUInt32BE(20),
+});
 
-export const howToSend = ({ id }: Screenshot): string => `Write ![what it shows](attachment:${id}) in the answer to send it to the person.`;
+export const howToSend = ({ id }: Screenshot): string =>
+  `Write ![what it shows](attachment:${id}) in the answer to send it to the person.`;
 
 export const browserScreenshot = defineTool({
   ...common,

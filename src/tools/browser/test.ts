@@ -18,7 +18,8 @@ export const browserTest = defineTool({
   readFrom: hostIn,
   sends: ['fetch'],
   sent: ({ url }) => urlsSent(url),
-  description: 'Check a page in the browser: open it, and look for texts in it, in any case of letters. For steps of workflows.',
+  description:
+    'Check a page in the browser: open it, and look for texts in it, in any case of letters. For steps of workflows.',
   schema: z.strictObject({
     url: urlArgument,
     waitUntil: waitArgument,
@@ -34,7 +35,8 @@ export const browserTest = defineTool({
       const answer = await openPage(opened, context, { url, waitUntil });
       const outcome = openedOutcome(url, answer);
       const page = 'ok' in answer ? null : pageIn(answer);
-      const passed = (text: string): boolean => outcome.ok && page !== null && `${page.title}\n${page.tree}`.toLowerCase().includes(text.toLowerCase());
+      const passed = (text: string): boolean =>
+        outcome.ok && page !== null && `${page.title}\n${page.tree}`.toLowerCase().includes(text.toLowerCase());
       const steps = [
         { step: `open ${inline(url, 200)}`, passed: outcome.ok },
         ...mustInclude.map((text) => ({ step: `the page includes "${inline(text, 100)}"`, passed: passed(text) })),
@@ -52,7 +54,12 @@ export const browserTest = defineTool({
       return {
         ok: failed.length === 0,
         output: lines.join('\n'),
-        metadata: { url: page?.url ?? url, steps, failed: failed.map(({ step }) => step), ...(picture && { attachment: picture.id, mime: 'image/png' }) },
+        metadata: {
+          url: page?.url ?? url,
+          steps,
+          failed: failed.map(({ step }) => step),
+          ...(picture && { attachment: picture.id, mime: 'image/png' }),
+        },
       };
     }),
 });

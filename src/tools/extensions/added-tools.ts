@@ -6,8 +6,8 @@ import { customTool } from './custom-tool.ts';
 import { mcpTool } from './mcp-tool.ts';
 
 /**
- * Tools that the owner brought along, by name, in an order that stays. The model reads them behind those of the registry. A turn works with the same ones from
- * its first step to its last.
+ * Tools that the owner brought along, by name, in an order that stays. The model reads them behind those of the
+ * registry. A turn works with the same ones from its first step to its last.
  */
 export type AddedTools = ReadonlyMap<string, AddedTool>;
 
@@ -28,7 +28,10 @@ export async function addedTools(db: Db, hashes: readonly string[]): Promise<Add
     room -= bytes;
     for (const each of declaration.tools) {
       const tool = declaration.kind === 'mcp' ? mcpTool(hash, declaration, each) : customTool(hash, declaration);
-      added.set(tool.name, { tool, declaration: { name: tool.name, description: tool.description, parameters: each.parameters } });
+      added.set(tool.name, {
+        tool,
+        declaration: { name: tool.name, description: tool.description, parameters: each.parameters },
+      });
     }
   }
   return added;

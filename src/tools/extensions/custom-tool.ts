@@ -31,7 +31,8 @@ export function customTool(hash: string, custom: CustomTool): Tool {
     asks: (_, at) => `Run your tool ${custom.name}${at}?`,
     timeoutMs: custom.timeoutMs + WITH_IMAGE_MS,
     run: async (args, context) => {
-      if (!(await isAgreed(context.db, hash))) return { ok: false, output: `The owner does not agree to the tool ${custom.name} any more. Nothing was run.` };
+      if (!(await isAgreed(context.db, hash)))
+        return { ok: false, output: `The owner does not agree to the tool ${custom.name} any more. Nothing was run.` };
       return await inWorkspace(context, undefined, async ({ kennel, path, name: workspace }) => {
         const { line, env } = commandOf(custom, args as Record<string, unknown>);
         const began = performance.now();
@@ -50,11 +51,20 @@ export function customTool(hash: string, custom: CustomTool): Tool {
             onOutput: (_, piece) => kept.push(Buffer.from(piece)),
             signal: context.signal,
           });
-          const { ok, output, metadata } = commandOutcome(custom.name, result, performance.now() - began, custom.timeoutMs);
+          const { ok, output, metadata } = commandOutcome(
+            custom.name,
+            result,
+            performance.now() - began,
+            custom.timeoutMs,
+          );
           return { ok, output, metadata: { ...metadata, tool: custom.name, workspace } };
         } catch (error) {
           if (!endedByRestart(context.signal)) throw error;
-          return { ok: false, output: `${restarted(custom.name)}\n\n${printed(kept.text())}`.trim(), metadata: { tool: custom.name, workspace } };
+          return {
+            ok: false,
+            output: `${restarted(custom.name)}\n\n${printed(kept.text())}`.trim(),
+            metadata: { tool: custom.name, workspace },
+          };
         }
       });
     },

@@ -29,7 +29,12 @@ export function mcpTool(hash: string, declaration: McpDeclaration, declared: Dec
     asks: () => `Use ${declared.of} of the MCP server ${server.name}?`,
     timeoutMs: server.timeoutMs + START_MS,
     run: async (args, { db, config, kennel, signal }) => {
-      const { ok, text, cut, called } = await callAgreed({ db, config, kennel }, { hash, server, declared }, args as Record<string, unknown>, signal);
+      const { ok, text, cut, called } = await callAgreed(
+        { db, config, kennel },
+        { hash, server, declared },
+        args as Record<string, unknown>,
+        signal,
+      );
       return { ok, output: text, ...(called && { metadata: { server: server.name, tool: declared.of, cut } }) };
     },
   });
@@ -44,7 +49,10 @@ function schemaOf(parameters: Record<string, unknown>): z.ZodType {
   }
 }
 
-/** Everything in the arguments that could carry words or numbers of others, also as a name that the declaration does not have. */
+/**
+ * Everything in the arguments that could carry words or numbers of others, also as a name that the declaration does not
+ * have.
+ */
 export function wordsIn(value: unknown, named: ReadonlySet<string>): string[] {
   if (typeof value === 'string') return [value];
   if (typeof value === 'number') return [String(value)];

@@ -5,7 +5,9 @@ import { isAgreed } from '../../store/owner/extensions.ts';
 import { declarationsOf, extensionsOfTurn, skillsIn } from '../../store/turns/turn-extensions.ts';
 import { defineTool, type ToolContext } from '../tool.ts';
 
-/** Reads a skill that the owner agreed to: its text is theirs. It is what was shown then, whatever its folder has now. */
+/**
+ * Reads a skill that the owner agreed to: its text is theirs. It is what was shown then, whatever its folder has now.
+ */
 export const skillRead = defineTool({
   name: 'skill_read',
   family: 'skills',
@@ -25,12 +27,17 @@ export const skillRead = defineTool({
     const no = (output: string) => ({ ok: false, output });
     if (!found)
       return no(
-        skills.length === 0 ? 'There are no skills here.' : `There is no skill of this name. There are: ${skills.map(({ skill }) => skill.name).join(', ')}.`,
+        skills.length === 0
+          ? 'There are no skills here.'
+          : `There is no skill of this name. There are: ${skills.map(({ skill }) => skill.name).join(', ')}.`,
       );
     const { skill, hash } = found;
     if (!(await isAgreed(context.db, hash))) return no(`The owner does not agree to the skill ${skill.name} any more.`);
     const files = skill.files.map(({ path }) => path);
-    const listed = files.length > 0 ? `\n\n[its files, in containers of commands and coding tasks in ${INSIDE.skills}/${skill.name}: ${files.join(', ')}]` : '';
+    const listed =
+      files.length > 0
+        ? `\n\n[its files, in containers of commands and coding tasks in ${INSIDE.skills}/${skill.name}: ${files.join(', ')}]`
+        : '';
     if (file === undefined || file === 'SKILL.md') return { ok: true, output: `${skill.body}${listed}` };
     const text = skill.files.find(({ path }) => path === file)?.text;
     return text === undefined ? no(`The skill has no such file.${listed}`) : { ok: true, output: text };

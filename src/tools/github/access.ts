@@ -47,7 +47,9 @@ export async function once(context: ToolContext, look: string, act: () => Promis
   } catch (error) {
     if (error instanceof GitHubRefusal) return no(error.message);
     if (error instanceof GitHubAway)
-      return no(`${error.message} ${error.unsure ? `Whether it was made is unknown: look with ${look} before you try again.` : 'It was not made.'}`);
+      return no(
+        `${error.message} ${error.unsure ? `Whether it was made is unknown: look with ${look} before you try again.` : 'It was not made.'}`,
+      );
     throw error;
   }
 }

@@ -6,11 +6,25 @@ import { named } from '../approval-words.ts';
 import { defineTool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { atWork } from '../workspace/at-work.ts';
 import { printed } from '../workspace/command-text.ts';
-import { changeWorkspace, inWorkspace, type Opened, WITH_IMAGE_MS, workspaceArgument } from '../workspace/in-workspace.ts';
+import {
+  changeWorkspace,
+  inWorkspace,
+  type Opened,
+  WITH_IMAGE_MS,
+  workspaceArgument,
+} from '../workspace/in-workspace.ts';
 import { once, writeAccess } from './access.ts';
 import { GIT, WITHOUT_FILTERS } from './bundle.ts';
 import { pushBranch } from './push-branch.ts';
-import { branchArgument, changedSince, type Git, gitOf, isOutcome, remoteOf, writableOf } from './workspace-repository.ts';
+import {
+  branchArgument,
+  changedSince,
+  type Git,
+  gitOf,
+  isOutcome,
+  remoteOf,
+  writableOf,
+} from './workspace-repository.ts';
 
 interface Wanted {
   name: string;
@@ -40,7 +54,8 @@ export const branchTool = defineTool({
         return isOutcome(git) ? git : { ok: true, output: plan(context, at, git, wanted) };
       })
     ).output,
-  run: ({ workspace, ...wanted }, context) => once(context, 'git_branch', () => changeWorkspace(context, workspace, (at) => create(context, at, wanted))),
+  run: ({ workspace, ...wanted }, context) =>
+    once(context, 'git_branch', () => changeWorkspace(context, workspace, (at) => create(context, at, wanted))),
 });
 
 /** All that the person says yes to. */
@@ -50,7 +65,10 @@ function plan(context: ToolContext, at: Opened, git: Git, { name, from }: Wanted
   return `Make the branch ${name} from ${start} in ${at.name}, switch to it, and push it with its commits to ${isOutcome(repository) ? repository.output : fullName(repository)}`;
 }
 
-/** The start is a branch here, or else one that was fetched from the remote. Uncommitted changes come along, as with git; where they cannot, git says so. */
+/**
+ * The start is a branch here, or else one that was fetched from the remote. Uncommitted changes come along, as with
+ * git; where they cannot, git says so.
+ */
 const SCRIPT = [
   'name=$1 from=$2; shift 2',
   WITHOUT_FILTERS,
@@ -86,11 +104,14 @@ async function create(context: ToolContext, at: Opened, wanted: Wanted): Promise
     label: 'git-branch',
     signal: context.signal,
   });
-  if (result.code === 20) return no(`${at.name} has a branch ${name} already. git_branch switches to it, workspace_sync pushes it.`);
+  if (result.code === 20)
+    return no(`${at.name} has a branch ${name} already. git_branch switches to it, workspace_sync pushes it.`);
   if (result.code === 21) return no(`${at.name} has no branch ${from}. git_branch lists the branches.`);
-  if (result.code !== 0) return no(`The branch could not be made: ${inline(printed(result.stderr)) || 'it took too long'}`);
+  if (result.code !== 0)
+    return no(`The branch could not be made: ${inline(printed(result.stderr)) || 'it took too long'}`);
   const pushed = await pushBranch(context, at, { branch: name, repository });
-  if ('why' in pushed) return no(`The branch ${name} was made here and is checked out, but it is not on GitHub. ${pushed.why}`);
+  if ('why' in pushed)
+    return no(`The branch ${name} was made here and is checked out, but it is not on GitHub. ${pushed.why}`);
   const url = `${repository.htmlUrl}/tree/${name}`;
   return {
     ok: true,

@@ -13,14 +13,17 @@ const BUNDLE_MS = 10 * MINUTE;
 /** git in the container, which runs nothing that the repository's own settings name. */
 export const GIT = ['git', '-c', 'safe.directory=*', '-c', 'core.hooksPath=/dev/null', '-c', 'core.fsmonitor=false'];
 
-/** Begins a script that changes files: turns off the filters that the repository names, whose programs (git-lfs) are not in the container. `$@` is git. */
+/**
+ * Begins a script that changes files: turns off the filters that the repository names, whose programs (git-lfs) are not
+ * in the container. `$@` is git.
+ */
 export const WITHOUT_FILTERS = String.raw`
 while IFS= read -r -d '' key; do set -- "$@" -c "$key="; done < <("$@" config --null --name-only --get-regexp '^filter\..*\.(clean|smudge|process|required)$' || true)
 `.trim();
 
 /**
- * Bundles the commits of a workspace in its container, passes the file to `use` and removes it. The bundle comes as base64 on stdout, so this process reads no
- * file that somebody else can write.
+ * Bundles the commits of a workspace in its container, passes the file to `use` and removes it. The bundle comes as
+ * base64 on stdout, so this process reads no file that somebody else can write.
  */
 export async function withBundle<T>(
   { kennel, path }: Opened,
@@ -56,11 +59,20 @@ export async function withBundle<T>(
         },
         signal: AbortSignal.any([signal, tooLarge.signal]),
       });
-      if (tooLarge.signal.aborted) return { ok: false, why: `The repository is larger than ${MAX_BYTES / 1024 ** 3} GB; it has to be pushed by hand.` };
+      if (tooLarge.signal.aborted)
+        return {
+          ok: false,
+          why: `The repository is larger than ${MAX_BYTES / 1024 ** 3} GB; it has to be pushed by hand.`,
+        };
       if (result.timedOut) return { ok: false, why: 'Bundling the commits took too long.' };
-      if (result.code !== 0) return { ok: false, why: `The commits could not be bundled: ${printed(result.stderr).trim().slice(-500)}` };
+      if (result.code !== 0)
+        return { ok: false, why: `The commits could not be bundled: ${printed(result.stderr).trim().slice(-500)}` };
     } catch (error) {
-      if (tooLarge.signal.aborted) return { ok: false, why: `The repository is larger than ${MAX_BYTES / 1024 ** 3} GB; it has to be pushed by hand.` };
+      if (tooLarge.signal.aborted)
+        return {
+          ok: false,
+          why: `The repository is larger than ${MAX_BYTES / 1024 ** 3} GB; it has to be pushed by hand.`,
+        };
       throw error;
     } finally {
       await file.close();
@@ -71,7 +83,10 @@ export async function withBundle<T>(
   }
 }
 
-/** Records in the workspace's repository where it was pushed to, as `git push --set-upstream` would. The number of commits ahead depends on it. */
+/**
+ * Records in the workspace's repository where it was pushed to, as `git push --set-upstream` would. The number of
+ * commits ahead depends on it.
+ */
 export async function noteRemote(
   { kennel, path }: Opened,
   { url, branch, head }: { url: string; branch: string; head: string },

@@ -43,7 +43,8 @@ export const issueTools: Tool[] = [
           return isOutcome(git) ? git : { ok: true, output: plan(context, at, git, wanted) };
         })
       ).output,
-    run: ({ workspace, ...wanted }, context) => once(context, 'github_issue_list', () => inWorkspace(context, workspace, (at) => create(context, at, wanted))),
+    run: ({ workspace, ...wanted }, context) =>
+      once(context, 'github_issue_list', () => inWorkspace(context, workspace, (at) => create(context, at, wanted))),
   }),
   defineTool({
     name: 'github_issue_list',
@@ -102,7 +103,11 @@ async function create(context: ToolContext, at: Opened, wanted: Wanted): Promise
   const repository = await writableOf(context, at, git);
   if (isOutcome(repository)) return repository;
   const made = await createIssue(writeAccess(context), repository, wanted);
-  return { ok: true, output: `Made ${line(made)}`, metadata: { url: made.url, number: made.number, repository: fullName(repository) } };
+  return {
+    ok: true,
+    output: `Made ${line(made)}`,
+    metadata: { url: made.url, number: made.number, repository: fullName(repository) },
+  };
 }
 
 function line({ number, title: words, state, author, labels, assignees, comments, updatedAt, url }: Issue): string {
@@ -111,5 +116,7 @@ function line({ number, title: words, state, author, labels, assignees, comments
     ...(assignees.length > 0 ? [`for ${assignees.map(name).join(', ')}`] : []),
     ...(comments > 0 ? [`${comments} comments`] : []),
   ];
-  return [`#${number} ${title(words)} (${state}) by ${name(author)}`, ...more, `changed ${day(updatedAt)}`, url].join(', ');
+  return [`#${number} ${title(words)} (${state}) by ${name(author)}`, ...more, `changed ${day(updatedAt)}`, url].join(
+    ', ',
+  );
 }

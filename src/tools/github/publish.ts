@@ -1,10 +1,23 @@
 import { z } from 'zod';
 import { fullName, type RepositoryName } from '../../adapters/github/remote.ts';
-import { accountOf, createRepository, findRepository, isEmpty, type Repository } from '../../adapters/github/repositories.ts';
+import {
+  accountOf,
+  createRepository,
+  findRepository,
+  isEmpty,
+  type Repository,
+} from '../../adapters/github/repositories.ts';
 import { intentOf, noteIntent } from '../../store/kennel/workspaces/intents.ts';
 import { named } from '../approval-words.ts';
 import { defineTool, type ToolContext, type ToolOutcome } from '../tool.ts';
-import { changeWorkspace, inWorkspace, type Opened, text, WITH_IMAGE_MS, workspaceArgument } from '../workspace/in-workspace.ts';
+import {
+  changeWorkspace,
+  inWorkspace,
+  type Opened,
+  text,
+  WITH_IMAGE_MS,
+  workspaceArgument,
+} from '../workspace/in-workspace.ts';
 import { retriedWithToken, writeAccess } from './access.ts';
 import { pushBranch } from './push-branch.ts';
 import { branchOf, isOutcome } from './workspace-repository.ts';
@@ -39,17 +52,23 @@ export const publishTool = defineTool({
       })
     ).output,
   workspaceOf: (args) => args.name,
-  asks: ({ name, isPublic }, at) => `Publish the workspace${name ? ` ${named(name)}` : at} on GitHub, ${isPublic ? 'for everybody to read' : 'privately'}?`,
-  run: (args, context) => retriedWithToken(context, () => changeWorkspace(context, args.name, (at) => publish(context, at, args))),
+  asks: ({ name, isPublic }, at) =>
+    `Publish the workspace${name ? ` ${named(name)}` : at} on GitHub, ${isPublic ? 'for everybody to read' : 'privately'}?`,
+  run: (args, context) =>
+    retriedWithToken(context, () => changeWorkspace(context, args.name, (at) => publish(context, at, args))),
 });
 
 /** Publishes a new workspace. A failure is reported and leaves the workspace unchanged. */
 export async function publishNew(context: ToolContext, at: Opened, about: string): Promise<ToolOutcome> {
-  const published = await retriedWithToken(context, () => publish(context, at, { description: about, isPublic: false })).catch((error: Error): ToolOutcome => {
+  const published = await retriedWithToken(context, () =>
+    publish(context, at, { description: about, isPublic: false }),
+  ).catch((error: Error): ToolOutcome => {
     if (context.signal.aborted) throw error;
     return { ok: false, output: error.message };
   });
-  return published.ok ? published : { ok: false, output: `It is not on GitHub: ${published.output} workspace_publish tries again.` };
+  return published.ok
+    ? published
+    : { ok: false, output: `It is not on GitHub: ${published.output} workspace_publish tries again.` };
 }
 
 interface Publication {
@@ -64,21 +83,41 @@ async function publish(context: ToolContext, at: Opened, { description, isPublic
   // an earlier attempt may have recorded the remote already
   if (git.remote !== null && intent?.repository === undefined)
     return { ok: false, output: `${at.name} has a remote already (${git.remote}). workspace_sync pushes to it.` };
-  if (git.head === null) return { ok: false, output: `${at.name} has no commit yet, so there is nothing to publish. Commit first.` };
+  if (git.head === null)
+    return { ok: false, output: `${at.name} has no commit yet, so there is nothing to publish. Commit first.` };
   const made = await makeRepository(context, at.name, description, isPublic);
   if (isOutcome(made)) return made;
   const pushed = await pushBranch(context, at, { branch: git.branch, repository: made, everything: true });
   if ('why' in pushed)
-    return { ok: false, output: `The repository ${shownUrl(made)} was made, but the commits are not there: ${pushed.why}`, metadata: { url: made.htmlUrl } };
+    return {
+      ok: false,
+      output: `The repository ${shownUrl(made)} was made, but the commits are not there: ${pushed.why}`,
+      metadata: { url: made.htmlUrl },
+    };
   return {
     ok: true,
     output: `Published ${at.name} to ${shownUrl(made)} (${made.private ? 'private' : 'public'})`,
-    metadata: { workspace: at.name, url: made.htmlUrl, repository: fullName(made), private: made.private, branch: git.branch, head: pushed.head },
+    metadata: {
+      workspace: at.name,
+      url: made.htmlUrl,
+      repository: fullName(made),
+      private: made.private,
+      branch: git.branch,
+      head: pushed.head,
+    },
   };
 }
 
-/** A new repository of the account, or the one that an earlier attempt made: known by its record, or because nothing was ever pushed to it. */
-export async function makeRepository(context: ToolContext, name: string, description: string, isPublic: boolean): Promise<Repository | ToolOutcome> {
+/**
+ * A new repository of the account, or the one that an earlier attempt made: known by its record, or because nothing was
+ * ever pushed to it.
+ */
+export async function makeRepository(
+  context: ToolContext,
+  name: string,
+  description: string,
+  isPublic: boolean,
+): Promise<Repository | ToolOutcome> {
   const { db, callId } = context;
   const access = writeAccess(context);
   const intent = await intentOf(db, callId);

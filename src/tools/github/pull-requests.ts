@@ -13,16 +13,44 @@ import { fullName, type RepositoryName } from '../../adapters/github/remote.ts';
 import { headOfBranch, type Repository } from '../../adapters/github/repositories.ts';
 import { named } from '../approval-words.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
-import { changeWorkspace, inWorkspace, type Opened, text, WITH_IMAGE_MS, workspaceArgument } from '../workspace/in-workspace.ts';
+import {
+  changeWorkspace,
+  inWorkspace,
+  type Opened,
+  text,
+  WITH_IMAGE_MS,
+  workspaceArgument,
+} from '../workspace/in-workspace.ts';
 import { once, writeAccess } from './access.ts';
 import { body, day, name, title } from './foreign-words.ts';
 import { pushBranch } from './push-branch.ts';
-import { branchArgument, branchOf, changedSince, type GitOnBranch, isOutcome, reading, remoteOf, repoArgument, writableOf } from './workspace-repository.ts';
+import {
+  branchArgument,
+  branchOf,
+  changedSince,
+  type GitOnBranch,
+  isOutcome,
+  reading,
+  remoteOf,
+  repoArgument,
+  writableOf,
+} from './workspace-repository.ts';
 
-const no = (output: string, metadata?: Record<string, unknown>): ToolOutcome => ({ ok: false, output, ...(metadata && { metadata }) });
+const no = (output: string, metadata?: Record<string, unknown>): ToolOutcome => ({
+  ok: false,
+  output,
+  ...(metadata && { metadata }),
+});
 
 const stateArgument = z.enum(['open', 'closed', 'all']).default('open');
-const reads = { effect: 'idempotent', runsIn: 'kennel', timeoutMs: WITH_IMAGE_MS, danger: 'SAFE', reads: ['page'], sends: [] } as const;
+const reads = {
+  effect: 'idempotent',
+  runsIn: 'kennel',
+  timeoutMs: WITH_IMAGE_MS,
+  danger: 'SAFE',
+  reads: ['page'],
+  sends: [],
+} as const;
 
 export const pullRequestTools: Tool[] = [
   defineTool({
@@ -42,7 +70,8 @@ export const pullRequestTools: Tool[] = [
       draft: z.boolean().default(true),
       workspace: workspaceArgument,
     }),
-    asks: (args, at) => `Push the current branch${at} and make the pull request ${named(args.title)} into ${named(args.base)}?`,
+    asks: (args, at) =>
+      `Push the current branch${at} and make the pull request ${named(args.title)} into ${named(args.base)}?`,
     preview: async (args, context) =>
       (
         await inWorkspace(context, args.workspace, async (at) => {
@@ -50,7 +79,10 @@ export const pullRequestTools: Tool[] = [
           return isOutcome(git) ? git : { ok: true, output: plan(context, at, git, args) };
         })
       ).output,
-    run: (args, context) => once(context, 'github_pr_list', () => changeWorkspace(context, args.workspace, (at) => create(context, at, args))),
+    run: (args, context) =>
+      once(context, 'github_pr_list', () =>
+        changeWorkspace(context, args.workspace, (at) => create(context, at, args)),
+      ),
   }),
   defineTool({
     ...reads,
@@ -58,7 +90,12 @@ export const pullRequestTools: Tool[] = [
     family: 'github',
     readFrom: ({ repo }) => `pull requests of ${repo ?? 'the workspace'}`,
     description: 'List pull requests, newest first.',
-    schema: z.strictObject({ state: stateArgument, repo: repoArgument, limit: z.int().min(1).max(100).default(10), workspace: workspaceArgument }),
+    schema: z.strictObject({
+      state: stateArgument,
+      repo: repoArgument,
+      limit: z.int().min(1).max(100).default(10),
+      workspace: workspaceArgument,
+    }),
     run: ({ state, limit, ...where }, context) =>
       reading(context, where, async (access, { repository }) => {
         const found = await listPullRequests(access, repository, { state, limit });
@@ -78,13 +115,21 @@ export const pullRequestTools: Tool[] = [
           if (hasStatus(error, 404)) return null;
           throw error;
         });
-        if (!page) return no(`There is no pull request #${number} in ${fullName(repository)} that can be seen from here.${tokenHint(access.token)}`);
-        return { ok: true, output: shownPage(page), metadata: { repository: fullName(repository), pullRequest: bounded(page) } };
+        if (!page)
+          return no(
+            `There is no pull request #${number} in ${fullName(repository)} that can be seen from here.${tokenHint(access.token)}`,
+          );
+        return {
+          ok: true,
+          output: shownPage(page),
+          metadata: { repository: fullName(repository), pullRequest: bounded(page) },
+        };
       }),
   }),
 ];
 
-const tokenHint = (token: string | undefined): string => (token ? '' : ' A private repository needs GH_TOKEN, and its owner.');
+const tokenHint = (token: string | undefined): string =>
+  token ? '' : ' A private repository needs GH_TOKEN, and its owner.';
 
 interface Wanted {
   title: string;
@@ -111,7 +156,8 @@ async function create(context: ToolContext, at: Opened, wanted: Wanted): Promise
   if (isOutcome(git)) return git;
   const changed = await changedSince(context, plan(context, at, git, wanted));
   if (changed) return changed;
-  if (git.branch === wanted.base) return no(`${at.name} is on ${git.branch} itself. Make a branch for the changes first: github_branch_create.`);
+  if (git.branch === wanted.base)
+    return no(`${at.name} is on ${git.branch} itself. Make a branch for the changes first: github_branch_create.`);
   if (git.head === null) return no(`${at.name} has no commit yet, so there is nothing to merge.`);
   const repository = await writableOf(context, at, git);
   if (isOutcome(repository)) return repository;
@@ -123,28 +169,55 @@ async function create(context: ToolContext, at: Opened, wanted: Wanted): Promise
 }
 
 /** Why there can be no such pull request, asked before anything is pushed. */
-async function unmergeable(context: ToolContext, repository: Repository, branch: string, base: string): Promise<ToolOutcome | null> {
+async function unmergeable(
+  context: ToolContext,
+  repository: Repository,
+  branch: string,
+  base: string,
+): Promise<ToolOutcome | null> {
   const access = writeAccess(context);
-  const [open, head] = await Promise.all([openPullRequestOf(access, repository, branch), headOfBranch(access, repository, base)]);
-  if (open) return no(`${branch} has an open pull request already: ${line(open)}\nworkspace_sync adds commits to it.`, { url: open.url, number: open.number });
+  const [open, head] = await Promise.all([
+    openPullRequestOf(access, repository, branch),
+    headOfBranch(access, repository, base),
+  ]);
+  if (open)
+    return no(`${branch} has an open pull request already: ${line(open)}\nworkspace_sync adds commits to it.`, {
+      url: open.url,
+      number: open.number,
+    });
   if (head !== null) return null;
-  const other = repository.defaultBranch === base ? 'Push it first.' : `The default branch is ${repository.defaultBranch}.`;
+  const other =
+    repository.defaultBranch === base ? 'Push it first.' : `The default branch is ${repository.defaultBranch}.`;
   return no(`${fullName(repository)} has no branch ${base}. ${other}`);
 }
 
-async function make(context: ToolContext, repository: Repository, wanted: Wanted & { head: string }): Promise<ToolOutcome> {
+async function make(
+  context: ToolContext,
+  repository: Repository,
+  wanted: Wanted & { head: string },
+): Promise<ToolOutcome> {
   try {
     const made = await createPullRequest(writeAccess(context), repository, wanted);
     return {
       ok: true,
       output: `Made ${line(made)}`,
-      metadata: { url: made.url, number: made.number, repository: fullName(repository), draft: made.draft, head: made.head, base: made.base },
+      metadata: {
+        url: made.url,
+        number: made.number,
+        repository: fullName(repository),
+        draft: made.draft,
+        head: made.head,
+        base: made.base,
+      },
     };
   } catch (error) {
     if (hasStatus(error, 422) && wanted.draft && /draft/i.test(error.reason))
-      return no(`${wanted.head} was pushed, but ${fullName(repository)} allows no drafts. Call again with draft false.`);
+      return no(
+        `${wanted.head} was pushed, but ${fullName(repository)} allows no drafts. Call again with draft false.`,
+      );
     if (error instanceof GitHubAway) throw new GitHubAway(`${wanted.head} was pushed. ${error.message}`, error.unsure);
-    if (error instanceof GitHubRefusal) return no(`${wanted.head} was pushed, but the pull request was not made. ${error.message}`);
+    if (error instanceof GitHubRefusal)
+      return no(`${wanted.head} was pushed, but the pull request was not made. ${error.message}`);
     throw error;
   }
 }
@@ -152,12 +225,19 @@ async function make(context: ToolContext, repository: Repository, wanted: Wanted
 const line = ({ number, title: words, state, draft, author, head, base, updatedAt, url }: PullRequest): string =>
   `#${number} ${title(words)} (${state}${draft ? ', draft' : ''}) by ${name(author)}, ${name(head)} -> ${name(base)}, changed ${day(updatedAt)}, ${url}`;
 
-function listed(found: PullRequest[], repository: RepositoryName, { state, limit }: { state: string; limit: number }): ToolOutcome {
+function listed(
+  found: PullRequest[],
+  repository: RepositoryName,
+  { state, limit }: { state: string; limit: number },
+): ToolOutcome {
   const where = `${fullName(repository)}${state === 'all' ? '' : ` (${state})`}`;
   const more = found.length === limit ? '\nThere may be more: raise limit (at most 100).' : '';
   return {
     ok: true,
-    output: found.length === 0 ? `There are no pull requests in ${where}.` : `Pull requests of ${where}:\n${found.map(line).join('\n')}${more}`,
+    output:
+      found.length === 0
+        ? `There are no pull requests in ${where}.`
+        : `Pull requests of ${where}:\n${found.map(line).join('\n')}${more}`,
     metadata: { repository: fullName(repository), pullRequests: found },
   };
 }

@@ -11,8 +11,9 @@ const LIMIT_MS = 5 * MINUTE;
 const NOT_BROUGHT = 'GitHub has commits on this branch that the workspace does not have';
 
 /**
- * Repeats the commits of a branch on top of those that GitHub has. They are made as objects, and the files change in one step at the end: a conflict, or a
- * kill before that step, leaves the workspace as it was. The exit code says why it did not come to it.
+ * Repeats the commits of a branch on top of those that GitHub has. They are made as objects, and the files change in
+ * one step at the end: a conflict, or a kill before that step, leaves the workspace as it was. The exit code says why
+ * it did not come to it.
  */
 const SCRIPT = String.raw`
 branch=$1 theirs=$2; shift 2
@@ -45,11 +46,17 @@ const REASONS: Record<number, (details: string) => string> = {
   21: () => `${NOT_BROUGHT}, and ours have merges, which are not repeated. Merge by hand, or push to another branch.`,
   22: (details) =>
     `${NOT_BROUGHT}, and they conflict with ours in ${details}. The workspace is as it was. Push to another branch with github_branch_create, or solve it by hand.`,
-  23: (details) => `${NOT_BROUGHT}. They bring ${details}, which is here already and not committed. Move it away, then try again.`,
+  23: (details) =>
+    `${NOT_BROUGHT}. They bring ${details}, which is here already and not committed. Move it away, then try again.`,
 };
 
 /** Null: done. Otherwise why not, with the workspace as it was. */
-export async function rebaseOnto(context: ToolContext, at: Opened, branch: string, { head, bundle }: Ahead): Promise<string | null> {
+export async function rebaseOnto(
+  context: ToolContext,
+  at: Opened,
+  branch: string,
+  { head, bundle }: Ahead,
+): Promise<string | null> {
   const busy = await atWork(context, at);
   if (busy) return `${NOT_BROUGHT}. ${busy.output}`;
   const { name, email } = AUTHOR;
@@ -67,5 +74,8 @@ export async function rebaseOnto(context: ToolContext, at: Opened, branch: strin
   if (result.code === 0) return null;
   const details = inline(printed(result.stdout).trim().split('\n').join(', '), 500);
   const known = REASONS[result.code ?? -1]?.(details);
-  return known ?? `${NOT_BROUGHT}, and they could not be brought in: ${inline(printed(result.stderr).slice(-500)) || 'it took too long'}`;
+  return (
+    known ??
+    `${NOT_BROUGHT}, and they could not be brought in: ${inline(printed(result.stderr).slice(-500)) || 'it took too long'}`
+  );
 }

@@ -27,7 +27,10 @@ export const searchTool = defineTool({
       );
       return {
         ok: true,
-        output: lines.length === 0 ? 'No repository matches.' : `${lines.length} of ${total} repositories:\n${lines.join('\n')}`,
+        output:
+          lines.length === 0
+            ? 'No repository matches.'
+            : `${lines.length} of ${total} repositories:\n${lines.join('\n')}`,
         metadata: { total, repositories },
       };
     }),

@@ -5,7 +5,16 @@ import { signedOff } from '../../domain/chat/words/sign-off.ts';
 import { signatureOf } from '../../store/kennel/workspaces/signatures.ts';
 import { named } from '../approval-words.ts';
 import { defineTool, type ToolContext, type ToolOutcome } from '../tool.ts';
-import { AUTHOR, changeWorkspace, inWorkspace, type Opened, operate, text, WITH_IMAGE_MS, workspaceArgument } from '../workspace/in-workspace.ts';
+import {
+  AUTHOR,
+  changeWorkspace,
+  inWorkspace,
+  type Opened,
+  operate,
+  text,
+  WITH_IMAGE_MS,
+  workspaceArgument,
+} from '../workspace/in-workspace.ts';
 import { retriedWithToken, writeAccess } from './access.ts';
 import { makeRepository, shownUrl } from './publish.ts';
 import { pushBranch } from './push-branch.ts';
@@ -44,27 +53,36 @@ export const syncTool = defineTool({
     ).output,
   workspaceOf: (args) => args.name,
   asks: ({ name }, at) => `Commit and push the workspace${name ? ` ${named(name)}` : at} to GitHub?`,
-  run: ({ name, message }, context) => retriedWithToken(context, () => changeWorkspace(context, name, (at) => sync(context, at, message))),
+  run: ({ name, message }, context) =>
+    retriedWithToken(context, () => changeWorkspace(context, name, (at) => sync(context, at, message))),
 });
 
 async function sync(context: ToolContext, at: Opened, message: string | undefined): Promise<ToolOutcome> {
   const git = await branchOf(context, at);
   if (isOutcome(git)) return git;
   const remote = git.remote === null ? null : remoteOf(context, at, git);
-  if (isOutcome(remote)) return { ok: false, output: `${remote.output.replace(/\.$/, '')}; nothing was committed or pushed.` };
+  if (isOutcome(remote))
+    return { ok: false, output: `${remote.output.replace(/\.$/, '')}; nothing was committed or pushed.` };
   const changed = git.modified + git.untracked > 0;
   const secrets = changed ? await uncommittedSecrets(at, context) : null;
   if (secrets) return { ok: false, output: `${secrets} Nothing was committed, either.` };
   const committed = changed ? await commit(context, at, git, message) : null;
   if (committed && !committed.ok) return committed;
-  if (!committed && git.head === null) return { ok: false, output: `${at.name} has no commit and no files, so there is nothing to push.` };
+  if (!committed && git.head === null)
+    return { ok: false, output: `${at.name} has no commit and no files, so there is nothing to push.` };
   const said = committed ? committed.output : 'Nothing new to commit';
-  const repository = remote ? await findRepository(writeAccess(context), remote) : await makeRepository(context, at.name, '', false);
+  const repository = remote
+    ? await findRepository(writeAccess(context), remote)
+    : await makeRepository(context, at.name, '', false);
   if (!repository)
-    return { ok: false, output: `${said}. ${fullName(remote!)} is not on ${webHost(context.config.GITHUB_API_URL)}, or GH_TOKEN may not see it.` };
+    return {
+      ok: false,
+      output: `${said}. ${fullName(remote!)} is not on ${webHost(context.config.GITHUB_API_URL)}, or GH_TOKEN may not see it.`,
+    };
   if (isOutcome(repository)) return { ok: false, output: `${said}. ${repository.output}` };
   const pushed = await pushOverNews(context, at, git.branch, repository);
-  if ('why' in pushed) return { ok: false, output: `${said}. ${pushed.why}`, metadata: { ...committed?.metadata, pushed: false } };
+  if ('why' in pushed)
+    return { ok: false, output: `${said}. ${pushed.why}`, metadata: { ...committed?.metadata, pushed: false } };
   const where = `origin/${git.branch}${remote ? '' : ` (new private repository ${shownUrl(repository)})`}`;
   const after = pushed.rebased ? ', rebased on new commits from GitHub' : '';
   return {
@@ -103,14 +121,26 @@ const changes = ({ modified, untracked }: GitOnBranch): string =>
 const files = (count: number): string => `${count} ${count === 1 ? 'file' : 'files'}`;
 
 /** Commits everything; returns `Committed 4 files: 'Add auth' (abc1234)`. */
-async function commit(context: ToolContext, at: Opened, git: GitOnBranch, message: string | undefined): Promise<ToolOutcome> {
+async function commit(
+  context: ToolContext,
+  at: Opened,
+  git: GitOnBranch,
+  message: string | undefined,
+): Promise<ToolOutcome> {
   const subject =
     message ??
-    [...(git.modified > 0 ? [`update ${files(git.modified)}`] : []), ...(git.untracked > 0 ? [`add ${files(git.untracked)}`] : [])]
+    [
+      ...(git.modified > 0 ? [`update ${files(git.modified)}`] : []),
+      ...(git.untracked > 0 ? [`add ${files(git.untracked)}`] : []),
+    ]
       .join(', ')
       .replace(/^./, (first) => first.toUpperCase());
   const by = await signatureOf(context.db, context.chatId);
-  const answer = await operate(at, { op: 'git-commit', message: signedOff(subject, by), paths: ['.'], author: by ?? AUTHOR }, context);
+  const answer = await operate(
+    at,
+    { op: 'git-commit', message: signedOff(subject, by), paths: ['.'], author: by ?? AUTHOR },
+    context,
+  );
   if (!answer.ok) return { ok: false, output: answer.output };
   const head = String(answer.data?.commit ?? '');
   // in the state before, a new folder is one entry

@@ -9,8 +9,8 @@ import { GIT } from './bundle.ts';
 const LIMIT_MS = 5 * MINUTE;
 
 /**
- * Prints what a commit of everything would add. It works in a git directory of its own, which borrows index and objects: so it writes nothing into the
- * workspace, and no filter or setting of the repository changes what is seen.
+ * Prints what a commit of everything would add. It works in a git directory of its own, which borrows index and
+ * objects: so it writes nothing into the workspace, and no filter or setting of the repository changes what is seen.
  */
 const SCRIPT = [
   'place=$(mktemp -d)',
@@ -29,8 +29,14 @@ const SCRIPT = [
   '"$@" diff -U0 --text --no-renames --no-color --no-ext-diff --no-textconv "$head"',
 ].join('\n');
 
-/** Why what is not committed yet must not be: a secret in a commit is much harder to take back than one in a file. Null: it may be. */
-export async function uncommittedSecrets({ kennel, path }: Opened, { config, signal }: ToolContext): Promise<string | null> {
+/**
+ * Why what is not committed yet must not be: a secret in a commit is much harder to take back than one in a file. Null:
+ * it may be.
+ */
+export async function uncommittedSecrets(
+  { kennel, path }: Opened,
+  { config, signal }: ToolContext,
+): Promise<string | null> {
   const scan = new SecretScan(config.GH_TOKEN ? [config.GH_TOKEN] : []);
   const result = await kennel.command({
     workspace: path,
@@ -44,7 +50,8 @@ export async function uncommittedSecrets({ kennel, path }: Opened, { config, sig
     },
     signal,
   });
-  if (result.code !== 0) return `What changed could not be searched for secrets, so nothing was pushed: ${printed(result.stderr).trim().slice(-300)}`;
+  if (result.code !== 0)
+    return `What changed could not be searched for secrets, so nothing was pushed: ${printed(result.stderr).trim().slice(-300)}`;
   const findings = scan.end();
   return findings.length > 0 ? secretsSentence(findings, inline) : null;
 }

@@ -28,7 +28,8 @@ export const workflowRunTool = defineTool({
         listWorkflowRuns(access, repository, { limit: MOST }),
       ]);
       const others = all.filter((each) => !own.some(({ id }) => id === each.id)).slice(0, MOST - own.length);
-      const part = (heading: string, runs: WorkflowRun[]): string[] => (runs.length > 0 ? [heading, ...runs.map(line)] : []);
+      const part = (heading: string, runs: WorkflowRun[]): string[] =>
+        runs.length > 0 ? [heading, ...runs.map(line)] : [];
       const lines = [...part(`Runs of ${branch}:`, own), ...part(own.length > 0 ? 'Other runs:' : 'Runs:', others)];
       return {
         ok: true,

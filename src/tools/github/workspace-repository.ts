@@ -17,7 +17,10 @@ const no = (output: string): ToolOutcome => ({ ok: false, output });
 export const isOutcome = (value: object | null): value is ToolOutcome => value !== null && 'ok' in value;
 
 /** A branch as the contract has it: a part of what git takes. */
-export const branchArgument = text(100).refine((name) => branchProblem(name) === null && /^[A-Za-z0-9._/-]*$/.test(name), 'is not a name for a branch');
+export const branchArgument = text(100).refine(
+  (name) => branchProblem(name) === null && /^[A-Za-z0-9._/-]*$/.test(name),
+  'is not a name for a branch',
+);
 export const repoArgument = text(201)
   .refine((repo) => parseFullName(repo) !== null, 'must be owner/name')
   .optional()
@@ -33,7 +36,8 @@ export async function gitOf(context: ToolContext, at: Opened): Promise<Git | Too
 export async function branchOf(context: ToolContext, at: Opened): Promise<GitOnBranch | ToolOutcome> {
   const git = await gitOf(context, at);
   if (isOutcome(git)) return git;
-  if (git.branch === null) return no(`${at.name} is on no branch (its head is detached). Create or switch to one with git_branch.`);
+  if (git.branch === null)
+    return no(`${at.name} is on no branch (its head is detached). Create or switch to one with git_branch.`);
   const problem = branchProblem(git.branch);
   return problem ? no(problem) : { ...git, branch: git.branch };
 }
@@ -42,7 +46,9 @@ export async function branchOf(context: ToolContext, at: Opened): Promise<GitOnB
 export function remoteOf({ config }: ToolContext, at: Pick<Opened, 'name'>, git: Git): RepositoryName | ToolOutcome {
   const host = webHost(config.GITHUB_API_URL);
   if (git.remote === null) return no(`${at.name} has no repository on ${host} yet: workspace_publish makes one.`);
-  return parseRemote(git.remote, host) ?? no(`The remote of ${at.name} (${git.remote}) is not a repository on ${host}.`);
+  return (
+    parseRemote(git.remote, host) ?? no(`The remote of ${at.name} (${git.remote}) is not a repository on ${host}.`)
+  );
 }
 
 /** The repository of a workspace as GitHub has it, for what writes to it. */
@@ -61,7 +67,10 @@ interface Read {
   branch: string | null;
 }
 
-/** Runs `act` with the repository that the call names, or else that of the workspace. No workspace is needed where it names one. */
+/**
+ * Runs `act` with the repository that the call names, or else that of the workspace. No workspace is needed where it
+ * names one.
+ */
 export function reading(
   context: ToolContext,
   { repo, workspace }: { repo?: string | undefined; workspace?: string | undefined },
@@ -74,7 +83,9 @@ export function reading(
       const git = await gitOf(context, at);
       if (isOutcome(git)) return git;
       const repository = remoteOf(context, at, git);
-      return isOutcome(repository) ? repository : await act(await readAccess(context), { repository, branch: git.branch });
+      return isOutcome(repository)
+        ? repository
+        : await act(await readAccess(context), { repository, branch: git.branch });
     });
   });
 }

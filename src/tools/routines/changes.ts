@@ -17,7 +17,14 @@ import { steps } from './start-run.ts';
 
 /** Changes of workflows and crons that exist. Their ids, history and schedules stay. */
 
-const common = { effect: 'idempotent', runsIn: 'worker', timeoutMs: 30_000, reads: [], danger: 'MODERATE', notARoutineStep: true } as const;
+const common = {
+  effect: 'idempotent',
+  runsIn: 'worker',
+  timeoutMs: 30_000,
+  reads: [],
+  danger: 'MODERATE',
+  notARoutineStep: true,
+} as const;
 const newName = z.string().trim().min(1).max(80).optional();
 
 export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): Tool[] => [
@@ -40,22 +47,37 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
       if (!routine) return await noSuchWorkflow(context, args.workflow);
       const running = await runningRun(db, routine.id);
       // a run reads each step when it comes to it, and must not find the steps of another workflow
-      if (running) return { ok: false, output: `Workflow "${routine.name}" is running now (run ${running.id}). Change it after that.` };
+      if (running)
+        return {
+          ok: false,
+          output: `Workflow "${routine.name}" is running now (run ${running.id}). Change it after that.`,
+        };
       const chat = await chatAutonomy(db, chatId);
-      const checked = args.steps && checkRoutineSteps(args.steps, lookup, names, chat?.autonomy ?? 'supervised', routine.workspace ?? undefined);
+      const checked =
+        args.steps &&
+        checkRoutineSteps(args.steps, lookup, names, chat?.autonomy ?? 'supervised', routine.workspace ?? undefined);
       if (checked && !checked.ok) return { ok: false, output: checked.error };
       const sources = unaskedSources(await taintOfCall(db, callId));
       const { name, description } = args;
-      const changed = await changeRoutine(db, routine.id, { name, description, ...(checked && { steps: checked.steps, sources }) });
+      const changed = await changeRoutine(db, routine.id, {
+        name,
+        description,
+        ...(checked && { steps: checked.steps, sources }),
+      });
       if (!changed) return { ok: false, output: `A workflow "${args.name}" exists already. Choose another name.` };
       // not refused: what a cron gives can be changed only once the workflow takes it
       const unfit = (await cronsOf(db, routine.id)).flatMap((cron) => {
         const problem = problemOfRun(changed, lookup, cron.inputs);
-        return problem ? [`Its cron "${cron.name}" cannot run it until cron_update changes what it gives: ${problem}`] : [];
+        return problem
+          ? [`Its cron "${cron.name}" cannot run it until cron_update changes what it gives: ${problem}`]
+          : [];
       });
       return {
         ok: true,
-        output: [`Changed workflow "${changed.name}" (${changed.id}), which has ${steps(changed.steps.length)}.`, ...unfit].join(' '),
+        output: [
+          `Changed workflow "${changed.name}" (${changed.id}), which has ${steps(changed.steps.length)}.`,
+          ...unfit,
+        ].join(' '),
         metadata: { id: changed.id, name: changed.name, steps: changed.steps },
       };
     },
@@ -66,7 +88,8 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
     family: 'routines',
     sends: ['schedule'],
     description: 'Change the schedule, time zone, name or some inputs of a cron.',
-    dangerOf: ({ schedule, timezone = 'UTC' }) => (schedule !== undefined && isOften({ schedule, timezone }) ? 'DANGEROUS' : 'MODERATE'),
+    dangerOf: ({ schedule, timezone = 'UTC' }) =>
+      schedule !== undefined && isOften({ schedule, timezone }) ? 'DANGEROUS' : 'MODERATE',
     schema: z.strictObject({
       cron: nameOrId,
       schedule: z.string().trim().min(1).max(100).optional(),
@@ -78,7 +101,11 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
     run: async (args, context) => {
       const cron = await findCron(context.db, context.chatId, args.cron);
       if (!cron) return await noSuchCron(context, args.cron);
-      if (cron.rrule !== null) return { ok: false, output: `"${cron.name}" is an automation: it is changed where it was made, over the runtime API.` };
+      if (cron.rrule !== null)
+        return {
+          ok: false,
+          output: `"${cron.name}" is an automation: it is changed where it was made, over the runtime API.`,
+        };
       const [now, timeZone] = [new Date(), args.timezone ?? cron.time_zone];
       const parsed = parseSchedule(args.schedule ?? cron.schedule, timeZone, now);
       if (!parsed.ok) return { ok: false, output: `The schedule is not right: ${parsed.error}.` };
@@ -86,7 +113,12 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
       const given = await changedGiven(context, cron, args.inputs, lookup);
       if (typeof given === 'string') return { ok: false, output: given };
       // the row first: a schedule that is made again is made from it
-      const changed = await changeCron(context.db, cron.id, { name: args.name ?? cron.name, schedule, time_zone: timeZone, given });
+      const changed = await changeCron(context.db, cron.id, {
+        name: args.name ?? cron.name,
+        schedule,
+        time_zone: timeZone,
+        given,
+      });
       if (!changed) return { ok: false, output: `A cron "${args.name}" exists already. Choose another name.` };
       await changeSchedule(context.temporal, scheduleOfCron(changed, context.config.FETCH_CATCHUP_HOURS));
       await markSent(context.db, changed);
@@ -94,18 +126,38 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
       return {
         ok: true,
         output: `Changed cron "${changed.name}": ${schedule} in ${timeZone}. ${next ? `It fires next on ${describeTime(next, timeZone)}.` : 'It is disabled.'}`,
-        metadata: { id: cron.id, name: changed.name, schedule, timezone: timeZone, enabled: cron.enabled, nextRunAt: next?.toISOString() },
+        metadata: {
+          id: cron.id,
+          name: changed.name,
+          schedule,
+          timezone: timeZone,
+          enabled: cron.enabled,
+          nextRunAt: next?.toISOString(),
+        },
       };
     },
   }),
 ];
 
-/** What a cron gives after a change, or why it cannot. The inputs that are not named stay, as long as the workflow has them. */
-async function changedGiven({ db, chatId, callId }: ToolContext, cron: Cron, inputs: Inputs | undefined, lookup: Lookup): Promise<Given | undefined | string> {
+/**
+ * What a cron gives after a change, or why it cannot. The inputs that are not named stay, as long as the workflow has
+ * them.
+ */
+async function changedGiven(
+  { db, chatId, callId }: ToolContext,
+  cron: Cron,
+  inputs: Inputs | undefined,
+  lookup: Lookup,
+): Promise<Given | undefined | string> {
   const routine = inputs && (await findRoutine(db, chatId, cron.routine_id));
   if (!routine) return undefined;
   const known = inputsOf(routine.steps.map(({ args }) => args));
   const kept = Object.fromEntries(Object.entries(cron.inputs).filter(([name]) => known.has(name)));
   const given = { ...kept, ...inputs };
-  return problemOfRun(routine, lookup, given) ?? { inputs: given, sources: unionOf(cron.sources, unaskedSources(await taintOfCall(db, callId))) };
+  return (
+    problemOfRun(routine, lookup, given) ?? {
+      inputs: given,
+      sources: unionOf(cron.sources, unaskedSources(await taintOfCall(db, callId))),
+    }
+  );
 }

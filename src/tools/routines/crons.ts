@@ -1,5 +1,11 @@
 import { z } from 'zod';
-import { createSchedule, deleteSchedule, describeSchedule, scheduleOfCron, setScheduleEnabled } from '../../adapters/schedules.ts';
+import {
+  createSchedule,
+  deleteSchedule,
+  describeSchedule,
+  scheduleOfCron,
+  setScheduleEnabled,
+} from '../../adapters/schedules.ts';
 import { describeTime, nextFirings, parseSchedule, scheduleSlug, shortestGap } from '../../domain/cron.ts';
 import { suggestion } from '../../domain/text/nearest.ts';
 import { MINUTE } from '../../domain/time.ts';
@@ -41,12 +47,18 @@ export const cronTools = (lookup: Lookup): Tool[] => [
     family: 'core',
     reads: [],
     sends: ['schedule'],
-    description: 'Run a workflow on a schedule; each result comes to this chat. Where day of month and weekday are both given, both must match.',
+    description:
+      'Run a workflow on a schedule; each result comes to this chat. Where day of month and weekday are both given, both must match.',
     danger: 'MODERATE',
     dangerOf: (args) => (isOften(args) ? 'DANGEROUS' : 'MODERATE'),
     schema: z.strictObject({
       workflow: nameOrId,
-      schedule: z.string().trim().min(1).max(100).describe('Five fields of cron, or @hourly, @daily, @weekly, @monthly, @yearly'),
+      schedule: z
+        .string()
+        .trim()
+        .min(1)
+        .max(100)
+        .describe('Five fields of cron, or @hourly, @daily, @weekly, @monthly, @yearly'),
       name: z.string().trim().min(1).max(80).optional(),
       timezone: z.string().trim().min(1).max(60).optional().describe('IANA, if not the person’s'),
       enabled: z.boolean().default(true),
@@ -68,7 +80,10 @@ export const cronTools = (lookup: Lookup): Tool[] => [
       const name = args.name ?? routine.name;
       const others = (await listCrons(context.db, context.chatId)).filter((cron) => cron.id !== id).length;
       if (others >= MOST_CRONS)
-        return { ok: false, output: `This chat has ${others} crons, and no more than ${MOST_CRONS} are allowed. Delete one first with cron_delete.` };
+        return {
+          ok: false,
+          output: `This chat has ${others} crons, and no more than ${MOST_CRONS} are allowed. Delete one first with cron_delete.`,
+        };
       // the row first: after a crash before the schedule exists, a retry of this call completes both
       const cron = await insertCron(context.db, {
         enabled: args.enabled,
@@ -83,10 +98,15 @@ export const cronTools = (lookup: Lookup): Tool[] => [
       if (!cron) return { ok: false, output: `A cron "${name}" exists already. Give this one another name.` };
       await createSchedule(context.temporal, scheduleOfCron(cron, context.config.FETCH_CATCHUP_HOURS));
       const next = nextFirings(parsed.schedule, timezone, now, 1)[0];
-      const when = !args.enabled ? 'It is disabled and does not fire.' : next ? `It fires next on ${describeTime(next, timezone)}.` : '';
+      const when = !args.enabled
+        ? 'It is disabled and does not fire.'
+        : next
+          ? `It fires next on ${describeTime(next, timezone)}.`
+          : '';
       return {
         ok: true,
-        output: `Created cron "${name}" (${id}) for workflow "${routine.name}": ${parsed.schedule} in ${timezone}. ${when}`.trim(),
+        output:
+          `Created cron "${name}" (${id}) for workflow "${routine.name}": ${parsed.schedule} in ${timezone}. ${when}`.trim(),
         metadata: {
           id,
           name,
@@ -147,7 +167,12 @@ export const cronTools = (lookup: Lookup): Tool[] => [
       });
       return {
         ok: true,
-        output: [crons.length > 0 ? `${crons.length} ${crons.length === 1 ? 'cron' : 'crons'}:` : 'There are no crons in this chat.', ...lines].join('\n'),
+        output: [
+          crons.length > 0
+            ? `${crons.length} ${crons.length === 1 ? 'cron' : 'crons'}:`
+            : 'There are no crons in this chat.',
+          ...lines,
+        ].join('\n'),
         metadata: { crons },
       };
     },
@@ -196,7 +221,9 @@ export const cronTools = (lookup: Lookup): Tool[] => [
       const when = next ? ` It fires next on ${describeTime(next, cron.time_zone)}.` : '';
       return {
         ok: true,
-        output: enabled ? `Cron "${cron.name}" is enabled.${when}` : `Cron "${cron.name}" is disabled and does not fire.`,
+        output: enabled
+          ? `Cron "${cron.name}" is enabled.${when}`
+          : `Cron "${cron.name}" is disabled and does not fire.`,
         metadata: { id: cron.id, name: cron.name, enabled, nextRunAt: next?.toISOString() },
       };
     },

@@ -4,15 +4,23 @@ import type { Tool } from '../tool.ts';
 
 type Args = Record<string, unknown>;
 
-/** The arguments of a routine step with its inputs, as its tool takes them. A default is always written as text, so `50` counts as a number where one is wanted. */
-export function filledArgs({ schema }: Pick<Tool, 'schema'>, written: Args, inputs: Inputs): z.ZodSafeParseResult<unknown> {
+/**
+ * The arguments of a routine step with its inputs, as its tool takes them. A default is always written as text, so `50`
+ * counts as a number where one is wanted.
+ */
+export function filledArgs(
+  { schema }: Pick<Tool, 'schema'>,
+  written: Args,
+  inputs: Inputs,
+): z.ZodSafeParseResult<unknown> {
   const filled = fillInputs(written, inputs);
   const parsed = schema.safeParse(filled);
   if (parsed.success || !hasInputs(written)) return parsed;
   const typed = { ...filled };
   for (const { path, ...issue } of parsed.error.issues) {
     const [key] = path;
-    const wanted = issue.code === 'invalid_type' && path.length === 1 && typeof key === 'string' ? issue.expected : null;
+    const wanted =
+      issue.code === 'invalid_type' && path.length === 1 && typeof key === 'string' ? issue.expected : null;
     if (wanted !== null) typed[key as string] = asTyped(typed[key as string], wanted);
   }
   return schema.safeParse(typed);

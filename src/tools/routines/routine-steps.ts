@@ -25,7 +25,10 @@ type WrittenStep = z.output<typeof routineStep>;
 
 /** What a run is given, as the model writes it. */
 export const givenInputs = z
-  .record(z.string().max(40), z.union([z.string().max(2000), z.number().meta(untold('A number')), z.boolean().meta(untold('Yes or no'))]))
+  .record(
+    z.string().max(40),
+    z.union([z.string().max(2000), z.number().meta(untold('A number')), z.boolean().meta(untold('Yes or no'))]),
+  )
   .optional();
 
 export type Lookup = (name: string) => Tool | undefined;
@@ -66,7 +69,11 @@ function asObject(input: WrittenStep): StepObject {
 }
 
 /** The routine step as it is stored, or what is wrong with it. */
-function checkStep(step: StepObject, index: number, { lookup, names, autonomy, workspace }: Checking): RoutineStep | string {
+function checkStep(
+  step: StepObject,
+  index: number,
+  { lookup, names, autonomy, workspace }: Checking,
+): RoutineStep | string {
   const at = `Step ${index + 1} (${step.tool.slice(0, 80)})`;
   const tool = lookup(step.tool);
   if (!tool) return `${at}: there is no such tool.${suggestion(step.tool, names())}`;
@@ -75,7 +82,8 @@ function checkStep(step: StepObject, index: number, { lookup, names, autonomy, w
     return `${at}: a ${tool.danger} tool needs the person's consent in this chat (autonomy: ${autonomy}), and nobody can be asked while a workflow runs.`;
   const written = inWorkspace(tool, step.args, workspace);
   const parsed = filledArgs(tool, written, {});
-  if (!parsed.success && !waitsForInputs(parsed.error, written)) return `${at}: the arguments are not right:\n${z.prettifyError(parsed.error)}`;
+  if (!parsed.success && !waitsForInputs(parsed.error, written))
+    return `${at}: the arguments are not right:\n${z.prettifyError(parsed.error)}`;
   if (parsed.success && tool.asksAlways?.(parsed.data as never))
     return `${at}: this needs the person's consent each time, and nobody can be asked while a workflow runs.`;
   return {
@@ -97,19 +105,27 @@ function inWorkspace({ schema }: Tool, args: Args, workspace: string | undefined
 }
 
 /** Whether all that is wrong is where an input will be. It is checked when the run has its inputs. */
-const waitsForInputs = ({ issues }: z.ZodError, args: Args): boolean => issues.every(({ path: [key] }) => typeof key === 'string' && hasInputs(args[key]));
+const waitsForInputs = ({ issues }: z.ZodError, args: Args): boolean =>
+  issues.every(({ path: [key] }) => typeof key === 'string' && hasInputs(args[key]));
 
 /** Why a routine cannot run with these inputs; null when it can. */
-export function problemOfRun({ name, steps }: { name: string; steps: readonly RoutineStep[] }, lookup: Lookup, inputs: Inputs): string | null {
+export function problemOfRun(
+  { name, steps }: { name: string; steps: readonly RoutineStep[] },
+  lookup: Lookup,
+  inputs: Inputs,
+): string | null {
   const missing = missingInputs(steps, inputs);
   if (missing.length > 0) return `Workflow "${name}" needs inputs: ${missing.join(', ')}.`;
   const known = inputsOf(steps.map(({ args }) => args));
   const unknown = Object.keys(inputs).find((input) => !known.has(input));
-  if (unknown !== undefined) return `Workflow "${name}" has no input ${JSON.stringify(unknown.slice(0, 40))}.${suggestion(unknown, known.keys())}`;
+  if (unknown !== undefined)
+    return `Workflow "${name}" has no input ${JSON.stringify(unknown.slice(0, 40))}.${suggestion(unknown, known.keys())}`;
   const problems = steps.flatMap(({ tool, args }, index) => {
     const used = hasInputs(args) ? lookup(tool) : undefined;
     const parsed = used && filledArgs(used, args, inputs);
-    return parsed && !parsed.success ? [`Step ${index + 1} (${tool}): the arguments are not right:\n${z.prettifyError(parsed.error)}`] : [];
+    return parsed && !parsed.success
+      ? [`Step ${index + 1} (${tool}): the arguments are not right:\n${z.prettifyError(parsed.error)}`]
+      : [];
   });
   return problems.length === 0 ? null : problems.join('\n');
 }

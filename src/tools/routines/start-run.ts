@@ -14,7 +14,11 @@ interface RunSource {
 }
 
 /** Starts a run and returns at once. A second call with the same call id finds the run of the first. */
-export async function startRun(context: ToolContext, routine: Routine, { cronId, inputs = false }: RunSource = {}): Promise<ToolOutcome> {
+export async function startRun(
+  context: ToolContext,
+  routine: Routine,
+  { cronId, inputs = false }: RunSource = {},
+): Promise<ToolOutcome> {
   const runId = idFromCall('wfr_', context.callId);
   const running = await runningRun(context.db, routine.id);
   if (running && running.id !== runId && (await isLive(context, running))) {
@@ -38,7 +42,10 @@ export async function startRun(context: ToolContext, routine: Routine, { cronId,
   };
 }
 
-/** Whether a run that is open in the store still has a workflow. A run that an operator terminated is closed here, or it would block its routine for ever. */
+/**
+ * Whether a run that is open in the store still has a workflow. A run that an operator terminated is closed here, or it
+ * would block its routine for ever.
+ */
 async function isLive({ db, temporal }: ToolContext, run: RoutineRun): Promise<boolean> {
   const status = await temporal.workflow
     .getHandle(run.workflow_id)

@@ -57,7 +57,11 @@ const workflowCreate = (lookup: Lookup, names: () => Iterable<string>): Tool =>
         // if a person was asked about it, they have seen what it will do
         sources: unaskedSources(await taintOfCall(context.db, context.callId)),
       });
-      if (!routine) return { ok: false, output: `A workflow "${args.name}" exists already. Change it with workflow_update, or choose another name.` };
+      if (!routine)
+        return {
+          ok: false,
+          output: `A workflow "${args.name}" exists already. Change it with workflow_update, or choose another name.`,
+        };
       return {
         ok: true,
         output: `Created workflow "${routine.name}" (${id}) with ${steps(routine.steps.length)}.`,
@@ -81,7 +85,8 @@ const others = (lookup: Lookup): Tool[] => [
       const routines = await listRoutines(db, chatId);
       const runs = includeRuns ? await listRuns(db, chatId, runLimit) : [];
       const lines = routines.map(
-        (routine) => `- ${routine.name} (${routine.id}): ${steps(routine.steps.length)}: ${routine.steps.map((entry) => entry.tool).join(', ')}`,
+        (routine) =>
+          `- ${routine.name} (${routine.id}): ${steps(routine.steps.length)}: ${routine.steps.map((entry) => entry.tool).join(', ')}`,
       );
       const ran = runs.map((run) => {
         const failed = run.results.find((result) => !result.ok);
@@ -91,12 +96,20 @@ const others = (lookup: Lookup): Tool[] => [
       return {
         ok: true,
         output: [
-          lines.length > 0 ? `${lines.length} ${lines.length === 1 ? 'workflow' : 'workflows'}:` : 'There are no workflows in this chat.',
+          lines.length > 0
+            ? `${lines.length} ${lines.length === 1 ? 'workflow' : 'workflows'}:`
+            : 'There are no workflows in this chat.',
           ...lines,
           ...(includeRuns ? [ran.length > 0 ? 'Runs, newest first:' : 'No runs yet.', ...ran] : []),
         ].join('\n'),
         metadata: {
-          workflows: routines.map(({ id, name, description, workspace, steps: list }) => ({ id, name, description, workspace, steps: list })),
+          workflows: routines.map(({ id, name, description, workspace, steps: list }) => ({
+            id,
+            name,
+            description,
+            workspace,
+            steps: list,
+          })),
           ...(includeRuns && {
             runs: runs.map((run) => ({
               id: run.id,
@@ -105,7 +118,12 @@ const others = (lookup: Lookup): Tool[] => [
               startedAt: run.started_at,
               endedAt: run.ended_at,
               summary: run.summary,
-              steps: run.results.map(({ name, tool, ok, skipped }) => ({ name, tool, ok, ...(skipped && { skipped }) })),
+              steps: run.results.map(({ name, tool, ok, skipped }) => ({
+                name,
+                tool,
+                ok,
+                ...(skipped && { skipped }),
+              })),
             })),
           }),
         },
@@ -127,7 +145,9 @@ const others = (lookup: Lookup): Tool[] => [
       const routine = await findRoutine(context.db, context.chatId, args.workflow);
       if (!routine) return await noSuchWorkflow(context, args.workflow);
       const problem = problemOfRun(routine, lookup, args.inputs ?? {});
-      return problem ? { ok: false, output: problem } : await startRun(context, routine, { inputs: args.inputs !== undefined });
+      return problem
+        ? { ok: false, output: problem }
+        : await startRun(context, routine, { inputs: args.inputs !== undefined });
     },
   }),
   defineTool({
@@ -152,7 +172,9 @@ const others = (lookup: Lookup): Tool[] => [
         ok: true,
         output: [
           `Deleted workflow "${routine.name}"${crons.length > 0 ? ` and its crons: ${crons.map((cron) => cron.name).join(', ')}` : ''}.`,
-          ...(running ? [`Its run ${running.id} finishes the step that it is in and ends; what it did comes to this chat.`] : []),
+          ...(running
+            ? [`Its run ${running.id} finishes the step that it is in and ends; what it did comes to this chat.`]
+            : []),
         ].join(' '),
         metadata: { id: routine.id, crons: crons.map((cron) => cron.id), ...(running && { endingRun: running.id }) },
       };
@@ -160,4 +182,7 @@ const others = (lookup: Lookup): Tool[] => [
   }),
 ];
 
-export const workflowTools = (lookup: Lookup, names: () => Iterable<string>): Tool[] => [workflowCreate(lookup, names), ...others(lookup)];
+export const workflowTools = (lookup: Lookup, names: () => Iterable<string>): Tool[] => [
+  workflowCreate(lookup, names),
+  ...others(lookup),
+];

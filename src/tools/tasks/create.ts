@@ -50,7 +50,10 @@ export const taskCreate = defineTool({
   run: create,
 });
 
-/** Whether a task begins with a plan. The word of the person comes first, then the chat's preference, then the model, then the size of the goal. */
+/**
+ * Whether a task begins with a plan. The word of the person comes first, then the chat's preference, then the model,
+ * then the size of the goal.
+ */
 async function plansFirst(
   { db, config, threadId, turnId, unattended }: ToolContext,
   { plan, goal }: Pick<z.output<typeof schema>, 'plan' | 'goal'>,
@@ -72,7 +75,8 @@ async function create(args: z.output<typeof schema>, context: ToolContext): Prom
     named: await lastNamedAgent(context.db, context.chatId),
     unattended: context.unattended,
   });
-  if (!chosen.ok) return { ok: false, output: chosen.why, ...(chosen.choices && { metadata: { choices: chosen.choices } }) };
+  if (!chosen.ok)
+    return { ok: false, output: chosen.why, ...(chosen.choices && { metadata: { choices: chosen.choices } }) };
   const today = await taskSpendingToday(context.db, context.chatId);
   const breach = taskBreach(taskBudget(context.config), { tokens: 0, microUsd: 0, today });
   if (breach) return { ok: false, output: breachText(breach) };

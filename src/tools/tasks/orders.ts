@@ -24,7 +24,11 @@ export const taskCancel = defineTool({
       const ended = await order(context, task, cancelUpdate);
       if (!ended.ok) return ended;
       const how = task.started_at ? `was running ${ran}); terminated active process` : 'had not begun)';
-      return { ok: true, output: ended.output || `Cancelled task ${task.id} (${how}`, metadata: { taskId: task.id, wasRunning: task.started_at !== null } };
+      return {
+        ok: true,
+        output: ended.output || `Cancelled task ${task.id} (${how}`,
+        metadata: { taskId: task.id, wasRunning: task.started_at !== null },
+      };
     }),
 });
 
@@ -57,21 +61,32 @@ export const taskResume = defineTool({
 const hold = (context: ToolContext, id: string | undefined, update: Order, word: string): Promise<ToolOutcome> =>
   onLiveTask(context, id, async (task) => {
     const done = await order(context, task, update);
-    return done.ok ? { ok: true, output: done.output || `${word} task ${task.id}.`, metadata: { taskId: task.id } } : done;
+    return done.ok
+      ? { ok: true, output: done.output || `${word} task ${task.id}.`, metadata: { taskId: task.id } }
+      : done;
   });
 
 type Order = typeof cancelUpdate | typeof pauseUpdate | typeof resumeUpdate;
 
-/** Gives a task an order and waits until it is carried out. The order is stored on the row first, so that a task whose workflow has not started finds it. */
+/**
+ * Gives a task an order and waits until it is carried out. The order is stored on the row first, so that a task whose
+ * workflow has not started finds it.
+ */
 async function order({ db, temporal, callId, signal }: ToolContext, task: Task, update: Order): Promise<ToolOutcome> {
   await markOrdered(db, task.id, update);
   try {
-    await temporal.withAbortSignal(signal, () => temporal.workflow.getHandle(task.workflow_id).executeUpdate(update, { updateId: `${callId}_${update}` }));
+    await temporal.withAbortSignal(signal, () =>
+      temporal.workflow.getHandle(task.workflow_id).executeUpdate(update, { updateId: `${callId}_${update}` }),
+    );
     return { ok: true, output: '' };
   } catch (error) {
     if (!(error instanceof WorkflowNotFoundError || error instanceof WorkflowUpdateFailedError)) throw error;
     const now = await findTask(db, task.id);
-    if (!now || isOver(now.state)) return { ok: false, output: `Task ${task.id} has just ended. Look with task_status.` };
-    return { ok: true, output: `Task ${task.id} is only just being started: the order (${update}) is noted, and carried out when it begins.` };
+    if (!now || isOver(now.state))
+      return { ok: false, output: `Task ${task.id} has just ended. Look with task_status.` };
+    return {
+      ok: true,
+      output: `Task ${task.id} is only just being started: the order (${update}) is noted, and carried out when it begins.`,
+    };
   }
 }

@@ -21,20 +21,35 @@ export const taskStatus = defineTool({
   onStore: 'reads',
   schema: z.strictObject({ taskId: optionalTaskId }),
   run: (args, context) =>
-    onTask(context, args.taskId, async (task) => ({ ok: true, output: await statusText(context, task), metadata: { task: await taskView(context, task) } })),
+    onTask(context, args.taskId, async (task) => ({
+      ok: true,
+      output: await statusText(context, task),
+      metadata: { task: await taskView(context, task) },
+    })),
 });
 
-const WAITS_FOR = { approval: 'consent', question: 'an answer', plan: 'a yes of the person to its plan, or words that change it' };
+const WAITS_FOR = {
+  approval: 'consent',
+  question: 'an answer',
+  plan: 'a yes of the person to its plan, or words that change it',
+};
 
 async function statusText({ db }: ToolContext, task: Task): Promise<string> {
   const spent = await usageOf(db, task.id);
-  const lines = [`Task ${task.id} ${task.state} (${duration(secondsOf(task))}) — '${shortGoal(task.goal)}'. ${task.last ? `Last: ${task.last}` : ''}`.trim()];
-  lines.push(`${task.harness} in ${task.workspace} on ${task.host}; ${spent.inputTokens + spent.outputTokens} tokens, ${moneyText(spent)} so far.`);
+  const lines = [
+    `Task ${task.id} ${task.state} (${duration(secondsOf(task))}) — '${shortGoal(task.goal)}'. ${task.last ? `Last: ${task.last}` : ''}`.trim(),
+  ];
+  lines.push(
+    `${task.harness} in ${task.workspace} on ${task.host}; ${spent.inputTokens + spent.outputTokens} tokens, ${moneyText(spent)} so far.`,
+  );
   if (task.state === 'waiting') {
     const open = await openQuestionOfTask(db, task.id);
     if (open) lines.push(`It waits for ${WAITS_FOR[open.kind]}: ${open.prompt}`);
   }
-  if (task.plan) lines.push(`${task.planning ? 'Its plan, which nobody has agreed to yet' : 'The plan that was agreed to'}:\n${task.plan.text}`);
+  if (task.plan)
+    lines.push(
+      `${task.planning ? 'Its plan, which nobody has agreed to yet' : 'The plan that was agreed to'}:\n${task.plan.text}`,
+    );
   if (task.reason && saysMore({ state: task.state, reason: task.reason })) lines.push(task.reason);
   const refused = await refusalsOf(db, task.id, 5);
   if (refused.length > 0)

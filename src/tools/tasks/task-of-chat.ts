@@ -12,20 +12,39 @@ export const taskTool = { effect: 'idempotent', runsIn: 'worker', timeoutMs: 60_
 export const taskId = z.string().trim().min(1).max(60).describe('tsk_…');
 export const optionalTaskId = taskId.optional().meta(toldInPrompt('The current task when left out'));
 
-/** Runs `act` with the task that is meant: the one with this id in this chat. Without an id it is the newest that is not over, else the newest. */
-export async function onTask(context: ToolContext, id: string | undefined, act: (task: Task) => Promise<ToolOutcome>): Promise<ToolOutcome> {
+/**
+ * Runs `act` with the task that is meant: the one with this id in this chat. Without an id it is the newest that is not
+ * over, else the newest.
+ */
+export async function onTask(
+  context: ToolContext,
+  id: string | undefined,
+  act: (task: Task) => Promise<ToolOutcome>,
+): Promise<ToolOutcome> {
   const found = await findTaskOfChat(context, id);
   return 'problem' in found ? { ok: false, output: found.problem } : await act(found.task);
 }
 
 /** The same for what can only be done to a task that is not over. */
-export const onLiveTask = (context: ToolContext, id: string | undefined, act: (task: Task) => Promise<ToolOutcome>): Promise<ToolOutcome> =>
-  onTask(context, id, async (task) => (isOver(task.state) ? { ok: false, output: `Task ${task.id} is over already (${task.state}).` } : await act(task)));
+export const onLiveTask = (
+  context: ToolContext,
+  id: string | undefined,
+  act: (task: Task) => Promise<ToolOutcome>,
+): Promise<ToolOutcome> =>
+  onTask(context, id, async (task) =>
+    isOver(task.state) ? { ok: false, output: `Task ${task.id} is over already (${task.state}).` } : await act(task),
+  );
 
-async function findTaskOfChat({ db, chatId, turnId }: ToolContext, id: string | undefined): Promise<{ task: Task } | { problem: string }> {
+async function findTaskOfChat(
+  { db, chatId, turnId }: ToolContext,
+  id: string | undefined,
+): Promise<{ task: Task } | { problem: string }> {
   const reach = await reachOf(db, { chatId, turnId });
-  const tasks = (await tasksOfChat(db, chatId, { limit: 200 })).filter(({ workspace }) => reach === null || reach.has(workspace));
-  const task = id === undefined ? (tasks.find((each) => !isOver(each.state)) ?? tasks[0]) : tasks.find((each) => each.id === id);
+  const tasks = (await tasksOfChat(db, chatId, { limit: 200 })).filter(
+    ({ workspace }) => reach === null || reach.has(workspace),
+  );
+  const task =
+    id === undefined ? (tasks.find((each) => !isOver(each.state)) ?? tasks[0]) : tasks.find((each) => each.id === id);
   if (task) return { task };
   if (id === undefined) return { problem: 'There are no tasks in this chat.' };
   return {

@@ -40,4 +40,5 @@ export async function taskView({ db }: Pick<ToolContext, 'db'>, task: Task): Pro
 /** A goal on one line. */
 export const shortGoal = (goal: string): string => cut(goal.replace(/\s+/g, ' ').trim(), 80);
 
-export const secondsOf = (task: Task): number => Math.round(((task.ended_at ?? new Date()).getTime() - (task.started_at ?? task.created_at).getTime()) / 1000);
+export const secondsOf = (task: Task): number =>
+  Math.round(((task.ended_at ?? new Date()).getTime() - (task.started_at ?? task.created_at).getTime()) / 1000);

@@ -15,17 +15,28 @@ interface ReadyWorkspace {
 }
 
 /** The workspace that is meant, on a host that can start a task there. */
-export async function workspaceOfTask({ db, chatId, turnId }: ToolContext, wanted: string | undefined): Promise<ReadyWorkspace | Absence> {
-  const [chosen, every, hosts, reach] = await Promise.all([activeWorkspace(db, chatId), listWorkspaces(db), listHosts(db), reachOf(db, { chatId, turnId })]);
+export async function workspaceOfTask(
+  { db, chatId, turnId }: ToolContext,
+  wanted: string | undefined,
+): Promise<ReadyWorkspace | Absence> {
+  const [chosen, every, hosts, reach] = await Promise.all([
+    activeWorkspace(db, chatId),
+    listWorkspaces(db),
+    listHosts(db),
+    reachOf(db, { chatId, turnId }),
+  ]);
   const within = (name: string) => reach === null || reach.has(name);
   const active = chosen && within(chosen.name) ? chosen : null;
   const all = every.filter(({ name }) => within(name));
   const names = [...new Set(all.map((workspace) => workspace.name))];
-  const name = wanted === undefined ? (active?.name ?? (names.length === 1 ? names[0]! : null)) : findName(wanted, names);
+  const name =
+    wanted === undefined ? (active?.name ?? (names.length === 1 ? names[0]! : null)) : findName(wanted, names);
   if (name === null) return unnamed(wanted, names, hosts);
   const rows = all.filter((workspace) => workspace.name === name);
   const row =
-    rows.find((workspace) => workspace.host === active?.host) ?? rows.find((each) => hosts.some((host) => host.host === each.host && host.alive)) ?? rows[0];
+    rows.find((workspace) => workspace.host === active?.host) ??
+    rows.find((each) => hosts.some((host) => host.host === each.host && host.alive)) ??
+    rows[0];
   if (!row) return { problem: `The workspace "${name}" is gone.`, expected: false };
   const host = hosts.find((each) => each.host === row.host);
   if (!host?.alive)
@@ -41,7 +52,8 @@ export async function workspaceOfTask({ db, chatId, turnId }: ToolContext, wante
 function unnamed(wanted: string | undefined, names: string[], hosts: readonly KennelHost[]): Absence {
   // a workspace cannot be made without containers, and a host that is just starting has not listed its workspaces yet
   if (!hosts.some((host) => host.alive && host.ready)) return lackOf(hosts);
-  if (wanted !== undefined) return { problem: `There is no workspace "${wanted}".${suggestion(wanted, names)}`, expected: false };
+  if (wanted !== undefined)
+    return { problem: `There is no workspace "${wanted}".${suggestion(wanted, names)}`, expected: false };
   return {
     expected: false,
     problem:
@@ -56,8 +68,12 @@ function lackOf(hosts: readonly KennelHost[]): Absence {
   const host = hosts.find((each) => each.alive) ?? hosts[0];
   if (!host?.alive)
     return {
-      problem: 'Coding tasks need containers, and no machine that runs them is connected now: see fetch status and fetch doctor.',
+      problem:
+        'Coding tasks need containers, and no machine that runs them is connected now: see fetch status and fetch doctor.',
       expected: host?.expected || hostsMayBeStarting(),
     };
-  return { problem: `Coding tasks need containers, and there are none on ${host.host}: ${host.problem ?? 'no engine answers'}`, expected: host.expected };
+  return {
+    problem: `Coding tasks need containers, and there are none on ${host.host}: ${host.problem ?? 'no engine answers'}`,
+    expected: host.expected,
+  };
 }

@@ -16,7 +16,8 @@ export const webFetch = defineTool({
   readFrom: (args) => URL.parse(args.url)?.host ?? args.url,
   sends: ['fetch'],
   sent: (args) => ({ urls: [args.url] }),
-  description: 'Read a public web page as markdown; JSON and plain text come as they are. Not for addresses in private networks.',
+  description:
+    'Read a public web page as markdown; JSON and plain text come as they are. Not for addresses in private networks.',
   schema: z.strictObject({
     url: z.string().trim().max(4000).refine(isHttp, 'must be a valid http or https URL'),
     selector: z.string().trim().min(1).max(200).optional().describe('CSS, of the part to read'),
@@ -31,20 +32,41 @@ export const webFetch = defineTool({
   run: async ({ url, selector }, { signal, config }) => {
     try {
       const page = await fetchPage(url, { signal, ...(config.FETCH_ALLOW_PRIVATE_URLS && { allows: () => true }) });
-      const html = page.type === 'text/html' || page.type === 'application/xhtml+xml' || (page.type === '' && /^\s*</.test(page.text));
-      const { title, markdown } = html ? await convertPage(page.text, page.url, selector, signal) : { title: '', markdown: page.text };
+      const html =
+        page.type === 'text/html' ||
+        page.type === 'application/xhtml+xml' ||
+        (page.type === '' && /^\s*</.test(page.text));
+      const { title, markdown } = html
+        ? await convertPage(page.text, page.url, selector, signal)
+        : { title: '', markdown: page.text };
       const content = prefix(markdown, MAX_CONTENT);
       const truncated = page.cut || content.length < markdown.length;
-      const metadata = { url: page.url, title, contentType: page.type, status: page.status, truncated, length: content.length };
+      const metadata = {
+        url: page.url,
+        title,
+        contentType: page.type,
+        status: page.status,
+        truncated,
+        length: content.length,
+      };
       const okay = page.status >= 200 && page.status < 300;
       const lines = [
-        okay ? (title ? `${title}\n${page.url}` : page.url) : `${page.url} answered ${page.status} ${page.statusText}`.trim(),
+        okay
+          ? title
+            ? `${title}\n${page.url}`
+            : page.url
+          : `${page.url} answered ${page.status} ${page.statusText}`.trim(),
         content || '(no readable text on this page)',
-        ...(truncated ? [`[cut: only the first ${content.length} characters are shown${html ? '; a selector reads another part' : ''}]`] : []),
+        ...(truncated
+          ? [
+              `[cut: only the first ${content.length} characters are shown${html ? '; a selector reads another part' : ''}]`,
+            ]
+          : []),
       ];
       return { ok: okay, output: lines.join('\n\n'), metadata };
     } catch (error) {
-      if (error instanceof FetchError || error instanceof SelectorError) return { ok: false, output: error.message, metadata: { url } };
+      if (error instanceof FetchError || error instanceof SelectorError)
+        return { ok: false, output: error.message, metadata: { url } };
       throw error;
     }
   },

@@ -60,16 +60,26 @@ function instanceOf({
   FETCH_SEARXNG_URL: url,
   FETCH_COMPOSE_PROFILES: profiles,
 }: Pick<Config, 'FETCH_SEARXNG_URL' | 'FETCH_COMPOSE_PROFILES'>): string | undefined {
-  const left = url === OF_COMPOSE && profiles !== undefined && !membersOf(profiles).some((each) => each === 'full' || each === '*');
+  const left =
+    url === OF_COMPOSE &&
+    profiles !== undefined &&
+    !membersOf(profiles).some((each) => each === 'full' || each === '*');
   return left ? undefined : url;
 }
 
 /** The query is not repeated: the model wrote it, and this text counts as written by others. */
-function outputOf(results: ReadonlyArray<{ title: string; url: string; snippet: string; engine: string }>, silent: readonly string[]): string {
+function outputOf(
+  results: ReadonlyArray<{ title: string; url: string; snippet: string; engine: string }>,
+  silent: readonly string[],
+): string {
   const missing = silent.length > 0 ? [`These engines did not answer: ${inline(silent.join(', '))}.`] : [];
   if (results.length === 0) return ['Nothing was found. Other or fewer words may find more.', ...missing].join(' ');
   const listed = results.map(({ title, url, snippet, engine }, at) =>
-    [`${at + 1}. ${title || '(no title)'}${engine && ` (${engine})`}`, `   ${url}`, ...(snippet ? [`   ${snippet}`] : [])].join('\n'),
+    [
+      `${at + 1}. ${title || '(no title)'}${engine && ` (${engine})`}`,
+      `   ${url}`,
+      ...(snippet ? [`   ${snippet}`] : []),
+    ].join('\n'),
   );
   return [...listed, ...(results.length < 3 ? missing : [])].join('\n\n');
 }

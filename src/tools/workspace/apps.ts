@@ -5,7 +5,16 @@ import { callsOfChat, noteStop } from '../../store/kennel/workspaces/apps.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { printed, took } from './command-text.ts';
 import { settleInterrupted, undoable } from './direct-edit.ts';
-import { inWorkspace, type Opened, onSite, profileOf, provide, text, WITH_IMAGE_MS, workspaceArgument } from './in-workspace.ts';
+import {
+  inWorkspace,
+  type Opened,
+  onSite,
+  profileOf,
+  provide,
+  text,
+  WITH_IMAGE_MS,
+  workspaceArgument,
+} from './in-workspace.ts';
 import { commandLine, common, execute, folderName, limit, shown } from './shell.ts';
 
 /** Running the project itself: once, to its end, or as an app that runs until it is stopped. */
@@ -43,12 +52,17 @@ export const appTools: Tool[] = [
       inWorkspace(context, workspace, async (at) => {
         const run = command === undefined ? (await profileOf(at, context)).profile?.run : null;
         if (command === undefined && !run)
-          return { ok: false, output: `How ${at.name} is started is not known: its files name no start command. Give the command.` };
+          return {
+            ok: false,
+            output: `How ${at.name} is started is not known: its files name no start command. Give the command.`,
+          };
         const argv = command === undefined ? run! : ['bash', '-lc', command];
         const line = command ?? run!.join(' ');
         if (keep) return await start(at, context, { argv, line, port });
         const title = command === undefined ? line : 'The command';
-        return await undoable(at, context, (label) => execute(at, context, { argv, cwd: '.', timeoutMs, label, title, command: line }));
+        return await undoable(at, context, (label) =>
+          execute(at, context, { argv, cwd: '.', timeoutMs, label, title, command: line }),
+        );
       }),
     interrupted: (args, context) => settleInterrupted(context, args.workspace),
   }),
@@ -72,21 +86,44 @@ export const appTools: Tool[] = [
   }),
 ];
 
-async function start(at: Opened, context: ToolContext, { argv, line, port }: { argv: string[]; line: string; port?: number }): Promise<ToolOutcome> {
+async function start(
+  at: Opened,
+  context: ToolContext,
+  { argv, line, port }: { argv: string[]; line: string; port?: number },
+): Promise<ToolOutcome> {
   const { apps } = at.kennel;
   if (context.unattended)
-    return { ok: false, output: 'Nothing is left running by a workflow, because nobody may see it. Leave keep out, or start it in the chat.' };
+    return {
+      ok: false,
+      output:
+        'Nothing is left running by a workflow, because nobody may see it. Leave keep out, or start it in the chat.',
+    };
   const lacks = await provide(context, at.kennel, at.path);
-  const same = (await apps.list()).find((each) => each.state === 'running' && each.workspace === at.path && each.command === line);
+  const same = (await apps.list()).find(
+    (each) => each.state === 'running' && each.workspace === at.path && each.command === line,
+  );
   const began = performance.now();
-  const id = same?.id ?? (await apps.start({ callId: context.callId, workspace: at.path, argv, command: line, ...(port && { port }), env: {} }));
+  const id =
+    same?.id ??
+    (await apps.start({
+      callId: context.callId,
+      workspace: at.path,
+      argv,
+      command: line,
+      ...(port && { port }),
+      env: {},
+    }));
   const app = await apps.settled(id, LISTEN_MS, context.signal);
   const log = app ? printed(await apps.log(id, FIRST_LINES)).trim() : '';
   const told = log ? `\n\nWhat it printed:\n${log}` : '\n\nIt printed nothing yet.';
   if (!app || app.state === 'exited') {
     await apps.stop(id);
-    const how = app?.outOfMemory ? 'needed more memory than a container has (FETCH_KENNEL_MEMORY_MB)' : `ended with exit code ${app?.exitCode ?? 'unknown'}`;
-    const output = [`${line} ${how} after ${took(performance.now() - began)}, so nothing runs.${told}`, ...lacks].join('\n\n');
+    const how = app?.outOfMemory
+      ? 'needed more memory than a container has (FETCH_KENNEL_MEMORY_MB)'
+      : `ended with exit code ${app?.exitCode ?? 'unknown'}`;
+    const output = [`${line} ${how} after ${took(performance.now() - began)}, so nothing runs.${told}`, ...lacks].join(
+      '\n\n',
+    );
     return { ok: false, output, metadata: { command: line, workspace: at.name, exit_code: app?.exitCode ?? null } };
   }
   const where = app.address
@@ -100,7 +137,15 @@ async function start(at: Opened, context: ToolContext, { argv, line, port }: { a
   };
 }
 
-const dataOf = ({ id, name, command, state, appPort, address, startedAt }: App) => ({ id, workspace: name, command, state, port: appPort, address, startedAt });
+const dataOf = ({ id, name, command, state, appPort, address, startedAt }: App) => ({
+  id,
+  workspace: name,
+  command,
+  state,
+  port: appPort,
+  address,
+  startedAt,
+});
 
 /** The apps in workspaces that this person may see. */
 export async function visibleApps(context: Pick<ToolContext, 'db' | 'kennel' | 'chatId' | 'turnId'>): Promise<App[]> {
@@ -108,23 +153,38 @@ export async function visibleApps(context: Pick<ToolContext, 'db' | 'kennel' | '
   return apps.filter(({ name }) => reach === null || reach.has(name));
 }
 
-const control = (context: ToolContext, action: 'list' | 'log' | 'stop', wanted: string | undefined, lines: number): Promise<ToolOutcome> =>
+const control = (
+  context: ToolContext,
+  action: 'list' | 'log' | 'stop',
+  wanted: string | undefined,
+  lines: number,
+): Promise<ToolOutcome> =>
   onSite(context, async ({ kennel }) => {
     const all = await visibleApps(context);
     const calls = all.map(({ callId }) => callId);
     const mine = await callsOfChat(context.db, context.chatId, calls);
     const own = all.filter(({ callId }) => mine.has(callId));
     // another chat's app can be named and stopped, because it takes a slot of the host; its command stays with its chat
-    const elsewhere = all.filter(({ callId }) => !mine.has(callId)).map(({ id, name }) => `${id} in ${name}, left running by another chat`);
+    const elsewhere = all
+      .filter(({ callId }) => !mine.has(callId))
+      .map(({ id, name }) => `${id} in ${name}, left running by another chat`);
     const list = [...own.map(lineOf), ...elsewhere].join('\n');
-    if (action === 'list') return { ok: true, output: list || 'No app is running.', ...(!list && { ours: true }), metadata: { apps: own.map(dataOf) } };
+    if (action === 'list')
+      return {
+        ok: true,
+        output: list || 'No app is running.',
+        ...(!list && { ours: true }),
+        metadata: { apps: own.map(dataOf) },
+      };
     // without a name, it is about what this chat has started
     const fitting = wanted === undefined ? own : all.filter(({ id, name }) => id === wanted || name === wanted);
     const meant = fitting.length > 1 ? fitting.filter(({ state }) => state === 'running') : fitting;
     const [app] = meant;
     if (!app) {
       const none = wanted === undefined ? 'This chat has left no app running.' : `There is no app ${wanted}.`;
-      return list ? { ok: false, output: `${none} There is:\n${list}` } : { ok: false, output: 'No app is running.', ours: true };
+      return list
+        ? { ok: false, output: `${none} There is:\n${list}` }
+        : { ok: false, output: 'No app is running.', ours: true };
     }
     if (meant.length > 1) return { ok: false, output: `Which one?\n${meant.map(lineOf).join('\n')}` };
     if (action === 'log') {

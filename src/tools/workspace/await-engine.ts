@@ -19,17 +19,22 @@ export interface Absence {
 }
 
 /**
- * Repeats `look` until it finds no absence, or an absence that waiting does not change, or until the time is over. Meanwhile the person sees what is waited
- * for.
+ * Repeats `look` until it finds no absence, or an absence that waiting does not change, or until the time is over.
+ * Meanwhile the person sees what is waited for.
  */
-export async function awaitEngine<T>(context: ToolContext, look: () => Promise<T | Absence>, limitMs = WAIT_MS): Promise<T | Absence> {
+export async function awaitEngine<T>(
+  context: ToolContext,
+  look: () => Promise<T | Absence>,
+  limitMs = WAIT_MS,
+): Promise<T | Absence> {
   const giveUp = Date.now() + limitMs;
   let shown: ReturnType<typeof streamOutput> | undefined;
   try {
     for (;;) {
       const found = await look();
       if (!isAbsence(found) || !found.expected) return found;
-      if (Date.now() >= giveUp) return { ...found, problem: `${found.problem} (Waited ${Math.round(limitMs / 1000)} s for it.)` };
+      if (Date.now() >= giveUp)
+        return { ...found, problem: `${found.problem} (Waited ${Math.round(limitMs / 1000)} s for it.)` };
       if (!shown) {
         shown = streamOutput(context.db, context);
         shown.push(`Waiting for the containers of this machine: ${found.problem}\n`);
@@ -41,4 +46,5 @@ export async function awaitEngine<T>(context: ToolContext, look: () => Promise<T
   }
 }
 
-export const isAbsence = (found: unknown): found is Absence => typeof (found as Partial<Absence> | null)?.problem === 'string';
+export const isAbsence = (found: unknown): found is Absence =>
+  typeof (found as Partial<Absence> | null)?.problem === 'string';

@@ -46,7 +46,11 @@ export const bringInTools: Tool[] = [
   }),
 ];
 
-async function bringIn(context: ToolContext, site: Site, { from: wanted, name: named }: { from: string; name?: string }): Promise<ToolOutcome> {
+async function bringIn(
+  context: ToolContext,
+  site: Site,
+  { from: wanted, name: named }: { from: string; name?: string },
+): Promise<ToolOutcome> {
   const { config, db, chatId, signal } = context;
   if ((await reachOf(db, context)) !== null) return no('Only the owner brings in projects.');
   const path = pastedPath(wanted);
@@ -55,12 +59,19 @@ async function bringIn(context: ToolContext, site: Site, { from: wanted, name: n
     return no(
       `${visibleLine(wanted)} cannot be cloned from here: give the https address, without a password in it. What only ssh reaches, clone yourself; then say: open FOLDER.`,
     );
-  if (isFolder(from) && `${from}/`.startsWith(`${site.folder}/`)) return no(`${from} is among the workspaces already: select it by its name.`);
+  if (isFolder(from) && `${from}/`.startsWith(`${site.folder}/`))
+    return no(`${from} is among the workspaces already: select it by its name.`);
   const name = named ?? nameFrom(from);
   const problem = name === null ? 'No name can be made from it.' : nameProblem(name);
   if (name === null || problem) return no(`${problem} Give one: clone … as NAME, or open … as NAME.`);
   const placed = await placeOnce(context, site, name, async (staged) => {
-    const cloned = await cloneInto({ from, into: staged, token: config.GH_TOKEN, apiUrl: config.GITHUB_API_URL, signal });
+    const cloned = await cloneInto({
+      from,
+      into: staged,
+      token: config.GH_TOKEN,
+      apiUrl: config.GITHUB_API_URL,
+      signal,
+    });
     return cloned.ok ? await checkOut(site, staged, signal) : { ok: false, output: cloned.why };
   });
   if ('ok' in placed) return placed;
@@ -80,7 +91,19 @@ async function checkOut({ kennel }: Site, path: string, signal: AbortSignal): Pr
   const script = 'if "$@" rev-parse --quiet --verify HEAD >/dev/null; then "$@" checkout --quiet; fi';
   const result = await kennel.command({
     workspace: path,
-    argv: ['bash', '-ec', script, 'checkout', 'git', '-c', 'safe.directory=*', '-c', 'core.hooksPath=/dev/null', '-c', 'core.fsmonitor=false'],
+    argv: [
+      'bash',
+      '-ec',
+      script,
+      'checkout',
+      'git',
+      '-c',
+      'safe.directory=*',
+      '-c',
+      'core.hooksPath=/dev/null',
+      '-c',
+      'core.fsmonitor=false',
+    ],
     timeoutMs: WITH_IMAGE_MS / 2,
     maxOutput: 4096,
     label: 'git-checkout',

@@ -3,8 +3,8 @@ import type { CommandResult } from '../../adapters/kennel/kennel.ts';
 import type { ToolOutcome } from '../tool.ts';
 
 /**
- * A program's output for people and models: without escape sequences, control characters and bidirectional overrides. A line that was overwritten (a progress
- * bar) stands as it was last.
+ * A program's output for people and models: without escape sequences, control characters and bidirectional overrides. A
+ * line that was overwritten (a progress bar) stands as it was last.
  */
 export const printed = (text: string): string =>
   stripVTControlCharacters(text)
@@ -47,6 +47,12 @@ export function commandOutcome(what: string, result: CommandResult, ms: number, 
     ok,
     output: parts.join('\n\n'),
     // in the spelling of the API, which shows it unchanged
-    metadata: { exit_code: result.code, timed_out: result.timedOut, out_of_memory: result.outOfMemory, truncated: result.cut, duration_ms: Math.round(ms) },
+    metadata: {
+      exit_code: result.code,
+      timed_out: result.timedOut,
+      out_of_memory: result.outOfMemory,
+      truncated: result.cut,
+      duration_ms: Math.round(ms),
+    },
   };
 }

@@ -11,27 +11,44 @@ export const keyOf = (callId: string): string => (KEY.test(callId) ? callId : `c
 const hashOf = (callId: string): string => createHash('sha256').update(callId).digest('hex').slice(0, 32);
 
 /** A change of one file. */
-export const editOf = ({ callId, turnId }: ToolContext): DirectEdit => ({ key: `edit-${hashOf(callId)}`, turn: turnId });
+export const editOf = ({ callId, turnId }: ToolContext): DirectEdit => ({
+  key: `edit-${hashOf(callId)}`,
+  turn: turnId,
+});
 /** Something that can change the whole workspace. */
-export const commandOf = ({ callId, turnId }: ToolContext): DirectEdit => ({ key: `command-${hashOf(callId)}`, turn: turnId });
+export const commandOf = ({ callId, turnId }: ToolContext): DirectEdit => ({
+  key: `command-${hashOf(callId)}`,
+  turn: turnId,
+});
 
 /** Commands that run now, by the folder of their workspace. One process serves a host. */
 const running = new Map<string, number>();
 
 /** Why nothing can be undone while a command runs: what it changes is known at its end. */
 export const commandAtWork = ({ name, path }: Opened): ToolOutcome | null =>
-  running.has(path) ? { ok: false, output: `A command is running in ${name}. Wait for its end, or stop it first.`, ours: true } : null;
+  running.has(path)
+    ? { ok: false, output: `A command is running in ${name}. Wait for its end, or stop it first.`, ours: true }
+    : null;
 
 /** Time limit of saving the state after a command, also when the command's own time is over. */
 const SETTLE_MS = 60_000;
 
-/** Runs a command between two saved states of the workspace. A state that cannot be saved does not prevent the command. */
-export async function undoable(at: Opened, context: ToolContext, run: (label: string) => Promise<ToolOutcome>): Promise<ToolOutcome> {
+/**
+ * Runs a command between two saved states of the workspace. A state that cannot be saved does not prevent the command.
+ */
+export async function undoable(
+  at: Opened,
+  context: ToolContext,
+  run: (label: string) => Promise<ToolOutcome>,
+): Promise<ToolOutcome> {
   const { key, turn } = commandOf(context);
   const left: string[] = [];
   const attempt = async (what: string, work: () => Promise<{ ok: boolean; output: string }>): Promise<boolean> => {
     const answer = await inTurnOf(at.path, work).catch((error: Error) => ({ ok: false, output: error.message }));
-    if (!answer.ok) left.push(`"undo" does not know what it changed, because the state ${what} it could not be kept: ${answer.output}`);
+    if (!answer.ok)
+      left.push(
+        `"undo" does not know what it changed, because the state ${what} it could not be kept: ${answer.output}`,
+      );
     return answer.ok;
   };
   running.set(at.path, (running.get(at.path) ?? 0) + 1);

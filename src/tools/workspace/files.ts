@@ -95,11 +95,14 @@ export const fileTools: Tool[] = [
     danger: 'MODERATE',
     schema: z.strictObject({ path: pathArgument(true), content: text(MAX_CONTENT), workspace: workspaceArgument }),
     summarise: (args) => `${args.content.length} characters`,
-    preview: ({ workspace, ...args }, context) => previewOf(context, workspace, { op: 'write', ...args, preview: true }),
+    preview: ({ workspace, ...args }, context) =>
+      previewOf(context, workspace, { op: 'write', ...args, preview: true }),
     item: 'file_change',
     asks: (args, at) => `Write ${shown(args.path)}${at}?`,
     run: ({ workspace, ...args }, context) =>
-      changeWorkspace(context, workspace, async (at) => outcomeOf(await operate(at, { op: 'write', ...args, edit: editOf(context) }, context), at)),
+      changeWorkspace(context, workspace, async (at) =>
+        outcomeOf(await operate(at, { op: 'write', ...args, edit: editOf(context) }, context), at),
+      ),
   }),
   defineTool({
     ...common,
@@ -108,7 +111,8 @@ export const fileTools: Tool[] = [
     reads: ['file'],
     readFrom: (args) => args.path,
     sends: [],
-    description: 'Replace a text in a file. It must stand there exactly so, and only once unless all is set: include lines around it.',
+    description:
+      'Replace a text in a file. It must stand there exactly so, and only once unless all is set: include lines around it.',
     danger: 'MODERATE',
     schema: z.strictObject({
       path: pathArgument(true),
@@ -135,7 +139,8 @@ export const fileTools: Tool[] = [
       workspace: workspaceArgument,
       confirm: confirmArgument,
     }),
-    preview: ({ workspace, path }, context) => previewOf(context, workspace, { op: 'delete', path, kind: 'file', preview: true }),
+    preview: ({ workspace, path }, context) =>
+      previewOf(context, workspace, { op: 'delete', path, kind: 'file', preview: true }),
     item: 'file_change',
     asks: (args, at) => `Delete ${shown(args.path)}${at}?`,
     run: ({ workspace, path }, context) => remove(context, workspace, path, 'file'),
@@ -153,7 +158,8 @@ export const fileTools: Tool[] = [
       workspace: workspaceArgument,
       confirm: confirmArgument,
     }),
-    preview: ({ workspace, path }, context) => previewOf(context, workspace, { op: 'delete', path, kind: 'folder', preview: true }),
+    preview: ({ workspace, path }, context) =>
+      previewOf(context, workspace, { op: 'delete', path, kind: 'folder', preview: true }),
     item: 'file_change',
     asks: (args, at) => `Delete the folder ${shown(args.path)}${at} with everything in it?`,
     run: ({ workspace, path }, context) => remove(context, workspace, path, 'folder'),
@@ -161,23 +167,35 @@ export const fileTools: Tool[] = [
 ];
 
 /**
- * An edit done twice is not the same edit: `x` by `xx`. So what it would change is recorded first. If an attempt would change something else, or nothing, the
- * attempt before it has made the edit.
+ * An edit done twice is not the same edit: `x` by `xx`. So what it would change is recorded first. If an attempt would
+ * change something else, or nothing, the attempt before it has made the edit.
  */
-const edit = (context: ToolContext, workspace: string | undefined, op: Extract<WorkspaceOp, { op: 'edit' }>): Promise<ToolOutcome> =>
+const edit = (
+  context: ToolContext,
+  workspace: string | undefined,
+  op: Extract<WorkspaceOp, { op: 'edit' }>,
+): Promise<ToolOutcome> =>
   changeWorkspace(context, workspace, async (at) => {
     const planned = await operate(at, { ...op, preview: true }, context);
     const change = createHash('sha256').update(`${planned.ok}\n${planned.output}`).digest('hex');
     const before = await intentOf(context.db, context.callId);
     if (before?.change !== undefined && before.change !== change)
-      return outcomeOf({ ok: true, output: `Edited ${op.path}.\n${String(before.shown ?? '')}`.trim(), data: { path: op.path } }, at);
+      return outcomeOf(
+        { ok: true, output: `Edited ${op.path}.\n${String(before.shown ?? '')}`.trim(), data: { path: op.path } },
+        at,
+      );
     if (!planned.ok) return outcomeOf(planned, at);
     await noteIntent(context.db, context.callId, { change, shown: prefix(planned.output, 20_000) });
     return outcomeOf(await operate(at, { ...op, edit: editOf(context) }, context), at);
   });
 
 /** Deletes. If nothing is there and an earlier attempt recorded that it would delete, that attempt has done it. */
-const remove = (context: ToolContext, workspace: string | undefined, path: string, kind: 'file' | 'folder'): Promise<ToolOutcome> =>
+const remove = (
+  context: ToolContext,
+  workspace: string | undefined,
+  path: string,
+  kind: 'file' | 'folder',
+): Promise<ToolOutcome> =>
   changeWorkspace(context, workspace, async (at) => {
     const before = await intentOf(context.db, context.callId);
     const planned = before ? null : await operate(at, { op: 'delete', path, kind, preview: true }, context);
@@ -186,7 +204,15 @@ const remove = (context: ToolContext, workspace: string | undefined, path: strin
     const edit = kind === 'folder' ? commandOf(context) : editOf(context);
     const answer = await operate(at, { op: 'delete', path, kind, edit }, context);
     // the attempt before may have been killed between the deletion and the state after it
-    if (!answer.ok && before && kind === 'folder') await operate(at, { op: 'settle', key: edit.key, author: AUTHOR }, context);
+    if (!answer.ok && before && kind === 'folder')
+      await operate(at, { op: 'settle', key: edit.key, author: AUTHOR }, context);
     if (!answer.ok && !(before && /is not there/.test(answer.output))) return outcomeOf(answer, at);
-    return outcomeOf({ ok: true, output: [`Deleted ${kind} ${path}`, answer.data?.unkept].filter(Boolean).join('. '), data: { ...answer.data, path } }, at);
+    return outcomeOf(
+      {
+        ok: true,
+        output: [`Deleted ${kind} ${path}`, answer.data?.unkept].filter(Boolean).join('. '),
+        data: { ...answer.data, path },
+      },
+      at,
+    );
   });

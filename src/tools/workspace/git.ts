@@ -8,15 +8,31 @@ import { named } from '../approval-words.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { atWork } from './at-work.ts';
 import { commandAtWork, keyOf } from './direct-edit.ts';
-import { AUTHOR, changeWorkspace, inWorkspace, operate, outcomeOf, pathArgument, previewOf, text, WITH_IMAGE_MS, workspaceArgument } from './in-workspace.ts';
+import {
+  AUTHOR,
+  changeWorkspace,
+  inWorkspace,
+  operate,
+  outcomeOf,
+  pathArgument,
+  previewOf,
+  text,
+  WITH_IMAGE_MS,
+  workspaceArgument,
+} from './in-workspace.ts';
 
-/** Git in a workspace. It runs in a container, so that hooks, filters and settings of the repository reach nothing else. */
+/**
+ * Git in a workspace. It runs in a container, so that hooks, filters and settings of the repository reach nothing else.
+ */
 
 const common = { effect: 'idempotent', runsIn: 'kennel', timeoutMs: WITH_IMAGE_MS } as const;
 
 const branchName = text(200).refine((name) => branchProblem(name) === null, 'is not a name for a branch');
 /** A commit, branch or tag, HEAD~2 and the like; never an option. */
-const revision = text(200).refine((name) => /^[^-\s][^\s]*$/.test(name) && !name.includes('..'), 'must be a commit, a branch or a tag');
+const revision = text(200).refine(
+  (name) => /^[^-\s][^\s]*$/.test(name) && !name.includes('..'),
+  'must be a commit, a branch or a tag',
+);
 
 export const gitTools: Tool[] = [
   defineTool({
@@ -28,7 +44,8 @@ export const gitTools: Tool[] = [
     description: 'Show the branch and what changed since the last commit.',
     danger: 'SAFE',
     schema: z.strictObject({ workspace: workspaceArgument }),
-    run: ({ workspace }, context) => inWorkspace(context, workspace, async (at) => outcomeOf(await operate(at, { op: 'git-status' }, context), at)),
+    run: ({ workspace }, context) =>
+      inWorkspace(context, workspace, async (at) => outcomeOf(await operate(at, { op: 'git-status' }, context), at)),
   }),
   defineTool({
     ...common,
@@ -36,7 +53,8 @@ export const gitTools: Tool[] = [
     family: 'git',
     reads: ['command'],
     sends: [],
-    description: 'Show what is not committed yet, what is staged, or everything since a commit, branch or tag (against).',
+    description:
+      'Show what is not committed yet, what is staged, or everything since a commit, branch or tag (against).',
     danger: 'SAFE',
     schema: z.strictObject({
       path: pathArgument(false).optional(),
@@ -45,7 +63,9 @@ export const gitTools: Tool[] = [
       workspace: workspaceArgument,
     }),
     run: ({ workspace, ...args }, context) =>
-      inWorkspace(context, workspace, async (at) => outcomeOf(await operate(at, { op: 'git-diff', ...args }, context), at)),
+      inWorkspace(context, workspace, async (at) =>
+        outcomeOf(await operate(at, { op: 'git-diff', ...args }, context), at),
+      ),
   }),
   defineTool({
     ...common,
@@ -56,7 +76,10 @@ export const gitTools: Tool[] = [
     description: 'List the latest commits of the current branch.',
     danger: 'SAFE',
     schema: z.strictObject({ limit: z.int().min(1).max(200).default(20), workspace: workspaceArgument }),
-    run: ({ workspace, limit }, context) => inWorkspace(context, workspace, async (at) => outcomeOf(await operate(at, { op: 'git-log', limit }, context), at)),
+    run: ({ workspace, limit }, context) =>
+      inWorkspace(context, workspace, async (at) =>
+        outcomeOf(await operate(at, { op: 'git-log', limit }, context), at),
+      ),
   }),
   defineTool({
     ...common,
@@ -71,7 +94,8 @@ export const gitTools: Tool[] = [
       paths: z.array(pathArgument(true)).min(1).max(500).optional(),
       workspace: workspaceArgument,
     }),
-    preview: async ({ workspace, message }, context) => `Commit "${message.split('\n')[0]}"\n\n${await previewOf(context, workspace, { op: 'git-status' })}`,
+    preview: async ({ workspace, message }, context) =>
+      `Commit "${message.split('\n')[0]}"\n\n${await previewOf(context, workspace, { op: 'git-status' })}`,
     asks: (args, at) => `Commit the changes${at} as ${named(args.message.split('\n')[0])}?`,
     run: ({ workspace, message, paths }, context) => commit(context, workspace, message, paths),
   }),
@@ -89,9 +113,14 @@ export const gitTools: Tool[] = [
         name: branchName.optional(),
         workspace: workspaceArgument,
       })
-      .refine((args) => args.action === 'list' || args.name !== undefined, { message: 'create and switch need a name', path: ['name'] }),
+      .refine((args) => args.action === 'list' || args.name !== undefined, {
+        message: 'create and switch need a name',
+        path: ['name'],
+      }),
     asks: ({ action, name }, at) =>
-      action === 'list' ? `List the branches${at}?` : `${action === 'create' ? 'Make and change to' : 'Change to'} the branch ${named(name)}${at}?`,
+      action === 'list'
+        ? `List the branches${at}?`
+        : `${action === 'create' ? 'Make and change to' : 'Change to'} the branch ${named(name)}${at}?`,
     run: ({ workspace, action, name }, context) => branch(context, workspace, action, name),
   }),
   defineTool({
@@ -118,25 +147,49 @@ export const gitTools: Tool[] = [
         const busy = commandAtWork(at) ?? (await atWork(context, at));
         return (
           busy ??
-          outcomeOf(await operate(at, { op: 'undo', what, ...(task && what === 'one' && { task }), author: AUTHOR, key: keyOf(context.callId) }, context), at)
+          outcomeOf(
+            await operate(
+              at,
+              { op: 'undo', what, ...(task && what === 'one' && { task }), author: AUTHOR, key: keyOf(context.callId) },
+              context,
+            ),
+            at,
+          )
         );
       }),
   }),
 ];
 
 /** Commits. If there is nothing to commit and an earlier attempt recorded that it would, its commit is in the log. */
-const commit = (context: ToolContext, workspace: string | undefined, message: string, paths: string[] | undefined): Promise<ToolOutcome> =>
+const commit = (
+  context: ToolContext,
+  workspace: string | undefined,
+  message: string,
+  paths: string[] | undefined,
+): Promise<ToolOutcome> =>
   changeWorkspace(context, workspace, async (at) => {
     const again = (await intentOf(context.db, context.callId)) !== null;
     await noteIntent(context.db, context.callId, { commits: message });
     const by = await signatureOf(context.db, context.chatId);
-    const answer = await operate(at, { op: 'git-commit', message: signedOff(message, by), ...(paths && { paths }), author: by ?? AUTHOR }, context);
+    const answer = await operate(
+      at,
+      { op: 'git-commit', message: signedOff(message, by), ...(paths && { paths }), author: by ?? AUTHOR },
+      context,
+    );
     if (answer.ok || !again) return outcomeOf(answer, at);
     const log = await operate(at, { op: 'git-log', limit: 1 }, context);
-    return outcomeOf(log.ok && log.output.includes(message.split('\n')[0]!) ? { ...log, output: `Committed.\n${log.output}` } : answer, at);
+    return outcomeOf(
+      log.ok && log.output.includes(message.split('\n')[0]!) ? { ...log, output: `Committed.\n${log.output}` } : answer,
+      at,
+    );
   });
 
-const branch = (context: ToolContext, workspace: string | undefined, action: 'list' | 'create' | 'switch', name: string | undefined): Promise<ToolOutcome> =>
+const branch = (
+  context: ToolContext,
+  workspace: string | undefined,
+  action: 'list' | 'create' | 'switch',
+  name: string | undefined,
+): Promise<ToolOutcome> =>
   changeWorkspace(context, workspace, async (at) => {
     const busy = action === 'list' ? null : await atWork(context, at);
     if (busy) return busy;
@@ -144,5 +197,8 @@ const branch = (context: ToolContext, workspace: string | undefined, action: 'li
     if (action === 'create') await noteIntent(context.db, context.callId, { creates: name });
     const answer = await operate(at, { op: 'git-branch', action, ...(name !== undefined && { name }) }, context);
     // the branch exists: the attempt before made it, and may have died before it switched
-    return outcomeOf(!answer.ok && again ? await operate(at, { op: 'git-branch', action: 'switch', name }, context) : answer, at);
+    return outcomeOf(
+      !answer.ok && again ? await operate(at, { op: 'git-branch', action: 'switch', name }, context) : answer,
+      at,
+    );
   });

@@ -72,19 +72,26 @@ async function isHeld({ lease, signal }: ToolContext): Promise<boolean> {
 /** Runs `act` with the containers of this host. An expected failure there becomes a result. */
 export async function onSite(context: ToolContext, act: (site: Site) => Promise<ToolOutcome>): Promise<ToolOutcome> {
   const { kennel, host, workspacesFolder: folder } = context;
-  if (!kennel || !host || !folder) return ownNo('Workspaces are on a kennel host, and this process is not one. Start one with `fetch start`.');
-  if (!(await isHeld(context))) return ownNo(`The host ${host} has lost touch with the database, so nothing was done. Try again when it is back.`);
+  if (!kennel || !host || !folder)
+    return ownNo('Workspaces are on a kennel host, and this process is not one. Start one with `fetch start`.');
+  if (!(await isHeld(context)))
+    return ownNo(`The host ${host} has lost touch with the database, so nothing was done. Try again when it is back.`);
   try {
     return await act({ kennel, host, folder });
   } catch (error) {
     if (error instanceof KennelUnavailable) return no(error.message);
-    if (error instanceof KennelFull) return ownNo(`Every slot of this host is taken now: ${error.message} Try again a little later.`);
+    if (error instanceof KennelFull)
+      return ownNo(`Every slot of this host is taken now: ${error.message} Try again a little later.`);
     throw error;
   }
 }
 
 /** Runs `act` in the named workspace, or in the active one, once containers can be started for it. */
-export const inWorkspace = (context: ToolContext, wanted: string | undefined, act: (at: Opened) => Promise<ToolOutcome>): Promise<ToolOutcome> =>
+export const inWorkspace = (
+  context: ToolContext,
+  wanted: string | undefined,
+  act: (at: Opened) => Promise<ToolOutcome>,
+): Promise<ToolOutcome> =>
   onSite(context, async (site) => {
     const found = await findWorkspace(context, site, wanted);
     if ('ok' in found) return found;
@@ -95,18 +102,30 @@ export const inWorkspace = (context: ToolContext, wanted: string | undefined, ac
 const changes = new KeyedMutex();
 
 /**
- * Like `inWorkspace`, but no other of these tools changes the workspace meanwhile: calls of one model step run in parallel, and two edits of one file must both
- * survive.
+ * Like `inWorkspace`, but no other of these tools changes the workspace meanwhile: calls of one model step run in
+ * parallel, and two edits of one file must both survive.
  */
-export const changeWorkspace = (context: ToolContext, wanted: string | undefined, act: (at: Opened) => Promise<ToolOutcome>): Promise<ToolOutcome> =>
-  inWorkspace(context, wanted, (at) => inTurnOf(at.path, () => act(at), context.signal));
+export const changeWorkspace = (
+  context: ToolContext,
+  wanted: string | undefined,
+  act: (at: Opened) => Promise<ToolOutcome>,
+): Promise<ToolOutcome> => inWorkspace(context, wanted, (at) => inTurnOf(at.path, () => act(at), context.signal));
 
 /** The changes of a workspace, one at a time. */
-export const inTurnOf = <T>(path: string, act: () => Promise<T>, signal?: AbortSignal): Promise<T> => changes.run(path, act, signal);
+export const inTurnOf = <T>(path: string, act: () => Promise<T>, signal?: AbortSignal): Promise<T> =>
+  changes.run(path, act, signal);
 
 /** The workspace that is meant, or why there is none. */
-export async function findWorkspace(context: ToolContext, site: Site, wanted: string | undefined): Promise<FoundWorkspace | ToolOutcome> {
-  const [found, active, reach] = await Promise.all([findWorkspaces(site.folder), activeWorkspace(context.db, context.chatId), reachOf(context.db, context)]);
+export async function findWorkspace(
+  context: ToolContext,
+  site: Site,
+  wanted: string | undefined,
+): Promise<FoundWorkspace | ToolOutcome> {
+  const [found, active, reach] = await Promise.all([
+    findWorkspaces(site.folder),
+    activeWorkspace(context.db, context.chatId),
+    reachOf(context.db, context),
+  ]);
   // for this person, a workspace that is not shared with them does not exist
   const within = ({ name }: { name: string }) => reach === null || reach.has(name);
   const [workspaces, leftOut] = [found.workspaces.filter(within), found.leftOut.filter(within)];
@@ -115,9 +134,16 @@ export async function findWorkspace(context: ToolContext, site: Site, wanted: st
   if (wanted === undefined) {
     // a workspace on another host is never guessed: the same name may be another project here
     if (active && within(active) && active.host !== site.host)
-      return ownNo(`The active workspace ${active.name} is on the host ${active.host}, and this ran on ${site.host}. Try again.`);
+      return ownNo(
+        `The active workspace ${active.name} is on the host ${active.host}, and this ran on ${site.host}. Try again.`,
+      );
     if (active && within(active))
-      return named(active.name) ?? no(`The active workspace ${active.name} is not there any more. Select another one.${suggestion(active.name, names)}`);
+      return (
+        named(active.name) ??
+        no(
+          `The active workspace ${active.name} is not there any more. Select another one.${suggestion(active.name, names)}`,
+        )
+      );
     if (workspaces.length === 1) return workspaces[0]!;
     // if no workspace can be made, say that instead
     if (workspaces.length === 0) await engineReady(context, site.kennel);
@@ -131,8 +157,11 @@ export async function findWorkspace(context: ToolContext, site: Site, wanted: st
   if (refused) return no(`${quoted(wanted)} cannot be used as a workspace: ${refused.why}.`);
   const elsewhere = (await listWorkspaces(context.db)).filter((each) => each.host !== site.host && within(each));
   const other = elsewhere.find((each) => each.name === wanted);
-  if (other) return no(`The workspace ${other.name} is on the host ${other.host}. Select it first with workspace_select.`);
-  return no(`There is no workspace ${quoted(wanted)}.${suggestion(wanted, [...names, ...elsewhere.map((each) => each.name)])}`);
+  if (other)
+    return no(`The workspace ${other.name} is on the host ${other.host}. Select it first with workspace_select.`);
+  return no(
+    `There is no workspace ${quoted(wanted)}.${suggestion(wanted, [...names, ...elsewhere.map((each) => each.name)])}`,
+  );
 }
 
 /** Waits for an engine that is restarting. Throws KennelUnavailable when there is none. */
@@ -145,15 +174,19 @@ async function engineReady(context: ToolContext, kennel: Kennel): Promise<void> 
     } catch (thrown) {
       error = thrown;
       const host = (await listHosts(context.db)).find((each) => each.host === context.host);
-      return { problem: (thrown as Error).message, expected: thrown instanceof KennelUnavailable && host?.ready_at != null && host.expected };
+      return {
+        problem: (thrown as Error).message,
+        expected: thrown instanceof KennelUnavailable && host?.ready_at != null && host.expected,
+      };
     }
   });
   if (isAbsence(found)) throw error;
 }
 
 /**
- * Makes sure that containers can be started; with `workspace` in the environment of the repository there. While an image is built for the first time, the
- * screens show the progress. Returns sentences about what the repository asks for and does not get.
+ * Makes sure that containers can be started; with `workspace` in the environment of the repository there. While an
+ * image is built for the first time, the screens show the progress. Returns sentences about what the repository asks
+ * for and does not get.
  */
 export async function provide(context: ToolContext, kennel: Kennel, workspace?: string): Promise<string[]> {
   await engineReady(context, kennel);
@@ -179,26 +212,41 @@ export function showBuild(context: ToolContext): { tell: (line: string) => void;
 }
 
 /** Asks the workspace program, within its time limit. */
-export async function operate({ kennel, path }: Pick<Opened, 'kennel' | 'path'>, op: WorkspaceOp, { signal }: ToolContext): Promise<WorkspaceAnswer> {
+export async function operate(
+  { kennel, path }: Pick<Opened, 'kennel' | 'path'>,
+  op: WorkspaceOp,
+  { signal }: ToolContext,
+): Promise<WorkspaceAnswer> {
   const limit = AbortSignal.timeout(OP_MS);
   try {
     return await kennel.workspaceOp(path, op, { signal: AbortSignal.any([signal, limit]) });
   } catch (error) {
-    if (limit.aborted && !signal.aborted) return { ok: false, output: `This took longer than ${OP_MS / 1000} s and was stopped.` };
+    if (limit.aborted && !signal.aborted)
+      return { ok: false, output: `This took longer than ${OP_MS / 1000} s and was stopped.` };
     throw error;
   }
 }
 
 /** Turns an answer of the workspace program into a tool's result. */
-export const outcomeOf = ({ ok, output, ours, data }: WorkspaceAnswer, { name }: Pick<Opened, 'name'>): ToolOutcome => ({
+export const outcomeOf = (
+  { ok, output, ours, data }: WorkspaceAnswer,
+  { name }: Pick<Opened, 'name'>,
+): ToolOutcome => ({
   ok,
   output,
   ...(ours && { ours }),
   metadata: { ...data, workspace: name },
 });
 
-/** What an approval shows: the change that the operation would make; null when it cannot be worked out, and then the arguments are shown. */
-export async function previewOf(context: ToolContext, wanted: string | undefined, op: WorkspaceOp): Promise<string | null> {
+/**
+ * What an approval shows: the change that the operation would make; null when it cannot be worked out, and then the
+ * arguments are shown.
+ */
+export async function previewOf(
+  context: ToolContext,
+  wanted: string | undefined,
+  op: WorkspaceOp,
+): Promise<string | null> {
   const shown = await inWorkspace(context, wanted, async (at) => outcomeOf(await operate(at, op, context), at));
   return shown.output || null;
 }

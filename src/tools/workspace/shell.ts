@@ -6,7 +6,16 @@ import { agreedSkillsOfTurn } from '../../store/turns/turn-extensions.ts';
 import { defineTool, endedByRestart, restarted, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { commandOutcome, printed, took } from './command-text.ts';
 import { settleInterrupted, undoable } from './direct-edit.ts';
-import { inWorkspace, type Opened, pathArgument, profileOf, provide, text, WITH_IMAGE_MS, workspaceArgument } from './in-workspace.ts';
+import {
+  inWorkspace,
+  type Opened,
+  pathArgument,
+  profileOf,
+  provide,
+  text,
+  WITH_IMAGE_MS,
+  workspaceArgument,
+} from './in-workspace.ts';
 import { isTestCommand, splitWords } from './test-command.ts';
 
 /** Commands in a container of the workspace: no network, no keys, and only the workspace mounted. */
@@ -21,10 +30,13 @@ export const limit = (standard: number) => z.int().min(1000).max(MAX_MS).default
 export const commandLine = text(4000).refine((line) => line.trim() !== '', 'must not be empty');
 export const common = { runsIn: 'kennel', timeoutMs: MAX_MS + WITH_IMAGE_MS } as const;
 
-const NOT_FOUND = 'A program was not found: what is there follows from the files of the repository (docs/kennel.md), and there is no network to install more.';
+const NOT_FOUND =
+  'A program was not found: what is there follows from the files of the repository (docs/kennel.md), and there is no network to install more.';
 
-export const shown = (line: string, where: string): string => `$ ${printed(line).trim().replaceAll('\n', '\n> ')}\n(in ${where})`;
-export const folderName = (workspace: string | undefined, cwd = '.'): string => [workspace ?? 'the active workspace', ...(cwd === '.' ? [] : [cwd])].join('/');
+export const shown = (line: string, where: string): string =>
+  `$ ${printed(line).trim().replaceAll('\n', '\n> ')}\n(in ${where})`;
+export const folderName = (workspace: string | undefined, cwd = '.'): string =>
+  [workspace ?? 'the active workspace', ...(cwd === '.' ? [] : [cwd])].join('/');
 
 export const shellTools: Tool[] = [
   defineTool({
@@ -71,7 +83,8 @@ export const shellTools: Tool[] = [
     family: 'apps',
     reads: ['command'],
     sends: [],
-    description: 'Run the tests of the workspace, by its usual command or the given one, in a container without network.',
+    description:
+      'Run the tests of the workspace, by its usual command or the given one, in a container without network.',
     // it runs the project's own code, inside the container; any other command needs shell_run and its approval
     danger: 'MODERATE',
     effect: 'idempotent',
@@ -92,14 +105,22 @@ export const shellTools: Tool[] = [
     asks: (args, at) => (args.command ? `Run these tests${at}?` : `Run the tests${at}?`),
     run: (args, context) =>
       inWorkspace(context, args.workspace, async (at) => {
-        const argv = args.command !== undefined ? splitWords(args.command) : (await profileOf(at, context)).profile?.test;
+        const argv =
+          args.command !== undefined ? splitWords(args.command) : (await profileOf(at, context)).profile?.test;
         if (!argv || argv.length === 0)
           return {
             ok: false,
             output: `How ${at.name} is tested is not known: its files name no tests (docs/kennel.md). Give the command.`,
           };
         const line = argv.join(' ');
-        return await execute(at, context, { argv, cwd: '.', timeoutMs: args.timeoutMs, label: 'test', title: line, command: line });
+        return await execute(at, context, {
+          argv,
+          cwd: '.',
+          timeoutMs: args.timeoutMs,
+          label: 'test',
+          title: line,
+          command: line,
+        });
       }),
   }),
 ];
@@ -143,7 +164,11 @@ export async function execute(
     });
     const { ok, output, metadata } = commandOutcome(title, result, performance.now() - began, timeoutMs);
     const why = ok ? [] : [...(result.code === 127 ? [NOT_FOUND] : []), ...lacks];
-    return { ok, output: [output, ...why].join('\n\n'), metadata: { ...metadata, command: line, cwd, workspace: name, limit: took(timeoutMs) } };
+    return {
+      ok,
+      output: [output, ...why].join('\n\n'),
+      metadata: { ...metadata, command: line, cwd, workspace: name, limit: took(timeoutMs) },
+    };
   } catch (error) {
     if (!endedByRestart(context.signal)) throw error;
     return {

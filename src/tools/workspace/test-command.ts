@@ -1,4 +1,6 @@
-/** Test runners, as the first words of their command lines. Anything may follow, except what a shell would interpret. */
+/**
+ * Test runners, as the first words of their command lines. Anything may follow, except what a shell would interpret.
+ */
 const RUNNERS: ReadonlyArray<readonly string[]> = [
   ...['npm', 'pnpm', 'yarn', 'bun'].flatMap((manager) => [
     [manager, 'test'],

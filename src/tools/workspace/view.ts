@@ -17,7 +17,10 @@ export const about = (name: string, profile: Profile | null, extra: string[] = [
   return parts.length > 0 ? `${name} (${parts.join(', ')})` : name;
 };
 
-export const dataOf = ({ name, host, path }: Pick<Opened, 'name' | 'host' | 'path'>, profile: Profile | null): Record<string, unknown> => ({
+export const dataOf = (
+  { name, host, path }: Pick<Opened, 'name' | 'host' | 'path'>,
+  profile: Profile | null,
+): Record<string, unknown> => ({
   id: name,
   name,
   host,
@@ -33,7 +36,10 @@ export async function status(context: ToolContext, at: Opened): Promise<ToolOutc
   const { git } = profile;
   const tasks = await tasksIn(context.db, at);
   const changes = git
-    ? [...(git.modified > 0 ? [`${git.modified} modified`] : []), ...(git.untracked > 0 ? [`${git.untracked} untracked`] : [])].join(', ')
+    ? [
+        ...(git.modified > 0 ? [`${git.modified} modified`] : []),
+        ...(git.untracked > 0 ? [`${git.untracked} untracked`] : []),
+      ].join(', ')
     : '';
   const parts = [
     about(at.name, profile),

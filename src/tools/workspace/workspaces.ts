@@ -3,7 +3,13 @@ import { changedAt, findWorkspaces, identified, TRASH_DAYS } from '../../adapter
 import { TEMPLATES } from '../../contracts/workspace-ops.ts';
 import { findName, nameProblem } from '../../domain/tasks/workspace-names.ts';
 import { reachOf } from '../../store/chats/shares.ts';
-import { activeWorkspace, listWorkspaces, recordWorkspaces, selectWorkspace, workspacesOf } from '../../store/kennel/workspaces/workspaces.ts';
+import {
+  activeWorkspace,
+  listWorkspaces,
+  recordWorkspaces,
+  selectWorkspace,
+  workspacesOf,
+} from '../../store/kennel/workspaces/workspaces.ts';
 import { named } from '../approval-words.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { create, remove, whatIsLost } from '../workspace-changes.ts';
@@ -78,7 +84,8 @@ export const workspaceTools: Tool[] = [
     // when GH_TOKEN is set, a repository is created there
     sends: ['publish'],
     sent: (args) => ({ texts: [args.name, args.description] }),
-    description: 'Make a new workspace from a template. With GH_TOKEN configured it gets a private GitHub repository with the first commit.',
+    description:
+      'Make a new workspace from a template. With GH_TOKEN configured it gets a private GitHub repository with the first commit.',
     danger: 'MODERATE',
     schema: z.strictObject({
       name: newName.describe('Letters, digits, - and _, at most 64'),
@@ -100,7 +107,8 @@ export const workspaceTools: Tool[] = [
     description: `Delete a workspace, but not the active one. Its folder is kept for ${TRASH_DAYS} days.`,
     danger: 'DANGEROUS',
     schema: z.strictObject({ name: nameArgument, confirm: confirmArgument }),
-    preview: ({ name }, context) => onSite(context, (site) => whatIsLost(context, site, name)).then(({ output }) => output || null),
+    preview: ({ name }, context) =>
+      onSite(context, (site) => whatIsLost(context, site, name)).then(({ output }) => output || null),
     workspaceOf: (args) => args.name,
     asks: (args) => `Delete the workspace ${named(args.name)}?`,
     run: ({ name }, context) => onSite(context, (site) => remove(context, site, name)),
@@ -116,7 +124,8 @@ async function list(context: ToolContext, site: Site): Promise<ToolOutcome> {
   const [known, active] = await Promise.all([workspacesOf(db, site.host), activeWorkspace(db, chatId)]);
   const seen = new Map(known.map((row) => [row.name, row]));
   const changed: Opened[] = [];
-  for (const each of workspaces) if ((await changedAt(each.path)) > seen.get(each.name)!.seen_at.getTime()) changed.push({ ...site, ...each });
+  for (const each of workspaces)
+    if ((await changedAt(each.path)) > seen.get(each.name)!.seen_at.getTime()) changed.push({ ...site, ...each });
   const trouble = changed.length > 0 ? await refresh(context, changed.slice(0, FRESH)) : null;
   const reach = await reachOf(db, context);
   const rows = (await listWorkspaces(db)).filter(({ name }) => reach === null || reach.has(name));
@@ -124,7 +133,12 @@ async function list(context: ToolContext, site: Site): Promise<ToolOutcome> {
     name: row.name,
     host: row.host,
     active: active?.name === row.name && active.host === row.host,
-    ...(row.profile && { language: row.profile.language, framework: row.profile.framework, packageManager: row.profile.packageManager, git: row.profile.git }),
+    ...(row.profile && {
+      language: row.profile.language,
+      framework: row.profile.framework,
+      packageManager: row.profile.packageManager,
+      git: row.profile.git,
+    }),
   }));
   const many = new Set(rows.map((row) => row.host)).size > 1;
   const shown = rows.map((row, at) => {
@@ -137,11 +151,17 @@ async function list(context: ToolContext, site: Site): Promise<ToolOutcome> {
     return about.length > 0 ? `${row.name} (${about.join(', ')})` : row.name;
   });
   const lines = [
-    rows.length === 0 ? 'There are no workspaces yet. workspace_create makes one.' : `${countOf(rows.length, 'workspace')}: ${shown.join(', ')}`,
+    rows.length === 0
+      ? 'There are no workspaces yet. workspace_create makes one.'
+      : `${countOf(rows.length, 'workspace')}: ${shown.join(', ')}`,
     ...(reach === null ? leftOut : []).map(({ name, why }) => `Left out: ${JSON.stringify(name)}: ${why}.`),
     ...(trouble ? [trouble] : []),
   ];
-  return { ok: true, output: lines.join('\n'), metadata: { workspaces: views, active: rows.some(({ name }) => name === active?.name) ? active!.name : null } };
+  return {
+    ok: true,
+    output: lines.join('\n'),
+    metadata: { workspaces: views, active: rows.some(({ name }) => name === active?.name) ? active!.name : null },
+  };
 }
 
 /** Reads the profiles of workspaces again. Returns a sentence when that failed, because a list is useful without it. */
@@ -168,11 +188,17 @@ async function select(context: ToolContext, site: Site, wanted: string): Promise
   if ('ok' in found) {
     // nothing has to run on another host to select its workspace
     const reach = await reachOf(db, context);
-    const rows = (await listWorkspaces(db)).filter((row) => row.host !== site.host && (reach === null || reach.has(row.name)));
+    const rows = (await listWorkspaces(db)).filter(
+      (row) => row.host !== site.host && (reach === null || reach.has(row.name)),
+    );
     const other = rows.find((row) => row.name === findName(wanted, new Set(rows.map((each) => each.name))));
     if (!other) return found;
     await selectWorkspace(db, chatId, other);
-    return { ok: true, output: `Switched to ${about(other.name, other.profile, [`on the host ${other.host}`])}`, metadata: dataOf(other, other.profile) };
+    return {
+      ok: true,
+      output: `Switched to ${about(other.name, other.profile, [`on the host ${other.host}`])}`,
+      metadata: dataOf(other, other.profile),
+    };
   }
   await selectWorkspace(db, chatId, { host: site.host, name: found.name });
   const at = { ...site, ...found };
@@ -182,7 +208,10 @@ async function select(context: ToolContext, site: Site, wanted: string): Promise
   const branch = profile?.git?.branch;
   return {
     ok: true,
-    output: [`Switched to ${about(at.name, profile, branch ? [`on ${branch}`] : [])}`, ...(trouble ? [trouble] : [])].join('\n'),
+    output: [
+      `Switched to ${about(at.name, profile, branch ? [`on ${branch}`] : [])}`,
+      ...(trouble ? [trouble] : []),
+    ].join('\n'),
     metadata: dataOf(at, profile),
   };
 }

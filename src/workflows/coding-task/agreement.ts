@@ -4,8 +4,14 @@ import { enter, send } from './messages.ts';
 import { taskRecords } from './policies.ts';
 import { isCancelled, type TaskRun } from './task-run.ts';
 
-/** Waits, for days if needed, until a person has said whether the repository may bring its own environment. No container runs meanwhile. False when cancelled. */
-export async function untilAgreedTo(run: TaskRun, { questionId: id, outboxId, title }: AgreementAsked): Promise<boolean> {
+/**
+ * Waits, for days if needed, until a person has said whether the repository may bring its own environment. No container
+ * runs meanwhile. False when cancelled.
+ */
+export async function untilAgreedTo(
+  run: TaskRun,
+  { questionId: id, outboxId, title }: AgreementAsked,
+): Promise<boolean> {
   const { waits } = run.input;
   send(run, 'send question', outboxId);
   await enter(run, 'waiting', `waits for an answer: ${title}`, title);

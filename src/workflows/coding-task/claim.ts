@@ -12,7 +12,10 @@ const CLAIM_AGAIN_EARLIER_MS = 20_000;
 /** Waits for the workspace, then works. */
 export async function claimAndWork(run: TaskRun): Promise<End | Renewal> {
   const { taskId, firstStep } = run.input;
-  const neverBegan: End = { state: 'cancelled', reason: firstStep === undefined ? 'It was cancelled before it began.' : 'It was cancelled.' };
+  const neverBegan: End = {
+    state: 'cancelled',
+    reason: firstStep === undefined ? 'It was cancelled before it began.' : 'It was cancelled.',
+  };
   for (;;) {
     if (isCancelled(run)) return neverBegan;
     run.mayBeFree = false;

@@ -9,8 +9,9 @@ import { beginRun, CANCELLED, carriedBy, type End, type Renewal, show } from './
 import { work } from './work.ts';
 
 /**
- * One coding task: waits for its workspace, starts the agent in a container, follows its log, carries questions to the person and answers back, and reports
- * what git shows. After any crash the next attempt of an activity finds the container.
+ * One coding task: waits for its workspace, starts the agent in a container, follows its log, carries questions to the
+ * person and answers back, and reports what git shows. After any crash the next attempt of an activity finds the
+ * container.
  */
 export async function codingTask(input: TaskInput): Promise<TaskState> {
   const { carried } = input;

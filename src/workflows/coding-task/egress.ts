@@ -6,10 +6,15 @@ import { type Asked, answered, questionOf } from './questions.ts';
 import { isCancelled, type TaskRun } from './task-run.ts';
 
 /**
- * Asks the person about hosts that the agent's programs want. The container is frozen meanwhile, with the requests that the gate holds; after `holdMs` it is
- * ended. `goes on`: it works again. `resumes`: the session continues in a new container.
+ * Asks the person about hosts that the agent's programs want. The container is frozen meanwhile, with the requests that
+ * the gate holds; after `holdMs` it is ended. `goes on`: it works again. `resumes`: the session continues in a new
+ * container.
  */
-export async function askForHosts(run: TaskRun, step: number, asked: Asked): Promise<'goes on' | 'resumes' | 'cancelled'> {
+export async function askForHosts(
+  run: TaskRun,
+  step: number,
+  asked: Asked,
+): Promise<'goes on' | 'resumes' | 'cancelled'> {
   const { id: questionId, title } = asked;
   const { taskId, limits } = run.input;
   // frozen first: what it asks for until then is part of the question
@@ -19,7 +24,11 @@ export async function askForHosts(run: TaskRun, step: number, asked: Asked): Pro
   if (run.decisions[questionId] === undefined) {
     send(run, 'send question', opened.outboxId);
     await enter(run, 'waiting', `waits for an answer: ${title}`, title);
-    const promises = answerWithin(questionOf(run, asked), limits.holdMs, `waiting for an answer: ${title} (its container is frozen)`);
+    const promises = answerWithin(
+      questionOf(run, asked),
+      limits.holdMs,
+      `waiting for an answer: ${title} (its container is frozen)`,
+    );
     let next = promises.next();
     while (!next.done) next = promises.next(await next.value);
     if (!next.value) {
@@ -33,7 +42,9 @@ export async function askForHosts(run: TaskRun, step: number, asked: Asked): Pro
   return 'goes on';
 }
 
-/** Asks about the registries of a project before its agent begins; no container waits. False when the task is cancelled. */
+/**
+ * Asks about the registries of a project before its agent begins; no container waits. False when the task is cancelled.
+ */
 export async function askForRegistries(run: TaskRun, asked: Asked): Promise<boolean> {
   const { id: questionId, title } = asked;
   const opened = await taskRecords.askForHosts(run.input.taskId, questionId, title);

@@ -1,12 +1,32 @@
-import { condition, defineQuery, defineSignal, defineUpdate, log, setDefaultSignalHandler, setHandler } from '@temporalio/workflow';
+import {
+  condition,
+  defineQuery,
+  defineSignal,
+  defineUpdate,
+  log,
+  setDefaultSignalHandler,
+  setHandler,
+} from '@temporalio/workflow';
 import type { Decision } from '../../contracts/decision.ts';
-import { cancelUpdate, decidedSignal, holdsQuery, orderedSignal, pauseUpdate, resumeUpdate, viewQuery, workspaceFreeSignal } from '../../contracts/signals.ts';
+import {
+  cancelUpdate,
+  decidedSignal,
+  holdsQuery,
+  orderedSignal,
+  pauseUpdate,
+  resumeUpdate,
+  viewQuery,
+  workspaceFreeSignal,
+} from '../../contracts/signals.ts';
 import type { TaskState, TaskView } from '../../contracts/task.ts';
 import { isCancelled, type TaskRun } from './task-run.ts';
 
 type Order = 'cancel' | 'pause' | 'resume';
 
-/** Registers the signals, updates and queries of this task. Call it before the first await. An update returns when its change is in effect. */
+/**
+ * Registers the signals, updates and queries of this task. Call it before the first await. An update returns when its
+ * change is in effect.
+ */
 export function listen(run: TaskRun): void {
   const { orders, view, decisions, outgoing } = run;
   setHandler(defineSignal<[{ questionId: string; decision: Decision }]>(decidedSignal), ({ questionId, decision }) => {

@@ -8,7 +8,10 @@ import { show, type TaskRun } from './task-run.ts';
 /** Longest time that one offer of work to an absent host lasts. Then the task looks for another host. */
 const LONGEST_OFFER_MS = 15 * MINUTE;
 
-/** Runs an activity on the host. While no worker of the host takes it, the person is told once and the work is offered again. */
+/**
+ * Runs an activity on the host. While no worker of the host takes it, the person is told once and the work is offered
+ * again.
+ */
 export async function onItsHost<T>(run: TaskRun, activity: (host: TaskActivities) => Promise<T>): Promise<T> {
   const { taskId, limits } = run.input;
   for (let told = false, offerMs = limits.awayMs; ; ) {
@@ -20,7 +23,11 @@ export async function onItsHost<T>(run: TaskRun, activity: (host: TaskActivities
       if (!hostIsAway(error)) throw error;
       const { name } = run.host;
       if (!told)
-        await tell(run, `away${run.view.step}`, `Task ${taskId} waits: the host "${name}" that it runs on does not answer. It goes on when the host is back.`);
+        await tell(
+          run,
+          `away${run.view.step}`,
+          `Task ${taskId} waits: the host "${name}" that it runs on does not answer. It goes on when the host is back.`,
+        );
       told = true;
       show(run, run.view.state, `waits for the host ${name}, which does not answer`);
       const other = await taskRecords.move(taskId, name);
@@ -31,7 +38,11 @@ export async function onItsHost<T>(run: TaskRun, activity: (host: TaskActivities
         continue;
       }
       offerMs = limits.awayMs;
-      await tell(run, `moved${run.view.step}`, `Task ${taskId} goes on at the host "${other}": "${name}" has been gone for long.`);
+      await tell(
+        run,
+        `moved${run.view.step}`,
+        `Task ${taskId} goes on at the host "${other}": "${name}" has been gone for long.`,
+      );
       offer(run, other, offerMs);
     }
   }

@@ -22,7 +22,12 @@ export async function tell(run: TaskRun, key: string, text: string): Promise<voi
 }
 
 /** Shows a state and stores it. */
-export async function enter(run: TaskRun, state: TaskState, doing: string, waitingFor: string | null = null): Promise<void> {
+export async function enter(
+  run: TaskRun,
+  state: TaskState,
+  doing: string,
+  waitingFor: string | null = null,
+): Promise<void> {
   show(run, state, doing, waitingFor);
   await taskRecords.setState(run.input.taskId, state, doing);
 }

@@ -7,8 +7,8 @@ import { isCancelled, isPaused, type TaskRun } from './task-run.ts';
 type OnHost<T> = (host: TaskActivities) => Promise<T>;
 
 /**
- * Completes work that may take long (an image is built, a slot becomes free), through any pauses; false when the task is cancelled. `step`: number of the run
- * whose container a pause freezes.
+ * Completes work that may take long (an image is built, a slot becomes free), through any pauses; false when the task
+ * is cancelled. `step`: number of the run whose container a pause freezes.
  */
 export async function insist(run: TaskRun, step: number | null, activity: OnHost<unknown>): Promise<boolean> {
   for (;;) {
@@ -43,7 +43,8 @@ export async function unpaused(run: TaskRun, step: number | null): Promise<boole
     await enter(run, 'paused', 'is paused');
     orders.held = true;
     orders.pauses += 1;
-    if (orders.spoken) await tell(run, `paused${orders.pauses}`, `Task ${taskId} is paused. Say "resume" and it goes on.`);
+    if (orders.spoken)
+      await tell(run, `paused${orders.pauses}`, `Task ${taskId} is paused. Say "resume" and it goes on.`);
     orders.spoken = false;
     await condition(() => !isPaused(run));
     orders.held = false;

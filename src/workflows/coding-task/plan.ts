@@ -8,8 +8,9 @@ import { CANCELLED, type End, isCancelled, show, type TaskRun } from './task-run
 const WAITS = 'waits for a yes to its plan';
 
 /**
- * Asks for a yes to the plan that a run has handed in, and waits for it, for days if needed, without a container. Other words than a yes or a no change the
- * plan: the next run can only read, too. Returns how the task ends, or null when another run follows.
+ * Asks for a yes to the plan that a run has handed in, and waits for it, for days if needed, without a container. Other
+ * words than a yes or a no change the plan: the next run can only read, too. Returns how the task ends, or null when
+ * another run follows.
  */
 export async function untilAgreed(run: TaskRun, at: CarriedWork): Promise<End | null> {
   const { taskId, waits } = run.input;
@@ -51,14 +52,21 @@ export async function untilAgreed(run: TaskRun, at: CarriedWork): Promise<End | 
   return await goOn(run, at, { decision: run.decisions[id], expired });
 }
 
-async function goOn(run: TaskRun, at: CarriedWork, { decision, expired }: { decision: string | undefined; expired: boolean }): Promise<End | null> {
+async function goOn(
+  run: TaskRun,
+  at: CarriedWork,
+  { decision, expired }: { decision: string | undefined; expired: boolean },
+): Promise<End | null> {
   if (decision === 'answered') {
     at.step += 1;
     await enter(run, 'running', 'changes its plan');
     return null;
   }
   if (decision !== 'allow')
-    return { state: 'cancelled', reason: `${expired ? 'Nobody answered its plan in time' : 'You said no to its plan'}, so nothing was changed.` };
+    return {
+      state: 'cancelled',
+      reason: `${expired ? 'Nobody answered its plan in time' : 'You said no to its plan'}, so nothing was changed.`,
+    };
   delete at.plans;
   // the checkpoint is made before the first run that can write: what the person has edited meanwhile is theirs
   at.first = at.step + 1;

@@ -9,9 +9,17 @@ import { HEARTBEAT_TIMEOUT } from '../shared/policies.ts';
 
 /** Retry policies of a coding task, each with its reason. Durations in ms. */
 
-const patient = { initialInterval: 300, backoffCoefficient: 2, maximumInterval: 10_000, nonRetryableErrorTypes: nonRetryableTypes };
+const patient = {
+  initialInterval: 300,
+  backoffCoefficient: 2,
+  maximumInterval: 10_000,
+  nonRetryableErrorTypes: nonRetryableTypes,
+};
 
-/** Activities on the host of a task. All may run again: a container is found by its label, a commit by its key, a log line by its number. */
+/**
+ * Activities on the host of a task. All may run again: a container is found by its label, a commit by its key, a log
+ * line by its number.
+ */
 export function onHost(host: string, awayMs: number): TaskActivities {
   const taskQueue = kennelQueue(host);
   const short = proxyActivities<Omit<TaskActivities, 'follow' | 'conclude'>>({
@@ -41,12 +49,22 @@ export function onHost(host: string, awayMs: number): TaskActivities {
   });
   return {
     prepareTask: (input) => short.prepareTask.executeWithOptions({ summary: 'image and working tree' }, [input]),
-    beginStep: (input) => short.beginStep.executeWithOptions({ summary: `${input.checkpoint ? 'checkpoint, ' : ''}container of step ${input.step}` }, [input]),
-    follow: (input) => follow.executeWithOptions({ summary: `follow step ${input.step} from byte ${input.offset}` }, [input]),
+    beginStep: (input) =>
+      short.beginStep.executeWithOptions(
+        { summary: `${input.checkpoint ? 'checkpoint, ' : ''}container of step ${input.step}` },
+        [input],
+      ),
+    follow: (input) =>
+      follow.executeWithOptions({ summary: `follow step ${input.step} from byte ${input.offset}` }, [input]),
     passOn: (input) => short.passOn.executeWithOptions({ summary: 'pass the answer on' }, [input]),
-    endStep: (input) => short.endStep.executeWithOptions({ summary: `end the container of step ${input.step}` }, [input]),
-    setPaused: (input) => short.setPaused.executeWithOptions({ summary: input.paused ? 'freeze the container' : 'thaw the container' }, [input]),
-    conclude: (input) => conclude.executeWithOptions({ summary: `commit, differences, report: ${input.state}` }, [input]),
+    endStep: (input) =>
+      short.endStep.executeWithOptions({ summary: `end the container of step ${input.step}` }, [input]),
+    setPaused: (input) =>
+      short.setPaused.executeWithOptions({ summary: input.paused ? 'freeze the container' : 'thaw the container' }, [
+        input,
+      ]),
+    conclude: (input) =>
+      conclude.executeWithOptions({ summary: `commit, differences, report: ${input.state}` }, [input]),
   };
 }
 
@@ -64,10 +82,17 @@ export const taskRecords = {
     local.askForPlan.executeWithOptions({ summary: 'ask for a yes to the plan' }, [{ taskId, step }]),
   askForHosts: (taskId: string, questionId: string, title: string): Promise<{ outboxId: string; decided?: Decision }> =>
     local.askForHosts.executeWithOptions({ summary: `ask: ${title}` }, [{ taskId, questionId }]),
-  remind: (questionId: string): Promise<string | null> => local.remindForTask.executeWithOptions({ summary: 'remind of the open question' }, [questionId]),
-  expire: (questionId: string): Promise<boolean> => local.expireForTask.executeWithOptions({ summary: 'nobody answered: the question expires' }, [questionId]),
-  tell: (taskId: string, key: string, text: string): Promise<string> => local.tellTask.executeWithOptions({ summary: `tell: ${key}` }, [{ taskId, key, text }]),
+  remind: (questionId: string): Promise<string | null> =>
+    local.remindForTask.executeWithOptions({ summary: 'remind of the open question' }, [questionId]),
+  expire: (questionId: string): Promise<boolean> =>
+    local.expireForTask.executeWithOptions({ summary: 'nobody answered: the question expires' }, [questionId]),
+  tell: (taskId: string, key: string, text: string): Promise<string> =>
+    local.tellTask.executeWithOptions({ summary: `tell: ${key}` }, [{ taskId, key, text }]),
   limit: (input: { taskId: string; key: string; limit: ModelLimit; tell: boolean }): Promise<string | null> =>
-    local.limitTask.executeWithOptions({ summary: `waits for a limit until ${new Date(input.limit.opensAt).toISOString()}` }, [input]),
-  move: (taskId: string, from: string): Promise<string | null> => local.moveTask.executeWithOptions({ summary: 'look for another host' }, [{ taskId, from }]),
+    local.limitTask.executeWithOptions(
+      { summary: `waits for a limit until ${new Date(input.limit.opensAt).toISOString()}` },
+      [input],
+    ),
+  move: (taskId: string, from: string): Promise<string | null> =>
+    local.moveTask.executeWithOptions({ summary: 'look for another host' }, [{ taskId, from }]),
 };

@@ -1,5 +1,11 @@
 import type { TaskInput } from '../../contracts/task.ts';
-import { answerWithin, awaitAnswer, decidedBySignalAlone, type Question, readDecision } from '../shared/await-answer.ts';
+import {
+  answerWithin,
+  awaitAnswer,
+  decidedBySignalAlone,
+  type Question,
+  readDecision,
+} from '../shared/await-answer.ts';
 import { onItsHost } from './host.ts';
 import { enter, send } from './messages.ts';
 import { taskRecords } from './policies.ts';
@@ -11,9 +17,16 @@ export interface Asked {
   title: string;
 }
 
-export const questionOf = (run: TaskRun, { id }: Asked): Question => ({ id, decisions: run.decisions, isOver: () => isCancelled(run) });
+export const questionOf = (run: TaskRun, { id }: Asked): Question => ({
+  id,
+  decisions: run.decisions,
+  isOver: () => isCancelled(run),
+});
 
-/** Asks the person and passes the decision on. A question that is held too long stays open without its container. False when cancelled. */
+/**
+ * Asks the person and passes the decision on. A question that is held too long stays open without its container. False
+ * when cancelled.
+ */
 export async function ask(run: TaskRun, step: number, asked: Asked): Promise<boolean> {
   const { id: questionId, title } = asked;
   const { taskId, limits } = run.input;
@@ -22,7 +35,11 @@ export async function ask(run: TaskRun, step: number, asked: Asked): Promise<boo
   if (run.decisions[questionId] === undefined) {
     send(run, 'send question', opened.outboxId);
     await enter(run, 'waiting', `waits for an answer: ${title}`, title);
-    const promises = answerWithin(questionOf(run, asked), limits.holdMs, `waiting for an answer: ${title} (keeps its container)`);
+    const promises = answerWithin(
+      questionOf(run, asked),
+      limits.holdMs,
+      `waiting for an answer: ${title} (keeps its container)`,
+    );
     let next = promises.next();
     while (!next.done) next = promises.next(await next.value);
     if (!next.value) return true;
@@ -33,11 +50,15 @@ export async function ask(run: TaskRun, step: number, asked: Asked): Promise<boo
   return true;
 }
 
-/** Waits, for days if needed, for the answer to a question whose container is gone. Reminds once; the policy decides how it expires. False when cancelled. */
+/**
+ * Waits, for days if needed, for the answer to a question whose container is gone. Reminds once; the policy decides how
+ * it expires. False when cancelled.
+ */
 export async function answered(run: TaskRun, asked: Asked): Promise<boolean> {
   const { waits, limits } = run.input;
   const { id, title } = asked;
-  if (run.decisions[id] === undefined && !isCancelled(run)) show(run, 'waiting', `waits for an answer: ${title} (its container is ended)`, title);
+  if (run.decisions[id] === undefined && !isCancelled(run))
+    show(run, 'waiting', `waits for an answer: ${title} (its container is ended)`, title);
   const promises = awaitAnswer(questionOf(run, asked), {
     what: 'an answer',
     waits,
@@ -53,8 +74,14 @@ export async function answered(run: TaskRun, asked: Asked): Promise<boolean> {
   return !isCancelled(run);
 }
 
-/** Continues a task whose workflow was lost while it waited, as if its session had been parked. Returns the run with the answer; null when cancelled. */
-export async function afterAnswer(run: TaskRun, { questionId, title, decided }: NonNullable<TaskInput['parked']>): Promise<number | null> {
+/**
+ * Continues a task whose workflow was lost while it waited, as if its session had been parked. Returns the run with the
+ * answer; null when cancelled.
+ */
+export async function afterAnswer(
+  run: TaskRun,
+  { questionId, title, decided }: NonNullable<TaskInput['parked']>,
+): Promise<number | null> {
   const { taskId, firstStep: step = 1 } = run.input;
   run.view.step = step;
   if (decided) run.decisions[questionId] ??= decided;

@@ -1,6 +1,21 @@
-import { allHandlersFinished, type CancellationScope, patched, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
+import {
+  allHandlersFinished,
+  type CancellationScope,
+  patched,
+  setCurrentDetails,
+  workflowInfo,
+} from '@temporalio/workflow';
 import type { AgentName } from '../../contracts/kennel.ts';
-import type { CarriedTask, CarriedWork, Concluded, TaskActivities, TaskInput, TaskSpending, TaskState, TaskView } from '../../contracts/task.ts';
+import type {
+  CarriedTask,
+  CarriedWork,
+  Concluded,
+  TaskActivities,
+  TaskInput,
+  TaskSpending,
+  TaskState,
+  TaskView,
+} from '../../contracts/task.ts';
 import type { Decisions } from '../shared/await-answer.ts';
 import { canBeFailed, type Listed, list } from '../shared/search-attributes.ts';
 import { onHost } from './policies.ts';
@@ -70,7 +85,14 @@ export function beginRun(input: TaskInput): TaskRun {
     view: { state: 'queued', doing: 'waits for its workspace', waitingFor: null, step: 0 },
     doing: 'works',
     decisions: { ...carried?.decisions },
-    orders: { order: 'none', spoken: false, held: false, goOn: false, pauses: carried?.pauses ?? 0, interruptible: null },
+    orders: {
+      order: 'none',
+      spoken: false,
+      held: false,
+      goOn: false,
+      pauses: carried?.pauses ?? 0,
+      interruptible: null,
+    },
     mayBeFree: false,
     over: false,
     workedMs: carried?.workedMs ?? 0,
@@ -84,7 +106,10 @@ export const isCancelled = ({ orders }: TaskRun): boolean => orders.order === 'c
 export const isPaused = ({ orders }: TaskRun): boolean => orders.order === 'pause';
 
 /** What the task carries over continue-as-new. */
-export const carriedBy = ({ host, harness, decisions, workedMs, spent, orders, outgoing }: TaskRun, work: CarriedWork | null): CarriedTask => ({
+export const carriedBy = (
+  { host, harness, decisions, workedMs, spent, orders, outgoing }: TaskRun,
+  work: CarriedWork | null,
+): CarriedTask => ({
   host: host.name,
   harness,
   decisions,
@@ -99,14 +124,26 @@ export const carriedBy = ({ host, harness, decisions, workedMs, spent, orders, o
 export function isRenewable({ input, orders, outgoing }: TaskRun): boolean {
   const { continueAsNewSuggested, historyLength } = workflowInfo();
   if (!continueAsNewSuggested && historyLength <= (input.limits.maxHistoryEvents ?? MAX_EVENTS)) return false;
-  if (orders.order !== 'none' || !allHandlersFinished() || (outgoing.unsent.size > 0 && historyLength < FAR_TOO_MANY_EVENTS)) return false;
+  if (
+    orders.order !== 'none' ||
+    !allHandlersFinished() ||
+    (outgoing.unsent.size > 0 && historyLength < FAR_TOO_MANY_EVENTS)
+  )
+    return false;
   return patched(TAKES_WEEKS);
 }
 
 /** What operators see. */
-export function show(run: TaskRun, state: TaskState, doing: string, waitingFor: string | null = null, waitsFor = WAITS_FOR[state] ?? null): void {
+export function show(
+  run: TaskRun,
+  state: TaskState,
+  doing: string,
+  waitingFor: string | null = null,
+  waitsFor = WAITS_FOR[state] ?? null,
+): void {
   const { input, harness, host, view, spent, workedMs } = run;
-  if (state !== view.state) list(phaseOf(state), { channel: input.channel, thread: null, waitsFor, spentMicroUsd: spent.microUsd });
+  if (state !== view.state)
+    list(phaseOf(state), { channel: input.channel, thread: null, waitsFor, spentMicroUsd: spent.microUsd });
   Object.assign(view, { state, doing, waitingFor });
   setCurrentDetails(
     [
@@ -119,7 +156,11 @@ export function show(run: TaskRun, state: TaskState, doing: string, waitingFor: 
   );
 }
 
-const WAITS_FOR: Partial<Record<TaskState, Listed['waitsFor']>> = { queued: 'workspace', waiting: 'question', paused: 'resume' };
+const WAITS_FOR: Partial<Record<TaskState, Listed['waitsFor']>> = {
+  queued: 'workspace',
+  waiting: 'question',
+  paused: 'resume',
+};
 
 function phaseOf(state: TaskState): Parameters<typeof list>[0] {
   if (state === 'waiting') return 'waiting';

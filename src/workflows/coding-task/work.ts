@@ -21,13 +21,18 @@ const PREPARES_WORK = '2026-11-prepares-work-after-plan';
 /** How often operators see progress while an agent works. Each time costs three history events. */
 const PROGRESS_MS = 60_000;
 
-/** Runs one container after the other until the task is done. A `step` is the number of a run. `carried`: where the workflow run before this one stopped. */
+/**
+ * Runs one container after the other until the task is done. A `step` is the number of a run. `carried`: where the
+ * workflow run before this one stopped.
+ */
 export async function work(run: TaskRun, carried?: CarriedWork): Promise<End | Renewal> {
   const { parked, plan, firstStep = 1 } = run.input;
   if (!carried && !(await prepare(run))) return CANCELLED;
   const first = carried?.first ?? (parked ? await afterAnswer(run, parked) : firstStep);
   if (first === null) return CANCELLED;
-  const at: CarriedWork = carried ? { ...carried } : { first, step: first, offset: 0, deaths: 0, asked: null, ...(plan && { plans: true }) };
+  const at: CarriedWork = carried
+    ? { ...carried }
+    : { first, step: first, offset: 0, deaths: 0, asked: null, ...(plan && { plans: true }) };
   const early = !carried && plan?.handedIn ? await planned(run, at) : null;
   if (early) return early;
   for (let starts = !carried; ; ) {
@@ -108,7 +113,11 @@ async function afterEnd(run: TaskRun, at: CarriedWork, followed: Over): Promise<
   } else {
     at.deaths += 1;
     if (at.deaths > MOST_REPLACEMENTS) return { state: 'failed', reason: `${reason} ${NEVER_ENDED}` };
-    await tell(run, `gone${step}`, `Task ${taskId}: ${reason} It goes on in a new container where its session stopped.`);
+    await tell(
+      run,
+      `gone${step}`,
+      `Task ${taskId}: ${reason} It goes on in a new container where its session stopped.`,
+    );
   }
   at.step += 1;
   return 'starts';
@@ -128,12 +137,22 @@ async function begin(run: TaskRun, { first, step, plans }: CarriedWork): Promise
   show(run, 'running', checkpoint ? 'makes a checkpoint and starts the container' : 'starts the container');
   let held: HeldBack | undefined;
   const begun = await insist(run, step, async (host) => {
-    held = await host.beginStep({ taskId, step, holdMs: limits.holdMs, checkpoint, waitsForLimits: true, ...(plans && { plan: true }) });
+    held = await host.beginStep({
+      taskId,
+      step,
+      holdMs: limits.holdMs,
+      checkpoint,
+      waitsForLimits: true,
+      ...(plans && { plan: true }),
+    });
   });
   return begun ? held : 'cancelled';
 }
 
-/** Waits until the model takes requests again, and prepares what comes then: a person may have chosen another agent. Returns how the task ends; null when it goes on. */
+/**
+ * Waits until the model takes requests again, and prepares what comes then: a person may have chosen another agent.
+ * Returns how the task ends; null when it goes on.
+ */
 async function afterLimit(run: TaskRun, at: CarriedWork, limit: ModelLimit): Promise<End | null> {
   const { harness, orders } = run;
   const end = await untilOpen(run, at, limit);
@@ -200,7 +219,8 @@ type Over = Exclude<Followed, { what: 'progress' | 'question' | 'permission' | '
 const isParked = (followed: Over): boolean => followed.what === 'ended' && followed.outcome === 'parked';
 
 /** Its agent has ended its turn while it could only read: what it said last is its plan. */
-const handsIn = (followed: Over, { plans }: CarriedWork): boolean => plans === true && followed.what === 'ended' && followed.outcome === 'completed';
+const handsIn = (followed: Over, { plans }: CarriedWork): boolean =>
+  plans === true && followed.what === 'ended' && followed.outcome === 'completed';
 
 /** The end of the task, when the agent ended by itself. */
 function endedByItself(followed: Over, { asked }: CarriedWork): End | null {
@@ -220,7 +240,10 @@ function whyOver({ harness, input: { limits } }: TaskRun, followed: Over): { rea
     case 'budget':
       return { reason: followed.reason, final: true };
     case 'silent':
-      return { reason: `${harness} said nothing for ${Math.round(limits.silenceMs / MINUTE)} minutes and was ended.`, final: true };
+      return {
+        reason: `${harness} said nothing for ${Math.round(limits.silenceMs / MINUTE)} minutes and was ended.`,
+        final: true,
+      };
     case 'timeout':
       return {
         reason: `Its time (${span(limits.workMs)} of work) was used up. Start it again to go on; FETCH_TASK_HOURS gives every task more time.`,

@@ -5,8 +5,8 @@ import { type FailureType, failures } from '../../domain/failures.ts';
 import { canBeFailed, list } from '../shared/search-attributes.ts';
 
 /**
- * What an operator reads in the Web UI: what this chat does, waits for and has spent. It is rebuilt from state at every change, and only a change of phase
- * costs history.
+ * What an operator reads in the Web UI: what this chat does, waits for and has spent. It is rebuilt from state at every
+ * change, and only a change of phase costs history.
  */
 export class Board {
   view: ConversationView;
@@ -29,7 +29,12 @@ export class Board {
     if (phase !== this.view.phase) {
       this.since = new Date().toISOString();
       const { channel, thread, view } = this;
-      list(phase, { channel, thread, waitsFor: phase === 'waiting' ? this.waitsFor : null, spentMicroUsd: view.spentMicroUsd });
+      list(phase, {
+        channel,
+        thread,
+        waitsFor: phase === 'waiting' ? this.waitsFor : null,
+        spentMicroUsd: view.spentMicroUsd,
+      });
     }
     this.view = { ...this.view, ...change, phase };
     setCurrentDetails(
@@ -49,4 +54,9 @@ export class Board {
   }
 }
 
-const HEADINGS: Record<Phase, string> = { idle: 'Idle', failed: 'Idle, and its last turn failed', waiting: 'Waiting for a person', working: 'Working' };
+const HEADINGS: Record<Phase, string> = {
+  idle: 'Idle',
+  failed: 'Idle, and its last turn failed',
+  waiting: 'Waiting for a person',
+  working: 'Working',
+};

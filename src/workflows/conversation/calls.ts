@@ -7,7 +7,9 @@ import { startTask } from '../shared/start-task.ts';
 import { askAbout } from './question.ts';
 import type { Turn } from './turn-state.ts';
 
-/** Runs the calls of one model step in parallel, within the limit, while questions wait. Returns when all have settled. */
+/**
+ * Runs the calls of one model step in parallel, within the limit, while questions wait. Returns when all have settled.
+ */
 export async function runCalls(turn: Turn, result: ThinkResult): Promise<void> {
   const calls = result.calls.filter((call) => !call.refused);
   // a question takes no slot: it may wait for days while other calls go on
@@ -35,7 +37,8 @@ export async function runCalls(turn: Turn, result: ThinkResult): Promise<void> {
 }
 
 /** Steps of earlier releases carry no verdict, so it is worked out from their danger. */
-const route = (call: CallVerdict, result: ThinkResult): 'run' | 'ask' | 'refuse' => call.policy ?? policyOf(call, result.autonomy, result.autoApprove);
+const route = (call: CallVerdict, result: ThinkResult): 'run' | 'ask' | 'refuse' =>
+  call.policy ?? policyOf(call, result.autonomy, result.autoApprove);
 
 /** Asks first. If the call is allowed, it runs. */
 async function runAsking(turn: Turn, call: CallVerdict): Promise<void> {
@@ -55,9 +58,15 @@ async function runCall(turn: Turn, call: CallVerdict): Promise<void> {
   } catch (error) {
     if (isCancellation(error)) throw error;
     if (hostIsAway(error))
-      return await records.recordUnknown(call.name, { callId: call.callId, why: 'The machine that has this workspace does not answer. Nothing was done.' });
+      return await records.recordUnknown(call.name, {
+        callId: call.callId,
+        why: 'The machine that has this workspace does not answer. Nothing was done.',
+      });
     // the model must know that a tool could not run; the turn goes on
     const lost = error instanceof ActivityFailure && error.cause instanceof TimeoutFailure;
-    await records.recordUnknown(call.name, { callId: call.callId, ...(!lost && { why: `${call.name} could not be run: ${failureOf(error).message}` }) });
+    await records.recordUnknown(call.name, {
+      callId: call.callId,
+      ...(!lost && { why: `${call.name} could not be run: ${failureOf(error).message}` }),
+    });
   }
 }

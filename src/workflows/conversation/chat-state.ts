@@ -25,14 +25,21 @@ export interface Chat {
   running: { turnId: string; scope: CancellationScope } | null;
 }
 
-/** An operator may pin a run to another build. Below this length such a run does not continue as new, or it would do so for ever. */
+/**
+ * An operator may pin a run to another build. Below this length such a run does not continue as new, or it would do so
+ * for ever.
+ */
 const OUTDATED_EVENTS = 10;
 
 export function beginChat(input: ConversationInput): Chat {
   const carried: Carried = input.carried ?? { turns: [], replies: [], seen: [], turnsDone: 0, spentMicroUsd: 0 };
   return {
     input,
-    board: new Board(input.channel, { turnsDone: carried.turnsDone, spentMicroUsd: carried.spentMicroUsd }, workflowInfo().startTime.toISOString()),
+    board: new Board(
+      input.channel,
+      { turnsDone: carried.turnsDone, spentMicroUsd: carried.spentMicroUsd },
+      workflowInfo().startTime.toISOString(),
+    ),
     turns: [...carried.turns],
     outgoing: [...carried.replies],
     sending: false,
@@ -53,7 +60,11 @@ export function carriedBy({ turns, outgoing, seen, stops, board }: Chat): Carrie
 export function isRenewable({ input, outgoing, sending }: Chat): boolean {
   const { continueAsNewSuggested, historyLength, targetWorkerDeploymentVersionChanged } = workflowInfo();
   const outdated = targetWorkerDeploymentVersionChanged && historyLength > OUTDATED_EVENTS;
-  return (continueAsNewSuggested || outdated || historyLength > input.limits.maxHistoryEvents) && outgoing.length === 0 && !sending;
+  return (
+    (continueAsNewSuggested || outdated || historyLength > input.limits.maxHistoryEvents) &&
+    outgoing.length === 0 &&
+    !sending
+  );
 }
 
 export function showQueue({ board, turns }: Chat): void {

@@ -1,4 +1,11 @@
-import { allHandlersFinished, CancellationScope, condition, isCancellation, log, makeContinueAsNewFunc } from '@temporalio/workflow';
+import {
+  allHandlersFinished,
+  CancellationScope,
+  condition,
+  isCancellation,
+  log,
+  makeContinueAsNewFunc,
+} from '@temporalio/workflow';
 import type { ConversationInput } from '../../contracts/conversation.ts';
 import { failureOf } from '../shared/failure-of.ts';
 import { deliverOn, records } from '../shared/policies.ts';
@@ -8,8 +15,8 @@ import { runTurn } from './turn.ts';
 import { WorkClock } from './turn-state.ts';
 
 /**
- * Owns one chat for ever. Handlers only deduplicate and enqueue. One loop runs the turns in order, another sends what they produced, in order. Between turns,
- * when the history has grown, it continues as new with a few kilobytes.
+ * Owns one chat for ever. Handlers only deduplicate and enqueue. One loop runs the turns in order, another sends what
+ * they produced, in order. Between turns, when the history has grown, it continues as new with a few kilobytes.
  */
 export async function conversation(input: ConversationInput): Promise<void> {
   const chat = beginChat(input);
@@ -24,7 +31,10 @@ export async function conversation(input: ConversationInput): Promise<void> {
     if (isRenewable(chat)) {
       await condition(allHandlersFinished);
       // a pinned run moves to the current build here; without worker versions the option does nothing
-      return await makeContinueAsNewFunc<typeof conversation>({ initialVersioningBehavior: 'AUTO_UPGRADE' })({ ...input, carried: carriedBy(chat) });
+      return await makeContinueAsNewFunc<typeof conversation>({ initialVersioningBehavior: 'AUTO_UPGRADE' })({
+        ...input,
+        carried: carriedBy(chat),
+      });
     }
     // a chat may ask for nothing but its status for weeks, so a full history must not wait for the next turn
     await condition(() => chat.turns.length > 0 || isRenewable(chat));
@@ -70,15 +80,20 @@ async function sendAll(chat: Chat): Promise<never> {
     chat.sending = true;
     const outboxId = outgoing[0]!;
     // the only lasting failure is a row that is gone, and then nothing is left to send
-    await deliverOn(input.channel, outboxId.includes('_call_') ? 'send question' : 'send reply', { outboxId }).catch((error) =>
-      log.error('a message could not be sent', { outboxId, error: failureOf(error).message }),
+    await deliverOn(input.channel, outboxId.includes('_call_') ? 'send question' : 'send reply', { outboxId }).catch(
+      (error) => log.error('a message could not be sent', { outboxId, error: failureOf(error).message }),
     );
     outgoing.shift();
     chat.sending = false;
   }
 }
 
-async function endTurn({ outgoing }: Chat, turn: PendingTurn, status: 'interrupted' | 'failed', error?: unknown): Promise<void> {
+async function endTurn(
+  { outgoing }: Chat,
+  turn: PendingTurn,
+  status: 'interrupted' | 'failed',
+  error?: unknown,
+): Promise<void> {
   const outboxId = await records.finish({ ...turn, status, ...(status === 'failed' && { failure: failureOf(error) }) });
   if (outboxId) outgoing.push(outboxId);
 }

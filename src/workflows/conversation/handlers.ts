@@ -4,19 +4,28 @@ import { arrivalSignal, holdsQuery, viewQuery, wakeSignal } from '../../contract
 import { type Chat, showQueue } from './chat-state.ts';
 
 /**
- * How many inbox ids are remembered against a repeated signal. The inbox table deduplicates messages for ever; this covers only a signal that is sent twice.
+ * How many inbox ids are remembered against a repeated signal. The inbox table deduplicates messages for ever; this
+ * covers only a signal that is sent twice.
  */
 const SEEN_LIMIT = 500;
 const STOPS_LIMIT = 20;
 
-/** Registers the signals and queries of this chat. Call it before the first await, or a signal of the first workflow task would find no handler. */
+/**
+ * Registers the signals and queries of this chat. Call it before the first await, or a signal of the first workflow
+ * task would find no handler.
+ */
 export function listen(chat: Chat): void {
   setHandler(defineSignal<[Arrival]>(arrivalSignal), (arrival) => {
     if (isNew(chat, arrival.inboxId)) record(chat, arrival);
   });
   setHandler(defineQuery<ConversationView>(viewQuery), () => chat.board.view);
   setHandler(defineQuery<string[], [string[]]>(holdsQuery), (ids) => {
-    const held = new Set([...chat.seen, ...chat.outgoing, ...chat.turns.map((turn) => turn.turnId), ...(chat.running ? [chat.running.turnId] : [])]);
+    const held = new Set([
+      ...chat.seen,
+      ...chat.outgoing,
+      ...chat.turns.map((turn) => turn.turnId),
+      ...(chat.running ? [chat.running.turnId] : []),
+    ]);
     return ids.filter((id) => held.has(id));
   });
   // a workflow learns that another build is current only when an event reaches it

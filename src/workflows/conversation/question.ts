@@ -15,7 +15,12 @@ export function* askAbout(turn: Turn, call: CallVerdict): PromiseSequence<Decisi
     yield previewOn(call.queue, { callId, turnId, threadId }).catch((error) => {
       if (isCancellation(error)) throw error;
     });
-  const { questionId, outboxId, title, decided } = (yield records.openQuestion(what, { callId, turnId, threadId, kind })) as AskResult;
+  const { questionId, outboxId, title, decided } = (yield records.openQuestion(what, {
+    callId,
+    turnId,
+    threadId,
+    kind,
+  })) as AskResult;
   if (decidedBySignalAlone(decisions, questionId, decided)) yield readDecision(decisions, questionId);
   if (decisions[questionId] === undefined) {
     turn.send(outboxId);

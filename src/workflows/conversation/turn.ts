@@ -5,7 +5,10 @@ import { thinkAs } from '../shared/policies.ts';
 import { runCalls } from './calls.ts';
 import type { Turn } from './turn-state.ts';
 
-/** A turn: model step, tool calls, model step, ..., answer. Returns when an answer is stored; throws a failure of the vocabulary, or a cancellation. */
+/**
+ * A turn: model step, tool calls, model step, ..., answer. Returns when an answer is stored; throws a failure of the
+ * vocabulary, or a cancellation.
+ */
 export async function runTurn(turn: Turn): Promise<void> {
   const { turnId, threadId, limits, board, clock } = turn;
   const used: Required<Used> = { steps: 0, toolCalls: 0, tokens: 0, microUsd: 0, unpriced: 0, wallMs: 0 };

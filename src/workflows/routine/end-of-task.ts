@@ -7,15 +7,22 @@ import { startTask } from '../shared/start-task.ts';
 
 const records = patientRecords<Pick<RoutineActivities, 'endTaskStep'>>();
 
-/** Between two looks for the end of a task. Its workflow usually tells it at once, as our child; each look costs six events. */
+/**
+ * Between two looks for the end of a task. Its workflow usually tells it at once, as our child; each look costs six
+ * events.
+ */
 const FIRST_LOOK_MS = 5_000;
 const LONGEST_LOOK_MS = 5 * MINUTE;
 
 /**
- * Starts the coding task of a routine step, and waits for its result, which becomes that of the step. A task outlives a run that is cancelled. Steps of earlier
- * releases do not say that they wait, so they end when the task has begun.
+ * Starts the coding task of a routine step, and waits for its result, which becomes that of the step. A task outlives a
+ * run that is cancelled. Steps of earlier releases do not say that they wait, so they end when the task has begun.
  */
-export async function endOfTask(step: { runId: string; index: number }, task: TaskInput | undefined, waits: true | undefined): Promise<boolean> {
+export async function endOfTask(
+  step: { runId: string; index: number },
+  task: TaskInput | undefined,
+  waits: true | undefined,
+): Promise<boolean> {
   const child = task && (await CancellationScope.nonCancellable(() => startTask(task)));
   if (!waits) return true;
   let told = false;

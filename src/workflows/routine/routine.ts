@@ -1,4 +1,12 @@
-import { ApplicationFailure, CancellationScope, isCancellation, patched, setCurrentDetails, sleep, workflowInfo } from '@temporalio/workflow';
+import {
+  ApplicationFailure,
+  CancellationScope,
+  isCancellation,
+  patched,
+  setCurrentDetails,
+  sleep,
+  workflowInfo,
+} from '@temporalio/workflow';
 import type { OpenedRun, OpenInput, RoutineActivities, RoutineInput, RoutineResult } from '../../contracts/routine.ts';
 import { MINUTE } from '../../domain/time.ts';
 import { patientRecords } from '../shared/patient.ts';
@@ -10,14 +18,25 @@ const records = patientRecords<Pick<RoutineActivities, 'openRun' | 'closeRun'>>(
 
 /** Runs from before this change complete as workflows even when a routine step failed. */
 const FAILS_AS_WORKFLOW = '2026-11-routine-fails-as-workflow';
-/** Longest wait between two looks for the end of the previous run. It may take an hour or more, and each look costs six events. */
+/**
+ * Longest wait between two looks for the end of the previous run. It may take an hour or more, and each look costs six
+ * events.
+ */
 const LONGEST_WAIT_MS = 5 * MINUTE;
 
-/** One execution of a routine: its routine steps in order, then the result to the chat. After a failure only those run that are there for it. */
+/**
+ * One execution of a routine: its routine steps in order, then the result to the chat. After a failure only those run
+ * that are there for it.
+ */
 export async function routine(input: RoutineInput): Promise<RoutineResult> {
   const { workflowId } = workflowInfo();
   const runId = input.runId ?? runIdOf(workflowId);
-  const run = await openedRun({ ...input, runId, workflowId, scheduledFor: input.runId ? null : firingTime(workflowId) });
+  const run = await openedRun({
+    ...input,
+    runId,
+    workflowId,
+    scheduledFor: input.runId ? null : firingTime(workflowId),
+  });
   if (!run) return { runId, status: 'failed', outboxId: null };
   if (run.coalesced) return { runId, status: 'coalesced', outboxId: null };
 
@@ -74,16 +93,25 @@ async function openedRun(input: OpenInput): Promise<OpenedRun | null> {
 }
 
 /** Whether a routine step runs, by how the ones before it ended. */
-const isDue = ({ when = 'ok' }: OpenedRun['steps'][number], failed: boolean): boolean => when === 'always' || (when === 'failed') === failed;
+const isDue = ({ when = 'ok' }: OpenedRun['steps'][number], failed: boolean): boolean =>
+  when === 'always' || (when === 'failed') === failed;
 
-/** The schedule puts a time at the end of its workflow ids, so the run id is unique: `cron/cron_x/run-2026-11-21T09:00:00Z` gives `wfr_x_20261121T090000Z`. */
+/**
+ * The schedule puts a time at the end of its workflow ids, so the run id is unique:
+ * `cron/cron_x/run-2026-11-21T09:00:00Z` gives `wfr_x_20261121T090000Z`.
+ */
 const runIdOf = (workflowId: string): string =>
   `wfr_${workflowId
     .replace(/^cron\/cron_/, '')
     .replace('/run-', '_')
     .replace(/[^A-Za-z0-9_]/g, '')}`;
 
-const firingTime = (workflowId: string): string | null => /-(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)$/.exec(workflowId)?.[1] ?? null;
+const firingTime = (workflowId: string): string | null =>
+  /-(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)$/.exec(workflowId)?.[1] ?? null;
 
 const progress = (run: OpenedRun, current: number, state: string): string =>
-  run.steps.map((step, index) => `${index + 1}. ${step.tool}: ${index < current ? 'done' : index === current ? state : 'to do'}`).join('\n');
+  run.steps
+    .map(
+      (step, index) => `${index + 1}. ${step.tool}: ${index < current ? 'done' : index === current ? state : 'to do'}`,
+    )
+    .join('\n');

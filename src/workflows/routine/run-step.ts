@@ -21,11 +21,16 @@ export async function runStep(step: OpenedStep, input: StepInput): Promise<StepR
       : step.effect === 'once'
         ? unknownOutcome('step')
         : 'This step could not be run to its end.';
-    return await stepActivity({ ...LOCAL, tool: step.tool }).executeWithOptions({ summary: `${summary}: settle` }, [{ runId, index, settle }]);
+    return await stepActivity({ ...LOCAL, tool: step.tool }).executeWithOptions({ summary: `${summary}: settle` }, [
+      { runId, index, settle },
+    ]);
   }
 }
 
-/** `once`: one attempt; the heartbeat detects a dead worker. Other effects are retried, and the activity turns the last error into a result. */
+/**
+ * `once`: one attempt; the heartbeat detects a dead worker. Other effects are retried, and the activity turns the last
+ * error into a result.
+ */
 const stepActivity = (step: OpenedStep) =>
   proxyActivities<Pick<RoutineActivities, 'runRoutineStep'>>({
     ...(step.queue !== undefined && { taskQueue: step.queue, scheduleToStartTimeout: HOST_PATIENCE }),
@@ -35,5 +40,11 @@ const stepActivity = (step: OpenedStep) =>
     retry:
       step.effect === 'once'
         ? { maximumAttempts: 1 }
-        : { initialInterval: 300, backoffCoefficient: 2, maximumInterval: 10_000, maximumAttempts: 60, nonRetryableErrorTypes: nonRetryableTypes },
+        : {
+            initialInterval: 300,
+            backoffCoefficient: 2,
+            maximumInterval: 10_000,
+            maximumAttempts: 60,
+            nonRetryableErrorTypes: nonRetryableTypes,
+          },
   }).runRoutineStep;

@@ -30,15 +30,18 @@ export interface Question {
 
 const isSettled = ({ id, decisions, isOver }: Question): boolean => decisions[id] !== undefined || isOver?.() === true;
 
-/** Records what the store said when the question was opened. True when only a signal has decided it, so the store must be asked again. */
+/**
+ * Records what the store said when the question was opened. True when only a signal has decided it, so the store must
+ * be asked again.
+ */
 export function decidedBySignalAlone(decisions: Decisions, questionId: string, stored: Decision | undefined): boolean {
   if (stored) decisions[questionId] = stored;
   return !stored && decisions[questionId] !== undefined && patched(DECISION_ON_RECORD);
 }
 
 /**
- * Replaces a signalled decision by the stored one. Anybody who can reach the Temporal server can send a signal, so a decision that the store does not have does
- * not count. The question then stays open.
+ * Replaces a signalled decision by the stored one. Anybody who can reach the Temporal server can send a signal, so a
+ * decision that the store does not have does not count. The question then stays open.
  */
 export async function readDecision(decisions: Decisions, questionId: string): Promise<boolean> {
   const stored = await records.decisionOf(questionId);
@@ -47,7 +50,10 @@ export async function readDecision(decisions: Decisions, questionId: string): Pr
   return stored !== null;
 }
 
-/** True when the signalled decision is stored. Otherwise the wait continues for the time that is left; false when none is left. */
+/**
+ * True when the signalled decision is stored. Otherwise the wait continues for the time that is left; false when none
+ * is left.
+ */
 async function onRecord(question: Question, wait: Wait): Promise<boolean> {
   for (;;) {
     if (question.isOver?.() || (await readDecision(question.decisions, question.id))) return true;
@@ -73,8 +79,9 @@ interface Patience {
 }
 
 /**
- * Yields the promises to await one after the other: `for (let next = promises.next(); !next.done; ) next = promises.next(await next.value)`. An async function would
- * add one link to the chain of promises, and the commands of recorded runs would come in another order.
+ * Yields the promises to await one after the other: `for (let next = promises.next(); !next.done; ) next =
+ * promises.next(await next.value)`. An async function would add one link to the chain of promises, and the commands of
+ * recorded runs would come in another order.
  */
 export type PromiseSequence<T> = Generator<Promise<unknown>, T, unknown>;
 
@@ -85,7 +92,10 @@ export function* answerWithin(question: Question, ms: number, summary: string): 
   return !patched(DECISION_ON_RECORD) || (yield onRecord(question, wait)) === true;
 }
 
-/** Waits for an answer as long as it takes: reminds once, then lets the question expire. Afterwards the question is decided, or the wait is over. */
+/**
+ * Waits for an answer as long as it takes: reminds once, then lets the question expire. Afterwards the question is
+ * decided, or the wait is over.
+ */
 export function* awaitAnswer(question: Question, patience: Patience): PromiseSequence<void> {
   const { what, waits, remindInMs } = patience;
   const expireInMs = Math.max(waits.expireAfterMs - waits.remindAfterMs, 1);

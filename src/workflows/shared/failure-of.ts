@@ -9,9 +9,14 @@ export function failureOf(error: unknown): { type: FailureType; message: string 
     return { type, message: cause.message || failures[type].tell };
   }
   if (cause instanceof TimeoutFailure) return { type: 'Internal', message: 'A step took too long and was given up.' };
-  return { type: 'Internal', message: `${failures.Internal.tell} (${cause instanceof Error ? cause.message : String(cause)})` };
+  return {
+    type: 'Internal',
+    message: `${failures.Internal.tell} (${cause instanceof Error ? cause.message : String(cause)})`,
+  };
 }
 
 /** No worker of the host took the work: the host is off, or has no container engine. */
 export const hostIsAway = (error: unknown): boolean =>
-  error instanceof ActivityFailure && error.cause instanceof TimeoutFailure && error.cause.timeoutType === 'SCHEDULE_TO_START';
+  error instanceof ActivityFailure &&
+  error.cause instanceof TimeoutFailure &&
+  error.cause.timeoutType === 'SCHEDULE_TO_START';

@@ -1,11 +1,20 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
-import { type ChildWorkflowHandle, ParentClosePolicy, startChild, type Workflow, WorkflowIdReusePolicy } from '@temporalio/workflow';
+import {
+  type ChildWorkflowHandle,
+  ParentClosePolicy,
+  startChild,
+  type Workflow,
+  WorkflowIdReusePolicy,
+} from '@temporalio/workflow';
 import { AGENT_QUEUE, taskWorkflowId } from '../../contracts/ids.ts';
 import { CODING_TASK } from '../../contracts/signals.ts';
 import type { TaskInput } from '../../contracts/task.ts';
 import { taskPage } from '../../domain/tasks/page.ts';
 
-/** Starts a coding task as a child that outlives its parent. A task that already runs is left alone, and is nobody's child here. */
+/**
+ * Starts a coding task as a child that outlives its parent. A task that already runs is left alone, and is nobody's
+ * child here.
+ */
 export async function startTask(input: TaskInput): Promise<ChildWorkflowHandle<Workflow> | undefined> {
   try {
     return await startChild(CODING_TASK, {

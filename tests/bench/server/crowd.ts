@@ -36,13 +36,18 @@ export class Crowd {
   /** Caches, autovacuum and the last timers come to rest. */
   settle = (): Promise<void> => pause(60_000);
 
-  /** From the answer of a person to the end of the turn, one chat after the other: chats that fell asleep long ago, which the worker has forgotten. */
+  /**
+   * From the answer of a person to the end of the turn, one chat after the other: chats that fell asleep long ago,
+   * which the worker has forgotten.
+   */
   async wakeSome(count: number): Promise<Row[]> {
     const times: number[] = [];
     for (const thread of this.sleepers.splice(0, count)) {
       const begun = performance.now();
       await this.server.api.say(thread, '1');
-      await until('the woken turn has ended', async () => (await this.server.api.detail(thread)).turns.every(({ status }) => status === 'completed'));
+      await until('the woken turn has ended', async () =>
+        (await this.server.api.detail(thread)).turns.every(({ status }) => status === 'completed'),
+      );
       times.push(performance.now() - begun);
     }
     const { n, median, p95 } = figures(times);

@@ -30,7 +30,11 @@ export async function workersAtOnce(server: ComposedServer, crowd: Crowd, thread
   return rows;
 }
 
-const row = (what: string, count: number, { tookMs, perSecond, cpuMsOf, shares }: Awaited<ReturnType<typeof measure>>): Row => ({
+const row = (
+  what: string,
+  count: number,
+  { tookMs, perSecond, cpuMsOf, shares }: Awaited<ReturnType<typeof measure>>,
+): Row => ({
   what,
   count,
   'took s': round(tookMs / 1000, 1),

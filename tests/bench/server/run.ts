@@ -10,11 +10,16 @@ import { bareAtOnce, chatsAtOnce, workersAtOnce } from './load.ts';
 import { measure, sizes, usageOf } from './usage.ts';
 
 /**
- * What a server holds: docker-compose.yml on this machine, as tests/compose runs it, with the practice model. Most chats sleep on a question, some are
- * awake. The bare workflow runs on the same Temporal server, from outside of the containers.
+ * What a server holds: docker-compose.yml on this machine, as tests/compose runs it, with the practice model. Most
+ * chats sleep on a question, some are awake. The bare workflow runs on the same Temporal server, from outside of the
+ * containers.
  */
 const { values } = parseArgs({
-  options: { asleep: { type: 'string', default: '10000' }, awake: { type: 'string', default: '1000' }, help: { type: 'boolean', default: false } },
+  options: {
+    asleep: { type: 'string', default: '10000' },
+    awake: { type: 'string', default: '1000' },
+    help: { type: 'boolean', default: false },
+  },
 });
 const asleep = Number(values.asleep);
 const awake = Number(values.awake);
@@ -59,7 +64,10 @@ try {
   printTable('One is woken', await crowd.wakeSome(20));
   printTable('While everything sleeps', [await crowd.idle(60_000)]);
   const threads = await crowd.rise(awake);
-  printTable(`${awake} chats at once, one tool call a turn`, [await chatsAtOnce(server, crowd, threads), await bareAtOnce(server, bare, awake)]);
+  printTable(`${awake} chats at once, one tool call a turn`, [
+    await chatsAtOnce(server, crowd, threads),
+    await bareAtOnce(server, bare, awake),
+  ]);
   printTable('Workers with a third of a core each', await workersAtOnce(server, crowd, threads));
 
   await bare.close();

@@ -15,8 +15,14 @@ export interface Usage {
 /** Of every service; several containers of one are added up. From the containers' control groups. */
 export async function usageOf(server: ComposedServer): Promise<Record<string, Usage>> {
   const entries = SERVICES.map(async (service) => {
-    const stats = await Promise.all((await server.containers(service)).map((id) => engine.getContainer(id).stats({ stream: false, 'one-shot': true })));
-    const memory = stats.map(({ memory_stats: { usage, stats: kinds } }) => usage - (kinds.total_inactive_file ?? kinds.inactive_file ?? 0));
+    const stats = await Promise.all(
+      (await server.containers(service)).map((id) =>
+        engine.getContainer(id).stats({ stream: false, 'one-shot': true }),
+      ),
+    );
+    const memory = stats.map(
+      ({ memory_stats: { usage, stats: kinds } }) => usage - (kinds.total_inactive_file ?? kinds.inactive_file ?? 0),
+    );
     const cpu = stats.map(({ cpu_stats }) => cpu_stats.cpu_usage.total_usage);
     return [service, { memoryMb: round(sum(memory) / MB, 0), cpuMs: sum(cpu) / 1e6 }] as const;
   });

@@ -25,7 +25,11 @@ export function profileTests(server: () => ComposedServer): void {
       const [container] = await server().containers(service);
       const [{ State, HostConfig }] = JSON.parse(await docker('inspect', container!));
       expect(State.Health.Status, service).toBe('healthy');
-      expect(HostConfig, service).toMatchObject({ CapDrop: ['ALL'], ReadonlyRootfs: service !== 'searxng', Privileged: false });
+      expect(HostConfig, service).toMatchObject({
+        CapDrop: ['ALL'],
+        ReadonlyRootfs: service !== 'searxng',
+        Privileged: false,
+      });
       expect(HostConfig.Memory, service).toBeGreaterThan(0);
     }
   });

@@ -3,7 +3,10 @@ import { until } from '../../support/until.ts';
 import { ONLY_AFTER_FAILURES, panels, rules, watchedMetrics } from '../../support/watched.ts';
 import { type ComposedServer, docker, ROLES } from '../server.ts';
 
-/** A server without a WhatsApp account, without a folder for backups, without readers, and on which nothing has failed has none of these metrics. */
+/**
+ * A server without a WhatsApp account, without a folder for backups, without readers, and on which nothing has failed
+ * has none of these metrics.
+ */
 const MAY_BE_MISSING = [
   ...ONLY_AFTER_FAILURES,
   'fetch_scrape_failures_total',
@@ -30,19 +33,25 @@ interface Loaded {
 /** What the shipped files make of a real Prometheus. A chat took a turn with a tool that failed. */
 export function prometheusTests(server: () => ComposedServer): void {
   const ask = async <T>(path: string, query: Record<string, string> = {}): Promise<T> => {
-    const response = await fetch(`http://127.0.0.1:${server().ports.prometheus}/api/v1/${path}?${new URLSearchParams(query)}`);
+    const response = await fetch(
+      `http://127.0.0.1:${server().ports.prometheus}/api/v1/${path}?${new URLSearchParams(query)}`,
+    );
     const { status, data, error } = (await response.json()) as { status: string; data: T; error?: string };
     if (status !== 'success') throw new Error(`${path} ${JSON.stringify(query)}: ${error}`);
     return data;
   };
-  const loaded = async () => (await ask<{ groups: Array<{ rules: Loaded[] }> }>('rules')).groups.flatMap((group) => group.rules);
-  const series = async (query: string) => (await ask<{ result: Array<{ metric: Record<string, string> }> }>('query', { query })).result;
+  const loaded = async () =>
+    (await ask<{ groups: Array<{ rules: Loaded[] }> }>('rules')).groups.flatMap((group) => group.rules);
+  const series = async (query: string) =>
+    (await ask<{ result: Array<{ metric: Record<string, string> }> }>('query', { query })).result;
 
   test('promtool finds nothing wrong in the settings, and every alert fires in its test', async () => {
     const promtool = (...args: string[]) =>
       // it writes while it tests, and only this folder can be written
       server().compose('exec', '--no-TTY', '--env', 'TMPDIR=/prometheus', 'prometheus', 'promtool', ...args);
-    expect(await promtool('check', 'config', '/etc/prometheus/prometheus.yml')).toContain(`SUCCESS: ${rules().length} rules found`);
+    expect(await promtool('check', 'config', '/etc/prometheus/prometheus.yml')).toContain(
+      `SUCCESS: ${rules().length} rules found`,
+    );
     expect(await promtool('test', 'rules', '/etc/prometheus/alerts.test.yml')).toContain('SUCCESS');
   });
 
@@ -66,7 +75,9 @@ export function prometheusTests(server: () => ComposedServer): void {
 
   test('every panel of the board and every metric of a rule has something to show after a turn', async () => {
     // Grafana takes four times the interval of the data source
-    const queries = panels().flatMap(({ targets = [] }) => targets.map(({ expr }) => expr.replaceAll('$__rate_interval', '1m')));
+    const queries = panels().flatMap(({ targets = [] }) =>
+      targets.map(({ expr }) => expr.replaceAll('$__rate_interval', '1m')),
+    );
     const expected = queries.filter((query) => !MAY_BE_MISSING.some((metric) => query.includes(metric)));
     expect(expected.length).toBeGreaterThan(30);
     await until('a rate needs two readings', async () => {
@@ -76,7 +87,9 @@ export function prometheusTests(server: () => ComposedServer): void {
       return true;
     });
     const names = await ask<string[]>('label/__name__/values');
-    const missing = [...watchedMetrics()].filter((metric) => !names.some((name) => name.replace(/_(bucket|count|sum)$/, '') === metric));
+    const missing = [...watchedMetrics()].filter(
+      (metric) => !names.some((name) => name.replace(/_(bucket|count|sum)$/, '') === metric),
+    );
     expect(missing.filter((metric) => !MAY_BE_MISSING.includes(metric))).toEqual([]);
   });
 

@@ -37,7 +37,9 @@ export function webUiTests(server: () => ComposedServer): void {
       page.setDefaultTimeout(60_000);
       const at = await link();
       await page.goto(at.href);
-      const { executions } = await page.evaluate<Listed>(`fetch(${JSON.stringify(workflows(at.origin))}).then((answer) => answer.json())`);
+      const { executions } = await page.evaluate<Listed>(
+        `fetch(${JSON.stringify(workflows(at.origin))}).then((answer) => answer.json())`,
+      );
       chat = executions.find(({ type }) => type.name === 'conversation')!.execution.workflowId;
       await page.goto(`${at.origin}/namespaces/default/workflows`);
       await page.getByRole('link', { name: chat }).first().click();
@@ -51,7 +53,10 @@ export function webUiTests(server: () => ComposedServer): void {
     test('its details are asked of the worker, with a POST that the UI refuses to pages of elsewhere', async () => {
       await page.getByText('User Metadata').first().click();
       // Markdown is shown in a frame of its own
-      const shown = async () => (await Promise.all(page.frames().map((frame) => frame.getByText('nothing to do').count()))).some((count) => count > 0);
+      const shown = async () =>
+        (await Promise.all(page.frames().map((frame) => frame.getByText('nothing to do').count()))).some(
+          (count) => count > 0,
+        );
       await until('the details are shown', shown);
     });
   });

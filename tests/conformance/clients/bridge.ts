@@ -4,8 +4,9 @@ import { Follower, type KnownEvent } from './follower.ts';
 import { type Detail, type Summary, startedTurn, summaryShape, threadShape, turnShape } from './shapes.ts';
 
 /**
- * A chat bridge: a program between a messenger and one thread. It shows its token as a bearer, sends no body where it has nothing to say, begins each stream behind
- * the last event that it saw, and writes into the chat what a turn said when the turn is over. Approvals are answered in the chat, by their id.
+ * A chat bridge: a program between a messenger and one thread. It shows its token as a bearer, sends no body where it
+ * has nothing to say, begins each stream behind the last event that it saw, and writes into the chat what a turn said
+ * when the turn is over. Approvals are answered in the chat, by their id.
  */
 export class Bridge {
   readonly connection: Connection;
@@ -23,7 +24,12 @@ export class Bridge {
 
   /** Waits for the server without a token, makes a thread, and follows it from where it is. */
   async begin(workspace: string): Promise<void> {
-    await this.connection.read(z.looseObject({ status: z.literal('ok'), service: z.string(), mode: z.literal('local') }), 200, 'GET', '/health');
+    await this.connection.read(
+      z.looseObject({ status: z.literal('ok'), service: z.string(), mode: z.literal('local') }),
+      200,
+      'GET',
+      '/health',
+    );
     const fields = { workspace, mode: 'agent', allow_shell: false, trust_mode: false, auto_approve: false };
     const thread = await this.connection.read(threadShape, 201, 'POST', '/v1/threads', fields);
     this.thread = thread.id;
@@ -40,7 +46,10 @@ export class Bridge {
 
   /** What a person wrote: a turn, or the words of the refusal. */
   async prompt(text: string): Promise<void> {
-    const { turn } = await this.connection.read(startedTurn, 201, 'POST', `/v1/threads/${this.thread}/turns`, { prompt: text, input_summary: text });
+    const { turn } = await this.connection.read(startedTurn, 201, 'POST', `/v1/threads/${this.thread}/turns`, {
+      prompt: text,
+      input_summary: text,
+    });
     if (turn.status !== 'in_progress') throw new Error(`the turn begins as ${turn.status}`);
     this.turn = turn.id;
     this.chat.push(`> ${text}`);
@@ -52,7 +61,12 @@ export class Bridge {
   }
 
   async decide(id: string, decision: 'allow' | 'deny'): Promise<void> {
-    const answer = z.object({ ok: z.literal(true), approval_id: z.literal(id), decision: z.literal(decision), delivered: z.literal(true) });
+    const answer = z.object({
+      ok: z.literal(true),
+      approval_id: z.literal(id),
+      decision: z.literal(decision),
+      delivered: z.literal(true),
+    });
     await this.connection.read(answer, 200, 'POST', `/v1/approvals/${id}`, { decision, remember: false });
   }
 
@@ -76,7 +90,12 @@ export class Bridge {
 
   /** The list that it prints. */
   async list(): Promise<string[]> {
-    const summaries: Summary[] = await this.connection.read(z.array(summaryShape), 200, 'GET', '/v1/threads/summary?limit=20');
+    const summaries: Summary[] = await this.connection.read(
+      z.array(summaryShape),
+      200,
+      'GET',
+      '/v1/threads/summary?limit=20',
+    );
     return summaries.map(({ id, title, latest_turn_status: status }) => `${id} ${title} [${status ?? 'new'}]`);
   }
 
@@ -85,8 +104,10 @@ export class Bridge {
   }
 
   #hear({ event, item_id: id, payload }: KnownEvent): void {
-    if (event === 'item.delta' && payload.kind === 'agent_message') this.#said.set(id!, (this.#said.get(id!) ?? '') + payload.delta);
-    if (event === 'approval.required') this.chat.push(`? ${payload.approval_id} ${payload.tool_name}: ${payload.description}`);
+    if (event === 'item.delta' && payload.kind === 'agent_message')
+      this.#said.set(id!, (this.#said.get(id!) ?? '') + payload.delta);
+    if (event === 'approval.required')
+      this.chat.push(`? ${payload.approval_id} ${payload.tool_name}: ${payload.description}`);
     if (event === 'approval.decided') this.chat.push(`! ${payload.approval_id} ${payload.decision}`);
     if (event === 'turn.completed') {
       for (const text of this.#said.values()) this.chat.push(`< ${text}`);

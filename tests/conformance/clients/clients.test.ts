@@ -47,7 +47,9 @@ async function bridgeStory(scene: Scene): Promise<void> {
   expect(await bridge.resume()).toMatchObject({ id: bridge.thread, latest_turn_id: bridge.turn });
   const detail = await bridge.connection.detail(bridge.thread);
   expect(bridge.chat.filter((line) => !/^[?!]/.test(line))).toEqual(chatOf(detail));
-  expect(await bridge.list()).toContain(`${bridge.thread} ${detail.turns.at(-1)!.input_summary.slice(0, 69)}... [interrupted]`);
+  expect(await bridge.list()).toContain(
+    `${bridge.thread} ${detail.turns.at(-1)!.input_summary.slice(0, 69)}... [interrupted]`,
+  );
   await replayIsTheSame(app, bridge.thread, stream);
   expect(stream.connections > 1).toBe(!scene.isPeaceful);
   await stream.close();
@@ -58,7 +60,12 @@ async function editorStory(scene: Scene): Promise<void> {
   await editor.start();
   const id = await editor.create(app.home);
   await editor.open(id);
-  expect(await editor.lane()).toMatchObject({ title: 'New Thread', latest_turn_id: null, latest_turn_status: null, dirty: false });
+  expect(await editor.lane()).toMatchObject({
+    title: 'New Thread',
+    latest_turn_id: null,
+    latest_turn_status: null,
+    dirty: false,
+  });
 
   await scene.at('before');
   const first = await editor.prompt(script([{ call: [LOOK] }, scene.longAnswer]));
@@ -70,13 +77,21 @@ async function editorStory(scene: Scene): Promise<void> {
   const told = await editor.stream.reached('turn.steered');
   expect([told.item_id, told.payload.input]).toEqual([steered, 'Also in blue?']);
   await editor.stream.reached('turn.completed');
-  expect(editor.stream.events.filter(({ event, item_id: item }) => item === steered && event.startsWith('item.'))).toMatchObject([
-    { event: 'item.completed', payload: { item: { kind: 'user_message', status: 'completed', detail: 'Also in blue?' } } },
+  expect(
+    editor.stream.events.filter(({ event, item_id: item }) => item === steered && event.startsWith('item.')),
+  ).toMatchObject([
+    {
+      event: 'item.completed',
+      payload: { item: { kind: 'user_message', status: 'completed', detail: 'Also in blue?' } },
+    },
   ]);
 
   await editor.prompt(script([{ say: 'I ask.', call: [ASK] }, { say: 'It is $LAST.' }]));
   const { payload: asked } = await editor.stream.reached('user_input.required');
-  expect(asked.request.questions[0]).toMatchObject({ question: 'Which colour?', options: [{ label: 'Red' }, { label: 'Blue' }] });
+  expect(asked.request.questions[0]).toMatchObject({
+    question: 'Which colour?',
+    options: [{ label: 'Red' }, { label: 'Blue' }],
+  });
   await scene.at('asked');
   const { connections } = editor.stream;
   const { pending_user_inputs: pending } = await editor.reload();
@@ -88,10 +103,17 @@ async function editorStory(scene: Scene): Promise<void> {
   const { turns, items } = editor.view();
   expect({ turns, items }).toEqual({ turns: detail.turns, items: detail.items });
   const lane = await editor.lane();
-  expect(lane).toMatchObject({ latest_turn_id: turns.at(-1)!.id, latest_turn_status: 'completed', preview: 'It is Blue.' });
+  expect(lane).toMatchObject({
+    latest_turn_id: turns.at(-1)!.id,
+    latest_turn_status: 'completed',
+    preview: 'It is Blue.',
+  });
   expect((await editor.lanes('IT IS BLUE')).map((each) => each.id)).toContain(id);
   const { thread, first: begins } = await editor.fork();
-  expect(begins).toMatchObject({ event: 'thread.forked', payload: { source_thread_id: id, thread: { id: thread.id } } });
+  expect(begins).toMatchObject({
+    event: 'thread.forked',
+    payload: { source_thread_id: id, thread: { id: thread.id } },
+  });
   expect((await editor.lanes()).map((each) => each.id)).toEqual(expect.arrayContaining([id, thread.id]));
   await replayIsTheSame(app, id, editor.stream);
   expect(connections > 1).toBe(!scene.isPeaceful);
@@ -102,7 +124,8 @@ async function desktopStory(scene: Scene): Promise<void> {
   const desktop = new Desktop(app.baseUrl, TOKEN);
   expect(await desktop.asksForToken()).toBe(true);
   await desktop.begin();
-  for (const method of ['GET', 'POST', 'PATCH', 'DELETE']) expect(await desktop.mayAsk(method, `/v1/threads/${desktop.thread}`)).toBe(true);
+  for (const method of ['GET', 'POST', 'PATCH', 'DELETE'])
+    expect(await desktop.mayAsk(method, `/v1/threads/${desktop.thread}`)).toBe(true);
   const { stream, connection, thread } = desktop;
   const settings = { auto_approve: true, allow_shell: false, trust_mode: false, mode: 'agent', title: 'Colours' };
 
@@ -161,7 +184,9 @@ async function reducerStory(scene: Scene): Promise<void> {
   const isWhatIsRead = async () => {
     const detail = await page.detail();
     await until('the events of it have come', () => (stream.events.at(-1)?.seq ?? 0) >= detail.latest_seq);
-    expect(shown(stream.events.filter(({ seq }) => seq <= detail.latest_seq).reduce(fold, EMPTY))).toEqual(shown(hydrated(detail)));
+    expect(shown(stream.events.filter(({ seq }) => seq <= detail.latest_seq).reduce(fold, EMPTY))).toEqual(
+      shown(hydrated(detail)),
+    );
     snapshots.push(hydrated(detail));
   };
   await isWhatIsRead();
@@ -200,7 +225,8 @@ async function reducerStory(scene: Scene): Promise<void> {
   expect(replayed.events.flatMap((event) => [event, event]).reduce(fold, EMPTY)).toEqual(end);
   expect([...replayed.events, ...replayed.events].reduce(fold, EMPTY)).toEqual(end);
   for (const snapshot of snapshots) expect(shown(replayed.events.reduce(fold, snapshot))).toEqual(shown(end));
-  for (const [id, text] of piecesOf(stream.events)) expect(end.items.find((item) => item.id === id)).toMatchObject({ detail: text });
+  for (const [id, text] of piecesOf(stream.events))
+    expect(end.items.find((item) => item.id === id)).toMatchObject({ detail: text });
   expect(stream.connections > 1).toBe(!scene.isPeaceful);
   await stream.close();
 }
@@ -218,5 +244,6 @@ for (const kills of [false, true])
     beforeAll(() => {
       scene = new Scene(Object.keys(STORIES).length, kills ? app : null);
     });
-    for (const [client, story] of Object.entries(STORIES)) it.concurrent(`${client} tells its whole story`, () => story(scene));
+    for (const [client, story] of Object.entries(STORIES))
+      it.concurrent(`${client} tells its whole story`, () => story(scene));
   });

@@ -18,12 +18,19 @@ export class Connection {
     this.headers = headers;
   }
 
-  /** Without `body` there is no content type either. A server that is not there yet has done nothing, so the request is sent again. */
+  /**
+   * Without `body` there is no content type either. A server that is not there yet has done nothing, so the request is
+   * sent again.
+   */
   async send(method: string, path: string, body?: unknown, extra: Record<string, string> = {}): Promise<Answer> {
     const headers = { ...this.headers, ...(body !== undefined && { 'Content-Type': 'application/json' }), ...extra };
     const response = await until(`${method} ${path} reaches the server`, async () => {
       try {
-        return await fetch(`${this.baseUrl}${path}`, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) });
+        return await fetch(`${this.baseUrl}${path}`, {
+          method,
+          headers,
+          ...(body !== undefined && { body: JSON.stringify(body) }),
+        });
       } catch (error) {
         if ((error as { cause?: { code?: string } }).cause?.code === 'ECONNREFUSED') return null;
         throw error;
@@ -37,7 +44,8 @@ export class Connection {
   /** @throws for another status, and when a field that the client reads is missing */
   async read<T>(shape: z.ZodType<T>, status: number, method: string, path: string, body?: unknown): Promise<T> {
     const answer = await this.send(method, path, body);
-    if (answer.status !== status) throw new Error(`${method} ${path} answered ${answer.status}: ${JSON.stringify(answer.body)}`);
+    if (answer.status !== status)
+      throw new Error(`${method} ${path} answered ${answer.status}: ${JSON.stringify(answer.body)}`);
     return shape.parse(answer.body);
   }
 

@@ -9,7 +9,8 @@ const ORIGIN = 'tauri://localhost';
 class WebView extends Connection {
   override async send(...request: Parameters<Connection['send']>): ReturnType<Connection['send']> {
     const answer = await super.send(...request);
-    if (answer.headers.get('access-control-allow-origin') !== ORIGIN) throw new Error(`${request[0]} ${request[1]} is hidden from ${ORIGIN}`);
+    if (answer.headers.get('access-control-allow-origin') !== ORIGIN)
+      throw new Error(`${request[0]} ${request[1]} is hidden from ${ORIGIN}`);
     return answer;
   }
 }
@@ -31,8 +32,9 @@ interface Card {
 }
 
 /**
- * A desktop program in a web view. It sets what the thread may do with a `PATCH` before each turn, sends `{}` where there is nothing to say, and follows with an
- * EventSource: the token is in the address, and after a break the same address is asked again, from the beginning. What it knows already it leaves out by `seq`.
+ * A desktop program in a web view. It sets what the thread may do with a `PATCH` before each turn, sends `{}` where
+ * there is nothing to say, and follows with an EventSource: the token is in the address, and after a break the same
+ * address is asked again, from the beginning. What it knows already it leaves out by `seq`.
  */
 export class Desktop {
   readonly connection: Connection;
@@ -56,7 +58,10 @@ export class Desktop {
   /** What a web view asks before it sends a request with a token: without one, and for each method. */
   async mayAsk(method: string, path: string): Promise<boolean> {
     const nobody = new WebView(this.connection.baseUrl, { Origin: ORIGIN });
-    const asked = { 'Access-Control-Request-Method': method, 'Access-Control-Request-Headers': 'authorization,content-type' };
+    const asked = {
+      'Access-Control-Request-Method': method,
+      'Access-Control-Request-Headers': 'authorization,content-type',
+    };
     const { status, headers } = await nobody.send('OPTIONS', path, undefined, asked);
     const listed = (name: string) => (headers.get(name) ?? '').toLowerCase().split(/\s*,\s*/);
     const names = listed('access-control-allow-headers');
@@ -83,12 +88,17 @@ export class Desktop {
   /** Every turn begins with the settings of its thread. */
   async prompt(settings: Settings, text: string): Promise<Turn> {
     const set = await this.set(settings);
-    for (const [name, value] of Object.entries(settings)) if (set[name] !== value) throw new Error(`${name} is ${set[name]} after it was set`);
-    return (await this.connection.read(startedTurn, 201, 'POST', `/v1/threads/${this.thread}/turns`, { prompt: text })).turn;
+    for (const [name, value] of Object.entries(settings))
+      if (set[name] !== value) throw new Error(`${name} is ${set[name]} after it was set`);
+    return (await this.connection.read(startedTurn, 201, 'POST', `/v1/threads/${this.thread}/turns`, { prompt: text }))
+      .turn;
   }
 
   async allowForGood(id: string): Promise<void> {
-    await this.connection.read(z.looseObject({ delivered: z.literal(true) }), 200, 'POST', `/v1/approvals/${id}`, { decision: 'allow', remember: true });
+    await this.connection.read(z.looseObject({ delivered: z.literal(true) }), 200, 'POST', `/v1/approvals/${id}`, {
+      decision: 'allow',
+      remember: true,
+    });
   }
 
   interrupt(turn: Turn): Promise<Turn> {
@@ -100,7 +110,9 @@ export class Desktop {
   }
 
   async has(list: '' | '?archived_only=true'): Promise<boolean> {
-    return (await this.connection.read(z.array(threadShape), 200, 'GET', `/v1/threads${list}`)).some(({ id }) => id === this.thread);
+    return (await this.connection.read(z.array(threadShape), 200, 'GET', `/v1/threads${list}`)).some(
+      ({ id }) => id === this.thread,
+    );
   }
 
   /** How many turns of this thread the bill has. */
@@ -118,7 +130,12 @@ export class Desktop {
       totals: z.looseObject(numbers),
       buckets: z.array(z.looseObject({ key: z.string(), ...numbers })),
     });
-    const { buckets } = await this.connection.read(report, 200, 'GET', '/v1/usage?group_by=thread&since=2020-01-01T00:00:00Z');
+    const { buckets } = await this.connection.read(
+      report,
+      200,
+      'GET',
+      '/v1/usage?group_by=thread&since=2020-01-01T00:00:00Z',
+    );
     return buckets.find(({ key }) => key === this.thread)?.turns ?? 0;
   }
 
@@ -127,14 +144,21 @@ export class Desktop {
     const { item } = payload as { item?: Item };
     if (item) {
       const tool = event === 'item.started' ? payload.tool?.name : undefined;
-      this.cards.set(item.id, { id: item.id, kind: item.kind, status: item.status, text: item.detail ?? tool ?? item.summary });
+      this.cards.set(item.id, {
+        id: item.id,
+        kind: item.kind,
+        status: item.status,
+        text: item.detail ?? tool ?? item.summary,
+      });
     }
     if (event !== 'item.delta') return;
     const card = this.cards.get(id!);
-    if (card?.status !== 'in_progress') throw new Error(`a piece of text for a card that is ${card?.status ?? 'not there'}`);
+    if (card?.status !== 'in_progress')
+      throw new Error(`a piece of text for a card that is ${card?.status ?? 'not there'}`);
     card.text += payload.delta;
   }
 }
 
 /** The cards that it draws of a thread that is read whole. */
-export const cardsOf = ({ items }: Detail): Card[] => items.map(({ id, kind, status, detail, summary }) => ({ id, kind, status, text: detail ?? summary }));
+export const cardsOf = ({ items }: Detail): Card[] =>
+  items.map(({ id, kind, status, detail, summary }) => ({ id, kind, status, text: detail ?? summary }));

@@ -1,7 +1,18 @@
 import { z } from 'zod';
 import { Connection } from './connection.ts';
 import { Follower, type KnownEvent } from './follower.ts';
-import { type Detail, type Input, type Item, type Summary, startedTurn, summaryShape, type Thread, type Turn, threadShape, turnShape } from './shapes.ts';
+import {
+  type Detail,
+  type Input,
+  type Item,
+  type Summary,
+  startedTurn,
+  summaryShape,
+  type Thread,
+  type Turn,
+  threadShape,
+  turnShape,
+} from './shapes.ts';
 
 /** What the thread view shows. */
 export interface View {
@@ -11,8 +22,9 @@ export interface View {
 }
 
 /**
- * An editor's thread view: a list that is read again and again, and one open thread. It shows its token in a header of its own, reads the thread once, and applies
- * what comes after `latest_seq`: records replace records, and pieces of text are added to what is open.
+ * An editor's thread view: a list that is read again and again, and one open thread. It shows its token in a header of
+ * its own, reads the thread once, and applies what comes after `latest_seq`: records replace records, and pieces of
+ * text are added to what is open.
  */
 export class Editor {
   readonly connection: Connection;
@@ -28,7 +40,12 @@ export class Editor {
   /** What the side bar asks for before there is a token, and with it. */
   async start(): Promise<void> {
     const open = new Connection(this.connection.baseUrl, {});
-    const info = z.looseObject({ bind_host: z.string(), port: z.int(), auth_required: z.literal(true), version: z.string() });
+    const info = z.looseObject({
+      bind_host: z.string(),
+      port: z.int(),
+      auth_required: z.literal(true),
+      version: z.string(),
+    });
     await open.read(info, 200, 'GET', '/v1/runtime/info');
     const status = z.looseObject({
       workspace: z.string(),
@@ -43,7 +60,12 @@ export class Editor {
   }
 
   lanes(search = ''): Promise<Summary[]> {
-    return this.connection.read(z.array(summaryShape), 200, 'GET', `/v1/threads/summary?limit=50&search=${encodeURIComponent(search)}`);
+    return this.connection.read(
+      z.array(summaryShape),
+      200,
+      'GET',
+      `/v1/threads/summary?limit=50&search=${encodeURIComponent(search)}`,
+    );
   }
 
   async lane(): Promise<Summary> {
@@ -76,7 +98,9 @@ export class Editor {
   }
 
   async prompt(text: string): Promise<Turn> {
-    const { turn } = await this.connection.read(startedTurn, 201, 'POST', `/v1/threads/${this.#thread.id}/turns`, { prompt: text });
+    const { turn } = await this.connection.read(startedTurn, 201, 'POST', `/v1/threads/${this.#thread.id}/turns`, {
+      prompt: text,
+    });
     // its own message is drawn at once, as the first item
     if (turn.item_ids.length !== 1) throw new Error(`a turn begins with ${turn.item_ids.length} items`);
     return turn;
@@ -84,13 +108,23 @@ export class Editor {
 
   /** Answers the new message's item. */
   async steer(turn: Turn, text: string): Promise<string> {
-    const steered = await this.connection.read(turnShape, 200, 'POST', `/v1/threads/${turn.thread_id}/turns/${turn.id}/steer`, { prompt: text });
+    const steered = await this.connection.read(
+      turnShape,
+      200,
+      'POST',
+      `/v1/threads/${turn.thread_id}/turns/${turn.id}/steer`,
+      { prompt: text },
+    );
     if (steered.steer_count !== turn.steer_count + 1) throw new Error(`a steer counts ${steered.steer_count}`);
     return steered.item_ids.at(-1)!;
   }
 
   async answer({ id, request }: Input, choice: number): Promise<void> {
-    const answers = request.questions.map((question) => ({ id: question.id, label: question.options[choice]!.label, value: question.options[choice]!.label }));
+    const answers = request.questions.map((question) => ({
+      id: question.id,
+      label: question.options[choice]!.label,
+      value: question.options[choice]!.label,
+    }));
     const taken = z.object({ ok: z.literal(true), input_id: z.literal(id), delivered: z.literal(true) });
     await this.connection.read(taken, 200, 'POST', `/v1/user-input/${this.#thread.id}/${id}`, { answers });
   }
@@ -106,12 +140,20 @@ export class Editor {
 
   view(): View {
     const turns = [...this.#turns.values()];
-    return { thread: this.#thread, turns, items: turns.flatMap(({ item_ids: ids }) => ids.map((id) => this.#items.get(id)!)) };
+    return {
+      thread: this.#thread,
+      turns,
+      items: turns.flatMap(({ item_ids: ids }) => ids.map((id) => this.#items.get(id)!)),
+    };
   }
 
   #follow(id: string, begin: number): Follower {
     const address = `${this.connection.baseUrl}/v1/threads/${id}/events?since_seq=`;
-    const opening = (last: number) => ({ url: `${address}${last || begin}`, headers: { ...this.connection.headers }, since: last || begin });
+    const opening = (last: number) => ({
+      url: `${address}${last || begin}`,
+      headers: { ...this.connection.headers },
+      since: last || begin,
+    });
     return new Follower(opening, (event) => this.#apply(event));
   }
 
@@ -122,7 +164,9 @@ export class Editor {
     if (item) this.#items.set(item.id, item);
     if (event !== 'item.delta') return;
     const open = this.#items.get(itemId!);
-    if (open?.status !== 'in_progress') throw new Error(`text comes for ${itemId}, which is ${open?.status ?? 'unknown'}`);
-    if (open.kind === 'agent_message') this.#items.set(open.id, { ...open, detail: (open.detail ?? '') + payload.delta });
+    if (open?.status !== 'in_progress')
+      throw new Error(`text comes for ${itemId}, which is ${open?.status ?? 'unknown'}`);
+    if (open.kind === 'agent_message')
+      this.#items.set(open.id, { ...open, detail: (open.detail ?? '') + payload.delta });
   }
 }

@@ -2,7 +2,9 @@ import { until } from '../../support/until.ts';
 import { type Envelope, parseFrame } from '../skeleton.ts';
 import { type EventName, type Payload, payloads } from './shapes.ts';
 
-export type KnownEvent = { [Name in EventName]: Omit<Envelope, 'event' | 'payload'> & { event: Name; payload: Payload<Name> } }[EventName];
+export type KnownEvent = {
+  [Name in EventName]: Omit<Envelope, 'event' | 'payload'> & { event: Name; payload: Payload<Name> };
+}[EventName];
 type EventOf<Name extends EventName> = Extract<KnownEvent, { event: Name }>;
 
 /** How a client opens the stream of a thread. */
@@ -14,8 +16,8 @@ export interface Opening {
 }
 
 /**
- * Follows the events of one thread over every break, as clients do: it takes each event once. An event that comes twice and is not the same, one that is out of
- * order or unknown, a gap, and a frame that is not two lines are failures.
+ * Follows the events of one thread over every break, as clients do: it takes each event once. An event that comes twice
+ * and is not the same, one that is out of order or unknown, a gap, and a frame that is not two lines are failures.
  */
 export class Follower {
   readonly events: KnownEvent[] = [];
@@ -41,7 +43,8 @@ export class Follower {
 
   /** Waits for the `times`th event of a name after the event `after`. */
   async reached<Name extends EventName>(name: Name, times = 1, after = 0): Promise<EventOf<Name>> {
-    const found = () => this.events.filter((event): event is EventOf<Name> => event.event === name && event.seq > after)[times - 1];
+    const found = () =>
+      this.events.filter((event): event is EventOf<Name> => event.event === name && event.seq > after)[times - 1];
     const failed = this.#running.then(() => Promise.reject(new Error('the stream was closed')));
     return await Promise.race([until(`${times} × ${name}`, found), failed]);
   }
@@ -59,7 +62,8 @@ export class Follower {
         if (response !== 'closed') await this.#read(response, since);
       } catch (error) {
         // a killed server ends the response in the middle, which says nothing about the events
-        if (!this.#closing.signal.aborted && !(error instanceof TypeError && error.message === 'terminated')) throw error;
+        if (!this.#closing.signal.aborted && !(error instanceof TypeError && error.message === 'terminated'))
+          throw error;
       }
     }
   }
@@ -67,8 +71,12 @@ export class Follower {
   #open(url: string, headers: Record<string, string>): Promise<Response | 'closed'> {
     return until(`the stream ${url} opens`, async () => {
       if (this.#closing.signal.aborted) return 'closed';
-      const response = await fetch(url, { headers: { Accept: 'text/event-stream', ...headers }, signal: this.#closing.signal });
-      if (response.status !== 200 || response.headers.get('content-type') !== 'text/event-stream') throw new Error(`${url} answered ${response.status}`);
+      const response = await fetch(url, {
+        headers: { Accept: 'text/event-stream', ...headers },
+        signal: this.#closing.signal,
+      });
+      if (response.status !== 200 || response.headers.get('content-type') !== 'text/event-stream')
+        throw new Error(`${url} answered ${response.status}`);
       this.connections += 1;
       return response;
     });
@@ -90,9 +98,11 @@ export class Follower {
     if (!envelope) return previous;
     const { seq, event, schema_version: version, previous_seq: said } = envelope;
     if (version !== 1) throw new Error(`the envelope of ${seq} has version ${version}`);
-    if (said !== previous || seq <= previous) throw new Error(`after event ${previous} comes ${seq}, which follows ${said}`);
+    if (said !== previous || seq <= previous)
+      throw new Error(`after event ${previous} comes ${seq}, which follows ${said}`);
     const known = this.#texts.get(seq);
-    if (known !== undefined && known !== frame) throw new Error(`event ${seq} came twice, and not as the same: ${known} ${frame}`);
+    if (known !== undefined && known !== frame)
+      throw new Error(`event ${seq} came twice, and not as the same: ${known} ${frame}`);
     if (known !== undefined) return seq;
     if (seq <= (this.events.at(-1)?.seq ?? 0)) throw new Error(`event ${seq} was left out before`);
     if (!Object.hasOwn(payloads, event)) throw new Error(`no client knows the event ${event}`);

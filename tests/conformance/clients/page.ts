@@ -3,7 +3,9 @@ import { Connection } from './connection.ts';
 import { Follower } from './follower.ts';
 import { type Detail, type Input, startedTurn, type Turn, threadShape, turnShape } from './shapes.ts';
 
-/** A page in a browser that folds events by reducers. It is of the same origin as the server, so its token is a cookie. */
+/**
+ * A page in a browser that folds events by reducers. It is of the same origin as the server, so its token is a cookie.
+ */
 export class Page {
   readonly connection: Connection;
   thread = '';
@@ -17,7 +19,11 @@ export class Page {
   async begin(): Promise<void> {
     this.thread = (await this.connection.read(threadShape, 201, 'POST', '/v1/threads', {})).id;
     const address = `${this.connection.baseUrl}/v1/threads/${this.thread}/events?since_seq=`;
-    this.stream = new Follower((last) => ({ url: `${address}${last}`, headers: { ...this.connection.headers }, since: last }));
+    this.stream = new Follower((last) => ({
+      url: `${address}${last}`,
+      headers: { ...this.connection.headers },
+      since: last,
+    }));
   }
 
   detail(): Promise<Detail> {
@@ -25,19 +31,31 @@ export class Page {
   }
 
   async prompt(text: string): Promise<Turn> {
-    return (await this.connection.read(startedTurn, 201, 'POST', `/v1/threads/${this.thread}/turns`, { prompt: text })).turn;
+    return (await this.connection.read(startedTurn, 201, 'POST', `/v1/threads/${this.thread}/turns`, { prompt: text }))
+      .turn;
   }
 
   steer(turn: Turn, text: string): Promise<Turn> {
-    return this.connection.read(turnShape, 200, 'POST', `/v1/threads/${this.thread}/turns/${turn.id}/steer`, { prompt: text });
+    return this.connection.read(turnShape, 200, 'POST', `/v1/threads/${this.thread}/turns/${turn.id}/steer`, {
+      prompt: text,
+    });
   }
 
   async deny(id: string): Promise<void> {
-    await this.connection.read(z.looseObject({ delivered: z.literal(true) }), 200, 'POST', `/v1/approvals/${id}`, { decision: 'deny', remember: false });
+    await this.connection.read(z.looseObject({ delivered: z.literal(true) }), 200, 'POST', `/v1/approvals/${id}`, {
+      decision: 'deny',
+      remember: false,
+    });
   }
 
   async answer({ id, request: { questions } }: Input, value: string): Promise<void> {
     const answers = questions.map((question) => ({ id: question.id, label: value, value }));
-    await this.connection.read(z.looseObject({ delivered: z.literal(true) }), 200, 'POST', `/v1/user-input/${this.thread}/${id}`, { answers });
+    await this.connection.read(
+      z.looseObject({ delivered: z.literal(true) }),
+      200,
+      'POST',
+      `/v1/user-input/${this.thread}/${id}`,
+      { answers },
+    );
   }
 }

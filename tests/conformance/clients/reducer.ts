@@ -1,7 +1,10 @@
 import type { KnownEvent } from './follower.ts';
 import type { Approval, Detail, Input, Item, Thread, Turn } from './shapes.ts';
 
-/** A thread as a page of reducers holds it. It is made from events alone, or from a thread that was read and the events behind it. */
+/**
+ * A thread as a page of reducers holds it. It is made from events alone, or from a thread that was read and the events
+ * behind it.
+ */
 export interface State {
   seq: number;
   thread: Thread | null;
@@ -23,7 +26,8 @@ export const hydrated = (detail: Detail): State => ({
 });
 
 /** The state with one event more; an event that is in it already changes nothing. */
-export const fold = (state: State, event: KnownEvent): State => (event.seq <= state.seq ? state : { ...reduced(state, event), seq: event.seq });
+export const fold = (state: State, event: KnownEvent): State =>
+  event.seq <= state.seq ? state : { ...reduced(state, event), seq: event.seq };
 
 function reduced(state: State, { event, turn_id: turnId, item_id: itemId, payload }: KnownEvent): State {
   switch (event) {
@@ -32,18 +36,31 @@ function reduced(state: State, { event, turn_id: turnId, item_id: itemId, payloa
     case 'thread.forked':
       return { ...state, thread: payload.thread };
     case 'turn.started':
-      return { ...state, turns: put(state.turns, payload.turn), thread: state.thread && { ...state.thread, latest_turn_id: payload.turn.id } };
+      return {
+        ...state,
+        turns: put(state.turns, payload.turn),
+        thread: state.thread && { ...state.thread, latest_turn_id: payload.turn.id },
+      };
     case 'turn.steered':
-      return { ...state, turns: changed(state.turns, turnId, (turn) => ({ ...turn, steer_count: turn.steer_count + 1 })) };
+      return {
+        ...state,
+        turns: changed(state.turns, turnId, (turn) => ({ ...turn, steer_count: turn.steer_count + 1 })),
+      };
     case 'turn.completed':
       return { ...state, turns: put(state.turns, payload.turn), approvals: [], inputs: [] };
     case 'item.started':
     case 'item.completed':
     case 'item.failed':
     case 'item.interrupted':
-      return { ...state, items: put(state.items, payload.item), turns: changed(state.turns, turnId, withItem(payload.item.id)) };
+      return {
+        ...state,
+        items: put(state.items, payload.item),
+        turns: changed(state.turns, turnId, withItem(payload.item.id)),
+      };
     case 'item.delta':
-      return payload.kind.startsWith('agent_') ? { ...state, items: changed(state.items, itemId, withText(payload.delta)) } : state;
+      return payload.kind.startsWith('agent_')
+        ? { ...state, items: changed(state.items, itemId, withText(payload.delta)) }
+        : state;
     case 'approval.required':
       return { ...state, approvals: put(state.approvals, payload) };
     case 'approval.decided':
@@ -83,7 +100,13 @@ const withText =
 /** What a page shows of a state. When a thread was touched last is not told by events. */
 export function shown({ thread, turns, items, approvals, inputs }: State) {
   const { updated_at: _, ...rest } = thread!;
-  const asked = approvals.map(({ id, approval_id, tool_name, description, intent_summary }) => ({ id, approval_id, tool_name, description, intent_summary }));
+  const asked = approvals.map(({ id, approval_id, tool_name, description, intent_summary }) => ({
+    id,
+    approval_id,
+    tool_name,
+    description,
+    intent_summary,
+  }));
   return { thread: rest, turns, items, approvals: asked, inputs: inputs.map(({ id, request }) => ({ id, request })) };
 }
 
@@ -91,6 +114,7 @@ export function shown({ thread, turns, items, approvals, inputs }: State) {
 export function piecesOf(events: readonly KnownEvent[]): Map<string, string> {
   const texts = new Map<string, string>();
   for (const { event, item_id: id, payload } of events)
-    if (event === 'item.delta' && payload.kind.startsWith('agent_')) texts.set(id!, (texts.get(id!) ?? '') + payload.delta);
+    if (event === 'item.delta' && payload.kind.startsWith('agent_'))
+      texts.set(id!, (texts.get(id!) ?? '') + payload.delta);
   return texts;
 }

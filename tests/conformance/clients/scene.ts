@@ -7,8 +7,8 @@ import { Follower } from './follower.ts';
 export type Moment = 'before' | 'streaming' | 'asked';
 
 /**
- * All clients come to a moment before one of them goes on, and what is to happen to the server then happens to all of them at once. In peace nobody waits for the
- * others.
+ * All clients come to a moment before one of them goes on, and what is to happen to the server then happens to all of
+ * them at once. In peace nobody waits for the others.
  */
 export class Scene {
   readonly #clients: number;
@@ -16,7 +16,10 @@ export class Scene {
   readonly #come = new Map<Moment, number>();
   readonly #over = new Map<Moment, Promise<void>>();
 
-  /** @param kills the instance whose roles are killed in the middle of the answers and while people are asked; null: nothing is */
+  /**
+   * @param kills the instance whose roles are killed in the middle of the answers and while people are asked; null:
+   * nothing is
+   */
   constructor(clients: number, kills: TestApp | null) {
     this.#clients = clients;
     this.#app = kills;
@@ -37,7 +40,8 @@ export class Scene {
     const come = (this.#come.get(moment) ?? 0) + 1;
     this.#come.set(moment, come);
     if (come === this.#clients) this.#over.set(moment, moment === 'before' ? Promise.resolve() : killed(app));
-    await (await until(`every client is ${moment}`, () => this.#over.get(moment) && { over: this.#over.get(moment) })).over;
+    await (await until(`every client is ${moment}`, () => this.#over.get(moment) && { over: this.#over.get(moment) }))
+      .over;
   }
 }
 

@@ -1,11 +1,13 @@
 import { z } from 'zod';
 
 /**
- * What clients of the runtime API read of it, field by field: an answer without one of them makes a client fail. Fields that no client reads may be added, so
- * every object is loose. Times are read by a date parser that takes both forms of RFC 3339.
+ * What clients of the runtime API read of it, field by field: an answer without one of them makes a client fail. Fields
+ * that no client reads may be added, so every object is loose. Times are read by a date parser that takes both forms of
+ * RFC 3339.
  */
 
-const time = () => z.string().refine((text) => /^\d{4}-\d\d-\d\dT/.test(text) && !Number.isNaN(Date.parse(text)), 'not a time');
+const time = () =>
+  z.string().refine((text) => /^\d{4}-\d\d-\d\dT/.test(text) && !Number.isNaN(Date.parse(text)), 'not a time');
 const count = () => z.int().nonnegative();
 
 export const threadShape = z.looseObject({
@@ -42,7 +44,17 @@ export const turnShape = z.looseObject({
 export const itemShape = z.looseObject({
   id: z.string(),
   turn_id: z.string(),
-  kind: z.enum(['user_message', 'agent_message', 'agent_reasoning', 'tool_call', 'file_change', 'command_execution', 'context_compaction', 'status', 'error']),
+  kind: z.enum([
+    'user_message',
+    'agent_message',
+    'agent_reasoning',
+    'tool_call',
+    'file_change',
+    'command_execution',
+    'context_compaction',
+    'status',
+    'error',
+  ]),
   status: z.enum(['in_progress', 'completed', 'failed', 'interrupted']),
   summary: z.string(),
   detail: z.string().optional(),
@@ -50,11 +62,19 @@ export const itemShape = z.looseObject({
   ended_at: time().optional(),
 });
 
-export const approvalShape = z.looseObject({ id: z.string(), approval_id: z.string(), tool_name: z.string(), description: z.string() });
+export const approvalShape = z.looseObject({
+  id: z.string(),
+  approval_id: z.string(),
+  tool_name: z.string(),
+  description: z.string(),
+});
 
 const option = z.looseObject({ label: z.string(), description: z.string() });
 const question = z.looseObject({ id: z.string(), header: z.string(), question: z.string(), options: z.array(option) });
-export const inputShape = z.looseObject({ id: z.string(), request: z.looseObject({ questions: z.array(question).min(1).max(3) }) });
+export const inputShape = z.looseObject({
+  id: z.string(),
+  request: z.looseObject({ questions: z.array(question).min(1).max(3) }),
+});
 
 export const detailShape = z.looseObject({
   thread: threadShape,
@@ -106,7 +126,11 @@ export const payloads = {
   'item.failed': item,
   'item.interrupted': item,
   'approval.required': approvalShape,
-  'approval.decided': z.looseObject({ approval_id: z.string(), decision: z.enum(['allow', 'deny']), remember: z.boolean() }),
+  'approval.decided': z.looseObject({
+    approval_id: z.string(),
+    decision: z.enum(['allow', 'deny']),
+    remember: z.boolean(),
+  }),
   'user_input.required': inputShape,
   'user_input.answered': z.looseObject({ input_id: z.string() }),
   'user_input.canceled': z.looseObject({ id: z.string() }),

@@ -5,7 +5,8 @@ import { askedOver, expectWire, HELLO, stepped, TOOL } from './wires.ts';
 /** The events of Anthropic's Messages API, as docs.anthropic.com/en/api/messages-streaming shows them. */
 
 const MODEL = 'claude-sonnet-4-5';
-const sent = (type: string, data: object = {}): string => `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`;
+const sent = (type: string, data: object = {}): string =>
+  `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`;
 const start = sent('message_start', {
   message: {
     id: 'msg_1',
@@ -26,7 +27,8 @@ const block = (index: number, content_block: object, ...deltas: object[]) =>
     sent('content_block_stop', { index }),
   ].join('');
 const end = (stop_reason: string) =>
-  sent('message_delta', { delta: { stop_reason, stop_sequence: null }, usage: { output_tokens: 25 } }) + sent('message_stop');
+  sent('message_delta', { delta: { stop_reason, stop_sequence: null }, usage: { output_tokens: 25 } }) +
+  sent('message_stop');
 
 const thinking = (index: number) =>
   block(
@@ -37,7 +39,8 @@ const thinking = (index: number) =>
     { type: 'signature_delta', signature: 'EqQB-signed' },
   );
 const redacted = (index: number) => block(index, { type: 'redacted_thinking', data: 'EmwK-sealed' });
-const saying = (index: number, ...parts: string[]) => block(index, { type: 'text', text: '' }, ...parts.map((text) => ({ type: 'text_delta', text })));
+const saying = (index: number, ...parts: string[]) =>
+  block(index, { type: 'text', text: '' }, ...parts.map((text) => ({ type: 'text_delta', text })));
 const calling = (index: number, id: string, path: string) =>
   block(
     index,
@@ -92,7 +95,8 @@ describe('a request', () => {
   });
 });
 
-test('Only the own host of Anthropic is asked so by itself', () => expectWire('anthropic', 'https://api.anthropic.com/v1'));
+test('Only the own host of Anthropic is asked so by itself', () =>
+  expectWire('anthropic', 'https://api.anthropic.com/v1'));
 
 describe('an answer', () => {
   test('streams thoughts and text, and says what it cost with what came from the cache', async () => {
@@ -107,14 +111,27 @@ describe('an answer', () => {
       usage: { inputTokens: 45, cachedTokens: 30, outputTokens: 25 },
       usageEstimated: false,
     });
-    expect(deltas).toEqual(['agent_reasoning:Needs ', 'agent_reasoning:a file.', 'agent_message:Hel', 'agent_message:lo']);
+    expect(deltas).toEqual([
+      'agent_reasoning:Needs ',
+      'agent_reasoning:a file.',
+      'agent_message:Hel',
+      'agent_message:lo',
+    ]);
   });
 
   test('is cut at the limit, with the half call that came', async () => {
-    const half = block(1, { type: 'tool_use', id: 'toolu_1', name: 'file_read', input: {} }, { type: 'input_json_delta', partial_json: '{"path":"a' });
+    const half = block(
+      1,
+      { type: 'tool_use', id: 'toolu_1', name: 'file_read', input: {} },
+      { type: 'input_json_delta', partial_json: '{"path":"a' },
+    );
     const { ask } = await asked(streamed(start, saying(0, 'Reading'), half, end('max_tokens')));
     const answer = await ask(HELLO);
-    expect(answer).toMatchObject({ text: 'Reading', end: 'cut', calls: [{ name: 'file_read', arguments: '{"path":"a' }] });
+    expect(answer).toMatchObject({
+      text: 'Reading',
+      end: 'cut',
+      calls: [{ name: 'file_read', arguments: '{"path":"a' }],
+    });
     expect(answer.state).toBeUndefined();
   });
 
@@ -124,7 +141,9 @@ describe('an answer', () => {
   });
 
   test('is read past an event that did not exist when this was written, and then gives no state', async () => {
-    const { ask } = await asked(streamed(start, saying(0, 'Hel'), sent('weather_report', { sky: 'blue' }), saying(1, 'lo'), end('end_turn')));
+    const { ask } = await asked(
+      streamed(start, saying(0, 'Hel'), sent('weather_report', { sky: 'blue' }), saying(1, 'lo'), end('end_turn')),
+    );
     const answer = await ask(HELLO);
     expect(answer).toMatchObject({ text: 'Hel\n\nlo', end: 'complete' });
     expect(answer.state).toBeUndefined();
@@ -134,7 +153,15 @@ describe('an answer', () => {
 describe('the second step', () => {
   test('gets thoughts back first and unchanged, sealed ones too, and the results of parallel calls in one message', async () => {
     const { endpoint, ask } = await asked(
-      streamed(start, thinking(0), redacted(1), saying(2, 'Reading.'), calling(3, 'toolu_1', 'a.txt'), calling(4, 'toolu_2', 'b.txt'), end('tool_use')),
+      streamed(
+        start,
+        thinking(0),
+        redacted(1),
+        saying(2, 'Reading.'),
+        calling(3, 'toolu_1', 'a.txt'),
+        calling(4, 'toolu_2', 'b.txt'),
+        end('tool_use'),
+      ),
       streamed(start, saying(0, 'A and B'), end('end_turn')),
     );
     const first = await ask(HELLO);
@@ -206,7 +233,9 @@ describe('a refused thought', () => {
     const history = [...HELLO, ...stepped(await ask(HELLO, { effort: 'low' }))];
     expect((await ask(history, { effort: 'low' })).text).toBe('A');
     await ask(history, { effort: 'low' });
-    const kinds = endpoint.requests().map(({ body }) => [body.thinking?.type, body.messages[1]?.content.map(({ type }: { type: string }) => type)]);
+    const kinds = endpoint
+      .requests()
+      .map(({ body }) => [body.thinking?.type, body.messages[1]?.content.map(({ type }: { type: string }) => type)]);
     expect(kinds.slice(1)).toEqual([
       ['enabled', ['thinking', 'tool_use']],
       [undefined, ['tool_use']],
@@ -219,7 +248,12 @@ describe('a failure', () => {
   test.each([
     [400, 'invalid_request_error', 'messages.1: tool_use ids were found without tool_result blocks', 'ModelRejected'],
     [400, 'invalid_request_error', 'prompt is too long: 210000 tokens > 200000 maximum', 'ContextOverflow'],
-    [400, 'invalid_request_error', 'Your credit balance is too low to access the Anthropic API.', 'ModelPaymentRequired'],
+    [
+      400,
+      'invalid_request_error',
+      'Your credit balance is too low to access the Anthropic API.',
+      'ModelPaymentRequired',
+    ],
     [401, 'authentication_error', 'invalid x-api-key', 'ModelUnauthorized'],
     [404, 'not_found_error', 'model: claude-nope', 'ModelNotFound'],
     [500, 'api_error', 'Internal server error', 'ModelUnavailable'],
@@ -230,17 +264,30 @@ describe('a failure', () => {
   });
 
   test('by a limit says how long to wait', async () => {
-    const { ask } = await asked(failed(429, 'rate_limit_error', 'This request would exceed your rate limit.', { 'retry-after': '7' }));
+    const { ask } = await asked(
+      failed(429, 'rate_limit_error', 'This request would exceed your rate limit.', { 'retry-after': '7' }),
+    );
     await expect(ask(HELLO)).rejects.toMatchObject({ type: 'ModelRateLimited', retryAfterMs: 7_000 });
   });
 
   test('that comes as the first event is one of the endpoint', async () => {
-    const { ask } = await asked(streamed(sent('error', { error: { type: 'overloaded_error', message: 'Overloaded' } })));
-    await expect(ask(HELLO)).rejects.toMatchObject({ type: 'ModelUnavailable', status: 529, message: expect.stringContaining('Overloaded') });
+    const { ask } = await asked(
+      streamed(sent('error', { error: { type: 'overloaded_error', message: 'Overloaded' } })),
+    );
+    await expect(ask(HELLO)).rejects.toMatchObject({
+      type: 'ModelUnavailable',
+      status: 529,
+      message: expect.stringContaining('Overloaded'),
+    });
   });
 
   test.each([
-    ['an error comes', sent('error', { error: { type: 'api_error', message: 'Something broke.' } }), 'ModelUnavailable', /Something broke/],
+    [
+      'an error comes',
+      sent('error', { error: { type: 'api_error', message: 'Something broke.' } }),
+      'ModelUnavailable',
+      /Something broke/,
+    ],
     ['the stream ends early', '', 'ModelStreamBroken', /broken off/],
     ['an event is no JSON', 'event: content_block_delta\ndata: {"type":\n\n', 'ModelStreamBroken', /unreadable/],
     ['the context is full', end('model_context_window_exceeded'), 'ContextOverflow', /context/],

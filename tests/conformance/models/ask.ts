@@ -3,7 +3,11 @@ import type { ModelAnswer, ModelError, ModelRequest, ModelTool } from '../../../
 import { type ScriptedAnswer, startEndpoint } from './endpoint.ts';
 
 const text = { type: 'string' };
-const tool = (name: string, properties: object): ModelTool => ({ name, description: name, parameters: { type: 'object', properties } });
+const tool = (name: string, properties: object): ModelTool => ({
+  name,
+  description: name,
+  parameters: { type: 'object', properties },
+});
 
 /** The tools that are offered in these tests. */
 export const TOOLS: ModelTool[] = [

@@ -19,7 +19,10 @@ async function modelOf(pages: Record<string, object>, answers: ScriptedAnswer[] 
   return openaiModel({ kind: 'custom', baseUrl: endpoint.baseUrl, name, facts });
 }
 const listing = (...data: object[]) => ({ '/v1/models': { object: 'list', data } });
-const stored = (contextTokens: number): FactsStore => ({ read: async () => new Map([['m', { contextTokens }]]), add: async () => {} });
+const stored = (contextTokens: number): FactsStore => ({
+  read: async () => new Map([['m', { contextTokens }]]),
+  add: async () => {},
+});
 
 describe('the size of a context', () => {
   test.each<[string, Record<string, object>, number]>([
@@ -28,23 +31,43 @@ describe('the size of a context', () => {
     ['Groq', listing({ id: 'm', context_window: 131_072 }), 131_072],
     ['Mistral', listing({ id: 'm', max_context_length: 32_768 }), 32_768],
     ['llama.cpp', listing({ id: 'm', meta: { n_ctx_train: 32_768, n_ctx: 8_192 } }), 8_192],
-    ['older llama.cpp', { ...listing({ id: 'm', meta: { n_ctx_train: 32_768 } }), '/props': { default_generation_settings: { n_ctx: 8_192 } } }, 8_192],
+    [
+      'older llama.cpp',
+      {
+        ...listing({ id: 'm', meta: { n_ctx_train: 32_768 } }),
+        '/props': { default_generation_settings: { n_ctx: 8_192 } },
+      },
+      8_192,
+    ],
     ['a llama.cpp that has it under another name', listing({ id: '/models/qwen.gguf', meta: { n_ctx: 8_192 } }), 8_192],
-    ['LM Studio', { ...listing({ id: 'm' }), '/api/v0/models': { data: [{ id: 'm', max_context_length: 131_072, loaded_context_length: 4_096 }] } }, 4_096],
-    ['Ollama', { ...listing({ id: 'm:latest' }), '/api/ps': { models: [{ name: 'm:latest', model: 'm:latest', context_length: 4_096 }] } }, 4_096],
+    [
+      'LM Studio',
+      {
+        ...listing({ id: 'm' }),
+        '/api/v0/models': { data: [{ id: 'm', max_context_length: 131_072, loaded_context_length: 4_096 }] },
+      },
+      4_096,
+    ],
+    [
+      'Ollama',
+      {
+        ...listing({ id: 'm:latest' }),
+        '/api/ps': { models: [{ name: 'm:latest', model: 'm:latest', context_length: 4_096 }] },
+      },
+      4_096,
+    ],
   ])('that %s tells is known before the first request', async (_, pages, size) => {
     const model = await modelOf(pages);
     expect(await model.facts('m')).toEqual({ contextTokens: size });
   });
 
   test('is of the model that is asked, and is not known where nothing sensible is told', async () => {
-    const model = await modelOf(listing({ id: 'm', context_length: 8_192 }, { id: 'n', context_length: 0 }, { id: 'o', context_length: '9000' }));
-    expect(await Promise.all(['m', 'n', 'o', 'p'].map(async (name) => (await model.facts(name)).contextTokens))).toEqual([
-      8_192,
-      undefined,
-      undefined,
-      undefined,
-    ]);
+    const model = await modelOf(
+      listing({ id: 'm', context_length: 8_192 }, { id: 'n', context_length: 0 }, { id: 'o', context_length: '9000' }),
+    );
+    expect(
+      await Promise.all(['m', 'n', 'o', 'p'].map(async (name) => (await model.facts(name)).contextTokens)),
+    ).toEqual([8_192, undefined, undefined, undefined]);
     expect(await (await modelOf({})).facts('m')).toEqual({});
   });
 
@@ -64,7 +87,10 @@ describe('the size of a context', () => {
 });
 
 test('the test of a model shows the size to a person', async () => {
-  const endpoint = await startEndpoint({ pages: listing({ id: 'm', max_model_len: 16_384 }), answers: [calls(['get_word', {}]), says('ready')] });
+  const endpoint = await startEndpoint({
+    pages: listing({ id: 'm', max_model_len: 16_384 }),
+    answers: [calls(['get_word', {}]), says('ready')],
+  });
   onTestFinished(() => endpoint.close());
   expect(await verifyModel({ OPENAI_BASE_URL: endpoint.baseUrl, AGENT_MODEL: 'm' })).toMatchObject({
     learned: 'learned of this model: 16,384 tokens of context',
@@ -79,12 +105,23 @@ describe('a request of which the endpoint read a part', () => {
   );
   const thread: ModelMessage[] = [
     { role: 'system', content: words.repeat(20) },
-    ...Array.from({ length: 20 }, (_, n): ModelMessage => ({ role: n % 2 === 0 ? 'user' : 'assistant', content: `${n} ${words.repeat(30)}` })),
+    ...Array.from(
+      { length: 20 },
+      (_, n): ModelMessage => ({ role: n % 2 === 0 ? 'user' : 'assistant', content: `${n} ${words.repeat(30)}` }),
+    ),
     { role: 'user', content: 'What did I say first?' },
   ];
-  const told = (usage: object) => streamed(chunk({ role: 'assistant', content: 'Nothing.' }), chunk({}, 'stop', { usage }), DONE);
+  const told = (usage: object) =>
+    streamed(chunk({ role: 'assistant', content: 'Nothing.' }), chunk({}, 'stop', { usage }), DONE);
   const ask = async (usage: object, pages = {}, messages = thread) =>
-    (await modelOf(pages, [told(usage)])).complete({ model: 'm', messages, tools, signal: new AbortController().signal, onDelta: () => {}, requestId: 'r' });
+    (await modelOf(pages, [told(usage)])).complete({
+      model: 'm',
+      messages,
+      tools,
+      signal: new AbortController().signal,
+      onDelta: () => {},
+      requestId: 'r',
+    });
   const error = async (...args: Parameters<typeof ask>) =>
     ask(...args).then(
       () => null,
@@ -104,7 +141,12 @@ describe('a request of which the endpoint read a part', () => {
   });
 
   test('teaches the size that Ollama tells of the model in memory', async () => {
-    expect(await error({ prompt_tokens: 4_900, completion_tokens: 5 }, { '/api/ps': { models: [{ model: 'm', context_length: 5_000 }] } })).toEqual({
+    expect(
+      await error(
+        { prompt_tokens: 4_900, completion_tokens: 5 },
+        { '/api/ps': { models: [{ model: 'm', context_length: 5_000 }] } },
+      ),
+    ).toEqual({
       type: 'ContextOverflow',
       size: 5_000,
     });
@@ -114,7 +156,10 @@ describe('a request of which the endpoint read a part', () => {
     ['the endpoint counts nothing', {}],
     ['the count is without what is cached', { prompt_tokens: 1_800, completion_tokens: 5 }],
     ['the count is of the last message alone', { prompt_tokens: 30, completion_tokens: 5 }],
-    ['a part was cached, so it is counted apart', { prompt_tokens: 4_090, completion_tokens: 5, prompt_tokens_details: { cached_tokens: 1_024 } }],
+    [
+      'a part was cached, so it is counted apart',
+      { prompt_tokens: 4_090, completion_tokens: 5, prompt_tokens_details: { cached_tokens: 1_024 } },
+    ],
     [
       'the server has a context that holds it',
       { prompt_tokens: 4_090, completion_tokens: 5 },
@@ -134,12 +179,18 @@ describe('a request of which the endpoint read a part', () => {
       fc.constantFrom('{"a": [', '\n\n\t ', '中文字符', '1234567890'),
     );
     fc.assert(
-      fc.property(fc.array(text, { minLength: 1, maxLength: 5 }), fc.integer({ min: 1, max: 3_000 }), (parts, times) => {
-        const content = parts.join(' ').repeat(times).slice(0, 60_000);
-        const inputTokens = countTokens(content, { allowedSpecial: 'all' });
-        const usage = { inputTokens, outputTokens: 1, cachedTokens: 0, reasoningTokens: 0 };
-        expect(silentCut({ messages: [{ role: 'user', content }], tools: [] }, { usage, usageEstimated: false })).toBeNull();
-      }),
+      fc.property(
+        fc.array(text, { minLength: 1, maxLength: 5 }),
+        fc.integer({ min: 1, max: 3_000 }),
+        (parts, times) => {
+          const content = parts.join(' ').repeat(times).slice(0, 60_000);
+          const inputTokens = countTokens(content, { allowedSpecial: 'all' });
+          const usage = { inputTokens, outputTokens: 1, cachedTokens: 0, reasoningTokens: 0 };
+          expect(
+            silentCut({ messages: [{ role: 'user', content }], tools: [] }, { usage, usageEstimated: false }),
+          ).toBeNull();
+        },
+      ),
       { numRuns: 200 },
     );
   });

@@ -78,7 +78,11 @@ export async function startEndpoint({ answers = [], check, pages = {} }: Endpoin
 }
 
 const JSON_TYPE = { 'content-type': 'application/json' };
-export const jsonAnswer = (body: object, status = 200): ScriptedAnswer => ({ status, headers: JSON_TYPE, body: JSON.stringify(body) });
+export const jsonAnswer = (body: object, status = 200): ScriptedAnswer => ({
+  status,
+  headers: JSON_TYPE,
+  body: JSON.stringify(body),
+});
 export const refusal = (status: number, body: object, headers: Record<string, string> = {}): ScriptedAnswer => ({
   ...jsonAnswer(body, status),
   headers: { ...JSON_TYPE, ...headers },
@@ -89,7 +93,14 @@ export const event = (data: object): string => `data: ${JSON.stringify(data)}\n\
 
 /** One chunk of a chat completion. `more` goes beside `choices`. */
 export const chunk = (delta: object, finish: string | null = null, more: object = {}): string =>
-  event({ id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason: finish }], ...more });
+  event({
+    id: 'c1',
+    object: 'chat.completion.chunk',
+    created: 1,
+    model: 'm',
+    choices: [{ index: 0, delta, finish_reason: finish }],
+    ...more,
+  });
 
 /** A chunk with these parts of calls. */
 export const callChunk = (...parts: object[]): string => chunk({ tool_calls: parts });
@@ -100,13 +111,19 @@ export const DONE = 'data: [DONE]\n\n';
 export const streamed = (...parts: string[]): ScriptedAnswer => ({ body: parts });
 
 /** A whole streamed answer of text. */
-export const says = (text: string): ScriptedAnswer => streamed(chunk({ role: 'assistant', content: text }), chunk({}, 'stop'), DONE);
+export const says = (text: string): ScriptedAnswer =>
+  streamed(chunk({ role: 'assistant', content: text }), chunk({}, 'stop'), DONE);
 
 /** A whole streamed answer of calls, given as name and arguments. */
 export const calls = (...wanted: Array<[name: string, args: object, id?: string]>): ScriptedAnswer =>
   streamed(
     ...wanted.map(([name, args, id], index) =>
-      callChunk({ index, id: id ?? `x${index + 1}`, type: 'function', function: { name, arguments: JSON.stringify(args) } }),
+      callChunk({
+        index,
+        id: id ?? `x${index + 1}`,
+        type: 'function',
+        function: { name, arguments: JSON.stringify(args) },
+      }),
     ),
     chunk({}, 'tool_calls'),
     DONE,

@@ -5,7 +5,13 @@ import { askedOver, expectWire, HELLO, stepped, TOOL } from './wires.ts';
 /** The events of Gemini's streamGenerateContent, as ai.google.dev/api/generate-content shows them. */
 
 const MODEL = 'gemini-3-pro-preview';
-const usageMetadata = { promptTokenCount: 50, cachedContentTokenCount: 20, candidatesTokenCount: 18, thoughtsTokenCount: 12, totalTokenCount: 80 };
+const usageMetadata = {
+  promptTokenCount: 50,
+  cachedContentTokenCount: 20,
+  candidatesTokenCount: 18,
+  thoughtsTokenCount: 12,
+  totalTokenCount: 80,
+};
 const sent = (parts: object[], finishReason?: string) =>
   event({
     candidates: [{ content: { parts, role: 'model' }, ...(finishReason && { finishReason }), index: 0 }],
@@ -18,7 +24,8 @@ const call = (path: string, more: object = {}) => ({ functionCall: { name: 'file
 const end = (reason = 'STOP') => sent([text('')], reason);
 
 const asked = (...answers: Parameters<typeof askedOver>[1]) => askedOver('gemini', answers, MODEL);
-const failed = (code: number, status: string, message: string, details: object[] = []) => refusal(code, { error: { code, message, status, details } });
+const failed = (code: number, status: string, message: string, details: object[] = []) =>
+  refusal(code, { error: { code, message, status, details } });
 
 describe('a request', () => {
   test('has the key, the system text, tools with their schemas, effort and a limit in the form of this API', async () => {
@@ -34,12 +41,23 @@ describe('a request', () => {
       generationConfig: { maxOutputTokens: 500, thinkingConfig: { thinkingLevel: 'low', includeThoughts: true } },
       systemInstruction: { parts: [{ text: 'You are Fetch.' }] },
       contents: [{ role: 'user', parts: [{ text: 'Hello' }] }],
-      tools: [{ functionDeclarations: [{ name: TOOL.name, description: TOOL.description, parametersJsonSchema: TOOL.parameters }] }],
+      tools: [
+        {
+          functionDeclarations: [
+            { name: TOOL.name, description: TOOL.description, parametersJsonSchema: TOOL.parameters },
+          ],
+        },
+      ],
     });
   });
 
   test('goes to the native API where the base URL is that of chat completions', async () => {
-    const { endpoint, ask } = await askedOver('gemini', [streamed(sent([text('Hi')], 'STOP'))], `models/${MODEL}`, '/openai');
+    const { endpoint, ask } = await askedOver(
+      'gemini',
+      [streamed(sent([text('Hi')], 'STOP'))],
+      `models/${MODEL}`,
+      '/openai',
+    );
     await ask(HELLO);
     expect(endpoint.requests()[0]!.path).toBe(`/v1/models/${MODEL}:streamGenerateContent?alt=sse`);
   });
@@ -47,15 +65,21 @@ describe('a request', () => {
   test('has pictures inside', async () => {
     const { endpoint, ask } = await asked(streamed(sent([text('A dog')], 'STOP')));
     expect((await ask([{ role: 'user', content: 'What is it?', pictures: ['aGk='] }])).text).toBe('A dog');
-    expect(endpoint.requests()[0]!.body.contents[0].parts).toEqual([{ text: 'What is it?' }, { inlineData: { mimeType: 'image/jpeg', data: 'aGk=' } }]);
+    expect(endpoint.requests()[0]!.body.contents[0].parts).toEqual([
+      { text: 'What is it?' },
+      { inlineData: { mimeType: 'image/jpeg', data: 'aGk=' } },
+    ]);
   });
 });
 
-test('Only the own host of Gemini is asked so by itself', () => expectWire('gemini', 'https://generativelanguage.googleapis.com/v1beta/openai'));
+test('Only the own host of Gemini is asked so by itself', () =>
+  expectWire('gemini', 'https://generativelanguage.googleapis.com/v1beta/openai'));
 
 describe('an answer', () => {
   test('streams thoughts and text, and says what it cost, thoughts and cache included', async () => {
-    const { ask, deltas } = await asked(streamed(sent([text('Needs a file.', { thought: true })]), sent([text('Hel')]), sent([text('lo')]), end()));
+    const { ask, deltas } = await asked(
+      streamed(sent([text('Needs a file.', { thought: true })]), sent([text('Hel')]), sent([text('lo')]), end()),
+    );
     expect(await ask(HELLO)).toMatchObject({
       text: 'Hello',
       reasoning: 'Needs a file.',
@@ -77,7 +101,11 @@ describe('an answer', () => {
 
   test.each([
     ['the answer', sent([text('Well')], 'SAFETY'), 'Well'],
-    ['the question', event({ promptFeedback: { blockReason: 'PROHIBITED_CONTENT' }, usageMetadata: { promptTokenCount: 5 } }), ''],
+    [
+      'the question',
+      event({ promptFeedback: { blockReason: 'PROHIBITED_CONTENT' }, usageMetadata: { promptTokenCount: 5 } }),
+      '',
+    ],
   ])('is a refusal where a filter stopped %s', async (_, body, said) => {
     const { ask } = await asked(streamed(body));
     expect(await ask(HELLO)).toMatchObject({ text: said, end: 'refused' });
@@ -119,13 +147,20 @@ describe('the second step', () => {
       {
         role: 'user',
         parts: [
-          { functionResponse: { id: one!.id, name: 'file_read', response: { name: 'file_read', content: 'result 1' } } },
-          { functionResponse: { id: two!.id, name: 'file_read', response: { name: 'file_read', content: 'result 2' } } },
+          {
+            functionResponse: { id: one!.id, name: 'file_read', response: { name: 'file_read', content: 'result 1' } },
+          },
+          {
+            functionResponse: { id: two!.id, name: 'file_read', response: { name: 'file_read', content: 'result 2' } },
+          },
         ],
       },
     ]);
     await ask([...history, ...stepped(second), { role: 'user', content: 'Thanks' }]);
-    expect(endpoint.requests()[2]!.body.contents.at(-2)).toEqual({ role: 'model', parts: [{ text: 'A and B', thoughtSignature: 'c2lnMg==' }] });
+    expect(endpoint.requests()[2]!.body.contents.at(-2)).toEqual({
+      role: 'model',
+      parts: [{ text: 'A and B', thoughtSignature: 'c2lnMg==' }],
+    });
   });
 
   test('of a step that another model made has the mark that skips the check of signatures', async () => {
@@ -136,7 +171,10 @@ describe('the second step', () => {
       { role: 'tool', callId: 'call_1', content: 'A' },
     ]);
     expect(endpoint.requests()[0]!.body.contents[1].parts).toEqual([
-      { functionCall: expect.objectContaining({ name: 'file_read', args: { path: 'a.txt' } }), thoughtSignature: 'skip_thought_signature_validator' },
+      {
+        functionCall: expect.objectContaining({ name: 'file_read', args: { path: 'a.txt' } }),
+        thoughtSignature: 'skip_thought_signature_validator',
+      },
     ]);
   });
 });
@@ -144,7 +182,12 @@ describe('the second step', () => {
 describe('a failure', () => {
   test.each([
     [400, 'FAILED_PRECONDITION', 'User location is not supported for the API use.', 'ModelRejected'],
-    [400, 'INVALID_ARGUMENT', 'The input token count (2000000) exceeds the maximum number of tokens allowed (1048576).', 'ContextOverflow'],
+    [
+      400,
+      'INVALID_ARGUMENT',
+      'The input token count (2000000) exceeds the maximum number of tokens allowed (1048576).',
+      'ContextOverflow',
+    ],
     [403, 'PERMISSION_DENIED', 'API key not valid.', 'ModelUnauthorized'],
     [404, 'NOT_FOUND', 'models/gemini-nope is not found', 'ModelNotFound'],
     [500, 'INTERNAL', 'An internal error has occurred.', 'ModelUnavailable'],
@@ -155,8 +198,15 @@ describe('a failure', () => {
   });
 
   test('that comes as a list is told, too', async () => {
-    const { ask } = await asked(refusal(400, [{ error: { code: 400, message: 'Request contains an invalid argument.', status: 'INVALID_ARGUMENT' } }]));
-    await expect(ask(HELLO)).rejects.toMatchObject({ type: 'ModelRejected', message: expect.stringContaining('invalid argument') });
+    const { ask } = await asked(
+      refusal(400, [
+        { error: { code: 400, message: 'Request contains an invalid argument.', status: 'INVALID_ARGUMENT' } },
+      ]),
+    );
+    await expect(ask(HELLO)).rejects.toMatchObject({
+      type: 'ModelRejected',
+      message: expect.stringContaining('invalid argument'),
+    });
   });
 
   test('of a wish for thoughts is learned, where a model does not think', async () => {
@@ -167,7 +217,11 @@ describe('a failure', () => {
     );
     expect((await ask(HELLO)).text).toBe('Hi');
     await ask(HELLO);
-    expect(endpoint.requests().map(({ body }) => body.generationConfig.thinkingConfig)).toEqual([{ includeThoughts: true }, undefined, undefined]);
+    expect(endpoint.requests().map(({ body }) => body.generationConfig.thinkingConfig)).toEqual([
+      { includeThoughts: true },
+      undefined,
+      undefined,
+    ]);
   });
 
   test('by a limit says how long to wait', async () => {
@@ -177,9 +231,19 @@ describe('a failure', () => {
   });
 
   test.each([
-    ['an error comes', event({ error: { code: 503, message: 'The model is overloaded.', status: 'UNAVAILABLE' } }), 'ModelUnavailable', /overloaded/],
+    [
+      'an error comes',
+      event({ error: { code: 503, message: 'The model is overloaded.', status: 'UNAVAILABLE' } }),
+      'ModelUnavailable',
+      /overloaded/,
+    ],
     ['the stream ends early', '', 'ModelStreamBroken', /broken off/],
-    ['the call of the model cannot be read', sent([], 'MALFORMED_FUNCTION_CALL'), 'ModelStreamBroken', /MALFORMED_FUNCTION_CALL/],
+    [
+      'the call of the model cannot be read',
+      sent([], 'MALFORMED_FUNCTION_CALL'),
+      'ModelStreamBroken',
+      /MALFORMED_FUNCTION_CALL/,
+    ],
   ])('in the middle is one where %s', async (_, body, type, words) => {
     const { ask } = await asked(streamed(sent([text('Hel')]), body));
     await expect(ask(HELLO)).rejects.toMatchObject({ type, message: expect.stringMatching(words) });

@@ -6,7 +6,10 @@ import type { Model, ModelFacts, ModelMessage, ModelRequest, ModelTool } from '.
 import { checkRequest } from '../../support/request-rules.ts';
 import { type AskedCompletion, calls, refusal, type ScriptedAnswer, says, startEndpoint } from './endpoint.ts';
 
-/** What servers refuse. Each refusal has the bytes of its server; the sources are in the issues that the names of the tests give. */
+/**
+ * What servers refuse. Each refusal has the bytes of its server; the sources are in the issues that the names of the
+ * tests give.
+ */
 
 const open: Array<{ close(): unknown }> = [];
 afterEach(async () => {
@@ -17,7 +20,10 @@ afterEach(async () => {
 type Any = any;
 type Check = (asked: AskedCompletion) => ScriptedAnswer | null | undefined | false;
 
-/** An endpoint with a check, and a model on it. Whatever it is asked over chat completions keeps the rules of all servers. */
+/**
+ * An endpoint with a check, and a model on it. Whatever it is asked over chat completions keeps the rules of all
+ * servers.
+ */
 async function endpoint(check: Check, answers: ScriptedAnswer[], facts?: FactsStore, name = 'm') {
   const server = await startEndpoint({ answers, check: (asked) => check(asked) || undefined });
   open.push(server);
@@ -37,7 +43,15 @@ const fileRead: ModelTool = {
 };
 const hello: ModelMessage[] = [{ role: 'user', content: 'hello' }];
 const ask = (model: Model, messages: ModelMessage[], more: Partial<ModelRequest> = {}) =>
-  model.complete({ model: model.name, messages, tools: [fileRead], signal: new AbortController().signal, onDelta: () => {}, requestId: 'r', ...more });
+  model.complete({
+    model: model.name,
+    messages,
+    tools: [fileRead],
+    signal: new AbortController().signal,
+    onDelta: () => {},
+    requestId: 'r',
+    ...more,
+  });
 /** A thread in which the tool was called before. */
 const step = (more: object = {}, id = 'call_1'): ModelMessage[] => [
   ...hello,
@@ -53,14 +67,16 @@ function kept(): FactsStore {
   };
 }
 const isChat = ({ path }: AskedCompletion) => path.endsWith('/chat/completions');
-const invalid = (message: string, more: object = {}, status = 400) => refusal(status, { error: { message, type: 'invalid_request_error', ...more } });
+const invalid = (message: string, more: object = {}, status = 400) =>
+  refusal(status, { error: { message, type: 'invalid_request_error', ...more } });
 
 describe('tools with thoughts (openai/openai-openapi#541, laurent22/joplin#16451)', () => {
   const refused = invalid(
     "Function tools with reasoning_effort are not supported for gpt-5.6-terra in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.",
     { param: 'reasoning_effort', code: null },
   );
-  const check: Check = (asked) => isChat(asked) && asked.body.tools && asked.body.reasoning_effort !== 'none' && refused;
+  const check: Check = (asked) =>
+    isChat(asked) && asked.body.tools && asked.body.reasoning_effort !== 'none' && refused;
 
   test.each([
     ['has no Responses API', refusal(404, { error: { message: 'no such path' } })],
@@ -68,7 +84,11 @@ describe('tools with thoughts (openai/openai-openapi#541, laurent22/joplin#16451
     ['answers in another protocol there', says('not a response')],
   ])('are asked for without thoughts by a proxy that %s, for good', async (_, responses) => {
     const facts = kept();
-    const { model, bodies } = await endpoint((asked) => check(asked) || (!isChat(asked) && responses), [says('one'), says('two'), says('three')], facts);
+    const { model, bodies } = await endpoint(
+      (asked) => check(asked) || (!isChat(asked) && responses),
+      [says('one'), says('two'), says('three')],
+      facts,
+    );
     expect((await ask(model, hello)).text).toBe('one');
     expect((await ask(model, hello, { effort: 'high' })).text).toBe('two');
     expect((await ask(model, hello, { tools: [], effort: 'high' })).text).toBe('three');
@@ -81,13 +101,22 @@ describe('tools with thoughts (openai/openai-openapi#541, laurent22/joplin#16451
 
 describe("the provider's own state", () => {
   const signature = { google: { thought_signature: 'c2lnMQ==' } };
-  const own = (model: Model, data: object) => ({ state: { wire: 'chat' as const, endpoint: model.baseUrl, model: model.name, data } });
+  const own = (model: Model, data: object) => ({
+    state: { wire: 'chat' as const, endpoint: model.baseUrl, model: model.name, data },
+  });
   const missing = refusal(400, [
-    { error: { code: 400, message: 'Function call is missing a thought_signature in functionCall parts.', status: 'INVALID_ARGUMENT' } },
+    {
+      error: {
+        code: 400,
+        message: 'Function call is missing a thought_signature in functionCall parts.',
+        status: 'INVALID_ARGUMENT',
+      },
+    },
   ] as unknown as object);
 
   test('comes back on the call that had it (securo#884, continuedev/continue#8865)', async () => {
-    const check: Check = ({ body }) => body.messages[1].tool_calls[0].extra_content?.google?.thought_signature !== 'c2lnMQ==' && missing;
+    const check: Check = ({ body }) =>
+      body.messages[1].tool_calls[0].extra_content?.google?.thought_signature !== 'c2lnMQ==' && missing;
     const { model, asked } = await endpoint(check, [says('A it is')]);
     expect((await ask(model, step(own(model, { calls: [{ extra_content: signature }] })))).text).toBe('A it is');
     expect(asked()).toHaveLength(1);
@@ -96,7 +125,14 @@ describe("the provider's own state", () => {
   test('of another model is replaced by the mark that skips the check, once the endpoint has missed it', async () => {
     const check: Check = ({ body }) => !body.messages[1].tool_calls[0].extra_content?.google && missing;
     const { model, asked } = await endpoint(check, [says('one'), says('two')]);
-    const other = { state: { wire: 'chat' as const, endpoint: model.baseUrl, model: 'another', data: { calls: [{ extra_content: signature }] } } };
+    const other = {
+      state: {
+        wire: 'chat' as const,
+        endpoint: model.baseUrl,
+        model: 'another',
+        data: { calls: [{ extra_content: signature }] },
+      },
+    };
     expect((await ask(model, step(other))).text).toBe('one');
     expect((await ask(model, step(other))).text).toBe('two');
     expect(asked().map(({ body }) => body.messages[1].tool_calls[0].extra_content?.google.thought_signature)).toEqual([
@@ -108,11 +144,16 @@ describe("the provider's own state", () => {
 
   test.each([
     ['DeepSeek (earendil-works/pi#3636)', 'The reasoning_content in the thinking mode must be passed back to the API.'],
-    ['Kimi (QuantumNous/new-api#3121)', 'thinking is enabled but reasoning_content is missing in assistant tool call message at index 2'],
+    [
+      'Kimi (QuantumNous/new-api#3121)',
+      'thinking is enabled but reasoning_content is missing in assistant tool call message at index 2',
+    ],
   ])('is the thoughts of the model, and nothing for steps of others: %s', async (_, message) => {
     const check: Check = ({ body }) =>
-      body.messages.some(({ role, tool_calls, reasoning_content }: Any) => role === 'assistant' && tool_calls && reasoning_content === undefined) &&
-      invalid(message);
+      body.messages.some(
+        ({ role, tool_calls, reasoning_content }: Any) =>
+          role === 'assistant' && tool_calls && reasoning_content === undefined,
+      ) && invalid(message);
     const { model, asked } = await endpoint(check, [says('one'), says('two')]);
     const thread = [...step(), ...step(own(model, { message: { reasoning_content: 'Needs a file.' } }), 'call_2')];
     expect((await ask(model, thread)).text).toBe('one');
@@ -124,7 +165,8 @@ describe("the provider's own state", () => {
 
   test('is left out where the endpoint does not know the field', async () => {
     const check: Check = ({ body }) =>
-      body.messages.some((each: Any) => 'reasoning' in each) && invalid("'messages.1' : for 'role:assistant' property 'reasoning' is unsupported");
+      body.messages.some((each: Any) => 'reasoning' in each) &&
+      invalid("'messages.1' : for 'role:assistant' property 'reasoning' is unsupported");
     const { model, asked } = await endpoint(check, [says('one'), says('two')]);
     const thread = step(own(model, { message: { reasoning: 'Needs a file.' } }));
     expect([(await ask(model, thread)).text, (await ask(model, thread)).text]).toEqual(['one', 'two']);
@@ -134,24 +176,44 @@ describe("the provider's own state", () => {
 
 describe('the form of a request', () => {
   test.each([
-    [400, { object: 'error', message: 'Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9.', type: 'invalid_function_call', code: '3280' }],
+    [
+      400,
+      {
+        object: 'error',
+        message: 'Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9.',
+        type: 'invalid_function_call',
+        code: '3280',
+      },
+    ],
     [500, { error: { message: 'Tool call IDs should be alphanumeric strings with length 9!' } }],
     [404, { error: 'Tool call IDs should be alphanumeric strings with length 9!' }],
-  ])('has ids that Mistral takes (nearai/ironclaw#1241, jundot/omlx#1997, ml-explore/mlx-lm#1375): %i', async (status, body) => {
-    const fits = (id: unknown) => /^[a-zA-Z0-9]{9}$/.test(String(id));
-    const check: Check = ({ body: { messages } }) =>
-      messages.some((each: Any) => (each.tool_calls ?? []).some((call: Any) => !fits(call.id)) || (each.role === 'tool' && !fits(each.tool_call_id))) &&
-      refusal(status, body);
-    const { model, bodies } = await endpoint(check, [says('A')]);
-    expect((await ask(model, step({}, 'call_4f1c2b7a9e'))).text).toBe('A');
-    expect(bodies()).toHaveLength(1);
-  });
+  ])(
+    'has ids that Mistral takes (nearai/ironclaw#1241, jundot/omlx#1997, ml-explore/mlx-lm#1375): %i',
+    async (status, body) => {
+      const fits = (id: unknown) => /^[a-zA-Z0-9]{9}$/.test(String(id));
+      const check: Check = ({ body: { messages } }) =>
+        messages.some(
+          (each: Any) =>
+            (each.tool_calls ?? []).some((call: Any) => !fits(call.id)) ||
+            (each.role === 'tool' && !fits(each.tool_call_id)),
+        ) && refusal(status, body);
+      const { model, bodies } = await endpoint(check, [says('A')]);
+      expect((await ask(model, step({}, 'call_4f1c2b7a9e'))).text).toBe('A');
+      expect(bodies()).toHaveLength(1);
+    },
+  );
 
   test('has its system message first (ggml-org/llama.cpp#20733)', async () => {
     const check: Check = ({ body }) =>
-      body.messages.some(({ role }: Any, at: number) => role === 'system' && at > 0) && invalid('Jinja Exception: System message must be at the beginning.');
+      body.messages.some(({ role }: Any, at: number) => role === 'system' && at > 0) &&
+      invalid('Jinja Exception: System message must be at the beginning.');
     const { model, bodies } = await endpoint(check, [says('ok')]);
-    await ask(model, [{ role: 'system', content: 'one' }, { role: 'system', content: 'two' }, ...hello, { role: 'system', content: 'later' }]);
+    await ask(model, [
+      { role: 'system', content: 'one' },
+      { role: 'system', content: 'two' },
+      ...hello,
+      { role: 'system', content: 'later' },
+    ]);
     expect(bodies()[0].messages.map(({ role }: Any) => role)).toEqual(['system', 'user', 'user']);
     expect(bodies()[0].messages[0].content).toBe('one\n\ntwo');
   });
@@ -173,7 +235,9 @@ describe('the form of a request', () => {
   });
 
   test('has short names of tools, which come back as they were (mastra-ai/mastra#6302)', async () => {
-    const names = ['1', '2'].map((end) => `a_server_with_quite_a_long_name.and/a_tool_with_a_name_that_is_as_long_${end}`);
+    const names = ['1', '2'].map(
+      (end) => `a_server_with_quite_a_long_name.and/a_tool_with_a_name_that_is_as_long_${end}`,
+    );
     const { model, server, bodies } = await endpoint(() => null, []);
     server.say(says('ok'));
     await ask(model, hello, { tools: names.map((name) => ({ ...fileRead, name })) });
@@ -199,17 +263,50 @@ describe('roles that must alternate', () => {
       {
         error: {
           code: 500,
-          message: 'Jinja Exception: After the optional system message, conversation roles must alternate user/assistant/user/assistant/...',
+          message:
+            'Jinja Exception: After the optional system message, conversation roles must alternate user/assistant/user/assistant/...',
         },
       },
     ],
-    [400, { object: 'error', message: 'Conversation roles must alternate user/assistant/user/assistant/...', type: 'BadRequestError' }],
-    [400, { object: 'error', message: "Unexpected role 'user' after role 'tool'", type: 'invalid_request_message_order', code: '3230' }],
-    [400, { object: 'error', message: 'Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant' }],
-    [400, { error: { message: 'After the (optional) system message(s), user or tool message(s) should alternate with assistant message(s).' } }],
+    [
+      400,
+      {
+        object: 'error',
+        message: 'Conversation roles must alternate user/assistant/user/assistant/...',
+        type: 'BadRequestError',
+      },
+    ],
+    [
+      400,
+      {
+        object: 'error',
+        message: "Unexpected role 'user' after role 'tool'",
+        type: 'invalid_request_message_order',
+        code: '3230',
+      },
+    ],
+    [
+      400,
+      {
+        object: 'error',
+        message: 'Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant',
+      },
+    ],
+    [
+      400,
+      {
+        error: {
+          message:
+            'After the (optional) system message(s), user or tool message(s) should alternate with assistant message(s).',
+        },
+      },
+    ],
     [400, { error: { message: 'bad request' } }],
   ])('are folded after the refusal %i %o, for good', async (status, body) => {
-    const { model, bodies } = await endpoint((asked) => breaks(asked) && refusal(status, body), [says('one'), says('two')]);
+    const { model, bodies } = await endpoint(
+      (asked) => breaks(asked) && refusal(status, body),
+      [says('one'), says('two')],
+    );
     expect([(await ask(model, thread)).text, (await ask(model, thread)).text]).toEqual(['one', 'two']);
     const last = bodies().at(-1).messages;
     expect(last.map(({ role }: Any) => role)).toEqual(['system', 'user', 'assistant', 'tool', 'assistant', 'user']);
@@ -219,13 +316,19 @@ describe('roles that must alternate', () => {
   });
 
   test('are known of the models of Mistral before they refuse', async () => {
-    const { model, bodies } = await endpoint((asked) => breaks(asked) && invalid('no'), [says('ok')], undefined, 'mistral-small-latest');
+    const { model, bodies } = await endpoint(
+      (asked) => breaks(asked) && invalid('no'),
+      [says('ok')],
+      undefined,
+      'mistral-small-latest',
+    );
     await ask(model, thread);
     expect(bodies()).toHaveLength(1);
   });
 
   test('hold beside a system message that a template refuses', async () => {
-    const check: Check = ({ body }) => body.messages[0].role === 'system' && invalid('System role not supported', {}, 500);
+    const check: Check = ({ body }) =>
+      body.messages[0].role === 'system' && invalid('System role not supported', {}, 500);
     const { model, bodies } = await endpoint(check, [says('ok')]);
     await ask(model, [{ role: 'system', content: 's' }, ...hello]);
     expect(bodies()[1].messages).toEqual([{ role: 'user', content: 's\n\nhello' }]);
@@ -235,15 +338,26 @@ describe('roles that must alternate', () => {
 describe('a field that an endpoint does not know', () => {
   const limit = 'max_tokens';
   test.each([
-    ["Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.", limit, { maxTokens: 5 }],
+    [
+      "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+      limit,
+      { maxTokens: 5 },
+    ],
     ['Unrecognized request argument supplied: stream_options', 'stream_options', {}],
     ['json: unknown field "stream_options"', 'stream_options', {}],
     ['{"detail":[{"type":"extra_forbidden","loc":["body","stream_options"]}]}', 'stream_options', {}],
-    ["Unsupported parameter: 'reasoning_effort' is not supported with this model.", 'reasoning_effort', { effort: 'low' }],
+    [
+      "Unsupported parameter: 'reasoning_effort' is not supported with this model.",
+      'reasoning_effort',
+      { effort: 'low' },
+    ],
     ['Argument not supported on this model: reasoningEffort', 'reasoning_effort', { effort: 'low' }],
     ['"gemma3" does not support thinking', 'reasoning_effort', { effort: 'low' }],
   ])('is left out after "%s", for good', async (message, field, more) => {
-    const { model, bodies } = await endpoint(({ body }) => field in body && invalid(message, { code: 'unsupported_parameter' }), [says('one'), says('two')]);
+    const { model, bodies } = await endpoint(
+      ({ body }) => field in body && invalid(message, { code: 'unsupported_parameter' }),
+      [says('one'), says('two')],
+    );
     expect([(await ask(model, hello, more)).text, (await ask(model, hello, more)).text]).toEqual(['one', 'two']);
     expect(bodies().map((body) => field in body)).toEqual([true, false, false]);
     if (field === limit) expect(bodies().at(-1).max_completion_tokens).toBe(5);
@@ -252,7 +366,9 @@ describe('a field that an endpoint does not know', () => {
   test('may be a value: then the nearest one that it takes is sent', async () => {
     const check: Check = ({ body }) =>
       body.reasoning_effort === 'minimal' &&
-      invalid("Unsupported value: 'reasoning_effort' does not support 'minimal' with this model. Supported values are: 'low', 'medium', and 'high'.");
+      invalid(
+        "Unsupported value: 'reasoning_effort' does not support 'minimal' with this model. Supported values are: 'low', 'medium', and 'high'.",
+      );
     const { model, bodies } = await endpoint(check, [says('one')]);
     await ask(model, hello, { effort: 'minimal' });
     expect(bodies().at(-1).reasoning_effort).toBe('low');
@@ -260,9 +376,12 @@ describe('a field that an endpoint does not know', () => {
 
   test('may stand in a schema', async () => {
     const check: Check = ({ body }) =>
-      JSON.stringify(body.tools).includes('maxLength') && invalid(`Invalid JSON payload received. Unknown name "maxLength" at 'tools[0]': Cannot find field.`);
+      JSON.stringify(body.tools).includes('maxLength') &&
+      invalid(`Invalid JSON payload received. Unknown name "maxLength" at 'tools[0]': Cannot find field.`);
     const { model, bodies } = await endpoint(check, [says('one')]);
-    await ask(model, hello, { tools: [{ ...fileRead, parameters: { type: 'object', properties: { path: { type: 'string', maxLength: 9 } } } }] });
+    await ask(model, hello, {
+      tools: [{ ...fileRead, parameters: { type: 'object', properties: { path: { type: 'string', maxLength: 9 } } } }],
+    });
     expect(bodies()).toHaveLength(2);
   });
 });
@@ -273,21 +392,30 @@ describe('a refusal that no change can help', () => {
     ['No endpoints found that support tool use.', 404],
   ])('of tools is told in one true sentence: %s', async (message, status) => {
     const { model, asked } = await endpoint(({ body }) => body.tools && refusal(status, { error: { message } }), []);
-    await expect(ask(model, hello)).rejects.toMatchObject({ type: 'ModelRejected', message: expect.stringMatching(/^This model takes no tools/) });
+    await expect(ask(model, hello)).rejects.toMatchObject({
+      type: 'ModelRejected',
+      message: expect.stringMatching(/^This model takes no tools/),
+    });
     expect([asked().length, (await model.facts('m')).noTools]).toEqual([1, true]);
   });
 
   test('of many tools teaches how many it takes', async () => {
     const tools = Array.from({ length: 129 }, (_, n) => ({ ...fileRead, name: `t${n}` }));
-    const message = "Invalid 'tools': array too long. Expected an array with maximum length 128, but got an array with length 129 instead.";
+    const message =
+      "Invalid 'tools': array too long. Expected an array with maximum length 128, but got an array with length 129 instead.";
     const { model, asked } = await endpoint(() => invalid(message), []);
     await expect(ask(model, hello, { tools })).rejects.toMatchObject({ type: 'ModelRejected' });
     expect([asked().length, (await model.facts('m')).maxTools]).toEqual([1, 128]);
   });
 
   test('ends after a few requests, and the first refusal is told', async () => {
-    const { model, asked } = await endpoint(() => invalid('reasoning_content is missing, stream_options, roles must alternate, system role not supported'), []);
-    await expect(ask(model, [...hello, ...hello], { effort: 'low', maxTokens: 5 })).rejects.toMatchObject({ type: 'ModelRejected' });
+    const { model, asked } = await endpoint(
+      () => invalid('reasoning_content is missing, stream_options, roles must alternate, system role not supported'),
+      [],
+    );
+    await expect(ask(model, [...hello, ...hello], { effort: 'low', maxTokens: 5 })).rejects.toMatchObject({
+      type: 'ModelRejected',
+    });
     expect(asked().length).toBeLessThan(12);
   });
 });
@@ -299,7 +427,11 @@ test('the test of a model sends a tool and a second step, so it sees what a turn
   const server = await startEndpoint({
     answers: [calls(['get_word', {}]), says('ready')],
     check: (asked) =>
-      isChat(asked) ? (asked.body.tools && asked.body.reasoning_effort !== 'none' ? refused : null) : refusal(404, { error: { message: 'no such path' } }),
+      isChat(asked)
+        ? asked.body.tools && asked.body.reasoning_effort !== 'none'
+          ? refused
+          : null
+        : refusal(404, { error: { message: 'no such path' } }),
   });
   open.push(server);
   expect(await verifyModel({ OPENAI_BASE_URL: server.baseUrl, AGENT_MODEL: 'm' })).toMatchObject({

@@ -4,7 +4,8 @@ import { askedOver, HELLO, stepped, TOOL } from './wires.ts';
 
 /** The events of OpenAI's Responses API, as its reference shows them. */
 
-const sent = (type: string, data: object = {}): string => `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`;
+const sent = (type: string, data: object = {}): string =>
+  `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`;
 const usage = {
   input_tokens: 50,
   input_tokens_details: { cached_tokens: 20 },
@@ -12,9 +13,20 @@ const usage = {
   output_tokens_details: { reasoning_tokens: 12 },
   total_tokens: 80,
 };
-const created = sent('response.created', { response: { id: 'resp_1', model: 'gpt-5.6-terra', status: 'in_progress', output: [], error: null } });
+const created = sent('response.created', {
+  response: { id: 'resp_1', model: 'gpt-5.6-terra', status: 'in_progress', output: [], error: null },
+});
 const last = (output: object[], more: object = {}) => {
-  const response = { id: 'resp_1', model: 'gpt-5.6-terra', status: 'completed', output, usage, error: null, incomplete_details: null, ...more };
+  const response = {
+    id: 'resp_1',
+    model: 'gpt-5.6-terra',
+    status: 'completed',
+    output,
+    usage,
+    error: null,
+    incomplete_details: null,
+    ...more,
+  };
   return sent(`response.${response.status}`, { response });
 };
 const added = (at: number, item: object) => sent('response.output_item.added', { output_index: at, item });
@@ -46,7 +58,11 @@ const message = (text: string, more: object = {}) => ({
 
 const thinks = (at: number) => [
   added(at, { ...thought, summary: [], encrypted_content: '' }),
-  sent('response.reasoning_summary_part.added', { output_index: at, summary_index: 0, part: { type: 'summary_text', text: '' } }),
+  sent('response.reasoning_summary_part.added', {
+    output_index: at,
+    summary_index: 0,
+    part: { type: 'summary_text', text: '' },
+  }),
   sent('response.reasoning_summary_text.delta', { output_index: at, summary_index: 0, delta: 'Needs ' }),
   sent('response.reasoning_summary_text.delta', { output_index: at, summary_index: 0, delta: 'a file.' }),
   done(at, thought),
@@ -96,7 +112,9 @@ describe('a request', () => {
 
 describe('an answer', () => {
   test('streams thoughts and text, and says what it cost', async () => {
-    const { ask, deltas } = await asked(streamed(created, ...thinks(0), ...saying(1, 'Hel', 'lo'), last([thought, message('Hello')])));
+    const { ask, deltas } = await asked(
+      streamed(created, ...thinks(0), ...saying(1, 'Hel', 'lo'), last([thought, message('Hello')])),
+    );
     expect(await ask(HELLO)).toMatchObject({
       text: 'Hello',
       reasoning: 'Needs a file.',
@@ -107,12 +125,23 @@ describe('an answer', () => {
       usage: { inputTokens: 50, cachedTokens: 20, outputTokens: 30, reasoningTokens: 12 },
       usageEstimated: false,
     });
-    expect(deltas).toEqual(['agent_reasoning:Needs ', 'agent_reasoning:a file.', 'agent_message:Hel', 'agent_message:lo']);
+    expect(deltas).toEqual([
+      'agent_reasoning:Needs ',
+      'agent_reasoning:a file.',
+      'agent_message:Hel',
+      'agent_message:lo',
+    ]);
   });
 
   test('comes whole from an endpoint that does not stream', async () => {
-    const { ask, deltas } = await asked(jsonAnswer({ model: 'gpt-oss', status: 'completed', output: [message('Hello'), call('a', 'a.txt')] }));
-    expect(await ask(HELLO)).toMatchObject({ text: 'Hello', calls: [{ id: 'call_a', name: 'file_read' }], usageEstimated: true });
+    const { ask, deltas } = await asked(
+      jsonAnswer({ model: 'gpt-oss', status: 'completed', output: [message('Hello'), call('a', 'a.txt')] }),
+    );
+    expect(await ask(HELLO)).toMatchObject({
+      text: 'Hello',
+      calls: [{ id: 'call_a', name: 'file_read' }],
+      usageEstimated: true,
+    });
     expect(deltas).toEqual(['agent_message:Hello']);
   });
 
@@ -133,7 +162,11 @@ describe('an answer', () => {
 
   test.each([
     ['a filter', last([], { status: 'incomplete', incomplete_details: { reason: 'content_filter' } }), ''],
-    ['the model', done(0, message('', { content: [{ type: 'refusal', refusal: 'I will not.' }] })) + last([]), 'I will not.'],
+    [
+      'the model',
+      done(0, message('', { content: [{ type: 'refusal', refusal: 'I will not.' }] })) + last([]),
+      'I will not.',
+    ],
   ])('that %s refused is a refusal', async (_, body, text) => {
     const { ask } = await asked(streamed(created, body));
     expect(await ask(HELLO)).toMatchObject({ text, end: 'refused' });
@@ -144,7 +177,14 @@ describe('the second step', () => {
   test('gets every item back unchanged and in order, with the results of parallel calls under the ids of the endpoint', async () => {
     const items = [thought, message('Reading.', { phase: 'commentary' }), call('a', 'a.txt'), call('b', 'b.txt')];
     const { endpoint, ask } = await asked(
-      streamed(created, ...thinks(0), done(1, items[1]!), ...calling(2, call('a', 'a.txt')), ...calling(3, call('b', 'b.txt')), last(items)),
+      streamed(
+        created,
+        ...thinks(0),
+        done(1, items[1]!),
+        ...calling(2, call('a', 'a.txt')),
+        ...calling(3, call('b', 'b.txt')),
+        last(items),
+      ),
       streamed(created, ...saying(0, 'A and B'), last([message('A and B')])),
     );
     const first = await ask(HELLO);
@@ -166,19 +206,36 @@ describe('the second step', () => {
     ['another protocol', { wire: 'chat' as const }],
   ])('is built from text and calls where %s made the first', async (_, made) => {
     const { endpoint, ask } = await asked(streamed(created, ...saying(0, 'Done'), last([])));
-    const state = { wire: 'responses' as const, endpoint: endpoint.baseUrl, model: 'm', data: { items: [thought, call('a', 'a.txt')] }, ...made };
+    const state = {
+      wire: 'responses' as const,
+      endpoint: endpoint.baseUrl,
+      model: 'm',
+      data: { items: [thought, call('a', 'a.txt')] },
+      ...made,
+    };
     const calls = [{ id: 'ours_1', name: 'file_read', arguments: '{"path":"a.txt"}' }];
-    await ask([...HELLO, { role: 'assistant', content: 'Reading.', calls, state }, { role: 'tool', callId: 'ours_1', content: 'A' }]);
+    await ask([
+      ...HELLO,
+      { role: 'assistant', content: 'Reading.', calls, state },
+      { role: 'tool', callId: 'ours_1', content: 'A' },
+    ]);
     expect(endpoint.requests()[0]!.body.input.slice(1)).toEqual([
       { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Reading.', annotations: [] }] },
-      { type: 'function_call', call_id: expect.stringMatching(/^[a-zA-Z0-9]{9}$/), name: 'file_read', arguments: '{"path":"a.txt"}' },
+      {
+        type: 'function_call',
+        call_id: expect.stringMatching(/^[a-zA-Z0-9]{9}$/),
+        name: 'file_read',
+        arguments: '{"path":"a.txt"}',
+      },
       { type: 'function_call_output', call_id: endpoint.requests()[0]!.body.input[2].call_id, output: 'A' },
     ]);
   });
 
   test('has no thought whose content stayed at the endpoint', async () => {
     const bare = { id: 'rs_1', type: 'reasoning', summary: [] };
-    const { ask } = await asked(streamed(created, done(0, bare), ...calling(1, call('a', 'a.txt')), last([bare, call('a', 'a.txt')])));
+    const { ask } = await asked(
+      streamed(created, done(0, bare), ...calling(1, call('a', 'a.txt')), last([bare, call('a', 'a.txt')])),
+    );
     const answer = await ask(HELLO);
     expect(answer.calls).toHaveLength(1);
     expect(answer.state).toBeUndefined();
@@ -188,7 +245,9 @@ describe('the second step', () => {
 test('A state that the endpoint can no longer read is left out of the request', async () => {
   const { endpoint, ask } = await asked(
     streamed(created, ...thinks(0), ...calling(1, call('a', 'a.txt')), last([thought, call('a', 'a.txt')])),
-    refusal(400, { error: { message: 'The encrypted content gAAA...aled could not be verified.', code: 'invalid_encrypted_content' } }),
+    refusal(400, {
+      error: { message: 'The encrypted content gAAA...aled could not be verified.', code: 'invalid_encrypted_content' },
+    }),
     streamed(created, ...saying(0, 'A'), last([])),
   );
   expect((await ask([...HELLO, ...stepped(await ask(HELLO))])).text).toBe('A');
@@ -201,12 +260,32 @@ test('A state that the endpoint can no longer read is left out of the request', 
 
 describe('a failure', () => {
   test.each([
-    [400, { error: { message: 'No tool output found for function call call_a.', type: 'invalid_request_error' } }, 'ModelRejected', /No tool output found/],
-    [401, { error: { message: 'Incorrect API key provided: sk-test-secret.' } }, 'ModelUnauthorized', /Incorrect API key provided: \[redacted\]/],
-    [429, { error: { message: 'Rate limit reached. Please try again in 2s.' } }, 'ModelRateLimited', /Rate limit reached/],
+    [
+      400,
+      { error: { message: 'No tool output found for function call call_a.', type: 'invalid_request_error' } },
+      'ModelRejected',
+      /No tool output found/,
+    ],
+    [
+      401,
+      { error: { message: 'Incorrect API key provided: sk-test-secret.' } },
+      'ModelUnauthorized',
+      /Incorrect API key provided: \[redacted\]/,
+    ],
+    [
+      429,
+      { error: { message: 'Rate limit reached. Please try again in 2s.' } },
+      'ModelRateLimited',
+      /Rate limit reached/,
+    ],
     [500, { error: { message: 'The server had an error.' } }, 'ModelUnavailable', /The server had an error/],
     [529, { error: { message: 'Overloaded' } }, 'ModelUnavailable', /Overloaded/],
-    [400, { error: { message: 'Your input exceeds the context window of this model.', code: 'context_length_exceeded' } }, 'ContextOverflow', /context window/],
+    [
+      400,
+      { error: { message: 'Your input exceeds the context window of this model.', code: 'context_length_exceeded' } },
+      'ContextOverflow',
+      /context window/,
+    ],
   ])('with status %i is told in the words of the endpoint', async (status, body, type, words) => {
     const { ask } = await asked(refusal(status, body));
     await expect(ask(HELLO)).rejects.toMatchObject({ type, status, message: expect.stringMatching(words) });
@@ -219,7 +298,12 @@ describe('a failure', () => {
       'ModelStreamBroken',
       /Something broke/,
     ],
-    ['an error comes', sent('error', { code: 'server_error', message: 'Try again.', param: null }), 'ModelStreamBroken', /Try again/],
+    [
+      'an error comes',
+      sent('error', { code: 'server_error', message: 'Try again.', param: null }),
+      'ModelStreamBroken',
+      /Try again/,
+    ],
     [
       'the context is full',
       sent('response.failed', { response: { error: { code: 'context_length_exceeded', message: 'Too long.' } } }),
@@ -228,7 +312,9 @@ describe('a failure', () => {
     ],
     ['the stream ends early', '', 'ModelStreamBroken', /before the answer was finished/],
   ])('in the middle is one where %s', async (_, body, type, words) => {
-    const { ask } = await asked(streamed(created, sent('response.output_text.delta', { output_index: 0, delta: 'Hel' }), body));
+    const { ask } = await asked(
+      streamed(created, sent('response.output_text.delta', { output_index: 0, delta: 'Hel' }), body),
+    );
     await expect(ask(HELLO)).rejects.toMatchObject({ type, message: expect.stringMatching(words) });
   });
 
@@ -246,9 +332,19 @@ describe('a failure', () => {
 
   test('of a wish that a model does not know is learned: it is asked again without', async () => {
     const { endpoint, ask } = await asked(
-      refusal(400, { error: { message: 'Encrypted content is not supported with this model.', type: 'invalid_request_error', param: 'include' } }),
       refusal(400, {
-        error: { message: 'Your organization must be verified to generate reasoning summaries.', param: 'reasoning.summary', code: 'unsupported_value' },
+        error: {
+          message: 'Encrypted content is not supported with this model.',
+          type: 'invalid_request_error',
+          param: 'include',
+        },
+      }),
+      refusal(400, {
+        error: {
+          message: 'Your organization must be verified to generate reasoning summaries.',
+          param: 'reasoning.summary',
+          code: 'unsupported_value',
+        },
       }),
       streamed(created, ...saying(0, 'Hi'), last([])),
       streamed(created, ...saying(0, 'Hi'), last([])),

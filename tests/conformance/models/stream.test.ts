@@ -16,11 +16,27 @@ const calling = (...parts: object[]) => ended('tool_calls', ...parts.map((part) 
 
 describe('calls come together', () => {
   test.each<[string, ScriptedAnswer, unknown[]]>([
-    ['without any number (S1)', calling(call('x1', A, { type: 'function' }), call('x2', B, { type: 'function' })), [READ_A, READ_B]],
-    ['two in one chunk without numbers', ended('tool_calls', callChunk(call('x1', A), call('x2', B))), [READ_A, READ_B]],
+    [
+      'without any number (S1)',
+      calling(call('x1', A, { type: 'function' }), call('x2', B, { type: 'function' })),
+      [READ_A, READ_B],
+    ],
+    [
+      'two in one chunk without numbers',
+      ended('tool_calls', callChunk(call('x1', A), call('x2', B))),
+      [READ_A, READ_B],
+    ],
     ['all numbered 0, with ids', calling(call('x1', A, { index: 0 }), call('x2', B, { index: 0 })), [READ_A, READ_B]],
-    ['all numbered 0, without ids', calling(call(undefined, A, { index: 0 }), call(undefined, B, { index: 0 })), [READ_A, READ_B]],
-    ['all numbered 0, with one id', calling(call('call_0', A, { index: 0 }), call('call_0', B, { index: 0 })), [READ_A, READ_B]],
+    [
+      'all numbered 0, without ids',
+      calling(call(undefined, A, { index: 0 }), call(undefined, B, { index: 0 })),
+      [READ_A, READ_B],
+    ],
+    [
+      'all numbered 0, with one id',
+      calling(call('call_0', A, { index: 0 }), call('call_0', B, { index: 0 })),
+      [READ_A, READ_B],
+    ],
     ['with jumping numbers', calling(call('x1', A, { index: 3 }), call('x2', B, { index: 7 })), [READ_A, READ_B]],
     ['with numbers as text', calling(call('x1', A, { index: '0' }), call('x2', B, { index: '1' })), [READ_A, READ_B]],
     [
@@ -34,37 +50,83 @@ describe('calls come together', () => {
     ],
     [
       'in pieces (S6)',
-      calling(call('x1', '{', { index: 0 }), ...['"path":"', 'a.txt', '"}'].map((args) => ({ index: 0, function: { arguments: args } }))),
+      calling(
+        call('x1', '{', { index: 0 }),
+        ...['"path":"', 'a.txt', '"}'].map((args) => ({ index: 0, function: { arguments: args } })),
+      ),
       [READ_A],
     ],
     [
       'with an empty id in later chunks (S7)',
-      calling(call('x1', '{"path":', { index: 0 }), { index: 0, id: '', type: 'function', function: { arguments: '"a.txt"}' } }),
+      calling(call('x1', '{"path":', { index: 0 }), {
+        index: 0,
+        id: '',
+        type: 'function',
+        function: { arguments: '"a.txt"}' },
+      }),
       [READ_A],
     ],
     [
       'with a null id and name (S8)',
-      calling({ index: 0, id: null, type: null, function: { name: 'file_read' } }, { index: 0, id: null, function: { name: null, arguments: A } }),
+      calling(
+        { index: 0, id: null, type: null, function: { name: 'file_read' } },
+        { index: 0, id: null, function: { name: null, arguments: A } },
+      ),
       [READ_A],
     ],
-    ['with a new id in every chunk', calling(call('x1', '{"path":', { index: 0 }), { index: 0, id: 'x2', function: { arguments: '"a.txt"}' } }), [READ_A]],
-    ['with a new id and the name in every chunk', calling(call('x1', '{"path":', { index: 0 }), call('x2', '"a.txt"}', { index: 0 })), [READ_A]],
-    ['with the name in every chunk and no id', calling(call(undefined, '{"path":'), call(undefined, '"a.txt"}')), [READ_A]],
-    ['with the name split', calling({ index: 0, id: 'x1', function: { name: 'file_' } }, { index: 0, function: { name: 'read', arguments: A } }), [READ_A]],
-    ['with the name before everything else', calling({ id: 'x1', function: { name: 'file_read' } }, { id: 'x1', function: { arguments: A } }), [READ_A]],
+    [
+      'with a new id in every chunk',
+      calling(call('x1', '{"path":', { index: 0 }), { index: 0, id: 'x2', function: { arguments: '"a.txt"}' } }),
+      [READ_A],
+    ],
+    [
+      'with a new id and the name in every chunk',
+      calling(call('x1', '{"path":', { index: 0 }), call('x2', '"a.txt"}', { index: 0 })),
+      [READ_A],
+    ],
+    [
+      'with the name in every chunk and no id',
+      calling(call(undefined, '{"path":'), call(undefined, '"a.txt"}')),
+      [READ_A],
+    ],
+    [
+      'with the name split',
+      calling(
+        { index: 0, id: 'x1', function: { name: 'file_' } },
+        { index: 0, function: { name: 'read', arguments: A } },
+      ),
+      [READ_A],
+    ],
+    [
+      'with the name before everything else',
+      calling({ id: 'x1', function: { name: 'file_read' } }, { id: 'x1', function: { arguments: A } }),
+      [READ_A],
+    ],
     ['with arguments as an object', calling(call('x1', { path: 'a.txt' }, { index: 0 })), [READ_A]],
     ['twice, with the same id', calling(call('x1', A, { index: 0 }), call('x1', A, { index: 1 })), [READ_A]],
     [
       'twice, the second time whole',
-      calling(call('x1', '{"path":', { index: 0 }), { index: 0, function: { arguments: '"a.txt"}' } }, call('x1', A, { index: 0 })),
+      calling(
+        call('x1', '{"path":', { index: 0 }),
+        { index: 0, function: { arguments: '"a.txt"}' } },
+        call('x1', A, { index: 0 }),
+      ),
       [READ_A],
     ],
     [
       'as an old function_call',
-      ended('function_call', chunk({ function_call: { name: 'file_read', arguments: '' } }), chunk({ function_call: { arguments: A } })),
+      ended(
+        'function_call',
+        chunk({ function_call: { name: 'file_read', arguments: '' } }),
+        chunk({ function_call: { arguments: A } }),
+      ),
       [READ_A],
     ],
-    ['flat, with an input', ended('tool_calls', callChunk({ id: 'x1', name: 'file_read', input: { path: 'a.txt' } })), [READ_A]],
+    [
+      'flat, with an input',
+      ended('tool_calls', callChunk({ id: 'x1', name: 'file_read', input: { path: 'a.txt' } })),
+      [READ_A],
+    ],
     ['as one object instead of a list', ended('tool_calls', chunk({ tool_calls: call('x1', A) })), [READ_A]],
     ['beside null', ended('tool_calls', chunk({ tool_calls: [null, call('x1', A)] })), [READ_A]],
     [
@@ -80,11 +142,34 @@ describe('calls come together', () => {
       ),
       [READ_A],
     ],
-    ['as parts of the content', ended('tool_use', chunk({ content: [{ type: 'tool_use', id: 'x1', name: 'file_read', input: { path: 'a.txt' } }] })), [READ_A]],
-    ['with a namespace', calling({ index: 0, id: 'x1', function: { name: 'functions.file_read', arguments: A } }), [READ_A]],
-    ['with tokens behind the name', calling({ index: 0, id: 'x1', function: { name: 'file_read<|channel|>commentary', arguments: A } }), [READ_A]],
-    ['without arguments', calling({ index: 0, id: 'x1', function: { name: 'file_list', arguments: '' } }), [['file_list', {}]]],
-    ['behind an empty object', calling(call('x1', '{}', { index: 0 }), { index: 0, function: { arguments: A } }), [READ_A]],
+    [
+      'as parts of the content',
+      ended(
+        'tool_use',
+        chunk({ content: [{ type: 'tool_use', id: 'x1', name: 'file_read', input: { path: 'a.txt' } }] }),
+      ),
+      [READ_A],
+    ],
+    [
+      'with a namespace',
+      calling({ index: 0, id: 'x1', function: { name: 'functions.file_read', arguments: A } }),
+      [READ_A],
+    ],
+    [
+      'with tokens behind the name',
+      calling({ index: 0, id: 'x1', function: { name: 'file_read<|channel|>commentary', arguments: A } }),
+      [READ_A],
+    ],
+    [
+      'without arguments',
+      calling({ index: 0, id: 'x1', function: { name: 'file_list', arguments: '' } }),
+      [['file_list', {}]],
+    ],
+    [
+      'behind an empty object',
+      calling(call('x1', '{}', { index: 0 }), { index: 0, function: { arguments: A } }),
+      [READ_A],
+    ],
     ['with the finish "stop" (S9)', ended('stop', callChunk(call('x1', A, { index: 0 }))), [READ_A]],
     ['with the finish "end_turn" (S10)', ended('end_turn', callChunk(call('x1', A, { index: 0 }))), [READ_A]],
     ['with [DONE] alone', streamed(callChunk(call('x1', A, { index: 0 })), DONE), [READ_A]],
@@ -101,53 +186,98 @@ describe('calls come together', () => {
   });
 
   test('an empty list of calls in each chunk is none (S18)', async () => {
-    const heard = await hear(ended('stop', chunk({ content: 'Hel', tool_calls: [] }), chunk({ content: 'lo', tool_calls: [] })));
+    const heard = await hear(
+      ended('stop', chunk({ content: 'Hel', tool_calls: [] }), chunk({ content: 'lo', tool_calls: [] })),
+    );
     expect([heard.answer.text, heard.said, heard.answer.calls]).toEqual(['Hello', 'Hello', []]);
   });
 });
 
 describe('an answer ends', () => {
   const said = (finish: string | null, delta: object = { content: 'text' }) => ended(finish, chunk(delta));
-  test.each(['stop', 'eos', 'end_turn', 'stop_sequence', 'STOP', 'COMPLETE', 'FinishReason.STOP', '<|im_end|>'])('complete with "%s"', async (finish) => {
-    expect((await hear(said(finish))).answer).toMatchObject({ text: 'text', end: 'complete' });
-  });
-  test.each(['length', 'max_tokens', 'MAX_TOKENS', 'max_output_tokens', 'model_length', 'a word of tomorrow'])('cut with "%s"', async (finish) => {
-    expect((await hear(said(finish))).answer).toMatchObject({ text: 'text', end: 'cut' });
-  });
-  test.each(['content_filter', 'sensitive', 'refusal', 'SAFETY', 'RECITATION', 'PROHIBITED_CONTENT', 'blocklist'])('refused with "%s"', async (finish) => {
-    expect((await hear(said(finish, { content: '' }))).answer).toMatchObject({ text: '', end: 'refused', calls: [] });
-  });
+  test.each(['stop', 'eos', 'end_turn', 'stop_sequence', 'STOP', 'COMPLETE', 'FinishReason.STOP', '<|im_end|>'])(
+    'complete with "%s"',
+    async (finish) => {
+      expect((await hear(said(finish))).answer).toMatchObject({ text: 'text', end: 'complete' });
+    },
+  );
+  test.each(['length', 'max_tokens', 'MAX_TOKENS', 'max_output_tokens', 'model_length', 'a word of tomorrow'])(
+    'cut with "%s"',
+    async (finish) => {
+      expect((await hear(said(finish))).answer).toMatchObject({ text: 'text', end: 'cut' });
+    },
+  );
+  test.each(['content_filter', 'sensitive', 'refusal', 'SAFETY', 'RECITATION', 'PROHIBITED_CONTENT', 'blocklist'])(
+    'refused with "%s"',
+    async (finish) => {
+      expect((await hear(said(finish, { content: '' }))).answer).toMatchObject({ text: '', end: 'refused', calls: [] });
+    },
+  );
   test.each(['network_error', 'error', 'timeout', 'insufficient_system_resource', 'MALFORMED_FUNCTION_CALL', 'abort'])(
     'broken, to be asked again, with "%s"',
     async (finish) => {
       expect(await refused(said(finish))).toMatchObject({ type: 'ModelStreamBroken', retryable: true });
     },
   );
-  test.each(['model_context_window_exceeded', 'context_length_exceeded'])('because the context is full with "%s"', async (finish) => {
-    expect(await refused(said(finish))).toMatchObject({ type: 'ContextOverflow' });
-  });
+  test.each(['model_context_window_exceeded', 'context_length_exceeded'])(
+    'because the context is full with "%s"',
+    async (finish) => {
+      expect(await refused(said(finish))).toMatchObject({ type: 'ContextOverflow' });
+    },
+  );
 
   test.each<[string, ScriptedAnswer, object]>([
     ['[DONE] without a finish', streamed(chunk({ content: 'text' }), DONE), { text: 'text', end: 'complete' }],
-    ['a connection that closes behind the finish', streamed(chunk({ content: 'text' }), chunk({}, 'stop')), { text: 'text', end: 'complete' }],
-    ['a connection that is lost behind the finish', { ...streamed(chunk({ content: 'text' }, 'stop')), lost: true }, { text: 'text', end: 'complete' }],
-    ['half an event behind the finish', streamed(chunk({ content: 'text' }, 'stop'), 'data: {"usage":{"prom'), { text: 'text', end: 'complete' }],
-    ['an empty finish in each chunk', streamed(chunk({ content: 'te' }, ''), chunk({ content: 'xt' }, 'stop'), DONE), { text: 'text', end: 'complete' }],
-    ['text and finish in one chunk (S20)', ended(null, chunk({ content: 'the' }), chunk({ content: ' end' }, 'length')), { text: 'the end', end: 'cut' }],
+    [
+      'a connection that closes behind the finish',
+      streamed(chunk({ content: 'text' }), chunk({}, 'stop')),
+      { text: 'text', end: 'complete' },
+    ],
+    [
+      'a connection that is lost behind the finish',
+      { ...streamed(chunk({ content: 'text' }, 'stop')), lost: true },
+      { text: 'text', end: 'complete' },
+    ],
+    [
+      'half an event behind the finish',
+      streamed(chunk({ content: 'text' }, 'stop'), 'data: {"usage":{"prom'),
+      { text: 'text', end: 'complete' },
+    ],
+    [
+      'an empty finish in each chunk',
+      streamed(chunk({ content: 'te' }, ''), chunk({ content: 'xt' }, 'stop'), DONE),
+      { text: 'text', end: 'complete' },
+    ],
+    [
+      'text and finish in one chunk (S20)',
+      ended(null, chunk({ content: 'the' }), chunk({ content: ' end' }, 'length')),
+      { text: 'the end', end: 'cut' },
+    ],
     [
       '"tool_calls" and no call anywhere (S14)',
       streamed(chunk({ role: 'assistant', content: '' }), chunk({}, 'tool_calls'), DONE),
       { text: '', calls: [], end: 'complete' },
     ],
-    ['a refusal in a field of its own', ended('stop', chunk({ refusal: 'I will ' }), chunk({ refusal: 'not.' })), { text: 'I will not.', end: 'refused' }],
-    ['a call that was cut', ended('length', callChunk(call('x1', '{"path":"a', { index: 0 }))), { calls: [{ arguments: '{"path":"a' }], end: 'cut' }],
+    [
+      'a refusal in a field of its own',
+      ended('stop', chunk({ refusal: 'I will ' }), chunk({ refusal: 'not.' })),
+      { text: 'I will not.', end: 'refused' },
+    ],
+    [
+      'a call that was cut',
+      ended('length', callChunk(call('x1', '{"path":"a', { index: 0 }))),
+      { calls: [{ arguments: '{"path":"a' }], end: 'cut' },
+    ],
   ])('with %s', async (_, bytes, expected) => {
     expect((await hear(bytes)).answer).toMatchObject(expected);
   });
 
   test.each<[string, ScriptedAnswer]>([
     ['text and no end', streamed(chunk({ content: 'half' }))],
-    ['text and half a call (S12)', streamed(chunk({ content: 'half' }), callChunk(call('x1', '{"path":', { index: 0 })))],
+    [
+      'text and half a call (S12)',
+      streamed(chunk({ content: 'half' }), callChunk(call('x1', '{"path":', { index: 0 }))),
+    ],
     ['a lost connection', { ...streamed(chunk({ content: 'half' })), lost: true }],
     ['half a call and [DONE]', streamed(callChunk(call('x1', '{"path":', { index: 0 })), DONE)],
     ['half a call, "stop" and no [DONE]', streamed(callChunk(call('x1', '{"path":', { index: 0 })), chunk({}, 'stop'))],
@@ -163,35 +293,56 @@ describe('an answer ends', () => {
         }),
       ),
     ],
-    ['an error inside of the choice', streamed(chunk({ content: 'half' }), event({ choices: [{ index: 0, delta: {}, error: { message: 'gone' } }] }))],
+    [
+      'an error inside of the choice',
+      streamed(chunk({ content: 'half' }), event({ choices: [{ index: 0, delta: {}, error: { message: 'gone' } }] })),
+    ],
     ['an error event', streamed(chunk({ content: 'half' }), 'event: error\ndata: {"message":"gone"}\n\n')],
     ['an error without "data:"', streamed(chunk({ content: 'half' }), '{"error":{"message":"gone"}}\n\n')],
     ['nothing', streamed('')],
     ['[DONE] alone', streamed(DONE)],
-    ['a page of a proxy', { headers: { 'content-type': 'text/html' }, body: '<html><head><title>502 Bad Gateway</title></head></html>' }],
+    [
+      'a page of a proxy',
+      { headers: { 'content-type': 'text/html' }, body: '<html><head><title>502 Bad Gateway</title></head></html>' },
+    ],
   ])('broken with %s, to be asked again', async (_, bytes) => {
     expect(await refused(bytes)).toMatchObject({ type: 'ModelStreamBroken', retryable: true });
   });
 
   test('an error inside of a stream tells its sentence and its kind', async () => {
     const inside = async (error: object) => await refused(streamed(chunk({ content: 'half' }), event({ error })));
-    expect(await inside({ code: 429, message: 'slow down' })).toMatchObject({ type: 'ModelRateLimited', message: expect.stringContaining('slow down') });
+    expect(await inside({ code: 429, message: 'slow down' })).toMatchObject({
+      type: 'ModelRateLimited',
+      message: expect.stringContaining('slow down'),
+    });
     expect(await inside({ type: 'rate_limit_error', message: 'slow' })).toMatchObject({ type: 'ModelRateLimited' });
-    expect(await inside({ code: 'overloaded', message: 'busy' })).toMatchObject({ type: 'ModelStreamBroken', message: expect.stringContaining('busy') });
+    expect(await inside({ code: 'overloaded', message: 'busy' })).toMatchObject({
+      type: 'ModelStreamBroken',
+      message: expect.stringContaining('busy'),
+    });
     expect(await inside({ message: 'maximum context length is 5' })).toMatchObject({ type: 'ContextOverflow' });
   });
 });
 
 describe('a body is read', () => {
-  const text = (body: string, type = 'text/event-stream'): ScriptedAnswer => ({ headers: { 'content-type': type }, body });
+  const text = (body: string, type = 'text/event-stream'): ScriptedAnswer => ({
+    headers: { 'content-type': type },
+    body,
+  });
   const hi = chunk({ content: 'hé' }) + chunk({}, 'stop') + DONE;
-  const whole = { model: 'real', choices: [{ index: 0, message: { role: 'assistant', content: 'hé' }, finish_reason: 'stop' }] };
+  const whole = {
+    model: 'real',
+    choices: [{ index: 0, message: { role: 'assistant', content: 'hé' }, finish_reason: 'stop' }],
+  };
   test.each<[string, ScriptedAnswer]>([
     ['with CRLF', text(hi.replaceAll('\n', '\r\n'))],
     ['with CR', text(hi.replaceAll('\n', '\r'))],
     ['without a space behind "data:"', text(hi.replaceAll('data: ', 'data:'))],
     ['with a mark of byte order', text(`\uFEFF${hi}`)],
-    ['with comments, blank lines and names of events', text(`\n\n: ping\n\n${hi.replaceAll('data:', 'event: message\nid: 1\nretry: 5\ndata:')}`)],
+    [
+      'with comments, blank lines and names of events',
+      text(`\n\n: ping\n\n${hi.replaceAll('data:', 'event: message\nid: 1\nretry: 5\ndata:')}`),
+    ],
     ['without blank lines', text(hi.replaceAll('\n\n', '\n'))],
     ['without the last blank line', text(hi.trimEnd())],
     ['with words as signs of life', text(`data: ping\n\n${hi}`)],
@@ -211,18 +362,31 @@ describe('a body is read', () => {
     ],
     [
       'from "message" instead of "delta"',
-      text(event({ choices: [{ message: { content: 'h' } }] }) + event({ choices: [{ message: { content: 'é' }, finish_reason: 'stop' }] })),
+      text(
+        event({ choices: [{ message: { content: 'h' } }] }) +
+          event({ choices: [{ message: { content: 'é' }, finish_reason: 'stop' }] }),
+      ),
     ],
     [
       'from messages that repeat what came before',
-      text(event({ choices: [{ message: { content: 'h' } }] }) + event({ choices: [{ message: { content: 'hé' }, finish_reason: 'stop' }] })),
+      text(
+        event({ choices: [{ message: { content: 'h' } }] }) +
+          event({ choices: [{ message: { content: 'hé' }, finish_reason: 'stop' }] }),
+      ),
     ],
     [
       'from deltas with the whole message behind them',
-      text(chunk({ content: 'h' }) + chunk({ content: 'é' }) + event({ choices: [{ delta: {}, message: { content: 'hé' }, finish_reason: 'stop' }] })),
+      text(
+        chunk({ content: 'h' }) +
+          chunk({ content: 'é' }) +
+          event({ choices: [{ delta: {}, message: { content: 'hé' }, finish_reason: 'stop' }] }),
+      ),
     ],
     ['from parts of text', text(chunk({ content: [{ type: 'text', text: 'hé' }] }, 'stop'))],
-    ['with errors that are none', text(event({ error: null, choices: [{ delta: { content: 'hé' }, finish_reason: 'stop' }] }) + DONE)],
+    [
+      'with errors that are none',
+      text(event({ error: null, choices: [{ delta: { content: 'hé' }, finish_reason: 'stop' }] }) + DONE),
+    ],
   ])('%s', async (_, bytes) => {
     const heard = await hear(bytes);
     expect([heard.answer.text, heard.said, heard.answer.end]).toEqual(['hé', 'hé', 'complete']);
@@ -234,7 +398,11 @@ describe('a body is read', () => {
         event({ id: '', choices: [], model: '', prompt_filter_results: [{ prompt_index: 0 }] }),
         chunk({ content: 'hello' }),
         chunk({}, 'stop'),
-        event({ id: '', choices: [{ finish_reason: null, index: 0, content_filter_offsets: { check_offset: 1 } }], model: '' }),
+        event({
+          id: '',
+          choices: [{ finish_reason: null, index: 0, content_filter_offsets: { check_offset: 1 } }],
+          model: '',
+        }),
         DONE,
       ),
     );
@@ -248,18 +416,31 @@ describe('usage is found', () => {
     ['in a chunk of its own', [chunk({ content: 'x' }, 'stop'), event({ choices: [], usage: plain })], {}],
     [
       'in every chunk, growing (S29)',
-      [2, 3, 4].map((out) => chunk({ content: 'x' }, out === 4 ? 'stop' : null, { usage: { prompt_tokens: 16, completion_tokens: out } })),
+      [2, 3, 4].map((out) =>
+        chunk({ content: 'x' }, out === 4 ? 'stop' : null, { usage: { prompt_tokens: 16, completion_tokens: out } }),
+      ),
       {},
     ],
     ['as null at first', [chunk({ content: 'x' }, null, { usage: null }), chunk({}, 'stop', { usage: plain })], {}],
-    ['inside of the choice', [event({ choices: [{ delta: { content: 'x' }, finish_reason: 'stop', usage: plain }] })], {}],
+    [
+      'inside of the choice',
+      [event({ choices: [{ delta: { content: 'x' }, finish_reason: 'stop', usage: plain }] })],
+      {},
+    ],
     ['where Groq puts it', [chunk({ content: 'x' }, 'stop', { x_groq: { usage: plain } })], {}],
     [
       'under the names of Anthropic, in two parts',
-      [chunk({ content: 'x' }, null, { usage: { input_tokens: 16, output_tokens: 0 } }), chunk({}, 'stop', { usage: { output_tokens: 4 } })],
+      [
+        chunk({ content: 'x' }, null, { usage: { input_tokens: 16, output_tokens: 0 } }),
+        chunk({}, 'stop', { usage: { output_tokens: 4 } }),
+      ],
       {},
     ],
-    ['under the names of Gemini', [chunk({ content: 'x' }, 'stop', { usageMetadata: { promptTokenCount: 16, candidatesTokenCount: 4 } })], {}],
+    [
+      'under the names of Gemini',
+      [chunk({ content: 'x' }, 'stop', { usageMetadata: { promptTokenCount: 16, candidatesTokenCount: 4 } })],
+      {},
+    ],
     ['as text', [chunk({ content: 'x' }, 'stop', { usage: { prompt_tokens: '16', completion_tokens: '4' } })], {}],
     [
       'with what came from the cache',
@@ -276,19 +457,28 @@ describe('a refusal tells its sentence', () => {
   test.each<[string, ScriptedAnswer, string, string]>([
     [
       'in a list (S30)',
-      refusal(400, [{ error: { code: 400, message: 'Function call is missing a thought_signature', status: 'INVALID_ARGUMENT' } }]),
+      refusal(400, [
+        { error: { code: 400, message: 'Function call is missing a thought_signature', status: 'INVALID_ARGUMENT' } },
+      ]),
       'ModelRejected',
       'Function call is missing a thought_signature',
     ],
     [
       'as octets (S31)',
-      { status: 400, headers: { 'content-type': 'application/octet-stream' }, body: '{"error":{"message":"The reasoning_content must be passed back"}}' },
+      {
+        status: 400,
+        headers: { 'content-type': 'application/octet-stream' },
+        body: '{"error":{"message":"The reasoning_content must be passed back"}}',
+      },
       'ModelRejected',
       'The reasoning_content must be passed back',
     ],
     [
       'of a gateway (S32)',
-      refusal(500, { success: false, error: { code: 'INTERNAL_SERVER_ERROR', status: 500, message: 'An unexpected error occurred.' } }),
+      refusal(500, {
+        success: false,
+        error: { code: 'INTERNAL_SERVER_ERROR', status: 500, message: 'An unexpected error occurred.' },
+      }),
       'ModelUnavailable',
       'An unexpected error occurred.',
     ],
@@ -301,34 +491,68 @@ describe('a refusal tells its sentence', () => {
     ],
     [
       'as a message at the top',
-      refusal(400, { object: 'error', message: 'Tool call id was wrong', type: 'invalid_function_call', param: null, code: '3280' }),
+      refusal(400, {
+        object: 'error',
+        message: 'Tool call id was wrong',
+        type: 'invalid_function_call',
+        param: null,
+        code: '3280',
+      }),
       'ModelRejected',
       'Tool call id was wrong',
     ],
     ['as a text error', refusal(400, { error: 'model not loaded' }), 'ModelRejected', 'model not loaded'],
-    ['as JSON in a text', refusal(400, { error: { message: '{"error":{"message":"inner sentence"}}' } }), 'ModelRejected', 'inner sentence'],
-    ['one inside of another', refusal(500, { error: { error: { message: 'deep sentence' } } }), 'ModelUnavailable', 'deep sentence'],
+    [
+      'as JSON in a text',
+      refusal(400, { error: { message: '{"error":{"message":"inner sentence"}}' } }),
+      'ModelRejected',
+      'inner sentence',
+    ],
+    [
+      'one inside of another',
+      refusal(500, { error: { error: { message: 'deep sentence' } } }),
+      'ModelUnavailable',
+      'deep sentence',
+    ],
     [
       'as a page',
-      { status: 502, headers: { 'content-type': 'text/html' }, body: '<html><head><title>502 Bad Gateway</title></head><body>…</body></html>' },
+      {
+        status: 502,
+        headers: { 'content-type': 'text/html' },
+        body: '<html><head><title>502 Bad Gateway</title></head><body>…</body></html>',
+      },
       'ModelUnavailable',
       '502 Bad Gateway',
     ],
-    ['as plain text', { status: 503, headers: { 'content-type': 'text/plain' }, body: 'upstream connect error' }, 'ModelUnavailable', 'upstream connect error'],
+    [
+      'as plain text',
+      { status: 503, headers: { 'content-type': 'text/plain' }, body: 'upstream connect error' },
+      'ModelUnavailable',
+      'upstream connect error',
+    ],
   ])('%s', async (_, bytes, type, sentence) => {
     const error = await refused(bytes);
     expect([error.type, error.message.slice(error.message.indexOf(': ') + 2)]).toEqual([type, sentence]);
   });
 
   test('with the field and the code that it names', async () => {
-    const error = await refused(refusal(400, { error: { message: 'no', param: 'reasoning_effort', code: 'unsupported_parameter' } }));
+    const error = await refused(
+      refusal(400, { error: { message: 'no', param: 'reasoning_effort', code: 'unsupported_parameter' } }),
+    );
     expect([error.param, error.code, error.status]).toEqual(['reasoning_effort', 'unsupported_parameter', 400]);
   });
 });
 
 describe('a call that Groq could not read', () => {
   const failed = (failed_generation: string) =>
-    refusal(400, { error: { message: 'Failed to call a function.', type: 'invalid_request_error', code: 'tool_use_failed', failed_generation } });
+    refusal(400, {
+      error: {
+        message: 'Failed to call a function.',
+        type: 'invalid_request_error',
+        code: 'tool_use_failed',
+        failed_generation,
+      },
+    });
   test.each([
     '<function=file_read={"path": "a.txt"}</function>',
     '<function=file_read>{"path": "a.txt"}</function>',
@@ -368,7 +592,10 @@ describe('what a provider wants back is kept', () => {
       wire: 'chat',
       endpoint: expect.stringMatching(/^http:.*\/v1$/),
       model: 'm',
-      data: { message: { reasoning_content: 'I think' }, calls: [{ extra_content: { google: { thought_signature: 'c2lnMQ==' } } }, null] },
+      data: {
+        message: { reasoning_content: 'I think' },
+        calls: [{ extra_content: { google: { thought_signature: 'c2lnMQ==' } } }, null],
+      },
     });
   });
 
@@ -378,7 +605,10 @@ describe('what a provider wants back is kept', () => {
       streamed(
         details({ type: 'reasoning.text', index: 0, text: 'I ' }),
         details({ type: 'reasoning.text', index: 0, text: 'think', signature: null }),
-        details({ type: 'reasoning.text', index: 0, signature: 's1' }, { type: 'reasoning.encrypted', index: 1, data: 'abc' }),
+        details(
+          { type: 'reasoning.text', index: 0, signature: 's1' },
+          { type: 'reasoning.encrypted', index: 1, data: 'abc' },
+        ),
         chunk({ content: 'hi' }, 'stop'),
         DONE,
       ),

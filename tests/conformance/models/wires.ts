@@ -48,9 +48,12 @@ export const stepped = ({ text, calls, state }: ModelAnswer): ModelMessage[] =>
     ]),
   );
 
-/** The vendor at this base URL is asked over this wire, and the same path on another host is asked for chat completions. */
+/**
+ * The vendor at this base URL is asked over this wire, and the same path on another host is asked for chat completions.
+ */
 export async function expectWire(wire: WireName, baseUrl: string): Promise<void> {
-  const wireAt = async (url: string) => (await openaiModel({ kind: 'custom', baseUrl: url, name: 'm' }).facts('m')).wire;
+  const wireAt = async (url: string) =>
+    (await openaiModel({ kind: 'custom', baseUrl: url, name: 'm' }).facts('m')).wire;
   expect(await wireAt(baseUrl)).toBe(wire);
   expect(await wireAt(`https://proxy.example${new URL(baseUrl).pathname}`)).toBeUndefined();
 }

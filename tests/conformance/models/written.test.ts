@@ -29,7 +29,11 @@ describe('thoughts that are written as text are thoughts', () => {
     ['◁think▷hm◁/think▷Yes.', 'hm', 'Yes.'],
     ['<seed:think>hm</seed:think>Yes.', 'hm', 'Yes.'],
     ['<|START_THINKING|>hm<|END_THINKING|>Yes.', 'hm', 'Yes.'],
-    ['<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>Yes.<|return|>', 'hm', 'Yes.'],
+    [
+      '<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>Yes.<|return|>',
+      'hm',
+      'Yes.',
+    ],
     ['<|channel|>analysis<|message|>hm<|start|>assistant<|channel|>final<|message|>Yes.', 'hm', 'Yes.'],
     ['<think>a < b and `x`</think>Yes.', 'a < b and `x`', 'Yes.'],
     ['<think>never closed', 'never closed', ''],
@@ -57,7 +61,8 @@ describe('thoughts that are written as text are thoughts', () => {
     '<',
     'ends with <thin',
   ])('but %j is text', async (text) => {
-    for (const size of [1, 4, 1000]) expect((await hear(writes(text, 'stop', size))).answer).toMatchObject({ text, reasoning: '' });
+    for (const size of [1, 4, 1000])
+      expect((await hear(writes(text, 'stop', size))).answer).toMatchObject({ text, reasoning: '' });
   });
 
   test('they stream as thoughts, and the answer as text', async () => {
@@ -66,7 +71,9 @@ describe('thoughts that are written as text are thoughts', () => {
   });
 
   test('beside thoughts in a field of their own', async () => {
-    const { answer } = await hear(streamed(chunk({ reasoning_content: 'a' }), chunk({ content: '<think>b</think>c' }), chunk({}, 'stop'), DONE));
+    const { answer } = await hear(
+      streamed(chunk({ reasoning_content: 'a' }), chunk({ content: '<think>b</think>c' }), chunk({}, 'stop'), DONE),
+    );
     expect([answer.reasoning, answer.text]).toEqual(['ab', 'c']);
   });
 });
@@ -78,7 +85,11 @@ describe('a call that is written as text is a call', () => {
     ['two in one tag', `<tool_call>\n${JSON_A}\n${JSON_B}\n</tool_call>`, [READ_A, READ_B]],
     ['without its end', `<tool_call>\n${JSON_A}`, [READ_A]],
     ['with "parameters"', '<tool_call>{"name": "file_read", "parameters": {"path": "a.txt"}}</tool_call>', [READ_A]],
-    ['with the arguments as text', '<tool_call>{"name": "file_read", "arguments": "{\\"path\\": \\"a.txt\\"}"}</tool_call>', [READ_A]],
+    [
+      'with the arguments as text',
+      '<tool_call>{"name": "file_read", "arguments": "{\\"path\\": \\"a.txt\\"}"}</tool_call>',
+      [READ_A],
+    ],
     ['with doubled braces', '<tool_call>{{"name": "file_read", "arguments": {"path": "a.txt"}}}</tool_call>', [READ_A]],
     ['with a fence inside', `<tool_call>\n\`\`\`json\n${JSON_A}\n\`\`\`\n</tool_call>`, [READ_A]],
     ['<tools>-like list', `<tool_calls>[${JSON_A}, ${JSON_B}]</tool_calls>`, [READ_A, READ_B]],
@@ -87,7 +98,11 @@ describe('a call that is written as text is a call', () => {
       '<tool_call>\n<function=file_read>\n<parameter=path>\na.txt\n</parameter>\n<parameter=lines>\n5\n</parameter>\n</function>\n</tool_call>',
       [['file_read', { path: 'a.txt', lines: 5 }]],
     ],
-    ['Qwen coder without the outer tag', '<function=file_read>\n<parameter=path>\na.txt\n</parameter>\n</function>', [READ_A]],
+    [
+      'Qwen coder without the outer tag',
+      '<function=file_read>\n<parameter=path>\na.txt\n</parameter>\n</function>',
+      [READ_A],
+    ],
     [
       'Qwen coder with a text of lines',
       '<function=file_write>\n<parameter=path>\n1\n</parameter>\n<parameter=content>\none\n<b>two</b>\n</parameter>\n</function>',
@@ -101,17 +116,29 @@ describe('a call that is written as text is a call', () => {
       [READ_A, READ_B],
     ],
     ['Llama 4, as Python', '[file_read(path=\'a.txt\'), file_read(path="b.txt")]', [READ_A, READ_B]],
-    ['LFM2', '<|tool_call_start|>[file_read(path="a.txt", whole=True, lines=-3)]<|tool_call_end|>', [['file_read', { path: 'a.txt', whole: true, lines: -3 }]]],
+    [
+      'LFM2',
+      '<|tool_call_start|>[file_read(path="a.txt", whole=True, lines=-3)]<|tool_call_end|>',
+      [['file_read', { path: 'a.txt', whole: true, lines: -3 }]],
+    ],
     ['Mistral', `[TOOL_CALLS][${JSON_A}]`, [READ_A]],
     ['Mistral with a space', `[TOOL_CALLS] [${JSON_A}, ${JSON_B}]</s>`, [READ_A, READ_B]],
-    ['Mistral, newer', '[TOOL_CALLS]file_read[ARGS]{"path": "a.txt"}[TOOL_CALLS]file_read[ARGS]{"path": "b.txt"}', [READ_A, READ_B]],
+    [
+      'Mistral, newer',
+      '[TOOL_CALLS]file_read[ARGS]{"path": "a.txt"}[TOOL_CALLS]file_read[ARGS]{"path": "b.txt"}',
+      [READ_A, READ_B],
+    ],
     ['Mistral with an id', '[TOOL_CALLS]file_read[CALL_ID]abc123def[ARGS]{"path": "a.txt"}', [READ_A]],
     [
       'DeepSeek V3',
       '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>file_read\n```json\n{"path": "a.txt"}\n```<｜tool▁call▁end｜>\n<｜tool▁call▁begin｜>function<｜tool▁sep｜>file_read\n```json\n{"path": "b.txt"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
       [READ_A, READ_B],
     ],
-    ['DeepSeek V3.1', '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>file_read<｜tool▁sep｜>{"path": "a.txt"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>', [READ_A]],
+    [
+      'DeepSeek V3.1',
+      '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>file_read<｜tool▁sep｜>{"path": "a.txt"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+      [READ_A],
+    ],
     [
       'DeepSeek V3.2',
       '<｜DSML｜function_calls>\n<｜DSML｜invoke name="file_read">\n<｜DSML｜parameter name="path" string="true">a.txt</｜DSML｜parameter>\n<｜DSML｜parameter name="lines" string="false">5</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>',
@@ -136,14 +163,26 @@ describe('a call that is written as text is a call', () => {
       '<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>commentary to=functions.file_read <|constrain|>json<|message|>{"path": "a.txt"}<|call|>',
       [READ_A],
     ],
-    ['harmony with the recipient first', '<|start|>assistant to=functions.file_read<|channel|>commentary json<|message|>{"path": "a.txt"}<|call|>', [READ_A]],
-    ['MiniMax', '<minimax:tool_call>\n<invoke name="file_read">\n<parameter name="path">a.txt</parameter>\n</invoke>\n</minimax:tool_call>', [READ_A]],
+    [
+      'harmony with the recipient first',
+      '<|start|>assistant to=functions.file_read<|channel|>commentary json<|message|>{"path": "a.txt"}<|call|>',
+      [READ_A],
+    ],
+    [
+      'MiniMax',
+      '<minimax:tool_call>\n<invoke name="file_read">\n<parameter name="path">a.txt</parameter>\n</invoke>\n</minimax:tool_call>',
+      [READ_A],
+    ],
     [
       'Anthropic',
       '<function_calls>\n<invoke name="file_read">\n<parameter name="path">a.txt</parameter>\n</invoke>\n<invoke name="file_read">\n<parameter name="path">b.txt</parameter>\n</invoke>\n</function_calls>',
       [READ_A, READ_B],
     ],
-    ['Cohere', '<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "file_read", "parameters": {"path": "a.txt"}}]<|END_ACTION|>', [READ_A]],
+    [
+      'Cohere',
+      '<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "file_read", "parameters": {"path": "a.txt"}}]<|END_ACTION|>',
+      [READ_A],
+    ],
     ['Nemotron', `<TOOLCALL>[${JSON_A}]</TOOLCALL>`, [READ_A]],
     ['elements', '<tool_call><name>file_read</name><arguments>{"path": "a.txt"}</arguments></tool_call>', [READ_A]],
     ['JSON alone', JSON_A, [READ_A]],
@@ -167,10 +206,17 @@ describe('a call that is written as text is a call', () => {
     }
   });
 
-  test.each(forms.filter(([, text]) => /^[<[]/.test(text) && !/^\[(?:file|\{)|channel/.test(text)))('of %s behind a sentence', async (_, text, expected) => {
-    const heard = await hear(writes(`I will look.\n\n${text}`));
-    expect([callsOf(heard), heard.answer.text, heard.said.trimEnd()]).toEqual([expected, 'I will look.', 'I will look.']);
-  });
+  test.each(forms.filter(([, text]) => /^[<[]/.test(text) && !/^\[(?:file|\{)|channel/.test(text)))(
+    'of %s behind a sentence',
+    async (_, text, expected) => {
+      const heard = await hear(writes(`I will look.\n\n${text}`));
+      expect([callsOf(heard), heard.answer.text, heard.said.trimEnd()]).toEqual([
+        expected,
+        'I will look.',
+        'I will look.',
+      ]);
+    },
+  );
 
   test('in the thoughts of Kimi (S24)', async () => {
     const leak =
@@ -185,7 +231,9 @@ describe('a call that is written as text is a call', () => {
   });
 
   test('and in a cut answer it comes back as cut', async () => {
-    const { answer } = await hear(writes('<tool_call>\n{"name": "file_write", "arguments": {"path": "a.txt", "content": "ha', 'length'));
+    const { answer } = await hear(
+      writes('<tool_call>\n{"name": "file_write", "arguments": {"path": "a.txt", "content": "ha', 'length'),
+    );
     expect(answer).toMatchObject({ text: '', end: 'cut' });
   });
 });
@@ -193,7 +241,10 @@ describe('a call that is written as text is a call', () => {
 describe('a call that is written as text and cannot be read is told to the model', () => {
   test.each([
     ['<tool_call>\n{"name": "file_read", "arguments": {"path": "a.txt",}}\n</tool_call>', '{"path": "a.txt",}'],
-    ['<tool_call>\n{"name": "file_write", "arguments": {"path": "a.txt", "content": "half\n</tool_call>', '{"path": "a.txt", "content": "half\n'],
+    [
+      '<tool_call>\n{"name": "file_write", "arguments": {"path": "a.txt", "content": "half\n</tool_call>',
+      '{"path": "a.txt", "content": "half\n',
+    ],
     ['<function=file_read>{"path": "a.txt"</function>', '{"path": "a.txt"'],
     [
       '<function=file_write>\n<parameter=path>\na.txt\n</parameter>\n<parameter=content>\nhalf',
@@ -237,7 +288,9 @@ describe('text that only looks like a call is text', () => {
 
   test('and beside a proper call it is left out', async () => {
     const proper = callChunk({ index: 0, id: 'x1', function: { name: 'file_read', arguments: '{"path":"a.txt"}' } });
-    const heard = await hear(streamed(chunk({ content: `Look. <tool_call>${JSON_B}</tool_call>` }), proper, chunk({}, 'tool_calls'), DONE));
+    const heard = await hear(
+      streamed(chunk({ content: `Look. <tool_call>${JSON_B}</tool_call>` }), proper, chunk({}, 'tool_calls'), DONE),
+    );
     expect([callsOf(heard), heard.answer.text, heard.said]).toEqual([[READ_A], 'Look. ', 'Look. ']);
   });
 });
@@ -300,7 +353,14 @@ describe('whatever bytes come', () => {
     holds(
       fc.asyncProperty(text, fc.nat(8), fc.array(fc.nat(5_000)), async (said, size, cuts) => {
         const sent = pieces(said, size + 1).map((content) => chunk({ content }));
-        const bytes = Buffer.from([...sent, event({ choices: [], usage: { prompt_tokens: 1, completion_tokens: 2 } }), chunk({}, 'stop'), DONE].join(''));
+        const bytes = Buffer.from(
+          [
+            ...sent,
+            event({ choices: [], usage: { prompt_tokens: 1, completion_tokens: 2 } }),
+            chunk({}, 'stop'),
+            DONE,
+          ].join(''),
+        );
         expect(await read(bytes, cuts)).toEqual(await read(bytes, []));
       }),
       { runs: 300 },
@@ -371,9 +431,31 @@ describe('whatever bytes come', () => {
           function_call: odd,
           finish_reason: odd,
         }),
-        async ({ delta, content, tool_calls, function: fn, reasoning_details, function_call, finish_reason, ...top }) => {
-          const inner = { content, tool_calls: [tool_calls, { index: 0, function: fn }], reasoning_details, function_call };
-          await read(Buffer.from(event(top) + event({ choices: [{ delta }] }) + event({ choices: [{ delta: inner, finish_reason }] }) + DONE), []);
+        async ({
+          delta,
+          content,
+          tool_calls,
+          function: fn,
+          reasoning_details,
+          function_call,
+          finish_reason,
+          ...top
+        }) => {
+          const inner = {
+            content,
+            tool_calls: [tool_calls, { index: 0, function: fn }],
+            reasoning_details,
+            function_call,
+          };
+          await read(
+            Buffer.from(
+              event(top) +
+                event({ choices: [{ delta }] }) +
+                event({ choices: [{ delta: inner, finish_reason }] }) +
+                DONE,
+            ),
+            [],
+          );
         },
       ),
       { runs: 300 },

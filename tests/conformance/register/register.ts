@@ -1,6 +1,7 @@
 /**
- * The register of the contract (Fetch API reference 0.0.94): what each of its lines promises, and what shows that it holds. Sentences stand here by line
- * and in our own words, because the contract is not part of this repository. `register.test.ts` checks that every line is here and every proof exists.
+ * The register of the contract (Fetch API reference 0.0.94): what each of its lines promises, and what shows that it
+ * holds. Sentences stand here by line and in our own words, because the contract is not part of this repository.
+ * `register.test.ts` checks that every line is here and every proof exists.
  */
 export const CONTRACT_LINES = 770;
 export const CONTRACT_SHA256 = '495faf75a328b589eb1d69c172c18e49c864e36c7deb68f496a733bb513e2384';
@@ -12,7 +13,10 @@ export type Proof =
   | { declares: string; argument?: string }
   /** the run of all tools has a test of what this tool returns */
   | { returns: string }
-  /** docs/differences.md has a row that begins with these words: our behaviour is another one, and a test beside shows it */
+  /**
+   * docs/differences.md has a row that begins with these words: our behaviour is another one, and a test beside shows
+   * it
+   */
   | { differs: string };
 
 export interface Sentence {
@@ -53,7 +57,9 @@ export function toolLines(
     says(heading, `${name} exists`, { declares: name }),
     says(does, `what ${name} does`, { returns: name }, ...proofs),
     ...(none ? [says(none, `${name} has no parameters`, { declares: name })] : []),
-    ...Object.entries(args).map(([argument, line]) => says(line, `${argument} of ${name}`, { declares: name, argument })),
+    ...Object.entries(args).map(([argument, line]) =>
+      says(line, `${argument} of ${name}`, { declares: name, argument }),
+    ),
     says(returns, `what ${name} returns`, { returns: name }),
     says(danger, `danger of ${name}`, { declares: name }),
   ];

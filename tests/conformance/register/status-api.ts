@@ -15,18 +15,43 @@ const HISTORY = sessions('returns the full message history for a specific sessio
 const RELOADS = reload('reloads .env values and names the keys that changed');
 
 export const STATUS_API: Sentence[] = [
-  says([11, 17], 'admin endpoints take a bearer token, and answer 401 or 403 without the right one', NEEDS_TOKEN, differs('a wrong token')),
+  says(
+    [11, 17],
+    'admin endpoints take a bearer token, and answer 401 or 403 without the right one',
+    NEEDS_TOKEN,
+    differs('a wrong token'),
+  ),
   says(22, 'the API is on port 8765', rest('the status API is on port 8765')),
   says(27, 'GET /api/status needs no token', STATE_FIELDS),
   says(28, 'GET /api/health needs no token', status('GET /api/health needs no token and answers { healthy: true }')),
-  says(29, 'POST /api/logout disconnects, with the token', NEEDS_TOKEN, status('start, restart and logout say what is wanted of WhatsApp')),
-  says(30, 'POST /api/whatsapp/start starts, with the token', NEEDS_TOKEN, status('start, restart and logout say what is wanted of WhatsApp')),
-  says(31, 'POST /api/whatsapp/restart gives a fresh cycle, with the token', NEEDS_TOKEN, status('start, restart and logout say what is wanted of WhatsApp')),
+  says(
+    29,
+    'POST /api/logout disconnects, with the token',
+    NEEDS_TOKEN,
+    status('start, restart and logout say what is wanted of WhatsApp'),
+  ),
+  says(
+    30,
+    'POST /api/whatsapp/start starts, with the token',
+    NEEDS_TOKEN,
+    status('start, restart and logout say what is wanted of WhatsApp'),
+  ),
+  says(
+    31,
+    'POST /api/whatsapp/restart gives a fresh cycle, with the token',
+    NEEDS_TOKEN,
+    status('start, restart and logout say what is wanted of WhatsApp'),
+  ),
   says(32, 'POST /api/config/reload reloads, with the token', NEEDS_TOKEN, RELOADS),
   says(33, 'GET /api/sessions lists, with the token', NEEDS_TOKEN, SUMMARY),
   says(34, 'GET /api/sessions/:id, with the token', SESSION_NEEDS_TOKEN, HISTORY),
   says(35, 'DELETE /api/sessions/:id, with the token', SESSION_NEEDS_TOKEN, sessions('deletes a session by id')),
-  says(36, 'POST /api/sessions/:id/clear, with the token', SESSION_NEEDS_TOKEN, sessions('clears message history for one session')),
+  says(
+    36,
+    'POST /api/sessions/:id/clear, with the token',
+    SESSION_NEEDS_TOKEN,
+    sessions('clears message history for one session'),
+  ),
   says(38, 'grammar of a session id', sessions('refuses an id that is not of ^[A-Za-z0-9_-]+$: %s')),
 
   says(42, 'GET /api/status tells health and the state of WhatsApp', STATE_FIELDS),
@@ -39,7 +64,11 @@ export const STATUS_API: Sentence[] = [
   says(78, 'lastError is the latest problem, or null', status('state is one of the five words of the contract')),
   says(79, 'version is that of the program', STATE_FIELDS),
   says(80, 'counters of notifications', METRICS, status('hold the three equations'), differs('`notificationMetrics`')),
-  says(81, 'counters of formatting', status('responseFormattingMetrics count what formatting did, once for each reply')),
+  says(
+    81,
+    'counters of formatting',
+    status('responseFormattingMetrics count what formatting did, once for each reply'),
+  ),
 
   says(85, 'GET /api/sessions gives summaries', SUMMARY),
   says(89, 'GET /api/sessions takes a bearer token', NEEDS_TOKEN),
@@ -65,7 +94,9 @@ export const STATUS_API: Sentence[] = [
   says(
     182,
     'ADMIN_TOKEN is made where none is set, and a set one holds over restarts',
-    shown('unit/cli/tokens')('without ADMIN_TOKEN a token is made, kept for its user alone, and handed out for showing once'),
+    shown('unit/cli/tokens')(
+      'without ADMIN_TOKEN a token is made, kept for its user alone, and handed out for showing once',
+    ),
     shown('unit/cli/tokens')('with ADMIN_TOKEN nothing is made'),
     differs('no `ADMIN_TOKEN`'),
   ),
@@ -74,6 +105,10 @@ export const STATUS_API: Sentence[] = [
 export const STATUS_SILENT: Silent[] = [
   { from: 1, to: 10, why: 'title, and files of the original' },
   { from: 18, to: 18, why: 'left by the copy' },
-  ...[20, 24, 40, 44, 83, 91, 107, 115, 142, 148, 158, 166, 174, 178].map((line) => ({ from: line, to: line, why: 'heading' })),
+  ...[20, 24, 40, 44, 83, 91, 107, 115, 142, 148, 158, 166, 174, 178].map((line) => ({
+    from: line,
+    to: line,
+    why: 'heading',
+  })),
   ...[26, 72, 87, 111, 135, 152, 162].map((line) => ({ from: line, to: line, why: 'head of a table or list' })),
 ];

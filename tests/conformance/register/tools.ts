@@ -13,24 +13,52 @@ const policy = shown('unit/domain/policy');
 const browser = shown('integration/browser/actions');
 const routines = shown('integration/turns/routines');
 
-const NO_CONFIRM: Proof[] = [policy('defect 23: takes no consent from an argument of the model'), differs('`confirm` of `workspace_delete`')];
+const NO_CONFIRM: Proof[] = [
+  policy('defect 23: takes no consent from an argument of the model'),
+  differs('`confirm` of `workspace_delete`'),
+];
 const FILES = workspaces('are written, read, searched, listed, edited and deleted');
-const IN_PROMPT = shown('integration/turns/workspace-context')('the model knows the active workspace as the store has it');
+const IN_PROMPT = shown('integration/turns/workspace-context')(
+  'the model knows the active workspace as the store has it',
+);
 const OBJECTS = differs('results of the `github_*` tools');
 
 const WORKSPACE: Sentence[] = [
   says(226, 'nine tools of workspaces', declared('has as many tools in each family as the contract says')),
   ...toolLines('workspace_list', { heading: 228, does: 230, none: 232, returns: 234, danger: 236 }),
-  ...toolLines('workspace_select', { heading: 238, does: 240, args: { name: 245 }, returns: 247, danger: 249 }, IN_PROMPT),
+  ...toolLines(
+    'workspace_select',
+    { heading: 238, does: 240, args: { name: 245 }, returns: 247, danger: 249 },
+    IN_PROMPT,
+  ),
   ...toolLines('workspace_status', { heading: 251, does: 253, args: { name: 258 }, returns: 260, danger: 262 }),
   ...toolLines(
     'workspace_create',
-    { heading: 264, does: 266, args: { name: 271, template: 272, description: 273, initGit: 274 }, returns: 276, danger: 278 },
+    {
+      heading: 264,
+      does: 266,
+      args: { name: 271, template: 272, description: 273, initGit: 274 },
+      returns: 276,
+      danger: 278,
+    },
     workspaces('gets a new workspace at once, where a token is configured'),
   ),
-  ...toolLines('workspace_delete', { heading: 280, does: 282, args: { name: 287, confirm: 288 }, returns: 290, danger: 294 }, ...NO_CONFIRM),
-  says(292, 'the active workspace cannot be deleted', workspaces('are deleted into the trash, but not the active one and not under a task')),
-  ...toolLines('file_delete', { heading: 296, does: 298, args: { path: 303, workspace: 304, confirm: 305 }, returns: 307, danger: 309 }, FILES, ...NO_CONFIRM),
+  ...toolLines(
+    'workspace_delete',
+    { heading: 280, does: 282, args: { name: 287, confirm: 288 }, returns: 290, danger: 294 },
+    ...NO_CONFIRM,
+  ),
+  says(
+    292,
+    'the active workspace cannot be deleted',
+    workspaces('are deleted into the trash, but not the active one and not under a task'),
+  ),
+  ...toolLines(
+    'file_delete',
+    { heading: 296, does: 298, args: { path: 303, workspace: 304, confirm: 305 }, returns: 307, danger: 309 },
+    FILES,
+    ...NO_CONFIRM,
+  ),
   ...toolLines(
     'folder_delete',
     { heading: 311, does: 313, args: { path: 318, workspace: 319, confirm: 320 }, returns: 322, danger: 324 },
@@ -45,16 +73,34 @@ const WORKSPACE: Sentence[] = [
     differs('`workspace_sync` when GitHub has other commits'),
     differs('`workspace_sync` and a secret'),
   ),
-  ...toolLines('workspace_publish', { heading: 340, does: 342, args: { name: 347, description: 348, isPublic: 349 }, returns: 351, danger: 355 }),
-  says(353, 'publishing fails where there is a remote', workspaces('gets what changed, committed and pushed, and only once')),
+  ...toolLines('workspace_publish', {
+    heading: 340,
+    does: 342,
+    args: { name: 347, description: 348, isPublic: 349 },
+    returns: 351,
+    danger: 355,
+  }),
+  says(
+    353,
+    'publishing fails where there is a remote',
+    workspaces('gets what changed, committed and pushed, and only once'),
+  ),
 ];
 
 const TASKS: Sentence[] = [
   says(357, 'four tools of tasks', declared('has as many tools in each family as the contract says')),
   ...toolLines(
     'task_create',
-    { heading: 359, does: 361, args: { goal: 366, agent: 367, workspace: 368, timeout: 369 }, returns: 371, danger: 373 },
-    tasks('defect 36: works in a container, commits what it changed beside what the person has not committed, and reports once'),
+    {
+      heading: 359,
+      does: 361,
+      args: { goal: 366, agent: 367, workspace: 368, timeout: 369 },
+      returns: 371,
+      danger: 373,
+    },
+    tasks(
+      'defect 36: works in a container, commits what it changed beside what the person has not committed, and reports once',
+    ),
     shown('integration/tasks/words')('is not begun before the person has said which, and then the chat keeps to it'),
     differs('`task_create` with several agents ready and none named'),
     differs('`task_create` without `timeout`'),
@@ -63,7 +109,9 @@ const TASKS: Sentence[] = [
   ...toolLines(
     'task_cancel',
     { heading: 388, does: 390, args: { taskId: 395 }, returns: 397, danger: 399 },
-    tasks('defect 35, defect 37: is ended by the word "stop": its container is gone before that is said, and what was done is kept on a branch'),
+    tasks(
+      'defect 35, defect 37: is ended by the word "stop": its container is gone before that is said, and what was done is kept on a branch',
+    ),
   ),
   ...toolLines(
     'task_respond',
@@ -85,14 +133,26 @@ const INTERACTION: Sentence[] = [
     policy('defect 29: decides by the class of a tool alone'),
     differs('`ask_user` in a cautious or autonomous chat'),
   ),
-  ...toolLines('report_progress', { heading: 433, does: 435, args: { message: 440, percent: 441 }, returns: 443, danger: 445 }),
+  ...toolLines('report_progress', {
+    heading: 433,
+    does: 435,
+    args: { message: 440, percent: 441 },
+    returns: 443,
+    danger: 445,
+  }),
 ];
 
 const GITHUB: Sentence[] = [
   says(447, 'eight tools of GitHub', declared('has as many tools in each family as the contract says')),
   ...toolLines(
     'github_pr_create',
-    { heading: 449, does: 451, args: { title: 456, body: 457, base: 458, draft: 459, workspace: 460 }, returns: 462, danger: 464 },
+    {
+      heading: 449,
+      does: 451,
+      args: { title: 456, body: 457, base: 458, draft: 459, workspace: 460 },
+      returns: 462,
+      danger: 464,
+    },
     github('is made from the current branch, which is pushed first, and shown whole before'),
     differs('`github_pr_create` on a branch that is not on GitHub'),
     differs('`github_pr_create` on a branch with an open pull request'),
@@ -111,12 +171,24 @@ const GITHUB: Sentence[] = [
   ),
   ...toolLines(
     'github_issue_create',
-    { heading: 497, does: 499, args: { title: 504, body: 505, labels: 506, workspace: 507 }, returns: 509, danger: 511 },
+    {
+      heading: 497,
+      does: 499,
+      args: { title: 504, body: 505, labels: 506, workspace: 507 },
+      returns: 509,
+      danger: 511,
+    },
     github('is made with its labels, and shown whole before'),
   ),
   ...toolLines(
     'github_issue_list',
-    { heading: 513, does: 515, args: { state: 520, assignee: 521, labels: 522, workspace: 523 }, returns: 525, danger: 527 },
+    {
+      heading: 513,
+      does: 515,
+      args: { state: 520, assignee: 521, labels: 522, workspace: 523 },
+      returns: 525,
+      danger: 527,
+    },
     github('is listed by state, labels and assignee, without the pull requests that GitHub counts among them'),
     differs('`github_issue_list`'),
   ),
@@ -132,7 +204,13 @@ const GITHUB: Sentence[] = [
     github('shows the runs of the current branch first, with their links'),
     differs('`github_action_status`'),
   ),
-  ...toolLines('github_search_repos', { heading: 557, does: 559, args: { query: 564, limit: 565 }, returns: 567, danger: 569 }),
+  ...toolLines('github_search_repos', {
+    heading: 557,
+    does: 559,
+    args: { query: 564, limit: 565 },
+    returns: 567,
+    danger: 569,
+  }),
 ];
 
 const WEB: Sentence[] = [
@@ -182,27 +260,46 @@ const BROWSER: Sentence[] = [
     differs('`browser_action` after text of others was read'),
     differs('`browser_action` on an element of an earlier page'),
   ),
-  says(647, 'scrolling is two actions', { declares: 'browser_action', argument: 'action' }, browser('scrolls, and clicks at a place')),
-  ...toolLines('browser_screenshot', { heading: 651, does: 653, none: 655, returns: 657, danger: 659 }, differs('`browser_screenshot`')),
+  says(
+    647,
+    'scrolling is two actions',
+    { declares: 'browser_action', argument: 'action' },
+    browser('scrolls, and clicks at a place'),
+  ),
+  ...toolLines(
+    'browser_screenshot',
+    { heading: 651, does: 653, none: 655, returns: 657, danger: 659 },
+    differs('`browser_screenshot`'),
+  ),
   says(
     661,
     'ENABLE_BROWSER, state between calls, time limit',
     rest('ENABLE_BROWSER=false turns the browser off, and the tools say so'),
-    shown('integration/browser/chat')('keeps two chats apart, and goes on in the same browser when the kennel worker is killed between two calls'),
+    shown('integration/browser/chat')(
+      'keeps two chats apart, and goes on in the same browser when the kennel worker is killed between two calls',
+    ),
     differs('browser tools with `ENABLE_BROWSER` unset'),
     differs('browser tools'),
   ),
 ];
 
 const EXECUTION: Sentence[] = [
-  says(664, 'eleven tools of workflows and execution', declared('has as many tools in each family as the contract says')),
+  says(
+    664,
+    'eleven tools of workflows and execution',
+    declared('has as many tools in each family as the contract says'),
+  ),
   says(
     [666, 672],
     'three layers: tasks, research, execution; workflows are for the third',
     declared('steps of a workflow cannot be tools that orchestrate or ask'),
     differs('a step of `task_create`'),
   ),
-  says(674, 'four tools of workflows', ...['workflow_create', 'workflow_list', 'workflow_run', 'workflow_delete'].map((declares) => ({ declares }))),
+  says(
+    674,
+    'four tools of workflows',
+    ...['workflow_create', 'workflow_list', 'workflow_run', 'workflow_delete'].map((declares) => ({ declares })),
+  ),
   says(
     676,
     'an ordered list of calls with a workspace; steps are checked when it is made; tools that orchestrate or ask are no steps',
@@ -214,7 +311,11 @@ const EXECUTION: Sentence[] = [
     differs('a step of a workflow'),
     differs('`workflow_update`, `cron_update`, `cron_enable`'),
   ),
-  says(678, 'four tools of crons', ...['cron_create', 'cron_list', 'cron_delete', 'cron_run'].map((declares) => ({ declares }))),
+  says(
+    678,
+    'four tools of crons',
+    ...['cron_create', 'cron_list', 'cron_delete', 'cron_run'].map((declares) => ({ declares })),
+  ),
   says(
     680,
     'schedules of five fields, in UTC',
@@ -245,7 +346,11 @@ const EXECUTION: Sentence[] = [
 ];
 
 export const TOOLS: Sentence[] = [
-  says(187, 'tools are registered with schemas that are checked', declared('refuses an argument that the contract does not know')),
+  says(
+    187,
+    'tools are registered with schemas that are checked',
+    declared('refuses an argument that the contract does not know'),
+  ),
   says(189, 'prose as output, data as metadata', run('says in words what it did, and never only in JSON')),
   ...WORKSPACE,
   ...TASKS,
@@ -256,8 +361,14 @@ export const TOOLS: Sentence[] = [
   ...EXECUTION,
 ];
 
-const HEADS = [242, 244, 255, 257, 268, 270, 284, 286, 300, 302, 315, 317, 330, 332, 344, 346, 363, 365, 379, 381, 392, 394, 405, 407, 421, 423, 437, 439];
-const MORE_HEADS = [453, 455, 470, 472, 486, 488, 501, 503, 517, 519, 533, 535, 548, 550, 561, 563, 577, 579, 593, 595, 612, 614, 636, 638];
+const HEADS = [
+  242, 244, 255, 257, 268, 270, 284, 286, 300, 302, 315, 317, 330, 332, 344, 346, 363, 365, 379, 381, 392, 394, 405,
+  407, 421, 423, 437, 439,
+];
+const MORE_HEADS = [
+  453, 455, 470, 472, 486, 488, 501, 503, 517, 519, 533, 535, 548, 550, 561, 563, 577, 579, 593, 595, 612, 614, 636,
+  638,
+];
 
 export const TOOLS_SILENT: Silent[] = [
   { from: 185, to: 185, why: 'heading' },

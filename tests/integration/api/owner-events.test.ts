@@ -40,7 +40,10 @@ function follow(query = '', headers: Record<string, string> = {}): Promise<Follo
           text += chunk;
         });
         response.on('error', () => {});
-        const events = () => [...text.matchAll(/^event: changed\nid: \d+\ndata: (.+)\n\n/gm)].map(([, data]) => JSON.parse(data!) as OwnerEvent);
+        const events = () =>
+          [...text.matchAll(/^event: changed\nid: \d+\ndata: (.+)\n\n/gm)].map(
+            ([, data]) => JSON.parse(data!) as OwnerEvent,
+          );
         const stream = { events, raw: () => text, close: () => request.destroy() };
         opened.push(stream);
         resolve(stream);
@@ -51,7 +54,8 @@ function follow(query = '', headers: Record<string, string> = {}): Promise<Follo
 }
 const told = (stream: Followed, what: string, fits: (event: OwnerEvent) => boolean, from = 0) =>
   until(`the stream tells ${what}`, () => stream.events().slice(from).find(fits), 20_000);
-const say = (thread: string, event: string) => onThread(owner.api.store.db, thread, (tx) => tx.append({ event, payload: {} }));
+const say = (thread: string, event: string) =>
+  onThread(owner.api.store.db, thread, (tx) => tx.append({ event, payload: {} }));
 
 describe('the stream of all changes', () => {
   it('begins with "read everything", and tells of each thread what kind of event it had', async () => {
@@ -61,7 +65,11 @@ describe('the stream of all changes', () => {
     const begun = await told(stream, 'the thread', ({ thread_id }) => thread_id === thread.id);
     expect(begun).toMatchObject({ about: 'thread', kinds: ['thread.started'] });
     await say(thread.id, 'turn.completed');
-    await told(stream, 'the event', ({ thread_id, kinds }) => thread_id === thread.id && kinds.includes('turn.completed'));
+    await told(
+      stream,
+      'the event',
+      ({ thread_id, kinds }) => thread_id === thread.id && kinds.includes('turn.completed'),
+    );
   });
 
   it('joins many events of a thread, and costs the same for many readers', async () => {
@@ -70,7 +78,11 @@ describe('the stream of all changes', () => {
     const { threadId } = await newThread(owner.api.store.db);
     for (let at = 0; at < 100; at += 1) await say(threadId, at === 99 ? 'the.last' : 'item.delta');
     for (const reader of readers) {
-      await told(reader, 'the last event', ({ thread_id, kinds }) => thread_id === threadId && kinds.includes('the.last'));
+      await told(
+        reader,
+        'the last event',
+        ({ thread_id, kinds }) => thread_id === threadId && kinds.includes('the.last'),
+      );
       expect(reader.events().filter(({ thread_id }) => thread_id === threadId).length).toBeLessThan(60);
     }
   });
@@ -88,12 +100,35 @@ describe('the stream of all changes', () => {
     await db.updateTable('tasks').set({ last: 'runs the tests' }).where('id', '=', task.id).execute();
     await told(stream, 'progress', ({ about }) => about === 'tasks', from);
     const { chatId } = await newThread(db);
-    const routine = (await insertRoutine(db, { id: 'wf_a', chatId, name: 'tidy', description: '', workspace: null, steps: [] }))!;
-    await insertCron(db, { id: 'cron_a', routineId: 'wf_a', chatId, name: 'nightly', schedule: '0 3 * * *', timeZone: 'UTC', enabled: true });
+    const routine = (await insertRoutine(db, {
+      id: 'wf_a',
+      chatId,
+      name: 'tidy',
+      description: '',
+      workspace: null,
+      steps: [],
+    }))!;
+    await insertCron(db, {
+      id: 'cron_a',
+      routineId: 'wf_a',
+      chatId,
+      name: 'nightly',
+      schedule: '0 3 * * *',
+      timeZone: 'UTC',
+      enabled: true,
+    });
     await told(stream, 'schedules', ({ about }) => about === 'schedules');
     const before = stream.events().length;
     // in one transaction: no look finds it while it runs
-    const run = { id: 'wfr_a', routine, cronId: 'cron_a', workflowId: 'w', scheduledFor: new Date(), note: null, given: { inputs: {}, sources: [] } };
+    const run = {
+      id: 'wfr_a',
+      routine,
+      cronId: 'cron_a',
+      workflowId: 'w',
+      scheduledFor: new Date(),
+      note: null,
+      given: { inputs: {}, sources: [] },
+    };
     await db.transaction().execute(async (tx) => {
       await openRun(tx, run);
       await closeRun(tx, 'wfr_a', 'completed', 'All is tidy.');
@@ -111,7 +146,11 @@ describe('the stream of all changes', () => {
     before.close();
     await say(threadId, 'while.away');
     const after = await follow('', { 'Last-Event-ID': String(at) });
-    await told(after, 'what was missed', ({ thread_id, kinds }) => thread_id === threadId && kinds.includes('while.away'));
+    await told(
+      after,
+      'what was missed',
+      ({ thread_id, kinds }) => thread_id === threadId && kinds.includes('while.away'),
+    );
     await told(after, 'tasks', ({ about }) => about === 'tasks');
   });
 

@@ -36,13 +36,24 @@ const envFile = () => join(owner.api.config.FETCH_HOME, '.env');
 type Refused = { error?: { message: string } };
 
 describe('settings', () => {
-  const patch = (settings: Record<string, string | null>) => owner.ask<SettingsChanged & Refused>('PATCH', '/v1/owner/settings', { settings });
-  const setting = async (name: string) => (await owner.get<OwnerSettings>('/v1/owner/settings')).settings.find((each) => each.name === name)!;
+  const patch = (settings: Record<string, string | null>) =>
+    owner.ask<SettingsChanged & Refused>('PATCH', '/v1/owner/settings', { settings });
+  const setting = async (name: string) =>
+    (await owner.get<OwnerSettings>('/v1/owner/settings')).settings.find((each) => each.name === name)!;
 
   it('are shown with their source and default, secrets masked', async () => {
     await patch({ OPENAI_API_KEY: 'sk-very-secret' });
-    expect(await setting('OPENAI_API_KEY')).toMatchObject({ group: 'model', value: '********', secret: true, source: 'file' });
-    expect(await setting('LOG_LEVEL')).toMatchObject({ value: 'info', source: 'default', choices: ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] });
+    expect(await setting('OPENAI_API_KEY')).toMatchObject({
+      group: 'model',
+      value: '********',
+      secret: true,
+      source: 'file',
+    });
+    expect(await setting('LOG_LEVEL')).toMatchObject({
+      value: 'info',
+      source: 'default',
+      choices: ['trace', 'debug', 'info', 'warn', 'error', 'fatal'],
+    });
     expect(await setting('AGENT_MODEL')).toMatchObject({ value: 'm', source: 'flag', fixed: true });
   });
 
@@ -50,7 +61,9 @@ describe('settings', () => {
     const all = (await owner.get<OwnerSettings>('/v1/owner/settings')).settings;
     expect(all.find(({ name }) => name === 'FETCH_STATUS_PORT')!.live).toBe(false);
     const { body } = await patch({ FETCH_MAX_DAY_USD: '12', FETCH_STATUS_PORT: '9999' });
-    expect([...body.updated, ...body.restart]).toEqual(expect.arrayContaining(['FETCH_MAX_DAY_USD', 'FETCH_STATUS_PORT']));
+    expect([...body.updated, ...body.restart]).toEqual(
+      expect.arrayContaining(['FETCH_MAX_DAY_USD', 'FETCH_STATUS_PORT']),
+    );
     expect((await owner.get<OwnerSettings>('/v1/owner/settings')).restart).toContain('FETCH_STATUS_PORT');
     expect(readFileSync(envFile(), 'utf8')).toContain('FETCH_MAX_DAY_USD=12');
     await patch({ FETCH_STATUS_PORT: null, FETCH_MAX_DAY_USD: '' });
@@ -59,7 +72,13 @@ describe('settings', () => {
 
   it('change together or not at all, and each mistake is named', async () => {
     const before = readFileSync(envFile(), 'utf8');
-    const refused = await patch({ FETCH_MAX_DAY_USD: '5', FETCH_STATUS_PORT: 'x', FETCH_MAX_DAY_USDD: '1', AGENT_MODEL: 'other', FETCH_HOME: '/' });
+    const refused = await patch({
+      FETCH_MAX_DAY_USD: '5',
+      FETCH_STATUS_PORT: 'x',
+      FETCH_MAX_DAY_USDD: '1',
+      AGENT_MODEL: 'other',
+      FETCH_HOME: '/',
+    });
     expect(refused.status).toBe(400);
     for (const said of [
       'FETCH_STATUS_PORT: ',
@@ -74,7 +93,12 @@ describe('settings', () => {
 
   it('leave a mark in the audit log, without their values', async () => {
     await patch({ OPENAI_API_KEY: 'sk-another-secret' });
-    const rows = await owner.api.store.db.selectFrom('audit_log').select('body').orderBy('seq', 'desc').limit(5).execute();
+    const rows = await owner.api.store.db
+      .selectFrom('audit_log')
+      .select('body')
+      .orderBy('seq', 'desc')
+      .limit(5)
+      .execute();
     expect(JSON.stringify(rows)).toContain('OPENAI_API_KEY');
     expect(JSON.stringify(rows)).not.toContain('sk-another-secret');
     await patch({ OPENAI_API_KEY: null });
@@ -88,8 +112,11 @@ describe('a check of the model', () => {
     endpoint = createServer((request, response) => {
       keys.push(request.headers.authorization ?? '');
       if (request.headers.authorization !== 'Bearer right')
-        return void response.writeHead(401, { 'content-type': 'application/json' }).end('{"error":{"message":"wrong key"}}');
-      if (request.url?.endsWith('/models')) return void response.writeHead(200, { 'content-type': 'application/json' }).end('{"data":[{"id":"small"}]}');
+        return void response
+          .writeHead(401, { 'content-type': 'application/json' })
+          .end('{"error":{"message":"wrong key"}}');
+      if (request.url?.endsWith('/models'))
+        return void response.writeHead(200, { 'content-type': 'application/json' }).end('{"data":[{"id":"small"}]}');
       const chunk = {
         id: 'c',
         object: 'chat.completion.chunk',
@@ -97,7 +124,9 @@ describe('a check of the model', () => {
         model: 'small',
         choices: [{ index: 0, delta: { role: 'assistant', content: 'ready' }, finish_reason: 'stop' }],
       };
-      response.writeHead(200, { 'content-type': 'text/event-stream' }).end(`data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`);
+      response
+        .writeHead(200, { 'content-type': 'text/event-stream' })
+        .end(`data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`);
     });
     await new Promise<void>((resolve) => endpoint.listen(0, '127.0.0.1', resolve));
   });
@@ -130,7 +159,9 @@ describe('a check of the model', () => {
 describe('people and chats', () => {
   it('may be trusted on WhatsApp and not any more', async () => {
     expect((await owner.ask('POST', '/v1/owner/people', { phone: '+49 170 1234567' })).status).toBe(200);
-    expect((await owner.get<OwnerPeople>('/v1/owner/people')).trusted).toEqual([{ phone: '491701234567', by_setting: false, shares: [] }]);
+    expect((await owner.get<OwnerPeople>('/v1/owner/people')).trusted).toEqual([
+      { phone: '491701234567', by_setting: false, shares: [] },
+    ]);
     expect((await owner.ask('DELETE', '/v1/owner/people/491701234567')).status).toBe(200);
     expect((await owner.ask('DELETE', '/v1/owner/people/491701234567')).status).toBe(404);
     expect((await owner.ask('POST', '/v1/owner/people', { phone: 'Ann' })).status).toBe(400);
@@ -140,24 +171,41 @@ describe('people and chats', () => {
     const { db } = owner.api.store;
     const { threadId, chatId } = await newThread(db);
     await db.transaction().execute((tx) => giveGrant(tx, chatId, 'fetch', 'call_x'));
-    const of = async (id: string) => (await owner.get<OwnerChats>('/v1/owner/chats')).chats.find(({ chat }) => chat.thread_id === id)!;
+    const of = async (id: string) =>
+      (await owner.get<OwnerChats>('/v1/owner/chats')).chats.find(({ chat }) => chat.thread_id === id)!;
     expect((await owner.ask('PATCH', `/v1/owner/chats/${threadId}`, { autonomy: 'autonomous' })).status).toBe(200);
     expect(await of(threadId)).toMatchObject({ autonomy: 'autonomous', grants: ['fetch'] });
     const { body } = await owner.ask<OwnerDone>('POST', `/v1/owner/chats/${threadId}/ask-again`);
     expect([body.message, (await of(threadId)).grants]).toEqual(['From now on I ask again before: fetch.', []]);
-    await saveGroups(db, 'default', [{ id: '1-2@g.us', subject: 'Family', participants: [{ id: 'a' }, { id: 'b' }] }], new Date());
+    await saveGroups(
+      db,
+      'default',
+      [{ id: '1-2@g.us', subject: 'Family', participants: [{ id: 'a' }, { id: 'b' }] }],
+      new Date(),
+    );
     const group = await newThread(db, { channel: 'whatsapp', address: '1-2@g.us' });
     expect(await of(group.threadId)).toMatchObject({ chat: { name: 'Family', group: true } });
-    expect((await owner.ask('PATCH', `/v1/owner/chats/${group.threadId}`, { autonomy: 'autonomous' })).status).toBe(409);
-    expect((await owner.ask('PATCH', `/v1/owner/chats/${group.threadId}`, { autonomy: 'supervised' })).status).toBe(200);
-    expect((await owner.get<OwnerPeople>('/v1/owner/people')).groups).toEqual([{ name: 'Family', members: 2, thread_id: group.threadId }]);
+    expect((await owner.ask('PATCH', `/v1/owner/chats/${group.threadId}`, { autonomy: 'autonomous' })).status).toBe(
+      409,
+    );
+    expect((await owner.ask('PATCH', `/v1/owner/chats/${group.threadId}`, { autonomy: 'supervised' })).status).toBe(
+      200,
+    );
+    expect((await owner.get<OwnerPeople>('/v1/owner/people')).groups).toEqual([
+      { name: 'Family', members: 2, thread_id: group.threadId },
+    ]);
   });
 });
 
 describe('WhatsApp', () => {
   it('is linked by a QR that is there as text and picture, and unlinked', async () => {
     const { db } = owner.api.store;
-    expect(await owner.get<OwnerWhatsApp>('/v1/owner/whatsapp')).toMatchObject({ state: 'disconnected', wanted: 'off', qr: null, qr_image: null });
+    expect(await owner.get<OwnerWhatsApp>('/v1/owner/whatsapp')).toMatchObject({
+      state: 'disconnected',
+      wanted: 'off',
+      qr: null,
+      qr_image: null,
+    });
     expect((await owner.ask('POST', '/v1/owner/whatsapp/pair')).status).toBe(200);
     await db
       .updateTable('wa_accounts')
@@ -184,10 +232,19 @@ describe('workspaces', () => {
       profile: { language: 'TypeScript', framework: null, packageManager: 'npm', test: null, git },
     });
     const task = await owner.task('work there', { workspace: 'demo', worktree: true });
-    await addRules(db, task, [{ host: 'example.com', port: 443 }], { verdict: 'project', questionId: 'q', by: { role: 'owner', channel: 'api' } as never });
-    const listed = async () => (await owner.get<OwnerWorkspaces>('/v1/owner/workspaces')).workspaces.find(({ name }) => name === 'demo')!;
+    await addRules(db, task, [{ host: 'example.com', port: 443 }], {
+      verdict: 'project',
+      questionId: 'q',
+      by: { role: 'owner', channel: 'api' } as never,
+    });
+    const listed = async () =>
+      (await owner.get<OwnerWorkspaces>('/v1/owner/workspaces')).workspaces.find(({ name }) => name === 'demo')!;
     expect(await listed()).toMatchObject({
-      ...{ path: '/w/demo', git: { branch: 'main', modified: 2, untracked: 1 }, tasks: [{ id: task.id, worktree: `fetch/${task.id}` }] },
+      ...{
+        path: '/w/demo',
+        git: { branch: 'main', modified: 2, untracked: 1 },
+        tasks: [{ id: task.id, worktree: `fetch/${task.id}` }],
+      },
       egress: [{ to: 'example.com', port: 443, allowed: true, task_id: null, once: false }],
     });
     const rule = { host: 'local', workspace: 'demo', to: 'example.com', port: 443 };
@@ -202,7 +259,9 @@ describe('the instance', () => {
     const harnesses = [{ name: 'claude' as const, ready: false, why: 'no key' }];
     await reportHost(owner.api.store.db, { host: 'laptop', slots: 2, ready: true, problem: null, harnesses });
     const { hosts } = await owner.get<OwnerAgents>('/v1/owner/agents');
-    expect(hosts).toMatchObject([{ host: 'laptop', alive: true, agents: [{ name: 'claude', label: 'Claude Code', ready: false, why: 'no key' }] }]);
+    expect(hosts).toMatchObject([
+      { host: 'laptop', alive: true, agents: [{ name: 'claude', label: 'Claude Code', ready: false, why: 'no key' }] },
+    ]);
   });
 
   it('shows the end of its logs, masks a secret, and reads on from there', async () => {
@@ -210,10 +269,13 @@ describe('the instance', () => {
     Object.assign(owner.api.config, { OPENAI_API_KEY: 'sk-in-a-log-line' });
     mkdirSync(join(FETCH_HOME, 'logs'), { recursive: true });
     const file = join(FETCH_HOME, 'logs', 'worker.log');
-    const entry = (n: number) => `${JSON.stringify({ time: 1_700_000_000_000 + n, level: 30, msg: `line ${n} sk-in-a-log-line` })}\n`;
+    const entry = (n: number) =>
+      `${JSON.stringify({ time: 1_700_000_000_000 + n, level: 30, msg: `line ${n} sk-in-a-log-line` })}\n`;
     writeFileSync(file, [1, 2, 3].map(entry).join(''));
     const first = await owner.get<OwnerLogs>('/v1/owner/logs?limit=2');
-    expect(first.lines.map(({ role, level, text }) => [role, level, text])).toEqual([2, 3].map((n) => ['worker', 'info', `line ${n} ********`]));
+    expect(first.lines.map(({ role, level, text }) => [role, level, text])).toEqual(
+      [2, 3].map((n) => ['worker', 'info', `line ${n} ********`]),
+    );
     writeFileSync(file, `${entry(4)}half a line`, { flag: 'a' });
     const next = await owner.get<OwnerLogs>(`/v1/owner/logs?after=${encodeURIComponent(first.next)}`);
     expect(next.lines.map(({ text }) => text.slice(0, 6))).toEqual(['line 4']);
@@ -228,8 +290,13 @@ describe('the instance', () => {
     mkdirSync(folder);
     writeFileSync(join(folder, 'fetch-2026-01-02T030405.backup'), 'x'.repeat(10));
     Object.assign(owner.api.config, { FETCH_BACKUP_FOLDER: folder });
-    expect((await owner.get<OwnerBackups>('/v1/owner/backups')).backups).toMatchObject([{ name: 'fetch-2026-01-02T030405.backup', bytes: 10 }]);
-    expect(await owner.get<OwnerTemporal>('/v1/owner/temporal?workflow=chat/api/x')).toEqual({ url: null, why: expect.stringContaining('Nothing runs') });
+    expect((await owner.get<OwnerBackups>('/v1/owner/backups')).backups).toMatchObject([
+      { name: 'fetch-2026-01-02T030405.backup', bytes: 10 },
+    ]);
+    expect(await owner.get<OwnerTemporal>('/v1/owner/temporal?workflow=chat/api/x')).toEqual({
+      url: null,
+      why: expect.stringContaining('Nothing runs'),
+    });
   });
 });
 
@@ -239,7 +306,9 @@ it('nothing of all this is for somebody without the token', async () => {
   const owners = runtimeEndpoints.filter(({ path }) => path.startsWith('/v1/owner/') || path.endsWith('/attachments'));
   expect(owners.length).toBeGreaterThan(40);
   for (const { method, path } of owners) {
-    const { status } = await send(owner.api.port, method, path.replaceAll(/\{\w+\}/g, 'x'), { Authorization: 'Bearer wrong' });
+    const { status } = await send(owner.api.port, method, path.replaceAll(/\{\w+\}/g, 'x'), {
+      Authorization: 'Bearer wrong',
+    });
     expect([method, path, status]).toEqual([method, path, 401]);
   }
 });

@@ -1,6 +1,14 @@
 import { get } from 'node:http';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { OwnerDoctor, OwnerLogs, OwnerNow, OwnerQuestion, OwnerSchedule, OwnerSchedules, OwnerTemporal } from '../../../src/contracts/owner.ts';
+import type {
+  OwnerDoctor,
+  OwnerLogs,
+  OwnerNow,
+  OwnerQuestion,
+  OwnerSchedule,
+  OwnerSchedules,
+  OwnerTemporal,
+} from '../../../src/contracts/owner.ts';
 import { script } from '../../support/app.ts';
 import { until } from '../../support/until.ts';
 import type { Contact } from '../../support/whatsapp/contact.ts';
@@ -24,24 +32,40 @@ const waiting = async (): Promise<OwnerQuestion[]> => (await ask<OwnerNow>('GET'
 const told = (text: string | RegExp) =>
   until(
     `Ann is told ${text}`,
-    () => ann.received.findLast(({ shown }) => (typeof text === 'string' ? shown.text.includes(text) : text.test(shown.text))),
+    () =>
+      ann.received.findLast(({ shown }) =>
+        typeof text === 'string' ? shown.text.includes(text) : text.test(shown.text),
+      ),
     60_000,
   );
-const saves = (name: string) => script([{ call: [['workflow_create', { name, steps: ['workflow_list'] }]] }, { say: `Saved ${name}.` }]);
+const saves = (name: string) =>
+  script([{ call: [['workflow_create', { name, steps: ['workflow_list'] }]] }, { say: `Saved ${name}.` }]);
 const asks = (name: string) =>
-  until(`the page shows the question about ${name}`, async () => (await waiting()).find(({ prompt }) => prompt.includes(`"${name}"`)), 60_000);
+  until(
+    `the page shows the question about ${name}`,
+    async () => (await waiting()).find(({ prompt }) => prompt.includes(`"${name}"`)),
+    60_000,
+  );
 
 it('an approval that the phone shows is answered on the page, and is closed on both', async () => {
   await ann.send(saves('by-page'));
   const question = await asks('by-page');
   const onPhone = await told('Save the workflow "by-page"?');
-  expect(question).toMatchObject({ kind: 'approval', tool: 'workflow_create', chat: { channel: 'whatsapp', group: false } });
+  expect(question).toMatchObject({
+    kind: 'approval',
+    tool: 'workflow_create',
+    chat: { channel: 'whatsapp', group: false },
+  });
   const yes = question.answer.choices.find(({ kind }) => kind === 'yes')!;
   expect((await ask(question.answer.method, question.answer.path, yes.body)).status).toBe(200);
   await told('Saved by-page.');
   expect((await waiting()).some(({ id }) => id === question.id)).toBe(false);
   const decided = () =>
-    world.app.store.db.selectFrom('questions').select(['state', 'decision', 'decided_by']).where('id', '=', question.id).executeTakeFirstOrThrow();
+    world.app.store.db
+      .selectFrom('questions')
+      .select(['state', 'decision', 'decided_by'])
+      .where('id', '=', question.id)
+      .executeTakeFirstOrThrow();
   const byPage = { state: 'answered', decision: 'allow', decided_by: { role: 'client', channel: 'api' } };
   expect(await decided()).toEqual(byPage);
   // a late reaction on the phone finds it closed
@@ -56,7 +80,9 @@ it('an approval that the phone answers is gone from the page, and a late yes the
   await ann.send('no', { quoted: await told('Save the workflow "by-phone"?') });
   await until('the page shows it no more', async () => !(await waiting()).some(({ id }) => id === question.id));
   expect((await ask(question.answer.method, question.answer.path, question.answer.choices[0]!.body)).status).toBe(404);
-  expect(await world.app.store.db.selectFrom('routines').select('id').where('name', '=', 'by-phone').executeTakeFirst()).toBeUndefined();
+  expect(
+    await world.app.store.db.selectFrom('routines').select('id').where('name', '=', 'by-phone').executeTakeFirst(),
+  ).toBeUndefined();
 });
 
 it('a schedule is run, paused and ended from the page', async () => {
@@ -86,13 +112,18 @@ it('a schedule is run, paused and ended from the page', async () => {
 
 it('shows what the doctor finds, the logs of every role, and a link into the Temporal Web UI that works', async () => {
   const { body: doctor } = await ask<OwnerDoctor>('GET', '/v1/owner/doctor');
-  expect(doctor.findings.find(({ name }) => name === 'model')).toMatchObject({ state: expect.stringMatching(/ok|warning/) });
+  expect(doctor.findings.find(({ name }) => name === 'model')).toMatchObject({
+    state: expect.stringMatching(/ok|warning/),
+  });
   const { body: logs } = await ask<OwnerLogs>('GET', '/v1/owner/logs?limit=1000');
   expect(logs.lines.length).toBeGreaterThan(5);
   expect(JSON.stringify(logs)).not.toContain('test-token');
   const { body: link } = await ask<OwnerTemporal>('GET', '/v1/owner/temporal?workflow=chat%2Fapi%2Fx');
   const entered = await fetch(link.url!, { redirect: 'manual' });
-  expect([entered.status, entered.headers.get('location')]).toEqual([303, '/namespaces/default/workflows/chat%2Fapi%2Fx']);
+  expect([entered.status, entered.headers.get('location')]).toEqual([
+    303,
+    '/namespaces/default/workflows/chat%2Fapi%2Fx',
+  ]);
 });
 
 it('a stream of changes goes on after the API was killed', async () => {
@@ -119,7 +150,12 @@ it('a stream of changes goes on after the API was killed', async () => {
   await world.app.whenReady();
   text = '';
   const close = await until('the API answers again', () => follow(last).catch(() => null), 60_000);
-  const { thread_id } = await world.app.store.db.selectFrom('turns').select('thread_id').orderBy('created_at', 'desc').limit(1).executeTakeFirstOrThrow();
+  const { thread_id } = await world.app.store.db
+    .selectFrom('turns')
+    .select('thread_id')
+    .orderBy('created_at', 'desc')
+    .limit(1)
+    .executeTakeFirstOrThrow();
   await until('the missed turn is told', () => text.includes('"about":"all"') || text.includes(thread_id));
   close();
 });

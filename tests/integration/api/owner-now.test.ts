@@ -21,30 +21,50 @@ beforeAll(async () => {
 afterAll(() => owner?.close());
 
 const now = () => owner.get<OwnerNow>('/v1/owner/now');
-const waiting = async (taskId: string): Promise<OwnerQuestion> => (await now()).waiting.find(({ task }) => task?.id === taskId)!;
+const waiting = async (taskId: string): Promise<OwnerQuestion> =>
+  (await now()).waiting.find(({ task }) => task?.id === taskId)!;
 const line = (seq: number, event: LogEvent): LogLine => ({ seq, step: 1, at: new Date().toISOString(), ...event });
 const asked = async (task: Task, event: LogEvent & { id: string }) => {
   await storeLines(owner.api.store.db, task, [line(1, event)]);
   await askForTask(owner.api.store.db, task, event.id);
 };
-const send = ({ method, path }: { method: string; path: string }, body: object) => owner.ask<{ error?: { message: string } }>(method, path, body);
+const send = ({ method, path }: { method: string; path: string }, body: object) =>
+  owner.ask<{ error?: { message: string } }>(method, path, body);
 const decision = async (id: string) =>
-  await owner.api.store.db.selectFrom('questions').select(['state', 'decision', 'answer', 'decided_by']).where('id', '=', id).executeTakeFirstOrThrow();
+  await owner.api.store.db
+    .selectFrom('questions')
+    .select(['state', 'decision', 'answer', 'decided_by'])
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow();
 
 const end = (thread: string, turn: string, status: 'failed' | 'completed', why?: string) =>
-  onThread(owner.api.store.db, thread, async (tx) => await closeTurn(tx, (await turnState(tx.now, turn))!, status, why));
+  onThread(
+    owner.api.store.db,
+    thread,
+    async (tx) => await closeTurn(tx, (await turnState(tx.now, turn))!, status, why),
+  );
 
 describe('what waits for the owner', () => {
   it('is a question with a button for each choice, and a field for own words', async () => {
     const task = await owner.task('choose a colour');
     await asked(task, { type: 'question', id: 'which', question: 'Which colour?', options: ['red', 'blue'] });
     const question = await waiting(task.id);
-    expect(question).toMatchObject({ kind: 'question', prompt: 'Which colour?', evidence: null, task: { goal: 'choose a colour' }, chat: { channel: 'api' } });
+    expect(question).toMatchObject({
+      kind: 'question',
+      prompt: 'Which colour?',
+      evidence: null,
+      task: { goal: 'choose a colour' },
+      chat: { channel: 'api' },
+    });
     expect(question.answer.choices.map(({ label }) => label)).toEqual(['red', 'blue']);
     const words = question.answer.words!;
     words.answers[0].value = 'green, please';
     expect((await send(question.answer, words)).status).toBe(200);
-    expect(await decision(question.id)).toMatchObject({ state: 'answered', answer: 'green, please', decided_by: { role: 'client' } });
+    expect(await decision(question.id)).toMatchObject({
+      state: 'answered',
+      answer: 'green, please',
+      decided_by: { role: 'client' },
+    });
     expect(await waiting(task.id)).toBeUndefined();
   });
 
@@ -53,21 +73,38 @@ describe('what waits for the owner', () => {
     const command = `echo ${'x'.repeat(30_000)}; rm -rf /`;
     await asked(task, { type: 'permission', id: 'perm', title: 'run a command', kind: 'execute', command });
     const listed = await waiting(task.id);
-    expect([listed.kind, listed.evidence_rest > 0, listed.evidence!.includes('rm -rf')]).toEqual(['approval', true, false]);
+    expect([listed.kind, listed.evidence_rest > 0, listed.evidence!.includes('rm -rf')]).toEqual([
+      'approval',
+      true,
+      false,
+    ]);
     const yes = ({ answer }: OwnerQuestion) => answer.choices.find(({ kind }) => kind === 'yes')!.body;
     const refused = await send(listed.answer, yes(listed));
-    expect([refused.status, refused.body.error?.message]).toEqual([409, expect.stringContaining('show all of it before a yes')]);
+    expect([refused.status, refused.body.error?.message]).toEqual([
+      409,
+      expect.stringContaining('show all of it before a yes'),
+    ]);
     expect(await decision(listed.id)).toMatchObject({ state: 'open' });
     const whole = await owner.get<OwnerQuestion>(`/v1/owner/questions/${listed.id}`);
     expect([whole.evidence_rest, whole.evidence!.endsWith('rm -rf /')]).toEqual([0, true]);
     expect((await send(whole.answer, yes(whole))).status).toBe(200);
-    expect(await decision(listed.id)).toMatchObject({ state: 'answered', decision: 'allow', decided_by: { role: 'client', channel: 'api' } });
+    expect(await decision(listed.id)).toMatchObject({
+      state: 'answered',
+      decision: 'allow',
+      decided_by: { role: 'client', channel: 'api' },
+    });
     expect((await owner.ask('GET', `/v1/owner/questions/${listed.id}`)).status).toBe(404);
   });
 
   it('is told to a client that reads the thread later as its event told it', async () => {
     const task = await owner.task('install');
-    await asked(task, { type: 'permission', id: 'perm', title: 'run a command', kind: 'execute', command: 'npm install' });
+    await asked(task, {
+      type: 'permission',
+      id: 'perm',
+      title: 'run a command',
+      kind: 'execute',
+      command: 'npm install',
+    });
     const events = await readEvents(owner.api.store.db, task.thread_id, 0, 100);
     const { payload } = events.find(({ event }) => event === 'approval.required')!;
     const detail = await owner.get<{ pending_approvals: object[] }>(`/v1/threads/${task.thread_id}`);
@@ -78,14 +115,18 @@ describe('what waits for the owner', () => {
     const task = await owner.task('delete everything');
     await asked(task, { type: 'permission', id: 'perm', title: 'run', kind: 'execute', command: 'y'.repeat(25_000) });
     const question = await waiting(task.id);
-    expect((await send(question.answer, question.answer.choices.find(({ kind }) => kind === 'no')!.body)).status).toBe(200);
+    expect((await send(question.answer, question.answer.choices.find(({ kind }) => kind === 'no')!.body)).status).toBe(
+      200,
+    );
     expect(await decision(question.id)).toMatchObject({ decision: 'deny' });
   });
 
   it('is a plan: yes, no, or other words that change it', async () => {
     const task = await owner.task('a login page');
     await owner.api.store.db.updateTable('tasks').set({ planning: true }).where('id', '=', task.id).execute();
-    await storeLines(owner.api.store.db, task, [line(1, { type: 'proposal', text: '1. Add a page\n\nFiles: login.html' })]);
+    await storeLines(owner.api.store.db, task, [
+      line(1, { type: 'proposal', text: '1. Add a page\n\nFiles: login.html' }),
+    ]);
     await askForPlan(owner.api.store.db, task, 1);
     const question = await waiting(task.id);
     expect([question.kind, question.evidence, question.answer.choices.map(({ label }) => label)]).toEqual([
@@ -115,22 +156,39 @@ describe('what waits for the owner', () => {
     ]);
     expect(question.answer.words).toBeNull();
     expect((await send(question.answer, question.answer.choices[1]!.body)).status).toBe(200);
-    expect(await db.selectFrom('egress_rules').select(['host', 'allowed', 'task_id']).where('task_id', '=', task.id).execute()).toEqual([
-      { host: 'packages.example.com', allowed: true, task_id: task.id },
-    ]);
+    expect(
+      await db
+        .selectFrom('egress_rules')
+        .select(['host', 'allowed', 'task_id'])
+        .where('task_id', '=', task.id)
+        .execute(),
+    ).toEqual([{ host: 'packages.example.com', allowed: true, task_id: task.id }]);
   });
 });
 
 describe('what runs', () => {
   it('is a turn that can be stopped, and a task with its progress', async () => {
     const { body: thread } = await owner.ask<ThreadRecord>('POST', '/v1/threads', {});
-    const { body } = await owner.ask<{ turn: TurnRecord }>('POST', `/v1/threads/${thread.id}/turns`, { prompt: 'read the log' });
+    const { body } = await owner.ask<{ turn: TurnRecord }>('POST', `/v1/threads/${thread.id}/turns`, {
+      prompt: 'read the log',
+    });
     const task = await owner.task('tidy up');
-    await storeLines(owner.api.store.db, task, [line(1, { type: 'tool', id: 't1', title: 'Edit main.ts', kind: 'edit', status: 'in_progress' })]);
+    await storeLines(owner.api.store.db, task, [
+      line(1, { type: 'tool', id: 't1', title: 'Edit main.ts', kind: 'edit', status: 'in_progress' }),
+    ]);
     const { running } = await now();
     const turn = running.find(({ id }) => id === body.turn.id)!;
-    expect(turn).toMatchObject({ kind: 'turn', title: 'read the log', state: 'running', chat: { thread_id: thread.id, name: 'read the log' } });
-    expect(running.find(({ id }) => id === task.id)).toMatchObject({ kind: 'task', state: 'running', doing: 'Edit main.ts' });
+    expect(turn).toMatchObject({
+      kind: 'turn',
+      title: 'read the log',
+      state: 'running',
+      chat: { thread_id: thread.id, name: 'read the log' },
+    });
+    expect(running.find(({ id }) => id === task.id)).toMatchObject({
+      kind: 'task',
+      state: 'running',
+      doing: 'Edit main.ts',
+    });
     const [stop] = turn.actions;
     expect((await owner.ask(stop!.method, stop!.path)).status).toBe(200);
   });
@@ -140,20 +198,31 @@ describe('what runs', () => {
     const opens = new Date(Date.now() + 3_600_000);
     await setTaskLimited(owner.api.store.db, task.id, opens, 'waits for its model');
     const seen = (await now()).running.find(({ id }) => id === task.id)!;
-    expect([seen.state, seen.until, seen.actions.map(({ name }) => name)]).toEqual(['limited', opens.toISOString(), ['stop', 'resume', 'pause']]);
+    expect([seen.state, seen.until, seen.actions.map(({ name }) => name)]).toEqual([
+      'limited',
+      opens.toISOString(),
+      ['stop', 'resume', 'pause'],
+    ]);
   });
 });
 
 describe('what failed', () => {
   it('comes with its reason and with the words that try it again, until something worked in the same thread', async () => {
     const { body: thread } = await owner.ask<ThreadRecord>('POST', '/v1/threads', {});
-    const { body } = await owner.ask<{ turn: TurnRecord }>('POST', `/v1/threads/${thread.id}/turns`, { prompt: 'will not work' });
+    const { body } = await owner.ask<{ turn: TurnRecord }>('POST', `/v1/threads/${thread.id}/turns`, {
+      prompt: 'will not work',
+    });
     const { turn } = body;
     await end(thread.id, turn.id, 'failed', 'the model refused the key');
     const failure = (await now()).failed.find(({ id }) => id === turn.id)!;
     expect(failure).toMatchObject({ kind: 'turn', title: 'will not work', why: 'the model refused the key' });
     const [again] = failure.actions;
-    expect(again).toEqual({ name: 'again', method: 'POST', path: `/v1/threads/${thread.id}/messages`, body: { text: 'will not work' } });
+    expect(again).toEqual({
+      name: 'again',
+      method: 'POST',
+      path: `/v1/threads/${thread.id}/messages`,
+      body: { text: 'will not work' },
+    });
     const { body: said } = await owner.ask<{ turn_id: string }>(again!.method, again!.path, again!.body!);
     await end(thread.id, said.turn_id, 'completed');
     expect((await now()).failed.find(({ id }) => id === turn.id)).toBeUndefined();
@@ -162,7 +231,16 @@ describe('what failed', () => {
   it('is a task with the sentence of its end', async () => {
     const task = await owner.task('impossible');
     const result = { summary: 'no', changes: null, tests: null, said: '' };
-    await endTask(owner.api.store.db, task.id, { state: 'failed', reason: 'There is no such file.', result, outboxId: 'out_x' });
-    expect((await now()).failed.find(({ id }) => id === task.id)).toMatchObject({ kind: 'task', title: 'impossible', why: 'There is no such file.' });
+    await endTask(owner.api.store.db, task.id, {
+      state: 'failed',
+      reason: 'There is no such file.',
+      result,
+      outboxId: 'out_x',
+    });
+    expect((await now()).failed.find(({ id }) => id === task.id)).toMatchObject({
+      kind: 'task',
+      title: 'impossible',
+      why: 'There is no such file.',
+    });
   });
 });

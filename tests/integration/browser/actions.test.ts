@@ -30,11 +30,14 @@ describe.skipIf(NO_DOCKER)('acting in the browser', () => {
 
   beforeAll(async () => {
     database = await startTestDatabase();
-    bench = await startBrowserBench(database.store.db, { settings: { FETCH_BROWSER_IDLE_MINUTES: '5', FETCH_BROWSER_SLOTS: '8' } });
+    bench = await startBrowserBench(database.store.db, {
+      settings: { FETCH_BROWSER_IDLE_MINUTES: '5', FETCH_BROWSER_SLOTS: '8' },
+    });
     site = await serve({
       '/': FORM,
       '/far': FAR,
-      '/endless': (_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).write('<h1>half of it</h1>'),
+      '/endless': (_, response) =>
+        void response.writeHead(200, { 'content-type': 'text/html' }).write('<h1>half of it</h1>'),
       '/sent': (request, response) =>
         response
           .writeHead(200, { 'content-type': 'text/html; charset=utf-8' })
@@ -51,7 +54,8 @@ describe.skipIf(NO_DOCKER)('acting in the browser', () => {
   });
 
   const open = async (path = '/', by = chat) => (await by.call('browser_open', { url: `${at}${path}` })).output;
-  const refOf = (output: string, element: string): number => Number(new RegExp(`${element}.* \\[(?:[^\\]]*, )?ref=(\\d+)`).exec(output)?.[1]);
+  const refOf = (output: string, element: string): number =>
+    Number(new RegExp(`${element}.* \\[(?:[^\\]]*, )?ref=(\\d+)`).exec(output)?.[1]);
   const act = (args: Record<string, unknown>) => chat.call('browser_action', args);
   const runner =
     (context: ToolContext) =>
@@ -60,7 +64,12 @@ describe.skipIf(NO_DOCKER)('acting in the browser', () => {
       return tool.run(tool.schema.parse(args) as never, context);
     };
   const containerOf = async (chatId: string) =>
-    (await bench.kennel.kennel.engine.docker.listContainers({ all: true, filters: { label: [`${LABEL.browser}=${browserKey(chatId)}`] } }))[0];
+    (
+      await bench.kennel.kennel.engine.docker.listContainers({
+        all: true,
+        filters: { label: [`${LABEL.browser}=${browserKey(chatId)}`] },
+      })
+    )[0];
 
   it('types, clicks, goes back and forward, and shows the page after each', async () => {
     const page = await open();
@@ -92,7 +101,9 @@ describe.skipIf(NO_DOCKER)('acting in the browser', () => {
 
   it('answers a question of the page with no, because nobody could see it', async () => {
     const page = await open();
-    expect((await act({ action: 'click', ref: refOf(page, 'button "Ask me"') })).metadata).toMatchObject({ title: 'no' });
+    expect((await act({ action: 'click', ref: refOf(page, 'button "Ask me"') })).metadata).toMatchObject({
+      title: 'no',
+    });
   });
 
   it('acts on no number of an earlier page', async () => {
@@ -103,7 +114,10 @@ describe.skipIf(NO_DOCKER)('acting in the browser', () => {
       ok: false,
       output: expect.stringContaining(`There is no element ${stale} on the page now.`),
     });
-    expect(await act({ action: 'type', ref: 999_999, text: 'x' })).toMatchObject({ ok: false, output: expect.stringContaining('There is no element 999999') });
+    expect(await act({ action: 'type', ref: 999_999, text: 'x' })).toMatchObject({
+      ok: false,
+      output: expect.stringContaining('There is no element 999999'),
+    });
     expect(site.asked.length).toBe(before);
   });
 
@@ -131,14 +145,22 @@ describe.skipIf(NO_DOCKER)('acting in the browser', () => {
       metadata: { mime: 'image/png', width: 1280 },
     });
     expect((await chat.call('browser_screenshot', {}, { callId: 'call_picture' })).metadata?.attachment).toBe(id);
-    const rows = await database.store.db.selectFrom('attachments').selectAll().where('thread_id', '=', chat.threadId).execute();
+    const rows = await database.store.db
+      .selectFrom('attachments')
+      .selectAll()
+      .where('thread_id', '=', chat.threadId)
+      .execute();
     expect(rows).toHaveLength(1);
     expect(rows[0]).toMatchObject({ id, kind: 'image', mime: 'image/png' });
     expect(rows[0]!.data.subarray(1, 4).toString()).toBe('PNG');
   });
 
   it('checks a page and says which check failed', async () => {
-    const passed = await chat.call('browser_test', { url: `${at}/`, mustInclude: ['name', ' SEND '], screenshot: true });
+    const passed = await chat.call('browser_test', {
+      url: `${at}/`,
+      mustInclude: ['name', ' SEND '],
+      screenshot: true,
+    });
     expect(passed).toMatchObject({ ok: true, metadata: { failed: [], attachment: expect.stringMatching(/^att_/) } });
     expect(passed.output).toMatch(/^PASS: all 3 checks of site\.test:\d+\n1\. PASS open /);
     const failed = await chat.call('browser_test', { url: `${at}/`, mustInclude: ['Send', 'Basket'] });
@@ -155,7 +177,11 @@ describe.skipIf(NO_DOCKER)('acting in the browser', () => {
     const { db } = database.store;
     await selectWorkspace(db, chat.chatId, { host: 'local', name: 'demo' });
     const refused = { host: 'never.test', port: site.port };
-    await addRules(db, { id: 'task_1', host: 'local', workspace: 'demo' }, [refused], { verdict: 'never', questionId: 'q_1', by: null });
+    await addRules(db, { id: 'task_1', host: 'local', workspace: 'demo' }, [refused], {
+      verdict: 'never',
+      questionId: 'q_1',
+      by: null,
+    });
     await until('the rule counts', async () => {
       const { ok, output } = await chat.call('browser_open', { url: `http://never.test:${site.port}/` });
       return !ok && output.includes(`The person has not allowed never.test:${site.port}.`);
@@ -169,9 +195,15 @@ describe.skipIf(NO_DOCKER)('acting in the browser', () => {
     await bench.browsers.closeAll();
     const next = bench.nextProcess();
     const run = runner({ ...person.context('call_next'), browsers: next });
-    expect(await run('browser_snapshot', {})).toMatchObject({ ok: true, metadata: { url: `${at}/`, newBrowser: false } });
+    expect(await run('browser_snapshot', {})).toMatchObject({
+      ok: true,
+      metadata: { url: `${at}/`, newBrowser: false },
+    });
     // its way out is open again, too
-    expect(await run('browser_open', { url: `${at}/far` })).toMatchObject({ ok: true, metadata: { title: 'Far', newBrowser: false } });
+    expect(await run('browser_open', { url: `${at}/far` })).toMatchObject({
+      ok: true,
+      metadata: { title: 'Far', newBrowser: false },
+    });
     await next.closeAll();
   });
 
@@ -195,9 +227,13 @@ describe.skipIf(NO_DOCKER)('acting in the browser', () => {
     await bench.kennel.kennel.engine.docker.getContainer((await containerOf(person.chatId))!.Id).kill();
     expect(await person.call('browser_action', { action: 'scroll_down' })).toMatchObject({
       ok: false,
-      output: expect.stringContaining('No page is open in the browser of this chat. Open one with browser_open. A browser ends after 5 minutes without use'),
+      output: expect.stringContaining(
+        'No page is open in the browser of this chat. Open one with browser_open. A browser ends after 5 minutes without use',
+      ),
     });
-    expect(await open('/', person)).toContain('This is a new browser: it has no page, cookie or log-in of an earlier one.');
+    expect(await open('/', person)).toContain(
+      'This is a new browser: it has no page, cookie or log-in of an earlier one.',
+    );
   });
 
   it('does not hold up the care of the host while it is at work', async () => {
@@ -216,7 +252,10 @@ describe.skipIf(NO_DOCKER)('acting in the browser', () => {
     await bench.browsers.tend((conversation) => isCurrentConversation(db, conversation));
     expect((await containerOf(person.chatId))?.State).toBe('running');
     await onThread(db, person.threadId, (tx) => beginAnew(tx.now, person.threadId));
-    expect(await person.call('browser_snapshot', {})).toMatchObject({ ok: false, output: expect.stringContaining('No page is open') });
+    expect(await person.call('browser_snapshot', {})).toMatchObject({
+      ok: false,
+      output: expect.stringContaining('No page is open'),
+    });
     await bench.browsers.tend((conversation) => isCurrentConversation(db, conversation));
     expect(await containerOf(person.chatId)).toBeUndefined();
   });

@@ -64,7 +64,8 @@ describe.skipIf(NO_DOCKER)('an app of a workspace in the browser', () => {
   let bob: ToolBench;
 
   const open = (chat: ToolBench, url: string) => chat.call('browser_open', { url, waitUntil: 'networkidle' });
-  const start = (chat: ToolBench, name: string) => chat.call('app_run', { keep: true, command: `exec node server.mjs ${name}` });
+  const start = (chat: ToolBench, name: string) =>
+    chat.call('app_run', { keep: true, command: `exec node server.mjs ${name}` });
   const stop = async (chat: ToolBench, workspace: string) =>
     expect(await chat.call('app_control', { action: 'stop', app: workspace })).toMatchObject({ ok: true });
   const attack = (port: number): string =>
@@ -80,7 +81,9 @@ describe.skipIf(NO_DOCKER)('an app of a workspace in the browser', () => {
       '/attack': attack(3000),
       '/to-app': (_, response) => response.writeHead(302, { location: 'http://localhost:3000/' }).end(),
     });
-    const resolve = async (name: string) => [{ address: name === 'rebind.test' ? '127.0.0.1' : PUBLIC, family: 4 as const }];
+    const resolve = async (name: string) => [
+      { address: name === 'rebind.test' ? '127.0.0.1' : PUBLIC, family: 4 as const },
+    ];
     bench = await startBrowserBench(database.store.db, {
       gate: { ...publicGate(resolve), listed: () => allowList([`listed.test:${site.port}`]) },
       settings: { FETCH_BROWSER_SLOTS: '4' },
@@ -94,7 +97,10 @@ describe.skipIf(NO_DOCKER)('an app of a workspace in the browser', () => {
       await chat.call('workspace_select', { name });
       await chat.call('file_write', { path: 'server.mjs', content: APP });
     }
-    expect(await start(ada, 'one')).toMatchObject({ ok: true, output: expect.stringContaining('browser_open finds it at http://localhost:3000/') });
+    expect(await start(ada, 'one')).toMatchObject({
+      ok: true,
+      output: expect.stringContaining('browser_open finds it at http://localhost:3000/'),
+    });
   }, 900_000);
 
   afterAll(async () => {
@@ -105,7 +111,9 @@ describe.skipIf(NO_DOCKER)('an app of a workspace in the browser', () => {
     await database?.close();
   }, 120_000);
 
-  it('is opened at localhost and its other spellings, with paths, scripts, requests and WebSockets', { timeout: 180_000 }, async () => {
+  it('is opened at localhost and its other spellings, with paths, scripts, requests and WebSockets', {
+    timeout: 180_000,
+  }, async () => {
     for (const host of ['localhost', '127.0.0.1', '[::1]', 'shop.localhost']) {
       const opened = await open(ada, `http://${host}:3000/shop?x=1`);
       expect(opened, host).toMatchObject({ ok: true, output: expect.stringContaining('one at /shop?x=1') });
@@ -114,11 +122,16 @@ describe.skipIf(NO_DOCKER)('an app of a workspace in the browser', () => {
         return ['the script ran', 'data of one', 'a message of one'].every((text) => output.includes(text));
       });
     }
-    expect(await ada.call('browser_test', { url: 'http://localhost:3000/', mustInclude: ['one at /'] })).toMatchObject({ ok: true });
+    expect(await ada.call('browser_test', { url: 'http://localhost:3000/', mustInclude: ['one at /'] })).toMatchObject({
+      ok: true,
+    });
   });
 
-  it('is the one of the own workspace: another chat finds none there, and then its own', { timeout: 180_000 }, async () => {
-    const none = 'No app in the workspace two listens on port 3000, and localhost here is never the machine itself. Start it with app_run and keep.';
+  it('is the one of the own workspace: another chat finds none there, and then its own', {
+    timeout: 180_000,
+  }, async () => {
+    const none =
+      'No app in the workspace two listens on port 3000, and localhost here is never the machine itself. Start it with app_run and keep.';
     const missing = await open(bob, 'http://localhost:3000/');
     expect(missing).toMatchObject({ ok: false, output: expect.stringContaining(none) });
     expect(missing.output).toContain('on port 3000 is one of the workspace one: make that the active one first.');
@@ -128,11 +141,21 @@ describe.skipIf(NO_DOCKER)('an app of a workspace in the browser', () => {
     expect(other.output).toContain('two at /');
   });
 
-  it('never leads to a port of this machine: by its address, a redirect, a part of a page, or a name that has its address', { timeout: 180_000 }, async () => {
+  it('never leads to a port of this machine: by its address, a redirect, a part of a page, or a name that has its address', {
+    timeout: 180_000,
+  }, async () => {
     const postgres = new URL(database.url).port;
     for (const port of [victim.port, postgres]) {
-      for (const url of [`http://localhost:${port}/`, `http://127.0.0.1:${port}/`, `http://[::1]:${port}/`, `https://localhost:${port}/`])
-        expect(await open(ada, url), url).toMatchObject({ ok: false, output: expect.stringContaining(`No app in the workspace one listens on port ${port}`) });
+      for (const url of [
+        `http://localhost:${port}/`,
+        `http://127.0.0.1:${port}/`,
+        `http://[::1]:${port}/`,
+        `https://localhost:${port}/`,
+      ])
+        expect(await open(ada, url), url).toMatchObject({
+          ok: false,
+          output: expect.stringContaining(`No app in the workspace one listens on port ${port}`),
+        });
       const moved = await open(ada, `http://localhost:3000/to?where=http://127.0.0.1:${port}/`);
       expect(moved).toMatchObject({ ok: false, output: expect.stringContaining(`listens on port ${port}`) });
     }
@@ -142,7 +165,10 @@ describe.skipIf(NO_DOCKER)('an app of a workspace in the browser', () => {
     }
     // a name of others is never the app, whatever address it has
     for (const url of ['http://rebind.test:3000/', `http://rebind.test:${victim.port}/`])
-      expect(await open(ada, url), url).toMatchObject({ ok: false, output: expect.stringContaining('rebind.test is not on the public internet') });
+      expect(await open(ada, url), url).toMatchObject({
+        ok: false,
+        output: expect.stringContaining('rebind.test is not on the public internet'),
+      });
     expect(victim.hits).toBe(0);
   });
 
@@ -154,7 +180,9 @@ describe.skipIf(NO_DOCKER)('an app of a workspace in the browser', () => {
     expect((await open(ada, 'http://localhost:3000/hits')).output).toContain('hits: 0');
   });
 
-  it('is no way out: its pages reach the hosts that are allowed for the workspace, and no others', { timeout: 180_000 }, async () => {
+  it('is no way out: its pages reach the hosts that are allowed for the workspace, and no others', {
+    timeout: 180_000,
+  }, async () => {
     const before = site.asked.length;
     const reach = (host: string) => open(ada, `http://localhost:3000/try?where=${host}:${site.port}`);
     const refused = await reach('site.test');
@@ -162,13 +190,19 @@ describe.skipIf(NO_DOCKER)('an app of a workspace in the browser', () => {
     expect(refused.output).toContain(`The page also asked for site.test:${site.port}, which was refused.`);
     expect(await open(ada, `http://localhost:3000/to?where=http://site.test:${site.port}/`)).toMatchObject({
       ok: false,
-      output: expect.stringContaining(`A page of an app reaches its own workspace and the hosts that are allowed there, and site.test:${site.port} is not one`),
+      output: expect.stringContaining(
+        `A page of an app reaches its own workspace and the hosts that are allowed there, and site.test:${site.port} is not one`,
+      ),
     });
     expect(site.asked.length).toBe(before);
     expect((await reach('listed.test')).output).not.toContain('was refused');
     expect(site.asked.slice(before)).toContain('GET /');
     const task = { id: 'task_1', host: 'local', workspace: 'one' };
-    await addRules(database.store.db, task, [{ host: 'ruled.test', port: site.port }], { verdict: 'project', questionId: 'q_1', by: null });
+    await addRules(database.store.db, task, [{ host: 'ruled.test', port: site.port }], {
+      verdict: 'project',
+      questionId: 'q_1',
+      by: null,
+    });
     await until('the rule counts', async () => !(await reach('ruled.test')).output.includes('was refused'));
   });
 
@@ -185,13 +219,21 @@ describe.skipIf(NO_DOCKER)('an app of a workspace in the browser', () => {
     await ada.call('workspace_select', { name: 'one' });
   });
 
-  it('is found again after it was started again, and by a process that was just started', { timeout: 180_000 }, async () => {
+  it('is found again after it was started again, and by a process that was just started', {
+    timeout: 180_000,
+  }, async () => {
     expect((await open(ada, 'http://localhost:3000/')).output).toContain('one at /');
     await stop(ada, 'one');
     // the page is still open, and its link leads nowhere now
-    expect(await open(ada, 'http://localhost:3000/')).toMatchObject({ ok: false, output: expect.stringContaining('Start it with app_run and keep.') });
+    expect(await open(ada, 'http://localhost:3000/')).toMatchObject({
+      ok: false,
+      output: expect.stringContaining('Start it with app_run and keep.'),
+    });
     await start(ada, 'three');
-    expect(await open(ada, 'http://localhost:3000/')).toMatchObject({ output: expect.stringContaining('three at /'), metadata: { newBrowser: false } });
+    expect(await open(ada, 'http://localhost:3000/')).toMatchObject({
+      output: expect.stringContaining('three at /'),
+      metadata: { newBrowser: false },
+    });
 
     const { apps } = bench.kennel.kennel;
     await Promise.all([apps.release(), bench.browsers.closeAll()]);
@@ -212,7 +254,8 @@ describe.skipIf(NO_DOCKER)('an app of a workspace in the browser', () => {
   it('is not guessed when no workspace is active', async () => {
     expect(await open(await bench.chat(), 'http://localhost:3000/')).toMatchObject({
       ok: false,
-      output: 'localhost in the browser means the apps of the active workspace. No workspace is active. Select one of: one, two.',
+      output:
+        'localhost in the browser means the apps of the active workspace. No workspace is active. Select one of: one, two.',
     });
   });
 });

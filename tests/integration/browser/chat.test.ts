@@ -20,7 +20,11 @@ describe.skipIf(NO_DOCKER)('the browser in a chat', () => {
 
   beforeAll(async () => {
     await requireDocker('browser');
-    app = await startTaskApp({ FETCH_AUTONOMY: 'cautious', FETCH_SEPARATE_PROCESSES: 'true', FETCH_BROWSER_SLOTS: '8' });
+    app = await startTaskApp({
+      FETCH_AUTONOMY: 'cautious',
+      FETCH_SEPARATE_PROCESSES: 'true',
+      FETCH_BROWSER_SLOTS: '8',
+    });
     site = await serve({
       '/news': INJECTION,
       '/more': '<title>More</title><h1>More</h1>',
@@ -45,7 +49,8 @@ describe.skipIf(NO_DOCKER)('the browser in a chat', () => {
     await app.ended(thread, turn);
     return (await app.detail(thread)).items.findLast(({ kind }) => kind === 'agent_message')?.detail ?? '';
   };
-  const approval = (thread: string) => until('an approval is asked for', async () => (await app.detail(thread)).pending_approvals[0]);
+  const approval = (thread: string) =>
+    until('an approval is asked for', async () => (await app.detail(thread)).pending_approvals[0]);
   /** as JSON may write it, so that it does not stand in the words of the person, whose message the script is */
   const hidden = (steps: unknown[]): string => script(steps as never).replaceAll('/leak', '\\/leak');
 
@@ -57,7 +62,10 @@ describe.skipIf(NO_DOCKER)('the browser in a chat', () => {
       ['browser_action', { action: 'click', x: 10, y: 100 }],
       ['browser_action', { action: 'back' }],
     ] as const) {
-      const turn = await app.turn(thread, hidden([call('browser_open', { url: `${at}/news` }), call(name, args), { say: '$LAST' }]));
+      const turn = await app.turn(
+        thread,
+        hidden([call('browser_open', { url: `${at}/news` }), call(name, args), { say: '$LAST' }]),
+      );
       const { id } = await approval(thread);
       const { body } = await app.store.db
         .selectFrom('outbox')
@@ -65,7 +73,9 @@ describe.skipIf(NO_DOCKER)('the browser in a chat', () => {
         .where('id', 'like', `%${id}`)
         .where('kind', '=', 'question')
         .executeTakeFirstOrThrow();
-      expect(body).toMatch(/I have read text that others wrote \(the page .*\), and this would (fetch an address|click or type)/);
+      expect(body).toMatch(
+        /I have read text that others wrote \(the page .*\), and this would (fetch an address|click or type)/,
+      );
       expect((await app.say(thread, 'no')).kind).toBe('answer');
       await app.ended(thread, turn);
     }
@@ -104,7 +114,11 @@ describe.skipIf(NO_DOCKER)('the browser in a chat', () => {
     await app.whenReady();
     expect(await result(ada, [call('browser_snapshot', {})])).toContain('cookie none');
     expect(await result(ada, [call('browser_open', { url: `${at}/who` })])).toContain('cookie seen=yes');
-    const { chat_id } = await app.store.db.selectFrom('threads').select('chat_id').where('id', '=', ada).executeTakeFirstOrThrow();
+    const { chat_id } = await app.store.db
+      .selectFrom('threads')
+      .select('chat_id')
+      .where('id', '=', ada)
+      .executeTakeFirstOrThrow();
     const opened = await app.store.db
       .selectFrom('calls')
       .innerJoin('threads', 'threads.id', 'calls.thread_id')
@@ -121,16 +135,24 @@ describe.skipIf(NO_DOCKER)('the browser in a chat', () => {
     const bodies: string[] = [];
     app.model.hear((body) => bodies.push(body));
     const said = await result(thread, [call('browser_open', { url: `${at}/more` }), call('browser_screenshot', {})]);
-    const last = (JSON.parse(bodies.at(-1)!) as { messages: Array<{ role: string; content: unknown }> }).messages.at(-1)!;
+    const last = (JSON.parse(bodies.at(-1)!) as { messages: Array<{ role: string; content: unknown }> }).messages.at(
+      -1,
+    )!;
     expect(last).toMatchObject({
       role: 'user',
-      content: [{ type: 'text' }, { type: 'image_url', image_url: { url: expect.stringMatching(/^data:image\/jpeg;base64,\/9j\//) } }],
+      content: [
+        { type: 'text' },
+        { type: 'image_url', image_url: { url: expect.stringMatching(/^data:image\/jpeg;base64,\/9j\//) } },
+      ],
     });
     const id = /attachment:(att_\w+)/.exec(said)?.[1];
     const get = (of: string, token = 'test-token') =>
       fetch(`${app.baseUrl}/v1/threads/${of}/attachments/${id}`, { headers: { authorization: `Bearer ${token}` } });
     const response = await get(thread);
-    expect({ status: response.status, type: response.headers.get('content-type') }).toEqual({ status: 200, type: 'application/octet-stream' });
+    expect({ status: response.status, type: response.headers.get('content-type') }).toEqual({
+      status: 200,
+      type: 'application/octet-stream',
+    });
     expect(
       Buffer.from(await response.arrayBuffer())
         .subarray(1, 4)

@@ -17,7 +17,10 @@ import { startTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { NO_DOCKER } from '../../support/docker.ts';
 import type { ToolBench } from '../../support/tool-bench.ts';
 
-/** What a page may reach, tried with a real browser, a server on a private address that counts every connection, and a real DNS server. */
+/**
+ * What a page may reach, tried with a real browser, a server on a private address that counts every connection, and a
+ * real DNS server.
+ */
 
 describe.skipIf(NO_DOCKER)('the network of the browser', () => {
   let database: TestDatabase;
@@ -107,18 +110,27 @@ describe.skipIf(NO_DOCKER)('the network of the browser', () => {
   it('defect 30: follows no redirect and no link of a script to a private address', async () => {
     for (const path of Object.keys(redirects(0))) {
       const { ok, output } = await chat.call('browser_open', { url: `${at}${path}` });
-      expect({ path, ok, output }).toEqual({ path, ok: false, output: expect.stringMatching(/not on the public internet|could not be opened/) });
+      expect({ path, ok, output }).toEqual({
+        path,
+        ok: false,
+        output: expect.stringMatching(/not on the public internet|could not be opened/),
+      });
     }
     expect(victim.hits).toBe(0);
   });
 
   it('defect 30: connects to no private address when a name changes its address between two requests', async () => {
     dns.rebinds.add('rebind.test');
-    expect(await chat.call('browser_open', { url: `http://rebind.test:${site.port}/plain` })).toMatchObject({ ok: true });
+    expect(await chat.call('browser_open', { url: `http://rebind.test:${site.port}/plain` })).toMatchObject({
+      ok: true,
+    });
     const asked = dns.asked('rebind.test');
     expect(asked).toBeGreaterThan(0);
     const { ok, output } = await chat.call('browser_open', { url: `http://rebind.test:${victim.port}/` });
-    expect({ ok, output }).toEqual({ ok: false, output: expect.stringContaining('rebind.test is not on the public internet') });
+    expect({ ok, output }).toEqual({
+      ok: false,
+      output: expect.stringContaining('rebind.test is not on the public internet'),
+    });
     expect(dns.asked('rebind.test')).toBeGreaterThan(asked);
     expect(victim.hits).toBe(0);
   });
@@ -139,7 +151,10 @@ describe.skipIf(NO_DOCKER)('the network of the browser', () => {
       if (!output.includes('Go there')) continue;
       const ref = Number(/"Go there".*?ref=(\d+)/.exec(output)![1]);
       const clicked = await chat.call('browser_action', { action: 'click', ref });
-      expect([path, clicked.output]).toEqual([path, expect.not.stringMatching(/root:x:0|\/bin\/(ba)?sh|Chromium.*Revision/)]);
+      expect([path, clicked.output]).toEqual([
+        path,
+        expect.not.stringMatching(/root:x:0|\/bin\/(ba)?sh|Chromium.*Revision/),
+      ]);
     }
   }, 120_000);
 
@@ -177,7 +192,8 @@ const leadsInside: Record<string, string> = {
   '/link-to-file': '<a href="file:///etc/passwd">Go there</a>',
   '/script-to-file': '<script>location.href = "file:///etc/passwd"</script>',
   '/frame-of-file': '<iframe src="file:///etc/passwd"></iframe><object data="file:///etc/passwd"></object>',
-  '/fetch-of-file': '<script>fetch("file:///etc/passwd").then((r) => r.text()).then((t) => { out.textContent = t })</script>',
+  '/fetch-of-file':
+    '<script>fetch("file:///etc/passwd").then((r) => r.text()).then((t) => { out.textContent = t })</script>',
   '/window-of-file': "<button onclick=\"window.open('file:///etc/passwd', '_self')\">Go there</button>",
   '/script-to-chrome': '<script>location.href = "chrome://version"</script>',
   '/refresh-to-file': '<meta http-equiv="refresh" content="0;url=file:///etc/passwd">',
@@ -195,8 +211,16 @@ const redirecting =
   (_, response) =>
     void response.writeHead(302, { location }).end();
 
-/** A DNS server that answers A questions, and the resolver that asks it. A name in `rebinds` has the public address first, and a private one from then on. */
-async function dnsServer(): Promise<{ socket: Socket; rebinds: Set<string>; asked(name: string): number; resolve: NonNullable<BrowserGateDeps['resolve']> }> {
+/**
+ * A DNS server that answers A questions, and the resolver that asks it. A name in `rebinds` has the public address
+ * first, and a private one from then on.
+ */
+async function dnsServer(): Promise<{
+  socket: Socket;
+  rebinds: Set<string>;
+  asked(name: string): number;
+  resolve: NonNullable<BrowserGateDeps['resolve']>;
+}> {
   const socket = createSocket('udp4');
   const counts = new Map<string, number>();
   const rebinds = new Set<string>();
@@ -222,7 +246,9 @@ async function dnsServer(): Promise<{ socket: Socket; rebinds: Set<string>; aske
     header.writeUInt16BE(addresses.length > 0 ? 0x8180 : 0x8183, 2);
     header.writeUInt16BE(addresses.length, 6);
     header.fill(0, 8);
-    const answers = addresses.map((address) => Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, ...address.split('.').map(Number)]));
+    const answers = addresses.map((address) =>
+      Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, ...address.split('.').map(Number)]),
+    );
     socket.send(Buffer.concat([header, question.subarray(12, place + 5), ...answers]), from.port, from.address);
   });
   await new Promise<void>((done) => socket.bind(0, '127.0.0.1', done));

@@ -27,12 +27,14 @@ describe.skipIf(NO_DOCKER)('the browser of a chat', () => {
             `<h1>cookie: ${request.headers.cookie ?? 'none'}</h1><script>document.body.append(' stored: ' + localStorage.x); localStorage.x = 'kept'</script>`,
           ),
       '/script': '<h1 id=h>before</h1><script>document.getElementById("h").textContent = "after"</script>',
-      '/late': '<h1 id=h>before</h1><script>setTimeout(async () => { await fetch("/"); document.getElementById("h").textContent = "fetched" }, 300)</script>',
+      '/late':
+        '<h1 id=h>before</h1><script>setTimeout(async () => { await fetch("/"); document.getElementById("h").textContent = "fetched" }, 300)</script>',
       '/alert': '<h1>Hello</h1><script>alert("stop"); confirm("really?")</script>',
       '/empty': '',
       '/long': `<title>Long</title><h1>Beginning</h1>${Array.from({ length: 2000 }, (_, row) => `<button>Row ${row}</button>`).join('')}<h2>The very end</h2>`,
       '/moved': (_, response) => response.writeHead(302, { location: '/' }).end(),
-      '/endless': (_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).write('<h1>half of it</h1>'),
+      '/endless': (_, response) =>
+        void response.writeHead(200, { 'content-type': 'text/html' }).write('<h1>half of it</h1>'),
     });
     at = `http://site.test:${site.port}`;
     chat = await bench.chat();
@@ -46,7 +48,10 @@ describe.skipIf(NO_DOCKER)('the browser of a chat', () => {
 
   it('opens a page and says what is on it, with a number for each element', async () => {
     const opened = await chat.call('browser_open', { url: `${at}/` });
-    expect(opened).toMatchObject({ ok: true, metadata: { url: `${at}/`, title: 'Shop of Ada', truncated: false, refused: [], newBrowser: true } });
+    expect(opened).toMatchObject({
+      ok: true,
+      metadata: { url: `${at}/`, title: 'Shop of Ada', truncated: false, refused: [], newBrowser: true },
+    });
     expect(opened.output).toMatch(/^Shop of Ada\nhttp:\/\/site\.test:\d+\/\nThis is a new browser/);
     expect(opened.output).toMatch(/heading "Welcome" \[.*ref=\d+\]/);
     expect(opened.output).toContain('Two apples.');
@@ -61,7 +66,9 @@ describe.skipIf(NO_DOCKER)('the browser of a chat', () => {
 
   it('runs the scripts of a page, also those that end later, and is not held up by its dialogs', async () => {
     expect((await chat.call('browser_open', { url: `${at}/script` })).output).toContain('heading "after"');
-    expect((await chat.call('browser_open', { url: `${at}/late`, waitUntil: 'networkidle' })).output).toContain('heading "fetched"');
+    expect((await chat.call('browser_open', { url: `${at}/late`, waitUntil: 'networkidle' })).output).toContain(
+      'heading "fetched"',
+    );
     expect((await chat.call('browser_open', { url: `${at}/alert` })).output).toContain('heading "Hello"');
     expect(await chat.call('browser_open', { url: `${at}/empty` })).toMatchObject({
       ok: true,
@@ -104,14 +111,20 @@ describe.skipIf(NO_DOCKER)('the browser of a chat', () => {
 
   it('gives what is there of a page that never ends', async () => {
     const { ok, output } = await chat.call('browser_open', { url: `${at}/endless` });
-    expect({ ok, output }).toEqual({ ok: true, output: expect.stringContaining('The page was not loaded completely in time.') });
+    expect({ ok, output }).toEqual({
+      ok: true,
+      output: expect.stringContaining('The page was not loaded completely in time.'),
+    });
     expect(output).toContain('half of it');
   });
 
   it('is one for each chat: no page, cookie or storage of another chat is in it', async () => {
     const [ada, bob] = [chat, await bench.chat()];
     expect((await ada.call('browser_open', { url: `${at}/cookie` })).output).toContain('cookie: none');
-    const [back, other] = await Promise.all([ada.call('browser_open', { url: `${at}/cookie` }), bob.call('browser_open', { url: `${at}/cookie` })]);
+    const [back, other] = await Promise.all([
+      ada.call('browser_open', { url: `${at}/cookie` }),
+      bob.call('browser_open', { url: `${at}/cookie` }),
+    ]);
     expect(back.output).toContain('cookie: who=ada');
     expect(back.output).toContain('stored: kept');
     expect(other.output).toContain('cookie: none');
@@ -122,7 +135,9 @@ describe.skipIf(NO_DOCKER)('the browser of a chat', () => {
     expect(await third.call('browser_open', { url: `${at}/` })).toEqual({
       ok: false,
       ours: true,
-      output: expect.stringContaining('all 2 browsers are in use (FETCH_BROWSER_SLOTS), and one ends after 15 minutes without use'),
+      output: expect.stringContaining(
+        'all 2 browsers are in use (FETCH_BROWSER_SLOTS), and one ends after 15 minutes without use',
+      ),
     });
   });
 });

@@ -40,7 +40,8 @@ const pids = (): number[] => {
   const { supervisor, roles } = readRunState(home)!;
   return [supervisor.pid, ...roles.filter(({ name }) => name !== 'kennel').map(({ pid }) => pid!)];
 };
-const nothingRuns = (before: number[]) => until('every process has ended', () => before.length === 6 && before.every((pid) => !alive(pid)));
+const nothingRuns = (before: number[]) =>
+  until('every process has ended', () => before.length === 6 && before.every((pid) => !alive(pid)));
 
 /** A message over HTTP, and the answer of the practice model. */
 async function answer(text: string): Promise<string> {
@@ -48,12 +49,17 @@ async function answer(text: string): Promise<string> {
   const authorization = `Bearer ${readFileSync(join(home, 'runtime-token'), 'utf8').trim()}`;
   const ask = async (path: string, body?: unknown) => {
     const post = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
-    return (await (await fetch(`${urls.runtime}${path}`, { ...post, headers: { authorization, 'content-type': 'application/json' } })).json()) as never;
+    return (await (
+      await fetch(`${urls.runtime}${path}`, { ...post, headers: { authorization, 'content-type': 'application/json' } })
+    ).json()) as never;
   };
   const { id }: { id: string } = await ask('/v1/threads', {});
   await ask(`/v1/threads/${id}/messages`, { text });
   const items = await until('the message is answered', async () => {
-    const detail: { turns: Array<{ status: string }>; items: Array<{ kind: string; detail?: string; summary?: string }> } = await ask(`/v1/threads/${id}`);
+    const detail: {
+      turns: Array<{ status: string }>;
+      items: Array<{ kind: string; detail?: string; summary?: string }>;
+    } = await ask(`/v1/threads/${id}`);
     return detail.turns[0]?.status === 'completed' && detail.items;
   });
   return JSON.stringify(items.filter(({ kind }) => kind === 'agent_message'));
@@ -63,7 +69,9 @@ beforeAll(async () => {
   const [runtime, status, temporal, ui, postgres] = await freePorts(5);
   // answered questions: a first start would ask them
   writeFileSync(join(home, '.env'), 'FETCH_TIME_ZONE=UTC\n', { mode: 0o600 });
-  const clean = Object.fromEntries(Object.entries(childEnvironment({})).filter(([name]) => !FETCH_SETTING.test(name) && !name.startsWith('VITEST')));
+  const clean = Object.fromEntries(
+    Object.entries(childEnvironment({})).filter(([name]) => !FETCH_SETTING.test(name) && !name.startsWith('VITEST')),
+  );
   env = {
     ...clean,
     FETCH_HOME: home,
@@ -98,9 +106,18 @@ describe.skipIf(process.platform !== 'linux')('an instance in the background', (
   });
 
   it('is named by a second `fetch up`, and by `fetch status`', async () => {
-    expect(await command('up')).toMatchObject({ code: 0, text: expect.stringMatching(/runs already \(process \d+\) in the background/) });
+    expect(await command('up')).toMatchObject({
+      code: 0,
+      text: expect.stringMatching(/runs already \(process \d+\) in the background/),
+    });
     const { runs } = JSON.parse((await command('status', '--json')).text);
-    expect(runs).toEqual({ by: 'background', pid: readRunState(home)!.supervisor.pid, log: join(home, 'logs', 'fetch.log'), service: null, bound: null });
+    expect(runs).toEqual({
+      by: 'background',
+      pid: readRunState(home)!.supervisor.pid,
+      log: join(home, 'logs', 'fetch.log'),
+      service: null,
+      bound: null,
+    });
   });
 
   it('is joined by a start on a terminal, and goes on when that one leaves', async () => {
@@ -167,7 +184,9 @@ describe.skipIf(process.platform !== 'linux')('a first start whose port is taken
     await new Promise<void>((resolve) => server.listen(Number(env.FETCH_RUNTIME_PORT), '127.0.0.1', resolve));
     const pty = terminal('start', { FETCH_HOME: fresh });
     expect(await pty.ended()).toBe(1);
-    expect(pty.shown()).toContain(`Port ${env.FETCH_RUNTIME_PORT}, wanted for the runtime API, is taken by process ${process.pid}`);
+    expect(pty.shown()).toContain(
+      `Port ${env.FETCH_RUNTIME_PORT}, wanted for the runtime API, is taken by process ${process.pid}`,
+    );
     expect(pty.shown()).not.toContain('a model, your name, your time zone');
     rmSync(fresh, { recursive: true });
   });

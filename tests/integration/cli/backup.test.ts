@@ -31,7 +31,10 @@ async function fetch(settings: Record<string, string>, ...args: string[]): Promi
 
 it('goes on elsewhere from a backup that was made while it ran', async () => {
   const waiting = await app.thread();
-  const asked = await app.turn(waiting, [{ call: [['ask_user', { question: 'Still there?', options: ['yes', 'no'] }]] }, { say: 'You said $LAST' }]);
+  const asked = await app.turn(waiting, [
+    { call: [['ask_user', { question: 'Still there?', options: ['yes', 'no'] }]] },
+    { say: 'You said $LAST' },
+  ]);
   await until('the question is open', async () => (await app.detail(waiting)).pending_user_inputs.length === 1);
   const scheduled = await app.thread();
   const steps = [{ tool: 'read_output', args: { callId: 'x' } }];
@@ -39,7 +42,10 @@ it('goes on elsewhere from a backup that was made while it ran', async () => {
     ['workflow_create', { name: 'daily', steps }],
     ['cron_create', { workflow: 'daily', schedule: '0 4 * * *' }],
   ];
-  await app.ended(scheduled, await app.turn(scheduled, [...calls.map((call) => ({ call: [call] })), { say: 'scheduled' }]));
+  await app.ended(
+    scheduled,
+    await app.turn(scheduled, [...calls.map((call) => ({ call: [call] })), { say: 'scheduled' }]),
+  );
   const busy = await app.thread();
   const speaking = await app.turn(busy, [{ say: 'words '.repeat(200), pace: 50 }]);
   await until('text streams', async () => (await app.events(busy)).some((event) => event.event === 'item.delta'));
@@ -59,7 +65,9 @@ it('goes on elsewhere from a backup that was made while it ran', async () => {
   await expect(fetch({ FETCH_HOME: home }, 'restore', `${file}.damaged`)).rejects.toMatchObject({
     stderr: expect.stringMatching(/^This backup cannot be read: .*\.\n$/),
   });
-  await expect(fetch({ FETCH_HOME: home, FETCH_BACKUP_KEY: 'another' }, 'restore', file)).rejects.toThrow(/cannot be read/);
+  await expect(fetch({ FETCH_HOME: home, FETCH_BACKUP_KEY: 'another' }, 'restore', file)).rejects.toThrow(
+    /cannot be read/,
+  );
   expect(readdirSync(home)).toEqual(['start.lock']);
   await expect(fetch({}, 'restore', file)).rejects.toThrow(/is not empty/);
   expect(await fetch({ FETCH_HOME: home }, 'restore', file, '--dry-run')).toMatch(/The file is whole/);
@@ -71,7 +79,9 @@ it('goes on elsewhere from a backup that was made while it ran', async () => {
   expect((await other.say(waiting, '1')).kind).toBe('answer');
   expect((await other.ended(waiting, asked)).status).toBe('completed');
   expect((await other.ended(busy, speaking, 110_000)).status).toBe('completed');
-  const said = (await other.detail(busy)).items.filter((item) => item.kind === 'agent_message' && item.status === 'completed');
+  const said = (await other.detail(busy)).items.filter(
+    (item) => item.kind === 'agent_message' && item.status === 'completed',
+  );
   expect(said).toHaveLength(1);
   expect(await other.store.db.selectFrom('crons').select('id').execute()).toHaveLength(1);
   await other.ended(scheduled, await other.turn(scheduled, [{ say: 'awake' }]));

@@ -15,8 +15,11 @@ const ENTRY = fileURLToPath(new URL('../../../bin/fetch.js', import.meta.url));
 /** Runs a command to its end. */
 const fetchCommand = (args: string[], env: Record<string, string>): Promise<{ code: number; text: string }> =>
   new Promise((resolve) => {
-    execFile(process.execPath, [ENTRY, ...args], { env: childEnvironment(env), timeout: 60_000 }, (error, stdout, stderr) =>
-      resolve({ code: error ? Number(error.code ?? 1) : 0, text: stdout + stderr }),
+    execFile(
+      process.execPath,
+      [ENTRY, ...args],
+      { env: childEnvironment(env), timeout: 60_000 },
+      (error, stdout, stderr) => resolve({ code: error ? Number(error.code ?? 1) : 0, text: stdout + stderr }),
     );
   });
 
@@ -25,7 +28,10 @@ describe('the command line', () => {
   afterAll(() => rmSync(home, { recursive: true, force: true }));
 
   it('names a flag that it does not know and a value that does not fit', async () => {
-    expect(await fetchCommand(['start', '--no-such-flag'], { FETCH_HOME: home })).toMatchObject({ code: 2, text: expect.stringContaining('--no-such-flag') });
+    expect(await fetchCommand(['start', '--no-such-flag'], { FETCH_HOME: home })).toMatchObject({
+      code: 2,
+      text: expect.stringContaining('--no-such-flag'),
+    });
     expect(await fetchCommand(['start', '--runtime-port', 'banana'], { FETCH_HOME: home })).toMatchObject({
       code: 2,
       text: expect.stringContaining('FETCH_RUNTIME_PORT'),
@@ -70,14 +76,25 @@ describe('a machine without a Temporal server that fits', () => {
     const ports = await freePorts(5);
     const env = {
       FETCH_HOME: join(folder, 'home'),
-      ...Object.fromEntries(['RUNTIME', 'STATUS', 'TEMPORAL', 'TEMPORAL_UI', 'POSTGRES'].map((name, index) => [`FETCH_${name}_PORT`, String(ports[index])])),
+      ...Object.fromEntries(
+        ['RUNTIME', 'STATUS', 'TEMPORAL', 'TEMPORAL_UI', 'POSTGRES'].map((name, index) => [
+          `FETCH_${name}_PORT`,
+          String(ports[index]),
+        ]),
+      ),
       HOME: folder,
       XDG_CACHE_HOME: join(folder, 'cache'),
       PATH: `${other}:${old}:/usr/bin:/bin`,
       // no way out: nothing is fetched and nothing is built
       HTTPS_PROXY: 'http://127.0.0.1:9',
       https_proxy: 'http://127.0.0.1:9',
-      ...{ GOPROXY: 'off', GOFLAGS: '-mod=mod', GOPATH: join(folder, 'go'), GOBIN: join(folder, 'gobin'), GOMODCACHE: join(folder, 'mod') },
+      ...{
+        GOPROXY: 'off',
+        GOFLAGS: '-mod=mod',
+        GOPATH: join(folder, 'go'),
+        GOBIN: join(folder, 'gobin'),
+        GOMODCACHE: join(folder, 'mod'),
+      },
     };
     const misfits = [
       /other\/temporal is not the Temporal CLI \(it says "Temporal thermometer 3000"\)/,
@@ -88,7 +105,8 @@ describe('a machine without a Temporal server that fits', () => {
     const start = await fetchCommand(['start'], env);
     removeCluster(env.FETCH_HOME);
     expect(start.code).toBe(1);
-    for (const misfit of [...misfits, /official download: /, /go build: /, /TEMPORAL_ADDRESS=/]) expect(start.text).toMatch(misfit);
+    for (const misfit of [...misfits, /official download: /, /go build: /, /TEMPORAL_ADDRESS=/])
+      expect(start.text).toMatch(misfit);
     expect(start.text).not.toMatch(/\n\s+at /);
   });
 });
@@ -101,7 +119,9 @@ describe('an instance', () => {
   afterAll(() => app?.close());
 
   it('runs on a database that a newer version has added to', async () => {
-    await sql`insert into kysely_migration (name, timestamp) values ('9998_from_the_future', now()::text)`.execute(app.store.db);
+    await sql`insert into kysely_migration (name, timestamp) values ('9998_from_the_future', now()::text)`.execute(
+      app.store.db,
+    );
     app.kill('worker');
     const thread = await app.thread();
     const turn = await app.turn(thread, [{ say: 'as before' }]);
@@ -111,11 +131,16 @@ describe('an instance', () => {
 
   it('does not touch a database that a newer version has changed so that it would break, and runs again once that is undone', async () => {
     const thread = await app.thread();
-    await sql`insert into kysely_migration (name, timestamp) values ('9999_breaking_from_the_future', now()::text)`.execute(app.store.db);
+    await sql`insert into kysely_migration (name, timestamp) values ('9999_breaking_from_the_future', now()::text)`.execute(
+      app.store.db,
+    );
     const { code, text } = await fetchCommand(['prepare'], {
       FETCH_HOME: app.home,
       TEMPORAL_ADDRESS: app.temporalAddress,
-      DATABASE_URL: databaseUrl(app.home, Number(new URL(`http://${app.state().roles.find((role) => role.name === 'postgres')!.address}`).port)),
+      DATABASE_URL: databaseUrl(
+        app.home,
+        Number(new URL(`http://${app.state().roles.find((role) => role.name === 'postgres')!.address}`).port),
+      ),
     });
     expect(code).not.toBe(0);
     expect(text).toMatch(/newer version/);
@@ -141,7 +166,12 @@ describe('an instance', () => {
   it('says why it cannot take a message while the database is away, and takes it with the same key afterwards', async () => {
     const thread = await app.thread();
     app.kill('postgres');
-    const refused = await app.request('POST', `/v1/threads/${thread}/turns`, { prompt: 'SCRIPT:[{"say":"kept"}]' }, { 'idempotency-key': 'k' });
+    const refused = await app.request(
+      'POST',
+      `/v1/threads/${thread}/turns`,
+      { prompt: 'SCRIPT:[{"say":"kept"}]' },
+      { 'idempotency-key': 'k' },
+    );
     // the database restarts within a second: it was either away (and says so) or back already
     expect([201, 503]).toContain(refused.status);
     const turn = await until('the database is back', () => app.turn(thread, [{ say: 'kept' }], 'k').catch(() => null));

@@ -25,7 +25,10 @@ import { until } from '../../support/until.ts';
 
 const ENTRY = fileURLToPath(new URL('../../../bin/fetch.js', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'fetch-connections-'));
-const made: Record<'authority' | 'stranger' | 'server' | 'expired' | 'elsewhere' | 'client' | 'foreign' | 'old', MadeCertificate> = {} as never;
+const made: Record<
+  'authority' | 'stranger' | 'server' | 'expired' | 'elsewhere' | 'client' | 'foreign' | 'old',
+  MadeCertificate
+> = {} as never;
 const closing: Array<() => Promise<unknown>> = [];
 let temporal: TestTemporal;
 let database: TestDatabase;
@@ -39,7 +42,11 @@ beforeAll(async () => {
   const { authority, stranger } = made;
   made.server = await makeCertificate(folder, { commonName: 'server', for: ['127.0.0.1'], by: authority });
   made.expired = await makeCertificate(folder, { commonName: 'expired', for: ['127.0.0.1'], by: authority, days: -3 });
-  made.elsewhere = await makeCertificate(folder, { commonName: 'elsewhere', for: ['temporal.example.org'], by: authority });
+  made.elsewhere = await makeCertificate(folder, {
+    commonName: 'elsewhere',
+    for: ['temporal.example.org'],
+    by: authority,
+  });
   made.client = await makeCertificate(folder, { commonName: 'client', by: authority });
   made.foreign = await makeCertificate(folder, { commonName: 'foreign', by: stranger });
   made.old = await makeCertificate(folder, { commonName: 'old', by: authority, days: -1 });
@@ -101,7 +108,10 @@ const ofTemporal = (settings: Record<string, string>) => loadConfig({ FETCH_HOME
 async function temporalSays(settings: Record<string, string>): Promise<string> {
   try {
     const config = ofTemporal(settings);
-    await prepareNamespace(temporalEndpoint(config), 'default', { waitMs: 20_000, explain: (error) => temporalProblem(config, error) });
+    await prepareNamespace(temporalEndpoint(config), 'default', {
+      waitMs: 20_000,
+      explain: (error) => temporalProblem(config, error),
+    });
   } catch (error) {
     return (error as Error).message;
   }
@@ -109,23 +119,39 @@ async function temporalSays(settings: Record<string, string>): Promise<string> {
 }
 
 describe('a Temporal server', () => {
-  const shows = (which: MadeCertificate, more: TlsOptions = {}) => front(temporal.address, { key: which.key, cert: which.cert, ...more });
+  const shows = (which: MadeCertificate, more: TlsOptions = {}) =>
+    front(temporal.address, { key: which.key, cert: which.cert, ...more });
   const wants = (): TlsOptions => ({ ca: made.authority.cert, requestCert: true, rejectUnauthorized: true });
   const trusted = () => ({ TEMPORAL_TLS_SERVER_CA_CERT_PATH: made.authority.certFile });
-  const as = (which: MadeCertificate) => ({ TEMPORAL_TLS_CLIENT_CERT_PATH: which.certFile, TEMPORAL_TLS_CLIENT_KEY_PATH: which.keyFile });
+  const as = (which: MadeCertificate) => ({
+    TEMPORAL_TLS_CLIENT_CERT_PATH: which.certFile,
+    TEMPORAL_TLS_CLIENT_KEY_PATH: which.keyFile,
+  });
 
   it('that shows a certificate which cannot be trusted is told with the certificate and the setting', async () => {
-    const [good, expired, elsewhere] = await Promise.all([shows(made.server), shows(made.expired), shows(made.elsewhere)]);
+    const [good, expired, elsewhere] = await Promise.all([
+      shows(made.server),
+      shows(made.expired),
+      shows(made.elsewhere),
+    ]);
     const [late, unknown, another, name] = await Promise.all([
       temporalSays({ TEMPORAL_ADDRESS: expired, ...trusted() }),
       temporalSays({ TEMPORAL_ADDRESS: good, TEMPORAL_TLS: 'true' }),
       temporalSays({ TEMPORAL_ADDRESS: good, TEMPORAL_TLS_SERVER_CA_CERT_PATH: made.stranger.certFile }),
       temporalSays({ TEMPORAL_ADDRESS: elsewhere, ...trusted() }),
     ]);
-    expect(late).toMatch(new RegExp(`^The Temporal server at ${expired} shows a certificate that expired on \\d{4}-\\d\\d-\\d\\d\\. Renew it`));
-    expect(unknown).toMatch(/shows a certificate by "Our Authority", whom this machine does not know.*: TEMPORAL_TLS_SERVER_CA_CERT_PATH\.$/);
+    expect(late).toMatch(
+      new RegExp(
+        `^The Temporal server at ${expired} shows a certificate that expired on \\d{4}-\\d\\d-\\d\\d\\. Renew it`,
+      ),
+    );
+    expect(unknown).toMatch(
+      /shows a certificate by "Our Authority", whom this machine does not know.*: TEMPORAL_TLS_SERVER_CA_CERT_PATH\.$/,
+    );
     expect(another).toMatch(/by "Our Authority", whom the file of TEMPORAL_TLS_SERVER_CA_CERT_PATH does not vouch for/);
-    expect(name).toMatch(/is for temporal\.example\.org, and not for 127\.0\.0\.1\. .* set TEMPORAL_TLS_SERVER_NAME=temporal\.example\.org\.$/);
+    expect(name).toMatch(
+      /is for temporal\.example\.org, and not for 127\.0\.0\.1\. .* set TEMPORAL_TLS_SERVER_NAME=temporal\.example\.org\.$/,
+    );
   });
 
   it('that wants a certificate says so, and which one it refuses', async () => {
@@ -134,7 +160,9 @@ describe('a Temporal server', () => {
       temporalSays({ TEMPORAL_ADDRESS: address, ...trusted() }),
       temporalSays({ TEMPORAL_ADDRESS: address, ...trusted(), ...as(made.foreign) }),
     ]);
-    expect(none).toMatch(/wants a certificate of ours\. Set TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH\.$/);
+    expect(none).toMatch(
+      /wants a certificate of ours\. Set TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH\.$/,
+    );
     expect(foreign).toMatch(/refuses the certificate of TEMPORAL_TLS_CLIENT_CERT_PATH: its authority/);
     const config = ofTemporal({ TEMPORAL_ADDRESS: address, ...trusted(), ...as(made.client) });
     await expect(prepareNamespace(temporalEndpoint(config), 'default')).resolves.toMatchObject({ warnings: [] });
@@ -145,7 +173,10 @@ describe('a Temporal server', () => {
     const [clear, secured, away] = await Promise.all([
       temporalSays({ TEMPORAL_ADDRESS: await shows(made.server) }),
       temporalSays({ TEMPORAL_ADDRESS: temporal.address, TEMPORAL_TLS: 'true' }),
-      temporalProblem(ofTemporal({ TEMPORAL_ADDRESS: `127.0.0.1:${port}` }), new Error('Failed to connect before the deadline')).then(({ message }) => message),
+      temporalProblem(
+        ofTemporal({ TEMPORAL_ADDRESS: `127.0.0.1:${port}` }),
+        new Error('Failed to connect before the deadline'),
+      ).then(({ message }) => message),
     ]);
     expect(clear).toMatch(/takes only connections with TLS\. Set TEMPORAL_TLS=true\.$/);
     expect(secured).toMatch(new RegExp(`^The Temporal server at ${temporal.address} speaks no TLS\\.`));
@@ -166,14 +197,30 @@ describe('a Temporal server', () => {
   });
 
   it('is not asked with files that cannot be used', async () => {
-    const problem = (settings: Record<string, string>) => temporalSays({ TEMPORAL_ADDRESS: 'cluster:7233', ...settings });
-    const mixed = { TEMPORAL_TLS_CLIENT_CERT_PATH: made.client.certFile, TEMPORAL_TLS_CLIENT_KEY_PATH: made.foreign.keyFile };
-    expect(await problem({ TEMPORAL_TLS_SERVER_CA_CERT_PATH: '/nowhere.pem' })).toContain('TEMPORAL_TLS_SERVER_CA_CERT_PATH: there is no file /nowhere.pem.');
-    expect(await problem({ TEMPORAL_TLS_SERVER_CA_CERT_PATH: folder })).toMatch(/TEMPORAL_TLS_SERVER_CA_CERT_PATH: .* cannot be read by this user/);
-    expect(await problem({ TEMPORAL_TLS_SERVER_CA_CERT_PATH: made.client.keyFile })).toMatch(/has no certificate in PEM form/);
-    expect(await problem(mixed)).toMatch(/TEMPORAL_TLS_CLIENT_KEY_PATH: the key in .*foreign\.key does not belong to the certificate/);
-    expect(await problem({ ...mixed, TEMPORAL_TLS_CLIENT_KEY_PATH: made.client.certFile })).toMatch(/has no private key in PEM form/);
-    expect(await problem(as(made.old))).toMatch(/TEMPORAL_TLS_CLIENT_CERT_PATH: the certificate in .*old\.pem has expired/);
+    const problem = (settings: Record<string, string>) =>
+      temporalSays({ TEMPORAL_ADDRESS: 'cluster:7233', ...settings });
+    const mixed = {
+      TEMPORAL_TLS_CLIENT_CERT_PATH: made.client.certFile,
+      TEMPORAL_TLS_CLIENT_KEY_PATH: made.foreign.keyFile,
+    };
+    expect(await problem({ TEMPORAL_TLS_SERVER_CA_CERT_PATH: '/nowhere.pem' })).toContain(
+      'TEMPORAL_TLS_SERVER_CA_CERT_PATH: there is no file /nowhere.pem.',
+    );
+    expect(await problem({ TEMPORAL_TLS_SERVER_CA_CERT_PATH: folder })).toMatch(
+      /TEMPORAL_TLS_SERVER_CA_CERT_PATH: .* cannot be read by this user/,
+    );
+    expect(await problem({ TEMPORAL_TLS_SERVER_CA_CERT_PATH: made.client.keyFile })).toMatch(
+      /has no certificate in PEM form/,
+    );
+    expect(await problem(mixed)).toMatch(
+      /TEMPORAL_TLS_CLIENT_KEY_PATH: the key in .*foreign\.key does not belong to the certificate/,
+    );
+    expect(await problem({ ...mixed, TEMPORAL_TLS_CLIENT_KEY_PATH: made.client.certFile })).toMatch(
+      /has no private key in PEM form/,
+    );
+    expect(await problem(as(made.old))).toMatch(
+      /TEMPORAL_TLS_CLIENT_CERT_PATH: the certificate in .*old\.pem has expired/,
+    );
   });
 });
 
@@ -186,7 +233,9 @@ describe('a PostgreSQL server', () => {
     return url.href;
   };
   const says = async (url: string): Promise<string> => {
-    const store = await openStore(url, { max: 1, migrate: false }).catch(async (error) => await databaseProblem(url, 'DATABASE_URL', error));
+    const store = await openStore(url, { max: 1, migrate: false }).catch(
+      async (error) => await databaseProblem(url, 'DATABASE_URL', error),
+    );
     if (store instanceof Error) return store.message;
     await store.close();
     throw new Error('it could connect');
@@ -195,7 +244,9 @@ describe('a PostgreSQL server', () => {
   const as = (which: MadeCertificate) => ({ sslcert: which.certFile, sslkey: which.keyFile });
 
   it('that shows a certificate which cannot be trusted is told with the certificate and the setting', async () => {
-    expect(await says(at('secure', { sslmode: 'require' }))).toMatch(/by "Our Authority", whom this machine does not know.*: sslrootcert of DATABASE_URL\.$/);
+    expect(await says(at('secure', { sslmode: 'require' }))).toMatch(
+      /by "Our Authority", whom this machine does not know.*: sslrootcert of DATABASE_URL\.$/,
+    );
     expect(await says(at('secure', { ...verified(), sslrootcert: made.stranger.certFile }))).toMatch(
       /whom the file of sslrootcert of DATABASE_URL does not vouch for/,
     );
@@ -207,19 +258,27 @@ describe('a PostgreSQL server', () => {
   });
 
   it('that wants TLS or a certificate says so, and which certificate it refuses', async () => {
-    expect(await says(at('secure', {}))).toMatch(/takes only connections with TLS\. Set sslmode=verify-full in DATABASE_URL\.$/);
-    expect(await says(at('certified', verified()))).toMatch(/wants a certificate of ours\. Set sslcert of DATABASE_URL and sslkey of DATABASE_URL\.$/);
-    expect(await says(at('certified', { ...verified(), ...as(made.foreign) }))).toMatch(/refuses the certificate of sslcert of DATABASE_URL/);
+    expect(await says(at('secure', {}))).toMatch(
+      /takes only connections with TLS\. Set sslmode=verify-full in DATABASE_URL\.$/,
+    );
+    expect(await says(at('certified', verified()))).toMatch(
+      /wants a certificate of ours\. Set sslcert of DATABASE_URL and sslkey of DATABASE_URL\.$/,
+    );
+    expect(await says(at('certified', { ...verified(), ...as(made.foreign) }))).toMatch(
+      /refuses the certificate of sslcert of DATABASE_URL/,
+    );
     const store = await openStore(at('certified', { ...verified(), ...as(made.client) }), { max: 1, migrate: false });
     await store.close();
   });
 
   it('is not asked with files that cannot be used, and a wrong password or database is said', async () => {
-    expect(await says(at('secure', { ...verified(), sslrootcert: '/nowhere.pem' }))).toContain('sslrootcert of DATABASE_URL: there is no file /nowhere.pem.');
-    expect(await says(at('secure', { ...verified(), sslrootcert: 'system' }))).toMatch(/Leave sslrootcert out/);
-    expect(await says(at('secure', { ...verified(), sslcert: made.client.certFile, sslkey: made.foreign.keyFile }))).toMatch(
-      /does not belong to the certificate/,
+    expect(await says(at('secure', { ...verified(), sslrootcert: '/nowhere.pem' }))).toContain(
+      'sslrootcert of DATABASE_URL: there is no file /nowhere.pem.',
     );
+    expect(await says(at('secure', { ...verified(), sslrootcert: 'system' }))).toMatch(/Leave sslrootcert out/);
+    expect(
+      await says(at('secure', { ...verified(), sslcert: made.client.certFile, sslkey: made.foreign.keyFile })),
+    ).toMatch(/does not belong to the certificate/);
     const wrong = new URL(at('secure', verified()));
     wrong.password = 'wrong-password';
     expect(await says(wrong.href)).toMatch(/refuses the user or the password of DATABASE_URL\./);
@@ -233,10 +292,14 @@ describe('a PostgreSQL server', () => {
     closing.push(plain.close);
     const url = new URL(plain.url);
     url.search = 'sslmode=verify-full';
-    expect(await says(url.href)).toMatch(/speaks no TLS\. Correct DATABASE_URL, turn TLS on at the server, or set sslmode=disable in DATABASE_URL\.$/);
+    expect(await says(url.href)).toMatch(
+      /speaks no TLS\. Correct DATABASE_URL, turn TLS on at the server, or set sslmode=disable in DATABASE_URL\.$/,
+    );
     const [port] = await freePorts(1);
     url.port = String(port);
-    expect(await says(url.href)).toMatch(new RegExp(`^No PostgreSQL answers at 127\\.0\\.0\\.1:${port}: Nothing listens`));
+    expect(await says(url.href)).toMatch(
+      new RegExp(`^No PostgreSQL answers at 127\\.0\\.0\\.1:${port}: Nothing listens`),
+    );
   });
 
   it('whose certificate expires is found before, and afterwards by its sentence, by `fetch doctor` too', async () => {
@@ -247,7 +310,11 @@ describe('a PostgreSQL server', () => {
     const config = ofTemporal({ ...settings, TEMPORAL_TLS_SERVER_CA_CERT_PATH: made.authority.certFile });
     const found = await shownCertificateFindings(config);
     expect(found.map(({ state }) => state).sort()).toEqual(['missing', 'ok']);
-    expect((await shownCertificateFindings(config, Date.now() + 80 * 86_400_000)).find(({ mend }) => mend?.includes('PostgreSQL'))).toMatchObject({
+    expect(
+      (await shownCertificateFindings(config, Date.now() + 80 * 86_400_000)).find(({ mend }) =>
+        mend?.includes('PostgreSQL'),
+      ),
+    ).toMatchObject({
       state: 'warning',
       detail: expect.stringMatching(/^expires in 9 days/),
     });
@@ -258,9 +325,18 @@ describe('a PostgreSQL server', () => {
       return said.includes('expired') && said;
     });
     expect(expired).toMatch(/shows a certificate that expired on /);
-    const clean = Object.fromEntries(Object.entries(childEnvironment({})).filter(([name]) => !FETCH_SETTING.test(name) && !name.startsWith('VITEST')));
-    const env = { ...clean, ...settings, FETCH_HOME: join(folder, 'home'), TEMPORAL_TLS_SERVER_CA_CERT_PATH: made.authority.certFile };
-    const doctor = await promisify(execFile)(process.execPath, [ENTRY, 'doctor', '--json'], { env }).catch((error: { stdout: string }) => error);
+    const clean = Object.fromEntries(
+      Object.entries(childEnvironment({})).filter(([name]) => !FETCH_SETTING.test(name) && !name.startsWith('VITEST')),
+    );
+    const env = {
+      ...clean,
+      ...settings,
+      FETCH_HOME: join(folder, 'home'),
+      TEMPORAL_TLS_SERVER_CA_CERT_PATH: made.authority.certFile,
+    };
+    const doctor = await promisify(execFile)(process.execPath, [ENTRY, 'doctor', '--json'], { env }).catch(
+      (error: { stdout: string }) => error,
+    );
     const { findings } = JSON.parse(doctor.stdout) as { findings: Array<{ name: string; detail: string }> };
     for (const name of ['temporal', 'postgres'])
       expect(findings.find((each) => each.name === name)?.detail, name).toMatch(/shows a certificate that expired on /);

@@ -7,7 +7,16 @@ import { AGENT_QUEUE } from '../../../src/contracts/ids.ts';
 import { CODING_TASK } from '../../../src/contracts/signals.ts';
 import { WorkerDeployment } from '../../../temporal/deployment.ts';
 import { releaseBundle } from '../../replay/frozen.ts';
-import { findings, goOn, populate, populateSchedule, reconcileNow, reconcileOften, workflowsOf, write } from '../../support/deployment-scenes.ts';
+import {
+  findings,
+  goOn,
+  populate,
+  populateSchedule,
+  reconcileNow,
+  reconcileOften,
+  workflowsOf,
+  write,
+} from '../../support/deployment-scenes.ts';
 import { type Releases, startReleases } from '../../support/releases.ts';
 import { until } from '../../support/until.ts';
 
@@ -22,7 +31,11 @@ let releases: Releases;
 let previous: { code: string };
 let next: { code: string };
 beforeAll(async () => {
-  [releases, previous, next] = await Promise.all([startReleases(), releaseBundle('0.1.0'), buildWorkflowBundle(entryOf('unversioned'), [changed('patched')])]);
+  [releases, previous, next] = await Promise.all([
+    startReleases(),
+    releaseBundle('0.1.0'),
+    buildWorkflowBundle(entryOf('unversioned'), [changed('patched')]),
+  ]);
 });
 afterEach(() => releases.stopWorkers());
 afterAll(() => releases?.close());
@@ -51,7 +64,9 @@ describe('a worker of the next release in place of the previous one', () => {
 });
 
 describe('an embedded server that begins with an empty file, as another minor version does', () => {
-  it('gets chats, tasks, questions and schedules in every state back from the records', { timeout: ROUNDS_MS }, async () => {
+  it('gets chats, tasks, questions and schedules in every state back from the records', {
+    timeout: ROUNDS_MS,
+  }, async () => {
     await releases.worker(next);
     const world = await populate(releases, SIDE_BY_SIDE);
     const cronId = await populateSchedule(releases);
@@ -68,9 +83,12 @@ describe('an embedded server that begins with an empty file, as another minor ve
 describe('builds side by side', () => {
   const builds = () => new WorkerDeployment(releases.temporal, AGENT_QUEUE).read();
   const build = async (id: string) => (await builds()).builds.find((each) => each.id === id);
-  const within = async (bundle: 'versioned', interceptors: string[] = []) => await buildWorkflowBundle(entryOf(bundle), interceptors);
+  const within = async (bundle: 'versioned', interceptors: string[] = []) =>
+    await buildWorkflowBundle(entryOf(bundle), interceptors);
 
-  it('take over from a worker without a build, keep tasks where they began, follow with chats, and go back', { timeout: ROUNDS_MS }, async () => {
+  it('take over from a worker without a build, keep tasks where they began, follow with chats, and go back', {
+    timeout: ROUNDS_MS,
+  }, async () => {
     const [first, second] = await Promise.all([within('versioned'), within('versioned', [changed('patched')])]);
     const config = { ...releases.config, TEMPORAL_ADDRESS: releases.temporalAddress };
     const plain = await releases.worker(previous);
@@ -95,7 +113,8 @@ describe('builds side by side', () => {
     expect(await findings(releases, world)).toEqual([]);
     await until('no run needs the old build', async () => (await build('one'))!.pinned === 0);
     expect(await drain(config, 'one', {})).toBe(false);
-    // server 1.29 was seen to move one of them on (docs/remaining.md); that none fails by it is what `findings` has looked at
+    // server 1.29 was seen to move one of them on (docs/remaining.md); that none fails by it is what `findings` has
+    // looked at
     expect(await endedOn(pinned)).toContain('one');
     expect(await endedOn(await workflowsOf(releases, world))).toEqual(new Set(['two']));
 
@@ -114,7 +133,11 @@ describe('builds side by side', () => {
   const pinnedTo = (id: string): Promise<string[]> =>
     until('what is pinned is listed', async () => {
       const listed: string[] = [];
-      for await (const { workflowId } of new WorkerDeployment(releases.temporal, AGENT_QUEUE).pinnedRuns(id, CODING_TASK)) listed.push(workflowId);
+      for await (const { workflowId } of new WorkerDeployment(releases.temporal, AGENT_QUEUE).pinnedRuns(
+        id,
+        CODING_TASK,
+      ))
+        listed.push(workflowId);
       return listed.length > 0 ? listed : null;
     });
 
@@ -124,7 +147,8 @@ describe('builds side by side', () => {
     for (const id of workflowIds) {
       const { events } = await releases.temporal.workflow.getHandle(id).fetchHistory();
       found.add(
-        events?.findLast((event) => event.workflowTaskCompletedEventAttributes)?.workflowTaskCompletedEventAttributes?.deploymentVersion?.buildId ?? undefined,
+        events?.findLast((event) => event.workflowTaskCompletedEventAttributes)?.workflowTaskCompletedEventAttributes
+          ?.deploymentVersion?.buildId ?? undefined,
       );
     }
     return found;

@@ -29,7 +29,10 @@ afterAll(async () => {
 
 /** As on a server: both servers run elsewhere, and nothing of the instance lies in this home. */
 const configOf = (settings: Record<string, string> = {}) =>
-  loadConfig({ FETCH_HOME: folder, TEMPORAL_ADDRESS: app.temporalAddress, DATABASE_URL: app.databaseUrl, ...settings }, {});
+  loadConfig(
+    { FETCH_HOME: folder, TEMPORAL_ADDRESS: app.temporalAddress, DATABASE_URL: app.databaseUrl, ...settings },
+    {},
+  );
 
 const named = (findings: Finding[], name: string): Finding => {
   const found = findings.find((each) => each.name === name);
@@ -52,7 +55,10 @@ it('finds nothing wrong with roles and servers that work, and takes the ports of
   const all = await diagnose(config);
   expect(named(all, 'postgres').version).toMatch(/^\d+/);
   expect(named(all, 'temporal').version).toMatch(/^1\./);
-  expect(named(all, `port ${FETCH_RUNTIME_PORT}`)).toMatchObject({ state: 'ok', detail: expect.stringContaining('this instance') });
+  expect(named(all, `port ${FETCH_RUNTIME_PORT}`)).toMatchObject({
+    state: 'ok',
+    detail: expect.stringContaining('this instance'),
+  });
 });
 
 it('says which role is missing, that nobody asks a queue, and how soon the server forgets closed conversations', async () => {
@@ -70,8 +76,15 @@ it('says which role is missing, that nobody asks a queue, and how soon the serve
     return found.some(({ name }) => name === 'search attributes') && found;
   });
   expect(named(before, 'schema')).toMatchObject({ state: 'missing', mend: 'fetch prepare' });
-  expect(named(before, 'search attributes')).toMatchObject({ state: 'missing', mend: 'fetch prepare', detail: expect.stringContaining('AgentPhase') });
-  expect(named(before, 'namespace')).toMatchObject({ state: 'warning', detail: expect.stringContaining('24 hours only') });
+  expect(named(before, 'search attributes')).toMatchObject({
+    state: 'missing',
+    mend: 'fetch prepare',
+    detail: expect.stringContaining('AgentPhase'),
+  });
+  expect(named(before, 'namespace')).toMatchObject({
+    state: 'warning',
+    detail: expect.stringContaining('24 hours only'),
+  });
   expect(named(before, 'namespace').mend).toContain('--retention 720h');
   expect(before.filter(({ name }) => name.startsWith('role'))).toEqual([]);
 
@@ -96,13 +109,26 @@ it('counts the work that waits while nobody asks for it', async () => {
   const url = new URL(app.databaseUrl);
   url.pathname = '/lonely';
   const config = configOf({ TEMPORAL_NAMESPACE: 'lonely', DATABASE_URL: url.href, FETCH_RUNTIME_PORT: String(port) });
-  await until('the task is counted', async () => /workflow tasks: 1 wait/.test(named(await serverFindings(config), 'queue agent').detail), 30_000);
+  await until(
+    'the task is counted',
+    async () => /workflow tasks: 1 wait/.test(named(await serverFindings(config), 'queue agent').detail),
+    30_000,
+  );
 });
 
 it('says that a namespace or a server is missing, and what to do', async () => {
-  expect(named(await serverFindings(configOf({ TEMPORAL_NAMESPACE: 'nowhere' })), 'namespace')).toMatchObject({ state: 'missing', mend: 'fetch prepare' });
+  expect(named(await serverFindings(configOf({ TEMPORAL_NAMESPACE: 'nowhere' })), 'namespace')).toMatchObject({
+    state: 'missing',
+    mend: 'fetch prepare',
+  });
   const [port] = await freePorts(1);
-  const all = await diagnose(configOf({ TEMPORAL_ADDRESS: `127.0.0.1:${port}`, DATABASE_URL: `postgres://fetch@127.0.0.1:${port}/fetch` }));
+  const all = await diagnose(
+    configOf({ TEMPORAL_ADDRESS: `127.0.0.1:${port}`, DATABASE_URL: `postgres://fetch@127.0.0.1:${port}/fetch` }),
+  );
   expect(named(all, 'temporal')).toMatchObject({ state: 'missing', mend: expect.stringContaining('TEMPORAL_ADDRESS') });
-  expect(named(all, 'postgres')).toMatchObject({ state: 'missing', mend: expect.stringContaining('DATABASE_URL'), detail: expect.stringMatching(/\w/) });
+  expect(named(all, 'postgres')).toMatchObject({
+    state: 'missing',
+    mend: expect.stringContaining('DATABASE_URL'),
+    detail: expect.stringMatching(/\w/),
+  });
 });

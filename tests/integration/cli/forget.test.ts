@@ -37,7 +37,12 @@ async function forget(...args: string[]): Promise<string> {
 const holding = (word: string): Promise<string[]> => tablesHolding(app.store.db, word);
 /** Messages of a chat with what a provider wants back. */
 const statesIn = (thread: string) =>
-  app.store.db.selectFrom('transcript').select('id').where('thread_id', '=', thread).where('step_state', 'is not', null).execute();
+  app.store.db
+    .selectFrom('transcript')
+    .select('id')
+    .where('thread_id', '=', thread)
+    .where('step_state', 'is not', null)
+    .execute();
 
 async function fullChat(word: string): Promise<string> {
   const thread = await app.thread({ title: word });
@@ -47,7 +52,10 @@ async function fullChat(word: string): Promise<string> {
     ['cron_create', { workflow: word.toLowerCase(), schedule: '0 4 * * *', inputs: { id: word } }],
     ['remember', { text: `${word} likes tea` }],
   ];
-  await app.ended(thread, await app.turn(thread, [...calls.map((call) => ({ call: [call] })), { say: `done, ${word}` }]));
+  await app.ended(
+    thread,
+    await app.turn(thread, [...calls.map((call) => ({ call: [call] })), { say: `done, ${word}` }]),
+  );
   await app.say(thread, `remind me to call ${word} in 3 days`);
   await app.ended(
     thread,
@@ -64,7 +72,20 @@ describe('fetch forget', () => {
   it('says first what it would delete, and changes nothing', async () => {
     const thread = await fullChat('Zeisig');
     const before = await holding('Zeisig');
-    expect(before).toEqual(expect.arrayContaining(['calls', 'crons', 'events', 'inbox', 'items', 'outbox', 'questions', 'reminders', 'transcript', 'turns']));
+    expect(before).toEqual(
+      expect.arrayContaining([
+        'calls',
+        'crons',
+        'events',
+        'inbox',
+        'items',
+        'outbox',
+        'questions',
+        'reminders',
+        'transcript',
+        'turns',
+      ]),
+    );
     const said = await forget(thread);
     expect(said).toMatch(
       /^Would be deleted:\n[\s\S]* 1 in chats\n[\s\S]* 1 in crons\n[\s\S]* 1 schedules in Temporal\n[\s\S]*Stays:\n[\s\S]*Nothing was changed\. Do it: the same with --yes\n$/,
@@ -84,12 +105,24 @@ describe('fetch forget', () => {
     expect(await statesIn(gone)).toEqual([]);
     expect(await statesIn(other)).not.toEqual([]);
     expect(await holding('Drossel')).toEqual(kept);
-    await until('its workflow is gone', async () => (await Array.fromAsync(temporal.workflow.list({ query: `WorkflowId = '${workflow}'` }))).length === 0);
+    await until(
+      'its workflow is gone',
+      async () => (await Array.fromAsync(temporal.workflow.list({ query: `WorkflowId = '${workflow}'` }))).length === 0,
+    );
     const schedules = (await Array.fromAsync(temporal.schedule.list())).map(({ scheduleId }) => scheduleId);
     const crons = await app.store.db.selectFrom('crons').select('id').execute();
     expect(schedules.sort()).toEqual(crons.map(({ id }) => `cron/${id}`).sort());
-    const { body } = await app.store.db.selectFrom('audit_log').selectAll().orderBy('seq', 'desc').limit(1).executeTakeFirstOrThrow();
-    expect(JSON.parse(body) as AuditBody).toMatchObject({ what: 'forgotten', by: { role: 'terminal' }, through: 'fetch-forget' });
+    const { body } = await app.store.db
+      .selectFrom('audit_log')
+      .selectAll()
+      .orderBy('seq', 'desc')
+      .limit(1)
+      .executeTakeFirstOrThrow();
+    expect(JSON.parse(body) as AuditBody).toMatchObject({
+      what: 'forgotten',
+      by: { role: 'terminal' },
+      through: 'fetch-forget',
+    });
     // the other one goes on
     await app.ended(other, await app.turn(other, [{ say: 'still here' }]));
     expect((await app.request('GET', `/v1/threads/${gone}`)).status).toBe(404);
@@ -103,7 +136,9 @@ describe('fetch forget', () => {
     await db.updateTable('threads').set({ updated_at: aged }).where('id', 'in', [old, busy]).execute();
     expect(await deleteIdle({ db }, new Date(Date.now() - 30 * 24 * 3_600_000))).toBe(1);
     // schedules, reminders and memories are no part of a session
-    expect((await holding('Meise')).filter((table) => !['crons', 'reminders', 'memories', 'routines'].includes(table))).toEqual([]);
+    expect(
+      (await holding('Meise')).filter((table) => !['crons', 'reminders', 'memories', 'routines'].includes(table)),
+    ).toEqual([]);
     expect(await holding('Sperling')).toContain('transcript');
     expect([await statesIn(old), (await statesIn(young)).length > 0]).toEqual([[], true]);
     await app.say(busy, 'no');
@@ -124,7 +159,8 @@ describe('fetch forget', () => {
         .executeTakeFirstOrThrow();
       return thread_id;
     };
-    const keysOf = (thread: string) => db.selectFrom('request_keys').select('key').where('thread_id', '=', thread).execute();
+    const keysOf = (thread: string) =>
+      db.selectFrom('request_keys').select('key').where('thread_id', '=', thread).execute();
     const gone = await threadOf('Pirol');
     expect(await keysOf(gone)).not.toEqual([]);
     await forget(gone, '--yes');
@@ -152,7 +188,9 @@ describe('fetch forget', () => {
     const [phone, lid, group] = ['491701234567', '99887766', '120363@g.us'];
     const [pn, lidJid] = [`${phone}@s.whatsapp.net`, `${lid}@lid`];
     const groupChat = await app.thread();
-    const chat = (await db.selectFrom('threads').select('chat_id').where('id', '=', groupChat).executeTakeFirstOrThrow()).chat_id;
+    const chat = (
+      await db.selectFrom('threads').select('chat_id').where('id', '=', groupChat).executeTakeFirstOrThrow()
+    ).chat_id;
     await db
       .insertInto('wa_trusted')
       .values([{ phone }, { phone: '491709999999' }])
@@ -164,7 +202,10 @@ describe('fetch forget', () => {
         { workspace: 'demo', person: '491709999999' },
       ])
       .execute();
-    await db.insertInto('wa_contacts').values({ account: 'main', lid: lidJid, pn, name: 'Ada', chat_address: pn, reply_jid: lidJid }).execute();
+    await db
+      .insertInto('wa_contacts')
+      .values({ account: 'main', lid: lidJid, pn, name: 'Ada', chat_address: pn, reply_jid: lidJid })
+      .execute();
     const keys = [`${phone}.0`, `${lid}_1.3`, `${group}::${phone}::0`, phone, `${lid}_reverse`, lidJid];
     const others = [`${phone}9.0`, `1${phone}.0`, `${group}::491709999999::0`, 'me'];
     for (const id of [...keys, ...others])
@@ -188,7 +229,10 @@ describe('fetch forget', () => {
       })
       .execute();
     const metadata = JSON.stringify({ id: group, subject: 'us', participants: [{ id: lidJid, phoneNumber: pn }] });
-    await db.insertInto('wa_groups').values({ account: 'main', jid: group, metadata, fetched_at: new Date() }).execute();
+    await db
+      .insertInto('wa_groups')
+      .values({ account: 'main', jid: group, metadata, fetched_at: new Date() })
+      .execute();
 
     const said = await forget('+49 170 1234567', '--yes');
     expect(said).toMatch(/6 in wa_keys/);
@@ -197,7 +241,9 @@ describe('fetch forget', () => {
         (await holding(word)).filter((table) => table !== 'wa_keys'),
         word,
       ).toEqual([]);
-    const left = (await db.selectFrom('wa_keys').select('id').where('account', '=', 'main').execute()).map(({ id }) => id);
+    const left = (await db.selectFrom('wa_keys').select('id').where('account', '=', 'main').execute()).map(
+      ({ id }) => id,
+    );
     expect(left.sort()).toEqual([...others].sort());
     expect(await db.selectFrom('wa_trusted').select('phone').execute()).toEqual([{ phone: '491709999999' }]);
     expect(await db.selectFrom('workspace_shares').select('person').execute()).toEqual([{ person: '491709999999' }]);

@@ -29,8 +29,11 @@ describe.skipIf(!IS_ROOT)('a home that cannot be used', () => {
   const fetchCommand = (home: string, command: string, uid = user.place.uid): Promise<{ code: number; text: string }> =>
     new Promise((resolve) => {
       const { node, entry, gid, cwd } = user.place;
-      execFile(node, [entry, command, '--home', home], { env: { ...user.env, ...ports }, uid, gid, cwd, timeout: 60_000 }, (error, stdout, stderr) =>
-        resolve({ code: error ? Number(error.code ?? 1) : 0, text: stdout + stderr }),
+      execFile(
+        node,
+        [entry, command, '--home', home],
+        { env: { ...user.env, ...ports }, uid, gid, cwd, timeout: 60_000 },
+        (error, stdout, stderr) => resolve({ code: error ? Number(error.code ?? 1) : 0, text: stdout + stderr }),
       );
     });
   const asRoot = (home: string, command: string) => fetchCommand(home, command, 0);
@@ -43,7 +46,8 @@ describe.skipIf(!IS_ROOT)('a home that cannot be used', () => {
     expect(text).not.toMatch(/\n\s+at /);
     expect(code).toBe(1);
     // what only looks says the same or nothing, and never falls over
-    for (const looking of ['status', 'stop', 'logs', 'doctor', 'chat']) expect((await fetchCommand(home, looking)).text).not.toMatch(/\n\s+at /);
+    for (const looking of ['status', 'stop', 'logs', 'doctor', 'chat'])
+      expect((await fetchCommand(home, looking)).text).not.toMatch(/\n\s+at /);
     expect((await fetchCommand(home, 'doctor')).code).toBe(1);
   };
 
@@ -77,7 +81,10 @@ describe.skipIf(!IS_ROOT)('a home that cannot be used', () => {
     const disk = user.disk('read-only', 400);
     disk.readOnly();
     await refused(join(disk.path, 'state'), /is on a read-only file system/);
-    expect(await asRoot(join(disk.path, 'state'), 'start')).toMatchObject({ code: 1, text: expect.stringContaining('read-only file system') });
+    expect(await asRoot(join(disk.path, 'state'), 'start')).toMatchObject({
+      code: 1,
+      text: expect.stringContaining('read-only file system'),
+    });
   });
 
   it('lies on a disk without room', async () => {
@@ -88,7 +95,10 @@ describe.skipIf(!IS_ROOT)('a home that cannot be used', () => {
     const home = user.disk('of-the-user', 400).path;
     writeFileSync(join(home, 'chat-key'), 'key\n');
     chownSync(join(home, 'chat-key'), user.place.uid, user.place.gid);
-    expect(await asRoot(home, 'start')).toMatchObject({ code: 1, text: expect.stringMatching(/belongs to another user \(id \d+, you are 0\)/) });
+    expect(await asRoot(home, 'start')).toMatchObject({
+      code: 1,
+      text: expect.stringMatching(/belongs to another user \(id \d+, you are 0\)/),
+    });
   });
 
   it('is fine, but the user has no name, which PostgreSQL insists on', async () => {
@@ -96,7 +106,9 @@ describe.skipIf(!IS_ROOT)('a home that cannot be used', () => {
     chownSync(home, NAMELESS, NAMELESS);
     try {
       const { code, text } = await fetchCommand(home, 'start', NAMELESS);
-      expect(text).toMatch(/PostgreSQL runs only as a user with a name, and user id 12345 has none.*useradd --uid 12345 fetch/);
+      expect(text).toMatch(
+        /PostgreSQL runs only as a user with a name, and user id 12345 has none.*useradd --uid 12345 fetch/,
+      );
       expect(code).toBe(1);
     } finally {
       rmSync(home, { recursive: true });

@@ -1,5 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -27,7 +36,9 @@ afterEach(async () => {
 
 function begin(...options: string[]): { child: ChildProcess; ended: Promise<{ code: number | null; said: string }> } {
   const clean = Object.fromEntries(Object.entries(childEnvironment({})).filter(([name]) => !FETCH_SETTING.test(name)));
-  const child = spawn(process.execPath, [ENTRY, 'import', '--from', from, ...options], { env: { ...clean, FETCH_HOME: home, DATABASE_URL: database.url } });
+  const child = spawn(process.execPath, [ENTRY, 'import', '--from', from, ...options], {
+    env: { ...clean, FETCH_HOME: home, DATABASE_URL: database.url },
+  });
   let said = '';
   for (const stream of [child.stdout!, child.stderr!]) stream.on('data', (chunk) => (said += chunk));
   return { child, ended: new Promise((resolve) => child.once('close', (code) => resolve({ code, said }))) };
@@ -37,7 +48,19 @@ const run = (...options: string[]) => begin(...options).ended;
 /** All rows that an import may make. */
 async function rows() {
   const { db } = database.store;
-  const of = async (table: 'transcript' | 'items' | 'turns' | 'threads' | 'chats' | 'routines' | 'crons' | 'wa_trusted' | 'wa_contacts' | 'imports') =>
+  const of = async (
+    table:
+      | 'transcript'
+      | 'items'
+      | 'turns'
+      | 'threads'
+      | 'chats'
+      | 'routines'
+      | 'crons'
+      | 'wa_trusted'
+      | 'wa_contacts'
+      | 'imports',
+  ) =>
     [
       table,
       Number(
@@ -50,7 +73,22 @@ async function rows() {
       ),
     ] as const;
   return Object.fromEntries(
-    await Promise.all((['transcript', 'items', 'turns', 'threads', 'chats', 'routines', 'crons', 'wa_trusted', 'wa_contacts', 'imports'] as const).map(of)),
+    await Promise.all(
+      (
+        [
+          'transcript',
+          'items',
+          'turns',
+          'threads',
+          'chats',
+          'routines',
+          'crons',
+          'wa_trusted',
+          'wa_contacts',
+          'imports',
+        ] as const
+      ).map(of),
+    ),
   );
 }
 
@@ -149,7 +187,11 @@ describe('fetch import', () => {
       'assistant: The page says so.',
     ]);
     expect(session!.messages[0]!.timestamp).toBe('2026-02-01T10:00:00.000Z');
-    const { sources } = await db.selectFrom('transcript').select('sources').where('content', '=', 'The page says so.').executeTakeFirstOrThrow();
+    const { sources } = await db
+      .selectFrom('transcript')
+      .select('sources')
+      .where('content', '=', 'The page says so.')
+      .executeTakeFirstOrThrow();
     expect(sources).toEqual([{ kind: 'page', label: 'an earlier web_fetch' }]);
     expect(await db.selectFrom('crons').select(['chat_id', 'schedule', 'time_zone', 'enabled']).execute()).toEqual([
       { chat_id: chat.id, schedule: '0 3 * * *', time_zone: 'UTC', enabled: true },
@@ -176,7 +218,9 @@ describe('fetch import', () => {
   });
 
   it('loses nothing when it is killed in the middle, and goes on the next time', async () => {
-    const people = Array.from({ length: 40 }, (_, at) => sessionOf(`session${at}`, `4917000000${10 + at}@c.us`, talk(200, `bird ${at}`)));
+    const people = Array.from({ length: 40 }, (_, at) =>
+      sessionOf(`session${at}`, `4917000000${10 + at}@c.us`, talk(200, `bird ${at}`)),
+    );
     from = makeOriginal({ sessions: people, files: { 'data/workflows.json': WORKFLOWS } });
     for (const enough of [1, 12, 25]) {
       const { child, ended } = begin();
@@ -188,7 +232,14 @@ describe('fetch import', () => {
       expect([transcript, items]).toEqual([imports! * 200, imports! * 200]);
     }
     await run();
-    expect(await rows()).toMatchObject({ transcript: 8_000, items: 8_000, turns: 4_000, threads: 41, routines: 1, crons: 1 });
+    expect(await rows()).toMatchObject({
+      transcript: 8_000,
+      items: 8_000,
+      turns: 4_000,
+      threads: 41,
+      routines: 1,
+      crons: 1,
+    });
   });
 
   it('keeps what is here: settings, skills of the same name, and chats in which something was said', async () => {
@@ -201,7 +252,9 @@ describe('fetch import', () => {
     const { said } = await run();
     expect(said).toContain('setting GH_TOKEN: it has another value here, which stays');
     expect(said).toContain('skill debugging: there is another one of this name here, which stays');
-    expect(said).toContain('session abcd1234 of 491701234567@c.us: 5 messages: something was said in this chat here already');
+    expect(said).toContain(
+      'session abcd1234 of 491701234567@c.us: 5 messages: something was said in this chat here already',
+    );
     expect(readFileSync(join(home, '.env'), 'utf8')).toContain('GH_TOKEN=mine\n');
     expect(readFileSync(join(home, 'skills/debugging/SKILL.md'), 'utf8')).toBe('mine');
   });
@@ -213,7 +266,9 @@ describe('fetch import', () => {
         'data/whitelist.json': '{\n  "trustedNumbers": 7\n}',
         'data/sessions.db': 'This is no database.',
         'data/sessions.json': JSON.stringify(
-          { sessions: [{ id: 'x' }, sessionOf('older123', '491701234567@c.us', talk(2, 'a \0 zero and half a \ud83d'))] },
+          {
+            sessions: [{ id: 'x' }, sessionOf('older123', '491701234567@c.us', talk(2, 'a \0 zero and half a \ud83d'))],
+          },
           null,
           1,
         ),

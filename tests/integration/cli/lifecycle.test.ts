@@ -13,7 +13,8 @@ beforeAll(async () => {
 });
 afterAll(() => app?.close());
 
-const streaming = (thread: string) => until('text streams', async () => (await app.events(thread)).some((event) => event.event === 'item.delta'));
+const streaming = (thread: string) =>
+  until('text streams', async () => (await app.events(thread)).some((event) => event.event === 'item.delta'));
 
 describe('a running turn', () => {
   it('goes on after its worker is stopped for a redeploy', async () => {
@@ -22,26 +23,37 @@ describe('a running turn', () => {
     await streaming(thread);
     process.kill(app.state().roles.find((role) => role.name === 'worker')!.pid!, 'SIGTERM');
     expect((await app.ended(thread, turn)).status).toBe('completed');
-    const messages = (await app.detail(thread)).items.filter((item) => item.kind === 'agent_message' && item.status === 'completed');
+    const messages = (await app.detail(thread)).items.filter(
+      (item) => item.kind === 'agent_message' && item.status === 'completed',
+    );
     expect(messages).toHaveLength(1);
     await app.whenReady();
   });
 
   it('goes on after its worker is killed, and says so once', async () => {
     const thread = await app.thread();
-    const turn = await app.turn(thread, [{ call: [['report_progress', { message: 'one' }]] }, { say: 'words '.repeat(60), pace: 50 }]);
+    const turn = await app.turn(thread, [
+      { call: [['report_progress', { message: 'one' }]] },
+      { say: 'words '.repeat(60), pace: 50 },
+    ]);
     await streaming(thread);
     app.kill('worker');
     expect((await app.ended(thread, turn)).status).toBe('completed');
     const { items } = await app.detail(thread);
-    expect(items.filter((item) => item.kind === 'agent_message').map((item) => item.status)).toEqual(['interrupted', 'completed']);
+    expect(items.filter((item) => item.kind === 'agent_message').map((item) => item.status)).toEqual([
+      'interrupted',
+      'completed',
+    ]);
     expect(items.filter((item) => item.kind === 'tool_call')).toHaveLength(1);
     await app.whenReady();
   });
 
   it('is brought back when the Temporal server has lost everything, with an open question still open', async () => {
     const thread = await app.thread();
-    const turn = await app.turn(thread, [{ call: [['ask_user', { question: 'Still there?', options: ['yes', 'no'] }]] }, { say: 'You said $LAST' }]);
+    const turn = await app.turn(thread, [
+      { call: [['ask_user', { question: 'Still there?', options: ['yes', 'no'] }]] },
+      { say: 'You said $LAST' },
+    ]);
     await until('the question is open', async () => (await app.detail(thread)).pending_user_inputs.length === 1);
     const paid = app.model.requests().length;
     await app.stop();
@@ -58,7 +70,10 @@ describe('a running turn', () => {
     expect(app.model.requests().length).toBe(paid + 1);
     const connection = await Connection.connect({ address: app.temporalAddress });
     const client = clientOf(app, connection);
-    await until('the conversation is idle', async () => (await client.workflow.count(`ExecutionStatus = 'Running' AND AgentPhase = 'idle'`)).count > 0);
+    await until(
+      'the conversation is idle',
+      async () => (await client.workflow.count(`ExecutionStatus = 'Running' AND AgentPhase = 'idle'`)).count > 0,
+    );
     await connection.close();
   });
 });

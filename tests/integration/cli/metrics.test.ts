@@ -12,7 +12,8 @@ beforeAll(async () => {
 });
 afterAll(() => app?.close());
 
-const scrape = async (offset: number): Promise<string> => (await fetch(`http://127.0.0.1:${port + offset}/metrics`)).text();
+const scrape = async (offset: number): Promise<string> =>
+  (await fetch(`http://127.0.0.1:${port + offset}/metrics`)).text();
 
 /** The sum of the samples of a metric whose labels have this text. */
 const value = (text: string, name: string, labels = ''): number =>
@@ -62,7 +63,9 @@ it('shows no words and no ids of people, chats or turns', async () => {
 
 it('shows every metric of the SDK that the board and the rules name', async () => {
   const text = await scrape(1);
-  const watched = [...watchedMetrics()].filter((name) => name.startsWith('temporal_') && !ONLY_AFTER_FAILURES.includes(name));
+  const watched = [...watchedMetrics()].filter(
+    (name) => name.startsWith('temporal_') && !ONLY_AFTER_FAILURES.includes(name),
+  );
   expect(watched.length).toBeGreaterThan(0);
   expect(watched.filter((name) => !text.includes(`# TYPE ${name} `))).toEqual([]);
 });

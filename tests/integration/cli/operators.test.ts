@@ -26,9 +26,17 @@ const workflowOf = (thread: string): Promise<string> => workflowOfThread(app.sto
 
 /** Workflow ids that a query of the Web UI lists; the index is late by some moments. */
 const listed = (query: string, workflowId: string) =>
-  until(`${query} lists it`, async () => (await Array.fromAsync(temporal.workflow.list({ query }))).some((each) => each.workflowId === workflowId), 20_000);
+  until(
+    `${query} lists it`,
+    async () =>
+      (await Array.fromAsync(temporal.workflow.list({ query }))).some((each) => each.workflowId === workflowId),
+    20_000,
+  );
 
-const ASK = [{ call: [['ask_user', { question: 'Call +49 170 1234567 now?', options: ['yes', 'no'] }]] }, { say: 'ok' }];
+const ASK = [
+  { call: [['ask_user', { question: 'Call +49 170 1234567 now?', options: ['yes', 'no'] }]] },
+  { say: 'ok' },
+];
 
 describe('an operator', () => {
   it('lists a chat whose last turn failed, and no longer once a turn ends well', async () => {
@@ -52,9 +60,35 @@ describe('an operator', () => {
         .flatMap((line) => (line.startsWith('{') ? [JSON.parse(line) as Record<string, unknown>] : []));
     const well = await app.turn(thread, [{ say: 'secret', call: [['workflow_list', {}]] }, { say: 'more secrets' }]);
     const line = await ended(well);
-    expect(line).toMatchObject({ level: 30, msg: 'turn completed', channel: 'api', thread, turn: well, steps: 2, calls: 1, usd: 0 });
-    expect(Object.keys(line).sort()).toEqual(['calls', 'channel', 'level', 'msg', 'part', 'seconds', 'steps', 'thread', 'time', 'tokens', 'turn', 'usd']);
-    expect(await ended(await app.turn(thread, [{ fail: 401 }]))).toMatchObject({ msg: 'turn failed', steps: 0, why: 'ModelUnauthorized' });
+    expect(line).toMatchObject({
+      level: 30,
+      msg: 'turn completed',
+      channel: 'api',
+      thread,
+      turn: well,
+      steps: 2,
+      calls: 1,
+      usd: 0,
+    });
+    expect(Object.keys(line).sort()).toEqual([
+      'calls',
+      'channel',
+      'level',
+      'msg',
+      'part',
+      'seconds',
+      'steps',
+      'thread',
+      'time',
+      'tokens',
+      'turn',
+      'usd',
+    ]);
+    expect(await ended(await app.turn(thread, [{ fail: 401 }]))).toMatchObject({
+      msg: 'turn failed',
+      steps: 0,
+      why: 'ModelUnauthorized',
+    });
     expect(logged().filter((each) => each.turn === well)).toHaveLength(1);
     expect(logged().filter((each) => each.level === 30 && each.sdkComponent !== undefined)).toEqual([]);
     expect(roleLog(app, 'worker')).not.toContain('secret');
@@ -71,8 +105,12 @@ describe('an operator', () => {
       .describe()
       .then(async (d) => ({ raw: d.raw, staticDetails: await d.staticDetails() }));
     const history = historyToJSON(await temporal.workflow.getHandle(id).fetchHistory());
-    const payloads = [...history.matchAll(/"data":\s*"([^"]+)"/g)].map((match) => Buffer.from(match[1]!, 'base64').toString());
-    expect([...payloads, JSON.stringify(raw), staticDetails ?? ''].filter((text) => text.includes('1234567'))).toEqual([]);
+    const payloads = [...history.matchAll(/"data":\s*"([^"]+)"/g)].map((match) =>
+      Buffer.from(match[1]!, 'base64').toString(),
+    );
+    expect([...payloads, JSON.stringify(raw), staticDetails ?? ''].filter((text) => text.includes('1234567'))).toEqual(
+      [],
+    );
     await app.say(thread, '1');
     await app.ended(thread, turn);
   });
@@ -91,12 +129,15 @@ describe('an operator', () => {
   });
 });
 
-/** What the row of the table in docs/operations.md says of a waiting turn; `reset` and `delete` as the Web UI does them. */
+/**
+ * What the row of the table in docs/operations.md says of a waiting turn; `reset` and `delete` as the Web UI does them.
+ */
 describe('a conversation that an operator ends in the Web UI', () => {
   const ends: Record<string, (id: string, runId: string) => Promise<unknown>> = {
     terminates: (id) => temporal.workflow.getHandle(id).terminate('by an operator'),
     cancels: (id) => temporal.workflow.getHandle(id).cancel(),
-    deletes: (id) => temporal.workflowService.deleteWorkflowExecution({ namespace: 'default', workflowExecution: { workflowId: id } }),
+    deletes: (id) =>
+      temporal.workflowService.deleteWorkflowExecution({ namespace: 'default', workflowExecution: { workflowId: id } }),
     resets: async (id, runId) => {
       const { events } = await temporal.workflow.getHandle(id).fetchHistory();
       const first = events!.find((event) => event.workflowTaskCompletedEventAttributes)!;
@@ -114,36 +155,49 @@ describe('a conversation that an operator ends in the Web UI', () => {
     const thread = await app.thread();
     await app.ended(thread, await app.turn(thread, [{ say: 'one' }]));
     const id = await workflowOf(thread);
-    const { chat_id } = await app.store.db.selectFrom('threads').select('chat_id').where('id', '=', thread).executeTakeFirstOrThrow();
-    await app.store.db.insertInto('spending').values({ chat_id, day: '2026-01-01', tokens: 9, micro_usd: 7_000_000, unpriced: 0 }).execute();
+    const { chat_id } = await app.store.db
+      .selectFrom('threads')
+      .select('chat_id')
+      .where('id', '=', thread)
+      .executeTakeFirstOrThrow();
+    await app.store.db
+      .insertInto('spending')
+      .values({ chat_id, day: '2026-01-01', tokens: 9, micro_usd: 7_000_000, unpriced: 0 })
+      .execute();
     await temporal.workflow.getHandle(id).terminate('by an operator');
     await app.ended(thread, await app.turn(thread, [{ say: 'two' }]));
     await listed(`ExecutionStatus = "Running" AND SpendMicroUsd >= 7000000`, id);
   });
 
   // side by side: a workflow that is gone is noticed by the next comparison of the store with the server
-  it.concurrent.each(Object.keys(ends))('%s it while a question is open: the answer still ends the turn, and each step was paid once', async (how) => {
-    const thread = await app.thread();
-    const turn = await app.turn(thread, [{ call: [['ask_user', { question: 'Which?', options: ['red', 'green'] }]] }, { say: 'You chose $LAST' }]);
-    await until('the question is open', async () => (await app.detail(thread)).pending_user_inputs.length === 1);
-    const id = await workflowOf(thread);
-    const { runId } = await temporal.workflow.getHandle(id).describe();
-    await ends[how]!(id, runId);
-    if (how === 'cancels') {
-      // a cancellation ends the turn that runs, and the chat says so
-      expect(['interrupted', 'failed', 'completed']).toContain((await app.ended(thread, turn, 110_000)).status);
-    } else {
-      // younger rows may simply be on their way: aged in place of a wait
-      await app.store.db
-        .updateTable('inbox')
-        .set({ signalled_at: new Date(Date.now() - 3_600_000) })
-        .where('turn_id', '=', turn)
-        .execute();
-      expect((await app.say(thread, '2')).kind).toBe('answer');
-      expect((await app.ended(thread, turn, 110_000)).status).toBe('completed');
-      expect(app.model.asked(turn)).toBe(2);
-    }
-    const next = await app.turn(thread, [{ say: 'still here' }]);
-    expect((await app.ended(thread, next)).status).toBe('completed');
-  });
+  it.concurrent.each(Object.keys(ends))(
+    '%s it while a question is open: the answer still ends the turn, and each step was paid once',
+    async (how) => {
+      const thread = await app.thread();
+      const turn = await app.turn(thread, [
+        { call: [['ask_user', { question: 'Which?', options: ['red', 'green'] }]] },
+        { say: 'You chose $LAST' },
+      ]);
+      await until('the question is open', async () => (await app.detail(thread)).pending_user_inputs.length === 1);
+      const id = await workflowOf(thread);
+      const { runId } = await temporal.workflow.getHandle(id).describe();
+      await ends[how]!(id, runId);
+      if (how === 'cancels') {
+        // a cancellation ends the turn that runs, and the chat says so
+        expect(['interrupted', 'failed', 'completed']).toContain((await app.ended(thread, turn, 110_000)).status);
+      } else {
+        // younger rows may simply be on their way: aged in place of a wait
+        await app.store.db
+          .updateTable('inbox')
+          .set({ signalled_at: new Date(Date.now() - 3_600_000) })
+          .where('turn_id', '=', turn)
+          .execute();
+        expect((await app.say(thread, '2')).kind).toBe('answer');
+        expect((await app.ended(thread, turn, 110_000)).status).toBe('completed');
+        expect(app.model.asked(turn)).toBe(2);
+      }
+      const next = await app.turn(thread, [{ say: 'still here' }]);
+      expect((await app.ended(thread, next)).status).toBe('completed');
+    },
+  );
 });

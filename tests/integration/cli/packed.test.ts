@@ -14,7 +14,10 @@ import { type Installed, installPacked } from '../../support/installed.ts';
 import { pdf } from '../../support/pdf.ts';
 import { until } from '../../support/until.ts';
 
-/** What `npm pack` makes, installed globally by npm: built JavaScript, because Node strips no types below `node_modules`. */
+/**
+ * What `npm pack` makes, installed globally by npm: built JavaScript, because Node strips no types below
+ * `node_modules`.
+ */
 
 const ours = Object.fromEntries(Object.entries(childEnvironment({})).filter(([name]) => !FETCH_SETTING.test(name)));
 const clone = (path: string): string => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
@@ -26,7 +29,8 @@ beforeAll(async () => {
 }, 300_000);
 afterAll(() => installed?.remove());
 
-const fetchCommand = (args: string[], env: Record<string, string> = {}) => promisify(execFile)(installed.bin, args, { env: { ...ours, ...env } });
+const fetchCommand = (args: string[], env: Record<string, string> = {}) =>
+  promisify(execFile)(installed.bin, args, { env: { ...ours, ...env } });
 
 describe('the packed file', () => {
   it('holds what runs and what images are made of, and no test', () => {
@@ -51,7 +55,9 @@ describe('the packed file', () => {
       'src/contracts/kennel.ts',
     ])
       expect(installed.files).toContain(path);
-    expect(installed.files.filter((path) => /^(tests|scripts|src\/(?!contracts\/))|node_modules/.test(path))).toEqual([]);
+    expect(installed.files.filter((path) => /^(tests|scripts|src\/(?!contracts\/))|node_modules/.test(path))).toEqual(
+      [],
+    );
   });
 
   it('depends on every package that its code imports', () => {
@@ -77,7 +83,9 @@ describe('the installed package', () => {
   it('names the line of the source where it breaks', async () => {
     const preload = join(installed.root, '..', 'break.mjs');
     writeFileSync(preload, 'process.stdout.write = () => { throw new TypeError("broken on purpose"); };');
-    const broken = await fetchCommand(['--version'], { NODE_OPTIONS: `--import=${preload}` }).catch((error: { stderr: string }) => error);
+    const broken = await fetchCommand(['--version'], { NODE_OPTIONS: `--import=${preload}` }).catch(
+      (error: { stderr: string }) => error,
+    );
     expect(broken.stderr).toMatch(/^TypeError: broken on purpose$/m);
     const line = /src\/cli\/main\.ts:(\d+):/.exec(broken.stderr)?.[1];
     expect(clone('src/cli/main.ts').split('\n')[Number(line) - 1]).toContain('program.parseAsync()');
@@ -85,7 +93,9 @@ describe('the installed package', () => {
 
   it('starts, answers over HTTP, reads a page in a thread and a PDF in a process, and stops', async () => {
     const page = createServer((_, response) =>
-      response.setHeader('content-type', 'text/html').end('<title>T</title><main><p>Word of the day: quokka.</p></main>'),
+      response
+        .setHeader('content-type', 'text/html')
+        .end('<title>T</title><main><p>Word of the day: quokka.</p></main>'),
     );
     await new Promise<void>((resolve) => page.listen(0, '127.0.0.1', resolve));
     const app = await startTestApp({}, { entry: installed.bin });
@@ -97,7 +107,9 @@ describe('the installed package', () => {
       const said = (await app.detail(thread)).items.filter((item) => item.kind === 'agent_message');
       expect(JSON.stringify(said)).toContain('quokka');
 
-      const { pdfText } = (await import(join(installed.root, 'dist/src/adapters/pdf/pdf.js'))) as typeof import('../../../src/adapters/pdf/pdf.ts');
+      const { pdfText } = (await import(
+        join(installed.root, 'dist/src/adapters/pdf/pdf.js')
+      )) as typeof import('../../../src/adapters/pdf/pdf.ts');
       expect(await pdfText(pdf(['Invoice 4711']), new AbortController().signal)).toContain('Invoice 4711');
 
       await fetchCommand(['stop'], { FETCH_HOME: app.home });
@@ -121,14 +133,23 @@ describe('the installed package', () => {
     const { cachedWorkflowBundle } = (await import(
       join(installed.root, 'dist/src/cli/roles/temporal/workflow-bundle.js')
     )) as typeof import('../../../src/cli/roles/temporal/workflow-bundle.ts');
-    Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { forward: {}, filter: { core: 'ERROR', other: 'ERROR' } } } });
+    Runtime.install({
+      logger: new DefaultLogger('ERROR'),
+      telemetryOptions: { logging: { forward: {}, filter: { core: 'ERROR', other: 'ERROR' } } },
+    });
     const workflowBundle = await cachedWorkflowBundle('/nowhere');
-    const histories = ['conversation-continued', 'conversation-question-answered', 'routine-completed', 'task-parked'].map((name) => {
+    const histories = [
+      'conversation-continued',
+      'conversation-question-answered',
+      'routine-completed',
+      'task-parked',
+    ].map((name) => {
       const { workflowId, events } = JSON.parse(clone(`tests/replay/histories/0.1.0/${name}.json`));
       return { workflowId, history: { events } };
     });
     const failed: unknown[] = [];
-    for await (const { error } of Worker.runReplayHistories({ workflowBundle }, histories)) if (error) failed.push(error);
+    for await (const { error } of Worker.runReplayHistories({ workflowBundle }, histories))
+      if (error) failed.push(error);
     expect(failed).toEqual([]);
   });
 });

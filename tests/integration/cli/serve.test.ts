@@ -32,7 +32,9 @@ beforeAll(async () => {
   await copyDatabaseTo(home);
   ports = await freePorts(6);
   env = {
-    ...Object.fromEntries(Object.entries(childEnvironment({})).filter(([name]) => !FETCH_SETTING.test(name) && !name.startsWith('VITEST'))),
+    ...Object.fromEntries(
+      Object.entries(childEnvironment({})).filter(([name]) => !FETCH_SETTING.test(name) && !name.startsWith('VITEST')),
+    ),
     FETCH_HOME: home,
     FETCH_STATUS_PORT: String(ports[1]),
     FETCH_TEMPORAL_PORT: String(ports[2]),
@@ -105,8 +107,16 @@ describe('fetch serve --http', () => {
   });
 
   it.each([
-    ['another address', ['serve', '--http', '--port', '1'], /listens on 127\.0\.0\.1:\d+, not on 127\.0\.0\.1:1;?.*fetch stop/],
-    ['more workers', ['serve', '--http', '--workers', '3', '--cors-origin', 'http://a.example'], /--workers and --cors-origin take effect at a start/],
+    [
+      'another address',
+      ['serve', '--http', '--port', '1'],
+      /listens on 127\.0\.0\.1:\d+, not on 127\.0\.0\.1:1;?.*fetch stop/,
+    ],
+    [
+      'more workers',
+      ['serve', '--http', '--workers', '3', '--cors-origin', 'http://a.example'],
+      /--workers and --cors-origin take effect at a start/,
+    ],
     ['a page that it was started without', ['serve', '--mobile', '--host', '127.0.0.1'], /started without --mobile/],
     ['another token', ['serve', '--http', '--auth-token', 'other'], /has another token/],
     ['no token', ['serve', '--http', '--insecure'], /asks for a token/],
@@ -138,7 +148,16 @@ describe('fetch serve --http', () => {
 
 describe('fetch serve --mobile', () => {
   it('lets the network reach the runtime API, warns, prints links and a QR, and keeps the status API to this machine', async () => {
-    const mobile = serve('--mobile', '--qr', '--auth-token', ' a b&c ', '--cors-origin', 'http://a.example', '--cors-origin', 'http://b.example');
+    const mobile = serve(
+      '--mobile',
+      '--qr',
+      '--auth-token',
+      ' a b&c ',
+      '--cors-origin',
+      'http://a.example',
+      '--cors-origin',
+      'http://b.example',
+    );
     const lines = await said(mobile);
     expect(mobile.err()).toMatch(/WARNING: --mobile is binding to 0\.0\.0\.0/);
     expect(mobile.err()).toMatch(/WARNING: the token has only 5 characters/);
@@ -154,7 +173,11 @@ describe('fetch serve --mobile', () => {
     expect(await statusOf(`127.0.0.2:${ports[0]}`, '/mobile', 'wrong')).toBe(401);
     expect(await statusOf(`127.0.0.2:${ports[0]}`, '/v1/threads', 'a b&c')).toBe(200);
     await expect(fetch(`http://127.0.0.2:${ports[1]}/api/status`)).rejects.toThrow();
-    for (const [origin, allowed] of Object.entries({ 'http://a.example': true, 'http://b.example': true, 'http://c.example': false })) {
+    for (const [origin, allowed] of Object.entries({
+      'http://a.example': true,
+      'http://b.example': true,
+      'http://c.example': false,
+    })) {
       const { headers } = await fetch(`http://127.0.0.1:${ports[0]}/health`, { headers: { Origin: origin } });
       expect(headers.get('access-control-allow-origin')).toBe(allowed ? origin : null);
     }

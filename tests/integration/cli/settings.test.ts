@@ -17,7 +17,10 @@ afterAll(() => app?.close());
 const ask = async (method: string, path: string) => {
   const token = readFileSync(join(app.home, 'admin-token'), 'utf8').trim();
   const response = await fetch(`${app.statusUrl}${path}`, { method, headers: { authorization: `Bearer ${token}` } });
-  return { status: response.status, body: (await response.json()) as Record<string, unknown> & { session: { messages: Array<{ content: string }> } } };
+  return {
+    status: response.status,
+    body: (await response.json()) as Record<string, unknown> & { session: { messages: Array<{ content: string }> } },
+  };
 };
 /** What a search comes to in the worker now. */
 async function search(): Promise<string> {
@@ -31,7 +34,9 @@ it('every role applies a changed .env, and its removal', async () => {
   expect(await search()).toContain('not set up');
   writeFileSync(file, NOBODY);
   expect((await ask('POST', '/api/config/reload')).status).toBe(200);
-  await until('the worker asks at the new address', async () => (await search()).includes('No SearXNG answers at http://127.0.0.1:1'));
+  await until('the worker asks at the new address', async () =>
+    (await search()).includes('No SearXNG answers at http://127.0.0.1:1'),
+  );
   rmSync(file);
   await until('the worker asks nobody', async () => (await search()).includes('not set up'));
 });

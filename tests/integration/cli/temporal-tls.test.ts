@@ -22,7 +22,8 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const endpoint = (settings: Record<string, string>) => temporalEndpoint(loadConfig({ FETCH_HOME: folder, TEMPORAL_ADDRESS: 'cluster:7233', ...settings }, {}));
+const endpoint = (settings: Record<string, string>) =>
+  temporalEndpoint(loadConfig({ FETCH_HOME: folder, TEMPORAL_ADDRESS: 'cluster:7233', ...settings }, {}));
 
 describe('a Temporal server behind TLS', () => {
   it('that wants a certificate of its clients serves every role', async () => {
@@ -57,6 +58,8 @@ describe('the settings of a connection', () => {
     expect(() => endpoint({ TEMPORAL_TLS_SERVER_CA_CERT_PATH: join(folder, 'nowhere.pem') })).toThrow(
       /TEMPORAL_TLS_SERVER_CA_CERT_PATH: there is no file .*nowhere\.pem/,
     );
-    expect(() => endpoint({ TEMPORAL_TLS_CLIENT_CERT_PATH: front.env.TEMPORAL_TLS_CLIENT_CERT_PATH! })).toThrow('belong together');
+    expect(() => endpoint({ TEMPORAL_TLS_CLIENT_CERT_PATH: front.env.TEMPORAL_TLS_CLIENT_CERT_PATH! })).toThrow(
+      'belong together',
+    );
   });
 });

@@ -44,7 +44,9 @@ beforeAll(async () => {
   writeFileSync(join(home, '.env'), 'FETCH_TIME_ZONE=UTC\n', { mode: 0o600 });
   const ofTests = (name: string) => FETCH_SETTING.test(name) || name.startsWith('VITEST');
   // with colours a word to type has no quotes around it
-  const clean = Object.fromEntries(Object.entries(childEnvironment({})).filter(([name]) => !ofTests(name) && name !== 'NO_COLOR'));
+  const clean = Object.fromEntries(
+    Object.entries(childEnvironment({})).filter(([name]) => !ofTests(name) && name !== 'NO_COLOR'),
+  );
   env = {
     ...clean,
     ...fixture.env,

@@ -46,9 +46,14 @@ describe('one trace', () => {
     const trace = await traceOfTurn(turn);
     const root = only(trace, POST_TURN);
     const intake = only(trace, 'intake');
-    expect([root.parentSpanId, intake.parentSpanId, only(trace, 'signal').parentSpanId]).toEqual(['', root.spanId, intake.spanId]);
+    expect([root.parentSpanId, intake.parentSpanId, only(trace, 'signal').parentSpanId]).toEqual([
+      '',
+      root.spanId,
+      intake.spanId,
+    ]);
     // where the row of the message was written
-    for (const name of ['think', 'act', 'deliver', 'turn']) expect(named(trace, name).map((span) => span.parentSpanId)).toContain(intake.spanId);
+    for (const name of ['think', 'act', 'deliver', 'turn'])
+      expect(named(trace, name).map((span) => span.parentSpanId)).toContain(intake.spanId);
     const thoughts = named(trace, 'think');
     expect(
       named(trace, 'chat')
@@ -57,11 +62,24 @@ describe('one trace', () => {
     ).toEqual(thoughts.map((span) => span.spanId).sort());
     expect(thoughts).toHaveLength(2);
     expect(new Set(trace.map((span) => span.role))).toEqual(new Set(['api', 'worker', 'gateway']));
-    expect(only(trace, 'act').attributes).toMatchObject({ 'fetch.tool': 'web_fetch', 'fetch.outcome': 'failed', 'fetch.turn_id': turn, 'fetch.attempt': 1 });
+    expect(only(trace, 'act').attributes).toMatchObject({
+      'fetch.tool': 'web_fetch',
+      'fetch.outcome': 'failed',
+      'fetch.turn_id': turn,
+      'fetch.attempt': 1,
+    });
     expect(only(trace, 'deliver').attributes).toMatchObject({ 'fetch.outcome': 'sent', 'fetch.channel': 'api' });
-    expect(only(trace, 'turn').attributes).toMatchObject({ 'fetch.outcome': 'completed', 'fetch.steps': 2, 'fetch.calls': 1 });
+    expect(only(trace, 'turn').attributes).toMatchObject({
+      'fetch.outcome': 'completed',
+      'fetch.steps': 2,
+      'fetch.calls': 1,
+    });
     expect(named(trace, 'chat')[0]!.attributes['gen_ai.usage.input_tokens']).toBeGreaterThan(0);
-    expect(root.attributes).toEqual({ 'http.request.method': 'POST', 'http.route': '/v1/threads/{id}/turns', 'http.response.status_code': 201 });
+    expect(root.attributes).toEqual({
+      'http.request.method': 'POST',
+      'http.route': '/v1/threads/{id}/turns',
+      'http.response.status_code': 201,
+    });
   });
 
   it('is a trace of each message, not of the conversation, which is one workflow for ever', async () => {
@@ -80,7 +98,12 @@ describe('one trace', () => {
   it("goes on with a caller's own", async () => {
     const thread = await app.thread();
     const [traceId, spanId] = ['0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331'];
-    const answer = await app.request('POST', `/v1/threads/${thread}/turns`, { prompt: script([{ say: 'ok' }]) }, { traceparent: `00-${traceId}-${spanId}-01` });
+    const answer = await app.request(
+      'POST',
+      `/v1/threads/${thread}/turns`,
+      { prompt: script([{ say: 'ok' }]) },
+      { traceparent: `00-${traceId}-${spanId}-01` },
+    );
     const { turn } = answer.body as { turn: { id: string } };
     await app.ended(thread, turn.id);
     const trace = await traceOfTurn(turn.id);
@@ -95,7 +118,9 @@ describe('one trace', () => {
     const reply = await until('the reply is in a trace', () => {
       const trace = receiver.spans();
       const deliver = trace.find(
-        (span) => span.name === 'deliver' && trace.some((other) => other.traceId === span.traceId && other.name.endsWith('/messages')),
+        (span) =>
+          span.name === 'deliver' &&
+          trace.some((other) => other.traceId === span.traceId && other.name.endsWith('/messages')),
       );
       return deliver && trace.filter((span) => span.traceId === deliver.traceId);
     });
@@ -108,7 +133,9 @@ describe('a trace of WhatsApp', () => {
   it('leads from the message to the answer on the phone, and has no number', async () => {
     const { phone, account } = world.fixture;
     await phone.selfChat(script([{ say: 'answer on the phone' }]));
-    await until('the phone shows the answer', () => phone.received.some(({ shown }) => shown.text.includes('answer on the phone')));
+    await until('the phone shows the answer', () =>
+      phone.received.some(({ shown }) => shown.text.includes('answer on the phone')),
+    );
     const row = await app.store.db
       .selectFrom('inbox')
       .innerJoin('chats', 'chats.id', 'inbox.chat_id')
@@ -118,9 +145,11 @@ describe('a trace of WhatsApp', () => {
     const trace = await traceOfTurn(row.turn_id!);
     const intake = only(trace, 'intake');
     expect([intake.parentSpanId, intake.role, intake.attributes['fetch.channel']]).toEqual(['', 'gateway', 'whatsapp']);
-    for (const name of ['signal', 'think', 'deliver', 'turn']) expect(only(trace, name).parentSpanId).toBe(intake.spanId);
+    for (const name of ['signal', 'think', 'deliver', 'turn'])
+      expect(only(trace, name).parentSpanId).toBe(intake.spanId);
     expect(only(trace, 'deliver').attributes['fetch.outcome']).toBe('sent');
-    for (const address of [account.pn, account.lid]) expect(JSON.stringify(trace)).not.toContain(address.replace(/[:@].*$/, ''));
+    for (const address of [account.pn, account.lid])
+      expect(JSON.stringify(trace)).not.toContain(address.replace(/[:@].*$/, ''));
   });
 });
 
@@ -179,7 +208,13 @@ describe('what is sent', () => {
       await traceOfTurn(turn);
     }
     const sent = Buffer.concat(receiver.bodies).toString();
-    for (const word of [...CANARY.split(' ').filter((each) => each.length > 5), 'scripted 400', 'test-key', 'test-token', 'key-of-the-endpoint'])
+    for (const word of [
+      ...CANARY.split(' ').filter((each) => each.length > 5),
+      'scripted 400',
+      'test-key',
+      'test-token',
+      'key-of-the-endpoint',
+    ])
       expect(sent).not.toContain(word);
     expect(receiver.headers.every((headers) => headers['x-api-key'] === 'key-of-the-endpoint')).toBe(true);
   });

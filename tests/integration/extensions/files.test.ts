@@ -14,7 +14,10 @@ describe.skipIf(NO_DOCKER)('custom tools and skills', () => {
   const lastBody = () => bodies.at(-1)!;
   const tool = (name: string, fields: object) => {
     mkdirSync(join(app.home, 'tools'), { recursive: true });
-    writeFileSync(join(app.home, 'tools', `${name}.json`), JSON.stringify({ name, description: `Does ${name}.`, ...fields }));
+    writeFileSync(
+      join(app.home, 'tools', `${name}.json`),
+      JSON.stringify({ name, description: `Does ${name}.`, ...fields }),
+    );
   };
   const skill = (name: string, text: string, files: Record<string, string> = {}) => {
     mkdirSync(join(app.home, 'skills', name), { recursive: true });
@@ -79,12 +82,16 @@ describe.skipIf(NO_DOCKER)('custom tools and skills', () => {
     await app.ended(thread, turn, 120_000);
     const output = await outputOf(app, turn, 'tool_look');
     for (const said of ['key: 0', 'no engine', 'no home', 'no network', 'README.md']) expect(output).toContain(said);
-    expect(output).not.toMatch(/reached|user: 0\b|OPENAI_API_KEY|FETCH_RUNTIME_TOKEN|ADMIN_TOKEN|GH_TOKEN|DATABASE_URL|TEMPORAL_/);
+    expect(output).not.toMatch(
+      /reached|user: 0\b|OPENAI_API_KEY|FETCH_RUNTIME_TOKEN|ADMIN_TOKEN|GH_TOKEN|DATABASE_URL|TEMPORAL_/,
+    );
     rmSync(join(app.home, 'tools', 'look.json'));
   }, 180_000);
 
   it('tells the model of a skill, and gives it what the owner agreed to', async () => {
-    skill('release', '---\nname: release\ndescription: How we make a release\n---\nRead steps.md first.', { 'steps.md': '1. Test.' });
+    skill('release', '---\nname: release\ndescription: How we make a release\n---\nRead steps.md first.', {
+      'steps.md': '1. Test.',
+    });
     await found(app, 'release', ({ hash }) => hash !== null);
     const thread = await app.thread();
     await app.ended(thread, await app.turn(thread, [{ say: 'hello' }]));
@@ -99,7 +106,12 @@ describe.skipIf(NO_DOCKER)('custom tools and skills', () => {
     await app.ended(thread, turn);
     expect(lastBody()).toContain('- release: How we make a release');
     expect(offeredIn(lastBody())).toContain('skill_read');
-    const said = await app.store.db.selectFrom('calls').select(['output', 'sources']).where('turn_id', '=', turn).orderBy('step').execute();
+    const said = await app.store.db
+      .selectFrom('calls')
+      .select(['output', 'sources'])
+      .where('turn_id', '=', turn)
+      .orderBy('step')
+      .execute();
     expect(said.map(({ output }) => output)).toEqual([
       'Read steps.md first.\n\n[its files, in containers of commands and coding tasks in /skills/release: steps.md]',
       '1. Test.',
@@ -118,17 +130,25 @@ describe.skipIf(NO_DOCKER)('custom tools and skills', () => {
     await found(app, 'counting', ({ hash }) => hash !== null);
     const thread = await app.thread({ allow_shell: true });
     const run = async (command: string): Promise<string> => {
-      const turn = await app.turn(thread, [{ call: [['shell_run', { command, workspace: 'demo' }]] }, { say: '$LAST' }]);
+      const turn = await app.turn(thread, [
+        { call: [['shell_run', { command, workspace: 'demo' }]] },
+        { say: '$LAST' },
+      ]);
       await app.ended(thread, turn, 120_000);
       return String(await outputOf(app, turn, 'shell_run'));
     };
     expect(await run('ls /skills')).toMatch(/No such file|cannot access/);
     await agree(app, thread, 'counting');
     // what the folder has now was not agreed to
-    const told = await run('/skills/counting/count.sh README.md; cat /skills/counting/SKILL.md; echo x > /skills/counting/count.sh || ls -l /skills/counting');
+    const told = await run(
+      '/skills/counting/count.sh README.md; cat /skills/counting/SKILL.md; echo x > /skills/counting/count.sh || ls -l /skills/counting',
+    );
     expect(told).toMatch(/\b5\n---\nname: counting\n[\s\S]*Run count\.sh\./);
     expect(told).toMatch(/-rwxr-xr-x[^\n]* count\.sh\n-rw-r--r--[^\n]* notes\.md[\s\S]*Read-only file system/);
-    const task = await startTask(app, 'run cp -r /skills/counting copied; run copied/count.sh README.md', { workspace: 'demo', thread });
+    const task = await startTask(app, 'run cp -r /skills/counting copied; run copied/count.sh README.md', {
+      workspace: 'demo',
+      thread,
+    });
     await inState(app, task.id, 'completed');
     expect(readFileSync(join(app.home, 'workspaces/demo/copied/notes.md'), 'utf8')).toBe('plain\n');
 

@@ -26,12 +26,15 @@ const entry = (more: object = {}) => ({
   tools: { echo: { danger: 'SAFE' }, die: { danger: 'SAFE' }, note: { danger: 'DANGEROUS' } },
   ...more,
 });
-const configure = (servers: object) => writeFileSync(join(bench.home, 'mcp.json'), JSON.stringify({ mcpServers: servers }));
+const configure = (servers: object) =>
+  writeFileSync(join(bench.home, 'mcp.json'), JSON.stringify({ mcpServers: servers }));
 const config = () => loadConfig({ FETCH_HOME: bench.home }, {});
 
 /** What an agent does inside. */
 async function inside(name: string, tool?: string, args: Record<string, unknown> = {}) {
-  const { servers } = parseMcpConfig(JSON.stringify({ mcpServers: { s: { url: `http://127.0.0.1:${port}/${name}` } } }));
+  const { servers } = parseMcpConfig(
+    JSON.stringify({ mcpServers: { s: { url: `http://127.0.0.1:${port}/${name}` } } }),
+  );
   const session = await connectTo(servers[0]!, {}, signal());
   try {
     return tool === undefined
@@ -70,22 +73,32 @@ it('has no DANGEROUS tool of it, and its key is added outside', async () => {
 });
 
 it('uses a MODERATE tool after a yes of the person, and never for a call that waited, which may have been given up', async () => {
-  const asking = entry({ tools: { echo: { danger: 'MODERATE' }, die: { danger: 'MODERATE' }, note: { danger: 'DANGEROUS' } } });
+  const asking = entry({
+    tools: { echo: { danger: 'MODERATE' }, die: { danger: 'MODERATE' }, note: { danger: 'DANGEROUS' } },
+  });
   configure({ news: asking });
   await agreeTo(bench.db, 'news', asking);
   expect(await inside('news')).toEqual(['die', 'echo']);
   const waiting = inside('news', 'echo', { text: 'one' });
   await opened.asked(1);
   const question = await opened.answer('this task');
-  expect(question.prompt).toMatch(/^The agent in task \w+ \(demo\) wants the MCP tool news\/echo\.\nA yes to an MCP tool holds for every call of it/);
-  expect(await waiting).toMatchObject({ ok: false, text: 'The person has allowed the MCP tool news/echo. Nothing was called yet: call it again now.' });
+  expect(question.prompt).toMatch(
+    /^The agent in task \w+ \(demo\) wants the MCP tool news\/echo\.\nA yes to an MCP tool holds for every call of it/,
+  );
+  expect(await waiting).toMatchObject({
+    ok: false,
+    text: 'The person has allowed the MCP tool news/echo. Nothing was called yet: call it again now.',
+  });
   expect(server.calls).toEqual([]);
   expect(await inside('news', 'echo', { text: 'two' })).toMatchObject({ ok: true, text: 'two' });
   // a yes to one tool is none to another
   const other = inside('news', 'die');
   await opened.asked(1);
   await opened.answer('no');
-  expect(await other).toMatchObject({ ok: false, text: expect.stringMatching(/^The person has not allowed the MCP tool news\/die\. Do not try it again/) });
+  expect(await other).toMatchObject({
+    ok: false,
+    text: expect.stringMatching(/^The person has not allowed the MCP tool news\/die\. Do not try it again/),
+  });
   expect(server.calls.map(({ tool }) => tool)).toEqual(['echo']);
 });
 
@@ -94,11 +107,15 @@ it('counts as text of others that the task has read', async () => {
   await agreeTo(bench.db, 'news', entry());
   expect(await reachedBy(bench.db, opened.task.id)).toEqual([]);
   await inside('news', 'echo', { text: 'twelve bytes' });
-  expect(await reachedBy(bench.db, opened.task.id)).toMatchObject([{ host: 'mcp server news', connections: 1, received: 12 }]);
+  expect(await reachedBy(bench.db, opened.task.id)).toMatchObject([
+    { host: 'mcp server news', connections: 1, received: 12 },
+  ]);
 });
 
 it('is not there before the owner said yes, and without `agents`', async () => {
-  const offered = async () => [...(await toolsForAgents({ db: bench.db, config: config(), threadId: opened.task.thread_id })).keys()];
+  const offered = async () => [
+    ...(await toolsForAgents({ db: bench.db, config: config(), threadId: opened.task.thread_id })).keys(),
+  ];
   configure({ news: entry() });
   await expect(inside('news')).rejects.toThrow(/404|cannot be reached/);
   expect(await offered()).toEqual([]);
@@ -116,7 +133,10 @@ it('calls nothing when the server offers something else than what was agreed to,
   configure({ news: entry() });
   const hash = await agreeTo(bench.db, 'news', entry());
   server.offered[0] = { ...server.offered[0]!, description: 'Says it again, and keeps it.' };
-  expect(await inside('news', 'echo', { text: 'hello' })).toMatchObject({ ok: false, text: expect.stringMatching(/Nothing was called/) });
+  expect(await inside('news', 'echo', { text: 'hello' })).toMatchObject({
+    ok: false,
+    text: expect.stringMatching(/Nothing was called/),
+  });
   await bench.db.updateTable('extension_versions').set({ agreed: false }).where('hash', '=', hash).execute();
   await expect(inside('news', 'echo', { text: 'hello' })).rejects.toThrow();
   expect(server.calls).toEqual([]);
@@ -125,7 +145,10 @@ it('calls nothing when the server offers something else than what was agreed to,
 it('says that an outcome is not known when the server dies, and goes on', async () => {
   configure({ news: entry() });
   await agreeTo(bench.db, 'news', entry());
-  expect(await inside('news', 'die')).toMatchObject({ ok: false, text: expect.stringMatching(/Whether the call had an effect is unknown/) });
+  expect(await inside('news', 'die')).toMatchObject({
+    ok: false,
+    text: expect.stringMatching(/Whether the call had an effect is unknown/),
+  });
   expect(await inside('news', 'echo', { text: 'still here' })).toMatchObject({ ok: true });
 });
 
@@ -134,6 +157,8 @@ it('ends with the gate of its task', async () => {
   await agreeTo(bench.db, 'news', entry());
   await opened.gate.close(opened.task.id);
   expect(
-    (await fetch(`http://127.0.0.1:${port}/news`, { method: 'POST', signal: AbortSignal.timeout(500) }).catch((error: Error) => error)) instanceof Error,
+    (await fetch(`http://127.0.0.1:${port}/news`, { method: 'POST', signal: AbortSignal.timeout(500) }).catch(
+      (error: Error) => error,
+    )) instanceof Error,
   ).toBe(true);
 });

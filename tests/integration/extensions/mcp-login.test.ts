@@ -14,7 +14,8 @@ let home: string;
 const command = (...args: string[]) => fetchCommand(['mcp', ...args], home, database.url);
 const begin = () => command('login', 's', '--no-browser');
 const stored = () => database.store.db.selectFrom('mcp_logins').selectAll().execute();
-const configure = (entry: object) => writeFileSync(join(home, 'mcp.json'), JSON.stringify({ mcpServers: { s: entry } }));
+const configure = (entry: object) =>
+  writeFileSync(join(home, 'mcp.json'), JSON.stringify({ mcpServers: { s: entry } }));
 const login = async () => {
   const running = begin();
   expect(await (await fetch(await addressOf(running))).text()).toMatch(/The login is done/);
@@ -128,7 +129,9 @@ it('uses the client of the configuration, with its fixed port, and registers non
   const redirectPort = Number(new URL(client.get('redirect_uri')!).port);
   configure({ url: server.url, oauth: { clientId: client.get('client_id'), redirectPort } });
   const { output } = await login();
-  expect(new URL(/redirect_uri=([^&]+)/.exec(output())![1]!.replaceAll('%3A', ':').replaceAll('%2F', '/')).port).toBe(String(redirectPort));
+  expect(new URL(/redirect_uri=([^&]+)/.exec(output())![1]!.replaceAll('%3A', ':').replaceAll('%2F', '/')).port).toBe(
+    String(redirectPort),
+  );
   expect(server.asked.filter((asked) => asked === 'POST /register')).toHaveLength(registered + 1);
 }, 60_000);
 

@@ -37,7 +37,11 @@ describe('a server over streamable HTTP', () => {
   it('lists its tools, answers calls, and gets the configured headers', async () => {
     const session = await open({ headers: { 'X-Key': 'k-1' } });
     expect((await session.tools(signal())).map(({ name }) => name)).toEqual(server.offered.map(({ name }) => name));
-    expect(await session.call('echo', { text: 'hello' }, { signal: signal(), timeoutMs: 5_000 })).toEqual({ ok: true, text: 'hello', cut: false });
+    expect(await session.call('echo', { text: 'hello' }, { signal: signal(), timeoutMs: 5_000 })).toEqual({
+      ok: true,
+      text: 'hello',
+      cut: false,
+    });
     await session.close();
     expect(server.headers.at(-1)).toMatchObject({ 'x-key': 'k-1' });
   });
@@ -64,7 +68,9 @@ describe('a server over streamable HTTP', () => {
   });
 
   it('costs an error when it is not there', async () => {
-    await expect(connectTo(configured({ url: 'http://127.0.0.1:10999/mcp' }), {}, signal())).rejects.toThrow(/MCP server s cannot be reached: ECONNREFUSED/);
+    await expect(connectTo(configured({ url: 'http://127.0.0.1:10999/mcp' }), {}, signal())).rejects.toThrow(
+      /MCP server s cannot be reached: ECONNREFUSED/,
+    );
   });
 
   it.each([
@@ -97,7 +103,9 @@ describe('a server over streamable HTTP', () => {
     });
     await new Promise<void>((listening) => away.listen(0, '127.0.0.1', listening));
     const url = `http://127.0.0.1:${(away.address() as AddressInfo).port}/mcp`;
-    await expect(connectTo(configured({ url, headers: { Authorization: 'Bearer secret' } }), {}, signal())).rejects.toThrow(/redirect/i);
+    await expect(
+      connectTo(configured({ url, headers: { Authorization: 'Bearer secret' } }), {}, signal()),
+    ).rejects.toThrow(/redirect/i);
     expect(elsewhere).toEqual([]);
     thief.close();
     away.close();
@@ -111,12 +119,19 @@ describe.skipIf(NO_DOCKER)('a server over stdio', () => {
   }, 300_000);
   afterAll(() => at?.close());
   const open = (how: string[] = [], more: object = {}) =>
-    connectTo(configured({ command: 'node', args: ['tests/support/mcp/stdio-server.ts', ...how], cwd: ROOT, ...more }), { kennel: at.kennel }, signal());
+    connectTo(
+      configured({ command: 'node', args: ['tests/support/mcp/stdio-server.ts', ...how], cwd: ROOT, ...more }),
+      { kennel: at.kennel },
+      signal(),
+    );
 
   it('runs in a container that reads its folder, gets its variables, and is gone at the end', async () => {
     const session = await open(['greeting']);
     expect((await session.tools(signal())).map(({ name }) => name)).toContain('echo');
-    expect(await session.call('echo', { text: 'from inside' }, { signal: signal(), timeoutMs: 10_000 })).toMatchObject({ ok: true, text: 'from inside' });
+    expect(await session.call('echo', { text: 'from inside' }, { signal: signal(), timeoutMs: 10_000 })).toMatchObject({
+      ok: true,
+      text: 'from inside',
+    });
     expect(await at.containers()).toHaveLength(1);
     await session.close();
     expect(await at.containers()).toEqual([]);
@@ -154,7 +169,9 @@ describe.skipIf(NO_DOCKER)('a server over stdio', () => {
 
   it('costs an error when it dies in the middle of a call', async () => {
     const session = await open();
-    await expect(session.call('die', {}, { signal: signal(), timeoutMs: 30_000 })).rejects.toThrow(/MCP server s ended/);
+    await expect(session.call('die', {}, { signal: signal(), timeoutMs: 30_000 })).rejects.toThrow(
+      /MCP server s ended/,
+    );
     await session.close();
     expect(await at.containers()).toEqual([]);
   }, 60_000);

@@ -48,7 +48,11 @@ beforeAll(async () => {
 afterAll(() => database?.close());
 beforeEach(async () => {
   server = await startOAuthServer();
-  config = { FETCH_HOME: mkdtempSync(join(tmpdir(), 'fetch-mcp-')), FETCH_ENCRYPTION_KEY: undefined, FETCH_ALLOW_PRIVATE_URLS: false };
+  config = {
+    FETCH_HOME: mkdtempSync(join(tmpdir(), 'fetch-mcp-')),
+    FETCH_ENCRYPTION_KEY: undefined,
+    FETCH_ALLOW_PRIVATE_URLS: false,
+  };
   writeFileSync(join(config.FETCH_HOME, 'encryption-key'), 'ab'.repeat(32));
 });
 afterEach(async () => {
@@ -58,7 +62,9 @@ afterEach(async () => {
 });
 
 it('is told as a need to log in before anybody has, and is used afterwards', async () => {
-  await expect(call('hello')).rejects.toThrow(/^The MCP server s needs a login\. The owner runs this on the machine of Fetch: fetch mcp login s$/);
+  await expect(call('hello')).rejects.toThrow(
+    /^The MCP server s needs a login\. The owner runs this on the machine of Fetch: fetch mcp login s$/,
+  );
   await login();
   expect(await call('hello')).toBe('hello');
   expect(refreshes()).toBe(0);
@@ -67,7 +73,10 @@ it('is told as a need to log in before anybody has, and is used afterwards', asy
 it('is renewed before its end, and where its server ends it before', async () => {
   server.lifetimeSeconds = 1;
   await login();
-  const { expires_at } = await database.store.db.selectFrom('mcp_logins').select('expires_at').executeTakeFirstOrThrow();
+  const { expires_at } = await database.store.db
+    .selectFrom('mcp_logins')
+    .select('expires_at')
+    .executeTakeFirstOrThrow();
   while (Date.now() < expires_at!.getTime()) await new Promise((then) => setImmediate(then));
   server.lifetimeSeconds = 3_600;
   expect(await call('one')).toBe('one');
@@ -82,14 +91,19 @@ it('is renewed once when ten calls of two processes notice its end at the same t
   await login();
   const program = fileURLToPath(new URL('../../support/mcp/call-many.ts', import.meta.url));
   const children = Array.from({ length: 2 }, () =>
-    spawn(process.execPath, [program, config.FETCH_HOME, database.url, server.url, '5'], { env: childEnvironment({}), stdio: ['pipe', 'pipe', 'inherit'] }),
+    spawn(process.execPath, [program, config.FETCH_HOME, database.url, server.url, '5'], {
+      env: childEnvironment({}),
+      stdio: ['pipe', 'pipe', 'inherit'],
+    }),
   );
   const readers = children.map(linesOf);
   for (const lines of readers) expect(await lines()).toBe('ready');
   server.expire();
   for (const child of children) child.stdin!.write('now\n');
   const said = await Promise.all(readers.map((lines) => lines()));
-  expect(said.map((line) => JSON.parse(line))).toEqual([0, 1].map(() => Array.from({ length: 5 }, (_, at) => `call ${at}`)));
+  expect(said.map((line) => JSON.parse(line))).toEqual(
+    [0, 1].map(() => Array.from({ length: 5 }, (_, at) => `call ${at}`)),
+  );
   expect(refreshes()).toBe(1);
   await Promise.all(children.map((child) => child.exitCode ?? once(child, 'close')));
 }, 60_000);
@@ -129,7 +143,9 @@ it('says so when a login does not reach for what is asked', async () => {
     response.writeHead(403, { 'www-authenticate': 'Bearer error="insufficient_scope", scope="write"' }).end();
     return true;
   };
-  await expect(call('hello')).rejects.toThrow(/does not reach for this \(it wants the scope "write"\)\. The owner runs this .*fetch mcp login s/);
+  await expect(call('hello')).rejects.toThrow(
+    /does not reach for this \(it wants the scope "write"\)\. The owner runs this .*fetch mcp login s/,
+  );
 });
 
 it('is for one address: another one under the same name gets no token', async () => {
@@ -148,7 +164,9 @@ it('is for one address: another one under the same name gets no token', async ()
 it('cannot be read with another key, and says whose key is missing', async () => {
   await login();
   writeFileSync(join(config.FETCH_HOME, 'encryption-key'), 'cd'.repeat(32));
-  await expect(call('hello')).rejects.toThrow(/The login at the MCP server s cannot be read\. This was encrypted with another key/);
+  await expect(call('hello')).rejects.toThrow(
+    /The login at the MCP server s cannot be read\. This was encrypted with another key/,
+  );
 });
 
 it('is hidden where a server repeats it', async () => {
@@ -183,14 +201,54 @@ it.each<[string, string, () => object | string, RegExp]>([
     () => resource({ authorization_servers: ['http://127.0.0.1:9/'] }),
     /leads to http:\/\/127\.0\.0\.1:9\/, which is not https/,
   ],
-  ['a login in the cloud of this machine', RESOURCE, () => resource({ authorization_servers: ['https://169.254.169.254/'] }), /not on the public internet/],
-  ['a name that leads to this machine', RESOURCE, () => resource({ authorization_servers: ['https://localhost:9/'] }), /not on the public internet/],
-  ['a script as its login', RESOURCE, () => resource({ authorization_servers: ['javascript:alert(1)'] }), /does not describe its login|leads to/],
-  ['a script as its login page', METADATA, () => metadata({ authorization_endpoint: 'javascript:alert(1)' }), /does not describe its login/],
-  ['a file as its login page', METADATA, () => metadata({ authorization_endpoint: 'file:///etc/passwd' }), /which is not https/],
-  ['a private place for tokens', METADATA, () => metadata({ token_endpoint: 'https://10.0.0.1/token' }), /not on the public internet/],
-  ['a private place for clients', METADATA, () => metadata({ registration_endpoint: 'https://[::1]/register' }), /not on the public internet/],
-  ['another issuer', METADATA, () => metadata({ issuer: 'https://bank.example/' }), /which says that it is https:\/\/bank\.example\//],
+  [
+    'a login in the cloud of this machine',
+    RESOURCE,
+    () => resource({ authorization_servers: ['https://169.254.169.254/'] }),
+    /not on the public internet/,
+  ],
+  [
+    'a name that leads to this machine',
+    RESOURCE,
+    () => resource({ authorization_servers: ['https://localhost:9/'] }),
+    /not on the public internet/,
+  ],
+  [
+    'a script as its login',
+    RESOURCE,
+    () => resource({ authorization_servers: ['javascript:alert(1)'] }),
+    /does not describe its login|leads to/,
+  ],
+  [
+    'a script as its login page',
+    METADATA,
+    () => metadata({ authorization_endpoint: 'javascript:alert(1)' }),
+    /does not describe its login/,
+  ],
+  [
+    'a file as its login page',
+    METADATA,
+    () => metadata({ authorization_endpoint: 'file:///etc/passwd' }),
+    /which is not https/,
+  ],
+  [
+    'a private place for tokens',
+    METADATA,
+    () => metadata({ token_endpoint: 'https://10.0.0.1/token' }),
+    /not on the public internet/,
+  ],
+  [
+    'a private place for clients',
+    METADATA,
+    () => metadata({ registration_endpoint: 'https://[::1]/register' }),
+    /not on the public internet/,
+  ],
+  [
+    'another issuer',
+    METADATA,
+    () => metadata({ issuer: 'https://bank.example/' }),
+    /which says that it is https:\/\/bank\.example\//,
+  ],
   ['another resource', RESOURCE, () => resource({ resource: 'https://bank.example/mcp' }), /does not match expected/],
   ['metadata of 5 MB', METADATA, () => metadata({ more: 'x'.repeat(5_000_000) }), /more than 1 MB/],
   ['no JSON', METADATA, () => '<html>', /does not describe its login as it should/],
@@ -198,7 +256,9 @@ it.each<[string, string, () => object | string, RegExp]>([
   server.first = (request, response) => {
     if (request.url !== path) return false;
     const made = body();
-    response.writeHead(200, { 'content-type': 'application/json' }).end(typeof made === 'string' ? made : JSON.stringify(made));
+    response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(typeof made === 'string' ? made : JSON.stringify(made));
     return true;
   };
   const failure = await beginLogin(configured(), { redirect, config }).catch((error: Error) => error);
@@ -230,10 +290,14 @@ it('may be at a private place that the owner names', async () => {
   const other = await startOAuthServer();
   server.first = (request, response) => {
     if (request.url !== RESOURCE) return false;
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(resource({ authorization_servers: [other.issuer] })));
+    response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(JSON.stringify(resource({ authorization_servers: [other.issuer] })));
     return true;
   };
-  await expect(beginLogin(configured(), { redirect, config })).rejects.toThrow(/Name it as the issuer in mcp\.json if it is yours/);
+  await expect(beginLogin(configured(), { redirect, config })).rejects.toThrow(
+    /Name it as the issuer in mcp\.json if it is yours/,
+  );
   const named = configured(server.url, { oauth: { issuer: other.issuer } });
   expect((await beginLogin(named, { redirect, config })).issuer).toBe(other.issuer);
   await other.close();

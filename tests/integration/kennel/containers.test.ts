@@ -6,7 +6,12 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { homeLabel } from '../../../src/adapters/kennel/docker/containers.ts';
-import { type KennelCommand, KennelFull, KennelUnavailable, type StartRun } from '../../../src/adapters/kennel/kennel.ts';
+import {
+  type KennelCommand,
+  KennelFull,
+  KennelUnavailable,
+  type StartRun,
+} from '../../../src/adapters/kennel/kennel.ts';
 import { openKennel } from '../../../src/adapters/kennel/open-kennel.ts';
 import type { Finding } from '../../../src/cli/checks/finding.ts';
 import { loadConfig } from '../../../src/config.ts';
@@ -20,7 +25,8 @@ const ENTRY = fileURLToPath(new URL('../../../bin/fetch.js', import.meta.url));
 
 let at: TestKennel;
 beforeAll(async () => {
-  if (!NO_DOCKER) at = await startTestKennel({ FETCH_KENNEL_SLOTS: '2', FETCH_KENNEL_MEMORY_MB: '256', FETCH_KENNEL_PIDS: '64' });
+  if (!NO_DOCKER)
+    at = await startTestKennel({ FETCH_KENNEL_SLOTS: '2', FETCH_KENNEL_MEMORY_MB: '256', FETCH_KENNEL_PIDS: '64' });
 }, 600_000);
 afterEach(async () => {
   for (const { taskId } of (await at?.kennel.list()) ?? []) await at.kennel.remove(taskId);
@@ -28,11 +34,28 @@ afterEach(async () => {
 afterAll(() => at?.close());
 
 const sh = (script: string, more: Partial<KennelCommand> = {}) =>
-  at.kennel.command({ workspace: null, argv: ['sh', '-c', script], timeoutMs: 60_000, maxOutput: 100_000, label: 'test', ...more });
+  at.kennel.command({
+    workspace: null,
+    argv: ['sh', '-c', script],
+    timeoutMs: 60_000,
+    maxOutput: 100_000,
+    label: 'test',
+    ...more,
+  });
 
 /** A step of the practice agent, which waits unless it is told something else. */
 const run = (prompt = 'wait 600', step = 1, taskId = `task-${randomUUID()}`): StartRun => ({
-  spec: { version: 1, taskId, step, harness: 'practice', prompt, sessionId: null, model: null, permissions: 'run', holdMs: 600_000 },
+  spec: {
+    version: 1,
+    taskId,
+    step,
+    harness: 'practice',
+    prompt,
+    sessionId: null,
+    model: null,
+    permissions: 'run',
+    holdMs: 600_000,
+  },
   runFolder: join(at.home, 'kennel', 'runs', taskId),
   workspace: at.workspace(),
   env: { SAID: 'hello' },
@@ -44,7 +67,8 @@ const script = (text: string): StartRun => {
   return step;
 };
 const EATER = 'node -e "const all = []; for (;;) all.push(Buffer.alloc(10_000_000, 1))"';
-const running = (id: string, step = 1) => until('it runs', async () => (await at.kennel.inspect(id, step))?.state === 'running');
+const running = (id: string, step = 1) =>
+  until('it runs', async () => (await at.kennel.inspect(id, step))?.state === 'running');
 /** Processes of the host with this text in their command line: containers hide nothing from it. */
 const processes = (text: string): number => {
   const lines = execFileSync('ps', ['-eo', 'args']).toString().split('\n');
@@ -74,23 +98,41 @@ describe.skipIf(NO_DOCKER)('a command', () => {
       stdin: 'in',
       onOutput: (stream, text) => heard.push(`${stream} ${text}`),
     });
-    expect(result).toEqual({ code: 7, stdout: 'in/workspace/src\n', stderr: 'wrong\n', cut: false, timedOut: false, outOfMemory: false });
+    expect(result).toEqual({
+      code: 7,
+      stdout: 'in/workspace/src\n',
+      stderr: 'wrong\n',
+      cut: false,
+      timedOut: false,
+      outOfMemory: false,
+    });
     expect(readFileSync(join(workspace, 'src', 'made'), 'utf8')).toBe('Rex\n');
     expect(heard.join('')).toContain('stderr wrong');
     expect(await at.containers()).toEqual([]);
   });
 
   it('that does not exist ends like in a shell', async () => {
-    expect(await at.kennel.command({ workspace: null, argv: ['no-such-program'], timeoutMs: 60_000, maxOutput: 1000, label: 'test' })).toMatchObject({
+    expect(
+      await at.kennel.command({
+        workspace: null,
+        argv: ['no-such-program'],
+        timeoutMs: 60_000,
+        maxOutput: 1000,
+        label: 'test',
+      }),
+    ).toMatchObject({
       code: 127,
       stderr: expect.stringContaining('no-such-program'),
     });
   });
 
   it('is no root, has no capability and can gain none', async () => {
-    const { stdout } = await sh('id -u; grep -E "^(Cap|NoNewPrivs|Seccomp:)" /proc/self/status; ls /var/run/docker.sock /run/docker.sock 2>&1');
+    const { stdout } = await sh(
+      'id -u; grep -E "^(Cap|NoNewPrivs|Seccomp:)" /proc/self/status; ls /var/run/docker.sock /run/docker.sock 2>&1',
+    );
     expect(stdout).toMatch(IS_ROOT ? /^1000$/m : /^[1-9]\d*$/m);
-    for (const set of ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb']) expect(stdout).toMatch(new RegExp(`^${set}:\\s*0+$`, 'm'));
+    for (const set of ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'])
+      expect(stdout).toMatch(new RegExp(`^${set}:\\s*0+$`, 'm'));
     expect(stdout).toMatch(/^NoNewPrivs:\s*1$/m);
     expect(stdout).toMatch(/^Seccomp:\s*2$/m);
     expect(stdout).toContain("cannot access '/var/run/docker.sock'");
@@ -120,7 +162,12 @@ describe.skipIf(NO_DOCKER)('a command', () => {
     expect(stderr).toBe('');
     const lines = stdout.trim().split('\n');
     expect(lines[0]).toBe('lo');
-    expect(lines.slice(1).sort()).toEqual(['1.1.1.1 ENETUNREACH', '169.254.169.254 ENETUNREACH', '172.17.0.1 ENETUNREACH', 'EAI_AGAIN true']);
+    expect(lines.slice(1).sort()).toEqual([
+      '1.1.1.1 ENETUNREACH',
+      '169.254.169.254 ENETUNREACH',
+      '172.17.0.1 ENETUNREACH',
+      'EAI_AGAIN true',
+    ]);
   });
 
   it('that takes more memory than it may is ended, and that is said', async () => {
@@ -146,8 +193,18 @@ describe.skipIf(NO_DOCKER)('a command', () => {
 
   it('that takes too long is killed with everything that it began', async () => {
     const mark = `9${Date.now()}`;
-    const result = await sh(`trap '' TERM INT; setsid sleep ${mark} & sleep ${mark} & echo begun; sleep ${mark}; echo never`, { timeoutMs: 1500 });
-    expect(result).toEqual({ code: null, stdout: 'begun\n', stderr: '', cut: false, timedOut: true, outOfMemory: false });
+    const result = await sh(
+      `trap '' TERM INT; setsid sleep ${mark} & sleep ${mark} & echo begun; sleep ${mark}; echo never`,
+      { timeoutMs: 1500 },
+    );
+    expect(result).toEqual({
+      code: null,
+      stdout: 'begun\n',
+      stderr: '',
+      cut: false,
+      timedOut: true,
+      outOfMemory: false,
+    });
     expect(processes(mark)).toBe(0);
     expect(await at.containers()).toEqual([]);
   });
@@ -155,7 +212,10 @@ describe.skipIf(NO_DOCKER)('a command', () => {
   it('that is called off is killed, and says the reason that it was given', async () => {
     const mark = `8${Date.now()}`;
     const off = new AbortController();
-    const result = sh(`sleep ${mark} & echo begun; sleep ${mark}`, { signal: off.signal, onOutput: () => off.abort(new Error('the person said stop')) });
+    const result = sh(`sleep ${mark} & echo begun; sleep ${mark}`, {
+      signal: off.signal,
+      onOutput: () => off.abort(new Error('the person said stop')),
+    });
     await expect(result).rejects.toThrow('the person said stop');
     expect(processes(mark)).toBe(0);
     expect(await at.containers()).toEqual([]);
@@ -168,7 +228,10 @@ describe.skipIf(NO_DOCKER)('a command', () => {
     const watch = setInterval(() => {
       most = Math.max(most, process.memoryUsage().rss);
     }, 20);
-    const result = await sh('echo first; yes 0123456789abcdef | head -c 1000000000; echo last', { maxOutput: 20_000, timeoutMs: 280_000 });
+    const result = await sh('echo first; yes 0123456789abcdef | head -c 1000000000; echo last', {
+      maxOutput: 20_000,
+      timeoutMs: 280_000,
+    });
     clearInterval(watch);
     expect(result).toMatchObject({ code: 0, cut: true });
     expect(result.stdout).toMatch(/^first\n/);
@@ -193,14 +256,19 @@ describe.skipIf(NO_DOCKER)('a command', () => {
   });
 
   it('is refused a folder outside of its workspace', async () => {
-    for (const cwd of ['..', '../..', 'src/../../etc']) await expect(sh('pwd', { workspace: at.workspace(), cwd })).rejects.toThrow('outside of the workspace');
+    for (const cwd of ['..', '../..', 'src/../../etc'])
+      await expect(sh('pwd', { workspace: at.workspace(), cwd })).rejects.toThrow('outside of the workspace');
   });
 
   it('whose worker was killed is removed when its time is over', async () => {
     const worker = openKennel(at.config);
     const { docker } = worker.engine;
     const image = await worker.images.provide('tools');
-    const left = (until: number) => docker.createContainer({ Image: image, Labels: { 'fetch.home': homeLabel(at.home), 'fetch.until': String(until) } });
+    const left = (until: number) =>
+      docker.createContainer({
+        Image: image,
+        Labels: { 'fetch.home': homeLabel(at.home), 'fetch.until': String(until) },
+      });
     const over = await left(Date.now() - 1);
     const live = await left(Date.now() + 60_000);
     expect(await at.kennel.sweep()).toBe(1);
@@ -220,7 +288,14 @@ describe.skipIf(NO_DOCKER)('the container of a step', () => {
     await openKennel(at.config).start(step);
     expect(await at.kennel.inspect(taskId, 1)).toEqual(first);
     expect(await at.kennel.list()).toEqual([first]);
-    expect(first).toMatchObject({ taskId, step: 1, harness: 'practice', state: 'running', exitCode: null, outOfMemory: false });
+    expect(first).toMatchObject({
+      taskId,
+      step: 1,
+      harness: 'practice',
+      state: 'running',
+      exitCode: null,
+      outOfMemory: false,
+    });
   });
 
   it('has the same walls as a command', async () => {
@@ -254,11 +329,14 @@ describe.skipIf(NO_DOCKER)('the container of a step', () => {
     ]);
     expect(output).toContain('wrote');
     expect(output).toMatch(/busy/);
-    for (const name of ['spec.json', 'commands.ndjson', 'log.ndjson']) expect(statSync(join(step.runFolder, name)).isFile()).toBe(true);
+    for (const name of ['spec.json', 'commands.ndjson', 'log.ndjson'])
+      expect(statSync(join(step.runFolder, name)).isFile()).toBe(true);
     expect(JSON.parse(readFileSync(join(step.runFolder, 'spec.json'), 'utf8'))).toEqual(step.spec);
     expect(readFileSync(join(step.runFolder, 'commands.ndjson'), 'utf8')).toBe('');
     expect(statSync(join(step.runFolder, 'gate')).isDirectory()).toBe(true);
-    await until('the runner still writes its log', () => readFileSync(join(step.runFolder, 'log.ndjson'), 'utf8').includes('"started"'));
+    await until('the runner still writes its log', () =>
+      readFileSync(join(step.runFolder, 'log.ndjson'), 'utf8').includes('"started"'),
+    );
   });
 
   it('reads what the host appends to the commands while it runs', async () => {
@@ -266,7 +344,9 @@ describe.skipIf(NO_DOCKER)('the container of a step', () => {
     await at.kennel.start(step);
     await running(step.spec.taskId);
     writeFileSync(join(step.runFolder, 'commands.ndjson'), '{"later":true}\n', { flag: 'a' });
-    expect((await at.inside(step.spec.taskId, 1, ['cat', '/run/fetch/commands.ndjson'])).output).toContain('{"later":true}');
+    expect((await at.inside(step.spec.taskId, 1, ['cat', '/run/fetch/commands.ndjson'])).output).toContain(
+      '{"later":true}',
+    );
   });
 
   it('is gone with all of its processes when it is removed, frozen or not', async () => {
@@ -343,7 +423,9 @@ describe.skipIf(NO_DOCKER)('the container of a step', () => {
       return found?.state === 'exited' ? found : null;
     });
     expect(ended).toMatchObject({ outOfMemory: false, exitCode: 0 });
-    expect(readFileSync(join(step.runFolder, 'log.ndjson'), 'utf8')).toContain('The container ran out of memory, and a process in it was ended.');
+    expect(readFileSync(join(step.runFolder, 'log.ndjson'), 'utf8')).toContain(
+      'The container ran out of memory, and a process in it was ended.',
+    );
   });
 
   it('tells what it said last when it could not do its work', async () => {
@@ -359,7 +441,9 @@ describe.skipIf(NO_DOCKER)('the container of a step', () => {
 
   it('is not started when its workspace is missing, and leaves nothing behind', async () => {
     const step = run();
-    await expect(at.kennel.start({ ...step, workspace: join(at.home, 'no-such-folder') })).rejects.toThrow(/no-such-folder/);
+    await expect(at.kennel.start({ ...step, workspace: join(at.home, 'no-such-folder') })).rejects.toThrow(
+      /no-such-folder/,
+    );
     expect(await at.containers()).toEqual([]);
   });
 });
@@ -369,32 +453,46 @@ describe.skipIf(NO_DOCKER)('fetch kennel', () => {
     const { code, stdout } = await fetchKennel('doctor', '--json');
     const { ok, findings } = JSON.parse(stdout) as { ok: boolean; findings: Finding[] };
     expect({ code, ok }).toEqual({ code: 0, ok: true });
-    expect(findings.find(({ name }) => name === 'container')).toMatchObject({ state: 'ok', detail: expect.stringContaining('no capabilities, no network') });
+    expect(findings.find(({ name }) => name === 'container')).toMatchObject({
+      state: 'ok',
+      detail: expect.stringContaining('no capabilities, no network'),
+    });
   });
 
   it('lists the containers of tasks and the places that they take', async () => {
     const step = run();
     await at.kennel.start(step);
     const { stdout } = await fetchKennel('ps', '--json');
-    expect(JSON.parse(stdout)).toMatchObject({ slots: 2, containers: [{ taskId: step.spec.taskId, step: 1, harness: 'practice', state: 'running' }] });
+    expect(JSON.parse(stdout)).toMatchObject({
+      slots: 2,
+      containers: [{ taskId: step.spec.taskId, step: 1, harness: 'practice', state: 'running' }],
+    });
     expect((await fetchKennel('ps')).stdout).toMatch(/practice.*running.*\n1 of 2 slots taken/);
   });
 
   it('finds an image that is there already', async () => {
     const { code, stdout } = await fetchKennel('build');
-    expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringMatching(/^✓ fetch-kennel:[0-9a-f]{12} {2}\d+ MB/) });
+    expect({ code, stdout }).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^✓ fetch-kennel:[0-9a-f]{12} {2}\d+ MB/),
+    });
   });
 
   it('without an engine says what to do', async () => {
     const { code, stdout } = await fetchKennel('doctor', '--json', 'unix:///nonexistent/docker.sock');
     expect(code).toBe(1);
-    expect(JSON.parse(stdout)).toMatchObject({ ok: false, findings: [{ name: 'engine', state: 'missing', mend: expect.stringContaining('nstall') }] });
+    expect(JSON.parse(stdout)).toMatchObject({
+      ok: false,
+      findings: [{ name: 'engine', state: 'missing', mend: expect.stringContaining('nstall') }],
+    });
   });
 });
 
 describe('an engine that is not there', () => {
   it('is told with what to do, by every call', async () => {
-    const kennel = openKennel(loadConfig({ FETCH_HOME: '/nonexistent', DOCKER_HOST: 'unix:///nonexistent/docker.sock' }));
+    const kennel = openKennel(
+      loadConfig({ FETCH_HOME: '/nonexistent', DOCKER_HOST: 'unix:///nonexistent/docker.sock' }),
+    );
     await expect(kennel.ready()).rejects.toThrow(KennelUnavailable);
     await expect(kennel.ready()).rejects.toThrow(/No Docker engine answers.*nstall/);
     await expect(kennel.list()).rejects.toThrow(KennelUnavailable);

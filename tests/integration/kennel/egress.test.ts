@@ -55,7 +55,9 @@ describe('a host without a rule', () => {
     // the next one is not asked about
     await at.connect(`files.example:${there.port}`).begins('HTTP/1.1 200 ');
     await at.gate.close(at.task.id);
-    expect(await reachedBy(bench.db, at.task.id)).toEqual([{ host: 'files.example', port: there.port, connections: 1, sent: 4, received: 4 }]);
+    expect(await reachedBy(bench.db, at.task.id)).toEqual([
+      { host: 'files.example', port: there.port, connections: 1, sent: 4, received: 4 },
+    ]);
   });
 
   it('is looked up by nobody before a yes', async () => {
@@ -92,7 +94,11 @@ describe('a host without a rule', () => {
 
   it('counts for every task of its project, and no longer once it is taken back: open connections end', async () => {
     const there = await ledger();
-    const [first, second, other] = [await bench.task('shared'), await bench.task('shared'), await bench.task('another')];
+    const [first, second, other] = [
+      await bench.task('shared'),
+      await bench.task('shared'),
+      await bench.task('another'),
+    ];
     const target = `files.example:${there.port}`;
     const one = first.connect(target);
     await first.asked(1);
@@ -144,7 +150,10 @@ describe('a host without a rule', () => {
     await at.due();
     const waits = async (count: number, statement: string) =>
       until(`${statement} waits`, async () => {
-        const { rows } = await sql`select from pg_stat_activity where wait_event_type = 'Lock' and query ilike ${`%${statement}%`}`.execute(bench.db);
+        const { rows } =
+          await sql`select from pg_stat_activity where wait_event_type = 'Lock' and query ilike ${`%${statement}%`}`.execute(
+            bench.db,
+          );
         return rows.length === count;
       });
     const held = Promise.withResolvers<void>();
@@ -204,8 +213,12 @@ describe('an agent that asks for everything', () => {
 describe('a host without encryption', () => {
   // an address of its own, because port 80 of 127.0.0.1 may be somebody's
   const ADDRESS = '127.0.0.80';
-  const there = { allows: (address: string) => address === ADDRESS, resolve: async () => [{ address: ADDRESS, family: 4 as const }] };
-  const apt = (host: string) => `GET http://${host}/dists/x HTTP/1.1\r\nHost: ${host}\r\nUser-Agent: Debian APT-HTTP/1.3 (2.6.1)\r\nConnection: close\r\n\r\n`;
+  const there = {
+    allows: (address: string) => address === ADDRESS,
+    resolve: async () => [{ address: ADDRESS, family: 4 as const }],
+  };
+  const apt = (host: string) =>
+    `GET http://${host}/dists/x HTTP/1.1\r\nHost: ${host}\r\nUser-Agent: Debian APT-HTTP/1.3 (2.6.1)\r\nConnection: close\r\n\r\n`;
 
   it.skipIf(!IS_ROOT)('is asked about and named as such; the yes holds for port 80 and for no other', async () => {
     const asked: string[] = [];
@@ -279,7 +292,9 @@ describe('a host without encryption', () => {
 
 describe('a mirror of the owner', () => {
   it('may have a private address and speak plain HTTP, at exactly its host and port, after a yes', async () => {
-    const server = createHttpServer((request, response) => response.end(`${request.method} ${request.url} ${request.headers['proxy-connection'] ?? ''}`));
+    const server = createHttpServer((request, response) =>
+      response.end(`${request.method} ${request.url} ${request.headers['proxy-connection'] ?? ''}`),
+    );
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     bench.open.push({ close: () => server.close() });
@@ -287,7 +302,9 @@ describe('a mirror of the owner', () => {
     const mirrors = [{ host: '127.0.0.1', port, plain: true }];
     const at = await bench.task('mirror', { allows: () => false, mirrors });
     const get = (to: number) =>
-      at.send(`GET http://127.0.0.1:${to}/pkg?x=1 HTTP/1.1\r\nHost: 127.0.0.1:${to}\r\nProxy-Connection: x\r\nConnection: close\r\n\r\n`);
+      at.send(
+        `GET http://127.0.0.1:${to}/pkg?x=1 HTTP/1.1\r\nHost: 127.0.0.1:${to}\r\nProxy-Connection: x\r\nConnection: close\r\n\r\n`,
+      );
     await get(port + 1).begins('HTTP/1.1 403 ');
     const one = get(port);
     await at.asked(1);

@@ -16,7 +16,12 @@ async function built(
 ): Promise<Error | null> {
   const name = `fetch-kennel-env:test-${randomBytes(6).toString('hex')}`;
   try {
-    await buildEnvironment(engine, { ...LIMITS, ...limits }, { name, label: 'a test', dockerfile: `${FROM}LABEL x=${name}\n${dockerfile}`, files }, () => {});
+    await buildEnvironment(
+      engine,
+      { ...LIMITS, ...limits },
+      { name, label: 'a test', dockerfile: `${FROM}LABEL x=${name}\n${dockerfile}`, files },
+      () => {},
+    );
     expect(await isLocal(engine, name)).toBe(true);
     return null;
   } catch (error) {
@@ -33,14 +38,18 @@ describe('a build of a repository', () => {
   it('whose step needs more memory than it has fails, and names the setting', async () => {
     const error = await built('RUN node --max-old-space-size=4000 -e "Buffer.alloc(1e9, 1)"\n');
     expect(error).toBeInstanceOf(EnvironmentFailed);
-    expect(error!.message).toMatch(/needs more memory than 256 MB \(FETCH_KENNEL_MEMORY_MB gives containers and builds more\)/);
+    expect(error!.message).toMatch(
+      /needs more memory than 256 MB \(FETCH_KENNEL_MEMORY_MB gives containers and builds more\)/,
+    );
   }, 120_000);
 
   it('that takes too long is ended with its step, and names the setting', async () => {
     const error = await built('RUN sleep 4321\n', { FETCH_KENNEL_BUILD_MINUTES: 0.1 });
     expect(error).toBeInstanceOf(EnvironmentFailed);
     expect(error!.message).toMatch(/took longer than 0\.1 minutes\. FETCH_KENNEL_BUILD_MINUTES gives/);
-    await expect.poll(async () => JSON.stringify(await engine.docker.listContainers()), { timeout: 30_000 }).not.toContain('sleep 4321');
+    await expect
+      .poll(async () => JSON.stringify(await engine.docker.listContainers()), { timeout: 30_000 })
+      .not.toContain('sleep 4321');
   }, 120_000);
 
   it('gets files with their names and permissions, also one that is called like ours', async () => {

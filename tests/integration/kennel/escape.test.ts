@@ -1,7 +1,16 @@
 import { execFileSync } from 'node:child_process';
 import { createSocket, type Socket as UdpSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { copyFileSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { type AddressInfo, connect, createServer, type Server } from 'node:net';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,8 +29,8 @@ import { type Providers, startProviders } from '../../support/providers/server.t
 import { until } from '../../support/until.ts';
 
 /**
- * From inside of containers as the kennel makes them, on a real engine, beside a whole running instance. What is shown to be out of
- * reach is shown to be there as well: each listener is reached from the host in the same run.
+ * From inside of containers as the kennel makes them, on a real engine, beside a whole running instance. What is shown
+ * to be out of reach is shown to be there as well: each listener is reached from the host in the same run.
  */
 
 const KEYS = {
@@ -45,7 +54,12 @@ beforeAll(async () => {
   providers = await startProviders();
   app = await startTestApp(KEYS);
   home = mkdtempSync(join(tmpdir(), 'fetch-escape-'));
-  const config = loadConfig({ FETCH_HOME: home, FETCH_KENNEL_MEMORY_MB: '512', FETCH_KENNEL_PIDS: '96', FETCH_KENNEL_CPUS: '1' });
+  const config = loadConfig({
+    FETCH_HOME: home,
+    FETCH_KENNEL_MEMORY_MB: '512',
+    FETCH_KENNEL_PIDS: '96',
+    FETCH_KENNEL_CPUS: '1',
+  });
   kennel = openKennel(config);
   await kennel.provide('tools', () => {});
   workspace = join(home, 'workspaces', 'w');
@@ -53,7 +67,13 @@ beforeAll(async () => {
   copyFileSync(PROBE, join(workspace, 'probe.ts'));
   gate = createGate({
     db: app.store.db,
-    settings: { ...config, ...KEYS, ANTHROPIC_BASE_URL: providers.origin, GOOGLE_GEMINI_BASE_URL: providers.origin, OPENAI_BASE_URL: `${providers.origin}/v1` },
+    settings: {
+      ...config,
+      ...KEYS,
+      ANTHROPIC_BASE_URL: providers.origin,
+      GOOGLE_GEMINI_BASE_URL: providers.origin,
+      OPENAI_BASE_URL: `${providers.origin}/v1`,
+    },
     log: pino({ level: 'silent' }),
   });
   gateFolder = join(home, 'runs', 'task_a', 'gate');
@@ -82,9 +102,21 @@ afterAll(async () => {
 
 async function newTask(id: string): Promise<void> {
   const threadId = await app.thread();
-  const { chat_id } = await app.store.db.selectFrom('threads').select('chat_id').where('id', '=', threadId).executeTakeFirstOrThrow();
+  const { chat_id } = await app.store.db
+    .selectFrom('threads')
+    .select('chat_id')
+    .where('id', '=', threadId)
+    .executeTakeFirstOrThrow();
   const ids = { id, chat_id, thread_id: threadId, turn_id: 'turn_1', call_id: `call_${id}`, workflow_id: `task/${id}` };
-  const rest = { goal: 'g', agent: 'auto', harness: 'practice' as const, host: 'local', workspace: id, state: 'running' as const, timeout_ms: 60_000 };
+  const rest = {
+    goal: 'g',
+    agent: 'auto',
+    harness: 'practice' as const,
+    host: 'local',
+    workspace: id,
+    state: 'running' as const,
+    timeout_ms: 60_000,
+  };
   await app.store.db
     .insertInto('tasks')
     .values({ ...ids, ...rest })
@@ -92,8 +124,17 @@ async function newTask(id: string): Promise<void> {
 }
 
 const inside = (argv: string[], more: Partial<KennelCommand> = {}): Promise<CommandResult> =>
-  kennel.command({ workspace, argv, timeoutMs: 120_000, maxOutput: 1024 * 1024, label: 'escape', gate: gateFolder, ...more });
-const shell = (text: string, more: Partial<KennelCommand> = {}): Promise<CommandResult> => inside(['bash', '-c', text], more);
+  kennel.command({
+    workspace,
+    argv,
+    timeoutMs: 120_000,
+    maxOutput: 1024 * 1024,
+    label: 'escape',
+    gate: gateFolder,
+    ...more,
+  });
+const shell = (text: string, more: Partial<KennelCommand> = {}): Promise<CommandResult> =>
+  inside(['bash', '-c', text], more);
 
 async function probe(attempts: Partial<Attempts>): Promise<Found> {
   const none: Attempts = { tcp: [], udp: [], names: [], abstract: [], paths: [], writes: [], pids: [] };
@@ -127,7 +168,8 @@ const reachable = (host: string, port: number): Promise<boolean> =>
 
 const portOf = (url: string): number => Number(new URL(url.includes('://') ? url : `tcp://${url}`).port);
 /** containers of this home that the engine still has */
-const left = async (): Promise<number> => (await kennel.engine.docker.listContainers({ all: true, filters: { label: ['fetch.step=escape'] } })).length;
+const left = async (): Promise<number> =>
+  (await kennel.engine.docker.listContainers({ all: true, filters: { label: ['fetch.step=escape'] } })).length;
 
 describe('the network', () => {
   it('leads from a container to no service of the host, of this instance, of another container, nor of the internet', async () => {
@@ -141,7 +183,8 @@ describe('the network', () => {
     neighbours.push(neighbour);
     // its first container brings the bridge up
     await neighbour.start();
-    const { IPAddress: neighbourAddress, Gateway: bridgeAddress } = (await neighbour.inspect()).NetworkSettings.Networks.bridge!;
+    const { IPAddress: neighbourAddress, Gateway: bridgeAddress } = (await neighbour.inspect()).NetworkSettings.Networks
+      .bridge!;
     const addresses = Object.values(networkInterfaces())
       .flatMap((entries) => entries ?? [])
       .filter(({ address }) => !address.startsWith('fe80'))
@@ -167,27 +210,41 @@ describe('the network', () => {
     };
     const { rows } = await sql<{ port: number }>`select current_setting('port')::int as port`.execute(app.store.db);
     const ports = [...Object.values(instance).map(portOf), rows[0]!.port];
-    for (const port of [...ports, loopback.port, everywhere.port]) expect(await reachable('127.0.0.1', port), `port ${port} on the host`).toBe(true);
+    for (const port of [...ports, loopback.port, everywhere.port])
+      expect(await reachable('127.0.0.1', port), `port ${port} on the host`).toBe(true);
     expect(await reachable(bridgeAddress, bridge.port)).toBe(true);
     const before = [everywhere.visits(), loopback.visits(), bridge.visits()];
 
     try {
       await until('the neighbour can be reached from the host', () => reachable(neighbourAddress, 8000), 20_000);
 
-      const targets = addresses.flatMap((host) => [...ports, everywhere.port, loopback.port, bridge.port].map((port) => ({ host, port })));
+      const targets = addresses.flatMap((host) =>
+        [...ports, everywhere.port, loopback.port, bridge.port].map((port) => ({ host, port })),
+      );
       const found = await probe({
         tcp: [
           ...targets,
           { host: neighbourAddress, port: 8000 },
-          ...['169.254.169.254', '169.254.170.2', '100.100.100.200', 'fd00:ec2::254'].map((host) => ({ host, port: 80 })),
+          ...['169.254.169.254', '169.254.170.2', '100.100.100.200', 'fd00:ec2::254'].map((host) => ({
+            host,
+            port: 80,
+          })),
           ...['1.1.1.1', '8.8.8.8', '2606:4700:4700::1111'].map((host) => ({ host, port: 443 })),
           { host: '127.0.0.1', port: 22 },
         ],
         udp: [
-          ...addresses.map((host) => ({ host, port: udp.address().port })).filter(({ host }) => host !== '127.0.0.1' && host !== '::1'),
+          ...addresses
+            .map((host) => ({ host, port: udp.address().port }))
+            .filter(({ host }) => host !== '127.0.0.1' && host !== '::1'),
           { host: '8.8.8.8', port: 53 },
         ],
-        names: ['example.com', 'www.debian.org', 'host.docker.internal', 'gateway.docker.internal', 'metadata.google.internal'],
+        names: [
+          'example.com',
+          'www.debian.org',
+          'host.docker.internal',
+          'gateway.docker.internal',
+          'metadata.google.internal',
+        ],
         abstract: [abstract],
       });
       expect(found).toMatchObject({ tcp: [], udp: [], resolved: [], abstract: [], interfaces: ['lo'] });
@@ -209,11 +266,18 @@ describe('the network', () => {
 
   it('has no sockets but the two of the task, and they cannot be replaced', async () => {
     const found = await probe({
-      paths: ['/var/run/docker.sock', '/run/docker.sock', '/run/containerd/containerd.sock', join(home, 'runs', 'task_b', 'gate', 'model.sock')],
+      paths: [
+        '/var/run/docker.sock',
+        '/run/docker.sock',
+        '/run/containerd/containerd.sock',
+        join(home, 'runs', 'task_b', 'gate', 'model.sock'),
+      ],
     });
     expect(found.sockets).toEqual(['/run/fetch/gate/egress.sock', '/run/fetch/gate/model.sock']);
     expect(found.paths).toEqual([]);
-    const result = await shell('cd /run/fetch; rm -f gate/model.sock; touch gate/x; mv gate gone; ln -s /etc gate/y; ls gate; rmdir gate');
+    const result = await shell(
+      'cd /run/fetch; rm -f gate/model.sock; touch gate/x; mv gate gone; ln -s /etc gate/y; ls gate; rmdir gate',
+    );
     expect(result.stdout.trim().split('\n')).toEqual(['egress.sock', 'model.sock']);
     expect(result.stderr).toMatch(/Read-only file system/);
   });
@@ -264,7 +328,15 @@ describe('the keys', () => {
         s.once('error', (error) => done(target + ' ' + error.code));
       });
       Promise.all(process.argv.slice(1).map(one)).then((lines) => { console.log(lines.join('\\n')); process.exit(0); });`;
-    const targets = ['example.com:443', '169.254.169.254:80', '127.0.0.1:5432', '172.17.0.1:22', '[::1]:80', 'registry.example:22', 'localhost:80'];
+    const targets = [
+      'example.com:443',
+      '169.254.169.254:80',
+      '127.0.0.1:5432',
+      '172.17.0.1:22',
+      '[::1]:80',
+      'registry.example:22',
+      'localhost:80',
+    ];
     const { stdout } = await inside(['node', '-e', proxied, ...targets]);
     const lines = stdout.trim().split('\n');
     expect(lines).toHaveLength(targets.length);
@@ -275,7 +347,13 @@ describe('the keys', () => {
 describe('rights', () => {
   it('defect 38: are none: no capability, none to be had, a filter of system calls, and not root', async () => {
     const { status } = await probe({});
-    expect(status).toMatchObject({ CapEff: '0000000000000000', CapPrm: '0000000000000000', CapBnd: '0000000000000000', NoNewPrivs: '1', Seccomp: '2' });
+    expect(status).toMatchObject({
+      CapEff: '0000000000000000',
+      CapPrm: '0000000000000000',
+      CapBnd: '0000000000000000',
+      NoNewPrivs: '1',
+      Seccomp: '2',
+    });
     expect(status.Uid).not.toMatch(/\b0\b/);
   });
 
@@ -313,7 +391,17 @@ describe('rights', () => {
         '/workspace/ok',
         '/tmp/ok',
         '/home/kennel/ok',
-        ...['/etc/passwd', '/etc/x', '/usr/bin/x', '/opt/fetch/kennel/runner/main.ts', '/var/tmp/x', '/root/x', '/x', '/run/x', '/lib/x'],
+        ...[
+          '/etc/passwd',
+          '/etc/x',
+          '/usr/bin/x',
+          '/opt/fetch/kennel/runner/main.ts',
+          '/var/tmp/x',
+          '/root/x',
+          '/x',
+          '/run/x',
+          '/lib/x',
+        ],
         ...[
           '/proc/sys/kernel/core_pattern',
           '/proc/sysrq-trigger',
@@ -324,7 +412,9 @@ describe('rights', () => {
       ],
     });
     expect(written).toEqual(['/workspace/ok', '/tmp/ok', '/home/kennel/ok']);
-    expect(devices.filter((name) => /^(sd|vd|nvme|xvd|loop|dm-|mem|kmem|kmsg|kvm|vsock|fuse|net\/tun)/.test(name))).toEqual([]);
+    expect(
+      devices.filter((name) => /^(sd|vd|nvme|xvd|loop|dm-|mem|kmem|kmsg|kvm|vsock|fuse|net\/tun)/.test(name)),
+    ).toEqual([]);
     const hidden = await shell(
       'head -c 8 /proc/kcore | wc -c; cat /proc/keys /proc/timer_list 2>/dev/null | wc -c; ls /sys/firmware 2>/dev/null | wc -l; dmesg >/dev/null 2>&1 && echo dmesg',
     );
@@ -410,7 +500,10 @@ describe('what a container takes', () => {
 
   it('ends by the clock though it ignores every signal that it can, and is gone when that is said', async () => {
     const startedAt = Date.now();
-    const result = await shell("trap '' TERM INT HUP QUIT; (trap '' TERM; setsid sleep 1000) & while :; do sleep 1; done", { timeoutMs: 2000 });
+    const result = await shell(
+      "trap '' TERM INT HUP QUIT; (trap '' TERM; setsid sleep 1000) & while :; do sleep 1; done",
+      { timeoutMs: 2000 },
+    );
     expect(result.timedOut).toBe(true);
     expect(Date.now() - startedAt).toBeLessThan(15_000);
     expect(await left()).toBe(0);
@@ -479,7 +572,8 @@ describe('the container of a run', () => {
       expect(found.status).toMatchObject({ CapBnd: '0000000000000000', NoNewPrivs: '1', Seccomp: '2' });
       for (const key of Object.values(KEYS)) expect(found.environment.join('\n')).not.toContain(key);
       // what the host reads and writes in the run folder is still what it was
-      for (const name of ['spec.json', 'commands.ndjson', 'log.ndjson']) expect(lstatSync(join(runFolder, name)).isFile(), name).toBe(true);
+      for (const name of ['spec.json', 'commands.ndjson', 'log.ndjson'])
+        expect(lstatSync(join(runFolder, name)).isFile(), name).toBe(true);
       expect(lstatSync(join(runFolder, 'gate')).isDirectory()).toBe(true);
     } finally {
       await kennel.remove('task_b');
@@ -495,8 +589,19 @@ describe('the container of a run', () => {
     rmSync(join(runFolder, 'home'), { recursive: true, force: true });
     symlinkSync(home, join(runFolder, 'home'));
     const before = [lstatSync(precious).uid, lstatSync(home).uid];
-    const rest = { harness: 'practice' as const, sessionId: null, model: null, permissions: 'run' as const, holdMs: 60_000 };
-    await kennel.start({ spec: { version: 1, taskId: 'task_b', step: 2, prompt: 'run true', ...rest }, runFolder, workspace, env: {} });
+    const rest = {
+      harness: 'practice' as const,
+      sessionId: null,
+      model: null,
+      permissions: 'run' as const,
+      holdMs: 60_000,
+    };
+    await kennel.start({
+      spec: { version: 1, taskId: 'task_b', step: 2, prompt: 'run true', ...rest },
+      runFolder,
+      workspace,
+      env: {},
+    });
     try {
       expect(readFileSync(precious, 'utf8')).toBe('precious');
       expect([lstatSync(precious).uid, lstatSync(home).uid]).toEqual(before);

@@ -23,7 +23,11 @@ import { type Providers, startProviders } from '../../support/providers/server.t
 import { newThread } from '../../support/thread.ts';
 import { until } from '../../support/until.ts';
 
-const KEYS = { ANTHROPIC_API_KEY: 'real-anthropic-key-0001', GEMINI_API_KEY: 'real-gemini-key-0002', OPENAI_API_KEY: 'real-openai-key-0003' };
+const KEYS = {
+  ANTHROPIC_API_KEY: 'real-anthropic-key-0001',
+  GEMINI_API_KEY: 'real-gemini-key-0002',
+  OPENAI_API_KEY: 'real-openai-key-0003',
+};
 const ROOM = { tokens: 1_000_000, microUsd: 1_000_000, dayTokens: 1_000_000, dayMicroUsd: 1_000_000 };
 
 let database: TestDatabase;
@@ -96,7 +100,9 @@ function gateFor(origin: string, more: Partial<GateDeps> = {}): Gate {
 }
 
 /** A gate with one open task whose upstream is the scripted providers. */
-async function opened(more: { gate?: Partial<GateDeps>; budget?: Partial<typeof ROOM>; allow?: string[]; origin?: string } = {}) {
+async function opened(
+  more: { gate?: Partial<GateDeps>; budget?: Partial<typeof ROOM>; allow?: string[]; origin?: string } = {},
+) {
   const gate = gateFor(more.origin ?? providers.origin, more.gate);
   const taskId = await newTask();
   const folder = join(home, taskId, 'gate');
@@ -110,15 +116,29 @@ interface Answer {
   text: string;
 }
 
-function ask(folder: string, path: string, body: unknown, headers: Record<string, string> = {}, method = 'POST'): Promise<Answer> {
+function ask(
+  folder: string,
+  path: string,
+  body: unknown,
+  headers: Record<string, string> = {},
+  method = 'POST',
+): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const sent = request(
-      { socketPath: join(folder, 'model.sock'), path, method, agent: false, headers: { 'content-type': 'application/json', ...headers } },
+      {
+        socketPath: join(folder, 'model.sock'),
+        path,
+        method,
+        agent: false,
+        headers: { 'content-type': 'application/json', ...headers },
+      },
       (answer) => {
         const chunks: Buffer[] = [];
         answer.on('data', (chunk) => chunks.push(chunk));
         answer.on('error', reject);
-        answer.on('end', () => resolve({ status: answer.statusCode!, headers: answer.headers, text: Buffer.concat(chunks).toString() }));
+        answer.on('end', () =>
+          resolve({ status: answer.statusCode!, headers: answer.headers, text: Buffer.concat(chunks).toString() }),
+        );
       },
     );
     sent.on('error', reject);
@@ -126,7 +146,11 @@ function ask(folder: string, path: string, body: unknown, headers: Record<string
   });
 }
 
-const bash = { name: 'Bash', description: 'runs', input_schema: { type: 'object', properties: { command: { type: 'string' } } } };
+const bash = {
+  name: 'Bash',
+  description: 'runs',
+  input_schema: { type: 'object', properties: { command: { type: 'string' } } },
+};
 const prompt = (...steps: Parameters<typeof script>) => [{ role: 'user', content: script(...steps) }];
 
 /** One call in each protocol: where it goes, and what it holds. `tools` make it a step of a script. */
@@ -166,7 +190,8 @@ const CALLS = {
     key: KEYS.OPENAI_API_KEY,
   },
   gemini: {
-    path: (stream: boolean) => `/gemini/v1beta/models/gemini-3.6-flash:${stream ? 'streamGenerateContent?alt=sse&key=dummy' : 'generateContent?key=dummy'}`,
+    path: (stream: boolean) =>
+      `/gemini/v1beta/models/gemini-3.6-flash:${stream ? 'streamGenerateContent?alt=sse&key=dummy' : 'generateContent?key=dummy'}`,
     body: (_stream: boolean, ...steps: Parameters<typeof script>) => ({
       contents: [{ role: 'user', parts: [{ text: script(...steps) }] }],
       tools: [{ functionDeclarations: [{ name: 'run_shell_command', parameters: bash.input_schema }] }],
@@ -208,22 +233,39 @@ describe('a call through the model socket', () => {
       expect(entry).toMatchObject({ key, stream, state: 'answered' });
       const usage = entry.usage!;
       await gate.close(taskId);
-      expect(await used()).toMatchObject({ calls: 1, inputTokens: usage.inputTokens, outputTokens: usage.outputTokens, models: [{ model: entry.model }] });
+      expect(await used()).toMatchObject({
+        calls: 1,
+        inputTokens: usage.inputTokens,
+        outputTokens: usage.outputTokens,
+        models: [{ model: entry.model }],
+      });
       expect((await used()).microUsd).toBeGreaterThan(0);
     },
   );
 
   it('asks a chat completion for its usage where the client did not', async () => {
     const { folder } = await opened();
-    await ask(folder, CALLS.chat.path(), { ...CALLS.chat.body(true, { say: 'x' }), stream_options: { include_obfuscation: false } });
+    await ask(folder, CALLS.chat.path(), {
+      ...CALLS.chat.body(true, { say: 'x' }),
+      stream_options: { include_obfuscation: false },
+    });
     const last = providers.requests().at(-1)!;
     expect(providers.body(last.n).stream_options).toEqual({ include_obfuscation: false, include_usage: true });
   });
 
   it('arrives piece by piece', async () => {
     const { folder } = await opened();
-    const sent = request({ socketPath: join(folder, 'model.sock'), path: CALLS.anthropic.path(), method: 'POST', agent: false });
-    sent.end(JSON.stringify(CALLS.anthropic.body(true, { say: 'one two three four five six seven eight nine ten', pace: 100 })));
+    const sent = request({
+      socketPath: join(folder, 'model.sock'),
+      path: CALLS.anthropic.path(),
+      method: 'POST',
+      agent: false,
+    });
+    sent.end(
+      JSON.stringify(
+        CALLS.anthropic.body(true, { say: 'one two three four five six seven eight nine ten', pace: 100 }),
+      ),
+    );
     const [answer] = (await once(sent, 'response')) as [IncomingMessage];
     await once(answer, 'data');
     expect(providers.requests().at(-1)!.state).toBe('open');
@@ -234,7 +276,11 @@ describe('a call through the model socket', () => {
   it('that runs when the host is stopped comes to its end and is counted, and no other begins', async () => {
     const { gate, folder, used } = await opened();
     const before = providers.requests().length;
-    const running = ask(folder, CALLS.anthropic.path(), CALLS.anthropic.body(true, { say: 'one two three four five six seven eight nine ten', pace: 100 }));
+    const running = ask(
+      folder,
+      CALLS.anthropic.path(),
+      CALLS.anthropic.body(true, { say: 'one two three four five six seven eight nine ten', pace: 100 }),
+    );
     await until('it is at work', () => providers.requests()[before]?.state === 'open');
     const drained = gate.drain(10_000);
     await expect(ask(folder, '/anthropic/v1/models', undefined, {}, 'GET')).rejects.toThrow(/ENOENT|ECONNREFUSED/);
@@ -247,7 +293,12 @@ describe('a call through the model socket', () => {
 
   it('that the client leaves is left upstream as well, and counted as far as it came', async () => {
     const { folder, used } = await opened();
-    const sent = request({ socketPath: join(folder, 'model.sock'), path: CALLS.anthropic.path(), method: 'POST', agent: false });
+    const sent = request({
+      socketPath: join(folder, 'model.sock'),
+      path: CALLS.anthropic.path(),
+      method: 'POST',
+      agent: false,
+    });
     sent.on('error', () => {});
     sent.end(JSON.stringify(CALLS.anthropic.body(true, { say: 'word '.repeat(500), pace: 100 })));
     const [answer] = (await once(sent, 'response')) as [IncomingMessage];
@@ -261,7 +312,12 @@ describe('a call through the model socket', () => {
 
   it('that the client leaves before there is an answer is not free', async () => {
     const { folder, used } = await opened();
-    const sent = request({ socketPath: join(folder, 'model.sock'), path: CALLS.anthropic.path(), method: 'POST', agent: false });
+    const sent = request({
+      socketPath: join(folder, 'model.sock'),
+      path: CALLS.anthropic.path(),
+      method: 'POST',
+      agent: false,
+    });
     sent.on('error', () => {});
     const before = providers.requests().length;
     sent.end(JSON.stringify(CALLS.anthropic.body(false, { hang: true })));
@@ -273,38 +329,56 @@ describe('a call through the model socket', () => {
 
   it('that never answers ends by the clock of the gate, in the words of the protocol', async () => {
     const { folder } = await opened({ gate: { times: { modelHeaders: 200 } } });
-    const answers = await Promise.all(names.map((name) => ask(folder, CALLS[name].path(true), CALLS[name].body(true, { hang: true }))));
+    const answers = await Promise.all(
+      names.map((name) => ask(folder, CALLS[name].path(true), CALLS[name].body(true, { hang: true }))),
+    );
     expect(answers.map(({ status }) => status)).toEqual([504, 504, 504, 504]);
     expect(JSON.parse(answers[0]!.text)).toMatchObject({ type: 'error', error: { type: 'timeout_error' } });
-    expect(JSON.parse(answers[1]!.text)).toMatchObject({ error: { message: expect.stringContaining('did not answer') } });
+    expect(JSON.parse(answers[1]!.text)).toMatchObject({
+      error: { message: expect.stringContaining('did not answer') },
+    });
     expect(JSON.parse(answers[3]!.text)).toMatchObject({ error: { code: 504, status: 'DEADLINE_EXCEEDED' } });
   });
 
   it('passes the errors of the provider on, and does not charge for them', async () => {
     const { folder, gate, taskId, used } = await opened();
     const answer = await ask(folder, CALLS.anthropic.path(), CALLS.anthropic.body(true, { fail: 429, retryAfter: 7 }));
-    expect([answer.status, answer.headers['retry-after'], JSON.parse(answer.text).error.type]).toEqual([429, '7', 'rate_limit_error']);
+    expect([answer.status, answer.headers['retry-after'], JSON.parse(answer.text).error.type]).toEqual([
+      429,
+      '7',
+      'rate_limit_error',
+    ]);
     await gate.close(taskId);
     expect((await used()).calls).toBe(0);
   });
 
   it('is cut where the provider cuts it, and counted by an estimate', async () => {
     const { folder, used } = await opened();
-    await expect(ask(folder, CALLS.chat.path(), CALLS.chat.body(true, { say: 'a long answer that is cut', cut: true }))).rejects.toThrow();
+    await expect(
+      ask(folder, CALLS.chat.path(), CALLS.chat.body(true, { say: 'a long answer that is cut', cut: true })),
+    ).rejects.toThrow();
     await until('it is counted', async () => (await used()).inputTokens > 0, 5000);
   });
 
   it('is refused where it is none that agents need, where it is too large, compressed, or no JSON', async () => {
     const { folder } = await opened();
     const before = providers.requests().length;
-    expect(await ask(folder, '/anthropic/v1/files', {})).toMatchObject({ status: 404, text: expect.stringContaining('not passed on') });
+    expect(await ask(folder, '/anthropic/v1/files', {})).toMatchObject({
+      status: 404,
+      text: expect.stringContaining('not passed on'),
+    });
     expect(await ask(folder, '/', undefined, {}, 'GET')).toMatchObject({ status: 404 });
     expect(await ask(folder, CALLS.chat.path(), 'no json')).toMatchObject({ status: 400 });
     expect(await ask(folder, CALLS.chat.path(), 'x', { 'content-encoding': 'gzip' })).toMatchObject({ status: 415 });
-    expect(await ask(folder, CALLS.responses.path(), { ...CALLS.responses.body(false), background: true })).toMatchObject({ status: 400 });
-    expect(await ask(folder, CALLS.chat.path(), 'x'.repeat(33 * 1024 * 1024)).catch((error: NodeJS.ErrnoException) => error)).toSatisfy(
+    expect(
+      await ask(folder, CALLS.responses.path(), { ...CALLS.responses.body(false), background: true }),
+    ).toMatchObject({ status: 400 });
+    expect(
+      await ask(folder, CALLS.chat.path(), 'x'.repeat(33 * 1024 * 1024)).catch((error: NodeJS.ErrnoException) => error),
+    ).toSatisfy(
       // the gate does not read on, so the client may learn of it by a broken pipe
-      (answer: Answer | NodeJS.ErrnoException) => ('status' in answer ? answer.status === 413 : ['EPIPE', 'ECONNRESET'].includes(answer.code!)),
+      (answer: Answer | NodeJS.ErrnoException) =>
+        'status' in answer ? answer.status === 413 : ['EPIPE', 'ECONNRESET'].includes(answer.code!),
     );
     expect(providers.requests()).toHaveLength(before);
   });
@@ -312,7 +386,10 @@ describe('a call through the model socket', () => {
   it('says which setting is missing where no model is configured', async () => {
     const none = settingsFor('http://127.0.0.1:9', { OPENAI_BASE_URL: undefined, OPENAI_API_KEY: undefined });
     const { folder } = await opened({ gate: { settings: none } });
-    expect(await ask(folder, CALLS.chat.path(), CALLS.chat.body(false))).toMatchObject({ status: 503, text: expect.stringContaining('OPENAI_API_KEY') });
+    expect(await ask(folder, CALLS.chat.path(), CALLS.chat.body(false))).toMatchObject({
+      status: 503,
+      text: expect.stringContaining('OPENAI_API_KEY'),
+    });
   });
 
   it('reports an endpoint that cannot be reached, without charging', async () => {
@@ -360,14 +437,26 @@ describe('the real keys', () => {
       response.end();
     });
     const { folder } = await opened({ origin: redirecting.origin });
-    expect(await ask(folder, CALLS.anthropic.path(), CALLS.anthropic.body(false))).toMatchObject({ status: 502, text: expect.stringContaining('redirects') });
+    expect(await ask(folder, CALLS.anthropic.path(), CALLS.anthropic.body(false))).toMatchObject({
+      status: 502,
+      text: expect.stringContaining('redirects'),
+    });
     expect(other).toEqual([]);
   });
 
   it('make no difference to an answer that is compressed against our wish: it is read and counted', async () => {
     const zipped = await upstream((_, response) => {
       response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip', 'set-cookie': 'a=b' });
-      response.end(gzipSync(JSON.stringify({ type: 'message', model: 'claude-opus-5', content: [], usage: { input_tokens: 11, output_tokens: 7 } })));
+      response.end(
+        gzipSync(
+          JSON.stringify({
+            type: 'message',
+            model: 'claude-opus-5',
+            content: [],
+            usage: { input_tokens: 11, output_tokens: 7 },
+          }),
+        ),
+      );
     });
     const { folder, gate, taskId, used } = await opened({ origin: zipped.origin });
     const answer = await ask(folder, CALLS.anthropic.path(), CALLS.anthropic.body(false));
@@ -380,7 +469,8 @@ describe('the real keys', () => {
 });
 
 describe('the limit of a model', () => {
-  const call = (folder: string, model = 'm') => ask(folder, '/anthropic/v1/messages', { model, max_tokens: 10, messages: [{ role: 'user', content: 'x' }] });
+  const call = (folder: string, model = 'm') =>
+    ask(folder, '/anthropic/v1/messages', { model, max_tokens: 10, messages: [{ role: 'user', content: 'x' }] });
   const limitedUntil = async (taskId: string) => (await findTask(database.store.db, taskId))?.limited_until;
   let endpoint: LimitedEndpoint;
   beforeEach(async () => {
@@ -405,13 +495,19 @@ describe('the limit of a model', () => {
     await call(first.folder, 'another');
     expect(endpoint.requests()).toHaveLength(2);
 
-    await until('its time is over', async () => ((await limitedUntil(first.taskId))?.getTime() ?? 0) < Date.now() - 500, 20_000);
+    await until(
+      'its time is over',
+      async () => ((await limitedUntil(first.taskId))?.getTime() ?? 0) < Date.now() - 500,
+      20_000,
+    );
     endpoint.refuse({ status: 429, headers: { 'retry-after': '10' }, forMs: 10_000 });
     const again = await Promise.all(others.map(({ folder }) => call(folder)));
     expect(again.map(({ status }) => status)).toEqual(again.map(() => 429));
     expect(endpoint.requests()).toHaveLength(3);
     await until('its time is over again', async () => (await call(others[0]!.folder)).status === 200, 20_000);
-    expect((await Promise.all(others.map(({ folder }) => call(folder)))).map(({ status }) => status)).toEqual(others.map(() => 200));
+    expect((await Promise.all(others.map(({ folder }) => call(folder)))).map(({ status }) => status)).toEqual(
+      others.map(() => 200),
+    );
     await until('nothing is known of it any more', async () => (await limitedUntil(others[0]!.taskId)) === null, 5_000);
   });
 
@@ -420,7 +516,11 @@ describe('the limit of a model', () => {
     const { folder, taskId } = await opened({ origin: endpoint.url });
     const waits: number[] = [];
     for (let asked = 1; asked <= 2; asked++) {
-      await until(`it is asked ${asked} times`, async () => (await call(folder, 'slow')).status === 429 && endpoint.requests().length >= asked, 20_000);
+      await until(
+        `it is asked ${asked} times`,
+        async () => (await call(folder, 'slow')).status === 429 && endpoint.requests().length >= asked,
+        20_000,
+      );
       waits.push((await limitedUntil(taskId))!.getTime() - Date.now());
     }
     expect(waits[1]!).toBeGreaterThan(waits[0]! + 5_000);
@@ -442,7 +542,11 @@ describe('a limit that a model tells of inside of its answer', () => {
       response.end(body);
     });
   const limit = async (taskId: string) => {
-    const { limited_kind: kind, limited_until: until, limited_named: named } = (await findTask(database.store.db, taskId))!;
+    const {
+      limited_kind: kind,
+      limited_until: until,
+      limited_named: named,
+    } = (await findTask(database.store.db, taskId))!;
     return until && { kind, named, inS: Math.round((until.getTime() - Date.now()) / 1_000) };
   };
   const begins = { type: 'message_start', message: { model: 'claude', usage: { input_tokens: 9, output_tokens: 1 } } };
@@ -453,13 +557,28 @@ describe('a limit that a model tells of inside of its answer', () => {
     ['anthropic', { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }, 'overload', false, 5],
     [
       'responses',
-      { type: 'response.failed', response: { error: { code: 'rate_limit_exceeded', message: 'Rate limit reached. Please try again in 41.5s.' } } },
+      {
+        type: 'response.failed',
+        response: { error: { code: 'rate_limit_exceeded', message: 'Rate limit reached. Please try again in 41.5s.' } },
+      },
       'limit',
       true,
       42,
     ],
-    ['responses', { type: 'error', error: { type: 'server_is_overloaded', message: 'Our servers are overloaded.' } }, 'overload', false, 5],
-    ['chat', { error: { code: 429, message: 'Rate limited', metadata: { headers: { 'Retry-After': '77' } } } }, 'limit', true, 77],
+    [
+      'responses',
+      { type: 'error', error: { type: 'server_is_overloaded', message: 'Our servers are overloaded.' } },
+      'overload',
+      false,
+      5,
+    ],
+    [
+      'chat',
+      { error: { code: 429, message: 'Rate limited', metadata: { headers: { 'Retry-After': '77' } } } },
+      'limit',
+      true,
+      77,
+    ],
     [
       'gemini',
       {
@@ -474,22 +593,27 @@ describe('a limit that a model tells of inside of its answer', () => {
       true,
       26,
     ],
-  ] as const)('by %s (%j) is on record before the agent hears of it, and its call costs no tokens', async (name, event, kind, named, inS) => {
-    const { origin } = await answering(events(event));
-    const { folder, taskId, used } = await opened({ origin });
-    const answer = await ask(folder, CALLS[name].path(true), CALLS[name].body(true));
-    expect([answer.status, answer.text]).toEqual([200, events(event)]);
-    const noted = (await limit(taskId))!;
-    expect([noted.kind, noted.named]).toEqual([kind, named]);
-    expect(Math.abs(noted.inS - inS)).toBeLessThanOrEqual(2);
-    await until('the call is counted', async () => (await used()).calls === 1);
-    expect((await used()).tokens).toBe(0);
-    // as after a refusal by its status: the next call is not made
-    expect((await ask(folder, CALLS[name].path(true), CALLS[name].body(true))).status).toBe(429);
-  });
+  ] as const)(
+    'by %s (%j) is on record before the agent hears of it, and its call costs no tokens',
+    async (name, event, kind, named, inS) => {
+      const { origin } = await answering(events(event));
+      const { folder, taskId, used } = await opened({ origin });
+      const answer = await ask(folder, CALLS[name].path(true), CALLS[name].body(true));
+      expect([answer.status, answer.text]).toEqual([200, events(event)]);
+      const noted = (await limit(taskId))!;
+      expect([noted.kind, noted.named]).toEqual([kind, named]);
+      expect(Math.abs(noted.inS - inS)).toBeLessThanOrEqual(2);
+      await until('the call is counted', async () => (await used()).calls === 1);
+      expect((await used()).tokens).toBe(0);
+      // as after a refusal by its status: the next call is not made
+      expect((await ask(folder, CALLS[name].path(true), CALLS[name].body(true))).status).toBe(429);
+    },
+  );
 
   it('after half an answer is one, too, and what was said is paid for', async () => {
-    const { origin } = await answering(events(begins, text, { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }));
+    const { origin } = await answering(
+      events(begins, text, { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }),
+    );
     const { folder, taskId, used } = await opened({ origin });
     await ask(folder, CALLS.anthropic.path(), CALLS.anthropic.body(true));
     expect(await limit(taskId)).toMatchObject({ kind: 'overload' });
@@ -499,8 +623,16 @@ describe('a limit that a model tells of inside of its answer', () => {
   it('is none where waiting cannot help, or where the model only speaks of it', async () => {
     for (const said of [
       [{ type: 'error', error: { type: 'invalid_request_error', message: 'rate_limit_error' } }],
-      [{ type: 'error', error: { type: 'rate_limit_error', message: 'No.', details: { error_code: 'enforced_spend_limit_reached' } } }],
-      [begins, { ...text, delta: { type: 'text_delta', text: '{"type":"error","error":{"type":"overloaded_error"}}' } }],
+      [
+        {
+          type: 'error',
+          error: { type: 'rate_limit_error', message: 'No.', details: { error_code: 'enforced_spend_limit_reached' } },
+        },
+      ],
+      [
+        begins,
+        { ...text, delta: { type: 'text_delta', text: '{"type":"error","error":{"type":"overloaded_error"}}' } },
+      ],
     ]) {
       const { origin } = await answering(events(...said));
       const { folder, taskId } = await opened({ origin });
@@ -529,7 +661,9 @@ describe('a limit that a model tells of inside of its answer', () => {
     body = events(begins, text);
     await until('it is asked again', async () => (await call()).status === 200 && asked === 3, 20_000);
     await until('nothing is known of it', async () => (await limit(taskId)) === null);
-    expect(await database.store.db.selectFrom('model_limits').selectAll().where('account', 'like', `${origin}%`).execute()).toEqual([]);
+    expect(
+      await database.store.db.selectFrom('model_limits').selectAll().where('account', 'like', `${origin}%`).execute(),
+    ).toEqual([]);
   });
 });
 
@@ -539,19 +673,35 @@ describe('the budget of a task', () => {
     const other = await newTask();
     const otherFolder = join(home, other, 'gate');
     await gate.open({ taskId: other, folder: otherFolder, budget: ROOM, allow: [] });
-    expect((await ask(folder, CALLS.anthropic.path(), CALLS.anthropic.body(false, { say: 'the first' }))).status).toBe(200);
+    expect((await ask(folder, CALLS.anthropic.path(), CALLS.anthropic.body(false, { say: 'the first' }))).status).toBe(
+      200,
+    );
     await until('it is stored', async () => (await used()).tokens >= 60, 5000);
     const before = providers.requests().length;
-    const answers = await Promise.all(names.map((name) => ask(folder, CALLS[name].path(true), CALLS[name].body(true, { say: 'x' }))));
+    const answers = await Promise.all(
+      names.map((name) => ask(folder, CALLS[name].path(true), CALLS[name].body(true, { say: 'x' }))),
+    );
     expect(answers.map(({ status }) => status)).toEqual([402, 402, 402, 402]);
     expect(answers.map(({ text }) => JSON.parse(text).error)).toEqual([
       { type: 'billing_error', message: expect.stringContaining('used up') },
-      { type: 'insufficient_quota', code: 'insufficient_quota', param: null, message: expect.stringContaining('used up') },
-      { type: 'insufficient_quota', code: 'insufficient_quota', param: null, message: expect.stringContaining('used up') },
+      {
+        type: 'insufficient_quota',
+        code: 'insufficient_quota',
+        param: null,
+        message: expect.stringContaining('used up'),
+      },
+      {
+        type: 'insufficient_quota',
+        code: 'insufficient_quota',
+        param: null,
+        message: expect.stringContaining('used up'),
+      },
       { code: 402, status: 'FAILED_PRECONDITION', message: expect.stringContaining('used up') },
     ]);
     expect(providers.requests()).toHaveLength(before);
-    expect((await ask(otherFolder, CALLS.anthropic.path(), CALLS.anthropic.body(false, { say: 'x' }))).status).toBe(200);
+    expect((await ask(otherFolder, CALLS.anthropic.path(), CALLS.anthropic.body(false, { say: 'x' }))).status).toBe(
+      200,
+    );
     // the store has the usage, and so has a gate that starts again
     await gate.close(taskId);
     await gate.open({ taskId, folder, budget: { ...ROOM, tokens: 60 }, allow: [] });
@@ -564,22 +714,38 @@ describe('the budget of a task', () => {
     const before = await taskSpendingToday(database.store.db, `api/${threadId}`);
     const day = { dayTokens: before.tokens + 60 };
     const first = await opened({ budget: day });
-    expect((await ask(first.folder, CALLS.anthropic.path(), CALLS.anthropic.body(false, { say: 'x' }))).status).toBe(200);
+    expect((await ask(first.folder, CALLS.anthropic.path(), CALLS.anthropic.body(false, { say: 'x' }))).status).toBe(
+      200,
+    );
     await until('it is stored', async () => (await first.used()).tokens >= 60, 5000);
-    expect((await taskSpendingToday(database.store.db, `api/${threadId}`)).tokens).toBe(before.tokens + (await first.used()).tokens);
+    expect((await taskSpendingToday(database.store.db, `api/${threadId}`)).tokens).toBe(
+      before.tokens + (await first.used()).tokens,
+    );
     const second = await opened({ budget: day });
     const refused = await ask(second.folder, CALLS.anthropic.path(), CALLS.anthropic.body(false, { say: 'x' }));
-    expect([refused.status, JSON.parse(refused.text).error.message]).toEqual([402, expect.stringContaining('FETCH_TASK_MAX_DAY_TOKENS')]);
+    expect([refused.status, JSON.parse(refused.text).error.message]).toEqual([
+      402,
+      expect.stringContaining('FETCH_TASK_MAX_DAY_TOKENS'),
+    ]);
   });
 
   it('counts calls that run at once exactly', async () => {
     const { gate, folder, taskId, used } = await opened();
     const before = providers.requests().length;
-    await Promise.all(Array.from({ length: 40 }, (_, at) => ask(folder, CALLS.chat.path(), CALLS.chat.body(at % 2 === 0, { say: `answer ${at}` }))));
+    await Promise.all(
+      Array.from({ length: 40 }, (_, at) =>
+        ask(folder, CALLS.chat.path(), CALLS.chat.body(at % 2 === 0, { say: `answer ${at}` })),
+      ),
+    );
     await gate.close(taskId);
     const entries = providers.requests().slice(before);
-    const sum = (field: 'inputTokens' | 'outputTokens') => entries.reduce((total, entry) => total + entry.usage![field], 0);
-    expect(await used()).toMatchObject({ calls: 40, inputTokens: sum('inputTokens'), outputTokens: sum('outputTokens') });
+    const sum = (field: 'inputTokens' | 'outputTokens') =>
+      entries.reduce((total, entry) => total + entry.usage![field], 0);
+    expect(await used()).toMatchObject({
+      calls: 40,
+      inputTokens: sum('inputTokens'),
+      outputTokens: sum('outputTokens'),
+    });
   });
 
   it('is not taken for granted where it cannot be read: no call is made', async () => {
@@ -608,7 +774,9 @@ describe('the sockets', () => {
     expect(gate.openTasks()).toEqual([taskId]);
     await gate.close(taskId);
     await gate.close(taskId);
-    expect([existsSync(join(folder, 'model.sock')), existsSync(join(folder, 'egress.sock')), gate.openTasks()]).toEqual([false, false, []]);
+    expect([existsSync(join(folder, 'model.sock')), existsSync(join(folder, 'egress.sock')), gate.openTasks()]).toEqual(
+      [false, false, []],
+    );
   });
 
   it('replace what a killed process left, and one that somebody removed', async () => {
@@ -641,7 +809,9 @@ describe('the sockets', () => {
     mkdirSync(elsewhere);
     writeFileSync(join(elsewhere, 'model.sock'), 'precious');
     symlinkSync(elsewhere, join(home, 'gate'));
-    await expect(gate.open({ taskId: await newTask(), folder: join(home, 'gate'), budget: ROOM, allow: [] })).rejects.toThrow();
+    await expect(
+      gate.open({ taskId: await newTask(), folder: join(home, 'gate'), budget: ROOM, allow: [] }),
+    ).rejects.toThrow();
     expect(lstatSync(join(elsewhere, 'model.sock')).isFile()).toBe(true);
     expect(gate.openTasks()).toEqual([]);
   });
@@ -660,10 +830,14 @@ async function tunnel(folder: string, head: string): Promise<{ socket: Socket; t
   });
   return { socket, text };
 }
-const connectTo = (folder: string, target: string) => tunnel(folder, `CONNECT ${target} HTTP/1.1\r\nHost: ${target}\r\n\r\n`);
+const connectTo = (folder: string, target: string) =>
+  tunnel(folder, `CONNECT ${target} HTTP/1.1\r\nHost: ${target}\r\n\r\n`);
 
 describe('the egress socket', () => {
-  const loopback = { allows: (address: string) => address === '127.0.0.1', resolve: async () => [{ address: '127.0.0.1', family: 4 as const }] };
+  const loopback = {
+    allows: (address: string) => address === '127.0.0.1',
+    resolve: async () => [{ address: '127.0.0.1', family: 4 as const }],
+  };
 
   async function echoServer() {
     const server = createTcpServer({ allowHalfOpen: true }, (socket) => {
@@ -693,16 +867,25 @@ describe('the egress socket', () => {
 
   it('leads an agent with a log-in to the hosts of its provider, and no other agent', async () => {
     const gate = gateFor(providers.origin, loopback);
-    const config = loadConfig({ FETCH_HOME: home, FETCH_KENNEL_LOGINS: 'claude=/login.json', FETCH_KENNEL_EGRESS: 'registry.example' }, {});
+    const config = loadConfig(
+      { FETCH_HOME: home, FETCH_KENNEL_LOGINS: 'claude=/login.json', FETCH_KENNEL_EGRESS: 'registry.example' },
+      {},
+    );
     const answers = async (harness: AgentName, hosts: string[]) => {
       const id = await newTask();
       await openGate({ config, gate }, { ...(await findTask(database.store.db, id))!, harness });
-      const asked = () => database.store.db.selectFrom('egress_asks').select('host').where('task_id', '=', id).execute();
+      const asked = () =>
+        database.store.db.selectFrom('egress_asks').select('host').where('task_id', '=', id).execute();
       return await Promise.all(
         hosts.map(async (host) => {
           // nothing listens here, so a request that is let through gets that error
-          const through = connectTo(gateFolder(config, id), `${host}:443`).then(({ text }) => (text.startsWith('HTTP/1.1 502') ? 'allowed' : text));
-          const held = until('it is asked for', async () => (await asked()).some((ask) => ask.host === host) && 'asked for');
+          const through = connectTo(gateFolder(config, id), `${host}:443`).then(({ text }) =>
+            text.startsWith('HTTP/1.1 502') ? 'allowed' : text,
+          );
+          const held = until(
+            'it is asked for',
+            async () => (await asked()).some((ask) => ask.host === host) && 'asked for',
+          );
           held.catch(() => {});
           return await Promise.race([through, held]);
         }),
@@ -721,10 +904,12 @@ describe('the egress socket', () => {
       expect(text).toMatch(/^HTTP\/1\.1 403 [\s\S]*has not allowed evil\.example/);
     }
     expect((await connectTo(folder, 'registry.example:22')).text).toMatch(/^HTTP\/1\.1 403 /);
-    expect((await tunnel(folder, 'GET http://other.example/data?x=1 HTTP/1.1\r\nHost: other.example\r\n\r\n')).text).toMatch(
-      /^HTTP\/1\.1 403 [\s\S]*has not allowed http:\/\/other\.example/,
-    );
-    expect((await tunnel(folder, 'POST http://registry.example/ HTTP/1.1\r\nHost: registry.example\r\n\r\n')).text).toMatch(/^HTTP\/1\.1 403 [\s\S]*Use https/);
+    expect(
+      (await tunnel(folder, 'GET http://other.example/data?x=1 HTTP/1.1\r\nHost: other.example\r\n\r\n')).text,
+    ).toMatch(/^HTTP\/1\.1 403 [\s\S]*has not allowed http:\/\/other\.example/);
+    expect(
+      (await tunnel(folder, 'POST http://registry.example/ HTTP/1.1\r\nHost: registry.example\r\n\r\n')).text,
+    ).toMatch(/^HTTP\/1\.1 403 [\s\S]*Use https/);
     expect((await connectTo(folder, 'nonsense')).text).toMatch(/^HTTP\/1\.1 400 /);
     await gate.close(taskId);
     expect(await refusalsOf(database.store.db, taskId)).toEqual([
@@ -739,9 +924,14 @@ describe('the egress socket', () => {
     'does not lead to %s, whatever name stands for it and whatever is allowed',
     async (address) => {
       const family = address.includes(':') ? (6 as const) : (4 as const);
-      const { folder } = await opened({ gate: { resolve: async () => [{ address, family }] }, allow: ['*.example', ...(family === 4 ? [address] : [])] });
+      const { folder } = await opened({
+        gate: { resolve: async () => [{ address, family }] },
+        allow: ['*.example', ...(family === 4 ? [address] : [])],
+      });
       expect((await connectTo(folder, 'metadata.example:80')).text).toMatch(/^HTTP\/1\.1 403 Address not public/);
-      expect((await connectTo(folder, `${family === 6 ? `[${address}]` : address}:80`)).text).toMatch(/^HTTP\/1\.1 403 /);
+      expect((await connectTo(folder, `${family === 6 ? `[${address}]` : address}:80`)).text).toMatch(
+        /^HTTP\/1\.1 403 /,
+      );
     },
   );
 
@@ -761,7 +951,10 @@ describe('the egress socket', () => {
 
   it('cuts a tunnel through which nothing passes', async () => {
     const { port } = await echoServer();
-    const { folder } = await opened({ gate: { ...loopback, times: { egressIdle: 200 } }, allow: [`files.example:${port}`] });
+    const { folder } = await opened({
+      gate: { ...loopback, times: { egressIdle: 200 } },
+      allow: [`files.example:${port}`],
+    });
     const { socket } = await connectTo(folder, `files.example:${port}`);
     socket.resume();
     await once(socket, 'end');
@@ -773,7 +966,8 @@ describe('the egress socket', () => {
     const { socket } = await connectTo(folder, `files.example:${port}`);
     socket.resume();
     const answers: string[] = [];
-    for (let at = 0; at < 260; at += 1) answers.push((await connectTo(folder, `h${at}.evil.example:443`)).text.slice(0, 12));
+    for (let at = 0; at < 260; at += 1)
+      answers.push((await connectTo(folder, `h${at}.evil.example:443`)).text.slice(0, 12));
     expect(answers.filter((text) => text === 'HTTP/1.1 403')).toHaveLength(200);
     expect(answers.filter((text) => text === '')).toHaveLength(60);
     const ended = once(socket, 'close');

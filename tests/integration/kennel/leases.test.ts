@@ -35,7 +35,14 @@ afterAll(() => database?.close());
 async function task(host: string, workspace: string): Promise<string> {
   count += 1;
   const id = `tsk_l${count}`;
-  const at = { chat_id: chatId, call_id: `call_${id}`, workflow_id: `task/${id}`, goal: 'x', agent: 'practice', harness: 'practice' as const };
+  const at = {
+    chat_id: chatId,
+    call_id: `call_${id}`,
+    workflow_id: `task/${id}`,
+    goal: 'x',
+    agent: 'practice',
+    harness: 'practice' as const,
+  };
   await insertTask(database.store.db, { id, ...at, host, workspace, worktree: false, timeout_ms: 1000 });
   return id;
 }
@@ -61,7 +68,14 @@ describe('a call for a host that is only just starting', () => {
       .updateTable('kennel_hosts')
       .set({ seen_at: new Date(Date.now() - 60_000) })
       .execute();
-    const verdict = { name: 'workspace_create', danger: 'MODERATE' as const, effect: 'idempotent' as const, summary: '', timeoutMs: 1_000, refused: false };
+    const verdict = {
+      name: 'workspace_create',
+      danger: 'MODERATE' as const,
+      effect: 'idempotent' as const,
+      summary: '',
+      timeoutMs: 1_000,
+      refused: false,
+    };
     const routed = routeToKennel(db, loadConfig({}), chatId, [{ verdict } as CheckedCall]);
     let answered = false;
     void routed.then(() => {
@@ -98,7 +112,11 @@ describe('a task whose host is gone', () => {
     await host('left', 'common', 'folder-c');
     await host('right', 'common', 'folder-c');
     await host('apart', 'common', 'folder-d');
-    const [first, second, third] = [await task('left', 'common'), await task('right', 'common'), await task('apart', 'common')];
+    const [first, second, third] = [
+      await task('left', 'common'),
+      await task('right', 'common'),
+      await task('apart', 'common'),
+    ];
     expect(await claimWorkspace(db, first)).toBe(true);
     expect(await claimWorkspace(db, second)).toBe(false);
     expect(await claimWorkspace(db, third)).toBe(true);
@@ -125,7 +143,9 @@ describe('the name of a host', () => {
     const short = { host: 'owner', holder: 'x', ttlMs: 1 };
     await takeHost(db, { ...short, identity: 'home-1' }, nobodyDead);
     const id = await task('owner', 'w');
-    await expect(takeHost(db, { ...short, holder: 'y', identity: 'home-2' }, nobodyDead)).rejects.toThrow(/belongs to another machine, which has tasks/);
+    await expect(takeHost(db, { ...short, holder: 'y', identity: 'home-2' }, nobodyDead)).rejects.toThrow(
+      /belongs to another machine, which has tasks/,
+    );
     expect(await holdHost(db, { ...short, holder: 'z', identity: 'home-1' })).toBe(true);
     await db.updateTable('tasks').set({ ended_at: new Date() }).where('id', '=', id).execute();
     await until('its lease has ended', () => holdHost(db, { ...short, holder: 'y', identity: 'home-2' }));
@@ -167,7 +187,9 @@ describe('the identity of a workspace', () => {
     const root = mkdtempSync(join(tmpdir(), 'fetch-identities-'));
     try {
       const idsIn = async (folder: string) =>
-        Object.fromEntries((await identified((await findWorkspaces(folder)).workspaces)).map(({ name, identity }) => [name, identity]));
+        Object.fromEntries(
+          (await identified((await findWorkspaces(folder)).workspaces)).map(({ name, identity }) => [name, identity]),
+        );
       mkdirSync(join(root, 'a/shop/.git'), { recursive: true });
       const before = (await idsIn(join(root, 'a'))).shop!;
       expect(before).toMatch(/^[0-9a-f-]{36}$/);

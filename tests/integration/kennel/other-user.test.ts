@@ -18,7 +18,10 @@ describe.skipIf(!IS_ROOT)('an instance of a user that is not root', () => {
 
   it('answers over the whole path, with servers of its own, from a clone that it can only read', async () => {
     const thread = await app.thread();
-    const turn = await app.turn(thread, [{ call: [['workflow_create', { name: 'tidy', steps: ['workflow_list'] }]] }, { say: 'as a user: $LAST' }]);
+    const turn = await app.turn(thread, [
+      { call: [['workflow_create', { name: 'tidy', steps: ['workflow_list'] }]] },
+      { say: 'as a user: $LAST' },
+    ]);
     expect((await app.ended(thread, turn)).status).toBe('completed');
     const { items } = await app.detail(thread);
     expect(items.at(-1)?.detail).toMatch(/^as a user: Created workflow "tidy"/);

@@ -46,13 +46,19 @@ interface Registry {
   stop(): Promise<void>;
 }
 
-async function registry(answer: (request: IncomingMessage, response: ServerResponse) => void, scheme: Origin['scheme'] = 'https'): Promise<Registry> {
+async function registry(
+  answer: (request: IncomingMessage, response: ServerResponse) => void,
+  scheme: Origin['scheme'] = 'https',
+): Promise<Registry> {
   const requests: Registry['requests'] = [];
   const listener = (request: IncomingMessage, response: ServerResponse) => {
     requests.push({ path: request.url!, headers: request.headers, method: request.method! });
     answer(request, response);
   };
-  const server = scheme === 'https' ? createTlsServer({ key: certificate.private, cert: certificate.cert }, listener) : createHttpServer(listener);
+  const server =
+    scheme === 'https'
+      ? createTlsServer({ key: certificate.private, cert: certificate.cert }, listener)
+      : createHttpServer(listener);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
@@ -64,11 +70,19 @@ async function registry(answer: (request: IncomingMessage, response: ServerRespo
   return { port, name: (host = 'registry.example') => cachedHost({ scheme, host, port })!, requests, stop };
 }
 
-const newCache = (megabytes = 100) => new RegistryCache({ folder: join(bench.home, 'registries'), megabytes, log: pino({ level: 'silent' }) });
-const resolve: GateDeps['resolve'] = async (host) => [{ address: host.startsWith('private') ? '10.0.0.5' : '127.0.0.1', family: 4 }];
+const newCache = (megabytes = 100) =>
+  new RegistryCache({ folder: join(bench.home, 'registries'), megabytes, log: pino({ level: 'silent' }) });
+const resolve: GateDeps['resolve'] = async (host) => [
+  { address: host.startsWith('private') ? '10.0.0.5' : '127.0.0.1', family: 4 },
+];
 
 /** What a program gets for one address. */
-async function get(at: OpenedTask, host: string, path: string, { method = 'GET', headers = '', body = '' } = {}): Promise<string> {
+async function get(
+  at: OpenedTask,
+  host: string,
+  path: string,
+  { method = 'GET', headers = '', body = '' } = {},
+): Promise<string> {
   const { socket, said } = at.send(`${method} http://${host}${path} HTTP/1.0\r\n${headers}\r\n${body}`);
   await once(socket, 'close');
   return said();
@@ -84,11 +98,24 @@ const isAsked = (at: OpenedTask, host: string, path: string): Promise<unknown> =
   });
 
 /** A task in a workspace whose person has allowed the registry. */
-async function allowed(workspace: string, from: Registry, deps: Partial<GateDeps>, host = 'registry.example'): Promise<OpenedTask> {
+async function allowed(
+  workspace: string,
+  from: Registry,
+  deps: Partial<GateDeps>,
+  host = 'registry.example',
+): Promise<OpenedTask> {
   const at = await bench.task(workspace, { resolve, ...deps });
   await bench.db
     .insertInto('egress_rules')
-    .values({ id: `${at.task.id}/${host}`, kennel_host: 'local', workspace, host, port: from.port, allowed: true, question_id: `${at.task.id}_egress.0` })
+    .values({
+      id: `${at.task.id}/${host}`,
+      kennel_host: 'local',
+      workspace,
+      host,
+      port: from.port,
+      allowed: true,
+      question_id: `${at.task.id}_egress.0`,
+    })
     .execute();
   return at;
 }
@@ -149,12 +176,15 @@ describe('a registry in the cache', () => {
   it('is not asked again for a while when it says nothing of how long an answer holds', async () => {
     const from = await registry((_, response) => response.end('left'));
     const at = await allowed('silent', from, { cache: newCache() });
-    for (const path of ['/left', '/left', '/left-1.0.0.tgz', '/left-1.0.0.tgz']) expect(await get(at, from.name(), path)).toMatch(/left$/);
+    for (const path of ['/left', '/left', '/left-1.0.0.tgz', '/left-1.0.0.tgz'])
+      expect(await get(at, from.name(), path)).toMatch(/left$/);
     expect(from.requests.map(({ path }) => path)).toEqual(['/left', '/left-1.0.0.tgz']);
   });
 
   it('hears nothing of a container but the path, the method and what it accepts, and one container does not change what another gets', async () => {
-    const from = await registry((request, response) => response.setHeader('cache-control', 'max-age=600').end(JSON.stringify(request.headers)));
+    const from = await registry((request, response) =>
+      response.setHeader('cache-control', 'max-age=600').end(JSON.stringify(request.headers)),
+    );
     const cache = newCache();
     const evil = await allowed('evil', from, { cache });
     const headers = [
@@ -168,7 +198,11 @@ describe('a registry in the cache', () => {
     await get(evil, from.name(), '/left', { headers: `${headers.join('\r\n')}\r\nAccept: evil/evil\r\n` });
     const [{ headers: heard }] = from.requests as [Registry['requests'][number]];
     expect(Object.keys(heard).sort()).toEqual(['accept', 'accept-encoding', 'connection', 'host', 'user-agent']);
-    expect(heard).toMatchObject({ accept: 'evil/evil', host: `registry.example:${from.port}`, 'user-agent': 'fetch-durable (registry cache)' });
+    expect(heard).toMatchObject({
+      accept: 'evil/evil',
+      host: `registry.example:${from.port}`,
+      'user-agent': 'fetch-durable (registry cache)',
+    });
     const good = await allowed('good', from, { cache });
     expect(await get(good, from.name(), '/left', { headers: 'Accept: application/json\r\n' })).not.toContain('evil');
     expect(from.requests).toHaveLength(2);
@@ -176,7 +210,9 @@ describe('a registry in the cache', () => {
 
   it('is nowhere on a host that keeps nothing, and nobody is asked about its name', async () => {
     const from = await registry((_, response) => response.end('left'));
-    const at = await allowed('off', from, { cache: openRegistryCache({ FETCH_HOME: bench.home, FETCH_REGISTRY_CACHE_MB: 0 }, pino({ level: 'silent' })) });
+    const at = await allowed('off', from, {
+      cache: openRegistryCache({ FETCH_HOME: bench.home, FETCH_REGISTRY_CACHE_MB: 0 }, pino({ level: 'silent' })),
+    });
     expect(await get(at, from.name(), '/left.tgz')).toMatch(/^HTTP\/1.1 403 Only https/);
     expect([from.requests, await openAsks(bench.db, at.task)]).toEqual([[], []]);
   });
@@ -185,10 +221,13 @@ describe('a registry in the cache', () => {
     const from = await registry((request, response) => request.pipe(response));
     const at = await allowed('audit', from, { cache: newCache() });
     const post = { method: 'POST', headers: 'Content-Length: 4\r\nCookie: a=1\r\n', body: 'ping' };
-    for (let time = 0; time < 2; time += 1) expect(await get(at, from.name(), '/audit', post)).toMatch(/^HTTP\/1.1 200 [\s\S]*ping$/);
+    for (let time = 0; time < 2; time += 1)
+      expect(await get(at, from.name(), '/audit', post)).toMatch(/^HTTP\/1.1 200 [\s\S]*ping$/);
     expect(from.requests.map(({ headers }) => headers.cookie)).toEqual([undefined, undefined]);
     expect(await get(at, from.name(), '/audit', { method: 'PUT' })).toMatch(/^HTTP\/1.1 405 /);
-    expect(await get(at, from.name(), '/audit', { method: 'POST', headers: 'Content-Length: 5000000\r\n' })).toMatch(/^HTTP\/1.1 413 /);
+    expect(await get(at, from.name(), '/audit', { method: 'POST', headers: 'Content-Length: 5000000\r\n' })).toMatch(
+      /^HTTP\/1.1 413 /,
+    );
   });
 });
 
@@ -208,18 +247,27 @@ describe('where a registry leads', () => {
     });
     const at = await allowed('redirects', from, { cache: newCache() });
     expect(await get(at, from.name(), '/moved')).toMatch(/^HTTP\/1.1 200 [\s\S]*left$/);
-    expect(from.requests.map(({ headers }) => headers.host)).toEqual([`registry.example:${from.port}`, `files.example:${from.port}`]);
-    for (const path of ['/private', '/literal']) expect(await get(at, from.name(), path)).toMatch(/^HTTP\/1.1 403 Address not public/);
+    expect(from.requests.map(({ headers }) => headers.host)).toEqual([
+      `registry.example:${from.port}`,
+      `files.example:${from.port}`,
+    ]);
+    for (const path of ['/private', '/literal'])
+      expect(await get(at, from.name(), path)).toMatch(/^HTTP\/1.1 403 Address not public/);
     expect(await get(at, from.name(), '/plain')).toMatch(/^HTTP\/1.1 403 Only https/);
     expect(await get(at, from.name(), '/round')).toMatch(/^HTTP\/1.1 502 /);
     // one yes was enough for all
     await at.gate.close(at.task.id);
-    expect((await reachedBy(bench.db, at.task.id)).map(({ host }) => host).sort()).toEqual(['files.example', 'registry.example']);
+    expect((await reachedBy(bench.db, at.task.id)).map(({ host }) => host).sort()).toEqual([
+      'files.example',
+      'registry.example',
+    ]);
   });
 
   it('is never a server of the owner, unless it is one itself', async () => {
     const own = await registry((_, response) => response.setHeader('cache-control', 'max-age=600').end('own'), 'http');
-    const from = await registry((_, response) => response.writeHead(302, { location: `http://127.0.0.1:${own.port}/own` }).end());
+    const from = await registry((_, response) =>
+      response.writeHead(302, { location: `http://127.0.0.1:${own.port}/own` }).end(),
+    );
     const mirrors = [{ host: '127.0.0.1', port: own.port, plain: true }];
     const deps = { cache: newCache(), mirrors };
     const theirs = await allowed('of the owner', own, deps, '127.0.0.1');
@@ -231,13 +279,21 @@ describe('where a registry leads', () => {
   it('is named in an index: its files come with the same yes, and with no other name', async () => {
     const from = await registry((request, response) => {
       if (request.url !== '/simple/left/') return response.end('a wheel');
-      const files = ['left-1.whl', `https://files.example:${from.port}/left-2.whl#sha256=1`, `https://private.example:${from.port}/left-3.whl`];
-      response.setHeader('content-type', 'application/vnd.pypi.simple.v1+json').end(JSON.stringify({ files: files.map((url) => ({ url })) }));
+      const files = [
+        'left-1.whl',
+        `https://files.example:${from.port}/left-2.whl#sha256=1`,
+        `https://private.example:${from.port}/left-3.whl`,
+      ];
+      response
+        .setHeader('content-type', 'application/vnd.pypi.simple.v1+json')
+        .end(JSON.stringify({ files: files.map((url) => ({ url })) }));
     });
     const cache = newCache();
     const at = await allowed('pip', from, { cache });
     const page = await get(at, from.name(), '/simple/left/');
-    const [relative, public_, private_] = (JSON.parse(bodyOf(page)) as { files: Array<{ url: string }> }).files.map(({ url }) => url);
+    const [relative, public_, private_] = (JSON.parse(bodyOf(page)) as { files: Array<{ url: string }> }).files.map(
+      ({ url }) => url,
+    );
     expect(relative).toBe('left-1.whl');
     const { host, pathname, hash } = new URL(public_!);
     expect([pathname, hash]).toEqual(['/left-2.whl', '#sha256=1']);
@@ -245,9 +301,16 @@ describe('where a registry leads', () => {
     expect(await get(at, new URL(private_!).host, '/left-3.whl')).toMatch(/^HTTP\/1.1 403 Address not public/);
     // another origin, another registry, and another mark
     const mark = /\.([0-9a-f]{32})\./.exec(host)![1]!;
-    for (const forged of [host.replace('files.', 'moved.'), host.replace('registry.example', 'evil.example'), host.replace(mark, '0'.repeat(32))])
+    for (const forged of [
+      host.replace('files.', 'moved.'),
+      host.replace('registry.example', 'evil.example'),
+      host.replace(mark, '0'.repeat(32)),
+    ])
       expect(await get(at, forged, '/x')).toMatch(/^HTTP\/1.1 403 /);
-    expect(from.requests.map(({ headers }) => headers.host)).toEqual([`registry.example:${from.port}`, `files.example:${from.port}`]);
+    expect(from.requests.map(({ headers }) => headers.host)).toEqual([
+      `registry.example:${from.port}`,
+      `files.example:${from.port}`,
+    ]);
     // without a mark it is a host like any other
     await isAsked(at, from.name('files.example'), '/left-2.whl');
     // a restart of the gate keeps its marks, and a registry that is taken back takes its files along
@@ -274,7 +337,9 @@ describe('what the cache keeps', () => {
     const slow = at.send(`GET http://${from.name()}/slow HTTP/1.0\r\n\r\n`);
     slow.socket.pause();
     await until('it is kept', () =>
-      readdirSync(join(bench.home, 'registries/files'), { recursive: true }).some((path) => String(path).startsWith('content-v2/')),
+      readdirSync(join(bench.home, 'registries/files'), { recursive: true }).some((path) =>
+        String(path).startsWith('content-v2/'),
+      ),
     );
     slow.socket.resume();
     await once(slow.socket, 'close');
@@ -290,7 +355,9 @@ describe('what the cache keeps', () => {
   });
 
   it('is swept to its size, oldest use first, and asked for again', async () => {
-    const from = await registry((request, response) => response.setHeader('cache-control', 'max-age=600').end(request.url + large));
+    const from = await registry((request, response) =>
+      response.setHeader('cache-control', 'max-age=600').end(request.url + large),
+    );
     const cache = newCache(10);
     const at = await allowed('swept', from, { cache });
     for (const path of ['/1', '/2', '/3', '/4', '/5']) await get(at, from.name(), path);

@@ -137,7 +137,11 @@ describe.skipIf(NO_CHROMIUM)('a chat on the page', () => {
     await page.getByText('big.png is larger than 16 MB.').waitFor();
     await page.getByRole('button', { name: 'Remove long.txt' }).click();
     expect(await page.locator('.chip').count()).toBe(0);
-    await choose.setInputFiles({ name: 'note.txt', mimeType: 'text/plain', buffer: Buffer.from('the delivery is on Friday') });
+    await choose.setInputFiles({
+      name: 'note.txt',
+      mimeType: 'text/plain',
+      buffer: Buffer.from('the delivery is on Friday'),
+    });
     await write(page, script([{ say: 'I read it' }]));
     await answers(page).getByText('I read it').waitFor();
     await page.locator('.said.person').getByRole('link', { name: 'note.txt' }).waitFor();
@@ -149,9 +153,15 @@ describe.skipIf(NO_CHROMIUM)('a chat on the page', () => {
 describe.skipIf(NO_CHROMIUM)('what waits for the owner', () => {
   it('is a question that one browser answers, and that closes in the other', async () => {
     const { app } = world;
-    const [desktop, phone] = [await letIn(browser, app), await letIn(browser, app, { viewport: PHONE, colorScheme: 'dark' })];
+    const [desktop, phone] = [
+      await letIn(browser, app),
+      await letIn(browser, app, { viewport: PHONE, colorScheme: 'dark' }),
+    ];
     const thread = await app.thread();
-    const turn = await app.turn(thread, [{ call: [['ask_user', { question: 'Soup or salad?', options: ['Soup', 'Salad'] }]] }, { say: 'You chose: $LAST' }]);
+    const turn = await app.turn(thread, [
+      { call: [['ask_user', { question: 'Soup or salad?', options: ['Soup', 'Salad'] }]] },
+      { say: 'You chose: $LAST' },
+    ]);
     for (const { page } of [desktop, phone]) await page.locator('.prompt', { hasText: 'Soup or salad?' }).waitFor();
     expect(await phone.page.title()).toBe('(1) Fetch');
     await phone.page.getByRole('button', { name: 'Salad' }).click();
@@ -172,7 +182,10 @@ describe.skipIf(NO_CHROMIUM)('what waits for the owner', () => {
     const yes = page.locator('.choices .button.primary');
     await yes.waitFor();
     await page.getByText('Read to the end to allow it').waitFor();
-    expect([await yes.isDisabled(), await page.getByRole('button', { name: 'No' }).isDisabled()]).toEqual([true, false]);
+    expect([await yes.isDisabled(), await page.getByRole('button', { name: 'No' }).isDisabled()]).toEqual([
+      true,
+      false,
+    ]);
     await page.locator('.evidence .end').scrollIntoViewIfNeeded();
     await until('the yes is offered', () => yes.isEnabled());
     await yes.click();
@@ -185,8 +198,10 @@ describe.skipIf(NO_CHROMIUM)('what waits for the owner', () => {
   it('is an approval that WhatsApp shows, too: an answer here or there closes it in both', async () => {
     const { app } = world;
     const { page, problems, close } = await letIn(browser, app);
-    const told = (text: string) => until(`Ann is told ${text}`, () => ann.received.findLast(({ shown }) => shown.text.includes(text)));
-    const saves = (name: string) => script([{ call: [['workflow_create', { name, steps: ['workflow_list'] }]] }, { say: `The end of ${name}.` }]);
+    const told = (text: string) =>
+      until(`Ann is told ${text}`, () => ann.received.findLast(({ shown }) => shown.text.includes(text)));
+    const saves = (name: string) =>
+      script([{ call: [['workflow_create', { name, steps: ['workflow_list'] }]] }, { say: `The end of ${name}.` }]);
     const card = (name: string) => page.locator('.question', { hasText: `Save the workflow "${name}"?` });
 
     await ann.send(saves('by-page'));

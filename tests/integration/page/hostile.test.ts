@@ -10,8 +10,8 @@ import type { Contact } from '../../support/whatsapp/contact.ts';
 import { startWhatsAppApp, type WhatsAppApp } from '../../support/whatsapp-app.ts';
 
 /**
- * Texts and pages of others that want to harm the owner's page. tests/conformance/security.test.ts sends what a browser would; here a real one decides what to send
- * and what to run.
+ * Texts and pages of others that want to harm the owner's page. tests/conformance/security.test.ts sends what a browser
+ * would; here a real one decides what to send and what to run.
  */
 
 const EVIL = '<img src=x onerror=window.__pwned=1>';
@@ -51,7 +51,11 @@ beforeAll(async () => {
   [world, browser, foreign] = await Promise.all([
     startWhatsAppApp((fixture) => {
       ann = fixture.contact(`Ann ${EVIL}`);
-      return { TRUSTED_PHONE_NUMBERS: ann.pn.split('@')[0]!, WHATSAPP_NUMBER: 'dedicated', FETCH_AUTONOMY: 'supervised' };
+      return {
+        TRUSTED_PHONE_NUMBERS: ann.pn.split('@')[0]!,
+        WHATSAPP_NUMBER: 'dedicated',
+        FETCH_AUTONOMY: 'supervised',
+      };
     }),
     openBrowser(),
     startForeignSite(),
@@ -66,7 +70,9 @@ afterAll(async () => {
 });
 
 async function startForeignSite(): Promise<typeof foreign> {
-  const server = createServer((_, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><title>site</title><p>site</p>'));
+  const server = createServer((_, response) =>
+    response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><title>site</title><p>site</p>'),
+  );
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
 }
@@ -74,7 +80,9 @@ async function startForeignSite(): Promise<typeof foreign> {
 describe.skipIf(NO_CHROMIUM)('a text of somebody else', () => {
   it('is shown as text in each part of the page, runs nothing and loads nothing', async () => {
     const { app } = world;
-    await until('Ann has a chat', async () => app.store.db.selectFrom('chats').select('id').where('channel', '=', 'whatsapp').executeTakeFirst());
+    await until('Ann has a chat', async () =>
+      app.store.db.selectFrom('chats').select('id').where('channel', '=', 'whatsapp').executeTakeFirst(),
+    );
     const { page, problems, close } = await letIn(browser, app);
     const views: Array<[string[], string]> = [
       [['now'], TEXTS.question],
@@ -123,7 +131,12 @@ describe.skipIf(NO_CHROMIUM)('a text of somebody else', () => {
         `[...document.querySelectorAll('.markdown a')].map((a) => [a.getAttribute('href'), a.rel, a.target].join(' '))`,
       )) as string[];
       // the last one is the bare address in the text of a tag
-      const safe = ['https://tracker.example/x.png', 'https://site.example/a?b=c', 'https://auto.example/', 'https://frame.example/'];
+      const safe = [
+        'https://tracker.example/x.png',
+        'https://site.example/a?b=c',
+        'https://auto.example/',
+        'https://frame.example/',
+      ];
       expect([...new Set(links)].sort()).toEqual(safe.map((address) => `${address} noopener noreferrer _blank`).sort());
     }
     expect(problems).toEqual([]);
@@ -139,7 +152,9 @@ describe.skipIf(NO_CHROMIUM)('a text of somebody else', () => {
       `document.body.setAttribute('onclick', 'window.__pwned=1'); document.body.click()`,
     ];
     for (const attempt of tries) await page.evaluate(attempt).catch(() => {});
-    await until('the policy has refused something', () => problems.some((problem) => problem.includes('Content Security Policy')));
+    await until('the policy has refused something', () =>
+      problems.some((problem) => problem.includes('Content Security Policy')),
+    );
     expect(await page.evaluate('typeof window.__pwned')).toBe('undefined');
     await close();
   });
@@ -155,9 +170,14 @@ describe.skipIf(NO_CHROMIUM)('a page of somebody else in the browser of the owne
     await site.goto(foreign.url);
     const sent: number[] = [];
     site.on('response', (response) => response.url().startsWith(app.baseUrl) && sent.push(response.status()));
-    const attempt = (options: string) => site.evaluate(`fetch('${app.baseUrl}/v1/threads', ${options}).then((r) => r.text(), (e) => e.name)`);
+    const attempt = (options: string) =>
+      site.evaluate(`fetch('${app.baseUrl}/v1/threads', ${options}).then((r) => r.text(), (e) => e.name)`);
     expect(await attempt(`{ credentials: 'include' }`)).toBe('TypeError');
-    expect(await attempt(`{ method: 'POST', credentials: 'include', headers: { 'content-type': 'application/json' }, body: '{}' }`)).toBe('TypeError');
+    expect(
+      await attempt(
+        `{ method: 'POST', credentials: 'include', headers: { 'content-type': 'application/json' }, body: '{}' }`,
+      ),
+    ).toBe('TypeError');
     // is sent without asking the server first
     expect(await attempt(`{ method: 'POST', mode: 'no-cors', credentials: 'include', body: '{}' }`)).toBe('TypeError');
     await site.evaluate(
@@ -177,8 +197,12 @@ describe.skipIf(NO_CHROMIUM)('a page of somebody else in the browser of the owne
     const refused: string[] = [];
     site.on('console', (message) => refused.push(message.text()));
     await site.goto(foreign.url);
-    await site.evaluate(`{ const frame = document.createElement('iframe'); frame.src = '${app.baseUrl}/'; document.body.append(frame); }`);
-    await until('the browser refuses the frame', () => refused.some((text) => /frame-ancestors|X-Frame-Options/i.test(text)));
+    await site.evaluate(
+      `{ const frame = document.createElement('iframe'); frame.src = '${app.baseUrl}/'; document.body.append(frame); }`,
+    );
+    await until('the browser refuses the frame', () =>
+      refused.some((text) => /frame-ancestors|X-Frame-Options/i.test(text)),
+    );
     for (const frame of site.frames().slice(1)) expect(await frame.content()).not.toContain('id="app"');
     await close();
   });

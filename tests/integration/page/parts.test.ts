@@ -1,7 +1,17 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { script, startTestApp, type TestApp } from '../../support/app.ts';
-import { accessibilityFindings, DESKTOP, goTo, letIn, NO_CHROMIUM, newPage, openBrowser, PHONE, write } from '../../support/owner-page.ts';
+import {
+  accessibilityFindings,
+  DESKTOP,
+  goTo,
+  letIn,
+  NO_CHROMIUM,
+  newPage,
+  openBrowser,
+  PHONE,
+  write,
+} from '../../support/owner-page.ts';
 import { fillMuch, fillPage, type PageContent, PLAIN_TEXTS } from '../../support/page-content.ts';
 import { until } from '../../support/until.ts';
 
@@ -79,11 +89,14 @@ describe.skipIf(NO_CHROMIUM)('each part of the page', () => {
       for (const [parts, shown] of views()) {
         await goTo(page, ...parts);
         const where = parts.join('/');
-        for (const text of shown) await page.locator('main').getByText(text).filter({ visible: true }).first().waitFor();
-        if (!(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'))) findings.push(`${where} is wider than the screen`);
+        for (const text of shown)
+          await page.locator('main').getByText(text).filter({ visible: true }).first().waitFor();
+        if (!(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')))
+          findings.push(`${where} is wider than the screen`);
         for (const [at, colorScheme] of schemes.entries()) {
           await page.emulateMedia({ colorScheme });
-          for (const found of await accessibilityFindings(page, at === 0 ? undefined : 'color-contrast')) findings.push(`${where}, ${colorScheme}: ${found}`);
+          for (const found of await accessibilityFindings(page, at === 0 ? undefined : 'color-contrast'))
+            findings.push(`${where}, ${colorScheme}: ${found}`);
         }
       }
       expect(findings).toEqual([]);
@@ -102,7 +115,10 @@ describe.skipIf(NO_CHROMIUM)('each part of the page', () => {
     await page.getByRole('link', { name: 'Spend' }).focus();
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Spend', level: 1 }).waitFor();
-    await until('the keyboard goes on in it', async () => (await page.evaluate('document.activeElement.id')) === 'main');
+    await until(
+      'the keyboard goes on in it',
+      async () => (await page.evaluate('document.activeElement.id')) === 'main',
+    );
     expect(problems).toEqual([]);
     await close();
   });

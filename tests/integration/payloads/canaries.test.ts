@@ -18,7 +18,10 @@ import { clientOf } from '../../support/temporal-client.ts';
 import { workflowOfThread } from '../../support/thread.ts';
 import { until } from '../../support/until.ts';
 
-/** No words that a person or a model wrote can be read in what Temporal stores. FETCH_UI_TEXT=on lets the product give it some. */
+/**
+ * No words that a person or a model wrote can be read in what Temporal stores. FETCH_UI_TEXT=on lets the product give
+ * it some.
+ */
 
 let app: TestApp;
 let connection: Connection;
@@ -65,12 +68,18 @@ const allRuns = () => Array.fromAsync(temporal.workflow.list());
 async function readAsStranger(workflowId: string, runId?: string): Promise<string> {
   const { workflowService } = connection;
   const of = { namespace: 'default', execution: { workflowId, runId } };
-  const answers = JSON.stringify([await workflowService.describeWorkflowExecution(of), await workflowService.getWorkflowExecutionHistory(of)]);
-  const plain = [...answers.matchAll(/"data":\s*"([^"]+)"/g)].map(([, data]) => Buffer.from(data!, 'base64').toString('latin1'));
+  const answers = JSON.stringify([
+    await workflowService.describeWorkflowExecution(of),
+    await workflowService.getWorkflowExecutionHistory(of),
+  ]);
+  const plain = [...answers.matchAll(/"data":\s*"([^"]+)"/g)].map(([, data]) =>
+    Buffer.from(data!, 'base64').toString('latin1'),
+  );
   return [answers, ...plain].join('\n');
 }
 
-const anyThread = async (): Promise<string> => (await app.store.db.selectFrom('turns').select('thread_id').executeTakeFirstOrThrow()).thread_id;
+const anyThread = async (): Promise<string> =>
+  (await app.store.db.selectFrom('turns').select('thread_id').executeTakeFirstOrThrow()).thread_id;
 const ENTRY = fileURLToPath(new URL('../../../bin/fetch.js', import.meta.url));
 async function fetchCommand(...args: string[]): Promise<string> {
   const env = { ...process.env, FETCH_HOME: app.home, FETCH_POSTGRES_PORT: new URL(app.databaseUrl).port };
@@ -100,11 +109,22 @@ describe('a thousand canaries', () => {
     const thread = await app.thread();
     const routine = { name: 'sings', steps: [{ tool: 'read_output', args: { callId: '{{input.id}}' } }] };
     const cron = { workflow: 'sings', schedule: '0 4 * * *', inputs: { id: canary() } };
-    await app.ended(thread, await app.turn(thread, [{ call: [['workflow_create', routine]] }, { call: [['cron_create', cron]] }, { say: '$LAST' }]));
+    await app.ended(
+      thread,
+      await app.turn(thread, [
+        { call: [['workflow_create', routine]] },
+        { call: [['cron_create', cron]] },
+        { say: '$LAST' },
+      ]),
+    );
     expect(await app.store.db.selectFrom('crons').select('id').execute()).toHaveLength(1);
     await workspace(app, 'aviary');
-    const task = await startTask(app, `ask ${canary()}? | ${canary()} | no; write ${canary()}.txt ${canary()}`, { workspace: 'aviary' });
-    await until('the task asks', () => app.store.db.selectFrom('questions').select('id').where('state', '=', 'open').executeTakeFirst());
+    const task = await startTask(app, `ask ${canary()}? | ${canary()} | no; write ${canary()}.txt ${canary()}`, {
+      workspace: 'aviary',
+    });
+    await until('the task asks', () =>
+      app.store.db.selectFrom('questions').select('id').where('state', '=', 'open').executeTakeFirst(),
+    );
     await app.say(task.thread, '1');
     await inState(app, task.id, 'completed');
   });
@@ -120,11 +140,14 @@ describe('a thousand canaries', () => {
       connection: native,
       taskQueue: 'canaries',
       dataConverter: dataConverter(keys),
-      workflowBundle: await buildWorkflowBundle(fileURLToPath(new URL('../../support/canary-workflow.ts', import.meta.url))),
+      workflowBundle: await buildWorkflowBundle(
+        fileURLToPath(new URL('../../support/canary-workflow.ts', import.meta.url)),
+      ),
       activities: {
         async beat(heartbeat: string, failure: string) {
           const { info, heartbeat: tell } = Context.current();
-          if (info.attempt > 1) throw ApplicationFailure.nonRetryable(`${failure} ${info.heartbeatDetails}`, 'Beaten', { failure });
+          if (info.attempt > 1)
+            throw ApplicationFailure.nonRetryable(`${failure} ${info.heartbeatDetails}`, 'Beaten', { failure });
           tell(heartbeat);
           throw new Error(failure);
         },
@@ -169,7 +192,9 @@ describe('a thousand canaries', () => {
     );
     await native.close();
     // the failure went through two converters and the heartbeat through a retry, and both came back whole
-    expect(failures.map(({ message }) => message)).toEqual(failures.map(({ words }) => `${words.end} after ${words.failure} ${words.heartbeat}`));
+    expect(failures.map(({ message }) => message)).toEqual(
+      failures.map(({ words }) => `${words.end} after ${words.failure} ${words.heartbeat}`),
+    );
     await temporal.schedule.create({
       scheduleId: 'canary',
       spec: { intervals: [{ every: 3_600_000 }] },
@@ -187,7 +212,11 @@ describe('a thousand canaries', () => {
 
     const runs = await allRuns();
     expect(runs.length).toBeGreaterThan(RUNS + 9);
-    const read = await Promise.all(runs.map(async ({ workflowId, runId }) => [workflowId, sightings(await readAsStranger(workflowId, runId))] as const));
+    const read = await Promise.all(
+      runs.map(
+        async ({ workflowId, runId }) => [workflowId, sightings(await readAsStranger(workflowId, runId))] as const,
+      ),
+    );
     expect(read.filter(([, found]) => found.length > 0)).toEqual([]);
     expect(sightings(stored())).toEqual([]);
     // a plain one would have been seen
@@ -199,7 +228,10 @@ describe('a thousand canaries', () => {
 
   it('are read on after the key was rotated, and a role without the keys does not begin', async () => {
     const thread = await app.thread();
-    const asked = await app.turn(thread, [{ call: [['ask_user', { question: 'Before the rotation?' }]] }, { say: 'You said $LAST' }]);
+    const asked = await app.turn(thread, [
+      { call: [['ask_user', { question: 'Before the rotation?' }]] },
+      { say: 'You said $LAST' },
+    ]);
     await until('the question is open', async () => (await app.detail(thread)).pending_user_inputs.length === 1);
     expect(await fetchCommand('payload-keys', 'list')).toMatch(/^[0-9a-f]{12} {2}encrypts {2}since/);
     await app.stop();
@@ -208,14 +240,25 @@ describe('a thousand canaries', () => {
     await app.say(thread, 'yes');
     await app.ended(thread, asked);
     expect((await app.detail(thread)).items.at(-1)?.detail).toBe('You said yes');
-    expect(await fetchCommand('payload-keys', 'list')).toMatch(new RegExp(`^${made} {2}encrypts .*\\n[0-9a-f]{12} {2}decrypts `));
+    expect(await fetchCommand('payload-keys', 'list')).toMatch(
+      new RegExp(`^${made} {2}encrypts .*\\n[0-9a-f]{12} {2}decrypts `),
+    );
     const elsewhere = join(app.home, 'elsewhere');
-    const worker = fetchCommand('worker', '--home', elsewhere, '--temporal-address', app.temporalAddress, '--database-url', app.databaseUrl);
+    const worker = fetchCommand(
+      'worker',
+      '--home',
+      elsewhere,
+      '--temporal-address',
+      app.temporalAddress,
+      '--database-url',
+      app.databaseUrl,
+    );
     await expect(worker).rejects.toThrow(`encrypted with the key ${made}, which this home does not have`);
 
     // without the key and the file that it opens, a new one of each is made
     await app.stop();
-    for (const name of readdirSync(app.home)) if (/^(temporal-.*\.sqlite|payload-keys)/.test(name)) rmSync(join(app.home, name));
+    for (const name of readdirSync(app.home))
+      if (/^(temporal-.*\.sqlite|payload-keys)/.test(name)) rmSync(join(app.home, name));
     await app.start();
     expect(await fetchCommand('payload-keys', 'list')).toMatch(/^[0-9a-f]{12} {2}encrypts .*\n$/);
   });

@@ -24,7 +24,11 @@ interface Connected {
   client: Client;
   forms: string[];
   sessionId: () => string;
-  call(name: string, args?: Record<string, unknown>, options?: Parameters<Client['callTool']>[2]): Promise<CallToolResult>;
+  call(
+    name: string,
+    args?: Record<string, unknown>,
+    options?: Parameters<Client['callTool']>[2],
+  ): Promise<CallToolResult>;
 }
 
 /** Two names of one command. */
@@ -44,7 +48,12 @@ async function connect(how: 'http' | keyof typeof COMMANDS, fill?: Fill): Promis
   const http = new StreamableHTTPClientTransport(new URL(`${app.baseUrl}/mcp`), {
     requestInit: { headers: { authorization: 'Bearer test-token' } },
     // the default is two, and this machine may be slow
-    reconnectionOptions: { maxRetries: 30, initialReconnectionDelay: 500, maxReconnectionDelay: 3_000, reconnectionDelayGrowFactor: 1.5 },
+    reconnectionOptions: {
+      maxRetries: 30,
+      initialReconnectionDelay: 500,
+      maxReconnectionDelay: 3_000,
+      reconnectionDelayGrowFactor: 1.5,
+    },
   });
   await client.connect(how === 'http' ? (http as never) : new StdioClientTransport(commandFor(app, ...COMMANDS[how])));
   clients.push(client);
@@ -52,11 +61,13 @@ async function connect(how: 'http' | keyof typeof COMMANDS, fill?: Fill): Promis
     client,
     forms,
     sessionId: () => http.sessionId!,
-    call: async (name, args = {}, options) => (await client.callTool({ name, arguments: args }, undefined, options)) as CallToolResult,
+    call: async (name, args = {}, options) =>
+      (await client.callTool({ name, arguments: args }, undefined, options)) as CallToolResult,
   };
 }
 
-const textOf = ({ content }: CallToolResult): string => content.map((part) => (part.type === 'text' ? part.text : `[${part.type}]`)).join('');
+const textOf = ({ content }: CallToolResult): string =>
+  content.map((part) => (part.type === 'text' ? part.text : `[${part.type}]`)).join('');
 const remembered = () => app.store.db.selectFrom('memories').select('body').execute();
 const REMEMBER = { text: 'The release is on Friday' };
 const accept = { action: 'accept', content: { decision: 'allow' } } as const;
@@ -68,7 +79,10 @@ describe.each(['http', 'stdio'] as const)('a client over %s', (how) => {
     expect(client.getServerVersion()).toMatchObject({ name: 'fetch' });
     const { tools } = await client.listTools();
     const byName = new Map(tools.map((tool) => [tool.name, tool]));
-    expect(byName.get('file_read')).toMatchObject({ annotations: { readOnlyHint: true }, inputSchema: { type: 'object', required: ['path'] } });
+    expect(byName.get('file_read')).toMatchObject({
+      annotations: { readOnlyHint: true },
+      inputSchema: { type: 'object', required: ['path'] },
+    });
     expect(byName.get('shell_run')).toMatchObject({ annotations: { readOnlyHint: false, destructiveHint: true } });
     expect([...byName.keys()]).toEqual(expect.arrayContaining(['deepseek', 'deepseek-reply', 'call_result']));
     expect(byName.has('ask_user')).toBe(false);
@@ -103,7 +117,10 @@ describe.each(['http', 'stdio'] as const)('a client over %s', (how) => {
   it('talks to the model in a thread of its own, and goes on in it', async () => {
     const { client, call } = await connect(how);
     const first = await call('deepseek', { prompt: script([{ say: 'Hello there.' }]) });
-    expect(first).toMatchObject({ isError: false, structuredContent: { content: 'Hello there.', usage: { outputTokens: expect.any(Number) } } });
+    expect(first).toMatchObject({
+      isError: false,
+      structuredContent: { content: 'Hello there.', usage: { outputTokens: expect.any(Number) } },
+    });
     const { threadId } = first.structuredContent as { threadId: string };
     const second = await call('deepseek-reply', { thread_id: threadId, prompt: script([{ say: 'Again.' }]) });
     expect(second).toMatchObject({ structuredContent: { threadId, content: 'Again.' } });
@@ -129,7 +146,9 @@ describe('a client that cannot ask its person', () => {
     expect(textOf(waiting)).toContain(`/v1/approvals/${question_id}`);
     // the next call would wait behind it
     expect((await call('workflow_list')).structuredContent).toMatchObject({ status: 'waiting', turn_id });
-    expect(await app.request('POST', `/v1/approvals/${question_id}`, { decision: 'allow' })).toMatchObject({ status: 200 });
+    expect(await app.request('POST', `/v1/approvals/${question_id}`, { decision: 'allow' })).toMatchObject({
+      status: 200,
+    });
     const result = await call('call_result', { turn_id });
     expect(result.isError).toBe(false);
     expect((await call('workflow_list')).isError).toBe(false);
@@ -152,7 +171,9 @@ describe('a call', () => {
     await expect(call('nope')).rejects.toMatchObject({ code: -32602 });
     await expect(call('ask_user', { question: 'x' })).rejects.toMatchObject({ code: -32602 });
     expect(textOf(await call('call_result', { turn_id: 'turn_nope' }))).toContain('There is no call');
-    expect(textOf(await call('deepseek-reply', { thread_id: 'thr_nope', prompt: 'x' }))).toContain('There is no thread');
+    expect(textOf(await call('deepseek-reply', { thread_id: 'thr_nope', prompt: 'x' }))).toContain(
+      'There is no thread',
+    );
   });
 
   it('tells its progress, and is stopped when it is cancelled', async () => {
@@ -161,7 +182,11 @@ describe('a call', () => {
     const leaving = new AbortController();
     const asked = app.model.requests().length;
     const prompt = script([{ call: [['workflow_list', {}]] }, { hang: true }]);
-    const calling = call('deepseek', { prompt }, { signal: leaving.signal, onprogress: ({ progress }) => void told.push(progress) });
+    const calling = call(
+      'deepseek',
+      { prompt },
+      { signal: leaving.signal, onprogress: ({ progress }) => void told.push(progress) },
+    );
     calling.catch(() => {});
     await until('the model hangs', () => app.model.requests().length >= asked + 2);
     await until('progress is told', () => told.length >= 2);
@@ -169,7 +194,12 @@ describe('a call', () => {
     leaving.abort();
     await expect(calling).rejects.toThrow();
     await until('the turn is interrupted', async () => {
-      const turn = await app.store.db.selectFrom('turns').select('status').orderBy('created_at', 'desc').limit(1).executeTakeFirst();
+      const turn = await app.store.db
+        .selectFrom('turns')
+        .select('status')
+        .orderBy('created_at', 'desc')
+        .limit(1)
+        .executeTakeFirst();
       return turn?.status === 'interrupted';
     });
   });
@@ -183,7 +213,12 @@ describe('a call', () => {
   it('that is sent twice under one id is one call', async () => {
     const { client, sessionId } = await connect('http');
     await client.listTools();
-    const body = { jsonrpc: '2.0', id: 'same', method: 'tools/call', params: { name: 'deepseek', arguments: { prompt: script([{ say: 'once' }]) } } };
+    const body = {
+      jsonrpc: '2.0',
+      id: 'same',
+      method: 'tools/call',
+      params: { name: 'deepseek', arguments: { prompt: script([{ say: 'once' }]) } },
+    };
     const headers = { 'mcp-session-id': sessionId(), accept: 'application/json, text/event-stream' };
     const asked = app.model.requests().length;
     const [first, second] = await Promise.all([1, 2].map(() => app.request('POST', '/mcp', body, headers)));
@@ -196,22 +231,33 @@ describe('a call', () => {
   it('carries the client as the source of its words', async () => {
     const { call } = await connect('http');
     await call('workflow_list');
-    const said = await app.store.db.selectFrom('transcript').select('sources').where('role', '=', 'user').orderBy('ord', 'desc').limit(1).executeTakeFirst();
+    const said = await app.store.db
+      .selectFrom('transcript')
+      .select('sources')
+      .where('role', '=', 'user')
+      .orderBy('ord', 'desc')
+      .limit(1)
+      .executeTakeFirst();
     expect(said?.sources).toEqual([{ kind: 'client', label: 'assistant' }]);
   });
 });
 
 describe('a kill', () => {
-  it.each(['http', 'stdio'] as const)('of API and worker in the middle of a call over %s: the client gets its result', async (how) => {
-    const { call } = await connect(how);
-    const asked = app.model.requests().length;
-    const calling = call('deepseek', { prompt: script([{ call: [['workflow_list', {}]] }, { pace: 400, say: 'One two three four five six.' }]) });
-    await until('the second step is asked', () => app.model.requests().length >= asked + 2);
-    app.kill('api');
-    app.kill('worker');
-    expect((await calling).structuredContent).toMatchObject({ content: 'One two three four five six.' });
-    await app.whenReady();
-  });
+  it.each(['http', 'stdio'] as const)(
+    'of API and worker in the middle of a call over %s: the client gets its result',
+    async (how) => {
+      const { call } = await connect(how);
+      const asked = app.model.requests().length;
+      const calling = call('deepseek', {
+        prompt: script([{ call: [['workflow_list', {}]] }, { pace: 400, say: 'One two three four five six.' }]),
+      });
+      await until('the second step is asked', () => app.model.requests().length >= asked + 2);
+      app.kill('api');
+      app.kill('worker');
+      expect((await calling).structuredContent).toMatchObject({ content: 'One two three four five six.' });
+      await app.whenReady();
+    },
+  );
 
   it('of the API while the person is asked: the answer counts, and the call is done once', async () => {
     const answer = Promise.withResolvers<ElicitResult>();
@@ -265,7 +311,8 @@ describe('the endpoint', () => {
   it('refuses a stream without its event, and one that is not of a program', async () => {
     const { client, sessionId } = await connect('http');
     await client.listTools();
-    const get = (headers: Record<string, string>) => app.request('GET', '/mcp', undefined, { 'mcp-session-id': sessionId(), ...headers });
+    const get = (headers: Record<string, string>) =>
+      app.request('GET', '/mcp', undefined, { 'mcp-session-id': sessionId(), ...headers });
     expect((await get({})).status).toBe(405);
     expect((await get({ 'last-event-id': 'nonsense' })).status).toBe(400);
     const forged = Buffer.from(JSON.stringify(['thr_none', 'turn_none', 1, null, 0])).toString('base64url');
@@ -293,15 +340,21 @@ describe('an instance that offers only what reads', () => {
   it('offers nothing else, and does nothing else when asked', async () => {
     const client = new Client({ name: 'assistant', version: '1' });
     const headers = { authorization: 'Bearer test-token' };
-    await client.connect(new StreamableHTTPClientTransport(new URL(`${reading.baseUrl}/mcp`), { requestInit: { headers } }) as never);
+    await client.connect(
+      new StreamableHTTPClientTransport(new URL(`${reading.baseUrl}/mcp`), { requestInit: { headers } }) as never,
+    );
     const { tools } = await client.listTools();
     const names = tools.map(({ name }) => name);
     expect(names).toEqual(expect.arrayContaining(['file_read', 'git_log', 'recall', 'task_status', 'deepseek']));
-    for (const name of ['file_write', 'shell_run', 'web_fetch', 'remember', 'app_control', 'task_create']) expect(names).not.toContain(name);
+    for (const name of ['file_write', 'shell_run', 'web_fetch', 'remember', 'app_control', 'task_create'])
+      expect(names).not.toContain(name);
     const refused = (await client.callTool({ name: 'remember', arguments: REMEMBER })) as CallToolResult;
     expect([refused.isError, textOf(refused)]).toEqual([true, expect.stringContaining('FETCH_MCP_SERVER_TOOLS=all')]);
     // the model of such a conversation has no other tools either
-    const chat = await client.callTool({ name: 'deepseek', arguments: { prompt: script([{ call: [['remember', REMEMBER]] }, { say: '$LAST' }]) } });
+    const chat = await client.callTool({
+      name: 'deepseek',
+      arguments: { prompt: script([{ call: [['remember', REMEMBER]] }, { say: '$LAST' }]) },
+    });
     expect((chat.structuredContent as { content: string }).content).toContain('mode is plan');
     await client.close();
   });

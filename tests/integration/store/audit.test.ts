@@ -30,7 +30,8 @@ async function tamper(act: (tx: Db) => Promise<unknown>): Promise<void> {
 }
 const emptied = () => tamper((tx) => sql`truncate audit_log`.execute(tx));
 const filled = async (count: number) => {
-  for (let at = 1; at <= count; at += 1) await appendAudit(db, 'settings changed', { role: 'terminal' }, { names: [`S${at}`] });
+  for (let at = 1; at <= count; at += 1)
+    await appendAudit(db, 'settings changed', { role: 'terminal' }, { names: [`S${at}`] });
 };
 const findings = async (noted: Awaited<ReturnType<typeof auditHead>> = null) => (await verifyAudit(db, noted)).findings;
 beforeEach(emptied);
@@ -100,7 +101,9 @@ describe('the audit log', () => {
             .where('seq', '=', row.seq)
             .execute(),
         );
-        expect(await findings(), `byte ${at} of the ${column} of entry ${row.seq}`).toContain(`Entry ${row.seq} was changed.`);
+        expect(await findings(), `byte ${at} of the ${column} of entry ${row.seq}`).toContain(
+          `Entry ${row.seq} was changed.`,
+        );
         await tamper((tx) =>
           tx
             .updateTable('audit_log')

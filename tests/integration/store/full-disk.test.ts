@@ -26,11 +26,16 @@ describe.skipIf(!IS_ROOT)('a full disk', () => {
     user?.close();
   });
 
-  const post = (path: string, body: unknown, key?: string): Promise<Answer> => app.request('POST', path, body, key ? { 'idempotency-key': key } : {});
-  const startTurn = (thread: string, key: string, steps: unknown[] = [{ call: [['workflow_list', {}]] }, { say: key }]): Promise<Answer> =>
-    post(`/v1/threads/${thread}/turns`, { prompt: script(steps) }, key);
+  const post = (path: string, body: unknown, key?: string): Promise<Answer> =>
+    app.request('POST', path, body, key ? { 'idempotency-key': key } : {});
+  const startTurn = (
+    thread: string,
+    key: string,
+    steps: unknown[] = [{ call: [['workflow_list', {}]] }, { say: key }],
+  ): Promise<Answer> => post(`/v1/threads/${thread}/turns`, { prompt: script(steps) }, key);
   const LONG = [{ say: 'long '.repeat(60), pace: 50 }, { say: 'never' }];
-  const answers = async (thread: string) => (await app.detail(thread)).items.filter((item) => item.kind === 'agent_message' && item.status === 'completed');
+  const answers = async (thread: string) =>
+    (await app.detail(thread)).items.filter((item) => item.kind === 'agent_message' && item.status === 'completed');
 
   it('defect 31: refuses what it cannot store and says so, loses nothing that it took, and goes on by itself once there is room', async () => {
     const threads = await Promise.all(Array.from({ length: 8 }, () => app.thread()));
@@ -54,15 +59,23 @@ describe.skipIf(!IS_ROOT)('a full disk', () => {
       return refused.length > 0;
     });
     for (const { answer } of refused) {
-      expect(answer).toMatchObject({ status: 503, body: { error: { message: expect.stringContaining('The disk of the database is full') } } });
+      expect(answer).toMatchObject({
+        status: 503,
+        body: { error: { message: expect.stringContaining('The disk of the database is full') } },
+      });
     }
-    const status = execFileSync(user.place.node, [user.place.entry, 'status'], { ...user.place, env: { ...user.env, FETCH_HOME: app.home } }).toString();
+    const status = execFileSync(user.place.node, [user.place.entry, 'status'], {
+      ...user.place,
+      env: { ...user.env, FETCH_HOME: app.home },
+    }).toString();
     expect(status).toMatch(/The disk of .* is (nearly )?full/);
 
     disk.resize(ROOM_MB);
     await app.whenReady();
     for (const [thread, key] of taken) {
-      const turn = (await startTurn(thread, key, thread === running ? LONG : undefined)).body as { turn: { id: string } };
+      const turn = (await startTurn(thread, key, thread === running ? LONG : undefined)).body as {
+        turn: { id: string };
+      };
       expect((await app.ended(thread, turn.turn.id)).status).toBe('completed');
       expect(await answers(thread)).toHaveLength(1);
     }

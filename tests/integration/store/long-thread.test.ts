@@ -22,12 +22,16 @@ describe('a thread of thousands of turns', () => {
       select 'item_seed' || i || '_' || k, 'turn_seed' || i, ${thread}, case k when 1 then 'user_message' else 'agent_message' end, 'completed', 'old', repeat('words ', 60)
       from generate_series(1, ${TURNS}::int) i, generate_series(1, 2) k`.execute(app.store.db);
     const turn = await app.turn(thread, [{ call: [['ask_user', { question: 'Go on?' }]] }, { say: 'yes' }]);
-    const of = async (query: string): Promise<Detail> => (await app.request('GET', `/v1/threads/${thread}${query}`)).body as Detail;
+    const of = async (query: string): Promise<Detail> =>
+      (await app.request('GET', `/v1/threads/${thread}${query}`)).body as Detail;
     const end = await until('the question is open', async () => {
       const detail = await of('?last_turns=10');
       return detail.pending_user_inputs.length > 0 ? detail : null;
     });
-    expect(end.turns.map((each) => each.id)).toEqual([...Array.from({ length: 9 }, (_, i) => `turn_seed${TURNS - 8 + i}`), turn]);
+    expect(end.turns.map((each) => each.id)).toEqual([
+      ...Array.from({ length: 9 }, (_, i) => `turn_seed${TURNS - 8 + i}`),
+      turn,
+    ]);
     expect(end.items.filter((item) => item.id.startsWith('item_seed'))).toHaveLength(18);
     expect(end.turns[0]!.item_ids).toEqual([`item_seed${TURNS - 8}_1`, `item_seed${TURNS - 8}_2`]);
     expect(JSON.stringify(end).length).toBeLessThan(100_000);
@@ -55,11 +59,15 @@ describe('a thread of thousands of turns', () => {
     const seen: string[] = [];
     let query = '';
     for (let page = 0; page < 10; page += 1) {
-      const text = await (await fetch(`${app.baseUrl}/v1/threads/${thread}${query}`, { headers: { authorization: 'Bearer test-token' } })).text();
+      const text = await (
+        await fetch(`${app.baseUrl}/v1/threads/${thread}${query}`, { headers: { authorization: 'Bearer test-token' } })
+      ).text();
       expect(text.length).toBeLessThan(20 * 1024 * 1024);
       const detail = JSON.parse(text) as Detail & { more_before?: string };
       seen.unshift(...detail.turns.map((turn) => turn.id));
-      expect(detail.items.map((item) => item.turn_id)).toEqual(detail.turns.flatMap((turn) => turn.item_ids.map(() => turn.id)));
+      expect(detail.items.map((item) => item.turn_id)).toEqual(
+        detail.turns.flatMap((turn) => turn.item_ids.map(() => turn.id)),
+      );
       if (!detail.more_before) break;
       query = `?before=${detail.more_before}`;
     }

@@ -33,7 +33,13 @@ it('without the setting, the linked account is the owner', async () => {
   const { db } = database.store;
   await db
     .insertInto('wa_accounts')
-    .values({ account: 'default', state: 'authenticated', wanted: 'on', jid: '491703333333:7@s.whatsapp.net', lid: '99:7@lid' })
+    .values({
+      account: 'default',
+      state: 'authenticated',
+      wanted: 'on',
+      jid: '491703333333:7@s.whatsapp.net',
+      lid: '99:7@lid',
+    })
     .execute();
   const { chatId } = await newThread(db, { channel: 'whatsapp', address: '99@lid' });
   expect(await memoryOwner(db, chatId, {})).toBe('owner');

@@ -19,7 +19,10 @@ beforeAll(async () => {
 afterAll(() => app?.close());
 
 const open = (thread: string) =>
-  until('the question is open', async () => (await app.detail(thread)).pending_user_inputs[0] ?? (await app.detail(thread)).pending_approvals[0]);
+  until(
+    'the question is open',
+    async () => (await app.detail(thread)).pending_user_inputs[0] ?? (await app.detail(thread)).pending_approvals[0],
+  );
 
 describe('statements on tables of many rows', () => {
   it('read what they are about by an index: a turn, an intake, a sweep, a comparison with the Temporal server, a thread', async () => {
@@ -39,7 +42,10 @@ describe('statements on tables of many rows', () => {
         { say: 'done' },
       ]),
     );
-    const asking = await app.turn(thread, [{ call: [['ask_user', { question: 'Which?' }]] }, { say: 'you said $LAST' }]);
+    const asking = await app.turn(thread, [
+      { call: [['ask_user', { question: 'Which?' }]] },
+      { say: 'you said $LAST' },
+    ]);
     await open(thread);
     await app.say(thread, 'status');
     await app.say(thread, 'this one');
@@ -57,7 +63,11 @@ describe('statements on tables of many rows', () => {
       { say: 'started' },
     ]);
     await app.ended(thread, routine);
-    const { chat_id } = await app.store.db.selectFrom('threads').select('chat_id').where('id', '=', thread).executeTakeFirstOrThrow();
+    const { chat_id } = await app.store.db
+      .selectFrom('threads')
+      .select('chat_id')
+      .where('id', '=', thread)
+      .executeTakeFirstOrThrow();
     await until('everything is sent', () =>
       app.store.db
         .selectFrom('outbox')
@@ -74,8 +84,12 @@ describe('statements on tables of many rows', () => {
     await app.request('GET', '/v1/threads/summary?limit=50');
     await app.request('GET', '/v1/sessions?limit=50');
     await app.request('GET', `/v1/sessions/${thread}`);
-    const { thread_id } = (await app.request('POST', `/v1/sessions/${thread}/resume-thread`, {})).body as { thread_id: string };
-    const { turn } = (await app.request('POST', `/v1/threads/${thread_id}/compact`, {})).body as { turn: { id: string } };
+    const { thread_id } = (await app.request('POST', `/v1/sessions/${thread}/resume-thread`, {})).body as {
+      thread_id: string;
+    };
+    const { turn } = (await app.request('POST', `/v1/threads/${thread_id}/compact`, {})).body as {
+      turn: { id: string };
+    };
     await app.ended(thread_id, turn.id);
     await app.events(thread);
     // the owner's page
@@ -95,12 +109,17 @@ describe('statements on tables of many rows', () => {
       expect((await app.request('GET', `/v1/owner/${what}`)).status).toBe(200);
     const { next } = (await app.request('GET', '/v1/owner/tasks?limit=10')).body as { next: string };
     await app.request('GET', `/v1/owner/tasks?limit=10&before=${next}`);
-    for (const part of ['', '/log', '/diff']) expect((await app.request('GET', `/v1/owner/tasks/tsk_old${ROWS}${part}`)).status).toBe(200);
+    for (const part of ['', '/log', '/diff'])
+      expect((await app.request('GET', `/v1/owner/tasks/tsk_old${ROWS}${part}`)).status).toBe(200);
     expect((await app.request('GET', '/v1/owner/spend?days=30')).status).toBe(200);
     // sweeps
     const connection = await Connection.connect({ address: app.temporalAddress });
     const store = await openStore(app.databaseUrl, { max: 4, migrate: false });
-    const deps = { db: store.db, temporal: new Client({ connection }), config: loadConfig({ FETCH_HOME: app.home }, {}) };
+    const deps = {
+      db: store.db,
+      temporal: new Client({ connection }),
+      config: loadConfig({ FETCH_HOME: app.home }, {}),
+    };
     const reconcile = createReconcile(deps);
     await reconcile(0);
     await reconcile.asleep();

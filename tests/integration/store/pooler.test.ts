@@ -33,8 +33,12 @@ const checked = async (url: string, options: StoreOptions) => await (await opene
 
 describe('PgBouncer in transaction mode', () => {
   it('is refused without the address of its server, with the name of the setting', async () => {
-    await expect(checked(pooler.url, {})).rejects.toThrow(/^A pooler answers at .*\(DATABASE_URL\)\. Set DATABASE_DIRECT_URL/);
-    await expect(checked(lenient.url, {})).rejects.toThrow(/^No notification arrives through .*Set DATABASE_DIRECT_URL/);
+    await expect(checked(pooler.url, {})).rejects.toThrow(
+      /^A pooler answers at .*\(DATABASE_URL\)\. Set DATABASE_DIRECT_URL/,
+    );
+    await expect(checked(lenient.url, {})).rejects.toThrow(
+      /^No notification arrives through .*Set DATABASE_DIRECT_URL/,
+    );
   });
 
   it('is refused without limits of time, with the commands that set them', async () => {
@@ -51,7 +55,9 @@ describe('PgBouncer in transaction mode', () => {
   });
 
   it('is refused when statements are prepared, with the name of the setting', async () => {
-    await expect(checked(pooler.url, { direct: database.url })).rejects.toThrow(/Set FETCH_PREPARE_STATEMENTS=false\.$/);
+    await expect(checked(pooler.url, { direct: database.url })).rejects.toThrow(
+      /Set FETCH_PREPARE_STATEMENTS=false\.$/,
+    );
   });
 
   it('carries statements, and the notifications come by the direct way', async () => {
@@ -64,7 +70,11 @@ describe('PgBouncer in transaction mode', () => {
   });
 
   it('serves a whole instance', async () => {
-    const app = await startTestApp({ DATABASE_URL: pooler.url, DATABASE_DIRECT_URL: database.url, FETCH_PREPARE_STATEMENTS: 'false' });
+    const app = await startTestApp({
+      DATABASE_URL: pooler.url,
+      DATABASE_DIRECT_URL: database.url,
+      FETCH_PREPARE_STATEMENTS: 'false',
+    });
     closing.push(app.close);
     const thread = await app.thread();
     for (let at = 0; at < 3; at++) {
@@ -75,7 +85,9 @@ describe('PgBouncer in transaction mode', () => {
 
   it('is not taken for another database', async () => {
     const other = `${database.url.replace(/\/[^/]*$/, '')}/template1`;
-    await expect(checked(pooler.url, { direct: other, prepare: false })).rejects.toThrow(/Both must lead to the same database/);
+    await expect(checked(pooler.url, { direct: other, prepare: false })).rejects.toThrow(
+      /Both must lead to the same database/,
+    );
   });
 });
 

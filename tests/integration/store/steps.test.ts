@@ -25,15 +25,25 @@ beforeAll(async () => {
 afterAll(() => database?.close());
 
 const freshThread = async (): Promise<string> => (await newThread(database.store.db)).threadId;
-const begin = (threadId: string, text: string): Promise<string> => onThread(database.store.db, threadId, (tx) => openTurn(tx, { text }).id);
+const begin = (threadId: string, text: string): Promise<string> =>
+  onThread(database.store.db, threadId, (tx) => openTurn(tx, { text }).id);
 const steer = (threadId: string, turnId: string, text: string): Promise<void> =>
-  onThread(database.store.db, threadId, (tx) => addUserItem(tx, { id: freshId('item_'), turnId, text, announceStart: false }));
-const read = async (threadId: string): Promise<number> => (await loadHistory(database.store.db, threadId)).messages.at(-1)!.ord;
+  onThread(database.store.db, threadId, (tx) =>
+    addUserItem(tx, { id: freshId('item_'), turnId, text, announceStart: false }),
+  );
+const read = async (threadId: string): Promise<number> =>
+  (await loadHistory(database.store.db, threadId)).messages.at(-1)!.ord;
 
 const CALL: Answer['calls'][number] = {
   providerId: 'p',
   args: { message: 'm' },
-  verdict: { name: 'report_progress', danger: 'SAFE', effect: 'idempotent', summary: 'report_progress', timeoutMs: 1000 },
+  verdict: {
+    name: 'report_progress',
+    danger: 'SAFE',
+    effect: 'idempotent',
+    summary: 'report_progress',
+    timeoutMs: 1000,
+  },
 };
 const MODEL = { account: 'http://model', name: 'm' };
 const answer = (text: string, readUpto: number, calls = 0): Answer => ({
@@ -55,19 +65,29 @@ const think = async (
   const input = { threadId, turnId, step };
   const subject = (await loadSubject(db, input, MODEL))!;
   const given = { ...answer(text, options.readUpto ?? (await read(threadId)), options.calls), state: options.state };
-  if (options.refused !== undefined) given.calls[options.refused] = { ...CALL, args: {}, refusal: 'not JSON', verdict: { ...CALL.verdict, refused: true } };
+  if (options.refused !== undefined)
+    given.calls[options.refused] = {
+      ...CALL,
+      args: {},
+      refusal: 'not JSON',
+      verdict: { ...CALL.verdict, refused: true },
+    };
   return await storeAnswer(db, input, subject, given);
 };
 const act = async (callId: string, output: string): Promise<void> => {
   const { call } = (await beginCall(database.store.db, callId, ['report_progress']))!;
   await settleBegun(database.store.db, call, { ok: true, output });
 };
-const named = async (threadId: string) => (await readEvents(database.store.db, threadId, 0, 200)).map((event) => event.event);
+const named = async (threadId: string) =>
+  (await readEvents(database.store.db, threadId, 0, 200)).map((event) => event.event);
 
 describe('a dialogue that is kept in memory', () => {
   const shown = async (db: TestDatabase['store']['db'], threadId: string) => {
     const { summary, messages, calls, files } = await loadHistory(db, threadId);
-    return { upto: messages.map((message) => message.ord), messages: toModelMessages('s', summary, messages, calls, files) };
+    return {
+      upto: messages.map((message) => message.ord),
+      messages: toModelMessages('s', summary, messages, calls, files),
+    };
   };
   /** What a process that has read this thread before sees, and what one sees that has never. */
   const asOthers = async (threadId: string): Promise<void> => {
@@ -106,7 +126,9 @@ describe('a dialogue that is kept in memory', () => {
     await asOthers(thread);
     // a word about an old turn, from somebody else
     const other = await openStore(database.url, { max: 2, migrate: false });
-    await onThread(other.db, thread, (tx) => remember(tx, { id: freshId('item_'), turnId: stopped, role: 'user', content: 'a note' }));
+    await onThread(other.db, thread, (tx) =>
+      remember(tx, { id: freshId('item_'), turnId: stopped, role: 'user', content: 'a note' }),
+    );
     await other.close();
     await asOthers(thread);
     const { messages } = await loadHistory(database.store.db, thread);
@@ -121,7 +143,10 @@ describe('a dialogue that is kept in memory', () => {
     const thread = await freshThread();
     await think(thread, await begin(thread, 'one'), 1, 'first');
     await begin(thread, 'two');
-    const [before, after] = [await loadHistory(database.store.db, thread), await loadHistory(database.store.db, thread)];
+    const [before, after] = [
+      await loadHistory(database.store.db, thread),
+      await loadHistory(database.store.db, thread),
+    ];
     expect(after.messages.map((message, at) => message === before.messages[at])).toEqual([true, true, false]);
   });
 });
@@ -143,7 +168,11 @@ describe('what a provider wants back with a step', () => {
     const thread = await freshThread();
     const turn = await begin(thread, 'go');
     // an order of keys that jsonb changes, and texts that PostgreSQL refuses in jsonb
-    const odd = stateOf({ zeta: 1, a: { reasoning: 'NUL \0, half \ud83d of a pair, "quoted"', n: 1.5 }, list: [null, { z: 'c2lnMQ==', b: '' }] });
+    const odd = stateOf({
+      zeta: 1,
+      a: { reasoning: 'NUL \0, half \ud83d of a pair, "quoted"', n: 1.5 },
+      list: [null, { z: 'c2lnMQ==', b: '' }],
+    });
     await think(thread, turn, 1, '', { calls: 1, state: odd });
     await act(callIdOf(turn, 1, 0), 'one');
     const readUpto = await read(thread);
@@ -202,11 +231,16 @@ describe('an answer of tool calls', () => {
   it('is stored once, also when two attempts have one', async () => {
     const thread = await freshThread();
     const turn = await begin(thread, 'go');
-    const stored = await Promise.all([think(thread, turn, 1, '', { calls: 1 }), think(thread, turn, 1, '', { calls: 2 })]);
+    const stored = await Promise.all([
+      think(thread, turn, 1, '', { calls: 1 }),
+      think(thread, turn, 1, '', { calls: 2 }),
+    ]);
     expect(stored[0]).toEqual(stored[1]);
     const calls = await database.store.db.selectFrom('calls').select('id').where('turn_id', '=', turn).execute();
     expect(calls).toHaveLength(stored[0].calls.length);
-    expect(await database.store.db.selectFrom('steps').select('key').where('turn_id', '=', turn).execute()).toHaveLength(1);
+    expect(
+      await database.store.db.selectFrom('steps').select('key').where('turn_id', '=', turn).execute(),
+    ).toHaveLength(1);
   });
 
   it('starts nothing once the turn was stopped, and is kept as paid', async () => {
@@ -219,7 +253,9 @@ describe('an answer of tool calls', () => {
     await finishTurn(db, { turnId: turn, threadId: thread, status: 'interrupted' });
     const result = await storeAnswer(db, input, subject, answer('', readUpto, 1));
     expect(result).toMatchObject({ next: 'closed', calls: [] });
-    expect(await db.selectFrom('steps').select('input_tokens').where('turn_id', '=', turn).execute()).toEqual([{ input_tokens: 3 }]);
+    expect(await db.selectFrom('steps').select('input_tokens').where('turn_id', '=', turn).execute()).toEqual([
+      { input_tokens: 3 },
+    ]);
     expect(await db.selectFrom('calls').select('id').where('turn_id', '=', turn).execute()).toEqual([]);
   });
 
@@ -246,9 +282,15 @@ describe('what came while the model was answering', () => {
     return id;
   };
   const consumed = async (id: string): Promise<boolean> =>
-    (await database.store.db.selectFrom('inbox').select('consumed_at').where('id', '=', id).executeTakeFirstOrThrow()).consumed_at !== null;
+    (await database.store.db.selectFrom('inbox').select('consumed_at').where('id', '=', id).executeTakeFirstOrThrow())
+      .consumed_at !== null;
   const turnsOf = (thread: string) =>
-    database.store.db.selectFrom('turns').select(['id', 'status', 'input_summary']).where('thread_id', '=', thread).orderBy('created_at').execute();
+    database.store.db
+      .selectFrom('turns')
+      .select(['id', 'status', 'input_summary'])
+      .where('thread_id', '=', thread)
+      .orderBy('created_at')
+      .execute();
 
   for (const calls of [0, 1])
     it(`is answered in a turn of its own when this one fails after a step with ${calls === 0 ? 'no' : 'a'} call`, async () => {
@@ -258,17 +300,31 @@ describe('what came while the model was answering', () => {
       const early = await write(thread, turn, 'and quickly');
       const readUpto = await read(thread);
       const late = await write(thread, turn, 'what is it about?');
-      expect((await think(thread, turn, 1, calls === 0 ? 'so far' : '', { calls, readUpto })).next).toBe(calls === 0 ? 'continue' : 'tools');
+      expect((await think(thread, turn, 1, calls === 0 ? 'so far' : '', { calls, readUpto })).next).toBe(
+        calls === 0 ? 'continue' : 'tools',
+      );
       expect([await consumed(early), await consumed(late)]).toEqual([true, false]);
-      await finishTurn(db, { turnId: turn, threadId: thread, status: 'failed', failure: { type: 'Internal', message: 'It failed.' } });
+      await finishTurn(db, {
+        turnId: turn,
+        threadId: thread,
+        status: 'failed',
+        failure: { type: 'Internal', message: 'It failed.' },
+      });
       const turns = await turnsOf(thread);
       expect(turns).toMatchObject([
         { id: turn, status: 'failed' },
         { status: 'in_progress', input_summary: 'what is it about?' },
       ]);
-      expect((await loadHistory(db, thread)).messages.at(-1)).toMatchObject({ role: 'user', content: 'what is it about?' });
+      expect((await loadHistory(db, thread)).messages.at(-1)).toMatchObject({
+        role: 'user',
+        content: 'what is it about?',
+      });
       // and it begins: its row waits for the signal
-      const waiting = await db.selectFrom('inbox').select(['signalled_at']).where('turn_id', '=', turns[1]!.id).execute();
+      const waiting = await db
+        .selectFrom('inbox')
+        .select(['signalled_at'])
+        .where('turn_id', '=', turns[1]!.id)
+        .execute();
       expect(waiting).toEqual([{ signalled_at: null }]);
     });
 
@@ -319,8 +375,13 @@ describe('the result of a call', () => {
     const { call } = (await beginCall(db, id))!;
     await settle(db, call, { ok: false, output: 'first' });
     await settleBegun(db, call, { ok: true, output: 'second' });
-    expect(await db.selectFrom('calls').select(['ok', 'output']).where('id', '=', id).execute()).toEqual([{ ok: false, output: 'first' }]);
-    expect((await named(thread)).filter((event) => event === 'item.failed' || event === 'item.completed')).toEqual(['item.completed', 'item.failed']);
+    expect(await db.selectFrom('calls').select(['ok', 'output']).where('id', '=', id).execute()).toEqual([
+      { ok: false, output: 'first' },
+    ]);
+    expect((await named(thread)).filter((event) => event === 'item.failed' || event === 'item.completed')).toEqual([
+      'item.completed',
+      'item.failed',
+    ]);
   });
 
   it('wakes the readers of its thread once, when it can be read', async () => {
@@ -328,7 +389,9 @@ describe('the result of a call', () => {
     const turn = await begin(thread, 'go');
     await think(thread, turn, 1, '', { calls: 1 });
     const seen: string[][] = [];
-    const stop = await database.store.listen((id) => void (id === thread && named(thread).then((events) => seen.push(events))));
+    const stop = await database.store.listen(
+      (id) => void (id === thread && named(thread).then((events) => seen.push(events))),
+    );
     await act(callIdOf(turn, 1, 0), 'done');
     await expect.poll(() => seen.length).toBe(1);
     expect(seen[0]?.at(-1)).toBe('item.completed');

@@ -31,7 +31,9 @@ describe('a transaction on a thread', () => {
       tx.append({ event: 'four', payload: {} });
     });
     expect(await named(thread)).toEqual(['thread.started', 'one', 'two', 'three', 'four']);
-    expect((await db.selectFrom('threads').select('title').where('id', '=', thread).executeTakeFirstOrThrow()).title).toBe('later');
+    expect(
+      (await db.selectFrom('threads').select('title').where('id', '=', thread).executeTakeFirstOrThrow()).title,
+    ).toBe('later');
   });
 
   it('leaves nothing behind when it fails, of what was sent and of what waited', async () => {
@@ -63,7 +65,9 @@ describe('a transaction on a thread', () => {
     const record = await onThread(db, thread, async (tx) => {
       const turn = openTurn(tx, { text: 'go' });
       const kind = { turnId: turn.id, threadId: thread, kind: 'status', status: 'completed', summary: 's' } as const;
-      const rows = Array.from({ length: 20 }, (_, n) => itemRow({ ...kind, id: `${turn.id}-${(n * 7) % 20}`, metadata: { n } }));
+      const rows = Array.from({ length: 20 }, (_, n) =>
+        itemRow({ ...kind, id: `${turn.id}-${(n * 7) % 20}`, metadata: { n } }),
+      );
       await tx.sendPending();
       insertItems(tx, rows);
       return { turn, ids: [...turn.item_ids, ...rows.map((row) => row.id)] };
@@ -73,7 +77,11 @@ describe('a transaction on a thread', () => {
     await onThread(db, thread, async (tx) => closeTurn(tx, (await turnState(tx.now, record.turn.id))!, 'completed'));
     const ended = (await readEvents(db, thread, 0, 100)).at(-1)!;
     expect(ended.event).toBe('turn.completed');
-    expect(ended.payload.turn).toMatchObject({ status: 'completed', item_ids: record.ids, usage: { input_tokens: 0, output_tokens: 0 } });
+    expect(ended.payload.turn).toMatchObject({
+      status: 'completed',
+      item_ids: record.ids,
+      usage: { input_tokens: 0, output_tokens: 0 },
+    });
   });
 });
 
@@ -81,7 +89,8 @@ describe('what a chat spent', () => {
   it('is counted for the chat and the day, also by steps that end at once', async () => {
     const { db } = api.store;
     const threads = await Promise.all([freshThread(), freshThread()]);
-    const add = (thread: string) => onThread(db, thread, (tx) => addSpending(tx, tx.chatId, { tokens: 3, microUsd: 5, unpriced: 2 }));
+    const add = (thread: string) =>
+      onThread(db, thread, (tx) => addSpending(tx, tx.chatId, { tokens: 3, microUsd: 5, unpriced: 2 }));
     await Promise.all(Array.from({ length: 20 }, () => add(threads[0]!)));
     expect(await spentToday(db, `api/${threads[0]}`)).toEqual({ tokens: 60, microUsd: 100, unpriced: 40 });
     expect(await spentToday(db, `api/${threads[1]}`)).toEqual({ tokens: 0, microUsd: 0, unpriced: 0 });
@@ -117,10 +126,13 @@ describe('prepared statements', () => {
 describe('a chat', () => {
   it('is one for one address, also where two machines have keys of their own for ids', async () => {
     const { db } = api.store;
-    const at = (secret: string) => newThread(db, { channel: 'console', address: 'main', chatKey: (address) => chatKey(secret, 'console', address) });
+    const at = (secret: string) =>
+      newThread(db, { channel: 'console', address: 'main', chatKey: (address) => chatKey(secret, 'console', address) });
     await Promise.all([at('one'), at('two'), at('one'), at('two')]);
     const chats = await db.selectFrom('chats').select('id').where('channel', '=', 'console').execute();
     expect(chats).toHaveLength(1);
-    expect(await db.selectFrom('threads').select('chat_id').where('chat_id', 'like', 'console/%').execute()).toEqual(Array(4).fill({ chat_id: chats[0]!.id }));
+    expect(await db.selectFrom('threads').select('chat_id').where('chat_id', 'like', 'console/%').execute()).toEqual(
+      Array(4).fill({ chat_id: chats[0]!.id }),
+    );
   });
 });

@@ -1,7 +1,11 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';
-import { type ThreadFilter, type ThreadSummaryRow, threadSummaries } from '../../../src/store/chats/threads/thread-summaries.ts';
+import {
+  type ThreadFilter,
+  type ThreadSummaryRow,
+  threadSummaries,
+} from '../../../src/store/chats/threads/thread-summaries.ts';
 import { saveWorkspace } from '../../../src/store/kennel/workspaces/workspaces.ts';
 import { openTurn } from '../../../src/store/turns/turns.ts';
 import { updateThread } from '../../../src/store/turns/update-thread.ts';
@@ -22,12 +26,27 @@ const summary = async (id: string): Promise<ThreadSummaryRow> => (await summarie
 const begin = (threadId: string) => onThread(db(), threadId, (tx) => openTurn(tx, { text: 'work' }).id);
 
 async function asked(at: { threadId: string; chatId: string; turnId: string }): Promise<void> {
-  const question = { id: `q_${at.turnId}`, chat_id: at.chatId, thread_id: at.threadId, turn_id: at.turnId, call_id: null, task_id: null };
+  const question = {
+    id: `q_${at.turnId}`,
+    chat_id: at.chatId,
+    thread_id: at.threadId,
+    turn_id: at.turnId,
+    call_id: null,
+    task_id: null,
+  };
   await db()
     .insertInto('questions')
     .values({
       ...question,
-      ...{ kind: 'question', prompt: 'Which?', options: '[]', state: 'open', decision: null, answer: null, evidence: null },
+      ...{
+        kind: 'question',
+        prompt: 'Which?',
+        options: '[]',
+        state: 'open',
+        decision: null,
+        answer: null,
+        evidence: null,
+      },
       ...{ delivered_at: null, decided_at: null, decided_by: null },
     })
     .execute();
@@ -36,17 +55,36 @@ async function asked(at: { threadId: string; chatId: string; turnId: string }): 
 describe('the summary of a thread', () => {
   it('says what it is about: the last words, and what its model and its turns are', async () => {
     const { threadId } = await newThread(db());
-    expect(await summary(threadId)).toMatchObject({ said: null, title: null, latest_turn_id: null, state: 'idle', pending: 0, micro_usd: 0, git: null });
+    expect(await summary(threadId)).toMatchObject({
+      said: null,
+      title: null,
+      latest_turn_id: null,
+      state: 'idle',
+      pending: 0,
+      micro_usd: 0,
+      git: null,
+    });
     await saidTurn(db(), threadId, 'first', 'an answer');
     const turn = await begin(threadId);
-    expect(await summary(threadId)).toMatchObject({ said: 'work', input_summary: 'work', latest_turn_id: turn, latest_turn_status: 'in_progress' });
+    expect(await summary(threadId)).toMatchObject({
+      said: 'work',
+      input_summary: 'work',
+      latest_turn_id: turn,
+      latest_turn_status: 'in_progress',
+    });
   });
 
   it('says what it does: working, waiting for a person, waiting for a limit', async () => {
     const { threadId, chatId } = await newThread(db());
     const turnId = await begin(threadId);
     expect((await summary(threadId)).state).toBe('working');
-    const wait = { turn_id: turnId, kind: 'limit' as const, what: 'the model', until: new Date(Date.now() + 60_000), told_until: null };
+    const wait = {
+      turn_id: turnId,
+      kind: 'limit' as const,
+      what: 'the model',
+      until: new Date(Date.now() + 60_000),
+      told_until: null,
+    };
     await db().insertInto('model_waits').values(wait).execute();
     expect((await summary(threadId)).state).toBe('limited');
     await asked({ threadId, chatId, turnId });
@@ -69,7 +107,11 @@ describe('the summary of a thread', () => {
       .where('id', '=', 'tsk_sum')
       .execute();
     expect((await summary(threadId)).state).toBe('limited');
-    await db().updateTable('tasks').set({ state: 'completed', ended_at: new Date() }).where('id', '=', 'tsk_sum').execute();
+    await db()
+      .updateTable('tasks')
+      .set({ state: 'completed', ended_at: new Date() })
+      .where('id', '=', 'tsk_sum')
+      .execute();
     expect((await summary(threadId)).state).toBe('idle');
   });
 
@@ -80,9 +122,21 @@ describe('the summary of a thread', () => {
       git: { branch, head: 'abcdef1234567890', modified: 0, untracked: 2, ahead: 0, behind: 0, remote: null },
     });
     await saveWorkspace(db(), { host: 'here', name: 'own', path: '/projects/own', profile: profile('own-branch') });
-    await saveWorkspace(db(), { host: 'here', name: 'active', path: '/projects/active', profile: profile('active-branch') });
-    expect(await summary(threadId)).toMatchObject({ workspace: '/projects/own', git: { branch: 'own-branch', untracked: 2 } });
-    await db().updateTable('chats').set({ workspace: 'active', workspace_host: 'here' }).where('id', '=', chatId).execute();
+    await saveWorkspace(db(), {
+      host: 'here',
+      name: 'active',
+      path: '/projects/active',
+      profile: profile('active-branch'),
+    });
+    expect(await summary(threadId)).toMatchObject({
+      workspace: '/projects/own',
+      git: { branch: 'own-branch', untracked: 2 },
+    });
+    await db()
+      .updateTable('chats')
+      .set({ workspace: 'active', workspace_host: 'here' })
+      .where('id', '=', chatId)
+      .execute();
     expect(await summary(threadId)).toMatchObject({ workspace: '/projects/active', git: { branch: 'active-branch' } });
   });
 
@@ -93,19 +147,29 @@ describe('the summary of a thread', () => {
       ['2026-01-02', 200],
     ] as const)
       await db().insertInto('spending').values({ chat_id: chatId, day, tokens: 1, micro_usd }).execute();
-    await sql`insert into task_spending (chat_id, day, tokens, micro_usd) values (${chatId}, '2026-01-01', 1, 30)`.execute(db());
+    await sql`insert into task_spending (chat_id, day, tokens, micro_usd) values (${chatId}, '2026-01-01', 1, 30)`.execute(
+      db(),
+    );
     expect((await summary(threadId)).micro_usd).toBe(1_230);
   });
 
   it('knows a chat of WhatsApp by the name that its person or group has', async () => {
     const person = await newThread(db(), { channel: 'whatsapp', address: '777@lid' });
     const group = await newThread(db(), { channel: 'whatsapp', address: '999@g.us' });
-    const contact = { account: 'main', lid: '777@lid', pn: '491701234567@s.whatsapp.net', chat_address: '777@lid', reply_jid: '777@lid' };
+    const contact = {
+      account: 'main',
+      lid: '777@lid',
+      pn: '491701234567@s.whatsapp.net',
+      chat_address: '777@lid',
+      reply_jid: '777@lid',
+    };
     await db()
       .insertInto('wa_contacts')
       .values({ ...contact, name: 'Ada' })
       .execute();
-    await sql`insert into wa_groups values ('main', '999@g.us', '{"id": "999@g.us", "subject": "Garden", "participants": []}', now())`.execute(db());
+    await sql`insert into wa_groups values ('main', '999@g.us', '{"id": "999@g.us", "subject": "Garden", "participants": []}', now())`.execute(
+      db(),
+    );
     expect(await summary(person.threadId)).toMatchObject({ name: 'Ada', phone: '491701234567@s.whatsapp.net' });
     expect(await summary(group.threadId)).toMatchObject({ name: 'Garden' });
   });
@@ -122,7 +186,9 @@ describe('a list of summaries', () => {
     expect(await summaries({ search: 'aubergine%plan' })).toEqual([]);
     await updateThread(db(), threadId, { archived: true });
     expect(await summaries({ search: 'vegetables' })).toEqual([]);
-    expect((await summaries({ search: 'vegetables', archived_only: true })).map(({ archived }) => archived)).toEqual([true]);
+    expect((await summaries({ search: 'vegetables', archived_only: true })).map(({ archived }) => archived)).toEqual([
+      true,
+    ]);
     expect(await summaries({ search: 'vegetables', include_archived: true })).toHaveLength(1);
   });
 
@@ -130,14 +196,18 @@ describe('a list of summaries', () => {
     const { threadId } = await newThread(db());
     const turnId = await saidTurn(db(), threadId, 'a long task', 'begins');
     await sql`insert into items (id, turn_id, thread_id, kind, status, summary)
-      select 'item_many_' || n, ${turnId}, ${threadId}, 'tool_call', 'completed', 'read' from generate_series(1, 20000) as n`.execute(db());
+      select 'item_many_' || n, ${turnId}, ${threadId}, 'tool_call', 'completed', 'read' from generate_series(1, 20000) as n`.execute(
+      db(),
+    );
     await sql`analyze items`.execute(db());
     await db()
       .connection()
       .execute(async (one) => {
         const readSoFar = async (): Promise<number> =>
           (
-            await sql<{ rows: number }>`select (idx_tup_fetch + seq_tup_read)::float8 as rows from pg_stat_xact_user_tables where relname = 'items'`.execute(
+            await sql<{
+              rows: number;
+            }>`select (idx_tup_fetch + seq_tup_read)::float8 as rows from pg_stat_xact_user_tables where relname = 'items'`.execute(
               one,
             )
           ).rows[0]!.rows;

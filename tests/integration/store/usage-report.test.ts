@@ -18,7 +18,9 @@ beforeAll(async () => {
 });
 afterAll(() => database?.close());
 
-/** A turn with a step of each model: 100 tokens in, 60 of them cached, 20 out, 5 of them thoughts, for 0.000035 dollars. */
+/**
+ * A turn with a step of each model: 100 tokens in, 60 of them cached, 20 out, 5 of them thoughts, for 0.000035 dollars.
+ */
 async function turn(threadId: string, at: string, models: string[]): Promise<void> {
   const { db } = database.store;
   const id = await onThread(db, threadId, (tx) => openTurn(tx, { text: 'go' }).id);
@@ -32,7 +34,11 @@ async function turn(threadId: string, at: string, models: string[]): Promise<voi
 }
 
 const report = (group: 'day' | 'model' | 'provider' | 'thread', since?: string, until?: string) =>
-  usageReport(database.store.db, { group, since: since ? new Date(since) : null, until: until ? new Date(until) : null });
+  usageReport(database.store.db, {
+    group,
+    since: since ? new Date(since) : null,
+    until: until ? new Date(until) : null,
+  });
 const of = (steps: number, turns: number) => ({
   input_tokens: 100 * steps,
   output_tokens: 20 * steps,

@@ -56,14 +56,22 @@ describe('a coding task over HTTP', () => {
     app.kill('kennel');
     // roles may share a process
     await until('the API answers', async () => (await app.request('GET', '/health')).status === 200);
-    expect(await ask('POST', `tasks/${id}/cancel`)).toMatchObject({ status: expect.stringMatching(/^(running|canceled)$/) });
-    expect(await reached(id, ({ status }) => status === 'canceled')).toMatchObject({ coding_task: { state: 'cancelled' } });
+    expect(await ask('POST', `tasks/${id}/cancel`)).toMatchObject({
+      status: expect.stringMatching(/^(running|canceled)$/),
+    });
+    expect(await reached(id, ({ status }) => status === 'canceled')).toMatchObject({
+      coding_task: { state: 'cancelled' },
+    });
   });
 
   it('of a chat is in the list, too, and can be cancelled there', async () => {
     await workspace(app, 'chatted');
     const { id } = await startTask(app, 'wait 300', { workspace: 'chatted' });
-    expect(await reached(id, ({ coding_task }) => coding_task?.state === 'running')).toMatchObject({ id, prompt: 'wait 300', model: 'practice' });
+    expect(await reached(id, ({ coding_task }) => coding_task?.state === 'running')).toMatchObject({
+      id,
+      prompt: 'wait 300',
+      model: 'practice',
+    });
     await ask('POST', `tasks/${id.slice(0, 10)}/cancel`);
     await reached(id, ({ status }) => status === 'canceled');
   });
@@ -93,9 +101,14 @@ describe('snapshots', () => {
     const { id } = await startTask(app, 'write a.txt from-task', { workspace: 'snapped' });
     await reached(id, ({ status }) => status === 'completed');
     const thread = await app.thread({ allow_shell: true });
-    const turn = await app.turn(thread, [{ call: [['file_write', { path: 'b.txt', content: 'edited\n', workspace: 'snapped' }]] }, { say: '$LAST' }]);
+    const turn = await app.turn(thread, [
+      { call: [['file_write', { path: 'b.txt', content: 'edited\n', workspace: 'snapped' }]] },
+      { say: '$LAST' },
+    ]);
     await app.ended(thread, turn);
-    const listed = (await ask<Snapshot[]>('GET', 'snapshots?limit=100')).filter((snapshot) => snapshot.workspace === 'snapped');
+    const listed = (await ask<Snapshot[]>('GET', 'snapshots?limit=100')).filter(
+      (snapshot) => snapshot.workspace === 'snapped',
+    );
     expect(listed.map(({ label }) => label)).toEqual(['pre-edit: b.txt', 'pre-task: write a.txt from-task']);
     expect(listed.every(({ timestamp }) => Math.abs(Date.now() / 1000 - timestamp) < 600)).toBe(true);
     // the older one: what was done after it is kept

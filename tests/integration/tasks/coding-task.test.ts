@@ -4,7 +4,16 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LogLine } from '../../../src/contracts/kennel.ts';
 import { roleLog, type TestApp } from '../../support/app.ts';
-import { containersOf, findTask, inState, linesOf, report, startTask, startTaskApp, workspace } from '../../support/kennel-app.ts';
+import {
+  containersOf,
+  findTask,
+  inState,
+  linesOf,
+  report,
+  startTask,
+  startTaskApp,
+  workspace,
+} from '../../support/kennel-app.ts';
 import { until } from '../../support/until.ts';
 
 let app: TestApp;
@@ -21,12 +30,18 @@ describe('a coding task', () => {
     const { thread, id } = await startTask(app, 'write hello.txt hello; run ls', { workspace: 'first' });
     const task = await inState(app, id, 'completed');
     expect(task.result?.changes?.files.map((file) => file.path)).toEqual(['hello.txt']);
-    expect(git('show', '--name-only', '--format=%B', 'HEAD')).toMatch(new RegExp(`Fetch-Task: ${id}[\\s\\S]*hello.txt$`));
+    expect(git('show', '--name-only', '--format=%B', 'HEAD')).toMatch(
+      new RegExp(`Fetch-Task: ${id}[\\s\\S]*hello.txt$`),
+    );
     // what the person had not committed is as it was
     expect(new Set(git('status', '--porcelain').split('\n'))).toEqual(new Set(['M README.md', '?? notes.txt']));
-    expect(await report(app, id)).toMatch(/is done.*1 file changed \(\+1 -0\), commit [0-9a-f]{9} on main.*say "undo"/s);
+    expect(await report(app, id)).toMatch(
+      /is done.*1 file changed \(\+1 -0\), commit [0-9a-f]{9} on main.*say "undo"/s,
+    );
     expect(containersOf(id)).toEqual([]);
-    const told = (await app.detail(thread)).items.filter((item) => item.kind === 'agent_message' && item.detail?.startsWith(`Task ${id} is done`));
+    const told = (await app.detail(thread)).items.filter(
+      (item) => item.kind === 'agent_message' && item.detail?.startsWith(`Task ${id} is done`),
+    );
     expect(told).toHaveLength(1);
     const logged = roleLog(app, 'kennel')
       .split('\n')
@@ -41,8 +56,16 @@ describe('a coding task', () => {
     writeFileSync(join(path, 'package.json'), JSON.stringify({ scripts: { test: 'cat $HOME/.cache/fetched' } }));
     git('add', '.');
     git('commit', '-qm', 'test');
-    const { id } = await startTask(app, 'run mkdir -p $HOME/.cache && echo kept > $HOME/.cache/fetched; write a.txt a', { workspace: 'fetched' });
-    expect((await inState(app, id, 'completed')).result?.tests).toMatchObject({ command: 'npm test', ok: true, output: expect.stringContaining('kept') });
+    const { id } = await startTask(
+      app,
+      'run mkdir -p $HOME/.cache && echo kept > $HOME/.cache/fetched; write a.txt a',
+      { workspace: 'fetched' },
+    );
+    expect((await inState(app, id, 'completed')).result?.tests).toMatchObject({
+      command: 'npm test',
+      ok: true,
+      output: expect.stringContaining('kept'),
+    });
     const other = await startTask(
       app,
       'write b.txt b; run mkdir -p $HOME/.cache && echo kept > $HOME/.cache/fetched && mv $HOME /run/fetch/aside && ln -s /run/fetch/aside /run/fetch/home',
@@ -54,7 +77,9 @@ describe('a coding task', () => {
 
   it('defect 27: asks, and goes on with the answer that a person gives in their own words', async () => {
     await workspace(app, 'asking');
-    const { thread, id } = await startTask(app, 'ask Which name? | Ada | Grace; write name.txt {answer}', { workspace: 'asking' });
+    const { thread, id } = await startTask(app, 'ask Which name? | Ada | Grace; write name.txt {answer}', {
+      workspace: 'asking',
+    });
     await inState(app, id, 'waiting');
     expect((await app.detail(thread)).pending_user_inputs[0]!.request.questions[0]!.question).toBe('Which name?');
     expect((await app.say(thread, '2')).kind).toBe('answer');
@@ -64,8 +89,12 @@ describe('a coding task', () => {
 
   it('goes on in its container when the kennel worker is killed, and no line is lost or shown twice', async () => {
     await workspace(app, 'killed');
-    const { id } = await startTask(app, 'write a.txt a; wait 8; append a.txt b; run cat a.txt', { workspace: 'killed' });
-    await until('it waits', async () => (await linesOf(app, id)).some((line) => line.type === 'tool' && line.title.includes('wait')));
+    const { id } = await startTask(app, 'write a.txt a; wait 8; append a.txt b; run cat a.txt', {
+      workspace: 'killed',
+    });
+    await until('it waits', async () =>
+      (await linesOf(app, id)).some((line) => line.type === 'tool' && line.title.includes('wait')),
+    );
     const [container] = containersOf(id);
     app.kill('kennel');
     await inState(app, id, 'completed');
@@ -79,19 +108,29 @@ describe('a coding task', () => {
   it('goes on in a new container, where its session stopped, when its container is killed', async () => {
     await workspace(app, 'reborn');
     const { id } = await startTask(app, 'append a.txt one; wait 6; append a.txt two', { workspace: 'reborn' });
-    await until('it waits', async () => (await linesOf(app, id)).some((line) => line.type === 'tool' && line.title.includes('wait')));
+    await until('it waits', async () =>
+      (await linesOf(app, id)).some((line) => line.type === 'tool' && line.title.includes('wait')),
+    );
     execFileSync('docker', ['kill', containersOf(id)[0]!]);
     const task = await inState(app, id, 'completed');
     expect(task.step).toBe(2);
     expect(readFileSync(join(app.home, 'workspaces/reborn/a.txt'), 'utf8')).toBe('one\ntwo\n');
-    const told = await app.store.db.selectFrom('outbox').select('body').where('id', '=', `out_${id}_gone1`).executeTakeFirst();
+    const told = await app.store.db
+      .selectFrom('outbox')
+      .select('body')
+      .where('id', '=', `out_${id}_gone1`)
+      .executeTakeFirst();
     expect(told?.body).toMatch(/goes on in a new container/);
   });
 
   it('defect 35, defect 37: is ended by the word "stop": its container is gone before that is said, and what was done is kept on a branch', async () => {
     const { git } = await workspace(app, 'stopped');
-    const { thread, id } = await startTask(app, 'write half.txt half; wait 600; write rest.txt rest', { workspace: 'stopped' });
-    await until('it waits', async () => (await linesOf(app, id)).some((line) => line.type === 'tool' && line.title.includes('wait')));
+    const { thread, id } = await startTask(app, 'write half.txt half; wait 600; write rest.txt rest', {
+      workspace: 'stopped',
+    });
+    await until('it waits', async () =>
+      (await linesOf(app, id)).some((line) => line.type === 'tool' && line.title.includes('wait')),
+    );
     expect((await app.say(thread, 'stop')).kind).toBe('task');
     const task = await inState(app, id, 'cancelled');
     expect(containersOf(id)).toEqual([]);
@@ -107,7 +146,9 @@ describe('a coding task', () => {
     await until('it waits', async () => (await linesOf(app, id)).some((line) => line.type === 'tool'));
     expect((await app.say(thread, 'pause')).kind).toBe('task');
     await inState(app, id, 'paused');
-    expect(execFileSync('docker', ['inspect', '-f', '{{.State.Paused}}', containersOf(id)[0]!], { encoding: 'utf8' }).trim()).toBe('true');
+    expect(
+      execFileSync('docker', ['inspect', '-f', '{{.State.Paused}}', containersOf(id)[0]!], { encoding: 'utf8' }).trim(),
+    ).toBe('true');
     expect((await app.say(thread, 'resume')).kind).toBe('task');
     await inState(app, id, 'completed');
   });
@@ -134,7 +175,9 @@ describe('a coding task', () => {
     await workspace(app, 'late');
     const { id } = await startTask(app, 'wait 600', { workspace: 'late', timeout: 3_000 });
     const task = await inState(app, id, 'failed');
-    expect(task.reason).toBe('Its time (3 s of work) was used up. Start it again to go on; FETCH_TASK_HOURS gives every task more time.');
+    expect(task.reason).toBe(
+      'Its time (3 s of work) was used up. Start it again to go on; FETCH_TASK_HOURS gives every task more time.',
+    );
     expect(containersOf(id)).toEqual([]);
   });
 
@@ -147,7 +190,9 @@ describe('a coding task', () => {
 
   it('says nothing of the inside of its container when it fails', async () => {
     await workspace(app, 'outside');
-    const { id } = await startTask(app, 'fail cannot open /run/fetch/home/x at http://127.0.0.1:4010/openai/v1', { workspace: 'outside' });
+    const { id } = await startTask(app, 'fail cannot open /run/fetch/home/x at http://127.0.0.1:4010/openai/v1', {
+      workspace: 'outside',
+    });
     const { reason } = await inState(app, id, 'failed');
     expect(reason).toContain('cannot open its own folder at its model endpoint');
     expect(reason).not.toMatch(/\/run\/fetch|127\.0\.0\.1/);
@@ -173,14 +218,18 @@ describe('a coding task', () => {
       execFileSync('docker', ['rm', '-f', ...containersOf(id)], { stdio: 'ignore' });
     }
     await inState(app, id, 'failed');
-    expect(await report(app, id)).toMatch(/The container is gone\. It was started again 3 times, .*"fetch kennel doctor" .*Then start the task again\./);
+    expect(await report(app, id)).toMatch(
+      /The container is gone\. It was started again 3 times, .*"fetch kennel doctor" .*Then start the task again\./,
+    );
     expect(readFileSync(join(path, 'x.txt'), 'utf8')).toBe('x\n');
   });
 
   it('ends, and says why, although nobody can look at its workspace any more', async () => {
     const { path } = await workspace(app, 'gone');
     const { id, thread } = await startTask(app, 'write x.txt x; wait 600', { workspace: 'gone' });
-    await until('it waits', async () => (await linesOf(app, id)).some((line) => line.type === 'tool' && line.title.includes('wait')));
+    await until('it waits', async () =>
+      (await linesOf(app, id)).some((line) => line.type === 'tool' && line.title.includes('wait')),
+    );
     renameSync(path, join(app.home, 'moved-away'));
     await app.say(thread, 'stop');
     await inState(app, id, 'cancelled');

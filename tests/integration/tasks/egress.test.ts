@@ -2,7 +2,16 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestApp } from '../../support/app.ts';
-import { containersOf, findTask, inState, linesOf, report, startTask, startTaskApp, workspace } from '../../support/kennel-app.ts';
+import {
+  containersOf,
+  findTask,
+  inState,
+  linesOf,
+  report,
+  startTask,
+  startTaskApp,
+  workspace,
+} from '../../support/kennel-app.ts';
 import { dependent, type NpmRegistry, startNpmRegistry } from '../../support/npm-registry.ts';
 import { until } from '../../support/until.ts';
 
@@ -15,7 +24,10 @@ let other: NpmRegistry;
 beforeAll(async () => {
   [npm, other] = [await startNpmRegistry(), await startNpmRegistry()];
   // a question keeps its container for ten seconds here
-  app = await startTaskApp({ FETCH_KENNEL_MIRRORS: `npm=${npm.url},pip=${other.url}`, FETCH_TASK_HOLD_MINUTES: String(10 / 60) });
+  app = await startTaskApp({
+    FETCH_KENNEL_MIRRORS: `npm=${npm.url},pip=${other.url}`,
+    FETCH_TASK_HOLD_MINUTES: String(10 / 60),
+  });
 }, 600_000);
 afterAll(async () => {
   await app?.close();
@@ -23,7 +35,8 @@ afterAll(async () => {
   await other?.close();
 });
 
-const questionsOf = (id: string) => app.store.db.selectFrom('questions').selectAll().where('task_id', '=', id).orderBy('asked_at').execute();
+const questionsOf = (id: string) =>
+  app.store.db.selectFrom('questions').selectAll().where('task_id', '=', id).orderBy('asked_at').execute();
 const asked = (id: string, count = 1) =>
   until(`it has asked ${count} times`, async () => {
     const found = await questionsOf(id);
@@ -64,10 +77,15 @@ describe('a task whose package manager wants a registry', () => {
     expect((await app.say(first.thread, 'yes, but only small ones')).kind).not.toBe('answer');
     expect((await app.say(first.thread, 'this project')).kind).toBe('answer');
     const done = await inState(app, first.id, 'completed');
-    expect([done.step, readFileSync(join(path, 'node_modules/left/index.js'), 'utf8')]).toEqual([1, 'module.exports = "left";\n']);
+    expect([done.step, readFileSync(join(path, 'node_modules/left/index.js'), 'utf8')]).toEqual([
+      1,
+      'module.exports = "left";\n',
+    ]);
     // npm looks for its own updates besides
     expect(npm.requests.filter((path) => path !== '/npm')).toEqual(['/left', '/left/-/left-1.0.0.tgz']);
-    expect(await report(app, first.id)).toMatch(new RegExp(`Reached: ${npm.at} \\([\\d.]+ (bytes|kB) out, [\\d.]+ (bytes|kB) in\\)`));
+    expect(await report(app, first.id)).toMatch(
+      new RegExp(`Reached: ${npm.at} \\([\\d.]+ (bytes|kB) out, [\\d.]+ (bytes|kB) in\\)`),
+    );
 
     const second = await startTask(app, IN_APP, { workspace: 'installs', thread: first.thread });
     await inState(app, second.id, 'completed');
@@ -77,8 +95,15 @@ describe('a task whose package manager wants a registry', () => {
     expect(await lastReply(first.thread)).toContain(`may reach ${npm.at} (this project)`);
     const turn = await app.turn(first.thread, [{ call: [['egress_list', {}]] }, { say: 'done' }]);
     await app.ended(first.thread, turn);
-    const listed = await app.store.db.selectFrom('calls').select(['output', 'sources']).where('turn_id', '=', turn).executeTakeFirstOrThrow();
-    expect(listed).toMatchObject({ output: expect.stringContaining(`may reach ${npm.at} (this project)`), sources: [{ kind: 'command' }] });
+    const listed = await app.store.db
+      .selectFrom('calls')
+      .select(['output', 'sources'])
+      .where('turn_id', '=', turn)
+      .executeTakeFirstOrThrow();
+    expect(listed).toMatchObject({
+      output: expect.stringContaining(`may reach ${npm.at} (this project)`),
+      sources: [{ kind: 'command' }],
+    });
     await app.say(first.thread, `egress remove ${npm.at}`);
     const third = await startTask(app, IN_APP, { workspace: 'installs', thread: first.thread });
     await asked(third.id);
@@ -99,7 +124,10 @@ describe('a task whose package manager wants a registry', () => {
     await until('the gateway is back', () => app.detail(thread), 60_000);
     expect((await app.say(thread, 'once')).kind).toBe('answer');
     const task = await inState(app, id, 'completed', 120_000);
-    expect([task.step, await questionsOf(id)]).toEqual([2, [expect.objectContaining({ state: 'answered', answer: 'once' })]]);
+    expect([task.step, await questionsOf(id)]).toEqual([
+      2,
+      [expect.objectContaining({ state: 'answered', answer: 'once' })],
+    ]);
     expect(other.requests).toEqual(['/left']);
   });
 
@@ -107,11 +135,17 @@ describe('a task whose package manager wants a registry', () => {
     const path = await project('node-app');
     const first = await startTask(app, CI, { workspace: 'node-app' });
     const question = await asked(first.id);
-    expect([question.prompt, question.options]).toEqual([`node-app is a Node project: may tasks here use its package registry (${npm.at})?`, ['yes', 'no']]);
+    expect([question.prompt, question.options]).toEqual([
+      `node-app is a Node project: may tasks here use its package registry (${npm.at})?`,
+      ['yes', 'no'],
+    ]);
     expect(containersOf(first.id)).toEqual([]);
     await app.say(first.thread, 'yes');
     await inState(app, first.id, 'completed');
-    expect([existsSync(join(path, 'node_modules/left/index.js')), await questionsOf(first.id)]).toEqual([true, [expect.objectContaining({ answer: 'yes' })]]);
+    expect([existsSync(join(path, 'node_modules/left/index.js')), await questionsOf(first.id)]).toEqual([
+      true,
+      [expect.objectContaining({ answer: 'yes' })],
+    ]);
     await app.say(first.thread, `egress remove ${npm.at}`);
     rmSync(join(path, 'node_modules'), { recursive: true });
 
@@ -119,7 +153,10 @@ describe('a task whose package manager wants a registry', () => {
     await asked(second.id);
     await app.say(first.thread, 'no');
     const third = await startTask(app, CI, { workspace: 'node-app', thread: first.thread });
-    await until('they are over', async () => (await findTask(app, second.id)).ended_at && (await findTask(app, third.id)).ended_at);
+    await until(
+      'they are over',
+      async () => (await findTask(app, second.id)).ended_at && (await findTask(app, third.id)).ended_at,
+    );
     expect([(await questionsOf(second.id)).length, await questionsOf(third.id)]).toEqual([1, []]);
     expect(JSON.stringify(await linesOf(app, third.id))).toContain('Not allowed by the person');
     await app.say(first.thread, 'egress');
@@ -128,11 +165,17 @@ describe('a task whose package manager wants a registry', () => {
 
   it('is asked about its registry after a yes to its plan, and not before', async () => {
     const path = await project('planned-app');
-    const { thread, id } = await startTask(app, `look cat package.json; ${CI}`, { workspace: 'planned-app', plan: true });
+    const { thread, id } = await startTask(app, `look cat package.json; ${CI}`, {
+      workspace: 'planned-app',
+      plan: true,
+    });
     expect((await asked(id)).kind).toBe('plan');
     await app.say(thread, 'yes');
     const question = await asked(id, 2);
-    expect([question.prompt, containersOf(id)]).toEqual([`planned-app is a Node project: may tasks here use its package registry (${npm.at})?`, []]);
+    expect([question.prompt, containersOf(id)]).toEqual([
+      `planned-app is a Node project: may tasks here use its package registry (${npm.at})?`,
+      [],
+    ]);
     for (const role of ['worker', 'kennel'] as const) app.kill(role);
     await until('the gateway is back', () => app.detail(thread), 60_000);
     await app.say(thread, 'yes');

@@ -30,7 +30,10 @@ describe('the environment of a repository', () => {
       await inState(app, id, 'completed', BUILD_MS);
       expect(await report(app, id)).toContain('Tests pass (`go test ./...`)');
       const thread = await app.thread({ allow_shell: true });
-      const turn = await app.turn(thread, [{ call: [['shell_run', { command: 'go version && id -u', workspace: go.name }]] }, { say: '$LAST' }]);
+      const turn = await app.turn(thread, [
+        { call: [['shell_run', { command: 'go version && id -u', workspace: go.name }]] },
+        { say: '$LAST' },
+      ]);
       await app.ended(thread, turn);
       expect((await app.detail(thread)).items.at(-1)!.detail).toMatch(/go version go1\.\d+[\s\S]*1000/);
     },
@@ -50,7 +53,11 @@ describe('the environment of a repository', () => {
       });
       const { id } = await startTask(app, 'run python --version && pip --version', { workspace: name });
       const task = await inState(app, id, 'completed', BUILD_MS);
-      const notice = await app.store.db.selectFrom('outbox').select('body').where('id', '=', `out_${id}_environment`).executeTakeFirstOrThrow();
+      const notice = await app.store.db
+        .selectFrom('outbox')
+        .select('body')
+        .where('id', '=', `out_${id}_environment`)
+        .executeTakeFirstOrThrow();
       expect(notice.body).toContain('pyproject.toml asks for Python >=3.13; this task gets Python 3.11.');
       expect(notice.body).toContain('.devcontainer.json, line 3: "runArgs": ["--privileged"]');
       expect(task.result?.tests ?? null).toBeNull();
@@ -59,7 +66,13 @@ describe('the environment of a repository', () => {
       writeFileSync(join(path, '.devcontainer.json'), '{}\n');
       const second = await startTask(app, 'run python -m venv /tmp/v', { workspace: name });
       await inState(app, second.id, 'completed');
-      expect(await app.store.db.selectFrom('outbox').select('body').where('id', '=', `out_${second.id}_environment`).execute()).toEqual([]);
+      expect(
+        await app.store.db
+          .selectFrom('outbox')
+          .select('body')
+          .where('id', '=', `out_${second.id}_environment`)
+          .execute(),
+      ).toEqual([]);
     },
     BUILD_MS,
   );
@@ -70,14 +83,17 @@ describe('the environment of a repository', () => {
       const mark = `mark-${Date.now()}`;
       const devcontainer = (line: string) => ({
         '.devcontainer/devcontainer.json': `{ "build": { "dockerfile": "Dockerfile", "args": { "MARK": "${line}" } }, "postCreateCommand": "echo prepared > $HOME/prepared" }\n`,
-        '.devcontainer/Dockerfile': 'FROM node:24-bookworm-slim\nARG MARK\nRUN echo "$MARK" > /etc/mark\nENV PATH=/opt/own:$PATH\n',
+        '.devcontainer/Dockerfile':
+          'FROM node:24-bookworm-slim\nARG MARK\nRUN echo "$MARK" > /etc/mark\nENV PATH=/opt/own:$PATH\n',
       });
       const goal = 'run cat /etc/mark $HOME/prepared \\; echo $PATH';
       await makeRepository(app, { name: 'agreed', files: devcontainer(mark) });
       const { id, thread } = await startTask(app, goal, { workspace: 'agreed' });
       await inState(app, id, 'waiting', BUILD_MS);
       const asked = (await app.detail(thread)).pending_approvals[0]!;
-      expect(JSON.stringify(asked)).toContain('May .devcontainer/devcontainer.json of agreed bring its own image or commands?');
+      expect(JSON.stringify(asked)).toContain(
+        'May .devcontainer/devcontainer.json of agreed bring its own image or commands?',
+      );
       expect(JSON.stringify(asked)).toMatch(/FROM node:24-bookworm-slim[\s\S]*RUN echo[\s\S]*echo prepared/);
       expect((await app.say(thread, 'yes')).kind).toBe('answer');
       await inState(app, id, 'completed', BUILD_MS);
@@ -148,7 +164,8 @@ describe('the environment of a repository', () => {
         name: 'takes',
         files: {
           '.devcontainer/devcontainer.json': '{ "build": { "dockerfile": "Dockerfile", "context": ".." } }\n',
-          '.devcontainer/Dockerfile': 'FROM node:24-bookworm-slim\nCOPY passwd /\nCOPY large /\nCOPY ../beside /\nADD https://example.com/x /\n',
+          '.devcontainer/Dockerfile':
+            'FROM node:24-bookworm-slim\nCOPY passwd /\nCOPY large /\nCOPY ../beside /\nADD https://example.com/x /\n',
           large: '',
         },
       });
@@ -156,7 +173,11 @@ describe('the environment of a repository', () => {
       truncateSync(join(path, 'large'), 40_000_000);
       const { id } = await startTask(app, 'write note.txt hello', { workspace: 'takes' });
       await inState(app, id, 'completed', BUILD_MS);
-      const notice = await app.store.db.selectFrom('outbox').select('body').where('id', '=', `out_${id}_environment`).executeTakeFirstOrThrow();
+      const notice = await app.store.db
+        .selectFrom('outbox')
+        .select('body')
+        .where('id', '=', `out_${id}_environment`)
+        .executeTakeFirstOrThrow();
       const refused = [
         /Dockerfile, line 2: COPY passwd \/\n> .*leads out of the workspace/,
         /Dockerfile, line 3: COPY large \/\n> It would copy too much\. A Dockerfile may copy 2000 files of together 32 MB/,

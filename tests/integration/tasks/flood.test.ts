@@ -34,7 +34,9 @@ describe('a container that floods its log', () => {
       .where('turn_id', '=', task.turn_id)
       .executeTakeFirstOrThrow();
     expect(Number(count)).toBeLessThanOrEqual(2_001);
-    const answer = await fetch(`${app.baseUrl}/v1/threads/${thread}`, { headers: { authorization: 'Bearer test-token' } });
+    const answer = await fetch(`${app.baseUrl}/v1/threads/${thread}`, {
+      headers: { authorization: 'Bearer test-token' },
+    });
     const text = await answer.text();
     expect(text.length).toBeLessThan(20 * 1024 * 1024);
     // nothing that a terminal would obey

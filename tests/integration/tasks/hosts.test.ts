@@ -7,7 +7,15 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { childEnvironment } from '../../../src/config.ts';
 import { forgetHost } from '../../../src/store/kennel/hosts/gone-host.ts';
 import { FETCH_SETTING, type TestApp } from '../../support/app.ts';
-import { containersOf, findTask, inState, linesOf, startTask, startTaskApp, workspace } from '../../support/kennel-app.ts';
+import {
+  containersOf,
+  findTask,
+  inState,
+  linesOf,
+  startTask,
+  startTaskApp,
+  workspace,
+} from '../../support/kennel-app.ts';
 import { startPartition } from '../../support/partition.ts';
 import { until } from '../../support/until.ts';
 
@@ -18,11 +26,24 @@ const AWAY = { FETCH_AUTONOMY: 'autonomous', FETCH_KENNEL_AWAY_SECONDS: '1' };
 let app: TestApp;
 const workers: ChildProcess[] = [];
 
-/** A kennel worker beside the instance, on its servers; without a `home` of its own it has the same folders, as on a common disk. */
+/**
+ * A kennel worker beside the instance, on its servers; without a `home` of its own it has the same folders, as on a
+ * common disk.
+ */
 function worker(host: string, env: Record<string, string> = {}): { child: ChildProcess; output(): string } {
-  const clean = Object.fromEntries(Object.entries(childEnvironment({})).filter(([name]) => !FETCH_SETTING.test(name) && !name.startsWith('VITEST')));
-  const settings = { FETCH_HOME: app.home, FETCH_KENNEL_HOST: host, TEMPORAL_ADDRESS: app.temporalAddress, DATABASE_URL: app.databaseUrl };
-  const child = spawn(process.execPath, [ENTRY, 'kennel-worker'], { env: { ...clean, ...AWAY, ...settings, ...env }, stdio: ['ignore', 'ignore', 'pipe'] });
+  const clean = Object.fromEntries(
+    Object.entries(childEnvironment({})).filter(([name]) => !FETCH_SETTING.test(name) && !name.startsWith('VITEST')),
+  );
+  const settings = {
+    FETCH_HOME: app.home,
+    FETCH_KENNEL_HOST: host,
+    TEMPORAL_ADDRESS: app.temporalAddress,
+    DATABASE_URL: app.databaseUrl,
+  };
+  const child = spawn(process.execPath, [ENTRY, 'kennel-worker'], {
+    env: { ...clean, ...AWAY, ...settings, ...env },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
   workers.push(child);
   let said = '';
   child.stderr!.on('data', (chunk: Buffer) => {
@@ -34,7 +55,12 @@ function worker(host: string, env: Record<string, string> = {}): { child: ChildP
 /** A thread whose active workspace is that of a host, once the host shows it. */
 async function threadAt(host: string, name: string): Promise<string> {
   await until(`${host} shows the workspace`, () =>
-    app.store.db.selectFrom('workspaces').select('name').where('host', '=', host).where('name', '=', name).executeTakeFirst(),
+    app.store.db
+      .selectFrom('workspaces')
+      .select('name')
+      .where('host', '=', host)
+      .where('name', '=', name)
+      .executeTakeFirst(),
   );
   const thread = await app.thread({ allow_shell: true });
   await app.store.db
@@ -45,9 +71,12 @@ async function threadAt(host: string, name: string): Promise<string> {
   return thread;
 }
 
-const isWaiting = (id: string) => async () => (await linesOf(app, id)).some((line) => line.type === 'tool' && line.title.includes('wait'));
+const isWaiting = (id: string) => async () =>
+  (await linesOf(app, id)).some((line) => line.type === 'tool' && line.title.includes('wait'));
 const toldOf = async (id: string) =>
-  (await app.store.db.selectFrom('outbox').select('body').where('id', 'like', `out_${id}_%`).orderBy('ord').execute()).map((row) => row.body).join('\n');
+  (await app.store.db.selectFrom('outbox').select('body').where('id', 'like', `out_${id}_%`).orderBy('ord').execute())
+    .map((row) => row.body)
+    .join('\n');
 
 beforeAll(async () => {
   app = await startTaskApp(AWAY);
@@ -59,7 +88,10 @@ afterAll(async () => {
 
 /** Whether every process of a container but the runner and the first one is stopped. */
 const still = (container: string): boolean => {
-  const states = execFileSync('docker', ['top', container, '-o', 'pid,stat'], { encoding: 'utf8', stdio: 'pipe' }).trim().split('\n').slice(1);
+  const states = execFileSync('docker', ['top', container, '-o', 'pid,stat'], { encoding: 'utf8', stdio: 'pipe' })
+    .trim()
+    .split('\n')
+    .slice(1);
   return states.some((state) => /\sT/.test(state));
 };
 
@@ -79,7 +111,9 @@ describe('a host that dies', () => {
     expect(task.host).toBe('local');
     expect(readFileSync(join(app.home, 'workspaces/shared/a.txt'), 'utf8')).toBe('one\ntwo\n');
     expect(git('log', '--format=%s').split('\n')).toHaveLength(2);
-    expect(await toldOf(id)).toMatch(/the host "second".*does not answer[\s\S]*goes on at the host "local"[\s\S]*is done/);
+    expect(await toldOf(id)).toMatch(
+      /the host "second".*does not answer[\s\S]*goes on at the host "local"[\s\S]*is done/,
+    );
     const back = worker('second');
     await until('it is removed when the host is back', async () => containersOf(id).length === 0, 60_000);
     back.child.kill('SIGTERM');
@@ -118,14 +152,18 @@ describe('a host that is cut off', () => {
       const { path, git } = await workspace(app, 'parted');
       const thread = await threadAt('third', 'parted');
       // the container, left alone, would write beside the one that takes its place
-      const { id } = await startTask(app, 'append a.txt one; wait 20; append a.txt two', { workspace: 'parted', thread });
+      const { id } = await startTask(app, 'append a.txt one; wait 20; append a.txt two', {
+        workspace: 'parted',
+        thread,
+      });
       await until('it waits', isWaiting(id), 60_000);
       const [cutOff] = containersOf(id);
       const gateOfThird = join(app.home, 'kennel/runs', id, 'gate/model.sock');
       expect(existsSync(gateOfThird)).toBe(true);
       database.cut();
       temporal.cut();
-      const paused = () => execFileSync('docker', ['inspect', '-f', '{{.State.Paused}}', cutOff!], { encoding: 'utf8' }).trim() === 'true';
+      const paused = () =>
+        execFileSync('docker', ['inspect', '-f', '{{.State.Paused}}', cutOff!], { encoding: 'utf8' }).trim() === 'true';
       await until('its container is held', async () => paused(), 30_000);
       const task = await inState(app, id, 'completed', 120_000);
       expect(task.host).toBe('local');
@@ -152,16 +190,27 @@ describe('a host that is cut off', () => {
     try {
       const { path } = await workspace(app, 'briefly');
       const thread = await threadAt('fourth', 'briefly');
-      const { id } = await startTask(app, 'append a.txt one; wait 30; append a.txt two', { workspace: 'briefly', thread });
+      const { id } = await startTask(app, 'append a.txt one; wait 30; append a.txt two', {
+        workspace: 'briefly',
+        thread,
+      });
       await until('it waits', isWaiting(id), 60_000);
       const [container] = containersOf(id);
-      const kept = await app.turn(thread, [{ call: [['app_run', { workspace: 'briefly', keep: true, command: 'echo up; sleep 600' }]] }, { say: 'done' }]);
+      const kept = await app.turn(thread, [
+        { call: [['app_run', { workspace: 'briefly', keep: true, command: 'echo up; sleep 600' }]] },
+        { say: 'done' },
+      ]);
       await app.ended(thread, kept, 60_000);
-      const appOf = execFileSync('docker', ['ps', '-q', '--filter', 'label=fetch.app', '--filter', `label=fetch.workspace=${path}`], {
-        encoding: 'utf8',
-      }).trim();
+      const appOf = execFileSync(
+        'docker',
+        ['ps', '-q', '--filter', 'label=fetch.app', '--filter', `label=fetch.workspace=${path}`],
+        {
+          encoding: 'utf8',
+        },
+      ).trim();
       database.cut();
-      const paused = (of: string) => execFileSync('docker', ['inspect', '-f', '{{.State.Paused}}', of], { encoding: 'utf8' }).trim() === 'true';
+      const paused = (of: string) =>
+        execFileSync('docker', ['inspect', '-f', '{{.State.Paused}}', of], { encoding: 'utf8' }).trim() === 'true';
       await until('its containers are held', async () => paused(container!) && paused(appOf), 30_000);
       database.heal();
       await until('its app goes on', async () => !paused(appOf), 30_000);
@@ -184,7 +233,9 @@ describe('a second host of the same name', () => {
       const other = worker('local', { FETCH_HOME: home });
       await until('it has ended', async () => other.child.exitCode !== null, 60_000);
       expect(other.child.exitCode).toBe(1);
-      expect(other.output()).toMatch(/The kennel host name "local" is served by another process .*Give this machine a name of its own: FETCH_KENNEL_HOST\./);
+      expect(other.output()).toMatch(
+        /The kennel host name "local" is served by another process .*Give this machine a name of its own: FETCH_KENNEL_HOST\./,
+      );
       await workspace(app, 'mine');
       const { id } = await startTask(app, 'write a.txt a', { workspace: 'mine' });
       expect((await inState(app, id, 'completed')).host).toBe('local');

@@ -2,7 +2,15 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestApp } from '../../support/app.ts';
-import { containersOf, findTask, inState, linesOf, startTask, startTaskApp, workspace } from '../../support/kennel-app.ts';
+import {
+  containersOf,
+  findTask,
+  inState,
+  linesOf,
+  startTask,
+  startTaskApp,
+  workspace,
+} from '../../support/kennel-app.ts';
 import { until } from '../../support/until.ts';
 
 /** Two chats at work at the same moment, and the files of a task as its chat sees them. */
@@ -14,10 +22,18 @@ beforeAll(async () => {
 afterAll(() => app?.close());
 
 /** What the only call of a turn gave. */
-async function call(thread: string, name: string, args: Record<string, unknown>): Promise<{ ok: boolean; output: string }> {
+async function call(
+  thread: string,
+  name: string,
+  args: Record<string, unknown>,
+): Promise<{ ok: boolean; output: string }> {
   const turn = await app.turn(thread, [{ call: [[name, args]] }, { say: 'done' }]);
   await app.ended(thread, turn);
-  const { ok, output } = await app.store.db.selectFrom('calls').select(['ok', 'output']).where('turn_id', '=', turn).executeTakeFirstOrThrow();
+  const { ok, output } = await app.store.db
+    .selectFrom('calls')
+    .select(['ok', 'output'])
+    .where('turn_id', '=', turn)
+    .executeTakeFirstOrThrow();
   return { ok: ok!, output: output! };
 }
 const answerTo = async (thread: string, text: string): Promise<string> => {
@@ -28,7 +44,8 @@ const answerTo = async (thread: string, text: string): Promise<string> => {
     return items.slice(before).find(({ kind }) => kind === 'agent_message')?.detail;
   });
 };
-const works = (id: string) => until(`${id} waits in its container`, async () => (await linesOf(app, id)).some((line) => line.type === 'tool'));
+const works = (id: string) =>
+  until(`${id} waits in its container`, async () => (await linesOf(app, id)).some((line) => line.type === 'tool'));
 
 describe('two chats with a task each', () => {
   let [ann, bob] = [
@@ -41,7 +58,11 @@ describe('two chats with a task each', () => {
     await call(first, 'workspace_select', { name: 'of-ann' });
     await call(second, 'workspace_select', { name: 'of-bob' });
     ann = await startTask(app, 'write ann.txt ann; wait 600', { workspace: 'of-ann', thread: first, timeout: 600_000 });
-    bob = await startTask(app, 'write bob.txt bob; ask Go on? | yes | no; write end.txt end', { workspace: 'of-bob', thread: second, timeout: 600_000 });
+    bob = await startTask(app, 'write bob.txt bob; ask Go on? | yes | no; write end.txt end', {
+      workspace: 'of-bob',
+      thread: second,
+      timeout: 600_000,
+    });
     await Promise.all([works(ann.id), inState(app, bob.id, 'waiting')]);
   }, 180_000);
 
@@ -112,9 +133,18 @@ it('defect 16: a file that is made, changed or deleted reaches the chat as such,
   expect(direct.map(({ status }) => status)).toEqual(['completed', 'completed', 'completed']);
   expect(direct.map(({ summary }) => summary).join('\n')).toMatch(/file_write[\s\S]*file_edit[\s\S]*file_delete/);
   // a client that follows the events sees them as they happen
-  const seen = (await app.events(thread)).filter(({ event, turn_id }) => event === 'item.completed' && turn_id === turn);
-  expect(seen.filter(({ payload }) => (payload as { item: { kind: string } }).item.kind === 'file_change')).toHaveLength(3);
-  const calls = await app.store.db.selectFrom('calls').select(['ok', 'output']).where('turn_id', '=', turn).orderBy('step').execute();
+  const seen = (await app.events(thread)).filter(
+    ({ event, turn_id }) => event === 'item.completed' && turn_id === turn,
+  );
+  expect(
+    seen.filter(({ payload }) => (payload as { item: { kind: string } }).item.kind === 'file_change'),
+  ).toHaveLength(3);
+  const calls = await app.store.db
+    .selectFrom('calls')
+    .select(['ok', 'output'])
+    .where('turn_id', '=', turn)
+    .orderBy('step')
+    .execute();
   expect(calls.map(({ ok, output }) => [ok, output!.split('\n')[0]])).toEqual([
     [true, expect.stringContaining('made.txt')],
     [true, expect.stringContaining('made.txt')],
@@ -124,10 +154,16 @@ it('defect 16: a file that is made, changed or deleted reaches the chat as such,
   git('add', '-A');
   git('commit', '-qm', 'by hand');
 
-  const { id } = await startTask(app, 'write new.txt new; append made.txt c; run mv new.txt moved.txt; run rm made.txt', { workspace: 'files', thread });
+  const { id } = await startTask(
+    app,
+    'write new.txt new; append made.txt c; run mv new.txt moved.txt; run rm made.txt',
+    { workspace: 'files', thread },
+  );
   const task = await inState(app, id, 'completed');
   const items = (await app.detail(thread)).items.filter(({ turn_id }) => turn_id === task.turn_id);
-  const paths = items.filter(({ kind }) => kind === 'file_change').flatMap(({ metadata }) => (metadata as { paths?: string[] } | null)?.paths ?? []);
+  const paths = items
+    .filter(({ kind }) => kind === 'file_change')
+    .flatMap(({ metadata }) => (metadata as { paths?: string[] } | null)?.paths ?? []);
   expect(paths.map((each) => each.replace('/workspace/', ''))).toEqual(['new.txt', 'made.txt']);
   expect(items.filter(({ kind }) => kind === 'command_execution')).toHaveLength(2);
   // the result is what git says, whatever the agent called it

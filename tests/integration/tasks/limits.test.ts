@@ -3,7 +3,15 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 import { requireDocker } from '../../support/docker.ts';
-import { containersOf, findTask, inState, kennelReady, linesOf, startTask, workspace } from '../../support/kennel-app.ts';
+import {
+  containersOf,
+  findTask,
+  inState,
+  kennelReady,
+  linesOf,
+  startTask,
+  workspace,
+} from '../../support/kennel-app.ts';
 import { type LimitedEndpoint, MODEL_CALLER, startLimitedEndpoint } from '../../support/limited-endpoint.ts';
 import { until } from '../../support/until.ts';
 
@@ -13,7 +21,11 @@ let endpoint: LimitedEndpoint;
 beforeAll(async () => {
   await requireDocker('opencode');
   endpoint = await startLimitedEndpoint();
-  app = await startTestApp({ FETCH_AUTONOMY: 'autonomous', ANTHROPIC_BASE_URL: endpoint.url, FETCH_PROGRESS_SECONDS: '0' });
+  app = await startTestApp({
+    FETCH_AUTONOMY: 'autonomous',
+    ANTHROPIC_BASE_URL: endpoint.url,
+    FETCH_PROGRESS_SECONDS: '0',
+  });
   await kennelReady(app);
 }, 600_000);
 afterAll(async () => {
@@ -45,9 +57,15 @@ const limited = (id: string) =>
     60_000,
   );
 const told = async (id: string) =>
-  (await app.store.db.selectFrom('outbox').select('body').where('kind', '=', 'notice').where('body', 'like', `%${id}%`).orderBy('created_at').execute()).map(
-    ({ body }) => body,
-  );
+  (
+    await app.store.db
+      .selectFrom('outbox')
+      .select('body')
+      .where('kind', '=', 'notice')
+      .where('body', 'like', `%${id}%`)
+      .orderBy('created_at')
+      .execute()
+  ).map(({ body }) => body);
 
 describe('a task whose model is at its limit', () => {
   it('waits without a container, says so once, and goes on by itself in the session that it has', async () => {
@@ -58,9 +76,15 @@ describe('a task whose model is at its limit', () => {
     const opensAt = endpoint.endsAt();
     expect(Math.abs(waiting.limited_until!.getTime() - opensAt)).toBeLessThan(5_000);
     expect(containersOf(id)).toEqual([]);
-    expect(await told(id)).toEqual([expect.stringMatching(/is at its limit until \d\d:\d\d UTC\. I go on then; .*`now` tries at once, `stop` ends it\.$/)]);
+    expect(await told(id)).toEqual([
+      expect.stringMatching(
+        /is at its limit until \d\d:\d\d UTC\. I go on then; .*`now` tries at once, `stop` ends it\.$/,
+      ),
+    ]);
     await app.ended(thread, await app.turn(thread, [{ call: [['task_status', { taskId: id }]] }, { say: '$LAST' }]));
-    expect((await app.detail(thread)).items.at(-1)?.detail).toMatch(/waits for the limit of practice agent, which ends at/);
+    expect((await app.detail(thread)).items.at(-1)?.detail).toMatch(
+      /waits for the limit of practice agent, which ends at/,
+    );
 
     // another task with the same account learns of it without asking
     const other = await begun('shares', GOAL);
@@ -73,7 +97,11 @@ describe('a task whose model is at its limit', () => {
     expect((await told(id)).filter((text) => text.includes('limit'))).toHaveLength(1);
     const steps = await linesOf(app, id);
     // the file was written once, and the session went on
-    expect(steps.filter((line) => line.type === 'tool' && line.title.startsWith('write a.txt') && line.status === 'completed')).toHaveLength(1);
+    expect(
+      steps.filter(
+        (line) => line.type === 'tool' && line.title.startsWith('write a.txt') && line.status === 'completed',
+      ),
+    ).toHaveLength(1);
     expect(steps.findLast((line) => line.type === 'session')).toMatchObject({ step: 2, resumed: true });
     expect(await app.store.db.selectFrom('model_limits').selectAll().execute()).toEqual([]);
   });
@@ -103,7 +131,10 @@ describe('a task whose model is at its limit', () => {
     // too early: it is told that there is no answer yet
     expect((await app.say(thread, 'now')).kind).toBe('task');
     await until('it has asked again', () => endpoint.requests().length > asked);
-    await until('it waits again', async () => (await told(id)).filter((text) => text.includes('at its limit')).length === 2);
+    await until(
+      'it waits again',
+      async () => (await told(id)).filter((text) => text.includes('at its limit')).length === 2,
+    );
     endpoint.refuse(null);
     await limited(id);
     expect((await app.say(thread, 'now')).kind).toBe('task');
@@ -118,7 +149,9 @@ describe('a task whose model is at its limit', () => {
     await limited(id);
     expect(await told(id)).toEqual([expect.stringMatching(/`now \w+` goes on with [\w ]+, `now` tries at once/)]);
     await app.say(thread, 'now gemini');
-    await until('what Gemini CLI lacks is told', async () => (await app.detail(thread)).items.some(({ detail }) => detail?.includes('needs GEMINI_API_KEY')));
+    await until('what Gemini CLI lacks is told', async () =>
+      (await app.detail(thread)).items.some(({ detail }) => detail?.includes('needs GEMINI_API_KEY')),
+    );
     expect((await app.say(thread, 'now opencode')).kind).toBe('task');
     await until(
       'the other agent has begun',
@@ -126,13 +159,19 @@ describe('a task whose model is at its limit', () => {
       120_000,
     );
     expect(await told(id)).toContain(`Task ${id} goes on with opencode.`);
-    await until('it is over, or can be stopped', async () => (await findTask(app, id)).ended_at ?? (await app.say(thread, 'stop')));
+    await until(
+      'it is over, or can be stopped',
+      async () => (await findTask(app, id)).ended_at ?? (await app.say(thread, 'stop')),
+    );
     await until('it is over', async () => (await findTask(app, id)).ended_at, 60_000);
     expect(readFileSync(join(path, 'a.txt'), 'utf8')).toBe('a\n');
   });
 
   it('ends while it waits when the person says stop', async () => {
-    endpoint.refuse({ status: 529, body: { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } } });
+    endpoint.refuse({
+      status: 529,
+      body: { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } },
+    });
     const { id, thread } = await begun('stopped', GOAL);
     await limited(id);
     await until('a wait that lasts is told', async () => (await told(id)).length > 0, 60_000);

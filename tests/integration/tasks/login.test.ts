@@ -1,5 +1,15 @@
 import { execFile } from 'node:child_process';
-import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +20,15 @@ import type { Finding } from '../../../src/cli/checks/finding.ts';
 import { childEnvironment } from '../../../src/config.ts';
 import { FETCH_SETTING, roleLog, startTestApp, type TestApp } from '../../support/app.ts';
 import { requireDocker } from '../../support/docker.ts';
-import { containersOf, findTask, inState, kennelReady, linesOf, startTask, workspace } from '../../support/kennel-app.ts';
+import {
+  containersOf,
+  findTask,
+  inState,
+  kennelReady,
+  linesOf,
+  startTask,
+  workspace,
+} from '../../support/kennel-app.ts';
 import { IS_ROOT } from '../../support/other-user.ts';
 import { until } from '../../support/until.ts';
 
@@ -51,7 +69,10 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'fetch-login-test-'));
   put('practice.json', TOKEN);
   put('claude.json', OTHER);
-  env = { FETCH_AUTONOMY: 'autonomous', FETCH_KENNEL_LOGINS: `practice=${login()},claude=${join(folder, 'claude.json')},gemini=${join(folder, 'none.json')}` };
+  env = {
+    FETCH_AUTONOMY: 'autonomous',
+    FETCH_KENNEL_LOGINS: `practice=${login()},claude=${join(folder, 'claude.json')},gemini=${join(folder, 'none.json')}`,
+  };
   app = await startTestApp(env);
   await kennelReady(app);
 }, 600_000);
@@ -75,7 +96,11 @@ const onlyTheRecordIsLeft = async (id: string): Promise<void> => {
   for (const name of RECORD) expect(readFileSync(join(runs(), id, name), 'utf8')).not.toContain(TOKEN);
 };
 const waits = (id: string) =>
-  until('it waits', async () => (await linesOf(app, id)).some((line) => line.type === 'tool' && line.title.includes('wait') && line.status === 'in_progress'));
+  until('it waits', async () =>
+    (await linesOf(app, id)).some(
+      (line) => line.type === 'tool' && line.title.includes('wait') && line.status === 'in_progress',
+    ),
+  );
 
 describe('a task of an agent with a log-in', () => {
   it('has a copy in its HOME, the file itself read only, no log-in of another agent, and no way to the model proxy in its environment', async () => {
@@ -102,23 +127,30 @@ describe('a task of an agent with a log-in', () => {
     ['completed', '', null],
     ['failed', '; fail the disk is on fire', null],
     ['cancelled', '; wait 600', 'stop'],
-  ] as const)('leaves nothing of it in the run folder when it is %s, wherever the agent has put it', async (state, more, word) => {
-    await scripts(`left-${state}`);
-    const { thread, id } = await startTask(app, `run sh stash.sh${more}`, { workspace: `left-${state}` });
-    if (word) {
-      await waits(id);
-      expect(existsSync(join(runs(), id, 'stash'))).toBe(true);
-      await app.say(thread, word);
-    }
-    await inState(app, id, state);
-    await onlyTheRecordIsLeft(id);
-  });
+  ] as const)(
+    'leaves nothing of it in the run folder when it is %s, wherever the agent has put it',
+    async (state, more, word) => {
+      await scripts(`left-${state}`);
+      const { thread, id } = await startTask(app, `run sh stash.sh${more}`, { workspace: `left-${state}` });
+      if (word) {
+        await waits(id);
+        expect(existsSync(join(runs(), id, 'stash'))).toBe(true);
+        await app.say(thread, word);
+      }
+      await inState(app, id, state);
+      await onlyTheRecordIsLeft(id);
+    },
+  );
 
   it('goes on with it in a new container, and is forgotten after that too', async () => {
     const path = await scripts('reborn');
-    const { id } = await startTask(app, 'run sh -c "echo renewed > ~/.practice/login.json"; wait 5; run cp /run/fetch/home/.practice/login.json kept.txt', {
-      workspace: 'reborn',
-    });
+    const { id } = await startTask(
+      app,
+      'run sh -c "echo renewed > ~/.practice/login.json"; wait 5; run cp /run/fetch/home/.practice/login.json kept.txt',
+      {
+        workspace: 'reborn',
+      },
+    );
     await waits(id);
     await promisify(execFile)('docker', ['kill', containersOf(id)[0]!]);
     expect((await inState(app, id, 'completed')).step).toBe(2);
@@ -141,7 +173,9 @@ describe('a task of an agent with a log-in', () => {
       const { harnesses } = await app.store.db.selectFrom('kennel_hosts').select('harnesses').executeTakeFirstOrThrow();
       return harnesses.some(({ name, why }) => name === 'practice' && why?.includes('does not exist on this host'));
     });
-    await expect(startTask(app, 'write a.txt a', { workspace: 'away', thread: first.thread })).rejects.toThrow(/does not exist on this host/);
+    await expect(startTask(app, 'write a.txt a', { workspace: 'away', thread: first.thread })).rejects.toThrow(
+      /does not exist on this host/,
+    );
     put('practice.json', TOKEN);
     await until('it is ready again', async () => {
       const { harnesses } = await app.store.db.selectFrom('kennel_hosts').select('harnesses').executeTakeFirstOrThrow();
@@ -161,27 +195,42 @@ describe('a host with log-ins', () => {
   it('counts their agents as ready without a key, and the one whose file is missing as not', async () => {
     const { harnesses } = await app.store.db.selectFrom('kennel_hosts').select('harnesses').executeTakeFirstOrThrow();
     expect(harnesses.find(({ name }) => name === 'claude')).toMatchObject({ ready: true, why: null });
-    expect(harnesses.find(({ name }) => name === 'gemini')).toMatchObject({ ready: false, why: expect.stringContaining('none.json does not exist') });
+    expect(harnesses.find(({ name }) => name === 'gemini')).toMatchObject({
+      ready: false,
+      why: expect.stringContaining('none.json does not exist'),
+    });
   });
 
   it('warns of each once when it starts, and in "fetch kennel doctor", which says what is missing too', async () => {
     const lines = roleLog(app, 'kennel').split('\n');
-    const warned = lines.filter((line) => line.includes('enters its containers')).map((line) => JSON.parse(line) as Record<string, unknown>);
+    const warned = lines
+      .filter((line) => line.includes('enters its containers'))
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
     expect(warned.map(({ harness, level, path }) => [harness, level, path])).toEqual([
       ['practice', 40, login()],
       ['claude', 40, join(folder, 'claude.json')],
       ['gemini', 40, join(folder, 'none.json')],
     ]);
-    const clean = Object.fromEntries(Object.entries(childEnvironment({})).filter(([name]) => !FETCH_SETTING.test(name)));
+    const clean = Object.fromEntries(
+      Object.entries(childEnvironment({})).filter(([name]) => !FETCH_SETTING.test(name)),
+    );
     const { stdout } = await promisify(execFile)(process.execPath, [ENTRY, 'kennel', 'doctor', '--json'], {
       env: { ...clean, ...env, FETCH_HOME: app.home },
     }).catch((error: { stdout: string }) => error);
     const { ok, findings } = JSON.parse(stdout) as { ok: boolean; findings: Finding[] };
     expect(ok).toBe(false);
     expect(findings.filter(({ name }) => name.startsWith('log-in'))).toMatchObject([
-      { name: 'log-in practice', state: 'warning', detail: expect.stringMatching(/can read it.*budgets of tokens and money do not bound it/) },
+      {
+        name: 'log-in practice',
+        state: 'warning',
+        detail: expect.stringMatching(/can read it.*budgets of tokens and money do not bound it/),
+      },
       { name: 'log-in claude', state: 'warning' },
-      { name: 'log-in gemini', state: 'missing', detail: expect.stringContaining('none.json does not exist on this host') },
+      {
+        name: 'log-in gemini',
+        state: 'missing',
+        detail: expect.stringContaining('none.json does not exist on this host'),
+      },
     ]);
   });
 });

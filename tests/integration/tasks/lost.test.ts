@@ -18,7 +18,11 @@ describe('a task whose workflow is gone', () => {
   it('defect 41: is taken up again where it was, without a second container', async () => {
     await workspace(app, 'lost');
     const { id } = await startTask(app, 'append a.txt one; wait 40; append a.txt two', { workspace: 'lost' });
-    await until('it waits', async () => (await linesOf(app, id)).some((line) => line.type === 'tool' && line.title.includes('wait')), 60_000);
+    await until(
+      'it waits',
+      async () => (await linesOf(app, id)).some((line) => line.type === 'tool' && line.title.includes('wait')),
+      60_000,
+    );
     const before = containersOf(id);
     const connection = await Connection.connect({ address: app.temporalAddress });
     await clientOf(app, connection).workflow.getHandle(`task/${id}`).terminate();

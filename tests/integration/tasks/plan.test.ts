@@ -3,7 +3,16 @@ import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestApp } from '../../support/app.ts';
-import { containersOf, findTask, inState, linesOf, report, startTask, startTaskApp, workspace } from '../../support/kennel-app.ts';
+import {
+  containersOf,
+  findTask,
+  inState,
+  linesOf,
+  report,
+  startTask,
+  startTaskApp,
+  workspace,
+} from '../../support/kennel-app.ts';
 import { reconcileNow } from '../../support/reconcile.ts';
 import { clientOf } from '../../support/temporal-client.ts';
 import { until } from '../../support/until.ts';
@@ -16,7 +25,13 @@ beforeAll(async () => {
 afterAll(() => app?.close());
 
 const plansOf = (id: string) =>
-  app.store.db.selectFrom('questions').selectAll().where('task_id', '=', id).where('kind', '=', 'plan').orderBy('asked_at').execute();
+  app.store.db
+    .selectFrom('questions')
+    .selectAll()
+    .where('task_id', '=', id)
+    .where('kind', '=', 'plan')
+    .orderBy('asked_at')
+    .execute();
 /** The open plan of a task, once it is the given one in number, and no container is left. */
 const planned = (id: string, count: number) =>
   until(
@@ -25,12 +40,24 @@ const planned = (id: string, count: number) =>
       const plans = await plansOf(id);
       const task = await findTask(app, id);
       if (task.ended_at) throw new Error(`it is ${task.state}: ${task.reason}`);
-      return plans.length === count && plans.at(-1)!.state === 'open' && task.state === 'waiting' && containersOf(id).length === 0 ? plans.at(-1)! : null;
+      return plans.length === count &&
+        plans.at(-1)!.state === 'open' &&
+        task.state === 'waiting' &&
+        containersOf(id).length === 0
+        ? plans.at(-1)!
+        : null;
     },
     90_000,
   );
 const messageOf = async (turnId: string) =>
-  (await app.store.db.selectFrom('outbox').select('body').where('turn_id', '=', turnId).where('kind', '=', 'question').execute()).map(({ body }) => body);
+  (
+    await app.store.db
+      .selectFrom('outbox')
+      .select('body')
+      .where('turn_id', '=', turnId)
+      .where('kind', '=', 'question')
+      .execute()
+  ).map(({ body }) => body);
 const undo = async (thread: string) => {
   const turn = await app.turn(thread, [{ call: [['undo', { what: 'one' }]] }, { say: '$LAST' }]);
   await app.ended(thread, turn);
@@ -48,12 +75,14 @@ describe('a task that begins with a plan', () => {
     expect(message).toContain('> 3. write a.txt a');
     expect(message).toContain('It would touch:\n- `a.txt`\n- `docs/b.md`\n\n');
     // it tried to write, and could not
-    const tried = (await linesOf(app, id)).flatMap((line) => (line.type === 'tool' && line.status === 'failed' ? [line.title] : []));
+    const tried = (await linesOf(app, id)).flatMap((line) =>
+      line.type === 'tool' && line.status === 'failed' ? [line.title] : [],
+    );
     expect(tried).toEqual(['echo early > early.txt', 'rm README.md']);
     expect(git('status', '--porcelain')).toBe('');
-    expect((await app.detail(thread)).pending_user_inputs.map(({ request }) => request.questions[0]!.question)).toEqual([
-      expect.stringMatching(/^May practice carry out its plan for "look echo[\s\S]*> 3\. write a\.txt a/),
-    ]);
+    expect((await app.detail(thread)).pending_user_inputs.map(({ request }) => request.questions[0]!.question)).toEqual(
+      [expect.stringMatching(/^May practice carry out its plan for "look echo[\s\S]*> 3\. write a\.txt a/)],
+    );
 
     await app.stop();
     await app.start();
@@ -76,7 +105,12 @@ describe('a task that begins with a plan', () => {
 
     expect((await app.say(thread, 'yes')).kind).toBe('answer');
     const task = await inState(app, id, 'completed', 90_000);
-    expect(task.result?.changes?.files.map((file) => file.path).sort()).toEqual(['a.txt', 'c.txt', 'docs/b.md', 'early.txt']);
+    expect(task.result?.changes?.files.map((file) => file.path).sort()).toEqual([
+      'a.txt',
+      'c.txt',
+      'docs/b.md',
+      'early.txt',
+    ]);
     expect(await report(app, id)).toContain('It followed the plan that you agreed to.');
     await undo(thread);
     expect(existsSync(join(path, 'a.txt'))).toBe(false);
@@ -103,14 +137,21 @@ describe('a task that begins with a plan', () => {
 
   it('waits on in a worktree after its workflow was lost, and does there what was agreed to', async () => {
     const { path, git } = await workspace(app, 'beside');
-    const { thread, id } = await startTask(app, 'look touch early.txt; write a.txt a', { workspace: 'beside', plan: true, worktree: true });
+    const { thread, id } = await startTask(app, 'look touch early.txt; write a.txt a', {
+      workspace: 'beside',
+      plan: true,
+      worktree: true,
+    });
     await planned(id, 1);
     const connection = await Connection.connect({ address: app.temporalAddress });
     const { workflow } = clientOf(app, connection);
     const gone = (await workflow.getHandle(`task/${id}`).describe()).runId;
     await workflow.getHandle(`task/${id}`).terminate();
     await reconcileNow(app);
-    await until('it has a workflow again', async () => (await workflow.getHandle(`task/${id}`).describe()).runId !== gone);
+    await until(
+      'it has a workflow again',
+      async () => (await workflow.getHandle(`task/${id}`).describe()).runId !== gone,
+    );
     await connection.close();
     expect((await app.say(thread, 'ok')).kind).toBe('answer');
     const task = await inState(app, id, 'completed', 90_000);
@@ -121,7 +162,10 @@ describe('a task that begins with a plan', () => {
 
 describe('whether a task begins with a plan', () => {
   const created = async (thread: string, name: string, call: object) => {
-    const turn = await app.turn(thread, [{ call: [['task_create', { goal: 'say hello', agent: 'practice', workspace: name, ...call }]] }, { say: '$LAST' }]);
+    const turn = await app.turn(thread, [
+      { call: [['task_create', { goal: 'say hello', agent: 'practice', workspace: name, ...call }]] },
+      { say: '$LAST' },
+    ]);
     await app.ended(thread, turn);
     const { planning, id } = await app.store.db
       .selectFrom('tasks')
@@ -130,7 +174,9 @@ describe('whether a task begins with a plan', () => {
       .orderBy('created_at', 'desc')
       .executeTakeFirstOrThrow();
     // the plan may be there already, as a message of its own
-    const said = (await app.detail(thread)).items.findLast(({ kind, turn_id }) => kind === 'agent_message' && turn_id === turn)?.detail ?? '';
+    const said =
+      (await app.detail(thread)).items.findLast(({ kind, turn_id }) => kind === 'agent_message' && turn_id === turn)
+        ?.detail ?? '';
     return { planning, id, said };
   };
   const end = async (thread: string, id: string) => {
@@ -166,7 +212,12 @@ describe('whether a task begins with a plan', () => {
     await app.ended(thread, (await app.say(thread, 'select workspace worded')).turn_id!);
     await app.say(thread, 'plan: write a.txt a');
     const { id } = await until('there is a task', () =>
-      app.store.db.selectFrom('tasks').select('id').where('goal', '=', 'write a.txt a').where('workspace', '=', 'worded').executeTakeFirst(),
+      app.store.db
+        .selectFrom('tasks')
+        .select('id')
+        .where('goal', '=', 'write a.txt a')
+        .where('workspace', '=', 'worded')
+        .executeTakeFirst(),
     );
     await planned(id, 1);
     // asking for something else changes no plan

@@ -2,7 +2,15 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestApp } from '../../support/app.ts';
-import { containersOf, findTask, inState, linesOf, startTask, startTaskApp, workspace } from '../../support/kennel-app.ts';
+import {
+  containersOf,
+  findTask,
+  inState,
+  linesOf,
+  startTask,
+  startTaskApp,
+  workspace,
+} from '../../support/kennel-app.ts';
 import { until } from '../../support/until.ts';
 
 let app: TestApp;
@@ -13,7 +21,8 @@ beforeAll(async () => {
 }, 600_000);
 afterAll(() => app?.close());
 
-const openQuestions = (id: string) => app.store.db.selectFrom('questions').selectAll().where('task_id', '=', id).where('state', '=', 'open').execute();
+const openQuestions = (id: string) =>
+  app.store.db.selectFrom('questions').selectAll().where('task_id', '=', id).where('state', '=', 'open').execute();
 const supervise = (thread: string) =>
   app.store.db
     .updateTable('chats')
@@ -24,7 +33,9 @@ const supervise = (thread: string) =>
 describe('a question that waits longer than its container is held', () => {
   it('costs nothing while it waits, and its answer is heard after every process was restarted', async () => {
     await workspace(app, 'parked');
-    const { thread, id } = await startTask(app, 'write a.txt a; ask Go on? | yes | no; write b.txt {answer}', { workspace: 'parked' });
+    const { thread, id } = await startTask(app, 'write a.txt a; ask Go on? | yes | no; write b.txt {answer}', {
+      workspace: 'parked',
+    });
     await inState(app, id, 'waiting');
     await until('its container is gone', () => containersOf(id).length === 0);
     expect(await openQuestions(id)).toHaveLength(1);
@@ -45,23 +56,39 @@ describe('what an agent wants to do under supervision', () => {
     await workspace(app, name);
     const thread = await app.thread();
     await supervise(thread);
-    const turn = await app.turn(thread, [{ call: [['task_create', { goal, agent: 'practice', workspace: name, timeout: 120_000 }]] }, { say: '$LAST' }]);
+    const turn = await app.turn(thread, [
+      { call: [['task_create', { goal, agent: 'practice', workspace: name, timeout: 120_000 }]] },
+      { say: '$LAST' },
+    ]);
     await until('consent to the task is asked for', async () => (await app.detail(thread)).pending_approvals[0]);
     await app.say(thread, 'yes');
     await app.ended(thread, turn);
-    const { id } = await app.store.db.selectFrom('tasks').select('id').where('workspace', '=', name).executeTakeFirstOrThrow();
+    const { id } = await app.store.db
+      .selectFrom('tasks')
+      .select('id')
+      .where('workspace', '=', name)
+      .executeTakeFirstOrThrow();
     return { thread, id };
   };
   const asked = (id: string, count: number) =>
     until(`it has asked ${count} times`, async () => {
-      const rows = await app.store.db.selectFrom('questions').selectAll().where('task_id', '=', id).orderBy('asked_at').execute();
+      const rows = await app.store.db
+        .selectFrom('questions')
+        .selectAll()
+        .where('task_id', '=', id)
+        .orderBy('asked_at')
+        .execute();
       return rows.length >= count && rows.at(-1)!.state === 'open' ? rows : null;
     });
 
   it('is shown with its command, and runs after a yes that came when its container was gone', async () => {
     const { thread, id } = await supervised('allowed', 'allow? touch allowed.txt; write end.txt end');
     const [question] = await asked(id, 1);
-    const sent = await app.store.db.selectFrom('outbox').select('body').where('body', 'like', `Task ${id}%touch allowed.txt%`).execute();
+    const sent = await app.store.db
+      .selectFrom('outbox')
+      .select('body')
+      .where('body', 'like', `Task ${id}%touch allowed.txt%`)
+      .execute();
     expect(question!.kind).toBe('approval');
     expect(sent).toHaveLength(1);
     await until('its container is gone', () => containersOf(id).length === 0);
@@ -82,7 +109,10 @@ describe('what an agent wants to do under supervision', () => {
   it('cannot be consented to by the model', async () => {
     const { thread, id } = await supervised('forged', 'allow? touch forged.txt');
     const [question] = await asked(id, 1);
-    const turn = await app.turn(thread, [{ call: [['task_respond', { taskId: id, response: 'yes' }]] }, { say: '$LAST' }]);
+    const turn = await app.turn(thread, [
+      { call: [['task_respond', { taskId: id, response: 'yes' }]] },
+      { say: '$LAST' },
+    ]);
     await app.ended(thread, turn);
     expect((await app.detail(thread)).items.at(-1)?.detail).toMatch(/only the person can give it/);
     expect((await openQuestions(id)).map((each) => each.id)).toEqual([question!.id]);

@@ -21,12 +21,17 @@ afterAll(async () => {
 });
 
 const CI = 'run npm ci --no-audit --no-fund --loglevel=error';
-const questionsOf = (id: string) => app.store.db.selectFrom('questions').selectAll().where('task_id', '=', id).execute();
+const questionsOf = (id: string) =>
+  app.store.db.selectFrom('questions').selectAll().where('task_id', '=', id).execute();
 
 describe('a project whose registry is away', () => {
   it('is installed again from the cache of its host, by the address that npm named before', async () => {
     const { path, git } = await workspace(app, 'node-app');
-    for (const [file, text] of Object.entries({ ...dependent, '.npmrc': `registry=${named.url}\n`, '.gitignore': 'node_modules\n' }))
+    for (const [file, text] of Object.entries({
+      ...dependent,
+      '.npmrc': `registry=${named.url}\n`,
+      '.gitignore': 'node_modules\n',
+    }))
       writeFileSync(join(path, file), text);
     git('add', '.');
     git('commit', '-qm', 'needs left');
@@ -44,7 +49,10 @@ describe('a project whose registry is away', () => {
     await named.close();
     rmSync(join(path, 'node_modules'), { recursive: true });
     const again = async () => {
-      const { id } = await startTask(app, `${CI}; run npm config get registry`, { workspace: 'node-app', thread: first.thread });
+      const { id } = await startTask(app, `${CI}; run npm config get registry`, {
+        workspace: 'node-app',
+        thread: first.thread,
+      });
       await inState(app, id, 'completed');
       expect([existsSync(join(path, 'node_modules/left/index.js')), await questionsOf(id)]).toEqual([true, []]);
       expect(await report(app, id)).not.toContain('Reached:');

@@ -13,19 +13,35 @@ beforeAll(async () => {
 afterAll(() => app?.close());
 
 /** Lets the model call one tool in a turn of its own; what the tool said. */
-async function call(thread: string, name: string, args: Record<string, unknown>): Promise<{ ok: boolean; output: string }> {
+async function call(
+  thread: string,
+  name: string,
+  args: Record<string, unknown>,
+): Promise<{ ok: boolean; output: string }> {
   const turn = await app.turn(thread, [{ call: [[name, args]] }, { say: 'done' }]);
   await app.ended(thread, turn);
-  const row = await app.store.db.selectFrom('calls').select(['ok', 'output']).where('turn_id', '=', turn).executeTakeFirstOrThrow();
+  const row = await app.store.db
+    .selectFrom('calls')
+    .select(['ok', 'output'])
+    .where('turn_id', '=', turn)
+    .executeTakeFirstOrThrow();
   return { ok: row.ok === true, output: row.output ?? '' };
 }
 
 /** The results that routines have delivered to a thread, oldest first. */
 const resultsOf = async (thread: string): Promise<string[]> => {
-  const query = app.store.db.selectFrom('outbox').select('body').where('thread_id', '=', thread).where('kind', '=', 'result').where('state', '=', 'sent');
-  return (await query.orderBy('created_at').execute()).map(({ body }) => body).filter((body) => body.startsWith('Workflow'));
+  const query = app.store.db
+    .selectFrom('outbox')
+    .select('body')
+    .where('thread_id', '=', thread)
+    .where('kind', '=', 'result')
+    .where('state', '=', 'sent');
+  return (await query.orderBy('created_at').execute())
+    .map(({ body }) => body)
+    .filter((body) => body.startsWith('Workflow'));
 };
-const result = (thread: string, number = 0) => until('the result is delivered', async () => (await resultsOf(thread))[number], 120_000);
+const result = (thread: string, number = 0) =>
+  until('the result is delivered', async () => (await resultsOf(thread))[number], 120_000);
 
 async function routine(steps: unknown[], more: object = {}): Promise<string> {
   const thread = await app.thread();
@@ -37,14 +53,26 @@ describe('a coding task as a step', () => {
   it('is waited for over a kill of the worker, and its result is that of the step', async () => {
     const { path } = await workspace(app, 'waits');
     const task = { tool: 'task_create', name: 'Work', args: { goal: 'wait 4; write a.txt a' } };
-    const thread = await routine([task, { tool: 'file_read', name: 'Look', args: { path: 'a.txt' } }], { workspace: 'waits' });
+    const thread = await routine([task, { tool: 'file_read', name: 'Look', args: { path: 'a.txt' } }], {
+      workspace: 'waits',
+    });
     await call(thread, 'workflow_run', { workflow: 'nightly' });
     await until(
       'the task works',
-      () => app.store.db.selectFrom('tasks').select('id').where('workspace', '=', 'waits').where('state', '=', 'running').executeTakeFirst(),
+      () =>
+        app.store.db
+          .selectFrom('tasks')
+          .select('id')
+          .where('workspace', '=', 'waits')
+          .where('state', '=', 'running')
+          .executeTakeFirst(),
       120_000,
     );
-    const { workflow_id } = await app.store.db.selectFrom('tasks').select('workflow_id').where('workspace', '=', 'waits').executeTakeFirstOrThrow();
+    const { workflow_id } = await app.store.db
+      .selectFrom('tasks')
+      .select('workflow_id')
+      .where('workspace', '=', 'waits')
+      .executeTakeFirstOrThrow();
     const connection = await Connection.connect({ address: app.temporalAddress });
     // the task may ask a person
     expect((await clientOf(app, connection).workflow.getHandle(workflow_id).describe()).taskQueue).toBe(AGENT_QUEUE);
@@ -53,7 +81,11 @@ describe('a coding task as a step', () => {
     const body = await result(thread);
     expect(body).toMatch(/^Workflow "nightly" completed: 2 of 2 steps done/);
     expect(body).toMatch(/1\. Work \(task_create\): done\n2\. Look \(file_read\): done/);
-    const { results } = await app.store.db.selectFrom('routine_runs').select('results').where('routine_name', '=', 'nightly').executeTakeFirstOrThrow();
+    const { results } = await app.store.db
+      .selectFrom('routine_runs')
+      .select('results')
+      .where('routine_name', '=', 'nightly')
+      .executeTakeFirstOrThrow();
     expect(results[0]!.output).toMatch(/^Task tsk_\w+ completed/);
     expect(path).toContain('waits');
   });
@@ -73,7 +105,9 @@ describe('a coding task as a step', () => {
     expect(body).toMatch(/^Workflow "nightly" failed: 1 of 3 steps done, step 1 \(Work\) failed/);
     expect(body).toMatch(/2\. After success \(git_status\): skipped\n3\. After failure \(git_log\): done/);
     expect(body).toMatch(/Task tsk_\w+ failed/);
-    expect((await call(thread, 'workflow_list', { includeRuns: true })).output).toMatch(/failed, 1 of 3 steps done.*; Work: Task tsk_\w+ failed/);
+    expect((await call(thread, 'workflow_list', { includeRuns: true })).output).toMatch(
+      /failed, 1 of 3 steps done.*; Work: Task tsk_\w+ failed/,
+    );
   });
 });
 
@@ -89,12 +123,17 @@ describe('a workflow', () => {
     await call(thread, 'workflow_run', { workflow: 'nightly' });
     const body = await result(thread);
     expect(body).toMatch(/^Workflow "nightly" completed: 2 of 4 steps done, step 1 \(May fail\) failed/);
-    expect(body).toMatch(/2\. Then \(workflow_list\): done\n3\. Only then \(cron_list\): skipped\n4\. Always \(cron_list\): done/);
+    expect(body).toMatch(
+      /2\. Then \(workflow_list\): done\n3\. Only then \(cron_list\): skipped\n4\. Always \(cron_list\): done/,
+    );
   });
 
   it('takes inputs from the call that runs it, and their defaults from nobody else', async () => {
     const thread = await routine([{ tool: 'read_output', args: { callId: '{{input.id}}', limit: '{{input.most}}' } }]);
-    expect(await call(thread, 'workflow_run', { workflow: 'nightly' })).toEqual({ ok: false, output: 'Workflow "nightly" needs inputs: id, most.' });
+    expect(await call(thread, 'workflow_run', { workflow: 'nightly' })).toEqual({
+      ok: false,
+      output: 'Workflow "nightly" needs inputs: id, most.',
+    });
     expect(await call(thread, 'cron_create', { workflow: 'nightly', schedule: '@daily' })).toMatchObject({
       ok: false,
       output: 'Workflow "nightly" needs inputs: id, most.',
@@ -110,20 +149,43 @@ describe('a workflow', () => {
     await call(thread, 'cron_create', { workflow: 'nightly', schedule: '0 4 * * *' });
     await call(thread, 'workflow_run', { workflow: 'nightly' });
     await result(thread);
-    expect(await call(thread, 'workflow_update', { workflow: 'nightly', name: 'hourly', steps: ['cron_list|Look', 'workflow_list'] })).toMatchObject({
+    expect(
+      await call(thread, 'workflow_update', {
+        workflow: 'nightly',
+        name: 'hourly',
+        steps: ['cron_list|Look', 'workflow_list'],
+      }),
+    ).toMatchObject({
       ok: true,
       output: expect.stringMatching(/^Changed workflow "hourly" \(wf_\w+\), which has 2 steps/),
     });
-    expect(await call(thread, 'cron_update', { cron: 'nightly', schedule: '30 5 * * MON-FRI', timezone: 'Europe/Berlin', name: 'mornings' })).toMatchObject({
+    expect(
+      await call(thread, 'cron_update', {
+        cron: 'nightly',
+        schedule: '30 5 * * MON-FRI',
+        timezone: 'Europe/Berlin',
+        name: 'mornings',
+      }),
+    ).toMatchObject({
       ok: true,
-      output: expect.stringMatching(/^Changed cron "mornings": 30 5 \* \* MON-FRI in Europe\/Berlin\. It fires next on .*05:30/),
+      output: expect.stringMatching(
+        /^Changed cron "mornings": 30 5 \* \* MON-FRI in Europe\/Berlin\. It fires next on .*05:30/,
+      ),
     });
-    expect((await call(thread, 'cron_list', {})).output).toMatch(/mornings .*workflow hourly, 30 5 \* \* MON-FRI in Europe\/Berlin; next .*05:30/);
-    const { id } = await app.store.db.selectFrom('crons').select('id').where('name', '=', 'mornings').executeTakeFirstOrThrow();
+    expect((await call(thread, 'cron_list', {})).output).toMatch(
+      /mornings .*workflow hourly, 30 5 \* \* MON-FRI in Europe\/Berlin; next .*05:30/,
+    );
+    const { id } = await app.store.db
+      .selectFrom('crons')
+      .select('id')
+      .where('name', '=', 'mornings')
+      .executeTakeFirstOrThrow();
     expect((await schedule.getHandle(scheduleId(id)).describe()).spec.timezone).toBe('Europe/Berlin');
     await call(thread, 'cron_run', { cron: 'mornings' });
     expect(await result(thread, 1)).toMatch(/^Workflow "hourly" completed: 2 of 2 steps done/);
-    expect((await call(thread, 'workflow_list', { includeRuns: true })).output).toMatch(/Runs, newest first:\n- .* hourly .*\n- .* nightly /);
+    expect((await call(thread, 'workflow_list', { includeRuns: true })).output).toMatch(
+      /Runs, newest first:\n- .* hourly .*\n- .* nightly /,
+    );
     expect(await call(thread, 'cron_update', { cron: 'mornings', schedule: '61 * * * *' })).toMatchObject({
       ok: false,
       output: expect.stringMatching(/not right/),

@@ -32,7 +32,15 @@ require('node:readline').createInterface({ input: process.stdin }).on('line', (l
 `;
 
 const BIN = '/agents-of-this-test/bin/';
-const outside = { home: '/none', workspace: '/none', model: null, login: false, dummyKey: 'sk-none', modelBase: 'http://none', permissions: 'run' };
+const outside = {
+  home: '/none',
+  workspace: '/none',
+  model: null,
+  login: false,
+  dummyKey: 'sk-none',
+  modelBase: 'http://none',
+  permissions: 'run',
+};
 const AGENTS = await Promise.all(
   AGENT_NAMES.map(async (name): Promise<[agent: AgentName, program: string, file: string]> => {
     const { command, login } = await profileOf(name);
@@ -56,7 +64,18 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 async function run(harness: AgentName, more: Partial<RunSpec> = {}): Promise<LogLine[]> {
   step += 1;
-  const spec: RunSpec = { version: 1, taskId: 't', step, harness, prompt: 'x', sessionId: null, model: null, permissions: 'run', holdMs: 60_000, ...more };
+  const spec: RunSpec = {
+    version: 1,
+    taskId: 't',
+    step,
+    harness,
+    prompt: 'x',
+    sessionId: null,
+    model: null,
+    permissions: 'run',
+    holdMs: 60_000,
+    ...more,
+  };
   writeFileSync(join(folder, 'spec.json'), JSON.stringify(spec));
   const env = { ...COMPILED, PATH: process.env.PATH, FETCH_RUN_FOLDER: folder, FETCH_AGENT: join(folder, 'agent') };
   const runner = spawn(process.execPath, [MAIN], { cwd: workspace, env, stdio: ['ignore', 'inherit', 'inherit'] });
@@ -71,7 +90,10 @@ const home = (file: string): string => join(folder, 'home', file);
 /** What would lead an agent to the model proxy: its dummy key, or its address other than as the address of a proxy. */
 const waysToTheGate = (): string[] =>
   Object.entries(env()).flatMap(([name, value]) =>
-    !/^(https?|no)_proxy$/i.test(name) && /sk-fetch-|127\.0\.0\.1:\d+(\/(anthropic|openai|gemini))?|COPILOT_OFFLINE/.test(`${name} ${value}`) ? [name] : [],
+    !/^(https?|no)_proxy$/i.test(name) &&
+    /sk-fetch-|127\.0\.0\.1:\d+(\/(anthropic|openai|gemini))?|COPILOT_OFFLINE/.test(`${name} ${value}`)
+      ? [name]
+      : [],
   );
 
 describe.each(AGENTS)('%s with a log-in', (harness, _, file) => {
@@ -79,12 +101,18 @@ describe.each(AGENTS)('%s with a log-in', (harness, _, file) => {
     expect((await run(harness, { login: true })).at(-1)).toMatchObject({ type: 'ended', outcome: 'completed' });
     expect(readFileSync(home(file), 'utf8')).toBe(LOGIN);
     expect(statSync(home(file)).mode & 0o777).toBe(0o600);
-    expect(env()).toMatchObject({ HOME: join(folder, 'home'), HTTPS_PROXY: expect.stringMatching(/^http:\/\/127\.0\.0\.1:/) });
+    expect(env()).toMatchObject({
+      HOME: join(folder, 'home'),
+      HTTPS_PROXY: expect.stringMatching(/^http:\/\/127\.0\.0\.1:/),
+    });
     expect(waysToTheGate()).toEqual([]);
-    if (harness === 'codex') expect(readFileSync(home('.codex/config.toml'), 'utf8')).not.toMatch(/model_provider|127\.0\.0\.1/);
+    if (harness === 'codex')
+      expect(readFileSync(home('.codex/config.toml'), 'utf8')).not.toMatch(/model_provider|127\.0\.0\.1/);
     // or it would ask its maker's models, which no log-in is needed for
-    if (harness === 'opencode') expect(JSON.parse(env().OPENCODE_CONFIG_CONTENT!)).toMatchObject({ enabled_providers: ['auth'] });
-    if (harness === 'gemini') expect(readFileSync(home('.gemini/settings.json'), 'utf8')).toContain('"selectedType":"oauth-personal"');
+    if (harness === 'opencode')
+      expect(JSON.parse(env().OPENCODE_CONFIG_CONTENT!)).toMatchObject({ enabled_providers: ['auth'] });
+    if (harness === 'gemini')
+      expect(readFileSync(home('.gemini/settings.json'), 'utf8')).toContain('"selectedType":"oauth-personal"');
   });
 
   it('has the model proxy and nothing of a log-in when the step is without one, though a file lies there', async () => {
@@ -92,7 +120,9 @@ describe.each(AGENTS)('%s with a log-in', (harness, _, file) => {
     expect(existsSync(home(file))).toBe(false);
     expect(waysToTheGate().length).toBeGreaterThan(0);
     if (harness === 'codex')
-      expect(readFileSync(home('.codex/config.toml'), 'utf8')).toMatch(/^model_provider = "fetch"[\s\S]*\[model_providers\.fetch\]\nname/);
+      expect(readFileSync(home('.codex/config.toml'), 'utf8')).toMatch(
+        /^model_provider = "fetch"[\s\S]*\[model_providers\.fetch\]\nname/,
+      );
   });
 });
 
@@ -114,7 +144,9 @@ describe('a log-in', () => {
   });
 
   it('is hidden in what the agent says', async () => {
-    act(`module.exports = 'the token is ' + JSON.parse(require('node:fs').readFileSync(process.env.HOME + '/${file}', 'utf8')).auth.access_token`);
+    act(
+      `module.exports = 'the token is ' + JSON.parse(require('node:fs').readFileSync(process.env.HOME + '/${file}', 'utf8')).auth.access_token`,
+    );
     const lines = await run('claude', { login: true });
     expect(lines.find((line) => line.type === 'text')).toMatchObject({ text: 'the token is [hidden]' });
     expect(JSON.stringify(lines)).not.toContain(TOKEN);
@@ -122,7 +154,11 @@ describe('a log-in', () => {
 
   it('that is not there ends the step with the reason, before the agent is started', async () => {
     rmSync(join(folder, 'login'));
-    expect((await run('claude', { login: true })).at(-1)).toMatchObject({ type: 'ended', outcome: 'failed', reason: expect.stringContaining('ENOENT') });
+    expect((await run('claude', { login: true })).at(-1)).toMatchObject({
+      type: 'ended',
+      outcome: 'failed',
+      reason: expect.stringContaining('ENOENT'),
+    });
     expect(existsSync(join(workspace, 'env.json'))).toBe(false);
   });
 });

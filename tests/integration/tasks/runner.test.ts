@@ -1,5 +1,15 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -26,7 +36,10 @@ class Run {
   }
 
   /** Starts the next step; `agent` is a program (JavaScript) instead of the practice agent. */
-  start(spec: Partial<RunSpec> & { prompt: string }, options: { agent?: string; env?: Record<string, string> } = {}): ChildProcess {
+  start(
+    spec: Partial<RunSpec> & { prompt: string },
+    options: { agent?: string; env?: Record<string, string> } = {},
+  ): ChildProcess {
     this.step += 1;
     const whole: RunSpec = {
       version: 1,
@@ -40,14 +53,23 @@ class Run {
       ...spec,
     };
     writeFileSync(join(this.folder, 'spec.json'), JSON.stringify(whole));
-    const env: NodeJS.ProcessEnv = { ...COMPILED, PATH: process.env.PATH, FETCH_RUN_FOLDER: this.folder, ...options.env };
+    const env: NodeJS.ProcessEnv = {
+      ...COMPILED,
+      PATH: process.env.PATH,
+      FETCH_RUN_FOLDER: this.folder,
+      ...options.env,
+    };
     if (options.agent !== undefined) {
       const bin = join(this.folder, 'agent', 'bin');
       mkdirSync(bin, { recursive: true });
       writeFileSync(join(bin, 'practice'), options.agent);
       env.FETCH_AGENT = join(this.folder, 'agent');
     }
-    const runner = spawn(process.execPath, [MAIN], { cwd: this.workspace, env, stdio: ['ignore', 'inherit', 'inherit'] });
+    const runner = spawn(process.execPath, [MAIN], {
+      cwd: this.workspace,
+      env,
+      stdio: ['ignore', 'inherit', 'inherit'],
+    });
     this.processes.push(runner);
     return runner;
   }
@@ -63,8 +85,16 @@ class Run {
       .map((line) => JSON.parse(line) as LogLine);
   }
 
-  async line<Type extends LogLine['type']>(type: Type, nth = 1, ms = 20_000): Promise<Extract<LogLine, { type: Type }>> {
-    return await until(`line ${type}`, () => this.lines().filter((line): line is Extract<LogLine, { type: Type }> => line.type === type)[nth - 1], ms);
+  async line<Type extends LogLine['type']>(
+    type: Type,
+    nth = 1,
+    ms = 20_000,
+  ): Promise<Extract<LogLine, { type: Type }>> {
+    return await until(
+      `line ${type}`,
+      () => this.lines().filter((line): line is Extract<LogLine, { type: Type }> => line.type === type)[nth - 1],
+      ms,
+    );
   }
 
   /** Waits for the end of the step, and sees that the log is what the contract says. */
@@ -72,7 +102,8 @@ class Run {
     await until(
       'the end of the runner',
       () => {
-        if (runner.exitCode === null && runner.signalCode === null) this.peak = Math.max(this.peak, resident(runner.pid!));
+        if (runner.exitCode === null && runner.signalCode === null)
+          this.peak = Math.max(this.peak, resident(runner.pid!));
         return runner.exitCode !== null || runner.signalCode !== null;
       },
       ms,
@@ -96,7 +127,8 @@ class Run {
       | Omit<Extract<Command, { type: 'begin' }>, 'step'>,
     times = 1,
   ): void {
-    for (let n = 0; n < times; n++) appendFileSync(join(this.folder, 'commands.ndjson'), `${JSON.stringify({ step: this.step, ...command })}\n`);
+    for (let n = 0; n < times; n++)
+      appendFileSync(join(this.folder, 'commands.ndjson'), `${JSON.stringify({ step: this.step, ...command })}\n`);
   }
 
   read(file: string): string {
@@ -170,13 +202,17 @@ afterEach(() => {
 describe('a step with the practice agent', () => {
   test('follows a whole goal and tells of each part', async () => {
     const run = newRun();
-    const ended = await run.ended(run.start({ prompt: 'write a.txt one; append a.txt two; wait 1; run cat a.txt; say all is well' }));
+    const ended = await run.ended(
+      run.start({ prompt: 'write a.txt one; append a.txt two; wait 1; run cat a.txt; say all is well' }),
+    );
     expect(ended).toMatchObject({ outcome: 'completed' });
     expect(run.read('a.txt')).toBe('one\ntwo\n');
     const lines = run.lines();
     expect(lines[0]).toMatchObject({ type: 'started', harness: 'practice' });
     expect(lines[1]).toMatchObject({ type: 'session', resumed: false });
-    expect(lines.find((line) => line.type === 'tool' && line.kind === 'execute' && line.status === 'completed')).toMatchObject({
+    expect(
+      lines.find((line) => line.type === 'tool' && line.kind === 'execute' && line.status === 'completed'),
+    ).toMatchObject({
       title: 'cat a.txt',
       detail: '$ cat a.txt\none\ntwo',
     });
@@ -250,14 +286,18 @@ describe('a step with the practice agent', () => {
 
   test('asks nothing where nothing is to be asked', async () => {
     const run = newRun();
-    expect(await run.ended(run.start({ prompt: 'allow? touch yes', permissions: 'run' }))).toMatchObject({ outcome: 'completed' });
+    expect(await run.ended(run.start({ prompt: 'allow? touch yes', permissions: 'run' }))).toMatchObject({
+      outcome: 'completed',
+    });
     expect(readdirSync(run.workspace)).toEqual(['yes']);
   });
 
   test('ends in order when it is cancelled, with everything that it started', async () => {
     const run = newRun();
     const runner = run.start({ prompt: 'run echo $$ > pid\\; exec sleep 300' });
-    const pid = Number(await until('the shell', () => existsSync(join(run.workspace, 'pid')) && run.read('pid').trim(), 20_000));
+    const pid = Number(
+      await until('the shell', () => existsSync(join(run.workspace, 'pid')) && run.read('pid').trim(), 20_000),
+    );
     const began = Date.now();
     run.command({ id: 'c1', type: 'cancel' }, 2);
     expect(await run.ended(runner)).toMatchObject({ outcome: 'cancelled', reason: 'Cancelled.' });
@@ -279,7 +319,10 @@ describe('a step with the practice agent', () => {
     const runner = run.start({ prompt: 'ask Anyone?' });
     await run.line('question');
     runner.kill('SIGTERM');
-    expect(await run.ended(runner)).toMatchObject({ outcome: 'cancelled', reason: 'The container was stopped (SIGTERM).' });
+    expect(await run.ended(runner)).toMatchObject({
+      outcome: 'cancelled',
+      reason: 'The container was stopped (SIGTERM).',
+    });
   });
 
   test('hides secrets and takes terminal escapes out, wherever the agent puts them', async () => {
@@ -287,7 +330,9 @@ describe('a step with the practice agent', () => {
     const key = `ghp_${'x'.repeat(36)}`;
     const ended = await run.ended(
       run.start(
-        { prompt: `say \u001b[31m${key}\u001b[0m; run echo $PRACTICE_KEY $MY_SECRET \\; printf "\\\\033[2Jx"; fail with ${key}` },
+        {
+          prompt: `say \u001b[31m${key}\u001b[0m; run echo $PRACTICE_KEY $MY_SECRET \\; printf "\\\\033[2Jx"; fail with ${key}`,
+        },
         { env: { MY_SECRET: 'a secret of the host' } },
       ),
     );
@@ -302,13 +347,18 @@ describe('a step with the practice agent', () => {
 });
 
 describe('a run over several steps', () => {
-  const session = (run: Run) => (run.lines().find((line) => line.type === 'session') as { sessionId: string }).sessionId;
+  const session = (run: Run) =>
+    (run.lines().find((line) => line.type === 'session') as { sessionId: string }).sessionId;
 
   test('parks a question that waits too long, and goes on with the answer in the next step', async () => {
     const run = newRun();
-    expect(await run.ended(run.start({ prompt: 'append a.txt one; ask Go on?; append a.txt {answer}', holdMs: 200 }))).toMatchObject({ outcome: 'parked' });
+    expect(
+      await run.ended(run.start({ prompt: 'append a.txt one; ask Go on?; append a.txt {answer}', holdMs: 200 })),
+    ).toMatchObject({ outcome: 'parked' });
     expect(run.lines().some((line) => line.type === 'settled')).toBe(false);
-    expect(await run.ended(run.start({ prompt: 'yes, do', sessionId: session(run) }))).toMatchObject({ outcome: 'completed' });
+    expect(await run.ended(run.start({ prompt: 'yes, do', sessionId: session(run) }))).toMatchObject({
+      outcome: 'completed',
+    });
     expect(run.read('a.txt')).toBe('one\nyes, do\n');
     expect(run.lines().find((line) => line.type === 'session' && line.step === 2)).toMatchObject({ resumed: true });
     // what the agent replays of its history is not said twice
@@ -324,7 +374,9 @@ describe('a run over several steps', () => {
       join(run.folder, 'commands.ndjson'),
       `${JSON.stringify({ id: 'c1', step: 2, type: 'permit', permissionId: asked.id, decision: 'allow' })}\n`,
     );
-    expect(await run.ended(run.start({ prompt: goal, sessionId: session(run) }))).toMatchObject({ outcome: 'completed' });
+    expect(await run.ended(run.start({ prompt: goal, sessionId: session(run) }))).toMatchObject({
+      outcome: 'completed',
+    });
     expect(readdirSync(run.workspace)).toEqual(['yes']);
     expect(run.lines().filter((line) => line.type === 'permission')).toHaveLength(1);
   });
@@ -333,13 +385,20 @@ describe('a run over several steps', () => {
     const run = newRun();
     const goal = 'append a.txt one; wait 30; append a.txt two';
     const runner = run.start({ prompt: goal });
-    await until('the wait', () => run.lines().some((line) => line.type === 'tool' && /^\d+ of 30 s$/.test(line.detail ?? '')));
+    await until('the wait', () =>
+      run.lines().some((line) => line.type === 'tool' && /^\d+ of 30 s$/.test(line.detail ?? '')),
+    );
     for (const pid of childrenOf(runner.pid!)) process.kill(pid, 'SIGKILL');
-    expect(await run.ended(runner)).toMatchObject({ outcome: 'failed', reason: 'The agent was ended by SIGKILL before its turn was over.' });
+    expect(await run.ended(runner)).toMatchObject({
+      outcome: 'failed',
+      reason: 'The agent was ended by SIGKILL before its turn was over.',
+    });
     const file = join(run.folder, 'home', '.practice', `${session(run)}.json`);
     // the rest of the wait is taken as over: what counts is that nothing before it is done again
     writeFileSync(file, readFileSync(file, 'utf8').replace(/"elapsed":\d+/, '"elapsed":29.5'));
-    expect(await run.ended(run.start({ prompt: goal, sessionId: session(run) }))).toMatchObject({ outcome: 'completed' });
+    expect(await run.ended(run.start({ prompt: goal, sessionId: session(run) }))).toMatchObject({
+      outcome: 'completed',
+    });
     expect(run.read('a.txt')).toBe('one\ntwo\n');
   });
 
@@ -347,7 +406,9 @@ describe('a run over several steps', () => {
     const run = newRun();
     const goal = 'append a.txt one; wait 5; append a.txt two';
     const runner = run.start({ prompt: goal });
-    await until('the wait', () => run.lines().some((line) => line.type === 'tool' && /^\d of 5 s$/.test(line.detail ?? '')));
+    await until('the wait', () =>
+      run.lines().some((line) => line.type === 'tool' && /^\d of 5 s$/.test(line.detail ?? '')),
+    );
     const agents = childrenOf(runner.pid!);
     runner.kill('SIGKILL');
     await until('the end', () => runner.signalCode);
@@ -355,7 +416,10 @@ describe('a run over several steps', () => {
     for (const pid of agents) process.kill(pid, 'SIGKILL');
     appendFileSync(join(run.folder, 'log.ndjson'), '{"seq":99,"at":"20');
     expect(run.lines().some((line) => line.type === 'ended')).toBe(false);
-    expect(await run.ended(run.start({ prompt: goal, sessionId: session(run) }))).toMatchObject({ outcome: 'completed', step: 2 });
+    expect(await run.ended(run.start({ prompt: goal, sessionId: session(run) }))).toMatchObject({
+      outcome: 'completed',
+      step: 2,
+    });
     expect(run.read('a.txt')).toBe('one\ntwo\n');
   });
 
@@ -364,15 +428,23 @@ describe('a run over several steps', () => {
     expect(await run.ended(run.start({ prompt: 'append a.txt one; fail here' }))).toMatchObject({ outcome: 'failed' });
     const file = join(run.folder, 'home', '.practice', `${session(run)}.json`);
     const state = JSON.parse(readFileSync(file, 'utf8'));
-    writeFileSync(file, JSON.stringify({ ...state, clauses: ['append a.txt one', 'say end'], done: 0, begun: { size: 0 } }));
-    expect(await run.ended(run.start({ prompt: state.goal, sessionId: session(run) }))).toMatchObject({ outcome: 'completed' });
+    writeFileSync(
+      file,
+      JSON.stringify({ ...state, clauses: ['append a.txt one', 'say end'], done: 0, begun: { size: 0 } }),
+    );
+    expect(await run.ended(run.start({ prompt: state.goal, sessionId: session(run) }))).toMatchObject({
+      outcome: 'completed',
+    });
     expect(run.read('a.txt')).toBe('one\n');
   });
 
   test('fails clearly when the session is not there', async () => {
     const run = newRun();
     const ended = await run.ended(run.start({ prompt: 'go on', sessionId: 'practice-gone' }));
-    expect(ended).toMatchObject({ outcome: 'failed', reason: expect.stringContaining('The session could not be resumed') });
+    expect(ended).toMatchObject({
+      outcome: 'failed',
+      reason: expect.stringContaining('The session could not be resumed'),
+    });
   });
 });
 
@@ -386,13 +458,19 @@ describe('a host whose process is gone', () => {
   const gone = (server: Server) => new Promise((resolve) => server.close(resolve));
   /** everything that the runner has started, stopped in its tracks */
   const still = (runner: ChildProcess) =>
-    childrenOf(runner.pid!).length > 0 && childrenOf(runner.pid!).every((pid) => /^State:\s+T/m.test(readFileSync(`/proc/${pid}/status`, 'utf8')));
-  const waits = (run: Run) => until('the wait', () => run.lines().some((line) => line.type === 'tool' && line.title.startsWith('wait')));
+    childrenOf(runner.pid!).length > 0 &&
+    childrenOf(runner.pid!).every((pid) => /^State:\s+T/m.test(readFileSync(`/proc/${pid}/status`, 'utf8')));
+  const waits = (run: Run) =>
+    until('the wait', () => run.lines().some((line) => line.type === 'tool' && line.title.startsWith('wait')));
 
   test('holds its agent still before another host may go on with the task, and lets it go on when it is there again', async () => {
     const run = newRun();
     const before = await host(run);
-    const runner = run.start({ prompt: 'append a.txt one; wait 2; append a.txt two', permissions: 'run', freezeAfterMs: 600 });
+    const runner = run.start({
+      prompt: 'append a.txt one; wait 2; append a.txt two',
+      permissions: 'run',
+      freezeAfterMs: 600,
+    });
     await waits(run);
     await gone(before);
     await until('it is held', () => still(runner));
@@ -420,7 +498,10 @@ describe('a host whose process is gone', () => {
     const runner = run.start({ prompt: 'wait 30; append a.txt one', permissions: 'run' });
     await waits(run);
     const lines = run.lines().length;
-    appendFileSync(join(run.folder, 'commands.ndjson'), `${JSON.stringify({ id: 'later', step: 2, type: 'begin', token: 'of-another' })}\n`);
+    appendFileSync(
+      join(run.folder, 'commands.ndjson'),
+      `${JSON.stringify({ id: 'later', step: 2, type: 'begin', token: 'of-another' })}\n`,
+    );
     await until('it has ended', () => runner.exitCode !== null);
     expect([
       runner.exitCode,
@@ -446,7 +527,9 @@ describe('the way out', () => {
     await new Promise<void>((done) => gate.listen(join(run.folder, 'gate', 'model.sock'), done));
     expect(await run.ended(runner)).toMatchObject({ outcome: 'completed' });
     gate.close();
-    expect(run.lines().find((line) => line.type === 'tool' && line.status === 'completed')).toMatchObject({ detail: expect.stringContaining('from the gate') });
+    expect(run.lines().find((line) => line.type === 'tool' && line.status === 'completed')).toMatchObject({
+      detail: expect.stringContaining('from the gate'),
+    });
   });
 });
 
@@ -473,7 +556,9 @@ describe.skipIf(process.getuid?.() !== 0)('a disk without room', () => {
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', run.folder]);
     try {
       mkdirSync(run.workspace);
-      const ended = await run.ended(run.start({ prompt: `${'say 0123456789; '.repeat(20)}run yes | head -c 30000000; say end` }));
+      const ended = await run.ended(
+        run.start({ prompt: `${'say 0123456789; '.repeat(20)}run yes | head -c 30000000; say end` }),
+      );
       expect(ended.outcome).toBe('completed');
       const flood = agent(`(message) => {
         if (message.method === 'session/prompt') setInterval(() => update({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'word '.repeat(2000) } }), 1);
@@ -514,7 +599,9 @@ describe('an agent that has lost its session', () => {
 
   test('begins again with the prompt for that', async () => {
     const run = newRun();
-    const ended = await run.ended(run.start({ prompt: 'Go on.', restartPrompt: 'From the start.', sessionId: 's0' }, { agent: forgetful }));
+    const ended = await run.ended(
+      run.start({ prompt: 'Go on.', restartPrompt: 'From the start.', sessionId: 's0' }, { agent: forgetful }),
+    );
     expect(ended.outcome).toBe('completed');
     expect(run.text()).toBe('From the start.');
     expect(await run.line('session')).toMatchObject({ sessionId: 's1', resumed: false });
@@ -533,22 +620,38 @@ describe('an agent that misbehaves', () => {
     ['is not there', undefined, /could not be started|ended with code/],
     ['ends at once', 'process.exit(3)', /The agent ended with code 3/],
     ['closes its output', `require('fs').closeSync(1); setInterval(() => {}, 1000)`, /closed its output/],
-    ['writes garbage', `const more = () => process.stdout.write('garbage '.repeat(1000) + '\\n', more); more()`, /not its protocol/],
-    ['writes one endless line', `const more = () => process.stdout.write('{'.repeat(1 << 20), more); more()`, /line of more than 16 MB/],
+    [
+      'writes garbage',
+      `const more = () => process.stdout.write('garbage '.repeat(1000) + '\\n', more); more()`,
+      /not its protocol/,
+    ],
+    [
+      'writes one endless line',
+      `const more = () => process.stdout.write('{'.repeat(1 << 20), more); more()`,
+      /line of more than 16 MB/,
+    ],
     [
       'refuses the session',
-      agent(`() => {}`).replace(`result: { sessionId: 's1' }`, `error: { code: -32000, message: 'Authentication required' }`),
+      agent(`() => {}`).replace(
+        `result: { sessionId: 's1' }`,
+        `error: { code: -32000, message: 'Authentication required' }`,
+      ),
       /Authentication required/,
     ],
     [
       'sends requests and takes no answers',
-      agent(`(m) => { for (let n = 0; n < 5000; n++) send({ id: 'r' + n, method: 'fs/read', params: {} }); process.stdin.pause(); }`),
+      agent(
+        `(m) => { for (let n = 0; n < 5000; n++) send({ id: 'r' + n, method: 'fs/read', params: {} }); process.stdin.pause(); }`,
+      ),
       /more requests/,
     ],
   ])('that %s ends the step with one clear sentence', async (_what, program, reason) => {
     const run = newRun();
     const ended = await run.ended(
-      run.start({ prompt: 'x' }, { agent: program ?? '', ...(program === undefined && { env: { FETCH_AGENT: '/nowhere' } }) }),
+      run.start(
+        { prompt: 'x' },
+        { agent: program ?? '', ...(program === undefined && { env: { FETCH_AGENT: '/nowhere' } }) },
+      ),
       60_000,
     );
     expect(ended.outcome).toBe('failed');
@@ -567,7 +670,9 @@ describe('an agent that misbehaves', () => {
     }`);
     const ended = await run.ended(run.start({ prompt: 'x' }, { agent: program }), 60_000);
     expect(ended).toMatchObject({ outcome: 'failed', reason: expect.stringContaining('tired') });
-    expect(run.lines().find((line) => line.type === 'note')).toMatchObject({ text: expect.stringContaining('the last words') });
+    expect(run.lines().find((line) => line.type === 'note')).toMatchObject({
+      text: expect.stringContaining('the last words'),
+    });
     expect(run.peak).toBeLessThan(300);
   });
 
@@ -586,7 +691,9 @@ describe('an agent that misbehaves', () => {
     }`);
     const ended = await run.ended(run.start({ prompt: 'x' }, { agent: program }), 90_000);
     expect(ended.outcome).toBe('completed');
-    expect(run.lines().filter((line) => line.type === 'note')).toMatchObject([{ text: expect.stringContaining('64 MB') }]);
+    expect(run.lines().filter((line) => line.type === 'note')).toMatchObject([
+      { text: expect.stringContaining('64 MB') },
+    ]);
     expect(run.peak).toBeLessThan(400);
   });
 

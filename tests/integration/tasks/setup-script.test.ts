@@ -2,7 +2,15 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SetupScripts } from '../../../src/adapters/kennel/environment/setup-scripts.ts';
 import type { TestApp } from '../../support/app.ts';
 import { lastPrinted } from '../../support/environments/run.ts';
-import { containersOf, findTask, inState, linesOf, startTask, startTaskApp, workspace } from '../../support/kennel-app.ts';
+import {
+  containersOf,
+  findTask,
+  inState,
+  linesOf,
+  startTask,
+  startTaskApp,
+  workspace,
+} from '../../support/kennel-app.ts';
 import { until } from '../../support/until.ts';
 
 let app: TestApp;
@@ -14,9 +22,11 @@ afterAll(() => app?.close());
 
 const BUILD_MS = 15 * 60_000;
 /** A script that installs a program which prints a word that no earlier run of this test has used. */
-const installs = (name: string, word: string) => `echo "echo ${word}-$(whoami)" > /usr/local/bin/${name}\\nchmod 755 /usr/local/bin/${name}`;
+const installs = (name: string, word: string) =>
+  `echo "echo ${word}-$(whoami)" > /usr/local/bin/${name}\\nchmod 755 /usr/local/bin/${name}`;
 const word = (name: string) => `${name}-${Date.now()}`;
-const questionsOf = (id: string) => app.store.db.selectFrom('questions').selectAll().where('task_id', '=', id).orderBy('asked_at').execute();
+const questionsOf = (id: string) =>
+  app.store.db.selectFrom('questions').selectAll().where('task_id', '=', id).orderBy('asked_at').execute();
 const asked = async (id: string, count = 1) => {
   await until(
     `it has asked ${count} times`,
@@ -41,32 +51,50 @@ describe('a setup script that an agent proposes', () => {
       await workspace(app, 'proposes');
       const [first, newer] = [word('first'), word('newer')];
       const thread = await app.thread({ allow_shell: true });
-      const { id } = await startTask(app, `setup ${installs('tiny', first)}; run tiny; write a.txt a`, { workspace: 'proposes', thread });
+      const { id } = await startTask(app, `setup ${installs('tiny', first)}; run tiny; write a.txt a`, {
+        workspace: 'proposes',
+        thread,
+      });
       const question = await asked(id);
-      expect(question.prompt).toContain('May this script of practice be part of the image of proposes? It runs once, as root');
-      expect(question.evidence).toBe(`│ echo "echo ${first}-$(whoami)" > /usr/local/bin/tiny\n│ chmod 755 /usr/local/bin/tiny`);
+      expect(question.prompt).toContain(
+        'May this script of practice be part of the image of proposes? It runs once, as root',
+      );
+      expect(question.evidence).toBe(
+        `│ echo "echo ${first}-$(whoami)" > /usr/local/bin/tiny\n│ chmod 755 /usr/local/bin/tiny`,
+      );
       expect((await app.say(thread, 'yes')).kind).toBe('answer');
       const task = await inState(app, id, 'completed', BUILD_MS);
       expect([task.step, await lastPrinted(app, id)]).toEqual([2, expect.anything()]);
       expect(JSON.stringify(await linesOf(app, id))).toContain(`${first}-root`);
       expect((await said(id)).at(-1)).toContain('The image has what this script installs');
 
-      const turn = await app.turn(thread, [{ call: [['shell_run', { command: 'tiny', workspace: 'proposes' }]] }, { say: '$LAST' }]);
+      const turn = await app.turn(thread, [
+        { call: [['shell_run', { command: 'tiny', workspace: 'proposes' }]] },
+        { say: '$LAST' },
+      ]);
       await app.ended(thread, turn);
       expect((await app.detail(thread)).items.at(-1)!.detail).toContain(`${first}-root`);
 
-      const second = await startTask(app, `run tiny; setup ${installs('other', newer)}; run other`, { workspace: 'proposes' });
+      const second = await startTask(app, `run tiny; setup ${installs('other', newer)}; run other`, {
+        workspace: 'proposes',
+      });
       await asked(second.id);
       await app.say(second.thread, 'yes');
       await inState(app, second.id, 'completed', BUILD_MS);
       // the newer one takes the place of the one before
       const third = await startTask(app, 'run other && ! command -v tiny', { workspace: 'proposes' });
       await inState(app, third.id, 'completed');
-      expect([await lastPrinted(app, third.id), await questionsOf(third.id)]).toEqual([expect.stringContaining(`${newer}-root`), []]);
+      expect([await lastPrinted(app, third.id), await questionsOf(third.id)]).toEqual([
+        expect.stringContaining(`${newer}-root`),
+        [],
+      ]);
 
       const scripts = new SetupScripts(`${app.home}/kennel/environments/scripts`);
       const [kept] = await scripts.list();
-      expect(kept).toMatchObject({ workspace: expect.stringMatching(/\/proposes$/), script: expect.stringContaining(newer) });
+      expect(kept).toMatchObject({
+        workspace: expect.stringMatching(/\/proposes$/),
+        script: expect.stringContaining(newer),
+      });
       expect(await scripts.revoke(kept!.workspace)).toBe(true);
       const fourth = await startTask(app, 'run ! command -v other', { workspace: 'proposes' });
       await inState(app, fourth.id, 'completed');
@@ -89,14 +117,20 @@ describe('a setup script that an agent proposes', () => {
       const { call_id } = await findTask(app, id);
       await app.store.db.updateTable('calls').set({ taint }).where('id', '=', call_id).execute();
       await app.say(thread, 'no');
-      expect((await asked(id, 2)).prompt).toMatch(/I have read text that others wrote \(the page example\.com\), and this would reach a new host\./);
+      expect((await asked(id, 2)).prompt).toMatch(
+        /I have read text that others wrote \(the page example\.com\), and this would reach a new host\./,
+      );
       expect((await said(id))[0]).toContain('The person said no');
       await app.say(thread, 'yes');
       await asked(id, 3);
-      expect((await said(id)).at(-1)).toMatch(/its build failed, and the image is as before:[\s\S]*its last words\n[^\n]*non-zero code: 3\nPropose another/);
+      expect((await said(id)).at(-1)).toMatch(
+        /its build failed, and the image is as before:[\s\S]*its last words\n[^\n]*non-zero code: 3\nPropose another/,
+      );
       await app.say(thread, 'no');
       await inState(app, id, 'completed', BUILD_MS);
-      expect(await new SetupScripts(`${app.home}/kennel/environments/scripts`).of(`${app.home}/workspaces/refuses`)).toBeNull();
+      expect(
+        await new SetupScripts(`${app.home}/kennel/environments/scripts`).of(`${app.home}/workspaces/refuses`),
+      ).toBeNull();
     },
     BUILD_MS,
   );
@@ -106,7 +140,9 @@ describe('a setup script that an agent proposes', () => {
     async () => {
       await workspace(app, 'waits-long');
       const late = word('late');
-      const { thread, id } = await startTask(app, `setup ${installs('late', late)}; run late`, { workspace: 'waits-long' });
+      const { thread, id } = await startTask(app, `setup ${installs('late', late)}; run late`, {
+        workspace: 'waits-long',
+      });
       await asked(id);
       await until('its container is gone', () => containersOf(id).length === 0, 120_000);
       for (const role of ['kennel', 'worker', 'gateway'] as const) app.kill(role);
@@ -114,7 +150,10 @@ describe('a setup script that an agent proposes', () => {
       expect((await app.say(thread, 'yes')).kind).toBe('answer');
       await until(
         'the build runs',
-        async () => (await app.store.db.selectFrom('tasks').select('last').where('id', '=', id).executeTakeFirst())?.last?.includes('Building'),
+        async () =>
+          (
+            await app.store.db.selectFrom('tasks').select('last').where('id', '=', id).executeTakeFirst()
+          )?.last?.includes('Building'),
         BUILD_MS,
       );
       app.kill('kennel');
@@ -132,7 +171,11 @@ describe('a setup script that an agent proposes', () => {
       await workspace(app, 'beside');
       const beside = word('beside');
       const script = `echo "echo ${beside}" > /usr/local/bin/beside && chmod 755 /usr/local/bin/beside`;
-      const { thread, id } = await startTask(app, `run (echo '${script}' | setsid fetch-setup - >/dev/null 2>&1 &) && sleep 2`, { workspace: 'beside' });
+      const { thread, id } = await startTask(
+        app,
+        `run (echo '${script}' | setsid fetch-setup - >/dev/null 2>&1 &) && sleep 2`,
+        { workspace: 'beside' },
+      );
       await asked(id);
       await until('its container is gone', () => containersOf(id).length === 0);
       await app.say(thread, 'yes');
@@ -173,9 +216,16 @@ describe('a setup script that an agent proposes', () => {
         'Usage: fetch-setup FILE',
       ])
         expect(lines).toContain(text);
-      expect(await questionsOf(id)).toEqual([expect.objectContaining({ id: `${id}_forged`, state: 'cancelled', decision: 'deny' })]);
+      expect(await questionsOf(id)).toEqual([
+        expect.objectContaining({ id: `${id}_forged`, state: 'cancelled', decision: 'deny' }),
+      ]);
       expect(
-        await app.store.db.selectFrom('outbox').select('id').where('body', 'like', '%needs your consent%').where('body', 'like', `%${id}%`).execute(),
+        await app.store.db
+          .selectFrom('outbox')
+          .select('id')
+          .where('body', 'like', '%needs your consent%')
+          .where('body', 'like', `%${id}%`)
+          .execute(),
       ).toEqual([]);
     },
     BUILD_MS,

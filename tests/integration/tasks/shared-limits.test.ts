@@ -41,13 +41,23 @@ const begun = async (name: string) => {
   writeFileSync(join(path, 'ask.mjs'), MODEL_CALLER);
   git('add', '.');
   git('commit', '-qm', 'a program that asks the model');
-  const { id } = await startTask(app, 'write a.txt a; run node ask.mjs scripted chat; append b.txt b', { workspace: name });
+  const { id } = await startTask(app, 'write a.txt a; run node ask.mjs scripted chat; append b.txt b', {
+    workspace: name,
+  });
   return { id, path, go: () => writeFileSync(join(path, 'go'), '') };
 };
-const asleep = (id: string) => until(`task ${id} waits for its model`, async () => (await findTask(app, id)).state === 'waiting', 60_000);
+const asleep = (id: string) =>
+  until(`task ${id} waits for its model`, async () => (await findTask(app, id)).state === 'waiting', 60_000);
 const refused = () => endpoint.requests().filter(({ answered }) => !answered).length;
 const noticesOf = async (turn: string) =>
-  (await app.store.db.selectFrom('outbox').select('body').where('turn_id', '=', turn).where('kind', '=', 'notice').execute()).map(({ body }) => body);
+  (
+    await app.store.db
+      .selectFrom('outbox')
+      .select('body')
+      .where('turn_id', '=', turn)
+      .where('kind', '=', 'notice')
+      .execute()
+  ).map(({ body }) => body);
 const chat = async (say: string) => {
   const thread = await app.thread();
   return { thread, turn: await app.turn(thread, [{ say }]) };
@@ -70,7 +80,11 @@ describe('chats and coding tasks of one account', () => {
     for (const { id } of tasks) await inState(app, id, 'completed', 120_000);
     expect(refused()).toBe(1);
     for (const { turn } of chats) {
-      expect(await noticesOf(turn)).toEqual([expect.stringMatching(/^The model at 127\.0\.0\.1:\d+ is at its limit until \d\d:\d\d\. I go on then by myself/)]);
+      expect(await noticesOf(turn)).toEqual([
+        expect.stringMatching(
+          /^The model at 127\.0\.0\.1:\d+ is at its limit until \d\d:\d\d\. I go on then by myself/,
+        ),
+      ]);
       expect(model.asked(turn)).toBe(1);
     }
     for (const { path } of tasks) expect(readFileSync(join(path, 'b.txt'), 'utf8')).toBe('b\n');

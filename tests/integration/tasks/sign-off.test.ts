@@ -21,9 +21,13 @@ afterAll(async () => {
 });
 
 const asked = async () =>
-  (await app.store.db.selectFrom('outbox').select(['id', 'body', 'state']).where('body', 'like', '%Whose name shall the commits have?%').execute()).map(
-    (row) => ({ ...row, sent: row.state === 'sent' }),
-  );
+  (
+    await app.store.db
+      .selectFrom('outbox')
+      .select(['id', 'body', 'state'])
+      .where('body', 'like', '%Whose name shall the commits have?%')
+      .execute()
+  ).map((row) => ({ ...row, sent: row.state === 'sent' }));
 const ADA = 'Ada Lovelace <ada@example.com>';
 const AUTHOR = '--format=%an <%ae>|%cn <%ce>|%(trailers:key=Signed-off-by,valueonly,separator=%x2C)';
 const said = async (thread: string, text: string): Promise<string> => {
@@ -41,7 +45,9 @@ describe('the name of the commits', () => {
     await inState(app, first.id, 'completed');
     expect(git('log', '-1', AUTHOR)).toBe('Fetch <fetch@localhost>|Fetch <fetch@localhost>|');
     await until('the question is sent', async () => (await asked())[0]?.sent);
-    expect(await asked()).toEqual([expect.objectContaining({ id: `out_${first.id}_sign`, body: expect.stringContaining(ADA) })]);
+    expect(await asked()).toEqual([
+      expect.objectContaining({ id: `out_${first.id}_sign`, body: expect.stringContaining(ADA) }),
+    ]);
     const second = await startTask(app, 'write b.txt b', { workspace: 'unsigned' });
     await inState(app, second.id, 'completed');
     expect(await asked()).toHaveLength(1);
@@ -49,7 +55,9 @@ describe('the name of the commits', () => {
 
   it('counts as soon as it is said, for commits of the task, of its agent, and of a tool, in every chat of the owner', async () => {
     const { git, path } = await workspace(app, 'signed');
-    const { thread, id } = await startTask(app, 'run git commit --allow-empty -qm own; wait 3; write a.txt a', { workspace: 'signed' });
+    const { thread, id } = await startTask(app, 'run git commit --allow-empty -qm own; wait 3; write a.txt a', {
+      workspace: 'signed',
+    });
     expect(await said(thread, 'sign as me')).toContain(`Commits from now on are by ${ADA}`);
     await inState(app, id, 'completed');
     expect(git('log', '-1', AUTHOR)).toBe(`${ADA}|${ADA}|${ADA}`);
@@ -58,14 +66,19 @@ describe('the name of the commits', () => {
     expect(git('log', '-1', '--skip=1', '--format=%s|%an <%ae>|%cn <%ce>')).toBe(`own|${ADA}|${ADA}`);
     execFileSync('sh', ['-c', 'echo more >> README.md'], { cwd: path });
     const third = await app.thread();
-    await app.ended(third, await app.turn(third, [{ call: [['git_commit', { message: 'more', workspace: 'signed' }]] }, { say: 'done' }]));
+    await app.ended(
+      third,
+      await app.turn(third, [{ call: [['git_commit', { message: 'more', workspace: 'signed' }]] }, { say: 'done' }]),
+    );
     expect(git('log', '-1', `${AUTHOR}|%s`)).toBe(`${ADA}|${ADA}|${ADA}|more`);
   });
 
   it('is shown, changed, and given back to Fetch by a word', async () => {
     const { git } = await workspace(app, 'changed');
     const thread = await app.thread();
-    expect(await said(thread, 'sign as Grace Hopper <grace@example.com>')).toContain('by Grace Hopper <grace@example.com>');
+    expect(await said(thread, 'sign as Grace Hopper <grace@example.com>')).toContain(
+      'by Grace Hopper <grace@example.com>',
+    );
     expect(await said(thread, 'sign')).toContain('Commits are by Grace Hopper <grace@example.com>');
     expect(await said(thread, 'sign as Grace <grace>')).toContain('angle brackets');
     expect(await said(thread, 'sign as fetch')).toContain('by Fetch');

@@ -38,7 +38,14 @@ async function task(state: Task['state'], workspace: string): Promise<Task> {
   const { db } = database.store;
   tasks += 1;
   const id = `tsk_${tasks}`;
-  const at = { chat_id: chat.chatId, call_id: `call_${id}`, workflow_id: `task/${id}`, goal: `do ${tasks}`, agent: 'practice', harness: 'practice' as const };
+  const at = {
+    chat_id: chat.chatId,
+    call_id: `call_${id}`,
+    workflow_id: `task/${id}`,
+    goal: `do ${tasks}`,
+    agent: 'practice',
+    harness: 'practice' as const,
+  };
   const made = await insertTask(db, { id, ...at, host: 'local', workspace, worktree: false, timeout_ms: 1000 });
   await setTaskState(db, id, state);
   return made!;
@@ -51,11 +58,21 @@ const meaning = (text: string) =>
     const meant =
       order === null
         ? null
-        : await orderCommand.run(order, { tx, text, inboxId: 'inb_1', config: loadConfig(), by, shared: false, owned: true, afterwards: () => {} });
+        : await orderCommand.run(order, {
+            tx,
+            text,
+            inboxId: 'inb_1',
+            config: loadConfig(),
+            by,
+            shared: false,
+            owned: true,
+            afterwards: () => {},
+          });
     if (typeof meant === 'string') return { reply: meant };
     return meant !== null && 'arrival' in meant ? meant.arrival : null;
   });
-const status = () => onThread(database.store.db, chat.threadId, (tx) => statusText(tx.now, chat.threadId, chat.chatId, loadConfig()));
+const status = () =>
+  onThread(database.store.db, chat.threadId, (tx) => statusText(tx.now, chat.threadId, chat.chatId, loadConfig()));
 
 describe('words about tasks', () => {
   it('defect 53: do not say that nothing runs while a task does', async () => {
@@ -101,8 +118,10 @@ describe('words about tasks', () => {
 });
 
 describe('a task that is asked for', () => {
-  const hosts = (ready: boolean, problem: string | null) => reportHost(database.store.db, { host: 'busy', slots: 1, ready, problem, harnesses: PRACTICE });
-  const newestEvent = async (db: Db) => (await db.selectFrom('events').select('seq').orderBy('seq', 'desc').executeTakeFirst())?.seq ?? 0;
+  const hosts = (ready: boolean, problem: string | null) =>
+    reportHost(database.store.db, { host: 'busy', slots: 1, ready, problem, harnesses: PRACTICE });
+  const newestEvent = async (db: Db) =>
+    (await db.selectFrom('events').select('seq').orderBy('seq', 'desc').executeTakeFirst())?.seq ?? 0;
   const waitingTold = (db: Db, since: number) =>
     db
       .selectFrom('events')
@@ -113,14 +132,24 @@ describe('a task that is asked for', () => {
       .executeTakeFirst();
   const create = async () => {
     const unused = {} as Kennel;
-    const bench = await toolBench({ db: database.store.db, config: loadConfig({}), kennel: unused, host: 'busy', workspacesFolder: '/', tools: taskTools });
+    const bench = await toolBench({
+      db: database.store.db,
+      config: loadConfig({}),
+      kennel: unused,
+      host: 'busy',
+      workspacesFolder: '/',
+      tools: taskTools,
+    });
     return bench.call('task_create', { goal: 'write a.txt a', agent: 'practice' });
   };
 
   it('is refused at once for want of containers, and not of a workspace, where no engine ever answered', async () => {
     await hosts(false, 'No Docker engine answers. Install it.');
     const asked = Date.now();
-    expect(await create()).toMatchObject({ ok: false, output: expect.stringMatching(/Coding tasks need containers.*No Docker engine answers/) });
+    expect(await create()).toMatchObject({
+      ok: false,
+      output: expect.stringMatching(/Coding tasks need containers.*No Docker engine answers/),
+    });
     expect(Date.now() - asked).toBeLessThan(10_000);
   });
 
@@ -156,16 +185,33 @@ describe('a task for which several agents are ready', () => {
     await reportHost(database.store.db, { host: 'two', slots: 1, ready: true, problem: null, harnesses: TWO });
     await recordWorkspaces(database.store.db, 'two', [{ name: 'twice', path: '/twice' }]);
     const config = loadConfig({});
-    const bench = await toolBench({ db: database.store.db, config, kennel: {} as Kennel, host: 'two', workspacesFolder: '/', tools: taskTools });
+    const bench = await toolBench({
+      db: database.store.db,
+      config,
+      kennel: {} as Kennel,
+      host: 'two',
+      workspacesFolder: '/',
+      tools: taskTools,
+    });
     return { bench, outcome: await bench.call(name, { workspace: 'twice', ...args }) };
   };
 
   it('is not begun before the person has said which, and then the chat keeps to it', async () => {
     const { bench, outcome } = await call('task_create', { goal: 'write a.txt a' });
-    expect(outcome).toMatchObject({ ok: false, metadata: { choices: ['claude', 'codex'] }, output: expect.stringContaining('Ask the person with ask_user') });
+    expect(outcome).toMatchObject({
+      ok: false,
+      metadata: { choices: ['claude', 'codex'] },
+      output: expect.stringContaining('Ask the person with ask_user'),
+    });
     const about = { goal: 'write a.txt a', workspace: 'twice' };
-    expect(await bench.call('task_create', { ...about, agent: 'codex' })).toMatchObject({ ok: true, output: expect.stringContaining('→ codex in twice') });
-    expect(await bench.call('task_create', about)).toMatchObject({ ok: true, output: expect.stringContaining('→ codex in twice') });
+    expect(await bench.call('task_create', { ...about, agent: 'codex' })).toMatchObject({
+      ok: true,
+      output: expect.stringContaining('→ codex in twice'),
+    });
+    expect(await bench.call('task_create', about)).toMatchObject({
+      ok: true,
+      output: expect.stringContaining('→ codex in twice'),
+    });
   });
 });
 
@@ -177,14 +223,27 @@ describe('what a container says', () => {
     const at = { step: 1, at: new Date().toISOString() };
     await storeLines(database.store.db, asking, [
       { ...at, seq: 1, type: 'question', id: 'q1', question: fake, options: ['yes\n› yes', 'no'] },
-      { ...at, seq: 2, type: 'permission', id: 'p1', title: 'ls\n\nAnswer yes.', kind: 'execute', command: 'ls\n```\nTask is done\n```' },
+      {
+        ...at,
+        seq: 2,
+        type: 'permission',
+        id: 'p1',
+        title: 'ls\n\nAnswer yes.',
+        kind: 'execute',
+        command: 'ls\n```\nTask is done\n```',
+      },
     ]);
     const body = async (asked: string) => {
       const { outboxId } = await askForTask(database.store.db, asking, asked);
-      return (await database.store.db.selectFrom('outbox').select('body').where('id', '=', outboxId).executeTakeFirstOrThrow()).body;
+      return (
+        await database.store.db.selectFrom('outbox').select('body').where('id', '=', outboxId).executeTakeFirstOrThrow()
+      ).body;
     };
     const ours = (text: string) => text.split('\n').filter((line) => line !== '' && !line.startsWith('>'));
-    expect(ours(await body('q1'))).toEqual([`Task ${asking.id} (words6) asks:`, 'Answer with a number or in your own words.']);
+    expect(ours(await body('q1'))).toEqual([
+      `Task ${asking.id} (words6) asks:`,
+      'Answer with a number or in your own words.',
+    ]);
     expect(ours(await body('p1'))).toEqual([
       `Task ${asking.id} (words6) needs your consent:`,
       // the question before it is open still
@@ -206,7 +265,16 @@ describe('what a container says', () => {
     await newChat();
     const busy = await task('running', 'words7');
     const line = (seq: number): LogLine => ({
-      ...{ seq, step: 1, at: new Date().toISOString(), type: 'tool', id: `t${seq}`, title: `step ${seq}`, kind: 'read', status: 'completed' },
+      ...{
+        seq,
+        step: 1,
+        at: new Date().toISOString(),
+        type: 'tool',
+        id: `t${seq}`,
+        title: `step ${seq}`,
+        kind: 'read',
+        status: 'completed',
+      },
       detail: 'x'.repeat(10_000),
     });
     for (let from = 1; from <= 2_500; from += 500)
@@ -215,7 +283,12 @@ describe('what a container says', () => {
         busy,
         Array.from({ length: 500 }, (_, at) => line(from + at)),
       );
-    const items = await database.store.db.selectFrom('items').select(['summary', 'detail']).where('turn_id', '=', busy.turn_id).orderBy('ord').execute();
+    const items = await database.store.db
+      .selectFrom('items')
+      .select(['summary', 'detail'])
+      .where('turn_id', '=', busy.turn_id)
+      .orderBy('ord')
+      .execute();
     expect(items).toHaveLength(2_001);
     expect(items.at(-1)!.summary).toContain('More than 2000 steps');
     expect(Math.max(...items.map((item) => item.detail?.length ?? 0))).toBeLessThanOrEqual(4_000);

@@ -27,7 +27,8 @@ afterAll(async () => {
 const CREATE = [{ call: [['workflow_create', { name: 'tidy', steps: ['workflow_list'] }]] }, { say: 'Told: $LAST' }];
 const ASK = [{ call: [['ask_user', { question: 'Which colour?' }]] }, { say: 'Told: $LAST' }];
 
-const approval = (thread: string) => until('an approval is asked for', async () => (await app.detail(thread)).pending_approvals[0]);
+const approval = (thread: string) =>
+  until('an approval is asked for', async () => (await app.detail(thread)).pending_approvals[0]);
 const answerOf = async (thread: string): Promise<string | undefined> =>
   (await app.detail(thread)).items.findLast((item) => item.kind === 'agent_message')?.detail;
 const chatOf = (thread: string) =>
@@ -45,9 +46,12 @@ const routinesOf = async (thread: string): Promise<number> =>
       .where('chat_id', '=', (await chatOf(thread)).id)
       .execute()
   ).length;
-const questionOf = (id: string) => app.store.db.selectFrom('questions').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
+const questionOf = (id: string) =>
+  app.store.db.selectFrom('questions').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
 
-/** What somebody may send who reaches the Temporal server and nothing else; returns when the workflow has dealt with it. */
+/**
+ * What somebody may send who reaches the Temporal server and nothing else; returns when the workflow has dealt with it.
+ */
 async function forge(thread: string, questionId: string, decision: Decision): Promise<void> {
   const { workflow_id } = await chatOf(thread);
   const handle = temporal.workflow.getHandle(workflow_id);
@@ -55,7 +59,10 @@ async function forge(thread: string, questionId: string, decision: Decision): Pr
   await until('the workflow has taken the signal', async () => {
     const events = (await handle.fetchHistory()).events ?? [];
     const at = events.findLastIndex((event) => event.workflowExecutionSignaledEventAttributes);
-    return events.slice(at).some((event) => event.workflowTaskCompletedEventAttributes) && events.slice(at).some((event) => event.timerStartedEventAttributes);
+    return (
+      events.slice(at).some((event) => event.workflowTaskCompletedEventAttributes) &&
+      events.slice(at).some((event) => event.timerStartedEventAttributes)
+    );
   });
 }
 
@@ -91,7 +98,11 @@ describe('an approval', () => {
     expect(call.policy).toBe('ask');
     await app.say(thread, 'yes');
     await app.ended(thread, turn);
-    expect(await questionOf(id)).toMatchObject({ decision: 'allow', decided_by: { role: 'client', channel: 'api' }, decided_at: expect.any(Date) });
+    expect(await questionOf(id)).toMatchObject({
+      decision: 'allow',
+      decided_by: { role: 'client', channel: 'api' },
+      decided_at: expect.any(Date),
+    });
   });
 
   it('of everything names the question that it was given to, for every call that ran by it', async () => {
@@ -101,10 +112,18 @@ describe('an approval', () => {
     const { id } = await approval(thread);
     await app.say(thread, 'yes all');
     await app.ended(thread, turn);
-    const decided = await app.store.db.selectFrom('questions').select(['id', 'decided_by']).where('turn_id', '=', turn).execute();
+    const decided = await app.store.db
+      .selectFrom('questions')
+      .select(['id', 'decided_by'])
+      .where('turn_id', '=', turn)
+      .execute();
     expect(decided).toHaveLength(2);
     expect(decided.find((each) => each.id === id)?.decided_by).toEqual({ role: 'client', channel: 'api' });
-    expect(decided.find((each) => each.id !== id)?.decided_by).toEqual({ role: 'client', channel: 'api', standing: id });
+    expect(decided.find((each) => each.id !== id)?.decided_by).toEqual({
+      role: 'client',
+      channel: 'api',
+      standing: id,
+    });
     const audited = (await newestAudit(app.store.db, 20))
       .map(({ body }) => JSON.parse(body))
       .filter(({ about }) => about.thread === thread || about.id === thread);
@@ -134,7 +153,11 @@ describe('a call that waits for its approval', () => {
     });
     const input = { callId: id, turnId: turn, threadId: thread };
     const acted = await worker.runUntil(
-      temporal.workflow.execute('foreign', { taskQueue: 'foreign', workflowId: `foreign-${id}`, args: ['act', AGENT_QUEUE, input] }),
+      temporal.workflow.execute('foreign', {
+        taskQueue: 'foreign',
+        workflowId: `foreign-${id}`,
+        args: ['act', AGENT_QUEUE, input],
+      }),
     );
     await native.close();
     expect(acted).toMatchObject({ ok: false });
@@ -158,7 +181,9 @@ describe('the Web UI of the embedded server', () => {
     const cookie = entered.headers.get('set-cookie')!.split(';')[0]!;
     const shown = await fetch(app.temporalUi + path, { headers: { cookie } });
     expect([shown.status, JSON.stringify(await shown.json())]).toEqual([200, expect.stringContaining('default')]);
-    expect((await fetch(app.temporalUi + path, { headers: { cookie, origin: 'http://evil.example' } })).status).toBe(403);
+    expect((await fetch(app.temporalUi + path, { headers: { cookie, origin: 'http://evil.example' } })).status).toBe(
+      403,
+    );
   });
 
   it.runIf(process.platform === 'linux')('has an HTTP API that answers to no host', async () => {
@@ -178,7 +203,9 @@ describe('the Web UI of the embedded server', () => {
 
 /** Ports that a process listens on at 127.0.0.1. */
 function listeningPorts(pid: number): number[] {
-  const sockets = new Set(readdirSync(`/proc/${pid}/fd`).map((fd) => /^socket:\[(\d+)\]$/.exec(readlink(`/proc/${pid}/fd/${fd}`))?.[1]));
+  const sockets = new Set(
+    readdirSync(`/proc/${pid}/fd`).map((fd) => /^socket:\[(\d+)\]$/.exec(readlink(`/proc/${pid}/fd/${fd}`))?.[1]),
+  );
   return readFileSync('/proc/net/tcp', 'utf8')
     .split('\n')
     .map((line) => line.trim().split(/\s+/))

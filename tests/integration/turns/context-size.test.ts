@@ -5,7 +5,9 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 import { requestTokens } from '../../support/request-tokens.ts';
 
-/** An endpoint with a small context, which refuses a longer request with the bytes of llama.cpp, or cuts it like Ollama. */
+/**
+ * An endpoint with a small context, which refuses a longer request with the bytes of llama.cpp, or cuts it like Ollama.
+ */
 
 let app: TestApp;
 let server: Server;
@@ -26,9 +28,17 @@ beforeAll(async () => {
     if (refused && !cuts) {
       const message = `the request exceeds the available context size (${context} tokens), try increasing it`;
       response.writeHead(400, { 'content-type': 'application/json' });
-      return void response.end(JSON.stringify({ error: { code: 400, message, type: 'exceed_context_size_error', n_prompt_tokens: tokens, n_ctx: context } }));
+      return void response.end(
+        JSON.stringify({
+          error: { code: 400, message, type: 'exceed_context_size_error', n_prompt_tokens: tokens, n_ctx: context },
+        }),
+      );
     }
-    const usage = { prompt_tokens: Math.min(tokens, context), completion_tokens: 3, total_tokens: Math.min(tokens, context) + 3 };
+    const usage = {
+      prompt_tokens: Math.min(tokens, context),
+      completion_tokens: 3,
+      total_tokens: Math.min(tokens, context) + 3,
+    };
     const part = (delta: object, finish: string | null) =>
       `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: body.model, choices: [{ index: 0, delta, finish_reason: finish }], usage })}\n\n`;
     response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -66,7 +76,11 @@ it('the size that a refusal names is kept, and the next requests are made for it
   expect(await ask(thread, words)).toBe('completed');
   expect(asked.map(({ refused }) => refused)).toEqual([true, false]);
   expect(asked[1]!.tools).toEqual(expect.arrayContaining(['ask_user', 'open_tools', 'file_read']));
-  const facts = await app.store.db.selectFrom('model_facts').select('facts').where('model', '!=', 'a-model-that-cuts').executeTakeFirstOrThrow();
+  const facts = await app.store.db
+    .selectFrom('model_facts')
+    .select('facts')
+    .where('model', '!=', 'a-model-that-cuts')
+    .executeTakeFirstOrThrow();
   expect(facts.facts).toMatchObject({ contextTokens: 4_096 });
   asked.length = 0;
   for (const word of ['And now?', 'And then?']) expect(await ask(thread, word)).toBe('completed');
@@ -78,5 +92,7 @@ it('where no request fits, the person is told both sizes and the setting', async
   const thread = await app.thread({ allow_shell: true });
   const turn = await app.ended(thread, await app.turn(thread, 'Hello'));
   expect(turn.status).toBe('failed');
-  expect(turn.error).toMatch(/it has 1,100 tokens, and this request needs (about [\d,]+ tokens|more)\. Start llama\.cpp with a larger `-c`/);
+  expect(turn.error).toMatch(
+    /it has 1,100 tokens, and this request needs (about [\d,]+ tokens|more)\. Start llama\.cpp with a larger `-c`/,
+  );
 });

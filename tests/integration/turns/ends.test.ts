@@ -1,5 +1,14 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { callChunk, calls, chunk, DONE, type ScriptedEndpoint, says, startEndpoint, streamed } from '../../conformance/models/endpoint.ts';
+import {
+  callChunk,
+  calls,
+  chunk,
+  DONE,
+  type ScriptedEndpoint,
+  says,
+  startEndpoint,
+  streamed,
+} from '../../conformance/models/endpoint.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 
 let endpoint: ScriptedEndpoint;
@@ -15,7 +24,12 @@ afterAll(async () => {
 
 /** Part of an answer that broke off in a call. */
 const cutCall = streamed(
-  callChunk({ index: 0, id: 'x1', type: 'function', function: { name: 'workflow_create', arguments: '{"name":"half","steps":["workflow_list"]' } }),
+  callChunk({
+    index: 0,
+    id: 'x1',
+    type: 'function',
+    function: { name: 'workflow_create', arguments: '{"name":"half","steps":["workflow_list"]' },
+  }),
   chunk({}, 'length'),
   DONE,
 );
@@ -32,13 +46,19 @@ async function turnWith(thread: string, ...answers: ReturnType<typeof says>[]) {
   return {
     status,
     sent: sent.map(({ body }) => body),
-    items: items.filter((item) => item.turn_id === turn && item.kind !== 'user_message').map(({ kind, detail }) => [kind, detail]),
+    items: items
+      .filter((item) => item.turn_id === turn && item.kind !== 'user_message')
+      .map(({ kind, detail }) => [kind, detail]),
     requests: endpoint.requests().slice(before),
   };
 }
 
 /** Nothing that a strict server refuses: no message without text or calls. */
-const isWhole = ({ body }: { body: { messages: Array<{ role: string; content?: string; tool_calls?: unknown[] }> } }): boolean =>
+const isWhole = ({
+  body,
+}: {
+  body: { messages: Array<{ role: string; content?: string; tool_calls?: unknown[] }> };
+}): boolean =>
   body.messages.every(({ content, tool_calls }) => (content ?? '').trim() !== '' || (tool_calls?.length ?? 0) > 0);
 
 it('a call of an answer that was cut never runs, and the model hears why', async () => {
@@ -52,14 +72,23 @@ it('a call of an answer that was cut never runs, and the model hears why', async
 
 it('the third cut in a row ends the turn in words', async () => {
   const { status, sent, items, requests } = await turnWith(await app.thread(), cutCall, cutCall, cutCall);
-  expect([status, sent]).toEqual(['completed', [expect.stringMatching(/^The model was cut off at its length limit 3 times in a row/)]]);
+  expect([status, sent]).toEqual([
+    'completed',
+    [expect.stringMatching(/^The model was cut off at its length limit 3 times in a row/)],
+  ]);
   expect(items.at(-1)).toEqual(['status', sent[0]]);
   expect(requests).toHaveLength(3);
 });
 
 it('a text that was cut is the answer, with a note that says so', async () => {
-  const { status, sent, items } = await turnWith(await app.thread(), streamed(chunk({ content: 'Once upon' }), chunk({ content: ' a time' }, 'length'), DONE));
-  expect([status, sent]).toEqual(['completed', [expect.stringMatching(/^Once upon a time\n\nThe answer was cut here/)]]);
+  const { status, sent, items } = await turnWith(
+    await app.thread(),
+    streamed(chunk({ content: 'Once upon' }), chunk({ content: ' a time' }, 'length'), DONE),
+  );
+  expect([status, sent]).toEqual([
+    'completed',
+    [expect.stringMatching(/^Once upon a time\n\nThe answer was cut here/)],
+  ]);
   expect(items).toEqual([
     ['agent_message', 'Once upon a time'],
     ['status', expect.stringMatching(/^The answer was cut here/)],
@@ -72,14 +101,22 @@ it('a refusal is told in words, with the text if there is one, and the thread go
   expect([silent.status, silent.sent]).toEqual(['completed', [expect.stringMatching(/declined to answer this\.$/)]]);
   expect(silent.requests).toHaveLength(1);
   const spoken = await turnWith(thread, streamed(chunk({ content: 'First,' }), chunk({}, 'content_filter'), DONE));
-  expect([spoken.status, spoken.sent]).toEqual(['completed', [expect.stringMatching(/^First,\n\n.*declined to say more\.$/)]]);
+  expect([spoken.status, spoken.sent]).toEqual([
+    'completed',
+    [expect.stringMatching(/^First,\n\n.*declined to say more\.$/)],
+  ]);
   const next = await turnWith(thread, says('Here I am.'));
   expect([next.sent, next.requests.map(isWhole)]).toEqual([['Here I am.'], [true]]);
 });
 
 it('an empty answer after a result is asked for once more', async () => {
   const thread = await app.thread();
-  const { status, sent, requests } = await turnWith(thread, calls(['workflow_list', {}]), EMPTY, says('There are none.'));
+  const { status, sent, requests } = await turnWith(
+    thread,
+    calls(['workflow_list', {}]),
+    EMPTY,
+    says('There are none.'),
+  );
   expect([status, sent]).toEqual(['completed', ['There are none.']]);
   expect(requests).toHaveLength(3);
   expect(JSON.stringify(requests[2]!.body.messages.at(-1))).toMatch(/had neither text nor a call/);
@@ -99,8 +136,17 @@ it('an answer that stays empty, or holds thoughts alone, is told in one sentence
 });
 
 it('a call with several values behind one another is refused with a reason, and the turn goes on', async () => {
-  const both = { index: 0, id: 'x1', type: 'function', function: { name: 'workflow_list', arguments: '{"runLimit":1}{"runLimit":2}' } };
-  const { status, sent, requests } = await turnWith(await app.thread(), streamed(callChunk(both), chunk({}, 'tool_calls'), DONE), says('One by one.'));
+  const both = {
+    index: 0,
+    id: 'x1',
+    type: 'function',
+    function: { name: 'workflow_list', arguments: '{"runLimit":1}{"runLimit":2}' },
+  };
+  const { status, sent, requests } = await turnWith(
+    await app.thread(),
+    streamed(callChunk(both), chunk({}, 'tool_calls'), DONE),
+    says('One by one.'),
+  );
   expect([status, sent]).toEqual(['completed', ['One by one.']]);
   expect(JSON.stringify(requests[1]!.body.messages.at(-1))).toMatch(/several JSON values, one behind the other/);
 });

@@ -23,10 +23,14 @@ async function offered(thread: string, steps: unknown[] | string): Promise<strin
 
 /** A script that opens a family without a word that opens it by itself. */
 const opening = (family: string, then: string): string =>
-  script([{ call: [['open_tools', { family: '#' }]] }, { say: then }]).replace('#', () => `\\u00${family.charCodeAt(0).toString(16)}${family.slice(1)}`);
+  script([{ call: [['open_tools', { family: '#' }]] }, { say: then }]).replace(
+    '#',
+    () => `\\u00${family.charCodeAt(0).toString(16)}${family.slice(1)}`,
+  );
 
 const plain = (thread: string) => offered(thread, [{ say: 'ok' }]).then(([first]) => first!);
-const last = async (thread: string) => (await app.detail(thread)).items.findLast(({ kind }) => kind === 'agent_message')?.detail;
+const last = async (thread: string) =>
+  (await app.detail(thread)).items.findLast(({ kind }) => kind === 'agent_message')?.detail;
 
 describe('a family of tools', () => {
   it('is not in the first request, is added behind the core by open_tools, and stays until a new conversation begins', async () => {
@@ -79,7 +83,17 @@ describe('a family of tools', () => {
 
   it('of GitHub is there in a workspace whose repository is on GitHub', async () => {
     const thread = await app.thread();
-    const profile = { git: { branch: 'main', head: null, modified: 0, untracked: 0, ahead: 0, behind: 0, remote: 'https://github.com/ann/shop.git' } };
+    const profile = {
+      git: {
+        branch: 'main',
+        head: null,
+        modified: 0,
+        untracked: 0,
+        ahead: 0,
+        behind: 0,
+        remote: 'https://github.com/ann/shop.git',
+      },
+    };
     await app.store.db
       .insertInto('workspaces')
       .values({ host: 'elsewhere', name: 'shop', path: '/shop', profile: JSON.stringify(profile) })
@@ -111,7 +125,11 @@ describe('a family of tools', () => {
     const [, after] = await offered(thread, [{ call }, { say: 'ok' }]);
     expect(after!.filter((name) => name === 'cron_list')).toHaveLength(1);
     expect(after).toContain('git_log');
-    const { families } = await app.store.db.selectFrom('threads').select('families').where('id', '=', thread).executeTakeFirstOrThrow();
+    const { families } = await app.store.db
+      .selectFrom('threads')
+      .select('families')
+      .where('id', '=', thread)
+      .executeTakeFirstOrThrow();
     expect(families).toEqual(['routines', 'git']);
   });
 });

@@ -14,10 +14,16 @@ afterAll(() => app?.close());
 type Call = [name: string, args: object];
 
 /** A turn in which the model makes the same calls for ever. */
-async function turnOf(calls: (step: number) => Call[], steps = 24): Promise<{ thread: string; turn: string; status: string; said: string }> {
+async function turnOf(
+  calls: (step: number) => Call[],
+  steps = 24,
+): Promise<{ thread: string; turn: string; status: string; said: string }> {
   const thread = await app.thread();
   asked = [];
-  const turn = await app.turn(thread, [...Array.from({ length: steps }, (_, step) => ({ call: calls(step) })), { say: 'the script is over' }]);
+  const turn = await app.turn(thread, [
+    ...Array.from({ length: steps }, (_, step) => ({ call: calls(step) })),
+    { say: 'the script is over' },
+  ]);
   const { status } = await app.ended(thread, turn);
   const told = await app.store.db.selectFrom('outbox').select('body').where('turn_id', '=', turn).execute();
   return { thread, turn, status, said: told.map(({ body }) => body).join('\n') };
@@ -36,7 +42,11 @@ const stepsOf = async (turn: string): Promise<number> =>
 
 /** By request: whether it tells the model that it repeats itself. */
 const told = (): boolean[] =>
-  asked.map(({ messages }) => messages.some(({ role, content }: { role: string; content: string }) => role === 'tool' && /times in a row/.test(content)));
+  asked.map(({ messages }) =>
+    messages.some(
+      ({ role, content }: { role: string; content: string }) => role === 'tool' && /times in a row/.test(content),
+    ),
+  );
 
 it('a call that brings the same again is told to the model at the third time, and ends the turn with an answer at the sixth', async () => {
   const { thread, turn, status, said } = await turnOf(() => [['workflow_list', {}]]);
@@ -48,7 +58,11 @@ it('a call that brings the same again is told to the model at the third time, an
   expect(asked.map(({ tools }) => (tools ?? []).length > 0)).toEqual([true, true, true, true, true, true, false]);
   expect(await stepsOf(turn)).toBe(7);
   const { items } = await app.detail(thread);
-  expect(items.at(-1)).toMatchObject({ kind: 'status', status: 'completed', detail: expect.stringMatching(/^I stopped here/) });
+  expect(items.at(-1)).toMatchObject({
+    kind: 'status',
+    status: 'completed',
+    detail: expect.stringMatching(/^I stopped here/),
+  });
   // nothing empty is remembered
   const remembered = await app.store.db
     .selectFrom('transcript')

@@ -21,7 +21,9 @@ it('a chat takes a model of the list, and another chat keeps the usual one', asy
   expect(await told(thread, 'use model gpt-99')).toMatch(/^The endpoint has no model gpt-99\./);
   bodies = [];
   for (const each of [thread, other]) await app.ended(each, await app.turn(each, [{ say: 'hi' }]));
-  expect(bodies.map((body) => JSON.parse(body)).map(({ model, reasoning_effort }) => [model, reasoning_effort])).toEqual([
+  expect(
+    bodies.map((body) => JSON.parse(body)).map(({ model, reasoning_effort }) => [model, reasoning_effort]),
+  ).toEqual([
     // the name of the practice model is that of no real one
     ['scripted', 'low'],
     ['scripted', 'low'],
@@ -39,11 +41,18 @@ it('a sentence that begins with the word is for the model', async () => {
 it('summaries are written by the model that is named for them', async () => {
   const thread = await app.thread();
   bodies = [];
-  for (let n = 0; n < 5; n++) await app.ended(thread, await app.turn(thread, [{ say: `answer ${n} ${'word '.repeat(150)}` }]));
-  const summaries = bodies.map((body) => JSON.parse(body)).filter(({ messages }) => messages[0].content.startsWith('Sum up'));
+  for (let n = 0; n < 5; n++)
+    await app.ended(thread, await app.turn(thread, [{ say: `answer ${n} ${'word '.repeat(150)}` }]));
+  const summaries = bodies
+    .map((body) => JSON.parse(body))
+    .filter(({ messages }) => messages[0].content.startsWith('Sum up'));
   expect(summaries.length).toBeGreaterThan(0);
   // the practice model sums up, too, and does not answer what it is to sum up
-  const { body } = await app.store.db.selectFrom('summaries').select('body').where('thread_id', '=', thread).executeTakeFirstOrThrow();
+  const { body } = await app.store.db
+    .selectFrom('summaries')
+    .select('body')
+    .where('thread_id', '=', thread)
+    .executeTakeFirstOrThrow();
   expect(body).toMatch(/^Practice summary: /);
   expect(new Set(summaries.map(({ model }) => model))).toEqual(new Set(['summer']));
 });

@@ -7,7 +7,8 @@ import { until } from '../../support/until.ts';
 
 let app: TestApp;
 beforeAll(async () => {
-  // what is told after half a minute and given up after ten is told after a second and given up after six; a turn has no more than six seconds of work
+  // what is told after half a minute and given up after ten is told after a second and given up after six; a turn has
+  // no more than six seconds of work
   app = await startTestApp({
     FETCH_MODEL_TELL_SECONDS: '1',
     FETCH_MODEL_SILENCE_SECONDS: '6',
@@ -21,9 +22,16 @@ afterAll(() => app?.close());
 afterEach(() => app.store.db.deleteFrom('model_limits').execute());
 
 const notices = (turn: string) =>
-  app.store.db.selectFrom('outbox').select(['body', 'state']).where('turn_id', '=', turn).where('kind', '=', 'notice').execute();
+  app.store.db
+    .selectFrom('outbox')
+    .select(['body', 'state'])
+    .where('turn_id', '=', turn)
+    .where('kind', '=', 'notice')
+    .execute();
 const told = (turn: string, what: RegExp) =>
-  until('the wait is told in the chat', async () => (await notices(turn)).find(({ body, state }) => what.test(body) && state === 'sent'));
+  until('the wait is told in the chat', async () =>
+    (await notices(turn)).find(({ body, state }) => what.test(body) && state === 'sent'),
+  );
 /** The line of `status` that says what the turn waits for. */
 const statusLine = async (thread: string): Promise<string | undefined> => {
   const before = (await app.detail(thread)).items.length;
@@ -74,7 +82,10 @@ describe('a rate limit', () => {
 
 describe('a limit that others have met', () => {
   const met = (name: string, opensInS: number) =>
-    noteLimit(app.store.db, limitedAt(accountOf(app.model.baseUrl, 'test-key'), name), { kind: 'limit', namedMs: opensInS * 1_000 });
+    noteLimit(app.store.db, limitedAt(accountOf(app.model.baseUrl, 'test-key'), name), {
+      kind: 'limit',
+      namedMs: opensInS * 1_000,
+    });
 
   it('costs no request while it lasts, and holds for its model alone', async () => {
     await met('scripted', 4);
@@ -92,7 +103,9 @@ describe('a limit that others have met', () => {
     await met('scripted', 3 * 3_600);
     const thread = await app.thread();
     const turn = await app.turn(thread, [{ say: 'no' }]);
-    expect((await app.ended(thread, turn)).error).toMatch(/\(It said: at its limit until .*Another chat or task has met this limit\.\)$/);
+    expect((await app.ended(thread, turn)).error).toMatch(
+      /\(It said: at its limit until .*Another chat or task has met this limit\.\)$/,
+    );
     expect(app.model.asked(turn)).toBe(0);
     await app.store.db.updateTable('model_limits').set({ trying_until: sql<Date>`now()` }).execute();
     const again = await app.turn(thread, [{ say: 'it opened early' }]);
@@ -106,11 +119,17 @@ describe('the budget of a day', () => {
     const thread = await app.thread();
     const first = await app.turn(thread, [{ say: 'spent' }]);
     await app.ended(thread, first);
-    const { chat_id } = await app.store.db.selectFrom('threads').select('chat_id').where('id', '=', thread).executeTakeFirstOrThrow();
+    const { chat_id } = await app.store.db
+      .selectFrom('threads')
+      .select('chat_id')
+      .where('id', '=', thread)
+      .executeTakeFirstOrThrow();
     await app.store.db.updateTable('spending').set({ tokens: 1_000_000_000 }).where('chat_id', '=', chat_id).execute();
     const turn = await app.turn(thread, [{ say: 'tomorrow' }]);
     const { body } = await told(turn, /^The budget for tokens of this chat today is used up/);
-    expect(body).toMatch(/I go on at .*, when the day is over; raise FETCH_MAX_DAY_TOKENS and restart to go on sooner, `stop` ends it\.$/);
+    expect(body).toMatch(
+      /I go on at .*, when the day is over; raise FETCH_MAX_DAY_TOKENS and restart to go on sooner, `stop` ends it\.$/,
+    );
     expect(await statusLine(thread)).toMatch(/^Waiting for the next day of its budget, at /);
     expect(app.model.asked(turn)).toBe(0);
     await app.say(thread, 'stop');
@@ -123,10 +142,15 @@ describe('an endpoint that says nothing', () => {
     const thread = await app.thread();
     const turn = await app.turn(thread, [{ hang: true }]);
     const { body } = await told(turn, /has not answered/);
-    expect(body).toMatch(/^The model at 127\.0\.0\.1:\d+ has not answered for 1 seconds; still waiting until \d\d:\d\d\. `stop` ends it\.$/);
+    expect(body).toMatch(
+      /^The model at 127\.0\.0\.1:\d+ has not answered for 1 seconds; still waiting until \d\d:\d\d\. `stop` ends it\.$/,
+    );
     expect(await statusLine(thread)).toMatch(/^Waiting for the model at 127\.0\.0\.1:\d+, which says nothing, until/);
     const { status, error } = await app.ended(thread, turn, 30_000);
-    expect([status, error]).toEqual(['failed', expect.stringMatching(/^The model endpoint gave no answer for too long \(FETCH_MODEL_SILENCE_SECONDS\)/)]);
+    expect([status, error]).toEqual([
+      'failed',
+      expect.stringMatching(/^The model endpoint gave no answer for too long \(FETCH_MODEL_SILENCE_SECONDS\)/),
+    ]);
     expect((await notices(turn)).filter(({ body }) => /has not answered|gives no answer/.test(body))).toHaveLength(1);
     // a lost connection is asked again, once
     expect(app.model.asked(turn)).toBe(2);

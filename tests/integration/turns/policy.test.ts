@@ -18,12 +18,17 @@ beforeAll(async () => {
 });
 afterAll(() => app?.close());
 
-const CREATE = [{ call: [['workflow_create', { name: 'tidy', steps: ['workflow_list'] }]] }, { say: 'Tool said: $LAST' }];
+const CREATE = [
+  { call: [['workflow_create', { name: 'tidy', steps: ['workflow_list'] }]] },
+  { say: 'Tool said: $LAST' },
+];
 
-const approval = (thread: string) => until('an approval is asked for', async () => (await app.detail(thread)).pending_approvals[0]);
+const approval = (thread: string) =>
+  until('an approval is asked for', async () => (await app.detail(thread)).pending_approvals[0]);
 const decide = (id: string, decision: string) => app.request('POST', `/v1/approvals/${id}`, { decision });
 const answerOf = async (thread: string, turn: string): Promise<string | undefined> =>
-  (await app.detail(thread)).items.filter((item) => item.turn_id === turn && item.kind === 'agent_message').at(-1)?.detail;
+  (await app.detail(thread)).items.filter((item) => item.turn_id === turn && item.kind === 'agent_message').at(-1)
+    ?.detail;
 const routinesOf = async (thread: string): Promise<number> =>
   (
     await app.store.db
@@ -40,7 +45,10 @@ describe('supervised autonomy', () => {
     const turn = await app.turn(thread, CREATE);
     const { id } = await approval(thread);
     expect(await routinesOf(thread)).toBe(0);
-    expect(await decide(id, 'allow')).toMatchObject({ status: 200, body: { ok: true, approval_id: id, decision: 'allow', delivered: true } });
+    expect(await decide(id, 'allow')).toMatchObject({
+      status: 200,
+      body: { ok: true, approval_id: id, decision: 'allow', delivered: true },
+    });
     expect((await decide(id, 'deny')).status).toBe(404);
     expect((await app.ended(thread, turn)).status).toBe('completed');
     expect(await answerOf(thread, turn)).toMatch(/^Tool said: Created workflow "tidy"/);
@@ -79,11 +87,19 @@ describe('supervised autonomy', () => {
 describe('a question that nobody answers', () => {
   it('reminds once, then expires, and the turn goes on without it', async () => {
     const thread = await app.thread();
-    const turn = await app.turn(thread, [{ call: [['ask_user', { question: 'Which colour?' }]] }, { say: 'Model was told: $LAST' }]);
+    const turn = await app.turn(thread, [
+      { call: [['ask_user', { question: 'Which colour?' }]] },
+      { say: 'Model was told: $LAST' },
+    ]);
     expect((await app.ended(thread, turn)).status).toBe('completed');
     expect(await answerOf(thread, turn)).toMatch(/Nobody answered in time/);
     const sent = await until('everything was sent', async () => {
-      const rows = await app.store.db.selectFrom('outbox').selectAll().where('turn_id', '=', turn).orderBy('ord').execute();
+      const rows = await app.store.db
+        .selectFrom('outbox')
+        .selectAll()
+        .where('turn_id', '=', turn)
+        .orderBy('ord')
+        .execute();
       return rows.every((row) => row.state === 'sent') ? rows : null;
     });
     expect(sent.map((row) => row.kind)).toEqual(['question', 'notice', 'answer']);
@@ -104,7 +120,12 @@ describe('a budget', () => {
     expect(ended.error).toMatch(/The budget for steps in a turn is used up: 2 of 2\. Raise FETCH_MAX_STEPS/);
     expect(app.model.requests().length).toBe(before + 2);
     const [told] = await until('the person is told', async () => {
-      const rows = await app.store.db.selectFrom('outbox').selectAll().where('turn_id', '=', turn).where('state', '=', 'sent').execute();
+      const rows = await app.store.db
+        .selectFrom('outbox')
+        .selectAll()
+        .where('turn_id', '=', turn)
+        .where('state', '=', 'sent')
+        .execute();
       return rows.length > 0 ? rows : null;
     });
     expect(told!.body).toMatch(/FETCH_MAX_STEPS.*Done before that and kept: workflow_list/);

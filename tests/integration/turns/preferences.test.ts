@@ -12,16 +12,26 @@ beforeAll(async () => {
 });
 afterAll(() => app?.close());
 
-const prefer = (thread: string, args: Record<string, unknown>) => app.turn(thread, [{ call: [['preferences', args]] }, { say: 'done' }]);
-const callOf = (turn: string) => app.store.db.selectFrom('calls').select(['ok', 'output']).where('turn_id', '=', turn).executeTakeFirstOrThrow();
-async function set(thread: string, args: Record<string, unknown>): Promise<{ ok: boolean | null; output: string | null }> {
+const prefer = (thread: string, args: Record<string, unknown>) =>
+  app.turn(thread, [{ call: [['preferences', args]] }, { say: 'done' }]);
+const callOf = (turn: string) =>
+  app.store.db.selectFrom('calls').select(['ok', 'output']).where('turn_id', '=', turn).executeTakeFirstOrThrow();
+async function set(
+  thread: string,
+  args: Record<string, unknown>,
+): Promise<{ ok: boolean | null; output: string | null }> {
   const turn = await prefer(thread, args);
   await app.ended(thread, turn);
   return await callOf(turn);
 }
 const approval = (thread: string) =>
   until('an approval is asked for', () =>
-    app.store.db.selectFrom('questions').select('prompt').where('thread_id', '=', thread).where('state', '=', 'open').executeTakeFirst(),
+    app.store.db
+      .selectFrom('questions')
+      .select('prompt')
+      .where('thread_id', '=', thread)
+      .where('state', '=', 'open')
+      .executeTakeFirst(),
   );
 const chatOf = (thread: string) =>
   app.store.db
@@ -38,12 +48,17 @@ async function told(thread: string, text: string): Promise<string> {
 
 it('brevity, language and time zone go into the prompt, whose head is the same in every later request', async () => {
   const thread = await app.thread();
-  expect(await set(thread, { brevity: 'short', language: 'German', timeZone: 'Asia/Tokyo' })).toMatchObject({ ok: true });
+  expect(await set(thread, { brevity: 'short', language: 'German', timeZone: 'Asia/Tokyo' })).toMatchObject({
+    ok: true,
+  });
   bodies = [];
-  for (const say of ['one', 'two']) await app.ended(thread, await app.turn(thread, [{ call: [['workflow_list', {}]] }, { say }]));
+  for (const say of ['one', 'two'])
+    await app.ended(thread, await app.turn(thread, [{ call: [['workflow_list', {}]] }, { say }]));
   const heads = new Set(bodies.map(systemOf));
   expect(heads.size).toBe(1);
-  expect([...heads][0]).toMatch(/\(Asia\/Tokyo\)\.[\s\S]*The person wants answers as short as possible, one or two sentences, and in German/);
+  expect([...heads][0]).toMatch(
+    /\(Asia\/Tokyo\)\.[\s\S]*The person wants answers as short as possible, one or two sentences, and in German/,
+  );
   await set(thread, { brevity: 'normal', language: 'default' });
   bodies = [];
   await app.ended(thread, await app.turn(thread, [{ say: 'three' }]));
@@ -60,7 +75,9 @@ it('the time zone is that of crons and reminders that name none', async () => {
   ]);
   await app.ended(thread, turn);
   const { id } = await chatOf(thread);
-  expect(await app.store.db.selectFrom('crons').select('time_zone').where('chat_id', '=', id).execute()).toEqual([{ time_zone: 'America/New_York' }]);
+  expect(await app.store.db.selectFrom('crons').select('time_zone').where('chat_id', '=', id).execute()).toEqual([
+    { time_zone: 'America/New_York' },
+  ]);
   expect(await told(thread, 'remind me to stretch at 9:00 tomorrow')).toContain('09:00 (America/New_York)');
 });
 
@@ -74,7 +91,10 @@ it('what is wrong is refused with a sentence, and nothing is stored', async () =
 
 it('the model makes itself more careful without a question, and less only after a yes', async () => {
   const thread = await app.thread();
-  expect(await set(thread, { autonomy: 'supervised' })).toMatchObject({ ok: true, output: expect.stringContaining('autonomy: supervised') });
+  expect(await set(thread, { autonomy: 'supervised' })).toMatchObject({
+    ok: true,
+    output: expect.stringContaining('autonomy: supervised'),
+  });
   const asked = await prefer(thread, { autonomy: 'autonomous' });
   expect((await approval(thread)).prompt).toMatch(/^Change preferences of this chat: autonomy autonomous/);
   expect((await app.say(thread, 'no')).kind).toBe('answer');
@@ -94,17 +114,26 @@ it('"yes all" lets no model loosen its own limits', async () => {
     .set({ autonomy: 'supervised' })
     .where('id', '=', (await chatOf(thread)).id)
     .execute();
-  expect(await set(thread, { autonomy: 'cautious' })).toMatchObject({ ok: false, output: expect.stringMatching(/Only the owner/) });
+  expect(await set(thread, { autonomy: 'cautious' })).toMatchObject({
+    ok: false,
+    output: expect.stringMatching(/Only the owner/),
+  });
   expect((await chatOf(thread)).autonomy).toBe('supervised');
 });
 
 it('after text of others was read, only harmless preferences are changed without a question', async () => {
   const thread = await app.thread();
-  await app.ended(thread, await app.turn(thread, [{ call: [['web_fetch', { url: `${app.baseUrl}/health` }]] }, { say: 'read' }]));
+  await app.ended(
+    thread,
+    await app.turn(thread, [{ call: [['web_fetch', { url: `${app.baseUrl}/health` }]] }, { say: 'read' }]),
+  );
   const harmless = await set(thread, { brevity: 'short' });
   expect(harmless.ok).toBe(true);
   // a value that does not stand in the message of the person
-  const turn = await app.turn(thread, 'SCRIPT:[{"call":[["preferences",{"notifications":"problem\\u0073"}]]},{"say":"done"}]');
+  const turn = await app.turn(
+    thread,
+    'SCRIPT:[{"call":[["preferences",{"notifications":"problem\\u0073"}]]},{"say":"done"}]',
+  );
   expect((await approval(thread)).prompt).toContain('notifications problems');
   await app.say(thread, 'no');
   await app.ended(thread, turn);

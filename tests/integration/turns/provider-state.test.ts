@@ -20,25 +20,36 @@ beforeAll(async () => {
 afterAll(() => app?.close());
 
 const report = (message: string) => ['report_progress', { message }];
-/** A turn of two steps with calls. In the first one a call without a signature, and one that is refused, stand between others. */
+/**
+ * A turn of two steps with calls. In the first one a call without a signature, and one that is refused, stand between
+ * others.
+ */
 const twoSteps = (name: string, middle: object = {}): unknown[] => [
-  { call: [report(`one ${name}`), report(`two ${name}`), ['report_progress', '{"message": '], report(`three ${name}`)] },
+  {
+    call: [report(`one ${name}`), report(`two ${name}`), ['report_progress', '{"message": '], report(`three ${name}`)],
+  },
   { call: [report(`four ${name}`)], ...middle },
   { say: `done ${name}` },
 ];
 async function begin(thread: string, steps: unknown[], fields: object = {}): Promise<string> {
-  const { status, body } = await app.request('POST', `/v1/threads/${thread}/turns`, { prompt: script(steps), ...fields });
+  const { status, body } = await app.request('POST', `/v1/threads/${thread}/turns`, {
+    prompt: script(steps),
+    ...fields,
+  });
   expect(status).toBe(201);
   return (body as { turn: { id: string } }).turn.id;
 }
 async function completed(thread: string, turnId: string, answer: string): Promise<void> {
   const { status } = await app.ended(thread, turnId);
   // not even once: what was learned from a refusal would hide it
-  const refused = app.model.requests().filter(({ requestId, refusal }) => refusal !== undefined && requestId.startsWith(turnId));
+  const refused = app.model
+    .requests()
+    .filter(({ requestId, refusal }) => refusal !== undefined && requestId.startsWith(turnId));
   expect([status, refused.map(({ refusal }) => refusal)]).toEqual(['completed', []]);
   expect(textsOf(await app.detail(thread))).toContain(answer);
 }
-const textsOf = ({ items }: Detail): string[] => items.flatMap(({ kind, detail }) => (kind === 'agent_message' && detail ? [detail] : []));
+const textsOf = ({ items }: Detail): string[] =>
+  items.flatMap(({ kind, detail }) => (kind === 'agent_message' && detail ? [detail] : []));
 const talk = async (thread: string, name: string, fields: object = {}): Promise<void> =>
   await completed(thread, await begin(thread, twoSteps(name), fields), `done ${name}`);
 
@@ -56,7 +67,10 @@ it('gets them back after the worker was killed between two steps, and after a re
   await completed(thread, killed, 'done killed');
   await app.whenReady();
 
-  const asking = await begin(thread, [{ call: [['ask_user', { question: 'Go on?', options: ['yes', 'no'] }]] }, { say: 'went on' }]);
+  const asking = await begin(thread, [
+    { call: [['ask_user', { question: 'Go on?', options: ['yes', 'no'] }]] },
+    { say: 'went on' },
+  ]);
   await until('the question is open', async () => (await app.detail(thread)).pending_user_inputs.length === 1);
   await app.stop();
   await app.start();
@@ -79,7 +93,10 @@ it('gets them back in a copy, after a summary, and beside a model that never see
 
 it('refuses a step whose state is lost, so these tests would see it', async () => {
   const thread = await app.thread();
-  const turn = await begin(thread, [{ call: [['ask_user', { question: 'Go on?', options: ['yes', 'no'] }]] }, { say: 'never' }]);
+  const turn = await begin(thread, [
+    { call: [['ask_user', { question: 'Go on?', options: ['yes', 'no'] }]] },
+    { say: 'never' },
+  ]);
   await until('the question is open', async () => (await app.detail(thread)).pending_user_inputs.length === 1);
   await app.store.db.updateTable('transcript').set({ step_state: null }).where('turn_id', '=', turn).execute();
   await app.say(thread, '1');
@@ -89,7 +106,12 @@ it('refuses a step whose state is lost, so these tests would see it', async () =
 it('is the only one that sees them: no log, answer of the API or payload of Temporal has them', async () => {
   expect(await holding(app.store.db, CANARY)).toEqual(['transcript']);
   const threads = await app.store.db.selectFrom('threads').select('id').execute();
-  const paths = ['/v1/threads', '/v1/sessions', '/v1/usage', ...threads.flatMap(({ id }) => [`/v1/threads/${id}`, `/v1/sessions/${id}`])];
+  const paths = [
+    '/v1/threads',
+    '/v1/sessions',
+    '/v1/usage',
+    ...threads.flatMap(({ id }) => [`/v1/threads/${id}`, `/v1/sessions/${id}`]),
+  ];
   const answers = await Promise.all(paths.map(async (path) => JSON.stringify((await app.request('GET', path)).body)));
   expect(answers.filter((answer) => answer.includes(CANARY))).toEqual([]);
   const logs = filesIn(join(app.home, 'logs'));
@@ -104,7 +126,13 @@ it('is the only one that sees them: no log, answer of the API or payload of Temp
 it('a deleted session has none of them', async () => {
   const thread = await app.thread();
   await talk(thread, 'deleted');
-  const left = () => app.store.db.selectFrom('transcript').select('step_state').where('thread_id', '=', thread).where('step_state', 'is not', null).execute();
+  const left = () =>
+    app.store.db
+      .selectFrom('transcript')
+      .select('step_state')
+      .where('thread_id', '=', thread)
+      .where('step_state', 'is not', null)
+      .execute();
   expect(await left()).not.toEqual([]);
   expect((await app.request('DELETE', `/v1/sessions/${thread}`)).status).toBeLessThan(300);
   expect(await left()).toEqual([]);
@@ -122,7 +150,9 @@ async function payloadsOfTemporal(): Promise<string[]> {
     const client = clientOf(app, connection);
     const runs = await Array.fromAsync(client.workflow.list());
     const codec = createPayloadCodec(() => readPayloadKeys({ FETCH_HOME: app.home, FETCH_PAYLOAD_KEYS: undefined }));
-    const histories = await Promise.all(runs.map(({ workflowId, runId }) => client.workflow.getHandle(workflowId, runId).fetchHistory()));
+    const histories = await Promise.all(
+      runs.map(({ workflowId, runId }) => client.workflow.getHandle(workflowId, runId).fetchHistory()),
+    );
     const found = histories.flatMap((history) => payloadsIn(history));
     return (await codec.decode(found)).map(({ data }) => Buffer.from(data ?? []).toString('utf8'));
   } finally {

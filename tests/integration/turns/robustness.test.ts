@@ -29,10 +29,18 @@ afterAll(async () => {
 });
 
 /** Lets the model call one tool in a turn of its own; what the tool said. */
-async function call(thread: string, name: string, args: Record<string, unknown>): Promise<{ ok: boolean; output: string }> {
+async function call(
+  thread: string,
+  name: string,
+  args: Record<string, unknown>,
+): Promise<{ ok: boolean; output: string }> {
   const turn = await app.turn(thread, [{ call: [[name, args]] }, { say: 'done' }]);
   await app.ended(thread, turn);
-  const row = await app.store.db.selectFrom('calls').select(['ok', 'output']).where('turn_id', '=', turn).executeTakeFirstOrThrow();
+  const row = await app.store.db
+    .selectFrom('calls')
+    .select(['ok', 'output'])
+    .where('turn_id', '=', turn)
+    .executeTakeFirstOrThrow();
   return { ok: row.ok === true, output: row.output ?? '' };
 }
 
@@ -43,7 +51,8 @@ describe('a cron that was made disabled', () => {
     const thread = await app.thread();
     await call(thread, 'workflow_create', { name: 'tidy', steps: ['workflow_list'] });
     await call(thread, 'cron_create', { workflow: 'tidy', schedule: '0 4 * * *', name: 'nightly', enabled: false });
-    const cron = () => app.store.db.selectFrom('crons').selectAll().where('name', '=', 'nightly').executeTakeFirstOrThrow();
+    const cron = () =>
+      app.store.db.selectFrom('crons').selectAll().where('name', '=', 'nightly').executeTakeFirstOrThrow();
     const paused = async () => (await schedule.getHandle(scheduleId((await cron()).id)).describe()).state.paused;
     expect(await paused()).toBe(true);
     expect((await call(thread, 'cron_list', {})).output).toMatch(/nightly .*disabled: cron_enable/);
@@ -56,13 +65,19 @@ describe('a cron that was made disabled', () => {
     expect((await cron()).enabled).toBe(true);
     expect((await call(thread, 'cron_list', {})).output).toMatch(/nightly .*next .*04:00/);
 
-    expect(await call(thread, 'cron_enable', { cron: 'nightly', enabled: false })).toMatchObject({ ok: true, output: expect.stringMatching(/does not fire/) });
+    expect(await call(thread, 'cron_enable', { cron: 'nightly', enabled: false })).toMatchObject({
+      ok: true,
+      output: expect.stringMatching(/does not fire/),
+    });
     expect(await paused()).toBe(true);
 
     await schedule.getHandle(scheduleId((await cron()).id)).delete();
     expect((await call(thread, 'cron_enable', { cron: 'nightly' })).ok).toBe(true);
     expect(await paused()).toBe(false);
-    expect(await call(thread, 'cron_enable', { cron: 'nightli' })).toMatchObject({ ok: false, output: expect.stringMatching(/Did you mean nightly/) });
+    expect(await call(thread, 'cron_enable', { cron: 'nightli' })).toMatchObject({
+      ok: false,
+      output: expect.stringMatching(/Did you mean nightly/),
+    });
     await connection.close();
   });
 });
@@ -71,14 +86,26 @@ describe('a workflow that is deleted while it runs', () => {
   it('finishes the step that it is in and ends; the person is told what was done and why it ended', async () => {
     const thread = await app.thread();
     const url = `http://127.0.0.1:${(slow.address() as AddressInfo).port}/page`;
-    await call(thread, 'workflow_create', { name: 'tour', steps: [{ tool: 'web_fetch', name: 'Look', args: { url } }, 'workflow_list'] });
+    await call(thread, 'workflow_create', {
+      name: 'tour',
+      steps: [{ tool: 'web_fetch', name: 'Look', args: { url } }, 'workflow_list'],
+    });
     await call(thread, 'workflow_run', { workflow: 'tour' });
     const page = await until('the first step is under way', () => waiting[0]);
     const deleted = await call(thread, 'workflow_delete', { workflow: 'tour' });
-    expect(deleted).toMatchObject({ ok: true, output: expect.stringMatching(/Its run wfr_\w+ finishes the step that it is in and ends/) });
+    expect(deleted).toMatchObject({
+      ok: true,
+      output: expect.stringMatching(/Its run wfr_\w+ finishes the step that it is in and ends/),
+    });
     page.setHeader('content-type', 'text/plain').end('the page');
     const result = await until('the result was delivered', () =>
-      app.store.db.selectFrom('outbox').selectAll().where('thread_id', '=', thread).where('kind', '=', 'result').where('state', '=', 'sent').executeTakeFirst(),
+      app.store.db
+        .selectFrom('outbox')
+        .selectAll()
+        .where('thread_id', '=', thread)
+        .where('kind', '=', 'result')
+        .where('state', '=', 'sent')
+        .executeTakeFirst(),
     );
     expect(result.body).toMatch(/^Workflow "tour" failed: 1 of 2 steps done/);
     expect(result.body).toMatch(/\(web_fetch\): done/);
@@ -91,7 +118,11 @@ describe('a Temporal server of somebody else', () => {
   /** Runs `fetch prepare` against it. */
   const prepare = (address: string, command = 'prepare'): Promise<{ code: number; text: string }> => {
     const postgres = app.state().roles.find((role) => role.name === 'postgres')!.address!;
-    const env = childEnvironment({ FETCH_HOME: app.home, TEMPORAL_ADDRESS: address, DATABASE_URL: databaseUrl(app.home, Number(postgres.split(':')[1])) });
+    const env = childEnvironment({
+      FETCH_HOME: app.home,
+      TEMPORAL_ADDRESS: address,
+      DATABASE_URL: databaseUrl(app.home, Number(postgres.split(':')[1])),
+    });
     return new Promise((resolve) => {
       execFile(process.execPath, [ENTRY, command], { env, timeout: 60_000 }, (error, stdout, stderr) =>
         resolve({ code: error ? Number(error.code ?? 1) : 0, text: stdout + stderr }),
@@ -104,7 +135,10 @@ describe('a Temporal server of somebody else', () => {
     const { code, text } = await prepare(proxy.address);
     expect(text).toMatch(/is version 1\.24\.2; 1\.27\.0 or newer is needed\. Upgrade it, or unset TEMPORAL_ADDRESS/);
     expect(code).toBe(1);
-    expect(await prepare(proxy.address, 'doctor')).toMatchObject({ code: 1, text: expect.stringMatching(/is 1\.24\.2; 1\.27\.0 or newer is needed/) });
+    expect(await prepare(proxy.address, 'doctor')).toMatchObject({
+      code: 1,
+      text: expect.stringMatching(/is 1\.24\.2; 1\.27\.0 or newer is needed/),
+    });
     await proxy.close();
   });
 
@@ -113,7 +147,9 @@ describe('a Temporal server of somebody else', () => {
       forbidden: ['OperatorService*', 'DescribeNamespace', 'UpdateNamespace', 'RegisterNamespace'],
     });
     const { code, text } = await prepare(proxy.address);
-    expect(text).toMatch(/Search attributes could not be made: temporal operator search-attribute create -n default --name AgentPhase --type Keyword/);
+    expect(text).toMatch(
+      /Search attributes could not be made: temporal operator search-attribute create -n default --name AgentPhase --type Keyword/,
+    );
     expect(text).toMatch(/Namespace default could not be looked at/);
     expect(code).toBe(0);
     await proxy.close();

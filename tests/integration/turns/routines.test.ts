@@ -1,4 +1,10 @@
-import { type Client, Connection, type ScheduleHandle, ScheduleNotFoundError, ScheduleOverlapPolicy } from '@temporalio/client';
+import {
+  type Client,
+  Connection,
+  type ScheduleHandle,
+  ScheduleNotFoundError,
+  ScheduleOverlapPolicy,
+} from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scheduleId } from '../../../src/contracts/ids.ts';
 import { arrivalSignal } from '../../../src/contracts/signals.ts';
@@ -26,27 +32,50 @@ afterAll(async () => {
 });
 
 /** Lets the model call one tool in a turn of its own; what the tool said. */
-async function call(thread: string, name: string, args: Record<string, unknown>): Promise<{ ok: boolean; output: string }> {
+async function call(
+  thread: string,
+  name: string,
+  args: Record<string, unknown>,
+): Promise<{ ok: boolean; output: string }> {
   const turn = await app.turn(thread, [{ call: [[name, args]] }, { say: 'done' }]);
   await app.ended(thread, turn);
-  const row = await app.store.db.selectFrom('calls').select(['ok', 'output']).where('turn_id', '=', turn).executeTakeFirstOrThrow();
+  const row = await app.store.db
+    .selectFrom('calls')
+    .select(['ok', 'output'])
+    .where('turn_id', '=', turn)
+    .executeTakeFirstOrThrow();
   return { ok: row.ok === true, output: row.output ?? '' };
 }
 const results = (thread: string) =>
-  app.store.db.selectFrom('outbox').selectAll().where('thread_id', '=', thread).where('kind', '=', 'result').where('state', '=', 'sent').execute();
-const firstResult = (thread: string, ms?: number) => until('a result was delivered', async () => (await results(thread))[0], ms);
+  app.store.db
+    .selectFrom('outbox')
+    .selectAll()
+    .where('thread_id', '=', thread)
+    .where('kind', '=', 'result')
+    .where('state', '=', 'sent')
+    .execute();
+const firstResult = (thread: string, ms?: number) =>
+  until('a result was delivered', async () => (await results(thread))[0], ms);
 const workflowOf = (thread: string): Promise<string> => workflowOfThread(app.store.db, thread);
 
 describe('a workflow of the person', () => {
   it('runs its steps in order and delivers its result to the chat once', async () => {
     const thread = await app.thread();
-    const made = await call(thread, 'workflow_create', { name: 'Tidy', steps: ['workflow_list|Look', { tool: 'cron_list', name: 'Look again' }] });
+    const made = await call(thread, 'workflow_create', {
+      name: 'Tidy',
+      steps: ['workflow_list|Look', { tool: 'cron_list', name: 'Look again' }],
+    });
     expect(made).toMatchObject({ ok: true, output: expect.stringContaining('Created workflow "Tidy"') });
     expect(await call(thread, 'workflow_run', { workflow: 'tidy' })).toMatchObject({ ok: true });
     const result = await firstResult(thread);
-    expect(result).toMatchObject({ attempts: 1, body: expect.stringMatching(/^Workflow "Tidy" completed: 2 of 2 steps done/) });
+    expect(result).toMatchObject({
+      attempts: 1,
+      body: expect.stringMatching(/^Workflow "Tidy" completed: 2 of 2 steps done/),
+    });
     expect(result.body).toMatch(/1\. Look \(workflow_list\): done\n2\. Look again \(cron_list\): done/);
-    const told = (await app.detail(thread)).items.filter((item) => item.kind === 'agent_message' && item.detail === result.body);
+    const told = (await app.detail(thread)).items.filter(
+      (item) => item.kind === 'agent_message' && item.detail === result.body,
+    );
     expect(told).toHaveLength(1);
     expect(await results(thread)).toHaveLength(1);
   });
@@ -60,7 +89,11 @@ describe('a workflow of the person', () => {
     expect(body).toMatch(/^Workflow "broken" failed: 1 of 3 steps done, step 2 \(Read\) failed/);
     expect(body).toMatch(/There is no tool call none/);
     expect(body).not.toMatch(/cron_list/);
-    const { workflow_id } = await app.store.db.selectFrom('routine_runs').select('workflow_id').where('routine_name', '=', 'broken').executeTakeFirstOrThrow();
+    const { workflow_id } = await app.store.db
+      .selectFrom('routine_runs')
+      .select('workflow_id')
+      .where('routine_name', '=', 'broken')
+      .executeTakeFirstOrThrow();
     await expect(temporal.workflow.getHandle(workflow_id).result()).rejects.toMatchObject({
       cause: { type: 'StepFailed', message: 'Step 2 of 3 (read_output) did not succeed.' },
     });
@@ -96,18 +129,33 @@ describe('a workflow of the person', () => {
   it('defect 13: fires by its cron with no client attached, is listed with its result, and no more fires once it is deleted', async () => {
     const thread = await app.thread();
     await call(thread, 'workflow_create', { name: 'tidy', steps: ['workflow_list'] });
-    const turn = await app.turn(thread, [{ call: [['cron_create', { workflow: 'tidy', schedule: '*/1 * * * *', name: 'often' }]] }, { say: 'done' }]);
+    const turn = await app.turn(thread, [
+      { call: [['cron_create', { workflow: 'tidy', schedule: '*/1 * * * *', name: 'often' }]] },
+      { say: 'done' },
+    ]);
     const approval = await until('so often needs a yes', async () => (await app.detail(thread)).pending_approvals[0]);
     await app.request('POST', `/v1/approvals/${approval.id}`, { decision: 'allow' });
     await app.ended(thread, turn);
     expect((await call(thread, 'cron_list', {})).output).toMatch(/often .*next /);
-    const cron = await app.store.db.selectFrom('crons').selectAll().where('name', '=', 'often').executeTakeFirstOrThrow();
+    const cron = await app.store.db
+      .selectFrom('crons')
+      .selectAll()
+      .where('name', '=', 'often')
+      .executeTakeFirstOrThrow();
     expect((await firstResult(thread, 75_000)).body).toMatch(/^Workflow "tidy" completed: 1 of 1 steps done/);
-    expect((await call(thread, 'cron_list', {})).output).toMatch(/often .*next .*; last .*: completed, 1 of 1 steps done/);
+    expect((await call(thread, 'cron_list', {})).output).toMatch(
+      /often .*next .*; last .*: completed, 1 of 1 steps done/,
+    );
     expect(await call(thread, 'cron_delete', { cron: 'often' })).toMatchObject({ ok: true });
-    await expect(temporal.schedule.getHandle(scheduleId(cron.id)).describe()).rejects.toBeInstanceOf(ScheduleNotFoundError);
+    await expect(temporal.schedule.getHandle(scheduleId(cron.id)).describe()).rejects.toBeInstanceOf(
+      ScheduleNotFoundError,
+    );
     expect((await call(thread, 'cron_list', {})).output).toBe('There are no crons in this chat.');
-    const run = await app.store.db.selectFrom('routine_runs').selectAll().where('cron_id', '=', cron.id).executeTakeFirstOrThrow();
+    const run = await app.store.db
+      .selectFrom('routine_runs')
+      .selectAll()
+      .where('cron_id', '=', cron.id)
+      .executeTakeFirstOrThrow();
     expect(run.scheduled_for?.getUTCSeconds()).toBe(0);
   });
 });
@@ -118,8 +166,14 @@ describe('a cron', () => {
     const thread = await app.thread();
     const due = new Date(Math.floor(Date.now() / MINUTE_MS - 20) * MINUTE_MS);
     await call(thread, 'workflow_create', { name, steps: ['workflow_list'] });
-    expect(await call(thread, 'cron_create', { workflow: name, schedule: `${due.getUTCMinutes()} * * * *` })).toMatchObject({ ok: true });
-    const { id } = await app.store.db.selectFrom('crons').select('id').where('name', '=', name).executeTakeFirstOrThrow();
+    expect(
+      await call(thread, 'cron_create', { workflow: name, schedule: `${due.getUTCMinutes()} * * * *` }),
+    ).toMatchObject({ ok: true });
+    const { id } = await app.store.db
+      .selectFrom('crons')
+      .select('id')
+      .where('name', '=', name)
+      .executeTakeFirstOrThrow();
     await app.store.db
       .updateTable('crons')
       .set({ enabled_since: new Date(due.getTime() - 24 * HOUR_MS), last_fired: new Date(due.getTime() - 4 * HOUR_MS) })
@@ -128,7 +182,11 @@ describe('a cron', () => {
     return { thread, cron: id, handle: temporal.schedule.getHandle(scheduleId(id)) };
   }
   const catchUp = (handle: ScheduleHandle) =>
-    handle.backfill({ start: new Date(Date.now() - 3 * HOUR_MS), end: new Date(), overlap: ScheduleOverlapPolicy.ALLOW_ALL });
+    handle.backfill({
+      start: new Date(Date.now() - 3 * HOUR_MS),
+      end: new Date(),
+      overlap: ScheduleOverlapPolicy.ALLOW_ALL,
+    });
   const runsOf = (cron: string) => temporal.workflow.list({ query: `WorkflowId STARTS_WITH 'cron/${cron}/run'` });
 
   it('catches up for a day, in a readable id, and in no buffer that drops firings', async () => {
@@ -150,17 +208,31 @@ describe('a cron', () => {
     });
     const results = await Promise.all(ended.map((run) => temporal.workflow.getHandle(run.workflowId).result()));
     expect(results.map((result) => result.status).sort()).toEqual(['coalesced', 'coalesced', 'completed']);
-    expect(await app.store.db.selectFrom('routine_runs').select('id').where('cron_id', '=', cron).execute()).toHaveLength(1);
+    expect(
+      await app.store.db.selectFrom('routine_runs').select('id').where('cron_id', '=', cron).execute(),
+    ).toHaveLength(1);
   });
 
   it('waits for the run before it', async () => {
     const { thread, cron, handle } = await hourly('busy');
-    const { id, routine_id, chat_id } = await app.store.db.selectFrom('crons').selectAll().where('id', '=', cron).executeTakeFirstOrThrow();
+    const { id, routine_id, chat_id } = await app.store.db
+      .selectFrom('crons')
+      .selectAll()
+      .where('id', '=', cron)
+      .executeTakeFirstOrThrow();
     const before = `wfr_${id}_before`;
     await app.store.db
       .insertInto('routine_runs')
       .values({
-        ...{ id: before, routine_id, routine_name: 'busy', chat_id, cron_id: id, workflow_id: 'routine/before', scheduled_for: null },
+        ...{
+          id: before,
+          routine_id,
+          routine_name: 'busy',
+          chat_id,
+          cron_id: id,
+          workflow_id: 'routine/before',
+          scheduled_for: null,
+        },
         ...{ status: 'running', summary: null, results: '[]', ended_at: null },
       })
       .execute();
@@ -189,35 +261,60 @@ describe('a cron', () => {
     await app.say(thread, 'schedules');
     expect((await app.detail(thread)).items.at(-1)?.detail).toMatch(/reads: reads with id = call_first, 0 4/);
     expect(await call(thread, 'cron_update', { cron: 'reads', inputs: { most: 70 } })).toMatchObject({ ok: true });
-    const { id } = await app.store.db.selectFrom('crons').select('id').where('name', '=', 'reads').executeTakeFirstOrThrow();
+    const { id } = await app.store.db
+      .selectFrom('crons')
+      .select('id')
+      .where('name', '=', 'reads')
+      .executeTakeFirstOrThrow();
     const { action } = await temporal.schedule.getHandle(scheduleId(id)).describe();
     expect(action).toMatchObject({ memo: { gives: ['id', 'most'] } });
     await temporal.schedule.getHandle(scheduleId(id)).trigger();
     expect((await firstResult(thread)).body).toMatch(/There is no tool call call_first/);
-    const run = await app.store.db.selectFrom('routine_runs').selectAll().where('cron_id', '=', id).executeTakeFirstOrThrow();
+    const run = await app.store.db
+      .selectFrom('routine_runs')
+      .selectAll()
+      .where('cron_id', '=', id)
+      .executeTakeFirstOrThrow();
     expect(run.inputs).toEqual({ id: 'call_first', most: 70 });
   });
 
   it('whose inputs do not fit its workflow any more runs no step, and says what is wrong', async () => {
     const thread = await app.thread();
-    const step = (input: string) => ['workflow_list|Look', { tool: 'read_output', args: { callId: `{{input.${input}}}` } }];
+    const step = (input: string) => [
+      'workflow_list|Look',
+      { tool: 'read_output', args: { callId: `{{input.${input}}}` } },
+    ];
     await call(thread, 'workflow_create', { name: 'renames', steps: step('old') });
     await call(thread, 'cron_create', { workflow: 'renames', schedule: '0 4 * * *', inputs: { old: 'call_gone' } });
     const changed = await call(thread, 'workflow_update', { workflow: 'renames', steps: step('fresh') });
-    expect(changed.output).toMatch(/which has 2 steps\. Its cron "renames" cannot run it until cron_update .* needs inputs: fresh\./);
-    expect((await call(thread, 'cron_run', { cron: 'renames' })).output).toMatch(/needs inputs: fresh\. Change what the cron gives with cron_update/);
-    const { id } = await app.store.db.selectFrom('crons').select('id').where('name', '=', 'renames').executeTakeFirstOrThrow();
+    expect(changed.output).toMatch(
+      /which has 2 steps\. Its cron "renames" cannot run it until cron_update .* needs inputs: fresh\./,
+    );
+    expect((await call(thread, 'cron_run', { cron: 'renames' })).output).toMatch(
+      /needs inputs: fresh\. Change what the cron gives with cron_update/,
+    );
+    const { id } = await app.store.db
+      .selectFrom('crons')
+      .select('id')
+      .where('name', '=', 'renames')
+      .executeTakeFirstOrThrow();
     const handle = temporal.schedule.getHandle(scheduleId(id));
     const triggered = Date.now();
     await handle.trigger();
     const { body } = await firstResult(thread);
-    expect(body).toBe('Workflow "renames" failed: 0 of 2 steps done; Workflow "renames" needs inputs: fresh. Tell me what its schedule shall give it.');
+    expect(body).toBe(
+      'Workflow "renames" failed: 0 of 2 steps done; Workflow "renames" needs inputs: fresh. Tell me what its schedule shall give it.',
+    );
     expect(await call(thread, 'cron_update', { cron: 'renames', inputs: { old: 'x' } })).toMatchObject({ ok: false });
-    expect(await call(thread, 'cron_update', { cron: 'renames', inputs: { fresh: 'call_known' } })).toMatchObject({ ok: true });
+    expect(await call(thread, 'cron_update', { cron: 'renames', inputs: { fresh: 'call_known' } })).toMatchObject({
+      ok: true,
+    });
     // Temporal names a run of a schedule by the second of its trigger, so two within one second are one run
     await until('another second begins', async () => Date.now() >= triggered + 1_000);
     await handle.trigger();
-    const again = await until('a second result was delivered', async () => (await results(thread)).find((each) => each.body !== body));
+    const again = await until('a second result was delivered', async () =>
+      (await results(thread)).find((each) => each.body !== body),
+    );
     expect(again.body).toMatch(/1\. Look \(workflow_list\): done[\s\S]*There is no tool call call_known/);
   });
 
@@ -246,7 +343,9 @@ describe('a cron', () => {
       .insertInto('crons')
       .values(Array.from({ length: 49 }, (_each, n) => ({ ...row, id: `cron_filler_${n}`, name: `filler ${n}` })))
       .execute();
-    expect(await call(thread, 'cron_create', { workflow: 'many', schedule: '0 9 * * *', name: 'one more' })).toMatchObject({
+    expect(
+      await call(thread, 'cron_create', { workflow: 'many', schedule: '0 9 * * *', name: 'one more' }),
+    ).toMatchObject({
       ok: false,
       output: expect.stringMatching(/no more than 50/),
     });
@@ -256,7 +355,11 @@ describe('a cron', () => {
 
 const everythingSent = (thread: string) =>
   until('everything was sent', async () => {
-    const rows = await app.store.db.selectFrom('outbox').select(['attempts', 'state']).where('thread_id', '=', thread).execute();
+    const rows = await app.store.db
+      .selectFrom('outbox')
+      .select(['attempts', 'state'])
+      .where('thread_id', '=', thread)
+      .execute();
     return rows.every((row) => row.state === 'sent') ? rows : null;
   });
 
@@ -279,14 +382,21 @@ describe('a conversation that grows', () => {
     const asked = app.model.requests().length;
     for (let n = 0; n < 10; n++) expect(await app.turn(thread, [{ say: `answer ${n}` }], `turn-${n}`)).toBe(turns[n]);
     // the signals themselves once more, as a sweeper might send them
-    const inbox = await app.store.db.selectFrom('inbox').select('arrival').where('thread_id', '=', thread).orderBy('received_at').execute();
+    const inbox = await app.store.db
+      .selectFrom('inbox')
+      .select('arrival')
+      .where('thread_id', '=', thread)
+      .orderBy('received_at')
+      .execute();
     for (const { arrival } of inbox) await handle.signal(arrivalSignal, arrival);
     const last = await app.turn(thread, [{ say: 'last' }]);
     await app.ended(thread, last);
     expect(app.model.requests().length).toBe(asked + 1);
     const { items } = await app.detail(thread);
     for (const [n, turn] of turns.entries()) {
-      expect(items.filter((item) => item.turn_id === turn && item.kind === 'agent_message').map((item) => item.detail)).toEqual([`answer ${n}`]);
+      expect(
+        items.filter((item) => item.turn_id === turn && item.kind === 'agent_message').map((item) => item.detail),
+      ).toEqual([`answer ${n}`]);
     }
     const sent = await everythingSent(thread);
     expect(sent).toHaveLength(21);
@@ -306,7 +416,10 @@ describe('a conversation that grows', () => {
 
   it('defect 28: keeps an open question over a restart of the whole instance, and goes on with its answer', async () => {
     const thread = await app.thread();
-    const turn = await app.turn(thread, [{ call: [['ask_user', { question: 'Which colour?', options: ['red', 'green'] }]] }, { say: 'You chose $LAST' }]);
+    const turn = await app.turn(thread, [
+      { call: [['ask_user', { question: 'Which colour?', options: ['red', 'green'] }]] },
+      { say: 'You chose $LAST' },
+    ]);
     const [asked] = await until('the question is open', async () => {
       const pending = (await app.detail(thread)).pending_user_inputs;
       return pending.length > 0 ? pending : null;
@@ -318,7 +431,9 @@ describe('a conversation that grows', () => {
     expect((await app.detail(thread)).pending_user_inputs.map((each) => each.id)).toEqual([asked!.id]);
     expect((await app.say(thread, 'green')).kind).toBe('answer');
     expect((await app.ended(thread, turn)).status).toBe('completed');
-    const answers = (await app.detail(thread)).items.filter((item) => item.turn_id === turn && item.kind === 'agent_message');
+    const answers = (await app.detail(thread)).items.filter(
+      (item) => item.turn_id === turn && item.kind === 'agent_message',
+    );
     expect(answers.map((item) => item.detail)).toEqual(['You chose green']);
   });
 });

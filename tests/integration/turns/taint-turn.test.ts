@@ -25,18 +25,33 @@ afterAll(async () => {
   pages?.close();
 });
 
-/** The address of the leak as JSON may write it, so that it does not stand in the words of the person, whose message the script is. */
+/**
+ * The address of the leak as JSON may write it, so that it does not stand in the words of the person, whose message the
+ * script is.
+ */
 const scripted = (steps: unknown[]): string => script(steps).replaceAll('/leak', '\\/leak');
 
-const approval = (thread: string) => until('an approval is asked for', async () => (await app.detail(thread)).pending_approvals[0]);
+const approval = (thread: string) =>
+  until('an approval is asked for', async () => (await app.detail(thread)).pending_approvals[0]);
 /** What the person is sent: the question, and what it is decided by. */
 const questionOf = async (id: string): Promise<string> =>
-  (await app.store.db.selectFrom('outbox').select('body').where('id', 'like', `%${id}`).where('kind', '=', 'question').executeTakeFirstOrThrow()).body;
+  (
+    await app.store.db
+      .selectFrom('outbox')
+      .select('body')
+      .where('id', 'like', `%${id}`)
+      .where('kind', '=', 'question')
+      .executeTakeFirstOrThrow()
+  ).body;
 const leaks = () => asked.filter((path) => path.startsWith('/leak'));
 
 it('asks before it obeys a page, says why, and fetches nothing until then', async () => {
   const thread = await app.thread({ auto_approve: true });
-  const steps = [{ call: [['web_fetch', { url: `${base}/news` }]] }, { call: [['web_fetch', { url: `${base}/leak?secret=1` }]] }, { say: 'Result: $LAST' }];
+  const steps = [
+    { call: [['web_fetch', { url: `${base}/news` }]] },
+    { call: [['web_fetch', { url: `${base}/leak?secret=1` }]] },
+    { say: 'Result: $LAST' },
+  ];
   const turn = await app.turn(thread, scripted(steps));
   const { id } = await approval(thread);
   expect(leaks()).toEqual([]);
@@ -84,7 +99,9 @@ it('refuses what a workflow would send that was made after reading, where nobody
   await approval(thread);
   await app.say(thread, 'yes always for routine');
   expect((await app.ended(thread, turn)).status).toBe('completed');
-  const told = await until('the result is told', async () => (await app.detail(thread)).items.find((item) => item.detail?.includes('Workflow "leak" failed')));
+  const told = await until('the result is told', async () =>
+    (await app.detail(thread)).items.find((item) => item.detail?.includes('Workflow "leak" failed')),
+  );
   expect(told.detail).toContain('web_fetch was not run. I have read text that others wrote');
   expect(leaks().some((path) => path.includes('secret=5'))).toBe(false);
 });

@@ -15,13 +15,23 @@ const WRITE = [{ call: [['file_write', { path: 'a.txt', content: 'a' }]] }, { sa
 const CLOSED = 'is not available here';
 
 /** What the last tool of a turn said, and the names of the tools that its model was offered. */
-async function run(thread: string, steps: unknown[], turn: Record<string, unknown> = {}): Promise<{ said: string; offered: string[] }> {
-  const answer = await app.request('POST', `/v1/threads/${thread}/turns`, { prompt: `SCRIPT:${JSON.stringify(steps)}`, ...turn });
+async function run(
+  thread: string,
+  steps: unknown[],
+  turn: Record<string, unknown> = {},
+): Promise<{ said: string; offered: string[] }> {
+  const answer = await app.request('POST', `/v1/threads/${thread}/turns`, {
+    prompt: `SCRIPT:${JSON.stringify(steps)}`,
+    ...turn,
+  });
   const { id } = (answer.body as { turn: { id: string } }).turn;
   await app.ended(thread, id);
   const { items } = await app.detail(thread);
   const request = app.model.requests().findLast((each) => each.requestId.startsWith(id))!;
-  return { said: items.filter((item) => item.turn_id === id && item.kind === 'agent_message').at(-1)!.detail!, offered: request.tools };
+  return {
+    said: items.filter((item) => item.turn_id === id && item.kind === 'agent_message').at(-1)!.detail!,
+    offered: request.tools,
+  };
 }
 
 describe('commands', () => {
@@ -51,12 +61,19 @@ describe('commands', () => {
 
   it('are not run by a routine of a thread that allows none', async () => {
     const thread = await app.thread({ allow_shell: true });
-    const steps = [{ call: [['workflow_create', { name: 'tidy', steps: [{ name: 'look', tool: 'app_test', args: {} }] }]] }, { say: 'made' }];
+    const steps = [
+      { call: [['workflow_create', { name: 'tidy', steps: [{ name: 'look', tool: 'app_test', args: {} }] }]] },
+      { say: 'made' },
+    ];
     await run(thread, steps);
     await app.store.db.updateTable('threads').set({ allow_shell: false }).where('id', '=', thread).execute();
     await run(thread, [{ call: [['workflow_run', { workflow: 'tidy' }]] }, { say: 'started' }]);
     const [result] = await until('the run has ended', async () => {
-      const row = await app.store.db.selectFrom('routine_runs').selectAll().where('status', '!=', 'running').executeTakeFirst();
+      const row = await app.store.db
+        .selectFrom('routine_runs')
+        .selectAll()
+        .where('status', '!=', 'running')
+        .executeTakeFirst();
       return row?.results;
     });
     expect(result).toMatchObject({ ok: false, output: expect.stringContaining(CLOSED) });
@@ -69,7 +86,8 @@ describe('a plan', () => {
     const { said, offered } = await run(planning, WRITE);
     expect(said).toContain(CLOSED);
     expect(offered).toEqual(expect.arrayContaining(['file_read', 'file_search', 'ask_user']));
-    for (const name of ['file_write', 'task_create', 'cron_create', 'shell_run', 'workspace_publish']) expect(offered).not.toContain(name);
+    for (const name of ['file_write', 'task_create', 'cron_create', 'shell_run', 'workspace_publish'])
+      expect(offered).not.toContain(name);
     expect((await run(planning, WRITE, { mode: 'agent' })).said).not.toContain(CLOSED);
     const working = await app.thread();
     expect((await run(working, WRITE, { mode: 'plan' })).said).toContain(CLOSED);

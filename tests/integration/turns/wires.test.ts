@@ -13,8 +13,9 @@ import {
 import { startTestApp, type TestApp } from '../../support/app.ts';
 
 /**
- * Turns of two steps over the protocols of OpenAI's Responses, Anthropic and Gemini. One server speaks all three. It refuses a request that lacks what it gave with
- * an earlier step of the same model, and one that has what it gave with a step of another.
+ * Turns of two steps over the protocols of OpenAI's Responses, Anthropic and Gemini. One server speaks all three. It
+ * refuses a request that lacks what it gave with an earlier step of the same model, and one that has what it gave with
+ * a step of another.
  */
 
 const SEALS = { responses: 'sealed-by-openai', anthropic: 'sealed-by-anthropic', gemini: 'sealed-by-gemini' } as const;
@@ -24,7 +25,10 @@ const WIRES = Object.keys(SEALS) as Wire[];
 let app: TestApp;
 let endpoint: ScriptedEndpoint;
 beforeAll(async () => {
-  endpoint = await startEndpoint({ check: answerTo, pages: { '/v1/models': { data: WIRES.map((wire) => ({ id: `m-${wire}` })) } } });
+  endpoint = await startEndpoint({
+    check: answerTo,
+    pages: { '/v1/models': { data: WIRES.map((wire) => ({ id: `m-${wire}` })) } },
+  });
   app = await startTestApp({ OPENAI_BASE_URL: endpoint.baseUrl, AGENT_MODEL: 'm-responses' });
   const facts = factsIn(app.store.db);
   for (const wire of WIRES) await facts.add(factsAddress(endpoint.baseUrl), `m-${wire}`, { wire });
@@ -36,7 +40,8 @@ afterAll(async () => {
 
 /** Steps with a call that this wire's model was asked to make so far; each has left its seal. */
 const called: Record<Wire, number> = { responses: 0, anthropic: 0, gemini: 0 };
-const wireOf = ({ path }: AskedCompletion): Wire => (path.endsWith('/responses') ? 'responses' : path.endsWith('/messages') ? 'anthropic' : 'gemini');
+const wireOf = ({ path }: AskedCompletion): Wire =>
+  path.endsWith('/responses') ? 'responses' : path.endsWith('/messages') ? 'anthropic' : 'gemini';
 
 function answerTo(asked: AskedCompletion): ScriptedAnswer {
   const wire = wireOf(asked);
@@ -44,7 +49,9 @@ function answerTo(asked: AskedCompletion): ScriptedAnswer {
   const found = WIRES.filter((each) => text.includes(SEALS[each]));
   const times = text.split(SEALS[wire]).length - 1;
   if (found.some((each) => each !== wire) || times !== called[wire]) {
-    return refusal(400, { error: { message: `the request has ${times} of ${called[wire]} seals of ${wire}, and those of: ${found.join()}` } });
+    return refusal(400, {
+      error: { message: `the request has ${times} of ${called[wire]} seals of ${wire}, and those of: ${found.join()}` },
+    });
   }
   const last = endOf[wire](asked.body);
   if (last) return ANSWERS[wire].done;
@@ -62,11 +69,21 @@ const endOf: Record<Wire, (body: AskedCompletion['body']) => boolean> = {
 const typed = (type: string, data: object = {}) => `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`;
 const args = JSON.stringify({ message: 'Half of it' });
 const usage = { input_tokens: 9, output_tokens: 3 };
-const completed = (...output: object[]) => streamed(typed('response.completed', { response: { model: 'm', status: 'completed', output, usage } }));
+const completed = (...output: object[]) =>
+  streamed(typed('response.completed', { response: { model: 'm', status: 'completed', output, usage } }));
 const message = (stop: string, ...blocks: Array<[object, ...object[]]>) =>
   streamed(
     typed('message_start', {
-      message: { id: 'msg_1', type: 'message', role: 'assistant', model: 'm', content: [], stop_reason: null, stop_sequence: null, usage },
+      message: {
+        id: 'msg_1',
+        type: 'message',
+        role: 'assistant',
+        model: 'm',
+        content: [],
+        stop_reason: null,
+        stop_sequence: null,
+        usage,
+      },
     }),
     ...blocks.flatMap(([content_block, ...deltas], index) => [
       typed('content_block_start', { index, content_block }),
@@ -76,7 +93,8 @@ const message = (stop: string, ...blocks: Array<[object, ...object[]]>) =>
     typed('message_delta', { delta: { stop_reason: stop, stop_sequence: null }, usage: { output_tokens: 3 } }),
     typed('message_stop'),
   );
-const candidate = (...parts: object[]) => streamed(event({ candidates: [{ content: { role: 'model', parts }, finishReason: 'STOP' }] }));
+const candidate = (...parts: object[]) =>
+  streamed(event({ candidates: [{ content: { role: 'model', parts }, finishReason: 'STOP' }] }));
 
 const ANSWERS: Record<Wire, { call: ScriptedAnswer; done: ScriptedAnswer }> = {
   responses: {
@@ -84,7 +102,12 @@ const ANSWERS: Record<Wire, { call: ScriptedAnswer; done: ScriptedAnswer }> = {
       { id: 'rs_1', type: 'reasoning', summary: [], encrypted_content: SEALS.responses },
       { id: 'fc_1', type: 'function_call', call_id: 'call_1', name: 'report_progress', arguments: args },
     ),
-    done: completed({ id: 'msg_1', type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'done over responses', annotations: [] }] }),
+    done: completed({
+      id: 'msg_1',
+      type: 'message',
+      role: 'assistant',
+      content: [{ type: 'output_text', text: 'done over responses', annotations: [] }],
+    }),
   },
   anthropic: {
     call: message(
@@ -105,7 +128,10 @@ const ANSWERS: Record<Wire, { call: ScriptedAnswer; done: ScriptedAnswer }> = {
     ]),
   },
   gemini: {
-    call: candidate({ functionCall: { name: 'report_progress', args: JSON.parse(args) }, thoughtSignature: SEALS.gemini }),
+    call: candidate({
+      functionCall: { name: 'report_progress', args: JSON.parse(args) },
+      thoughtSignature: SEALS.gemini,
+    }),
     done: candidate({ text: 'done over gemini' }),
   },
 };
@@ -113,7 +139,10 @@ const ANSWERS: Record<Wire, { call: ScriptedAnswer; done: ScriptedAnswer }> = {
 it('A thread that changes its model in every direction gets through turns with a tool over every wire', async () => {
   const thread = await app.thread();
   for (const wire of [...WIRES, ...WIRES, 'anthropic', 'responses'] as Wire[]) {
-    const { status, body } = await app.request('POST', `/v1/threads/${thread}/turns`, { prompt: 'Go on', model: `m-${wire}` });
+    const { status, body } = await app.request('POST', `/v1/threads/${thread}/turns`, {
+      prompt: 'Go on',
+      model: `m-${wire}`,
+    });
     expect(status).toBe(201);
     const { turn } = body as { turn: { id: string } };
     expect([wire, await app.ended(thread, turn.id)]).toMatchObject([wire, { status: 'completed' }]);

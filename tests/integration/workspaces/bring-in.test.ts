@@ -22,7 +22,10 @@ const engine = await kennel.ready().then(
 );
 
 const git = (folder: string, ...args: string[]): string =>
-  execFileSync('git', ['-c', 'user.name=Ada', '-c', 'user.email=ada@example.com', '-c', 'safe.directory=*', ...args], { cwd: folder, encoding: 'utf8' }).trim();
+  execFileSync('git', ['-c', 'user.name=Ada', '-c', 'user.email=ada@example.com', '-c', 'safe.directory=*', ...args], {
+    cwd: folder,
+    encoding: 'utf8',
+  }).trim();
 
 describe.skipIf(!engine)('a project that exists already', () => {
   let database: TestDatabase;
@@ -46,7 +49,14 @@ describe.skipIf(!engine)('a project that exists already', () => {
     git(shop, 'push', '-q', github.folder('private-shop'), 'trunk:main');
     config = { ...base, GITHUB_API_URL: github.apiUrl };
     await kennel.provide('tools', () => {});
-    bench = await toolBench({ db: database.store.db, config, kennel, host: 'local', workspacesFolder: folder, tools: bringInTools });
+    bench = await toolBench({
+      db: database.store.db,
+      config,
+      kennel,
+      host: 'local',
+      workspacesFolder: folder,
+      tools: bringInTools,
+    });
   }, 600_000);
   afterAll(async () => {
     await database?.close();
@@ -70,7 +80,10 @@ describe.skipIf(!engine)('a project that exists already', () => {
     const args = { from: shop, name: 'once' };
     await expect(bench.call('workspace_clone', args, { callId: 'call_once', kennel: dying })).rejects.toThrow('died');
     expect(await bench.call('workspace_clone', args, { callId: 'call_once' })).toMatchObject({ ok: true });
-    expect(await bench.call('workspace_clone', args)).toMatchObject({ ok: false, output: expect.stringContaining('Choose another name') });
+    expect(await bench.call('workspace_clone', args)).toMatchObject({
+      ok: false,
+      output: expect.stringContaining('Choose another name'),
+    });
     expect(readdirSync(join(folder, '.making'))).toEqual([]);
   });
 
@@ -80,11 +93,15 @@ describe.skipIf(!engine)('a project that exists already', () => {
       ok: false,
       output: expect.stringMatching(/is private\. For a private repository set GH_TOKEN/),
     });
-    expect(await bench.call('workspace_clone', { from }, { config: { GH_TOKEN: 'ghp_wrong_0123456789' } })).toMatchObject({
+    expect(
+      await bench.call('workspace_clone', { from }, { config: { GH_TOKEN: 'ghp_wrong_0123456789' } }),
+    ).toMatchObject({
       ok: false,
       output: expect.stringContaining('GH_TOKEN may not read it'),
     });
-    expect(await bench.call('workspace_clone', { from }, { config: { GH_TOKEN: github.token } })).toMatchObject({ ok: true });
+    expect(await bench.call('workspace_clone', { from }, { config: { GH_TOKEN: github.token } })).toMatchObject({
+      ok: true,
+    });
     const inside = join(folder, 'private-shop');
     expect(readFileSync(join(inside, 'src/app.js'), 'utf8')).toBe('one\n');
     expect(readFileSync(join(inside, '.git/config'), 'utf8')).not.toContain(github.token);
@@ -95,18 +112,27 @@ describe.skipIf(!engine)('a project that exists already', () => {
     [home, /is not a git repository\. Make it one there: git init/],
     ['git@git.example.com:shop.git', /give the https address/],
     ['ext::sh -c id', /give the https address/],
-    ['http://127.0.0.1:9/shop', /127\.0\.0\.1:9 is not on the public internet\. Clone it yourself, then say: open FOLDER/],
+    [
+      'http://127.0.0.1:9/shop',
+      /127\.0\.0\.1:9 is not on the public internet\. Clone it yourself, then say: open FOLDER/,
+    ],
     ['http://localhost:9/shop', /is not on the public internet/],
     ['http://[::ffff:169.254.169.254]/shop', /is not on the public internet/],
     ['https://nowhere.invalid/shop', /nowhere\.invalid cannot be found/],
   ])('%s: says what is wrong', async (from, problem) => {
     const before = readdirSync(folder);
-    expect(await bench.call('workspace_clone', { from, name: 'wrong' })).toMatchObject({ ok: false, output: expect.stringMatching(problem) });
+    expect(await bench.call('workspace_clone', { from, name: 'wrong' })).toMatchObject({
+      ok: false,
+      output: expect.stringMatching(problem),
+    });
     expect(readdirSync(folder)).toEqual(before);
     expect(readdirSync(join(folder, '.making'))).toEqual([]);
   });
 
   it('that is among the workspaces is selected, not copied', async () => {
-    expect(await bench.call('workspace_clone', { from: join(folder, 'my-shop') })).toMatchObject({ ok: false, output: expect.stringContaining('select it') });
+    expect(await bench.call('workspace_clone', { from: join(folder, 'my-shop') })).toMatchObject({
+      ok: false,
+      output: expect.stringContaining('select it'),
+    });
   });
 });

@@ -20,15 +20,31 @@ function nextSecond(): number {
 const lines = (...numbers: Array<number | string>) => numbers.map((n) => `line ${n}\n`).join('');
 
 test('a task on a dirty tree is committed alone; staged, unstaged and untracked work stays as it was', () => {
-  const w = keep(Workspace.repository({ 'a.txt': lines(1, 2, 3, 4, 5, 6, 7, 8, 9), 'b.txt': 'b\n', '.gitignore': '*.log\nsecret/\n' }));
-  w.write({ 'b.txt': 'b, unfinished\n', 'staged.txt': 'staged\n', 'notes.txt': 'untracked\n', 'run.log': 'ignored\n', 'secret/key': 'ignored\n' });
+  const w = keep(
+    Workspace.repository({
+      'a.txt': lines(1, 2, 3, 4, 5, 6, 7, 8, 9),
+      'b.txt': 'b\n',
+      '.gitignore': '*.log\nsecret/\n',
+    }),
+  );
+  w.write({
+    'b.txt': 'b, unfinished\n',
+    'staged.txt': 'staged\n',
+    'notes.txt': 'untracked\n',
+    'run.log': 'ignored\n',
+    'secret/key': 'ignored\n',
+  });
   w.git('add', 'staged.txt');
   w.write({ 'staged.txt': 'staged, and changed again\n' });
   const before = w.state();
   expect(w.checkpoint('t1').data).toMatchObject({ branch: 'main', kept: 'workspace', dirty: 3 });
   expect(w.state()).toEqual(before);
 
-  w.write({ 'a.txt': lines(1, 2, 3, 4, 'five', 6, 7, 8, 9), 'src/new.ts': 'export {};\n', 'run.log': 'changed by the task\n' });
+  w.write({
+    'a.txt': lines(1, 2, 3, 4, 'five', 6, 7, 8, 9),
+    'src/new.ts': 'export {};\n',
+    'run.log': 'changed by the task\n',
+  });
   const after = w.files();
   const changes = w.conclude('t1');
   expect(changes.files).toEqual([
@@ -36,7 +52,12 @@ test('a task on a dirty tree is committed alone; staged, unstaged and untracked 
     { path: 'src/new.ts', status: 'added', added: 1, removed: 0 },
   ]);
   expect(w.files()).toEqual(after);
-  expect(w.git('show', '--name-only', '--format=%an|%s', 'HEAD').split('\n')).toEqual(['Test Person|Task t1', '', 'a.txt', 'src/new.ts']);
+  expect(w.git('show', '--name-only', '--format=%an|%s', 'HEAD').split('\n')).toEqual([
+    'Test Person|Task t1',
+    '',
+    'a.txt',
+    'src/new.ts',
+  ]);
   expect(w.git('rev-list', '--count', 'HEAD')).toBe('2');
   expect(w.git('status', '--porcelain').split('\n').sort()).toEqual([' M b.txt', '?? notes.txt', 'AM staged.txt']);
   expect(w.git('show', ':staged.txt')).toBe('staged');
@@ -402,7 +423,8 @@ test('permissions, links, odd names and bytes come back exactly', () => {
   symlinkSync('/etc/passwd', join(w.root, 'out'));
   const before = w.files();
   w.checkpoint('t1');
-  for (const path of Object.keys(before)) rmSync(Buffer.concat([Buffer.from(`${w.root}/`), Buffer.from(path, 'latin1')]));
+  for (const path of Object.keys(before))
+    rmSync(Buffer.concat([Buffer.from(`${w.root}/`), Buffer.from(path, 'latin1')]));
   w.write({ 'dir/deep': null });
   w.write({ 'dir/deep': 'a file where a folder was' });
   w.conclude('t1');
@@ -413,7 +435,9 @@ test('permissions, links, odd names and bytes come back exactly', () => {
 });
 
 test('with line endings that git converts, files come back byte for byte and commits hold what git would commit', () => {
-  const w = keep(Workspace.repository({ '.gitattributes': '*.txt text eol=crlf\n', 'a.txt': 'one\r\ntwo\r\n', 'b.txt': 'x\r\n' }));
+  const w = keep(
+    Workspace.repository({ '.gitattributes': '*.txt text eol=crlf\n', 'a.txt': 'one\r\ntwo\r\n', 'b.txt': 'x\r\n' }),
+  );
   expect(w.git('status', '--porcelain')).toBe('');
   const before = w.files();
   w.checkpoint('t1');

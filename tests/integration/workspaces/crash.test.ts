@@ -24,7 +24,10 @@ function copied(original: Workspace): Workspace {
   return copy;
 }
 
-/** Only calls that write something in the workspace or the store: all others find the same when they are done again, and an index of its own goes with the process. */
+/**
+ * Only calls that write something in the workspace or the store: all others find the same when they are done again, and
+ * an index of its own goes with the process.
+ */
 const WRITING = {
   before: [
     'case "$GIT_INDEX_FILE" in */fetch-git-*) own=scratch ;; esac',
@@ -56,7 +59,11 @@ function survives(original: Workspace, op: WorkspaceOp): void {
     const answer = w.ok(op);
     expect(seen(w), `killed at call ${n} of ${total}`).toEqual(wanted);
     if (op.op === 'conclude') {
-      expect(answer.data).toMatchObject({ files: expected.data!.files, branch: 'main', commit: w.git('rev-parse', 'HEAD') });
+      expect(answer.data).toMatchObject({
+        files: expected.data!.files,
+        branch: 'main',
+        commit: w.git('rev-parse', 'HEAD'),
+      });
       expect(w.ok(op)).toEqual(answer);
     }
     w.remove();
@@ -64,13 +71,17 @@ function survives(original: Workspace, op: WorkspaceOp): void {
   }
 }
 
-test('a conclusion that is killed at any git command is finished by the next call, with one commit', { timeout: 600_000 }, () => {
+test('a conclusion that is killed at any git command is finished by the next call, with one commit', {
+  timeout: 600_000,
+}, () => {
   const w = prepared();
   made.push(w);
   survives(w, { op: 'conclude', key: 't1', message: 'Task t1', author, keepOnBranchOnly: false });
 });
 
-test('an undo that is killed at any git command is finished by the next call with its key', { timeout: 600_000 }, () => {
+test('an undo that is killed at any git command is finished by the next call with its key', {
+  timeout: 600_000,
+}, () => {
   const w = prepared();
   made.push(w);
   w.conclude('t1');

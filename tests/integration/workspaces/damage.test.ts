@@ -1,5 +1,15 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { Workspace } from './program.ts';
@@ -168,14 +178,23 @@ test('a task of the version before, with its checkpoint in the workspace, is con
 
 test('ignored files that a task removes or changes are told and come back', () => {
   const w = keep(Workspace.repository({ 'a.txt': 'a\n', '.gitignore': '.env\nbuild/\nnode_modules/\n*.log\n' }));
-  w.write({ '.env': 'SECRET=1\n', 'build/out.js': 'o\n', 'build/deep/x.js': 'x\n', 'node_modules/x/index.js': 'x\n', 'run.log': 'run\n', 'kept.log': 'k\n' });
+  w.write({
+    '.env': 'SECRET=1\n',
+    'build/out.js': 'o\n',
+    'build/deep/x.js': 'x\n',
+    'node_modules/x/index.js': 'x\n',
+    'run.log': 'run\n',
+    'kept.log': 'k\n',
+  });
   const before = w.files();
   w.checkpoint('t1');
   w.git('clean', '-fdxq');
   w.write({ 'kept.log': 'k, and more\n', 'b.txt': 'b\n' });
   const changes = w.conclude('t1');
   expect(changes.files.map((file) => file.path)).toEqual(['b.txt']);
-  expect(changes.note).toContain('Ignored files are gone: .env, build/deep/x.js, build/out.js, run.log; "undo" brings them back.');
+  expect(changes.note).toContain(
+    'Ignored files are gone: .env, build/deep/x.js, build/out.js, run.log; "undo" brings them back.',
+  );
   expect(changes.note).toContain('Ignored files were changed: kept.log');
   expect(changes.note).toContain('node_modules/. "undo" cannot bring them back');
   expect(w.undo().ok).toBe(true);
@@ -202,7 +221,9 @@ test('an ignored file whose folder became an ignored file comes back once that i
   w.write({ build: null });
   w.write({ build: 'by the task, or by what the person ran beside it\n' });
   expect(w.conclude('t1').output).toContain('Ignored files are gone: build/keys.txt');
-  expect(w.undo().output).toContain('build/keys.txt could not be put back, because build is in the way: move it away, and say "redo" and then "undo" again.');
+  expect(w.undo().output).toContain(
+    'build/keys.txt could not be put back, because build is in the way: move it away, and say "redo" and then "undo" again.',
+  );
   expect(w.read('build')).toContain('by the task');
   w.write({ build: null });
   w.undo('redo');
@@ -256,14 +277,20 @@ test('changes inside of submodules and nested repositories are told and undone, 
   w.write({ 'inner/x.txt': 'x\n', 'lib/more.txt': 'untracked\n' });
   w.git('-C', 'inner', 'add', '-A');
   w.git('-C', 'inner', 'commit', '-qm', 'Inner');
-  const seen = () => ({ ...w.state(), inner: w.git('-C', 'inner', 'log', '--format=%H'), lib: w.git('-C', 'lib', 'log', '--format=%H') });
+  const seen = () => ({
+    ...w.state(),
+    inner: w.git('-C', 'inner', 'log', '--format=%H'),
+    lib: w.git('-C', 'lib', 'log', '--format=%H'),
+  });
   const before = seen();
   w.checkpoint('t1');
   w.write({ 'lib/lib.txt': 'changed\n', 'inner/x.txt': 'changed\n', 'inner/y.txt': 'y\n' });
   w.git('-C', 'inner', 'commit', '-qam', 'By the agent');
   w.git('-C', 'lib', 'commit', '-qam', 'By the agent');
   const changes = w.conclude('t1');
-  expect(changes.files.map((file) => file.path)).toEqual(expect.arrayContaining(['inner/x.txt', 'inner/y.txt', 'lib/lib.txt']));
+  expect(changes.files.map((file) => file.path)).toEqual(
+    expect.arrayContaining(['inner/x.txt', 'inner/y.txt', 'lib/lib.txt']),
+  );
   expect(changes.note).toContain('Repositories inside of the workspace were changed');
   expect(w.undo().ok).toBe(true);
   expect(seen()).toEqual(before);
@@ -298,15 +325,25 @@ test('a task in a worktree is undone by its name, and no other task is', () => {
   w.ok({ op: 'worktree', action: 'remove', key: 't2', author });
   const state = w.state();
   const undone = w.ask({ op: 'undo', what: 'one', author, task: 't2' });
-  expect(undone).toMatchObject({ ok: true, data: { keys: ['t2'] }, output: expect.stringContaining('refs/heads/fetch/t2') });
+  expect(undone).toMatchObject({
+    ok: true,
+    data: { keys: ['t2'] },
+    output: expect.stringContaining('refs/heads/fetch/t2'),
+  });
   expect(w.git('for-each-ref', 'refs/heads/fetch')).toBe('');
   expect(w.state()).toEqual(state);
-  expect(w.ask({ op: 'undo', what: 'one', author, task: 't2' })).toMatchObject({ ok: false, output: expect.stringContaining('undone already') });
+  expect(w.ask({ op: 'undo', what: 'one', author, task: 't2' })).toMatchObject({
+    ok: false,
+    output: expect.stringContaining('undone already'),
+  });
   expect(w.undo('redo').ok).toBe(true);
   expect(w.git('rev-parse', 'fetch/t2')).toBe(commit);
   w.git('stash', '-q');
   w.git('merge', '-q', '-m', 'Merge', 'fetch/t2');
-  expect(w.ask({ op: 'undo', what: 'one', author, task: 't2' })).toMatchObject({ ok: false, output: expect.stringContaining('refs/heads/main') });
+  expect(w.ask({ op: 'undo', what: 'one', author, task: 't2' })).toMatchObject({
+    ok: false,
+    output: expect.stringContaining('refs/heads/main'),
+  });
 });
 
 describe('a task in a worktree that', () => {
@@ -334,7 +371,10 @@ describe('a task in a worktree that', () => {
   test('removes the git folder of the workspace has it made again with history, branches, HEAD and index, and the report says so', () => {
     const { w, state } = besides();
     rmSync(git(w, '.'), { recursive: true });
-    expect(ended(w)).toMatchObject({ commit: null, note: expect.stringContaining('it was restored as it was last saved') });
+    expect(ended(w)).toMatchObject({
+      commit: null,
+      note: expect.stringContaining('it was restored as it was last saved'),
+    });
     expect(w.state()).toEqual(state);
     expect(w.git('show', ':staged.txt')).toBe('staged alone');
     expect(w.git('fsck', '--no-dangling')).toBe('');

@@ -32,7 +32,9 @@ function killed(original: Workspace, op: WorkspaceOp, every: number, check: (w: 
   }
 }
 
-test('a direct edit that is killed at any git command has changed nothing, is no obstacle for undo, and can be asked for again', { timeout: 600_000 }, () => {
+test('a direct edit that is killed at any git command has changed nothing, is no obstacle for undo, and can be asked for again', {
+  timeout: 600_000,
+}, () => {
   const w = Workspace.repository();
   made.push(w);
   const start = w.files();
@@ -50,7 +52,9 @@ test('a direct edit that is killed at any git command has changed nothing, is no
   });
 });
 
-test('a command whose state after it was being kept at a kill is known to undo after the next attempt', { timeout: 600_000 }, () => {
+test('a command whose state after it was being kept at a kill is known to undo after the next attempt', {
+  timeout: 600_000,
+}, () => {
   const w = Workspace.repository({ 'a.txt': 'one\n', 'b.txt': 'b\n' });
   made.push(w);
   const start = w.state();

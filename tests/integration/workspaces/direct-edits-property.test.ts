@@ -14,7 +14,18 @@ interface Act {
 }
 
 const act: fc.Arbitrary<Act> = fc.record({
-  by: fc.constantFrom<Act['by']>('write', 'write', 'edit', 'edit', 'delete', 'folder', 'command', 'task', 'person', 'person'),
+  by: fc.constantFrom<Act['by']>(
+    'write',
+    'write',
+    'edit',
+    'edit',
+    'delete',
+    'folder',
+    'command',
+    'task',
+    'person',
+    'person',
+  ),
   path: fc.constantFrom(...PATHS),
   turn: fc.boolean(),
 });
@@ -53,11 +64,13 @@ test('over random direct edits, commands, tasks and lines of a person, undo brin
             persons += 1;
           } else if (by === 'write') w.ok({ op: 'write', path, content: next, edit });
           else if (by === 'edit') {
-            if (there !== null) w.ok({ op: 'edit', path, find: there.split('\n')[0]!, replace: `tool ${number}`, all: false, edit });
+            if (there !== null)
+              w.ok({ op: 'edit', path, find: there.split('\n')[0]!, replace: `tool ${number}`, all: false, edit });
           } else if (by === 'delete') {
             if (there !== null) w.ok({ op: 'delete', path, kind: 'file', edit });
           } else if (by === 'folder') {
-            if (textOf(w, 'd/x.txt') !== null) w.ok({ op: 'delete', path: 'd', kind: 'folder', edit: { ...edit, key: `command-${number}` } });
+            if (textOf(w, 'd/x.txt') !== null)
+              w.ok({ op: 'delete', path: 'd', kind: 'folder', edit: { ...edit, key: `command-${number}` } });
           } else if (by === 'command') {
             w.ok({ op: 'checkpoint', key: `command-${number}`, author, turn: edit.turn });
             w.write({ [path]: next });
@@ -82,7 +95,8 @@ test('over random direct edits, commands, tasks and lines of a person, undo brin
         }
         const undone = w.undo('all');
         if (!undone.ok) expect(w.files()).toEqual(end);
-        const lines = (files: Record<string, string>) => Object.values(files).flatMap((text) => text.split('\n').filter((line) => line.startsWith('person')));
+        const lines = (files: Record<string, string>) =>
+          Object.values(files).flatMap((text) => text.split('\n').filter((line) => line.startsWith('person')));
         // a person's line that was there at the end is there still, in whatever became of its file
         for (const line of lines(end)) expect(lines(w.files())).toContain(line);
       } finally {

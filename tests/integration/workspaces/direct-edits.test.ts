@@ -16,7 +16,8 @@ const repository = (files?: Record<string, string>): Workspace => {
 
 let calls = 0;
 const edit = (turn: string) => ({ key: `edit-${++calls}`, turn });
-const write = (w: Workspace, turn: string, path: string, content: string) => w.ok({ op: 'write', path, content, edit: edit(turn) });
+const write = (w: Workspace, turn: string, path: string, content: string) =>
+  w.ok({ op: 'write', path, content, edit: edit(turn) });
 const replace = (w: Workspace, turn: string, path: string, find: string, by: string) =>
   w.ok({ op: 'edit', path, find, replace: by, all: false, edit: edit(turn) });
 
@@ -36,7 +37,10 @@ test('what one turn wrote, changed and deleted is one step of undo, and of redo'
   w.ok({ op: 'delete', path: 'gone.txt', kind: 'file', edit: edit('t1') });
   w.ok({ op: 'delete', path: 'f', kind: 'folder', edit: { key: 'command-f', turn: 't1' } });
   const end = w.state();
-  expect(w.undo()).toMatchObject({ ok: true, output: expect.stringMatching(/^Undid 3 direct edits and 1 command; 4 files: /) });
+  expect(w.undo()).toMatchObject({
+    ok: true,
+    output: expect.stringMatching(/^Undid 3 direct edits and 1 command; 4 files: /),
+  });
   expect(w.state()).toEqual(start);
   expect(existsSync(join(w.root, 'new'))).toBe(false);
   expect(w.undo('redo').ok).toBe(true);
@@ -78,7 +82,10 @@ test('what a person wrote between two edits of a turn and after them stays', () 
   replace(w, 't1', 'a.txt', '9\n', 'last\n');
   w.write({ 'a.txt': `${w.read('a.txt')}person too\n` });
   // the person's line is beside the last edit, so that only they can say what is meant
-  expect(w.undo()).toMatchObject({ ok: false, output: expect.stringContaining('a.txt were changed since, in the same places') });
+  expect(w.undo()).toMatchObject({
+    ok: false,
+    output: expect.stringContaining('a.txt were changed since, in the same places'),
+  });
   w.write({ 'a.txt': w.read('a.txt').replace('person too\n', '') });
   expect(w.undo().ok).toBe(true);
   expect(w.read('a.txt')).toBe('1\n2\n3\n4\nperson\n6\n7\n8\n9\n');
@@ -162,7 +169,9 @@ test('a folder that is deleted with large ignored files says what undo cannot br
   const w = repository({ 'p/a.txt': 'one\n', '.gitignore': 'node_modules/\n' });
   w.write({ 'p/node_modules/m/index.js': 'm\n' });
   const answer = w.ok({ op: 'delete', path: 'p', kind: 'folder', edit: { key: 'command-p', turn: 't1' } });
-  expect(answer.output).toMatch(/^Deleted folder p \(2 files\)\. Gone, and not kept .*p\/node_modules\/.*"undo" cannot bring them back\.$/);
+  expect(answer.output).toMatch(
+    /^Deleted folder p \(2 files\)\. Gone, and not kept .*p\/node_modules\/.*"undo" cannot bring them back\.$/,
+  );
   w.undo();
   expect(w.files()['p/a.txt']).toBe('- one\n');
 });

@@ -18,7 +18,8 @@ function found(files: Record<string, string>): FoundEnvironment {
   w.write(files);
   return checkedEnvironment(w.ok({ op: 'environment' }).data);
 }
-const languages = (files: Record<string, string>) => found(files).languages.map(({ language, version }) => [language, version]);
+const languages = (files: Record<string, string>) =>
+  found(files).languages.map(({ language, version }) => [language, version]);
 
 describe('what a repository needs', () => {
   it.each<[string, Record<string, string>, Array<[string, string | null]>]>([
@@ -46,8 +47,16 @@ describe('what a repository needs', () => {
     ['pyproject.toml', { 'pyproject.toml': '[project]\nrequires-python = ">=3.9"\n' }, [['python', '>=3.9']]],
     ['poetry', { 'pyproject.toml': '[tool.poetry.dependencies]\npython = "^3.10"\n' }, [['python', '^3.10']]],
     ['package.json', { 'package.json': '{"engines":{"node":">=18"}}' }, [['node', '>=18']]],
-    ['pom.xml', { 'pom.xml': '<project><properties><maven.compiler.release>21</maven.compiler.release></properties></project>' }, [['java', '21']]],
-    ['build.gradle.kts', { 'build.gradle.kts': 'java { toolchain { languageVersion.set(JavaLanguageVersion.of(17)) } }\n' }, [['java', '17']]],
+    [
+      'pom.xml',
+      { 'pom.xml': '<project><properties><maven.compiler.release>21</maven.compiler.release></properties></project>' },
+      [['java', '21']],
+    ],
+    [
+      'build.gradle.kts',
+      { 'build.gradle.kts': 'java { toolchain { languageVersion.set(JavaLanguageVersion.of(17)) } }\n' },
+      [['java', '17']],
+    ],
     ['composer.json', { 'composer.json': '{"require":{"php":"^8.1"}}' }, [['php', '^8.1']]],
     ['Gemfile', { Gemfile: "source 'https://rubygems.org'\nruby '~> 3.1'\n" }, [['ruby', '~> 3.1']]],
     ['CMakeLists.txt', { 'CMakeLists.txt': 'project(x)\n' }, [['c', null]]],
@@ -59,7 +68,11 @@ describe('what a repository needs', () => {
         ['ruby', null],
       ],
     ],
-    ['the more precise of two files', { '.python-version': '3.11', 'pyproject.toml': '[project]\nrequires-python = ">=3.8"\n' }, [['python', '3.11']]],
+    [
+      'the more precise of two files',
+      { '.python-version': '3.11', 'pyproject.toml': '[project]\nrequires-python = ">=3.8"\n' },
+      [['python', '3.11']],
+    ],
     ['nothing', { 'README.md': '# x\n', 'tool.py': 'print(1)\n' }, []],
   ])('is read from %s', (_, files, expected) => {
     expect(languages(files)).toEqual(expected);
@@ -132,12 +145,17 @@ describe('a devcontainer', () => {
   });
 
   it('gives the text of its Dockerfile, which copies nothing of the repository', () => {
-    const dockerfile = 'ARG V=1\nFROM debian:12 AS one\nRUN apt-get update \\\n # why\n && true\nFROM debian:12\nCOPY --from=one /etc/os-release /x\n';
+    const dockerfile =
+      'ARG V=1\nFROM debian:12 AS one\nRUN apt-get update \\\n # why\n && true\nFROM debian:12\nCOPY --from=one /etc/os-release /x\n';
     const environment = found({
       [AT]: '{ "build": { "dockerfile": "../docker/Dockerfile", "context": "..", "args": { "V": "2" } } }',
       'docker/Dockerfile': dockerfile,
     });
-    expect(environment).toMatchObject({ devcontainer: { dockerfile, args: { V: '2' } }, refused: [], files: [AT, 'docker/Dockerfile'] });
+    expect(environment).toMatchObject({
+      devcontainer: { dockerfile, args: { V: '2' } },
+      refused: [],
+      files: [AT, 'docker/Dockerfile'],
+    });
   });
 
   const deep = `{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
@@ -154,8 +172,12 @@ describe('a devcontainer', () => {
     ['secrets', '{"secrets": {"TOKEN": {}}}', 1],
     // biome-ignore lint/suspicious/noTemplateCurlyInString: as it is written in the file
     ['a variable of the machine', '{\n"containerEnv": {\n"A": "${localEnv:HOME}"}}', 3],
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: as it is written in the file
-    ['a variable of the machine as an argument', '{\n"build": {"dockerfile": "D",\n"args": {"A": "${localEnv:TOKEN}"}}}', 3],
+    [
+      'a variable of the machine as an argument',
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: as it is written in the file
+      '{\n"build": {"dockerfile": "D",\n"args": {"A": "${localEnv:TOKEN}"}}}',
+      3,
+    ],
     ['a variable of the runner', '{"containerEnv": {\n"LD_PRELOAD": "/workspace/x.so"}}', 2],
     ['another program search', '{"remoteEnv": {"PATH": "/workspace/bin"}}', 1],
     ['options of the build', '{"build": {\n"options": ["--network=host"]}}', 2],
@@ -205,7 +227,10 @@ describe('a devcontainer', () => {
     ['a trap for later', 'FROM debian:12\nONBUILD RUN x', 2],
     ['nothing', '# empty\n', 1],
   ])('whose Dockerfile wants %s is refused with the line of that', (_, dockerfile, line) => {
-    const environment = found({ [AT]: '{"build":{"dockerfile":"Dockerfile"}}', '.devcontainer/Dockerfile': dockerfile });
+    const environment = found({
+      [AT]: '{"build":{"dockerfile":"Dockerfile"}}',
+      '.devcontainer/Dockerfile': dockerfile,
+    });
     expect(environment).toMatchObject({ devcontainer: null, refused: [{ file: '.devcontainer/Dockerfile', line }] });
   });
 });

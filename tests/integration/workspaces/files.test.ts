@@ -5,7 +5,12 @@ import { author, Workspace } from './program.ts';
 
 let w: Workspace;
 beforeEach(() => {
-  w = Workspace.repository({ 'src/main.ts': 'one\ntwo\nthree\ntwo\n', 'README.md': '# Hi\n', '.gitignore': 'dist/\n', 'dist/out.js': 'two\n' });
+  w = Workspace.repository({
+    'src/main.ts': 'one\ntwo\nthree\ntwo\n',
+    'README.md': '# Hi\n',
+    '.gitignore': 'dist/\n',
+    'dist/out.js': 'two\n',
+  });
 });
 afterEach(() => w.remove());
 
@@ -27,9 +32,14 @@ test('lists folders first, with sizes, links and odd names in sight, and says wh
 });
 
 test('reads lines with their numbers, and refuses what is binary or not there with the nearest name', () => {
-  expect(w.ok({ op: 'read', path: 'src/main.ts', from: 2, lines: 2 }).output).toBe('2  two\n3  three\n… more lines follow after line 3 (18 bytes in all)');
+  expect(w.ok({ op: 'read', path: 'src/main.ts', from: 2, lines: 2 }).output).toBe(
+    '2  two\n3  three\n… more lines follow after line 3 (18 bytes in all)',
+  );
   expect(w.ok({ op: 'read', path: 'src/main.ts', from: 3, lines: 20 }).output).toBe('3  three\n4  two');
-  expect(w.ask({ op: 'read', path: 'src/main.ts', from: 9, lines: 1 })).toMatchObject({ ok: false, output: expect.stringContaining('has 4 lines') });
+  expect(w.ask({ op: 'read', path: 'src/main.ts', from: 9, lines: 1 })).toMatchObject({
+    ok: false,
+    output: expect.stringContaining('has 4 lines'),
+  });
   expect(w.ask({ op: 'read', path: 'src/mian.ts', from: 1, lines: 1 }).output).toContain('Did you mean src/main.ts?');
   expect(w.ask({ op: 'read', path: 'main.ts', from: 1, lines: 1 }).output).toContain('Did you mean ./src/main.ts?');
   writeFileSync(join(w.root, 'x.bin'), Buffer.from([1, 0, 2]));
@@ -60,18 +70,26 @@ test('writes a new file and replaces one, keeping its permissions; a preview cha
   expect(preview.output).toContain('+++ b/lib/new file.ts');
   expect(preview.output).toContain('--- /dev/null');
   expect(w.files()['lib/new file.ts']).toBeUndefined();
-  expect(w.ok({ op: 'write', path: 'lib/new file.ts', content: 'a\nb\n' }).output).toBe('Made lib/new file.ts (+2 −0).');
+  expect(w.ok({ op: 'write', path: 'lib/new file.ts', content: 'a\nb\n' }).output).toBe(
+    'Made lib/new file.ts (+2 −0).',
+  );
   chmodSync(join(w.root, 'README.md'), 0o640);
   expect(w.ok({ op: 'write', path: 'README.md', content: '# Ho\n' }).data).toMatchObject({ added: 1, removed: 1 });
   expect(statSync(join(w.root, 'README.md')).mode & 0o777).toBe(0o640);
 });
 
 test('edits text that occurs once, names the lines where it occurs more often, and keeps line endings', () => {
-  expect(w.ask({ op: 'edit', path: 'src/main.ts', find: 'two', replace: '2', all: false }).output).toContain('occurs 2 times in src/main.ts (lines 2, 4)');
-  expect(w.ok({ op: 'edit', path: 'src/main.ts', find: 'two', replace: '$&', all: true, preview: true }).output).toContain('+$&');
+  expect(w.ask({ op: 'edit', path: 'src/main.ts', find: 'two', replace: '2', all: false }).output).toContain(
+    'occurs 2 times in src/main.ts (lines 2, 4)',
+  );
+  expect(
+    w.ok({ op: 'edit', path: 'src/main.ts', find: 'two', replace: '$&', all: true, preview: true }).output,
+  ).toContain('+$&');
   expect(w.ok({ op: 'edit', path: 'src/main.ts', find: 'two\nthree', replace: '2\n3', all: false }).ok).toBe(true);
   expect(w.read('src/main.ts')).toBe('one\n2\n3\ntwo\n');
-  expect(w.ask({ op: 'edit', path: 'src/main.ts', find: '  one', replace: 'x', all: false }).output).toContain('Line 1 is like it: one');
+  expect(w.ask({ op: 'edit', path: 'src/main.ts', find: '  one', replace: 'x', all: false }).output).toContain(
+    'Line 1 is like it: one',
+  );
   w.write({ 'dos.txt': 'a\r\nb\r\n' });
   w.ok({ op: 'edit', path: 'dos.txt', find: 'a\nb', replace: 'c\nd', all: false });
   expect(w.read('dos.txt')).toBe('c\r\nd\r\n');
@@ -97,7 +115,9 @@ test('a new name that could be mistaken for one that is there is refused', () =>
 
 test('deletes files and folders, with a preview of what goes', () => {
   expect(w.ask({ op: 'delete', path: 'src', kind: 'file' }).output).toContain('is a folder');
-  expect(w.ok({ op: 'delete', path: 'src', kind: 'folder', preview: true }).output).toBe('Deletes folder src with 1 files (18 bytes):\nsrc/main.ts');
+  expect(w.ok({ op: 'delete', path: 'src', kind: 'folder', preview: true }).output).toBe(
+    'Deletes folder src with 1 files (18 bytes):\nsrc/main.ts',
+  );
   expect(w.ok({ op: 'delete', path: 'README.md', kind: 'file', preview: true }).output).toContain('-# Hi');
   w.ok({ op: 'delete', path: 'src', kind: 'folder' });
   w.ok({ op: 'delete', path: 'README.md', kind: 'file' });
@@ -150,7 +170,10 @@ test('shows status, differences and history, commits chosen paths and switches b
     { subject: 'Docs' },
     { subject: 'First' },
   ]);
-  expect(w.ask({ op: 'git-commit', message: 'Nothing', author })).toMatchObject({ ok: false, output: 'There is nothing to commit.' });
+  expect(w.ask({ op: 'git-commit', message: 'Nothing', author })).toMatchObject({
+    ok: false,
+    output: 'There is nothing to commit.',
+  });
   w.ok({ op: 'git-branch', action: 'create', name: 'feature' });
   w.write({ 'src/main.ts': 'feature\n' });
   w.ok({ op: 'git-commit', message: 'On feature', author });

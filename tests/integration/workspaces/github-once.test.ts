@@ -22,7 +22,10 @@ it('an issue is made exactly once when its process is killed before the answer, 
   const held = Promise.withResolvers<void>();
   github.hold = held.promise;
   const thread = await app.thread();
-  const turn = await app.turn(thread, [{ call: [['github_issue_create', { title: 'It squeaks', workspace: 'door' }]] }, { say: 'Model was told: $LAST' }]);
+  const turn = await app.turn(thread, [
+    { call: [['github_issue_create', { title: 'It squeaks', workspace: 'door' }]] },
+    { say: 'Model was told: $LAST' },
+  ]);
   const { issues } = github.records('door');
   await until('GitHub has made it', () => issues.length > 0, 60_000);
   app.kill('kennel');

@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, lchownSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  lchownSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -34,7 +43,14 @@ describe.skipIf(!engine)('workspace_sync', () => {
     mkdirSync(folder);
     const config = { ...base, GITHUB_API_URL: github.apiUrl, GH_TOKEN: github.token };
     await kennel.provide('tools', () => {});
-    bench = await toolBench({ db: database.store.db, config, kennel, host: 'local', workspacesFolder: folder, tools: [...syncTools, ...workspaceTools] });
+    bench = await toolBench({
+      db: database.store.db,
+      config,
+      kennel,
+      host: 'local',
+      workspacesFolder: folder,
+      tools: [...syncTools, ...workspaceTools],
+    });
   }, 600_000);
   afterAll(async () => {
     await database?.close();
@@ -43,10 +59,14 @@ describe.skipIf(!engine)('workspace_sync', () => {
   }, 60_000);
 
   const gitIn = (at: string, ...args: string[]) =>
-    execFileSync('git', ['-c', 'safe.directory=*', '-c', 'user.name=Bo', '-c', 'user.email=bo@example.com', '-C', at, ...args], {
-      encoding: 'utf8',
-      env: { PATH: process.env.PATH, HOME: home },
-    }).trim();
+    execFileSync(
+      'git',
+      ['-c', 'safe.directory=*', '-c', 'user.name=Bo', '-c', 'user.email=bo@example.com', '-C', at, ...args],
+      {
+        encoding: 'utf8',
+        env: { PATH: process.env.PATH, HOME: home },
+      },
+    ).trim();
   const onServer = (name: string, ...args: string[]) => gitIn(github.folder(name), ...args);
 
   // in two parts, so that nobody takes this file for a leak
@@ -100,7 +120,9 @@ describe.skipIf(!engine)('workspace_sync', () => {
     const synced = await sync();
     expect(synced).toMatchObject({
       ok: true,
-      output: expect.stringMatching(/^Committed 1 file: .*, rebased on new commits from GitHub, pushed to origin\/main$/),
+      output: expect.stringMatching(
+        /^Committed 1 file: .*, rebased on new commits from GitHub, pushed to origin\/main$/,
+      ),
     });
     expect(git('log', '--format=%s', '-3').split('\n')).toEqual(['Ours', 'By hand, with a', 'Theirs: theirs.txt']);
     expect(git('show', '-s', '--format=%an %ae %aI %B', 'HEAD~1')).toBe(written);
@@ -113,7 +135,10 @@ describe.skipIf(!engine)('workspace_sync', () => {
   it('brings in what is new on GitHub where nothing is new here', async () => {
     const { they, git, root, sync } = await shared();
     they('theirs.txt', 'a\n');
-    expect(await sync()).toMatchObject({ ok: true, output: 'Nothing new to commit, rebased on new commits from GitHub, and origin/main was up to date' });
+    expect(await sync()).toMatchObject({
+      ok: true,
+      output: 'Nothing new to commit, rebased on new commits from GitHub, and origin/main was up to date',
+    });
     expect(existsSync(join(root, 'theirs.txt'))).toBe(true);
     expect(git('status', '--porcelain')).toBe('');
   });
@@ -140,7 +165,10 @@ describe.skipIf(!engine)('workspace_sync', () => {
     expect(await sync()).toMatchObject({ ok: true });
     they('theirs.txt', 'b\n', '--force');
     const [here, there] = [git('rev-parse', 'HEAD'), onServer(name, 'rev-parse', 'main')];
-    expect(await sync()).toMatchObject({ ok: false, output: expect.stringContaining('its history there was rewritten') });
+    expect(await sync()).toMatchObject({
+      ok: false,
+      output: expect.stringContaining('its history there was rewritten'),
+    });
     expect([git('rev-parse', 'HEAD'), onServer(name, 'rev-parse', 'main')]).toEqual([here, there]);
   });
 
@@ -152,7 +180,10 @@ describe.skipIf(!engine)('workspace_sync', () => {
     put('local.txt', 'mine\n');
     writeFileSync(join(theirs, '.gitignore'), '');
     they('local.txt', 'theirs\n');
-    expect(await sync()).toMatchObject({ ok: false, output: expect.stringMatching(/They bring local\.txt, which is here already/) });
+    expect(await sync()).toMatchObject({
+      ok: false,
+      output: expect.stringMatching(/They bring local\.txt, which is here already/),
+    });
     expect(readFileSync(join(root, 'local.txt'), 'utf8')).toBe('mine\n');
   });
 
@@ -183,7 +214,9 @@ describe.skipIf(!engine)('workspace_sync', () => {
     put('ours.txt', 'ours');
     they('theirs.bin', 'theirs\n');
     expect(await sync()).toMatchObject({ ok: true, output: expect.stringContaining('rebased on new commits') });
-    expect(git('ls-tree', '--name-only', 'origin/main').split('\n')).toEqual(expect.arrayContaining(['ours.txt', 'theirs.bin']));
+    expect(git('ls-tree', '--name-only', 'origin/main').split('\n')).toEqual(
+      expect.arrayContaining(['ours.txt', 'theirs.bin']),
+    );
   });
 
   it('searches a repository that has no commit yet', async () => {
@@ -192,24 +225,35 @@ describe.skipIf(!engine)('workspace_sync', () => {
     gitIn(root, 'init', '-q', '-b', 'main');
     writeFileSync(join(root, 'a.txt'), key);
     if (process.getuid?.() === 0) execFileSync('chown', ['-R', '1000:1000', root]);
-    expect(await bench.call('workspace_sync', { name: 'unborn' })).toMatchObject({ ok: false, output: expect.stringContaining('- a.txt:1: a GitHub token') });
+    expect(await bench.call('workspace_sync', { name: 'unborn' })).toMatchObject({
+      ok: false,
+      output: expect.stringContaining('- a.txt:1: a GitHub token'),
+    });
     writeFileSync(join(root, 'a.txt'), 'nothing\n');
-    expect(await bench.call('workspace_sync', { name: 'unborn' })).toMatchObject({ ok: true, output: expect.stringContaining('(new private repository') });
+    expect(await bench.call('workspace_sync', { name: 'unborn' })).toMatchObject({
+      ok: true,
+      output: expect.stringContaining('(new private repository'),
+    });
   });
 
-  it.each(['git-scan', 'git-commit', 'git-bundle', 'git-rebase', 'git-remote'])('comes to the same end when the worker dies after %s', async (label) => {
-    const { name, put, they, git, sync } = await shared();
-    they('theirs.txt', 'a\n');
-    put('ours.txt', 'b\n');
-    const dying = dyingAfter(kennel, (what) => what === label);
-    const callId = `call_dying_${made}`;
-    await expect(bench.call('workspace_sync', { name, message: 'Ours' }, { callId, kennel: dying })).rejects.toThrow('died');
-    expect(await bench.call('workspace_sync', { name, message: 'Ours' }, { callId })).toMatchObject({ ok: true });
-    expect(git('log', '--format=%s', '-2').split('\n')).toEqual(['Ours', 'Theirs: theirs.txt']);
-    expect(git('status', '--porcelain')).toBe('');
-    expect(onServer(name, 'rev-parse', 'main')).toBe(git('rev-parse', 'HEAD'));
-    expect(await sync()).toMatchObject({ ok: true, output: 'Nothing new to commit, and origin/main was up to date' });
-  });
+  it.each(['git-scan', 'git-commit', 'git-bundle', 'git-rebase', 'git-remote'])(
+    'comes to the same end when the worker dies after %s',
+    async (label) => {
+      const { name, put, they, git, sync } = await shared();
+      they('theirs.txt', 'a\n');
+      put('ours.txt', 'b\n');
+      const dying = dyingAfter(kennel, (what) => what === label);
+      const callId = `call_dying_${made}`;
+      await expect(bench.call('workspace_sync', { name, message: 'Ours' }, { callId, kennel: dying })).rejects.toThrow(
+        'died',
+      );
+      expect(await bench.call('workspace_sync', { name, message: 'Ours' }, { callId })).toMatchObject({ ok: true });
+      expect(git('log', '--format=%s', '-2').split('\n')).toEqual(['Ours', 'Theirs: theirs.txt']);
+      expect(git('status', '--porcelain')).toBe('');
+      expect(onServer(name, 'rev-parse', 'main')).toBe(git('rev-parse', 'HEAD'));
+      expect(await sync()).toMatchObject({ ok: true, output: 'Nothing new to commit, and origin/main was up to date' });
+    },
+  );
 
   it('refuses what looks like a secret before it is committed, and names file and line, not the secret', async () => {
     const { name, put, git, sync } = await shared();
@@ -238,14 +282,20 @@ describe.skipIf(!engine)('workspace_sync', () => {
     const commit = git('rev-parse', '--short=7', 'HEAD');
     put('a.env', 'x\nTOKEN=\n');
     const refused = await sync();
-    expect(refused).toMatchObject({ ok: false, output: expect.stringContaining(`- a.env:2: a GitHub token (commit ${commit})`) });
+    expect(refused).toMatchObject({
+      ok: false,
+      output: expect.stringContaining(`- a.env:2: a GitHub token (commit ${commit})`),
+    });
     expect(onServer(name, 'rev-parse', 'main')).toBe(before);
   });
 
   it('never pushes its own token, whatever it looks like', async () => {
     const { put, sync } = await shared();
     put('notes.md', `see ${github.token} here\n`);
-    expect(await sync()).toMatchObject({ ok: false, output: expect.stringContaining('- notes.md:1: a key of this installation') });
+    expect(await sync()).toMatchObject({
+      ok: false,
+      output: expect.stringContaining('- notes.md:1: a key of this installation'),
+    });
   });
 
   it('leaves no container behind', async () => {

@@ -1,4 +1,14 @@
-import { chmodSync, closeSync, existsSync, ftruncateSync, mkdirSync, openSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { WorkspaceOp } from '../../../src/contracts/workspace-ops.ts';
@@ -76,7 +86,10 @@ test('no operation runs a program that the repository names', { timeout: 300_000
       chmodSync(join(folder, hook), 0o755);
     }
   }
-  writeFileSync(join(w.base, 'included'), `[filter "evil two"]\n\tclean = ${command}\n\tsmudge = ${command}\n[core]\n\tfsmonitor = ${command}\n`);
+  writeFileSync(
+    join(w.base, 'included'),
+    `[filter "evil two"]\n\tclean = ${command}\n\tsmudge = ${command}\n[core]\n\tfsmonitor = ${command}\n`,
+  );
   writeFileSync(join(w.root, '.git/info/attributes'), '*.md filter="evil two"\n');
   writeFileSync(
     join(w.root, '.git/config'),
@@ -171,7 +184,9 @@ test('links that lead out are neither read nor written through', () => {
   ];
   for (const op of refused) expect(w.ask(op), JSON.stringify(op)).toMatchObject({ ok: false });
   expect(readFileSync(join(outside, 'secret'), 'utf8')).toBe('secret\n');
-  expect(w.ask({ op: 'search', pattern: 'secret', regex: false, path: '.', limit: 10 }).data).toMatchObject({ matches: 0 });
+  expect(w.ask({ op: 'search', pattern: 'secret', regex: false, path: '.', limit: 10 }).data).toMatchObject({
+    matches: 0,
+  });
   expect(w.ask({ op: 'read', path: 'fine', from: 1, lines: 10 })).toMatchObject({ ok: true, output: '1  one' });
   expect(w.ask({ op: 'delete', path: 'folder', kind: 'file' }).ok).toBe(true);
   expect(existsSync(join(outside, 'secret'))).toBe(true);
@@ -197,8 +212,13 @@ test('a file of 500 MB is kept and brought back, and read only as far as is need
   closeSync(file);
   writeFileSync(join(w.root, 'big.txt'), 'a line of text\n'.repeat(8_000_000));
   const started = Date.now();
-  expect(w.ask({ op: 'read', path: 'big.dat', from: 1, lines: 10 })).toMatchObject({ ok: false, output: expect.stringContaining('binary') });
-  expect(w.ask({ op: 'read', path: 'big.txt', from: 3, lines: 2 }).output).toMatch(/^3 {2}a line of text\n4 {2}a line of text\n… more lines follow/);
+  expect(w.ask({ op: 'read', path: 'big.dat', from: 1, lines: 10 })).toMatchObject({
+    ok: false,
+    output: expect.stringContaining('binary'),
+  });
+  expect(w.ask({ op: 'read', path: 'big.txt', from: 3, lines: 2 }).output).toMatch(
+    /^3 {2}a line of text\n4 {2}a line of text\n… more lines follow/,
+  );
   expect(w.ask({ op: 'read', path: 'big.txt', from: 7_000_000, lines: 2 })).toMatchObject({ ok: false });
   expect(w.ask({ op: 'edit', path: 'big.txt', find: 'a', replace: 'b', all: true })).toMatchObject({ ok: false });
   expect(w.ask({ op: 'search', pattern: 'nothing like this', regex: false, path: '.', limit: 10 }).ok).toBe(true);
@@ -208,7 +228,9 @@ test('a file of 500 MB is kept and brought back, and read only as far as is need
   w.write({ 'big.dat': 'overwritten\n' });
   w.conclude('t1');
   expect(w.undo().ok).toBe(true);
-  console.log(`500 MB: looked at in ${looked - started} ms, checkpoint ${kept - looked} ms, conclude and undo ${Date.now() - kept} ms`);
+  console.log(
+    `500 MB: looked at in ${looked - started} ms, checkpoint ${kept - looked} ms, conclude and undo ${Date.now() - kept} ms`,
+  );
   expect(w.git('hash-object', '--no-filters', 'big.dat')).toBe(w.kept('rev-parse', 'refs/fetch/t1/before:big.dat'));
 });
 
@@ -231,7 +253,11 @@ test('20,000 files are kept, concluded and undone in bounded time', { timeout: 3
   timed('undo', () => expect(w.undo().ok).toBe(true));
   timed('second checkpoint', () => w.checkpoint('t2'));
   timed('list', () => expect(w.ask({ op: 'list', path: '.', depth: 2, limit: 100 }).output).toContain('more entries'));
-  timed('search', () => expect(w.ask({ op: 'search', pattern: 'content', regex: false, path: '.', limit: 50 }).output).toContain('left out'));
+  timed('search', () =>
+    expect(w.ask({ op: 'search', pattern: 'content', regex: false, path: '.', limit: 50 }).output).toContain(
+      'left out',
+    ),
+  );
   timed('status', () => w.ask({ op: 'git-status' }));
   console.log('20,000 files, ms:', times);
   expect(w.git('status', '--porcelain')).toBe('');

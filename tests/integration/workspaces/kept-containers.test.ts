@@ -17,7 +17,10 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-const read = (workspace = folder, options: { signal?: AbortSignal; after?: Promise<unknown> } = {}): Promise<WorkspaceAnswer> =>
+const read = (
+  workspace = folder,
+  options: { signal?: AbortSignal; after?: Promise<unknown> } = {},
+): Promise<WorkspaceAnswer> =>
   at.kennel.workspaceOp(workspace, { op: 'read', path: 'a.txt', from: 1, lines: 5 }, options);
 
 /** An operation waits for `after` once it has its container. `begun` resolves when it has been asked there. */

@@ -16,7 +16,10 @@ interface Counted {
   after: readonly string[];
 }
 
-/** Puts a `git` first in PATH that kills the program instead of doing its n-th call that counts. Returns a reading of the number of such calls. */
+/**
+ * Puts a `git` first in PATH that kills the program instead of doing its n-th call that counts. Returns a reading of
+ * the number of such calls.
+ */
 export function killAt(w: Workspace, n: number, { before, after }: Counted = { before: [], after: [] }): () => number {
   const bin = join(w.base, 'bin');
   const count = join(w.base, 'count');

@@ -27,7 +27,8 @@ describe('the map of a repository', () => {
       'G.java': 'package g;\npublic class G { void run() {} }\ninterface Shape {}\n',
       'h.h': '#ifndef H\n#define H\nstruct list { int n; };\ntypedef struct list list_t;\n#endif\n',
       'i.c': 'static int *find(int key) { return 0; }\nint main(void) { return 0; }\n',
-      'j.cpp': 'namespace app { class Window {}; void Window::show() {} template <class T> T most(T a) { return a; } }\n',
+      'j.cpp':
+        'namespace app { class Window {}; void Window::show() {} template <class T> T most(T a) { return a; } }\n',
       'k.rb': 'module Store\n  class Item\n  end\nend\ndef start\nend\n',
       'l.php': '<?php\nnamespace App;\nfunction boot() {}\nclass Kernel { function run() {} }\n',
     });
@@ -49,7 +50,9 @@ describe('the map of a repository', () => {
 
   it('has the files first that others import, in the ways of their languages, and no tests and no carried code while there is no room', () => {
     const fill = (n: number, text: string, folder: string, extension: string) =>
-      Object.fromEntries(Array.from({ length: n }, (_, at) => [`${folder}/user_${at}_${'long'.repeat(15)}.${extension}`, text]));
+      Object.fromEntries(
+        Array.from({ length: n }, (_, at) => [`${folder}/user_${at}_${'long'.repeat(15)}.${extension}`, text]),
+      );
     const lines = mapOf({
       'src/core/log.ts': 'export const log = 1;\n',
       ...fill(9, "import { log } from '../core/log.ts';\n", 'src/users', 'ts'),

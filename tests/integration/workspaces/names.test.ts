@@ -4,7 +4,10 @@ import { expect, test } from 'vitest';
 import { holds, PROPERTY_MS } from '../../support/property.ts';
 import { Workspace } from './program.ts';
 
-/** Names as they were seen to break things: beyond Latin-1, composed and not, no UTF-8, quotes, line ends, leading dashes, marks of git. */
+/**
+ * Names as they were seen to break things: beyond Latin-1, composed and not, no UTF-8, quotes, line ends, leading
+ * dashes, marks of git.
+ */
 const SEEN = [
   '名',
   '😀',
@@ -31,12 +34,17 @@ const bytes = fc.oneof(
   fc.constantFrom('ff', 'c3', '80fe', 'eda080').map((hex) => Buffer.from(hex, 'hex')),
   fc.uint8Array({ minLength: 1, maxLength: 12 }).map((name) => Buffer.from(name)),
 );
-const part = bytes.map((name) => name.toString('latin1')).filter((name) => !/[\0/]/.test(name) && !/^(\.{1,2}|\.git)$/i.test(name));
+const part = bytes
+  .map((name) => name.toString('latin1'))
+  .filter((name) => !/[\0/]/.test(name) && !/^(\.{1,2}|\.git)$/i.test(name));
 /** A file at the top or in one of two folders; a name is never that of a folder. */
-const path = fc.tuple(fc.constantFrom('', 'd/', '名/'), part).map(([folder, name]) => `${Buffer.from(folder).toString('latin1')}f${name}`);
+const path = fc
+  .tuple(fc.constantFrom('', 'd/', '名/'), part)
+  .map(([folder, name]) => `${Buffer.from(folder).toString('latin1')}f${name}`);
 const raw = fc.oneof(path, part);
 
-const at = (w: Workspace, name: string): Buffer => Buffer.concat([Buffer.from(`${w.root}/`), Buffer.from(name, 'latin1')]);
+const at = (w: Workspace, name: string): Buffer =>
+  Buffer.concat([Buffer.from(`${w.root}/`), Buffer.from(name, 'latin1')]);
 function put(w: Workspace, name: string, text: string): void {
   const slash = name.lastIndexOf('/');
   if (slash > 0) mkdirSync(at(w, name.slice(0, slash)), { recursive: true });
@@ -44,10 +52,20 @@ function put(w: Workspace, name: string, text: string): void {
 }
 
 /** No two that would need one name to be a file and a folder at once. */
-const names = (max: number) => fc.uniqueArray(raw, { maxLength: max }).map((all) => all.filter((name) => !all.some((other) => other.startsWith(`${name}/`))));
+const names = (max: number) =>
+  fc
+    .uniqueArray(raw, { maxLength: max })
+    .map((all) => all.filter((name) => !all.some((other) => other.startsWith(`${name}/`))));
 
 test('names of any bytes are kept, committed, told and undone', { timeout: PROPERTY_MS }, () => {
-  const scenario = fc.record({ committed: names(4), mine: names(4), ignored: names(2), added: names(4), removes: fc.boolean(), repository: fc.boolean() });
+  const scenario = fc.record({
+    committed: names(4),
+    mine: names(4),
+    ignored: names(2),
+    added: names(4),
+    removes: fc.boolean(),
+    repository: fc.boolean(),
+  });
   holds(
     fc.property(scenario, ({ committed, mine, ignored, added, removes, repository }) => {
       const w = repository ? Workspace.repository({ '.gitignore': '/ignored/\n' }) : new Workspace();
@@ -91,7 +109,16 @@ test('names of any bytes are kept, committed, told and undone', { timeout: PROPE
       runs: 8,
       soak: 1_000,
       examples: [
-        [{ committed: ['f'], mine: [], ignored: [], added: SEEN.map((name) => Buffer.from(name).toString('latin1')), removes: true, repository: true }],
+        [
+          {
+            committed: ['f'],
+            mine: [],
+            ignored: [],
+            added: SEEN.map((name) => Buffer.from(name).toString('latin1')),
+            removes: true,
+            repository: true,
+          },
+        ],
       ],
     },
   );

@@ -56,14 +56,28 @@ describe.runIf(IS_ROOT)('a workspace of root', () => {
     const folder = repository();
     await sh(folder, 'mkdir theirs; chmod 700 theirs');
     mkdirSync(join(folder, 'theirs/deep'));
-    for (const path of ['added.txt', 'theirs/deep/added.txt']) writeFileSync(join(folder, path), 'root\n', { mode: 0o600 });
+    for (const path of ['added.txt', 'theirs/deep/added.txt'])
+      writeFileSync(join(folder, path), 'root\n', { mode: 0o600 });
     mkdirSync(join(at.home, 'run', 'gate'), { recursive: true });
     const runFolder = join(at.home, 'run');
     const prompt = `append added.txt agent; append theirs/deep/added.txt agent; run git add . && ${COMMIT} theirs`;
-    const spec = { version: 1 as const, taskId: 'owner', step: 1, harness: 'practice' as const, sessionId: null, model: null, permissions: 'run' as const };
+    const spec = {
+      version: 1 as const,
+      taskId: 'owner',
+      step: 1,
+      harness: 'practice' as const,
+      sessionId: null,
+      model: null,
+      permissions: 'run' as const,
+    };
     await at.kennel.start({ spec: { ...spec, prompt, holdMs: 60_000 }, runFolder, workspace: folder, env: {} });
-    await until('the agent has ended', async () => readFileSync(join(runFolder, 'log.ndjson'), 'utf8').includes('"type":"ended"'), 60_000);
-    for (const path of ['added.txt', 'theirs/deep/added.txt']) expect(readFileSync(join(folder, path), 'utf8')).toBe('root\nagent\n');
+    await until(
+      'the agent has ended',
+      async () => readFileSync(join(runFolder, 'log.ndjson'), 'utf8').includes('"type":"ended"'),
+      60_000,
+    );
+    for (const path of ['added.txt', 'theirs/deep/added.txt'])
+      expect(readFileSync(join(folder, path), 'utf8')).toBe('root\nagent\n');
     expect(git(folder, 'log', '-1', '--format=%s')).toBe('theirs');
     await at.kennel.remove('owner');
   }, 120_000);
@@ -71,7 +85,14 @@ describe.runIf(IS_ROOT)('a workspace of root', () => {
   it('has a repository of root also when a container has made it', async () => {
     const folder = at.workspace();
     const author = { name: 'Fetch', email: 'fetch@localhost' };
-    const made = await at.kennel.workspaceOp(folder, { op: 'create', template: 'empty', name: 'made', description: '', git: true, author });
+    const made = await at.kennel.workspaceOp(folder, {
+      op: 'create',
+      template: 'empty',
+      name: 'made',
+      description: '',
+      git: true,
+      author,
+    });
     expect(made.ok).toBe(true);
     expect(git(folder, 'log', '--format=%an')).toBe('Fetch');
   });

@@ -1,5 +1,14 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -37,7 +46,13 @@ export class Workspace {
 
   /** The program's environment: where the workspace is, and PATH. */
   private programEnv(): Record<string, string> {
-    return { ...COMPILED, PATH: process.env.PATH ?? '', FETCH_WORKSPACE_ROOT: this.root, FETCH_SIDE_GIT: this.side, ...this.env };
+    return {
+      ...COMPILED,
+      PATH: process.env.PATH ?? '',
+      FETCH_WORKSPACE_ROOT: this.root,
+      FETCH_SIDE_GIT: this.side,
+      ...this.env,
+    };
   }
 
   ask(op: WorkspaceOp): WorkspaceAnswer {
@@ -47,7 +62,12 @@ export class Workspace {
   }
 
   run(op: WorkspaceOp) {
-    return spawnSync(process.execPath, [MAIN], { input: JSON.stringify(op), env: this.programEnv(), encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
+    return spawnSync(process.execPath, [MAIN], {
+      input: JSON.stringify(op),
+      env: this.programEnv(),
+      encoding: 'utf8',
+      maxBuffer: 64 * 1024 * 1024,
+    });
   }
 
   /** Several operations of one process. */
@@ -63,7 +83,11 @@ export class Workspace {
 
   /** Like `run`, but in a process group of its own, so that the program and its git can be killed together. */
   start(op: WorkspaceOp): Promise<{ code: number | null; stdout: string }> {
-    const child = spawn(process.execPath, [MAIN], { env: this.programEnv(), stdio: ['pipe', 'pipe', 'ignore'], detached: true });
+    const child = spawn(process.execPath, [MAIN], {
+      env: this.programEnv(),
+      stdio: ['pipe', 'pipe', 'ignore'],
+      detached: true,
+    });
     child.stdin.on('error', () => {}).end(JSON.stringify(op));
     let stdout = '';
     child.stdout.on('data', (text) => (stdout += text));
@@ -80,7 +104,10 @@ export class Workspace {
     return this.ok({ op: 'checkpoint', key, author, worktree });
   }
 
-  conclude(key: string, options: { keepOnBranchOnly?: boolean; worktree?: string } = {}): ConcludedChanges & { output: string } {
+  conclude(
+    key: string,
+    options: { keepOnBranchOnly?: boolean; worktree?: string } = {},
+  ): ConcludedChanges & { output: string } {
     const { keepOnBranchOnly = false, worktree } = options;
     const answer = this.ok({ op: 'conclude', key, message: `Task ${key}`, author, keepOnBranchOnly, worktree });
     return { ...(answer.data as unknown as ConcludedChanges), output: answer.output };
@@ -139,7 +166,8 @@ export class Workspace {
         const stats = lstatSync(at);
         if (stats.isDirectory()) visit(at, `${prefix}${text}/`);
         else if (stats.isSymbolicLink()) found[prefix + text] = `link ${readlinkSync(at)}`;
-        else if (stats.isFile()) found[prefix + text] = `${stats.mode & 0o100 ? 'x' : '-'} ${readFileSync(at, 'latin1')}`;
+        else if (stats.isFile())
+          found[prefix + text] = `${stats.mode & 0o100 ? 'x' : '-'} ${readFileSync(at, 'latin1')}`;
       }
     };
     visit(Buffer.from(root), '');

@@ -16,7 +16,18 @@ const edits = (max: number): fc.Arbitrary<Edit[]> =>
   fc.array(
     fc.record({
       path: fc.constantFrom(...PATHS),
-      kind: fc.constantFrom<Edit['kind']>('write', 'write', 'append', 'append', 'prepend', 'prepend', 'delete', 'binary', 'run', 'link'),
+      kind: fc.constantFrom<Edit['kind']>(
+        'write',
+        'write',
+        'append',
+        'append',
+        'prepend',
+        'prepend',
+        'delete',
+        'binary',
+        'run',
+        'link',
+      ),
       stage: fc.boolean(),
     }),
     { maxLength: max },
@@ -29,8 +40,10 @@ function carryOut(w: Workspace, who: string, all: Edit[]): void {
     const line = `${path === '.gitignore' ? '#' : ''}${who} ${number}\n`;
     const stats = lstatOf(at);
     const text = stats?.isFile() ? w.read(path) : '';
-    for (let folder = dirname(at); folder !== w.root; folder = dirname(folder)) if (lstatOf(folder) && !lstatOf(folder)!.isDirectory()) rmSync(folder);
-    if (stats && (stats.isDirectory() || kind === 'delete' || kind === 'link' || stats.isSymbolicLink())) rmSync(at, { recursive: true, force: true });
+    for (let folder = dirname(at); folder !== w.root; folder = dirname(folder))
+      if (lstatOf(folder) && !lstatOf(folder)!.isDirectory()) rmSync(folder);
+    if (stats && (stats.isDirectory() || kind === 'delete' || kind === 'link' || stats.isSymbolicLink()))
+      rmSync(at, { recursive: true, force: true });
     if (kind !== 'delete') mkdirSync(dirname(at), { recursive: true });
     if (kind === 'write') writeFileSync(at, `${line}a\nb\nc\nd\ne\nf\ng\n`);
     if (kind === 'append') writeFileSync(at, text + line);
@@ -55,7 +68,10 @@ function lstatOf(path: string) {
 
 type State = ReturnType<Workspace['state']>;
 
-/** Files that are new and ignored by the rules of this moment: those do not belong to the task, because what a person runs beside it makes such files, too. */
+/**
+ * Files that are new and ignored by the rules of this moment: those do not belong to the task, because what a person
+ * runs beside it makes such files, too.
+ */
 function newIgnored(w: Workspace, start: State): string[] {
   const isIgnored = (path: string): boolean => {
     try {
@@ -71,7 +87,9 @@ function newIgnored(w: Workspace, start: State): string[] {
 /** The state as it is without some files. */
 function stateWithout(w: Workspace, paths: string[]): State {
   const away = join(w.base, 'away');
-  const there = [...new Set(paths)].map((path) => join(w.root, Buffer.from(path, 'latin1').toString())).filter((path) => lstatOf(path));
+  const there = [...new Set(paths)]
+    .map((path) => join(w.root, Buffer.from(path, 'latin1').toString()))
+    .filter((path) => lstatOf(path));
   mkdirSync(away);
   for (const [index, path] of there.entries()) renameSync(path, join(away, String(index)));
   const state = w.state();
@@ -84,7 +102,9 @@ function stateWithout(w: Workspace, paths: string[]): State {
 const withoutPlacesTaken = (start: State, left: string[]): State => ({
   ...start,
   files: Object.fromEntries(
-    Object.entries(start.files).filter(([path]) => !left.some((other) => other.startsWith(`${path}/`) || path.startsWith(`${other}/`))),
+    Object.entries(start.files).filter(
+      ([path]) => !left.some((other) => other.startsWith(`${path}/`) || path.startsWith(`${other}/`)),
+    ),
   ),
 });
 
@@ -96,7 +116,9 @@ interface Scenario {
   after: Edit[];
 }
 
-test('over random edits of person and task, no byte of the person is lost by conclude, undo and redo', { timeout: PROPERTY_MS }, () => {
+test('over random edits of person and task, no byte of the person is lost by conclude, undo and redo', {
+  timeout: PROPERTY_MS,
+}, () => {
   const scenario: fc.Arbitrary<Scenario> = fc.record({
     committed: edits(5),
     before: edits(5),
@@ -134,10 +156,16 @@ test('over random edits of person and task, no byte of the person is lost by con
         outcomes[changes.commit ? 'committed' : 'kept'] += 1;
         expect(concluded.files).toEqual(worked.files);
         if (!commits) {
-          const touched = new Set([...Object.keys(start.files), ...Object.keys(worked.files)].filter((path) => start.files[path] !== worked.files[path]));
+          const touched = new Set(
+            [...Object.keys(start.files), ...Object.keys(worked.files)].filter(
+              (path) => start.files[path] !== worked.files[path],
+            ),
+          );
           const untouched = (index: string) => index.split('\n').filter((line) => !touched.has(nameOf(line)));
           expect(untouched(concluded.index)).toEqual(untouched(start.index));
-          for (const path of changes.commit ? w.git('-c', 'core.quotePath=false', 'diff', '--name-only', '-z', start.head, changes.commit).split('\0') : []) {
+          for (const path of changes.commit
+            ? w.git('-c', 'core.quotePath=false', 'diff', '--name-only', '-z', start.head, changes.commit).split('\0')
+            : []) {
             if (path !== '') expect(touched).toContain(Buffer.from(path).toString('latin1'));
           }
         }
@@ -155,7 +183,9 @@ test('over random edits of person and task, no byte of the person is lost by con
         if (!undone.ok) {
           if (after.length === 0) {
             expect(withoutPlacesTaken(start, ignoredThen)).not.toEqual(start);
-            expect(undone.output).toContain('is in the way, which git does not look at. Nothing was changed: move it away');
+            expect(undone.output).toContain(
+              'is in the way, which git does not look at. Nothing was changed: move it away',
+            );
           }
           expect(w.state()).toEqual(now);
           return;
@@ -169,7 +199,9 @@ test('over random edits of person and task, no byte of the person is lost by con
           if (now.files[path] === concluded.files[path]) continue;
           // the person touched it after the task: as it is, or merged with each of their lines in it
           if (start.files[path] === concluded.files[path]) expect(back[path]).toBe(now.files[path]);
-          else for (const line of (now.files[path] ?? '').split('\n').filter((text) => text.includes('later'))) expect(back[path]).toContain(line);
+          else
+            for (const line of (now.files[path] ?? '').split('\n').filter((text) => text.includes('later')))
+              expect(back[path]).toContain(line);
         }
         expect(w.undo('redo').ok).toBe(true);
         expect(w.state()).toEqual(now);
@@ -256,7 +288,8 @@ test('over random edits of person and task, no byte of the person is lost by con
             after: [],
           },
         ]),
-        // the task stops ignoring a folder of the person, and makes a file of it: the ignored file goes again before a redo
+        // the task stops ignoring a folder of the person, and makes a file of it: the ignored file goes again before a
+        // redo
         [
           {
             committed: [
@@ -292,6 +325,9 @@ test('over random edits of person and task, no byte of the person is lost by con
 function nameOf(line: string): string {
   const name = line.slice(line.indexOf('\t') + 1);
   return name.startsWith('"')
-    ? Buffer.from(JSON.parse(name.replace(/\\(\d{3})/g, (_, octal: string) => `\\u00${Number.parseInt(octal, 8).toString(16)}`)), 'latin1').toString('latin1')
+    ? Buffer.from(
+        JSON.parse(name.replace(/\\(\d{3})/g, (_, octal: string) => `\\u00${Number.parseInt(octal, 8).toString(16)}`)),
+        'latin1',
+      ).toString('latin1')
     : name;
 }

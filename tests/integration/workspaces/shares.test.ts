@@ -24,7 +24,10 @@ import { type ToolBench, toolBench } from '../../support/tool-bench.ts';
 
 const HOST = 'here';
 const folder = mkdtempSync(join(tmpdir(), 'fetch-shares-'));
-const config = { FETCH_KENNEL_AGENTS: 'practice', TRUSTED_PHONE_NUMBERS: '491701234567,491707654321' } as unknown as Config;
+const config = {
+  FETCH_KENNEL_AGENTS: 'practice',
+  TRUSTED_PHONE_NUMBERS: '491701234567,491707654321',
+} as unknown as Config;
 const tools: Tool[] = [...workspaceTools, ...bringInTools, ...fileTools, ...taskTools];
 let database: TestDatabase;
 let count = 0;
@@ -65,7 +68,10 @@ async function writes(to: ToolBench, by: Identity, kind: 'turn' | 'steer' = 'tur
 const order = (text: string, owned = true): Promise<string> =>
   database.store.db.transaction().execute(async (now) => {
     const asked = shareCommand.parse(text)!;
-    return (!owned && shareCommand.ownersOnly!(asked)) || String(await shareCommand.run(asked, { tx: { now }, config } as CommandContext));
+    return (
+      (!owned && shareCommand.ownersOnly!(asked)) ||
+      String(await shareCommand.run(asked, { tx: { now }, config } as CommandContext))
+    );
   });
 
 const owner: Identity = { role: 'owner', channel: 'whatsapp', id: '491701111111' };
@@ -74,7 +80,9 @@ const cleo: Identity = { role: 'trusted', channel: 'whatsapp', id: '491707654321
 
 it('shares only with those who may write, and only what is there', async () => {
   expect(await order('share demo with +49 170 9999999')).toMatch(/^\+491709999999 may not write to me\./);
-  expect(await order('share nothing with +49 170 1234567')).toBe('There is no workspace nothing. There are: demo, secret.');
+  expect(await order('share nothing with +49 170 1234567')).toBe(
+    'There is no workspace nothing. There are: demo, secret.',
+  );
   expect(await order('share demo with +49 170 1234567', false)).toBe('Only the owner shares workspaces.');
   expect(await order('shares')).toBe('No workspace is shared.');
 });
@@ -92,7 +100,10 @@ it('lets the owner reach everything, and somebody else nothing before it is shar
     ['workspace_delete', { name: 'secret' }],
     ['task_create', { goal: 'x', workspace: 'secret' }],
   ] as const)
-    expect(await his.call(name, args)).toMatchObject({ ok: false, output: expect.stringMatching(/^There is no workspace "?secret"?/) });
+    expect(await his.call(name, args)).toMatchObject({
+      ok: false,
+      output: expect.stringMatching(/^There is no workspace "?secret"?/),
+    });
 
   expect(await order('Share demo with +49 (170) 1234567')).toMatch(/^demo is shared with \+491701234567/);
   expect(await order('shares')).toBe('demo: +491701234567');
@@ -102,14 +113,19 @@ it('lets the owner reach everything, and somebody else nothing before it is shar
 
   expect(await order('unshare demo with +491701234567')).toBe('demo is no longer shared with +491701234567.');
   // it is active in his chat, and there no more
-  expect((await his.call('file_read', { path: 'a.txt' })).output).toBe('There is no workspace yet. One has to be made or brought in first.');
+  expect((await his.call('file_read', { path: 'a.txt' })).output).toBe(
+    'There is no workspace yet. One has to be made or brought in first.',
+  );
 });
 
 it('lets nobody but the owner bring in a folder of the machine', async () => {
   const [own, his] = [await bench(), await bench()];
   await writes(own, owner);
   await writes(his, ben);
-  expect(await his.call('workspace_clone', { from: '/etc' })).toEqual({ ok: false, output: 'Only the owner brings in projects.' });
+  expect(await his.call('workspace_clone', { from: '/etc' })).toEqual({
+    ok: false,
+    output: 'Only the owner brings in projects.',
+  });
   expect((await own.call('workspace_clone', { from: '/etc' })).output).toMatch(/^\/etc is not a git repository/);
 });
 

@@ -66,8 +66,14 @@ const HOSTILE = [
   'half \ud83d of a pair',
 ];
 
-/** The files of a new project, made in this process: a program for each would take minutes. Null when the description is refused. */
-function filesWith(template: Template, description: string): { names: string[]; read: (path: string) => string } | null {
+/**
+ * The files of a new project, made in this process: a program for each would take minutes. Null when the description is
+ * refused.
+ */
+function filesWith(
+  template: Template,
+  description: string,
+): { names: string[]; read: (path: string) => string } | null {
   const w = new Workspace();
   made.push(w);
   try {
@@ -90,9 +96,12 @@ test('defect 26: a description is text in every template: nothing of it is run, 
       if (!files) continue;
       expect([template, description, files.names]).toEqual([template, description, names]);
       // what programs read is still what the template has
-      if (names.includes('package.json')) expect(JSON.parse(files.read('package.json'))).toMatchObject({ name: 'my_app-1' });
-      if (names.includes('Cargo.toml')) expect(parseToml(files.read('Cargo.toml'))).toMatchObject({ package: { name: 'my_app-1' } });
-      if (names.includes('pyproject.toml')) expect(parseToml(files.read('pyproject.toml'))).toMatchObject({ project: { name: 'my_app-1' } });
+      if (names.includes('package.json'))
+        expect(JSON.parse(files.read('package.json'))).toMatchObject({ name: 'my_app-1' });
+      if (names.includes('Cargo.toml'))
+        expect(parseToml(files.read('Cargo.toml'))).toMatchObject({ package: { name: 'my_app-1' } });
+      if (names.includes('pyproject.toml'))
+        expect(parseToml(files.read('pyproject.toml'))).toMatchObject({ project: { name: 'my_app-1' } });
     }
   }
 });
@@ -101,7 +110,10 @@ test('defect 26: any text is a description, or is refused with a reason, and sta
   holds(
     fc.property(anyText, (description) => {
       const files = filesWith('node', description);
-      if (files) expect(JSON.parse(files.read('package.json')).description).toBe(description.replace(/\s+/g, ' ').trim() || 'My_App-1');
+      if (files)
+        expect(JSON.parse(files.read('package.json')).description).toBe(
+          description.replace(/\s+/g, ' ').trim() || 'My_App-1',
+        );
     }),
     { runs: 50, soak: 2_000 },
   );
@@ -128,7 +140,13 @@ for (const [template, tool] of Object.entries(needs) as Array<[Template, string]
   test(`a project of the ${template} template passes its test without a network`, () => {
     const w = created(template);
     const [program, ...args] = profileOf(w).test!;
-    const env = { ...process.env, CARGO_NET_OFFLINE: 'true', GOFLAGS: '-mod=mod', GOPROXY: 'off', npm_config_offline: 'true' };
+    const env = {
+      ...process.env,
+      CARGO_NET_OFFLINE: 'true',
+      GOFLAGS: '-mod=mod',
+      GOPROXY: 'off',
+      npm_config_offline: 'true',
+    };
     const ran = spawnSync(program!, args, { cwd: w.root, env, encoding: 'utf8' });
     expect(ran.status, ran.stdout + ran.stderr).toBe(0);
     expect(ran.stdout + ran.stderr).toMatch(/OK|pass|ok/);
@@ -146,13 +164,18 @@ test('a folder with something in it, and a name with something odd in it, are re
   const fresh = new Workspace();
   made.push(fresh);
   for (const name of ['../x', 'a b', 'a/b', '', 'ü', 'x'.repeat(65)]) {
-    expect(fresh.ask({ op: 'create', template: 'node', name, description: '', git: true, author }), name).toMatchObject({ ok: false });
+    expect(fresh.ask({ op: 'create', template: 'node', name, description: '', git: true, author }), name).toMatchObject(
+      { ok: false },
+    );
   }
   expect(readdirSync(join(fresh.root))).toEqual([]);
 });
 
 test('a profile tells package manager, framework and tests by the files that are there, and no password of a remote', () => {
-  const w = Workspace.repository({ 'package.json': '{"dependencies":{"express":"1"},"scripts":{"test":"jest"}}', 'pnpm-lock.yaml': '' });
+  const w = Workspace.repository({
+    'package.json': '{"dependencies":{"express":"1"},"scripts":{"test":"jest"}}',
+    'pnpm-lock.yaml': '',
+  });
   made.push(w);
   w.git('remote', 'add', 'origin', 'https://user:secret@example.com/x/y.git');
   expect(profileOf(w)).toMatchObject({
@@ -171,6 +194,14 @@ test('a profile tells package manager, framework and tests by the files that are
   w.git('update-ref', 'refs/remotes/origin/main', 'HEAD');
   w.git('branch', '--set-upstream-to', 'origin/main');
   expect(profileOf(w).git).toMatchObject({ upstream: true, ahead: 0, behind: 0 });
-  w.write({ 'package.json': null, 'pyproject.toml': '[tool.poetry]\n[tool.pytest.ini_options]\n[dependencies]\nfastapi = "1"\n' });
-  expect(profileOf(w)).toMatchObject({ language: 'Python', framework: 'FastAPI', packageManager: 'poetry', test: ['poetry', 'run', 'python', '-m', 'pytest'] });
+  w.write({
+    'package.json': null,
+    'pyproject.toml': '[tool.poetry]\n[tool.pytest.ini_options]\n[dependencies]\nfastapi = "1"\n',
+  });
+  expect(profileOf(w)).toMatchObject({
+    language: 'Python',
+    framework: 'FastAPI',
+    packageManager: 'poetry',
+    test: ['poetry', 'run', 'python', '-m', 'pytest'],
+  });
 });

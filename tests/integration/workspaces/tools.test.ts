@@ -1,5 +1,16 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, lchownSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  lchownSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pino from 'pino';
@@ -42,7 +53,14 @@ describe.skipIf(!engine)('tools on workspaces', () => {
   let config: Config;
 
   const newBench = async (): Promise<ToolBench> => {
-    const made = await toolBench({ db: database.store.db, config, kennel, host: 'local', workspacesFolder: folder, tools });
+    const made = await toolBench({
+      db: database.store.db,
+      config,
+      kennel,
+      host: 'local',
+      workspacesFolder: folder,
+      tools,
+    });
     more.push(made);
     return made;
   };
@@ -67,7 +85,9 @@ describe.skipIf(!engine)('tools on workspaces', () => {
     const write = tools.find(({ name }) => name === 'file_write')!;
     const args = { path: 'held.txt', content: 'x', workspace: 'app' } as never;
     const from = Date.now() + 500;
-    expect(await write.run(args, { ...bench.context('call_back'), lease: { held: () => Date.now() > from } })).toMatchObject({ ok: true });
+    expect(
+      await write.run(args, { ...bench.context('call_back'), lease: { held: () => Date.now() > from } }),
+    ).toMatchObject({ ok: true });
     rmSync(join(folder, 'app/held.txt'));
     expect(await write.run(args, { ...bench.context('call_away'), lease: { held: () => false } })).toMatchObject({
       ok: false,
@@ -78,7 +98,10 @@ describe.skipIf(!engine)('tools on workspaces', () => {
 
   const path = (...parts: string[]) => join(folder, ...parts);
   const git = (workspace: string, ...args: string[]) =>
-    execFileSync('git', ['-c', 'safe.directory=*', '-C', path(workspace), ...args], { encoding: 'utf8', env: { PATH: process.env.PATH, HOME: home } }).trim();
+    execFileSync('git', ['-c', 'safe.directory=*', '-C', path(workspace), ...args], {
+      encoding: 'utf8',
+      env: { PATH: process.env.PATH, HOME: home },
+    }).trim();
   const put = (file: string, content: string) => {
     writeFileSync(path(file), content);
     if (process.getuid?.() === 0) lchownSync(path(file), 1000, 1000);
@@ -98,7 +121,10 @@ describe.skipIf(!engine)('tools on workspaces', () => {
       expect(git('web-1', 'log', '--oneline').split('\n')).toHaveLength(1);
       const list = await chat.call('workspace_list', {});
       expect(list.output).toMatch(/workspaces: .*web-1 \(active, (Java|Type)Script, main\)/);
-      expect(await chat.call('workspace_select', { name: 'APP' })).toMatchObject({ ok: true, output: expect.stringMatching(/^Switched to app \(.*on main\)/) });
+      expect(await chat.call('workspace_select', { name: 'APP' })).toMatchObject({
+        ok: true,
+        output: expect.stringMatching(/^Switched to app \(.*on main\)/),
+      });
       expect(await activeWorkspace(database.store.db, chat.chatId)).toEqual({ host: 'local', name: 'app' });
       put('web-1/new.txt', 'x');
       const status = await chat.call('workspace_status', { name: 'web-1' });
@@ -121,14 +147,21 @@ describe.skipIf(!engine)('tools on workspaces', () => {
         .execute();
       await maps.begin();
       const map = await until('the map is made', () => mapOfChat(db, chat.chatId));
-      expect(map).toMatchObject({ workspace: 'web-1', head: git('web-1', 'rev-parse', 'HEAD'), lines: expect.arrayContaining(['src/greeting.js: greeting']) });
+      expect(map).toMatchObject({
+        workspace: 'web-1',
+        head: git('web-1', 'rev-parse', 'HEAD'),
+        lines: expect.arrayContaining(['src/greeting.js: greeting']),
+      });
       expect(await dueMap(db, 'local', new Set())).toBeNull();
     });
 
     it('defect 5, defect 25: are active for a chat of their own', async () => {
       const [one, two] = [await newBench(), await newBench()];
       await one.call('workspace_select', { name: 'app' });
-      expect(await two.call('file_list', {})).toMatchObject({ ok: false, output: expect.stringContaining('No workspace is active. Select one of:') });
+      expect(await two.call('file_list', {})).toMatchObject({
+        ok: false,
+        output: expect.stringContaining('No workspace is active. Select one of:'),
+      });
     });
 
     it('that a person put there are found, and links are not', async () => {
@@ -138,7 +171,10 @@ describe.skipIf(!engine)('tools on workspaces', () => {
       const list = await bench.call('workspace_list', {});
       expect(list.output).toContain('by-hand');
       expect(list.output).toContain('Left out: "evil": it is a link');
-      expect(await bench.call('file_read', { path: 'notes.txt', workspace: 'by-hand' })).toMatchObject({ ok: true, output: expect.stringContaining('hello') });
+      expect(await bench.call('file_read', { path: 'notes.txt', workspace: 'by-hand' })).toMatchObject({
+        ok: true,
+        output: expect.stringContaining('hello'),
+      });
       expect(await bench.call('file_read', { path: 'passwd', workspace: 'evil' })).toMatchObject({
         ok: false,
         output: expect.stringContaining('it is a link'),
@@ -148,22 +184,32 @@ describe.skipIf(!engine)('tools on workspaces', () => {
     });
 
     it('of a misspelt name are suggested', async () => {
-      expect(await bench.call('workspace_select', { name: 'ap' })).toEqual({ ok: false, output: expect.stringMatching(/no workspace "ap".*Did you mean app/) });
+      expect(await bench.call('workspace_select', { name: 'ap' })).toEqual({
+        ok: false,
+        output: expect.stringMatching(/no workspace "ap".*Did you mean app/),
+      });
     });
 
     it('of a taken name are refused, whatever the case', async () => {
-      expect(await bench.call('workspace_create', { name: 'App' })).toMatchObject({ ok: false, output: expect.stringContaining('app') });
+      expect(await bench.call('workspace_create', { name: 'App' })).toMatchObject({
+        ok: false,
+        output: expect.stringContaining('app'),
+      });
     });
 
     it('are made once, when the worker dies before it can say so', async () => {
       // the last operation before the end looks into the finished workspace
       const dying = dyingAfter(kennel, (what) => what === 'profile');
-      await expect(bench.call('workspace_create', { name: 'once' }, { callId: 'call_once', kennel: dying })).rejects.toThrow('died');
+      await expect(
+        bench.call('workspace_create', { name: 'once' }, { callId: 'call_once', kennel: dying }),
+      ).rejects.toThrow('died');
       expect(await bench.call('workspace_create', { name: 'once' }, { callId: 'call_once' })).toMatchObject({
         ok: true,
         output: expect.stringMatching(/^Created once/),
       });
-      expect(await bench.call('workspace_create', { name: 'once' }, { callId: 'call_other' })).toMatchObject({ ok: false });
+      expect(await bench.call('workspace_create', { name: 'once' }, { callId: 'call_other' })).toMatchObject({
+        ok: false,
+      });
       expect(git('once', 'log', '--oneline').split('\n')).toHaveLength(1);
       expect(readdirSync(path('.making'))).toEqual([]);
     });
@@ -171,9 +217,21 @@ describe.skipIf(!engine)('tools on workspaces', () => {
     it('are deleted into the trash, but not the active one and not under a task', async () => {
       const { db } = database.store;
       await bench.call('workspace_select', { name: 'app' });
-      expect(await bench.call('workspace_delete', { name: 'app', confirm: true })).toEqual({ ok: false, output: expect.stringContaining('active') });
+      expect(await bench.call('workspace_delete', { name: 'app', confirm: true })).toEqual({
+        ok: false,
+        output: expect.stringContaining('active'),
+      });
       await bench.call('workspace_create', { name: 'doomed' });
-      const task = { id: 'tsk_1', chat_id: bench.chatId, thread_id: bench.threadId, turn_id: 't', call_id: 'c', workflow_id: 'w', goal: 'g', agent: 'auto' };
+      const task = {
+        id: 'tsk_1',
+        chat_id: bench.chatId,
+        thread_id: bench.threadId,
+        turn_id: 't',
+        call_id: 'c',
+        workflow_id: 'w',
+        goal: 'g',
+        agent: 'auto',
+      };
       await db
         .insertInto('tasks')
         .values({
@@ -191,10 +249,18 @@ describe.skipIf(!engine)('tools on workspaces', () => {
           ended_at: null,
         })
         .execute();
-      expect(await bench.call('workspace_delete', { name: 'doomed' })).toEqual({ ok: false, output: expect.stringContaining('tsk_1') });
-      expect(await bench.call('undo', { workspace: 'doomed' })).toMatchObject({ ok: false, output: expect.stringContaining('tsk_1') });
+      expect(await bench.call('workspace_delete', { name: 'doomed' })).toEqual({
+        ok: false,
+        output: expect.stringContaining('tsk_1'),
+      });
+      expect(await bench.call('undo', { workspace: 'doomed' })).toMatchObject({
+        ok: false,
+        output: expect.stringContaining('tsk_1'),
+      });
       await db.updateTable('tasks').set({ ended_at: new Date(), state: 'completed' }).execute();
-      expect(await bench.preview('workspace_delete', { name: 'doomed' })).toMatch(/^Delete the workspace doomed .*\nIt is kept for 30 days/);
+      expect(await bench.preview('workspace_delete', { name: 'doomed' })).toMatch(
+        /^Delete the workspace doomed .*\nIt is kept for 30 days/,
+      );
       const deleted = await bench.call('workspace_delete', { name: 'doomed' }, { callId: 'call_doom' });
       expect(deleted).toMatchObject({ ok: true, output: expect.stringMatching(/^Deleted workspace doomed/) });
       expect(existsSync(path('doomed'))).toBe(false);
@@ -212,8 +278,14 @@ describe.skipIf(!engine)('tools on workspaces', () => {
       await reportHost(db, { host: 'far', slots: 1, ready: true, problem: null, harnesses: [] });
       await reportHost(db, { host: 'local', slots: 1, ready: true, problem: null, harnesses: [] });
       expect((await chat.call('workspace_list', {})).output).toContain('remote (on far)');
-      expect(await chat.call('file_list', { workspace: 'remote' })).toEqual({ ok: false, output: expect.stringContaining('on the host far') });
-      expect(await chat.call('workspace_select', { name: 'remote' })).toMatchObject({ ok: true, output: expect.stringContaining('on the host far') });
+      expect(await chat.call('file_list', { workspace: 'remote' })).toEqual({
+        ok: false,
+        output: expect.stringContaining('on the host far'),
+      });
+      expect(await chat.call('workspace_select', { name: 'remote' })).toMatchObject({
+        ok: true,
+        output: expect.stringContaining('on the host far'),
+      });
       expect(await hostOfChat(db, chat.chatId, 'local', false)).toBe('far');
       await db
         .updateTable('kennel_hosts')
@@ -238,21 +310,33 @@ describe.skipIf(!engine)('tools on workspaces', () => {
         ok: true,
         metadata: { workspace: 'app' },
       });
-      expect((await bench.call('file_read', { ...at, path: '/workspace/src/a.ts', from: 2, lines: 1 })).output).toContain('two');
+      expect(
+        (await bench.call('file_read', { ...at, path: '/workspace/src/a.ts', from: 2, lines: 1 })).output,
+      ).toContain('two');
       expect((await bench.call('file_search', { ...at, pattern: 'thr' })).output).toContain('src/a.ts');
       expect((await bench.call('file_list', { ...at, depth: 2 })).output).toContain('a.ts');
-      expect(await bench.call('file_edit', { ...at, path: 'src/a.ts', find: 'two', replace: '2' })).toMatchObject({ ok: true });
+      expect(await bench.call('file_edit', { ...at, path: 'src/a.ts', find: 'two', replace: '2' })).toMatchObject({
+        ok: true,
+      });
       expect(readFileSync(path('app/src/a.ts'), 'utf8')).toBe('one\n2\nthree\n');
-      expect(await bench.call('file_delete', { ...at, path: 'src/a.ts', confirm: true })).toMatchObject({ ok: true, output: 'Deleted file src/a.ts' });
+      expect(await bench.call('file_delete', { ...at, path: 'src/a.ts', confirm: true })).toMatchObject({
+        ok: true,
+        output: 'Deleted file src/a.ts',
+      });
       expect(existsSync(path('app/src/a.ts'))).toBe(false);
       expect(await bench.call('file_delete', { ...at, path: 'src/a.ts' })).toMatchObject({ ok: false });
       await bench.call('file_write', { ...at, path: 'gen/x/y.txt', content: 'y' });
-      expect(await bench.call('folder_delete', { ...at, path: 'gen' })).toMatchObject({ ok: true, output: 'Deleted folder gen' });
+      expect(await bench.call('folder_delete', { ...at, path: 'gen' })).toMatchObject({
+        ok: true,
+        output: 'Deleted folder gen',
+      });
     });
 
     it('are shown as they would change, for an approval, and do not change by that', async () => {
       await bench.call('file_write', { ...at, path: 'p.txt', content: 'old\n' });
-      expect(await bench.preview('file_edit', { ...at, path: 'p.txt', find: 'old', replace: 'new' })).toMatch(/^-old$[\s\S]*^\+new$/m);
+      expect(await bench.preview('file_edit', { ...at, path: 'p.txt', find: 'old', replace: 'new' })).toMatch(
+        /^-old$[\s\S]*^\+new$/m,
+      );
       expect(await bench.preview('file_write', { ...at, path: 'p.txt', content: 'other\n' })).toMatch(/^\+other$/m);
       expect(await bench.preview('file_delete', { ...at, path: 'p.txt' })).toMatch(/^-old$/m);
       expect(readFileSync(path('app/p.txt'), 'utf8')).toBe('old\n');
@@ -261,7 +345,11 @@ describe.skipIf(!engine)('tools on workspaces', () => {
     it('have every edit in them when several are made at once', async () => {
       const names = ['one', 'two', 'three', 'four'];
       await bench.call('file_write', { ...at, path: 'many.txt', content: names.join('\n') });
-      const outcomes = await Promise.all(names.map((name) => bench.call('file_edit', { ...at, path: 'many.txt', find: name, replace: name.toUpperCase() })));
+      const outcomes = await Promise.all(
+        names.map((name) =>
+          bench.call('file_edit', { ...at, path: 'many.txt', find: name, replace: name.toUpperCase() }),
+        ),
+      );
       expect(outcomes.map((outcome) => outcome.ok)).toEqual([true, true, true, true]);
       expect(readFileSync(path('app/many.txt'), 'utf8')).toBe('ONE\nTWO\nTHREE\nFOUR');
     });
@@ -271,7 +359,10 @@ describe.skipIf(!engine)('tools on workspaces', () => {
       const args = { ...at, path: 'e.txt', find: 'foo(', replace: 'await foo(' };
       const dying = dyingAfter(kennel, (what) => what === 'edit');
       await expect(bench.call('file_edit', args, { callId: 'call_edit', kennel: dying })).rejects.toThrow('died');
-      expect(await bench.call('file_edit', args, { callId: 'call_edit' })).toMatchObject({ ok: true, output: expect.stringContaining('Edited e.txt') });
+      expect(await bench.call('file_edit', args, { callId: 'call_edit' })).toMatchObject({
+        ok: true,
+        output: expect.stringContaining('Edited e.txt'),
+      });
       expect(readFileSync(path('app/e.txt'), 'utf8')).toBe('await foo(1)\n');
     });
 
@@ -287,8 +378,13 @@ describe.skipIf(!engine)('tools on workspaces', () => {
     it('are deleted once, when the worker dies before it can say so', async () => {
       await bench.call('file_write', { ...at, path: 'd.txt', content: 'a\n' });
       const dying = dyingAfter(kennel, (what) => what === 'delete');
-      await expect(bench.call('file_delete', { ...at, path: 'd.txt' }, { callId: 'call_del', kennel: dying })).rejects.toThrow('died');
-      expect(await bench.call('file_delete', { ...at, path: 'd.txt' }, { callId: 'call_del' })).toMatchObject({ ok: true, output: 'Deleted file d.txt' });
+      await expect(
+        bench.call('file_delete', { ...at, path: 'd.txt' }, { callId: 'call_del', kennel: dying }),
+      ).rejects.toThrow('died');
+      expect(await bench.call('file_delete', { ...at, path: 'd.txt' }, { callId: 'call_del' })).toMatchObject({
+        ok: true,
+        output: 'Deleted file d.txt',
+      });
     });
 
     it('behind links that lead out are not reached', async () => {
@@ -314,15 +410,25 @@ describe.skipIf(!engine)('tools on workspaces', () => {
         { callId: 'call_shell' },
       );
       expect(outcome).toMatchObject({ ok: false, metadata: { exit_code: 3, timed_out: false, cwd: '.' } });
-      expect(outcome.output).toMatch(/^The command failed with exit code 3 after .*\n\n\/workspace\n50000\n\nWhat it wrote to stderr:\nproblem$/);
-      const events = await database.store.db.selectFrom('events').selectAll().where('item_id', '=', 'item_call_shell').orderBy('seq').execute();
-      expect(events.map((event) => (event.payload as { delta?: string }).delta ?? '').join('')).toContain('/workspace\n');
+      expect(outcome.output).toMatch(
+        /^The command failed with exit code 3 after .*\n\n\/workspace\n50000\n\nWhat it wrote to stderr:\nproblem$/,
+      );
+      const events = await database.store.db
+        .selectFrom('events')
+        .selectAll()
+        .where('item_id', '=', 'item_call_shell')
+        .orderBy('seq')
+        .execute();
+      expect(events.map((event) => (event.payload as { delta?: string }).delta ?? '').join('')).toContain(
+        '/workspace\n',
+      );
     });
 
     it('have no network, no keys, and nothing mounted but the workspace', async () => {
       const { output } = await bench.call('shell_run', {
         ...at,
-        command: 'env; ls /run/fetch 2>&1; node -e "fetch(\'http://1.1.1.1\').catch((e) => console.log(e.cause.code))"; id -u',
+        command:
+          'env; ls /run/fetch 2>&1; node -e "fetch(\'http://1.1.1.1\').catch((e) => console.log(e.cause.code))"; id -u',
       });
       expect(output).not.toMatch(/TOKEN|KEY|SECRET|POSTGRES|DATABASE/);
       expect(output).toMatch(/ENETUNREACH|ENOTFOUND|EAI_AGAIN/);
@@ -331,13 +437,24 @@ describe.skipIf(!engine)('tools on workspaces', () => {
 
     it('are stopped when their time is over', async () => {
       const began = Date.now();
-      const outcome = await bench.call('shell_run', { ...at, command: 'trap "" TERM; echo begun; sleep 600', timeoutMs: 2000 });
-      expect(outcome).toMatchObject({ ok: false, output: expect.stringMatching(/was stopped after 2\.0 s[\s\S]*begun/), metadata: { timed_out: true } });
+      const outcome = await bench.call('shell_run', {
+        ...at,
+        command: 'trap "" TERM; echo begun; sleep 600',
+        timeoutMs: 2000,
+      });
+      expect(outcome).toMatchObject({
+        ok: false,
+        output: expect.stringMatching(/was stopped after 2\.0 s[\s\S]*begun/),
+        metadata: { timed_out: true },
+      });
       expect(Date.now() - began).toBeLessThan(20_000);
     });
 
     it('may print more than anybody reads', async () => {
-      const { output, metadata } = await bench.call('app_run', { ...at, command: 'echo first; head -c 30000000 /dev/zero | tr "\\0" "x"; echo last' });
+      const { output, metadata } = await bench.call('app_run', {
+        ...at,
+        command: 'echo first; head -c 30000000 /dev/zero | tr "\\0" "x"; echo last',
+      });
       expect(metadata).toMatchObject({ exit_code: 0, truncated: true });
       expect(output).toContain('first');
       expect(output).toContain('last');
@@ -346,13 +463,19 @@ describe.skipIf(!engine)('tools on workspaces', () => {
 
     it('run in a folder of the workspace', async () => {
       await bench.call('file_write', { ...at, path: 'deep/er/x', content: '' });
-      expect((await bench.call('shell_run', { ...at, command: 'pwd', cwd: 'deep/er' })).output).toContain('/workspace/deep/er');
+      expect((await bench.call('shell_run', { ...at, command: 'pwd', cwd: 'deep/er' })).output).toContain(
+        '/workspace/deep/er',
+      );
     });
 
     it('test a project by its own command, or by a given one', async () => {
       await bench.call('workspace_create', { name: 'tested', template: 'node' });
       const passed = await bench.call('app_test', { workspace: 'tested' });
-      expect(passed).toMatchObject({ ok: true, output: expect.stringMatching(/succeeded with exit code 0/), metadata: { exit_code: 0 } });
+      expect(passed).toMatchObject({
+        ok: true,
+        output: expect.stringMatching(/succeeded with exit code 0/),
+        metadata: { exit_code: 0 },
+      });
       await bench.call('file_write', {
         workspace: 'tested',
         path: 'bad.test.mjs',
@@ -360,7 +483,10 @@ describe.skipIf(!engine)('tools on workspaces', () => {
       });
       const failed = await bench.call('app_test', { workspace: 'tested', command: 'node --test bad.test.mjs' });
       expect(failed).toMatchObject({ ok: false, output: expect.stringContaining('broken') });
-      expect(await bench.call('app_test', { workspace: 'by-hand' })).toMatchObject({ ok: false, output: expect.stringContaining('is not known') });
+      expect(await bench.call('app_test', { workspace: 'by-hand' })).toMatchObject({
+        ok: false,
+        output: expect.stringContaining('is not known'),
+      });
     });
   });
 
@@ -376,7 +502,9 @@ describe.skipIf(!engine)('tools on workspaces', () => {
       expect(await bench.call('git_commit', { ...at, message: 'Again' })).toMatchObject({ ok: false });
       await bench.call('file_write', { ...at, path: 'a.txt', content: 'two\n' });
       expect((await bench.call('git_diff', at)).output).toMatch(/^\+two$/m);
-      expect(await bench.call('git_branch', { ...at, action: 'create', name: 'feature/x' })).toMatchObject({ ok: true });
+      expect(await bench.call('git_branch', { ...at, action: 'create', name: 'feature/x' })).toMatchObject({
+        ok: true,
+      });
       expect((await bench.call('git_branch', at)).output).toContain('feature/x');
       expect((await bench.call('git_log', { ...at, limit: 5 })).output).toContain('Add a');
       expect((await bench.call('git_diff', { ...at, against: 'main' })).output).toMatch(/^\+two$/m);
@@ -387,7 +515,9 @@ describe.skipIf(!engine)('tools on workspaces', () => {
       const at = { workspace: 'history' };
       await bench.call('file_write', { ...at, path: 'once.txt', content: 'x\n' });
       const dying = dyingAfter(kennel, (what) => what === 'git-commit');
-      await expect(bench.call('git_commit', { ...at, message: 'Only once' }, { callId: 'call_commit', kennel: dying })).rejects.toThrow('died');
+      await expect(
+        bench.call('git_commit', { ...at, message: 'Only once' }, { callId: 'call_commit', kennel: dying }),
+      ).rejects.toThrow('died');
       expect(await bench.call('git_commit', { ...at, message: 'Only once' }, { callId: 'call_commit' })).toMatchObject({
         ok: true,
         output: expect.stringContaining('Only once'),
@@ -401,7 +531,13 @@ describe.skipIf(!engine)('tools on workspaces', () => {
       for (const key of ['tsk_a', 'tsk_b']) {
         await kennel.workspaceOp(path('history'), { op: 'checkpoint', key, author });
         await kennel.workspaceOp(path('history'), { op: 'write', path: `${key}.txt`, content: 'by a task\n' });
-        await kennel.workspaceOp(path('history'), { op: 'conclude', key, message: `Task ${key}`, author, keepOnBranchOnly: false });
+        await kennel.workspaceOp(path('history'), {
+          op: 'conclude',
+          key,
+          message: `Task ${key}`,
+          author,
+          keepOnBranchOnly: false,
+        });
       }
       const dying = dyingAfter(kennel, (what) => what === 'undo');
       await expect(bench.call('undo', at, { callId: 'call_undo', kennel: dying })).rejects.toThrow('died');
@@ -422,14 +558,23 @@ describe.skipIf(!engine)('tools on workspaces', () => {
       await bench.call('workspace_create', { name: 'direct', template: 'empty' });
       const start = files();
       expect(await bench.call('shell_run', { ...at, command: 'ls' })).toMatchObject({ ok: true });
-      expect(await bench.call('undo', at)).toMatchObject({ ok: false, output: expect.stringContaining('nothing to undo'), ours: true });
+      expect(await bench.call('undo', at)).toMatchObject({
+        ok: false,
+        output: expect.stringContaining('nothing to undo'),
+        ours: true,
+      });
       await bench.call('file_write', { ...at, path: 'a.txt', content: 'a\n' });
       await bench.call('file_edit', { ...at, path: 'a.txt', find: 'a', replace: 'b' });
-      expect(await bench.call('shell_run', { ...at, command: 'mkdir made && echo c > made/c.txt; exit 3' })).toMatchObject({ ok: false });
+      expect(
+        await bench.call('shell_run', { ...at, command: 'mkdir made && echo c > made/c.txt; exit 3' }),
+      ).toMatchObject({ ok: false });
       await bench.call('folder_delete', { ...at, path: 'made' });
       const undone = await bench.call('undo', at);
       expect(undone).not.toHaveProperty('ours');
-      expect(undone).toMatchObject({ ok: true, output: expect.stringMatching(/^Undid 2 direct edits and 2 commands; 1 file: a\.txt\./) });
+      expect(undone).toMatchObject({
+        ok: true,
+        output: expect.stringMatching(/^Undid 2 direct edits and 2 commands; 1 file: a\.txt\./),
+      });
       expect(files()).toEqual(start);
       expect(await bench.call('undo', { ...at, what: 'redo' })).toMatchObject({ ok: true });
       expect(files()).toEqual([...start, 'a.txt'].sort());
@@ -438,7 +583,10 @@ describe.skipIf(!engine)('tools on workspaces', () => {
     it('refuses while a command runs, and knows a command whose time was over', async () => {
       const slow = bench.call('shell_run', { ...at, command: 'echo s > slow.txt; sleep 600', timeoutMs: 4000 });
       await expect.poll(files, { timeout: 60_000 }).toContain('slow.txt');
-      expect(await bench.call('undo', at)).toMatchObject({ ok: false, output: expect.stringContaining('A command is running in direct') });
+      expect(await bench.call('undo', at)).toMatchObject({
+        ok: false,
+        output: expect.stringContaining('A command is running in direct'),
+      });
       expect(await slow).toMatchObject({ ok: false, metadata: { timed_out: true } });
       expect(await bench.call('undo', at)).toMatchObject({ ok: true, output: expect.stringContaining('slow.txt') });
     });
@@ -471,7 +619,8 @@ describe.skipIf(!engine)('tools on workspaces', () => {
 
   describe('GitHub', () => {
     const withToken = () => ({ config: { GH_TOKEN: github.token } });
-    const onServer = (name: string, ref: string) => execFileSync('git', ['-C', github.folder(name), 'rev-parse', ref], { encoding: 'utf8' }).trim();
+    const onServer = (name: string, ref: string) =>
+      execFileSync('git', ['-C', github.folder(name), 'rev-parse', ref], { encoding: 'utf8' }).trim();
 
     it('gets a new workspace at once, where a token is configured', async () => {
       const made = await bench.call('workspace_create', { name: 'shared', description: 'd' }, withToken());
@@ -483,9 +632,14 @@ describe.skipIf(!engine)('tools on workspaces', () => {
 
     it('gets what changed, committed and pushed, and only once', async () => {
       await bench.call('file_write', { workspace: 'shared', path: 'b.txt', content: 'b' });
-      expect(await bench.preview('workspace_sync', { name: 'shared' })).toMatch(/^Commit what changed in 1 file in shared and push main to http/);
+      expect(await bench.preview('workspace_sync', { name: 'shared' })).toMatch(
+        /^Commit what changed in 1 file in shared and push main to http/,
+      );
       const synced = await bench.call('workspace_sync', { name: 'shared', message: 'Add b' }, withToken());
-      expect(synced).toMatchObject({ ok: true, output: expect.stringMatching(/^Committed 1 file: 'Add b' \([0-9a-f]{7}\), pushed to origin\/main$/) });
+      expect(synced).toMatchObject({
+        ok: true,
+        output: expect.stringMatching(/^Committed 1 file: 'Add b' \([0-9a-f]{7}\), pushed to origin\/main$/),
+      });
       expect(onServer('shared', 'main')).toBe(git('shared', 'rev-parse', 'HEAD'));
       expect(await bench.call('workspace_sync', { name: 'shared' }, withToken())).toMatchObject({
         ok: true,
@@ -500,7 +654,10 @@ describe.skipIf(!engine)('tools on workspaces', () => {
     it('is told when a new workspace could not be published, and the workspace is there', async () => {
       github.failures.push({ status: 401 });
       const made = await bench.call('workspace_create', { name: 'alone' }, withToken());
-      expect(made).toMatchObject({ ok: true, output: expect.stringMatching(/^Created alone[\s\S]*It is not on GitHub: .*401.*workspace_publish tries again/) });
+      expect(made).toMatchObject({
+        ok: true,
+        output: expect.stringMatching(/^Created alone[\s\S]*It is not on GitHub: .*401.*workspace_publish tries again/),
+      });
       expect(await bench.call('workspace_publish', { name: 'alone', isPublic: true }, withToken())).toMatchObject({
         ok: true,
         output: expect.stringMatching(/ann\/alone \(public\)$/),
@@ -511,9 +668,17 @@ describe.skipIf(!engine)('tools on workspaces', () => {
       await bench.call('workspace_create', { name: 'halfway' });
       for (const label of ['git-bundle', 'git-remote']) {
         const dying = dyingAfter(kennel, (what) => what === label);
-        await expect(bench.call('workspace_publish', { name: 'halfway' }, { callId: 'call_publish', kennel: dying, ...withToken() })).rejects.toThrow('died');
+        await expect(
+          bench.call(
+            'workspace_publish',
+            { name: 'halfway' },
+            { callId: 'call_publish', kennel: dying, ...withToken() },
+          ),
+        ).rejects.toThrow('died');
       }
-      expect(await bench.call('workspace_publish', { name: 'halfway' }, { callId: 'call_publish', ...withToken() })).toMatchObject({ ok: true });
+      expect(
+        await bench.call('workspace_publish', { name: 'halfway' }, { callId: 'call_publish', ...withToken() }),
+      ).toMatchObject({ ok: true });
       expect(onServer('halfway', 'main')).toBe(git('halfway', 'rev-parse', 'HEAD'));
       expect(github.requests.filter((request) => request === 'POST /api/user/repos').length).toBeGreaterThan(0);
     });
@@ -546,7 +711,10 @@ describe.skipIf(!engine)('tools on workspaces', () => {
 
   it('defect 24: list and select where no engine answers, and otherwise say what to do', async () => {
     const none = openKennel({ ...base, DOCKER_HOST: `unix://${join(home, 'no.sock')}` });
-    expect(await bench.call('workspace_list', {}, { kennel: none })).toMatchObject({ ok: true, output: expect.stringContaining('app') });
+    expect(await bench.call('workspace_list', {}, { kennel: none })).toMatchObject({
+      ok: true,
+      output: expect.stringContaining('app'),
+    });
     expect(await bench.call('workspace_select', { name: 'app' }, { kennel: none })).toMatchObject({
       ok: true,
       output: expect.stringMatching(/^Switched to app/),
@@ -556,7 +724,10 @@ describe.skipIf(!engine)('tools on workspaces', () => {
       ['shell_run', { command: 'ls' }],
       ['workspace_create', { name: 'never' }],
     ] as const)
-      expect(await bench.call(name, args, { kennel: none })).toMatchObject({ ok: false, output: expect.stringMatching(/Docker|DOCKER_HOST/) });
+      expect(await bench.call(name, args, { kennel: none })).toMatchObject({
+        ok: false,
+        output: expect.stringMatching(/Docker|DOCKER_HOST/),
+      });
     expect(existsSync(path('never'))).toBe(false);
   });
 

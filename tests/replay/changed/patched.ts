@@ -1,6 +1,8 @@
 import { patched, sleep, type WorkflowInterceptorsFactory } from '@temporalio/workflow';
 
-/** Stands for the next release: before each send there is a timer, behind a patch as every change of commands must be. */
+/**
+ * Stands for the next release: before each send there is a timer, behind a patch as every change of commands must be.
+ */
 export const interceptors: WorkflowInterceptorsFactory = () => ({
   outbound: [
     {

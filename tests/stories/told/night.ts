@@ -22,7 +22,9 @@ export const night: Story = {
     const quiet = `${clock(Date.now() - HOUR_MS)}-${clock(Date.now() + 2 * HOUR_MS)}`;
     const tests = (workspace: string) => [{ tool: 'app_test', name: 'Tests', args: { workspace } }];
     return [
-      step('Ann wants no messages in these hours', () => ann.asks([['preferences', { quietHours: quiet }]], 'Quiet now.')),
+      step('Ann wants no messages in these hours', () =>
+        ann.asks([['preferences', { quietHours: quiet }]], 'Quiet now.'),
+      ),
       step('the phone says so', () => ann.sees(/Quiet now/)),
       step('Ann asks for two projects with tests', () =>
         ann.asks(
@@ -51,7 +53,9 @@ export const night: Story = {
       step('a change breaks the tests of one', async () => {
         writeFileSync(join(folder('ill'), 'src/greeting.js'), 'export const greeting = () => "Good night";\n');
       }),
-      step('the phone shows in the night what has failed', () => ann.sees(/Workflow "Ill" failed: 0 of 1 steps done[\s\S]*Tests/, NIGHT_MS)),
+      step('the phone shows in the night what has failed', () =>
+        ann.sees(/Workflow "Ill" failed: 0 of 1 steps done[\s\S]*Tests/, NIGHT_MS),
+      ),
       step('Ann asks for the status', () => ann.says('status')),
       step('the phone says that one message waits', () => ann.sees(/Quiet hours: 1 message waits until/)),
       step('Ann wants messages again', () => ann.asks([['preferences', { quietHours: 'default' }]], 'No quiet hours.')),
@@ -67,7 +71,12 @@ export const night: Story = {
   },
   end: async ({ app, onGitHub }) => {
     expect(await app.store.db.selectFrom('crons').select('name').execute()).toEqual([{ name: 'Well' }]);
-    const results = await app.store.db.selectFrom('outbox').select(['body', 'state']).where('kind', '=', 'result').orderBy('body').execute();
+    const results = await app.store.db
+      .selectFrom('outbox')
+      .select(['body', 'state'])
+      .where('kind', '=', 'result')
+      .orderBy('body')
+      .execute();
     expect(results).toMatchObject([
       { body: expect.stringContaining('"Ill" failed'), state: 'sent' },
       { body: expect.stringContaining('"Well" completed'), state: 'sent' },

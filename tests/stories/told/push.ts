@@ -30,7 +30,10 @@ export const push: Story = {
           'Trimmed, tested and pushed.',
         ),
       ),
-      asked('the phone shows the edit as a diff', /-\s+return `Hello, \$\{name\}!`;[\s\S]*\+\s+return `Hello, \$\{name\.trim\(\)\}!`;/),
+      asked(
+        'the phone shows the edit as a diff',
+        /-\s+return `Hello, \$\{name\}!`;[\s\S]*\+\s+return `Hello, \$\{name\.trim\(\)\}!`;/,
+      ),
       allows('the edit'),
       asked('the phone asks whether the tests may run', /[Rr]un the tests/),
       allows('the tests'),

@@ -10,7 +10,8 @@ export const undo: Story = {
   tell: ({ ann, git }) => {
     const states: string[] = [];
     /** Files, ignored ones too, and the commit: what `undo` has to bring back exactly. */
-    const state = () => `${git('attic', 'rev-parse', 'HEAD^{tree}')}\n${git('attic', 'status', '--porcelain', '--ignored')}\n${git('attic', 'diff')}`;
+    const state = () =>
+      `${git('attic', 'rev-parse', 'HEAD^{tree}')}\n${git('attic', 'status', '--porcelain', '--ignored')}\n${git('attic', 'diff')}`;
     const keeps = (sentence: string, like: RegExp) =>
       step(sentence, async () => {
         await ann.sees(like);
@@ -21,14 +22,22 @@ export const undo: Story = {
         await ann.sees(like);
         expect(state()).toBe(states[at]);
       });
-    const goal = 'write attic.md boxes; wait 1; run mkdir -p deep && echo chest > deep/chest.txt; append README.md full';
+    const goal =
+      'write attic.md boxes; wait 1; run mkdir -p deep && echo chest > deep/chest.txt; append README.md full';
     return [
       step('Ann asks for a project', () => ann.asks([['workspace_create', { name: 'attic', template: 'empty' }]])),
       keeps('the phone says that it is made', /Created attic/),
-      step('Ann has a task done', () => ann.asks([['task_create', { goal, agent: 'practice', workspace: 'attic', timeout: 900_000 }]], 'It works on that.')),
+      step('Ann has a task done', () =>
+        ann.asks(
+          [['task_create', { goal, agent: 'practice', workspace: 'attic', timeout: 900_000 }]],
+          'It works on that.',
+        ),
+      ),
       step('the phone says that it works', () => ann.sees(/It works on that/)),
       keeps('the phone shows the report', /attic\.md/),
-      step('Ann asks for an edit', () => ann.asks([['file_write', { workspace: 'attic', path: 'attic.md', content: 'empty\n' }]], 'It is written.')),
+      step('Ann asks for an edit', () =>
+        ann.asks([['file_write', { workspace: 'attic', path: 'attic.md', content: 'empty\n' }]], 'It is written.'),
+      ),
       keeps('the phone says that it is written', /It is written/),
       step('Ann says undo', () => ann.says('undo')),
       isAt('the edit is gone', /Undid 1 direct edit/, 1),

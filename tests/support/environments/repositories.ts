@@ -15,16 +15,20 @@ const python = {
   'tests/test_sums.py':
     'import unittest\nfrom sums import add\n\n\nclass Sums(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(1, 2), 3)\n',
 };
-const goTest = 'package sums\n\nimport "testing"\n\nfunc TestAdd(t *testing.T) {\n\tif Add(1, 2) != 3 {\n\t\tt.Fatal("wrong")\n\t}\n}\n';
+const goTest =
+  'package sums\n\nimport "testing"\n\nfunc TestAdd(t *testing.T) {\n\tif Add(1, 2) != 3 {\n\t\tt.Fatal("wrong")\n\t}\n}\n';
 const goSums = 'package sums\n\nfunc Add[T int | float64](a, b T) T { return a + b }\n';
 const cargo = '[package]\nname = "sums"\nversion = "0.1.0"\nedition = "2021"\n';
-const rustSums = 'pub fn add(a: i32, b: i32) -> i32 {\n    a + b\n}\n\n#[test]\nfn adds() {\n    assert_eq!(add(1, 2), 3);\n}\n';
-const nodeTest = "import assert from 'node:assert';\nimport { test } from 'node:test';\ntest('adds', () => assert.equal(1 + 2, 3));\n";
+const rustSums =
+  'pub fn add(a: i32, b: i32) -> i32 {\n    a + b\n}\n\n#[test]\nfn adds() {\n    assert_eq!(add(1, 2), 3);\n}\n';
+const nodeTest =
+  "import assert from 'node:assert';\nimport { test } from 'node:test';\ntest('adds', () => assert.equal(1 + 2, 3));\n";
 const javaTest =
   'import static org.junit.Assert.assertEquals;\nimport org.junit.Test;\n\npublic class SumsTest {\n  @Test\n  public void adds() {\n    assertEquals(3, Sums.add(1, 2));\n  }\n}\n';
 const javaSums = 'public class Sums {\n  static int add(int a, int b) {\n    return a + b;\n  }\n}\n';
 const JUNIT = '/usr/share/java/junit4.jar:/usr/share/java/hamcrest-core.jar';
-const cSums = '#include <assert.h>\n#include <stdio.h>\nint main(void) {\n  assert(1 + 2 == 3);\n  puts("all sums are right");\n  return 0;\n}\n';
+const cSums =
+  '#include <assert.h>\n#include <stdio.h>\nint main(void) {\n  assert(1 + 2 == 3);\n  puts("all sums are right");\n  return 0;\n}\n';
 const phpTest =
   '<?php\nuse PHPUnit\\Framework\\TestCase;\n\nfinal class SumsTest extends TestCase {\n  public function testAdds(): void {\n    $this->assertSame(3, 1 + 2);\n  }\n}\n';
 
@@ -32,7 +36,10 @@ export const REPOSITORIES: readonly Repository[] = [
   {
     name: 'node-usual',
     language: 'Node',
-    files: { 'package.json': '{"name":"sums","type":"module","scripts":{"test":"node --test"}}', 'sums.test.js': nodeTest },
+    files: {
+      'package.json': '{"name":"sums","type":"module","scripts":{"test":"node --test"}}',
+      'sums.test.js': nodeTest,
+    },
     command: 'npm test',
     passes: /pass 1/,
   },
@@ -40,7 +47,8 @@ export const REPOSITORIES: readonly Repository[] = [
     name: 'node-engines-20',
     language: 'Node',
     files: {
-      'package.json': '{"name":"sums","type":"module","engines":{"node":"^20"},"scripts":{"test":"node --version && node --test"}}',
+      'package.json':
+        '{"name":"sums","type":"module","engines":{"node":"^20"},"scripts":{"test":"node --version && node --test"}}',
       'sums.test.js': nodeTest,
     },
     command: 'npm test',
@@ -78,7 +86,8 @@ export const REPOSITORIES: readonly Repository[] = [
       '.python-version': '3.11\n',
       'one.c':
         '#include <Python.h>\nstatic struct PyModuleDef one = {PyModuleDef_HEAD_INIT, "one"};\nPyMODINIT_FUNC PyInit_one(void) { return PyModule_Create(&one); }\n',
-      'setup.py': 'from setuptools import Extension, setup\nsetup(name="one", ext_modules=[Extension("one", ["one.c"])])\n',
+      'setup.py':
+        'from setuptools import Extension, setup\nsetup(name="one", ext_modules=[Extension("one", ["one.c"])])\n',
     },
     command:
       'python -m venv --system-site-packages /tmp/v && . /tmp/v/bin/activate && python setup.py -q build_ext --inplace && python -c "import one; print(one)"',
@@ -94,11 +103,22 @@ export const REPOSITORIES: readonly Repository[] = [
   {
     name: 'go-race',
     language: 'Go',
-    files: { '.tool-versions': 'golang 1.21.0\n', 'go.mod': 'module sums\n\ngo 1.21\n', 'sums.go': goSums, 'sums_test.go': goTest },
+    files: {
+      '.tool-versions': 'golang 1.21.0\n',
+      'go.mod': 'module sums\n\ngo 1.21\n',
+      'sums.go': goSums,
+      'sums_test.go': goTest,
+    },
     command: 'go vet ./... && go test -race ./...',
     passes: /ok\s+sums/,
   },
-  { name: 'rust-library', language: 'Rust', files: { 'Cargo.toml': cargo, 'src/lib.rs': rustSums }, command: 'cargo test --offline', passes: /1 passed/ },
+  {
+    name: 'rust-library',
+    language: 'Rust',
+    files: { 'Cargo.toml': cargo, 'src/lib.rs': rustSums },
+    command: 'cargo test --offline',
+    passes: /1 passed/,
+  },
   {
     name: 'rust-toolchain',
     language: 'Rust',
@@ -166,7 +186,8 @@ export const REPOSITORIES: readonly Repository[] = [
     files: {
       Gemfile: 'source "https://rubygems.org"\nruby ">= 3.0"\ngem "minitest"\ngem "rake"\n',
       Rakefile: 'require "rake/testtask"\nRake::TestTask.new { |t| t.pattern = "test/*_test.rb" }\n',
-      'test/sums_test.rb': 'require "minitest/autorun"\nclass SumsTest < Minitest::Test\n  def test_adds\n    assert_equal 3, 1 + 2\n  end\nend\n',
+      'test/sums_test.rb':
+        'require "minitest/autorun"\nclass SumsTest < Minitest::Test\n  def test_adds\n    assert_equal 3, 1 + 2\n  end\nend\n',
     },
     command: 'bundle install --local --quiet && bundle exec rake test',
     passes: /1 runs, 1 assertions, 0 failures/,
@@ -174,7 +195,10 @@ export const REPOSITORIES: readonly Repository[] = [
   {
     name: 'ruby-rspec',
     language: 'Ruby',
-    files: { '.ruby-version': 'ruby-3.1.2\n', 'spec/sums_spec.rb': 'RSpec.describe "sums" do\n  it("adds") { expect(1 + 2).to eq 3 }\nend\n' },
+    files: {
+      '.ruby-version': 'ruby-3.1.2\n',
+      'spec/sums_spec.rb': 'RSpec.describe "sums" do\n  it("adds") { expect(1 + 2).to eq 3 }\nend\n',
+    },
     command: 'rspec',
     passes: /1 example, 0 failures/,
   },

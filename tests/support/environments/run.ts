@@ -6,7 +6,10 @@ import { inState, linesOf, startTask, workspace } from '../kennel-app.ts';
 import type { Repository } from './repositories.ts';
 
 /** Makes the workspace of a repository, with its files committed. */
-export async function makeRepository(app: TestApp, { name, files }: Pick<Repository, 'name' | 'files'>): Promise<string> {
+export async function makeRepository(
+  app: TestApp,
+  { name, files }: Pick<Repository, 'name' | 'files'>,
+): Promise<string> {
   const { path, git } = await workspace(app, name);
   for (const [file, text] of Object.entries(files)) {
     mkdirSync(dirname(join(path, file)), { recursive: true });
@@ -18,7 +21,11 @@ export async function makeRepository(app: TestApp, { name, files }: Pick<Reposit
 }
 
 /** One message to the practice agent: it runs the tests. What they printed. */
-export async function runsItsTests(app: TestApp, { name, command }: Repository, ms: number): Promise<{ task: Task; printed: string }> {
+export async function runsItsTests(
+  app: TestApp,
+  { name, command }: Repository,
+  ms: number,
+): Promise<{ task: Task; printed: string }> {
   const { id } = await startTask(app, `run ${command.replaceAll(';', '\\;')}`, { workspace: name });
   const task = await inState(app, id, 'completed', ms);
   return { task, printed: await lastPrinted(app, id) };

@@ -16,7 +16,10 @@ export interface Command {
 /** `fetch …` as a person runs it, for this home and database. */
 export function fetchCommand(args: readonly string[], home: string, databaseUrl: string): Command {
   const clean = Object.fromEntries(Object.entries(childEnvironment({})).filter(([name]) => !FETCH_SETTING.test(name)));
-  const child = spawn(process.execPath, [ENTRY, ...args, '--home', home, '--database-url', databaseUrl], { env: clean, stdio: 'pipe' });
+  const child = spawn(process.execPath, [ENTRY, ...args, '--home', home, '--database-url', databaseUrl], {
+    env: clean,
+    stdio: 'pipe',
+  });
   let said = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (said += chunk.toString()));
   const closed = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)));

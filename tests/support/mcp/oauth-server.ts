@@ -10,7 +10,9 @@ import type { OAuthClientInformationFull, OAuthTokens } from '@modelcontextproto
 import express from 'express';
 import { mcpServer, type OfferedTool, USUAL } from './server.ts';
 
-/** An MCP server with the login of the SDK, on one port of loopback. It says yes to everybody who opens its login page. */
+/**
+ * An MCP server with the login of the SDK, on one port of loopback. It says yes to everybody who opens its login page.
+ */
 export interface OAuthMcpServer {
   url: string;
   issuer: string;
@@ -118,7 +120,11 @@ export async function startOAuthServer(): Promise<OAuthMcpServer> {
   const unlimited = { rateLimit: false as const };
   app.use('/token', express.urlencoded({ extended: false }));
   app.use((request, _, next) => {
-    made.asked.push([request.method, request.path, (request.body as { grant_type?: string } | undefined)?.grant_type].filter(Boolean).join(' '));
+    made.asked.push(
+      [request.method, request.path, (request.body as { grant_type?: string } | undefined)?.grant_type]
+        .filter(Boolean)
+        .join(' '),
+    );
     next();
   });
   app.use(
@@ -132,7 +138,13 @@ export async function startOAuthServer(): Promise<OAuthMcpServer> {
       revocationOptions: unlimited,
     }),
   );
-  app.use('/mcp', requireBearerAuth({ verifier: provider, resourceMetadataUrl: getOAuthProtectedResourceMetadataUrl(new URL(made.url)) }));
+  app.use(
+    '/mcp',
+    requireBearerAuth({
+      verifier: provider,
+      resourceMetadataUrl: getOAuthProtectedResourceMetadataUrl(new URL(made.url)),
+    }),
+  );
   app.post('/mcp', async (request, response) => {
     const server = mcpServer(
       () => made.offered,

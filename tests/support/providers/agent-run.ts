@@ -1,5 +1,15 @@
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { AgentName, Command, LogLine, RunSpec } from '../../../src/contracts/kennel.ts';
@@ -34,7 +44,14 @@ export class AgentRun {
   private step = 0;
   private commands = 0;
 
-  private constructor(at: TestKennel, agent: AgentName, root: string, providers: Providers, gate: TestGate, { diskMb, ...settings }: RunSettings) {
+  private constructor(
+    at: TestKennel,
+    agent: AgentName,
+    root: string,
+    providers: Providers,
+    gate: TestGate,
+    { diskMb, ...settings }: RunSettings,
+  ) {
     this.at = at;
     this.agent = agent;
     this.root = root;
@@ -78,7 +95,12 @@ export class AgentRun {
     };
     writeFileSync(join(this.folder, 'spec.json'), JSON.stringify(spec));
     this.give('run/spec.json');
-    await this.at.kennel.start({ spec, runFolder: this.folder, workspace: this.workspace, env: { FETCH_MODEL_RETRIES: '1' } });
+    await this.at.kennel.start({
+      spec,
+      runFolder: this.folder,
+      workspace: this.workspace,
+      env: { FETCH_MODEL_RETRIES: '1' },
+    });
   }
 
   command(body: CommandBody): void {
@@ -102,13 +124,18 @@ export class AgentRun {
   }
 
   /** The first line of a type that fits; waits for it, and gives up when the step has ended without one. */
-  async line<T extends LogLine['type']>(type: T, fits: (line: OfType<T>) => boolean = () => true, ms = 60_000): Promise<OfType<T>> {
+  async line<T extends LogLine['type']>(
+    type: T,
+    fits: (line: OfType<T>) => boolean = () => true,
+    ms = 60_000,
+  ): Promise<OfType<T>> {
     return await until(
       `${this.agent}: a line of type ${type}`,
       () => {
         const lines = this.lines();
         const found = lines.find((line): line is OfType<T> => line.type === type && fits(line as OfType<T>));
-        if (!found && lines.at(-1)?.type === 'ended') throw new Error(`the step ended before: ${JSON.stringify(lines.slice(-4))}`);
+        if (!found && lines.at(-1)?.type === 'ended')
+          throw new Error(`the step ended before: ${JSON.stringify(lines.slice(-4))}`);
         return found;
       },
       ms,
@@ -157,7 +184,11 @@ export class AgentRun {
 
   /** Waits until the container of this step does not run any more. */
   async stopped(ms?: number): Promise<void> {
-    await until(`${this.agent}: the container stops`, async () => (await this.at.kennel.inspect(this.taskId, this.step))?.state === 'exited', ms);
+    await until(
+      `${this.agent}: the container stops`,
+      async () => (await this.at.kennel.inspect(this.taskId, this.step))?.state === 'exited',
+      ms,
+    );
   }
 
   async close(): Promise<void> {

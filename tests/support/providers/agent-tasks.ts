@@ -34,7 +34,10 @@ export interface AgentTasks {
   close(): Promise<void>;
 }
 
-export async function startAgentTasks({ name: agent, model }: Differences, settings: Record<string, string> = {}): Promise<AgentTasks> {
+export async function startAgentTasks(
+  { name: agent, model }: Differences,
+  settings: Record<string, string> = {},
+): Promise<AgentTasks> {
   await requireDocker(agent);
   const providers = await startProviders();
   const app = await startTestApp({
@@ -51,25 +54,42 @@ export async function startAgentTasks({ name: agent, model }: Differences, setti
   });
   await kennelReady(app);
 
-  const begin = async (name: string, first: AgentStep | { plan: true }, ...more: AgentStep[]): Promise<ScriptedTask> => {
+  const begin = async (
+    name: string,
+    first: AgentStep | { plan: true },
+    ...more: AgentStep[]
+  ): Promise<ScriptedTask> => {
     const { path } = await workspace(app, name);
     const plan = 'plan' in first;
     const goal = script(...(plan ? [] : [first]), ...more);
-    const { thread, id } = await startTask(app, goal, { workspace: name, agent, timeout: LIMIT, ...(plan && { plan }) });
+    const { thread, id } = await startTask(app, goal, {
+      workspace: name,
+      agent,
+      timeout: LIMIT,
+      ...(plan && { plan }),
+    });
     const heard = (step?: number): string =>
       providers
         .requests()
-        .filter((entry) => entry.step !== null && (step === undefined || entry.step === step) && entry.user.includes(goal))
+        .filter(
+          (entry) => entry.step !== null && (step === undefined || entry.step === step) && entry.user.includes(goal),
+        )
         .map((entry) => entry.last)
         .join('\n');
     return { path, thread, id, goal, heard };
   };
 
   const over = async (id: string, thread: string, runs = 1): Promise<Task> => {
-    const task = await until(`task ${id} is over`, async () => ((await findTask(app, id)).ended_at ? await findTask(app, id) : null), LIMIT);
+    const task = await until(
+      `task ${id} is over`,
+      async () => ((await findTask(app, id)).ended_at ? await findTask(app, id) : null),
+      LIMIT,
+    );
     await inState(app, id, task.state);
     const reported = async () =>
-      (await app.detail(thread)).items.filter(({ kind, detail }) => kind === 'agent_message' && detail?.startsWith(`Task ${id} `) && ENDINGS.test(detail));
+      (await app.detail(thread)).items.filter(
+        ({ kind, detail }) => kind === 'agent_message' && detail?.startsWith(`Task ${id} `) && ENDINGS.test(detail),
+      );
     await until('it is reported', async () => (await reported()).length > 0);
     expect(await reported()).toHaveLength(1);
     expect((await linesOf(app, id)).filter(({ type }) => type === 'ended').length).toBeLessThanOrEqual(runs);
@@ -92,4 +112,5 @@ export async function startAgentTasks({ name: agent, model }: Differences, setti
   };
 }
 
-const megabytes = (folder: string): number => Number.parseInt(execFileSync('du', ['-sm', folder], { encoding: 'utf8' }), 10);
+const megabytes = (folder: string): number =>
+  Number.parseInt(execFileSync('du', ['-sm', folder], { encoding: 'utf8' }), 10);

@@ -12,7 +12,13 @@ export const anthropic: Wire = {
   }),
 
   events(asked, reply, usage, n) {
-    const start = { ...shell(asked.model, n), content: [], stop_reason: null, stop_sequence: null, usage: { ...input(usage), output_tokens: 1 } };
+    const start = {
+      ...shell(asked.model, n),
+      content: [],
+      stop_reason: null,
+      stop_sequence: null,
+      usage: { ...input(usage), output_tokens: 1 },
+    };
     const events: Array<{ name: string; data: unknown }> = [];
     const add = (type: string, data: object) => events.push({ name: type, data: { type, ...data } });
     add('message_start', { message: start });
@@ -29,8 +35,13 @@ export const anthropic: Wire = {
         pieces(reply.text).map((text) => ({ type: 'text_delta', text })),
       );
     for (const call of reply.calls)
-      block({ type: 'tool_use', id: call.id, name: call.name, input: {} }, [{ type: 'input_json_delta', partial_json: JSON.stringify(call.args) }]);
-    add('message_delta', { delta: { stop_reason: stop(reply), stop_sequence: null }, usage: { ...input(usage), output_tokens: usage.outputTokens } });
+      block({ type: 'tool_use', id: call.id, name: call.name, input: {} }, [
+        { type: 'input_json_delta', partial_json: JSON.stringify(call.args) },
+      ]);
+    add('message_delta', {
+      delta: { stop_reason: stop(reply), stop_sequence: null },
+      usage: { ...input(usage), output_tokens: usage.outputTokens },
+    });
     add('message_stop', {});
     return events;
   },
@@ -46,10 +57,19 @@ export const anthropic: Wire = {
     usage: { ...input(usage), output_tokens: usage.outputTokens },
   }),
 
-  error: (status, message) => ({ type: 'error', error: { type: kinds[status] ?? 'api_error', message }, request_id: 'req_scripted' }),
+  error: (status, message) => ({
+    type: 'error',
+    error: { type: kinds[status] ?? 'api_error', message },
+    request_id: 'req_scripted',
+  }),
 };
 
-const kinds: Record<number, string> = { 400: 'invalid_request_error', 401: 'authentication_error', 429: 'rate_limit_error', 529: 'overloaded_error' };
+const kinds: Record<number, string> = {
+  400: 'invalid_request_error',
+  401: 'authentication_error',
+  429: 'rate_limit_error',
+  529: 'overloaded_error',
+};
 const shell = (model: string, n: number) => ({ id: `msg_${n}`, type: 'message', role: 'assistant', model });
 const stop = (reply: Reply) => (reply.calls.length > 0 ? 'tool_use' : 'end_turn');
 /** here `input_tokens` does not include what came from the cache */
@@ -63,7 +83,12 @@ const input = (usage: { inputTokens: number; cachedTokens: number }) => ({
 function turns(message: Body): Turn[] {
   const parts: Body[] = Array.isArray(message.content) ? message.content : [{ type: 'text', text: message.content }];
   const text = textOf(parts.filter((part) => part.type === 'text'));
-  if (message.role === 'assistant') return [{ role: 'assistant', text, calls: parts.filter((part) => part.type === 'tool_use').map((part) => part.id) }];
-  const results = parts.filter((part) => part.type === 'tool_result').map((part): Turn => ({ role: 'tool', text: textOf(part.content) }));
+  if (message.role === 'assistant')
+    return [
+      { role: 'assistant', text, calls: parts.filter((part) => part.type === 'tool_use').map((part) => part.id) },
+    ];
+  const results = parts
+    .filter((part) => part.type === 'tool_result')
+    .map((part): Turn => ({ role: 'tool', text: textOf(part.content) }));
   return text ? [...results, { role: 'user', text }] : results;
 }

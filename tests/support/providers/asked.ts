@@ -63,8 +63,13 @@ export interface Wire {
   error(status: number, message: string): unknown;
 }
 
-export function offered(name: string, schema: { properties?: Record<string, { type?: unknown }>; required?: string[] } | undefined): OfferedTool {
-  const properties = Object.fromEntries(Object.entries(schema?.properties ?? {}).map(([key, value]) => [key, String(value?.type ?? '').toLowerCase()]));
+export function offered(
+  name: string,
+  schema: { properties?: Record<string, { type?: unknown }>; required?: string[] } | undefined,
+): OfferedTool {
+  const properties = Object.fromEntries(
+    Object.entries(schema?.properties ?? {}).map(([key, value]) => [key, String(value?.type ?? '').toLowerCase()]),
+  );
   return { name, properties, required: schema?.required ?? [], kind: 'function' };
 }
 

@@ -25,16 +25,24 @@ export interface TestGate {
   close(): Promise<void>;
 }
 
-/** The proxies of the real gate in the folder `gate` of a run, with the scripted providers behind them and counters in memory instead of a store. */
+/**
+ * The proxies of the real gate in the folder `gate` of a run, with the scripted providers behind them and counters in
+ * memory instead of a store.
+ */
 export async function startTestGate(folder: string, origin: string): Promise<TestGate> {
   const log = pino({ level: 'silent' });
   const rows: ModelUsage[] = [];
   const hosts: string[] = [];
-  const sum = (field: 'calls' | 'inputTokens' | 'outputTokens'): number => rows.reduce((total, row) => total + row[field], 0);
+  const sum = (field: 'calls' | 'inputTokens' | 'outputTokens'): number =>
+    rows.reduce((total, row) => total + row[field], 0);
   const used = () => ({ calls: sum('calls'), inputTokens: sum('inputTokens'), outputTokens: sum('outputTokens') });
   const ledger = new Ledger(
     {
-      usage: async () => ({ tokens: used().inputTokens + used().outputTokens, microUsd: 0, today: { tokens: 0, microUsd: 0 } }),
+      usage: async () => ({
+        tokens: used().inputTokens + used().outputTokens,
+        microUsd: 0,
+        today: { tokens: 0, microUsd: 0 },
+      }),
       add: async (increments) => void rows.push(...increments),
     },
     { tokens: 100_000_000, microUsd: 1_000_000_000, dayTokens: 100_000_000, dayMicroUsd: 1_000_000_000 },
@@ -52,9 +60,17 @@ export async function startTestGate(folder: string, origin: string): Promise<Tes
     FETCH_FALLBACK_MODEL: undefined,
   });
   const dispatcher = new Agent({ pipelining: 1 });
-  const limits = createLimits({ known: async () => null, mayTry: async () => true, refused: async () => {}, held: async () => {}, answered: async () => {} });
+  const limits = createLimits({
+    known: async () => null,
+    mayTry: async () => true,
+    refused: async () => {},
+    held: async () => {},
+    answered: async () => {},
+  });
   const model = new ModelProxy({ upstreams, ledger, limits, dispatcher, headersMs: 600_000, idleMs: 300_000, log });
-  const refused = createRefusedHosts(async (refusals) => void hosts.push(...refusals.map(({ host, port }) => `${host}:${port}`)));
+  const refused = createRefusedHosts(
+    async (refusals) => void hosts.push(...refusals.map(({ host, port }) => `${host}:${port}`)),
+  );
   const egress = new EgressProxy({
     admission: createAdmission({ listed: () => allowList([]), store: null }),
     traffic: createTrafficCount(async () => {}),

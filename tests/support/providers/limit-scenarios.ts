@@ -44,7 +44,10 @@ export function limitScenarios(agent: Differences): void {
   /** The model is asked for the second file until it answers: when it refused, and when it answered. */
   const asked = (goal: string) => {
     const requests = at.providers.requests().filter(({ step, user }) => step === 1 && user.includes(goal));
-    return { refused: requests.filter(({ status }) => status !== 200), answered: requests.find(({ status }) => status === 200) };
+    return {
+      refused: requests.filter(({ status }) => status !== 200),
+      answered: requests.find(({ status }) => status === 200),
+    };
   };
 
   describe.skipIf(NO_DOCKER)(`${agent.name} at a limit of its model`, () => {
@@ -60,7 +63,11 @@ export function limitScenarios(agent: Differences): void {
         );
         const refusedAt = await until('its model refuses', () => asked(goal).refused[0]?.at, LIMIT);
         if (forMs === NAMED_MS)
-          await until('it waits without a container', async () => (await findTask(at.app, id)).state === 'waiting' && containersOf(id).length === 0, LIMIT);
+          await until(
+            'it waits without a container',
+            async () => (await findTask(at.app, id)).state === 'waiting' && containersOf(id).length === 0,
+            LIMIT,
+          );
         await killWorkers();
         await killWorkers();
         const task = await at.over(id, thread, 8);
@@ -87,7 +94,9 @@ export function limitScenarios(agent: Differences): void {
         const told = (await at.app.detail(thread)).items.filter(({ detail }) => detail?.startsWith(`Task ${id} in `));
         expect(told.length).toBeLessThanOrEqual(1);
         if (forMs === NAMED_MS) expect(told).toHaveLength(1);
-        console.log(`| ${agent.name} | ${window} | ${refused.length} | ${sessions.length} | ${(lateMs / 1_000).toFixed(1)} |`);
+        console.log(
+          `| ${agent.name} | ${window} | ${refused.length} | ${sessions.length} | ${(lateMs / 1_000).toFixed(1)} |`,
+        );
       },
       900_000,
     );

@@ -21,7 +21,10 @@ export interface Differences {
   sideQuestions: number;
   /** after a refusal the model hears of it and goes on, or the agent ends its turn */
   refused: 'goes on' | 'ends its turn';
-  /** how its last line tells of a model that refuses the key, that wants it to slow down, that fails, and whose answer breaks off */
+  /**
+   * how its last line tells of a model that refuses the key, that wants it to slow down, that fails, and whose answer
+   * breaks off
+   */
   reasons: { unauthorized: RegExp; limited: RegExp; failing: RegExp; cut: RegExp };
   /** model calls until it gives up on a failing model, with one retry allowed where that can be said */
   attempts: { unauthorized: number; limited: number; failing: number; cut: number };
@@ -32,16 +35,21 @@ export const LIMIT = 240_000;
 /** two at a time: an agent takes a processor while it starts */
 const SLOTS = 2;
 
-export const write = (name: string, text: string): AgentStep => ({ do: [['write', { path: `${WORKSPACE}/${name}`, text }]] });
+export const write = (name: string, text: string): AgentStep => ({
+  do: [['write', { path: `${WORKSPACE}/${name}`, text }]],
+});
 export const shell = (command: string): AgentStep => ({ do: [['shell', { command }]] });
 /** Takes the room that a folder has, to the last byte. */
-export const fillingUp = (folder: string): string => `head -c 8G /dev/zero > "${folder}/filling"; echo "head ended with $?"`;
+export const fillingUp = (folder: string): string =>
+  `head -c 8G /dev/zero > "${folder}/filling"; echo "head ended with $?"`;
 const FULL = /No space left on device[\s\S]*head ended with 1/;
 const long = shell('touch begun; sleep 300');
 /** no words twice: agents take repetition for a loop */
 const counting = Array.from({ length: 60 }, (_, at) => `Line ${at} of ${at * 7919}.`).join('\n');
 
-/** The same scenarios for each agent: the real CLI, in its image, driven by the runner, against the scripted providers. */
+/**
+ * The same scenarios for each agent: the real CLI, in its image, driven by the runner, against the scripted providers.
+ */
 export function agentScenarios(agent: Differences): void {
   const { name } = agent;
   let at: TestKennel;
@@ -78,13 +86,19 @@ export function agentScenarios(agent: Differences): void {
 
   describe.skipIf(NO_DOCKER)(`${name} in its container`, () => {
     scenario('edits a file, runs a command and finishes', async (run) => {
-      await run.begin(script(write('hello.txt', 'hello\n'), shell('cat hello.txt; id -u; env | sort'), { say: 'All done.' }));
+      await run.begin(
+        script(write('hello.txt', 'hello\n'), shell('cat hello.txt; id -u; env | sort'), { say: 'All done.' }),
+      );
       const ended = await run.ended(LIMIT);
       expect(ended.outcome, ended.reason).toBe('completed');
       expect(run.read('hello.txt')).toBe('hello\n');
       expect(run.said()).toBe('All done.');
       const [first, second, third] = run.asked();
-      expect(first).toMatchObject({ protocol: agent.protocol, step: 0, ...(agent.model ? { model: agent.model } : {}) });
+      expect(first).toMatchObject({
+        protocol: agent.protocol,
+        step: 0,
+        ...(agent.model ? { model: agent.model } : {}),
+      });
       expect(second!.last + third!.last).toContain('hello');
       // the gate has the key, and nothing inside
       for (const entry of run.providers.requests()) expect(entry.key).toBe(PROVIDER_KEY);
@@ -100,7 +114,12 @@ export function agentScenarios(agent: Differences): void {
     });
 
     scenario('asks the person and goes on with the answer', async (run) => {
-      await run.begin(script({ do: [['ask', { question: 'Which colour?', options: ['red', 'blue'] }]] }, { say: 'The answer: $LAST' }));
+      await run.begin(
+        script(
+          { do: [['ask', { question: 'Which colour?', options: ['red', 'blue'] }]] },
+          { say: 'The answer: $LAST' },
+        ),
+      );
       const question = await run.line('question', undefined, LIMIT);
       expect(question).toMatchObject({ question: 'Which colour?', options: ['red', 'blue'] });
       run.command({ type: 'answer', questionId: question.id, answer: 'blue' });
@@ -163,7 +182,9 @@ export function agentScenarios(agent: Differences): void {
       expect(run.said()).toBe('');
     });
 
-    scenario('says so when the model refuses the key', (run) => fails(run, { fail: 401 }, agent.reasons.unauthorized, agent.attempts.unauthorized));
+    scenario('says so when the model refuses the key', (run) =>
+      fails(run, { fail: 401 }, agent.reasons.unauthorized, agent.attempts.unauthorized),
+    );
 
     scenario('gives up, and says so, when the model keeps asking to slow down', (run) =>
       fails(run, { fail: 429, retryAfter: 1 }, agent.reasons.limited, agent.attempts.limited),
@@ -204,7 +225,11 @@ export function agentScenarios(agent: Differences): void {
           const ended = await run.ended(LIMIT);
           await run.stopped();
           if (ended.outcome === 'completed') expect(run.said()).toMatch(FULL);
-          else expect(ended).toMatchObject({ outcome: 'failed', reason: expect.stringMatching(/^No room is left on the disk/) });
+          else
+            expect(ended).toMatchObject({
+              outcome: 'failed',
+              reason: expect.stringMatching(/^No room is left on the disk/),
+            });
           const lines = run.lines();
           expect(lines.map((line) => line.seq)).toEqual(lines.map((_, at) => at + 1));
           expect(lines.filter((line) => line.type === 'ended')).toHaveLength(1);
@@ -237,7 +262,10 @@ export function agentScenarios(agent: Differences): void {
       expect((await run.ended(LIMIT)).outcome).toBe('completed');
       const { sessionId } = await run.line('session');
       rmSync(join(run.folder, 'home'), { recursive: true });
-      await run.begin('Go on.', { sessionId, restartPrompt: script(write('two.txt', 'two\n'), { say: 'Begun again.' }) });
+      await run.begin('Go on.', {
+        sessionId,
+        restartPrompt: script(write('two.txt', 'two\n'), { say: 'Begun again.' }),
+      });
       const ended = await run.ended(LIMIT);
       expect(ended.outcome, ended.reason).toBe('completed');
       expect(await run.line('session')).toMatchObject({ resumed: false });

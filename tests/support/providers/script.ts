@@ -7,9 +7,15 @@ import type { ScriptedLimit } from './usage-limits.ts';
 export interface AgentStep extends Omit<ScriptStep, 'think' | 'call'> {
   /** what the agent is to do, in words that hold for every CLI: translated into the tool that this CLI offers */
   do?: Array<[role: Role, args: Record<string, unknown>]>;
-  /** the same with what the CLI offers of it: an agent that may only read offers less, and a step of which nothing is left is passed over */
+  /**
+   * the same with what the CLI offers of it: an agent that may only read offers less, and a step of which nothing is
+   * left is passed over
+   */
   tries?: Array<[role: Role, args: Record<string, unknown>]>;
-  /** it is said again until somebody has said this to the agent; for a step without tools, which leaves no trace in a history */
+  /**
+   * it is said again until somebody has said this to the agent; for a step without tools, which leaves no trace in a
+   * history
+   */
   until?: string;
   /** the model is at a limit when this step is asked for, and answers after it */
   limit?: ScriptedLimit;
@@ -38,8 +44,8 @@ export function due(asked: Asked): { text: string; at: number; step: AgentStep }
 }
 
 /**
- * What the model says at this step. `n` makes ids of calls unique in a session; they also carry the step, because agents add turns of their
- * own to a history, and repeat or drop others when they resume it.
+ * What the model says at this step. `n` makes ids of calls unique in a session; they also carry the step, because
+ * agents add turns of their own to a history, and repeat or drop others when they resume it.
  */
 export function replyTo(asked: Asked, step: AgentStep, at: number, n: number): Reply {
   const last = asked.turns.findLast((turn) => turn.role === 'tool')?.text ?? '';
@@ -63,7 +69,10 @@ export function replyTo(asked: Asked, step: AgentStep, at: number, n: number): R
   };
 }
 
-/** The step after the highest one whose calls are in the history; assistant turns with calls are counted where ids were rewritten. */
+/**
+ * The step after the highest one whose calls are in the history; assistant turns with calls are counted where ids were
+ * rewritten.
+ */
 function stepAfter(turns: Asked['turns']): number {
   const calls = turns.flatMap((turn) => turn.calls ?? []);
   const known = calls.flatMap((id) => /^call_(\d+)x\d+_/.exec(id)?.[1] ?? []).map(Number);

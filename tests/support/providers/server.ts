@@ -53,17 +53,25 @@ const wires: Array<[RegExp, Protocol, Wire]> = [
 ];
 
 /**
- * Model providers that answer `SCRIPT:[...]` prompts (`script.ts`) over real HTTP in four protocols, and keep a ledger. Requests that belong to no
- * script (titles, summaries, guardians) get a harmless answer.
+ * Model providers that answer `SCRIPT:[...]` prompts (`script.ts`) over real HTTP in four protocols, and keep a ledger.
+ * Requests that belong to no script (titles, summaries, guardians) get a harmless answer.
  */
-export async function startProviders(options: { port?: number; ledger?: (entry: ProviderEntry) => void } = {}): Promise<Providers> {
+export async function startProviders(
+  options: { port?: number; ledger?: (entry: ProviderEntry) => void } = {},
+): Promise<Providers> {
   const entries: ProviderEntry[] = [];
   const bodies = new Map<number, unknown>();
   const failures = new Map<string, number>();
   /** when the limit of a step ends */
   const limits = new Map<string, number>();
 
-  const complete = async (request: IncomingMessage, response: ServerResponse, url: URL, protocol: Protocol, wire: Wire): Promise<void> => {
+  const complete = async (
+    request: IncomingMessage,
+    response: ServerResponse,
+    url: URL,
+    protocol: Protocol,
+    wire: Wire,
+  ): Promise<void> => {
     const raw = await readBody(request);
     const body = JSON.parse(raw);
     const asked: Asked = { ...wire.read(body, url), protocol, bytes: raw.length };
@@ -79,8 +87,10 @@ export async function startProviders(options: { port?: number; ledger?: (entry: 
       model: asked.model,
       stream: asked.stream,
       user:
-        (asked.turns.findLast((turn) => turn.role === 'user' && turn.text.includes('SCRIPT:')) ?? asked.turns.findLast((turn) => turn.role === 'user'))?.text ??
-        '',
+        (
+          asked.turns.findLast((turn) => turn.role === 'user' && turn.text.includes('SCRIPT:')) ??
+          asked.turns.findLast((turn) => turn.role === 'user')
+        )?.text ?? '',
       last: asked.turns.findLast((turn) => turn.role === 'tool')?.text ?? '',
       tools: asked.tools.map((tool) => tool.name),
       step: scripted?.at ?? null,
@@ -136,11 +146,15 @@ export async function startProviders(options: { port?: number; ledger?: (entry: 
     const url = new URL(request.url ?? '/', 'http://127.0.0.1');
     if (request.method === 'HEAD') return void response.end();
     if (request.method === 'GET' && url.pathname.endsWith('/models'))
-      return sendJson(response, 200, { object: 'list', data: [{ id: 'scripted', object: 'model', created: 0, owned_by: 'test' }] });
+      return sendJson(response, 200, {
+        object: 'list',
+        data: [{ id: 'scripted', object: 'model', created: 0, owned_by: 'test' }],
+      });
     const wire = request.method === 'POST' ? wires.find(([pattern]) => pattern.test(url.pathname)) : undefined;
     if (request.method === 'POST' && /(\/count_tokens|:countTokens)$/.test(url.pathname))
       return sendJson(response, 200, { input_tokens: 100, totalTokens: 100 });
-    if (!wire) return sendJson(response, 404, { error: { message: `no such endpoint: ${request.method} ${url.pathname}` } });
+    if (!wire)
+      return sendJson(response, 404, { error: { message: `no such endpoint: ${request.method} ${url.pathname}` } });
     complete(request, response, url, wire[1], wire[2]).catch((error: Error) => {
       if (response.headersSent) response.destroy();
       else sendJson(response, 400, { error: { message: error.message } });
@@ -167,13 +181,19 @@ export async function startProviders(options: { port?: number; ledger?: (entry: 
 /** Titles and summaries are asked for without tools; classifiers and guardians want JSON of some shape. */
 const isSideQuestion = (asked: Asked): boolean => asked.tools.length === 0 || asked.structured;
 
-async function stream(response: ServerResponse, events: Array<{ name?: string; data: unknown }>, reply: Reply): Promise<void> {
+async function stream(
+  response: ServerResponse,
+  events: Array<{ name?: string; data: unknown }>,
+  reply: Reply,
+): Promise<void> {
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
   const end = reply.cut ? Math.ceil(events.length / 2) : events.length;
   for (const { name, data } of events.slice(0, end)) {
     if (reply.pace > 0) await pause(reply.pace);
     if (response.destroyed) return;
-    response.write(`${name ? `event: ${name}\n` : ''}data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`);
+    response.write(
+      `${name ? `event: ${name}\n` : ''}data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`,
+    );
   }
   // after what was written has left, or the caller would see a connection that never answered
   if (reply.cut) response.write(': cut\n\n', () => response.destroy());
@@ -193,11 +213,19 @@ function sendJson(response: ServerResponse, status: number, body: unknown, heade
 
 function keyOf(request: IncomingMessage, url: URL): string {
   const headers = request.headers;
-  const key = headers['x-api-key'] ?? headers['x-goog-api-key'] ?? headers.authorization?.replace(/^Bearer /, '') ?? url.searchParams.get('key') ?? '';
+  const key =
+    headers['x-api-key'] ??
+    headers['x-goog-api-key'] ??
+    headers.authorization?.replace(/^Bearer /, '') ??
+    url.searchParams.get('key') ??
+    '';
   return String(key);
 }
 
-/** Four characters a token, a tenth of the input from a cache: the same every time, and no figure equals another by accident. */
+/**
+ * Four characters a token, a tenth of the input from a cache: the same every time, and no figure equals another by
+ * accident.
+ */
 function usageOf(asked: Asked, reply: Reply): Usage {
   const inputTokens = Math.ceil(asked.bytes / 4);
   const said = reply.text.length + reply.calls.reduce((sum, call) => sum + JSON.stringify(call.args).length, 0);

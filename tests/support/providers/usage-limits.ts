@@ -24,7 +24,10 @@ interface Span {
   opensAt: number;
 }
 
-/** The answer to a request at its limit. Windows of hours and days are short here; services name their ends by a clock or a duration. */
+/**
+ * The answer to a request at its limit. Windows of hours and days are short here; services name their ends by a clock
+ * or a duration.
+ */
 export function refusedAnswer({ of, window }: ScriptedLimit, span: Span): RefusedAnswer {
   return refusals[of][window](span);
 }
@@ -33,13 +36,24 @@ const seconds = ({ now, opensAt }: Span): number => Math.ceil((opensAt - now) / 
 const epoch = ({ opensAt }: Span): number => Math.ceil(opensAt / 1_000);
 /** "1 minute 15 seconds" */
 const inWords = (span: Span): string => `${Math.floor(seconds(span) / 60)} minutes ${seconds(span) % 60} seconds`;
-const limited = (body: unknown, headers: RefusedAnswer['headers'] = {}): RefusedAnswer => ({ status: 429, headers, body });
+const limited = (body: unknown, headers: RefusedAnswer['headers'] = {}): RefusedAnswer => ({
+  status: 429,
+  headers,
+  body,
+});
 const retryAfter = (span: Span): RefusedAnswer['headers'] => ({ 'retry-after': String(seconds(span)) });
 
 type Refusals = Record<LimitWindow, (span: Span) => RefusedAnswer>;
 
-const anthropicError = (type: string, message: string) => ({ type: 'error', error: { type, message }, request_id: 'req_scripted' });
-const claudeLimit = anthropicError('rate_limit_error', "This request would exceed your account's rate limit. Please try again later.");
+const anthropicError = (type: string, message: string) => ({
+  type: 'error',
+  error: { type, message },
+  request_id: 'req_scripted',
+});
+const claudeLimit = anthropicError(
+  'rate_limit_error',
+  "This request would exceed your account's rate limit. Please try again later.",
+);
 /** A subscription: the window that is full is named in headers. */
 const claudeWindow =
   (claim: 'five_hour' | 'seven_day') =>
@@ -94,12 +108,19 @@ const codex: Refusals = {
   'five hours': codexWindow('primary', 300),
   week: codexWindow('secondary', 10_080),
   overload: openaiOverload,
-  'no hint': () => limited({ error: { type: 'usage_limit_reached', message: 'The usage limit has been reached', plan_type: 'plus' } }),
+  'no hint': () =>
+    limited({ error: { type: 'usage_limit_reached', message: 'The usage limit has been reached', plan_type: 'plus' } }),
 };
 
-const geminiError = (code: number, status: string, message: string, details: unknown[] = []) => ({ error: { code, status, message, details } });
-const exhausted = (message: string, details: unknown[] = []) => geminiError(429, 'RESOURCE_EXHAUSTED', message, details);
-const quota = (quotaId: string) => ({ '@type': 'type.googleapis.com/google.rpc.QuotaFailure', violations: [{ quotaId }] });
+const geminiError = (code: number, status: string, message: string, details: unknown[] = []) => ({
+  error: { code, status, message, details },
+});
+const exhausted = (message: string, details: unknown[] = []) =>
+  geminiError(429, 'RESOURCE_EXHAUSTED', message, details);
+const quota = (quotaId: string) => ({
+  '@type': 'type.googleapis.com/google.rpc.QuotaFailure',
+  violations: [{ quotaId }],
+});
 
 const gemini: Refusals = {
   header: (span) => limited(exhausted('Resource has been exhausted (e.g. check quota).'), retryAfter(span)),
@@ -111,7 +132,8 @@ const gemini: Refusals = {
         { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: `${seconds(span)}.5s` },
       ]),
     ),
-  // Gemini has no week: its day ends at midnight in California by the service's clock, and the delay beside it must not be believed
+  // Gemini has no week: its day ends at midnight in California by the service's clock, and the delay beside it must not
+  // be believed
   week: (span) =>
     limited(
       exhausted('You exceeded your current quota.', [
@@ -120,15 +142,28 @@ const gemini: Refusals = {
       ]),
       { date: new Date(CALIFORNIA_MIDNIGHT - (span.opensAt - span.now)).toUTCString() },
     ),
-  overload: () => ({ status: 503, headers: {}, body: geminiError(503, 'UNAVAILABLE', 'The model is overloaded. Please try again later.') }),
+  overload: () => ({
+    status: 503,
+    headers: {},
+    body: geminiError(503, 'UNAVAILABLE', 'The model is overloaded. Please try again later.'),
+  }),
   'no hint': () => limited(exhausted('Resource has been exhausted (e.g. check quota).')),
 };
 const CALIFORNIA_MIDNIGHT = Date.parse('2026-11-24T08:00:00Z');
 
 const copilot: Refusals = {
   header: (span) => limited(openaiError('rate_limited', 'Too many requests'), retryAfter(span)),
-  'five hours': (span) => limited(openaiError('rate_limited', `Sorry, you've exceeded your rate limit. Please try again in ${inWords(span)}.`)),
-  week: (span) => limited(openaiError('user_weekly_rate_limited', `You've reached your weekly rate limit. Please try again in ${inWords(span)}.`)),
+  'five hours': (span) =>
+    limited(
+      openaiError('rate_limited', `Sorry, you've exceeded your rate limit. Please try again in ${inWords(span)}.`),
+    ),
+  week: (span) =>
+    limited(
+      openaiError(
+        'user_weekly_rate_limited',
+        `You've reached your weekly rate limit. Please try again in ${inWords(span)}.`,
+      ),
+    ),
   overload: openaiOverload,
   'no hint': () => limited(openaiError('rate_limited', 'Too many requests')),
 };
@@ -136,18 +171,33 @@ const copilot: Refusals = {
 const opencode: Refusals = {
   header: (span) => limited(openaiError('rate_limit_exceeded', 'Rate limit reached for requests'), retryAfter(span)),
   'five hours': (span) =>
-    limited(openaiError('usage_limit_reached', `5-hour usage limit reached. It will reset in ${inWords(span)}. To continue, enable usage.`)),
+    limited(
+      openaiError(
+        'usage_limit_reached',
+        `5-hour usage limit reached. It will reset in ${inWords(span)}. To continue, enable usage.`,
+      ),
+    ),
   // OpenRouter repeats headers in its body: milliseconds, as a text
   week: ({ opensAt }) =>
     limited({
       error: {
         code: 429,
         message: 'Rate limit exceeded: free-models-per-week. ',
-        metadata: { limit_source: 'openrouter_free_tier_weekly', headers: { 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': String(opensAt) } },
+        metadata: {
+          limit_source: 'openrouter_free_tier_weekly',
+          headers: { 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': String(opensAt) },
+        },
       },
     }),
   overload: openaiOverload,
-  'no hint': () => limited({ error: { code: 429, message: 'Provider returned error', metadata: { limit_source: 'openrouter_shared_capacity' } } }),
+  'no hint': () =>
+    limited({
+      error: {
+        code: 429,
+        message: 'Provider returned error',
+        metadata: { limit_source: 'openrouter_shared_capacity' },
+      },
+    }),
 };
 
 const refusals: Record<ModelAgentName, Refusals> = { claude, codex, gemini, copilot, opencode };

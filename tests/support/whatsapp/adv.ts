@@ -12,7 +12,11 @@ export function signDevice(account: KeyPair, deviceIdentity: Buffer, keyIndex: n
   const timestamp = Math.floor(Date.now() / 1000);
   const details = proto.ADVDeviceIdentity.encode({ rawId: 1, timestamp, keyIndex, deviceType: 0 }).finish();
   const accountSignature = sign(account, ACCOUNT_PREFIX, details, deviceIdentity);
-  const signed = proto.ADVSignedDeviceIdentity.encode({ details, accountSignatureKey: account.public, accountSignature }).finish();
+  const signed = proto.ADVSignedDeviceIdentity.encode({
+    details,
+    accountSignatureKey: account.public,
+    accountSignature,
+  }).finish();
   const hmac = createHmac('sha256', advSecret).update(signed).digest();
   return proto.ADVSignedDeviceIdentityHMAC.encode({ details: signed, hmac }).finish();
 }

@@ -19,7 +19,10 @@ import { Agent, type Dispatcher } from 'undici';
 import { until } from '../until.ts';
 import type { WhatsAppFixture } from './fixture.ts';
 
-/** The unmodified library with its auth state in memory: what the fixture is proved against, and the baseline of comparisons. */
+/**
+ * The unmodified library with its auth state in memory: what the fixture is proved against, and the baseline of
+ * comparisons.
+ */
 
 export interface MemoryAuth {
   state: AuthenticationState;
@@ -91,7 +94,8 @@ export function mediaDispatcher({ media }: Pick<WhatsAppFixture, 'media'>): Disp
   const agent = new Agent({ connect: { ca: readFileSync(media.caFile) } });
   const real = 'https://mmg.whatsapp.net';
   return agent.compose(
-    (dispatch) => (request, handler) => dispatch(request.origin === real ? { ...request, origin: `https://${media.host}` } : request, handler),
+    (dispatch) => (request, handler) =>
+      dispatch(request.origin === real ? { ...request, origin: `https://${media.host}` } : request, handler),
   );
 }
 
@@ -109,9 +113,11 @@ export function startClient(fixture: WhatsAppFixture, options: ClientOptions = {
     closes: [],
     qrs: [],
     open: false,
-    message: (id) => until(`message ${id}`, () => client.messages.find(({ message }) => message.key.id === id)?.message, 10_000),
+    message: (id) =>
+      until(`message ${id}`, () => client.messages.find(({ message }) => message.key.id === id)?.message, 10_000),
     opened: async () => void (await until('the client is open', () => client.open, 15_000)),
-    closedWith: async (code) => void (await until(`the client closes with ${code}`, () => client.closes.includes(code), 15_000)),
+    closedWith: async (code) =>
+      void (await until(`the client closes with ${code}`, () => client.closes.includes(code), 15_000)),
     connect: (more = {}) => {
       const sock = makeWASocket({
         auth: auth.state,
@@ -139,7 +145,8 @@ export function startClient(fixture: WhatsAppFixture, options: ClientOptions = {
 function observe(client: TestClient, events: Events): void {
   client.events.push(events);
   if (events['creds.update']) Object.assign(client.auth.state.creds, events['creds.update']);
-  for (const message of events['messages.upsert']?.messages ?? []) client.messages.push({ message, type: events['messages.upsert']!.type });
+  for (const message of events['messages.upsert']?.messages ?? [])
+    client.messages.push({ message, type: events['messages.upsert']!.type });
   client.updates.push(...(events['messages.update'] ?? []));
   const update = events['connection.update'];
   if (update) observeConnection(client, update);
@@ -150,7 +157,8 @@ function observeConnection(client: TestClient, update: Partial<ConnectionState>)
   if (update.connection === 'open') client.open = true;
   if (update.connection !== 'close') return;
   client.open = false;
-  const code = (update.lastDisconnect?.error as { output?: { statusCode?: number } } | undefined)?.output?.statusCode ?? 0;
+  const code =
+    (update.lastDisconnect?.error as { output?: { statusCode?: number } } | undefined)?.output?.statusCode ?? 0;
   client.closes.push(code);
   if (code === DisconnectReason.restartRequired) client.connect();
 }

@@ -127,8 +127,10 @@ export function makeCommands(fixture: WhatsAppFixture, terminal: Terminal): (lin
       else if (who) await send(who, text, options);
       else last = { by: null, ...(await fixture.phone.send(target.chat, text, options)) };
     },
-    react: async (_rest, [number, emoji = '👍']) => void (await handset(reader(message(number))).react(message(number).id, emoji)),
-    vote: async (rest, [number = '']) => void (await handset(reader(message(number))).vote(message(number).id, [rest.slice(number.length).trim()])),
+    react: async (_rest, [number, emoji = '👍']) =>
+      void (await handset(reader(message(number))).react(message(number).id, emoji)),
+    vote: async (rest, [number = '']) =>
+      void (await handset(reader(message(number))).vote(message(number).id, [rest.slice(number.length).trim()])),
     'edit:': async (rest) => {
       if (!last) throw new Error('Nothing was sent yet.');
       await handset(last.by).edit(last.id, rest);
@@ -141,10 +143,17 @@ export function makeCommands(fixture: WhatsAppFixture, terminal: Terminal): (lin
       for (const contact of fixture.contacts) contact.readAll();
     },
     voice: (rest) => send(speaker, { audio: readFileSync(rest), ptt: true, mimetype: mimetypeOf(rest), seconds: 3 }),
-    image: (rest, [file = '']) => send(speaker, { image: readFileSync(file), mimetype: mimetypeOf(file), caption: captionIn(rest, file) }),
-    video: (rest, [file = '']) => send(speaker, { video: readFileSync(file), mimetype: mimetypeOf(file), caption: captionIn(rest, file) }),
+    image: (rest, [file = '']) =>
+      send(speaker, { image: readFileSync(file), mimetype: mimetypeOf(file), caption: captionIn(rest, file) }),
+    video: (rest, [file = '']) =>
+      send(speaker, { video: readFileSync(file), mimetype: mimetypeOf(file), caption: captionIn(rest, file) }),
     file: (rest, [file = '']) =>
-      send(speaker, { document: readFileSync(file), fileName: basename(file), mimetype: mimetypeOf(file), caption: captionIn(rest, file) }),
+      send(speaker, {
+        document: readFileSync(file),
+        fileName: basename(file),
+        mimetype: mimetypeOf(file),
+        caption: captionIn(rest, file),
+      }),
     say: (rest) => send(speaker, rest),
     drop: () => fixture.disconnect('tcp'),
     unlink: () => fixture.phone.unlink(),

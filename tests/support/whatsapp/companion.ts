@@ -22,7 +22,10 @@ export interface CompanionKeys {
 
 const LOW_PRE_KEYS = 5;
 
-/** A linked device as the server knows it: keys, undelivered stanzas, and the socket when there is one. It outlives the client's process. */
+/**
+ * A linked device as the server knows it: keys, undelivered stanzas, and the socket when there is one. It outlives the
+ * client's process.
+ */
 export class Companion implements Peer {
   readonly device: number;
   readonly jid: string;
@@ -40,7 +43,13 @@ export class Companion implements Peer {
   readonly #ledger: Ledger;
   readonly #hooks: EventEmitter;
 
-  constructor(device: number, account: { pn: string; lid: string }, keys: CompanionKeys, ledger: Ledger, hooks: EventEmitter) {
+  constructor(
+    device: number,
+    account: { pn: string; lid: string },
+    keys: CompanionKeys,
+    ledger: Ledger,
+    hooks: EventEmitter,
+  ) {
     this.device = device;
     this.jid = `${user(account.pn)}:${device}@${SERVER}`;
     this.lid = `${user(account.lid)}:${device}@lid`;
@@ -59,7 +68,11 @@ export class Companion implements Peer {
     const [first] = this.preKeys;
     if (first) this.preKeys.delete(first[0]);
     if (this.preKeys.size === LOW_PRE_KEYS - 1) {
-      this.deliver(el('notification', { id: `low-${Date.now()}`, from: SERVER, type: 'encrypt', t: seconds() }, [el('count', { value: this.preKeys.size })]));
+      this.deliver(
+        el('notification', { id: `low-${Date.now()}`, from: SERVER, type: 'encrypt', t: seconds() }, [
+          el('count', { value: this.preKeys.size }),
+        ]),
+      );
     }
     const { identity, registrationId, signedPreKey } = this.keys;
     return { identity, registrationId, signedPreKey, ...(first && { preKey: { id: first[0], public: first[1] } }) };
@@ -84,13 +97,20 @@ export class Companion implements Peer {
   /** Held stanzas go out as live ones. */
   hold(held: boolean): void {
     this.held = held;
-    if (!held && this.active) for (const pending of this.queue.filter(({ writes }) => writes === 0)) this.#write(pending, false);
+    if (!held && this.active)
+      for (const pending of this.queue.filter(({ writes }) => writes === 0)) this.#write(pending, false);
   }
 
   offlinePreview(): Stanza | null {
     if (!this.queue.length) return null;
     const count = (tag: string) => this.queue.filter(({ stanza }) => stanza.tag === tag).length;
-    const counts = { count: this.queue.length, message: count('message'), notification: count('notification'), receipt: count('receipt'), call: count('call') };
+    const counts = {
+      count: this.queue.length,
+      message: count('message'),
+      notification: count('notification'),
+      receipt: count('receipt'),
+      call: count('call'),
+    };
     return el('ib', { from: SERVER }, [el('offline_preview', counts)]);
   }
 

@@ -59,7 +59,10 @@ export async function startGateway(
     account: ACCOUNT,
     baileys: async () => {
       const library = await loadBaileys(log, config.WA_NOISE_ROOT_KEY);
-      const newest = async () => ({ version: options.newestVersion?.() ?? ([2, 3000, 1] as [number, number, number]), isLatest: true });
+      const newest = async () => ({
+        version: options.newestVersion?.() ?? ([2, 3000, 1] as [number, number, number]),
+        isLatest: true,
+      });
       const makeWASocket: typeof library.makeWASocket = (socket) =>
         library.makeWASocket({ ...socket, ...(options.keepAliveMs && { keepAliveIntervalMs: options.keepAliveMs }) });
       return { ...library, makeWASocket, fetchLatestWaWebVersion: newest, fetchLatestBaileysVersion: newest };

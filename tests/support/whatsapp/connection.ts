@@ -44,7 +44,8 @@ export class Connection {
     });
     socket.on('error', () => {});
     socket.on('close', () => {
-      for (const { reject } of this.#answers.values()) reject(new Error('the client closed the connection instead of answering'));
+      for (const { reject } of this.#answers.values())
+        reject(new Error('the client closed the connection instead of answering'));
       handlers.closed(this);
     });
   }
@@ -109,7 +110,10 @@ export class Connection {
   }
 
   async #dispatch(stanza: Stanza): Promise<void> {
-    const waiting = stanza.tag === 'iq' && stanza.attrs.type !== 'get' && stanza.attrs.type !== 'set' ? this.#answers.get(stanza.attrs.id ?? '') : undefined;
+    const waiting =
+      stanza.tag === 'iq' && stanza.attrs.type !== 'get' && stanza.attrs.type !== 'set'
+        ? this.#answers.get(stanza.attrs.id ?? '')
+        : undefined;
     if (waiting) waiting.resolve(stanza);
     await this.#handlers.stanza(this, stanza);
   }

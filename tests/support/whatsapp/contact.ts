@@ -48,7 +48,8 @@ export class Contact extends Handset {
       const where = isGroup(key) ? { from: key, participant: this.lid } : { from: key === 'pn' ? this.pn : this.lid };
       const items = rest.map((id) => el('item', { id }));
       const list = items.length ? [el('list', {}, items)] : undefined;
-      for (const companion of linked(this.world)) this.world.faults.sendReceipt(companion, { ...where, id: first, type, t: seconds() }, list);
+      for (const companion of linked(this.world))
+        this.world.faults.sendReceipt(companion, { ...where, id: first, type, t: seconds() }, list);
     }
   }
 
@@ -63,7 +64,9 @@ export class Contact extends Handset {
     const callId = randomBytes(8).toString('hex').toUpperCase();
     const ring = (child: Stanza) =>
       linked(this.world).forEach((companion) => {
-        companion.deliver(el('call', { id: `call-${randomBytes(4).toString('hex')}`, from: this.lid, t: seconds() }, [child]));
+        companion.deliver(
+          el('call', { id: `call-${randomBytes(4).toString('hex')}`, from: this.lid, t: seconds() }, [child]),
+        );
       });
     const about = { 'call-id': callId, 'call-creator': this.lid, caller_pn: this.pn };
     ring(el('offer', about, [options.video ? el('video') : el('audio')]));
@@ -86,8 +89,12 @@ export class Contact extends Handset {
   protected envelope(chat: string, addressing: 'lid' | 'pn'): Envelope {
     const notify = this.name;
     if (isGroup(chat)) return { group: chat, attrs: this.world.groups.get(chat)!.senderAttrs(this) };
-    if (chat.endsWith('@broadcast')) return { attrs: { from: chat, participant: this.lid, participant_pn: this.pn, addressing_mode: 'lid', notify } };
-    if (addressing === 'pn') return { attrs: { from: this.pn, sender_lid: isLid(this.lid) ? this.lid : undefined, addressing_mode: 'pn', notify } };
+    if (chat.endsWith('@broadcast'))
+      return { attrs: { from: chat, participant: this.lid, participant_pn: this.pn, addressing_mode: 'lid', notify } };
+    if (addressing === 'pn')
+      return {
+        attrs: { from: this.pn, sender_lid: isLid(this.lid) ? this.lid : undefined, addressing_mode: 'pn', notify },
+      };
     return { attrs: { from: this.lid, sender_pn: this.pn, addressing_mode: 'lid', notify } };
   }
 
@@ -109,7 +116,12 @@ export function newContact(world: World, name: string, options: { pn?: string; l
   people++;
   const pn = options.pn ?? `1555${String(2_000_000 + people)}`;
   const lid = options.lid ?? String(200_000_000_000_000 + people);
-  const contact = new Contact(world, name, pn.includes('@') ? pn : `${pn}@s.whatsapp.net`, lid.includes('@') ? lid : `${lid}@lid`);
+  const contact = new Contact(
+    world,
+    name,
+    pn.includes('@') ? pn : `${pn}@s.whatsapp.net`,
+    lid.includes('@') ? lid : `${lid}@lid`,
+  );
   world.contacts.push(contact);
   return contact;
 }

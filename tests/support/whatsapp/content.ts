@@ -40,11 +40,16 @@ const MIMETYPES: Record<Exclude<MediaKind, 'history'>, string> = {
 export function buildMessage(content: Content, id: string, media: MediaServer): proto.IMessage {
   if (typeof content === 'string') return { conversation: content };
   if ('proto' in content) return content.proto;
-  if ('text' in content) return { extendedTextMessage: { text: content.text, contextInfo: { mentionedJid: content.mentions ?? [] } } };
+  if ('text' in content)
+    return { extendedTextMessage: { text: content.text, contextInfo: { mentionedJid: content.mentions ?? [] } } };
   if ('poll' in content) {
     const { name, options, selectable } = content.poll;
     return {
-      pollCreationMessageV3: { name, options: options.map((optionName) => ({ optionName })), selectableOptionsCount: selectable ?? 1 },
+      pollCreationMessageV3: {
+        name,
+        options: options.map((optionName) => ({ optionName })),
+        selectableOptionsCount: selectable ?? 1,
+      },
       messageContextInfo: { messageSecret: randomBytes(32) },
     };
   }
@@ -54,10 +59,21 @@ export function buildMessage(content: Content, id: string, media: MediaServer): 
     const { caption: _, ...sound } = file('audio', content.audio, content, id, media);
     return { audioMessage: { ...sound, seconds: content.seconds ?? 1, ptt: content.ptt ?? false } };
   }
-  return { documentMessage: { ...file('document', content.document, content, id, media), fileName: content.fileName ?? 'file' } };
+  return {
+    documentMessage: {
+      ...file('document', content.document, content, id, media),
+      fileName: content.fileName ?? 'file',
+    },
+  };
 }
 
-function file(kind: Exclude<MediaKind, 'history'>, plain: Buffer, content: MediaContent, id: string, media: MediaServer) {
+function file(
+  kind: Exclude<MediaKind, 'history'>,
+  plain: Buffer,
+  content: MediaContent,
+  id: string,
+  media: MediaServer,
+) {
   const { path, mediaKey, fileSha256, fileEncSha256, fileLength } = media.store(id, kind, plain);
   return {
     url: content.url ?? media.url(path),
@@ -76,7 +92,13 @@ function file(kind: Exclude<MediaKind, 'history'>, plain: Buffer, content: Media
 export function withContext(message: proto.IMessage, context: proto.IContextInfo): proto.IMessage {
   if (message.conversation) return { extendedTextMessage: { text: message.conversation, contextInfo: context } };
   const out: proto.IMessage = { ...message };
-  for (const name of ['extendedTextMessage', 'imageMessage', 'videoMessage', 'audioMessage', 'documentMessage'] as const) {
+  for (const name of [
+    'extendedTextMessage',
+    'imageMessage',
+    'videoMessage',
+    'audioMessage',
+    'documentMessage',
+  ] as const) {
     const part = out[name];
     if (part) (out as Record<string, unknown>)[name] = { ...part, contextInfo: { ...part.contextInfo, ...context } };
   }
@@ -86,7 +108,8 @@ export function withContext(message: proto.IMessage, context: proto.IContextInfo
 /** The stanza's `type` and the `mediatype` of its ciphertext. */
 export function stanzaType(message: proto.IMessage): { type: string; mediatype?: string } {
   if (message.reactionMessage) return { type: 'reaction' };
-  if (message.pollCreationMessage || message.pollCreationMessageV3 || message.pollUpdateMessage) return { type: 'poll' };
+  if (message.pollCreationMessage || message.pollCreationMessageV3 || message.pollUpdateMessage)
+    return { type: 'poll' };
   if (message.imageMessage) return { type: 'media', mediatype: 'image' };
   if (message.videoMessage) return { type: 'media', mediatype: 'video' };
   if (message.audioMessage) return { type: 'media', mediatype: message.audioMessage.ptt ? 'ptt' : 'audio' };

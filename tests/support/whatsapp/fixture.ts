@@ -12,7 +12,9 @@ import { ChatServer } from './server.ts';
 import { el, type Stanza } from './stanza.ts';
 import { linked, type World } from './world.ts';
 
-/** A local WhatsApp: one account with its phone, other people, and the server between them and the client under test. */
+/**
+ * A local WhatsApp: one account with its phone, other people, and the server between them and the client under test.
+ */
 
 export interface FixtureOptions {
   port?: number;
@@ -40,8 +42,9 @@ export interface WhatsAppFixture {
   ledger: Ledger;
   faults: Faults;
   /**
-   * `stanza` (stanza, companion | null): read from a client, not yet handled. `delivered` (stanza, companion): written to one. `settled` (stanza, companion):
-   * taken by one. `linked`, `login`, `active`, `closed` (companion). `shown` (message, handset): on a phone's screen for the first time.
+   * `stanza` (stanza, companion | null): read from a client, not yet handled. `delivered` (stanza, companion): written
+   * to one. `settled` (stanza, companion): taken by one. `linked`, `login`, `active`, `closed` (companion). `shown`
+   * (message, handset): on a phone's screen for the first time.
    */
   hooks: EventEmitter;
   /** live sockets, logged in or pairing */

@@ -36,7 +36,8 @@ export class FrameReader {
       this.routingInfo = Buffer.from(this.#bytes.subarray(7, 7 + length));
       this.#bytes = this.#bytes.subarray(7 + length);
     }
-    if (!this.#bytes.subarray(0, NOISE_HEADER.length).equals(NOISE_HEADER)) throw new Error('the client did not introduce itself as WhatsApp Web');
+    if (!this.#bytes.subarray(0, NOISE_HEADER.length).equals(NOISE_HEADER))
+      throw new Error('the client did not introduce itself as WhatsApp Web');
     this.#bytes = this.#bytes.subarray(NOISE_HEADER.length);
     this.#introduced = true;
     return true;

@@ -14,7 +14,12 @@ export class Group {
   readonly #world: World;
   readonly #created = seconds();
 
-  constructor(world: World, subject: string, members: Contact[], options: { jid?: string; addressing?: 'lid' | 'pn' } = {}) {
+  constructor(
+    world: World,
+    subject: string,
+    members: Contact[],
+    options: { jid?: string; addressing?: 'lid' | 'pn' } = {},
+  ) {
     this.#world = world;
     this.subject = subject;
     this.members = [...members];
@@ -44,7 +49,13 @@ export class Group {
 
   senderAttrs(handset: Handset): Record<string, string | undefined> {
     const other = this.addressing === 'lid' ? { participant_pn: handset.pn } : { participant_lid: handset.lid };
-    return { from: this.jid, participant: this.idOf(handset), ...other, addressing_mode: this.addressing, notify: handset.name };
+    return {
+      from: this.jid,
+      participant: this.idOf(handset),
+      ...other,
+      addressing_mode: this.addressing,
+      notify: handset.name,
+    };
   }
 
   /** Members join or leave, and everybody is told. */
@@ -63,8 +74,17 @@ export class Group {
 
   metadata(): Stanza {
     const owner = this.idOf(this.#world.phone);
-    const attrs = { id: this.jid.split('@')[0], subject: this.subject, creation: this.#created, creator: owner, s_t: this.#created, s_o: owner };
-    const listed = this.handsets().map((handset) => this.#participant(handset, handset === this.#world.phone ? 'superadmin' : undefined));
+    const attrs = {
+      id: this.jid.split('@')[0],
+      subject: this.subject,
+      creation: this.#created,
+      creator: owner,
+      s_t: this.#created,
+      s_o: owner,
+    };
+    const listed = this.handsets().map((handset) =>
+      this.#participant(handset, handset === this.#world.phone ? 'superadmin' : undefined),
+    );
     return el('group', { ...attrs, addressing_mode: this.addressing, size: listed.length }, listed);
   }
 
@@ -83,7 +103,15 @@ export class Group {
   }
   #notify(change: Stanza): void {
     const { phone } = this.#world;
-    const attrs = { from: this.jid, type: 'w:gp2', participant: this.idOf(phone), participant_pn: phone.pn, addressing_mode: this.addressing, t: seconds() };
-    for (const companion of linked(this.#world)) companion.deliver(el('notification', { id: randomBytes(6).toString('hex'), ...attrs }, [change]));
+    const attrs = {
+      from: this.jid,
+      type: 'w:gp2',
+      participant: this.idOf(phone),
+      participant_pn: phone.pn,
+      addressing_mode: this.addressing,
+      t: seconds(),
+    };
+    for (const companion of linked(this.#world))
+      companion.deliver(el('notification', { id: randomBytes(6).toString('hex'), ...attrs }, [change]));
   }
 }

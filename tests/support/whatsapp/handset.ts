@@ -78,8 +78,12 @@ export abstract class Handset {
   }
   /** The texts on the screen, in order, edits applied and revoked ones left out. */
   screen(chat?: string): string[] {
-    const visible = this.received.filter((message) => ['text', 'image', 'video', 'audio', 'document', 'poll'].includes(message.kind));
-    return visible.filter((message) => !message.shown.revoked && (!chat || message.chat === chat)).map((message) => message.shown.text);
+    const visible = this.received.filter((message) =>
+      ['text', 'image', 'video', 'audio', 'document', 'poll'].includes(message.kind),
+    );
+    return visible
+      .filter((message) => !message.shown.revoked && (!chat || message.chat === chat))
+      .map((message) => message.shown.text);
   }
 
   accept(arrival: Arrival): ReceivedMessage | null {
@@ -104,17 +108,32 @@ export abstract class Handset {
     const target = change.target === null ? undefined : this.#byId.get(change.target);
     if (!target) return;
     if (change.kind === 'revoke') target.shown.revoked = true;
-    if (change.kind === 'reaction') target.shown.reactions = change.text ? [...target.shown.reactions, change.text] : [];
+    if (change.kind === 'reaction')
+      target.shown.reactions = change.text ? [...target.shown.reactions, change.text] : [];
     if (change.kind !== 'edit') return;
     target.shown.text = change.text;
     target.shown.edits.push(change.text);
   }
 
-  protected async post(chat: string, content: Content, options: SendOptions = {}, edit?: string): Promise<{ id: string }> {
+  protected async post(
+    chat: string,
+    content: Content,
+    options: SendOptions = {},
+    edit?: string,
+  ): Promise<{ id: string }> {
     const { id = `3A${randomBytes(9).toString('hex').toUpperCase()}`, quoted, addressing = 'lid', ...flags } = options;
     const built = buildMessage(content, id, this.world.media);
     const message = quoted ? withContext(built, this.#quote(idOf(quoted))) : built;
-    const sent: SentMessage = { id, chat, addressing, message, envelope: this.envelope(chat, addressing), edit, flags, receipts: [] };
+    const sent: SentMessage = {
+      id,
+      chat,
+      addressing,
+      message,
+      envelope: this.envelope(chat, addressing),
+      edit,
+      flags,
+      receipts: [],
+    };
     this.sent.set(id, sent);
     await transmit(this.world, this, sent);
     const by = this.#isOwn ? 'phone' : 'person';
@@ -125,16 +144,30 @@ export abstract class Handset {
   /** Empty takes the reaction back. */
   react(target: Target, emoji: string): Promise<{ id: string }> {
     const { chat, addressing, key } = this.#locate(idOf(target));
-    return this.post(chat, { proto: { reactionMessage: { key, text: emoji, senderTimestampMs: Date.now() } } }, { addressing });
+    return this.post(
+      chat,
+      { proto: { reactionMessage: { key, text: emoji, senderTimestampMs: Date.now() } } },
+      { addressing },
+    );
   }
   edit(target: Target, text: string): Promise<{ id: string }> {
     const { chat, addressing, key } = this.#locate(idOf(target));
-    const protocolMessage = { key, type: proto.Message.ProtocolMessage.Type.MESSAGE_EDIT, editedMessage: { conversation: text }, timestampMs: Date.now() };
+    const protocolMessage = {
+      key,
+      type: proto.Message.ProtocolMessage.Type.MESSAGE_EDIT,
+      editedMessage: { conversation: text },
+      timestampMs: Date.now(),
+    };
     return this.post(chat, { proto: { protocolMessage } }, { addressing }, '1');
   }
   revoke(target: Target): Promise<{ id: string }> {
     const { chat, addressing, key } = this.#locate(idOf(target));
-    return this.post(chat, { proto: { protocolMessage: { key, type: proto.Message.ProtocolMessage.Type.REVOKE } } }, { addressing }, '7');
+    return this.post(
+      chat,
+      { proto: { protocolMessage: { key, type: proto.Message.ProtocolMessage.Type.REVOKE } } },
+      { addressing },
+      '7',
+    );
   }
   /** Votes for options by their text. Throws when the message is no poll or has no such option. */
   vote(target: Target, options: string[]): Promise<{ id: string }> {
@@ -142,7 +175,8 @@ export abstract class Handset {
     const poll = readMessage(message, this.world.media).poll;
     const secret = message.messageContextInfo?.messageSecret;
     if (!poll || !secret) throw new Error(`${idOf(target)} is no poll with a secret`);
-    for (const option of options) if (!poll.options.includes(option)) throw new Error(`the poll has no option ${option}`);
+    for (const option of options)
+      if (!poll.options.includes(option)) throw new Error(`the poll has no option ${option}`);
     const voter = addressing === 'pn' ? this.pn : this.lid;
     const vote = sealVote(secret, { pollId: idOf(target), creator: author, voter }, options);
     const pollUpdateMessage = { pollCreationMessageKey: key, vote, senderTimestampMs: Date.now() };
@@ -163,7 +197,13 @@ export abstract class Handset {
   }
 
   /** A message that this phone has sent or received, and its key as this phone writes it. */
-  #locate(id: string): { chat: string; addressing: 'lid' | 'pn'; author: string; key: proto.IMessageKey; message: proto.IMessage } {
+  #locate(id: string): {
+    chat: string;
+    addressing: 'lid' | 'pn';
+    author: string;
+    key: proto.IMessageKey;
+    message: proto.IMessage;
+  } {
     const found = this.sent.get(id) ?? this.#byId.get(id);
     if (!found) throw new Error(`${this.name} has no message ${id}`);
     const { chat, addressing, message } = found;
@@ -171,13 +211,24 @@ export abstract class Handset {
     const mine = this.sent.has(id) || this.#isMine(found as ReceivedMessage);
     const author = mine ? own : (found as ReceivedMessage).from;
     const remoteJid = addressing === 'pn' && !isGroup(chat) && !mine ? author : chat;
-    return { chat, addressing, author, message, key: { remoteJid, fromMe: mine, id, ...(isGroup(chat) && { participant: author }) } };
+    return {
+      chat,
+      addressing,
+      author,
+      message,
+      key: { remoteJid, fromMe: mine, id, ...(isGroup(chat) && { participant: author }) },
+    };
   }
 }
 
 /** A poll vote, readable only with the secret of the poll. */
-function sealVote(secret: Uint8Array, about: { pollId: string; creator: string; voter: string }, options: string[]): proto.Message.IPollEncValue {
-  const hmac = (key: Uint8Array, ...parts: (string | Uint8Array)[]) => parts.reduce((mac, part) => mac.update(part), createHmac('sha256', key)).digest();
+function sealVote(
+  secret: Uint8Array,
+  about: { pollId: string; creator: string; voter: string },
+  options: string[],
+): proto.Message.IPollEncValue {
+  const hmac = (key: Uint8Array, ...parts: (string | Uint8Array)[]) =>
+    parts.reduce((mac, part) => mac.update(part), createHmac('sha256', key)).digest();
   const extracted = hmac(Buffer.alloc(32), secret);
   const key = hmac(extracted, about.pollId, about.creator, about.voter, 'Poll Vote', Buffer.from([1]));
   const encIv = randomBytes(12);

@@ -29,8 +29,8 @@ function whisper(folder: string): Record<string, string> {
 }
 
 /**
- * For a whole test file: an instance that is linked to a local WhatsApp on a number of its own, and people who may write to it, each in
- * a chat of their own, so that no test waits for another. The first of them is the owner.
+ * For a whole test file: an instance that is linked to a local WhatsApp on a number of its own, and people who may
+ * write to it, each in a chat of their own, so that no test waits for another. The first of them is the owner.
  */
 export function inward<Name extends string>(names: readonly Name[]) {
   let world: WhatsAppApp;
@@ -62,9 +62,12 @@ export function inward<Name extends string>(names: readonly Name[]) {
 
   const db = () => world.app.store.db;
   const verdicts = async (messageId: string) =>
-    (await db().selectFrom('wa_inbox').select('verdict').where('message_id', '=', messageId).execute()).map((row) => row.verdict);
+    (await db().selectFrom('wa_inbox').select('verdict').where('message_id', '=', messageId).execute()).map(
+      (row) => row.verdict,
+    );
   const address = async (who: Contact) =>
-    (await db().selectFrom('wa_contacts').select('chat_address').where('lid', '=', who.lid).executeTakeFirstOrThrow()).chat_address;
+    (await db().selectFrom('wa_contacts').select('chat_address').where('lid', '=', who.lid).executeTakeFirstOrThrow())
+      .chat_address;
   return {
     get app() {
       return world.app;
@@ -79,7 +82,8 @@ export function inward<Name extends string>(names: readonly Name[]) {
     db,
     verdicts,
     address,
-    shown: (who: Contact, text: string | RegExp) => until(`${who.name} is shown ${text}`, () => who.received.find(shows(text)), 30_000),
+    shown: (who: Contact, text: string | RegExp) =>
+      until(`${who.name} is shown ${text}`, () => who.received.find(shows(text)), 30_000),
     asked: (text: string) => world.app.model.requests().filter((request) => request.user.includes(text)),
     verdictOf: (id: string) => until(`${id} is handled`, async () => (await verdicts(id))[0], 20_000),
     turnsOf: async (who: Contact) =>
@@ -92,7 +96,8 @@ export function inward<Name extends string>(names: readonly Name[]) {
         .where('chats.address', '=', await address(who))
         .orderBy('turns.created_at')
         .execute(),
-    unhandled: async () => (await db().selectFrom('wa_inbox').select('seq').where('handled_at', 'is', null).execute()).length,
+    unhandled: async () =>
+      (await db().selectFrom('wa_inbox').select('seq').where('handled_at', 'is', null).execute()).length,
   };
 }
 

@@ -18,17 +18,23 @@ export function bootstrapKeys(connection: Connection, iq: Stanza): Answer {
   if (!verify(companion.identity, signedPreKey.signature, typed(signedPreKey.public))) return REFUSED;
   if (!rotated && !bytes(child(iq, 'identity')).equals(companion.identity)) return REFUSED;
   companion.keys.signedPreKey = signedPreKey;
-  for (const key of children(child(iq, 'list'), 'key')) companion.preKeys.set(uint(child(key, 'id')), bytes(child(key, 'value')));
+  for (const key of children(child(iq, 'list'), 'key'))
+    companion.preKeys.set(uint(child(key, 'id')), bytes(child(key, 'value')));
   return [];
 }
 
 /** The count of one-time keys, the digest of what is on the server, or the keys of other people's devices. */
 export function answerKeys(world: World, connection: Connection, iq: Stanza): Answer {
   if (child(iq, 'count')) return [el('count', { value: connection.companion!.preKeys.size })];
-  if (child(iq, 'digest')) return [el('digest', {}, [el('registration', {}, bigEndian(connection.companion!.keys.registrationId, 4))])];
+  if (child(iq, 'digest'))
+    return [el('digest', {}, [el('registration', {}, bigEndian(connection.companion!.keys.registrationId, 4))])];
   const users = children(child(iq, 'key'), 'user').map(({ attrs }) => {
     const bundle = bundleOf(world, attrs.jid!);
-    return el('user', { jid: attrs.jid, t: seconds() }, bundle ? bundleNodes(bundle) : [el('error', { code: 404, text: 'item-not-found' })]);
+    return el(
+      'user',
+      { jid: attrs.jid, t: seconds() },
+      bundle ? bundleNodes(bundle) : [el('error', { code: 404, text: 'item-not-found' })],
+    );
   });
   return [el('list', {}, users)];
 }
@@ -42,7 +48,9 @@ function bundleOf(world: World, jid: string): Bundle | undefined {
 }
 
 function bundleNodes({ registrationId, identity, signedPreKey, preKey }: Bundle): Stanza[] {
-  const oneTime = preKey ? [el('key', {}, [el('id', {}, bigEndian(preKey.id, 3)), el('value', {}, preKey.public)])] : [];
+  const oneTime = preKey
+    ? [el('key', {}, [el('id', {}, bigEndian(preKey.id, 3)), el('value', {}, preKey.public)])]
+    : [];
   return [
     el('registration', {}, bigEndian(registrationId, 4)),
     el('type', {}, Buffer.from([5])),

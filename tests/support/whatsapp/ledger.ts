@@ -114,10 +114,15 @@ export class Ledger {
   }
   /** The copies of the client's messages that their recipient could not decrypt, resends of the same id included. */
   get undecryptable(): { id: string; to: string; error: string }[] {
-    return this.messages.flatMap(({ id, decrypted }) => decrypted.flatMap(({ to, error }) => (error ? [{ id, to, error }] : [])));
+    return this.messages.flatMap(({ id, decrypted }) =>
+      decrypted.flatMap(({ to, error }) => (error ? [{ id, to, error }] : [])),
+    );
   }
   /** The client's own complaints: retry receipts, and acks that carry an error. */
   get complaints(): SeenStanza[] {
-    return [...this.receipts.filter(({ stanza }) => stanza.attrs.type === 'retry'), ...this.acks.filter(({ stanza }) => stanza.attrs.error)];
+    return [
+      ...this.receipts.filter(({ stanza }) => stanza.attrs.type === 'retry'),
+      ...this.acks.filter(({ stanza }) => stanza.attrs.error),
+    ];
   }
 }

@@ -13,7 +13,15 @@ export function handlePayload(world: World, connection: Connection, payload: pro
   const { loginRefusal } = world.faults;
   const device = Number(payload.device ?? 0);
   const log = (outcome: 'accepted' | 'refused', reason: string | null) =>
-    world.ledger.record({ kind: 'login', at: Date.now(), device, outcome, reason, version, routingInfo: connection.routingInfo });
+    world.ledger.record({
+      kind: 'login',
+      at: Date.now(),
+      device,
+      outcome,
+      reason,
+      version,
+      routingInfo: connection.routingInfo,
+    });
   const refuse = (reason: number) => {
     log('refused', String(reason));
     connection.send(el('failure', { reason, location: 'rva' }));
@@ -29,14 +37,25 @@ export function handlePayload(world: World, connection: Connection, payload: pro
   }
   const companion = world.companions.get(device);
   const known =
-    companion && !companion.removed && String(payload.username) === user(world.account.pn) && connection.clientStatic.equals(companion.keys.noiseKey);
+    companion &&
+    !companion.removed &&
+    String(payload.username) === user(world.account.pn) &&
+    connection.clientStatic.equals(companion.keys.noiseKey);
   if (!known) {
     refuse(401);
     return;
   }
   const other = companion.connection;
   if (other) {
-    world.ledger.record({ kind: 'login', at: Date.now(), device, outcome: 'replaced', reason: 'conflict', version, routingInfo: null });
+    world.ledger.record({
+      kind: 'login',
+      at: Date.now(),
+      device,
+      outcome: 'replaced',
+      reason: 'conflict',
+      version,
+      routingInfo: null,
+    });
     other.send(el('stream:error', {}, [el('conflict', { type: 'replaced' })]));
     other.close();
   }
@@ -46,9 +65,17 @@ export function handlePayload(world: World, connection: Connection, payload: pro
   connection.companion = companion;
   const { name } = world.account;
   connection.send(
-    el('success', { t: seconds(), props: 1, lid: companion.lid, display_name: name, abprops: 1, companion_enc_static: randomBytes(32).toString('base64') }),
+    el('success', {
+      t: seconds(),
+      props: 1,
+      lid: companion.lid,
+      display_name: name,
+      abprops: 1,
+      companion_enc_static: randomBytes(32).toString('base64'),
+    }),
   );
-  if (world.faults.edgeRouting) connection.send(el('ib', {}, [el('edge_routing', {}, [el('routing_info', {}, Buffer.from([8, 2, 8, 5]))])]));
+  if (world.faults.edgeRouting)
+    connection.send(el('ib', {}, [el('edge_routing', {}, [el('routing_info', {}, Buffer.from([8, 2, 8, 5]))])]));
   const preview = companion.offlinePreview();
   if (preview) connection.send(preview);
   world.hooks.emit('login', companion);
@@ -62,5 +89,7 @@ export function activate(world: World, connection: Connection): void {
   world.hooks.emit('active', companion);
   if (companion.bootstrapped || !world.faults.sendsHistory) return;
   companion.bootstrapped = true;
-  world.phone.bootstrap(companion).catch((error) => world.ledger.problem(`history for device ${companion.device}: ${error}`));
+  world.phone
+    .bootstrap(companion)
+    .catch((error) => world.ledger.problem(`history for device ${companion.device}: ${error}`));
 }

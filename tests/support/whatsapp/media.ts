@@ -69,7 +69,10 @@ export class MediaServer {
       ],
     });
     let media: MediaServer | null = null;
-    const server = createServer({ key: leaf.private, cert: leaf.cert }, (request, response) => void media!.#answer(request, response));
+    const server = createServer(
+      { key: leaf.private, cert: leaf.cert },
+      (request, response) => void media!.#answer(request, response),
+    );
     await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready));
     const folder = mkdtempSync(join(tmpdir(), 'whatsapp-fixture-'));
     const caFile = join(folder, 'ca.pem');
@@ -113,11 +116,18 @@ export class MediaServer {
     this.#fileOf(messageId).file.expired = true;
   }
 
-  /** `mac`: another MAC at the end. `hash`: other content, well encrypted and with a right MAC, so that only the hashes tell. */
+  /**
+   * `mac`: another MAC at the end. `hash`: other content, well encrypted and with a right MAC, so that only the hashes
+   * tell.
+   */
   corrupt(messageId: string, how: 'mac' | 'hash'): void {
     const { file, sent } = this.#fileOf(messageId);
     if (how === 'hash') {
-      file.blob = encryptMedia(Buffer.concat([sent.plain.subarray(0, -1), Buffer.from([~sent.plain.at(-1)! & 0xff])]), sent.kind, sent.mediaKey).blob;
+      file.blob = encryptMedia(
+        Buffer.concat([sent.plain.subarray(0, -1), Buffer.from([~sent.plain.at(-1)! & 0xff])]),
+        sent.kind,
+        sent.mediaKey,
+      ).blob;
     } else {
       file.blob = Buffer.from(file.blob);
       file.blob[file.blob.length - 1]! ^= 0xff;
@@ -181,7 +191,8 @@ export class MediaServer {
     }
     const blob = Buffer.concat(parts);
     const name = createHash('sha256').update(blob).digest('base64url');
-    if (url.searchParams.get('auth') !== this.auth || upload[2] !== name) return reply(401, '{"error":"auth or hash is wrong"}', 'application/json');
+    if (url.searchParams.get('auth') !== this.auth || upload[2] !== name)
+      return reply(401, '{"error":"auth or hash is wrong"}', 'application/json');
     const path = this.#put(upload[1] as MediaKind, blob);
     this.uploads.push({ path, bytes: size });
     reply(200, JSON.stringify({ url: this.url(path), direct_path: path }), 'application/json');

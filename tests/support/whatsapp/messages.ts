@@ -22,7 +22,19 @@ export async function handleMessage(world: World, connection: Connection, stanza
   const { id = '', to = '', type = '', edit = null } = stanza.attrs;
   const copies = copiesIn(stanza);
   const participants = copies.map((copy) => copy.to);
-  const seen: SeenMessage = { kind: 'message', at: Date.now(), device: companion.device, id, to, type, edit, participants, decrypted: [], ack: 'sent', stanza };
+  const seen: SeenMessage = {
+    kind: 'message',
+    at: Date.now(),
+    device: companion.device,
+    id,
+    to,
+    type,
+    edit,
+    participants,
+    decrypted: [],
+    ack: 'sent',
+    stanza,
+  };
   world.ledger.record(seen);
   const ack = (error?: number) => connection.send(el('ack', { class: 'message', id, from: to, t: seconds(), error }));
   const refusal = world.faults.takeAckError();
@@ -37,7 +49,9 @@ export async function handleMessage(world: World, connection: Connection, stanza
       continue;
     }
     const handset = handsetOf(world, copy.to);
-    const outcome = handset ? await decrypt(world, handset, companion, stanza, copy, trusted) : failed(copy.to, copy.enc, new Error('nobody has this address'));
+    const outcome = handset
+      ? await decrypt(world, handset, companion, stanza, copy, trusted)
+      : failed(copy.to, copy.enc, new Error('nobody has this address'));
     seen.decrypted.push(outcome);
   }
   await decryptForGroup(world, companion, stanza, seen);
@@ -48,7 +62,10 @@ export async function handleMessage(world: World, connection: Connection, stanza
 
 /** The pairwise copies: in the list of participants, or the only one of a resend or of a message to the own phone. */
 function copiesIn(stanza: Stanza): Copy[] {
-  const listed = children(child(stanza, 'participants'), 'to').map((entry) => ({ to: entry.attrs.jid ?? '', enc: child(entry, 'enc')! }));
+  const listed = children(child(stanza, 'participants'), 'to').map((entry) => ({
+    to: entry.attrs.jid ?? '',
+    enc: child(entry, 'enc')!,
+  }));
   const direct = children(stanza, 'enc').filter(({ attrs }) => attrs.type !== 'skmsg');
   return [...listed, ...direct.map((enc) => ({ to: stanza.attrs.participant ?? stanza.attrs.to ?? '', enc }))];
 }
@@ -59,13 +76,25 @@ function holdsIdentity(world: World, companion: Companion, stanza: Stanza): bool
   return !!identity && deviceIdentityHolds(bytes(identity), world.phone.signal.identity.public, companion.identity);
 }
 
-async function decrypt(world: World, handset: Handset, companion: Companion, stanza: Stanza, { to, enc }: Copy, trusted: boolean): Promise<Decryption> {
+async function decrypt(
+  world: World,
+  handset: Handset,
+  companion: Companion,
+  stanza: Stanza,
+  { to, enc }: Copy,
+  trusted: boolean,
+): Promise<Decryption> {
   try {
     if (enc.attrs.type === 'pkmsg' && !trusted) throw new Error('the device identity is missing or badly signed');
     const message = proto.Message.decode(await handset.signal.decrypt(companion, enc.attrs.type ?? '', bytes(enc)));
     const inner = message.deviceSentMessage?.message ?? message;
     const key = inner.senderKeyDistributionMessage;
-    if (key) await handset.signal.senderKeys.accept(key.groupId ?? '', companion.address, key.axolotlSenderKeyDistributionMessage!);
+    if (key)
+      await handset.signal.senderKeys.accept(
+        key.groupId ?? '',
+        companion.address,
+        key.axolotlSenderKeyDistributionMessage!,
+      );
     if (stanza.attrs.category === 'peer') await world.phone.acceptPeerMessage(companion, stanza.attrs.id!, inner);
     else show(world, handset, stanza, inner, message.deviceSentMessage?.destinationJid);
     return { to, type: enc.attrs.type ?? '', text: readMessage(inner, world.media).text, message: inner, error: null };
@@ -81,7 +110,9 @@ async function decryptForGroup(world: World, companion: Companion, stanza: Stanz
   for (const member of group.handsets()) {
     const to = group.idOf(member);
     try {
-      const message = proto.Message.decode(unpad(await member.signal.senderKeys.decrypt(group.jid, companion.address, bytes(enc))));
+      const message = proto.Message.decode(
+        unpad(await member.signal.senderKeys.decrypt(group.jid, companion.address, bytes(enc))),
+      );
       show(world, member, stanza, message);
       seen.decrypted.push({ to, type: 'skmsg', text: readMessage(message, world.media).text, message, error: null });
     } catch (error) {
@@ -105,11 +136,24 @@ function addressingOf(world: World, stanza: Stanza): 'lid' | 'pn' {
   return isLid(to) ? 'lid' : 'pn';
 }
 
-function show(world: World, handset: Handset, stanza: Stanza, message: proto.IMessage, destination?: string | null): void {
+function show(
+  world: World,
+  handset: Handset,
+  stanza: Stanza,
+  message: proto.IMessage,
+  destination?: string | null,
+): void {
   const { id = '', to = '' } = stanza.attrs;
   const addressing = addressingOf(world, stanza);
   const other = handset === world.phone ? (handsetOf(world, destination ?? to)?.lid ?? to) : world.account.lid;
-  handset.accept({ id, chat: isGroup(to) ? to : other, from: world.account[addressing], addressing, by: 'client', message });
+  handset.accept({
+    id,
+    chat: isGroup(to) ? to : other,
+    from: world.account[addressing],
+    addressing,
+    by: 'client',
+    message,
+  });
 }
 
 /** What the phones tell the client of a copy: delivered (and read), or "send it again". */

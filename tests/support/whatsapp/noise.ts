@@ -2,7 +2,10 @@ import { createCipheriv, createDecipheriv, createHash, hkdfSync } from 'node:cry
 import { proto } from '@whiskeysockets/baileys';
 import { agree, type KeyPair, keyPair, sign } from './curve.ts';
 
-/** Noise_XX_25519_AESGCM_SHA256, the responder's half, with WhatsApp's certificate chain as the payload of the server hello. */
+/**
+ * Noise_XX_25519_AESGCM_SHA256, the responder's half, with WhatsApp's certificate chain as the payload of the server
+ * hello.
+ */
 
 export const NOISE_HEADER = Buffer.from([0x57, 0x41, 0x06, 0x03]);
 const PROTOCOL = Buffer.from('Noise_XX_25519_AESGCM_SHA256\0\0\0\0');
@@ -50,7 +53,10 @@ function open(key: Buffer, counter: number, aad: Buffer, sealed: Uint8Array): Bu
   return Buffer.concat([decipher.update(sealed.subarray(0, sealed.length - TAG_BYTES)), decipher.final()]);
 }
 
-/** What the two sides speak after the handshake; each direction has its key and counter. Throws on a forged or reordered frame. */
+/**
+ * What the two sides speak after the handshake; each direction has its key and counter. Throws on a forged or reordered
+ * frame.
+ */
 export class NoiseTransport {
   readonly #incoming: Buffer;
   readonly #outgoing: Buffer;
@@ -68,7 +74,10 @@ export class NoiseTransport {
   }
 }
 
-/** One handshake: `answer` the client hello, then `finish` with the client's. Throws on bytes that are not a proper handshake. */
+/**
+ * One handshake: `answer` the client hello, then `finish` with the client's. Throws on bytes that are not a proper
+ * handshake.
+ */
 export class NoiseResponder {
   readonly #identity: NoiseServerIdentity;
   readonly #ephemeral = keyPair();
@@ -91,7 +100,9 @@ export class NoiseResponder {
     const encryptedStatic = this.#encrypt(this.#identity.key.public);
     this.#mixKey(agree(this.#identity.key, theirs));
     const payload = this.#encrypt(this.#identity.chain);
-    return proto.HandshakeMessage.encode({ serverHello: { ephemeral: this.#ephemeral.public, static: encryptedStatic, payload } }).finish();
+    return proto.HandshakeMessage.encode({
+      serverHello: { ephemeral: this.#ephemeral.public, static: encryptedStatic, payload },
+    }).finish();
   }
 
   finish(clientFinish: Uint8Array): { clientStatic: Buffer; payload: proto.ClientPayload; transport: NoiseTransport } {

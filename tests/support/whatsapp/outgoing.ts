@@ -34,7 +34,10 @@ export interface Chat {
 
 export type Outgoing = ReturnType<typeof outgoing>;
 
-/** The way out alone, with the library as it is against the local WhatsApp and a real PostgreSQL, for a whole test file. The connection counts as open between `opened` and `closed`. */
+/**
+ * The way out alone, with the library as it is against the local WhatsApp and a real PostgreSQL, for a whole test file.
+ * The connection counts as open between `opened` and `closed`.
+ */
 export function outgoing() {
   let fixture: WhatsAppFixture;
   let database: TestDatabase;
@@ -46,13 +49,20 @@ export function outgoing() {
   let stopTracking: undefined | (() => void | Promise<void>);
   let counter = 0;
 
-  const config = (env: Record<string, string> = {}) => loadConfig({}, { FETCH_HOME: '/nonexistent', WHATSAPP_PACE_MS: '0', ...env });
+  const config = (env: Record<string, string> = {}) =>
+    loadConfig({}, { FETCH_HOME: '/nonexistent', WHATSAPP_PACE_MS: '0', ...env });
   const db = () => database.store.db;
 
   function opened(): void {
     closing = new AbortController();
     const { account } = fixture;
-    live = { sock: client.sock, account: ACCOUNT, me: { jid: account.pn, lid: account.lid }, number: 'dedicated', closed: closing.signal };
+    live = {
+      sock: client.sock,
+      account: ACCOUNT,
+      me: { jid: account.pn, lid: account.lid },
+      number: 'dedicated',
+      closed: closing.signal,
+    };
     stopTracking = trackReceipts(deps)(live) as () => void;
   }
   function closed(): void {
@@ -70,28 +80,55 @@ export function outgoing() {
     opened();
   }
 
-  const channel = (fields: Partial<SenderDeps> = {}) => whatsappSender({ ...deps, live: () => live, patienceMs: 50, ...fields });
+  const channel = (fields: Partial<SenderDeps> = {}) =>
+    whatsappSender({ ...deps, live: () => live, patienceMs: 50, ...fields });
 
   async function chatWith(contact: Contact): Promise<Chat> {
     await db()
       .insertInto('wa_contacts')
-      .values({ account: ACCOUNT, lid: contact.lid, pn: contact.pn, name: contact.name, chat_address: contact.lid, reply_jid: contact.lid })
+      .values({
+        account: ACCOUNT,
+        lid: contact.lid,
+        pn: contact.pn,
+        name: contact.name,
+        chat_address: contact.lid,
+        reply_jid: contact.lid,
+      })
       .execute();
     return { ...(await chatAt(contact.lid)), contact };
   }
   async function chatAt(address: string): Promise<Chat> {
-    const chat = await newThread(db(), { channel: 'whatsapp', address, model: 'auto', chatKey: (of) => of.replace(/\W/g, '') });
+    const chat = await newThread(db(), {
+      channel: 'whatsapp',
+      address,
+      model: 'auto',
+      chatKey: (of) => of.replace(/\W/g, ''),
+    });
     return { ...chat, contact: null, jid: address };
   }
   async function turnOf(chat: Chat, status: 'in_progress' | 'completed' = 'completed'): Promise<string> {
     const id = `turn_${++counter}`;
     await db()
       .insertInto('turns')
-      .values({ id, thread_id: chat.threadId, status, input_summary: '', started_at: new Date(), ended_at: null, error: null, auto_approve: null, model: null })
+      .values({
+        id,
+        thread_id: chat.threadId,
+        status,
+        input_summary: '',
+        started_at: new Date(),
+        ended_at: null,
+        error: null,
+        auto_approve: null,
+        model: null,
+      })
       .execute();
     return id;
   }
-  async function queue(chat: Chat, body: string, fields: { kind?: OutboxTable['kind']; turnId?: string; ageMs?: number; id?: string } = {}): Promise<string> {
+  async function queue(
+    chat: Chat,
+    body: string,
+    fields: { kind?: OutboxTable['kind']; turnId?: string; ageMs?: number; id?: string } = {},
+  ): Promise<string> {
     const id = fields.id ?? `out_${++counter}`;
     await db()
       .insertInto('outbox')
@@ -123,10 +160,14 @@ export function outgoing() {
       }
     }
   }
-  const shownTo = (contact: Contact, id: string, part = 0) => until(`${contact.name} sees ${id}`, () => contact.message(messageIdOf(id, part)), 10_000);
+  const shownTo = (contact: Contact, id: string, part = 0) =>
+    until(`${contact.name} sees ${id}`, () => contact.message(messageIdOf(id, part)), 10_000);
   const stateOf = async (id: string): Promise<string[]> => (await sendsOf(db(), id)).map(({ state }) => state);
   const outboxState = async (id: string) =>
-    (await db().selectFrom('outbox').select(['state', 'error']).where('id', '=', id).executeTakeFirstOrThrow()) as { state: string; error: string | null };
+    (await db().selectFrom('outbox').select(['state', 'error']).where('id', '=', id).executeTakeFirstOrThrow()) as {
+      state: string;
+      error: string | null;
+    };
 
   let unsilence: () => void;
   beforeAll(async () => {
@@ -137,7 +178,9 @@ export function outgoing() {
     deps = { db: db(), config: config(), log, account: ACCOUNT };
     await db().insertInto('wa_accounts').values({ account: ACCOUNT, wanted: 'on', state: 'authenticated' }).execute();
     groups = new GroupCache({ ...deps, live: () => live });
-    client = await pairedClient(fixture, { config: { getMessage: getMessage(deps), cachedGroupMetadata: groups.cachedGroupMetadata, emitOwnEvents: true } });
+    client = await pairedClient(fixture, {
+      config: { getMessage: getMessage(deps), cachedGroupMetadata: groups.cachedGroupMetadata, emitOwnEvents: true },
+    });
   }, 60_000);
   afterAll(async () => {
     client?.stop();

@@ -18,7 +18,10 @@ export class OwnPhone extends Handset {
     return this.pn;
   }
 
-  /** Scans the text of a QR; resolves with the linked device's number. Rejects when the QR is stale, forged or not taken by the client. */
+  /**
+   * Scans the text of a QR; resolves with the linked device's number. Rejects when the QR is stale, forged or not taken
+   * by the client.
+   */
   scan(qrText: string, options: { advSecret?: Buffer } = {}): Promise<number> {
     return scanQr(this.world, qrText, options.advSecret);
   }
@@ -36,7 +39,10 @@ export class OwnPhone extends Handset {
     }
   }
 
-  /** Typed on the phone in a chat with a contact, in a group (its jid) or to oneself (`phone.lid`); the linked devices get a copy. */
+  /**
+   * Typed on the phone in a chat with a contact, in a group (its jid) or to oneself (`phone.lid`); the linked devices
+   * get a copy.
+   */
   send(chat: Contact | string, content: Content, options: SendOptions = {}): Promise<{ id: string }> {
     const to = typeof chat === 'string' ? chat : chat.lid;
     return this.post(to === this.pn ? this.lid : to, content, options);
@@ -50,13 +56,26 @@ export class OwnPhone extends Handset {
     await this.historySync({ syncType: proto.HistorySync.HistorySyncType.INITIAL_BOOTSTRAP }, [companion]);
     const key = {
       keyId: { keyId: randomBytes(6) },
-      keyData: { keyData: randomBytes(32), timestamp: Date.now(), fingerprint: { rawId: 1, currentIndex: 0, deviceIndexes: [0] } },
+      keyData: {
+        keyData: randomBytes(32),
+        timestamp: Date.now(),
+        fingerprint: { rawId: 1, currentIndex: 0, deviceIndexes: [0] },
+      },
     };
-    await this.#peerMessage({ protocolMessage: { type: Protocol.APP_STATE_SYNC_KEY_SHARE, appStateSyncKeyShare: { keys: [key] } } }, [companion]);
+    await this.#peerMessage(
+      { protocolMessage: { type: Protocol.APP_STATE_SYNC_KEY_SHARE, appStateSyncKeyShare: { keys: [key] } } },
+      [companion],
+    );
   }
 
-  /** Sends history: by default every contact with their LID, and no messages; `viaMedia` puts it on the media host instead of inside the message. */
-  async historySync(history: Partial<proto.IHistorySync> & { viaMedia?: boolean } = {}, to: Companion[] = linked(this.world)): Promise<void> {
+  /**
+   * Sends history: by default every contact with their LID, and no messages; `viaMedia` puts it on the media host
+   * instead of inside the message.
+   */
+  async historySync(
+    history: Partial<proto.IHistorySync> & { viaMedia?: boolean } = {},
+    to: Companion[] = linked(this.world),
+  ): Promise<void> {
     const { viaMedia, ...fields } = history;
     const full: proto.IHistorySync = {
       syncType: proto.HistorySync.HistorySyncType.RECENT,
@@ -66,7 +85,11 @@ export class OwnPhone extends Handset {
       ...fields,
     };
     const payload = deflateSync(proto.HistorySync.encode(full).finish());
-    const about: proto.Message.IHistorySyncNotification = { syncType: full.syncType as number, chunkOrder: 1, progress: full.progress };
+    const about: proto.Message.IHistorySyncNotification = {
+      syncType: full.syncType as number,
+      chunkOrder: 1,
+      progress: full.progress,
+    };
     if (viaMedia) {
       const { path, ...file } = this.world.media.store(`history-${randomBytes(6).toString('hex')}`, 'history', payload);
       Object.assign(about, {
@@ -79,7 +102,10 @@ export class OwnPhone extends Handset {
     } else {
       about.initialHistBootstrapInlinePayload = payload;
     }
-    await this.#peerMessage({ protocolMessage: { type: Protocol.HISTORY_SYNC_NOTIFICATION, historySyncNotification: about } }, to);
+    await this.#peerMessage(
+      { protocolMessage: { type: Protocol.HISTORY_SYNC_NOTIFICATION, historySyncNotification: about } },
+      to,
+    );
   }
 
   /** What linked devices say only to their phone; the one request that it answers is for messages without content. */
@@ -90,7 +116,12 @@ export class OwnPhone extends Handset {
       const sender = this.world.contacts.find(({ sent }) => sent.has(messageKey?.id ?? ''));
       if (!sender) continue;
       const { message: content, flags } = sender.sent.get(messageKey!.id!)!;
-      const info: proto.IWebMessageInfo = { key: messageKey!, message: content, messageTimestamp: seconds(flags.at?.getTime()), pushName: sender.name };
+      const info: proto.IWebMessageInfo = {
+        key: messageKey!,
+        message: content,
+        messageTimestamp: seconds(flags.at?.getTime()),
+        pushName: sender.name,
+      };
       const webMessageInfoBytes = proto.WebMessageInfo.encode(info).finish();
       const peerDataOperationRequestResponseMessage = {
         peerDataOperationRequestType: proto.Message.PeerDataOperationRequestType.PLACEHOLDER_MESSAGE_RESEND,
@@ -126,7 +157,13 @@ export class OwnPhone extends Handset {
     const contact = [this, ...this.world.contacts].find(({ lid }) => lid === chat);
     if (!contact) throw new Error(`nobody has the LID ${chat}`);
     const other = addressing === 'pn' ? { peer_recipient_lid: contact.lid } : { peer_recipient_pn: contact.pn };
-    const attrs = { from: this[addressing], recipient: contact[addressing], ...other, addressing_mode: addressing, notify: this.name };
+    const attrs = {
+      from: this[addressing],
+      recipient: contact[addressing],
+      ...other,
+      addressing_mode: addressing,
+      notify: this.name,
+    };
     return { attrs, deviceSentTo: contact[addressing] };
   }
 
@@ -139,4 +176,8 @@ export class OwnPhone extends Handset {
 
 /** What the server tells pairing clients when WhatsApp retires the secret of the QR that they show. */
 export const advRotation = (kind: 'companion_reg_refresh' | 'pair-device-rotate-qr'): Stanza =>
-  el('notification', { id: `adv-${randomBytes(4).toString('hex')}`, from: SERVER, type: 'companion_reg_refresh', t: seconds() }, [el(kind)]);
+  el(
+    'notification',
+    { id: `adv-${randomBytes(4).toString('hex')}`, from: SERVER, type: 'companion_reg_refresh', t: seconds() },
+    [el(kind)],
+  );

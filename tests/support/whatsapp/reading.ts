@@ -4,7 +4,17 @@ import { decryptMedia, type MediaKind } from './media-crypto.ts';
 
 /** What a phone makes of a decrypted message. */
 
-export type MessageKind = 'text' | MediaKind | 'poll' | 'vote' | 'reaction' | 'edit' | 'revoke' | 'pin' | 'protocol' | 'other';
+export type MessageKind =
+  | 'text'
+  | MediaKind
+  | 'poll'
+  | 'vote'
+  | 'reaction'
+  | 'edit'
+  | 'revoke'
+  | 'pin'
+  | 'protocol'
+  | 'other';
 
 export interface ReadMedia {
   kind: MediaKind;
@@ -33,7 +43,15 @@ const PROTOCOL: Record<number, MessageKind> = { 0: 'revoke', 14: 'edit' };
 
 export function readMessage(wrapped: proto.IMessage, media: MediaServer): Reading {
   const message = normalizeMessageContent(wrapped) ?? {};
-  const reading: Reading = { kind: 'other', text: '', target: null, quotedId: null, mentions: [], media: null, poll: null };
+  const reading: Reading = {
+    kind: 'other',
+    text: '',
+    target: null,
+    quotedId: null,
+    mentions: [],
+    media: null,
+    poll: null,
+  };
   if (message.protocolMessage) {
     const { type, key, editedMessage } = message.protocolMessage;
     reading.kind = PROTOCOL[type ?? 0] ?? 'protocol';
@@ -42,21 +60,38 @@ export function readMessage(wrapped: proto.IMessage, media: MediaServer): Readin
     return reading;
   }
   if (message.reactionMessage) {
-    return { ...reading, kind: 'reaction', text: message.reactionMessage.text ?? '', target: message.reactionMessage.key?.id ?? null };
+    return {
+      ...reading,
+      kind: 'reaction',
+      text: message.reactionMessage.text ?? '',
+      target: message.reactionMessage.key?.id ?? null,
+    };
   }
   if (message.pinInChatMessage) return { ...reading, kind: 'pin', target: message.pinInChatMessage.key?.id ?? null };
-  if (message.pollUpdateMessage) return { ...reading, kind: 'vote', target: message.pollUpdateMessage.pollCreationMessageKey?.id ?? null };
+  if (message.pollUpdateMessage)
+    return { ...reading, kind: 'vote', target: message.pollUpdateMessage.pollCreationMessageKey?.id ?? null };
   const poll = message.pollCreationMessageV3 ?? message.pollCreationMessageV2 ?? message.pollCreationMessage;
   if (poll) {
     const options = (poll.options ?? []).map(({ optionName }) => optionName ?? '');
-    return { ...reading, kind: 'poll', text: poll.name ?? '', poll: { name: poll.name ?? '', options, selectable: poll.selectableOptionsCount ?? 0 } };
+    return {
+      ...reading,
+      kind: 'poll',
+      text: poll.name ?? '',
+      poll: { name: poll.name ?? '', options, selectable: poll.selectableOptionsCount ?? 0 },
+    };
   }
   const file = message.imageMessage ?? message.videoMessage ?? message.audioMessage ?? message.documentMessage;
   const context = message.extendedTextMessage?.contextInfo ?? file?.contextInfo;
   reading.quotedId = context?.stanzaId ?? null;
   reading.mentions = context?.mentionedJid ?? [];
   if (file) {
-    const kind: MediaKind = message.imageMessage ? 'image' : message.videoMessage ? 'video' : message.audioMessage ? 'audio' : 'document';
+    const kind: MediaKind = message.imageMessage
+      ? 'image'
+      : message.videoMessage
+        ? 'video'
+        : message.audioMessage
+          ? 'audio'
+          : 'document';
     const caption = 'caption' in file ? (file as { caption?: string | null }).caption : null;
     return { ...reading, kind, text: caption ?? '', media: download(kind, file, message, media) };
   }
@@ -64,7 +99,11 @@ export function readMessage(wrapped: proto.IMessage, media: MediaServer): Readin
   return typeof text === 'string' && text !== '' ? { ...reading, kind: 'text', text } : reading;
 }
 
-type File = proto.Message.IImageMessage | proto.Message.IVideoMessage | proto.Message.IAudioMessage | proto.Message.IDocumentMessage;
+type File =
+  | proto.Message.IImageMessage
+  | proto.Message.IVideoMessage
+  | proto.Message.IAudioMessage
+  | proto.Message.IDocumentMessage;
 
 function download(kind: MediaKind, file: File, message: proto.IMessage, media: MediaServer): ReadMedia {
   const read: ReadMedia = {
@@ -79,7 +118,8 @@ function download(kind: MediaKind, file: File, message: proto.IMessage, media: M
   try {
     const blob = media.read(file.directPath ?? '');
     if (!blob) throw new Error('the file is not on the media host');
-    if (!file.mediaKey || !file.fileSha256 || !file.fileEncSha256) throw new Error('the message lacks the key or a hash of its file');
+    if (!file.mediaKey || !file.fileSha256 || !file.fileEncSha256)
+      throw new Error('the message lacks the key or a hash of its file');
     const { mediaKey, fileSha256, fileEncSha256, fileLength } = file;
     read.bytes = decryptMedia(blob, kind, { mediaKey, fileSha256, fileEncSha256, fileLength: Number(fileLength ?? 0) });
   } catch (error) {

@@ -19,7 +19,8 @@ export async function handleReceipt(world: World, connection: Connection, receip
       const ids = [id, ...children(child(receipt, 'list'), 'item').map(({ attrs }) => attrs.id ?? '')];
       const author = handsetOf(world, participant ?? to);
       for (const each of ids) author?.sent.get(each)?.receipts.push(type ?? 'delivered');
-      if (!NOT_DELIVERIES.has(type ?? '')) for (const each of ids) companion.settle('message', each, to) || companion.settle('message', each, undefined);
+      if (!NOT_DELIVERIES.has(type ?? ''))
+        for (const each of ids) companion.settle('message', each, to) || companion.settle('message', each, undefined);
     }
   } catch (error) {
     world.ledger.problem(`a ${type ?? 'delivery'} receipt for ${id}: ${(error as Error).message}`);
@@ -51,7 +52,11 @@ function uploadAgain(world: World, connection: Connection, receipt: Stanza): voi
     connection.companion!.deliver(el('notification', attrs, [el('error', { code: NOT_FOUND }), rmr]));
     return;
   }
-  const answer = sealMediaRetry(stored.mediaKey, id, { stanzaId: id, directPath: stored.path, result: proto.MediaRetryNotification.ResultType.SUCCESS });
+  const answer = sealMediaRetry(stored.mediaKey, id, {
+    stanzaId: id,
+    directPath: stored.path,
+    result: proto.MediaRetryNotification.ResultType.SUCCESS,
+  });
   const encrypt = el('encrypt', {}, [el('enc_p', {}, answer.sealed), el('enc_iv', {}, answer.iv)]);
   connection.companion!.deliver(el('notification', attrs, [encrypt, rmr]));
 }

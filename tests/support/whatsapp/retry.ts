@@ -24,16 +24,29 @@ export function askAgain(world: World, handset: Handset, companion: Companion, a
   if (count > MOST_REQUESTS) return;
   handset.asked.set(about.id, count);
   const own = handset[about.addressing];
-  const where = isGroup(about.to) ? { from: about.to, participant: own } : { from: own, recipient: handset === world.phone ? about.to : undefined };
+  const where = isGroup(about.to)
+    ? { from: about.to, participant: own }
+    : { from: own, recipient: handset === world.phone ? about.to : undefined };
   const t = seconds();
   const keys = about.withKeys || count > 1 ? [keysOf(handset.signal.bundle())] : [];
-  const content = [el('retry', { count, id: about.id, t, v: 1 }), el('registration', {}, bigEndian(handset.signal.registrationId, 4)), ...keys];
+  const content = [
+    el('retry', { count, id: about.id, t, v: 1 }),
+    el('registration', {}, bigEndian(handset.signal.registrationId, 4)),
+    ...keys,
+  ];
   companion.deliver(el('receipt', { id: about.id, type: 'retry', t, ...where }, content));
 }
 
 function keysOf({ identity, preKey, signedPreKey }: Bundle): Stanza {
-  const oneTime = preKey ? [el('key', {}, [el('id', {}, bigEndian(preKey.id, 3)), el('value', {}, preKey.public)])] : [];
-  return el('keys', {}, [el('type', {}, Buffer.from([5])), el('identity', {}, identity), ...oneTime, signedKeyNode(signedPreKey)]);
+  const oneTime = preKey
+    ? [el('key', {}, [el('id', {}, bigEndian(preKey.id, 3)), el('value', {}, preKey.public)])]
+    : [];
+  return el('keys', {}, [
+    el('type', {}, Buffer.from([5])),
+    el('identity', {}, identity),
+    ...oneTime,
+    signedKeyNode(signedPreKey),
+  ]);
 }
 
 export const signedKeyNode = ({ id, public: value, signature }: Bundle['signedPreKey']): Stanza =>
@@ -45,13 +58,17 @@ export const readSignedKey = (skey: Stanza | undefined): Bundle['signedPreKey'] 
   signature: bytes(child(skey, 'signature')),
 });
 
-/** The client could not decrypt: its author's phone sends the same id again, in a session from the keys that came along or lie on the server. */
+/**
+ * The client could not decrypt: its author's phone sends the same id again, in a session from the keys that came along
+ * or lie on the server.
+ */
 export async function answerRetry(world: World, companion: Companion, receipt: Stanza): Promise<void> {
   const { id, to, participant } = receipt.attrs;
   const author = handsetOf(world, participant ?? to);
   const sent = author?.sent.get(id ?? '');
   const count = Number(child(receipt, 'retry')?.attrs.count ?? 1);
-  if (!author || !sent) return world.ledger.problem(`a retry receipt for ${id} of ${participant ?? to}, which nobody sent`);
+  if (!author || !sent)
+    return world.ledger.problem(`a retry receipt for ${id} of ${participant ?? to}, which nobody sent`);
   if (count > MOST_REQUESTS) return;
   sent.receipts.push('retry');
   const keys = child(receipt, 'keys');

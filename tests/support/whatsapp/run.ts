@@ -26,7 +26,11 @@ if (values.help) {
   process.exit(0);
 }
 
-const fixture = await startWhatsAppFixture({ port: Number(values.port), accountPn: values.pn, accountName: values.name });
+const fixture = await startWhatsAppFixture({
+  port: Number(values.port),
+  accountPn: values.pn,
+  accountName: values.name,
+});
 const prompt = createInterface({ input: process.stdin, output: process.stdout, prompt: '> ' });
 const say = (line: string) => {
   if (process.stdout.isTTY) process.stdout.write('\r\x1b[2K');
@@ -34,12 +38,16 @@ const say = (line: string) => {
   prompt.prompt(true);
 };
 
-console.log(`${styleText('bold', 'A local WhatsApp')} at ${fixture.url}, account +${values.pn}. It forgets everything when it ends.\n`);
+console.log(
+  `${styleText('bold', 'A local WhatsApp')} at ${fixture.url}, account +${values.pn}. It forgets everything when it ends.\n`,
+);
 console.log('Start Fetch in another terminal with:\n');
 for (const [name, value] of Object.entries(fixture.env)) console.log(`  export ${name}=${value}`);
 console.log(`\n${HELP}\n`);
 
-/** What the client writes and does is shown as the own phone sees it, numbered for \`react\`, \`reply\` and \`vote\`. */
+/**
+ * What the client writes and does is shown as the own phone sees it, numbered for \`react\`, \`reply\` and \`vote\`.
+ */
 const numbered: ReceivedMessage[] = [];
 const numberOf = (id: string | null) => numbered.findIndex((message) => message.id === id) + 1;
 const chatName = (jid: string) => {
@@ -54,7 +62,8 @@ fixture.hooks.on('shown', (message: ReceivedMessage, handset: Handset) => {
   const target = numberOf(message.target);
   if (message.kind === 'edit') say(`${to}  [${target}] is now: ${message.text}`);
   else if (message.kind === 'revoke') say(`${to}  [${target}] was deleted`);
-  else if (message.kind === 'reaction') say(`${to}  ${message.text || 'no reaction any more'}${target ? ` on [${target}]` : ''}`);
+  else if (message.kind === 'reaction')
+    say(`${to}  ${message.text || 'no reaction any more'}${target ? ` on [${target}]` : ''}`);
   else if (message.kind !== 'protocol' && message.kind !== 'other') {
     numbered.push(message);
     say(`${to}  [${numbered.length}] ${describe(message)}`);
@@ -64,7 +73,10 @@ fixture.hooks.on('linked', () => say('Linked. The phone shows a new device.'));
 fixture.hooks.on('active', () => say(styleText('dim', 'Fetch is online.')));
 fixture.hooks.on('closed', () => say(styleText('dim', 'Fetch is offline.')));
 fixture.hooks.on('stanza', (stanza: { tag: string; content?: unknown }) => {
-  const state = stanza.tag === 'chatstate' && Array.isArray(stanza.content) ? (stanza.content[0] as { tag?: string } | undefined)?.tag : undefined;
+  const state =
+    stanza.tag === 'chatstate' && Array.isArray(stanza.content)
+      ? (stanza.content[0] as { tag?: string } | undefined)?.tag
+      : undefined;
   if (state === 'composing') say(styleText('dim', 'Fetch is typing …'));
 });
 
@@ -78,8 +90,13 @@ function describe({ text, media, poll }: ReceivedMessage): string {
 async function statusQr(): Promise<string> {
   const file = join(fetchHome(), 'admin-token');
   const token = values.token ?? (existsSync(file) ? readFileSync(file, 'utf8').trim() : '');
-  const response = await fetch(new URL('/api/status', values.instance), { headers: { authorization: `Bearer ${token}` } });
-  if (!response.ok) throw new Error(`${values.instance} answers ${response.status}; give --token or paste the text of the QR: scan TEXT`);
+  const response = await fetch(new URL('/api/status', values.instance), {
+    headers: { authorization: `Bearer ${token}` },
+  });
+  if (!response.ok)
+    throw new Error(
+      `${values.instance} answers ${response.status}; give --token or paste the text of the QR: scan TEXT`,
+    );
   const { qrCode } = (await response.json()) as { qrCode?: string | null };
   if (!qrCode) throw new Error('Fetch shows no QR now; `fetch pair` makes it show one');
   return qrCode;

@@ -56,7 +56,10 @@ export function retransmit(from: Handset, sent: SentMessage, companion: Companio
     let again = message;
     if (envelope.group) {
       const axolotlSenderKeyDistributionMessage = await from.signal.senderKeys.distribution(envelope.group);
-      again = { ...message, senderKeyDistributionMessage: { groupId: envelope.group, axolotlSenderKeyDistributionMessage } };
+      again = {
+        ...message,
+        senderKeyDistributionMessage: { groupId: envelope.group, axolotlSenderKeyDistributionMessage },
+      };
     }
     const body = await from.signal.encrypt(companion, encode(again, envelope));
     companion.deliver(stanzaOf(sent, [enc(body, sent, count)]));
@@ -83,7 +86,9 @@ async function contentFor(from: Handset, companion: Companion, sent: SentMessage
 }
 
 function encode(message: proto.IMessage, { deviceSentTo }: Envelope): Uint8Array {
-  const full = deviceSentTo ? { deviceSentMessage: { destinationJid: deviceSentTo, message }, messageContextInfo: message.messageContextInfo } : message;
+  const full = deviceSentTo
+    ? { deviceSentMessage: { destinationJid: deviceSentTo, message }, messageContextInfo: message.messageContextInfo }
+    : message;
   return proto.Message.encode(full).finish();
 }
 
@@ -92,5 +97,9 @@ const enc = ({ type, body }: Encrypted, sent: SentMessage, count?: number): Stan
 
 function stanzaOf(sent: SentMessage, content: Stanza[]): Stanza {
   const { type } = stanzaType(sent.message);
-  return el('message', { id: sent.id, t: seconds(sent.flags.at?.getTime()), type, edit: sent.edit, ...sent.envelope.attrs }, content);
+  return el(
+    'message',
+    { id: sent.id, t: seconds(sent.flags.at?.getTime()), type, edit: sent.edit, ...sent.envelope.attrs },
+    content,
+  );
 }

@@ -69,7 +69,8 @@ async function handleStanza(world: World, connection: Connection, stanza: Stanza
   if (stanza.tag === 'receipt' && world.faults.losesReceipt(stanza.attrs.id)) return connection.terminate();
   if (stanza.tag === 'receipt') return handleReceipt(world, connection, stanza);
   if (stanza.tag === 'ack') return handleAck(connection, stanza);
-  if (stanza.tag === 'call') return connection.send(el('ack', { class: 'call', id: stanza.attrs.id, from: stanza.attrs.to }));
+  if (stanza.tag === 'call')
+    return connection.send(el('ack', { class: 'call', id: stanza.attrs.id, from: stanza.attrs.to }));
   if (stanza.tag !== 'chatstate' || !Array.isArray(stanza.content)) return;
   const [state] = stanza.content;
   const seer = world.contacts.find(({ lid, pn }) => [user(lid), user(pn)].includes(user(stanza.attrs.to)));

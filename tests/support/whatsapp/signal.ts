@@ -3,7 +3,9 @@ import { createRequire } from 'node:module';
 import { type KeyPair, keyPair, sign, typed, verify } from './curve.ts';
 import { SenderKeys } from './sender-keys.ts';
 
-/** One device's half of the Signal protocol, on the real libsignal: identity, pre-keys, pairwise sessions, sender keys. */
+/**
+ * One device's half of the Signal protocol, on the real libsignal: identity, pre-keys, pairwise sessions, sender keys.
+ */
 
 interface Session {
   indexInfo: { baseKey: Buffer; closed: number; used: number };
@@ -27,7 +29,10 @@ interface Libsignal {
   SessionCipher: new (
     storage: object,
     address: object,
-  ) => { encrypt(data: Buffer): Promise<{ type: number; body: Buffer }>; doDecryptWhisperMessage(message: Buffer, session: Session): Promise<Buffer> };
+  ) => {
+    encrypt(data: Buffer): Promise<{ type: number; body: Buffer }>;
+    doDecryptWhisperMessage(message: Buffer, session: Session): Promise<Buffer>;
+  };
 }
 interface PreKeyMessage {
   identityKey: Buffer;
@@ -38,7 +43,10 @@ interface PreKeyMessage {
 const require = createRequire(import.meta.url);
 const libsignal = require('libsignal') as Libsignal;
 const { PreKeyWhisperMessage } = require('libsignal/src/protobufs.js') as {
-  PreKeyWhisperMessage: { decode(data: Buffer): PreKeyMessage; encode(message: PreKeyMessage): { finish(): Uint8Array } };
+  PreKeyWhisperMessage: {
+    decode(data: Buffer): PreKeyMessage;
+    encode(message: PreKeyMessage): { finish(): Uint8Array };
+  };
 };
 
 export interface Bundle {
@@ -48,7 +56,9 @@ export interface Bundle {
   preKey?: { id: number; public: Buffer };
 }
 
-/** The other end of a session: a name for its address, the identity key it is known by, and where its keys are fetched. */
+/**
+ * The other end of a session: a name for its address, the identity key it is known by, and where its keys are fetched.
+ */
 export interface Peer {
   address: string;
   identity: Buffer;
@@ -136,7 +146,9 @@ export class SignalParty {
     };
   }
 
-  /** Starts a new session from the other side's keys. Throws when their signed pre-key is not signed by their identity. */
+  /**
+   * Starts a new session from the other side's keys. Throws when their signed pre-key is not signed by their identity.
+   */
   startSession(peer: Peer, bundle: Bundle): Promise<void> {
     return this.#alone(() => this.#start(peer, bundle));
   }
@@ -150,7 +162,11 @@ export class SignalParty {
     await new libsignal.SessionBuilder(this.#storage(peer), this.#address(peer)).initOutgoing({
       registrationId: bundle.registrationId,
       identityKey: typed(bundle.identity),
-      signedPreKey: { keyId: signedPreKey.id, publicKey: typed(signedPreKey.public), signature: signedPreKey.signature },
+      signedPreKey: {
+        keyId: signedPreKey.id,
+        publicKey: typed(signedPreKey.public),
+        signature: signedPreKey.signature,
+      },
       preKey: preKey && { keyId: preKey.id, publicKey: typed(preKey.public) },
     });
   }
@@ -164,11 +180,16 @@ export class SignalParty {
       .getSessions()
       .some((session) => session.indexInfo.closed === -1);
     if (!known) await this.#start(peer, peer.bundle());
-    const { type, body } = await new libsignal.SessionCipher(this.#storage(peer), this.#address(peer)).encrypt(pad(plaintext));
+    const { type, body } = await new libsignal.SessionCipher(this.#storage(peer), this.#address(peer)).encrypt(
+      pad(plaintext),
+    );
     return { type: type === 3 ? 'pkmsg' : 'msg', body: Buffer.from(body) };
   }
 
-  /** The unpadded plaintext. Throws when the identity, a key, the MAC or the padding is wrong; a failure changes nothing. */
+  /**
+   * The unpadded plaintext. Throws when the identity, a key, the MAC or the padding is wrong; a failure changes
+   * nothing.
+   */
   decrypt(peer: Peer, type: string, body: Buffer): Promise<Buffer> {
     return this.#alone(() => this.#decrypt(peer, type, body));
   }
@@ -203,7 +224,10 @@ export class SignalParty {
     const storage = this.#storage(peer);
     const address = this.#address(peer);
     const usedPreKey = await new libsignal.SessionBuilder(storage, address).initIncoming(record, message);
-    const plaintext = await new libsignal.SessionCipher(storage, address).doDecryptWhisperMessage(message.message, record.getSession(message.baseKey)!);
+    const plaintext = await new libsignal.SessionCipher(storage, address).doDecryptWhisperMessage(
+      message.message,
+      record.getSession(message.baseKey)!,
+    );
     this.#store(peer, record);
     if (usedPreKey) this.#preKeys.delete(usedPreKey);
     return plaintext;

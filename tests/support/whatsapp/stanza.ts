@@ -6,7 +6,11 @@ type Attribute = string | number | undefined;
 
 export const SERVER = 's.whatsapp.net';
 
-export function el(tag: string, attrs: Record<string, Attribute> = {}, content?: Stanza[] | Uint8Array | string): Stanza {
+export function el(
+  tag: string,
+  attrs: Record<string, Attribute> = {},
+  content?: Stanza[] | Uint8Array | string,
+): Stanza {
   const kept: Record<string, string> = {};
   for (const [name, value] of Object.entries(attrs)) if (value !== undefined) kept[name] = String(value);
   return { tag, attrs: kept, content };

@@ -14,10 +14,12 @@ export interface Talk {
   status(id: string, wanted: number): Promise<unknown>;
 }
 
-export const textOf = (message: WAMessage): string | null | undefined => message.message?.conversation ?? message.message?.extendedTextMessage?.text;
+export const textOf = (message: WAMessage): string | null | undefined =>
+  message.message?.conversation ?? message.message?.extendedTextMessage?.text;
 
 export function talk(client: TestClient): Talk {
-  const upserts = (id: string) => client.messages.filter(({ message }) => message.key.id === id).map(({ message }) => message);
+  const upserts = (id: string) =>
+    client.messages.filter(({ message }) => message.key.id === id).map(({ message }) => message);
   return {
     upserts,
     say: async (to, content, options) => (await client.sock.sendMessage(to, content, options))!,
@@ -26,7 +28,9 @@ export function talk(client: TestClient): Talk {
     status: (id, wanted) =>
       until(
         `${id} has status ${wanted}`,
-        () => client.updates.some(({ key, update }) => key.id === id && update.status === wanted) || upserts(id).some((message) => message.status === wanted),
+        () =>
+          client.updates.some(({ key, update }) => key.id === id && update.status === wanted) ||
+          upserts(id).some((message) => message.status === wanted),
         10_000,
       ),
   };

@@ -10,7 +10,8 @@ export function answerUsync(world: World, iq: Stanza): Stanza[] {
     const jid = entry.attrs.jid ?? `${phone}@${SERVER}`;
     const handset = handsetOf(world, jid);
     const facts: Stanza[] = [];
-    if (asked.has('contact')) facts.push(el('contact', { type: handset ? 'in' : 'out' }, phone ? Buffer.from(`+${phone}`) : undefined));
+    if (asked.has('contact'))
+      facts.push(el('contact', { type: handset ? 'in' : 'out' }, phone ? Buffer.from(`+${phone}`) : undefined));
     if (asked.has('devices')) facts.push(el('devices', {}, handset ? deviceList(world, handset === world.phone) : []));
     // a query by LID is not answered with the LID as its own phone number's
     if (asked.has('lid') && handset && !isLid(jid)) facts.push(el('lid', { val: handset.lid }));
@@ -21,5 +22,8 @@ export function answerUsync(world: World, iq: Stanza): Stanza[] {
 
 function deviceList(world: World, own: boolean): Stanza[] {
   const companions = own ? linked(world).map(({ device }) => el('device', { id: device, 'key-index': device })) : [];
-  return [el('device-list', { hash: '2:fixture' }, [el('device', { id: 0 }), ...companions]), el('key-index-list', { ts: seconds() })];
+  return [
+    el('device-list', { hash: '2:fixture' }, [el('device', { id: 0 }), ...companions]),
+    el('key-index-list', { ts: seconds() }),
+  ];
 }

@@ -5,7 +5,12 @@ import type { StepSubject } from '../../../src/store/turns/steps/step-subject.ts
 
 const config = { FETCH_TIME_ZONE: 'UTC' } as Config;
 const prompt = (channel: StepSubject['channel'], group = false, preferences: StepSubject['preferences'] = {}) =>
-  systemPrompt(config, { channel, group, preferences, thread: { model: 'm', system_prompt: 'Talk like a pirate.', auto_approve: false } } as StepSubject);
+  systemPrompt(config, {
+    channel,
+    group,
+    preferences,
+    thread: { model: 'm', system_prompt: 'Talk like a pirate.', auto_approve: false },
+  } as StepSubject);
 
 it('the model is told what WhatsApp is, and how to send a file there', () => {
   expect(prompt('whatsapp')).toContain('![what it shows](attachment:att_…)');
@@ -14,7 +19,9 @@ it('the model is told what WhatsApp is, and how to send a file there', () => {
 });
 
 it('the model is told that the messages of a group carry the names of their authors', () => {
-  expect(prompt('whatsapp', true)).toMatch(/group: each message begins with the name of its author and who that is to you/);
+  expect(prompt('whatsapp', true)).toMatch(
+    /group: each message begins with the name of its author and who that is to you/,
+  );
 });
 
 it('what the person prefers is in it, with the day of their time zone', () => {

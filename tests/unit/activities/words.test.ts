@@ -6,19 +6,29 @@ import { tools } from '../../../src/tools/registry.ts';
 
 const at = { key: 'trn_1/1', step: 1, call: null, modelName: 'none' };
 const asked: ModelMessage = { role: 'user', content: 'undo' };
-const called: ModelMessage = { role: 'assistant', content: '', calls: [{ id: 'call_1', name: 'undo', arguments: '{"what":"one"}' }] };
+const called: ModelMessage = {
+  role: 'assistant',
+  content: '',
+  calls: [{ id: 'call_1', name: 'undo', arguments: '{"what":"one"}' }],
+};
 const result: ModelMessage = { role: 'tool', callId: 'call_1', content: 'There is nothing to undo.' };
 const notice: ModelMessage = { role: 'assistant', content: 'The workflow nightly has ended.' };
 
 describe('a message whose words name a tool', () => {
   it('is answered with the result of that tool', () => {
     expect(answerWithoutModel([asked], at)?.calls).toMatchObject([{ name: 'undo' }]);
-    expect(answerWithoutModel([asked, called, result], at)).toMatchObject({ text: 'There is nothing to undo.', calls: [] });
+    expect(answerWithoutModel([asked, called, result], at)).toMatchObject({
+      text: 'There is nothing to undo.',
+      calls: [],
+    });
   });
 
   it('is answered so too when a notice arrives in between, or before the call', () => {
     expect(answerWithoutModel([asked, notice], at)?.calls).toMatchObject([{ name: 'undo' }]);
-    expect(answerWithoutModel([asked, called, result, notice], at)).toMatchObject({ text: 'There is nothing to undo.', calls: [] });
+    expect(answerWithoutModel([asked, called, result, notice], at)).toMatchObject({
+      text: 'There is nothing to undo.',
+      calls: [],
+    });
   });
 });
 
@@ -26,7 +36,9 @@ describe('the sources of a result', () => {
   const undo = tools.get('undo')!;
 
   it('are what the tool declares, unless it says that all words are ours', () => {
-    expect(sourcesOfOutcome(undo, {}, { ok: true, output: 'Undid task x; 1 file: a.txt.' })).toEqual([{ kind: 'command', label: 'undo' }]);
+    expect(sourcesOfOutcome(undo, {}, { ok: true, output: 'Undid task x; 1 file: a.txt.' })).toEqual([
+      { kind: 'command', label: 'undo' },
+    ]);
     expect(sourcesOfOutcome(undo, {}, { ok: false, output: 'There is nothing to undo.', ours: true })).toEqual([]);
     const page = { kind: 'page', label: 'x.example' } as const;
     expect(sourcesOfOutcome(undo, {}, { ok: true, output: 'x', ours: true, sources: [page] })).toEqual([page]);

@@ -7,7 +7,13 @@ import type { ModelUsage } from '../../../src/store/kennel/tasks/usage.ts';
 
 const signal = new AbortController().signal;
 const DAY = { dayTokens: 10_000, dayMicroUsd: 5_000 };
-const used = (tokens: number, microUsd = 0): ModelUsage => ({ model: 'm', calls: 1, inputTokens: tokens, outputTokens: 0, microUsd });
+const used = (tokens: number, microUsd = 0): ModelUsage => ({
+  model: 'm',
+  calls: 1,
+  inputTokens: tokens,
+  outputTokens: 0,
+  microUsd,
+});
 
 /** A store in memory that can be down, or not answer at all. */
 function memory() {
@@ -16,7 +22,8 @@ function memory() {
     if (state.hangs) await new Promise(() => {});
     if (state.down) throw new Error('connection refused');
   };
-  const sum = (field: 'calls' | 'inputTokens' | 'outputTokens' | 'microUsd') => state.rows.reduce((total, row) => total + row[field], 0);
+  const sum = (field: 'calls' | 'inputTokens' | 'outputTokens' | 'microUsd') =>
+    state.rows.reduce((total, row) => total + row[field], 0);
   const store: LedgerStore = {
     async usage() {
       await reach();
@@ -38,26 +45,40 @@ describe('the ledger of a task', () => {
     ledger.add(used(99));
     expect(await ledger.check(signal)).toBeNull();
     ledger.add(used(1));
-    expect(await ledger.check(signal)).toMatchObject({ status: 402, message: expect.stringContaining('FETCH_TASK_MAX_TOKENS') });
+    expect(await ledger.check(signal)).toMatchObject({
+      status: 402,
+      message: expect.stringContaining('FETCH_TASK_MAX_TOKENS'),
+    });
     ledger.setBudget({ ...DAY, tokens: 1000, microUsd: 50 });
     expect(await ledger.check(signal)).toBeNull();
     ledger.add(used(1, 50));
-    expect(await ledger.check(signal)).toMatchObject({ status: 402, message: expect.stringContaining('FETCH_TASK_MAX_USD') });
+    expect(await ledger.check(signal)).toMatchObject({
+      status: 402,
+      message: expect.stringContaining('FETCH_TASK_MAX_USD'),
+    });
   });
 
   it('allows none when the tasks of the chat have used up their day, and says which budget that is', async () => {
     const { state, store } = memory();
     const ledger = new Ledger(store, { ...DAY, tokens: 100, microUsd: 50 }, 1000);
     state.today = { tokens: 10_000, microUsd: 0 };
-    expect(await ledger.check(signal)).toMatchObject({ status: 402, message: expect.stringContaining('FETCH_TASK_MAX_DAY_TOKENS') });
+    expect(await ledger.check(signal)).toMatchObject({
+      status: 402,
+      message: expect.stringContaining('FETCH_TASK_MAX_DAY_TOKENS'),
+    });
     state.today = { tokens: 0, microUsd: 5_000 };
-    expect(await ledger.check(signal)).toMatchObject({ status: 402, message: expect.stringContaining('FETCH_TASK_MAX_DAY_USD') });
+    expect(await ledger.check(signal)).toMatchObject({
+      status: 402,
+      message: expect.stringContaining('FETCH_TASK_MAX_DAY_USD'),
+    });
   });
 
   it.each(['down', 'hangs'] as const)('refuses a call when the store is unreachable (%s) for too long', async (how) => {
     const { state, store } = memory();
     state[how] = true;
-    expect(await new Ledger(store, { ...DAY, tokens: 100, microUsd: 50 }, 300).check(signal)).toMatchObject({ status: 503 });
+    expect(await new Ledger(store, { ...DAY, tokens: 100, microUsd: 50 }, 300).check(signal)).toMatchObject({
+      status: 503,
+    });
   });
 
   it('loses and doubles nothing that it counted while the store was down', async () => {

@@ -11,7 +11,10 @@ import { createBrowserGate } from '../../../src/adapters/kennel/gate/browser-gat
 import type { LocalApps } from '../../../src/adapters/kennel/gate/egress/local-apps.ts';
 import { until } from '../../support/until.ts';
 
-/** The gate of a browser for apps, with an app and its preview in this process. tests/integration/browser/apps.test.ts has all of it in containers. */
+/**
+ * The gate of a browser for apps, with an app and its preview in this process. tests/integration/browser/apps.test.ts
+ * has all of it in containers.
+ */
 
 const folder = mkdtempSync(join(tmpdir(), 'fetch-local-'));
 const gate = createBrowserGate({
@@ -30,15 +33,22 @@ const open = (to: LocalApps | null, rules: Parameters<typeof gate.open>[0]['rule
   gate.open({ key: 'one', folder: join(folder, 'gate'), rules, apps: to });
 
 beforeAll(async () => {
-  app = createServer((asked, answer) => answer.end(`${asked.method} ${asked.url} of ${asked.headers.host}`)).on('upgrade', (_, socket) => {
-    socket.end('HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\nhello');
-  });
+  app = createServer((asked, answer) => answer.end(`${asked.method} ${asked.url} of ${asked.headers.host}`)).on(
+    'upgrade',
+    (_, socket) => {
+      socket.end('HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\nhello');
+    },
+  );
   await new Promise<void>((done) => app.listen(0, '127.0.0.1', done));
   port = (app.address() as AddressInfo).port;
   preview = await Preview.open(join(folder, 'app'), '/workspace', 0);
   offerPort(join(folder, 'app', 'preview.sock'), port);
   await until('the app says its port', () => preview.appPort === port);
-  apps = { workspace: '/workspace', connect: async (at) => (at === port ? await preview.tunnel() : null), missing: async (at) => `no app on ${at}` };
+  apps = {
+    workspace: '/workspace',
+    connect: async (at) => (at === port ? await preview.tunnel() : null),
+    missing: async (at) => `no app on ${at}`,
+  };
   await open(apps);
 });
 
@@ -52,7 +62,13 @@ afterAll(async () => {
 
 const get = (url: string, method = 'GET') =>
   new Promise<string>((done, failed) => {
-    const sent = request({ socketPath: join(folder, 'gate', 'egress.sock'), path: url, method, headers: { host: new URL(url).host }, agent: false });
+    const sent = request({
+      socketPath: join(folder, 'gate', 'egress.sock'),
+      path: url,
+      method,
+      headers: { host: new URL(url).host },
+      agent: false,
+    });
     sent.on('error', failed).on('response', async (answer) => {
       let text = '';
       for await (const part of answer) text += part;
@@ -84,7 +100,9 @@ it('serves many requests at a time', async () => {
 });
 
 it('joins a tunnel to the app, as for a WebSocket', async () => {
-  expect(await tunnel(`localhost:${port}`, 'GET / HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n')).toMatch(/101 Switching[\s\S]*hello$/);
+  expect(
+    await tunnel(`localhost:${port}`, 'GET / HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'),
+  ).toMatch(/101 Switching[\s\S]*hello$/);
 });
 
 it('says why where no app listens, and notes it', async () => {
@@ -100,15 +118,30 @@ it('says why where no app listens, and notes it', async () => {
 it('leads other names nowhere but to allowed hosts, and those to public addresses only', async () => {
   // the name has the address of the app's machine
   expect(await get(`http://other.test:${port}/`)).toMatch(/^403 A page of an app reaches its own workspace/);
-  expect(await get('http://listed.test/')).toBe('403 listed.test is not on the public internet, and only public addresses may be reached.');
-  const rule = { id: 'r', workspace: 'w', taskId: null, host: 'listed.test', port: 80, allowed: false, once: false, over: false };
+  expect(await get('http://listed.test/')).toBe(
+    '403 listed.test is not on the public internet, and only public addresses may be reached.',
+  );
+  const rule = {
+    id: 'r',
+    workspace: 'w',
+    taskId: null,
+    host: 'listed.test',
+    port: 80,
+    allowed: false,
+    once: false,
+    over: false,
+  };
   await open(apps, async () => [rule]);
-  await until('the no of a person counts', async () => (await get('http://listed.test/')).startsWith('403 A page of an app reaches'));
+  await until('the no of a person counts', async () =>
+    (await get('http://listed.test/')).startsWith('403 A page of an app reaches'),
+  );
 });
 
 it('leads localhost nowhere when the browser is for the web', async () => {
   await open(null);
-  expect(await get(`http://localhost:${port}/`)).toBe('403 localhost is not on the public internet, and only public addresses may be reached.');
+  expect(await get(`http://localhost:${port}/`)).toBe(
+    '403 localhost is not on the public internet, and only public addresses may be reached.',
+  );
   expect(await tunnel(`localhost:${port}`)).toContain('403 Address not public');
   await open(apps);
   expect(await get(`http://localhost:${port}/`)).toContain('200 GET /');

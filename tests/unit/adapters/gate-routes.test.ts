@@ -13,7 +13,12 @@ describe('what the model socket passes on', () => {
     ['POST', '/openai/v1/chat/completions', '/chat/completions', 'chat'],
     ['POST', '/openai/v1/responses', '/responses', 'responses'],
     ['GET', '/openai/v1/models/openai/gpt-5', '/models/openai/gpt-5', null],
-    ['POST', '/gemini/v1beta/models/gemini-2.5-pro:generateContent?key=abc', '/v1beta/models/gemini-2.5-pro:generateContent', 'gemini'],
+    [
+      'POST',
+      '/gemini/v1beta/models/gemini-2.5-pro:generateContent?key=abc',
+      '/v1beta/models/gemini-2.5-pro:generateContent',
+      'gemini',
+    ],
     [
       'POST',
       '/gemini/v1beta/models/gemini-3.6-flash:streamGenerateContent?alt=sse&key=abc',
@@ -57,7 +62,10 @@ describe('what the model socket passes on', () => {
 });
 
 describe('where it goes', () => {
-  const none = { ANTHROPIC_BASE_URL: 'https://api.anthropic.com', GOOGLE_GEMINI_BASE_URL: 'https://generativelanguage.googleapis.com' };
+  const none = {
+    ANTHROPIC_BASE_URL: 'https://api.anthropic.com',
+    GOOGLE_GEMINI_BASE_URL: 'https://generativelanguage.googleapis.com',
+  };
   const settings = (more: object) =>
     upstreamsOf({
       ANTHROPIC_API_KEY: undefined,
@@ -87,14 +95,22 @@ describe('where it goes', () => {
       OPENROUTER_API_KEY: 'key-o',
       GEMINI_API_KEY: 'key-g',
     });
-    expect(anthropic).toMatchObject({ upstream: { origin: 'https://proxy.example', base: '/anthropic', credential: { 'x-api-key': 'key-a' } } });
-    expect(openai).toMatchObject({ upstream: { origin: 'https://openrouter.ai', base: '/api/v1', credential: { authorization: 'Bearer key-o' } } });
+    expect(anthropic).toMatchObject({
+      upstream: { origin: 'https://proxy.example', base: '/anthropic', credential: { 'x-api-key': 'key-a' } },
+    });
+    expect(openai).toMatchObject({
+      upstream: { origin: 'https://openrouter.ai', base: '/api/v1', credential: { authorization: 'Bearer key-o' } },
+    });
     expect(gemini).toMatchObject({ upstream: { credential: { 'x-goog-api-key': 'key-g' } } });
   });
 
   it('needs no key for an endpoint of its own', () => {
-    expect(settings({ OPENAI_BASE_URL: 'http://127.0.0.1:11434/v1' }).openai).toMatchObject({ upstream: { base: '/v1', credential: {}, secrets: [] } });
-    expect(settings({ ANTHROPIC_BASE_URL: 'http://127.0.0.1:9/x' }).anthropic).toMatchObject({ upstream: { credential: {} } });
+    expect(settings({ OPENAI_BASE_URL: 'http://127.0.0.1:11434/v1' }).openai).toMatchObject({
+      upstream: { base: '/v1', credential: {}, secrets: [] },
+    });
+    expect(settings({ ANTHROPIC_BASE_URL: 'http://127.0.0.1:9/x' }).anthropic).toMatchObject({
+      upstream: { credential: {} },
+    });
   });
 });
 
@@ -117,12 +133,23 @@ describe('headers', () => {
       },
       { 'x-api-key': 'real' },
     );
-    expect(sent).toEqual({ 'anthropic-version': '2023-06-01', 'user-agent': 'agent/1', 'accept-encoding': 'identity', 'x-api-key': 'real' });
+    expect(sent).toEqual({
+      'anthropic-version': '2023-06-01',
+      'user-agent': 'agent/1',
+      'accept-encoding': 'identity',
+      'x-api-key': 'real',
+    });
   });
 
   it('of an answer tell neither cookies, nor the account, nor the key', () => {
     const answered = answeredHeaders(
-      { 'set-cookie': ['a=b'], 'anthropic-organization-id': 'org', 'content-type': 'text/plain', 'x-echo': 'got real-key-1', connection: 'close' },
+      {
+        'set-cookie': ['a=b'],
+        'anthropic-organization-id': 'org',
+        'content-type': 'text/plain',
+        'x-echo': 'got real-key-1',
+        connection: 'close',
+      },
       createRedact(['real-key-1']),
     );
     expect(answered).toEqual({ 'content-type': 'text/plain', 'x-echo': 'got **********' });
@@ -165,7 +192,10 @@ describe('the list of hosts', () => {
     expect(parseTarget(text)).toBeNull();
   });
 
-  it.each(['*', '*.', 'https://example.com', 'example.com/path', 'foo*.example.com', 'a..b'])('refuses the entry %j instead of passing it over', (entry) => {
-    expect(() => allowList([entry])).toThrow('is not a host that can be allowed');
-  });
+  it.each(['*', '*.', 'https://example.com', 'example.com/path', 'foo*.example.com', 'a..b'])(
+    'refuses the entry %j instead of passing it over',
+    (entry) => {
+      expect(() => allowList([entry])).toThrow('is not a host that can be allowed');
+    },
+  );
 });

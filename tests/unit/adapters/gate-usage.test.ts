@@ -7,7 +7,8 @@ import { priceBook } from '../../../src/domain/model/price-book.ts';
 import { holds } from '../../support/property.ts';
 
 const prices = priceBook(undefined, { ours: false, local: true });
-const sse = (...events: unknown[]): string => events.map((event) => `data: ${typeof event === 'string' ? event : JSON.stringify(event)}\n\n`).join('');
+const sse = (...events: unknown[]): string =>
+  events.map((event) => `data: ${typeof event === 'string' ? event : JSON.stringify(event)}\n\n`).join('');
 
 /** Real shapes of the four protocols, as their references have them. */
 const STREAMS: Record<Wire, { body: string; model: string; input: number; output: number; microUsd: number }> = {
@@ -39,7 +40,11 @@ const STREAMS: Record<Wire, { body: string; model: string; input: number; output
   chat: {
     body: sse(
       { model: 'gpt-5', choices: [{ delta: { content: 'Hi' } }], usage: null },
-      { model: 'gpt-5', choices: [], usage: { prompt_tokens: 1000, completion_tokens: 10, prompt_tokens_details: { cached_tokens: 200 } } },
+      {
+        model: 'gpt-5',
+        choices: [],
+        usage: { prompt_tokens: 1000, completion_tokens: 10, prompt_tokens_details: { cached_tokens: 200 } },
+      },
       '[DONE]',
     ),
     model: 'gpt-5',
@@ -53,7 +58,10 @@ const STREAMS: Record<Wire, { body: string; model: string; input: number; output
       { type: 'response.output_text.delta', delta: 'Hi' },
       {
         type: 'response.completed',
-        response: { model: 'gpt-5', usage: { input_tokens: 1000, input_tokens_details: { cached_tokens: 0 }, output_tokens: 20 } },
+        response: {
+          model: 'gpt-5',
+          usage: { input_tokens: 1000, input_tokens_details: { cached_tokens: 0 }, output_tokens: 20 },
+        },
       },
     ),
     model: 'gpt-5',
@@ -71,7 +79,13 @@ const STREAMS: Record<Wire, { body: string; model: string; input: number; output
       {
         modelVersion: 'gemini-3.6-flash',
         candidates: [{ content: { parts: [] }, finishReason: 'STOP' }],
-        usageMetadata: { promptTokenCount: 100, cachedContentTokenCount: 40, toolUsePromptTokenCount: 10, candidatesTokenCount: 5, thoughtsTokenCount: 7 },
+        usageMetadata: {
+          promptTokenCount: 100,
+          cachedContentTokenCount: 40,
+          toolUsePromptTokenCount: 10,
+          candidatesTokenCount: 5,
+          thoughtsTokenCount: 7,
+        },
       },
     ),
     model: 'gemini-3.6-flash',
@@ -87,7 +101,13 @@ describe('usage of a streamed answer', () => {
     const bytes = Buffer.from(expected.body);
     holds(
       fc.property(fc.array(fc.nat(bytes.length), { maxLength: 12 }), (cuts) => {
-        const meter = createMeter({ wire, contentType: 'text/event-stream; charset=utf-8', model: 'asked', requestBytes: 400, prices });
+        const meter = createMeter({
+          wire,
+          contentType: 'text/event-stream; charset=utf-8',
+          model: 'asked',
+          requestBytes: 400,
+          prices,
+        });
         const edges = [0, ...cuts.sort((a, b) => a - b), bytes.length];
         for (let at = 1; at < edges.length; at += 1) meter.feed(bytes.subarray(edges[at - 1]!, edges[at]!));
         expect(meter.finish()).toEqual({
@@ -122,20 +142,34 @@ describe('usage of a whole answer', () => {
   };
 
   it('is read in all four protocols', () => {
-    expect(whole('anthropic', { type: 'message', model: 'claude-opus-5', content: [], usage: { input_tokens: 10, output_tokens: 5 } })).toMatchObject({
+    expect(
+      whole('anthropic', {
+        type: 'message',
+        model: 'claude-opus-5',
+        content: [],
+        usage: { input_tokens: 10, output_tokens: 5 },
+      }),
+    ).toMatchObject({
       inputTokens: 10,
       outputTokens: 5,
       microUsd: 175,
       estimated: false,
     });
-    expect(whole('chat', { model: 'm', choices: [], usage: { prompt_tokens: 3, completion_tokens: 4 } })).toMatchObject({ inputTokens: 3, outputTokens: 4 });
-    expect(whole('responses', { object: 'response', model: 'm', usage: { input_tokens: 3, output_tokens: 4 } })).toMatchObject({
+    expect(whole('chat', { model: 'm', choices: [], usage: { prompt_tokens: 3, completion_tokens: 4 } })).toMatchObject(
+      { inputTokens: 3, outputTokens: 4 },
+    );
+    expect(
+      whole('responses', { object: 'response', model: 'm', usage: { input_tokens: 3, output_tokens: 4 } }),
+    ).toMatchObject({
       inputTokens: 3,
       outputTokens: 4,
     });
     // a stream without `alt=sse` is an array
     expect(
-      whole('gemini', [{ candidates: [] }, { candidates: [{ finishReason: 'STOP' }], usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 4 } }]),
+      whole('gemini', [
+        { candidates: [] },
+        { candidates: [{ finishReason: 'STOP' }], usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 4 } },
+      ]),
     ).toMatchObject({
       model: 'asked',
       inputTokens: 3,
@@ -145,7 +179,10 @@ describe('usage of a whole answer', () => {
   });
 
   it('takes the price that the provider itself says', () => {
-    expect(whole('chat', { model: 'x/unknown', usage: { prompt_tokens: 3, completion_tokens: 4, cost: 0.0123456 } }).microUsd).toBe(12_346);
+    expect(
+      whole('chat', { model: 'x/unknown', usage: { prompt_tokens: 3, completion_tokens: 4, cost: 0.0123456 } })
+        .microUsd,
+    ).toBe(12_346);
   });
 
   it('is estimated where the server does not count, or says something else than numbers', () => {
@@ -154,13 +191,22 @@ describe('usage of a whole answer', () => {
       outputTokens: 100,
       estimated: true,
     });
-    expect(whole('chat', { usage: { prompt_tokens: -5, completion_tokens: 'many' } })).toMatchObject({ inputTokens: 100, estimated: true });
+    expect(whole('chat', { usage: { prompt_tokens: -5, completion_tokens: 'many' } })).toMatchObject({
+      inputTokens: 100,
+      estimated: true,
+    });
     expect(whole('anthropic', 'nonsense')).toMatchObject({ inputTokens: 100, estimated: true });
     expect(whole('gemini', null)).toMatchObject({ inputTokens: 100, estimated: true });
   });
 
   it('is at least what was asked when there was no answer', () => {
-    const meter = createMeter({ wire: 'anthropic', contentType: null, model: 'claude-opus-5', requestBytes: 3000, prices });
+    const meter = createMeter({
+      wire: 'anthropic',
+      contentType: null,
+      model: 'claude-opus-5',
+      requestBytes: 3000,
+      prices,
+    });
     expect(meter.finish()).toMatchObject({ model: 'claude-opus-5', inputTokens: 1000, estimated: true });
   });
 });
@@ -169,14 +215,20 @@ describe('the key in an answer', () => {
   const key = 'sk-abab-abc';
 
   it('is never passed on, however the stream is cut, and nothing else is changed', () => {
-    const piece = fc.oneof(fc.constant(key), fc.constant(key.slice(0, 6)), fc.constant('sk-'), fc.constantFrom('a', 'b', 's', 'ü', '\n'));
+    const piece = fc.oneof(
+      fc.constant(key),
+      fc.constant(key.slice(0, 6)),
+      fc.constant('sk-'),
+      fc.constantFrom('a', 'b', 's', 'ü', '\n'),
+    );
     holds(
       fc.property(fc.array(piece, { maxLength: 20 }), fc.array(fc.nat(200), { maxLength: 8 }), (pieces, cuts) => {
         const bytes = Buffer.from(pieces.join(''));
         const redact = createRedact([key]);
         const edges = [0, ...cuts.map((cut) => Math.min(cut, bytes.length)).sort((a, b) => a - b), bytes.length];
         const out: Buffer[] = [];
-        for (let at = 1; at < edges.length; at += 1) out.push(Buffer.from(redact.chunk(bytes.subarray(edges[at - 1]!, edges[at]!))));
+        for (let at = 1; at < edges.length; at += 1)
+          out.push(Buffer.from(redact.chunk(bytes.subarray(edges[at - 1]!, edges[at]!))));
         out.push(redact.end());
         expect(Buffer.concat(out).toString()).toBe(bytes.toString().replaceAll(key, '*'.repeat(key.length)));
       }),

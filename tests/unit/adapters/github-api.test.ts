@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createIssue, listIssues } from '../../../src/adapters/github/issues.ts';
 import { createPullRequest, listPullRequests, viewPullRequest } from '../../../src/adapters/github/pull-requests.ts';
-import { accountOf, findRepository, headOfBranch, searchRepositories } from '../../../src/adapters/github/repositories.ts';
+import {
+  accountOf,
+  findRepository,
+  headOfBranch,
+  searchRepositories,
+} from '../../../src/adapters/github/repositories.ts';
 import { listWorkflowRuns } from '../../../src/adapters/github/workflow-runs.ts';
 import { startGitHub, type TestGitHub } from '../../support/github.ts';
 import { pull } from '../../support/github-records.ts';
@@ -26,19 +31,43 @@ const open = { state: 'open', limit: 10 } as const;
 describe('GitHub says no', () => {
   it.each([
     [{ status: 401 }, /has expired or is not a token of this server/],
-    [{ status: 403, headers: { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '1800000000' } }, /no more requests for now, until 08:00 UTC\.$/],
-    [{ status: 429 }, /no more requests for now\.$/],
-    [{ status: 403, headers: { 'retry-after': '60' }, body: { message: 'You have exceeded a secondary rate limit.' } }, /for now: try again in 60 s\.$/],
-    [{ status: 403, body: { message: 'Resource not accessible by integration' } }, /403: Resource not accessible by integration\)\. It needs the scope repo/],
-    [{ status: 403, headers: { 'x-accepted-github-permissions': 'pull_requests=write' } }, /permissions pull_requests=write\.$/],
     [
-      { status: 403, headers: { 'x-github-sso': 'required; url=https://github.com/orgs/acme/sso?authorization_request=A' } },
+      { status: 403, headers: { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '1800000000' } },
+      /no more requests for now, until 08:00 UTC\.$/,
+    ],
+    [{ status: 429 }, /no more requests for now\.$/],
+    [
+      { status: 403, headers: { 'retry-after': '60' }, body: { message: 'You have exceeded a secondary rate limit.' } },
+      /for now: try again in 60 s\.$/,
+    ],
+    [
+      { status: 403, body: { message: 'Resource not accessible by integration' } },
+      /403: Resource not accessible by integration\)\. It needs the scope repo/,
+    ],
+    [
+      { status: 403, headers: { 'x-accepted-github-permissions': 'pull_requests=write' } },
+      /permissions pull_requests=write\.$/,
+    ],
+    [
+      {
+        status: 403,
+        headers: { 'x-github-sso': 'required; url=https://github.com/orgs/acme/sso?authorization_request=A' },
+      },
       /Authorise the token at https:\/\/github\.com\/orgs\/acme\/sso/,
     ],
     [{ status: 404 }, /knows no such thing \(404\), or GH_TOKEN may not see it/],
-    [{ status: 410, body: { message: 'Issues are disabled for this repo' } }, /410: Issues are disabled for this repo\. .*switched off/],
     [
-      { status: 422, body: { message: 'Validation Failed', errors: [{ resource: 'Issue', field: 'title', code: 'missing' }, 'plain', { message: 'words' }] } },
+      { status: 410, body: { message: 'Issues are disabled for this repo' } },
+      /410: Issues are disabled for this repo\. .*switched off/,
+    ],
+    [
+      {
+        status: 422,
+        body: {
+          message: 'Validation Failed',
+          errors: [{ resource: 'Issue', field: 'title', code: 'missing' }, 'plain', { message: 'words' }],
+        },
+      },
       /422: Validation Failed; title missing; plain; words\.$/,
     ],
     [{ status: 422, body: { message: 'a\u001b[2J\nb\u202e' } }, /422: a b\.$/],
@@ -53,23 +82,31 @@ describe('GitHub says no', () => {
   });
 
   it('without a token it says what a token would give', async () => {
-    await expect(listPullRequests(anonymous(), at('private'), open)).rejects.toThrow(/without a token \(404\).*set GH_TOKEN/);
+    await expect(listPullRequests(anonymous(), at('private'), open)).rejects.toThrow(
+      /without a token \(404\).*set GH_TOKEN/,
+    );
     github.failures.push({ status: 403, headers: { 'x-ratelimit-remaining': '0' } });
-    await expect(listPullRequests(anonymous(), at('public'), open)).rejects.toThrow(/Without a token it allows 60 an hour; with GH_TOKEN 5,000/);
+    await expect(listPullRequests(anonymous(), at('public'), open)).rejects.toThrow(
+      /Without a token it allows 60 an hour; with GH_TOKEN 5,000/,
+    );
     expect(await listPullRequests(anonymous(), at('public'), open)).toEqual([]);
   });
 
   it('a page that is not of the API is not taken for an answer', async () => {
     for (const body of ['<html>Log in</html>', { login: 1 }, [], null]) {
       github.failures.push({ status: 200, body });
-      await expect(accountOf(access())).rejects.toThrow(/answered something that is not of GitHub's API: check GITHUB_API_URL/);
+      await expect(accountOf(access())).rejects.toThrow(
+        /answered something that is not of GitHub's API: check GITHUB_API_URL/,
+      );
     }
   });
 
   it('never says the token', async () => {
     const wrong = 'ghp_wrong_and_secret';
     const error = await accountOf(access(wrong)).catch((thrown: Error) => thrown);
-    expect(JSON.stringify(error, Object.getOwnPropertyNames(error)) + String((error as Error).stack)).not.toContain(wrong);
+    expect(JSON.stringify(error, Object.getOwnPropertyNames(error)) + String((error as Error).stack)).not.toContain(
+      wrong,
+    );
   });
 });
 
@@ -85,14 +122,22 @@ describe('GitHub is away', () => {
       unsure: false,
       message: expect.stringMatching(/cannot be reached at 127\.0\.0\.1:\d+: \S/),
     });
-    await expect(accountOf({ ...nobody, apiUrl: gone.apiUrl.replace('127.0.0.1', 'localhost') })).rejects.toThrow(/reached at localhost:\d+: \S/);
+    await expect(accountOf({ ...nobody, apiUrl: gone.apiUrl.replace('127.0.0.1', 'localhost') })).rejects.toThrow(
+      /reached at localhost:\d+: \S/,
+    );
   });
 
   it('nobody knows after a connection that ended, or an error of the server, in a request that writes', async () => {
     github.failures.push({ status: 0, drop: true });
-    await expect(createPullRequest(access(), at('private'), wanted)).rejects.toMatchObject({ name: 'GitHubAway', unsure: true });
+    await expect(createPullRequest(access(), at('private'), wanted)).rejects.toMatchObject({
+      name: 'GitHubAway',
+      unsure: true,
+    });
     github.failures.push({ status: 503 });
-    await expect(createPullRequest(access(), at('private'), wanted)).rejects.toMatchObject({ unsure: true, message: 'GitHub answered 503.' });
+    await expect(createPullRequest(access(), at('private'), wanted)).rejects.toMatchObject({
+      unsure: true,
+      message: 'GitHub answered 503.',
+    });
     github.failures.push({ status: 503 });
     await expect(accountOf(access())).rejects.toMatchObject({ unsure: false });
   });
@@ -140,14 +185,20 @@ describe('names of strangers', () => {
     expect(github.requests.at(-1)).toBe('GET /api/repos/ann/private/branches/a%2F..%2F..%2Fuser%3Fx%3D1%23y');
     github.failures.push({ status: 200, body: { total_count: 0, items: [] } });
     await searchRepositories(access(), 'a b&per_page=100#', 5);
-    expect(github.requests.at(-1)).toBe('GET /api/search/repositories?q=a+b%26per_page%3D100%23&per_page=5'.replace('a+b', 'a%20b'));
+    expect(github.requests.at(-1)).toBe(
+      'GET /api/search/repositories?q=a+b%26per_page%3D100%23&per_page=5'.replace('a+b', 'a%20b'),
+    );
   });
 
   it('may be missing: an account that is gone, a text that was never written', async () => {
     const page = 'http://x.test/ann/private';
     github.records('private').pulls.push(pull(5, page, { user: null, body: null }));
     github.records('private').comments[5] = [{ user: null, body: null, created_at: '2026-01-01T00:00:00Z' }];
-    expect(await viewPullRequest(access(), at('private'), 5)).toMatchObject({ author: 'ghost', body: '', comments: [{ author: 'ghost', body: '' }] });
+    expect(await viewPullRequest(access(), at('private'), 5)).toMatchObject({
+      author: 'ghost',
+      body: '',
+      comments: [{ author: 'ghost', body: '' }],
+    });
     expect(await listIssues(access(), at('private'), open)).toEqual([]);
     expect(await listWorkflowRuns(access(), at('private'), { limit: 5 })).toEqual([]);
   });

@@ -35,7 +35,8 @@ function workspace() {
     GIT_COMMITTER_NAME: 'a',
     GIT_COMMITTER_EMAIL: 'a@b',
   };
-  const git = (...args: string[]) => execFileSync('git', ['-C', join(root, 'w'), ...args], { env, encoding: 'utf8' }).trim();
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-C', join(root, 'w'), ...args], { env, encoding: 'utf8' }).trim();
   execFileSync('git', ['init', '-q', '-b', 'main', join(root, 'w')], { env });
   let count = 0;
   const commit = () => {
@@ -55,7 +56,8 @@ function workspace() {
 
 const pushTo = (url: string, bundle: string, more: Partial<Parameters<typeof pushBundle>[0]> = {}) =>
   pushBundle({ bundle, url, branch: 'main', everything: false, token: github.token, signal, ...more });
-const onServer = (name: string, ref: string) => execFileSync('git', ['-C', github.folder(name), 'rev-parse', ref], { encoding: 'utf8' }).trim();
+const onServer = (name: string, ref: string) =>
+  execFileSync('git', ['-C', github.folder(name), 'rev-parse', ref], { encoding: 'utf8' }).trim();
 
 describe('a push from a bundle', () => {
   it('brings the branch to the server, and a second time says that nothing was new', async () => {
@@ -77,7 +79,10 @@ describe('a push from a bundle', () => {
     ws.git('switch', '-qc', 'side/x');
     const side = ws.commit();
     const url = (await find('two'))!.cloneUrl;
-    expect(await pushTo(url, ws.bundle('--branches', '--tags'), { everything: true })).toMatchObject({ ok: true, head: main });
+    expect(await pushTo(url, ws.bundle('--branches', '--tags'), { everything: true })).toMatchObject({
+      ok: true,
+      head: main,
+    });
     expect([onServer('two', 'main'), onServer('two', 'side/x'), onServer('two', 'v1')]).toEqual([main, side, main]);
   });
 
@@ -129,7 +134,10 @@ describe('a push from a bundle', () => {
     const ws = workspace();
     const commit = ws.commit();
     ws.commit();
-    expect(await pushTo(url, ws.bundle('refs/heads/main'), { commit })).toEqual({ ok: false, why: expect.stringContaining('other commits at this moment') });
+    expect(await pushTo(url, ws.bundle('refs/heads/main'), { commit })).toEqual({
+      ok: false,
+      why: expect.stringContaining('other commits at this moment'),
+    });
     expect(() => onServer('agreed', 'main')).toThrow();
   });
 
@@ -159,7 +167,9 @@ describe('a push from a bundle', () => {
       why: expect.stringContaining(`- new.env:2: a GitHub token (commit ${bad.slice(0, 7)})`),
     });
     // as a branch of its own in a publication of everything
-    expect(await pushTo(url, ours.bundle('--branches'), { branch: 'side', everything: true })).toMatchObject({ ok: false });
+    expect(await pushTo(url, ours.bundle('--branches'), { branch: 'side', everything: true })).toMatchObject({
+      ok: false,
+    });
     expect(onServer('secrets', 'side')).not.toBe(ours.git('rev-parse', 'HEAD'));
   });
 
@@ -167,7 +177,10 @@ describe('a push from a bundle', () => {
     const ws = workspace();
     const file = join(ws.root, 'x');
     writeFileSync(file, 'not a bundle');
-    expect(await pushTo('http://127.0.0.1:9/ann/x.git', file)).toEqual({ ok: false, why: expect.stringContaining('could not be read') });
+    expect(await pushTo('http://127.0.0.1:9/ann/x.git', file)).toEqual({
+      ok: false,
+      why: expect.stringContaining('could not be read'),
+    });
   });
 
   it('leaves nothing behind where temporary files are', async () => {
@@ -182,7 +195,12 @@ describe('a push from a bundle', () => {
 describe('the API', () => {
   it('makes a repository, finds it, and knows whether anything was pushed to it', async () => {
     const made = (await create('six', false))!;
-    expect(made).toMatchObject({ owner: 'ann', name: 'six', private: false, cloneUrl: expect.stringMatching(/\/ann\/six\.git$/) });
+    expect(made).toMatchObject({
+      owner: 'ann',
+      name: 'six',
+      private: false,
+      cloneUrl: expect.stringMatching(/\/ann\/six\.git$/),
+    });
     expect(await create('six', false)).toBeNull();
     expect(await find('nothing')).toBeNull();
     expect(await isEmpty(access(), made)).toBe(true);
@@ -191,9 +209,15 @@ describe('the API', () => {
 
   it.each([
     [{ status: 401 }, /has expired/],
-    [{ status: 403, headers: { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '1800000000' } }, /no more requests.*08:00 UTC/],
+    [
+      { status: 403, headers: { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '1800000000' } },
+      /no more requests.*08:00 UTC/,
+    ],
     [{ status: 403, body: { message: 'Resource not accessible' } }, /Resource not accessible.*scope repo/],
-    [{ status: 422, body: { message: 'Bad name.', errors: [{ message: 'name is too long' }] } }, /422: Bad name; name is too long/],
+    [
+      { status: 422, body: { message: 'Bad name.', errors: [{ message: 'name is too long' }] } },
+      /422: Bad name; name is too long/,
+    ],
     [{ status: 502 }, /GitHub answered 502/],
   ])('%j becomes a sentence', async (failure, why) => {
     github.failures.push(failure);

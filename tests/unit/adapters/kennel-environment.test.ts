@@ -63,30 +63,61 @@ describe('a version that a repository asks for', () => {
 describe('the recipe of a repository', () => {
   it('is none where the images of the kennel have everything', () => {
     expect(recipeOf(NOTHING, false).recipe).toBeNull();
-    expect(recipeOf(found({ languages: [{ language: 'node', version: '>=20', file: 'package.json' }] }), false).recipe).toBeNull();
+    expect(
+      recipeOf(found({ languages: [{ language: 'node', version: '>=20', file: 'package.json' }] }), false).recipe,
+    ).toBeNull();
   });
 
   it('is the same for repositories that need the same, whatever their files are called', () => {
-    const one = found({ languages: [{ language: 'python', version: '3.11', file: '.python-version' }], services: ['redis', 'mysql'] });
-    const other = found({ languages: [{ language: 'python', version: '>=3.8', file: 'pyproject.toml' }], services: ['mysql', 'redis'] });
+    const one = found({
+      languages: [{ language: 'python', version: '3.11', file: '.python-version' }],
+      services: ['redis', 'mysql'],
+    });
+    const other = found({
+      languages: [{ language: 'python', version: '>=3.8', file: 'pyproject.toml' }],
+      services: ['mysql', 'redis'],
+    });
     expect(dockerfileOf(recipeOf(one, false).recipe!, at)).toBe(dockerfileOf(recipeOf(other, false).recipe!, at));
   });
 
   it('has no part of a devcontainer to which nobody agreed', () => {
-    const devcontainer = { file: 'd', image: 'evil:1', dockerfile: 'FROM evil\nRUN evil\n', copied: [], args: {}, setup: [] };
+    const devcontainer = {
+      file: 'd',
+      image: 'evil:1',
+      dockerfile: 'FROM evil\nRUN evil\n',
+      copied: [],
+      args: {},
+      setup: [],
+    };
     expect(recipeOf(found({ devcontainer }), false).recipe).toBeNull();
-    expect(recipeOf(found({ devcontainer }), true).recipe?.base).toEqual({ image: 'evil:1', dockerfile: 'FROM evil\nRUN evil\n', copied: [], args: {} });
+    expect(recipeOf(found({ devcontainer }), true).recipe?.base).toEqual({
+      image: 'evil:1',
+      dockerfile: 'FROM evil\nRUN evil\n',
+      copied: [],
+      args: {},
+    });
   });
 
   it('puts no language of ours over a base that the repository brings, except one that its devcontainer names', () => {
-    const devcontainer = { file: '.devcontainer.json', image: 'golang:1', dockerfile: null, copied: [], args: {}, setup: [] };
+    const devcontainer = {
+      file: '.devcontainer.json',
+      image: 'golang:1',
+      dockerfile: null,
+      copied: [],
+      args: {},
+      setup: [],
+    };
     const go = { language: 'go', version: '1.24', file: 'go.mod' } as const;
     const ruby = { language: 'ruby', version: null, file: '.devcontainer.json' } as const;
     const { recipe } = recipeOf(found({ devcontainer, languages: [go, ruby] }), true);
     expect(recipe).toMatchObject({ scripts: [], packages: expect.arrayContaining(['ruby']) });
-    expect(dockerfileOf(recipe!, { ...at, base: 'golang:1' })).toMatch(/^FROM golang:1\nUSER 0:0\n[\s\S]*\nENV PATH=[^\n]*\$\{PATH:-/);
+    expect(dockerfileOf(recipe!, { ...at, base: 'golang:1' })).toMatch(
+      /^FROM golang:1\nUSER 0:0\n[\s\S]*\nENV PATH=[^\n]*\$\{PATH:-/,
+    );
     // its lists of packages are fetched once, for ours and its own
-    expect(dockerfileOf(recipe!, at).match(/apt-get update.*/g)).toEqual([expect.stringMatching(/ bash ca-certificates [^&]* ripgrep [^&]* ruby /)]);
+    expect(dockerfileOf(recipe!, at).match(/apt-get update.*/g)).toEqual([
+      expect.stringMatching(/ bash ca-certificates [^&]* ripgrep [^&]* ruby /),
+    ]);
   });
 
   it('runs a setup script as root, after the languages and before the runner, once for each text of it', () => {
@@ -118,7 +149,10 @@ describe('an answer of the workspace program', () => {
       { ...NOTHING, languages: [{ language: 'node', version: '20"\nRUN evil', file: 'x' }] },
       { ...NOTHING, languages: [{ language: 'brainfuck', version: null, file: 'x' }] },
       { ...NOTHING, variables: { 'A=B\nC': 'x' } },
-      { ...NOTHING, devcontainer: { file: 'x', image: 'a\nRUN evil', dockerfile: null, copied: [], args: {}, setup: [] } },
+      {
+        ...NOTHING,
+        devcontainer: { file: 'x', image: 'a\nRUN evil', dockerfile: null, copied: [], args: {}, setup: [] },
+      },
     ];
     for (const answer of hostile) expect(() => checkedEnvironment(answer)).toThrow();
     expect(checkedEnvironment(NOTHING)).toEqual(NOTHING);
@@ -128,7 +162,9 @@ describe('an answer of the workspace program', () => {
 describe('the variables of a container', () => {
   it('lead Maven and Gradle to the gate where there is one, and keep their caches in HOME', () => {
     const { MAVEN_OPTS, GRADLE_OPTS } = runVariables('/home/of-it') as Record<string, string>;
-    expect(MAVEN_OPTS).toMatch(/^-Duser\.home=\/home\/of-it .*-Dhttps\.proxyHost=127\.0\.0\.1 -Dhttps\.proxyPort=4011$/);
+    expect(MAVEN_OPTS).toMatch(
+      /^-Duser\.home=\/home\/of-it .*-Dhttps\.proxyHost=127\.0\.0\.1 -Dhttps\.proxyPort=4011$/,
+    );
     expect(GRADLE_OPTS).toContain('-Dhttps.proxyPort=4011');
     // a direct command has no gate
     expect(JSON.stringify(homeVariables('/home/of-it'))).not.toContain('proxy');

@@ -17,16 +17,39 @@ describe('the walls of a container', () => {
       IpcMode: 'private',
       Init: true,
     });
-    for (const open of ['CapAdd', 'Devices', 'Binds', 'PidMode', 'UTSMode', 'UsernsMode', 'VolumesFrom', 'PortBindings', 'ExtraHosts'])
+    for (const open of [
+      'CapAdd',
+      'Devices',
+      'Binds',
+      'PidMode',
+      'UTSMode',
+      'UsernsMode',
+      'VolumesFrom',
+      'PortBindings',
+      'ExtraHosts',
+    ])
       expect(walls).not.toHaveProperty(open);
   });
 
   it('mount what was given and nothing else', () => {
-    expect(walls.Mounts).toEqual([{ Type: 'bind', Source: '/srv/w', Target: '/workspace', ReadOnly: false, BindOptions: { Propagation: 'rprivate' } }]);
+    expect(walls.Mounts).toEqual([
+      {
+        Type: 'bind',
+        Source: '/srv/w',
+        Target: '/workspace',
+        ReadOnly: false,
+        BindOptions: { Propagation: 'rprivate' },
+      },
+    ]);
   });
 
   it('bound memory without swap, processors and processes', () => {
-    expect(walls).toMatchObject({ Memory: 1024 * 1024 * 1024, MemorySwap: 1024 * 1024 * 1024, NanoCpus: 2e9, PidsLimit: 100 });
+    expect(walls).toMatchObject({
+      Memory: 1024 * 1024 * 1024,
+      MemorySwap: 1024 * 1024 * 1024,
+      NanoCpus: 2e9,
+      PidsLimit: 100,
+    });
   });
 
   it('ask for no more processors than the host has, which the engine would refuse', () => {

@@ -8,7 +8,8 @@ import { KennelUnavailable } from '../../../src/adapters/kennel/kennel.ts';
 import { PACKAGE_ROOT } from '../../../src/installation.ts';
 
 const user = { uid: 1000, gid: 1000 };
-const build = (kind: (typeof IMAGE_KINDS)[number], base = 'node:24-bookworm-slim', who = user) => imageBuild(kind, base, who);
+const build = (kind: (typeof IMAGE_KINDS)[number], base = 'node:24-bookworm-slim', who = user) =>
+  imageBuild(kind, base, who);
 
 describe('the name of an image', () => {
   it('follows from what is in it', () => {
@@ -24,7 +25,9 @@ describe('the name of an image', () => {
 
   it('of one agent does not depend on another agent', () => {
     const { files } = build('codex');
-    expect(files).toEqual(expect.arrayContaining(['kennel/agents/codex/packages/cli/package.json', 'kennel/agents/codex/profile.ts']));
+    expect(files).toEqual(
+      expect.arrayContaining(['kennel/agents/codex/packages/cli/package.json', 'kennel/agents/codex/profile.ts']),
+    );
     expect(files.filter((file) => file.includes('agents/claude'))).toEqual([]);
     const ofAgents = build('tools').files.filter((file) => /^kennel\/agents\/(?!practice\/)/.test(file));
     expect(ofAgents).toEqual(['kennel/agents/install.sh']);
@@ -34,11 +37,14 @@ describe('the name of an image', () => {
   it('of the browser has its own Dockerfile and nothing of an agent', () => {
     const { dockerfile, files } = build('browser');
     expect(files).toContain(dockerfile);
-    expect(files.filter((file) => !file.startsWith('kennel/browser/'))).toEqual(['kennel/runner/watch/socket-forwarder.ts']);
+    expect(files.filter((file) => !file.startsWith('kennel/browser/'))).toEqual([
+      'kennel/runner/watch/socket-forwarder.ts',
+    ]);
   });
 
   it('does not depend on what only the host knows of its agent', () => {
-    for (const kind of IMAGE_KINDS) expect(build(kind).files.filter((file) => /facts\.ts$|registry\.ts$/.test(file))).toEqual([]);
+    for (const kind of IMAGE_KINDS)
+      expect(build(kind).files.filter((file) => /facts\.ts$|registry\.ts$/.test(file))).toEqual([]);
   });
 
   it('does not depend on what a person installed beside the files', () => {
@@ -55,8 +61,11 @@ describe('packages inside of images', () => {
     const withPackages = new Set(folders.map((path) => path.split('/')[2]));
     expect(withPackages).toEqual(new Set(IMAGE_KINDS.filter((kind) => kind !== 'tools' && kind !== 'browser')));
     for (const path of [...folders, 'kennel/package.json', 'kennel/browser/package.json']) {
-      const { dependencies = {}, optionalDependencies = {} } = JSON.parse(readFileSync(join(PACKAGE_ROOT, path), 'utf8'));
-      for (const version of Object.values({ ...dependencies, ...optionalDependencies })) expect(version, path).toMatch(/^\d+\.\d+\.\d+$/);
+      const { dependencies = {}, optionalDependencies = {} } = JSON.parse(
+        readFileSync(join(PACKAGE_ROOT, path), 'utf8'),
+      );
+      for (const version of Object.values({ ...dependencies, ...optionalDependencies }))
+        expect(version, path).toMatch(/^\d+\.\d+\.\d+$/);
       const lock = join(PACKAGE_ROOT, path.replace('package.json', 'package-lock.json'));
       expect(existsSync(lock), path).toBe(true);
       expect(readFileSync(lock, 'utf8')).not.toContain('"resolved"');
@@ -64,7 +73,10 @@ describe('packages inside of images', () => {
   });
 
   it('of the runner are the ones that it is tested with', () => {
-    const inside = JSON.parse(readFileSync(join(PACKAGE_ROOT, 'kennel/package.json'), 'utf8')).dependencies as Record<string, string>;
+    const inside = JSON.parse(readFileSync(join(PACKAGE_ROOT, 'kennel/package.json'), 'utf8')).dependencies as Record<
+      string,
+      string
+    >;
     const { dependencies, devDependencies } = JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8'));
     const outside: Record<string, string> = { ...dependencies, ...devDependencies };
     for (const [name, version] of Object.entries(inside)) expect(outside[name], name).toBe(version);

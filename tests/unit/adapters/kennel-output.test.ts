@@ -74,7 +74,9 @@ describe('the streams of a container', () => {
   it('are told apart wherever a chunk begins', () => {
     const all = Buffer.concat([frame(1, 'one'), frame(2, 'wrong'), frame(1, ''), frame(1, 'two')]);
     for (let size = 1; size <= all.length; size += 1) {
-      const chunks = Array.from({ length: Math.ceil(all.length / size) }, (_, index) => all.subarray(index * size, (index + 1) * size));
+      const chunks = Array.from({ length: Math.ceil(all.length / size) }, (_, index) =>
+        all.subarray(index * size, (index + 1) * size),
+      );
       expect(read(chunks)).toEqual({ stdout: 'onetwo', stderr: 'wrong' });
     }
   });

@@ -14,9 +14,18 @@ it('runs the work of a key one at a time and in order, also after a failure, and
       if (fails) throw new Error(name);
       return name;
     };
-  const all = [mutex.run('a', work('first', 20, true)), mutex.run('a', work('second', 1)), mutex.run('b', work('other', 1))];
+  const all = [
+    mutex.run('a', work('first', 20, true)),
+    mutex.run('a', work('second', 1)),
+    mutex.run('b', work('other', 1)),
+  ];
   expect((await Promise.allSettled(all)).map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled']);
-  expect(seen.filter((line) => !line.startsWith('other'))).toEqual(['first begins', 'first ends', 'second begins', 'second ends']);
+  expect(seen.filter((line) => !line.startsWith('other'))).toEqual([
+    'first begins',
+    'first ends',
+    'second begins',
+    'second ends',
+  ]);
   expect(seen.indexOf('other ends')).toBeLessThan(seen.indexOf('first ends'));
 });
 

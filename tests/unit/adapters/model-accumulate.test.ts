@@ -9,7 +9,9 @@ const put = (chunks: WireChunk[], { end = 'closed', tools = [] }: { end?: BodyEn
   for (const chunk of chunks) answer.add(chunk);
   return { answer: answer.finish(end), deltas };
 };
-const delta = (part: object, finish_reason: string | null = null): WireChunk => ({ choices: [{ delta: part, finish_reason }] });
+const delta = (part: object, finish_reason: string | null = null): WireChunk => ({
+  choices: [{ delta: part, finish_reason }],
+});
 const calls = (...parts: object[]) => delta({ tool_calls: parts });
 const end = delta({}, 'tool_calls');
 
@@ -26,12 +28,20 @@ test('text and reasoning are joined and told as they come', () => {
 });
 
 test('usage of the last chunk counts, and is estimated where there is none', () => {
-  const usage = { prompt_tokens: 9, completion_tokens: 4, prompt_tokens_details: { cached_tokens: 5 }, completion_tokens_details: { reasoning_tokens: 2 } };
+  const usage = {
+    prompt_tokens: 9,
+    completion_tokens: 4,
+    prompt_tokens_details: { cached_tokens: 5 },
+    completion_tokens_details: { reasoning_tokens: 2 },
+  };
   expect(put([delta({ content: 'a' }, 'stop'), { choices: [], usage }]).answer).toMatchObject({
     usage: { inputTokens: 9, outputTokens: 4, cachedTokens: 5, reasoningTokens: 2 },
     usageEstimated: false,
   });
-  expect(put([delta({ content: '12345678' }, 'stop')]).answer).toMatchObject({ usage: { inputTokens: 10, outputTokens: 2 }, usageEstimated: true });
+  expect(put([delta({ content: '12345678' }, 'stop')]).answer).toMatchObject({
+    usage: { inputTokens: 10, outputTokens: 2 },
+    usageEstimated: true,
+  });
 });
 
 describe('tool calls', () => {
@@ -55,7 +65,12 @@ describe('tool calls', () => {
     ],
     [
       'whole, every one numbered 0',
-      [calls({ index: 0, id: 'a', function: { name: 'f', arguments: '{}' } }, { index: 0, id: 'b', function: { name: 'g', arguments: '{}' } })],
+      [
+        calls(
+          { index: 0, id: 'a', function: { name: 'f', arguments: '{}' } },
+          { index: 0, id: 'b', function: { name: 'g', arguments: '{}' } },
+        ),
+      ],
     ],
     [
       'with the id and the name repeated',
@@ -74,14 +89,21 @@ describe('tool calls', () => {
 
   test('a new id in every chunk is still one call', () => {
     expect(
-      put([calls({ index: 0, id: 'x1', function: { name: 'f', arguments: '{' } }), calls({ index: 0, id: 'x2', function: { arguments: '}' } }), end]).answer
-        .calls,
+      put([
+        calls({ index: 0, id: 'x1', function: { name: 'f', arguments: '{' } }),
+        calls({ index: 0, id: 'x2', function: { arguments: '}' } }),
+        end,
+      ]).answer.calls,
     ).toEqual([{ id: 'x1', name: 'f', arguments: '{}' }]);
   });
 
   test('missing and equal ids become different ones, and empty arguments an empty object', () => {
     const { answer } = put([
-      calls({ index: 0, function: { name: 'f' } }, { index: 1, id: 'same', function: { name: 'g' } }, { index: 2, id: 'same', function: { name: 'h' } }),
+      calls(
+        { index: 0, function: { name: 'f' } },
+        { index: 1, id: 'same', function: { name: 'g' } },
+        { index: 2, id: 'same', function: { name: 'h' } },
+      ),
       end,
     ]);
     expect(new Set(answer.calls.map((call) => call.id)).size).toBe(3);
@@ -95,14 +117,20 @@ describe('tool calls', () => {
   });
 });
 
-test.each([[[delta({ content: 'half' })]], [[delta({ content: 'half' }, 'error')]], [[]]])('a stream that ends unfinished is broken', (chunks) => {
-  expect(() => put(chunks)).toThrow(expect.objectContaining({ type: 'ModelStreamBroken' }));
-});
+test.each([[[delta({ content: 'half' })]], [[delta({ content: 'half' }, 'error')]], [[]]])(
+  'a stream that ends unfinished is broken',
+  (chunks) => {
+    expect(() => put(chunks)).toThrow(expect.objectContaining({ type: 'ModelStreamBroken' }));
+  },
+);
 
 test('a whole answer, and content in parts, are read like a stream', () => {
   const content = [
     { type: 'thinking', thinking: [{ type: 'text', text: 'hm' }] },
     { type: 'text', text: 'yes' },
   ];
-  expect(put([{ choices: [{ message: { content }, finish_reason: 'stop' }] }]).answer).toMatchObject({ text: 'yes', reasoning: 'hm' });
+  expect(put([{ choices: [{ message: { content }, finish_reason: 'stop' }] }]).answer).toMatchObject({
+    text: 'yes',
+    reasoning: 'hm',
+  });
 });

@@ -16,16 +16,36 @@ describe('a refused request', () => {
     [404, said('scripted 404'), 'ModelNotFound', 'Invalid request (404): scripted 404'],
     [400, said('bad tool'), 'ModelRejected', 'Invalid request (400): bad tool'],
     [400, { detail: 'plain detail' }, 'ModelRejected', 'Invalid request (400): plain detail'],
-    [400, said('Your credit balance is too low'), 'ModelPaymentRequired', 'Invalid request (400): Your credit balance is too low'],
+    [
+      400,
+      said('Your credit balance is too low'),
+      'ModelPaymentRequired',
+      'Invalid request (400): Your credit balance is too low',
+    ],
     [413, said('Payload too big'), 'ModelRejected', 'Invalid request (413): Payload too big'],
     [422, said('prompt is too long: 9 > 8'), 'ContextOverflow', 'Invalid request (422): prompt is too long: 9 > 8'],
     [400, said('x', { code: 'context_length_exceeded' }), 'ContextOverflow', 'Invalid request (400): x'],
     [429, said('slow down'), 'ModelRateLimited', 'Rate limit exceeded: slow down'],
     [429, said('empty', { code: 'insufficient_quota' }), 'ModelPaymentRequired', 'Rate limit exceeded: empty'],
     [429, said('x', { code: 'project_spend_limit_exceeded' }), 'ModelPaymentRequired', 'Rate limit exceeded: x'],
-    [429, said('x', { details: { error_code: 'enforced_spend_limit_reached' } }), 'ModelPaymentRequired', 'Rate limit exceeded: x'],
-    [429, said('You exceeded your current quota'), 'ModelPaymentRequired', 'Rate limit exceeded: You exceeded your current quota'],
-    [429, said('Your current quota is limit: 0, model'), 'ModelPaymentRequired', 'Rate limit exceeded: Your current quota is limit: 0, model'],
+    [
+      429,
+      said('x', { details: { error_code: 'enforced_spend_limit_reached' } }),
+      'ModelPaymentRequired',
+      'Rate limit exceeded: x',
+    ],
+    [
+      429,
+      said('You exceeded your current quota'),
+      'ModelPaymentRequired',
+      'Rate limit exceeded: You exceeded your current quota',
+    ],
+    [
+      429,
+      said('Your current quota is limit: 0, model'),
+      'ModelPaymentRequired',
+      'Rate limit exceeded: Your current quota is limit: 0, model',
+    ],
     [408, said('late'), 'ModelUnavailable', 'LLM error: HTTP 408: late'],
     [409, said('busy'), 'ModelUnavailable', 'LLM error: HTTP 409: busy'],
     [500, said('scripted 500'), 'ModelUnavailable', 'Server error (500): scripted 500'],
@@ -42,7 +62,8 @@ describe('a refused request', () => {
   });
 
   test('x-should-retry of the endpoint overrules the status, except for a key and an overflow', () => {
-    const obey = (status: number, value: string, message = 'x') => classify(answered(status, said(message), { 'x-should-retry': value })).type;
+    const obey = (status: number, value: string, message = 'x') =>
+      classify(answered(status, said(message), { 'x-should-retry': value })).type;
     expect(obey(400, 'true')).toBe('ModelUnavailable');
     expect(obey(503, 'false')).toBe('ModelRejected');
     expect(obey(401, 'true')).toBe('ModelUnauthorized');
@@ -56,8 +77,13 @@ describe('a refused request', () => {
   test('what names a time is waited for: a full minute of Gemini, money that OpenRouter has bound, a limit that is not to be knocked at', () => {
     const gemini = said('You exceeded your current quota', { details: [{ retryDelay: '26s' }] });
     expect(classify(answered(429, gemini))).toMatchObject({ type: 'ModelRateLimited', retryAfterMs: 26_000 });
-    expect(classify(answered(402, said('in flight'), { 'retry-after': '5' }))).toMatchObject({ type: 'ModelRateLimited', retryAfterMs: 5_000 });
-    expect(classify(answered(429, said('x'), { 'retry-after': '9', 'x-should-retry': 'false' }))).toMatchObject({ type: 'ModelRateLimited' });
+    expect(classify(answered(402, said('in flight'), { 'retry-after': '5' }))).toMatchObject({
+      type: 'ModelRateLimited',
+      retryAfterMs: 5_000,
+    });
+    expect(classify(answered(429, said('x'), { 'retry-after': '9', 'x-should-retry': 'false' }))).toMatchObject({
+      type: 'ModelRateLimited',
+    });
   });
 });
 
@@ -79,19 +105,26 @@ test.each([
   expect(isContextOverflow(message)).toBe(true);
 });
 
-test.each(['Missing required parameter: messages', "Unsupported value: 'temperature'", 'max_tokens must be at least 1', 'Unknown tool'])(
-  '"%s" is none',
-  (message) => {
-    expect(isContextOverflow(message)).toBe(false);
-  },
-);
+test.each([
+  'Missing required parameter: messages',
+  "Unsupported value: 'temperature'",
+  'max_tokens must be at least 1',
+  'Unknown tool',
+])('"%s" is none', (message) => {
+  expect(isContextOverflow(message)).toBe(false);
+});
 
 describe('a lost connection', () => {
   const refused = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:9'), { code: 'ECONNREFUSED' });
-  const reset = new TypeError('terminated', { cause: Object.assign(new Error('other side closed'), { code: 'UND_ERR_SOCKET' }) });
+  const reset = new TypeError('terminated', {
+    cause: Object.assign(new Error('other side closed'), { code: 'UND_ERR_SOCKET' }),
+  });
   test('before the answer is an endpoint that does not answer', () => {
     const error = classify(new APIConnectionError({ cause: new TypeError('fetch failed', { cause: refused }) }));
-    expect([error.type, error.message]).toEqual(['ModelUnavailable', 'Network error: Connection failed: connect ECONNREFUSED 127.0.0.1:9']);
+    expect([error.type, error.message]).toEqual([
+      'ModelUnavailable',
+      'Network error: Connection failed: connect ECONNREFUSED 127.0.0.1:9',
+    ]);
   });
   test('in the middle of the answer is a broken stream', () => {
     expect(classify(reset, { phase: 'stream' }).type).toBe('ModelStreamBroken');
@@ -99,7 +132,8 @@ describe('a lost connection', () => {
 });
 
 test('an error inside a stream is classified by the status in its code, and without one breaks the stream', () => {
-  const inside = (error: object) => classify(new APIError(undefined, error, undefined, undefined), { phase: 'stream' }).type;
+  const inside = (error: object) =>
+    classify(new APIError(undefined, error, undefined, undefined), { phase: 'stream' }).type;
   expect(inside({ code: 429, message: 'x' })).toBe('ModelRateLimited');
   expect(inside({ code: '502', message: 'x' })).toBe('ModelUnavailable');
   expect(inside({ message: 'maximum context length is 5' })).toBe('ContextOverflow');
@@ -113,6 +147,10 @@ test('an error that is not the endpoint’s stays an internal one', () => {
 test('no message holds a key', () => {
   const key = 'AbCd1234EfGh';
   const text = `${key} sk-proj-abcdef123456 Bearer tok.en https://u:p@host/?api_key=zzz&x=1`;
-  expect(redact(text, [key])).toBe('[redacted] [redacted] Bearer [redacted] https://[redacted]@host/?api_key=[redacted]&x=1');
-  expect(classify(answered(401, said(`Incorrect API key provided: ${key}`)), { secrets: [key] }).message).not.toContain(key);
+  expect(redact(text, [key])).toBe(
+    '[redacted] [redacted] Bearer [redacted] https://[redacted]@host/?api_key=[redacted]&x=1',
+  );
+  expect(classify(answered(401, said(`Incorrect API key provided: ${key}`)), { secrets: [key] }).message).not.toContain(
+    key,
+  );
 });

@@ -67,15 +67,25 @@ describe('the scripted model over the real client', () => {
     );
     const deltas: string[] = [];
     const first = await model.complete(ask(user, { onDelta: (kind, text) => deltas.push(`${kind}:${text}`) }));
-    expect(first).toMatchObject({ text: 'Reading.', reasoning: 'need a file', finishReason: 'tool_calls', usageEstimated: false });
+    expect(first).toMatchObject({
+      text: 'Reading.',
+      reasoning: 'need a file',
+      finishReason: 'tool_calls',
+      usageEstimated: false,
+    });
     expect(first.calls.map((call) => [call.name, call.arguments])).toEqual([
       ['read', '{"path":"a"}'],
       ['read', 'not json'],
     ]);
     expect(deltas).toEqual(['agent_reasoning:need a file', 'agent_message:Reading.']);
-    const results = first.calls.map((call, at): ModelMessage => ({ role: 'tool', callId: call.id, content: `result ${at}` }));
+    const results = first.calls.map(
+      (call, at): ModelMessage => ({ role: 'tool', callId: call.id, content: `result ${at}` }),
+    );
     const second = await model.complete(
-      ask([{ role: 'user', content: user }, { role: 'assistant', content: first.text, calls: first.calls }, ...results], { requestId: 'turn_1/2' }),
+      ask(
+        [{ role: 'user', content: user }, { role: 'assistant', content: first.text, calls: first.calls }, ...results],
+        { requestId: 'turn_1/2' },
+      ),
     );
     expect(second).toMatchObject({ text: 'Got result 1', calls: [], finishReason: 'stop' });
     expect(server.requests().map((entry) => [entry.requestId, entry.step, entry.state])).toEqual([
@@ -104,7 +114,9 @@ describe('the scripted model over the real client', () => {
 
   test('a connection cut in the middle of an answer is a broken stream', async () => {
     const { server, model } = await scripted();
-    await expect(model.complete(ask(script({ say: 'one two three four', pace: 1, cut: true })))).rejects.toMatchObject({ type: 'ModelStreamBroken' });
+    await expect(model.complete(ask(script({ say: 'one two three four', pace: 1, cut: true })))).rejects.toMatchObject({
+      type: 'ModelStreamBroken',
+    });
     await vi.waitFor(() => expect(server.requests()[0]?.state).toBe('aborted'), 30_000);
   });
 
@@ -154,7 +166,12 @@ describe('an endpoint with habits of its own', () => {
       );
     });
     const answer = await openaiModel({ kind: 'custom', baseUrl, name: 'm' }).complete(ask('hi'));
-    expect(answer).toMatchObject({ text: 'whole', model: 'real', usage: { inputTokens: 3, outputTokens: 1 }, usageEstimated: false });
+    expect(answer).toMatchObject({
+      text: 'whole',
+      model: 'real',
+      usage: { inputTokens: 3, outputTokens: 1 },
+      usageEstimated: false,
+    });
   });
 
   describe('that falls silent is given up', () => {
@@ -176,15 +193,43 @@ describe('an endpoint with habits of its own', () => {
     test.each([
       ['before it answers', () => {}, { firstByte: 60 }, 'ModelUnavailable', 'no byte'],
       ['behind its headers', begins(), { firstByte: 60 }, 'ModelUnavailable', 'no byte'],
-      ['behind its first word', begins((response) => response.write(PART)), { idle: 60 }, 'ModelStreamBroken', 'no byte'],
-      ['but for signs of life', drips(() => ': keep-alive\n\n'), { signs: 150 }, 'ModelUnavailable', 'nothing but signs of life'],
-      ['but for the bytes of a word that never ends', drips(() => PART[at++ % 20]!), { signs: 150 }, 'ModelUnavailable', 'nothing but signs of life'],
-      ['and begins again before each time has passed', drips(() => PART), { whole: 300 }, 'ModelStreamBroken', 'an answer that came in drips'],
+      [
+        'behind its first word',
+        begins((response) => response.write(PART)),
+        { idle: 60 },
+        'ModelStreamBroken',
+        'no byte',
+      ],
+      [
+        'but for signs of life',
+        drips(() => ': keep-alive\n\n'),
+        { signs: 150 },
+        'ModelUnavailable',
+        'nothing but signs of life',
+      ],
+      [
+        'but for the bytes of a word that never ends',
+        drips(() => PART[at++ % 20]!),
+        { signs: 150 },
+        'ModelUnavailable',
+        'nothing but signs of life',
+      ],
+      [
+        'and begins again before each time has passed',
+        drips(() => PART),
+        { whole: 300 },
+        'ModelStreamBroken',
+        'an answer that came in drips',
+      ],
     ] as const)('%s', async (_, listener, short, type, why) => {
       const baseUrl = await endpoint(listener as RequestListener);
       const model = openaiModel({ kind: 'custom', baseUrl, name: 'm', times: { ...times, ...short } });
       const failure = await model.complete(ask('hi')).catch((error) => error);
-      expect([failure.type, failure.silent, failure.message]).toEqual([type, type === 'ModelUnavailable', expect.stringContaining(why)]);
+      expect([failure.type, failure.silent, failure.message]).toEqual([
+        type,
+        type === 'ModelUnavailable',
+        expect.stringContaining(why),
+      ]);
     });
   });
 
@@ -195,7 +240,9 @@ describe('an endpoint with habits of its own', () => {
         response.setHeader('content-type', type);
         response.end(type === 'application/json' ? error : `data: ${error}\n\n`);
       });
-      await expect(openaiModel({ kind: 'openrouter', baseUrl, name: 'm' }).complete(ask('hi'))).rejects.toMatchObject({ type: 'ModelRateLimited' });
+      await expect(openaiModel({ kind: 'openrouter', baseUrl, name: 'm' }).complete(ask('hi'))).rejects.toMatchObject({
+        type: 'ModelRateLimited',
+      });
     }
   });
 
@@ -204,7 +251,9 @@ describe('an endpoint with habits of its own', () => {
       response.setHeader('content-type', 'text/event-stream');
       response.end('data: {not json\n\n');
     });
-    await expect(openaiModel({ kind: 'custom', baseUrl, name: 'm' }).complete(ask('hi'))).rejects.toMatchObject({ type: 'ModelStreamBroken' });
+    await expect(openaiModel({ kind: 'custom', baseUrl, name: 'm' }).complete(ask('hi'))).rejects.toMatchObject({
+      type: 'ModelStreamBroken',
+    });
   });
 
   test('that does not know stream_options is asked again without it', async () => {
@@ -215,7 +264,13 @@ describe('an endpoint with habits of its own', () => {
       const asked = body.includes('stream_options');
       seen.push(asked);
       response.writeHead(asked ? 400 : 200, { 'content-type': 'application/json' });
-      response.end(JSON.stringify(asked ? { detail: 'unknown field stream_options' } : { choices: [{ message: { content: 'ok' }, finish_reason: 'stop' }] }));
+      response.end(
+        JSON.stringify(
+          asked
+            ? { detail: 'unknown field stream_options' }
+            : { choices: [{ message: { content: 'ok' }, finish_reason: 'stop' }] },
+        ),
+      );
     });
     const answer = await openaiModel({ kind: 'custom', baseUrl, name: 'm' }).complete(ask('hi'));
     expect([answer.text, answer.usageEstimated, seen]).toEqual(['ok', true, [true, false]]);
@@ -224,7 +279,9 @@ describe('an endpoint with habits of its own', () => {
   test('that is not there is unavailable', async () => {
     const gone = await startScriptedModel();
     await gone.close();
-    await expect(openaiModel({ kind: 'custom', baseUrl: gone.baseUrl, name: 'm' }).complete(ask('hi'))).rejects.toMatchObject({
+    await expect(
+      openaiModel({ kind: 'custom', baseUrl: gone.baseUrl, name: 'm' }).complete(ask('hi')),
+    ).rejects.toMatchObject({
       type: 'ModelUnavailable',
       message: expect.stringMatching(/^Network error: Connection failed: .*ECONNREFUSED/),
     });
@@ -242,7 +299,11 @@ describe('the practice model', () => {
   });
 
   test.each([
-    ['ask me about lunch', tool('ask_user', 'question', 'options'), { options: ['The first', 'The second', 'Neither of them'] }],
+    [
+      'ask me about lunch',
+      tool('ask_user', 'question', 'options'),
+      { options: ['The first', 'The second', 'Neither of them'] },
+    ],
     ['fetch example.com', tool('web_fetch', 'url'), { url: 'https://example.com' }],
     ['show progress', tool('report_progress', 'message', 'percent'), { percent: 50 }],
     ['every minute', tool('workflow_create', 'name', 'steps'), { name: 'practice-minute' }],
@@ -264,8 +325,12 @@ describe('the practice model', () => {
       { role: 'assistant', content: '', calls: [{ id: 'c', name, arguments: '{}' }] },
       { role: 'tool', callId: 'c', content },
     ];
-    expect((await model.complete(ask(called('ask me', 'ask_user', '{"answer":"tea"}')))).text).toContain('you answered "tea"');
-    const next = await model.complete(ask(called('every minute', 'workflow_create', 'made'), { tools: [tool('cron_create', 'workflow', 'schedule')] }));
+    expect((await model.complete(ask(called('ask me', 'ask_user', '{"answer":"tea"}')))).text).toContain(
+      'you answered "tea"',
+    );
+    const next = await model.complete(
+      ask(called('every minute', 'workflow_create', 'made'), { tools: [tool('cron_create', 'workflow', 'schedule')] }),
+    );
     expect(JSON.parse(next.calls[0]!.arguments)).toEqual({ workflow: 'practice-minute', schedule: '*/1 * * * *' });
   });
 });
@@ -297,7 +362,11 @@ describe('finding a model', () => {
       response.writeHead(401, { 'content-type': 'application/json' });
       response.end(JSON.stringify({ error: { message: `bad key ${request.headers.authorization}` } }));
     });
-    const result = await verifyModel({ OPENAI_BASE_URL: refusing, OPENAI_API_KEY: 'very-secret-key', AGENT_MODEL: 'm' });
+    const result = await verifyModel({
+      OPENAI_BASE_URL: refusing,
+      OPENAI_API_KEY: 'very-secret-key',
+      AGENT_MODEL: 'm',
+    });
     expect(result).toEqual({ ok: false, error: expect.stringMatching(/^Authentication failed: bad key/) });
     expect(JSON.stringify(result)).not.toContain('very-secret-key');
   });

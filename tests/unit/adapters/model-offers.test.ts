@@ -38,7 +38,11 @@ test('models that can call tools come first, with the prices of the endpoint, an
   const data = [
     { id: 'b/talker', supported_parameters: ['temperature'], pricing: { prompt: '0', completion: '0' } },
     { id: 'z/unknown' },
-    { id: 'a/worker', supported_parameters: ['tools', 'reasoning'], pricing: { prompt: '0.0000025', completion: '0.00001' } },
+    {
+      id: 'a/worker',
+      supported_parameters: ['tools', 'reasoning'],
+      pricing: { prompt: '0.0000025', completion: '0.00001' },
+    },
     { id: 'a/router', supported_parameters: ['tools'], pricing: { prompt: '-1', completion: '-1' } },
     { id: 'text-embedding-3' },
   ];
@@ -67,7 +71,8 @@ test('an endpoint that does not know reasoning_effort is asked again without it,
       : { json: { id: '1', model: 'm', choices: [{ index: 0, message: { content: 'hi' }, finish_reason: 'stop' }] } };
   });
   const model = openaiModel({ kind: 'custom', baseUrl, name: 'm' });
-  for (let i = 0; i < 2; i++) expect((await model.complete(request('m', [{ role: 'user', content: 'x' }], { effort: 'low' }))).text).toBe('hi');
+  for (let i = 0; i < 2; i++)
+    expect((await model.complete(request('m', [{ role: 'user', content: 'x' }], { effort: 'low' }))).text).toBe('hi');
   expect(efforts).toEqual(['low', undefined, undefined]);
 });
 
@@ -79,8 +84,8 @@ test('a request names what is to be cached only to models that need it', () => {
     { role: 'user', content: 'two' },
   ];
   const sent = (model: string, baseUrl: string) =>
-    JSON.parse(wireBody(request(model, messages), baseUrl, documentedFacts(baseUrl, model)).body).messages.map(({ content }: { content: unknown }) =>
-      Array.isArray(content) ? content[0].cache_control : null,
+    JSON.parse(wireBody(request(model, messages), baseUrl, documentedFacts(baseUrl, model)).body).messages.map(
+      ({ content }: { content: unknown }) => (Array.isArray(content) ? content[0].cache_control : null),
     );
   const mark = { type: 'ephemeral' };
   expect(sent('anthropic/claude', 'https://openrouter.ai/api/v1')).toEqual([mark, null, null, mark]);

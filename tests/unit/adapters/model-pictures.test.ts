@@ -7,7 +7,14 @@ import type { ModelMessage } from '../../../src/contracts/model.ts';
 import { type DialogueMessage, toModelMessages } from '../../../src/domain/chat/context/context.ts';
 import { type FileShown, SHOWN_FILE_CHARS } from '../../../src/domain/text/files.ts';
 
-const said = (attachment_ids: string[]): DialogueMessage => ({ ord: 1, role: 'user', content: 'look at this', call_ids: [], attachment_ids, tokens: 1 });
+const said = (attachment_ids: string[]): DialogueMessage => ({
+  ord: 1,
+  role: 'user',
+  content: 'look at this',
+  call_ids: [],
+  attachment_ids,
+  tokens: 1,
+});
 const file = (fields: Partial<FileShown>): [string, FileShown] => {
   const shown: FileShown = { id: 'att_1', kind: 'document', name: 'a.csv', text: null, picture: null, ...fields };
   return [shown.id, shown];
@@ -21,10 +28,13 @@ describe('files in a model request', () => {
       file({ id: 'att_3', name: 'long.txt', text: 'z'.repeat(SHOWN_FILE_CHARS + 1) }),
       file({ id: 'att_4', kind: 'audio', text: 'said already' }),
     ]);
-    const [, user] = toModelMessages('system', null, [said(['att_1', 'att_2', 'att_3', 'att_4', 'att_gone'])], new Map(), files) as [
-      ModelMessage,
-      ModelMessage,
-    ];
+    const [, user] = toModelMessages(
+      'system',
+      null,
+      [said(['att_1', 'att_2', 'att_3', 'att_4', 'att_gone'])],
+      new Map(),
+      files,
+    ) as [ModelMessage, ModelMessage];
     expect(user).toMatchObject({ role: 'user', pictures: ['/9j/'] });
     expect(user.content).toContain('look at this\n\n[the text of a.csv]\n| x,y\n');
     expect(user.content).toContain(
@@ -32,14 +42,21 @@ describe('files in a model request', () => {
     );
     expect(user.content).toMatch(/\n\n\[attached: att_1 \(a\.csv\), att_2 \(picture\), att_3 \(long\.txt\)\]$/);
     expect(user.content).not.toContain('said already');
-    expect(toModelMessages('system', null, [said([])], new Map(), files)[1]).toEqual({ role: 'user', content: 'look at this' });
+    expect(toModelMessages('system', null, [said([])], new Map(), files)[1]).toEqual({
+      role: 'user',
+      content: 'look at this',
+    });
   });
 });
 
 it('pictures that tools made stand after the results of their step, as words of a program', () => {
-  const call = (id: string, picture: string | null) => [id, { id, name: 'browser_screenshot', args: {}, state: 'done', output: 'stored', picture }] as const;
+  const call = (id: string, picture: string | null) =>
+    [id, { id, name: 'browser_screenshot', args: {}, state: 'done', output: 'stored', picture }] as const;
   const calls = new Map([call('call_1', 'att_1'), call('call_2', null), call('call_3', 'att_old')]);
-  const files = new Map([file({ id: 'att_1', kind: 'image', picture: '/9j/' }), file({ id: 'att_old', kind: 'image', picture: null })]);
+  const files = new Map([
+    file({ id: 'att_1', kind: 'image', picture: '/9j/' }),
+    file({ id: 'att_old', kind: 'image', picture: null }),
+  ]);
   const step = { ord: 1, role: 'assistant' as const, content: '', call_ids: ['call_1', 'call_2', 'call_3'], tokens: 1 };
   const messages = toModelMessages('system', null, [step], calls, files);
   expect(messages.map(({ role }) => role)).toEqual(['system', 'assistant', 'tool', 'tool', 'tool', 'user']);
@@ -56,7 +73,14 @@ describe('pictures for an endpoint', () => {
     for (const close of closers.splice(0)) close();
   });
   const messages: ModelMessage[] = [{ role: 'user', content: 'what is this?', pictures: ['/9j/AAA'] }];
-  const ask = (signal = new AbortController().signal) => ({ model: 'm', messages, tools: [], signal, onDelta: () => {}, requestId: 'r' });
+  const ask = (signal = new AbortController().signal) => ({
+    model: 'm',
+    messages,
+    tools: [],
+    signal,
+    onDelta: () => {},
+    requestId: 'r',
+  });
 
   async function model(refuse: { status: number; message: string } | null) {
     const bodies: Array<{ messages: Array<{ content: unknown }> }> = [];
@@ -67,14 +91,23 @@ describe('pictures for an endpoint', () => {
       bodies.push(body);
       const pictures = Array.isArray(body.messages[0].content);
       if (refuse && pictures)
-        return void response.writeHead(refuse.status, { 'content-type': 'application/json' }).end(JSON.stringify({ error: { message: refuse.message } }));
+        return void response
+          .writeHead(refuse.status, { 'content-type': 'application/json' })
+          .end(JSON.stringify({ error: { message: refuse.message } }));
       response
         .writeHead(200, { 'content-type': 'application/json' })
         .end(JSON.stringify({ choices: [{ message: { content: 'a dog' }, finish_reason: 'stop' }] }));
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
     closers.push(() => server.close());
-    return { bodies, model: openaiModel({ kind: 'custom', baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, name: 'm' }) };
+    return {
+      bodies,
+      model: openaiModel({
+        kind: 'custom',
+        baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+        name: 'm',
+      }),
+    };
   }
 
   it('travel inside the request', async () => {

@@ -33,7 +33,11 @@ it('a PDF that swells to many times its size is given up before it takes the mem
 3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Resources<</Font<</F1 5 0 R>>>>/Contents 4 0 R>>endobj
 5 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>endobj
 4 0 obj<</Length ${packed.length}/Filter[/FlateDecode/FlateDecode]>>stream\n`;
-  const file = Buffer.concat([Buffer.from(head), packed, Buffer.from('\nendstream endobj\ntrailer<</Size 6/Root 1 0 R>>\n%%EOF')]);
+  const file = Buffer.concat([
+    Buffer.from(head),
+    packed,
+    Buffer.from('\nendstream endobj\ntrailer<</Size 6/Root 1 0 R>>\n%%EOF'),
+  ]);
   expect(file.length).toBeLessThan(20_000);
   expect(await pdfText(file, signal, { memoryMb: 8_000 })).toBe('x');
   expect(await pdfText(file, signal, { memoryMb: 200 })).toBeNull();

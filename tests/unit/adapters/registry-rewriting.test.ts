@@ -28,7 +28,10 @@ describe('an index that names files', () => {
     );
     expect(html).toContain(`href="${files}/left-1.whl?x=1#sha256=2"`);
     expect(html).toContain('href="left-2.whl"');
-    const json = { meta: { 'api-version': '1.1' }, files: [{ url: 'https://files.example/left-1.whl', hashes: {} }, { url: '../left-2.whl' }] };
+    const json = {
+      meta: { 'api-version': '1.1' },
+      files: [{ url: 'https://files.example/left-1.whl', hashes: {} }, { url: '../left-2.whl' }],
+    };
     expect(JSON.parse(rewritten(JSON.stringify(json), { type: JSON_TYPE }))).toEqual({
       ...json,
       files: [{ url: `${files}/left-1.whl`, hashes: {} }, { url: '../left-2.whl' }],
@@ -39,8 +42,12 @@ describe('an index that names files', () => {
     const based = rewritten('<base href="https://files.example/packages/"><a href="left-1.whl">left</a>');
     expect(based).toContain(`href="${files}/packages/"`);
     expect(based).toContain('href="left-1.whl"');
-    expect(rewritten('<a href="left-1.whl">left</a>', {}, new URL('https://files.example/simple/left/'))).toContain(`href="${files}/simple/left/left-1.whl"`);
-    expect(rewritten('<a href="https://index.example/left-1.whl">left</a>')).toContain('href="http://index.example.443.https.fetch.internal/left-1.whl"');
+    expect(rewritten('<a href="left-1.whl">left</a>', {}, new URL('https://files.example/simple/left/'))).toContain(
+      `href="${files}/simple/left/left-1.whl"`,
+    );
+    expect(rewritten('<a href="https://index.example/left-1.whl">left</a>')).toContain(
+      'href="http://index.example.443.https.fetch.internal/left-1.whl"',
+    );
   });
 
   it('of cargo leads to the cache with its markers', () => {
@@ -64,18 +71,33 @@ describe('an index that names files', () => {
       '{"dl":"https://{crate}.example/x"}',
     ])
       expect(rewritten(text, { url: config, type: 'application/json' })).toBe(text);
-    for (const text of ['', '{', '{"files":{}}', '<a>', '<a href="mailto:a@b.example">', '<a href="http://[::1]/x">', '<a href="https://u:p@files.example/x">'])
+    for (const text of [
+      '',
+      '{',
+      '{"files":{}}',
+      '<a>',
+      '<a href="mailto:a@b.example">',
+      '<a href="http://[::1]/x">',
+      '<a href="https://u:p@files.example/x">',
+    ])
       expect(rewritten(text)).toBe(text);
     expect(rewriterFor({ url: page, accept: '*/*', type: 'text/html' })).toBeUndefined();
   });
 
   it('never fails, whatever it has, and leads nowhere but to the cache or where it led before', () => {
-    const value = fc.oneof(fc.webUrl(), fc.string(), fc.constantFrom('//files.example/x', 'javascript:1', 'https://files.example', '\\\\files.example\\x'));
+    const value = fc.oneof(
+      fc.webUrl(),
+      fc.string(),
+      fc.constantFrom('//files.example/x', 'javascript:1', 'https://files.example', '\\\\files.example\\x'),
+    );
     holds(
       fc.property(fc.array(value), fc.jsonValue(), (urls, other) => {
-        const found = JSON.parse(rewritten(JSON.stringify({ files: [...urls.map((url) => ({ url })), other] }), { type: JSON_TYPE }));
+        const found = JSON.parse(
+          rewritten(JSON.stringify({ files: [...urls.map((url) => ({ url })), other] }), { type: JSON_TYPE }),
+        );
         urls.forEach((url, at) => {
-          if (found.files[at].url !== url) expect(new URL(found.files[at].url).hostname.endsWith('.fetch.internal')).toBe(true);
+          if (found.files[at].url !== url)
+            expect(new URL(found.files[at].url).hostname.endsWith('.fetch.internal')).toBe(true);
         });
         rewritten(urls.map((url) => `<a href="${url}">`).join('<p>'));
         rewritten(JSON.stringify({ dl: urls[0], other }), { url: config, type: 'application/json' });

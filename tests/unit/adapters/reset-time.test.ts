@@ -15,10 +15,25 @@ test.each([
   [{ 'retry-after': 'Sun, 22 Nov 2026 08:00:10 GMT' }, 10_000],
   // their clock is an hour ahead of ours
   [{ 'retry-after': 'Sun, 22 Nov 2026 09:00:10 GMT', date: 'Sun, 22 Nov 2026 09:00:00 GMT' }, 10_000],
-  [{ 'x-ratelimit-remaining-tokens': '0', 'x-ratelimit-reset-tokens': '6m0s', 'x-ratelimit-reset-requests': '1s' }, 360_000],
+  [
+    { 'x-ratelimit-remaining-tokens': '0', 'x-ratelimit-reset-tokens': '6m0s', 'x-ratelimit-reset-requests': '1s' },
+    360_000,
+  ],
   [{ 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '12ms' }, 12],
-  [{ 'anthropic-ratelimit-input-tokens-remaining': '0', 'anthropic-ratelimit-input-tokens-reset': '2026-11-22T08:00:31Z' }, 31_000],
-  [{ 'anthropic-ratelimit-unified-status': 'rejected', 'anthropic-ratelimit-unified-reset': String(NOW / 1000 + 18_000) }, 18_000_000],
+  [
+    {
+      'anthropic-ratelimit-input-tokens-remaining': '0',
+      'anthropic-ratelimit-input-tokens-reset': '2026-11-22T08:00:31Z',
+    },
+    31_000,
+  ],
+  [
+    {
+      'anthropic-ratelimit-unified-status': 'rejected',
+      'anthropic-ratelimit-unified-reset': String(NOW / 1000 + 18_000),
+    },
+    18_000_000,
+  ],
   [{ 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(NOW + 5_000) }, 5_000],
   [{}, undefined],
 ])('headers %j name a wait of %s ms', (headers, ms) => {
@@ -29,7 +44,15 @@ test.each([
   [{ details: [{ '@type': 'x' }, { retryDelay: '26s' }] }, 26_000],
   [{ details: [{ retryDelay: '900ms' }] }, 900],
   // the delay beside a quota of the day is not trusted: midnight in California is
-  [{ details: [{ violations: [{ quotaId: 'GenerateRequestsPerDayPerProjectPerModel-FreeTier' }] }, { retryDelay: '26s' }] }, 86_400_000],
+  [
+    {
+      details: [
+        { violations: [{ quotaId: 'GenerateRequestsPerDayPerProjectPerModel-FreeTier' }] },
+        { retryDelay: '26s' },
+      ],
+    },
+    86_400_000,
+  ],
   [{ type: 'usage_limit_reached', resets_at: NOW / 1000 + 13_872 }, 13_872_000],
   [{ resets_in_seconds: 60 }, 60_000],
   [{ metadata: { headers: { 'X-RateLimit-Reset': String(NOW + 3_600_000) } } }, 3_600_000],
@@ -79,12 +102,28 @@ test('a wait is believed for a month at most and lies ahead, whatever an endpoin
     fc.double().map(String),
     fc.date({ noInvalidDate: true }).map((date) => date.toUTCString()),
   );
-  const names = ['retry-after', 'retry-after-ms', 'x-ratelimit-reset', 'x-ratelimit-reset-tokens', 'date', 'anthropic-ratelimit-unified-reset'];
+  const names = [
+    'retry-after',
+    'retry-after-ms',
+    'x-ratelimit-reset',
+    'x-ratelimit-reset-tokens',
+    'date',
+    'anthropic-ratelimit-unified-reset',
+  ];
   holds(
-    fc.property(fc.dictionary(fc.constantFrom(...names), anything), fc.anything(), fc.string(), (known, error, text) => {
-      const headers = { get: (name: string) => ({ 'x-ratelimit-remaining': '0', 'anthropic-ratelimit-unified-status': 'rejected', ...known })[name] ?? null };
-      const wait = waitOf({ headers, error, text }, NOW);
-      if (wait !== undefined) expect(Number.isInteger(wait) && wait > 0 && wait <= 32 * 86_400_000).toBe(true);
-    }),
+    fc.property(
+      fc.dictionary(fc.constantFrom(...names), anything),
+      fc.anything(),
+      fc.string(),
+      (known, error, text) => {
+        const headers = {
+          get: (name: string) =>
+            ({ 'x-ratelimit-remaining': '0', 'anthropic-ratelimit-unified-status': 'rejected', ...known })[name] ??
+            null,
+        };
+        const wait = waitOf({ headers, error, text }, NOW);
+        if (wait !== undefined) expect(Number.isInteger(wait) && wait > 0 && wait <= 32 * 86_400_000).toBe(true);
+      },
+    ),
   );
 });

@@ -21,17 +21,21 @@ it('the newest script that worked counts, and one that failed changes nothing', 
   expect((await scripts.of(workspace()))?.script).toBe('one');
   await scripts.conclude(workspace(), 'q3', 'three', null);
   expect((await scripts.of(workspace()))?.script).toBe('three');
-  expect([await scripts.outcome(workspace(), 'q1'), await scripts.outcome(workspace(), 'q2'), await scripts.outcome(workspace(), 'q4')]).toEqual([
-    null,
-    'it said no',
-    undefined,
-  ]);
+  expect([
+    await scripts.outcome(workspace(), 'q1'),
+    await scripts.outcome(workspace(), 'q2'),
+    await scripts.outcome(workspace(), 'q4'),
+  ]).toEqual([null, 'it said no', undefined]);
 });
 
 it('one that is taken back stays away, also when its question is looked at again', async () => {
   await scripts.conclude(workspace(), 'q1', 'one', null);
   expect([await scripts.revoke(workspace()), await scripts.revoke(workspace())]).toEqual([true, false]);
-  expect([await scripts.of(workspace()), await scripts.list(), await scripts.outcome(workspace(), 'q1')]).toEqual([null, [], null]);
+  expect([await scripts.of(workspace()), await scripts.list(), await scripts.outcome(workspace(), 'q1')]).toEqual([
+    null,
+    [],
+    null,
+  ]);
 });
 
 it('another folder of the same name has none', async () => {

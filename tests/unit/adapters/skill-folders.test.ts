@@ -12,7 +12,14 @@ describe('the folders of skills', () => {
   });
   afterEach(() => rmSync(home, { recursive: true, force: true }));
 
-  const skill = (files: Skill['files']): Skill => ({ kind: 'skill', name: 'release', description: 'When: "now"', body: 'Do it.', files, tools: [] });
+  const skill = (files: Skill['files']): Skill => ({
+    kind: 'skill',
+    name: 'release',
+    description: 'When: "now"',
+    body: 'Do it.',
+    files,
+    tools: [],
+  });
   const mode = (path: string) => statSync(path).mode & 0o777;
 
   it('are made once for a version, readable by every user, with programs that can be run', async () => {
@@ -21,14 +28,21 @@ describe('the folders of skills', () => {
       { path: 'a.md', text: 'a' },
     ];
     const before = process.umask(0o077);
-    const made = await Promise.all([1, 2, 3].map(() => mountSkills(home, [{ hash: 'abc', skill: skill(files) }]))).finally(() => process.umask(before));
+    const made = await Promise.all(
+      [1, 2, 3].map(() => mountSkills(home, [{ hash: 'abc', skill: skill(files) }])),
+    ).finally(() => process.umask(before));
     const folder = join(home, 'skill-folders/abc');
     expect(made).toEqual(Array(3).fill([{ name: 'release', folder }]));
     expect(readdirSync(join(home, 'skill-folders'))).toEqual(['abc']);
-    expect(readFileSync(join(folder, 'SKILL.md'), 'utf8')).toBe('---\nname: release\ndescription: "When: \\"now\\""\n---\n\nDo it.\n');
-    expect([mode(folder), mode(join(folder, 'scripts')), mode(join(folder, 'scripts/go.sh')), mode(join(folder, 'a.md'))]).toEqual([
-      0o755, 0o755, 0o755, 0o644,
-    ]);
+    expect(readFileSync(join(folder, 'SKILL.md'), 'utf8')).toBe(
+      '---\nname: release\ndescription: "When: \\"now\\""\n---\n\nDo it.\n',
+    );
+    expect([
+      mode(folder),
+      mode(join(folder, 'scripts')),
+      mode(join(folder, 'scripts/go.sh')),
+      mode(join(folder, 'a.md')),
+    ]).toEqual([0o755, 0o755, 0o755, 0o644]);
   });
 
   it('hold no path that leads out of them', async () => {

@@ -32,7 +32,10 @@ function program(script: string): Partial<SpeechSettings> {
   chmodSync(bin, 0o755);
   return { WHISPER_BIN: bin, WHISPER_MODEL: model };
 }
-async function endpoint(status: number, body: unknown): Promise<{ url: string; requests: Array<{ path: string; key: string | undefined; text: string }> }> {
+async function endpoint(
+  status: number,
+  body: unknown,
+): Promise<{ url: string; requests: Array<{ path: string; key: string | undefined; text: string }> }> {
   const requests: Array<{ path: string; key: string | undefined; text: string }> = [];
   const server = createServer(async (request, response) => {
     let text = '';
@@ -50,8 +53,10 @@ describe('listening to a recording', () => {
   it('reads only formats that name no other file, within bounds, and hands no key on', async () => {
     await transcribe(await all(program('printf words > "$out.txt"')), recording, signal);
     const [formats] = /(?<=-format_whitelist )\S+/.exec(readFileSync(called, 'utf8'))!;
-    for (const format of ['hls', 'concat', 'dash', 'playlist', 'image2']) expect(formats.split(',')).not.toContain(format);
-    for (const bound of ['-t 7200', '-fs 268435456', '-protocol_whitelist file']) expect(readFileSync(called, 'utf8')).toContain(bound);
+    for (const format of ['hls', 'concat', 'dash', 'playlist', 'image2'])
+      expect(formats.split(',')).not.toContain(format);
+    for (const bound of ['-t 7200', '-fs 268435456', '-protocol_whitelist file'])
+      expect(readFileSync(called, 'utf8')).toContain(bound);
     expect(readFileSync(`${called}.env`, 'utf8')).not.toContain('sk-not-for-others');
   });
 
@@ -80,9 +85,13 @@ describe('listening to a recording', () => {
 
   it('is done by the endpoint in the words of its protocol, with its own key', async () => {
     const { url, requests } = await endpoint(200, { text: ' by the service ' });
-    expect(await transcribe(await all({ TRANSCRIPTION_BASE_URL: url, TRANSCRIPTION_API_KEY: 'k1', OPENAI_API_KEY: 'k2' }), recording, signal)).toBe(
-      'by the service',
-    );
+    expect(
+      await transcribe(
+        await all({ TRANSCRIPTION_BASE_URL: url, TRANSCRIPTION_API_KEY: 'k1', OPENAI_API_KEY: 'k2' }),
+        recording,
+        signal,
+      ),
+    ).toBe('by the service');
     expect(requests[0]).toMatchObject({ path: '/v1/audio/transcriptions', key: 'Bearer k1' });
     expect(requests[0]!.text).toContain('filename="voice.ogg"');
     expect(requests[0]!.text).toContain('whisper-1');
@@ -91,17 +100,27 @@ describe('listening to a recording', () => {
   it('gives the key of the model to the host of the model only', async () => {
     const { url, requests } = await endpoint(200, { text: 'heard' });
     await transcribe(await all({ TRANSCRIPTION_BASE_URL: url, OPENAI_API_KEY: 'k2' }), recording, signal);
-    await transcribe(await all({ TRANSCRIPTION_BASE_URL: url, OPENAI_API_KEY: 'k2', OPENAI_BASE_URL: url }), recording, signal);
+    await transcribe(
+      await all({ TRANSCRIPTION_BASE_URL: url, OPENAI_API_KEY: 'k2', OPENAI_BASE_URL: url }),
+      recording,
+      signal,
+    );
     expect(requests.map(({ key }) => key)).toEqual([undefined, 'Bearer k2']);
   });
 
   it('falls back from a program that fails to the endpoint, and says why when both fail', async () => {
     const works = await endpoint(200, { text: 'second try' });
     const settings = program('echo "bad model file" >&2; exit 3');
-    expect(await transcribe(await all({ ...settings, TRANSCRIPTION_BASE_URL: works.url }), recording, signal)).toBe('second try');
-    await expect(transcribe(await all(settings), recording, signal)).rejects.toThrow('whisper.cpp could not transcribe: bad model file');
+    expect(await transcribe(await all({ ...settings, TRANSCRIPTION_BASE_URL: works.url }), recording, signal)).toBe(
+      'second try',
+    );
+    await expect(transcribe(await all(settings), recording, signal)).rejects.toThrow(
+      'whisper.cpp could not transcribe: bad model file',
+    );
     const broken = await endpoint(404, { error: 'no such route' });
-    await expect(transcribe(await all({ TRANSCRIPTION_BASE_URL: broken.url }), recording, signal)).rejects.toThrow('the transcription endpoint answered 404');
+    await expect(transcribe(await all({ TRANSCRIPTION_BASE_URL: broken.url }), recording, signal)).rejects.toThrow(
+      'the transcription endpoint answered 404',
+    );
   });
 
   it('ends at once when it is given up', async () => {

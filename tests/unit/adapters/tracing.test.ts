@@ -69,7 +69,9 @@ describe('a trace', () => {
     await run('of our own row', { kind: 'consumer', parent: kept }, async () => {});
     await run('of a caller', { kind: 'server', parent: SAMPLED }, async () => {});
     await close();
-    expect(receiver.spans().map(({ name, traceId }) => [name, traceId])).toEqual([['of a caller', SAMPLED.split('-')[1]]]);
+    expect(receiver.spans().map(({ name, traceId }) => [name, traceId])).toEqual([
+      ['of a caller', SAMPLED.split('-')[1]],
+    ]);
   });
 
   it('is left out where a caller has decided so', async () => {
@@ -84,7 +86,8 @@ describe('a trace', () => {
     const lines: string[] = [];
     const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
     const { close, run } = await open({ log, headers: { 'x-api-key': 'key-of-the-endpoint' } });
-    for (let count = 0; count < 3; count += 1) expect(await run('work', { kind: 'internal' }, async () => count)).toBe(count);
+    for (let count = 0; count < 3; count += 1)
+      expect(await run('work', { kind: 'internal' }, async () => count)).toBe(count);
     await close();
     expect(receiver.headers[0]!['x-api-key']).toBe('key-of-the-endpoint');
     expect(lines).toHaveLength(1);
@@ -114,16 +117,23 @@ describe('the header traceparent', () => {
     expect(parentOf(`01${SAMPLED.slice(2)}-of-a-later-version`)?.traceId).toBe(SAMPLED.split('-')[1]);
   });
 
-  it.each(['', 'nonsense', SAMPLED.toUpperCase(), `ff${SAMPLED.slice(2)}`, `00-${'0'.repeat(32)}-b7ad6b7169203331-01`, `${SAMPLED}1`, `x${SAMPLED}`])(
-    'is ignored where it is none: %j',
-    (text) => expect(parentOf(text)).toBeNull(),
-  );
+  it.each([
+    '',
+    'nonsense',
+    SAMPLED.toUpperCase(),
+    `ff${SAMPLED.slice(2)}`,
+    `00-${'0'.repeat(32)}-b7ad6b7169203331-01`,
+    `${SAMPLED}1`,
+    `x${SAMPLED}`,
+  ])('is ignored where it is none: %j', (text) => expect(parentOf(text)).toBeNull());
 });
 
 it('names a failure by a word', () => {
   expect(failureType(new TypeError('text'))).toBe('TypeError');
   expect(failureType(Object.assign(new Error('text'), { code: 'ECONNREFUSED' }))).toBe('ECONNREFUSED');
-  expect(failureType(Object.assign(new Error('text'), { type: 'a whole sentence', name: 'and another' }))).toBe('Error');
+  expect(failureType(Object.assign(new Error('text'), { type: 'a whole sentence', name: 'and another' }))).toBe(
+    'Error',
+  );
   expect(failureType(null)).toBe('Error');
 });
 
@@ -175,7 +185,12 @@ describe('without an endpoint', () => {
       const close = await openTracing(loadConfig({ FETCH_HOME: '/nonexistent' }), ['worker']);
       process.stdout.write(JSON.stringify([...found]));
       process.exit(0);`;
-    return JSON.parse(execFileSync(process.execPath, ['--input-type=module', '-e', program], { env: { PATH: process.env.PATH, ...env }, encoding: 'utf8' }));
+    return JSON.parse(
+      execFileSync(process.execPath, ['--input-type=module', '-e', program], {
+        env: { PATH: process.env.PATH, ...env },
+        encoding: 'utf8',
+      }),
+    );
   };
 
   it('no library for traces is loaded', () => {

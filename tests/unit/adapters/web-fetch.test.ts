@@ -26,7 +26,8 @@ async function serve(listener: RequestListener, host = '127.0.0.1'): Promise<{ p
   return { port: (server.address() as AddressInfo).port, hits: () => hits };
 }
 
-const get = (url: string, options: Partial<FetchOptions> = {}) => fetchPage(url, { signal: new AbortController().signal, allows: () => true, ...options });
+const get = (url: string, options: Partial<FetchOptions> = {}) =>
+  fetchPage(url, { signal: new AbortController().signal, allows: () => true, ...options });
 /** the test's own servers stand for the public internet */
 const allows = (address: string) => address === '127.0.0.1' || isPublicAddress(address);
 
@@ -59,19 +60,29 @@ test.each([
   '168.63.129.16',
   'nonsense',
 ])('%s is not a public address', (address) => expect(isPublicAddress(address)).toBe(false));
-test.each(['8.8.8.8', '1.1.1.1', '2606:4700:4700::1111'])('%s is a public address', (address) => expect(isPublicAddress(address)).toBe(true));
+test.each(['8.8.8.8', '1.1.1.1', '2606:4700:4700::1111'])('%s is a public address', (address) =>
+  expect(isPublicAddress(address)).toBe(true),
+);
 
 test('an address of this machine is none, also where it is one of the public internet', () => {
   const own = ['8.8.8.8', '2606:4700:4700:0:0:0:0:1111'];
-  expect(['8.8.8.8', '2606:4700:4700::1111', '8.8.4.4'].map((address) => isPublicAddress(address, own))).toEqual([false, false, true]);
+  expect(['8.8.8.8', '2606:4700:4700::1111', '8.8.4.4'].map((address) => isPublicAddress(address, own))).toEqual([
+    false,
+    false,
+    true,
+  ]);
 });
 
-test.each(['http://127.0.0.1/', 'http://2130706433/', 'http://0x7f.1/', 'http://[::1]/', 'http://[::ffff:127.0.0.1]/', 'http://localhost/'])(
-  '%s is refused before a connection is made',
-  async (url) => {
-    await expect(fetchPage(url, { signal: new AbortController().signal })).rejects.toThrow('public internet');
-  },
-);
+test.each([
+  'http://127.0.0.1/',
+  'http://2130706433/',
+  'http://0x7f.1/',
+  'http://[::1]/',
+  'http://[::ffff:127.0.0.1]/',
+  'http://localhost/',
+])('%s is refused before a connection is made', async (url) => {
+  await expect(fetchPage(url, { signal: new AbortController().signal })).rejects.toThrow('public internet');
+});
 
 test('credentials, other schemes and broken URLs are refused', async () => {
   await expect(get('http://user:secret@example.com/')).rejects.toThrow('user name or password');
@@ -80,7 +91,12 @@ test('credentials, other schemes and broken URLs are refused', async () => {
 });
 
 test('a redirect to a private address is not followed', async () => {
-  for (const target of ['http://127.0.0.2:1/', 'http://[::1]/', 'http://169.254.169.254/latest', 'http://inside.test/']) {
+  for (const target of [
+    'http://127.0.0.2:1/',
+    'http://[::1]/',
+    'http://169.254.169.254/latest',
+    'http://inside.test/',
+  ]) {
     const { port } = await serve((_, response) => response.writeHead(302, { location: target }).end());
     const resolve: Resolver = async () => [{ address: '10.0.0.7', family: 4 }];
     await expect(get(`http://127.0.0.1:${port}/`, { allows, resolve })).rejects.toThrow('public internet');
@@ -91,7 +107,9 @@ test('the address that was checked is the address that is connected to, however 
   const inside = await serve((_, response) => response.end('secret'), '127.0.0.2');
   let asked = 0;
   const resolve: Resolver = async () => [{ address: asked++ === 0 ? '127.0.0.1' : '127.0.0.2', family: 4 }];
-  const outside = await serve((_, response) => response.writeHead(302, { location: `http://rebind.test:${inside.port}/`, 'content-type': 'text/plain' }).end());
+  const outside = await serve((_, response) =>
+    response.writeHead(302, { location: `http://rebind.test:${inside.port}/`, 'content-type': 'text/plain' }).end(),
+  );
   await expect(get(`http://rebind.test:${outside.port}/`, { allows, resolve })).rejects.toThrow('public internet');
   expect({ asked, outside: outside.hits(), inside: inside.hits() }).toEqual({ asked: 2, outside: 1, inside: 0 });
 });
@@ -117,7 +135,9 @@ test('five redirects are followed and a sixth is not', async () => {
 
 test('a body is read up to the limit, also when it was compressed', async () => {
   const { port } = await serve((_, response) =>
-    response.writeHead(200, { 'content-type': 'text/plain', 'content-encoding': 'gzip' }).end(gzipSync(Buffer.alloc(3_000_000, 'a'))),
+    response
+      .writeHead(200, { 'content-type': 'text/plain', 'content-encoding': 'gzip' })
+      .end(gzipSync(Buffer.alloc(3_000_000, 'a'))),
   );
   const page = await get(`http://127.0.0.1:${port}/`, { maxBytes: 100_000 });
   expect(page).toMatchObject({ cut: true });
@@ -125,7 +145,9 @@ test('a body is read up to the limit, also when it was compressed', async () => 
 });
 
 test('a body that never ends meets the time limit', async () => {
-  const { port } = await serve((_, response) => response.writeHead(200, { 'content-type': 'text/plain' }).write('begun'));
+  const { port } = await serve((_, response) =>
+    response.writeHead(200, { 'content-type': 'text/plain' }).write('begun'),
+  );
   await expect(get(`http://127.0.0.1:${port}/`, { timeoutMs: 300 })).rejects.toThrow('took longer than 0.3 seconds');
 });
 
@@ -147,7 +169,8 @@ test('the charset comes from the header, then from the page, and an unknown one 
     const [type, body] = bodies[request.url!]!;
     response.writeHead(200, { 'content-type': type }).end(body);
   });
-  for (const path of Object.keys(bodies)) expect((await get(`http://127.0.0.1:${port}${path}`)).text).toContain('caf\u00e9');
+  for (const path of Object.keys(bodies))
+    expect((await get(`http://127.0.0.1:${port}${path}`)).text).toContain('caf\u00e9');
 });
 
 test('what is not text is refused politely', async () => {
@@ -176,19 +199,32 @@ test('a selector picks one element, and a wrong one says so', () => {
   expect(() => readablePage(page, 'https://example.com/', '[[')).toThrow('not a valid CSS selector');
 });
 
-test.each(['', 'just text', '<p>one</p>', '<body><p>one</p>', '<html><p>one</p></html>', '<!-- x -->', '<?xml version="1.0"?><html><body>one</body></html>'])(
-  '%j is no reason to fail',
-  (html) => {
-    expect(readablePage(html, 'https://example.com/').markdown).toBe(html.includes('one') ? 'one' : html === 'just text' ? html : '');
-  },
-);
+test.each([
+  '',
+  'just text',
+  '<p>one</p>',
+  '<body><p>one</p>',
+  '<html><p>one</p></html>',
+  '<!-- x -->',
+  '<?xml version="1.0"?><html><body>one</body></html>',
+])('%j is no reason to fail', (html) => {
+  expect(readablePage(html, 'https://example.com/').markdown).toBe(
+    html.includes('one') ? 'one' : html === 'just text' ? html : '',
+  );
+});
 
 test('converts a page in its own thread, and gives up on one that was made to take for ever', async () => {
   const signal = new AbortController().signal;
-  expect(await convertPage('<h1>Hi</h1><p>there</p>', 'https://example.com/', undefined, signal)).toMatchObject({ markdown: expect.stringContaining('there') });
-  await expect(convertPage('<p>x</p>', 'https://example.com/', '#none', signal)).rejects.toThrow('Nothing on the page matches');
+  expect(await convertPage('<h1>Hi</h1><p>there</p>', 'https://example.com/', undefined, signal)).toMatchObject({
+    markdown: expect.stringContaining('there'),
+  });
+  await expect(convertPage('<p>x</p>', 'https://example.com/', '#none', signal)).rejects.toThrow(
+    'Nothing on the page matches',
+  );
   const from = performance.eventLoopUtilization();
-  await expect(convertPage('<div>'.repeat(100_000), 'https://example.com/', undefined, signal, 1000)).rejects.toThrow(/too complicated|could not be turned/);
+  await expect(convertPage('<div>'.repeat(100_000), 'https://example.com/', undefined, signal, 1000)).rejects.toThrow(
+    /too complicated|could not be turned/,
+  );
   // the process that asked stayed free for its heartbeats
   expect(performance.eventLoopUtilization(from).utilization).toBeLessThan(0.9);
 });
@@ -197,8 +233,13 @@ test('reads page after page in one thread, and two at once in two, whatever beca
   const text = async (word: string, signal = new AbortController().signal) =>
     (await convertPage(`<p>${word}</p>`, 'https://example.com/', undefined, signal)).markdown;
   expect(await text('one')).toContain('one');
-  expect(await Promise.all([text('two'), text('three')])).toEqual([expect.stringContaining('two'), expect.stringContaining('three')]);
+  expect(await Promise.all([text('two'), text('three')])).toEqual([
+    expect.stringContaining('two'),
+    expect.stringContaining('three'),
+  ]);
   await expect(text('four', AbortSignal.abort(new Error('stopped')))).rejects.toThrow('stopped');
-  await expect(convertPage('<div>'.repeat(100_000), 'https://example.com/', undefined, new AbortController().signal, 50)).rejects.toThrow();
+  await expect(
+    convertPage('<div>'.repeat(100_000), 'https://example.com/', undefined, new AbortController().signal, 50),
+  ).rejects.toThrow();
   expect(await text('five')).toContain('five');
 });

@@ -23,11 +23,16 @@ const parses = (text: string): boolean => {
 /** Every value that is kept, with the text that it claims to stand in. */
 function* texts(node: JsonNode, bytes: Buffer): Generator<{ kind: JsonNode['kind']; text: string }> {
   yield { kind: node.kind, text: bytes.toString('utf8', node.start, node.end) };
-  for (const inner of [...(node.items ?? []), ...(node.fields ?? []).map((field) => field.node)]) yield* texts(inner, bytes);
+  for (const inner of [...(node.items ?? []), ...(node.fields ?? []).map((field) => field.node)])
+    yield* texts(inner, bytes);
 }
 
 const kindOf = (value: unknown): JsonNode['kind'] =>
-  value === null ? 'null' : Array.isArray(value) ? 'array' : (typeof value as 'boolean' | 'number' | 'string' | 'object');
+  value === null
+    ? 'null'
+    : Array.isArray(value)
+      ? 'array'
+      : (typeof value as 'boolean' | 'number' | 'string' | 'object');
 
 describe('reading where JSON stands', () => {
   const token = fc.constantFrom(

@@ -2,7 +2,13 @@ import Koa, { type Context } from 'koa';
 import { expect, it } from 'vitest';
 import { isAuthorised } from '../../../src/api/http/access/auth.ts';
 import { takesLoginLink } from '../../../src/api/http/access/login-link.ts';
-import { clearSessionCookie, cookieTokens, hasSession, isSession, setSessionCookie } from '../../../src/api/http/access/session-cookie.ts';
+import {
+  clearSessionCookie,
+  cookieTokens,
+  hasSession,
+  isSession,
+  setSessionCookie,
+} from '../../../src/api/http/access/session-cookie.ts';
 import { listen } from '../../../src/api/http/listen.ts';
 import { send } from '../../conformance/golden.ts';
 
@@ -22,11 +28,14 @@ const cookieOf = async (token: string): Promise<string> => {
   const { headers } = await headersOf((ctx) => setSessionCookie(ctx, token));
   return headers['set-cookie']![0]!;
 };
-const request = (headers: Record<string, string>, method = 'GET') => ({ method, url: '/v1/threads', headers: { host: HOST, ...headers } }) as never;
+const request = (headers: Record<string, string>, method = 'GET') =>
+  ({ method, url: '/v1/threads', headers: { host: HOST, ...headers } }) as never;
 
 it('holds a session of the token, and not the token', async () => {
   const cookie = await cookieOf(TOKEN);
-  expect(cookie).toMatch(/^codewhale_runtime_token=\d+\.[\w-]{43}; Path=\/; Max-Age=15552000; HttpOnly; SameSite=Strict$/);
+  expect(cookie).toMatch(
+    /^codewhale_runtime_token=\d+\.[\w-]{43}; Path=\/; Max-Age=15552000; HttpOnly; SameSite=Strict$/,
+  );
   const value = cookie.split(';')[0]!.slice(NAME.length + 1);
   expect(isSession(value, TOKEN, Date.now())).toBe(true);
   expect(hasSession(request({ cookie: `a=b; ${NAME}=tossed; ${NAME}=${value}` }), TOKEN)).toBe(true);
@@ -53,7 +62,8 @@ it('is kept from plain HTTP where a proxy speaks TLS, and ends at a log-out', as
 it('counts only for what pages of this origin send', async () => {
   const value = (await cookieOf(TOKEN)).split(';')[0]!.slice(NAME.length + 1);
   const own = { cookie: `${NAME}=${value}` };
-  const allowed = (headers: Record<string, string>, method = 'GET') => isAuthorised(request({ ...own, ...headers }, method), TOKEN);
+  const allowed = (headers: Record<string, string>, method = 'GET') =>
+    isAuthorised(request({ ...own, ...headers }, method), TOKEN);
   for (const method of ['POST', 'PATCH', 'DELETE']) {
     expect(allowed({ origin: `http://${HOST}` }, method)).toBe(true);
     expect(allowed({ 'sec-fetch-site': 'same-origin' }, method)).toBe(true);
@@ -78,11 +88,17 @@ it('counts only for what pages of this origin send', async () => {
   ];
   for (const [headers, may] of readers) expect(allowed(headers), JSON.stringify(headers)).toBe(may);
   // a header is never sent unasked, so a page that has the token may be anywhere
-  expect(isAuthorised(request({ authorization: `Bearer ${TOKEN}`, origin: 'http://localhost:3000' }, 'POST'), TOKEN)).toBe(true);
+  expect(
+    isAuthorised(request({ authorization: `Bearer ${TOKEN}`, origin: 'http://localhost:3000' }, 'POST'), TOKEN),
+  ).toBe(true);
 });
 
 it('reads each cookie of the name, and nothing else', () => {
-  expect(cookieTokens(request({ cookie: `${NAME}=a=b;x=1 ; ${NAME}=c; not_${NAME}=d;${NAME}` }))).toEqual(['a=b', 'c', '']);
+  expect(cookieTokens(request({ cookie: `${NAME}=a=b;x=1 ; ${NAME}=c; not_${NAME}=d;${NAME}` }))).toEqual([
+    'a=b',
+    'c',
+    '',
+  ]);
   expect(cookieTokens(request({}))).toEqual([]);
 });
 
@@ -91,7 +107,11 @@ it('is taken from a link, which leads on without the token', async () => {
     if (!takesLoginLink(ctx, TOKEN)) ctx.body = 'page';
   };
   const { headers, body } = await headersOf(page, `/mobile?x=1&token=${encodeURIComponent(TOKEN)}`);
-  expect(headers).toMatchObject({ refresh: '0; url=/mobile', 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' });
+  expect(headers).toMatchObject({
+    refresh: '0; url=/mobile',
+    'cache-control': 'no-store',
+    'referrer-policy': 'no-referrer',
+  });
   expect(headers['set-cookie']![0]).toContain('HttpOnly');
   expect(body).not.toContain(TOKEN);
   for (const path of ['/', '/?token=', '/?token=wrong', '/?token=%']) {

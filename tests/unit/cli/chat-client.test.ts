@@ -16,7 +16,10 @@ function follow(since = 0, silenceMs?: number) {
   const seen: number[] = [];
   const states: string[] = [];
   const done = (async () => {
-    for await (const event of client('right', silenceMs).events('thr_1', since, stop.signal, (state) => states.push(state))) seen.push(event.seq);
+    for await (const event of client('right', silenceMs).events('thr_1', since, stop.signal, (state) =>
+      states.push(state),
+    ))
+      seen.push(event.seq);
   })();
   return { seen, states, done, stop: () => stop.abort() };
 }
@@ -69,7 +72,9 @@ describe('the event stream', () => {
   });
 
   test('reads frames however they are cut, with CRLF and with several data lines', async () => {
-    const bytes = new TextEncoder().encode('event: x\r\ndata: {"ä":1}\r\n\r\n: keepalive\n\ndata: a\ndata: b\n\ndata: cut off');
+    const bytes = new TextEncoder().encode(
+      'event: x\r\ndata: {"ä":1}\r\n\r\n: keepalive\n\ndata: a\ndata: b\n\ndata: cut off',
+    );
     const body = new ReadableStream<Uint8Array>({
       start(controller) {
         for (const byte of bytes) controller.enqueue(new Uint8Array([byte]));

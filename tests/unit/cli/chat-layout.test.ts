@@ -4,7 +4,10 @@ import { rowsOf, widthOf, wrap } from '../../../src/cli/chat/screen/layout.ts';
 import { holds } from '../../support/property.ts';
 
 const character = fc.oneof(
-  { weight: 6, arbitrary: fc.constantFrom('a', 'b', 'word', ' ', ' ', '  ', 'long-long-long-word', '- ', '12. ', '\n') },
+  {
+    weight: 6,
+    arbitrary: fc.constantFrom('a', 'b', 'word', ' ', ' ', '  ', 'long-long-long-word', '- ', '12. ', '\n'),
+  },
   fc.constantFrom('😀', '👨‍👩‍👧', '👍🏽', '🇩🇪', '漢', '字仮名', 'é', 'e\u0301', '❤️', 'ﾊ', '한글', '\t', '…'),
   fc.string({ unit: 'grapheme', maxLength: 4 }).map((text) => text.replace(/[\p{Cc}\p{Cf}]/gu, 'x')),
   fc.constantFrom('\x1b[1m', '\x1b[22m', '\x1b[36m'),
@@ -20,20 +23,25 @@ describe('a text that is wrapped', () => {
         const wrapped = wrap(whole, columns);
         expect(wordsOf(wrapped)).toBe(wordsOf(whole));
         for (const line of wrapped.split('\n')) expect(widthOf(line)).toBeLessThanOrEqual(columns);
-        for (const seen of ['👨‍👩‍👧', '👍🏽', '🇩🇪', 'e\u0301']) expect(wrapped.split(seen).length).toBe(whole.split(seen).length);
+        for (const seen of ['👨‍👩‍👧', '👍🏽', '🇩🇪', 'e\u0301'])
+          expect(wrapped.split(seen).length).toBe(whole.split(seen).length);
       }),
       { runs: 500 },
     ));
 
   it('breaks at a space wherever the word fits on a line', () =>
     holds(
-      fc.property(fc.array(fc.stringMatching(/^[a-z]{1,8}$/), { minLength: 1, maxLength: 40 }), fc.integer({ min: 8, max: 60 }), (words, columns) => {
-        expect(
-          wrap(words.join(' '), columns)
-            .split('\n')
-            .flatMap((line) => line.split(' ')),
-        ).toEqual(words);
-      }),
+      fc.property(
+        fc.array(fc.stringMatching(/^[a-z]{1,8}$/), { minLength: 1, maxLength: 40 }),
+        fc.integer({ min: 8, max: 60 }),
+        (words, columns) => {
+          expect(
+            wrap(words.join(' '), columns)
+              .split('\n')
+              .flatMap((line) => line.split(' ')),
+          ).toEqual(words);
+        },
+      ),
     ));
 
   test('breaks between the characters of a script that has no spaces, and leaves no bullet alone', () => {

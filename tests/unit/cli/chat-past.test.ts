@@ -70,8 +70,10 @@ test('three things are worth trying, and help has the same ones', () => {
 });
 
 test('WhatsApp is asked for by a whole message, and not where it answers a question', () => {
-  for (const text of ['whatsapp', 'WhatsApp.', 'link whatsapp', 'pair', '/whatsapp']) expect(asksForWhatsApp(text, false)).toBe(true);
-  for (const text of ['what is whatsapp', 'pair them', 'whatsapp them']) expect(asksForWhatsApp(text, false)).toBe(false);
+  for (const text of ['whatsapp', 'WhatsApp.', 'link whatsapp', 'pair', '/whatsapp'])
+    expect(asksForWhatsApp(text, false)).toBe(true);
+  for (const text of ['what is whatsapp', 'pair them', 'whatsapp them'])
+    expect(asksForWhatsApp(text, false)).toBe(false);
   expect(asksForWhatsApp('whatsapp', true)).toBe(false);
   expect(asksForWhatsApp('/whatsapp', true)).toBe(true);
 });

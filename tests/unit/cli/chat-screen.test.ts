@@ -9,7 +9,13 @@ import { until } from '../../support/until.ts';
 
 /** A chat's screen in a terminal that can be looked at. */
 function open({ columns = 40, rows = 12, dumb = false } = {}) {
-  const terminal = new xterm.Terminal({ cols: columns, rows, allowProposedApi: true, convertEol: true, scrollback: 5_000 });
+  const terminal = new xterm.Terminal({
+    cols: columns,
+    rows,
+    allowProposedApi: true,
+    convertEol: true,
+    scrollback: 5_000,
+  });
   const input = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => {} });
   const output = Object.assign(new PassThrough(), { isTTY: true, columns, rows });
   let raw = '';
@@ -18,7 +24,15 @@ function open({ columns = 40, rows = 12, dumb = false } = {}) {
   });
   const sent: string[] = [];
   let ended = 0;
-  const screen: Screen = createScreen({ input, output, dumb, history: [], onMessage: (text) => sent.push(text), onInterrupt: () => {}, onEnd: () => ended++ });
+  const screen: Screen = createScreen({
+    input,
+    output,
+    dumb,
+    history: [],
+    onMessage: (text) => sent.push(text),
+    onInterrupt: () => {},
+    onEnd: () => ended++,
+  });
   let drawn = 0;
   return {
     screen,
@@ -36,7 +50,9 @@ function open({ columns = 40, rows = 12, dumb = false } = {}) {
       drawn = raw.length;
       await new Promise<void>((resolve) => terminal.write(fresh, resolve));
       const { active } = terminal.buffer;
-      const all = Array.from({ length: active.length }, (_, row) => active.getLine(row)!.translateToString(true).trimEnd());
+      const all = Array.from({ length: active.length }, (_, row) =>
+        active.getLine(row)!.translateToString(true).trimEnd(),
+      );
       return all.slice(0, all.findLastIndex((line) => line !== '') + 1);
     },
     cursor: () => terminal.buffer.active.cursorX,
@@ -69,7 +85,10 @@ describe('a terminal', () => {
     const { type, sent, lines } = open({ rows: 10 });
     const text = Array.from({ length: 300 }, (_, index) => `line ${index + 1}`).join('\r\n');
     type(pasted(text));
-    expect(await lines()).toEqual(['  … 294 rows above', ...[295, 296, 297, 298, 299, 300].map((line) => `  line ${line}`)]);
+    expect(await lines()).toEqual([
+      '  … 294 rows above',
+      ...[295, 296, 297, 298, 299, 300].map((line) => `  line ${line}`),
+    ]);
     expect(sent).toEqual([]);
     type('\r');
     expect(sent).toEqual([text.replaceAll('\r\n', '\n')]);
@@ -98,9 +117,19 @@ describe('a terminal', () => {
     screen.status('thinking');
     await lines();
     resize({ columns: 30, rows: 12 });
-    expect(await lines()).toEqual(['said before', 'thinking', '› a line that is typed and', '  that has some fifty', '  characters']);
+    expect(await lines()).toEqual([
+      'said before',
+      'thinking',
+      '› a line that is typed and',
+      '  that has some fifty',
+      '  characters',
+    ]);
     resize({ columns: 80, rows: 12 });
-    expect(await lines()).toEqual(['said before', 'thinking', '› a line that is typed and that has some fifty characters']);
+    expect(await lines()).toEqual([
+      'said before',
+      'thinking',
+      '› a line that is typed and that has some fifty characters',
+    ]);
   });
 
   test('is left on Ctrl-D only where nothing is typed', () => {
@@ -119,16 +148,32 @@ describe('a terminal', () => {
           fc.oneof(
             fc.record({
               does: fc.constant('print' as const),
-              text: fc.constantFrom('done', 'two\nlines', 'a longer text that takes more than one row here', '漢字😀 wide'),
+              text: fc.constantFrom(
+                'done',
+                'two\nlines',
+                'a longer text that takes more than one row here',
+                '漢字😀 wide',
+              ),
             }),
             fc.record({
               does: fc.constant('partial' as const),
               text: fc.constantFrom('', 'being written', 'being written, and by now it is quite a long line of text'),
             }),
-            fc.record({ does: fc.constant('status' as const), text: fc.constantFrom('', 'thinking', 'running something with a long name and more') }),
+            fc.record({
+              does: fc.constant('status' as const),
+              text: fc.constantFrom('', 'thinking', 'running something with a long name and more'),
+            }),
             fc.record({
               does: fc.constant('type' as const),
-              text: fc.constantFrom('a', 'word ', '漢', '\x1b\r', '\x1b[D', '\x7f', pasted('some pasted words\nand more')),
+              text: fc.constantFrom(
+                'a',
+                'word ',
+                '漢',
+                '\x1b\r',
+                '\x1b[D',
+                '\x7f',
+                pasted('some pasted words\nand more'),
+              ),
             }),
           ),
           { maxLength: 30 },

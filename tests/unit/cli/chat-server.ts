@@ -30,15 +30,24 @@ export async function chatServer() {
 
   const server = createServer(async (request, response) => {
     const url = new URL(request.url!, 'http://localhost');
-    const json = (status: number, body: unknown) => response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-    if (request.headers.authorization !== 'Bearer right') return json(401, { error: { message: 'runtime API bearer token required', status: 401 } });
+    const json = (status: number, body: unknown) =>
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    if (request.headers.authorization !== 'Bearer right')
+      return json(401, { error: { message: 'runtime API bearer token required', status: 401 } });
     let body = '';
     for await (const chunk of request) body += chunk;
     const route = `${request.method} ${url.pathname}`;
     if (route === 'GET /v1/console') return json(200, { id: 'thr_1', things_to_try: state.things_to_try });
     if (route === 'GET /v1/threads/thr_1') {
       const { turns, items, pending_approvals, pending_user_inputs } = state;
-      return json(200, { thread: { id: 'thr_1' }, turns, items, latest_seq: events.at(-1)?.seq ?? 0, pending_approvals, pending_user_inputs });
+      return json(200, {
+        thread: { id: 'thr_1' },
+        turns,
+        items,
+        latest_seq: events.at(-1)?.seq ?? 0,
+        pending_approvals,
+        pending_user_inputs,
+      });
     }
     if (route === 'POST /v1/threads/thr_1/messages') {
       if (state.refuse) return json(state.refuse.status, { error: state.refuse });
@@ -102,7 +111,13 @@ export async function chatServer() {
     steer_count: 0,
     error,
   });
-  const item = (id: string, turnId: string, kind: ItemRecord['kind'], status: ItemRecord['status'], detail: string): ItemRecord => ({
+  const item = (
+    id: string,
+    turnId: string,
+    kind: ItemRecord['kind'],
+    status: ItemRecord['status'],
+    detail: string,
+  ): ItemRecord => ({
     schema_version: 2,
     id,
     turn_id: turnId,
@@ -126,14 +141,30 @@ export async function chatServer() {
     item,
     startTurn: (id: string, text?: string) => {
       emit('turn.started', { turn: turn(id, 'in_progress') }, { turn: id });
-      if (text !== undefined) emit('item.completed', { item: item(`${id}_user`, id, 'user_message', 'completed', text) }, { turn: id, item: `${id}_user` });
+      if (text !== undefined)
+        emit(
+          'item.completed',
+          { item: item(`${id}_user`, id, 'user_message', 'completed', text) },
+          { turn: id, item: `${id}_user` },
+        );
     },
     answer: (turnId: string, text: string, id = `${turnId}_answer`) =>
-      emit('item.completed', { item: item(id, turnId, 'agent_message', 'completed', text) }, { turn: turnId, item: id }),
+      emit(
+        'item.completed',
+        { item: item(id, turnId, 'agent_message', 'completed', text) },
+        { turn: turnId, item: id },
+      ),
     endTurn: (id: string, status: TurnRecord['status'] = 'completed', error?: string) =>
       emit('turn.completed', { turn: turn(id, status, error) }, { turn: id }),
     ask: (turnId: string, id: string, question: string, labels: string[]) => {
-      const payload = { id, request: { questions: [{ header: 'Question', id, question, options: labels.map((label) => ({ label, description: '' })) }] } };
+      const payload = {
+        id,
+        request: {
+          questions: [
+            { header: 'Question', id, question, options: labels.map((label) => ({ label, description: '' })) },
+          ],
+        },
+      };
       state.pending_user_inputs.push(payload);
       emit('user_input.required', payload, { turn: turnId });
     },

@@ -21,13 +21,35 @@ describe('a paste', () => {
   it('is one text, wherever its bytes are cut', () =>
     holds(
       fc.property(
-        fc.array(fc.constantFrom('line', '\r', '\n', '\r\n', '😀', '漢字', 'é', ' ', '\t', '\x1b[31m', '[', '2', '~', '"""', '\\'), {
-          minLength: 1,
-          maxLength: 40,
-        }),
+        fc.array(
+          fc.constantFrom(
+            'line',
+            '\r',
+            '\n',
+            '\r\n',
+            '😀',
+            '漢字',
+            'é',
+            ' ',
+            '\t',
+            '\x1b[31m',
+            '[',
+            '2',
+            '~',
+            '"""',
+            '\\',
+          ),
+          {
+            minLength: 1,
+            maxLength: 40,
+          },
+        ),
         fc.array(fc.nat(), { maxLength: 8 }),
         (parts, cuts) => {
-          const { texts, keys } = read(Buffer.concat([Buffer.from('a'), pasteOf(parts.join('')), Buffer.from('\r')]), cuts);
+          const { texts, keys } = read(
+            Buffer.concat([Buffer.from('a'), pasteOf(parts.join('')), Buffer.from('\r')]),
+            cuts,
+          );
           const plain = parts.join('').replaceAll('\x1b[31m', '').replace(/\r\n?/g, '\n');
           expect(texts).toEqual(plain === '' ? ['a'] : ['a', plain]);
           expect(keys.map(({ name }) => name)).toEqual(['return']);
@@ -98,7 +120,12 @@ describe('the line that is typed', () => {
     return {
       editor,
       press: (...names: string[]) => {
-        for (const name of names) editor.press({ name: name.replace(/^(ctrl|alt)-/, ''), ctrl: name.startsWith('ctrl-'), meta: name.startsWith('alt-') });
+        for (const name of names)
+          editor.press({
+            name: name.replace(/^(ctrl|alt)-/, ''),
+            ctrl: name.startsWith('ctrl-'),
+            meta: name.startsWith('alt-'),
+          });
         return `${editor.text.slice(0, editor.cursor)}|${editor.text.slice(editor.cursor)}`;
       },
     };

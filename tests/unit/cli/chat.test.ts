@@ -48,10 +48,18 @@ function open(tty: boolean, more: Partial<ChatOptions> = {}) {
     onLeave: () => Object.assign(state, { left: true }),
   });
   done.catch(() => {});
-  return { input, done, state, raw: () => raw, text: () => stripVTControlCharacters(raw), type: (line: string) => void input.write(line) };
+  return {
+    input,
+    done,
+    state,
+    raw: () => raw,
+    text: () => stripVTControlCharacters(raw),
+    type: (line: string) => void input.write(line),
+  };
 }
 const connected = () => until('a connection', () => server.streams.size === 1);
-const shows = (chat: { text: () => string }, what: string) => until(`"${what}" on the screen`, () => chat.text().includes(what));
+const shows = (chat: { text: () => string }, what: string) =>
+  until(`"${what}" on the screen`, () => chat.text().includes(what));
 const times = (text: string, part: string) => text.split(part).length - 1;
 
 describe('lines from a script', () => {
@@ -133,7 +141,12 @@ describe('a terminal', () => {
     );
     server.state.turns = [server.turn('turn_1', 'in_progress')];
     server.state.pending_user_inputs = [
-      { id: 'qst_1', request: { questions: [{ id: 'qst_1', question: 'Deploy now?', options: [{ label: 'yes' }, { label: 'later' }] }] } },
+      {
+        id: 'qst_1',
+        request: {
+          questions: [{ id: 'qst_1', question: 'Deploy now?', options: [{ label: 'yes' }, { label: 'later' }] }],
+        },
+      },
     ];
     const terminal = open(true);
     await shows(terminal, 'waiting for your answer');
@@ -149,8 +162,13 @@ describe('a terminal', () => {
     server.startTurn('turn_1', 'from elsewhere');
     await shows(terminal, '› from elsewhere');
     terminal.type('half a thou');
-    server.emit('item.started', { item: server.item('i1', 'turn_1', 'agent_message', 'in_progress', '') }, { turn: 'turn_1', item: 'i1' });
-    for (const delta of ['Hel', 'lo\nwor']) server.emit('item.delta', { delta, kind: 'agent_message' }, { turn: 'turn_1', item: 'i1' });
+    server.emit(
+      'item.started',
+      { item: server.item('i1', 'turn_1', 'agent_message', 'in_progress', '') },
+      { turn: 'turn_1', item: 'i1' },
+    );
+    for (const delta of ['Hel', 'lo\nwor'])
+      server.emit('item.delta', { delta, kind: 'agent_message' }, { turn: 'turn_1', item: 'i1' });
     await shows(terminal, 'wor\n› half a thou');
     server.answer('turn_1', 'Hello\nworld', 'i1');
     server.endTurn('turn_1');
@@ -175,7 +193,10 @@ describe('a terminal', () => {
   test('says when it came what nobody saw, and equal messages once', async () => {
     const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000).toISOString();
     server.state.turns = [server.turn('turn_0', 'completed')];
-    const item = (id: string, text: string, ended_at: string) => ({ ...server.item(id, 'turn_0', 'agent_message', 'completed', text), ended_at });
+    const item = (id: string, text: string, ended_at: string) => ({
+      ...server.item(id, 'turn_0', 'agent_message', 'completed', text),
+      ended_at,
+    });
     server.state.items = [item('i0', 'seen already', hoursAgo(50))];
     const first = open(true);
     await shows(first, 'seen already');
@@ -228,7 +249,12 @@ describe('a terminal', () => {
     server.startTurn('turn_1');
     server.answer('turn_1', 'Which way? Delete src/old.ts in demo? Write yes to see the weather.');
     server.ask('turn_1', 'call_1', 'Which way?', ['North', 'South']);
-    const approval = { id: 'call_2', approval_id: 'call_2', description: 'Delete src/old.ts in demo?', evidence: 'rm src/old.ts' };
+    const approval = {
+      id: 'call_2',
+      approval_id: 'call_2',
+      description: 'Delete src/old.ts in demo?',
+      evidence: 'rm src/old.ts',
+    };
     server.emit('approval.required', approval, { turn: 'turn_1' });
     await shows(terminal, 'rm src/old.ts');
     expect(terminal.text()).toContain('1. North');
@@ -239,7 +265,14 @@ describe('a terminal', () => {
     const asks = 'Task tsk_1 (demo) needs your consent:\n\nMay practice do this in demo?';
     server.state.turns = [server.turn('turn_1', 'completed')];
     server.state.items = [server.item('i1', 'turn_1', 'agent_message', 'completed', asks)];
-    server.state.pending_approvals = [{ id: 'tsk_1_q', approval_id: 'tsk_1_q', description: 'May practice do this in demo?', evidence: 'the last line' }];
+    server.state.pending_approvals = [
+      {
+        id: 'tsk_1_q',
+        approval_id: 'tsk_1_q',
+        description: 'May practice do this in demo?',
+        evidence: 'the last line',
+      },
+    ];
     const terminal = open(true);
     await shows(terminal, 'the last line');
     server.state.pending_approvals = [];
@@ -297,7 +330,10 @@ describe('a terminal', () => {
     await shows(terminal, 'hi\n');
     const once = times(terminal.text(), 'hello there');
     server.startTurn('turn_2', 'hello there');
-    await until('the same text from elsewhere', () => times(terminal.text(), '› hello there') > 1 && times(terminal.text(), 'hello there') > once);
+    await until(
+      'the same text from elsewhere',
+      () => times(terminal.text(), '› hello there') > 1 && times(terminal.text(), 'hello there') > once,
+    );
   });
 
   test('says what runs and when an answer starts over', async () => {
@@ -306,11 +342,20 @@ describe('a terminal', () => {
     server.startTurn('turn_1');
     await shows(terminal, 'thinking, 0 s');
     const tool = server.item('i1', 'turn_1', 'tool_call', 'in_progress', '');
-    server.emit('item.started', { item: tool, tool: { id: 'c1', name: 'web_fetch', input: { url: 'https://example.com' } } }, { turn: 'turn_1', item: 'i1' });
+    server.emit(
+      'item.started',
+      { item: tool, tool: { id: 'c1', name: 'web_fetch', input: { url: 'https://example.com' } } },
+      { turn: 'turn_1', item: 'i1' },
+    );
     await shows(terminal, 'running web_fetch https://example.com, 0 s');
-    server.emit('item.failed', { item: { ...tool, status: 'failed', summary: 'web_fetch: no route' } }, { turn: 'turn_1', item: 'i1' });
+    server.emit(
+      'item.failed',
+      { item: { ...tool, status: 'failed', summary: 'web_fetch: no route' } },
+      { turn: 'turn_1', item: 'i1' },
+    );
     await shows(terminal, '✗ web_fetch: no route (failed');
-    const message = (id: string, status: 'in_progress' | 'interrupted') => server.item(id, 'turn_1', 'agent_message', status, '');
+    const message = (id: string, status: 'in_progress' | 'interrupted') =>
+      server.item(id, 'turn_1', 'agent_message', status, '');
     server.emit('item.started', { item: message('i2', 'in_progress') }, { turn: 'turn_1', item: 'i2' });
     server.emit('item.delta', { delta: 'The answ', kind: 'agent_message' }, { turn: 'turn_1', item: 'i2' });
     server.emit('item.interrupted', { item: message('i2', 'interrupted') }, { turn: 'turn_1', item: 'i2' });
@@ -326,7 +371,14 @@ describe('a terminal', () => {
     server.startTurn('turn_1');
     server.emit(
       'approval.required',
-      { id: 'q', approval_id: 'q', tool_name: 'rm', description: 'Delete x in demo?', intent_summary: 'fine\nyes / no', evidence: 'workspace demo\n│ rm x\n' },
+      {
+        id: 'q',
+        approval_id: 'q',
+        tool_name: 'rm',
+        description: 'Delete x in demo?',
+        intent_summary: 'fine\nyes / no',
+        evidence: 'workspace demo\n│ rm x\n',
+      },
       { turn: 'turn_1' },
     );
     await shows(terminal, 'yes / no / skip');
@@ -375,7 +427,8 @@ describe('a terminal', () => {
 });
 
 describe('fetch chat', () => {
-  const config = (port: string) => loadConfig({ FETCH_HOME: home, FETCH_RUNTIME_PORT: port, FETCH_RUNTIME_TOKEN: 'wrong' }, {});
+  const config = (port: string) =>
+    loadConfig({ FETCH_HOME: home, FETCH_RUNTIME_PORT: port, FETCH_RUNTIME_TOKEN: 'wrong' }, {});
 
   test('says how to start when nothing answers', async () => {
     await expect(runChat(config('9'))).rejects.toThrow(/No Fetch answers at http:\/\/127\.0\.0\.1:9: .*fetch start/);

@@ -52,7 +52,8 @@ describe('fetch config', () => {
     const found = shown({
       ...Object.fromEntries(Object.keys(all).flatMap((name) => (all[name] ? [[name, 'a'.repeat(64)]] : []))),
     });
-    for (const [name, secret] of Object.entries(all)) if (secret) expect([name, found.get(name)!.value]).toEqual([name, '********']);
+    for (const [name, secret] of Object.entries(all))
+      if (secret) expect([name, found.get(name)!.value]).toEqual([name, '********']);
   });
 });
 
@@ -62,7 +63,9 @@ describe('fetch config set', () => {
     chmodSync(file, 0o600);
     await write('FETCH_MAX_STEPS', '12');
     await write('FETCH_USER_NAME', 'Ada L');
-    expect(readFileSync(file, 'utf8')).toBe("# mine\nOTHER=1 # why\nFETCH_MAX_STEPS=12 # few\n\nLAST=x\nFETCH_USER_NAME='Ada L'\n");
+    expect(readFileSync(file, 'utf8')).toBe(
+      "# mine\nOTHER=1 # why\nFETCH_MAX_STEPS=12 # few\n\nLAST=x\nFETCH_USER_NAME='Ada L'\n",
+    );
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 

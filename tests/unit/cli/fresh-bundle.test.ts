@@ -5,7 +5,9 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 
 // it runs before types can be stripped, so it has none
-const { freshBundle } = (await import(new URL('../../../bin/bundle.js', import.meta.url).href)) as { freshBundle(root: string): string | undefined };
+const { freshBundle } = (await import(new URL('../../../bin/bundle.js', import.meta.url).href)) as {
+  freshBundle(root: string): string | undefined;
+};
 
 const root = mkdtempSync(join(tmpdir(), 'fetch-bundle-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));

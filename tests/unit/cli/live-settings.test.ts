@@ -17,7 +17,8 @@ afterEach(() => rmSync(home, { recursive: true, force: true }));
 
 const decided = { temporalAddress: '127.0.0.1:7233', databaseUrl: 'postgres://x/y' };
 /** The configuration of a role of an instance that was started from this environment. */
-const roleOf = (env: Record<string, string>) => loadConfig({}, roleEnvironment(loadConfig({}, { FETCH_HOME: home, ...env }), decided));
+const roleOf = (env: Record<string, string>) =>
+  loadConfig({}, roleEnvironment(loadConfig({}, { FETCH_HOME: home, ...env }), decided));
 
 test('a file that is changed, removed or written again is applied, and a broken one changes nothing', async () => {
   const config = loadConfig({}, { FETCH_HOME: home, LOG_LEVEL: 'fatal' });

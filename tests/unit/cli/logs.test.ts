@@ -15,7 +15,8 @@ afterEach(() => {
   rmSync(home, { recursive: true, force: true });
 });
 
-const log = (role: string, ...lines: string[]) => writeFileSync(join(home, 'logs', `${role}.log`), lines.map((line) => `${line}\n`).join(''));
+const log = (role: string, ...lines: string[]) =>
+  writeFileSync(join(home, 'logs', `${role}.log`), lines.map((line) => `${line}\n`).join(''));
 async function printed(options: Partial<Parameters<typeof run>[2]> = {}): Promise<string[]> {
   let text = '';
   vi.spyOn(process.stdout, 'write').mockImplementation((chunk) => {
@@ -28,7 +29,11 @@ async function printed(options: Partial<Parameters<typeof run>[2]> = {}): Promis
 const at = (second: number): number => Date.parse('2026-11-22T10:00:00Z') + second * 1000;
 
 test('lines of all roles stand in the order of time, whatever wrote them', async () => {
-  log('worker', JSON.stringify({ level: 30, time: at(1), msg: 'first' }), JSON.stringify({ level: 50, time: at(4), msg: 'failed', reason: 'no disk' }));
+  log(
+    'worker',
+    JSON.stringify({ level: 30, time: at(1), msg: 'first' }),
+    JSON.stringify({ level: 50, time: at(4), msg: 'failed', reason: 'no disk' }),
+  );
   log('postgres', '2026-11-22 10:00:02.500 UTC [12] LOG:  checkpoint', '\tof a line that goes on');
   log('temporal', JSON.stringify({ level: 'warn', ts: '2026-11-22T10:00:03Z', msg: 'slow' }));
   log('gateway', JSON.stringify({ level: 40, time: at(2), sdkComponent: 'worker', msg: 'No workflows registered' }));
@@ -42,14 +47,25 @@ test('lines of all roles stand in the order of time, whatever wrote them', async
 });
 
 test('a program gets every line as JSON', async () => {
-  log('gateway', JSON.stringify({ level: 40, time: at(2), sdkComponent: 'worker', msg: 'No workflows registered' }), 'plain');
+  log(
+    'gateway',
+    JSON.stringify({ level: 40, time: at(2), sdkComponent: 'worker', msg: 'No workflows registered' }),
+    'plain',
+  );
   expect((await printed({ json: true })).map((line) => JSON.parse(line))).toEqual([
-    { time: '2026-11-22T10:00:02.000Z', role: 'gateway', level: 'warn', msg: 'No workflows registered', sdkComponent: 'worker' },
+    {
+      time: '2026-11-22T10:00:02.000Z',
+      role: 'gateway',
+      level: 'warn',
+      msg: 'No workflows registered',
+      sdkComponent: 'worker',
+    },
     { time: '2026-11-22T10:00:02.000Z', role: 'gateway', level: '', msg: 'plain' },
   ]);
 });
 
 test('the number of lines is that of all roles together', async () => {
-  for (const role of ['worker', 'api']) log(role, ...[1, 2, 3].map((second) => JSON.stringify({ level: 30, time: at(second), msg: `${role} ${second}` })));
+  for (const role of ['worker', 'api'])
+    log(role, ...[1, 2, 3].map((second) => JSON.stringify({ level: 30, time: at(second), msg: `${role} ${second}` })));
   expect(await printed({ lines: 2 })).toEqual(['10:00:03.000 worker   worker 3', '10:00:03.000 api      api 3']);
 });

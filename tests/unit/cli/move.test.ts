@@ -5,7 +5,14 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { placeFiles } from '../../../src/cli/home/move/files.ts';
 import { requireStoppedCluster } from '../../../src/cli/home/move/scratch-database.ts';
 import { heldSettings } from '../../../src/cli/home/move/settings.ts';
-import { HomeMoved, markMoved, markMovingIn, movedIn, movedMark, requireNotMoved } from '../../../src/cli/instance/home/moved.ts';
+import {
+  HomeMoved,
+  markMoved,
+  markMovingIn,
+  movedIn,
+  movedMark,
+  requireNotMoved,
+} from '../../../src/cli/instance/home/moved.ts';
 
 let folder = '';
 beforeEach(() => {
@@ -59,7 +66,10 @@ describe('files of a home', () => {
     writeFileSync(join(home, 'skills/birds/more.md'), 'other');
     // a copy that was killed has left this
     writeFileSync(join(home, 'mcp.json.moving'), '{');
-    for (const _ of ['once', 'twice']) expect(await placeFiles(from, home)).toEqual([expect.stringMatching(/more\.md has another content here, which stays/)]);
+    for (const _ of ['once', 'twice'])
+      expect(await placeFiles(from, home)).toEqual([
+        expect.stringMatching(/more\.md has another content here, which stays/),
+      ]);
     expect(readFileSync(join(home, 'chat-key'), 'utf8')).toBe('theirs');
     expect(readFileSync(join(home, 'link'), 'utf8')).toBe('{}');
     expect(readFileSync(join(home, 'skills/birds/more.md'), 'utf8')).toBe('other');
@@ -84,7 +94,9 @@ describe('a home', () => {
   it('is refused where its database is missing, was left out of a copy, or is not shut down', () => {
     expect(() => requireStoppedCluster(folder)).toThrow(/has no database/);
     symlinkSync(join(folder, 'nowhere'), join(folder, 'postgres'));
-    expect(() => requireStoppedCluster(folder)).toThrow(/which is not there: it was copied without it\. Run `fetch export-home`/);
+    expect(() => requireStoppedCluster(folder)).toThrow(
+      /which is not there: it was copied without it\. Run `fetch export-home`/,
+    );
     rmSync(join(folder, 'postgres'));
     mkdirSync(join(folder, 'postgres'));
     writeFileSync(join(folder, 'postgres/PG_VERSION'), '18\n');

@@ -55,7 +55,8 @@ it('lists the newest first, and nothing that it did not name', () => {
 });
 
 describe('fetch doctor', () => {
-  const finding = (settings: Record<string, string>, now = '2026-03-02T12:00:00') => backupFinding(loadConfig(settings, {}), at(now));
+  const finding = (settings: Record<string, string>, now = '2026-03-02T12:00:00') =>
+    backupFinding(loadConfig(settings, {}), at(now));
 
   it('says nothing where none is wanted', () => expect(finding({})).toEqual([]));
 
@@ -64,8 +65,12 @@ describe('fetch doctor', () => {
     expect(finding(wanted)).toMatchObject([{ state: 'warning', detail: expect.stringContaining('none in') }]);
     const file = made('2026-03-02T03:30:00');
     expect(finding(wanted)).toMatchObject([{ state: 'ok', detail: `the newest is 8 h old: ${file}` }]);
-    expect(finding(wanted, '2026-03-03T12:00:00')).toMatchObject([{ state: 'warning', detail: `the newest is 32 h old: ${file}` }]);
-    expect(finding({ FETCH_BACKUP_FOLDER: folder })).toMatchObject([{ state: 'warning', detail: expect.stringContaining('FETCH_BACKUP_KEY') }]);
+    expect(finding(wanted, '2026-03-03T12:00:00')).toMatchObject([
+      { state: 'warning', detail: `the newest is 32 h old: ${file}` },
+    ]);
+    expect(finding({ FETCH_BACKUP_FOLDER: folder })).toMatchObject([
+      { state: 'warning', detail: expect.stringContaining('FETCH_BACKUP_KEY') },
+    ]);
   });
 });
 

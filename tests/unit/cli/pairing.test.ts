@@ -22,7 +22,9 @@ describe('the QR', () => {
   });
 
   test('says in a smaller one how much room it takes, and how to do without it', () => {
-    expect(qrText(QR, CAPTION, { columns: 60, rows: 15 })).toMatch(/too small for the QR: it\stakes\s\d\d\scolumns\sand\s2\d\srows.*--phone/s);
+    expect(qrText(QR, CAPTION, { columns: 60, rows: 15 })).toMatch(
+      /too small for the QR: it\stakes\s\d\d\scolumns\sand\s2\d\srows.*--phone/s,
+    );
   });
 
   test('in small has every module of the large one, with light ones around', () => {
@@ -42,7 +44,9 @@ describe('the QR', () => {
         return Array.from({ length: 64 }, (_, bits) => bits).filter((bits) => ![0, 21, 42, 63].includes(bits))[place]!;
       }),
     );
-    const light = data.map((line, y) => line.map((_, x) => ((rows[Math.floor(y / 3)]![x >> 1]! >> ((y % 3) * 2 + (x & 1))) & 1) === 1));
+    const light = data.map((line, y) =>
+      line.map((_, x) => ((rows[Math.floor(y / 3)]![x >> 1]! >> ((y % 3) * 2 + (x & 1))) & 1) === 1),
+    );
     expect(light).toEqual(data.map((line) => line.map((dark) => !dark)));
   });
 });
@@ -61,5 +65,7 @@ describe('a number to pair', () => {
     ['+1 555 000-11', 'too short'],
     ['+49 170 1234567 89012', 'too long|so many digits|no number'],
     ['+999 170 1234567', 'no country'],
-  ])('%s is refused: %s', (written, why) => expect(() => phoneToPair(written)).toThrow(new RegExp(`(${why}).*international form`)));
+  ])('%s is refused: %s', (written, why) =>
+    expect(() => phoneToPair(written)).toThrow(new RegExp(`(${why}).*international form`)),
+  );
 });

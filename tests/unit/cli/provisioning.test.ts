@@ -34,7 +34,13 @@ const program = (folder: string, says: string): string => {
 const fitting = 'temporal version 1.5.1 (Server 1.29.1, UI 2.42.1)';
 const NOWHERE = { url: 'http://127.0.0.1:9', sha256: '0'.repeat(64) };
 const provide = (path: string, more: Partial<Parameters<typeof provideTemporal>[0]> = {}) =>
-  provideTemporal({ home: join(root, 'home'), cache: join(root, 'cache'), env: { PATH: path, GOPATH: join(root, 'go') }, downloadFrom: NOWHERE, ...more });
+  provideTemporal({
+    home: join(root, 'home'),
+    cache: join(root, 'cache'),
+    env: { PATH: path, GOPATH: join(root, 'go') },
+    downloadFrom: NOWHERE,
+    ...more,
+  });
 
 /** Serves an official-looking release; returns its address. */
 async function release(checksum: 'right' | 'wrong'): Promise<{ url: string; sha256: string }> {
@@ -91,7 +97,10 @@ test('a server that a person puts into the state folder is taken, also where ano
 
 test('a download is checked, kept in the cache and reported with its size', async () => {
   const seen: Progress[] = [];
-  const binary = await provide('', { downloadFrom: await release('right'), onProgress: (progress) => seen.push(progress) });
+  const binary = await provide('', {
+    downloadFrom: await release('right'),
+    onProgress: (progress) => seen.push(progress),
+  });
   expect(binary.path).toBe(join(root, 'cache', 'temporal'));
   expect(seen.some(({ done, total }) => done !== undefined && done === total)).toBe(true);
 });
@@ -101,7 +110,9 @@ test('a download with a wrong checksum is thrown away, and the failure lists wha
   mkdirSync(join(root, 'gobin'));
   writeFileSync(join(root, 'gobin', 'go'), '#!/bin/sh\necho "no network" >&2; exit 1\n');
   chmodSync(join(root, 'gobin', 'go'), 0o755);
-  const error = await provide(join(root, 'gobin'), { downloadFrom: await release('wrong') }).catch((reason: unknown) => reason);
+  const error = await provide(join(root, 'gobin'), { downloadFrom: await release('wrong') }).catch(
+    (reason: unknown) => reason,
+  );
   expect(error).toBeInstanceOf(ProvisionError);
   expect((error as Error).message).toMatch(/official download: the checksum of .* is wrong/);
   expect((error as Error).message).toMatch(/go build: go build failed: no network/);
@@ -125,7 +136,13 @@ test('each minor version of the server has a database file of its own', () => {
 });
 
 test('the embedded server is started on loopback with the settings that make a step quick', () => {
-  const args = devServerArguments({ home: '/h', server: '1.29.1', port: 1, ui: { ip: '127.9.9.9', port: 2 }, namespace: 'default' }).join(' ');
+  const args = devServerArguments({
+    home: '/h',
+    server: '1.29.1',
+    port: 1,
+    ui: { ip: '127.9.9.9', port: 2 },
+    namespace: 'default',
+  }).join(' ');
   for (const part of [
     '--ip 127.0.0.1',
     'transferProcessorMaxPollRPS=2000',

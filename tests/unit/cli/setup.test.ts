@@ -37,13 +37,22 @@ describe('merging settings into an .env file', () => {
     expect(mergeEnv('# A=1\n', { A: '2' })).toBe('# A=1\nA=2\n');
   });
 
-  test.each(['plain', 'two words', "it's", 'a "b" c', 'sharp # sign', '$HOME', 'back\\nslash', ' padded ', 'ends in \\', '', 'ünï😀'])(
-    'what is written is what is read: %j',
-    (value) => {
-      if (value.endsWith('\\')) expect(() => mergeEnv('', { A: value })).toThrow(/A /);
-      else expect(parse(mergeEnv('X=1\n', { A: value, B: 'next' }))).toEqual({ X: '1', A: value, B: 'next' });
-    },
-  );
+  test.each([
+    'plain',
+    'two words',
+    "it's",
+    'a "b" c',
+    'sharp # sign',
+    '$HOME',
+    'back\\nslash',
+    ' padded ',
+    'ends in \\',
+    '',
+    'ünï😀',
+  ])('what is written is what is read: %j', (value) => {
+    if (value.endsWith('\\')) expect(() => mergeEnv('', { A: value })).toThrow(/A /);
+    else expect(parse(mergeEnv('X=1\n', { A: value, B: 'next' }))).toEqual({ X: '1', A: value, B: 'next' });
+  });
 
   test('refuses a value that the file cannot hold', () => {
     expect(() => mergeEnv('', { A: 'one\nB=two' })).toThrow('A may not contain a line break.');
@@ -61,7 +70,11 @@ describe('the three questions', () => {
     return { input, output, shows: (what: string) => until(`"${what}"`, () => text.includes(what)), text: () => text };
   }
   const config = () => loadConfig({ FETCH_HOME: home }, {});
-  const local = { label: 'llama at localhost', kind: 'local', env: { OPENAI_BASE_URL: 'http://127.0.0.1:11434/v1', AGENT_MODEL: 'llama' } };
+  const local = {
+    label: 'llama at localhost',
+    kind: 'local',
+    env: { OPENAI_BASE_URL: 'http://127.0.0.1:11434/v1', AGENT_MODEL: 'llama' },
+  };
   const parts = (verify: SetupParts['verify'] = async () => ({ ok: true })): SetupParts => ({
     discover: async () => [local],
     models: async () => ['small', 'large'],
@@ -80,7 +93,12 @@ describe('the three questions', () => {
     await shows('Your time zone?');
     input.write('Europe/Berlin\r');
     await done;
-    expect(saved()).toEqual({ FETCH_MAX_STEPS: '7', FETCH_USER_NAME: 'Ada Lovelace', FETCH_TIME_ZONE: 'Europe/Berlin', ...local.env });
+    expect(saved()).toEqual({
+      FETCH_MAX_STEPS: '7',
+      FETCH_USER_NAME: 'Ada Lovelace',
+      FETCH_TIME_ZONE: 'Europe/Berlin',
+      ...local.env,
+    });
     expect(readFileSync(join(home, '.env'), 'utf8')).toContain('# kept\n');
     expect(statSync(join(home, '.env')).mode & 0o777).toBe(0o600);
     expect(config().AGENT_MODEL).toBe('llama');

@@ -17,14 +17,19 @@ afterEach(() => {
   rmSync(home, { recursive: true, force: true });
 });
 
-/** A process that claims the home at a given moment and then lives on; what it said: `claimed`, or the pid of the holder. */
+/**
+ * A process that claims the home at a given moment and then lives on; what it said: `claimed`, or the pid of the
+ * holder.
+ */
 function claimant(at: number): { child: ChildProcess; said: () => string } {
   const module = new URL('../../../src/cli/instance/home/start-lock.ts', import.meta.url).href;
   const program = `const { claimHome } = await import(${JSON.stringify(module)});
     while (Date.now() < ${at});
     console.log(await claimHome(${JSON.stringify(home)}).then(() => 'claimed', (error) => String(error.holder?.pid ?? error)));
     setInterval(() => {}, 1000);`;
-  const child = spawn(process.execPath, ['--input-type=module', '-e', program], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   let said = '';
   child.stdout!.on('data', (chunk: Buffer) => {
     said += chunk.toString();

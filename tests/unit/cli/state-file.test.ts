@@ -4,7 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { isAlive, startTimeOf } from '../../../src/cli/instance/home/process-identity.ts';
-import { endLeftovers, liveRunState, type RunState, readRunState, writeRunState } from '../../../src/cli/instance/home/state-file.ts';
+import {
+  endLeftovers,
+  liveRunState,
+  type RunState,
+  readRunState,
+  writeRunState,
+} from '../../../src/cli/instance/home/state-file.ts';
 
 let home: string;
 beforeEach(() => {
@@ -15,7 +21,17 @@ afterEach(() => rmSync(home, { recursive: true, force: true }));
 const stateWith = (supervisor: RunState['supervisor'], worker: { pid: number; startTime: string }): RunState => ({
   version: 1,
   supervisor,
-  roles: [{ name: 'worker', ...worker, state: 'ready', since: '2026-01-01T00:00:00.000Z', restarts: 0, address: null, lastError: null }],
+  roles: [
+    {
+      name: 'worker',
+      ...worker,
+      state: 'ready',
+      since: '2026-01-01T00:00:00.000Z',
+      restarts: 0,
+      address: null,
+      lastError: null,
+    },
+  ],
   urls: { runtime: 'http://127.0.0.1:1', status: 'http://127.0.0.1:2', temporalUi: null },
 });
 const sleeper = async () => {
@@ -25,7 +41,10 @@ const sleeper = async () => {
 };
 
 test('a written state is read back the same and is private to its user', async () => {
-  const state = stateWith({ pid: process.pid, startTime: (await startTimeOf(process.pid))! }, { pid: 1, startTime: 'x' });
+  const state = stateWith(
+    { pid: process.pid, startTime: (await startTimeOf(process.pid))! },
+    { pid: 1, startTime: 'x' },
+  );
   writeRunState(home, state);
   expect(readRunState(home)).toEqual(state);
   expect(statSync(join(home, 'run.json')).mode & 0o777).toBe(0o600);
@@ -54,7 +73,10 @@ test('a child left by a killed supervisor is ended', async () => {
 
 test('a stranger that got the pid of a recorded child is left alone', async () => {
   const { child, identity } = await sleeper();
-  writeRunState(home, stateWith({ pid: identity.pid, startTime: 'dead' }, { pid: identity.pid, startTime: 'of another process' }));
+  writeRunState(
+    home,
+    stateWith({ pid: identity.pid, startTime: 'dead' }, { pid: identity.pid, startTime: 'of another process' }),
+  );
   expect(await endLeftovers(home)).toEqual([]);
   expect(await isAlive(identity)).toBe(true);
   child.kill('SIGKILL');

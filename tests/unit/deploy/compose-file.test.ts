@@ -19,7 +19,8 @@ interface Service {
   healthcheck?: { test?: unknown; disable?: boolean };
 }
 
-const read = (file: string): string => readFileSync(fileURLToPath(new URL(`../../../${file}`, import.meta.url)), 'utf8');
+const read = (file: string): string =>
+  readFileSync(fileURLToPath(new URL(`../../../${file}`, import.meta.url)), 'utf8');
 const { services } = parse(read('docker-compose.yml'), { merge: true }) as { services: Record<string, Service> };
 const each = Object.entries(services);
 const OURS = ['worker', 'gateway', 'api', 'kennel'];
@@ -40,11 +41,16 @@ test('every service that stays has a health check: its own, or that of our image
 });
 
 test('only the kennel has the socket of the engine', () => {
-  expect(each.filter(([, { volumes = [] }]) => volumes.some((volume) => volume.includes('docker.sock'))).map(([name]) => name)).toEqual(['kennel']);
+  expect(
+    each
+      .filter(([, { volumes = [] }]) => volumes.some((volume) => volume.includes('docker.sock')))
+      .map(([name]) => name),
+  ).toEqual(['kennel']);
 });
 
 test('nothing is published beyond loopback unless PUBLISH_ADDRESS asks, and the servers are on a network without a way out', () => {
-  for (const [name, { ports = [] }] of each) for (const port of ports) expect(port, name).toMatch(/^(127\.0\.0\.1|\$\{PUBLISH_ADDRESS:-127\.0\.0\.1\}):/);
+  for (const [name, { ports = [] }] of each)
+    for (const port of ports) expect(port, name).toMatch(/^(127\.0\.0\.1|\$\{PUBLISH_ADDRESS:-127\.0\.0\.1\}):/);
   for (const name of ['postgres', 'temporal']) expect(services[name]!.networks).toEqual(['servers']);
 });
 
@@ -63,7 +69,8 @@ test('images have a version: ours that of the package, the schema tool that of t
 });
 
 test('what a profile adds is search and the Web UI, or what watches', () => {
-  const added = (profile: string) => each.filter(([, { profiles }]) => profiles?.includes(profile)).map(([name]) => name);
+  const added = (profile: string) =>
+    each.filter(([, { profiles }]) => profiles?.includes(profile)).map(([name]) => name);
   expect(added('full')).toEqual(['temporal-ui', 'searxng']);
   expect(added('observability')).toEqual(['prometheus', 'grafana']);
   expect(each.filter(([, { profiles }]) => profiles)).toHaveLength(4);
@@ -72,7 +79,9 @@ test('what a profile adds is search and the Web UI, or what watches', () => {
 test('settings that the file names exist', () => {
   const known = Object.keys(settings);
   for (const name of OURS)
-    for (const variable of Object.keys(services[name]!.environment ?? {}).filter((key) => /^(FETCH|TEMPORAL|DATABASE)_/.test(key)))
+    for (const variable of Object.keys(services[name]!.environment ?? {}).filter((key) =>
+      /^(FETCH|TEMPORAL|DATABASE)_/.test(key),
+    ))
       expect(known, variable).toContain(variable.replace(/_FILE$/, ''));
 });
 

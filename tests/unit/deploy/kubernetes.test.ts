@@ -44,16 +44,27 @@ interface Manifest {
   kind: string;
   metadata: { name: string };
   data?: Record<string, string>;
-  spec: { replicas?: number; minAvailable?: number; selector: Record<string, object>; template: Pod; ports?: Array<{ port: number; targetPort: string }> };
+  spec: {
+    replicas?: number;
+    minAvailable?: number;
+    selector: Record<string, object>;
+    template: Pod;
+    ports?: Array<{ port: number; targetPort: string }>;
+  };
 }
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const read = (file: string): string => readFileSync(join(root, file), 'utf8');
 const FOLDER = 'deploy/kubernetes';
 const files = readdirSync(join(root, FOLDER)).filter((name) => name !== 'kustomization.yaml');
-const manifests: Manifest[] = files.flatMap((file) => parseAllDocuments(read(`${FOLDER}/${file}`)).map((document) => document.toJS()));
+const manifests: Manifest[] = files.flatMap((file) =>
+  parseAllDocuments(read(`${FOLDER}/${file}`)).map((document) => document.toJS()),
+);
 const ofKind = (kind: string): Manifest[] => manifests.filter((manifest) => manifest.kind === kind);
-const kustomization = parse(read(`${FOLDER}/kustomization.yaml`)) as { resources: string[]; images: Array<{ name: string; newTag: string }> };
+const kustomization = parse(read(`${FOLDER}/kustomization.yaml`)) as {
+  resources: string[];
+  images: Array<{ name: string; newTag: string }>;
+};
 const { data: shared } = ofKind('ConfigMap')[0] as { data: Record<string, string> };
 
 const dockerfile = read('Dockerfile');
@@ -66,7 +77,11 @@ const IMAGE_ENV = Object.fromEntries(
 const compose = parse(read('docker-compose.yml'), { merge: true }) as {
   services: Record<string, { image: string; command: string[]; mem_limit: string; stop_grace_period?: string }>;
 };
-const pods = [...ofKind('Deployment'), ...ofKind('Job')].map(({ metadata, spec }) => ({ name: metadata.name, pod: spec.template, spec: spec.template.spec }));
+const pods = [...ofKind('Deployment'), ...ofKind('Job')].map(({ metadata, spec }) => ({
+  name: metadata.name,
+  pod: spec.template,
+  spec: spec.template.spec,
+}));
 const role = (container: Container): 'worker' | 'gateway' | 'api' => container.args[0] as never;
 
 test('each file is applied, and each kind is one that a cluster has by itself', () => {
@@ -84,7 +99,8 @@ test('the image, its commands, limits of memory and time to end are those of Doc
     expect(container.image, name).toBe(service.image);
     expect(container.args, name).toEqual(service.command);
     expect(bytes(container.resources.limits.memory), name).toBe(bytes(service.mem_limit));
-    if (service.stop_grace_period) expect(`${spec.terminationGracePeriodSeconds}s`, name).toBe(service.stop_grace_period);
+    if (service.stop_grace_period)
+      expect(`${spec.terminationGracePeriodSeconds}s`, name).toBe(service.stop_grace_period);
   }
 });
 
@@ -94,7 +110,10 @@ test('every variable is a setting with a value that is taken, or the file of a s
     for (const { name, spec } of pods) {
       const [{ env = [], envFrom }] = spec.containers;
       expect(envFrom, name).toEqual([{ configMapRef: { name: ofKind('ConfigMap')[0]!.metadata.name } }]);
-      const given: Record<string, string> = { ...shared, ...Object.fromEntries(env.map((each) => [each.name, each.value])) };
+      const given: Record<string, string> = {
+        ...shared,
+        ...Object.fromEntries(env.map((each) => [each.name, each.value])),
+      };
       for (const variable of Object.keys(given)) {
         const setting = variable.replace(/_FILE$/, '') as keyof typeof settings;
         expect(Object.keys(settings), `${variable} of ${name}`).toContain(variable in settings ? variable : setting);
@@ -115,11 +134,20 @@ test('every variable is a setting with a value that is taken, or the file of a s
 
 test('the secret has each file that a setting names, is made by the command of the docs, and is in no manifest', () => {
   const named = Object.entries(shared).filter(([name]) => !(name in settings));
-  const made = [...read('docs/server.md').matchAll(/--from-(?:literal|file)=([a-z-]+)=/g)].map(([, key]) => `/run/secrets/fetch/${key}`);
+  const made = [...read('docs/server.md').matchAll(/--from-(?:literal|file)=([a-z-]+)=/g)].map(
+    ([, key]) => `/run/secrets/fetch/${key}`,
+  );
   expect(named.map(([, file]) => file).sort()).toEqual(made.sort());
   for (const { name, spec } of pods) {
-    expect(spec.volumes.find((volume) => volume.name === 'secrets')?.secret, name).toEqual({ secretName: 'fetch', defaultMode: 0o440 });
-    expect(mountOf(spec.containers[0], 'secrets'), name).toEqual({ name: 'secrets', mountPath: '/run/secrets/fetch', readOnly: true });
+    expect(spec.volumes.find((volume) => volume.name === 'secrets')?.secret, name).toEqual({
+      secretName: 'fetch',
+      defaultMode: 0o440,
+    });
+    expect(mountOf(spec.containers[0], 'secrets'), name).toEqual({
+      name: 'secrets',
+      mountPath: '/run/secrets/fetch',
+      readOnly: true,
+    });
   }
   expect(read('docs/server.md')).toContain('create secret generic fetch ');
 });
@@ -127,14 +155,21 @@ test('the secret has each file that a setting names, is made by the command of t
 test('nothing runs with a right of root, and only the home and /tmp can be written', () => {
   const uid = Number(/^USER (\d+):/m.exec(dockerfile)![1]);
   for (const { name, spec } of pods) {
-    expect(spec.securityContext, name).toMatchObject({ runAsNonRoot: true, runAsUser: uid, fsGroup: uid, seccompProfile: { type: 'RuntimeDefault' } });
+    expect(spec.securityContext, name).toMatchObject({
+      runAsNonRoot: true,
+      runAsUser: uid,
+      fsGroup: uid,
+      seccompProfile: { type: 'RuntimeDefault' },
+    });
     expect(spec.containers[0].securityContext, name).toEqual({
       allowPrivilegeEscalation: false,
       readOnlyRootFilesystem: true,
       capabilities: { drop: ['ALL'] },
     });
     expect([spec.automountServiceAccountToken, spec.enableServiceLinks], name).toEqual([false, false]);
-    const writable = spec.volumes.filter(({ emptyDir }) => emptyDir).map((volume) => mountOf(spec.containers[0], volume.name)?.mountPath);
+    const writable = spec.volumes
+      .filter(({ emptyDir }) => emptyDir)
+      .map((volume) => mountOf(spec.containers[0], volume.name)?.mountPath);
     expect(writable.sort(), name).toEqual(['/tmp', IMAGE_ENV.FETCH_HOME].sort());
     expect(spec.volumes, name).toHaveLength(3);
   }
@@ -186,7 +221,10 @@ test('ports are those that the roles listen on, and the service leads to them', 
       { name: 'runtime', containerPort: config.FETCH_RUNTIME_PORT },
       { name: 'status', containerPort: config.FETCH_STATUS_PORT },
     ];
-    expect(container.ports).toEqual([...(role(container) === 'api' ? http : []), { name: 'metrics', containerPort: metrics }]);
+    expect(container.ports).toEqual([
+      ...(role(container) === 'api' ? http : []),
+      { name: 'metrics', containerPort: metrics },
+    ]);
     expect(pod.metadata.annotations?.['prometheus.io/port']).toBe(String(metrics));
   }
   const [service] = ofKind('Service');
@@ -195,7 +233,9 @@ test('ports are those that the roles listen on, and the service leads to them', 
     { port: config.FETCH_STATUS_PORT, targetPort: 'status' },
   ]);
   expect(shared.FETCH_ALLOWED_HOSTS!.split(',')).toContain(service!.metadata.name);
-  expect(service!.spec.selector).toEqual(ofKind('Deployment').find(({ metadata }) => metadata.name === 'fetch-api')!.spec.template.metadata.labels);
+  expect(service!.spec.selector).toEqual(
+    ofKind('Deployment').find(({ metadata }) => metadata.name === 'fetch-api')!.spec.template.metadata.labels,
+  );
 });
 
 test('each role has two pods, of which a drain of nodes leaves one', () => {

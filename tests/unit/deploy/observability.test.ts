@@ -7,7 +7,8 @@ import '../../../src/telemetry/store-metrics.ts';
 import { scrape } from '../../../src/telemetry/registry.ts';
 import { panels, rules, watchedMetrics } from '../../support/watched.ts';
 
-const read = (file: string): string => readFileSync(fileURLToPath(new URL(`../../../${file}`, import.meta.url)), 'utf8');
+const read = (file: string): string =>
+  readFileSync(fileURLToPath(new URL(`../../../${file}`, import.meta.url)), 'utf8');
 
 test('every metric of ours on the board and in the rules is one that the roles show', async () => {
   const shown = [...(await scrape(1_000)).matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name);
@@ -63,7 +64,11 @@ test('Prometheus asks each role of docker-compose.yml at the port where it shows
     ...static_configs.flatMap((each) => each.targets),
     ...dns_sd_configs.flatMap(({ names, port }) => names.map((name) => `${name}:${port}`)),
   ]);
-  const { services } = parse(read('docker-compose.yml'), { merge: true }) as { services: Record<string, { environment?: { FETCH_METRICS_PORT?: number } }> };
+  const { services } = parse(read('docker-compose.yml'), { merge: true }) as {
+    services: Record<string, { environment?: { FETCH_METRICS_PORT?: number } }>;
+  };
   const first = services.gateway!.environment!.FETCH_METRICS_PORT!;
-  expect(targets.toSorted()).toEqual([`gateway:${first}`, `worker:${first + 1}`, `api:${first + 2}`, `kennel:${first + 3}`].toSorted());
+  expect(targets.toSorted()).toEqual(
+    [`gateway:${first}`, `worker:${first + 1}`, `api:${first + 2}`, `kennel:${first + 3}`].toSorted(),
+  );
 });

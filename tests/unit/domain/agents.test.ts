@@ -1,9 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import type { AgentName } from '../../../src/contracts/kennel.ts';
-import { chooseAgent, type ModelSettings, missingFor, modelOf, type Readiness } from '../../../src/domain/tasks/agents/agents.ts';
+import {
+  chooseAgent,
+  type ModelSettings,
+  missingFor,
+  modelOf,
+  type Readiness,
+} from '../../../src/domain/tasks/agents/agents.ts';
 
 describe('what a coding agent lacks', () => {
-  const official = { ANTHROPIC_BASE_URL: 'https://api.anthropic.com', GOOGLE_GEMINI_BASE_URL: 'https://generativelanguage.googleapis.com/' };
+  const official = {
+    ANTHROPIC_BASE_URL: 'https://api.anthropic.com',
+    GOOGLE_GEMINI_BASE_URL: 'https://generativelanguage.googleapis.com/',
+  };
   it.each<[name: AgentName, settings: ModelSettings, why: string | null]>([
     ['practice', {}, null],
     ['claude', official, 'Claude Code needs ANTHROPIC_API_KEY.'],
@@ -14,12 +23,20 @@ describe('what a coding agent lacks', () => {
     ['codex', official, 'Codex needs OPENAI_API_KEY, OPENROUTER_API_KEY or OPENAI_BASE_URL.'],
     ['codex', { OPENAI_API_KEY: 'k' }, null],
     ['codex', { OPENAI_API_KEY: 'k', OPENAI_BASE_URL: 'https://api.openai.com/v1' }, null],
-    ['codex', { OPENAI_BASE_URL: 'http://127.0.0.1:11434/v1' }, 'Codex needs the name of a model: set CODEX_MODEL or AGENT_MODEL.'],
+    [
+      'codex',
+      { OPENAI_BASE_URL: 'http://127.0.0.1:11434/v1' },
+      'Codex needs the name of a model: set CODEX_MODEL or AGENT_MODEL.',
+    ],
     ['codex', { OPENROUTER_API_KEY: 'k' }, 'Codex needs the name of a model: set CODEX_MODEL or AGENT_MODEL.'],
     ['codex', { OPENROUTER_API_KEY: 'k', CODEX_MODEL: 'a/b' }, null],
     ['copilot', { OPENAI_API_KEY: 'k' }, 'Copilot CLI needs the name of a model: set COPILOT_MODEL or AGENT_MODEL.'],
     ['opencode', { OPENAI_API_KEY: 'k', AGENT_MODEL: 'gpt-5-mini' }, null],
-    ['opencode', { OPENAI_API_KEY: 'k', AGENT_MODEL: 'practice' }, 'OpenCode needs a real model: AGENT_MODEL is practice.'],
+    [
+      'opencode',
+      { OPENAI_API_KEY: 'k', AGENT_MODEL: 'practice' },
+      'OpenCode needs a real model: AGENT_MODEL is practice.',
+    ],
   ])('%s with %j lacks: %j', (name, settings, why) => expect(missingFor(name, settings)).toBe(why));
 
   it('lets the own model of an agent go before the one of the chat', () => {
@@ -45,12 +62,21 @@ describe('the choice of a coding agent', () => {
   ];
 
   it('is the one that is wanted, when it is allowed and ready', () => {
-    expect(chooseAgent({ wanted: 'opencode', allowed: ['codex', 'opencode'], ready })).toEqual({ ok: true, agent: 'opencode' });
+    expect(chooseAgent({ wanted: 'opencode', allowed: ['codex', 'opencode'], ready })).toEqual({
+      ok: true,
+      agent: 'opencode',
+    });
   });
 
   it('says what is missing when the wanted one is not ready', () => {
-    expect(chooseAgent({ wanted: 'claude', allowed: ['claude'], ready })).toEqual({ ok: false, why: 'Claude Code needs ANTHROPIC_API_KEY.' });
-    expect(chooseAgent({ wanted: 'gemini', allowed: ['gemini'], ready })).toEqual({ ok: false, why: 'Gemini CLI is not ready on this host.' });
+    expect(chooseAgent({ wanted: 'claude', allowed: ['claude'], ready })).toEqual({
+      ok: false,
+      why: 'Claude Code needs ANTHROPIC_API_KEY.',
+    });
+    expect(chooseAgent({ wanted: 'gemini', allowed: ['gemini'], ready })).toEqual({
+      ok: false,
+      why: 'Gemini CLI is not ready on this host.',
+    });
   });
 
   it('does not take one that the owner has not allowed', () => {
@@ -64,7 +90,9 @@ describe('the choice of a coding agent', () => {
     expect(chooseAgent({ wanted: 'auto', allowed: ['claude', 'opencode', 'codex', 'practice'], ready })).toEqual({
       ok: false,
       choices: ['opencode', 'codex'],
-      why: expect.stringMatching(/^Several coding agents are ready: OpenCode \(opencode\), Codex \(codex\)\. Ask the person with ask_user/),
+      why: expect.stringMatching(
+        /^Several coding agents are ready: OpenCode \(opencode\), Codex \(codex\)\. Ask the person with ask_user/,
+      ),
     });
   });
 
@@ -75,12 +103,21 @@ describe('the choice of a coding agent', () => {
   });
 
   it('is the first of the preferred ones that is ready when nobody can be asked', () => {
-    expect(chooseAgent({ wanted: 'auto', allowed: ['claude', 'opencode', 'codex'], ready, unattended: true })).toEqual({ ok: true, agent: 'opencode' });
+    expect(chooseAgent({ wanted: 'auto', allowed: ['claude', 'opencode', 'codex'], ready, unattended: true })).toEqual({
+      ok: true,
+      agent: 'opencode',
+    });
   });
 
   it('is the practice agent only when no other one is ready', () => {
-    expect(chooseAgent({ wanted: 'auto', allowed: ['practice', 'codex'], ready })).toEqual({ ok: true, agent: 'codex' });
-    expect(chooseAgent({ wanted: 'auto', allowed: ['practice', 'claude'], ready })).toEqual({ ok: true, agent: 'practice' });
+    expect(chooseAgent({ wanted: 'auto', allowed: ['practice', 'codex'], ready })).toEqual({
+      ok: true,
+      agent: 'codex',
+    });
+    expect(chooseAgent({ wanted: 'auto', allowed: ['practice', 'claude'], ready })).toEqual({
+      ok: true,
+      agent: 'practice',
+    });
   });
 
   it('says of each allowed one what is missing when none is ready', () => {

@@ -59,5 +59,7 @@ describe('the words that bring in a project', () => {
     ['git@git.example.com:shop.git', null],
     ['ext::sh -c id', null],
     ['-upload-pack=x', null],
-  ])('%s is fetched from %s', (from, address) => expect(fetchableAddress(from, 'https://api.github.com')).toBe(address));
+  ])('%s is fetched from %s', (from, address) =>
+    expect(fetchableAddress(from, 'https://api.github.com')).toBe(address),
+  );
 });

@@ -25,10 +25,18 @@ test.each([
   ['⏭️', skip],
 ])('%j answers an approval', (text, answer) => expect(parseApproval(text)).toEqual(answer));
 
-test.each(['yes but not the tests', 'all', 'always', 'skip the tests and run it', 'no all', 'stop', 'status', '', '❤️', 'yesall'])(
-  '%j decides nothing',
-  (text) => expect(parseApproval(text)).toBeNull(),
-);
+test.each([
+  'yes but not the tests',
+  'all',
+  'always',
+  'skip the tests and run it',
+  'no all',
+  'stop',
+  'status',
+  '',
+  '❤️',
+  'yesall',
+])('%j decides nothing', (text) => expect(parseApproval(text)).toBeNull());
 
 test('to skip is no command: without an open question it is a message like any other', () => {
   expect(parseCommand('skip')).toBeNull();
@@ -36,7 +44,19 @@ test('to skip is no command: without an open question it is a message like any o
 });
 
 test('nothing but the listed words allows anything', () => {
-  const words = new Set(['yes', 'y', 'yes please', 'yep', 'ok', 'okay', 'allow', 'approve', 'yes all', 'y all', 'allow all']);
+  const words = new Set([
+    'yes',
+    'y',
+    'yes please',
+    'yep',
+    'ok',
+    'okay',
+    'allow',
+    'approve',
+    'yes all',
+    'y all',
+    'allow all',
+  ]);
   holds(
     fc.property(fc.string({ unit: 'grapheme-ascii', maxLength: 12 }), (text) => {
       const plain = text

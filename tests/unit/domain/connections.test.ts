@@ -32,7 +32,11 @@ it('every cause has a sentence that names the address and what to do, for both s
   const shown = { subject: 'a', issuer: 'b', names: [], from: new Date(0), until: new Date(1) };
   for (const cause of CAUSES)
     for (const names of [TEMPORAL_NAMES, postgresNames('DATABASE_DIRECT_URL')])
-      for (const each of [tried({ names }), tried({ names, shown }), tried({ names, set: { authority: true, certificate: true, apiKey: true } })]) {
+      for (const each of [
+        tried({ names }),
+        tried({ names, shown }),
+        tried({ names, set: { authority: true, certificate: true, apiKey: true } }),
+      ]) {
         const text = sentenceOf(cause, each);
         expect(text, cause).toContain('cluster:7233');
         expect(text, cause).toMatch(/\. [A-Z].*\.$/);
@@ -46,7 +50,9 @@ it('says the cause of an error by its code, by its words, and by the errors with
   expect(causeOf(coded(16, 'Request unauthorized'))).toBe('API key refused');
   expect(causeOf(new Error('The server does not support SSL connections'))).toBe('server speaks no TLS');
   expect(causeOf(coded('28000', 'connection requires a valid client certificate'))).toBe('client certificate missing');
-  expect(causeOf(coded('28000', 'no pg_hba.conf entry for host "10.0.0.1", user "fetch", database "fetch", no encryption'))).toBe('server speaks TLS');
+  expect(
+    causeOf(coded('28000', 'no pg_hba.conf entry for host "10.0.0.1", user "fetch", database "fetch", no encryption')),
+  ).toBe('server speaks TLS');
   expect(causeOf(new AggregateError([coded('ECONNREFUSED'), coded('ECONNREFUSED')]))).toBe('refused');
   expect(causeOf(new Error('it failed', { cause: coded('ENOTFOUND') }))).toBe('unknown host');
   expect(causeOf(coded('constructor'))).toBeNull();

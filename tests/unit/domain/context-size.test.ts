@@ -1,7 +1,13 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Called, type DialogueMessage, fittedTo, shownWithin, toModelMessages } from '../../../src/domain/chat/context/context.ts';
+import {
+  type Called,
+  type DialogueMessage,
+  fittedTo,
+  shownWithin,
+  toModelMessages,
+} from '../../../src/domain/chat/context/context.ts';
 import { tellFailure } from '../../../src/domain/failures.ts';
 import { budgetWithin, contextIn, summedWithin, tooSmallText } from '../../../src/domain/model/context-size.ts';
 import type { FileShown } from '../../../src/domain/text/files.ts';
@@ -24,23 +30,34 @@ describe('the size of a context', () => {
 
   it('is never shared out beyond itself, and is not cut where it is unknown', () => {
     fc.assert(
-      fc.property(fc.integer({ min: 1_024, max: 300_000 }), fc.integer({ min: 1_000, max: 200_000 }), (context, most) => {
-        const { history, tools } = budgetWithin(context, most);
-        expect(history).toBeGreaterThanOrEqual(0);
-        expect(history).toBeLessThanOrEqual(most);
-        expect(history + Math.min(tools, 3_000)).toBeLessThan(context);
-      }),
+      fc.property(
+        fc.integer({ min: 1_024, max: 300_000 }),
+        fc.integer({ min: 1_000, max: 200_000 }),
+        (context, most) => {
+          const { history, tools } = budgetWithin(context, most);
+          expect(history).toBeGreaterThanOrEqual(0);
+          expect(history).toBeLessThanOrEqual(most);
+          expect(history + Math.min(tools, 3_000)).toBeLessThan(context);
+        },
+      ),
     );
-    expect(budgetWithin(undefined, 50_000)).toEqual({ history: 50_000, tools: Number.POSITIVE_INFINITY, room: Number.POSITIVE_INFINITY });
+    expect(budgetWithin(undefined, 50_000)).toEqual({
+      history: 50_000,
+      tools: Number.POSITIVE_INFINITY,
+      room: Number.POSITIVE_INFINITY,
+    });
   });
 
   it('of 8,192 holds the whole core of the tools, and one of 4,096 its most important ones', () => {
     const names = (context: number) =>
-      offeredTools({ access: { mode: 'agent', allowShell: true }, added: new Map(), opened: [] }, { tools: 128, tokens: budgetWithin(context, 1e6).tools }).map(
-        ({ name }) => name,
-      );
+      offeredTools(
+        { access: { mode: 'agent', allowShell: true }, added: new Map(), opened: [] },
+        { tools: 128, tokens: budgetWithin(context, 1e6).tools },
+      ).map(({ name }) => name);
     expect(names(8_192)).toHaveLength(21);
-    expect(names(4_096)).toEqual(expect.arrayContaining(['ask_user', 'open_tools', 'file_read', 'file_edit', 'file_write']));
+    expect(names(4_096)).toEqual(
+      expect.arrayContaining(['ask_user', 'open_tools', 'file_read', 'file_edit', 'file_write']),
+    );
   });
 });
 
@@ -52,8 +69,18 @@ describe('a request that no context holds', () => {
       'needs about 3,100 tokens',
       'llama.cpp with a larger `-c`',
     ],
-    ["This model's maximum context length is 2048 tokens. However, you requested 3000 tokens", 2_048, 'needs about 3,000 tokens', '--max-model-len'],
-    ['the endpoint read only a part of the request, because it has a context size of 2048 tokens', 2_048, 'needs about 2,900 tokens', 'OLLAMA_CONTEXT_LENGTH'],
+    [
+      "This model's maximum context length is 2048 tokens. However, you requested 3000 tokens",
+      2_048,
+      'needs about 3,000 tokens',
+      '--max-model-len',
+    ],
+    [
+      'the endpoint read only a part of the request, because it has a context size of 2048 tokens',
+      2_048,
+      'needs about 2,900 tokens',
+      'OLLAMA_CONTEXT_LENGTH',
+    ],
     ['the prompt is greater than the context length', 2_048, 'needs about 2,900 tokens', 'Context Length in LM Studio'],
     ['the prompt is too long', 4_096, 'needs more', '`OLLAMA_CONTEXT_LENGTH` of Ollama, `-c` of llama.cpp'],
   ])('is told with both sizes and the setting of the server: %s', (refusal, context, needs, setting) => {
@@ -65,9 +92,15 @@ describe('a request that no context holds', () => {
 
   it('of a provider is told without a setting, and without a size that is not known', () => {
     const refusal = "This model's maximum context length is 2048 tokens.";
-    expect(tooSmallText(refusal, { context: 2_048, needed: 2_900, local: false })).toMatch(/needs about 2,900 tokens\. Choose a model with a larger context/);
-    expect(tooSmallText('too long', { context: undefined, needed: 2_900, local: false })).toMatch(/is too small: this request needs about 2,900 tokens\./);
-    expect(tooSmallText('too long', { context: undefined, needed: undefined, local: false })).toMatch(/is too small\. Choose/);
+    expect(tooSmallText(refusal, { context: 2_048, needed: 2_900, local: false })).toMatch(
+      /needs about 2,900 tokens\. Choose a model with a larger context/,
+    );
+    expect(tooSmallText('too long', { context: undefined, needed: 2_900, local: false })).toMatch(
+      /is too small: this request needs about 2,900 tokens\./,
+    );
+    expect(tooSmallText('too long', { context: undefined, needed: undefined, local: false })).toMatch(
+      /is too small\. Choose/,
+    );
   });
 });
 
@@ -90,8 +123,22 @@ describe('what is shown on a small model', () => {
     for (let n = 1; n <= 6; n++) {
       const id = `call_${n}`;
       messages.push({ ord: n + 1, role: 'assistant', content: '', call_ids: [id], tokens: 4 });
-      calls.set(id, { id, name: 'read_output', args: { callId: 'call_0', offset: n * 1_000 }, state: 'done', output: text.slice(0, 8_001), size: 60_000 });
-      const sent = toModelMessages('s'.repeat(1_500), null, messages, calls, new Map(), fittedTo(budget.room, shown, messages, calls));
+      calls.set(id, {
+        id,
+        name: 'read_output',
+        args: { callId: 'call_0', offset: n * 1_000 },
+        state: 'done',
+        output: text.slice(0, 8_001),
+        size: 60_000,
+      });
+      const sent = toModelMessages(
+        's'.repeat(1_500),
+        null,
+        messages,
+        calls,
+        new Map(),
+        fittedTo(budget.room, shown, messages, calls),
+      );
       expect(requestTokens(sent, tools)).toBeLessThan(context * 0.85);
       const newest = sent.at(-1)!.content;
       expect(newest.length).toBeGreaterThan(shown.output);
@@ -102,7 +149,15 @@ describe('what is shown on a small model', () => {
   it('of 4,096 tokens is the beginning of a long message, of its document and of the summary', () => {
     const shown = shownWithin(budgetWithin(4_096, 48_000));
     const document: FileShown = { id: 'att_1', kind: 'document', name: 'a.txt', text, picture: null };
-    const said: DialogueMessage = { id: 'msg_1', ord: 1, role: 'user', content: text, call_ids: [], attachment_ids: ['att_1'], tokens: 5_000 };
+    const said: DialogueMessage = {
+      id: 'msg_1',
+      ord: 1,
+      role: 'user',
+      content: text,
+      call_ids: [],
+      attachment_ids: ['att_1'],
+      tokens: 5_000,
+    };
     const [, summary, message] = toModelMessages('s', text, [said], new Map(), new Map([['att_1', document]]), shown);
     expect(summary!.content.length).toBeLessThan(2_200);
     expect(message!.content.length).toBeLessThan(4_400);
@@ -110,6 +165,7 @@ describe('what is shown on a small model', () => {
   });
 
   it('is as before where the context is large or not known', () => {
-    for (const context of [undefined, 200_000]) expect(shownWithin(budgetWithin(context, 48_000))).toEqual({ message: 96_000, output: 8_000 });
+    for (const context of [undefined, 200_000])
+      expect(shownWithin(budgetWithin(context, 48_000))).toEqual({ message: 96_000, output: 8_000 });
   });
 });

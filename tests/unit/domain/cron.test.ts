@@ -1,6 +1,15 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { describeTime, firingNote, isOvertaken, missedBetween, nextFirings, parseSchedule, scheduleSlug, shortestGap } from '../../../src/domain/cron.ts';
+import {
+  describeTime,
+  firingNote,
+  isOvertaken,
+  missedBetween,
+  nextFirings,
+  parseSchedule,
+  scheduleSlug,
+  shortestGap,
+} from '../../../src/domain/cron.ts';
 import { holds } from '../../support/property.ts';
 
 const from = new Date('2026-11-21T00:00:00Z');
@@ -69,33 +78,44 @@ test.each([
 
 const MINUTE = 60_000;
 /** minutes for which nothing runs and for which it runs, one after the other */
-const life = fc.array(fc.tuple(fc.integer({ min: 0, max: 300 }), fc.integer({ min: 1, max: 200 })), { minLength: 1, maxLength: 3 });
+const life = fc.array(fc.tuple(fc.integer({ min: 0, max: 300 }), fc.integer({ min: 1, max: 200 })), {
+  minLength: 1,
+  maxLength: 3,
+});
 
 test('every firing runs or is told by exactly one that runs, whatever was off in between', () => {
   holds(
-    fc.property(fc.constantFrom('*/40 * * * *', '0 * * * *', '0,5 3,12 * * *', '15 7 * * *'), life, (schedule, periods) => {
-      let now = from;
-      let lastRan = from;
-      let told = 0;
-      let ran = 0;
-      const due: Date[] = [];
-      for (const [off, on] of periods) {
-        const back = new Date(now.getTime() + off * MINUTE);
-        const end = new Date(back.getTime() + on * MINUTE);
-        for (let at = nextFirings(schedule, 'UTC', now, 1)[0]!; at <= end; at = nextFirings(schedule, 'UTC', at, 1)[0]!) {
-          due.push(at);
-          const handledAt = at < back ? back : at;
-          if (isOvertaken(schedule, 'UTC', at, handledAt)) continue;
-          told += missedBetween(schedule, 'UTC', lastRan, at)?.count ?? 0;
-          ran += 1;
-          lastRan = at;
+    fc.property(
+      fc.constantFrom('*/40 * * * *', '0 * * * *', '0,5 3,12 * * *', '15 7 * * *'),
+      life,
+      (schedule, periods) => {
+        let now = from;
+        let lastRan = from;
+        let told = 0;
+        let ran = 0;
+        const due: Date[] = [];
+        for (const [off, on] of periods) {
+          const back = new Date(now.getTime() + off * MINUTE);
+          const end = new Date(back.getTime() + on * MINUTE);
+          for (
+            let at = nextFirings(schedule, 'UTC', now, 1)[0]!;
+            at <= end;
+            at = nextFirings(schedule, 'UTC', at, 1)[0]!
+          ) {
+            due.push(at);
+            const handledAt = at < back ? back : at;
+            if (isOvertaken(schedule, 'UTC', at, handledAt)) continue;
+            told += missedBetween(schedule, 'UTC', lastRan, at)?.count ?? 0;
+            ran += 1;
+            lastRan = at;
+          }
+          now = end;
         }
-        now = end;
-      }
-      expect(told + ran).toBe(due.filter((at) => at <= lastRan).length);
-      // those after the last that ran are still to come: a later one is due
-      expect(due.filter((at) => at > lastRan)).toEqual([]);
-    }),
+        expect(told + ran).toBe(due.filter((at) => at <= lastRan).length);
+        // those after the last that ran are still to come: a later one is due
+        expect(due.filter((at) => at > lastRan)).toEqual([]);
+      },
+    ),
   );
 });
 
@@ -104,7 +124,9 @@ test('a run says when it was due and what it stands for, and nothing when it is 
   const hourly = { schedule: '0 * * * *', timeZone: 'UTC' };
   expect(firingNote(hourly, at('06:00'), at('07:00'), at('07:00'))).toBeNull();
   expect(firingNote(hourly, at('06:00'), at('07:00'), at('09:00'))).toBe('It was due on Sat 2026-11-21 07:00 (UTC).');
-  expect(firingNote(hourly, at('05:00'), at('07:00'), at('07:00'))).toBe('The firing of Sat 2026-11-21 06:00 (UTC) was missed and is done with this one.');
+  expect(firingNote(hourly, at('05:00'), at('07:00'), at('07:00'))).toBe(
+    'The firing of Sat 2026-11-21 06:00 (UTC) was missed and is done with this one.',
+  );
   expect(firingNote(hourly, at('00:00'), at('07:00'), at('07:00'))).toBe(
     '6 firings from Sat 2026-11-21 01:00 (UTC) to Sat 2026-11-21 06:00 (UTC) were missed and are done with this one.',
   );

@@ -1,6 +1,11 @@
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { type CustomTool, commandOf, customToolText, parseCustomTool } from '../../../src/domain/extensions/custom-tool.ts';
+import {
+  type CustomTool,
+  commandOf,
+  customToolText,
+  parseCustomTool,
+} from '../../../src/domain/extensions/custom-tool.ts';
 import { parseSkill, skillsPrompt, skillText } from '../../../src/domain/extensions/skill.ts';
 
 const lint = {
@@ -87,7 +92,8 @@ test('a person sees the command, the hosts and the danger of a custom tool', () 
   );
 });
 
-const SKILL = '---\nname: release\ndescription: >\n  How we make\n  a release\nlicense: MIT\n---\n\n# Release\n\nRead steps.md first.\n';
+const SKILL =
+  '---\nname: release\ndescription: >\n  How we make\n  a release\nlicense: MIT\n---\n\n# Release\n\nRead steps.md first.\n';
 
 test('a skill that asks for what is not here says so when it is shown', () => {
   const asks = 'requirements:\n  platform: [darwin, win32]\n  binaries:\n    - git\n    - ffmpeg\n  envVars: [API_KEY]';
@@ -98,14 +104,23 @@ test('a skill that asks for what is not here says so when it is shown', () => {
     "Missing: It needs the programs ffmpeg, which commands have only if the project's environment has them.",
     'Missing: It needs the variables API_KEY, which no command gets.',
   ]);
-  const met = parseSkill('x', '---\nname: x\ndescription: d\nrequirements:\n  platform: linux\n  binaries: [jq]\n---\nbody', []);
+  const met = parseSkill(
+    'x',
+    '---\nname: x\ndescription: d\nrequirements:\n  platform: linux\n  binaries: [jq]\n---\nbody',
+    [],
+  );
   expect(typeof met === 'string' ? met : skillText(met)).not.toContain('Missing');
   expect(parseSkill('x', '---\nname: x\ndescription: d\n---\nbody', [])).not.toHaveProperty('requirements');
 });
 
 test('a skill in the form of agentskills is read, with what it is for', () => {
   const skill = parseSkill('release', SKILL, [{ path: 'steps.md', text: '1. Test.' }]);
-  expect(skill).toMatchObject({ kind: 'skill', name: 'release', description: 'How we make a release', body: '# Release\n\nRead steps.md first.' });
+  expect(skill).toMatchObject({
+    kind: 'skill',
+    name: 'release',
+    description: 'How we make a release',
+    body: '# Release\n\nRead steps.md first.',
+  });
   if (typeof skill === 'string') throw new Error(skill);
   expect(skillsPrompt([skill]).at(-1)).toBe('- release: How we make a release');
   expect(skillText(skill)).toContain('  │ Read steps.md first.');
@@ -116,7 +131,10 @@ test('the block of a skill is YAML in which every value is a text', () => {
   const text =
     '---\nName: "release"\ndescription: |\n  Use it: always\n  # and again\nversion: 1.0\nenabled: true\nallowed-tools: [a, b]\n__proto__: x\n---\nbody';
   expect(parseSkill('x', text, [])).toMatchObject({ name: 'release', description: 'Use it: always # and again' });
-  expect(parseSkill('x', '---\nname: !!js/function x\ndescription: 2026-01-01\n---\nbody', [])).toMatchObject({ name: 'x', description: '2026-01-01' });
+  expect(parseSkill('x', '---\nname: !!js/function x\ndescription: 2026-01-01\n---\nbody', [])).toMatchObject({
+    name: 'x',
+    description: '2026-01-01',
+  });
 });
 
 test.each([

@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { Autonomy, Danger, TurnLimits } from '../../../src/contracts/conversation.ts';
-import { type Called, compactionPoint, type DialogueMessage, SHOWN_OUTPUT_CHARS, toModelMessages } from '../../../src/domain/chat/context/context.ts';
+import {
+  type Called,
+  compactionPoint,
+  type DialogueMessage,
+  SHOWN_OUTPUT_CHARS,
+  toModelMessages,
+} from '../../../src/domain/chat/context/context.ts';
 import { chooseOption, isStrayNumber, parseCommand } from '../../../src/domain/chat/words/commands.ts';
 import { decide, decideUnattended, mayApprove } from '../../../src/domain/consent/policy.ts';
 import { breachText, dayBreach, turnBreach } from '../../../src/domain/model/budgets.ts';
@@ -125,7 +131,12 @@ describe('context', () => {
 
   it('keeps every call beside its result, and gives a call without one an unknown outcome', () => {
     const calls = new Map([call('a', 'found'), call('b', null)].map((each) => [each.id, each]));
-    const messages = toModelMessages('system', null, [said(1, 'user'), said(2, 'assistant', ['a', 'b']), said(3, 'user')], calls);
+    const messages = toModelMessages(
+      'system',
+      null,
+      [said(1, 'user'), said(2, 'assistant', ['a', 'b']), said(3, 'user')],
+      calls,
+    );
     expect(messages.map((message) => message.role)).toEqual(['system', 'user', 'assistant', 'tool', 'tool', 'user']);
     expect(messages[4]).toMatchObject({ callId: 'b', content: expect.stringContaining('unknown') });
   });
@@ -145,7 +156,12 @@ describe('context', () => {
   });
 
   it('keeps the newest turn whole, however long it is', () => {
-    const long = [said(1, 'user'), said(2, 'assistant'), said(3, 'user'), ...Array.from({ length: 30 }, (_, n) => said(n + 4, 'assistant'))];
+    const long = [
+      said(1, 'user'),
+      said(2, 'assistant'),
+      said(3, 'user'),
+      ...Array.from({ length: 30 }, (_, n) => said(n + 4, 'assistant')),
+    ];
     expect(compactionPoint(long, new Map(), 500)).toBe(2);
   });
 });

@@ -1,7 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseEgress } from '../../../src/domain/chat/words/commands.ts';
-import { askedTool, EGRESS_OPTIONS, egressAnswer, egressQuestion, egressVerdict, shownHost, toolName } from '../../../src/domain/tasks/egress.ts';
+import {
+  askedTool,
+  EGRESS_OPTIONS,
+  egressAnswer,
+  egressQuestion,
+  egressVerdict,
+  shownHost,
+  toolName,
+} from '../../../src/domain/tasks/egress.ts';
 import { mirrorEnvironment, mirrorsOf, mirrorsProblem } from '../../../src/domain/tasks/registries/mirrors.ts';
 import { holds } from '../../support/property.ts';
 
@@ -9,12 +17,16 @@ const about = { taskId: 'tsk_12', workspace: 'demo', more: 0, tools: ['npm'], wa
 
 describe('a question about hosts', () => {
   it('names one host in a sentence and several in a list, with the port where it is unusual', () => {
-    expect(egressQuestion({ ...about, hosts: [{ host: 'packages.example.com', port: 443 }] })).toBe('npm in task tsk_12 (demo) wants packages.example.com.');
+    expect(egressQuestion({ ...about, hosts: [{ host: 'packages.example.com', port: 443 }] })).toBe(
+      'npm in task tsk_12 (demo) wants packages.example.com.',
+    );
     const hosts = [
       { host: 'a.example', port: 443 },
       { host: '2001:db8::1', port: 8443 },
     ];
-    expect(egressQuestion({ ...about, hosts, more: 40, tools: ['npm', 'git'], warnings: ['It may be their wish.'] })).toBe(
+    expect(
+      egressQuestion({ ...about, hosts, more: 40, tools: ['npm', 'git'], warnings: ['It may be their wish.'] }),
+    ).toBe(
       'npm and git in task tsk_12 (demo) want 2 hosts:\n- a.example\n- [2001:db8::1]:8443\nIt also asked for 40 more, which stay refused.\nIt may be their wish.',
     );
   });
@@ -37,8 +49,12 @@ describe('a question about hosts', () => {
       { host: 'deb.example', port: 80 },
       { host: 'a.example', port: 443 },
     ];
-    expect(egressQuestion({ ...about, hosts: [plain] })).toMatch(/wants http:\/\/deb\.example\.\nThat is without encryption: /);
-    expect(egressQuestion({ ...about, hosts: [other, plain] })).toMatch(/\n- a\.example\n- http:\/\/deb\.example\nhttp:\/\/ is without encryption: /);
+    expect(egressQuestion({ ...about, hosts: [plain] })).toMatch(
+      /wants http:\/\/deb\.example\.\nThat is without encryption: /,
+    );
+    expect(egressQuestion({ ...about, hosts: [other, plain] })).toMatch(
+      /\n- a\.example\n- http:\/\/deb\.example\nhttp:\/\/ is without encryption: /,
+    );
   });
 
   it('says how much of a long name is left out, shows whose it is, and warns', () => {
@@ -62,9 +78,18 @@ describe('a question about hosts', () => {
   });
 
   it('takes a word for the name of a program, and nothing else that a container writes', () => {
-    expect([toolName('npm/11.2.0 node/v24 linux'), toolName('pip'), toolName('Go-http-client/1.1')]).toEqual(['npm', 'pip', 'go-http-client']);
+    expect([toolName('npm/11.2.0 node/v24 linux'), toolName('pip'), toolName('Go-http-client/1.1')]).toEqual([
+      'npm',
+      'pip',
+      'go-http-client',
+    ]);
     expect(toolName('Debian APT-HTTP/1.3 (2.6.1)')).toBe('apt');
-    expect([toolName(undefined), toolName(''), toolName('{"installer":1}'), toolName('a'.repeat(40))]).toEqual([null, null, null, null]);
+    expect([toolName(undefined), toolName(''), toolName('{"installer":1}'), toolName('a'.repeat(40))]).toEqual([
+      null,
+      null,
+      null,
+      null,
+    ]);
     holds(
       fc.property(fc.string({ unit: 'binary', maxLength: 300 }), (text) => {
         expect(toolName(text) ?? 'none').toMatch(/^[a-z][a-z0-9+_-]{0,23}$/);
@@ -108,9 +133,21 @@ describe('the word "egress"', () => {
   it('lists, removes a host with or without its port, and leaves other sentences alone', () => {
     expect(parseEgress('/egress')).toEqual({ what: 'list' });
     expect(parseEgress('Egress remove Example.com.')).toEqual({ what: 'remove', host: 'example.com', port: null });
-    expect(parseEgress('egress remove http://deb.example.com/')).toEqual({ what: 'remove', host: 'deb.example.com', port: 80 });
-    expect(parseEgress('egress remove [2001:db8::1]:8443')).toEqual({ what: 'remove', host: '2001:db8::1', port: 8443 });
-    expect([parseEgress('egress of the building'), parseEgress('what is egress'), parseEgress('egress remove a b')]).toEqual([null, null, null]);
+    expect(parseEgress('egress remove http://deb.example.com/')).toEqual({
+      what: 'remove',
+      host: 'deb.example.com',
+      port: 80,
+    });
+    expect(parseEgress('egress remove [2001:db8::1]:8443')).toEqual({
+      what: 'remove',
+      host: '2001:db8::1',
+      port: 8443,
+    });
+    expect([
+      parseEgress('egress of the building'),
+      parseEgress('what is egress'),
+      parseEgress('egress remove a b'),
+    ]).toEqual([null, null, null]);
   });
 });
 
@@ -122,7 +159,10 @@ describe('mirrors', () => {
       ['pypi.example.com', 443, false],
       ['fd00::1', 80, true],
     ]);
-    expect(mirrorEnvironment(setting)).toMatchObject({ npm_config_registry: 'http://10.0.0.5:4873/', PIP_INDEX_URL: 'https://pypi.example.com/simple' });
+    expect(mirrorEnvironment(setting)).toMatchObject({
+      npm_config_registry: 'http://10.0.0.5:4873/',
+      PIP_INDEX_URL: 'https://pypi.example.com/simple',
+    });
     expect(mirrorEnvironment('')).toEqual({});
   });
 
@@ -133,5 +173,7 @@ describe('mirrors', () => {
     'npm=ftp://a.example',
     'npm=https://me:secret@a.example',
     'npm=https://a.example,npm=https://b.example',
-  ])('are refused as %s, with an example', (setting) => expect(mirrorsProblem(setting)).toContain('npm=http://10.0.0.5:4873'));
+  ])('are refused as %s, with an example', (setting) =>
+    expect(mirrorsProblem(setting)).toContain('npm=http://10.0.0.5:4873'),
+  );
 });

@@ -1,7 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import { parseLine } from '../../../src/activities/task/run/log-line.ts';
-import { argumentsEvidence, commandEvidence, pageEnd, quotedEvidence, visible, visibleLine } from '../../../src/domain/text/evidence.ts';
+import {
+  argumentsEvidence,
+  commandEvidence,
+  pageEnd,
+  quotedEvidence,
+  visible,
+  visibleLine,
+} from '../../../src/domain/text/evidence.ts';
 import { approvalSentence, tools } from '../../../src/tools/registry.ts';
 import { holds } from '../../support/property.ts';
 
@@ -36,7 +43,16 @@ describe('what an approval is decided by', () => {
   });
 
   it('is shown as an agent wrote it into its log', () => {
-    const line = { seq: 1, step: 1, at: '2026-11-22T00:00:00Z', type: 'permission', id: 'p', title: 'a\u202eb', kind: 'run', command: 'ls \u202e\r; rm \0x' };
+    const line = {
+      seq: 1,
+      step: 1,
+      at: '2026-11-22T00:00:00Z',
+      type: 'permission',
+      id: 'p',
+      title: 'a\u202eb',
+      kind: 'run',
+      command: 'ls \u202e\r; rm \0x',
+    };
     const parsed = parseLine(JSON.stringify(line)) as { title: string; command: string };
     expect(parsed.title).toBe('ab');
     expect(commandEvidence(parsed.command)).toBe('2 commands in one:\n│ ls ⟨U+202E⟩␍;\n│  rm ␀x');
@@ -65,7 +81,9 @@ test('every character is there, and none that shows nothing', () => {
       const bare = (of: string) => of.replace(/[ \n]/g, '');
       if (/^[\x20-\x7e\n\r]*$/.test(text) && !/ {24}|`{3}|~{3}/.test(text)) {
         const lines = commandEvidence(text).split('\n');
-        expect(bare(lines.flatMap((line) => (line.startsWith('│ ') ? [line.slice(2)] : [])).join(''))).toBe(bare(text).replaceAll('\r', '␍'));
+        expect(bare(lines.flatMap((line) => (line.startsWith('│ ') ? [line.slice(2)] : [])).join(''))).toBe(
+          bare(text).replaceAll('\r', '␍'),
+        );
       }
     }),
     { runs: 500 },
@@ -101,6 +119,8 @@ describe('the question of an approval', () => {
 
   it('names the file and the workspace, and hides nothing in them', () => {
     expect(approvalSentence('file_delete', { path: 'src/old.ts' }, ' in demo')).toBe('Delete src/old.ts in demo?');
-    expect(approvalSentence('file_delete', { path: 'a\u202e\nDelete nothing?' }, ' in demo')).toBe('Delete a⟨U+202E⟩␊Delete nothing? in demo?');
+    expect(approvalSentence('file_delete', { path: 'a\u202e\nDelete nothing?' }, ' in demo')).toBe(
+      'Delete a⟨U+202E⟩␊Delete nothing? in demo?',
+    );
   });
 });

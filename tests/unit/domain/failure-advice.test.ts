@@ -19,12 +19,18 @@ const SETTINGS = {
 const ERROR = "The agent's request failed";
 const GATE = 'http://127.0.0.1:4010/openai/v1';
 
-/** What each agent said in its container when its provider answered with this status, and when the provider did not run. */
+/**
+ * What each agent said in its container when its provider answered with this status, and when the provider did not run.
+ */
 const SAID: ReadonlyArray<readonly [AgentName, 401 | 402 | 403 | 404 | 'refused', string]> = [
   ['claude', 401, `${ERROR} (-32000): Authentication required`],
   ['claude', 402, 'API Error: 402 scripted 402 (service)'],
   ['claude', 403, `${ERROR} (-32000): Authentication required`],
-  ['claude', 404, "There's an issue with the selected model (claude-opus-5-5). It may not exist or you may not have access to it. (request)"],
+  [
+    'claude',
+    404,
+    "There's an issue with the selected model (claude-opus-5-5). It may not exist or you may not have access to it. (request)",
+  ],
   [
     'claude',
     'refused',
@@ -34,12 +40,24 @@ const SAID: ReadonlyArray<readonly [AgentName, 401 | 402 | 403 | 404 | 'refused'
   ['codex', 402, `unexpected status 402 Payment Required: scripted 402, url: ${GATE}/responses (connection)`],
   ['codex', 403, `unexpected status 403 Forbidden: scripted 403, url: ${GATE}/responses (connection)`],
   ['codex', 404, `unexpected status 404 Not Found: scripted 404, url: ${GATE}/responses (connection)`],
-  ['codex', 'refused', `unexpected status 502 Bad Gateway: The model endpoint cannot be reached (ECONNREFUSED)., url: ${GATE}/responses (connection)`],
+  [
+    'codex',
+    'refused',
+    `unexpected status 502 Bad Gateway: The model endpoint cannot be reached (ECONNREFUSED)., url: ${GATE}/responses (connection)`,
+  ],
   ['gemini', 401, `${ERROR} (401): {"error":{"code":401,"message":"scripted 401","status":"UNAUTHENTICATED"}}`],
   ['gemini', 402, `${ERROR} (402): {"error":{"code":402,"message":"scripted 402","status":"INTERNAL"}}`],
   ['gemini', 403, `${ERROR} (403): {"error":{"code":403,"message":"scripted 403","status":"INTERNAL"}}`],
-  ['gemini', 404, `${ERROR} (500): models/x is not found for API version v1beta, or is not supported for generateContent.`],
-  ['gemini', 'refused', `${ERROR} (502): {"error":{"code":502,"message":"The model endpoint cannot be reached (ECONNREFUSED).","status":"INTERNAL"}}`],
+  [
+    'gemini',
+    404,
+    `${ERROR} (500): models/x is not found for API version v1beta, or is not supported for generateContent.`,
+  ],
+  [
+    'gemini',
+    'refused',
+    `${ERROR} (502): {"error":{"code":502,"message":"The model endpoint cannot be reached (ECONNREFUSED).","status":"INTERNAL"}}`,
+  ],
   [
     'copilot',
     401,
@@ -51,17 +69,35 @@ const SAID: ReadonlyArray<readonly [AgentName, 401 | 402 | 403 | 404 | 'refused'
     403,
     `Authentication failed with provider at ${GATE} (HTTP 403). Check your COPILOT_PROVIDER_API_KEY, COPILOT_PROVIDER_API_KEY_COMMAND, or COPILOT_PROVIDER_BEARER_TOKEN. (403)`,
   ],
-  ['copilot', 404, `Model 'scripted' not found on provider at ${GATE} (HTTP 404). Check that the model is available on your provider. (404)`],
-  ['copilot', 'refused', `Could not connect to local model provider at ${GATE}. Check that the service is running and the port is correct. (502)`],
+  [
+    'copilot',
+    404,
+    `Model 'scripted' not found on provider at ${GATE} (HTTP 404). Check that the model is available on your provider. (404)`,
+  ],
+  [
+    'copilot',
+    'refused',
+    `Could not connect to local model provider at ${GATE}. Check that the service is running and the port is correct. (502)`,
+  ],
   // it passes on the message of the provider without the status: these are providers' own
   ['opencode', 401, `${ERROR} (-32603): Internal error: Incorrect API key provided: [hidden].`],
   ['opencode', 402, `${ERROR} (-32603): Internal error: Insufficient Balance`],
   ['opencode', 403, `${ERROR} (-32603): Internal error: Forbidden`],
-  ['opencode', 404, `${ERROR} (-32603): Internal error: The model \`big\` does not exist or you do not have access to it.`],
+  [
+    'opencode',
+    404,
+    `${ERROR} (-32603): Internal error: The model \`big\` does not exist or you do not have access to it.`,
+  ],
   ['opencode', 'refused', `${ERROR} (-32603): Internal error: The model endpoint cannot be reached (ECONNREFUSED).`],
 ];
 
-const KEY = { claude: 'ANTHROPIC_API_KEY', codex: 'OPENAI_API_KEY', gemini: 'GEMINI_API_KEY', copilot: 'OPENAI_API_KEY', opencode: 'OPENAI_API_KEY' };
+const KEY = {
+  claude: 'ANTHROPIC_API_KEY',
+  codex: 'OPENAI_API_KEY',
+  gemini: 'GEMINI_API_KEY',
+  copilot: 'OPENAI_API_KEY',
+  opencode: 'OPENAI_API_KEY',
+};
 const ADDRESS = {
   claude: 'ANTHROPIC_BASE_URL',
   codex: 'OPENAI_BASE_URL',
@@ -88,12 +124,20 @@ describe('why a task has failed, for people', () => {
     expect(told.startsWith(begins), told).toBe(true);
     expect(told).not.toMatch(INSIDE);
     if (status === 404)
-      expect(told).toContain(`Set ${name.toUpperCase()}_MODEL${name === 'claude' || name === 'gemini' ? '' : ' or AGENT_MODEL'} to one that it has`);
+      expect(told).toContain(
+        `Set ${name.toUpperCase()}_MODEL${name === 'claude' || name === 'gemini' ? '' : ' or AGENT_MODEL'} to one that it has`,
+      );
     if (status === 'refused') expect(told).toContain(`check ${ADDRESS[name]} and the network`);
   });
 
   it('reads as two sentences and what the agent said', () => {
-    expect(failureForPeople(`unexpected status 402 Payment Required: Insufficient Balance, url: ${GATE}/responses (connection)`, 'codex', SETTINGS)).toBe(
+    expect(
+      failureForPeople(
+        `unexpected status 402 Payment Required: Insufficient Balance, url: ${GATE}/responses (connection)`,
+        'codex',
+        SETTINGS,
+      ),
+    ).toBe(
       'The account of OPENAI_API_KEY has no credit left. Add some at the provider, or set the key of another account, and restart. (It said: Insufficient Balance)',
     );
     expect(failureForPeople(`${ERROR} (-32000): Authentication required`, 'claude', SETTINGS)).toBe(
@@ -104,12 +148,12 @@ describe('why a task has failed, for people', () => {
   it('names the key that was used', () => {
     const reason = `${ERROR} (-32000): Authentication required`;
     expect(failureForPeople(reason, 'codex', { OPENROUTER_API_KEY: 'k' })).toMatch(/^OPENROUTER_API_KEY is wrong/);
-    expect(failureForPeople(reason, 'codex', { OPENROUTER_API_KEY: 'k', OPENAI_BASE_URL: 'https://openrouter.ai/api/v1' })).toMatch(
-      /^OPENROUTER_API_KEY is wrong/,
-    );
-    expect(failureForPeople(reason, 'codex', { OPENROUTER_API_KEY: 'k', OPENAI_BASE_URL: 'http://10.0.0.1:8000/v1' })).toContain(
-      'wants a key: set OPENAI_API_KEY',
-    );
+    expect(
+      failureForPeople(reason, 'codex', { OPENROUTER_API_KEY: 'k', OPENAI_BASE_URL: 'https://openrouter.ai/api/v1' }),
+    ).toMatch(/^OPENROUTER_API_KEY is wrong/);
+    expect(
+      failureForPeople(reason, 'codex', { OPENROUTER_API_KEY: 'k', OPENAI_BASE_URL: 'http://10.0.0.1:8000/v1' }),
+    ).toContain('wants a key: set OPENAI_API_KEY');
   });
 
   it('names the log-in where the agent has one', () => {
@@ -158,15 +202,22 @@ describe('why a task has failed, for people', () => {
     const forms = fc.constantFrom(...SAID.map(([, , reason]) => reason), 'The runner failed: EACCES', 'Cannot open');
     const between = fc.constantFrom(' ', ' (', ', url: ', ': ', ' "', ' at ');
     holds(
-      fc.property(forms, fc.array(fc.tuple(between, inside), { maxLength: 4 }), fc.constantFrom(...MODEL_AGENT_NAMES), (form, more, agent) => {
-        const reason = `${form}${more.flat().join('')}`;
-        expect(failureForPeople(reason, agent, SETTINGS)).not.toMatch(INSIDE);
-      }),
+      fc.property(
+        forms,
+        fc.array(fc.tuple(between, inside), { maxLength: 4 }),
+        fc.constantFrom(...MODEL_AGENT_NAMES),
+        (form, more, agent) => {
+          const reason = `${form}${more.flat().join('')}`;
+          expect(failureForPeople(reason, agent, SETTINGS)).not.toMatch(INSIDE);
+        },
+      ),
       { runs: 500 },
     );
   });
 
   it('says where a file of the workspace is from the workspace', () => {
-    expect(withoutInside('Cannot open /workspace/src/app.ts in /workspace.')).toBe('Cannot open src/app.ts in the workspace.');
+    expect(withoutInside('Cannot open /workspace/src/app.ts in /workspace.')).toBe(
+      'Cannot open src/app.ts in the workspace.',
+    );
   });
 });

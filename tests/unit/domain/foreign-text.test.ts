@@ -8,7 +8,21 @@ import { holds } from '../../support/property.ts';
 const hostile = fc
   .array(
     fc.oneof(
-      fc.constantFrom('\u001b[2J', '\u001b]0;title\u0007', '\u009b1A', '\r', '\n', '\u2028', '\u202e', '\u2066', '\u0000', '```', '\ud800', '› yes\n', 'ok'),
+      fc.constantFrom(
+        '\u001b[2J',
+        '\u001b]0;title\u0007',
+        '\u009b1A',
+        '\r',
+        '\n',
+        '\u2028',
+        '\u202e',
+        '\u2066',
+        '\u0000',
+        '```',
+        '\ud800',
+        '› yes\n',
+        'ok',
+      ),
       fc.string({ unit: 'binary' }),
     ),
   )
@@ -59,9 +73,22 @@ describe('text of others', () => {
   it('is shown so in the item of a tool call, with everything that goes beside it', () => {
     holds(
       fc.property(hostile, (text) => {
-        const item = { id: 'i', turn_id: 't', thread_id: 'h', kind: 'tool_call', status: 'in_progress', summary: '', detail: null, metadata: null } as const;
+        const item = {
+          id: 'i',
+          turn_id: 't',
+          thread_id: 'h',
+          kind: 'tool_call',
+          status: 'in_progress',
+          summary: '',
+          detail: null,
+          metadata: null,
+        } as const;
         const open = { ...item, started_at: null, ended_at: null };
-        const { summary, detail, metadata } = endedCallItem(open, 'web_fetch', { ok: true, output: text, metadata: { title: text, lines: [{ text }] } });
+        const { summary, detail, metadata } = endedCallItem(open, 'web_fetch', {
+          ok: true,
+          output: text,
+          metadata: { title: text, lines: [{ text }] },
+        });
         expect(JSON.stringify([summary, detail, metadata])).not.toMatch(/\\u00[0189]/);
         expect(`${summary}${detail}${(metadata as { title: string }).title}`).not.toMatch(FORBIDDEN);
       }),

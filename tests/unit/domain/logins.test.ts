@@ -13,7 +13,9 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe('the setting FETCH_KENNEL_LOGINS', () => {
   it('names one file for an agent, and nothing where it is not set', () => {
-    const of = (text: string) => [...loginsOf(loadConfig({ FETCH_HOME: folder, FETCH_KENNEL_LOGINS: text }, {}).FETCH_KENNEL_LOGINS)];
+    const of = (text: string) => [
+      ...loginsOf(loadConfig({ FETCH_HOME: folder, FETCH_KENNEL_LOGINS: text }, {}).FETCH_KENNEL_LOGINS),
+    ];
     expect(of(' claude=/a/.claude/.credentials.json ,codex = /b/x=y.json,')).toEqual([
       ['claude', '/a/.claude/.credentials.json'],
       ['codex', '/b/x=y.json'],
@@ -37,13 +39,21 @@ describe('the setting FETCH_KENNEL_LOGINS', () => {
 });
 
 describe('an agent with a log-in', () => {
-  const settings = { FETCH_KENNEL_LOGINS: AGENT_NAMES.map((name) => `${name}=/x/${name}`).join(','), AGENT_MODEL: 'llama', COPILOT_MODEL: 'own' };
+  const settings = {
+    FETCH_KENNEL_LOGINS: AGENT_NAMES.map((name) => `${name}=/x/${name}`).join(','),
+    AGENT_MODEL: 'llama',
+    COPILOT_MODEL: 'own',
+  };
 
   it('lacks nothing, where it would lack a key', () => {
     expect(AGENT_NAMES.map((name) => missingFor(name, settings))).toEqual(AGENT_NAMES.map(() => null));
-    expect(missingFor('claude', { ...settings, FETCH_KENNEL_LOGINS: 'codex=/x', ANTHROPIC_BASE_URL: 'https://api.anthropic.com' })).toMatch(
-      /ANTHROPIC_API_KEY/,
-    );
+    expect(
+      missingFor('claude', {
+        ...settings,
+        FETCH_KENNEL_LOGINS: 'codex=/x',
+        ANTHROPIC_BASE_URL: 'https://api.anthropic.com',
+      }),
+    ).toMatch(/ANTHROPIC_API_KEY/);
   });
 
   it('is not given the model of the chats, which its provider does not have, but its own', () => {

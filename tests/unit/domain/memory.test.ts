@@ -7,6 +7,9 @@ it('a prompt shows the newest memories that fit, oldest first, each on one line'
   expect(head).toContain('recall finds it');
   expect(lines.join('').length).toBeLessThanOrEqual(2_000);
   expect(lines.at(-1)).toMatch(/^- fact 49 /);
-  expect(memoryLines(['one\n\nsystem: two'])).toEqual([expect.not.stringContaining('recall finds'), '- one system: two']);
+  expect(memoryLines(['one\n\nsystem: two'])).toEqual([
+    expect.not.stringContaining('recall finds'),
+    '- one system: two',
+  ]);
   expect(memoryLines([])).toEqual([]);
 });

@@ -3,7 +3,16 @@ import { changedBy, planOf } from '../../../kennel/agents/practice/plan.ts';
 import { aboutPlan } from '../../../src/activities/task/plan-of-run.ts';
 import { parsePlanFirst, parsePlanPreference } from '../../../src/domain/chat/words/plan-words.ts';
 import { type Asked, meaningOf } from '../../../src/domain/chat/words/replies.ts';
-import { AGREED, agreedPlan, changePlan, filesOfPlan, PLAN_FIRST, quotedPlan, readPlan, STILL_PLANNING } from '../../../src/domain/tasks/plan.ts';
+import {
+  AGREED,
+  agreedPlan,
+  changePlan,
+  filesOfPlan,
+  PLAN_FIRST,
+  quotedPlan,
+  readPlan,
+  STILL_PLANNING,
+} from '../../../src/domain/tasks/plan.ts';
 
 describe('a plan as an agent writes it', () => {
   it.each([
@@ -19,13 +28,17 @@ describe('a plan as an agent writes it', () => {
   });
 
   it('keeps what stands behind its files, and a list of files within its steps', () => {
-    const { text, files } = readPlan('Files:\n- old.ts is the one that matters\n\nSo:\n1. Do it.\n\nFiles:\n- a.ts\n\nIs that right?');
+    const { text, files } = readPlan(
+      'Files:\n- old.ts is the one that matters\n\nSo:\n1. Do it.\n\nFiles:\n- a.ts\n\nIs that right?',
+    );
     expect(files).toEqual(['a.ts']);
     expect(text).toMatch(/^Files:\n- old\.ts[\s\S]*Do it\.[\s\S]*Is that right\?$/);
   });
 
   it('is shown with each line quoted, a dozen files at most, and nothing of it as markup or as our own words', () => {
-    const read = readPlan(`Task tsk_1 is done\n\u001b[31mred\n\nFiles:\n${Array.from({ length: 15 }, (_, at) => `- a${at}\`\`\`.ts`).join('\n')}`);
+    const read = readPlan(
+      `Task tsk_1 is done\n\u001b[31mred\n\nFiles:\n${Array.from({ length: 15 }, (_, at) => `- a${at}\`\`\`.ts`).join('\n')}`,
+    );
     expect(quotedPlan(read)).toBe('> Task tsk_1 is done\n> red');
     expect(filesOfPlan(read).split('\n')).toHaveLength(1 + 12 + 1);
     expect(filesOfPlan(read)).toContain("- `a0'''.ts`\n");
@@ -36,24 +49,34 @@ describe('a plan as an agent writes it', () => {
 
 describe('words about plans', () => {
   it('set what a chat prefers', () => {
-    expect(['plan on', 'Plan off.', '/plan auto', 'plan first on'].map(parsePlanPreference)).toEqual(['on', 'off', 'auto', 'on']);
-    for (const other of ['plan', 'plan on monday', 'planning on', 'plan: on']) expect(parsePlanPreference(other)).toBeNull();
+    expect(['plan on', 'Plan off.', '/plan auto', 'plan first on'].map(parsePlanPreference)).toEqual([
+      'on',
+      'off',
+      'auto',
+      'on',
+    ]);
+    for (const other of ['plan', 'plan on monday', 'planning on', 'plan: on'])
+      expect(parsePlanPreference(other)).toBeNull();
   });
 
   it('ask for a plan at the beginning of a message', () => {
     expect(parsePlanFirst('plan: add a login page')).toBe('add a login page');
     expect(parsePlanFirst('Plan the move to Rust')).toBe('the move to Rust');
-    for (const other of ['plan', 'plan on', 'plan:', 'planet: which?', 'my plan: nothing', 'explain the plan: x']) expect(parsePlanFirst(other)).toBeNull();
+    for (const other of ['plan', 'plan on', 'plan:', 'planet: which?', 'my plan: nothing', 'explain the plan: x'])
+      expect(parsePlanFirst(other)).toBeNull();
   });
 
   it('decide an open plan, change it, or are for something else', () => {
     const plan: Asked = { id: 'p', number: 1, kind: 'plan', options: [], deliveredAt: new Date(0), unread: false };
     const means = (reply: string, asked = plan) => meaningOf(reply, [asked], { at: new Date(10_000), readMs: 2_000 });
-    for (const yes of ['yes', 'ok', '👍', 'Yes!', 'allow']) expect(means(yes)).toMatchObject({ kind: 'decides', answer: { decision: 'allow' } });
-    for (const no of ['no', 'nope', 'skip']) expect(means(no)).toMatchObject({ kind: 'decides', answer: { decision: 'deny' } });
+    for (const yes of ['yes', 'ok', '👍', 'Yes!', 'allow'])
+      expect(means(yes)).toMatchObject({ kind: 'decides', answer: { decision: 'allow' } });
+    for (const no of ['no', 'nope', 'skip'])
+      expect(means(no)).toMatchObject({ kind: 'decides', answer: { decision: 'deny' } });
     for (const words of ['yes, but in Rust', 'leave out the tests', 'plan less, please', 'I do not know'])
       expect(means(words)).toEqual({ kind: 'answers', question: 'p', text: words });
-    for (const other of ['undo', 'redo', 'plan: something else', 'clone https://example.com/a.git']) expect(means(other)).toMatchObject({ kind: 'unclear' });
+    for (const other of ['undo', 'redo', 'plan: something else', 'clone https://example.com/a.git'])
+      expect(means(other)).toMatchObject({ kind: 'unclear' });
     expect(means('7')).toMatchObject({ kind: 'unclear' });
     // a long one is agreed to only when all of it was shown
     expect(means('yes', { ...plan, unread: true })).toMatchObject({ kind: 'unread' });
@@ -78,15 +101,23 @@ describe('what a run is told of its plan', () => {
   });
 
   it('is that it only plans, when it hears an answer, and the whole plan when its session does not know it', () => {
-    expect(aboutPlan({ plan: null }, { plan: true }, { said: null, heard: false, knows: true })).toEqual([STILL_PLANNING]);
-    expect(aboutPlan({ plan }, { plan: true }, { said: changes, heard: true, knows: false })[0]).toBe('The plan so far:\nDo it.\nFiles:\n- a.ts');
-    expect(aboutPlan({ plan }, {}, { said: null, heard: true, knows: false })[0]).toMatch(/^The plan that the person has agreed to:\nDo it\./);
+    expect(aboutPlan({ plan: null }, { plan: true }, { said: null, heard: false, knows: true })).toEqual([
+      STILL_PLANNING,
+    ]);
+    expect(aboutPlan({ plan }, { plan: true }, { said: changes, heard: true, knows: false })[0]).toBe(
+      'The plan so far:\nDo it.\nFiles:\n- a.ts',
+    );
+    expect(aboutPlan({ plan }, {}, { said: null, heard: true, knows: false })[0]).toMatch(
+      /^The plan that the person has agreed to:\nDo it\./,
+    );
   });
 });
 
 describe('the practice agent', () => {
   it('plans its clauses and the files that they write, and changes them as it is told', () => {
-    expect(planOf(['write a.txt a', 'run ls', 'append a.txt b'])).toBe('1. write a.txt a\n2. run ls\n3. append a.txt b\n\nFiles:\n- a.txt');
+    expect(planOf(['write a.txt a', 'run ls', 'append a.txt b'])).toBe(
+      '1. write a.txt a\n2. run ls\n3. append a.txt b\n\nFiles:\n- a.txt',
+    );
     expect(changedBy(['write a.txt a', 'run ls'], 'without 1')).toEqual(['run ls']);
     expect(changedBy(['run ls'], 'write b.txt b; say ok')).toEqual(['run ls', 'write b.txt b', 'say ok']);
     expect(changedBy(['run ls'], 'make it nicer')).toEqual(['run ls', 'say make it nicer']);

@@ -24,7 +24,11 @@ describe('the guard of autonomy', () => {
 
   it('defect 29: decides by the class of a tool alone', () => {
     expect(verdicts('workspace_list', {})).toEqual(['run', 'run', 'run']);
-    expect(verdicts('file_write', { path: 'a', content: 'Shall I proceed? Please confirm.' })).toEqual(['ask', 'run', 'run']);
+    expect(verdicts('file_write', { path: 'a', content: 'Shall I proceed? Please confirm.' })).toEqual([
+      'ask',
+      'run',
+      'run',
+    ]);
     expect(verdicts('workspace_delete', { name: 'shop' })).toEqual(['ask', 'ask', 'run']);
   });
 
@@ -36,13 +40,18 @@ describe('the guard of autonomy', () => {
   });
 
   it('defect 32: asks before a command of the model in a cautious chat, and before tests and tasks in a supervised one', () => {
-    for (const name of ['shell_run', 'app_run']) expect(verdicts(name, { command: 'ls' })).toEqual(['ask', 'ask', 'run']);
+    for (const name of ['shell_run', 'app_run'])
+      expect(verdicts(name, { command: 'ls' })).toEqual(['ask', 'ask', 'run']);
     expect(verdicts('app_test', {})).toEqual(['ask', 'run', 'run']);
     expect(verdicts('task_create', { goal: 'tidy up' })).toEqual(['ask', 'run', 'run']);
   });
 
   it('runs what is safe without asking, and nothing else in a supervised chat', () => {
     for (const { name, danger } of tools.values())
-      if (name !== 'ask_user') expect([name, policyOf({ name, danger }, 'supervised', false)]).toEqual([name, danger === 'SAFE' ? 'run' : 'ask']);
+      if (name !== 'ask_user')
+        expect([name, policyOf({ name, danger }, 'supervised', false)]).toEqual([
+          name,
+          danger === 'SAFE' ? 'run' : 'ask',
+        ]);
   });
 });

@@ -22,7 +22,8 @@ describe('quiet hours', () => {
     ['at night', null],
   ])('%s are %s', (text, span) => expect(quietSpan(text)).toBe(span));
 
-  const until = (now: string, quietHours = '22:00-07:00') => quietUntil({ quietHours }, 'Europe/Berlin', new Date(now))?.toISOString() ?? null;
+  const until = (now: string, quietHours = '22:00-07:00') =>
+    quietUntil({ quietHours }, 'Europe/Berlin', new Date(now))?.toISOString() ?? null;
   it('end at their end, by the clock of the time zone, also in the night in which clocks change', () => {
     expect(until('2026-11-23T20:59:00Z')).toBeNull();
     expect(until('2026-11-23T21:00:00Z')).toBe('2026-11-24T06:00:00.000Z');

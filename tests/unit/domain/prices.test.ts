@@ -36,12 +36,16 @@ describe('a model whose price is not known', () => {
     expect(listPrice(model)).toBeNull();
     const most = Math.ceil(600 * DEAREST[0] + 400 * DEAREST[1] + 100 * DEAREST[2]);
     expect(cost(model)).toEqual({ microUsd: most, unpriced: most });
-    for (const known of ['gpt-5.5', 'claude-fable-5', 'kimi-k3']) expect(most).toBeGreaterThanOrEqual(cost(known).microUsd);
-    expect(priceText([model], remote)).toMatch(/^price not known: budgets count \$10 in, \$50 out, .*FETCH_MODEL_PRICE/);
+    for (const known of ['gpt-5.5', 'claude-fable-5', 'kimi-k3'])
+      expect(most).toBeGreaterThanOrEqual(cost(known).microUsd);
+    expect(priceText([model], remote)).toMatch(
+      /^price not known: budgets count \$10 in, \$50 out, .*FETCH_MODEL_PRICE/,
+    );
   });
 
   test('is free on a machine of one’s own, and without a charge where its name says so; both are told', () => {
-    for (const free of [cost('llama3.2:3b', local), cost('meta-llama/llama-4:free')]) expect(free).toEqual({ microUsd: 0, unpriced: 0 });
+    for (const free of [cost('llama3.2:3b', local), cost('meta-llama/llama-4:free')])
+      expect(free).toEqual({ microUsd: 0, unpriced: 0 });
     expect(priceText(['llama3.2:3b'], local)).toMatch(/^no price: counts as free/);
     expect(moneyText({ tokens: 5, microUsd: 0 })).toMatch(/^counted as free/);
     // a proxy on this machine in front of a provider
@@ -55,8 +59,23 @@ describe('a model whose price is not known', () => {
   });
 
   test('makes a budget of money say what it counts', () => {
-    const limits = { maxSteps: 9, maxToolCalls: 9, maxTokens: 9e9, maxMicroUsd: 10_000, maxWallMs: 9e9, parallelTools: 1, maxHistoryEvents: 9 };
-    const breach = turnBreach(limits, { steps: 1, toolCalls: 0, tokens: 1, microUsd: 10_500, unpriced: 10_500, wallMs: 0 })!;
+    const limits = {
+      maxSteps: 9,
+      maxToolCalls: 9,
+      maxTokens: 9e9,
+      maxMicroUsd: 10_000,
+      maxWallMs: 9e9,
+      parallelTools: 1,
+      maxHistoryEvents: 9,
+    };
+    const breach = turnBreach(limits, {
+      steps: 1,
+      toolCalls: 0,
+      tokens: 1,
+      microUsd: 10_500,
+      unpriced: 10_500,
+      wallMs: 0,
+    })!;
     expect(breachText(breach)).toMatch(
       /: at most \$0\.01 of \$0\.01\. Calls with an unknown price count at the highest known price: set the right one with FETCH_MODEL_PRICE/,
     );
@@ -77,15 +96,19 @@ describe('a price that the person gives', () => {
     const ours = priceBook(given, { ours: true, local: false });
     const theirs = priceBook(given, { ours: false, local: false });
     expect([cost('gpt-5-mini', ours).microUsd, cost('x', ours).microUsd]).toEqual([700, 700]);
-    for (const book of [ours, theirs]) expect(cost('vendor/big-model', book)).toEqual({ microUsd: 600 * 3 + 400 + 100 * 9, unpriced: 0 });
+    for (const book of [ours, theirs])
+      expect(cost('vendor/big-model', book)).toEqual({ microUsd: 600 * 3 + 400 + 100 * 9, unpriced: 0 });
     expect(cost('gpt-5-mini', theirs)).toEqual(cost('gpt-5-mini'));
     expect(cost('x', theirs).unpriced).toBeGreaterThan(0);
     expect(cost('x', priceBook('0,0', { ours: true, local: false }))).toEqual({ microUsd: 0, unpriced: 0 });
   });
 
-  test.each(['free', '1', '1,2,3,4', '-1,2', '1,x', 'NaN,1', '1e3,1', 'model=', 'a=1,2;b', '999999,1'])('"%s" is none, and an example is told', (text) => {
-    expect(readPrices(text)).toMatch(/such as 0\.5,2 or some-model=0\.5,2,0\.05/);
-  });
+  test.each(['free', '1', '1,2,3,4', '-1,2', '1,x', 'NaN,1', '1e3,1', 'model=', 'a=1,2;b', '999999,1'])(
+    '"%s" is none, and an example is told',
+    (text) => {
+      expect(readPrices(text)).toMatch(/such as 0\.5,2 or some-model=0\.5,2,0\.05/);
+    },
+  );
 });
 
 test.each([
@@ -114,13 +137,24 @@ test('calls of coding agents are counted in the same way, by the endpoint that a
   const used = (protocol: keyof typeof upstreams, model: string) => {
     const to = upstreams[protocol];
     if ('why' in to) throw new Error(to.why);
-    const meter = createMeter({ wire: 'chat', contentType: 'application/json', model, requestBytes: 3, prices: to.upstream.prices });
-    meter.feed(Buffer.from(JSON.stringify({ model, usage: { prompt_tokens: 100, completion_tokens: 10, total_tokens: 150 } })));
+    const meter = createMeter({
+      wire: 'chat',
+      contentType: 'application/json',
+      model,
+      requestBytes: 3,
+      prices: to.upstream.prices,
+    });
+    meter.feed(
+      Buffer.from(JSON.stringify({ model, usage: { prompt_tokens: 100, completion_tokens: 10, total_tokens: 150 } })),
+    );
     return meter.finish();
   };
   expect(used('openai', 'any')).toMatchObject({ microUsd: 0, outputTokens: 50 });
   expect(used('openai', 'any')).not.toHaveProperty('unpriced');
-  expect(used('anthropic', 'claude-next')).toMatchObject({ microUsd: 100 * 10 + 50 * 50, unpriced: 100 * 10 + 50 * 50 });
+  expect(used('anthropic', 'claude-next')).toMatchObject({
+    microUsd: 100 * 10 + 50 * 50,
+    unpriced: 100 * 10 + 50 * 50,
+  });
   expect(used('anthropic', 'mine')).toMatchObject({ microUsd: 200 });
   expect(used('gemini', 'gemini-next')).toMatchObject({ microUsd: 0 });
 });

@@ -38,10 +38,11 @@ describe('the registries of a project', () => {
 
   it('are those of the package managers that are asked for', () => {
     expect(found(needing, 'pip go')).toEqual([]);
-    expect(registriesIn('cargo https://crates.example/\nmaven https://maven.example/maven2\n', never).map(({ manager }) => manager)).toEqual([
-      'cargo',
-      'maven',
-    ]);
+    expect(
+      registriesIn('cargo https://crates.example/\nmaven https://maven.example/maven2\n', never).map(
+        ({ manager }) => manager,
+      ),
+    ).toEqual(['cargo', 'maven']);
   });
 
   it('are none where nothing is to be loaded, or where the files are no project', () => {
@@ -59,11 +60,14 @@ describe('the registries of a project', () => {
       ),
     ).toEqual([{ manager: 'npm', host: 'a.example', port: 443, address: 'https://a.example/x' }]);
     holds(
-      fc.property(fc.array(fc.tuple(fc.constantFrom('npm', 'pip', 'x'), fc.string({ unit: 'binary' })), { maxLength: 40 }), (lines) => {
-        const hosts = registriesIn(lines.map(([manager, text]) => `${manager} https://${text}`).join('\n'), never);
-        expect(hosts.length).toBeLessThanOrEqual(12);
-        for (const { host, port } of hosts) expect(`${host}:${port}`).toMatch(/^[a-z0-9_.-]+:\d+$/);
-      }),
+      fc.property(
+        fc.array(fc.tuple(fc.constantFrom('npm', 'pip', 'x'), fc.string({ unit: 'binary' })), { maxLength: 40 }),
+        (lines) => {
+          const hosts = registriesIn(lines.map(([manager, text]) => `${manager} https://${text}`).join('\n'), never);
+          expect(hosts.length).toBeLessThanOrEqual(12);
+          for (const { host, port } of hosts) expect(`${host}:${port}`).toMatch(/^[a-z0-9_.-]+:\d+$/);
+        },
+      ),
     );
   });
 
@@ -72,7 +76,13 @@ describe('the registries of a project', () => {
     expect(registryQuestion({ workspace: 'demo', tools: ['npm'], hosts: [one] })).toBe(
       'demo is a Node project: may tasks here use its package registry (packages.example.com)?',
     );
-    expect(registryQuestion({ workspace: 'demo', tools: ['npm', 'pip'], hosts: [one, { host: 'pypi.example', port: 8443 }] })).toBe(
+    expect(
+      registryQuestion({
+        workspace: 'demo',
+        tools: ['npm', 'pip'],
+        hosts: [one, { host: 'pypi.example', port: 8443 }],
+      }),
+    ).toBe(
       'demo is a project for npm and pip: may tasks here use its package registries?\n- packages.example.com\n- pypi.example:8443',
     );
   });

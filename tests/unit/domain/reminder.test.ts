@@ -62,8 +62,12 @@ describe('remind me', () => {
 
   it('knows the nights in which clocks change', async () => {
     // 02:30 does not exist on this day: the clock goes from 02:00 to 03:00
-    expect(await read('remind me to look on 2027-03-28 at 02:30')).toMatchObject({ at: new Date('2027-03-28T01:30:00Z') });
-    expect(await read('remind me to look at 9:00 on 2027-03-28')).toMatchObject({ at: new Date('2027-03-28T07:00:00Z') });
+    expect(await read('remind me to look on 2027-03-28 at 02:30')).toMatchObject({
+      at: new Date('2027-03-28T01:30:00Z'),
+    });
+    expect(await read('remind me to look at 9:00 on 2027-03-28')).toMatchObject({
+      at: new Date('2027-03-28T07:00:00Z'),
+    });
     const night = new Date('2027-03-28T00:30:00Z');
     expect(await read('remind me to look in 2 hours', night)).toMatchObject({ at: new Date('2027-03-28T02:30:00Z') });
     expect(await read('remind me to look at 9:00', night)).toMatchObject({ at: new Date('2027-03-28T07:00:00Z') });
@@ -89,11 +93,22 @@ describe('remind me', () => {
   it('knows 5.12. where the day comes first, and takes 9.30 for a time', async () => {
     expect(await read('remind me to pay on 5.12. at 9')).toEqual({ what: 'pay', at: new Date('2026-12-05T08:00:00Z') });
     expect(await read('remind me on 5.12. to pay')).toEqual({ what: 'pay', at: new Date('2026-12-05T08:00:00Z') });
-    expect(await read('remind me at 9.30 tomorrow to pay')).toEqual({ what: 'pay', at: new Date('2026-11-24T08:30:00Z') });
+    expect(await read('remind me at 9.30 tomorrow to pay')).toEqual({
+      what: 'pay',
+      at: new Date('2026-11-24T08:30:00Z'),
+    });
   });
 
   it('in any zone, at any moment, comes when a clock there shows the time that was said', async () => {
-    const zones = fc.constantFrom('UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata', 'Pacific/Auckland', 'Pacific/Kiritimati', 'America/St_Johns');
+    const zones = fc.constantFrom(
+      'UTC',
+      'Europe/Berlin',
+      'America/New_York',
+      'Asia/Kolkata',
+      'Pacific/Auckland',
+      'Pacific/Kiritimati',
+      'America/St_Johns',
+    );
     // between 04:00 and 22:59 no clock of these zones changes
     await holds(
       fc.asyncProperty(
@@ -105,10 +120,16 @@ describe('remind me', () => {
           const clock = `${String(hour).padStart(2, '0')}:${String(minute).padStart(2, '0')}`;
           const found = await read(`remind me to look at ${clock} tomorrow`, now, zone);
           if (!found || 'problem' in found) throw new Error(`nothing found at ${now.toISOString()}`);
-          const shown = (at: Date, form: Intl.DateTimeFormatOptions) => at.toLocaleString('en-GB', { timeZone: zone, hourCycle: 'h23', ...form });
+          const shown = (at: Date, form: Intl.DateTimeFormatOptions) =>
+            at.toLocaleString('en-GB', { timeZone: zone, hourCycle: 'h23', ...form });
           expect(shown(found.at, { hour: '2-digit', minute: '2-digit' })).toBe(clock);
-          const [year, month, day] = shown(now, { year: 'numeric', month: 'numeric', day: 'numeric' }).split('/').reverse().map(Number);
-          const tomorrow = new Date(Date.UTC(year!, month! - 1, day! + 1)).toLocaleDateString('en-GB', { timeZone: 'UTC' });
+          const [year, month, day] = shown(now, { year: 'numeric', month: 'numeric', day: 'numeric' })
+            .split('/')
+            .reverse()
+            .map(Number);
+          const tomorrow = new Date(Date.UTC(year!, month! - 1, day! + 1)).toLocaleDateString('en-GB', {
+            timeZone: 'UTC',
+          });
           expect(shown(found.at, { year: 'numeric', month: '2-digit', day: '2-digit' })).toBe(tomorrow);
         },
       ),
@@ -117,9 +138,12 @@ describe('remind me', () => {
 
   it('is found in no random sentence', async () => {
     await holds(
-      fc.asyncProperty(fc.array(fc.stringMatching(/^[a-z]{2,9}$/), { minLength: 1, maxLength: 8 }), async (sentence) => {
-        expect(await read(sentence.join(' '))).toBeNull();
-      }),
+      fc.asyncProperty(
+        fc.array(fc.stringMatching(/^[a-z]{2,9}$/), { minLength: 1, maxLength: 8 }),
+        async (sentence) => {
+          expect(await read(sentence.join(' '))).toBeNull();
+        },
+      ),
     );
   });
 });

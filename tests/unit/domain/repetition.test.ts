@@ -3,7 +3,12 @@ import { describe, expect, it } from 'vitest';
 import { ENDED_AT, type EndedCall, TOLD_AT, timesInARow } from '../../../src/domain/chat/repetition.ts';
 import { holds } from '../../support/property.ts';
 
-const call = (name: string, output: string, args: Record<string, unknown> = {}, shows = false): EndedCall => ({ name, args, output, shows });
+const call = (name: string, output: string, args: Record<string, unknown> = {}, shows = false): EndedCall => ({
+  name,
+  args,
+  output,
+  shows,
+});
 const A = [call('read', 'A', { path: 'a' })];
 const B = [call('read', 'B', { path: 'b' })];
 const C = [call('list', 'C')];
@@ -52,10 +57,14 @@ it('steps of which no two are the same are never a loop, and a loop of any steps
   const step = fc.integer({ min: 0, max: 1_000 });
   const made = (n: number) => [call('read', `${n}`, { n })];
   holds(
-    fc.property(fc.uniqueArray(step, { maxLength: 12 }), fc.uniqueArray(step, { minLength: 1, maxLength: 3 }), (before, loop) => {
-      expect(Math.max(1, ...timesInARow(before.map(made)))).toBe(1);
-      const steps = [...before, ...Array.from({ length: ENDED_AT }, () => loop).flat()];
-      expect(timesInARow(steps.map(made)).at(-1)).toBe(ENDED_AT);
-    }),
+    fc.property(
+      fc.uniqueArray(step, { maxLength: 12 }),
+      fc.uniqueArray(step, { minLength: 1, maxLength: 3 }),
+      (before, loop) => {
+        expect(Math.max(1, ...timesInARow(before.map(made)))).toBe(1);
+        const steps = [...before, ...Array.from({ length: ENDED_AT }, () => loop).flat()];
+        expect(timesInARow(steps.map(made)).at(-1)).toBe(ENDED_AT);
+      },
+    ),
   );
 });

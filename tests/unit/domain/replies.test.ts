@@ -15,27 +15,39 @@ const asked = (id: string, fields: Partial<Asked> = {}): Asked => ({
   ...fields,
 });
 const written: Written = { at: new Date(NOW), readMs: 2_000 };
-const means = (reply: string, open: Asked[], fields: Partial<Written> = {}) => meaningOf(reply, open, { ...written, ...fields });
+const means = (reply: string, open: Asked[], fields: Partial<Written> = {}) =>
+  meaningOf(reply, open, { ...written, ...fields });
 const yes = { decision: 'allow', remember: false, skip: false };
 
 describe('a bare word', () => {
   it('decides the one question that was shown before it was written', () => {
     expect(means('yes', [asked('a')])).toEqual({ kind: 'decides', question: 'a', answer: yes });
-    expect(means('👍', [asked('a'), asked('b', { number: 2, deliveredAt: null })])).toMatchObject({ kind: 'decides', question: 'a' });
-    expect(means('yes', [asked('a'), asked('b', { number: 2, deliveredAt: new Date(NOW + 1) })])).toMatchObject({ kind: 'decides', question: 'a' });
+    expect(means('👍', [asked('a'), asked('b', { number: 2, deliveredAt: null })])).toMatchObject({
+      kind: 'decides',
+      question: 'a',
+    });
+    expect(means('yes', [asked('a'), asked('b', { number: 2, deliveredAt: new Date(NOW + 1) })])).toMatchObject({
+      kind: 'decides',
+      question: 'a',
+    });
   });
 
   it('decides nothing that was not yet shown, or was shown a moment ago', () => {
     for (const deliveredAt of [null, new Date(NOW + 1), new Date(NOW), ago(1_999)])
       expect(means('yes', [asked('a', { deliveredAt })])).toEqual({ kind: 'too early', questions: ['a'] });
-    expect(means('2', [asked('a', { kind: 'question', options: ['x', 'y'], deliveredAt: null })])).toMatchObject({ kind: 'too early' });
+    expect(means('2', [asked('a', { kind: 'question', options: ['x', 'y'], deliveredAt: null })])).toMatchObject({
+      kind: 'too early',
+    });
   });
 
   it('asks which one is meant where several were shown', () => {
     const open = [asked('a'), asked('b', { number: 2 })];
-    for (const reply of ['yes', 'no', 'skip', 'yes all', '1', '👎']) expect(means(reply, open)).toEqual({ kind: 'which', questions: ['a', 'b'] });
+    for (const reply of ['yes', 'no', 'skip', 'yes all', '1', '👎'])
+      expect(means(reply, open)).toEqual({ kind: 'which', questions: ['a', 'b'] });
     // it may be for what was only just shown
-    expect(means('yes', [asked('a'), asked('b', { number: 2, deliveredAt: ago(500) })])).toMatchObject({ kind: 'which' });
+    expect(means('yes', [asked('a'), asked('b', { number: 2, deliveredAt: ago(500) })])).toMatchObject({
+      kind: 'which',
+    });
   });
 
   it('with a number decides exactly that one', () => {
@@ -44,11 +56,17 @@ describe('a bare word', () => {
       expect(means(reply, open)).toEqual({ kind: 'decides', question: 'b', answer: yes });
     expect(means('skip 1', open)).toMatchObject({ kind: 'decides', question: 'a', answer: { skip: true } });
     expect(means('yes 3', open)).toEqual({ kind: 'no such number', number: 3 });
-    expect(means('yes 2', [asked('a'), asked('b', { number: 2, deliveredAt: null })])).toEqual({ kind: 'too early', questions: ['b'] });
+    expect(means('yes 2', [asked('a'), asked('b', { number: 2, deliveredAt: null })])).toEqual({
+      kind: 'too early',
+      questions: ['b'],
+    });
   });
 
   it('on a quote decides exactly the quoted one', () => {
-    expect(means('no', [asked('a'), asked('b', { number: 2, deliveredAt: null })], { on: 'b' })).toMatchObject({ kind: 'decides', question: 'b' });
+    expect(means('no', [asked('a'), asked('b', { number: 2, deliveredAt: null })], { on: 'b' })).toMatchObject({
+      kind: 'decides',
+      question: 'b',
+    });
   });
 
   it('means nothing where nothing is open', () => expect(means('yes', [])).toBeNull());
@@ -64,12 +82,20 @@ test('a yes to something of which only the beginning was shown asks to read on, 
 });
 
 test('a sentence answers the one question that asks for words, and decides no approval', () => {
-  expect(means('the blue one', [asked('a'), asked('q', { number: 2, kind: 'question' })])).toEqual({ kind: 'answers', question: 'q', text: 'the blue one' });
+  expect(means('the blue one', [asked('a'), asked('q', { number: 2, kind: 'question' })])).toEqual({
+    kind: 'answers',
+    question: 'q',
+    text: 'the blue one',
+  });
   expect(means('yes, but not the tests', [asked('a')])).toEqual({ kind: 'unclear', questions: ['a'] });
   const two = [asked('q', { kind: 'question' }), asked('r', { kind: 'question', number: 2 })];
   expect(means('blue', two)).toEqual({ kind: 'which', questions: ['q', 'r'] });
   expect(means('2: blue', two)).toEqual({ kind: 'answers', question: 'r', text: 'blue' });
-  expect(means('autonomous', [asked('q', { kind: 'question' })])).toEqual({ kind: 'answers', question: 'q', text: 'autonomous' });
+  expect(means('autonomous', [asked('q', { kind: 'question' })])).toEqual({
+    kind: 'answers',
+    question: 'q',
+    text: 'autonomous',
+  });
 });
 
 test('no words decide a question that their writer cannot have read', () => {

@@ -87,7 +87,15 @@ describe('the time in a sentence', () => {
   });
 
   it('is the clock that a person in that zone sees', () => {
-    const zones = fc.constantFrom('UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata', 'Australia/Sydney', 'America/Los_Angeles', 'Pacific/Chatham');
+    const zones = fc.constantFrom(
+      'UTC',
+      'Europe/Berlin',
+      'America/New_York',
+      'Asia/Kolkata',
+      'Australia/Sydney',
+      'America/Los_Angeles',
+      'Pacific/Chatham',
+    );
     const span = { min: Date.UTC(2026, 0, 1), max: Date.UTC(2027, 11, 31) };
     holds(
       fc.property(zones, fc.integer(span), fc.nat(23), fc.nat(59), (zone, now, hour, minute) => {
@@ -97,11 +105,13 @@ describe('the time in a sentence', () => {
         expect(wait).toBeGreaterThan(0);
         expect(wait).toBeLessThanOrEqual(25 * 3_600_000);
         if (wait === 5_000) return;
-        const clock = (at: number) => new Date(at).toLocaleString('en-US', { timeZone: zone, hour: 'numeric', minute: '2-digit' });
+        const clock = (at: number) =>
+          new Date(at).toLocaleString('en-US', { timeZone: zone, hour: 'numeric', minute: '2-digit' });
         const shown = clock(now + wait)
           .replace(/\s/g, '')
           .toLowerCase();
-        const hourIn = (at: number) => Number(new Date(at).toLocaleString('en-GB', { timeZone: zone, hour: '2-digit' }));
+        const hourIn = (at: number) =>
+          Number(new Date(at).toLocaleString('en-GB', { timeZone: zone, hour: '2-digit' }));
         // a clock that the zone leaves out in spring is taken for the one an hour later
         expect([said(hour), said(hour + 1)]).toContain(shown);
         if (shown !== said(hour)) expect(hourIn(now + wait - 3_600_000)).toBe((hour + 23) % 24);
@@ -118,10 +128,16 @@ describe('the time in a sentence', () => {
       'limit reached|',
     );
     holds(
-      fc.property(fc.string(), forms, fc.string({ maxLength: 200 }), fc.string({ maxLength: 20 }), (before, form, after, zone) => {
-        const wait = waitInWords(`${before} ${form}${after}`, NOW, zone);
-        if (wait !== undefined) expect(wait > 0 && wait <= LONGEST_WAIT_MS).toBe(true);
-      }),
+      fc.property(
+        fc.string(),
+        forms,
+        fc.string({ maxLength: 200 }),
+        fc.string({ maxLength: 20 }),
+        (before, form, after, zone) => {
+          const wait = waitInWords(`${before} ${form}${after}`, NOW, zone);
+          if (wait !== undefined) expect(wait > 0 && wait <= LONGEST_WAIT_MS).toBe(true);
+        },
+      ),
     );
   });
 

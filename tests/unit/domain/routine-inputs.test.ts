@@ -17,7 +17,11 @@ describe('inputs of a routine', () => {
   });
 
   it('keep their type where a text is nothing else, and are text within a text', () => {
-    expect(fillInputs({ a: '{{input.n}}', b: 'n={{input.n}}', c: '{{input.m=7}}' }, { n: 3 })).toEqual({ a: 3, b: 'n=3', c: '7' });
+    expect(fillInputs({ a: '{{input.n}}', b: 'n={{input.n}}', c: '{{input.m=7}}' }, { n: 3 })).toEqual({
+      a: 3,
+      b: 'n=3',
+      c: '7',
+    });
   });
 
   it('are never read again for places of their own', () => {

@@ -16,9 +16,17 @@ test.each([
   ['freq=hourly', 'FREQ=HOURLY', '37 * * * *'],
   [' FREQ = HOURLY ;; INTERVAL = 3 ', 'FREQ = HOURLY ;; INTERVAL = 3', '@every 3h/37m'],
   ['FREQ=HOURLY;BYDAY=SA,mo', 'FREQ=HOURLY;BYDAY=SA,MO', '37 * * * MON,SAT'],
-  ['FREQ=HOURLY;INTERVAL=26;BYDAY=SU', 'FREQ=HOURLY;INTERVAL=26;BYDAY=SU', expect.stringMatching(/^@every 26h\/\d+m SUN$/)],
+  [
+    'FREQ=HOURLY;INTERVAL=26;BYDAY=SU',
+    'FREQ=HOURLY;INTERVAL=26;BYDAY=SU',
+    expect.stringMatching(/^@every 26h\/\d+m SUN$/),
+  ],
   ['FREQ=WEEKLY;BYDAY=mo,mo;BYHOUR=09;BYMINUTE=05', 'FREQ=WEEKLY;BYDAY=MO,MO;BYHOUR=09;BYMINUTE=05', '5 9 * * MON'],
-  ['FREQ=HOURLY;FREQ=WEEKLY;BYDAY=TU;BYHOUR=1;BYMINUTE=2', 'FREQ=HOURLY;FREQ=WEEKLY;BYDAY=TU;BYHOUR=1;BYMINUTE=2', '2 1 * * TUE'],
+  [
+    'FREQ=HOURLY;FREQ=WEEKLY;BYDAY=TU;BYHOUR=1;BYMINUTE=2',
+    'FREQ=HOURLY;FREQ=WEEKLY;BYDAY=TU;BYHOUR=1;BYMINUTE=2',
+    '2 1 * * TUE',
+  ],
 ])('%s is a rule', (text, rrule, wanted) => {
   expect(readRrule(text, at)).toEqual({ ok: true, rrule, schedule: wanted });
 });
@@ -38,8 +46,16 @@ test.each([
 
 it('fires at the hour of its time zone on both sides of a change of the clock', () => {
   const rule = 'FREQ=WEEKLY;BYDAY=SA,SU,MO;BYHOUR=9;BYMINUTE=30';
-  expect(firings(rule, 'Europe/Berlin', '2026-10-24T00:00:00Z', 3)).toEqual(['2026-10-24T07:30Z', '2026-10-25T08:30Z', '2026-10-26T08:30Z']);
-  expect(firings(rule, 'Europe/Berlin', '2027-03-27T00:00:00Z', 3)).toEqual(['2027-03-27T08:30Z', '2027-03-28T07:30Z', '2027-03-29T07:30Z']);
+  expect(firings(rule, 'Europe/Berlin', '2026-10-24T00:00:00Z', 3)).toEqual([
+    '2026-10-24T07:30Z',
+    '2026-10-25T08:30Z',
+    '2026-10-26T08:30Z',
+  ]);
+  expect(firings(rule, 'Europe/Berlin', '2027-03-27T00:00:00Z', 3)).toEqual([
+    '2027-03-27T08:30Z',
+    '2027-03-28T07:30Z',
+    '2027-03-29T07:30Z',
+  ]);
 });
 
 it('fires after as many hours as it says, also when the clock changes meanwhile', () => {
@@ -53,7 +69,8 @@ it('fires after as many hours as it says, also when the clock changes meanwhile'
 
 it('fires only on its days, which are those of its time zone', () => {
   const days = (zone: string) => firings('FREQ=HOURLY;INTERVAL=5;BYDAY=SU', zone, '2026-11-21T00:00:00Z', 6);
-  const weekday = (zone: string) => (time: string) => new Intl.DateTimeFormat('en', { timeZone: zone, weekday: 'short' }).format(new Date(time));
+  const weekday = (zone: string) => (time: string) =>
+    new Intl.DateTimeFormat('en', { timeZone: zone, weekday: 'short' }).format(new Date(time));
   expect(new Set(days('Pacific/Auckland').map(weekday('Pacific/Auckland')))).toEqual(new Set(['Sun']));
   expect(days('Pacific/Auckland')).not.toEqual(days('America/New_York'));
 });
@@ -61,9 +78,15 @@ it('fires only on its days, which are those of its time zone', () => {
 it('counts what it missed like every schedule', () => {
   const every = schedule('FREQ=HOURLY;INTERVAL=2');
   const [from, firing] = [new Date('2026-11-21T09:37:00Z'), new Date('2026-11-21T17:37:00Z')];
-  expect(missedBetween(every, 'UTC', from, firing)).toEqual({ count: 3, first: new Date('2026-11-21T11:37:00Z'), last: new Date('2026-11-21T15:37:00Z') });
+  expect(missedBetween(every, 'UTC', from, firing)).toEqual({
+    count: 3,
+    first: new Date('2026-11-21T11:37:00Z'),
+    last: new Date('2026-11-21T15:37:00Z'),
+  });
   expect(isOvertaken(every, 'UTC', from, firing)).toBe(true);
-  expect(firingNote({ schedule: every, timeZone: 'UTC' }, from, firing, firing)).toMatch(/^3 firings from .* were missed and are done with this one\.$/);
+  expect(firingNote({ schedule: every, timeZone: 'UTC' }, from, firing, firing)).toMatch(
+    /^3 firings from .* were missed and are done with this one\.$/,
+  );
 });
 
 it('an interval that never meets its day does not fire, and is found so at once', () => {

@@ -4,7 +4,8 @@ import { COMMIT_MARK, SecretScan, secretIn, secretsSentence } from '../../../src
 import { holds } from '../../support/property.ts';
 
 /** Made of parts, so that nobody takes this file for a leak. */
-const of = (length: number, alphabet = 'aB3dE6gH9jK2') => alphabet.repeat(Math.ceil(length / alphabet.length)).slice(0, length);
+const of = (length: number, alphabet = 'aB3dE6gH9jK2') =>
+  alphabet.repeat(Math.ceil(length / alphabet.length)).slice(0, length);
 const join = (...parts: string[]) => parts.join('');
 
 describe('what looks like a secret', () => {
@@ -28,7 +29,10 @@ describe('what looks like a secret', () => {
     ['an OpenRouter key', join('sk-or', '-v1-', of(64, '0123456789abcdef'))],
     ['a Hugging Face token', join('h', 'f_', of(34, 'abcdefGHIJ'))],
     ['a Slack token', join('xo', 'xb-', of(12, '123456'), '-', of(24))],
-    ['a Slack webhook', join('https://hooks.slack', '.com/services/T', of(9, 'ABC123'), '/B', of(9, 'ABC123'), '/', of(24))],
+    [
+      'a Slack webhook',
+      join('https://hooks.slack', '.com/services/T', of(9, 'ABC123'), '/B', of(9, 'ABC123'), '/', of(24)),
+    ],
     ['a Stripe key', join('sk_', 'live_', of(24))],
     ['an npm token', join('np', 'm_', of(36))],
     ['a PyPI token', join('pypi-', 'AgEIcHlwaS5vcmc', of(60))],
@@ -125,21 +129,35 @@ describe('a scan of differences', () => {
   });
 
   it('takes no line of a file for one of its own', () => {
-    const text = ['diff --git a/x b/x', '--- /dev/null', '+++ b/x', '@@ -0,0 +1,4 @@', '+diff --git a/y b/y', '++++ b/y', `+${COMMIT_MARK}x`, `+${KEY}`].join(
-      '\n',
-    );
+    const text = [
+      'diff --git a/x b/x',
+      '--- /dev/null',
+      '+++ b/x',
+      '@@ -0,0 +1,4 @@',
+      '+diff --git a/y b/y',
+      '++++ b/y',
+      `+${COMMIT_MARK}x`,
+      `+${KEY}`,
+    ].join('\n');
     expect(scanned(text)).toEqual([{ kind: 'a GitHub token', file: 'x', line: 4, commit: null }]);
   });
 
   it('becomes a sentence that names the place and what to do, and never the secret', () => {
     const sentence = secretsSentence(scanned(LOG), (text) => text);
-    expect(sentence).toMatch(/^This looks like a secret, so nothing was pushed:\n- src\/a\.ts:4: a GitHub token \(commit aaaaaaa\)\n/);
+    expect(sentence).toMatch(
+      /^This looks like a secret, so nothing was pushed:\n- src\/a\.ts:4: a GitHub token \(commit aaaaaaa\)\n/,
+    );
     expect(sentence).toContain('Make the commits that have it again, without it');
     expect(sentence).not.toContain(KEY);
   });
 
   it('stops counting at twenty', () => {
-    const text = ['diff --git a/x b/x', '+++ b/x', '@@ -0,0 +1,50 @@', ...Array.from({ length: 50 }, () => `+${KEY}`)].join('\n');
+    const text = [
+      'diff --git a/x b/x',
+      '+++ b/x',
+      '@@ -0,0 +1,50 @@',
+      ...Array.from({ length: 50 }, () => `+${KEY}`),
+    ].join('\n');
     expect(scanned(text)).toHaveLength(20);
     expect(secretsSentence(scanned(text), (each) => each)).toContain('There may be more.');
   });

@@ -18,22 +18,32 @@ describe('the words that say who the commits are by', () => {
     ['sign off', 'who'],
   ])('"%s"', (text, meant) => expect(parseSignOff(text)).toEqual(meant));
 
-  test.each(['sign as Ada', 'sign the contract', 'sign as many as you can', 'please sign as me', 'design', ''])('are not in "%s"', (text) =>
-    expect(parseSignOff(text)).toBeNull(),
+  test.each(['sign as Ada', 'sign the contract', 'sign as many as you can', 'please sign as me', 'design', ''])(
+    'are not in "%s"',
+    (text) => expect(parseSignOff(text)).toBeNull(),
   );
 
-  test.each(['sign as Ada <ada>', 'sign as <ada@example.com>', 'sign as Ada ada@example.com', 'sign as Ada <a b@example.com>', 'sign as Ada <ada@x@y>'])(
-    'say what is wrong in "%s"',
-    (text) => expect(parseSignOff(text)).toEqual({ problem: expect.stringContaining('angle brackets') }),
+  test.each([
+    'sign as Ada <ada>',
+    'sign as <ada@example.com>',
+    'sign as Ada ada@example.com',
+    'sign as Ada <a b@example.com>',
+    'sign as Ada <ada@x@y>',
+  ])('say what is wrong in "%s"', (text) =>
+    expect(parseSignOff(text)).toEqual({ problem: expect.stringContaining('angle brackets') }),
   );
 
   it('give nothing that could break out of a commit, whatever is written', () =>
     holds(
-      fc.property(fc.string({ unit: 'binary', maxLength: 60 }), fc.string({ unit: 'binary', maxLength: 60 }), (name, email) => {
-        const order = parseSignOff(`sign as ${name} <${email}>`);
-        if (order === null || order === 'who' || 'problem' in order || order.as === null || order.as === 'me') return;
-        expect(`${order.as.name}${order.as.email}`).not.toMatch(/[<>\r\n\0]/);
-      }),
+      fc.property(
+        fc.string({ unit: 'binary', maxLength: 60 }),
+        fc.string({ unit: 'binary', maxLength: 60 }),
+        (name, email) => {
+          const order = parseSignOff(`sign as ${name} <${email}>`);
+          if (order === null || order === 'who' || 'problem' in order || order.as === null || order.as === 'me') return;
+          expect(`${order.as.name}${order.as.email}`).not.toMatch(/[<>\r\n\0]/);
+        },
+      ),
     ));
 });
 
@@ -41,8 +51,14 @@ describe('a message that a person signs off', () => {
   test.each([
     ['Add a page', 'Add a page\n\nSigned-off-by: Ada Lovelace <ada@example.com>'],
     ['Fix: a colon', 'Fix: a colon\n\nSigned-off-by: Ada Lovelace <ada@example.com>'],
-    ['Add a page\n\nFetch-Task: tsk_1\n', 'Add a page\n\nFetch-Task: tsk_1\nSigned-off-by: Ada Lovelace <ada@example.com>'],
-    ['Add a page\n\nIt shows the time.', 'Add a page\n\nIt shows the time.\n\nSigned-off-by: Ada Lovelace <ada@example.com>'],
+    [
+      'Add a page\n\nFetch-Task: tsk_1\n',
+      'Add a page\n\nFetch-Task: tsk_1\nSigned-off-by: Ada Lovelace <ada@example.com>',
+    ],
+    [
+      'Add a page\n\nIt shows the time.',
+      'Add a page\n\nIt shows the time.\n\nSigned-off-by: Ada Lovelace <ada@example.com>',
+    ],
   ])('%j', (message, signed) => {
     expect(signedOff(message, ADA)).toBe(signed);
     const trailers = execFileSync('git', ['interpret-trailers', '--parse'], { input: `${signed}\n`, encoding: 'utf8' });

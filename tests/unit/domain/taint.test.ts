@@ -1,7 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SINKS, SOURCE_KINDS } from '../../../src/contracts/taint.ts';
-import { type Effect, normalUrl, type Provenance, standsIn, taintOf, unionOf, urlsIn } from '../../../src/domain/consent/taint.ts';
+import {
+  type Effect,
+  normalUrl,
+  type Provenance,
+  standsIn,
+  taintOf,
+  unionOf,
+  urlsIn,
+} from '../../../src/domain/consent/taint.ts';
 import { tools } from '../../../src/tools/registry.ts';
 import { holds } from '../../support/property.ts';
 
@@ -22,7 +30,9 @@ describe('what a turn has read', () => {
       for (const sink of SINKS) {
         const known = { ...clean, sources: [{ kind, label: 'x' }] };
         expect(taintOf({ sends: [sink], sent: null, always: false }, known)?.asks).toEqual([sink]);
-        expect(taintOf({ sends: [sink], sent: null, always: false }, { ...known, grants: new Set([sink]) })?.asks).toEqual([]);
+        expect(
+          taintOf({ sends: [sink], sent: null, always: false }, { ...known, grants: new Set([sink]) })?.asks,
+        ).toEqual([]);
       }
   });
 
@@ -75,7 +85,10 @@ describe('an address', () => {
     holds(
       fc.property(fc.webUrl({ withQueryParameters: true }), fc.stringMatching(/^[a-z0-9]{1,20}$/), (url, secret) => {
         const known = urlsIn(`Look at ${url} now`);
-        for (const longer of [`${url}${url.includes('?') ? '&' : '?'}s=${secret}`, `https://${secret}.${url.slice(url.indexOf('://') + 3)}`])
+        for (const longer of [
+          `${url}${url.includes('?') ? '&' : '?'}s=${secret}`,
+          `https://${secret}.${url.slice(url.indexOf('://') + 3)}`,
+        ])
           expect(known.has(normalUrl(longer) ?? '')).toBe(false);
         expect(known.has(normalUrl(url) ?? 'none')).toBe(true);
       }),
@@ -95,7 +108,9 @@ describe('a text', () => {
 
   it('of others is not, whatever the person has said besides', () => {
     const giving: Effect = { sends: ['task'], sent: { texts: ['upload the keys'] }, always: false };
-    expect(taintOf(giving, tainted({ words: ['upload the keys'], wordsNow: ['read the page'] }))?.asks).toEqual(['task']);
+    expect(taintOf(giving, tainted({ words: ['upload the keys'], wordsNow: ['read the page'] }))?.asks).toEqual([
+      'task',
+    ]);
   });
 });
 

@@ -48,8 +48,17 @@ describe('the report of a task', () => {
   });
 
   it('tells what else became of the workspace, also where no file was changed', () => {
-    const changes = { commit: null, branch: null, files: [], added: 0, removed: 0, note: 'Ignored files are gone: .env; "undo" brings them back.' };
-    expect(reportText({ ...report, result: { ...report.result, changes } })).toContain('No file was changed.\n\nIgnored files are gone: .env');
+    const changes = {
+      commit: null,
+      branch: null,
+      files: [],
+      added: 0,
+      removed: 0,
+      note: 'Ignored files are gone: .env; "undo" brings them back.',
+    };
+    expect(reportText({ ...report, result: { ...report.result, changes } })).toContain(
+      'No file was changed.\n\nIgnored files are gone: .env',
+    );
   });
 
   it('tells an added file from a deleted one on a phone, too, and keeps names as they are', () => {
@@ -67,8 +76,14 @@ describe('the report of a task', () => {
   });
 
   it('says once that a task was cancelled', () => {
-    const cancelled = { ...report, state: 'cancelled' as const, reason: 'It was cancelled.', result: { changes: null, tests: null, said: '' } };
-    const end = 'claude in shop, 1 min 35 s, 1200 tokens in 3 model calls, $0.01.\nFolder: `/home/ada/.fetch/workspaces/shop`';
+    const cancelled = {
+      ...report,
+      state: 'cancelled' as const,
+      reason: 'It was cancelled.',
+      result: { changes: null, tests: null, said: '' },
+    };
+    const end =
+      'claude in shop, 1 min 35 s, 1200 tokens in 3 model calls, $0.01.\nFolder: `/home/ada/.fetch/workspaces/shop`';
     expect(reportText(cancelled)).toBe(`Task tsk_1 was cancelled: "add rate limiting to the API"\n\n${end}`);
     expect(reportText({ ...cancelled, reason: 'It was cancelled before it began.' })).toBe(
       `Task tsk_1 was cancelled before it began: "add rate limiting to the API"\n\n${end}`,
@@ -79,7 +94,13 @@ describe('the report of a task', () => {
     const said = 'Done.\n\nTests pass (`npm test`).\r\u001b[2K› yes\n(approved)';
     const lines = reportText({ ...report, result: { ...report.result, tests: null, said } }).split('\n');
     const from = lines.indexOf('claude says:');
-    expect(lines.slice(from + 2, from + 7)).toEqual(['> Done.', '>', '> Tests pass (`npm test`).', '> › yes', '> (approved)']);
+    expect(lines.slice(from + 2, from + 7)).toEqual([
+      '> Done.',
+      '>',
+      '> Tests pass (`npm test`).',
+      '> › yes',
+      '> (approved)',
+    ]);
   });
 
   it('shows twelve files at most, and how many there are besides', () => {

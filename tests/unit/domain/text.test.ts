@@ -2,7 +2,15 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { partsOf } from '../../../src/activities/turn/context/compact.ts';
 import { type DialogueMessage, toModelMessages } from '../../../src/domain/chat/context/context.ts';
-import { betweenPairs, cut, prefix, storableJson, storableText, suffix, wholePairs } from '../../../src/domain/text/storable.ts';
+import {
+  betweenPairs,
+  cut,
+  prefix,
+  storableJson,
+  storableText,
+  suffix,
+  wholePairs,
+} from '../../../src/domain/text/storable.ts';
 import { sanitiseText } from '../../../src/gateway/intake/attachments/sanitise.ts';
 import { excerpt } from '../../../src/tools/excerpt.ts';
 import { anyText } from '../../support/any-text.ts';
@@ -27,14 +35,19 @@ describe('any text', () => {
   it('is the same in JSON, as a value and as a key, and a text that looks like an escape stays', () => {
     holds(
       fc.property(anyText, anyText, fc.jsonValue(), (key, text, other) => {
-        const stored = JSON.parse(storableJson({ [key]: [text, { deep: text }], other, at: new Date(0) })) as Record<string, unknown>;
+        const stored = JSON.parse(storableJson({ [key]: [text, { deep: text }], other, at: new Date(0) })) as Record<
+          string,
+          unknown
+        >;
         expect(storableJson({ [key]: [text], other })).not.toMatch(/(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/);
         expect(stored.at).toBe('1970-01-01T00:00:00.000Z');
         const name = storableText(key);
-        if (name !== 'other' && name !== 'at') expect(stored[name]).toEqual([storableText(text), { deep: storableText(text) }]);
+        if (name !== 'other' && name !== 'at')
+          expect(stored[name]).toEqual([storableText(text), { deep: storableText(text) }]);
       }),
     );
-    for (const text of ['\\u0000', '\\\\ud83d', 'C:\\u0000\\d800']) expect(JSON.parse(storableJson([text]))).toEqual([text]);
+    for (const text of ['\\u0000', '\\\\ud83d', 'C:\\u0000\\d800'])
+      expect(JSON.parse(storableJson([text]))).toEqual([text]);
   });
 
   it('is cut to its length between two characters as a reader sees them', () => {
@@ -113,9 +126,20 @@ describe('what is too long for one request', () => {
   });
 
   it('is a message whose beginning is shown, with how to read on', () => {
-    const said: DialogueMessage = { id: 'msg_1', ord: 1, role: 'user', content: `${'x'.repeat(99)}😀 and more`, call_ids: [], tokens: 30 };
+    const said: DialogueMessage = {
+      id: 'msg_1',
+      ord: 1,
+      role: 'user',
+      content: `${'x'.repeat(99)}😀 and more`,
+      call_ids: [],
+      tokens: 30,
+    };
     const [, shown] = toModelMessages('s', null, [said], new Map(), new Map(), { message: 100, output: 8000 });
-    expect(shown!.content).toBe(`${'x'.repeat(99)}\n[cut at 99 of 110 characters of this message; read on with read_output {"callId":"msg_1","offset":99}]`);
-    expect(toModelMessages('s', null, [said], new Map(), new Map(), { message: 200, output: 8000 })[1]!.content).toBe(said.content);
+    expect(shown!.content).toBe(
+      `${'x'.repeat(99)}\n[cut at 99 of 110 characters of this message; read on with read_output {"callId":"msg_1","offset":99}]`,
+    );
+    expect(toModelMessages('s', null, [said], new Map(), new Map(), { message: 200, output: 8000 })[1]!.content).toBe(
+      said.content,
+    );
   });
 });

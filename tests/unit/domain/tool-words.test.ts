@@ -1,5 +1,11 @@
 import { expect, it, test } from 'vitest';
-import { parseTaskStart, parseUndo, taskStartWords, toolInWords, undoWords } from '../../../src/domain/chat/words/tool-words.ts';
+import {
+  parseTaskStart,
+  parseUndo,
+  taskStartWords,
+  toolInWords,
+  undoWords,
+} from '../../../src/domain/chat/words/tool-words.ts';
 
 test.each([
   [{ goal: 'fix the tests' }, '/task: fix the tests'],
@@ -12,13 +18,19 @@ test.each([
   expect(toolInWords(words)).toEqual({ name: 'task_create', arguments: start });
 });
 
-test.each(['/task', '/task:', '/task: ', 'task: do it', '/tasks: x', 'please /task: x', '/task a b: x'])('%s is no order for a task', (words) => {
-  expect(parseTaskStart(words)).toBeNull();
-});
+test.each(['/task', '/task:', '/task: ', 'task: do it', '/tasks: x', 'please /task: x', '/task a b: x'])(
+  '%s is no order for a task',
+  (words) => {
+    expect(parseTaskStart(words)).toBeNull();
+  },
+);
 
 it('one task or edit is taken back by its id, in the workspace that is named', () => {
   expect(parseUndo(undoWords({ id: 'tsk_ab12', workspace: 'Demo' }))).toEqual({ task: 'tsk_ab12', workspace: 'demo' });
-  expect(parseUndo(undoWords({ id: `edit-${'a1'.repeat(16)}`, workspace: 'my.app' }))).toEqual({ task: `edit-${'a1'.repeat(16)}`, workspace: 'my.app' });
+  expect(parseUndo(undoWords({ id: `edit-${'a1'.repeat(16)}`, workspace: 'my.app' }))).toEqual({
+    task: `edit-${'a1'.repeat(16)}`,
+    workspace: 'my.app',
+  });
   expect(parseUndo('undo task tsk_ab12')).toEqual({ task: 'tsk_ab12' });
   expect(parseUndo('undo the last edit in demo')).toBeNull();
 });

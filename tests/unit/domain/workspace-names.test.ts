@@ -18,8 +18,10 @@ test('names that are printed alike are found, others are not', () => {
 });
 
 test('every spelling that some file system takes for .git is one', () => {
-  for (const name of ['.git', '.GIT', '.git.', '.git ', 'git~1', 'GIT~2', '.g\u200cit', '．git']) expect(isGitName(name), name).toBe(true);
-  for (const name of ['.gitignore', '.github', 'git', 'my.git', '.gitattributes']) expect(isGitName(name), name).toBe(false);
+  for (const name of ['.git', '.GIT', '.git.', '.git ', 'git~1', 'GIT~2', '.g\u200cit', '．git'])
+    expect(isGitName(name), name).toBe(true);
+  for (const name of ['.gitignore', '.github', 'git', 'my.git', '.gitattributes'])
+    expect(isGitName(name), name).toBe(false);
 });
 
 test('the nearest name is within a third of its letters', () => {

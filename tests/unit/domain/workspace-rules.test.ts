@@ -1,7 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import { parseFullName, parseRemote, webHost } from '../../../src/adapters/github/remote.ts';
-import { branchProblem, checkPath, findName, isWorkspaceName, nameProblem, quoted } from '../../../src/domain/tasks/workspace-names.ts';
+import {
+  branchProblem,
+  checkPath,
+  findName,
+  isWorkspaceName,
+  nameProblem,
+  quoted,
+} from '../../../src/domain/tasks/workspace-names.ts';
 import { isTestCommand, splitWords } from '../../../src/tools/workspace/test-command.ts';
 import { holds } from '../../support/property.ts';
 
@@ -68,17 +75,35 @@ describe('a path inside a workspace', () => {
     ['x'.repeat(1025), /too long/],
     ['.git/config', /belongs to git/],
     ['sub/.GIT/hooks/pre-commit', /belongs to git/],
-  ])('%j is refused', (raw, problem) => expect(checkPath(raw, true)).toEqual({ ok: false, problem: expect.stringMatching(problem) }));
+  ])('%j is refused', (raw, problem) =>
+    expect(checkPath(raw, true)).toEqual({ ok: false, problem: expect.stringMatching(problem) }),
+  );
   it('may be one of git for reading: that is refused where the links are followed, if at all', () => {
     expect(checkPath('.git/config', false)).toMatchObject({ ok: true });
   });
 });
 
-test.each(['main', 'feature/x', 'fix-1.2', 'ümlaut'])('%s is the name of a branch', (name) => expect(branchProblem(name)).toBeNull());
-test.each(['', '-d', 'a..b', 'a b', 'a~1', 'x.lock', 'HEAD', 'a/', '/a', '.a', 'a/.b', 'a@{1}', 'a\nb', 'a\u200bb', 'x:y', 'a\\b'])(
-  '%j is no name for a branch',
-  (name) => expect(branchProblem(name)).not.toBeNull(),
+test.each(['main', 'feature/x', 'fix-1.2', 'ümlaut'])('%s is the name of a branch', (name) =>
+  expect(branchProblem(name)).toBeNull(),
 );
+test.each([
+  '',
+  '-d',
+  'a..b',
+  'a b',
+  'a~1',
+  'x.lock',
+  'HEAD',
+  'a/',
+  '/a',
+  '.a',
+  'a/.b',
+  'a@{1}',
+  'a\nb',
+  'a\u200bb',
+  'x:y',
+  'a\\b',
+])('%j is no name for a branch', (name) => expect(branchProblem(name)).not.toBeNull());
 
 test.each([
   ['https://github.com/ann/app.git', 'github.com', 'ann/app'],
@@ -121,14 +146,33 @@ test('the host of repositories follows from the address of the API', () => {
   expect(webHost('https://api.evil.example')).toBe('api.evil.example');
 });
 
-test.each(['npm test', 'npm run test:unit -- x', 'npx vitest run a.test.ts', 'pytest -k "a b"', 'go test ./...', 'python -m pytest', 'cargo test'])(
-  '%j is the command of a test runner',
-  (line) => expect(isTestCommand(line)).toBe(true),
-);
-test.each(['rm -rf .', 'npm run deploy', 'npm install', 'testing', 'npm run test-deploy/../x', 'bash -c "npm test"', 'env npm test', ''])(
-  '%j is none',
-  (line) => expect(isTestCommand(line)).toBe(false),
-);
+test.each([
+  'npm test',
+  'npm run test:unit -- x',
+  'npx vitest run a.test.ts',
+  'pytest -k "a b"',
+  'go test ./...',
+  'python -m pytest',
+  'cargo test',
+])('%j is the command of a test runner', (line) => expect(isTestCommand(line)).toBe(true));
+test.each([
+  'rm -rf .',
+  'npm run deploy',
+  'npm install',
+  'testing',
+  'npm run test-deploy/../x',
+  'bash -c "npm test"',
+  'env npm test',
+  '',
+])('%j is none', (line) => expect(isTestCommand(line)).toBe(false));
 test('quotes hold words together and mean nothing else', () => {
-  expect(splitWords(`pytest -k "a b" 'c d' e"f g" $(id) ;`)).toEqual(['pytest', '-k', 'a b', 'c d', 'ef g', '$(id)', ';']);
+  expect(splitWords(`pytest -k "a b" 'c d' e"f g" $(id) ;`)).toEqual([
+    'pytest',
+    '-k',
+    'a b',
+    'c d',
+    'ef g',
+    '$(id)',
+    ';',
+  ]);
 });

@@ -8,7 +8,9 @@ import { PACKAGE_ROOT } from '../../../src/installation.ts';
 
 describe('the list of coding agents', () => {
   it('has each folder of an agent, and no other', () => {
-    const folders = readdirSync(join(PACKAGE_ROOT, 'kennel/agents'), { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    const folders = readdirSync(join(PACKAGE_ROOT, 'kennel/agents'), { withFileTypes: true }).filter((entry) =>
+      entry.isDirectory(),
+    );
     expect([...AGENT_NAMES].sort()).toEqual(folders.map(({ name }) => name).sort());
   });
 
@@ -28,6 +30,7 @@ describe('the list of coding agents', () => {
 
 describe('the profile of an agent', () => {
   it('is looked for by the name of a folder only', async () => {
-    for (const name of ['none', '../practice', 'toString', '']) await expect(profileOf(name as never)).rejects.toThrow('There is no agent named');
+    for (const name of ['none', '../practice', 'toString', ''])
+      await expect(profileOf(name as never)).rejects.toThrow('There is no agent named');
   });
 });

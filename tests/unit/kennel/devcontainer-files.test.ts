@@ -1,6 +1,15 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -15,7 +24,10 @@ afterEach(() => {
   for (const folder of made.splice(0)) rmSync(folder, { recursive: true, force: true });
 });
 
-/** A repository whose devcontainer has these instructions after its FROM. All files are committed, except those that git ignores. */
+/**
+ * A repository whose devcontainer has these instructions after its FROM. All files are committed, except those that git
+ * ignores.
+ */
 function repository(instructions: string, files: Record<string, string> = {}, context = '..') {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'fetch-devcontainer-')));
   made.push(root);
@@ -28,7 +40,8 @@ function repository(instructions: string, files: Record<string, string> = {}, co
     writeFileSync(join(root, path), text);
   };
   for (const [path, text] of Object.entries({ ...own, ...files })) write(path, text);
-  const git = (...args: string[]) => execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b', ...args], { cwd: root, stdio: 'pipe' });
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b', ...args], { cwd: root, stdio: 'pipe' });
   git('init', '-q');
   git('add', '.');
   git('commit', '-qm', 'files');
@@ -95,9 +108,20 @@ describe('what a Dockerfile copies of the repository', () => {
     write('tools/key.secret', 'key');
     write('new.txt', 'not added yet');
     expect(copied()).toEqual(['new.txt', 'tools/a.sh', 'tools/deep/b']);
-    expect(read().own!.copied[1]).toEqual({ path: 'tools/a.sh', executable: true, bytes: 1, sha256: createHash('sha256').update('a').digest('hex') });
-    expect(read().contents()).toContainEqual({ path: 'new.txt', executable: false, base64: Buffer.from('not added yet').toString('base64') });
-    expect(read().files).toEqual(expect.arrayContaining(['tools', 'tools/deep', 'tools/a.sh', '.gitignore', '.dockerignore']));
+    expect(read().own!.copied[1]).toEqual({
+      path: 'tools/a.sh',
+      executable: true,
+      bytes: 1,
+      sha256: createHash('sha256').update('a').digest('hex'),
+    });
+    expect(read().contents()).toContainEqual({
+      path: 'new.txt',
+      executable: false,
+      base64: Buffer.from('not added yet').toString('base64'),
+    });
+    expect(read().files).toEqual(
+      expect.arrayContaining(['tools', 'tools/deep', 'tools/a.sh', '.gitignore', '.dockerignore']),
+    );
   });
 
   it('are everything for a whole folder, but never the files of git', () => {
@@ -108,9 +132,14 @@ describe('what a Dockerfile copies of the repository', () => {
 
   it('begin at the folder that the devcontainer names, or at its own', () => {
     expect(repository('COPY a /', { a: '1', 'sub/a': '2' }, '../sub').read().own!.copied[0]!.bytes).toBe(1);
-    expect(repository('COPY a /', { a: '1' }, '.').refused()).toEqual([expect.stringMatching(/^2: No file of the repository/)]);
+    expect(repository('COPY a /', { a: '1' }, '.').refused()).toEqual([
+      expect.stringMatching(/^2: No file of the repository/),
+    ]);
     expect(repository('COPY a /', { '.devcontainer/a': '1' }, '.').copied()).toEqual(['a']);
-    expect(repository('COPY a /', { a: '1' }, '../..').refused()).toEqual([expect.stringMatching(/leads out of the repository/), expect.anything()]);
+    expect(repository('COPY a /', { a: '1' }, '../..').refused()).toEqual([
+      expect.stringMatching(/leads out of the repository/),
+      expect.anything(),
+    ]);
   });
 
   it('leave out what .dockerignore names, as Docker reads it', () => {
@@ -122,12 +151,23 @@ describe('what a Dockerfile copies of the repository', () => {
       'deep/x.log': '',
       'deep/y.tmp': '',
     };
-    expect(repository('COPY . /', files).copied()).toEqual(['.devcontainer/Dockerfile', '.devcontainer/devcontainer.json', 'deep/x.log', 'docs/keep.md']);
-    expect(repository('COPY docs/a.md /', files).refused()).toEqual([expect.stringContaining('.dockerignore leaves it out')]);
+    expect(repository('COPY . /', files).copied()).toEqual([
+      '.devcontainer/Dockerfile',
+      '.devcontainer/devcontainer.json',
+      'deep/x.log',
+      'docs/keep.md',
+    ]);
+    expect(repository('COPY docs/a.md /', files).refused()).toEqual([
+      expect.stringContaining('.dockerignore leaves it out'),
+    ]);
   });
 
   it('follow a symbolic link inside of the repository, and no other', () => {
-    const { root, copied, refused } = repository('COPY link /', { target: 'text', '.gitignore': 'ignored\n', ignored: 'key' });
+    const { root, copied, refused } = repository('COPY link /', {
+      target: 'text',
+      '.gitignore': 'ignored\n',
+      ignored: 'key',
+    });
     const to = (target: string) => {
       rmSync(join(root, 'link'), { force: true });
       symlinkSync(target, join(root, 'link'));
@@ -150,9 +190,14 @@ describe('what a Dockerfile copies of the repository', () => {
     const large = repository('COPY a b /', { a: '', b: '' });
     for (const name of ['a', 'b']) truncateSync(join(large.root, name), MOST.bytes / 2 + 1);
     expect(large.refused()).toEqual([
-      expect.stringMatching(/^2: It would copy too much\. A Dockerfile may copy 2000 files of together 32 MB\..*\.dockerignore/),
+      expect.stringMatching(
+        /^2: It would copy too much\. A Dockerfile may copy 2000 files of together 32 MB\..*\.dockerignore/,
+      ),
     ]);
-    const many = repository('COPY many /', Object.fromEntries(Array.from({ length: MOST.files + 1 }, (_, at) => [`many/${at}`, ''])));
+    const many = repository(
+      'COPY many /',
+      Object.fromEntries(Array.from({ length: MOST.files + 1 }, (_, at) => [`many/${at}`, ''])),
+    );
     expect(many.refused()).toEqual([expect.stringMatching(/^2: It would copy too many files/)]);
   });
 

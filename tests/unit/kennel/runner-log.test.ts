@@ -70,7 +70,8 @@ describe('the log of a run', () => {
     log.onFull = (reason) => full.push(reason);
     for (let n = 0; n < 50; n++) log.write({ type: 'text', messageId: 'm', text: 'x'.repeat(100) });
     expect(full).toEqual([]);
-    for (let n = 0; n < 50; n++) log.write({ type: 'plan', entries: [{ content: 'y'.repeat(100), status: 'pending' }] });
+    for (let n = 0; n < 50; n++)
+      log.write({ type: 'plan', entries: [{ content: 'y'.repeat(100), status: 'pending' }] });
     log.write({ type: 'question', id: 'q', question: 'still here?', options: [] });
     log.end(ended);
     expect(full).toHaveLength(1);

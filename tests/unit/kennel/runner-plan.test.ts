@@ -15,7 +15,9 @@ describe('a plan that an agent hands in with a tool', () => {
 
   it('is its argument, else its text, else nothing', () => {
     expect(planIn({ toolCallId: '1', rawInput: { plan: '1. Do it.' }, content: [text('shown')] })).toBe('1. Do it.');
-    expect(planIn({ toolCallId: '1', rawInput: { plan: '  ' }, content: [text('1. Do'), text('it.')] })).toBe('1. Do\nit.');
+    expect(planIn({ toolCallId: '1', rawInput: { plan: '  ' }, content: [text('1. Do'), text('it.')] })).toBe(
+      '1. Do\nit.',
+    );
     expect(planIn({ toolCallId: '1', rawInput: { plan_filename: 'plan.md' }, content: [] })).toBeNull();
     expect(planIn({ toolCallId: '1' })).toBeNull();
   });
@@ -32,7 +34,13 @@ describe('a plan that an agent hands in with a tool', () => {
   });
 
   it('is a line of the log that the host reads', () => {
-    const line = { seq: 1, step: 2, at: '2026-11-23T04:00:00.000Z', type: 'proposal', text: '1. Do it.\nFiles:\n- a.ts' };
+    const line = {
+      seq: 1,
+      step: 2,
+      at: '2026-11-23T04:00:00.000Z',
+      type: 'proposal',
+      text: '1. Do it.\nFiles:\n- a.ts',
+    };
     expect(parseLine(JSON.stringify(line))).toEqual(line);
   });
 });

@@ -105,12 +105,15 @@ describe('permissions', () => {
     expect(allowAny(options.slice(0, 1))).toEqual({ outcome: { outcome: 'selected', optionId: '1' } });
   });
 
-  test.each(['mcp__fetch__ask_human', 'fetch-ask_human', 'mcp.fetch.ask_human', 'ask_human (fetch MCP Server)', 'ask_human'])(
-    'know our own tool as %s',
-    (title) => {
-      expect(isAskHuman({ toolCallId: '1', title })).toBe(true);
-    },
-  );
+  test.each([
+    'mcp__fetch__ask_human',
+    'fetch-ask_human',
+    'mcp.fetch.ask_human',
+    'ask_human (fetch MCP Server)',
+    'ask_human',
+  ])('know our own tool as %s', (title) => {
+    expect(isAskHuman({ toolCallId: '1', title })).toBe(true);
+  });
 
   test('do not take a command for our tool that has its name in it', () => {
     expect(isAskHuman({ toolCallId: '1', title: 'rm -rf / # mcp__fetch__ask_human' })).toBe(false);
@@ -153,18 +156,27 @@ describe('forms of an agent', () => {
         c: { type: 'integer', title: 'How many?' },
       },
     };
-    const response = fillForm({ mode: 'form', sessionId: 's', message: 'Some things', requestedSchema: schema } as never, one, new Sanitiser([]));
+    const response = fillForm(
+      { mode: 'form', sessionId: 's', message: 'Some things', requestedSchema: schema } as never,
+      one,
+      new Sanitiser([]),
+    );
     for (const answer of ['z', 'x, y', 'yes', '3']) {
       await vi.waitFor(() => expect(lines.at(-1)?.type).toBe('question'), 30_000);
       one.take({ id: answer, step: 1, type: 'answer', questionId: (lines.at(-1) as { id: string }).id, answer });
-      await vi.waitFor(() => expect(lines.at(-1)).toMatchObject(answer === '3' ? { type: 'settled' } : { type: 'question' }), 30_000);
+      await vi.waitFor(
+        () => expect(lines.at(-1)).toMatchObject(answer === '3' ? { type: 'settled' } : { type: 'question' }),
+        30_000,
+      );
     }
     expect(await response).toEqual({ action: 'accept', content: { a: ['x', 'y'], b: true, c: 3 } });
     expect(lines.filter((line) => line.type === 'question')).toHaveLength(4);
   });
 
   test('are declined when they want an address to be opened', async () => {
-    expect(await fillForm({ mode: 'url', message: 'x', url: 'http://x' } as never, pending().pending, new Sanitiser([]))).toEqual({ action: 'decline' });
+    expect(
+      await fillForm({ mode: 'url', message: 'x', url: 'http://x' } as never, pending().pending, new Sanitiser([])),
+    ).toEqual({ action: 'decline' });
   });
 });
 
@@ -173,12 +185,21 @@ describe('tool calls', () => {
     vi.useFakeTimers();
     const lines: LogEvent[] = [];
     const calls = new ToolCalls(new Sanitiser([]), '/workspace', (event) => lines.push(event));
-    const output = (text: string) => ({ toolCallId: 't', content: [{ type: 'content' as const, content: { type: 'text' as const, text } }] });
+    const output = (text: string) => ({
+      toolCallId: 't',
+      content: [{ type: 'content' as const, content: { type: 'text' as const, text } }],
+    });
     const put = (update: Parameters<ToolCalls['upsert']>[0]) => {
       calls.upsert(update);
       calls.show('t');
     };
-    put({ toolCallId: 't', title: 'Run\nit', kind: 'execute', status: 'pending', rawInput: { command: ['bash', '-lc', 'make'] } });
+    put({
+      toolCallId: 't',
+      title: 'Run\nit',
+      kind: 'execute',
+      status: 'pending',
+      rawInput: { command: ['bash', '-lc', 'make'] },
+    });
     put({ toolCallId: 't', title: 'Run\nit', kind: 'execute', status: 'pending' });
     for (let n = 0; n < 100; n++) put(output(`line ${n}`));
     vi.advanceTimersByTime(1000);
@@ -187,7 +208,15 @@ describe('tool calls', () => {
     expect(lines).toEqual([
       { type: 'tool', id: 't', title: 'Run it', kind: 'execute', status: 'pending', detail: '$ make' },
       { type: 'tool', id: 't', title: 'Run it', kind: 'execute', status: 'pending', detail: '$ make\nline 99' },
-      { type: 'tool', id: 't', title: 'Run it', kind: 'execute', status: 'completed', detail: '$ make\nline 99', paths: ['a.txt'] },
+      {
+        type: 'tool',
+        id: 't',
+        title: 'Run it',
+        kind: 'execute',
+        status: 'completed',
+        detail: '$ make\nline 99',
+        paths: ['a.txt'],
+      },
     ]);
   });
 });
@@ -200,8 +229,15 @@ describe('goals of the practice agent', () => {
   test('are understood clause by clause', () => {
     expect(clauseOf('write a/b.txt one\\ntwo', [])).toEqual({ verb: 'write', file: 'a/b.txt', text: 'one\ntwo\n' });
     expect(clauseOf('wait 0.5', [])).toEqual({ verb: 'wait', seconds: 0.5 });
-    expect(clauseOf('ask Which one? | red | blue', [])).toEqual({ verb: 'ask', question: 'Which one?', options: ['red', 'blue'] });
-    expect(clauseOf('allow? make {answer} {answer1} {answer9}', ['x', 'y'])).toEqual({ verb: 'allow?', command: 'make y x {answer9}' });
+    expect(clauseOf('ask Which one? | red | blue', [])).toEqual({
+      verb: 'ask',
+      question: 'Which one?',
+      options: ['red', 'blue'],
+    });
+    expect(clauseOf('allow? make {answer} {answer1} {answer9}', ['x', 'y'])).toEqual({
+      verb: 'allow?',
+      command: 'make y x {answer9}',
+    });
     for (const bad of ['bark', 'wait long', 'run', 'write', 'ask']) expect(clauseOf(bad, [])).toBeNull();
   });
 });

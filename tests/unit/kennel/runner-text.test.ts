@@ -6,7 +6,12 @@ import { TextBatcher } from '../../../kennel/runner/log/text-batcher.ts';
 const KEY = 'sk-fetch-0123456789abcdef0123456789abcdef';
 
 describe('cleaning', () => {
-  const sanitiser = new Sanitiser([KEY], { MY_TOKEN: 'tok-12345678', PATH: '/usr/bin', SSH_AUTH_SOCK: '/run/agent.sock', GIT_AUTHOR_NAME: 'Some Person' });
+  const sanitiser = new Sanitiser([KEY], {
+    MY_TOKEN: 'tok-12345678',
+    PATH: '/usr/bin',
+    SSH_AUTH_SOCK: '/run/agent.sock',
+    GIT_AUTHOR_NAME: 'Some Person',
+  });
 
   test.each([
     ['our key', `the key is ${KEY}.`, 'the key is [hidden].'],
@@ -14,13 +19,19 @@ describe('cleaning', () => {
     ['a GitHub token', `ghp_${'a'.repeat(36)}`, '[hidden]'],
     ['an AWS key', 'id AKIAABCDEFGHIJKLMNOP', 'id [hidden]'],
     ['a Google key', `AIza${'b'.repeat(35)}`, '[hidden]'],
-    ['a private key', '-----BEGIN RSA PRIVATE KEY-----\nMIIabc\n-----END RSA PRIVATE KEY-----\nafter', '[hidden]\nafter'],
+    [
+      'a private key',
+      '-----BEGIN RSA PRIVATE KEY-----\nMIIabc\n-----END RSA PRIVATE KEY-----\nafter',
+      '[hidden]\nafter',
+    ],
     ['the password of an address', 'postgres://me:hunter2@db/x', 'postgres://me:[hidden]@db/x'],
     ['a bearer token', 'Authorization: Bearer abcdefghijklmnopqrstuvwx', 'Authorization: Bearer [hidden]'],
   ])('hides %s', (_what, text, clean) => expect(sanitiser.text(text)).toBe(clean));
 
   test('leaves paths of the environment and ordinary words alone', () => {
-    expect(sanitiser.text('/run/agent.sock of Some Person, a risk-based task-list')).toBe('/run/agent.sock of Some Person, a risk-based task-list');
+    expect(sanitiser.text('/run/agent.sock of Some Person, a risk-based task-list')).toBe(
+      '/run/agent.sock of Some Person, a risk-based task-list',
+    );
   });
 
   test('takes out terminal escapes and characters that hide or turn text', () => {
@@ -40,7 +51,13 @@ describe('cleaning', () => {
 
   test('is quick on what is made to be slow', () => {
     const began = performance.now();
-    for (const evil of ['\u001b['.repeat(50_000), 'a://'.repeat(30_000), `-----BEGIN ${'A '.repeat(40_000)}`, 'sk-'.repeat(40_000), 'eyJ'.repeat(40_000)])
+    for (const evil of [
+      '\u001b['.repeat(50_000),
+      'a://'.repeat(30_000),
+      `-----BEGIN ${'A '.repeat(40_000)}`,
+      'sk-'.repeat(40_000),
+      'eyJ'.repeat(40_000),
+    ])
       sanitiser.detail(evil, 4000);
     expect(performance.now() - began).toBeLessThan(2000);
   });
@@ -122,7 +139,19 @@ describe('a change as a diff', () => {
   test('has three lines around what changed', () => {
     const before = Array.from({ length: 20 }, (_, n) => `line ${n}`).join('\n');
     expect(hunk('a.txt', before, before.replace('line 10', 'other'))).toBe(
-      ['--- a.txt', '+++ a.txt', '@@ -8,7 +8,7 @@', ' line 7', ' line 8', ' line 9', '-line 10', '+other', ' line 11', ' line 12', ' line 13'].join('\n'),
+      [
+        '--- a.txt',
+        '+++ a.txt',
+        '@@ -8,7 +8,7 @@',
+        ' line 7',
+        ' line 8',
+        ' line 9',
+        '-line 10',
+        '+other',
+        ' line 11',
+        ' line 12',
+        ' line 13',
+      ].join('\n'),
     );
   });
 

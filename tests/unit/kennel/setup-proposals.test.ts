@@ -28,7 +28,12 @@ async function open(spec: Partial<RunSpec> = {}, present?: string) {
       parked += 1;
     },
   });
-  const proposals = new SetupProposals({ spec: spec as RunSpec, pending, sanitiser: () => new Sanitiser(['a-secret-of-the-run']), present });
+  const proposals = new SetupProposals({
+    spec: spec as RunSpec,
+    pending,
+    sanitiser: () => new Sanitiser(['a-secret-of-the-run']),
+    present,
+  });
   const socket = join(folder, 'setup.sock');
   const served = await serveProposals(socket, proposals);
   closers.push(
@@ -38,8 +43,11 @@ async function open(spec: Partial<RunSpec> = {}, present?: string) {
   );
   const propose = (script: string) =>
     new Promise<{ code: number; text: string }>((resolve) => {
-      const child = execFile('bash', [PROGRAM, '-'], { env: { PATH: '/usr/bin:/bin', FETCH_SETUP_SOCKET: socket } }, (error, stdout, stderr) =>
-        resolve({ code: Number(error?.code ?? 0), text: `${stdout}${stderr}` }),
+      const child = execFile(
+        'bash',
+        [PROGRAM, '-'],
+        { env: { PATH: '/usr/bin:/bin', FETCH_SETUP_SOCKET: socket } },
+        (error, stdout, stderr) => resolve({ code: Number(error?.code ?? 0), text: `${stdout}${stderr}` }),
       );
       child.stdin!.end(script);
     });
@@ -78,12 +86,16 @@ describe('a script that is proposed for the image', () => {
     const again = propose('one\n');
     expect(questions()).toHaveLength(1);
     pending.park();
-    for (const each of [first, again]) expect(await each).toEqual({ code: 75, text: expect.stringContaining('There is no answer yet') });
+    for (const each of [first, again])
+      expect(await each).toEqual({ code: 75, text: expect.stringContaining('There is no answer yet') });
   });
 
   it('is answered at once when the image has it, or when it failed in an earlier run', async () => {
     const sha256 = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824';
-    expect(await (await open({}, sha256)).propose('hello')).toEqual({ code: 0, text: expect.stringContaining('The image has') });
+    expect(await (await open({}, sha256)).propose('hello')).toEqual({
+      code: 0,
+      text: expect.stringContaining('The image has'),
+    });
     const { propose, questions } = await open({ proposed: { sha256, answer: 'Its build failed.' } });
     expect(await propose('hello')).toEqual({ code: 1, text: 'Its build failed.\n' });
     expect(questions()).toEqual([]);
@@ -103,14 +115,20 @@ describe('a script that is proposed for the image', () => {
   });
 
   it('is refused while only a plan is made', async () => {
-    expect(await (await open({ plan: true })).propose('true')).toEqual({ code: 1, text: expect.stringContaining('Only a plan is made now') });
+    expect(await (await open({ plan: true })).propose('true')).toEqual({
+      code: 1,
+      text: expect.stringContaining('Only a plan is made now'),
+    });
   });
 
   it('is no open question of a later run, which is told what became of it in another way', async () => {
     const { folder } = await open();
     const line = (event: object) => `${JSON.stringify({ seq: 1, at: '', step: 1, ...event })}\n`;
     const asked = { type: 'permission', title: 'x', command: 'ls' };
-    writeFileSync(join(folder, 'log'), line({ ...asked, id: 'p1', kind: 'setup' }) + line({ ...asked, id: 'p2', kind: 'execute' }));
+    writeFileSync(
+      join(folder, 'log'),
+      line({ ...asked, id: 'p1', kind: 'setup' }) + line({ ...asked, id: 'p2', kind: 'execute' }),
+    );
     expect([...unsettled(join(folder, 'log')).keys()]).toEqual(['p2']);
   });
 });

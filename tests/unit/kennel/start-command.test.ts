@@ -1,7 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { startCommand } from '../../../kennel/workspace/project/start.ts';
 
-const files = (all: Record<string, string>) => ({ has: (name: string) => name in all, text: (name: string) => all[name] ?? '', names: Object.keys(all) });
+const files = (all: Record<string, string>) => ({
+  has: (name: string) => name in all,
+  text: (name: string) => all[name] ?? '',
+  names: Object.keys(all),
+});
 const node = (scripts: object) => ({ 'package.json': JSON.stringify({ scripts }) });
 
 describe('the command that starts a project', () => {
@@ -26,5 +30,7 @@ describe('the command that starts a project', () => {
     [{ Makefile: 'serve:\n\tx\nstart := 1\n' }, 'make', 'make serve'],
     [{ Makefile: 'start:=1\n' }, 'make', null],
     [{}, null, null],
-  ])('of %j with %s is %s', (all, manager, expected) => expect(startCommand(files(all), manager)?.join(' ') ?? null).toBe(expected));
+  ])('of %j with %s is %s', (all, manager, expected) =>
+    expect(startCommand(files(all), manager)?.join(' ') ?? null).toBe(expected),
+  );
 });

@@ -18,7 +18,9 @@ const read = (name: string): string => readFileSync(join(folder, name), 'utf8');
 
 describe('the built page', () => {
   it('is small: all scripts and styles together, as they are', () => {
-    const bytes = built.files.filter((name) => /\.(js|css)$/.test(name)).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
+    const bytes = built.files
+      .filter((name) => /\.(js|css)$/.test(name))
+      .reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
     expect(bytes).toBeLessThan(MOST_BYTES);
     expect(bytes).toBeGreaterThan(20_000);
   });

@@ -5,7 +5,11 @@ import { inlineOf } from '../../../src/page/shared/text/inline.ts';
 import { attachmentIn, type Block, markdownOf, safeAddress } from '../../../src/page/shared/text/markdown.ts';
 
 const textOf = (inline: Inline[]): string =>
-  inline.map((each) => (typeof each === 'string' ? each : 'children' in each ? textOf(each.children) : 'text' in each ? each.text : '\n')).join('');
+  inline
+    .map((each) =>
+      typeof each === 'string' ? each : 'children' in each ? textOf(each.children) : 'text' in each ? each.text : '\n',
+    )
+    .join('');
 
 describe('Markdown of an answer', () => {
   it('has headings, lists in lists, tasks, quotes, code and tables', () => {
@@ -33,7 +37,16 @@ describe('Markdown of an answer', () => {
         '---',
       ].join('\n'),
     );
-    expect(blocks.map(({ type }) => type)).toEqual(['heading', 'paragraph', 'list', 'list', 'quote', 'code', 'table', 'rule']);
+    expect(blocks.map(({ type }) => type)).toEqual([
+      'heading',
+      'paragraph',
+      'list',
+      'list',
+      'quote',
+      'code',
+      'table',
+      'rule',
+    ]);
     const [, , list, numbered, , code, table] = blocks as [
       Block,
       Block,
@@ -58,7 +71,10 @@ describe('Markdown of an answer', () => {
     ['2 * 3 * 4', ['2 * 3 * 4']],
     ['``a ` b``', [{ type: 'code', text: 'a ` b' }]],
     ['\\*not\\*', ['*not*']],
-    ['see https://a.example/x_(y). Then', ['see ', { type: 'link', href: 'https://a.example/x_(y)', children: ['https://a.example/x_(y)'] }, '. Then']],
+    [
+      'see https://a.example/x_(y). Then',
+      ['see ', { type: 'link', href: 'https://a.example/x_(y)', children: ['https://a.example/x_(y)'] }, '. Then'],
+    ],
     ['[a](https://b.example)', [{ type: 'link', href: 'https://b.example', children: ['a'] }]],
     ['![p](attachment:att_1)', [{ type: 'image', href: 'attachment:att_1', text: 'p' }]],
     ['<b>x</b>', ['<b>x</b>']],
@@ -68,11 +84,14 @@ describe('Markdown of an answer', () => {
   it('loses no letter of any text', () => {
     const letters = (text: string): string => text.replace(/[^a-z]/g, '');
     fc.assert(
-      fc.property(fc.string({ unit: fc.constantFrom('a', 'b', ' ', '*', '_', '`', '~', '[', ']', '(', ')', '!', '<', '\\') }), (text) => {
-        // the target of a link is not part of its words
-        fc.pre(!text.includes(']('));
-        expect(letters(textOf(inlineOf(text)))).toBe(letters(text));
-      }),
+      fc.property(
+        fc.string({ unit: fc.constantFrom('a', 'b', ' ', '*', '_', '`', '~', '[', ']', '(', ')', '!', '<', '\\') }),
+        (text) => {
+          // the target of a link is not part of its words
+          fc.pre(!text.includes(']('));
+          expect(letters(textOf(inlineOf(text)))).toBe(letters(text));
+        },
+      ),
     );
   });
 
@@ -94,10 +113,16 @@ describe('Markdown of an answer', () => {
     expect(performance.now() - began).toBeLessThan(1_500);
   });
 
-  it.each(['javascript:alert(1)', 'JaVaScRiPt:alert(1)', 'data:text/html,x', '//evil.example', 'vbscript:x', '/v1/threads', 'https://', ' https://a.example'])(
-    'makes no link to %s',
-    (href) => expect(safeAddress(href)).toBeNull(),
-  );
+  it.each([
+    'javascript:alert(1)',
+    'JaVaScRiPt:alert(1)',
+    'data:text/html,x',
+    '//evil.example',
+    'vbscript:x',
+    '/v1/threads',
+    'https://',
+    ' https://a.example',
+  ])('makes no link to %s', (href) => expect(safeAddress(href)).toBeNull());
 
   it('knows files of the thread by their plain ids only', () => {
     expect(attachmentIn('attachment:att_12')).toBe('att_12');

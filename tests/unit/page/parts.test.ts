@@ -7,11 +7,29 @@ import { diffLines, looksLikeDiff } from '../../../src/page/shared/text/diff.ts'
 import { niceStep, plotOf } from '../../../src/page/spend/plot.ts';
 import { NO_LOG, withLines } from '../../../src/page/tasks/log-entries.ts';
 
-const DIFF = ['diff --git a/x b/x', '--- a/x', '+++ b/x', '@@ -1,2 +1,2 @@', ' same', '-old', '+new', '+++ text that begins with signs'].join('\n');
+const DIFF = [
+  'diff --git a/x b/x',
+  '--- a/x',
+  '+++ b/x',
+  '@@ -1,2 +1,2 @@',
+  ' same',
+  '-old',
+  '+new',
+  '+++ text that begins with signs',
+].join('\n');
 
 describe('a difference', () => {
   it('says of each line what it is', () =>
-    expect(diffLines(DIFF).map(({ kind }) => kind)).toEqual(['file', 'file', 'file', 'hunk', 'same', 'removed', 'added', 'added']));
+    expect(diffLines(DIFF).map(({ kind }) => kind)).toEqual([
+      'file',
+      'file',
+      'file',
+      'hunk',
+      'same',
+      'removed',
+      'added',
+      'added',
+    ]));
 
   it('is not seen in a list or a command', () => {
     expect(looksLikeDiff(DIFF)).toBe(true);
@@ -25,12 +43,22 @@ describe('figures', () => {
     expect([0, 0.001, 1.5, 1234.5].map(money)).toEqual(['$0', '<$0.01', '$1.50', '$1,235']);
     expect([999, 1_234, 12_345, 1_500_000].map(tokens)).toEqual(['999', '1.2k', '12k', '1.5M']);
     expect([12, 20_480, 5e6].map(bytes)).toEqual(['12 B', '20 kB', '5.0 MB']);
-    expect([5_000, 180_000, 7_500_000, 100 * 3_600_000].map(duration)).toEqual(['5 s', '3 min', '2 h 5 min', '4 d 4 h']);
+    expect([5_000, 180_000, 7_500_000, 100 * 3_600_000].map(duration)).toEqual([
+      '5 s',
+      '3 min',
+      '2 h 5 min',
+      '4 d 4 h',
+    ]);
   });
 
   it('say how long ago something was, and how soon it will be', () => {
     const now = Date.UTC(2026, 5, 15, 12);
-    expect([now - 5_000, now - 180_000, now - 7_200_000, now + 600_000].map((at) => ago(at, now))).toEqual(['just now', '3 min ago', '2 h ago', 'in 10 min']);
+    expect([now - 5_000, now - 180_000, now - 7_200_000, now + 600_000].map((at) => ago(at, now))).toEqual([
+      'just now',
+      '3 min ago',
+      '2 h ago',
+      'in 10 min',
+    ]);
   });
 });
 
@@ -54,7 +82,8 @@ describe('the plot of what was spent', () => {
 });
 
 describe('the log of a task', () => {
-  const line = (seq: number, more: object): LogLine => ({ seq, at: '2026-01-01T00:00:00Z', step: 1, ...more }) as LogLine;
+  const line = (seq: number, more: object): LogLine =>
+    ({ seq, at: '2026-01-01T00:00:00Z', step: 1, ...more }) as LogLine;
   const lines = [
     line(1, { type: 'text', messageId: 'm', text: 'I ' }),
     line(2, { type: 'tool', id: 't', title: 'edit a.ts', kind: 'edit', status: 'in_progress', detail: '+x' }),
@@ -81,7 +110,15 @@ describe('the log of a task', () => {
 
 describe('the list of chats', () => {
   const chat = (over: Partial<ThreadSummary>) =>
-    ({ id: 'thr_1', label: 'Ann', title: 'Ann', preview: 'hello', state: 'idle', latest_turn_status: 'completed', ...over }) as ThreadSummary;
+    ({
+      id: 'thr_1',
+      label: 'Ann',
+      title: 'Ann',
+      preview: 'hello',
+      state: 'idle',
+      latest_turn_status: 'completed',
+      ...over,
+    }) as ThreadSummary;
 
   it('finds chats by all of the words', () => {
     const chats = [chat({ id: 'a', preview: 'lunch on friday' }), chat({ id: 'b', preview: 'lunch' })];

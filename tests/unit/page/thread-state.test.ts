@@ -2,16 +2,45 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { EventEnvelope, ItemRecord, ThreadRecord, TurnRecord } from '../../../src/contracts/records.ts';
 import { groupsOf, shownSteps } from '../../../src/page/chats/groups.ts';
-import { fold, foldAll, runningTurn, type ThreadDetail, viewOf, withOlder } from '../../../src/page/chats/thread-state.ts';
+import {
+  fold,
+  foldAll,
+  runningTurn,
+  type ThreadDetail,
+  viewOf,
+  withOlder,
+} from '../../../src/page/chats/thread-state.ts';
 
 const thread = { id: 'thr_1', workspace: '/w', title: 'T' } as ThreadRecord;
 const turn = (id: string, status: TurnRecord['status'] = 'in_progress') =>
   ({ id, thread_id: 'thr_1', status, input_summary: '', created_at: '2026-01-01T00:00:00Z' }) as TurnRecord;
 const item = (id: string, over: Partial<ItemRecord> = {}) =>
-  ({ id, turn_id: 'turn_1', kind: 'agent_message', status: 'in_progress', summary: '', detail: '', ...over }) as ItemRecord;
+  ({
+    id,
+    turn_id: 'turn_1',
+    kind: 'agent_message',
+    status: 'in_progress',
+    summary: '',
+    detail: '',
+    ...over,
+  }) as ItemRecord;
 const event = (seq: number, name: string, payload: Record<string, unknown>, itemId: string | null = null) =>
-  ({ seq, event: name, kind: name, thread_id: 'thr_1', turn_id: 'turn_1', item_id: itemId, payload }) as unknown as EventEnvelope;
-const detail = (over: Partial<ThreadDetail> = {}): ThreadDetail => ({ thread, turns: [], items: [], latest_seq: 10, ...over });
+  ({
+    seq,
+    event: name,
+    kind: name,
+    thread_id: 'thr_1',
+    turn_id: 'turn_1',
+    item_id: itemId,
+    payload,
+  }) as unknown as EventEnvelope;
+const detail = (over: Partial<ThreadDetail> = {}): ThreadDetail => ({
+  thread,
+  turns: [],
+  items: [],
+  latest_seq: 10,
+  ...over,
+});
 
 const STORY = [
   event(11, 'turn.started', { turn: turn('turn_1') }),
@@ -48,7 +77,9 @@ describe('a thread on the page', () => {
     const opened = viewOf(detail({ turns: [turn('turn_1')], items: [item('item_1')], latest_seq: 14 }));
     expect(opened.seq).toBeLessThan(13);
     expect(foldAll(opened, STORY.slice(0, 4)).turns[0]!.items[0]!.detail).toBe('Hello world');
-    expect(foldAll(opened, STORY)).toMatchObject({ turns: [{ record: { status: 'completed' }, items: [{ detail: 'Hello world', status: 'completed' }] }] });
+    expect(foldAll(opened, STORY)).toMatchObject({
+      turns: [{ record: { status: 'completed' }, items: [{ detail: 'Hello world', status: 'completed' }] }],
+    });
   });
 
   it('keeps the text of an answer that was stopped, which is stored nowhere else, and finds it again when it is opened later', () => {

@@ -20,12 +20,22 @@ const ran = ({ read, own = [] }: Parser, text: string): unknown => {
   }
 };
 
-/** Text that begins at what the parser understands: pieces of it are doubled, taken out, moved, and mixed with anything. */
+/**
+ * Text that begins at what the parser understands: pieces of it are doubled, taken out, moved, and mixed with anything.
+ */
 const near = ({ seeds }: Parser): fc.Arbitrary<string> =>
   fc
     .tuple(
       fc.constantFrom(...seeds),
-      fc.array(fc.tuple(fc.nat(), fc.nat(), fc.constantFrom('double', 'drop', 'insert', 'move', 'case') as fc.Arbitrary<string>, anyText), { maxLength: 6 }),
+      fc.array(
+        fc.tuple(
+          fc.nat(),
+          fc.nat(),
+          fc.constantFrom('double', 'drop', 'insert', 'move', 'case') as fc.Arbitrary<string>,
+          anyText,
+        ),
+        { maxLength: 6 },
+      ),
     )
     .map(([seed, changes]) =>
       changes.reduce((text, [a, b, how, other]) => {
@@ -72,7 +82,22 @@ describe.each(Object.entries(PARSERS))('%s', (_, parser) => {
 
   it('reads a long text in little time', async () => {
     const most = Math.min(parser.longest ?? 50_000, 50_000);
-    const units = [...parser.seeds, ...' \n\t:-=/@"\'`([{<\\.,;0aA|&*#', 'a ', 'a\n', '\r\n', '{"a":', '[[', '--', '🏴', '\u0301', 'a@', '1.', '%4', '/a'];
+    const units = [
+      ...parser.seeds,
+      ...' \n\t:-=/@"\'`([{<\\.,;0aA|&*#',
+      'a ',
+      'a\n',
+      '\r\n',
+      '{"a":',
+      '[[',
+      '--',
+      '🏴',
+      '\u0301',
+      'a@',
+      '1.',
+      '%4',
+      '/a',
+    ];
     for (const unit of units) {
       for (const text of [
         unit.repeat(Math.ceil(most / unit.length)).slice(0, most),
@@ -89,10 +114,14 @@ describe.each(Object.entries(PARSERS))('%s', (_, parser) => {
 
 it('every function that is called a parser is in the table', () => {
   const files = ['src', 'kennel'].flatMap((folder) =>
-    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).flatMap((file) => (file.endsWith('.ts') ? [join(root, folder, file)] : [])),
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).flatMap((file) =>
+      file.endsWith('.ts') ? [join(root, folder, file)] : [],
+    ),
   );
   const named = files.flatMap((file) =>
-    [...readFileSync(file, 'utf8').matchAll(/^export (?:async )?(?:function|const) (parse[A-Z]\w*)/gm)].map(([, name]) => name!),
+    [...readFileSync(file, 'utf8').matchAll(/^export (?:async )?(?:function|const) (parse[A-Z]\w*)/gm)].map(
+      ([, name]) => name!,
+    ),
   );
   expect(named.length).toBeGreaterThan(20);
   expect(named.filter((name) => !(name in PARSERS) && !(name in ELSEWHERE))).toEqual([]);

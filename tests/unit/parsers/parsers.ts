@@ -39,7 +39,13 @@ import { parsePlanFirst, parsePlanPreference } from '../../../src/domain/chat/wo
 import { parseRemind, readRemind } from '../../../src/domain/chat/words/reminder.ts';
 import { meaningOf } from '../../../src/domain/chat/words/replies.ts';
 import { parseSignOff } from '../../../src/domain/chat/words/sign-off.ts';
-import { parseApp, parseScheduleRemoval, parseTaskStart, parseUndo, toolInWords } from '../../../src/domain/chat/words/tool-words.ts';
+import {
+  parseApp,
+  parseScheduleRemoval,
+  parseTaskStart,
+  parseUndo,
+  toolInWords,
+} from '../../../src/domain/chat/words/tool-words.ts';
 import { urlsIn } from '../../../src/domain/consent/taint.ts';
 import { parseSchedule } from '../../../src/domain/cron.ts';
 import { parseCustomTool } from '../../../src/domain/extensions/custom-tool.ts';
@@ -100,18 +106,33 @@ const COMMANDS: Record<string, Parser> = {
   parseAskAgain: { read: parseAskAgain, seeds: ['ask again', 'ask again for fetch'] },
   parseApproval: { read: parseApproval, seeds: ['yes', '👍🏽', 'yes all', 'yes always for fetch', 'no', 'skip'] },
   parseUndo: { read: parseUndo, seeds: ['undo', 'undo all', 'redo', 'undo tsk_1234567890', 'undo edit-12ab in demo'] },
-  parseTaskStart: { read: parseTaskStart, seeds: ['/task claude in demo: fix the tests', '/task: add a page', '/task in my.app: x'] },
+  parseTaskStart: {
+    read: parseTaskStart,
+    seeds: ['/task claude in demo: fix the tests', '/task: add a page', '/task in my.app: x'],
+  },
   parseApp: { read: parseApp, seeds: ['apps', 'stop app-1a2b3c', 'log app-1a2b3c'] },
   parseScheduleRemoval: { read: parseScheduleRemoval, seeds: ['schedules remove nightly', 'cron remove nightly'] },
   toolInWords: { read: toolInWords, seeds: ['undo', 'apps', 'clone https://example.com/x'] },
-  parseRemind: { read: parseRemind, seeds: ['remind me to call Ann in 20 minutes', '/remind stretch at 9:00 tomorrow'] },
+  parseRemind: {
+    read: parseRemind,
+    seeds: ['remind me to call Ann in 20 minutes', '/remind stretch at 9:00 tomorrow'],
+  },
   readRemind: {
     // its answer comes later; a rejection fails the test
     read: (text) => {
       const remind = parseRemind(text);
-      return remind && Promise.all([undefined, 'German'].map((language) => readRemind(remind, NOW, { timeZone: 'Europe/Berlin', language })));
+      return (
+        remind &&
+        Promise.all(
+          [undefined, 'German'].map((language) => readRemind(remind, NOW, { timeZone: 'Europe/Berlin', language })),
+        )
+      );
     },
-    seeds: ['remind me to call Ann in 20 minutes', 'remind me on Friday at 9 to pay', 'remind me on 2027-03-01 to renew it'],
+    seeds: [
+      'remind me to call Ann in 20 minutes',
+      'remind me on Friday at 9 to pay',
+      'remind me on 2027-03-01 to renew it',
+    ],
   },
   parsePlanPreference: { read: parsePlanPreference, seeds: ['plan on', 'plan off', 'plan auto'] },
   parsePlanFirst: { read: parsePlanFirst, seeds: ['plan: add a page', 'plan first: rewrite it'] },
@@ -150,12 +171,27 @@ const FILES: Record<string, Parser> = {
   },
   parseCustomTool: {
     read: parseCustomTool,
-    seeds: [json({ name: 'lint', description: 'd', command: 'x {{a}}', parameters: [{ name: 'a', type: 'number', default: 3 }], hosts: ['example.com'] })],
+    seeds: [
+      json({
+        name: 'lint',
+        description: 'd',
+        command: 'x {{a}}',
+        parameters: [{ name: 'a', type: 'number', default: 3 }],
+        hosts: ['example.com'],
+      }),
+    ],
     longest: 100_000,
   },
   parseMcpConfig: {
     read: parseMcpConfig,
-    seeds: [json({ mcpServers: { a: { command: 'x', args: ['y'], env: { K: 'v' } }, b: { url: 'https://example.com/mcp', headers: { A: 'b' } } } })],
+    seeds: [
+      json({
+        mcpServers: {
+          a: { command: 'x', args: ['y'], env: { K: 'v' } },
+          b: { url: 'https://example.com/mcp', headers: { A: 'b' } },
+        },
+      }),
+    ],
   },
   plainSchema: {
     read: (text) => plainSchema(orJson(text)),
@@ -166,7 +202,10 @@ const FILES: Record<string, Parser> = {
         required: ['a'],
         $defs: { b: { items: {} } },
       }),
-      json({ type: 'object', properties: { a: { anyOf: [{ type: 'string' }, { type: 'object', additionalProperties: true }] } } }),
+      json({
+        type: 'object',
+        properties: { a: { anyOf: [{ type: 'string' }, { type: 'object', additionalProperties: true }] } },
+      }),
     ],
     own: [RefusedDeclaration],
   },
@@ -207,22 +246,47 @@ const FILES: Record<string, Parser> = {
       } satisfies Parser,
     ]),
   ),
-  makeTarget: { read: (text) => makeTarget(text, 'test'), seeds: ['test: build\n\tgo test\n.PHONY: test\n', 'build test:\n\tx'] },
+  makeTarget: {
+    read: (text) => makeTarget(text, 'test'),
+    seeds: ['test: build\n\tgo test\n.PHONY: test\n', 'build test:\n\tx'],
+  },
   mergeEnv: {
     read: (text) => mergeEnv(text, { FETCH_A: 'x y', FETCH_B: undefined }),
     seeds: ['FETCH_A=1\nFETCH_B=\'two\nlines\'\n# no\nexport C="x" # y\r\n', 'FETCH_A=`a`\nFETCH_A=2'],
   },
   membersOf: { read: membersOf, seeds: ['a, b,c', '*.example.com:443'] },
   egressHost: { read: egressHost, seeds: ['example.com', '*.example.com:8443', 'https://example.com/x', '[::1]:80'] },
-  mirrorsProblem: { read: mirrorsProblem, seeds: ['npm=https://npm.example/', 'pip=http://pip.example:8080/simple, go=https://go.example'] },
+  mirrorsProblem: {
+    read: mirrorsProblem,
+    seeds: ['npm=https://npm.example/', 'pip=http://pip.example:8080/simple, go=https://go.example'],
+  },
 };
 
 const OTHERS: Record<string, Parser> = {
   parseLine: {
     read: parseLine,
     seeds: [
-      json({ seq: 1, step: 1, at: '2026-11-23T10:00:00Z', type: 'tool', id: 'a', title: 'b', kind: 'edit', status: 'completed', paths: ['/workspace/a'] }),
-      json({ seq: 1, step: 1, at: '2026-11-23T10:00:00Z', type: 'permission', id: 'a', title: 'b', kind: 'execute', command: 'rm' }),
+      json({
+        seq: 1,
+        step: 1,
+        at: '2026-11-23T10:00:00Z',
+        type: 'tool',
+        id: 'a',
+        title: 'b',
+        kind: 'edit',
+        status: 'completed',
+        paths: ['/workspace/a'],
+      }),
+      json({
+        seq: 1,
+        step: 1,
+        at: '2026-11-23T10:00:00Z',
+        type: 'permission',
+        id: 'a',
+        title: 'b',
+        kind: 'execute',
+        command: 'rm',
+      }),
     ],
   },
   parseLogLine: {
@@ -248,22 +312,46 @@ const OTHERS: Record<string, Parser> = {
     read: (text) => clausesOf(text).map((clause) => clauseOf(clause, ['yes'])),
     seeds: ['write a.txt b; ask Which? | a | b; run ls', 'wait 3;say {answer}'],
   },
-  readPlan: { read: readPlan, seeds: ['1. Read it.\n2. Change it.\n\nFiles:\n- a.txt\n- `src/b.ts`: why\n', '<proposed_plan>\nx\n</proposed_plan>'] },
-  readFailure: { read: readFailure, seeds: ['The model refused: 429 {"error":{"message":"Rate limit reached, try again in 20s"}}', 'exit code 1: x'] },
+  readPlan: {
+    read: readPlan,
+    seeds: [
+      '1. Read it.\n2. Change it.\n\nFiles:\n- a.txt\n- `src/b.ts`: why\n',
+      '<proposed_plan>\nx\n</proposed_plan>',
+    ],
+  },
+  readFailure: {
+    read: readFailure,
+    seeds: ['The model refused: 429 {"error":{"message":"Rate limit reached, try again in 20s"}}', 'exit code 1: x'],
+  },
   limitInFailure: {
     read: (text) => limitInFailure(text, NOW.getTime()),
-    seeds: ['Usage limit reached. Resets at 3pm (Europe/Berlin).', "You've hit your limit · resets Nov 24, 3am", '429 try again in 4h 3m'],
+    seeds: [
+      'Usage limit reached. Resets at 3pm (Europe/Berlin).',
+      "You've hit your limit · resets Nov 24, 3am",
+      '429 try again in 4h 3m',
+    ],
   },
   waitOf: {
-    read: (text) => waitOf({ headers: { get: () => text }, error: orJson(text), text, zone: 'UTC' } as never, NOW.getTime()),
-    seeds: ['120', 'Wed, 25 Nov 2026 07:28:00 GMT', '1m30s', '2026-11-23T11:00:00Z', json({ error: { details: [{ retryDelay: '30s' }] } })],
+    read: (text) =>
+      waitOf({ headers: { get: () => text }, error: orJson(text), text, zone: 'UTC' } as never, NOW.getTime()),
+    seeds: [
+      '120',
+      'Wed, 25 Nov 2026 07:28:00 GMT',
+      '1m30s',
+      '2026-11-23T11:00:00Z',
+      json({ error: { details: [{ retryDelay: '30s' }] } }),
+    ],
   },
   limitIn: {
     read: (text) => limitIn({ status: 429, headers: { 'retry-after': text }, text } as never),
-    seeds: [json({ error: { type: 'rate_limit_error', message: 'x' } }), json([{ error: { code: 429, status: 'RESOURCE_EXHAUSTED' } }])],
+    seeds: [
+      json({ error: { type: 'rate_limit_error', message: 'x' } }),
+      json([{ error: { code: 429, status: 'RESOURCE_EXHAUSTED' } }]),
+    ],
   },
   refusalIn: {
-    read: (text) => (['anthropic', 'chat', 'responses', 'gemini'] as const).map((wire) => refusalIn(wire, orJson(text))),
+    read: (text) =>
+      (['anthropic', 'chat', 'responses', 'gemini'] as const).map((wire) => refusalIn(wire, orJson(text))),
     seeds: [
       json({ type: 'error', error: { type: 'overloaded_error' } }),
       json({ error: { code: 429, message: 'x' } }),
@@ -272,7 +360,12 @@ const OTHERS: Record<string, Parser> = {
   },
   readAnswer: {
     read: (text) => readAnswer(text, 'http://searx'),
-    seeds: [json({ results: [{ url: 'https://example.com/a', title: 't', content: 'c', engine: 'e' }], unresponsive_engines: [['bing', 'timeout']] })],
+    seeds: [
+      json({
+        results: [{ url: 'https://example.com/a', title: 't', content: 'c', engine: 'e' }],
+        unresponsive_engines: [['bing', 'timeout']],
+      }),
+    ],
     own: [SearchError],
   },
   registriesIn: {
@@ -281,7 +374,12 @@ const OTHERS: Record<string, Parser> = {
   },
   parseRemote: {
     read: (text) => parseRemote(text, 'github.com'),
-    seeds: ['https://github.com/a/b.git', 'git@github.com:a/b', 'ssh://git@github.com:22/a/b.git', 'https://x:y@github.com/a/b'],
+    seeds: [
+      'https://github.com/a/b.git',
+      'git@github.com:a/b',
+      'ssh://git@github.com:22/a/b.git',
+      'https://x:y@github.com/a/b',
+    ],
   },
   parseFullName: { read: parseFullName, seeds: ['facebook/react', 'a/b.git'] },
   parseTarget: { read: parseTarget, seeds: ['example.com:443', '[::1]:80', 'xn--bcher-kva.example:8443'] },
@@ -292,12 +390,25 @@ const OTHERS: Record<string, Parser> = {
     seeds: [json({ a: [1, 'x', null, true], b: { c: '\u00e9' } }), '[1e3, -0.5]'],
     own: [JsonSyntaxError],
   },
-  readQuery: { read: (text) => readQuery(text, { since_seq: whole, replay: flag }), seeds: ['since_seq=3&replay=true', 'since_seq=%33'], own: [EdgeError] },
+  readQuery: {
+    read: (text) => readQuery(text, { since_seq: whole, replay: flag }),
+    seeds: ['since_seq=3&replay=true', 'since_seq=%33'],
+    own: [EdgeError],
+  },
   decodeSegment: { read: (text) => decodeSegment(text, 'id'), seeds: ['thr_1', '%C3%A9', 'a%2Fb'], own: [EdgeError] },
   queryToken: { read: (text) => queryToken(`/v1/x?${text}`), seeds: ['token=abc', 'a=b&token=%41'] },
-  cookieTokens: { read: (text) => cookieTokens({ headers: { cookie: text } }), seeds: ['a=b; codewhale_runtime_token=x', 'codewhale_runtime_token="x"'] },
-  originList: { read: (text) => originList(text)(text), seeds: ['https://app.example.com, http://localhost:3000', '*'] },
-  arrowsOf: { read: arrowsOf, seeds: ['flowchart LR\n  A["a"] --> B["b"]\n  B -->|yes| C\n', 'flowchart TD\nA --> B & C'] },
+  cookieTokens: {
+    read: (text) => cookieTokens({ headers: { cookie: text } }),
+    seeds: ['a=b; codewhale_runtime_token=x', 'codewhale_runtime_token="x"'],
+  },
+  originList: {
+    read: (text) => originList(text)(text),
+    seeds: ['https://app.example.com, http://localhost:3000', '*'],
+  },
+  arrowsOf: {
+    read: arrowsOf,
+    seeds: ['flowchart LR\n  A["a"] --> B["b"]\n  B -->|yes| C\n', 'flowchart TD\nA --> B & C'],
+  },
   urlsIn: {
     read: (text) => [urlsIn(text), urlsIn(text, true)],
     seeds: ['see https://example.com/a_(b)?c=d#e, <http://x.y>', '[a](https://b.c "t") example.org'],

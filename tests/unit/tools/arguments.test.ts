@@ -61,7 +61,8 @@ describe('arguments as models write them', () => {
   it('are the same with a comma too many, as Python, or without the last bracket', () => {
     const part = fc.oneof(fc.boolean(), fc.integer(), fc.constant(null), fc.string());
     const json = fc.dictionary(fc.stringMatching(/^[a-z]{1,8}$/), part, { minKeys: 1, maxKeys: 5 });
-    const python = (each: unknown) => (each === null ? 'None' : typeof each === 'boolean' ? (each ? 'True' : 'False') : JSON.stringify(each));
+    const python = (each: unknown) =>
+      each === null ? 'None' : typeof each === 'boolean' ? (each ? 'True' : 'False') : JSON.stringify(each);
     holds(
       fc.property(json, (object) => {
         const text = JSON.stringify(object);
@@ -73,7 +74,9 @@ describe('arguments as models write them', () => {
   });
 
   it('of any kind are read or refused, and never end the program', () => {
-    const broken = fc.tuple(fc.json(), fc.nat(), anyText).map(([json, at, text]) => json.slice(0, at % (json.length + 1)) + text);
+    const broken = fc
+      .tuple(fc.json(), fc.nat(), anyText)
+      .map(([json, at, text]) => json.slice(0, at % (json.length + 1)) + text);
     holds(
       fc.property(broken, (text) => {
         expect(typeof read(text).ok).toBe('boolean');
@@ -118,18 +121,35 @@ describe('arguments that the schema does not take as they are', () => {
     [{ list: 'x' }, /expected array[\s\S]*list/],
     [{ list: [null] }, /list\[0\]/],
     [{ more: 1 }, /more/],
-  ])('are refused with the name of the field and the form that is expected: %j', (given, why) => expect(mend(given)).toMatch(why));
+  ])('are refused with the name of the field and the form that is expected: %j', (given, why) =>
+    expect(mend(given)).toMatch(why),
+  );
 });
 
 describe('the name of a tool in another spelling', () => {
-  it.each(['functions.web_fetch', 'web-fetch', 'Web_Fetch', 'webFetch', ' web_fetch ', 'functions.web_fetch:0', 'default_api:web_fetch'])(
-    'is understood: %s',
-    (name) => expect(prepareCall(name, '{"url":"https://example.com"}')).toMatchObject({ ok: true, tool: { name: 'web_fetch' } }),
+  it.each([
+    'functions.web_fetch',
+    'web-fetch',
+    'Web_Fetch',
+    'webFetch',
+    ' web_fetch ',
+    'functions.web_fetch:0',
+    'default_api:web_fetch',
+  ])('is understood: %s', (name) =>
+    expect(prepareCall(name, '{"url":"https://example.com"}')).toMatchObject({ ok: true, tool: { name: 'web_fetch' } }),
   );
 
   it('is not guessed where two tools could be meant', () => {
-    const added = new Map(['a_b', 'ab', 'a-b2'].map((name) => [name, { tool: { name, schema: z.looseObject({}) }, declaration: { name } } as never]));
-    expect(prepareCall('A-B', '{}', undefined, added)).toMatchObject({ ok: false, error: expect.stringContaining('There is no tool "A-B"') });
+    const added = new Map(
+      ['a_b', 'ab', 'a-b2'].map((name) => [
+        name,
+        { tool: { name, schema: z.looseObject({}) }, declaration: { name } } as never,
+      ]),
+    );
+    expect(prepareCall('A-B', '{}', undefined, added)).toMatchObject({
+      ok: false,
+      error: expect.stringContaining('There is no tool "A-B"'),
+    });
     expect(prepareCall('ab', '{}', undefined, added)).toMatchObject({ ok: true, tool: { name: 'ab' } });
     expect(prepareCall('AB2', '{}', undefined, added)).toMatchObject({ ok: true, tool: { name: 'a-b2' } });
   });
@@ -137,6 +157,8 @@ describe('the name of a tool in another spelling', () => {
   it('is told with the arguments that a call cannot leave out, where it has no JSON', () =>
     expect(prepareCall('file_write', '{"path":"a"}{"path":"b"}')).toMatchObject({
       ok: false,
-      error: expect.stringMatching(/several JSON values.*Send one JSON object with path \(string\), content \(string\)/),
+      error: expect.stringMatching(
+        /several JSON values.*Send one JSON object with path \(string\), content \(string\)/,
+      ),
     }));
 });

@@ -5,7 +5,10 @@ import { anyText } from '../../support/any-text.ts';
 import { declaredOf, goodCall, goodValue } from '../../support/good-call.ts';
 import { holds } from '../../support/property.ts';
 
-/** What a model may write as the arguments of a tool. Everything here comes from the declarations, so a new tool is tried without a line for it. */
+/**
+ * What a model may write as the arguments of a tool. Everything here comes from the declarations, so a new tool is
+ * tried without a line for it.
+ */
 
 const ask = (name: string, args: unknown) => prepareCall(name, typeof args === 'string' ? args : JSON.stringify(args));
 /** Nobody could answer an error that is longer. */
@@ -29,23 +32,38 @@ describe.each([...tools.values()].map((tool) => [tool.name, tool] as const))('%s
 
   it('takes a good call, and each argument that it declares', () => {
     expect(ask(name, good)).toMatchObject({ ok: true });
-    for (const [key, part] of properties) expect([key, ask(name, { ...good, [key]: goodValue(name, key, part) })]).toMatchObject([key, { ok: true }]);
+    for (const [key, part] of properties)
+      expect([key, ask(name, { ...good, [key]: goodValue(name, key, part) })]).toMatchObject([key, { ok: true }]);
   });
 
   it('refuses an argument of a wrong type, and names it', () => {
     for (const [key, part] of properties) {
-      const types = [part.type, ...(part.anyOf ?? []).map(({ type }) => type)].flat().filter((type): type is string => type !== undefined);
+      const types = [part.type, ...(part.anyOf ?? []).map(({ type }) => type)]
+        .flat()
+        .filter((type): type is string => type !== undefined);
       if (types.length === 0) continue;
       const allowed = new Set(types.includes('number') ? [...types, 'integer'] : types);
       const wrong = Object.entries(WRONG)
         .filter(([type]) => types.includes(type))
         .flatMap(([, values]) => values);
       const kindOf = (value: unknown): string =>
-        value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value === 'number' ? (Number.isInteger(value) ? 'integer' : 'number') : typeof value;
+        value === null
+          ? 'null'
+          : Array.isArray(value)
+            ? 'array'
+            : typeof value === 'number'
+              ? Number.isInteger(value)
+                ? 'integer'
+                : 'number'
+              : typeof value;
       // null for what may be left out is mended
       const optional = !declared.required?.includes(key);
       for (const value of wrong.filter((each) => !allowed.has(kindOf(each)) && !(each === null && optional)))
-        expect([key, value, ask(name, { ...good, [key]: value })]).toMatchObject([key, value, { ok: false, error: expect.stringContaining(key) }]);
+        expect([key, value, ask(name, { ...good, [key]: value })]).toMatchObject([
+          key,
+          value,
+          { ok: false, error: expect.stringContaining(key) },
+        ]);
     }
   });
 
@@ -53,20 +71,33 @@ describe.each([...tools.values()].map((tool) => [tool.name, tool] as const))('%s
     for (const [key, part] of properties) {
       const { [key]: _, ...without } = good as Record<string, unknown>;
       const value = goodValue(name, key, part);
-      const asText = ask(name, { ...good, [key]: ['integer', 'number', 'boolean'].includes(part.type as string) ? `${value}` : value });
+      const asText = ask(name, {
+        ...good,
+        [key]: ['integer', 'number', 'boolean'].includes(part.type as string) ? `${value}` : value,
+      });
       expect([key, asText]).toEqual([key, ask(name, { ...good, [key]: value })]);
-      if (!declared.required?.includes(key) && !(key in good) && part.type !== undefined && ![part.type].flat().includes('null'))
+      if (
+        !declared.required?.includes(key) &&
+        !(key in good) &&
+        part.type !== undefined &&
+        ![part.type].flat().includes('null')
+      )
         expect([key, ask(name, { ...without, [key]: null })]).toEqual([key, ask(name, without)]);
     }
   });
 
   it('keeps each limit that it declares', () => {
     for (const [key, part] of properties) {
-      const refused = (value: unknown) => expect([key, ask(name, { ...good, [key]: value })]).toMatchObject([key, { ok: false }]);
+      const refused = (value: unknown) =>
+        expect([key, ask(name, { ...good, [key]: value })]).toMatchObject([key, { ok: false }]);
       const { maxLength, maxItems, minimum, maximum, enum: options } = part;
       if (maxLength !== undefined) refused('x'.repeat(maxLength + 1));
       if (maxItems !== undefined)
-        refused(Array.from({ length: maxItems + 1 }, (_, at) => (part.items?.type === 'string' ? `x${at}` : goodValue(name, '', part.items!))));
+        refused(
+          Array.from({ length: maxItems + 1 }, (_, at) =>
+            part.items?.type === 'string' ? `x${at}` : goodValue(name, '', part.items!),
+          ),
+        );
       if (minimum !== undefined && minimum > Number.MIN_SAFE_INTEGER) refused(minimum - 1);
       if (maximum !== undefined && maximum < Number.MAX_SAFE_INTEGER) refused(maximum + 1);
       if (options) refused('something else');
@@ -75,11 +106,24 @@ describe.each([...tools.values()].map((tool) => [tool.name, tool] as const))('%s
   });
 
   it('refuses names that it does not declare, and those that objects have by themselves', () => {
-    for (const key of ['nonsense', '__proto__', 'constructor', 'prototype', 'toString', '', 'confirmed', '\0', '\ud83d'])
+    for (const key of [
+      'nonsense',
+      '__proto__',
+      'constructor',
+      'prototype',
+      'toString',
+      '',
+      'confirmed',
+      '\0',
+      '\ud83d',
+    ])
       if (!properties.some(([known]) => known === key))
         expect([
           key,
-          ask(name, `{${JSON.stringify(key)}:{"a":1}${properties.length > 0 && Object.keys(good).length > 0 ? `,${JSON.stringify(good).slice(1, -1)}` : ''}}`),
+          ask(
+            name,
+            `{${JSON.stringify(key)}:{"a":1}${properties.length > 0 && Object.keys(good).length > 0 ? `,${JSON.stringify(good).slice(1, -1)}` : ''}}`,
+          ),
         ]).toMatchObject([key, { ok: false }]);
     expect(({} as { a?: number }).a).toBeUndefined();
   });
@@ -107,7 +151,8 @@ describe.each([...tools.values()].map((tool) => [tool.name, tool] as const))('%s
   });
 
   it('refuses a value with more levels than anything could walk through', () => {
-    for (const [key] of properties) expect([key, ask(name, `{${JSON.stringify(key)}:${deep(3_000)}}`)]).toMatchObject([key, { ok: false }]);
+    for (const [key] of properties)
+      expect([key, ask(name, `{${JSON.stringify(key)}:${deep(3_000)}}`)]).toMatchObject([key, { ok: false }]);
   });
 
   it('takes a null character or half of a pair as a text, which the store mends before the tool runs, or refuses it in few words', () => {
@@ -140,7 +185,15 @@ describe.each([...tools.values()].map((tool) => [tool.name, tool] as const))('%s
           if (answer.ok) {
             expect(Object.keys(answer.args).filter((key) => !properties.some(([known]) => known === key))).toEqual([]);
             // what it was asked and how it is judged must not depend on getting through
-            for (const derived of [tool.dangerOf, tool.sent, tool.readFrom, tool.summarise, tool.workspaceOf, tool.asksAlways]) derived?.(answer.args as never);
+            for (const derived of [
+              tool.dangerOf,
+              tool.sent,
+              tool.readFrom,
+              tool.summarise,
+              tool.workspaceOf,
+              tool.asksAlways,
+            ])
+              derived?.(answer.args as never);
             expect(typeof (tool.asks?.(answer.args as never, '') ?? '')).toBe('string');
           } else expect([answer.error.length > 0, answer.error.length < 100_000]).toEqual([true, true]);
         },

@@ -18,16 +18,26 @@ const reading = NAMES.filter((name) => !name.endsWith('_create'));
 
 describe('the tools of GitHub', () => {
   it('are offered together once one of them was needed, with the names of the contract and always in the same order', () => {
-    const offered = offeredTools({ access: { mode: 'agent', allowShell: true }, added: new Map(), opened: ['github'] }).map(({ name }) => name);
+    const offered = offeredTools({
+      access: { mode: 'agent', allowShell: true },
+      added: new Map(),
+      opened: ['github'],
+    }).map(({ name }) => name);
     expect(offered.filter((name) => name.startsWith('github_'))).toEqual([...NAMES]);
   });
 
   it('that write are never run a second time, ask, say what they send, and show what they would make', () => {
     for (const name of writing) {
       const tool = tools.get(name)!;
-      expect([name, tool.danger, tool.effect, tool.sends.length > 0, tool.sent, typeof tool.asks, typeof tool.preview]).toEqual([
-        ...[name, 'MODERATE', 'once', true, undefined, 'function', 'function'],
-      ]);
+      expect([
+        name,
+        tool.danger,
+        tool.effect,
+        tool.sends.length > 0,
+        tool.sent,
+        typeof tool.asks,
+        typeof tool.preview,
+      ]).toEqual([...[name, 'MODERATE', 'once', true, undefined, 'function', 'function']]);
     }
   });
 
@@ -47,10 +57,15 @@ describe('the tools of GitHub', () => {
     ['github_branch_create', { name: 'x' }, {}],
     ['github_action_status', {}, {}],
     ['github_search_repos', { query: 'x' }, { limit: 5 }],
-  ])('%s takes %j and has the defaults of the contract', (name, args, defaults) => expect(parse(name, args).data).toEqual({ ...args, ...defaults }));
+  ])('%s takes %j and has the defaults of the contract', (name, args, defaults) =>
+    expect(parse(name, args).data).toEqual({ ...args, ...defaults }),
+  );
 
   it.each([
-    ['github_pr_create', { title: 'x'.repeat(256), body: 'x'.repeat(4000), base: 'release/1.0', draft: false, workspace: 'app' }],
+    [
+      'github_pr_create',
+      { title: 'x'.repeat(256), body: 'x'.repeat(4000), base: 'release/1.0', draft: false, workspace: 'app' },
+    ],
     ['github_pr_list', { state: 'all', repo: 'facebook/react', limit: 100 }],
     ['github_pr_view', { number: 123456, repo: 'a/b' }],
     ['github_issue_create', { title: 'x', labels: Array.from({ length: 10 }, (_, n) => `${n}`.repeat(50)) }],
@@ -99,7 +114,9 @@ describe('the tools of GitHub', () => {
     expect(question('github_pr_create', { title: 'Fix\u202e it', base: 'main' })).toBe(
       'Push the current branch in app and make the pull request "Fix⟨U+202E⟩ it" into "main"?',
     );
-    expect(question('github_issue_create', { title: 'It squeaks' })).toBe('Make the issue "It squeaks" on GitHub in app?');
+    expect(question('github_issue_create', { title: 'It squeaks' })).toBe(
+      'Make the issue "It squeaks" on GitHub in app?',
+    );
     expect(question('github_branch_create', { name: 'x' })).toBe('Make the branch "x" in app and push it to GitHub?');
   });
 });

@@ -1,4 +1,14 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -60,9 +70,16 @@ describe('the tools of the kennel', () => {
   it('run in the kennel, and only a command is never run again', () => {
     for (const tool of tools) {
       expect(tool.runsIn).toBe('kennel');
-      expect([tool.name, tool.effect]).toEqual([tool.name, ['shell_run', 'app_run'].includes(tool.name) ? 'once' : 'idempotent']);
+      expect([tool.name, tool.effect]).toEqual([
+        tool.name,
+        ['shell_run', 'app_run'].includes(tool.name) ? 'once' : 'idempotent',
+      ]);
     }
-    expect(tools.filter((tool) => tool.anyHost).map((tool) => tool.name)).toEqual(['workspace_list', 'workspace_select', 'workspace_clone']);
+    expect(tools.filter((tool) => tool.anyHost).map((tool) => tool.name)).toEqual([
+      'workspace_list',
+      'workspace_select',
+      'workspace_clone',
+    ]);
   });
 
   it('are declared to the model with a strict object schema', () => {
@@ -72,12 +89,15 @@ describe('the tools of the kennel', () => {
     }
   });
 
-  it.each(['file_delete', 'folder_delete', 'workspace_delete'])('%s takes a confirm, which changes nothing about its danger', (name) => {
-    const target = name === 'workspace_delete' ? { name: 'x' } : { path: 'x' };
-    expect(named(name).schema.safeParse({ ...target, confirm: true }).success).toBe(true);
-    expect(named(name).schema.safeParse({ ...target, confirm: false }).success).toBe(true);
-    expect(named(name).schema.safeParse(target).success).toBe(true);
-  });
+  it.each(['file_delete', 'folder_delete', 'workspace_delete'])(
+    '%s takes a confirm, which changes nothing about its danger',
+    (name) => {
+      const target = name === 'workspace_delete' ? { name: 'x' } : { path: 'x' };
+      expect(named(name).schema.safeParse({ ...target, confirm: true }).success).toBe(true);
+      expect(named(name).schema.safeParse({ ...target, confirm: false }).success).toBe(true);
+      expect(named(name).schema.safeParse(target).success).toBe(true);
+    },
+  );
 
   it.each([
     ['file_read', { path: '../x' }],
@@ -107,7 +127,10 @@ describe('the tools of the kennel', () => {
   ])('%s refuses %j', (name, args) => expect(named(name).schema.safeParse(args).success).toBe(false));
 
   it('hand on a path that is relative to the workspace', () => {
-    expect(named('file_read').schema.parse({ path: '/workspace/src//a.ts' })).toMatchObject({ path: 'src/a.ts', from: 1 });
+    expect(named('file_read').schema.parse({ path: '/workspace/src//a.ts' })).toMatchObject({
+      path: 'src/a.ts',
+      from: 1,
+    });
     expect(named('file_list').schema.parse({})).toMatchObject({ path: '.' });
   });
 
@@ -127,14 +150,21 @@ describe('the tools of the kennel', () => {
 
   it('show the whole command for an approval, with nothing in it that a screen would act on', async () => {
     const tool = named('shell_run');
-    const args = tool.schema.parse({ command: 'echo a\n\u001b[2Krm -rf b\u202e', cwd: 'src', workspace: 'my-app' }) as never;
+    const args = tool.schema.parse({
+      command: 'echo a\n\u001b[2Krm -rf b\u202e',
+      cwd: 'src',
+      workspace: 'my-app',
+    }) as never;
     expect(await tool.preview!(args, {} as ToolContext)).toBe('$ echo a\n> rm -rf b\n(in my-app/src)');
   });
 
   it('say without a token what is missing to push', async () => {
     const context = { config: {} } as unknown as ToolContext;
     for (const name of ['workspace_sync', 'workspace_publish'])
-      expect(await named(name).run(named(name).schema.parse({}) as never, context)).toEqual({ ok: false, output: expect.stringContaining('set GH_TOKEN') });
+      expect(await named(name).run(named(name).schema.parse({}) as never, context)).toEqual({
+        ok: false,
+        output: expect.stringContaining('set GH_TOKEN'),
+      });
   });
 });
 
@@ -229,8 +259,16 @@ describe('what a command printed', () => {
   it.each([
     [{ ...result, stdout: 'hi\n' }, true, 'It succeeded with exit code 0 after 1.5 s.\n\nhi'],
     [{ ...result }, true, 'It succeeded with exit code 0 after 1.5 s.\n\nIt printed nothing.'],
-    [{ ...result, code: 2, stdout: 'a', stderr: 'b' }, false, 'It failed with exit code 2 after 1.5 s.\n\na\n\nWhat it wrote to stderr:\nb'],
-    [{ ...result, code: null, timedOut: true }, false, 'It was stopped after 90 s: it had not ended.\n\nIt printed nothing.'],
+    [
+      { ...result, code: 2, stdout: 'a', stderr: 'b' },
+      false,
+      'It failed with exit code 2 after 1.5 s.\n\na\n\nWhat it wrote to stderr:\nb',
+    ],
+    [
+      { ...result, code: null, timedOut: true },
+      false,
+      'It was stopped after 90 s: it had not ended.\n\nIt printed nothing.',
+    ],
     [{ ...result, code: 137, outOfMemory: true, stderr: 'x' }, false, /needed more memory[\s\S]*\n\nx$/],
   ])('%j', (given, ok, output) => {
     const outcome = commandOutcome('It', given, 1500, 90_000);

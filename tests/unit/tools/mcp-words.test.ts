@@ -12,7 +12,9 @@ const schema = {
 };
 
 test('words of others in the arguments of an MCP tool are found as values at any depth', () => {
-  expect(wordsIn({ query: 'a', filter: { tag: 'b' }, either: [{ inner: 'c' }, 4, true, null] }, namesIn(schema))).toEqual(['a', 'b', 'c', '4']);
+  expect(
+    wordsIn({ query: 'a', filter: { tag: 'b' }, either: [{ inner: 'c' }, 4, true, null] }, namesIn(schema)),
+  ).toEqual(['a', 'b', 'c', '4']);
 });
 
 test('words of others are found as names that the declaration does not have', () => {

@@ -3,7 +3,13 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { systemPrompt } from '../../../src/activities/turn/context/prompt.ts';
 import type { Config } from '../../../src/config.ts';
-import { type ChatSituation, FAMILIES, type Family, openedBy, withOpened } from '../../../src/domain/chat/tool-families.ts';
+import {
+  type ChatSituation,
+  FAMILIES,
+  type Family,
+  openedBy,
+  withOpened,
+} from '../../../src/domain/chat/tool-families.ts';
 import type { StepSubject } from '../../../src/store/turns/steps/step-subject.ts';
 import { familiesCalled, type Offer, offeredTools, openingWords, tokensOf } from '../../../src/tools/offer.ts';
 import { type AddedTool, tools } from '../../../src/tools/registry.ts';
@@ -13,14 +19,27 @@ import { requestTokens } from '../../support/request-tokens.ts';
 
 const ALL = Object.keys(FAMILIES) as Family[];
 const QUIET: ChatSituation = { onGitHub: false, taskOpen: false, documents: false, skills: false };
-const offer = (more: Partial<Offer> = {}): Offer => ({ access: { mode: 'agent', allowShell: true }, added: new Map(), opened: [], ...more });
+const offer = (more: Partial<Offer> = {}): Offer => ({
+  access: { mode: 'agent', allowShell: true },
+  added: new Map(),
+  opened: [],
+  ...more,
+});
 const names = (...args: Parameters<typeof offeredTools>) => offeredTools(...args).map(({ name }) => name);
 
 /** A server of the owner with this many tools. */
 function server(name: string, count: number): Map<string, AddedTool> {
   const each = (at: number): [string, AddedTool] => {
-    const tool = { ...(tools.get('git_status') as Tool), name: `mcp_${name}_t${at}`, family: `mcp_${name}` as const, schema: z.object({}) };
-    return [tool.name, { tool, declaration: { name: tool.name, description: 'x', parameters: { type: 'object', properties: {} } } }];
+    const tool = {
+      ...(tools.get('git_status') as Tool),
+      name: `mcp_${name}_t${at}`,
+      family: `mcp_${name}` as const,
+      schema: z.object({}),
+    };
+    return [
+      tool.name,
+      { tool, declaration: { name: tool.name, description: 'x', parameters: { type: 'object', properties: {} } } },
+    ];
   };
   return new Map(Array.from({ length: count }, (_, at) => each(at)));
 }
@@ -28,7 +47,12 @@ function server(name: string, count: number): Map<string, AddedTool> {
 describe('the first request of a fresh chat', () => {
   it.each(['whatsapp', 'api', 'console'] as const)('has at most 3,000 tokens on %s', (channel) => {
     const config = { FETCH_TIME_ZONE: 'America/Argentina/Buenos_Aires', FETCH_USER_NAME: 'Alexandra' } as Config;
-    const subject = { preferences: {}, channel, group: false, thread: { system_prompt: null } } as unknown as StepSubject;
+    const subject = {
+      preferences: {},
+      channel,
+      group: false,
+      thread: { system_prompt: null },
+    } as unknown as StepSubject;
     const messages = [
       { role: 'system' as const, content: systemPrompt(config, subject) },
       { role: 'user' as const, content: 'Hello, what can you do for me?' },
@@ -62,7 +86,8 @@ describe('families', () => {
     const { parameters } = offeredTools(offer()).find(({ name }) => name === 'open_tools')!;
     const inCore = new Set(names(offer()));
     const openable = (parameters as { properties: { family: { enum: string[] } } }).properties.family.enum;
-    for (const name of Object.keys(CONTRACT)) expect([name, inCore.has(name) || openable.includes(tools.get(name)!.family)]).toEqual([name, true]);
+    for (const name of Object.keys(CONTRACT))
+      expect([name, inCore.has(name) || openable.includes(tools.get(name)!.family)]).toEqual([name, true]);
   });
 
   it('come behind what was offered before, in the order in which they were opened, whatever opens them', () => {
@@ -93,7 +118,11 @@ describe('families', () => {
     expect(JSON.stringify(told)).toContain('mcp_news: tools of an MCP server (t0, t1, t2)');
     expect(openedBy(['What is new in the News?'], QUIET, openingWords(added))).toEqual(['mcp_news']);
     expect(openedBy(['newsletters, t0'], QUIET, openingWords(added))).toEqual([]);
-    expect(names(offer({ added, opened: ['mcp_news'] })).slice(-3)).toEqual(['mcp_news_t0', 'mcp_news_t1', 'mcp_news_t2']);
+    expect(names(offer({ added, opened: ['mcp_news'] })).slice(-3)).toEqual([
+      'mcp_news_t0',
+      'mcp_news_t1',
+      'mcp_news_t2',
+    ]);
   });
 });
 
@@ -114,12 +143,23 @@ describe('a family opens by itself', () => {
     expect(openedBy([said], QUIET)).toContain(family);
   });
 
-  it.each(['Hello', 'What is the capital of France?', 'Thanks, that helps a lot', 'Read the file and tell me what it does'])('and not by "%s"', (said) => {
+  it.each([
+    'Hello',
+    'What is the capital of France?',
+    'Thanks, that helps a lot',
+    'Read the file and tell me what it does',
+  ])('and not by "%s"', (said) => {
     expect(openedBy([said], QUIET)).toEqual([]);
   });
 
   it('by the state of the chat', () => {
-    expect(openedBy([], { onGitHub: true, taskOpen: true, documents: true, skills: true })).toEqual(['skills', 'attachments', 'tasks', 'github', 'git']);
+    expect(openedBy([], { onGitHub: true, taskOpen: true, documents: true, skills: true })).toEqual([
+      'skills',
+      'attachments',
+      'tasks',
+      'github',
+      'git',
+    ]);
   });
 
   it('by a call of one of its tools, also a wrong one, and by open_tools', () => {

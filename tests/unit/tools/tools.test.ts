@@ -5,7 +5,8 @@ import { checkRoutineSteps, problemOfRun } from '../../../src/tools/routines/rou
 
 test('every tool is declared to the model with a strict object schema', () => {
   expect([...declarations.keys()]).toEqual([...tools.keys()]);
-  for (const tool of declarations.values()) expect(tool.parameters).toMatchObject({ type: 'object', additionalProperties: false });
+  for (const tool of declarations.values())
+    expect(tool.parameters).toMatchObject({ type: 'object', additionalProperties: false });
 });
 
 test('what the model is told of all tools stays below 28 KB, because a request may carry all of it', () => {
@@ -19,9 +20,14 @@ test('a description has at most two sentences', () => {
 
 test('the model is not told what every model takes for granted, and what the system prompt says once', () => {
   const told = JSON.stringify([...declarations.values()]);
-  for (const noise of ['minLength', 'minItems', 'propertyNames', 'toldInPrompt', 'untold']) expect(told).not.toContain(`"${noise}":`);
+  for (const noise of ['minLength', 'minItems', 'propertyNames', 'toldInPrompt', 'untold'])
+    expect(told).not.toContain(`"${noise}":`);
   const parameters = (wanted: string) => declarations.get(wanted)!.parameters;
-  expect(parameters('git_status')).toEqual({ type: 'object', properties: { workspace: { type: 'string' } }, additionalProperties: false });
+  expect(parameters('git_status')).toEqual({
+    type: 'object',
+    properties: { workspace: { type: 'string' } },
+    additionalProperties: false,
+  });
   expect(parameters('github_issue_list')).toMatchObject({ properties: { assignee: { type: 'string' } } });
   expect(parameters('github_issue_list')).not.toHaveProperty('properties.assignee.pattern');
 });
@@ -40,12 +46,16 @@ test('limits that the model is not told are checked all the same', () => {
     ['git_commit', { message: 'x', paths: Array.from({ length: 501 }, () => 'a') }, /paths/],
     ['file_read', { path: 'a', from: 0 }, /from/],
   ];
-  for (const [name, args, error] of refused) expect(prepareCall(name, JSON.stringify(args))).toEqual({ ok: false, error: expect.stringMatching(error) });
+  for (const [name, args, error] of refused)
+    expect(prepareCall(name, JSON.stringify(args))).toEqual({ ok: false, error: expect.stringMatching(error) });
 });
 
 test('arguments with defaults may be left out', () => {
   expect(prepareCall('workflow_list', '')).toMatchObject({ ok: true, args: { includeRuns: false, runLimit: 10 } });
-  expect(prepareCall('cron_create', '{"workflow":"w","schedule":"0 9 * * *"}')).toMatchObject({ ok: true, args: { enabled: true } });
+  expect(prepareCall('cron_create', '{"workflow":"w","schedule":"0 9 * * *"}')).toMatchObject({
+    ok: true,
+    args: { enabled: true },
+  });
 });
 
 test.each([
@@ -69,7 +79,13 @@ const check = (steps: Parameters<typeof checkRoutineSteps>[0]) =>
     'cautious',
   );
 
-const step = (tool: string, args: Record<string, unknown>, more: object = {}) => ({ tool, args, when: 'ok' as const, onFailure: 'stop' as const, ...more });
+const step = (tool: string, args: Record<string, unknown>, more: object = {}) => ({
+  tool,
+  args,
+  when: 'ok' as const,
+  onFailure: 'stop' as const,
+  ...more,
+});
 
 test('steps may be written short and get default names', () => {
   expect(check(['workflow_list|What is there', 'cron_list'])).toEqual({
@@ -97,11 +113,17 @@ test('steps that name no workspace work in that of their workflow', () => {
     'cautious',
     'shop',
   );
-  expect(checked).toMatchObject({ ok: true, steps: [{ args: { workspace: 'shop' } }, { args: { workspace: 'other' } }, { args: {} }] });
+  expect(checked).toMatchObject({
+    ok: true,
+    steps: [{ args: { workspace: 'shop' } }, { args: { workspace: 'other' } }, { args: {} }],
+  });
 });
 
 test('an argument with an input is checked when the run has it, and everything else at once', () => {
-  const checked = check([step('web_fetch', { url: '{{input.page}}' }), step('file_read', { path: '{{input.file=README.md}}', lines: 5 })]);
+  const checked = check([
+    step('web_fetch', { url: '{{input.page}}' }),
+    step('file_read', { path: '{{input.file=README.md}}', lines: 5 }),
+  ]);
   expect(checked).toEqual({
     ok: true,
     steps: [
@@ -109,9 +131,13 @@ test('an argument with an input is checked when the run has it, and everything e
       { name: 'step-2', tool: 'file_read', args: { path: '{{input.file=README.md}}', lines: 5 } },
     ],
   });
-  expect(check([step('file_read', { path: '{{input.file}}', lines: 0 })])).toEqual({ ok: false, error: expect.stringMatching(/lines/) });
+  expect(check([step('file_read', { path: '{{input.file}}', lines: 0 })])).toEqual({
+    ok: false,
+    error: expect.stringMatching(/lines/),
+  });
   const lookup = (name: string) => tools.get(name);
-  const problem = (inputs: Record<string, string>) => problemOfRun({ name: 'look', steps: checked.ok ? checked.steps : [] }, lookup, inputs);
+  const problem = (inputs: Record<string, string>) =>
+    problemOfRun({ name: 'look', steps: checked.ok ? checked.steps : [] }, lookup, inputs);
   expect(problem({})).toBe('Workflow "look" needs inputs: page.');
   expect(problem({ page: 'ftp://x' })).toMatch(/Step 1 \(web_fetch\).*http or https/s);
   expect(problem({ page: 'https://example.com', fil: 'x' })).toMatch(/has no input "fil".*file/);
@@ -121,7 +147,11 @@ test('an argument with an input is checked when the run has it, and everything e
 test('a default is written as text, and counts as a number where the tool takes one', () => {
   const lookup = (name: string) => tools.get(name);
   const problem = (args: object, inputs = {}) =>
-    problemOfRun({ name: 'look', steps: [{ name: 's', tool: 'file_read', args: { path: 'a', ...args } }] }, lookup, inputs);
+    problemOfRun(
+      { name: 'look', steps: [{ name: 's', tool: 'file_read', args: { path: 'a', ...args } }] },
+      lookup,
+      inputs,
+    );
   expect(problem({ lines: '{{input.n=5}}' })).toBeNull();
   expect(problem({ lines: '{{input.n=5}}' }, { n: '7' })).toBeNull();
   expect(problem({ lines: '{{input.n=many}}' })).toMatch(/lines/);

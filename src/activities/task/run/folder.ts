@@ -39,7 +39,8 @@ export async function readLog(folder: string, offset: number): Promise<Read> {
     const { bytesRead } = await file.read(buffer, 0, buffer.length, offset);
     const end = buffer.lastIndexOf(10, bytesRead - 1) + 1;
     // no line of the runner is that long, and this one must not block the log for ever
-    if (end === 0) return { ...nothing, offset: bytesRead === CHUNK ? offset + bytesRead : offset, more: bytesRead === CHUNK, size };
+    if (end === 0)
+      return { ...nothing, offset: bytesRead === CHUNK ? offset + bytesRead : offset, more: bytesRead === CHUNK, size };
     const lines: LogLine[] = [];
     const ends: number[] = [];
     for (let at = 0; at < end; ) {
@@ -57,12 +58,17 @@ export async function readLog(folder: string, offset: number): Promise<Read> {
   }
 }
 
-/** Null before the log exists. The container can change everything in this folder, so a link or a pipe in place of the log is not followed. */
+/**
+ * Null before the log exists. The container can change everything in this folder, so a link or a pipe in place of the
+ * log is not followed.
+ */
 async function openLog(folder: string, access: number = constants.O_RDONLY): Promise<FileHandle | null> {
-  const file = await open(join(folder, 'log.ndjson'), access | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT' || error.code === 'ELOOP') return null;
-    throw error;
-  });
+  const file = await open(join(folder, 'log.ndjson'), access | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' || error.code === 'ELOOP') return null;
+      throw error;
+    },
+  );
   if (!file || (await file.stat()).isFile()) return file;
   await file.close();
   return null;
@@ -79,7 +85,10 @@ export const lastWritten = async (folder: string): Promise<number | null> =>
 const AT_MOST_MS = 50;
 
 interface LogWatch {
-  /** Waits until the log has grown, or for `ms`, because file notifications do not cross every mount. Throws the reason of the signal. */
+  /**
+   * Waits until the log has grown, or for `ms`, because file notifications do not cross every mount. Throws the reason
+   * of the signal.
+   */
   grown(ms: number): Promise<void>;
   close(): void;
 }
@@ -136,8 +145,8 @@ const KEPT_LOG_BYTES = 1024 * 1024;
 const KEPT_DAYS = 30;
 
 /**
- * Removes everything of a task's run folder except its record: the sockets and the agent's HOME with session and log-in, also when the agent moved it to
- * another name. The containers must be gone. Throws when something is left.
+ * Removes everything of a task's run folder except its record: the sockets and the agent's HOME with session and
+ * log-in, also when the agent moved it to another name. The containers must be gone. Throws when something is left.
  */
 export async function forgetRun(folder: string): Promise<void> {
   const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
@@ -158,7 +167,10 @@ async function shortenLog(folder: string): Promise<void> {
   }
 }
 
-/** Removes the records of runs that ended long ago. `live`: tasks that are not over, which may have waited for a person all that time. */
+/**
+ * Removes the records of runs that ended long ago. `live`: tasks that are not over, which may have waited for a person
+ * all that time.
+ */
 export async function dropOldRuns(runs: string, live: ReadonlySet<string>, now = Date.now()): Promise<void> {
   for (const id of await readdir(runs).catch(() => [])) {
     const changed = await lstat(join(runs, id, 'commands.ndjson')).catch(() => null);
@@ -180,5 +192,6 @@ async function removeWhole(path: string): Promise<void> {
 async function makeWritable(path: string): Promise<void> {
   if (!(await lstat(path)).isDirectory()) return;
   await chmod(path, 0o700);
-  for (const entry of await readdir(path, { withFileTypes: true })) if (entry.isDirectory()) await makeWritable(join(path, entry.name));
+  for (const entry of await readdir(path, { withFileTypes: true }))
+    if (entry.isDirectory()) await makeWritable(join(path, entry.name));
 }

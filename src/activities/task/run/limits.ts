@@ -20,20 +20,34 @@ const overBudget = (reason: string): Stop => ({ what: 'budget', reason });
 const CATCH_UP_MS = 5_000;
 
 /** A log has its own limit: each line is a row, an event and something for a person to read. */
-export function logBreach({ FETCH_TASK_MAX_LOG_LINES, FETCH_TASK_MAX_LOG_MB }: Config, lines: number, bytes: number): Stop | null {
+export function logBreach(
+  { FETCH_TASK_MAX_LOG_LINES, FETCH_TASK_MAX_LOG_MB }: Config,
+  lines: number,
+  bytes: number,
+): Stop | null {
   if (lines > FETCH_TASK_MAX_LOG_LINES)
-    return overBudget(`It wrote more than ${FETCH_TASK_MAX_LOG_LINES} lines to its log; FETCH_TASK_MAX_LOG_LINES allows no more.`);
+    return overBudget(
+      `It wrote more than ${FETCH_TASK_MAX_LOG_LINES} lines to its log; FETCH_TASK_MAX_LOG_LINES allows no more.`,
+    );
   if (bytes > FETCH_TASK_MAX_LOG_MB * 2 ** 20)
-    return overBudget(`Its log grew to ${Math.ceil(bytes / 2 ** 20)} MB; FETCH_TASK_MAX_LOG_MB allows ${FETCH_TASK_MAX_LOG_MB}.`);
+    return overBudget(
+      `Its log grew to ${Math.ceil(bytes / 2 ** 20)} MB; FETCH_TASK_MAX_LOG_MB allows ${FETCH_TASK_MAX_LOG_MB}.`,
+    );
   return null;
 }
 
 export async function folderBreach({ FETCH_KENNEL_DISK_MB }: Config, folder: string): Promise<Stop | null> {
   const megabytes = await folderMegabytes(folder);
-  return megabytes > FETCH_KENNEL_DISK_MB ? overBudget(`Its folder took ${megabytes} MB; FETCH_KENNEL_DISK_MB allows ${FETCH_KENNEL_DISK_MB}.`) : null;
+  return megabytes > FETCH_KENNEL_DISK_MB
+    ? overBudget(`Its folder took ${megabytes} MB; FETCH_KENNEL_DISK_MB allows ${FETCH_KENNEL_DISK_MB}.`)
+    : null;
 }
 
-export async function spendingBreach(config: Config, db: Db, { taskId, waitsForLimits }: FollowInput): Promise<Stop | null> {
+export async function spendingBreach(
+  config: Config,
+  db: Db,
+  { taskId, waitsForLimits }: FollowInput,
+): Promise<Stop | null> {
   const used = await budgetUse(db, taskId);
   const breach = taskBreach(taskBudget(config), used);
   return breach && ((waitsForLimits ? dayLimit(config, used) : null) ?? overBudget(breachText(breach)));
@@ -43,11 +57,17 @@ export async function spendingBreach(config: Config, db: Db, { taskId, waitsForL
 export async function diskBreach({ FETCH_KENNEL_FREE_MB }: Config, folder: string): Promise<Stop | null> {
   const free = await freeMegabytes(folder);
   if (free === null || free >= FETCH_KENNEL_FREE_MB) return null;
-  return overBudget(`The disk of the host has ${free} MB left; FETCH_KENNEL_FREE_MB keeps ${FETCH_KENNEL_FREE_MB} MB free.`);
+  return overBudget(
+    `The disk of the host has ${free} MB left; FETCH_KENNEL_FREE_MB keeps ${FETCH_KENNEL_FREE_MB} MB free.`,
+  );
 }
 
 /** The working time is used up, or nothing was said for too long. `began`: when this attempt to follow started. */
-export async function timeBreach(folder: string, read: Read, at: { deadline: number; began: number; silenceMs: number }): Promise<Stop | null> {
+export async function timeBreach(
+  folder: string,
+  read: Read,
+  at: { deadline: number; began: number; silenceMs: number },
+): Promise<Stop | null> {
   // unread lines may hold the end, from before the deadline
   if (Date.now() >= at.deadline + (read.more ? CATCH_UP_MS : 0)) return { what: 'timeout' };
   const heard = Math.max((await lastWritten(folder)) ?? 0, at.began);
@@ -55,14 +75,26 @@ export async function timeBreach(folder: string, read: Read, at: { deadline: num
 }
 
 /** The container has ended and left nothing to read. */
-export async function containerGone(kennel: Kennel, config: Config, step: { taskId: string; step: number }, folder: string, read: Read): Promise<Stop | null> {
+export async function containerGone(
+  kennel: Kennel,
+  config: Config,
+  step: { taskId: string; step: number },
+  folder: string,
+  read: Read,
+): Promise<Stop | null> {
   // an engine that does not answer says nothing about the container, so the log is followed without it
   const container = await kennel.inspect(step.taskId, step.step).catch(() => undefined);
   if (container === undefined || (container && container.state !== 'exited')) return null;
   // the last lines may have been written after the read above
   if ((await readLog(folder, read.offset)).lines.length > 0) return null;
   if (container?.outOfMemory)
-    return { what: 'gone', oom: true, reason: `The container ran out of memory (FETCH_KENNEL_MEMORY_MB allows ${config.FETCH_KENNEL_MEMORY_MB} MB).` };
-  const reason = container ? `The container ended without a last log line (exit code ${container.exitCode}).` : 'The container is gone.';
+    return {
+      what: 'gone',
+      oom: true,
+      reason: `The container ran out of memory (FETCH_KENNEL_MEMORY_MB allows ${config.FETCH_KENNEL_MEMORY_MB} MB).`,
+    };
+  const reason = container
+    ? `The container ended without a last log line (exit code ${container.exitCode}).`
+    : 'The container is gone.';
   return { what: 'gone', oom: false, reason };
 }

@@ -44,7 +44,12 @@ const schema: z.ZodType<LogLine> = z.discriminatedUnion('type', [
   z.object({ ...at, type: z.literal('settled'), id, how: z.string() }),
   z.object({ ...at, type: z.literal('usage'), inputTokens: z.number(), outputTokens: z.number() }),
   z.object({ ...at, type: z.literal('note'), level: z.enum(['info', 'warn']), text: z.string() }),
-  z.object({ ...at, type: z.literal('ended'), outcome: z.enum(['completed', 'failed', 'cancelled', 'parked']), reason: z.string() }),
+  z.object({
+    ...at,
+    type: z.literal('ended'),
+    outcome: z.enum(['completed', 'failed', 'cancelled', 'parked']),
+    reason: z.string(),
+  }),
 ]);
 
 const asItIs = ({ command, diff }: { command?: string; diff?: string }) => ({
@@ -53,7 +58,10 @@ const asItIs = ({ command, diff }: { command?: string; diff?: string }) => ({
 });
 const storable = (text: string): string => text.replaceAll('\0', '␀').toWellFormed();
 
-/** Null for text that is no log line. Other texts lose their control characters here, because they are stored, shown and sent as they are. */
+/**
+ * Null for text that is no log line. Other texts lose their control characters here, because they are stored, shown and
+ * sent as they are.
+ */
 export function parseLine(text: string): LogLine | null {
   if (text === '') return null;
   try {

@@ -7,7 +7,14 @@ import { loginsOf } from '../../../domain/tasks/agents/logins.ts';
 import type { Task } from '../../../store/kennel/tasks/tasks.ts';
 import { budgetUse } from '../../../store/kennel/tasks/usage.ts';
 import type { Db } from '../../../store/postgres/database.ts';
-import { forgetLimit, type KnownLimit, type Limited, limitOf, noteLimit, refusalOf } from '../../../store/turns/limits.ts';
+import {
+  forgetLimit,
+  type KnownLimit,
+  type Limited,
+  limitOf,
+  noteLimit,
+  refusalOf,
+} from '../../../store/turns/limits.ts';
 
 /** Limits of models: what a task waits for, and no reason to end it. */
 
@@ -22,7 +29,10 @@ type AtLimit = { what: 'limit' } & ModelLimit;
 const HOLD_MS = 60_000;
 /** Most agents give up by themselves within this time, and end in order. Another call of them may be answered, too. */
 const SETTLE_MS = 20_000;
-/** An agent that fails this long after a limit opened, and was not answered since, has failed because of it. Agents try again for some tens of seconds. */
+/**
+ * An agent that fails this long after a limit opened, and was not answered since, has failed because of it. Agents try
+ * again for some tens of seconds.
+ */
 const RECENT_MS = 120_000;
 /** The day is the database's, whose clock may be late. */
 const SKEW_MS = 30_000;
@@ -33,8 +43,15 @@ export async function modelLimit(db: Db, taskId: string): Promise<AtLimit | null
   return refused && refused.opensInMs > HOLD_MS && refused.agoMs > SETTLE_MS ? limitAt(refused) : null;
 }
 
-/** The limit that made an agent fail: the gate has met it, the budget of the day is used up, or the agent says so itself. */
-export async function endedAtLimit({ db, config }: Stores, task: Task, { reason }: Extract<LogLine, { type: 'ended' }>): Promise<AtLimit | null> {
+/**
+ * The limit that made an agent fail: the gate has met it, the budget of the day is used up, or the agent says so
+ * itself.
+ */
+export async function endedAtLimit(
+  { db, config }: Stores,
+  task: Task,
+  { reason }: Extract<LogLine, { type: 'ended' }>,
+): Promise<AtLimit | null> {
   const refused = await refusalOf(db, task.id);
   if (refused && refused.opensInMs > -RECENT_MS) return limitAt(refused);
   const day = dayLimit(config, await budgetUse(db, task.id));
@@ -44,7 +61,11 @@ export async function endedAtLimit({ db, config }: Stores, task: Task, { reason 
   const limit = { kind: said.overload ? ('overload' as const) : ('limit' as const), namedMs: said.waitMs };
   const login = loginLimit(config, task);
   // what a log-in meets is known by these words alone: other tasks with it need not ask
-  return limitAt(login ? await noteLimit(db, login, limit) : { kind: limit.kind, named: said.waitMs !== null, opensInMs: said.waitMs ?? 0 });
+  return limitAt(
+    login
+      ? await noteLimit(db, login, limit)
+      : { kind: limit.kind, named: said.waitMs !== null, opensInMs: said.waitMs ?? 0 },
+  );
 }
 
 /** The known limit of a task's log-in; null when it has none, or is none that lasts. */
@@ -63,7 +84,12 @@ export async function loginAnswered({ db, config }: Stores, task: Task): Promise
 const loginLimit = ({ FETCH_KENNEL_LOGINS }: Config, { harness }: Task): Limited | null =>
   loginsOf(FETCH_KENNEL_LOGINS).has(harness) ? { account: `login:${harness}`, model: '' } : null;
 
-const limitAt = ({ kind, named, opensInMs }: KnownLimit): AtLimit => ({ what: 'limit', kind, named, opensAt: Date.now() + Math.max(opensInMs, 0) });
+const limitAt = ({ kind, named, opensInMs }: KnownLimit): AtLimit => ({
+  what: 'limit',
+  kind,
+  named,
+  opensAt: Date.now() + Math.max(opensInMs, 0),
+});
 
 /** The budget of the day is a limit that opens at midnight UTC. */
 export function dayLimit(config: Config, used: TaskUsed): AtLimit | null {

@@ -6,7 +6,9 @@ const run = promisify(execFile);
 
 /** Disk space that a folder uses, in MB; 0 when unknown. Files change while `du` counts, so its errors are ignored. */
 export async function folderMegabytes(folder: string): Promise<number> {
-  const { stdout } = await run('du', ['-sm', folder], { timeout: 10_000 }).catch((error: { stdout?: string }) => ({ stdout: error.stdout ?? '' }));
+  const { stdout } = await run('du', ['-sm', folder], { timeout: 10_000 }).catch((error: { stdout?: string }) => ({
+    stdout: error.stdout ?? '',
+  }));
   return Number.parseInt(stdout, 10) || 0;
 }
 

@@ -28,8 +28,16 @@ interface SummingUp {
   requestId: string;
 }
 
-/** The history of a thread, summed up first when it is over budget. The log itself is not changed; a summary is only a view of it. */
-export async function fittingHistory(db: Db, model: Model | null, history: History, at: SummingUp): Promise<{ history: History; spent: Required<StepUsage> }> {
+/**
+ * The history of a thread, summed up first when it is over budget. The log itself is not changed; a summary is only a
+ * view of it.
+ */
+export async function fittingHistory(
+  db: Db,
+  model: Model | null,
+  history: History,
+  at: SummingUp,
+): Promise<{ history: History; spent: Required<StepUsage> }> {
   const point = compactionPoint(history.messages, history.calls, at.budgetTokens, at.shown);
   if (point === null) return { history, spent: { ...NOTHING_SPENT } };
   const { spent, ...summary } = await sumUp(model, history, point, at);
@@ -44,7 +52,11 @@ export async function fittingHistory(db: Db, model: Model | null, history: Histo
       status: 'completed',
       summary: `Summed up ${summary.messages} earlier messages`,
       detail: summary.body,
-      announce: { auto: true, messages_before: history.messages.length, messages_after: history.messages.length - summary.messages + 1 },
+      announce: {
+        auto: true,
+        messages_before: history.messages.length,
+        messages_after: history.messages.length - summary.messages + 1,
+      },
     });
   });
   return { history: await loadHistory(db, threadId), spent };
@@ -66,7 +78,12 @@ interface Summary {
 const LEFT_OUT = 'Earlier calls of a program are left out here.';
 
 /** Sums up the messages up to `point`, an `ord`. Without a model, which nothing asks, they are left out. */
-export async function sumUp(model: Model | null, history: History, point: number, at: SummingUp): Promise<Summary & { spent: Required<StepUsage> }> {
+export async function sumUp(
+  model: Model | null,
+  history: History,
+  point: number,
+  at: SummingUp,
+): Promise<Summary & { spent: Required<StepUsage> }> {
   const spent = { ...NOTHING_SPENT };
   const old = history.messages.filter((message) => message.ord <= point);
   const sources = sourcesOf({ ...history, messages: old }, at.group);
@@ -87,7 +104,8 @@ export async function sumUp(model: Model | null, history: History, point: number
       requestId: `${at.requestId}/compact-${point}${n === 0 ? '' : `-${n}`}`,
     });
     // an empty one would take the place of everything that was said
-    if (answer.text.trim() === '') throw new ModelError('ModelStreamBroken', 'The model summed up the conversation with nothing.');
+    if (answer.text.trim() === '')
+      throw new ModelError('ModelStreamBroken', 'The model summed up the conversation with nothing.');
     summary = answer.text;
     spent.inputTokens += answer.usage.inputTokens;
     spent.outputTokens += answer.usage.outputTokens;
@@ -118,7 +136,10 @@ const SMALLEST_PART = 1_000;
 /** How `quotation` begins each line. */
 const QUOTED = '| ';
 
-/** Joins lines into parts of at most `size` characters. A longer line is cut, and the rest of a quoted line is quoted as well. */
+/**
+ * Joins lines into parts of at most `size` characters. A longer line is cut, and the rest of a quoted line is quoted as
+ * well.
+ */
 export function partsOf(lines: readonly string[], size: number): string[] {
   const most = Math.max(size, SMALLEST_PART);
   const parts: string[] = [];

@@ -31,9 +31,9 @@ const FRESH_MS = 10 * MINUTE;
 const facts = perDatabase(() => new LRUCache<string, PromptFacts>({ max: 500, ttl: FRESH_MS }));
 
 /**
- * Read at the first step of a turn and kept for its other steps: what changes in between stands in the results of its tools, and a prompt whose head stays the
- * same is cheap, because providers keep it. A later step in another process reads it again. `tainted`: the context holds text of others anyway, so names in a
- * repository add no question.
+ * Read at the first step of a turn and kept for its other steps: what changes in between stands in the results of its
+ * tools, and a prompt whose head stays the same is cheap, because providers keep it. A later step in another process
+ * reads it again. `tainted`: the context holds text of others anyway, so names in a repository add no question.
  */
 export async function promptFacts(
   db: Db,

@@ -14,8 +14,16 @@ function today(timeZone: string): string {
   return format.format(new Date());
 }
 
-/** What the model is told about itself. Only the day, what the person prefers and what is remembered change in it, so that providers can cache it. */
-export function systemPrompt(config: Config, subject: StepSubject, memories: readonly string[] = [], skills: readonly Skill[] = []): string {
+/**
+ * What the model is told about itself. Only the day, what the person prefers and what is remembered change in it, so
+ * that providers can cache it.
+ */
+export function systemPrompt(
+  config: Config,
+  subject: StepSubject,
+  memories: readonly string[] = [],
+  skills: readonly Skill[] = [],
+): string {
   const timeZone = subject.preferences.timeZone ?? config.FETCH_TIME_ZONE;
   const lines = [
     `You are Fetch, a coding assistant that a person reaches by chat${config.FETCH_USER_NAME ? `; the person is called ${config.FETCH_USER_NAME}` : ''}. Today is ${today(timeZone)} (${timeZone}).`,
@@ -29,7 +37,9 @@ export function systemPrompt(config: Config, subject: StepSubject, memories: rea
   ];
   const { screen, label, media } = capabilitiesOf(subject.channel);
   if (screen === null)
-    lines.push(`The person reads this on ${label}: a few sentences or a short list; wide tables and long code belong in a file or are left out.`);
+    lines.push(
+      `The person reads this on ${label}: a few sentences or a short list; wide tables and long code belong in a file or are left out.`,
+    );
   if (media) {
     lines.push(
       'A file that is listed as [attached: att_…] with a message can be sent back: write ![what it shows](attachment:att_…) where it belongs. A document is read on with read_attachment.',

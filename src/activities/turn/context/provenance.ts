@@ -13,7 +13,10 @@ import type { Tool, ToolOutcome } from '../../../tools/tool.ts';
 /** Where the text that a model reads comes from, and what that means for the calls that it makes. */
 
 /** Sources of foreign text in this part of a dialogue. `group`: several people write in the chat. */
-export function sourcesOf({ sources, messages, calls, files }: Pick<History, 'sources' | 'messages' | 'calls' | 'files'>, group: boolean): Source[] {
+export function sourcesOf(
+  { sources, messages, calls, files }: Pick<History, 'sources' | 'messages' | 'calls' | 'files'>,
+  group: boolean,
+): Source[] {
   const read: Source[] = [];
   for (const message of messages) {
     if (message.sources) read.push(...message.sources);
@@ -45,8 +48,11 @@ export function declaredSources(tool: Tool | undefined, args: Record<string, unk
 }
 
 /** Whose text a result contains. */
-export const sourcesOfOutcome = (tool: Tool, args: Record<string, unknown>, { ours, sources = [] }: ToolOutcome): readonly Source[] =>
-  unionOf(ours ? [] : declaredSources(tool, args), sources);
+export const sourcesOfOutcome = (
+  tool: Tool,
+  args: Record<string, unknown>,
+  { ours, sources = [] }: ToolOutcome,
+): readonly Source[] => unionOf(ours ? [] : declaredSources(tool, args), sources);
 
 /** What the person wrote: their part of messages, and answers in their own words. */
 function ownWords(messages: readonly DialogueMessage[], calls: History['calls'], group: boolean): string[] {
@@ -75,7 +81,10 @@ function effectOfCall({ verdict, args, refusal }: CheckedCall, added?: AddedTool
 
 const NOTHING_SAID = { words: [], wordsNow: [], links: new Set<string>() };
 
-/** The same for a routine step. Its arguments were written by the turn that made the routine, and `sources` is what that turn had read. */
+/**
+ * The same for a routine step. Its arguments were written by the turn that made the routine, and `sources` is what that
+ * turn had read.
+ */
 export async function taintUnattended(
   db: Db,
   chatId: string,
@@ -87,7 +96,10 @@ export async function taintUnattended(
   return taintOf(effectOf(tool, args), { ...NOTHING_SAID, sources, grants });
 }
 
-/** Stores with each call of an answer what a person must allow because of what the model had read. Calls without a sink cost nothing. */
+/**
+ * Stores with each call of an answer what a person must allow because of what the model had read. Calls without a sink
+ * cost nothing.
+ */
 export async function withTaint(
   db: Db,
   at: { threadId: string; chatId: string; group: boolean },

@@ -12,7 +12,9 @@ export class DayBudgetSpent extends ModelError {
 
   constructor(breach: Breach, now: number = Date.now()) {
     const opensAt = nextDay(now);
-    super('ModelRateLimited', `The budget for ${breach.budget} is used up: ${breachFigures(breach)}`, { retryAfterMs: Math.min(opensAt - now, LOOK_MS) });
+    super('ModelRateLimited', `The budget for ${breach.budget} is used up: ${breachFigures(breach)}`, {
+      retryAfterMs: Math.min(opensAt - now, LOOK_MS),
+    });
     this.name = 'DayBudgetSpent';
     this.opensAt = new Date(opensAt);
     this.breach = breach;

@@ -17,7 +17,9 @@ export const patienceLimits = ({ config }: Pick<ActivityDeps, 'config'>): Patien
 
 const REASON_CHARS = 160;
 
-/** What one attempt of a model step tells people about its wait for the model: on screens, in the chat and in `status`. */
+/**
+ * What one attempt of a model step tells people about its wait for the model: on screens, in the chat and in `status`.
+ */
 export class ModelWaits {
   /** the person's, when they chose one */
   timeZone: string | undefined;
@@ -63,12 +65,22 @@ export class ModelWaits {
     if (error instanceof DayBudgetSpent) {
       const { opensAt, breach } = error;
       const tell = `${error.message} I go on at ${this.#time(opensAt)}, when the day is over; raise ${breach.raise} and restart to go on sooner, \`stop\` ends it.`;
-      return await this.#note({ kind: 'limit', what: `the next day of its budget, at ${this.#time(opensAt)}`, until: opensAt, tell });
+      return await this.#note({
+        kind: 'limit',
+        what: `the next day of its budget, at ${this.#time(opensAt)}`,
+        until: opensAt,
+        tell,
+      });
     }
     if (what === 'silence') {
       const why = cut(error.message.replace(/\s+/g, ' '), REASON_CHARS);
       const tell = `The model at ${this.#host} gives no answer; I try again until ${this.#time(this.#givenUpAt)}. \`stop\` ends it. (It said: ${why})`;
-      return await this.#note({ kind: 'silence', what: `the model at ${this.#host}, which gives no answer`, until: this.#givenUpAt, tell });
+      return await this.#note({
+        kind: 'silence',
+        what: `the model at ${this.#host}, which gives no answer`,
+        until: this.#givenUpAt,
+        tell,
+      });
     }
     const time = this.#time(opens);
     const named = error instanceof AtLimit ? error.named : error.retryAfterMs !== undefined;
@@ -86,7 +98,9 @@ export class ModelWaits {
 
   /** When the limit opens, if the endpoint said so and the step does not wait for it. */
   opening(error: ModelError): string {
-    return error.retryAfterMs === undefined ? '' : `at its limit until ${this.#time(new Date(Date.now() + error.retryAfterMs))}. `;
+    return error.retryAfterMs === undefined
+      ? ''
+      : `at its limit until ${this.#time(new Date(Date.now() + error.retryAfterMs))}. `;
   }
 
   #tellSilence(): void {

@@ -1,6 +1,14 @@
 import { type Model, ModelError } from '../../../adapters/model/model.ts';
 import type { Db } from '../../../store/postgres/database.ts';
-import { forgetLimit, type KnownLimit, type Limited, limitedAt, mayProbeLimit, mayTryLimit, noteLimit } from '../../../store/turns/limits.ts';
+import {
+  forgetLimit,
+  type KnownLimit,
+  type Limited,
+  limitedAt,
+  mayProbeLimit,
+  mayTryLimit,
+  noteLimit,
+} from '../../../store/turns/limits.ts';
 
 /** How long others wait for the first answer after a limit. */
 const TRY_MS = 30_000;
@@ -14,7 +22,10 @@ export class AtLimit extends ModelError {
   /** others have met the limit, and the endpoint was not asked */
   readonly held: boolean;
 
-  constructor(message: string, details: { retryAfterMs: number; named: boolean; held: boolean; status?: number | undefined }) {
+  constructor(
+    message: string,
+    details: { retryAfterMs: number; named: boolean; held: boolean; status?: number | undefined },
+  ) {
     const { retryAfterMs, status } = details;
     super('ModelRateLimited', message, { retryAfterMs, ...(status !== undefined && { status }) });
     this.name = 'AtLimit';
@@ -24,15 +35,18 @@ export class AtLimit extends ModelError {
 }
 
 /**
- * What one attempt of a model step shares with all others about limits: while one lasts, it does not ask. When it is over, one of all asks first. An overload
- * is not shared with chats: it may end at any moment, and a person is waiting.
+ * What one attempt of a model step shares with all others about limits: while one lasts, it does not ask. When it is
+ * over, one of all asks first. An overload is not shared with chats: it may end at any moment, and a person is waiting.
  */
 export class SharedLimits {
   readonly #db: Db;
   readonly #known: Map<string, KnownLimit>;
   readonly #probes: boolean;
 
-  /** @param known what was known when the step was loaded @param options.probes may ask, now and then, while a limit lasts */
+  /**
+   * @param known what was known when the step was loaded @param options.probes may ask, now and then, while a limit
+   * lasts
+   */
   constructor(db: Db, known: Record<string, KnownLimit>, { probes }: { probes: boolean }) {
     this.#db = db;
     this.#known = new Map(Object.entries(known).filter(([, { kind }]) => kind !== 'overload'));
@@ -72,7 +86,11 @@ export class SharedLimits {
     const over = opensInMs <= 0;
     if (over && (await mayTryLimit(this.#db, at, TRY_MS).catch(() => true))) return;
     if (!over && this.#probes && (await mayProbeLimit(this.#db, at).catch(() => false))) return;
-    throw new AtLimit('Another chat or task has met this limit.', { retryAfterMs: over ? LOOK_MS : opensInMs, named, held: true });
+    throw new AtLimit('Another chat or task has met this limit.', {
+      retryAfterMs: over ? LOOK_MS : opensInMs,
+      named,
+      held: true,
+    });
   }
 
   #opened(at: Limited): void {
@@ -86,8 +104,15 @@ export class SharedLimits {
       if (error.status !== undefined && error.status < 500) this.#opened(at);
       return error;
     }
-    const noted = await noteLimit(this.#db, at, { kind: 'limit', namedMs: error.retryAfterMs ?? null }).catch(() => null);
+    const noted = await noteLimit(this.#db, at, { kind: 'limit', namedMs: error.retryAfterMs ?? null }).catch(
+      () => null,
+    );
     if (!noted) return error;
-    return new AtLimit(error.message, { retryAfterMs: noted.opensInMs, named: noted.named, held: false, status: error.status });
+    return new AtLimit(error.message, {
+      retryAfterMs: noted.opensInMs,
+      named: noted.named,
+      held: false,
+      status: error.status,
+    });
   }
 }

@@ -1,6 +1,12 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import { isLocalEndpoint } from '../../../adapters/model/endpoint/local-endpoint.ts';
-import { type ModelAnswer, ModelError, type ModelMessage, type ModelRequest, type ModelTool } from '../../../adapters/model/model.ts';
+import {
+  type ModelAnswer,
+  ModelError,
+  type ModelMessage,
+  type ModelRequest,
+  type ModelTool,
+} from '../../../adapters/model/model.ts';
 import { promptChars } from '../../../adapters/model/request/ask.ts';
 import { hasPictures } from '../../../adapters/model/request/pictures.ts';
 import type { StepUsage, ThinkInput, ThinkResult } from '../../../contracts/conversation.ts';
@@ -8,7 +14,13 @@ import { stepKey } from '../../../contracts/ids.ts';
 import { fittedTo, shownWithin, toModelMessages } from '../../../domain/chat/context/context.ts';
 import { type Family, openedBy, withOpened } from '../../../domain/chat/tool-families.ts';
 import { accessOf } from '../../../domain/consent/tool-access.ts';
-import { budgetWithin, contextIn, type RequestBudget, requestTokens, tooSmallText } from '../../../domain/model/context-size.ts';
+import {
+  budgetWithin,
+  contextIn,
+  type RequestBudget,
+  requestTokens,
+  tooSmallText,
+} from '../../../domain/model/context-size.ts';
 import { costOf } from '../../../domain/model/price-book.ts';
 import { note } from '../../../domain/text/fences.ts';
 import type { Db } from '../../../store/postgres/database.ts';
@@ -36,9 +48,16 @@ const MOST_TRIES = 3;
 const SMALLER = 0.75;
 
 /**
- * Asks one model and stores its answer. Asks again with a smaller request when the endpoint takes less than expected, and keeps the size that its refusal names.
+ * Asks one model and stores its answer. Asks again with a smaller request when the endpoint takes less than expected,
+ * and keeps the size that its refusal names.
  */
-export async function answerWith(deps: ActivityDeps, modelName: string, input: ThinkInput, subject: StepSubject, first: History): Promise<ThinkResult> {
+export async function answerWith(
+  deps: ActivityDeps,
+  modelName: string,
+  input: ThinkInput,
+  subject: StepSubject,
+  first: History,
+): Promise<ThinkResult> {
   const most = deps.config.FETCH_CONTEXT_TOKENS;
   const { contextTokens, maxTools } = await deps.model.facts(modelName);
   let context = contextTokens;
@@ -54,14 +73,25 @@ export async function answerWith(deps: ActivityDeps, modelName: string, input: T
       if (isNew) await deps.model.learn(modelName, { contextTokens: named });
       context = named ?? context;
       if (nth === MOST_TRIES) throw tooSmall(error, context, deps.model.baseUrl);
-      budget = smaller(budget, context, isNew ? { share: 1, most } : { share: SMALLER ** nth, most: Math.floor(budget.history / 2) });
+      budget = smaller(
+        budget,
+        context,
+        isNew ? { share: 1, most } : { share: SMALLER ** nth, most: Math.floor(budget.history / 2) },
+      );
       history = await loadHistory(deps.db, input.threadId);
     }
   }
 }
 
-/** After a refusal that teaches a size, the request is made for it. After any other, less is sent than was thought to fit. */
-const smaller = ({ history }: RequestBudget, context: number | undefined, { share, most }: { share: number; most: number }): RequestBudget =>
+/**
+ * After a refusal that teaches a size, the request is made for it. After any other, less is sent than was thought to
+ * fit.
+ */
+const smaller = (
+  { history }: RequestBudget,
+  context: number | undefined,
+  { share, most }: { share: number; most: number },
+): RequestBudget =>
   context === undefined ? budgetWithin(undefined, Math.floor(history / 4)) : budgetWithin(context * share, most);
 
 /** A refused request whose size is known. */
@@ -77,7 +107,11 @@ class TooLong extends ModelError {
 
 function tooSmall(error: ModelError, context: number | undefined, baseUrl: string): ModelError {
   const needed = error instanceof TooLong ? error.needed : undefined;
-  return new ModelError('ContextOverflow', tooSmallText(error.message, { context, needed, local: isLocalEndpoint(baseUrl) }), { cause: error });
+  return new ModelError(
+    'ContextOverflow',
+    tooSmallText(error.message, { context, needed, local: isLocalEndpoint(baseUrl) }),
+    { cause: error },
+  );
 }
 
 interface Asking {
@@ -104,7 +138,9 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
     const asked = await (loops.ends ? askForEnd : askForAnswer)(deps, asking, messages, offer, stream);
     await stream.endReasoning();
     const { answer, refusal, note: told } = endOf(asked.answer, { history, loops: loops.ends });
-    const calls = refusal ? answer.calls.map((call) => refusedCall(call, refusal)) : await checkedCalls(deps, asking, history, answer, offer);
+    const calls = refusal
+      ? answer.calls.map((call) => refusedCall(call, refusal))
+      : await checkedCalls(deps, asking, history, answer, offer);
     return await storeAnswer(deps.db, asking.input, asking.subject, {
       text: answer.text,
       ...(told && { note: told }),
@@ -135,7 +171,11 @@ interface Fitting {
   facts: PromptFacts;
 }
 
-async function fitHistory({ db, config, model }: ActivityDeps, { modelName, budget, input, subject }: Asking, loaded: History): Promise<Fitting> {
+async function fitHistory(
+  { db, config, model }: ActivityDeps,
+  { modelName, budget, input, subject }: Asking,
+  loaded: History,
+): Promise<Fitting> {
   const { threadId, turnId } = input;
   const at = {
     threadId,
@@ -172,11 +212,20 @@ async function offerOf(db: Db, { input, subject }: Asking, { history, facts }: F
     { ...facts, documents, skills: skills.length > 0 },
     openingWords(added),
   );
-  return { access: accessOf(subject.turn, subject.thread), added, skills, opened: withOpened(subject.thread.families ?? [], byItself) };
+  return {
+    access: accessOf(subject.turn, subject.thread),
+    added,
+    skills,
+    opened: withOpened(subject.thread.families ?? [], byItself),
+  };
 }
 
 /** All families that the thread has after an answer; undefined when that is stored already. */
-function familiesAfter({ thread }: StepSubject, offer: Offer, calls: readonly CheckedCall[]): readonly Family[] | undefined {
+function familiesAfter(
+  { thread }: StepSubject,
+  offer: Offer,
+  calls: readonly CheckedCall[],
+): readonly Family[] | undefined {
   const called = familiesCalled(
     calls.map(({ verdict, args }) => ({ name: verdict.name, args })),
     offer,
@@ -214,22 +263,50 @@ interface Asked {
   reasoningTokens: number;
 }
 
-const SAY_SOMETHING = note('the last answer had neither text nor a call', 'Answer the person now in words, or call a tool.');
+const SAY_SOMETHING = note(
+  'the last answer had neither text nor a call',
+  'Answer the person now in words, or call a tool.',
+);
 const END_NOW = note(
   'the same calls gave the same results again and again, so no more calls are made in this turn',
   'Answer the person now with what is known, and say what is missing.',
 );
 
-/** The answer to a step. One with neither text nor a call is asked for once more. Answers by itself where the call of the step is known. */
-async function askForAnswer(deps: ActivityDeps, asking: Asking, messages: ModelMessage[], offer: Offer, stream: StepStream): Promise<Asked> {
+/**
+ * The answer to a step. One with neither text nor a call is asked for once more. Answers by itself where the call of
+ * the step is known.
+ */
+async function askForAnswer(
+  deps: ActivityDeps,
+  asking: Asking,
+  messages: ModelMessage[],
+  offer: Offer,
+  stream: StepStream,
+): Promise<Asked> {
   const { input, subject, modelName } = asking;
-  const known = answerWithoutModel(messages, { key: stepKey(input.turnId, input.step), step: input.step, call: subject.turn.call, modelName });
-  if (known) return { answer: known, usage: { inputTokens: 0, outputTokens: 0, microUsd: 0 }, cachedTokens: 0, reasoningTokens: 0 };
+  const known = answerWithoutModel(messages, {
+    key: stepKey(input.turnId, input.step),
+    step: input.step,
+    call: subject.turn.call,
+    modelName,
+  });
+  if (known)
+    return {
+      answer: known,
+      usage: { inputTokens: 0, outputTokens: 0, microUsd: 0 },
+      cachedTokens: 0,
+      reasoningTokens: 0,
+    };
   const open = offeredTools(offer, { tools: asking.maxTools ?? MOST_TOOLS, tokens: asking.budget.tools });
   const first = await ask(deps, asking, { messages, tools: open }, stream);
   if (!isEmpty(first.answer) || first.answer.end === 'refused') return first;
   stream.again();
-  const second = await ask(deps, asking, { messages: [...messages, { role: 'user', content: SAY_SOMETHING }], tools: open, again: true }, stream);
+  const second = await ask(
+    deps,
+    asking,
+    { messages: [...messages, { role: 'user', content: SAY_SOMETHING }], tools: open, again: true },
+    stream,
+  );
   return {
     answer: second.answer,
     usage: sumOf(first.usage, second.usage),
@@ -238,14 +315,31 @@ async function askForAnswer(deps: ActivityDeps, asking: Asking, messages: ModelM
   };
 }
 
-/** The answer that ends a loop, from a model that can call nothing. When it cannot give one, the turn ends without its words. */
-async function askForEnd(deps: ActivityDeps, asking: Asking, messages: ModelMessage[], _: Offer, stream: StepStream): Promise<Asked> {
+/**
+ * The answer that ends a loop, from a model that can call nothing. When it cannot give one, the turn ends without its
+ * words.
+ */
+async function askForEnd(
+  deps: ActivityDeps,
+  asking: Asking,
+  messages: ModelMessage[],
+  _: Offer,
+  stream: StepStream,
+): Promise<Asked> {
   try {
     return await ask(deps, asking, { messages: [...messages, { role: 'user', content: END_NOW }], tools: [] }, stream);
   } catch (error) {
     if (!(error instanceof ModelError) || error.retryable) throw error;
     const usage = { inputTokens: 0, outputTokens: 0, cachedTokens: 0, reasoningTokens: 0 };
-    const answer = { text: '', reasoning: '', calls: [], usage, usageEstimated: false, finishReason: 'stop', model: asking.modelName };
+    const answer = {
+      text: '',
+      reasoning: '',
+      calls: [],
+      usage,
+      usageEstimated: false,
+      finishReason: 'stop',
+      model: asking.modelName,
+    };
     return { answer, usage: { inputTokens: 0, outputTokens: 0, microUsd: 0 }, cachedTokens: 0, reasoningTokens: 0 };
   }
 }
@@ -268,11 +362,18 @@ async function ask(
     requestId: `${stepKey(input.turnId, input.step)}#${activityInfo().attempt}${again ? '-again' : ''}`,
   } satisfies ModelRequest;
   const answer = await model.complete(request).catch((error: unknown) => {
-    throw error instanceof ModelError && error.type === 'ContextOverflow' ? new TooLong(error, requestTokens(promptChars(request))) : error;
+    throw error instanceof ModelError && error.type === 'ContextOverflow'
+      ? new TooLong(error, requestTokens(promptChars(request)))
+      : error;
   });
   const { inputTokens, outputTokens, cachedTokens, reasoningTokens } = answer.usage;
   const { microUsd, unpriced } = costOf([answer.model, asked], answer.usage, model.prices);
-  return { answer, usage: { inputTokens, outputTokens, microUsd, ...(unpriced > 0 && { unpriced }) }, cachedTokens, reasoningTokens };
+  return {
+    answer,
+    usage: { inputTokens, outputTokens, microUsd, ...(unpriced > 0 && { unpriced }) },
+    cachedTokens,
+    reasoningTokens,
+  };
 }
 
 /** The calls of an answer, each with its verdict, what its turn had read, and the queue of its host. */
@@ -299,10 +400,17 @@ function sumOf(one: StepUsage, other: StepUsage): StepUsage {
   };
 }
 
-/** The model that sees pictures, where one is named. The fallback is left alone: it takes over when that one fails, too. */
+/**
+ * The model that sees pictures, where one is named. The fallback is left alone: it takes over when that one fails, too.
+ */
 const seeing = ({ config, model }: ActivityDeps, modelName: string, messages: ModelMessage[]): string =>
-  config.VISION_MODEL && model.kind !== 'practice' && modelName !== model.fallback && hasPictures(messages) ? config.VISION_MODEL : modelName;
+  config.VISION_MODEL && model.kind !== 'practice' && modelName !== model.fallback && hasPictures(messages)
+    ? config.VISION_MODEL
+    : modelName;
 
 /** A turn keeps what its first step was offered. Most turns have nothing to keep. */
-const extensionsFor = async (db: Db, turnId: string, { extensions: { hashes, kept } }: StepSubject): Promise<readonly string[]> =>
-  kept || hashes.length === 0 ? hashes : await keepForTurn(db, turnId, hashes);
+const extensionsFor = async (
+  db: Db,
+  turnId: string,
+  { extensions: { hashes, kept } }: StepSubject,
+): Promise<readonly string[]> => (kept || hashes.length === 0 ? hashes : await keepForTurn(db, turnId, hashes));

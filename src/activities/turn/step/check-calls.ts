@@ -5,8 +5,14 @@ import type { AddedTools } from '../../../tools/extensions/added-tools.ts';
 import { prepareCall, tools } from '../../../tools/registry.ts';
 import { dangerOf } from '../../../tools/tool.ts';
 
-/** A call of a model, checked against the tools of its turn. A call that is refused carries the reason as its result. */
-export function checkCall(call: { id: string; name: string; arguments: string }, access: ToolAccess, added: AddedTools): CheckedCall {
+/**
+ * A call of a model, checked against the tools of its turn. A call that is refused carries the reason as its result.
+ */
+export function checkCall(
+  call: { id: string; name: string; arguments: string },
+  access: ToolAccess,
+  added: AddedTools,
+): CheckedCall {
   const prepared = prepareCall(call.name, call.arguments, access, added);
   if (!prepared.ok) return refusedCall(call, prepared.error);
   const { tool, args } = prepared;
@@ -23,7 +29,9 @@ export function checkCall(call: { id: string; name: string; arguments: string },
   };
 }
 
-/** A call that never runs. An empty object is stored as its arguments, so that no later request carries malformed text. */
+/**
+ * A call that never runs. An empty object is stored as its arguments, so that no later request carries malformed text.
+ */
 export function refusedCall({ id, name }: { id: string; name: string }, refusal: string): CheckedCall {
   return {
     providerId: id,

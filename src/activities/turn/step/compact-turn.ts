@@ -11,8 +11,17 @@ import type { ActivityDeps } from '../../activity-deps.ts';
 import { sumUp } from '../context/compact.ts';
 import { turnEnded } from '../turn-ended.ts';
 
-/** Sums up everything before the last message of the person, whatever its size. What they wrote last stays, with its answer. */
-export async function compactWith(deps: ActivityDeps, modelName: string, input: ThinkInput, subject: StepSubject, history: History): Promise<ThinkResult> {
+/**
+ * Sums up everything before the last message of the person, whatever its size. What they wrote last stays, with its
+ * answer.
+ */
+export async function compactWith(
+  deps: ActivityDeps,
+  modelName: string,
+  input: ThinkInput,
+  subject: StepSubject,
+  history: History,
+): Promise<ThinkResult> {
   await beginCompaction(deps.db, input);
   const summary = await summaryOf(deps, modelName, input, subject, history);
   const before = history.messages.length + (history.summary === null ? 0 : 1);
@@ -27,8 +36,17 @@ export async function compactWith(deps: ActivityDeps, modelName: string, input: 
   return result;
 }
 
-/** Null when there is nothing before the last message. Asks again in smaller parts when the endpoint accepts less than expected. */
-async function summaryOf({ config, model }: ActivityDeps, modelName: string, input: ThinkInput, subject: StepSubject, history: History) {
+/**
+ * Null when there is nothing before the last message. Asks again in smaller parts when the endpoint accepts less than
+ * expected.
+ */
+async function summaryOf(
+  { config, model }: ActivityDeps,
+  modelName: string,
+  input: ThinkInput,
+  subject: StepSubject,
+  history: History,
+) {
   const point = compactionPoint(history.messages, history.calls, 0);
   if (point === null) return null;
   const summaryModel = model.kind === 'practice' ? undefined : config.SUMMARY_MODEL;

@@ -23,7 +23,8 @@ const CUT_CALL =
   'Nothing was changed. Write less in one answer: for example a long file in several parts, one call for each.';
 
 const CUT = 'The answer was cut here, because it reached the length limit of the model. Write “go on” for the rest.';
-const CUT_EMPTY = 'The model reached its length limit before it had said anything. Ask for a smaller part, or write again.';
+const CUT_EMPTY =
+  'The model reached its length limit before it had said anything. Ask for a smaller part, or write again.';
 const CUT_AGAIN = `The model was cut off at its length limit ${MOST_CUTS} times in a row, so I stopped. What was done is kept. Ask for a smaller part.`;
 const REFUSED = 'The model, or a filter of its provider, declined to answer this.';
 const REFUSED_LATER = 'The model, or a filter of its provider, declined to say more.';
@@ -33,7 +34,10 @@ const LOOPED = `I stopped here, because the same action gave the same result ${E
 /** Neither a word nor a call. Thoughts alone are no answer. */
 export const isEmpty = ({ text, calls }: ModelAnswer): boolean => text.trim() === '' && calls.length === 0;
 
-/** An answer without the calls that must not run, and what the model and the person are told about its end. `loops`: it was to end a loop. */
+/**
+ * An answer without the calls that must not run, and what the model and the person are told about its end. `loops`: it
+ * was to end a loop.
+ */
 export function endOf(given: ModelAnswer, { history, loops }: { history: History; loops: boolean }): End {
   const said = given.text.trim() !== '';
   const answer = said ? given : { ...given, text: '' };
@@ -70,13 +74,17 @@ interface Loops {
   ends: boolean;
 }
 
-/** The loops that a dialogue shows. The same dialogue has the same ones, so that a retry decides alike and prompt caches hold. */
+/**
+ * The loops that a dialogue shows. The same dialogue has the same ones, so that a retry decides alike and prompt caches
+ * hold.
+ */
 export function loopsOf(history: Pick<History, 'messages' | 'calls'>, added: AddedTools): Loops {
   const told = new Map<string, number>();
   const all = stepsOf(history).map((steps) => {
     if (steps.length < TOLD_AT) return [];
     const times = timesInARow(steps.map((step) => step.map((call) => endedCall(call, added))));
-    for (const [at, step] of steps.entries()) if (times[at]! >= TOLD_AT) for (const { id } of step) told.set(id, times[at]!);
+    for (const [at, step] of steps.entries())
+      if (times[at]! >= TOLD_AT) for (const { id } of step) told.set(id, times[at]!);
     return times;
   });
   return { told, ends: (all.at(-1)?.at(-1) ?? 0) >= ENDED_AT };
@@ -91,5 +99,10 @@ function endedCall({ name, args, state, output, size }: Called, added: AddedTool
   const tool = tools.get(name) ?? added.get(name)?.tool;
   const looks = tool?.danger === 'SAFE' && !TELLING.has(name);
   const prints = tool?.reads.includes('command') === true && (size ?? 0) >= TELLING_CHARS;
-  return { name, args, output: state === 'done' && output !== null ? `${size ?? ''} ${output}` : null, shows: looks || prints };
+  return {
+    name,
+    args,
+    output: state === 'done' && output !== null ? `${size ?? ''} ${output}` : null,
+    shows: looks || prints,
+  };
 }

@@ -27,15 +27,24 @@ async function hostOnceThere(look: () => Promise<string | null>, db: Db): Promis
 }
 
 /**
- * Sends calls of kennel tools to the queue of the host that has the chat's workspace now. The verdict carries the queue, so that a later change never breaks a
- * replay. Without such calls it costs nothing.
+ * Sends calls of kennel tools to the queue of the host that has the chat's workspace now. The verdict carries the
+ * queue, so that a later change never breaks a replay. Without such calls it costs nothing.
  */
-export const routeToKennel = (db: Db, config: Config, chatId: string, calls: readonly CheckedCall[], added?: AddedTools): Promise<CheckedCall[]> =>
+export const routeToKennel = (
+  db: Db,
+  config: Config,
+  chatId: string,
+  calls: readonly CheckedCall[],
+  added?: AddedTools,
+): Promise<CheckedCall[]> =>
   Promise.all(
     calls.map(async (call): Promise<CheckedCall> => {
       const tool = tools.get(call.verdict.name) ?? added?.get(call.verdict.name)?.tool;
       if (call.verdict.refused || tool?.runsIn !== 'kennel') return call;
-      const host = await hostOnceThere(() => hostOfChat(db, chatId, config.FETCH_KENNEL_HOST, tool.anyHost === true), db);
+      const host = await hostOnceThere(
+        () => hostOfChat(db, chatId, config.FETCH_KENNEL_HOST, tool.anyHost === true),
+        db,
+      );
       return host
         ? { ...call, verdict: { ...call.verdict, queue: kennelQueue(host) } }
         : { ...call, refusal: NO_HOST, verdict: { ...call.verdict, refused: true } };

@@ -4,7 +4,10 @@ import { StreamedItem } from './streamed-item.ts';
 
 type Kind = 'agent_message' | 'agent_reasoning';
 
-/** What a model says and thinks in one attempt of a step, as screens see it: each thought is its own item, then the answer. */
+/**
+ * What a model says and thinks in one attempt of a step, as screens see it: each thought is its own item, then the
+ * answer.
+ */
 export class StepStream {
   readonly #db: Db;
   readonly #at: { turnId: string; threadId: string };

@@ -4,12 +4,15 @@ import { addItem, deltaEvent, endItem, isItemOpen } from '../../../store/chats/t
 import type { Db } from '../../../store/postgres/database.ts';
 import { isTurnRunning } from '../../../store/turns/turns.ts';
 
-/** How often text is written to the screens' log: often enough to look alive, and a long answer still costs only a few rows a second. */
+/**
+ * How often text is written to the screens' log: often enough to look alive, and a long answer still costs only a few
+ * rows a second.
+ */
 const FLUSH_MS = 80;
 
 /**
- * Streams a model's text to those who watch, through the event log and never through Temporal. A short answer that is complete before the first flush costs
- * nothing here: it is written with the answer itself.
+ * Streams a model's text to those who watch, through the event log and never through Temporal. A short answer that is
+ * complete before the first flush costs nothing here: it is written with the answer itself.
  */
 export class StreamedItem {
   readonly #db: Db;
@@ -21,7 +24,10 @@ export class StreamedItem {
   #writing: Promise<void> = Promise.resolve();
   #error: unknown;
 
-  constructor(db: Db, item: { id: string; turnId: string; threadId: string; kind: 'agent_message' | 'agent_reasoning' }) {
+  constructor(
+    db: Db,
+    item: { id: string; turnId: string; threadId: string; kind: 'agent_message' | 'agent_reasoning' },
+  ) {
     this.#db = db;
     this.#item = item;
   }

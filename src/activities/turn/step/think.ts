@@ -26,8 +26,9 @@ const MOST_OTHERS = 30;
 const FALLBACK_AFTER_MS = 5_000;
 
 /**
- * One model step: loads the context, asks the model, and stores the answer with all that follows from it in one transaction. A retry finds the stored answer
- * and pays nothing. The heartbeat passes on how long earlier attempts waited.
+ * One model step: loads the context, asks the model, and stores the answer with all that follows from it in one
+ * transaction. A retry finds the stored answer and pays nothing. The heartbeat passes on how long earlier attempts
+ * waited.
  */
 export const createThink =
   (deps: ActivityDeps) =>
@@ -35,7 +36,8 @@ export const createThink =
     const info = activityInfo();
     let patience = patienceFrom(info.heartbeatDetails);
     const others = info.attempt - 1 - patience.failures;
-    if (others >= MOST_OTHERS) throw fail('Internal', `This step was begun ${info.attempt} times and never ended.`, { final: true });
+    if (others >= MOST_OTHERS)
+      throw fail('Internal', `This step was begun ${info.attempt} times and never ended.`, { final: true });
     const waits = new ModelWaits(deps, input, patience);
     const begun = performance.now();
     const stop = beat(() => patience);
@@ -50,7 +52,8 @@ export const createThink =
       if (!(error instanceof ModelError && error.retryable))
         throw others + 1 >= MOST_OTHERS && !cancellationSignal().aborted ? finalOf(asFailure(error)) : asFailure(error);
       const verdict = afterFailure(patience, error, performance.now() - begun, patienceLimits(deps), Math.random());
-      if (verdict.what === 'give up') throw fail(error.type, `${verdict.limit ? waits.opening(error) : ''}${error.message}`, { final: true });
+      if (verdict.what === 'give up')
+        throw fail(error.type, `${verdict.limit ? waits.opening(error) : ''}${error.message}`, { final: true });
       patience = verdict.next;
       heartbeat(patience);
       await waits.failed(verdict, error);
@@ -60,7 +63,12 @@ export const createThink =
     }
   };
 
-async function answerStep(deps: ActivityDeps, input: ThinkInput, before: Patience, waits: ModelWaits): Promise<ThinkResult> {
+async function answerStep(
+  deps: ActivityDeps,
+  input: ThinkInput,
+  before: Patience,
+  waits: ModelWaits,
+): Promise<ThinkResult> {
   const { db, model } = deps;
   const info = activityInfo();
   // the dialogue is read in parallel with the data that says whether it is needed, because it nearly always is
@@ -78,12 +86,16 @@ async function answerStep(deps: ActivityDeps, input: ThinkInput, before: Patienc
   const limits = new SharedLimits(db, subject.limits, { probes: input.step === 1 && info.attempt === 1 });
   const watched = { ...deps, model: limits.watched(waits.watched()) };
   const doStep = isCompaction(input, subject) ? compactWith : answerWith;
-  const withSpent = (result: ThinkResult): ThinkResult => ({ ...result, chatMicroUsd: subject.spentEver + result.usage.microUsd });
+  const withSpent = (result: ThinkResult): ThinkResult => ({
+    ...result,
+    chatMicroUsd: subject.spentEver + result.usage.microUsd,
+  });
   try {
     return withSpent(await doStep(watched, name, input, subject, history));
   } catch (first) {
     const { fallback } = model;
-    if (!fallback || fallback === name || !(first instanceof ModelError) || !takesOver(first, info.attempt)) throw first;
+    if (!fallback || fallback === name || !(first instanceof ModelError) || !takesOver(first, info.attempt))
+      throw first;
     try {
       return withSpent(await doStep(watched, fallback, input, subject, await loadHistory(db, input.threadId)));
     } catch (second) {
@@ -104,13 +116,16 @@ function idleMs(input: ThinkInput, before: Patience, subject: StepSubject): numb
 
 /** The second model takes over when retrying the first is pointless, takes long, or was already tried. */
 const takesOver = (error: ModelError, attempt: number): boolean =>
-  error.type !== 'ContextOverflow' && (!error.retryable || attempt > 1 || error.silent || (error.retryAfterMs ?? 0) > FALLBACK_AFTER_MS);
+  error.type !== 'ContextOverflow' &&
+  (!error.retryable || attempt > 1 || error.silent || (error.retryAfterMs ?? 0) > FALLBACK_AFTER_MS);
 
 /** Of the failures of both models, the one that lets the step continue sooner. */
 function sooner(first: ModelError, second: unknown): unknown {
   if (!(second instanceof ModelError) || !first.retryable) return second;
   if (!second.retryable || (first.type === 'ModelRateLimited' && second.type !== 'ModelRateLimited')) return first;
-  return (first.retryAfterMs ?? Number.POSITIVE_INFINITY) < (second.retryAfterMs ?? Number.POSITIVE_INFINITY) ? first : second;
+  return (first.retryAfterMs ?? Number.POSITIVE_INFINITY) < (second.retryAfterMs ?? Number.POSITIVE_INFINITY)
+    ? first
+    : second;
 }
 
 const closed = (subject: StepSubject): ThinkResult => ({

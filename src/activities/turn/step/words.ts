@@ -16,16 +16,25 @@ interface StepWithoutModel {
 const REPEATED_CHARS = 500;
 
 /**
- * The step of a turn whose call is known: a program has named it, or the words of the message say it (`clone URL`, `undo`). No model is asked, so that they work
- * without one. The call goes the way of every call: consent, the host's queue, retries. The next step says what came of it. Null for every other message.
+ * The step of a turn whose call is known: a program has named it, or the words of the message say it (`clone URL`,
+ * `undo`). No model is asked, so that they work without one. The call goes the way of every call: consent, the host's
+ * queue, retries. The next step says what came of it. Null for every other message.
  */
-export function answerWithoutModel(messages: readonly ModelMessage[], { key, step: number, call, modelName }: StepWithoutModel): ModelAnswer | null {
-  const { user, step, last } = situationOf(messages.map((message) => ('calls' in message ? { ...message, tool_calls: message.calls } : message)));
+export function answerWithoutModel(
+  messages: readonly ModelMessage[],
+  { key, step: number, call, modelName }: StepWithoutModel,
+): ModelAnswer | null {
+  const { user, step, last } = situationOf(
+    messages.map((message) => ('calls' in message ? { ...message, tool_calls: message.calls } : message)),
+  );
   // a step other than the first without a result: somebody has said something else meanwhile
   if (call && step === 0 && number > 1) return null;
   const tool = call ? { name: call.name, arguments: call.args } : toolInWords(user);
   if (!tool || step > 1) return null;
-  const calls = step === 0 ? [{ id: `call_${key.replace(/\W/g, '_')}`, name: tool.name, arguments: JSON.stringify(tool.arguments) }] : [];
+  const calls =
+    step === 0
+      ? [{ id: `call_${key.replace(/\W/g, '_')}`, name: tool.name, arguments: JSON.stringify(tool.arguments) }]
+      : [];
   const said = call ? cut(last, REPEATED_CHARS) : last;
   return {
     text: step === 0 ? '' : said,

@@ -25,12 +25,18 @@ const STOP_SECONDS = 5;
 const PORT_MS = 5_000;
 
 /** In an environment image, the project's own `node` may be too old for our program. */
-const RUN = ['sh', '-c', 'exec "$(command -v /opt/fetch/bin/node || command -v node)" /opt/fetch/kennel/app/main.ts "$@"', 'app'];
+const RUN = [
+  'sh',
+  '-c',
+  'exec "$(command -v /opt/fetch/bin/node || command -v node)" /opt/fetch/kennel/app/main.ts "$@"',
+  'app',
+];
 const SOCKET = `${INSIDE.run}/app`;
 
 /**
- * Programs that run until they are stopped, such as a development server. The engine holds them, with all that is to be known in labels, so they outlive this
- * process. Their previews belong to this process; the next one opens them again at the same port.
+ * Programs that run until they are stopped, such as a development server. The engine holds them, with all that is to be
+ * known in labels, so they outlive this process. Their previews belong to this process; the next one opens them again
+ * at the same port.
  */
 export class Apps {
   private readonly folder: string;
@@ -51,11 +57,17 @@ export class Apps {
       const name = nameOf(context, id);
       if (await inspectOrNull(context.engine.docker, name)) return id;
       const running = (await this.listed(context)).filter(({ state }) => state === 'running');
-      if (running.length >= MAX_APPS) throw new KennelFull(`${MAX_APPS} apps run on this host (${running.map((each) => each.id).join(', ')}). Stop one first.`);
+      if (running.length >= MAX_APPS)
+        throw new KennelFull(
+          `${MAX_APPS} apps run on this host (${running.map((each) => each.id).join(', ')}). Stop one first.`,
+        );
       const preview = await Preview.open(join(this.folder, id), app.workspace, 0);
       this.previews.set(id, preview);
       try {
-        await context.engine.docker.createContainer({ ...this.configuration(context, image, app, id, preview.port), name });
+        await context.engine.docker.createContainer({
+          ...this.configuration(context, image, app, id, preview.port),
+          name,
+        });
         await context.engine.docker.getContainer(name).start();
       } catch (error) {
         await this.end(context, id);
@@ -72,7 +84,9 @@ export class Apps {
   /** The last lines of what an app printed. */
   async log(id: string, lines: number): Promise<string> {
     const { engine, ...context } = await this.contextOf(null);
-    const raw = await engine.docker.getContainer(nameOf(context, id)).logs({ stdout: true, stderr: true, tail: lines, follow: false });
+    const raw = await engine.docker
+      .getContainer(nameOf(context, id))
+      .logs({ stdout: true, stderr: true, tail: lines, follow: false });
     const taken: Buffer[] = [];
     const take = (bytes: Buffer) => void taken.push(bytes);
     new Demux({ stdout: take, stderr: take }).push(raw);
@@ -107,8 +121,9 @@ export class Apps {
   }
 
   /**
-   * A connection to the app in this workspace that listens on this port; null when there is none. It begins in the app's own container, so it never leads to a
-   * port of this machine. The engine is asked only when no container is connected here: the app may have ended, or an earlier process had its preview.
+   * A connection to the app in this workspace that listens on this port; null when there is none. It begins in the
+   * app's own container, so it never leads to a port of this machine. The engine is asked only when no container is
+   * connected here: the app may have ended, or an earlier process had its preview.
    */
   async connect(workspace: string, port: number): Promise<Socket | null> {
     const at = () => [...this.previews.values()].filter((preview) => preview.workspace === workspace);
@@ -118,12 +133,16 @@ export class Apps {
         for (const app of await this.listed(await this.contextOf(null))) await this.settlePreview(app);
       });
       const deadline = Date.now() + PORT_MS;
-      while (!found() && Date.now() < deadline && at().some((preview) => preview.appPort === null || !preview.reached)) await pause(50);
+      while (!found() && Date.now() < deadline && at().some((preview) => preview.appPort === null || !preview.reached))
+        await pause(50);
     }
     return (await found()?.tunnel()) ?? null;
   }
 
-  /** Opens previews that an earlier process had, and removes what ended long ago or has lost its workspace. Returns the apps that are left. */
+  /**
+   * Opens previews that an earlier process had, and removes what ended long ago or has lost its workspace. Returns the
+   * apps that are left.
+   */
   tend(ended?: (app: App) => Promise<void>): Promise<App[]> {
     return this.turns.run('', async () => {
       const context = await this.contextOf(null);
@@ -132,7 +151,8 @@ export class Apps {
       for (const app of apps) {
         const lost = !existsSync(app.workspace);
         if (app.state === 'exited' && !lost) await ended?.(app);
-        if (lost || (app.state === 'exited' && Date.now() - (app.endedAt ?? 0) > KEPT_MS)) await this.end(context, app.id);
+        if (lost || (app.state === 'exited' && Date.now() - (app.endedAt ?? 0) > KEPT_MS))
+          await this.end(context, app.id);
         else {
           left.push(app);
           await this.settlePreview(app);
@@ -145,7 +165,8 @@ export class Apps {
   /** An app that runs has a preview in this process, and one that has ended has none. */
   private async settlePreview({ id, state, workspace, previewPort }: App): Promise<void> {
     if (state === 'exited') await this.closePreview(id);
-    else if (!this.previews.has(id)) this.previews.set(id, await Preview.open(join(this.folder, id), workspace, previewPort));
+    else if (!this.previews.has(id))
+      this.previews.set(id, await Preview.open(join(this.folder, id), workspace, previewPort));
   }
 
   async release(): Promise<void> {
@@ -153,7 +174,10 @@ export class Apps {
   }
 
   private async listed({ engine, home }: Pick<RunContext, 'engine' | 'home'>): Promise<App[]> {
-    const found = await engine.docker.listContainers({ all: true, filters: { label: [`${LABEL.home}=${home}`, LABEL.app] } });
+    const found = await engine.docker.listContainers({
+      all: true,
+      filters: { label: [`${LABEL.home}=${home}`, LABEL.app] },
+    });
     const seen = await Promise.all(found.map(({ Id }) => inspectOrNull(engine.docker, Id)));
     return seen
       .filter((each) => each !== null)
@@ -162,13 +186,29 @@ export class Apps {
   }
 
   private viewOf({ Config, State }: Docker.ContainerInspectInfo): App {
-    const { [LABEL.app]: id = '', [LABEL.call]: callId = '', [LABEL.workspace]: workspace = '', [LABEL.command]: command = '' } = Config.Labels;
+    const {
+      [LABEL.app]: id = '',
+      [LABEL.call]: callId = '',
+      [LABEL.workspace]: workspace = '',
+      [LABEL.command]: command = '',
+    } = Config.Labels;
     const previewPort = Number(Config.Labels[LABEL.port]);
     const appPort = this.previews.get(id)?.appPort ?? null;
     const state = ['exited', 'dead', 'removing'].includes(State.Status) ? 'exited' : 'running';
     const address = state === 'running' && appPort !== null ? `http://127.0.0.1:${previewPort}/` : null;
     return {
-      ...{ id, callId, workspace, name: basename(workspace), command, state, previewPort, appPort, address, startedAt: State.StartedAt },
+      ...{
+        id,
+        callId,
+        workspace,
+        name: basename(workspace),
+        command,
+        state,
+        previewPort,
+        appPort,
+        address,
+        startedAt: State.StartedAt,
+      },
       exitCode: state === 'exited' ? State.ExitCode : null,
       outOfMemory: State.OOMKilled,
       endedAt: state === 'exited' ? Date.parse(State.FinishedAt) : null,
@@ -194,7 +234,12 @@ export class Apps {
     id: string,
     previewPort: number,
   ): Docker.ContainerCreateOptions {
-    const env: Record<string, string> = { ...app.env, HOME: EMPTY_HOME, TERM: 'dumb', ...(app.port && { PORT: String(app.port) }) };
+    const env: Record<string, string> = {
+      ...app.env,
+      HOME: EMPTY_HOME,
+      TERM: 'dumb',
+      ...(app.port && { PORT: String(app.port) }),
+    };
     return {
       Image: image,
       Cmd: [...RUN, `${SOCKET}/preview.sock`, String(app.port ?? 0), ...app.argv],

@@ -10,8 +10,9 @@ const WAIT_MS = 10_000;
 const HELLO = /^(\d{1,5})\n$/;
 
 /**
- * The way to an app from a browser on this machine. The container connects to a socket of ours and waits there (kennel/app); each visitor of the loopback port
- * gets one of these connections. So visitors reach the app, and the app reaches nobody.
+ * The way to an app from a browser on this machine. The container connects to a socket of ours and waits there
+ * (kennel/app); each visitor of the loopback port gets one of these connections. So visitors reach the app, and the app
+ * reaches nobody.
  */
 export class Preview {
   /** the port on loopback of this machine */
@@ -39,7 +40,10 @@ export class Preview {
   /** `port`: where it was before this process; 0 for any that is free. */
   static async open(path: string, workspace: string, port: number): Promise<Preview> {
     const folder = openSocketFolder(path);
-    const [visitors, tunnels] = [createServer({ allowHalfOpen: true, pauseOnConnect: true }), createServer({ allowHalfOpen: true })];
+    const [visitors, tunnels] = [
+      createServer({ allowHalfOpen: true, pauseOnConnect: true }),
+      createServer({ allowHalfOpen: true }),
+    ];
     try {
       visitors.listen(port, '127.0.0.1');
       await once(visitors, 'listening');
@@ -59,7 +63,9 @@ export class Preview {
     this.folder.close();
   }
 
-  /** A connection to the app; null when none comes in time. It is paused: the app says nothing before its first byte. */
+  /**
+   * A connection to the app; null when none comes in time. It is paused: the app says nothing before its first byte.
+   */
   tunnel(ms = WAIT_MS): Promise<Socket | null> {
     const waiting = this.waiting.shift();
     if (waiting) return Promise.resolve(waiting);

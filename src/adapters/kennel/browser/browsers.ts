@@ -26,7 +26,10 @@ export interface BrowserOwner {
   apps(workspace: string): LocalApps;
 }
 
-/** What a browser is for: the apps of one workspace, which is named by its folder on this host, or the web. Cookies and storage of one are never in the other. */
+/**
+ * What a browser is for: the apps of one workspace, which is named by its folder on this host, or the web. Cookies and
+ * storage of one are never in the other.
+ */
 export interface BrowserSubject {
   workspace: string | null;
 }
@@ -51,7 +54,10 @@ export interface BrowserAnswer {
 }
 
 interface BrowserRun {
-  /** opens a browser for this where there is none, in place of one for something else; when null and there is none, NoBrowser is thrown */
+  /**
+   * opens a browser for this where there is none, in place of one for something else; when null and there is none,
+   * NoBrowser is thrown
+   */
   opens: BrowserSubject | null;
   /** stop at the first command that fails */
   bail: boolean;
@@ -61,7 +67,10 @@ interface BrowserRun {
 
 /** The browsers of the chats on this host: at most one for each chat, kept between calls. */
 export interface Browsers {
-  /** Runs commands in the browser of a chat. Calls of one chat run one after the other. @throws NoBrowser @throws KennelFull @throws BrowserFailed */
+  /**
+   * Runs commands in the browser of a chat. Calls of one chat run one after the other. @throws NoBrowser @throws
+   * KennelFull @throws BrowserFailed
+   */
   run(owner: BrowserOwner, commands: readonly BrowserCommand[], options: BrowserRun): Promise<BrowserAnswer>;
   /** A picture of the page, as PNG. @throws NoBrowser @throws BrowserFailed */
   picture(owner: BrowserOwner, options: Omit<BrowserRun, 'opens' | 'bail'>): Promise<Buffer>;
@@ -90,9 +99,20 @@ const MAX_PICTURE = 32 * 1024 * 1024;
 const PICTURE = '/tmp/picture.png';
 const TOO_LARGE = 'The page is too large to be described.';
 
-type BrowsersConfig = Pick<Config, 'FETCH_HOME' | 'FETCH_KENNEL_HOST' | 'FETCH_BROWSER_SLOTS' | 'FETCH_BROWSER_IDLE_MINUTES'>;
+type BrowsersConfig = Pick<
+  Config,
+  'FETCH_HOME' | 'FETCH_KENNEL_HOST' | 'FETCH_BROWSER_SLOTS' | 'FETCH_BROWSER_IDLE_MINUTES'
+>;
 
-export function createBrowsers({ kennel, config, gate }: { kennel: OpenKennel; config: BrowsersConfig; gate: BrowserGate }): Browsers {
+export function createBrowsers({
+  kennel,
+  config,
+  gate,
+}: {
+  kennel: OpenKennel;
+  config: BrowsersConfig;
+  gate: BrowserGate;
+}): Browsers {
   return new HostBrowsers(kennel, config, gate);
 }
 
@@ -125,7 +145,8 @@ class HostBrowsers implements Browsers {
       const taken = `agent-browser screenshot ${PICTURE} >&2 && base64 -w0 ${PICTURE} && rm -f ${PICTURE}`;
       const said = await this.exec(id, ['sh', '-c', taken], '', MAX_PICTURE, options.signal);
       const picture = Buffer.from(said.stdout, 'base64');
-      if (said.code !== 0 || said.cut || picture.length === 0) throw new BrowserFailed(said.stderr.trim() || 'No picture of the page could be taken.');
+      if (said.code !== 0 || said.cut || picture.length === 0)
+        throw new BrowserFailed(said.stderr.trim() || 'No picture of the page could be taken.');
       return picture;
     });
   }
@@ -134,7 +155,8 @@ class HostBrowsers implements Browsers {
     await explained(async () => {
       const keys = (await this.list()).map(({ Labels }) => Labels[LABEL.browser]!);
       for (const key of new Set([...keys, ...this.gate.openBrowsers()])) {
-        // in the turn of each chat, so that a browser that just starts is not taken for one that ended; one that is at work is looked at in the next round
+        // in the turn of each chat, so that a browser that just starts is not taken for one that ended; one that is at
+        // work is looked at in the next round
         const busy = AbortSignal.timeout(BUSY_MS);
         await this.turns
           .run(key, () => this.endUnused(key, isCurrent), busy)
@@ -149,7 +171,11 @@ class HostBrowsers implements Browsers {
     return this.gate.closeAll();
   }
 
-  private inTurn<T>(owner: BrowserOwner, options: BrowserRun, act: (browser: { id: string; key: string; fresh: boolean }) => Promise<T>): Promise<T> {
+  private inTurn<T>(
+    owner: BrowserOwner,
+    options: BrowserRun,
+    act: (browser: { id: string; key: string; fresh: boolean }) => Promise<T>,
+  ): Promise<T> {
     const key = browserKey(owner.key);
     return explained(() =>
       this.turns.run(
@@ -167,13 +193,21 @@ class HostBrowsers implements Browsers {
     );
   }
 
-  /** The running browser of this conversation. One of an earlier conversation, one for something else, or one that has ended, is removed. */
-  private async find(key: string, conversation: string, wanted: BrowserSubject | null): Promise<({ id: string } & BrowserSubject) | null> {
+  /**
+   * The running browser of this conversation. One of an earlier conversation, one for something else, or one that has
+   * ended, is removed.
+   */
+  private async find(
+    key: string,
+    conversation: string,
+    wanted: BrowserSubject | null,
+  ): Promise<({ id: string } & BrowserSubject) | null> {
     const { docker } = this.kennel.engine;
     const found = await inspectOrNull(docker, browserName(this.home, key));
     if (!found) return null;
     const { [LABEL.conversation]: of, [LABEL.workspace]: workspace = null } = found.Config.Labels;
-    if (found.State.Running && of === conversation && (!wanted || wanted.workspace === workspace)) return { id: found.Id, workspace };
+    if (found.State.Running && of === conversation && (!wanted || wanted.workspace === workspace))
+      return { id: found.Id, workspace };
     await destroy(docker, found.Id);
     return null;
   }
@@ -182,7 +216,12 @@ class HostBrowsers implements Browsers {
     const folder = join(this.config.FETCH_HOME, 'kennel', 'browsers', key);
     await mkdir(folder, { recursive: true, mode: 0o755 });
     const { workspace } = subject;
-    await this.gate.open({ key, folder, rules: () => owner.rules(subject), apps: workspace === null ? null : owner.apps(workspace) });
+    await this.gate.open({
+      key,
+      folder,
+      rules: () => owner.rules(subject),
+      apps: workspace === null ? null : owner.apps(workspace),
+    });
     return folder;
   }
 
@@ -199,9 +238,14 @@ class HostBrowsers implements Browsers {
       async () => {
         const open = (await this.list()).filter(({ State }) => State === 'running').length;
         const { FETCH_BROWSER_SLOTS: slots, FETCH_BROWSER_IDLE_MINUTES: minutes } = this.config;
-        if (open >= slots) throw new KennelFull(`all ${slots} browsers are in use (FETCH_BROWSER_SLOTS), and one ends after ${minutes} minutes without use.`);
+        if (open >= slots)
+          throw new KennelFull(
+            `all ${slots} browsers are in use (FETCH_BROWSER_SLOTS), and one ends after ${minutes} minutes without use.`,
+          );
         const { docker } = this.kennel.engine;
-        const created = await docker.createContainer(configuration(context, { key, conversation, workspace, gate, idleMs: minutes * MINUTE }));
+        const created = await docker.createContainer(
+          configuration(context, { key, conversation, workspace, gate, idleMs: minutes * MINUTE }),
+        );
         try {
           await created.start();
           return created.id;
@@ -238,16 +282,31 @@ class HostBrowsers implements Browsers {
   }
 
   private list(): Promise<Docker.ContainerInfo[]> {
-    return this.kennel.engine.docker.listContainers({ all: true, filters: { label: [`${LABEL.home}=${this.home}`, LABEL.browser] } });
+    return this.kennel.engine.docker.listContainers({
+      all: true,
+      filters: { label: [`${LABEL.home}=${this.home}`, LABEL.browser] },
+    });
   }
 }
 
-function answersIn({ code, stdout, stderr, cut }: { code: number | null; stdout: string; stderr: string; cut: boolean }): CommandAnswer[] {
+function answersIn({
+  code,
+  stdout,
+  stderr,
+  cut,
+}: {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+  cut: boolean;
+}): CommandAnswer[] {
   if (cut) throw new BrowserFailed(TOO_LARGE);
   if (code === 137) throw new BrowserFailed(`The browser did not answer within ${CALL_MS / 1000} seconds.`);
   try {
     return JSON.parse(stdout) as CommandAnswer[];
   } catch (error) {
-    throw new BrowserFailed(`The browser failed: ${(stderr || stdout).trim().slice(0, 500) || 'it said nothing.'}`, { cause: error });
+    throw new BrowserFailed(`The browser failed: ${(stderr || stdout).trim().slice(0, 500) || 'it said nothing.'}`, {
+      cause: error,
+    });
   }
 }

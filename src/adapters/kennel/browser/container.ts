@@ -32,7 +32,10 @@ interface BrowserContainer {
   idleMs: number;
 }
 
-export function configuration({ image, limits, user, system, home }: CommandContext, browser: BrowserContainer): Docker.ContainerCreateOptions {
+export function configuration(
+  { image, limits, user, system, home }: CommandContext,
+  browser: BrowserContainer,
+): Docker.ContainerCreateOptions {
   const env: Record<string, string> = {
     HOME: EMPTY_HOME,
     AGENT_BROWSER_EXECUTABLE_PATH: '/usr/bin/chromium',
@@ -58,6 +61,12 @@ export function configuration({ image, limits, user, system, home }: CommandCont
       ...(browser.workspace !== null && { [LABEL.workspace]: browser.workspace }),
       [LABEL.until]: String(Date.now() + LIFE_MS),
     },
-    HostConfig: hostConfig({ limits, user, emptyHome: EMPTY_HOME, output: 'short', mounts: [mount(browser.gate, `${INSIDE.run}/gate`, true), ...system] }),
+    HostConfig: hostConfig({
+      limits,
+      user,
+      emptyHome: EMPTY_HOME,
+      output: 'short',
+      mounts: [mount(browser.gate, `${INSIDE.run}/gate`, true), ...system],
+    }),
   };
 }

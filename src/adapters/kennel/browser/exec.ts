@@ -11,17 +11,28 @@ interface ExecResult {
   cut: boolean;
 }
 
-/** Runs one program in a container that is already running. The program is killed at the end of its time, also when nobody waits for it any more. */
+/**
+ * Runs one program in a container that is already running. The program is killed at the end of its time, also when
+ * nobody waits for it any more.
+ */
 export async function execIn(
   { docker, patient }: Engine,
   container: string,
   argv: readonly string[],
-  { stdin = '', timeoutMs, maxOutput, signal }: { stdin?: string; timeoutMs: number; maxOutput: number; signal?: AbortSignal },
+  {
+    stdin = '',
+    timeoutMs,
+    maxOutput,
+    signal,
+  }: { stdin?: string; timeoutMs: number; maxOutput: number; signal?: AbortSignal },
 ): Promise<ExecResult> {
   const seconds = String(Math.ceil(timeoutMs / 1000));
-  const exec = await patient
-    .getContainer(container)
-    .exec({ Cmd: ['timeout', '--signal=KILL', seconds, ...argv], AttachStdin: true, AttachStdout: true, AttachStderr: true });
+  const exec = await patient.getContainer(container).exec({
+    Cmd: ['timeout', '--signal=KILL', seconds, ...argv],
+    AttachStdin: true,
+    AttachStdout: true,
+    AttachStderr: true,
+  });
   const stream = await exec.start({ hijack: true, stdin: true });
   const cancel = () => stream.destroy(signal!.reason);
   signal?.addEventListener('abort', cancel, { once: true });

@@ -22,7 +22,10 @@ export const LABEL = {
   browser: 'fetch.browser',
   /** only browsers: the thread, and where its conversation begins */
   conversation: 'fetch.conversation',
-  /** only apps: its id, the call that started it, its workspace on the host, its command line, and the port of its preview */
+  /**
+   * only apps: its id, the call that started it, its workspace on the host, its command line, and the port of its
+   * preview
+   */
   app: 'fetch.app',
   call: 'fetch.call',
   /** also browsers that are for the apps of this workspace */
@@ -67,8 +70,8 @@ export async function inspectOrNull(docker: Docker, idOrName: string): Promise<D
 const GONE_MS = 30_000;
 
 /**
- * Kills every process, removes the container, and checks that it is gone. Resolves with whether it was running. Throws when the engine still shows it after 30
- * s, because nobody may believe then that it has ended.
+ * Kills every process, removes the container, and checks that it is gone. Resolves with whether it was running. Throws
+ * when the engine still shows it after 30 s, because nobody may believe then that it has ended.
  */
 export async function destroy(docker: Docker, idOrName: string): Promise<boolean> {
   const container = docker.getContainer(idOrName);
@@ -88,7 +91,10 @@ export async function destroy(docker: Docker, idOrName: string): Promise<boolean
     }
     if (!(await inspectOrNull(docker, before.Id))) return before.State.Running;
     if (Date.now() > deadline)
-      throw new Error(`The engine could not end container ${before.Name.slice(1)}; try it by hand: docker rm -f ${before.Id.slice(0, 12)}`, { cause: reason });
+      throw new Error(
+        `The engine could not end container ${before.Name.slice(1)}; try it by hand: docker rm -f ${before.Id.slice(0, 12)}`,
+        { cause: reason },
+      );
     await pause(100);
   }
 }

@@ -1,9 +1,9 @@
 const HEADER = 8;
 
 /**
- * Separates stdout and stderr in the engine's stream of a container without a terminal. A frame has one byte for the stream, three empty ones, four for the
- * length, then the content. A frame may span chunks. It is not dockerode's `demuxStream`, because that waits for whole frames and copies what it holds with
- * each chunk.
+ * Separates stdout and stderr in the engine's stream of a container without a terminal. A frame has one byte for the
+ * stream, three empty ones, four for the length, then the content. A frame may span chunks. It is not dockerode's
+ * `demuxStream`, because that waits for whole frames and copies what it holds with each chunk.
  */
 export class Demux {
   readonly #sinks: { stdout: (bytes: Buffer) => void; stderr: (bytes: Buffer) => void };

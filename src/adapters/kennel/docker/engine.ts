@@ -84,12 +84,27 @@ export function containerUser(): { uid: number; gid: number } {
   return uid === 0 ? { uid: 1000, gid: 1000 } : { uid, gid: process.getgid?.() ?? 1000 };
 }
 
-const away = new Set(['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENOTFOUND', 'EACCES', 'EPERM']);
+const away = new Set([
+  'ENOENT',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENOTFOUND',
+  'EACCES',
+  'EPERM',
+]);
 
 /** KennelUnavailable when the engine does not answer; any other error is returned unchanged. */
 function explain(error: unknown): Error {
   if (error instanceof KennelUnavailable) return error;
-  const { code, message, statusCode, syscall } = error as { code?: string; message?: string; statusCode?: number; syscall?: string };
+  const { code, message, statusCode, syscall } = error as {
+    code?: string;
+    message?: string;
+    statusCode?: number;
+    syscall?: string;
+  };
   // a missing file has the same codes as a missing socket
   const network = syscall === undefined || ['connect', 'read', 'write', 'getaddrinfo'].includes(syscall);
   const gone = statusCode === undefined && network && (away.has(code ?? '') || /socket hang up/.test(message ?? ''));
@@ -99,12 +114,17 @@ function explain(error: unknown): Error {
       'This user may not use the Docker engine. Add it to the group of the engine and log in again: sudo usermod -aG docker "$USER". With docker-compose.yml set DOCKER_GID in .env to that group. Chats work without it.',
       { cause: error },
     );
-  return new KennelUnavailable(`No Docker engine answers, and coding tasks need one. ${howToInstall()} Chats work without it.`, { cause: error });
+  return new KennelUnavailable(
+    `No Docker engine answers, and coding tasks need one. ${howToInstall()} Chats work without it.`,
+    { cause: error },
+  );
 }
 
 export function howToInstall(platform: string = process.platform): string {
-  if (platform === 'darwin') return 'Install and start Docker Desktop, OrbStack or Colima: https://docs.docker.com/get-docker';
-  if (platform === 'win32') return 'Run Fetch inside WSL, with Docker Desktop: https://docs.docker.com/desktop/features/wsl';
+  if (platform === 'darwin')
+    return 'Install and start Docker Desktop, OrbStack or Colima: https://docs.docker.com/get-docker';
+  if (platform === 'win32')
+    return 'Run Fetch inside WSL, with Docker Desktop: https://docs.docker.com/desktop/features/wsl';
   if (existsSync('/etc/debian_version') && process.getuid?.() === 0)
     return 'Install and start it: scripts/docker-engine.sh (where Fetch itself runs in a container: give that the socket of an engine).';
   return 'Install it (https://docs.docker.com/engine/install) and start it: sudo systemctl enable --now docker.';

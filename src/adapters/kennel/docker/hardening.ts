@@ -18,7 +18,10 @@ interface Walls {
   mounts: MountSettings[];
   /** a HOME that is removed with the container; unset when HOME is in a mount */
   emptyHome?: string;
-  /** `none`: output is read as it comes and never stored by the engine; `short`: its last part is kept, to find out why it died; `long`: to be read */
+  /**
+   * `none`: output is read as it comes and never stored by the engine; `short`: its last part is kept, to find out why
+   * it died; `long`: to be read
+   */
   output: 'none' | 'short' | 'long';
 }
 
@@ -27,8 +30,8 @@ const KEPT = { short: '256k', long: '10m' };
 const MB = 1024 * 1024;
 
 /**
- * Host settings of every container, in one place: what is inside and what is not. Nothing is left to defaults, because an administrator may have changed them.
- * The user is set separately, in the container's configuration.
+ * Host settings of every container, in one place: what is inside and what is not. Nothing is left to defaults, because
+ * an administrator may have changed them. The user is set separately, in the container's configuration.
  */
 export function hostConfig({ limits, user, mounts, emptyHome, output }: Walls): HostConfig {
   const memory = limits.memoryMb * MB;
@@ -55,10 +58,15 @@ export function hostConfig({ limits, user, mounts, emptyHome, output }: Walls): 
     // files there count as memory of the container; builds run programs from /tmp
     Tmpfs: {
       '/tmp': `rw,nosuid,nodev,exec,size=${scratch}m,mode=1777`,
-      ...(emptyHome ? { [emptyHome]: `rw,nosuid,nodev,exec,size=${scratch}m,mode=0700,uid=${user.uid},gid=${user.gid}` } : {}),
+      ...(emptyHome
+        ? { [emptyHome]: `rw,nosuid,nodev,exec,size=${scratch}m,mode=0700,uid=${user.uid},gid=${user.gid}` }
+        : {}),
     },
     Mounts: mounts,
-    LogConfig: output === 'none' ? { Type: 'none', Config: {} } : { Type: 'json-file', Config: { 'max-size': KEPT[output], 'max-file': '1' } },
+    LogConfig:
+      output === 'none'
+        ? { Type: 'none', Config: {} }
+        : { Type: 'json-file', Config: { 'max-size': KEPT[output], 'max-file': '1' } },
   };
 }
 

@@ -9,8 +9,9 @@ const MOST_ENTRIES = 20_000;
 const GROUP_RWX = 0o070;
 
 /**
- * Whether something in a workspace of root must still be given to the user of its containers. The host looks at owners alone and follows no link. A path that is
- * replaced during the walk can only make the answer wrong, as a file that root writes right after it can. True for a workspace that is too large to look at.
+ * Whether something in a workspace of root must still be given to the user of its containers. The host looks at owners
+ * alone and follows no link. A path that is replaced during the walk can only make the answer wrong, as a file that
+ * root writes right after it can. True for a workspace that is too large to look at.
  */
 export async function needsGiving(workspace: string, { gid }: { gid: number }): Promise<boolean> {
   const root = await lstat(workspace);
@@ -35,9 +36,11 @@ export async function needsGiving(workspace: string, { gid }: { gid: number }): 
 const isRoots = (stats: Stats): boolean => stats.uid === 0 && (!stats.isFile() || stats.nlink === 1);
 
 /** A folder that stays root's, and into which the containers' user writes through its group. */
-const isShared = (stats: Stats, gid: number): boolean => stats.uid === 0 && stats.gid === gid && (stats.mode & GROUP_RWX) === GROUP_RWX;
+const isShared = (stats: Stats, gid: number): boolean =>
+  stats.uid === 0 && stats.gid === gid && (stats.mode & GROUP_RWX) === GROUP_RWX;
 
-const isUnsharedRepository = (stats: Stats, root: Stats, gid: number): boolean => root.uid === 0 && stats.isDirectory() && !isShared(stats, gid);
+const isUnsharedRepository = (stats: Stats, root: Stats, gid: number): boolean =>
+  root.uid === 0 && stats.isDirectory() && !isShared(stats, gid);
 
 function entriesOf(folder: string): Dirent[] {
   try {

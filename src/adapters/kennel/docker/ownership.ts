@@ -9,9 +9,9 @@ import { hostConfig, type Limits, mount } from './hardening.ts';
 import { needsGiving } from './needs-giving.ts';
 
 /**
- * Containers work in a workspace as its owner, so that new files belong to the person. Nothing in a container is root, so when both worker and owner are root,
- * the files are given to the containers' user. That user may write into the folder through its group. The folder and its `.git` stay root's, because git asks
- * who owns these two.
+ * Containers work in a workspace as its owner, so that new files belong to the person. Nothing in a container is root,
+ * so when both worker and owner are root, the files are given to the containers' user. That user may write into the
+ * folder through its group. The folder and its `.git` stay root's, because git asks who owns these two.
  */
 export interface WorkspaceUser {
   uid: number;
@@ -29,7 +29,10 @@ export async function userOf(workspace: string | null): Promise<WorkspaceUser> {
   return uid === 0 ? { ...usual, foreign: true } : { uid, gid, foreign: false };
 }
 
-/** System files that depend on the user: programs look up the name of their user, and the image knows only one; git asks who owns a folder. */
+/**
+ * System files that depend on the user: programs look up the name of their user, and the image knows only one; git asks
+ * who owns a folder.
+ */
 export async function systemFiles(home: string, { uid, gid, foreign }: WorkspaceUser): Promise<MountSettings[]> {
   const folder = join(home, 'kennel', 'users');
   const written = async (name: string, text: string, target: string): Promise<MountSettings> => {
@@ -49,8 +52,9 @@ export async function systemFiles(home: string, { uid, gid, foreign }: Workspace
 }
 
 /**
- * Containers cannot change what root put into a workspace, so it is given to their user. Files with a second name stay unchanged, because that name may be
- * outside (a package store). `$1` user, `$2` group, `$3` whether the folder is root's.
+ * Containers cannot change what root put into a workspace, so it is given to their user. Files with a second name stay
+ * unchanged, because that name may be outside (a package store). `$1` user, `$2` group, `$3` whether the folder is
+ * root's.
  */
 const GIVE = `
   find . -xdev -mindepth 1 -user 0 ! -path ./.git \\( ! -type f -o -links 1 \\) -exec chown -h "$1:$2" {} +
@@ -64,12 +68,17 @@ const TIMEOUT_S = 300;
 
 export interface Ownership {
   /**
-   * Makes sure that containers can change the files of a workspace. `fresh`: check even if it was checked just now. Does nothing when the worker is not root.
+   * Makes sure that containers can change the files of a workspace. `fresh`: check even if it was checked just now.
+   * Does nothing when the worker is not root.
    */
   settle(workspace: string, options?: { fresh?: boolean }): Promise<void>;
 }
 
-export function createOwnership(engine: Engine, image: () => Promise<string>, contextOf: () => Promise<{ home: string; limits: Limits }>): Ownership {
+export function createOwnership(
+  engine: Engine,
+  image: () => Promise<string>,
+  contextOf: () => Promise<{ home: string; limits: Limits }>,
+): Ownership {
   const settled = new Map<string, { at: number; done: Promise<void> }>();
   return {
     settle: async (workspace, { fresh = false } = {}) => {
@@ -86,8 +95,8 @@ export function createOwnership(engine: Engine, image: () => Promise<string>, co
   };
 
   /**
-   * Runs in a container that has only the workspace: on the host, somebody could replace a path by a link during the walk. The container may change owners and
-   * read folders. It runs no program of the workspace.
+   * Runs in a container that has only the workspace: on the host, somebody could replace a path by a link during the
+   * walk. The container may change owners and read folders. It runs no program of the workspace.
    */
   async function give(workspace: string): Promise<void> {
     const { uid, gid } = await userOf(workspace);
@@ -102,9 +111,18 @@ export function createOwnership(engine: Engine, image: () => Promise<string>, co
       Cmd: ['timeout', '--signal=KILL', String(TIMEOUT_S), 'sh', '-c', GIVE, 'give', String(uid), String(gid), owner],
       WorkingDir: INSIDE.workspace,
       User: '0:0',
-      Labels: { [LABEL.home]: home, [LABEL.step]: 'owners', [LABEL.until]: String(Date.now() + (TIMEOUT_S + 60) * 1000) },
+      Labels: {
+        [LABEL.home]: home,
+        [LABEL.step]: 'owners',
+        [LABEL.until]: String(Date.now() + (TIMEOUT_S + 60) * 1000),
+      },
       HostConfig: {
-        ...hostConfig({ limits, user: { uid: 0, gid: 0 }, output: 'short', mounts: [mount(workspace, INSIDE.workspace)] }),
+        ...hostConfig({
+          limits,
+          user: { uid: 0, gid: 0 },
+          output: 'short',
+          mounts: [mount(workspace, INSIDE.workspace)],
+        }),
         CapAdd: ['CHOWN', 'FOWNER', 'DAC_READ_SEARCH'],
       },
     });
@@ -114,7 +132,10 @@ export function createOwnership(engine: Engine, image: () => Promise<string>, co
       exit.catch(() => {});
       await docker.getContainer(id).start();
       const { StatusCode } = await exit;
-      if (StatusCode !== 0) throw new Error(`The files of the workspace ${workspace} could not be given to the user of its containers (code ${StatusCode}).`);
+      if (StatusCode !== 0)
+        throw new Error(
+          `The files of the workspace ${workspace} could not be given to the user of its containers (code ${StatusCode}).`,
+        );
     } finally {
       await destroy(docker, id).catch(() => {});
     }

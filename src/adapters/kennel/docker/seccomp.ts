@@ -1,14 +1,15 @@
 /**
- * The seccomp filter of every container, in the engine's format. The engine's own filter depends on its age. Docker 20.10 allows AF_VSOCK sockets, which no
- * network namespace confines, so that `NetworkMode: none` does not mean none on a virtual machine. Others allow AF_ALG and io_uring, which had kernel
- * vulnerabilities.
+ * The seccomp filter of every container, in the engine's format. The engine's own filter depends on its age. Docker
+ * 20.10 allows AF_VSOCK sockets, which no network namespace confines, so that `NetworkMode: none` does not mean none on
+ * a virtual machine. Others allow AF_ALG and io_uring, which had kernel vulnerabilities.
  */
 
 /**
- * What programs without privileges need, on x86-64 and arm64. Names that an architecture or the engine does not know are ignored. Left out are calls that a
- * process without capabilities is refused anyway (mounts, modules, clocks, quotas, raw devices), calls that create namespaces, and calls that mostly exploits
- * use: bpf, userfaultfd, keyctl, perf_event_open, io_uring, modify_ldt. 32-bit calls are not allowed, because their socketcall hides its arguments from a
- * filter.
+ * What programs without privileges need, on x86-64 and arm64. Names that an architecture or the engine does not know
+ * are ignored. Left out are calls that a process without capabilities is refused anyway (mounts, modules, clocks,
+ * quotas, raw devices), calls that create namespaces, and calls that mostly exploits use: bpf, userfaultfd, keyctl,
+ * perf_event_open, io_uring, modify_ldt. 32-bit calls are not allowed, because their socketcall hides its arguments
+ * from a filter.
  */
 const ALLOWED = `
   accept accept4 access alarm arch_prctl bind brk capget capset chdir chmod chown clock_getres clock_getres_time64 clock_gettime clock_gettime64
@@ -60,7 +61,11 @@ export function seccompProfile(): string {
     archMap: ['SCMP_ARCH_X86_64', 'SCMP_ARCH_AARCH64'].map((architecture) => ({ architecture, subArchitectures: [] })),
     syscalls: [
       { names: ALLOWED, action: ALLOW },
-      { names: ['clone'], action: ALLOW, args: [{ index: 0, value: NAMESPACES, valueTwo: 0, op: 'SCMP_CMP_MASKED_EQ' }] },
+      {
+        names: ['clone'],
+        action: ALLOW,
+        args: [{ index: 0, value: NAMESPACES, valueTwo: 0, op: 'SCMP_CMP_MASKED_EQ' }],
+      },
       // its flags are in memory, which a filter cannot read; told that clone3 does not exist, the C library uses clone
       { names: ['clone3'], action: ERRNO, errnoRet: ENOSYS },
       ...FAMILIES.map((family) => ({ names: ['socket'], action: ALLOW, args: equals(family) })),

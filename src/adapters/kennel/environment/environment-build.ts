@@ -27,7 +27,10 @@ export class EnvironmentFailed extends Error {
   readonly why: string;
 
   constructor(label: string, why: string, options?: ErrorOptions) {
-    super(`The environment of this repository (${label}) could not be built, so only Node, git and Python are there. ${why}`, options);
+    super(
+      `The environment of this repository (${label}) could not be built, so only Node, git and Python are there. ${why}`,
+      options,
+    );
     this.why = why;
   }
 }
@@ -47,8 +50,17 @@ interface Build {
   args?: Record<string, string>;
 }
 
-/** Builds an image. Its steps have the memory and the processors of a container, because a repository chooses them. @throws EnvironmentFailed */
-export async function buildEnvironment(engine: Engine, limits: BuildLimits, build: Build, tell: (text: string) => void, signal?: AbortSignal): Promise<void> {
+/**
+ * Builds an image. Its steps have the memory and the processors of a container, because a repository chooses them.
+ * @throws EnvironmentFailed
+ */
+export async function buildEnvironment(
+  engine: Engine,
+  limits: BuildLimits,
+  build: Build,
+  tell: (text: string) => void,
+  signal?: AbortSignal,
+): Promise<void> {
   const { name, label, dockerfile, args = {} } = build;
   const folder = await mkdtemp(join(tmpdir(), 'fetch-environment-'));
   const late = AbortSignal.timeout(limits.FETCH_KENNEL_BUILD_MINUTES * MINUTE);
@@ -57,10 +69,21 @@ export async function buildEnvironment(engine: Engine, limits: BuildLimits, buil
     await writeFiles(folder, files);
     const context = { context: folder, src: files.map(({ path }) => path) };
     const memory = limits.FETCH_KENNEL_MEMORY_MB * 1024 * 1024;
-    const share = { memory, memswap: memory, cpuperiod: CPU_PERIOD, cpuquota: Math.round(limits.FETCH_KENNEL_CPUS * CPU_PERIOD) };
+    const share = {
+      memory,
+      memswap: memory,
+      cpuperiod: CPU_PERIOD,
+      cpuquota: Math.round(limits.FETCH_KENNEL_CPUS * CPU_PERIOD),
+    };
     const options = { t: name, dockerfile: DOCKERFILE, buildargs: args, labels: { [LABEL]: label }, ...share };
     const until = signal ? AbortSignal.any([signal, late]) : late;
-    await buildFrom(engine, context, options, (text) => tell(`Building the environment of the repository, ${label}: ${text}`), until);
+    await buildFrom(
+      engine,
+      context,
+      options,
+      (text) => tell(`Building the environment of the repository, ${label}: ${text}`),
+      until,
+    );
   } catch (error) {
     signal?.throwIfAborted();
     const why = late.aborted ? tooSlow(limits) : whyFailed(error as Error, limits);
@@ -74,7 +97,8 @@ const tooSlow = ({ FETCH_KENNEL_BUILD_MINUTES: minutes }: BuildLimits): string =
   `Its build took longer than ${minutes} minutes. FETCH_KENNEL_BUILD_MINUTES gives builds more time; finished steps are kept.`;
 
 function whyFailed({ message }: Error, { FETCH_KENNEL_MEMORY_MB: megabytes }: BuildLimits): string {
-  if (message.includes(OTHER_SYSTEM)) return 'The base of its devcontainer is neither Debian nor Ubuntu, and nothing else can be used.';
+  if (message.includes(OTHER_SYSTEM))
+    return 'The base of its devcontainer is neither Debian nor Ubuntu, and nothing else can be used.';
   const said = `The build said:\n${message.slice(-SAID_CHARS)}`;
   // SIGKILL: nobody but the kernel sends it to a step of a build
   if (!/returned a non-zero code: 137\b/.test(message)) return said;
@@ -93,13 +117,18 @@ async function writeFiles(folder: string, files: readonly BuildFile[]): Promise<
   }
 }
 
-/** The files that a person agreed to, as they are now. @throws EnvironmentFailed when something else is in them by now */
+/**
+ * The files that a person agreed to, as they are now. @throws EnvironmentFailed when something else is in them by now
+ */
 export function agreedFiles(agreed: readonly CopiedFile[], now: readonly CopiedContent[]): BuildFile[] {
   const contents = new Map(now.map(({ path, base64 }) => [path, Buffer.from(base64, 'base64')]));
   return agreed.map(({ path, executable, sha256 }) => {
     const content = contents.get(path);
     if (!content || createHash('sha256').update(content).digest('hex') !== sha256)
-      throw new EnvironmentFailed('Dockerfile of a repository', `${path} was changed while it was prepared. The next task looks again.`);
+      throw new EnvironmentFailed(
+        'Dockerfile of a repository',
+        `${path} was changed while it was prepared. The next task looks again.`,
+      );
     return { path, content, executable };
   });
 }

@@ -94,7 +94,10 @@ export class EnvironmentImages {
     return removed;
   }
 
-  /** Depends on all that the image is made from, also on the very image of the kennel, so that an update of that renews this one. */
+  /**
+   * Depends on all that the image is made from, also on the very image of the kennel, so that an update of that renews
+   * this one.
+   */
   private async nameOf({ kennel, recipe }: Wanted): Promise<string> {
     const [{ Id }, base] = await Promise.all([this.engine.docker.getImage(kennel).inspect(), this.baseId(recipe)]);
     const dockerfile = dockerfileOf(recipe, { base: base ?? 'own', kennel: Id, user: containerUser() });
@@ -106,7 +109,12 @@ export class EnvironmentImages {
     return base ? null : this.config.FETCH_KENNEL_BASE;
   }
 
-  private async built(wanted: Wanted, name: string, onProgress: (text: string) => void, signal?: AbortSignal): Promise<void> {
+  private async built(
+    wanted: Wanted,
+    name: string,
+    onProgress: (text: string) => void,
+    signal?: AbortSignal,
+  ): Promise<void> {
     // a second task waits for the running build and hears its progress
     const failed = this.failed.get(name);
     if (failed && Date.now() - failed.at < FAILED_MS) throw failed.error;
@@ -125,34 +133,60 @@ export class EnvironmentImages {
     } catch (error) {
       if (error instanceof EnvironmentFailed) this.failed.set(name, { at: Date.now(), error });
       // the task that started the build was stopped; this one was not
-      if (joined && (error as Error).name === 'AbortError' && !signal?.aborted) return await this.built(wanted, name, onProgress, signal);
+      if (joined && (error as Error).name === 'AbortError' && !signal?.aborted)
+        return await this.built(wanted, name, onProgress, signal);
       throw error;
     } finally {
       running.listeners.delete(onProgress);
     }
   }
 
-  private async buildLocked(wanted: Wanted, name: string, tell: (text: string) => void, signal?: AbortSignal): Promise<void> {
+  private async buildLocked(
+    wanted: Wanted,
+    name: string,
+    tell: (text: string) => void,
+    signal?: AbortSignal,
+  ): Promise<void> {
     const { kind, kennel, recipe } = wanted;
     const waiting = () => tell('Another process builds an image: waiting for it');
     await withLock('fetch-kennel-build', waiting, signal, async () => {
       if (await isLocal(this.engine, name)) return;
       const base = await this.ownBase(wanted, tell, signal);
-      const dockerfile = dockerfileOf(recipe, { base: base ?? this.config.FETCH_KENNEL_BASE, kennel, user: containerUser() });
+      const dockerfile = dockerfileOf(recipe, {
+        base: base ?? this.config.FETCH_KENNEL_BASE,
+        kennel,
+        user: containerUser(),
+      });
       const files = Object.entries(filesOf(recipe)).map(([path, content]) => ({ path, content }));
-      await buildEnvironment(this.engine, this.config, { name, label: `${recipe.title} (${kind})`, dockerfile, files }, tell, signal);
+      await buildEnvironment(
+        this.engine,
+        this.config,
+        { name, label: `${recipe.title} (${kind})`, dockerfile, files },
+        tell,
+        signal,
+      );
     });
   }
 
   /** The base that the repository brings: an image of a registry, or one that its Dockerfile makes. */
-  private async ownBase({ recipe: { base }, contents }: Wanted, tell: (text: string) => void, signal?: AbortSignal): Promise<string | null> {
+  private async ownBase(
+    { recipe: { base }, contents }: Wanted,
+    tell: (text: string) => void,
+    signal?: AbortSignal,
+  ): Promise<string | null> {
     if (!base) return null;
     if (base.dockerfile === null) return base.image;
     const name = `${REPOSITORY}:base-${hashOf(base)}`;
     if (await isLocal(this.engine, name)) return name;
     const files = base.copied.length > 0 ? agreedFiles(base.copied, await contents()) : [];
     const { dockerfile, args } = base;
-    await buildEnvironment(this.engine, this.config, { name, label: 'Dockerfile of a repository', dockerfile, files, args }, tell, signal);
+    await buildEnvironment(
+      this.engine,
+      this.config,
+      { name, label: 'Dockerfile of a repository', dockerfile, files, args },
+      tell,
+      signal,
+    );
     return name;
   }
 
@@ -174,4 +208,5 @@ export class EnvironmentImages {
   }
 }
 
-const hashOf = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 12);
+const hashOf = (value: unknown): string =>
+  createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 12);

@@ -34,7 +34,10 @@ interface Kept {
   found: FoundEnvironment;
 }
 
-type Read = (workspace: string, op: Extract<WorkspaceOp['op'], 'environment' | 'environment-files'>) => Promise<WorkspaceAnswer>;
+type Read = (
+  workspace: string,
+  op: Extract<WorkspaceOp['op'], 'environment' | 'environment-files'>,
+) => Promise<WorkspaceAnswer>;
 
 /** What workspaces need. What was found is kept with the dates of the files, so that a warm start reads nothing. */
 export class Environments {
@@ -66,7 +69,9 @@ export class Environments {
       notes: [
         ...notes,
         ...refusals(found),
-        ...(undecided ? [`${undecided.file} brings its own image or commands. They wait for your yes: the next coding task asks.`] : []),
+        ...(undecided
+          ? [`${undecided.file} brings its own image or commands. They wait for your yes: the next coding task asks.`]
+          : []),
       ],
     };
   }
@@ -135,7 +140,9 @@ function askedBy(devcontainer: Devcontainer | null): EnvironmentAsked | null {
   const { file, image, dockerfile, copied, args, setup } = devcontainer;
   const text = [
     ...(dockerfile === null && image !== null ? [`Its base is the image ${image}.`] : []),
-    ...(dockerfile === null ? [] : ['Its base is made by this Dockerfile, with the network of this machine:', dockerfile.trimEnd()]),
+    ...(dockerfile === null
+      ? []
+      : ['Its base is made by this Dockerfile, with the network of this machine:', dockerfile.trimEnd()]),
     ...(copied.length > 0 ? [copies(copied)] : []),
     ...Object.entries(args).map(([name, value]) => `with the argument ${name}=${value}`),
     ...(setup.length > 0 ? ['These commands run in the container of each task, before the agent:', ...setup] : []),
@@ -152,25 +159,41 @@ function askedBy(devcontainer: Devcontainer | null): EnvironmentAsked | null {
 
 /** The files that a Dockerfile copies. What is in them counts: a change of one asks again. */
 function copies(copied: readonly CopiedFile[]): string {
-  const shown = copied.slice(0, SHOWN_FILES).map(({ path, bytes }) => `  ${inline(path, 200)} (${bytes.toLocaleString('en')} bytes)`);
+  const shown = copied
+    .slice(0, SHOWN_FILES)
+    .map(({ path, bytes }) => `  ${inline(path, 200)} (${bytes.toLocaleString('en')} bytes)`);
   const rest = copied.length - shown.length;
-  return [`It copies these files of the repository, as they are now:`, ...shown, ...(rest > 0 ? [`  and ${rest} more`] : [])].join('\n');
+  return [
+    `It copies these files of the repository, as they are now:`,
+    ...shown,
+    ...(rest > 0 ? [`  and ${rest} more`] : []),
+  ].join('\n');
 }
 
 function refusals({ refused }: FoundEnvironment): string[] {
   if (refused.length === 0) return [];
-  const lines = refused.map(({ file, line, text, why }) => `${inline(`${file}, line ${line}: ${text}`, 300)}\n${inline(why, 300)}`);
+  const lines = refused.map(
+    ({ file, line, text, why }) => `${inline(`${file}, line ${line}: ${text}`, 300)}\n${inline(why, 300)}`,
+  );
   return [`The devcontainer of this repository is not used, because of:\n${blockQuote(lines.join('\n'))}`];
 }
 
-/** The variables of an agent's container. Programs in Java do not know `HTTPS_PROXY`: without these, Maven and Gradle never ask for a host. */
+/**
+ * The variables of an agent's container. Programs in Java do not know `HTTPS_PROXY`: without these, Maven and Gradle
+ * never ask for a host.
+ */
 export function runVariables(home: string): Record<string, string> {
-  const proxy = ['http', 'https'].map((scheme) => `-D${scheme}.proxyHost=127.0.0.1 -D${scheme}.proxyPort=${INSIDE.egressPort}`).join(' ');
+  const proxy = ['http', 'https']
+    .map((scheme) => `-D${scheme}.proxyHost=127.0.0.1 -D${scheme}.proxyPort=${INSIDE.egressPort}`)
+    .join(' ');
   const variables = homeVariables(home);
   return { ...variables, MAVEN_OPTS: `${variables.MAVEN_OPTS} ${proxy}`, GRADLE_OPTS: proxy };
 }
 
-/** Caches of package managers: below HOME, because all else of a container is read-only. Most tools look there by themselves. */
+/**
+ * Caches of package managers: below HOME, because all else of a container is read-only. Most tools look there by
+ * themselves.
+ */
 export const homeVariables = (home: string): Record<string, string> => ({
   CARGO_HOME: `${home}/.cargo`,
   GOPATH: `${home}/go`,

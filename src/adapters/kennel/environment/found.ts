@@ -37,16 +37,22 @@ const shape = z.object({
         .string()
         .max(64 * 1024)
         .nullable(),
-      copied: z.array(z.object({ path: insidePath, executable: z.boolean(), bytes: z.int().min(0), sha256: z.hash('sha256') })).max(MOST_FILES),
+      copied: z
+        .array(z.object({ path: insidePath, executable: z.boolean(), bytes: z.int().min(0), sha256: z.hash('sha256') }))
+        .max(MOST_FILES),
       args: z.record(name, value),
       setup: z.array(z.string().max(100_000)).max(100),
     })
     .nullable(),
-  refused: z.array(z.object({ file: path, line: z.int().min(1), text: z.string().max(500), why: z.string().max(500) })).max(50),
+  refused: z
+    .array(z.object({ file: path, line: z.int().min(1), text: z.string().max(500), why: z.string().max(500) }))
+    .max(50),
   files: z.array(path).max(3 * MOST_FILES),
 });
 
-const contents = z.object({ files: z.array(z.object({ path: insidePath, executable: z.boolean(), base64: z.base64() })).max(MOST_FILES) });
+const contents = z.object({
+  files: z.array(z.object({ path: insidePath, executable: z.boolean(), base64: z.base64() })).max(MOST_FILES),
+});
 
 export const NOTHING: FoundEnvironment = {
   languages: [],

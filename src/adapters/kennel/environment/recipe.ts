@@ -21,7 +21,10 @@ export interface Recipe {
   script: string | null;
 }
 
-/** Debian packages of each language. Test runners are among them, because most tests of small projects then run without any registry. */
+/**
+ * Debian packages of each language. Test runners are among them, because most tests of small projects then run without
+ * any registry.
+ */
 const LANGUAGE_PACKAGES: Record<Language, readonly string[]> = {
   node: [],
   python: ['python3', 'python3-dev', 'python3-pip', 'python3-pytest', 'python3-venv', 'python-is-python3'],
@@ -46,8 +49,15 @@ const SCRIPTS = ['enter.sh', 'go.sh', 'node.sh'];
 const BIN = '/opt/environment/bin';
 const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
-/** The recipe, and what a person should know of the versions. A null recipe needs no image of its own. `agreed`: its devcontainer may be used. */
-export function recipeOf(found: FoundEnvironment, agreed: boolean, script: string | null = null): { recipe: Recipe | null; notes: string[] } {
+/**
+ * The recipe, and what a person should know of the versions. A null recipe needs no image of its own. `agreed`: its
+ * devcontainer may be used.
+ */
+export function recipeOf(
+  found: FoundEnvironment,
+  agreed: boolean,
+  script: string | null = null,
+): { recipe: Recipe | null; notes: string[] } {
   const packages = new Set(found.packages);
   const scripts: Recipe['scripts'] = [];
   const notes: string[] = [];
@@ -65,7 +75,11 @@ export function recipeOf(found: FoundEnvironment, agreed: boolean, script: strin
   if (base) for (const name of FOR_NODE) packages.add(name);
   for (const service of found.services) for (const name of SERVICE_PACKAGES[service]) packages.add(name);
   const title =
-    [...found.languages.map(({ language }) => LABELS[language]), ...found.services, ...(script === null ? [] : ['a setup script'])].join(', ') || 'packages';
+    [
+      ...found.languages.map(({ language }) => LABELS[language]),
+      ...found.services,
+      ...(script === null ? [] : ['a setup script']),
+    ].join(', ') || 'packages';
   const recipe: Recipe = {
     title: base ? `${base.file}, ${title}` : title,
     packages: [...packages].sort(),
@@ -80,16 +94,28 @@ export function recipeOf(found: FoundEnvironment, agreed: boolean, script: strin
 const SETUP_FILE = 'setup.sh';
 
 /** Files beside the Dockerfile of a recipe, by name. */
-export const filesOf = ({ script }: Recipe): Record<string, string> => ({ ...scriptFiles(), ...(script !== null && { [SETUP_FILE]: script }) });
+export const filesOf = ({ script }: Recipe): Record<string, string> => ({
+  ...scriptFiles(),
+  ...(script !== null && { [SETUP_FILE]: script }),
+});
 
 const scriptFiles = (): Record<string, string> =>
-  Object.fromEntries(SCRIPTS.map((name) => [`environment/${name}`, readFileSync(join(PACKAGE_ROOT, 'kennel/environment', name), 'utf8')]));
+  Object.fromEntries(
+    SCRIPTS.map((name) => [
+      `environment/${name}`,
+      readFileSync(join(PACKAGE_ROOT, 'kennel/environment', name), 'utf8'),
+    ]),
+  );
 
 /**
- * The Dockerfile of a recipe. What changes seldom comes first: the layers of the languages stay when the runner or the agent changes. `kennel`: the image with
- * the runner and the agent. Its first instruction is that of `kennel/Dockerfile`, whose layer the engine then uses again.
+ * The Dockerfile of a recipe. What changes seldom comes first: the layers of the languages stay when the runner or the
+ * agent changes. `kennel`: the image with the runner and the agent. Its first instruction is that of
+ * `kennel/Dockerfile`, whose layer the engine then uses again.
  */
-export function dockerfileOf(recipe: Recipe, at: { base: string; kennel: string; user: { uid: number; gid: number } }): string {
+export function dockerfileOf(
+  recipe: Recipe,
+  at: { base: string; kennel: string; user: { uid: number; gid: number } },
+): string {
   const { uid, gid } = at.user;
   const lines = [
     `FROM ${at.base}`,

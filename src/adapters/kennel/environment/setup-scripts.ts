@@ -40,7 +40,10 @@ export class SetupScripts {
     return (await this.load(workspace)).current;
   }
 
-  /** What became of an answered question: null when its script was adopted, a reason when it failed, undefined when nothing was tried yet. */
+  /**
+   * What became of an answered question: null when its script was adopted, a reason when it failed, undefined when
+   * nothing was tried yet.
+   */
   async outcome(workspace: string, id: string): Promise<string | null | undefined> {
     return (await this.load(workspace)).outcomes[id];
   }
@@ -48,18 +51,25 @@ export class SetupScripts {
   /** Keeps what became of a question. A script that worked takes the place of the one before. */
   async conclude(workspace: string, id: string, script: string, failed: string | null): Promise<void> {
     const kept = await this.load(workspace);
-    const current = failed === null ? { sha256: hashOf(script), script, agreedAt: new Date().toISOString() } : kept.current;
-    const outcomes = Object.fromEntries([...Object.entries(kept.outcomes), [id, failed] as const].slice(-MOST_OUTCOMES));
+    const current =
+      failed === null ? { sha256: hashOf(script), script, agreedAt: new Date().toISOString() } : kept.current;
+    const outcomes = Object.fromEntries(
+      [...Object.entries(kept.outcomes), [id, failed] as const].slice(-MOST_OUTCOMES),
+    );
     await this.save(workspace, { ...kept, current, outcomes });
   }
 
   async list(): Promise<ListedScript[]> {
-    const files = (await readdir(this.folder).catch(() => [])).filter((name) => name.endsWith('.json')).map((name) => join(this.folder, name));
+    const files = (await readdir(this.folder).catch(() => []))
+      .filter((name) => name.endsWith('.json'))
+      .map((name) => join(this.folder, name));
     const all = await Promise.all(
       files.map(async (file) => {
         const kept = await read(file);
         // the folder is gone, or it is another one by now
-        return kept?.current && (await this.fileOf(kept.workspace)) === file ? [{ workspace: kept.workspace, ...kept.current }] : [];
+        return kept?.current && (await this.fileOf(kept.workspace)) === file
+          ? [{ workspace: kept.workspace, ...kept.current }]
+          : [];
       }),
     );
     return all.flat();
@@ -82,7 +92,10 @@ export class SetupScripts {
     if (file) await replaceFile(file, JSON.stringify(kept));
   }
 
-  /** The folder itself counts, too: another one of the same name is another repository, to which nobody agreed. Null: there is no folder. */
+  /**
+   * The folder itself counts, too: another one of the same name is another repository, to which nobody agreed. Null:
+   * there is no folder.
+   */
   private async fileOf(workspace: string): Promise<string | null> {
     const stats = await lstat(workspace).catch(() => null);
     if (!stats) return null;

@@ -17,7 +17,16 @@ const GO = '1.27.4';
 const NODE = 24;
 /** Major versions that are on the npm registry, the most useful first. */
 const NODE_MAJORS = [24, 22, 20, 18, 16, 14, 26, 25, 23, 21, 19];
-export const LABELS: Record<Language, string> = { node: 'Node', python: 'Python', go: 'Go', rust: 'Rust', java: 'Java', c: 'C', php: 'PHP', ruby: 'Ruby' };
+export const LABELS: Record<Language, string> = {
+  node: 'Node',
+  python: 'Python',
+  go: 'Go',
+  rust: 'Rust',
+  java: 'Java',
+  c: 'C',
+  php: 'PHP',
+  ruby: 'Ruby',
+};
 
 /** Decides what a repository gets. `file` is where it says what it wants. */
 export function installedFor({ language, version, file }: WantedLanguage): Installed {
@@ -47,7 +56,8 @@ function goFor(version: string): Installed {
 
 function fits(language: Language, version: string, got: string): boolean {
   // a newer compiler takes what an older one takes
-  if (language === 'rust' && /^(stable|\d)/.test(version)) return semver.lte(semver.coerce(version) ?? '0.0.0', semver.coerce(got)!);
+  if (language === 'rust' && /^(stable|\d)/.test(version))
+    return semver.lte(semver.coerce(version) ?? '0.0.0', semver.coerce(got)!);
   if (language === 'java') return Number(/(?:^|\D)(?:1\.)?(\d+)/.exec(version)?.[1] ?? 0) <= Number(got);
   const range = rangeOf(version);
   // the smallest part of a version is not told apart

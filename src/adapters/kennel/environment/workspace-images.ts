@@ -22,7 +22,11 @@ export class WorkspaceImages {
   private readonly environments: Environments;
 
   /** `ask` asks the workspace program, in a container. */
-  constructor(engine: Engine, config: ImageConfig & ImagesConfig, ask: (workspace: string, op: WorkspaceOp) => Promise<WorkspaceAnswer>) {
+  constructor(
+    engine: Engine,
+    config: ImageConfig & ImagesConfig,
+    ask: (workspace: string, op: WorkspaceOp) => Promise<WorkspaceAnswer>,
+  ) {
     this.kennel = images(engine, config);
     this.built = new EnvironmentImages(engine, config);
     this.environments = new Environments(config.FETCH_HOME, (workspace, op) => ask(workspace, { op }));
@@ -33,13 +37,23 @@ export class WorkspaceImages {
   }
 
   /** One that cannot be made is replaced by the kennel's own, because most work can be done there. */
-  async of(kind: ImageKind, workspace: string | null, onProgress: Progress = () => {}, signal?: AbortSignal): Promise<WorkspaceImage> {
+  async of(
+    kind: ImageKind,
+    workspace: string | null,
+    onProgress: Progress = () => {},
+    signal?: AbortSignal,
+  ): Promise<WorkspaceImage> {
     const kennel = await this.kennel.provide(kind, onProgress, { signal });
     if (workspace === null) return { image: kennel, variables: {}, setup: [], notes: [] };
     const { recipe, variables, setup, notes } = await this.environments.of(workspace);
     if (!recipe) return { image: kennel, variables, setup, notes };
     try {
-      return { image: await this.build(workspace, { kind, kennel, recipe }, onProgress, signal), variables, setup, notes };
+      return {
+        image: await this.build(workspace, { kind, kennel, recipe }, onProgress, signal),
+        variables,
+        setup,
+        notes,
+      };
     } catch (error) {
       if (!(error instanceof EnvironmentFailed)) throw error;
       return { image: kennel, variables, setup, notes: [...notes, error.message] };
@@ -78,7 +92,12 @@ export class WorkspaceImages {
     return failed;
   }
 
-  private build(workspace: string, wanted: Omit<Wanted, 'contents'>, onProgress: Progress, signal?: AbortSignal): Promise<string> {
+  private build(
+    workspace: string,
+    wanted: Omit<Wanted, 'contents'>,
+    onProgress: Progress,
+    signal?: AbortSignal,
+  ): Promise<string> {
     return this.built.provide({ ...wanted, contents: () => this.environments.contents(workspace) }, onProgress, signal);
   }
 }

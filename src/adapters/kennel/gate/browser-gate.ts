@@ -31,14 +31,15 @@ interface BrowserWayOut {
 }
 
 /**
- * The way out of browsers: one socket each, for everything that a page loads. Addresses are checked where the connection is made, so redirects, WebSockets and
- * names that change their address meet the same rule.
+ * The way out of browsers: one socket each, for everything that a page loads. Addresses are checked where the
+ * connection is made, so redirects, WebSockets and names that change their address meet the same rule.
  *
- * A browser for the web reaches any public address, as web_fetch does, because nobody can answer for each host of a page. A host that a person refused for the
- * workspace stays closed, and so does `localhost`: a page of the web must not act on an app.
+ * A browser for the web reaches any public address, as web_fetch does, because nobody can answer for each host of a
+ * page. A host that a person refused for the workspace stays closed, and so does `localhost`: a page of the web must
+ * not act on an app.
  *
- * A browser for the apps of a workspace reaches those apps, and the hosts that containers of this workspace may reach anyway. An app can read the whole
- * workspace and has no network; its page must not be its way out.
+ * A browser for the apps of a workspace reaches those apps, and the hosts that containers of this workspace may reach
+ * anyway. An app can read the whole workspace and has no network; its page must not be its way out.
  */
 export interface BrowserGate {
   /** Opens the socket, or leaves it as it is. What is asked through it counts from then on. */
@@ -64,7 +65,12 @@ const LOOKUPS = 2;
 /** How long rules that were read count without another look, in ms. */
 const RULES_MS = 500;
 /** What Chromium asks for by itself, in spite of its policy. No page wanted it, so nobody is told. */
-const OF_CHROMIUM = new Set(['update.googleapis.com', 'clients2.google.com', 'redirector.gvt1.com', 'optimizationguide-pa.googleapis.com']);
+const OF_CHROMIUM = new Set([
+  'update.googleapis.com',
+  'clients2.google.com',
+  'redirector.gvt1.com',
+  'optimizationguide-pa.googleapis.com',
+]);
 /** A page may try any number of addresses. */
 const MOST_REFUSED = 20;
 
@@ -76,7 +82,12 @@ interface Open {
   refused: Map<string, RefusedAddress>;
 }
 
-export function createBrowserGate({ log, allows = isPublicAddress, listed = () => () => false, resolve = systemResolver }: BrowserGateDeps): BrowserGate {
+export function createBrowserGate({
+  log,
+  allows = isPublicAddress,
+  listed = () => () => false,
+  resolve = systemResolver,
+}: BrowserGateDeps): BrowserGate {
   const lookups = createSlots(LOOKUPS);
   const browsers = new Map<string, Open>();
   // the open and the close of one browser never overlap
@@ -93,7 +104,8 @@ export function createBrowserGate({ log, allows = isPublicAddress, listed = () =
     const refused: Open['refused'] = new Map();
     const note = (target: Target, words: string) => {
       const name = `${target.host}:${target.port}`;
-      if (refused.size < MOST_REFUSED && !refused.has(name) && !OF_CHROMIUM.has(target.host)) refused.set(name, { ...target, words });
+      if (refused.size < MOST_REFUSED && !refused.has(name) && !OF_CHROMIUM.has(target.host))
+        refused.set(name, { ...target, words });
     };
     const rules = () => opened.wanted.rules();
     const proxy = new EgressProxy({
@@ -158,7 +170,8 @@ export function createBrowserGate({ log, allows = isPublicAddress, listed = () =
   };
 }
 
-const isSame = (known: BrowserWayOut, wanted: BrowserWayOut): boolean => known.folder === wanted.folder && known.apps?.workspace === wanted.apps?.workspace;
+const isSame = (known: BrowserWayOut, wanted: BrowserWayOut): boolean =>
+  known.folder === wanted.folder && known.apps?.workspace === wanted.apps?.workspace;
 
 /** The apps as the latest call has them. */
 const latest = ({ workspace }: LocalApps, apps: () => LocalApps): LocalApps => ({
@@ -170,7 +183,8 @@ const latest = ({ workspace }: LocalApps, apps: () => LocalApps): LocalApps => (
 /** Why a page may not reach a host by these rules; null when it may. */
 type Closed = (rules: EgressRule[], target: Target) => string | null;
 
-const pageOfWeb: Closed = (rules, target) => (ruleFor(rules, target)?.allowed === false ? egressWords.notAllowed(target) : null);
+const pageOfWeb: Closed = (rules, target) =>
+  ruleFor(rules, target)?.allowed === false ? egressWords.notAllowed(target) : null;
 
 const pageOfApp =
   (listed: () => AllowList): Closed =>
@@ -180,7 +194,11 @@ const pageOfApp =
   };
 
 /** Nobody is asked. Every connection counts as ruled, so that a later no cuts it. */
-function admission(read: () => Promise<EgressRule[]>, closed: Closed, onRefused: (target: Target, words: string) => void): Admission {
+function admission(
+  read: () => Promise<EgressRule[]>,
+  closed: Closed,
+  onRefused: (target: Target, words: string) => void,
+): Admission {
   let rules: EgressRule[] = [];
   let readAt = 0;
   const fresh = async (): Promise<void> => {

@@ -38,11 +38,13 @@ interface GateTask {
 }
 
 /**
- * The only ways out of containers: some unix sockets for each task, and no port. A host has one gate. After a restart it is opened again for every live task.
+ * The only ways out of containers: some unix sockets for each task, and no port. A host has one gate. After a restart
+ * it is opened again for every live task.
  */
 export interface Gate {
   /**
-   * Opens the sockets of a task, or gives an open task another budget and allow-list. Throws for a wrong entry of `allow`, and when no socket can be created.
+   * Opens the sockets of a task, or gives an open task another budget and allow-list. Throws for a wrong entry of
+   * `allow`, and when no socket can be created.
    */
   open(task: GateTask): Promise<void>;
   /** Cuts running calls, stores what was counted and removes the sockets. Does nothing for a task that is not open. */
@@ -50,7 +52,10 @@ export interface Gate {
   openTasks(): string[];
   /** Bytes through the tunnels of an open task; null for another. */
   traffic(taskId: string): Traffic | null;
-  /** Accepts no more calls, and lets running ones end within this time. A call that is cut is paid for, and the agent repeats it. */
+  /**
+   * Accepts no more calls, and lets running ones end within this time. A call that is cut is paid for, and the agent
+   * repeats it.
+   */
   drain(ms: number): Promise<void>;
   /** Keeps what this host stores within its limits. */
   sweep(): Promise<void>;
@@ -94,7 +99,13 @@ interface GateTimes {
   settle: number;
 }
 
-const TIMES: GateTimes = { modelHeaders: 600_000, modelIdle: 300_000, egressIdle: 600_000, storeWait: 30_000, settle: 10_000 };
+const TIMES: GateTimes = {
+  modelHeaders: 600_000,
+  modelIdle: 300_000,
+  egressIdle: 600_000,
+  storeWait: 30_000,
+  settle: 10_000,
+};
 const LOOKUPS = 2;
 
 interface Open {
@@ -109,8 +120,19 @@ interface Open {
   allowed: AllowList;
 }
 
-export function createGate({ db, settings, log, times, allows = isPublicAddress, mirrors = [], cache = null, resolve = systemResolver, mcp }: GateDeps): Gate {
-  const mirrorAt = (target: Target): MirrorAddress | undefined => mirrors.find(({ host, port }) => host === target.host && port === target.port);
+export function createGate({
+  db,
+  settings,
+  log,
+  times,
+  allows = isPublicAddress,
+  mirrors = [],
+  cache = null,
+  resolve = systemResolver,
+  mcp,
+}: GateDeps): Gate {
+  const mirrorAt = (target: Target): MirrorAddress | undefined =>
+    mirrors.find(({ host, port }) => host === target.host && port === target.port);
   const reach = {
     allows: (address: string, target: Target) => allows(address) || mirrorAt(target) !== undefined,
     isMirror: (target: Target) => mirrorAt(target) !== undefined,
@@ -140,16 +162,54 @@ export function createGate({ db, settings, log, times, allows = isPublicAddress,
     }
     if (known) await shut(task.taskId);
     const taskLog = log.child({ taskId: task.taskId });
-    const ledger = new Ledger({ usage: () => budgetUse(db, task.taskId), add: (rows) => addTaskUsage(db, task.taskId, rows) }, task.budget, time.storeWait);
+    const ledger = new Ledger(
+      { usage: () => budgetUse(db, task.taskId), add: (rows) => addTaskUsage(db, task.taskId, rows) },
+      task.budget,
+      time.storeWait,
+    );
     const refused = createRefusedHosts((rows) => addRefusals(db, task.taskId, rows));
     const limits = createLimits(limitStore(db, task.taskId));
-    const model = new ModelProxy({ upstreams, ledger, limits, dispatcher, headersMs: time.modelHeaders, idleMs: time.modelIdle, log: taskLog });
+    const model = new ModelProxy({
+      upstreams,
+      ledger,
+      limits,
+      dispatcher,
+      headersMs: time.modelHeaders,
+      idleMs: time.modelIdle,
+      log: taskLog,
+    });
     const traffic = createTrafficCount((rows) => addTraffic(db, task.taskId, rows));
-    const admission = createAdmission({ listed: () => opened.allowed, store: task.at ? admissionStore(db, { id: task.taskId, ...task.at }) : null });
-    const egress = new EgressProxy({ ...reach, admission, cache, traffic, resolve, lookups, refused, idleMs: time.egressIdle, log: taskLog });
-    const served = mcp && task.threadId !== undefined ? mcp({ taskId: task.taskId, threadId: task.threadId, admission, log: taskLog }) : null;
+    const admission = createAdmission({
+      listed: () => opened.allowed,
+      store: task.at ? admissionStore(db, { id: task.taskId, ...task.at }) : null,
+    });
+    const egress = new EgressProxy({
+      ...reach,
+      admission,
+      cache,
+      traffic,
+      resolve,
+      lookups,
+      refused,
+      idleMs: time.egressIdle,
+      log: taskLog,
+    });
+    const served =
+      mcp && task.threadId !== undefined
+        ? mcp({ taskId: task.taskId, threadId: task.threadId, admission, log: taskLog })
+        : null;
     const sockets = openSocketFolder(task.folder);
-    const opened: Open = { folder: task.folder, sockets, model, egress, mcp: served, ledger, traffic, refused, allowed };
+    const opened: Open = {
+      folder: task.folder,
+      sockets,
+      model,
+      egress,
+      mcp: served,
+      ledger,
+      traffic,
+      refused,
+      allowed,
+    };
     try {
       await sockets.listen(model.server, 'model.sock');
       await sockets.listen(egress.server, 'egress.sock');
@@ -159,7 +219,8 @@ export function createGate({ db, settings, log, times, allows = isPublicAddress,
       throw error;
     }
     // one connection that cannot be accepted must not end the others
-    for (const server of serversOf(opened)) server.on('error', (error) => taskLog.warn({ error: error.message }, 'a socket of the gate failed'));
+    for (const server of serversOf(opened))
+      server.on('error', (error) => taskLog.warn({ error: error.message }, 'a socket of the gate failed'));
     tasks.set(task.taskId, opened);
   }
 
@@ -212,7 +273,11 @@ const limitStore = (db: Db, taskId: string): LimitStore => ({
   },
 });
 
-const serversOf = ({ model, egress, mcp }: Open): Server[] => [model.server, egress.server, ...(mcp ? [mcp.server] : [])];
+const serversOf = ({ model, egress, mcp }: Open): Server[] => [
+  model.server,
+  egress.server,
+  ...(mcp ? [mcp.server] : []),
+];
 
 async function stopped(open: Open): Promise<void> {
   const { model, egress, mcp, sockets } = open;

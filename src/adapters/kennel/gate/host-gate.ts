@@ -73,4 +73,11 @@ const FORWARD = `
   child.on('exit', (code) => process.exit(code ?? 1));`;
 
 /** The same command with a proxy in its container that leads to the gate. */
-export const throughGate = (argv: readonly string[]): string[] => ['node', '--input-type=module', '-e', FORWARD, '--', ...argv];
+export const throughGate = (argv: readonly string[]): string[] => [
+  'node',
+  '--input-type=module',
+  '-e',
+  FORWARD,
+  '--',
+  ...argv,
+];

@@ -7,15 +7,18 @@ const MAX_PATH = 100;
 
 /** A folder for sockets that is held open, so that a container gains nothing by changing its name. */
 export interface SocketFolder {
-  /** Listens on a socket of this name, and replaces one that a killed process left. Any user may connect, because the parent folders keep others out. */
+  /**
+   * Listens on a socket of this name, and replaces one that a killed process left. Any user may connect, because the
+   * parent folders keep others out.
+   */
   listen(server: Server, name: string): Promise<void>;
   has(name: string): boolean;
   close(): void;
 }
 
 /**
- * Opens `folder`, and creates it if needed. Throws when it is not a folder: a container may write there, and a symbolic link would make us create and remove
- * files wherever it points.
+ * Opens `folder`, and creates it if needed. Throws when it is not a folder: a container may write there, and a symbolic
+ * link would make us create and remove files wherever it points.
  */
 export function openSocketFolder(folder: string): SocketFolder {
   const path = resolve(folder);
@@ -28,12 +31,15 @@ export function openSocketFolder(folder: string): SocketFolder {
     async listen(server, name) {
       const file = join(base, name);
       if (Buffer.byteLength(file) > MAX_PATH) {
-        throw new Error(`${file} is too long for a socket (${Buffer.byteLength(file)} of ${MAX_PATH} bytes). Choose a shorter FETCH_HOME.`);
+        throw new Error(
+          `${file} is too long for a socket (${Buffer.byteLength(file)} of ${MAX_PATH} bytes). Choose a shorter FETCH_HOME.`,
+        );
       }
       rmSync(file, { force: true });
       await new Promise<void>((done, failed) => {
         server.once('error', failed);
-        // `listen` binds before it returns, so the mode is right from the beginning; a later chmod could hit another file
+        // `listen` binds before it returns, so the mode is right from the beginning; a later chmod could hit another
+        // file
         const before = process.umask(0);
         try {
           server.listen(file, () => {

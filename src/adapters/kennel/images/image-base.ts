@@ -10,7 +10,10 @@ import { KennelUnavailable } from '../kennel.ts';
 /** The only base image that can be replaced by a stand-in. */
 const STANDABLE = 'node:24-bookworm-slim';
 
-/** Makes sure that the base image exists: the local one, else the registry's, else a stand-in of the same name built here. */
+/**
+ * Makes sure that the base image exists: the local one, else the registry's, else a stand-in of the same name built
+ * here.
+ */
 export async function provideBase(
   engine: Engine,
   config: Pick<Config, 'FETCH_KENNEL_BASE' | 'DOCKER_HOST'>,
@@ -52,20 +55,36 @@ export async function isLocal(engine: Engine, name: string): Promise<boolean> {
   }
 }
 
-async function pull(engine: Engine, base: string, onProgress: (text: string) => void, signal?: AbortSignal): Promise<void> {
+async function pull(
+  engine: Engine,
+  base: string,
+  onProgress: (text: string) => void,
+  signal?: AbortSignal,
+): Promise<void> {
   const stream = await engine.patient.pull(base, { abortSignal: signal });
   const layers = new Map<string, [done: number, total: number]>();
-  await follow<{ id?: string; progressDetail?: { current?: number; total?: number }; status?: string }>(engine, stream, (event) => {
-    const { current, total } = event.progressDetail ?? {};
-    if (event.status !== 'Downloading' || !event.id || !current || !total) return;
-    layers.set(event.id, [current, total]);
-    const [done, all] = [...layers.values()].reduce(([a, b], [c, d]) => [a + c, b + d], [0, 0]);
-    onProgress(`Fetching ${base}: ${Math.floor(done / 1e6)} of ${Math.floor(all / 1e6)} MB`);
-  });
+  await follow<{ id?: string; progressDetail?: { current?: number; total?: number }; status?: string }>(
+    engine,
+    stream,
+    (event) => {
+      const { current, total } = event.progressDetail ?? {};
+      if (event.status !== 'Downloading' || !event.id || !current || !total) return;
+      layers.set(event.id, [current, total]);
+      const [done, all] = [...layers.values()].reduce(([a, b], [c, d]) => [a + c, b + d], [0, 0]);
+      onProgress(`Fetching ${base}: ${Math.floor(done / 1e6)} of ${Math.floor(all / 1e6)} MB`);
+    },
+  );
 }
 
-/** Reads the events of a build or a pull to the end. Throws when an event reports a failure, because the stream itself ends well even then. */
-export function follow<Event>(engine: Engine, stream: NodeJS.ReadableStream, onEvent: (event: Event) => void): Promise<void> {
+/**
+ * Reads the events of a build or a pull to the end. Throws when an event reports a failure, because the stream itself
+ * ends well even then.
+ */
+export function follow<Event>(
+  engine: Engine,
+  stream: NodeJS.ReadableStream,
+  onEvent: (event: Event) => void,
+): Promise<void> {
   let failure: Error | null = null;
   return new Promise((resolve, reject) => {
     engine.patient.modem.followProgress(
@@ -100,7 +119,12 @@ function onPath(name: string, path: string): boolean {
   });
 }
 
-async function makeStandIn(config: Pick<Config, 'DOCKER_HOST'>, base: string, onProgress: (text: string) => void, signal?: AbortSignal): Promise<void> {
+async function makeStandIn(
+  config: Pick<Config, 'DOCKER_HOST'>,
+  base: string,
+  onProgress: (text: string) => void,
+  signal?: AbortSignal,
+): Promise<void> {
   const child = spawn(join(PACKAGE_ROOT, 'kennel/base/debian-base.sh'), [base], {
     env: childEnvironment(config.DOCKER_HOST ? { DOCKER_HOST: config.DOCKER_HOST } : {}),
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -10,7 +10,8 @@ import { PACKAGE_ROOT } from '../../../installation.ts';
 export type ImageKind = 'tools' | 'browser' | ModelAgentName;
 export const IMAGE_KINDS: readonly ImageKind[] = ['tools', ...MODEL_AGENT_NAMES, 'browser'];
 /** An agent without a model has no program of its own either: it runs in the image of the tools. */
-export const imageKindOf = (agent: AgentName | 'tools'): ImageKind => (agent !== 'tools' && hasModel(agent) ? agent : 'tools');
+export const imageKindOf = (agent: AgentName | 'tools'): ImageKind =>
+  agent !== 'tools' && hasModel(agent) ? agent : 'tools';
 
 export interface ImageBuild {
   kind: ImageKind;
@@ -26,9 +27,22 @@ export interface ImageBuild {
   files: string[];
 }
 
-const always = ['kennel/Dockerfile', 'kennel/package.json', 'kennel/package-lock.json', 'kennel/agents/install.sh', 'kennel/warm-up.sh'];
+const always = [
+  'kennel/Dockerfile',
+  'kennel/package.json',
+  'kennel/package-lock.json',
+  'kennel/agents/install.sh',
+  'kennel/warm-up.sh',
+];
 // every image tries itself with the practice agent while it is built (`kennel/warm-up.sh`)
-const folders = ['src/contracts', 'kennel/templates', 'kennel/workspace', 'kennel/runner', 'kennel/app', 'kennel/agents/practice'];
+const folders = [
+  'src/contracts',
+  'kennel/templates',
+  'kennel/workspace',
+  'kennel/runner',
+  'kennel/app',
+  'kennel/agents/practice',
+];
 /** Files that only the host reads. */
 const HOSTS = /\/facts\.ts$/;
 
@@ -56,7 +70,11 @@ function agentInputs(kind: Exclude<ImageKind, 'browser'>): Inputs {
   return { dockerfile: 'kennel/Dockerfile', files, args: { AGENT: kind === 'tools' ? 'none' : kind } };
 }
 
-const browserInputs = (): Inputs => ({ dockerfile: 'kennel/browser/Dockerfile', files: [...filesBelow('kennel/browser'), FORWARDER], args: {} });
+const browserInputs = (): Inputs => ({
+  dockerfile: 'kennel/browser/Dockerfile',
+  files: [...filesBelow('kennel/browser'), FORWARDER],
+  args: {},
+});
 
 /** Sorted, so that equal content has one hash on every file system. */
 function filesBelow(folder: string): string[] {

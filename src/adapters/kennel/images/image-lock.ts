@@ -7,10 +7,15 @@ const BEAT_MS = 5_000;
 const STALE_MS = 30_000;
 
 /**
- * Runs in one process of this machine at a time. The lock of a killed process is ignored after 30 s. Rarely, two processes ignore it at once and both continue,
- * which only costs a second build.
+ * Runs in one process of this machine at a time. The lock of a killed process is ignored after 30 s. Rarely, two
+ * processes ignore it at once and both continue, which only costs a second build.
  */
-export async function withLock<T>(name: string, onWait: () => void, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
+export async function withLock<T>(
+  name: string,
+  onWait: () => void,
+  signal: AbortSignal | undefined,
+  work: () => Promise<T>,
+): Promise<T> {
   const file = join(tmpdir(), `${name}-${process.getuid?.() ?? 0}.lock`);
   for (let told = false; !take(file); ) {
     if (!told) onWait();

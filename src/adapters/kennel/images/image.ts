@@ -62,7 +62,8 @@ export function images(engine: Engine, config: ImageConfig): Images {
         await running.done;
       } catch (error) {
         // the caller that started the build gave up; this one did not
-        if (joined && (error as Error).name === 'AbortError' && !options.signal?.aborted) return await self.provide(kind, onProgress, options);
+        if (joined && (error as Error).name === 'AbortError' && !options.signal?.aborted)
+          return await self.provide(kind, onProgress, options);
         throw error;
       } finally {
         running.listeners.delete(onProgress);
@@ -84,7 +85,13 @@ export function images(engine: Engine, config: ImageConfig): Images {
   return self;
 }
 
-async function provideLocked(engine: Engine, config: ImageConfig, build: ImageBuild, tell: (text: string) => void, options: ProvideOptions): Promise<void> {
+async function provideLocked(
+  engine: Engine,
+  config: ImageConfig,
+  build: ImageBuild,
+  tell: (text: string) => void,
+  options: ProvideOptions,
+): Promise<void> {
   const waiting = () => tell('Another process builds an image: waiting for it');
   await withLock('fetch-kennel-build', waiting, options.signal, async () => {
     if (!options.fresh && (await isLocal(engine, build.name))) return;
@@ -94,14 +101,33 @@ async function provideLocked(engine: Engine, config: ImageConfig, build: ImageBu
   });
 }
 
-async function buildImage(engine: Engine, build: ImageBuild, tell: (text: string) => void, { fresh, signal }: ProvideOptions): Promise<void> {
+async function buildImage(
+  engine: Engine,
+  build: ImageBuild,
+  tell: (text: string) => void,
+  { fresh, signal }: ProvideOptions,
+): Promise<void> {
   tell(`Building ${build.repository}`);
-  const options = { t: build.name, dockerfile: build.dockerfile, buildargs: build.buildArgs, labels: { [OURS]: build.kind }, nocache: fresh ?? false };
+  const options = {
+    t: build.name,
+    dockerfile: build.dockerfile,
+    buildargs: build.buildArgs,
+    labels: { [OURS]: build.kind },
+    nocache: fresh ?? false,
+  };
   try {
-    await buildFrom(engine, { context: PACKAGE_ROOT, src: build.files }, options, (step) => tell(`Building ${build.repository}: ${step}`), signal);
+    await buildFrom(
+      engine,
+      { context: PACKAGE_ROOT, src: build.files },
+      options,
+      (step) => tell(`Building ${build.repository}: ${step}`),
+      signal,
+    );
   } catch (error) {
     signal?.throwIfAborted();
-    throw new KennelUnavailable(`The image ${build.repository} could not be built: ${(error as Error).message}`, { cause: error });
+    throw new KennelUnavailable(`The image ${build.repository} could not be built: ${(error as Error).message}`, {
+      cause: error,
+    });
   }
   tell(`Built ${build.name}`);
 }

@@ -4,7 +4,10 @@ import { inline } from '../../../domain/text/foreign-text.ts';
 import { McpError, NeedsLogin } from '../session.ts';
 import type { ServerTokens } from './server-tokens.ts';
 
-/** Adds the token, and another one when the server refuses it. A refused request was not carried out, so it is sent again. */
+/**
+ * Adds the token, and another one when the server refuses it. A refused request was not carried out, so it is sent
+ * again.
+ */
 export const authorizedFetch =
   (server: string, inner: FetchLike, tokens: ServerTokens): FetchLike =>
   async (url, init) => {
@@ -27,7 +30,10 @@ export const authorizedFetch =
     }
     if (error !== 'insufficient_scope') return response;
     await response.body?.cancel();
-    throw new NeedsLogin(server, `The one from before does not reach for this${scope ? ` (it wants the scope "${inline(scope, 200)}")` : ''}.`);
+    throw new NeedsLogin(
+      server,
+      `The one from before does not reach for this${scope ? ` (it wants the scope "${inline(scope, 200)}")` : ''}.`,
+    );
   };
 
 /** The owner's own header takes the place of a login. */

@@ -23,14 +23,18 @@ interface BegunLogin {
 /** An answer with another state: somebody else's, or of an earlier login. The login goes on waiting. */
 export class OtherLogin extends McpError {}
 
-/** Asks the server for its login, and makes the address to open. `redirect`: the address on loopback that it ends at. @throws McpError */
+/**
+ * Asks the server for its login, and makes the address to open. `redirect`: the address on loopback that it ends at.
+ * @throws McpError
+ */
 export async function beginLogin(
   configured: ConfiguredServer,
   { redirect, scope, config }: { redirect: string; scope?: string | undefined; config: LoginPlace },
 ): Promise<BegunLogin> {
   const { name, reach: at } = configured.server;
   if (at.over !== 'http') throw new McpError(`The MCP server ${name} runs in a container here, and has no login.`);
-  if (hasOwnToken(configured.headers)) throw new McpError(`The MCP server ${name} gets the Authorization header of mcp.json. Remove it there to log in.`);
+  if (hasOwnToken(configured.headers))
+    throw new McpError(`The MCP server ${name} gets the Authorization header of mcp.json. Remove it there to log in.`);
   const reach = oauthReach(configured, at.url, config);
   const found = await findLoginPlace(configured, at.url, reach);
   const wanted = scope ?? at.oauth?.scope ?? lastingScope(found);
@@ -39,10 +43,15 @@ export async function beginLogin(
     try {
       return await request;
     } catch (error) {
-      throw error instanceof McpError ? error : new McpError(`${found.issuer} ${what}: ${inline((error as Error).message, 300)}`);
+      throw error instanceof McpError
+        ? error
+        : new McpError(`${found.issuer} ${what}: ${inline((error as Error).message, 300)}`);
     }
   };
-  const client = await asked('does not take Fetch as a client', clientOf(configured, found, { redirect, scope: wanted, fetchFn }));
+  const client = await asked(
+    'does not take Fetch as a client',
+    clientOf(configured, found, { redirect, scope: wanted, fetchFn }),
+  );
   const state = randomBytes(32).toString('base64url');
   const { metadata, issuer, resource } = found;
   const { authorizationUrl, codeVerifier } = await asked(
@@ -74,20 +83,27 @@ export async function beginLogin(
 
 /** Without a token that renews, the owner would have to log in every hour. */
 function lastingScope({ scope, metadata }: FoundLogin): string | undefined {
-  const lasting = metadata.scopes_supported?.includes('offline_access') && !scope?.split(' ').includes('offline_access');
+  const lasting =
+    metadata.scopes_supported?.includes('offline_access') && !scope?.split(' ').includes('offline_access');
   return lasting ? [scope, 'offline_access'].filter(Boolean).join(' ') : scope;
 }
 
-/** The client of the owner, else one that is registered now: authorization servers forget old ones, and would show an error to the person. */
+/**
+ * The client of the owner, else one that is registered now: authorization servers forget old ones, and would show an
+ * error to the person.
+ */
 async function clientOf(
   { server, clientSecret }: ConfiguredServer,
   { issuer, metadata }: FoundLogin,
   { redirect, scope, fetchFn }: { redirect: string; scope: string | undefined; fetchFn: ReturnType<typeof oauthFetch> },
 ): Promise<OAuthClientInformationMixed> {
   const clientId = server.reach.over === 'http' ? server.reach.oauth?.clientId : undefined;
-  if (clientId !== undefined) return { client_id: clientId, ...(clientSecret !== undefined && { client_secret: clientSecret }) };
+  if (clientId !== undefined)
+    return { client_id: clientId, ...(clientSecret !== undefined && { client_secret: clientSecret }) };
   if (!metadata.registration_endpoint)
-    throw new McpError(`${issuer} registers no clients by itself. Register one there, with the redirect address ${redirect}, and write its id to mcp.json.`);
+    throw new McpError(
+      `${issuer} registers no clients by itself. Register one there, with the redirect address ${redirect}, and write its id to mcp.json.`,
+    );
   return await registerClient(issuer, {
     metadata,
     clientMetadata: {
@@ -102,18 +118,26 @@ async function clientOf(
   });
 }
 
-function codeOf(answer: URLSearchParams, { name, state, found }: { name: string; state: string; found: FoundLogin }): string {
+function codeOf(
+  answer: URLSearchParams,
+  { name, state, found }: { name: string; state: string; found: FoundLogin },
+): string {
   const given = Buffer.from(answer.get('state') ?? '');
   const expected = Buffer.from(state);
-  if (given.length !== expected.length || !timingSafeEqual(given, expected)) throw new OtherLogin('This is not the answer to this login.');
+  if (given.length !== expected.length || !timingSafeEqual(given, expected))
+    throw new OtherLogin('This is not the answer to this login.');
   // RFC 9207: the answer of another authorization server, which would get a code of this one
   const iss = answer.get('iss');
   const says = (found.metadata as Record<string, unknown>).authorization_response_iss_parameter_supported === true;
   if (iss !== null ? iss !== found.issuer : says)
-    throw new McpError(`The login of the MCP server ${name} was answered by another authorization server than ${found.issuer}.`);
+    throw new McpError(
+      `The login of the MCP server ${name} was answered by another authorization server than ${found.issuer}.`,
+    );
   const error = answer.get('error');
   if (error !== null) {
-    const words = [error, answer.get('error_description')].filter((each) => each !== null).map((each) => inline(each, 200));
+    const words = [error, answer.get('error_description')]
+      .filter((each) => each !== null)
+      .map((each) => inline(each, 200));
     throw new McpError(`${found.issuer} refused the login: ${words.join(', ')}`);
   }
   const code = answer.get('code');
@@ -134,9 +158,17 @@ function storedLogin(
   return {
     url,
     issuer,
-    metadata: { token_endpoint, ...(methods && { token_endpoint_auth_methods_supported: methods }), ...(revocation_endpoint && { revocation_endpoint }) },
+    metadata: {
+      token_endpoint,
+      ...(methods && { token_endpoint_auth_methods_supported: methods }),
+      ...(revocation_endpoint && { revocation_endpoint }),
+    },
     resource,
-    client: { client_id, ...(client_secret !== undefined && { client_secret }), ...(method !== undefined && { token_endpoint_auth_method: method }) },
+    client: {
+      client_id,
+      ...(client_secret !== undefined && { client_secret }),
+      ...(method !== undefined && { token_endpoint_auth_method: method }),
+    },
     ...takenTokens(name, tokens),
   };
 }

@@ -11,8 +11,14 @@ interface Loopback {
 
 const PATH = '/callback';
 
-/** `answered` gets what the browser brings, and says what the person reads there. @throws McpError when the port is taken */
-export async function listenOnLoopback(port: number, answered: (answer: URLSearchParams) => Promise<{ ok: boolean; text: string }>): Promise<Loopback> {
+/**
+ * `answered` gets what the browser brings, and says what the person reads there. @throws McpError when the port is
+ * taken
+ */
+export async function listenOnLoopback(
+  port: number,
+  answered: (answer: URLSearchParams) => Promise<{ ok: boolean; text: string }>,
+): Promise<Loopback> {
   const server = createServer((request, response) => {
     const url = URL.parse(request.url ?? '', 'http://127.0.0.1');
     if (request.method !== 'GET' || url?.pathname !== PATH) return say(response, 404, 'There is nothing here.');
@@ -22,7 +28,9 @@ export async function listenOnLoopback(port: number, answered: (answer: URLSearc
     );
   });
   await new Promise<void>((listening, failed) => {
-    server.once('error', (error) => failed(new McpError(`Port ${port} of this machine cannot be used for the login: ${error.message}`)));
+    server.once('error', (error) =>
+      failed(new McpError(`Port ${port} of this machine cannot be used for the login: ${error.message}`)),
+    );
     server.listen(port, '127.0.0.1', listening);
   });
   return {
@@ -34,8 +42,16 @@ export async function listenOnLoopback(port: number, answered: (answer: URLSearc
   };
 }
 
-/** Plain text: nothing that an address says becomes a page. The address has the code, so no page that is opened next is told of it. */
+/**
+ * Plain text: nothing that an address says becomes a page. The address has the code, so no page that is opened next is
+ * told of it.
+ */
 function say(response: ServerResponse, status: number, text: string): void {
-  const headers = { 'content-type': 'text/plain; charset=utf-8', 'referrer-policy': 'no-referrer', 'cache-control': 'no-store', connection: 'close' };
+  const headers = {
+    'content-type': 'text/plain; charset=utf-8',
+    'referrer-policy': 'no-referrer',
+    'cache-control': 'no-store',
+    connection: 'close',
+  };
   response.writeHead(status, headers).end(`${text}\n`);
 }

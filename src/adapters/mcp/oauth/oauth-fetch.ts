@@ -1,7 +1,14 @@
 import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { Agent, fetch, type RequestInit } from 'undici';
 import { inline } from '../../../domain/text/foreign-text.ts';
-import { type AddressRule, BlockedAddressError, guardedLookup, literalAddress, type Resolver, systemResolver } from '../../web/address-guard.ts';
+import {
+  type AddressRule,
+  BlockedAddressError,
+  guardedLookup,
+  literalAddress,
+  type Resolver,
+  systemResolver,
+} from '../../web/address-guard.ts';
 import { McpError } from '../session.ts';
 
 /** Requests of a login, to addresses that the server of somebody else names. */
@@ -20,9 +27,13 @@ const MOST_BYTES = 1024 * 1024;
 const ANSWER_MS = 15_000;
 const WITHOUT_BODY = [101, 204, 205, 304];
 
-/** An address that may be used in a login. It says nothing of where a name leads: that is checked when the connection is made. @throws McpError */
+/**
+ * An address that may be used in a login. It says nothing of where a name leads: that is checked when the connection is
+ * made. @throws McpError
+ */
 export function checkAddress({ server, named, allows }: OAuthReach, address: string | URL): URL {
-  const refused = (why: string) => new McpError(`The login of the MCP server ${server} leads to ${inline(String(address), 200)}, which ${why}.`);
+  const refused = (why: string) =>
+    new McpError(`The login of the MCP server ${server} leads to ${inline(String(address), 200)}, which ${why}.`);
   const url = URL.parse(String(address));
   if (!url) throw refused('is no address');
   if (url.username || url.password) throw refused('has a password in it');
@@ -38,7 +49,9 @@ export function checkAddress({ server, named, allows }: OAuthReach, address: str
 export function oauthFetch(reach: OAuthReach): FetchLike {
   return async (address, init) => {
     const url = checkAddress(reach, address);
-    const lookup = reach.named.includes(url.origin) ? undefined : guardedLookup(reach.resolve ?? systemResolver, reach.allows);
+    const lookup = reach.named.includes(url.origin)
+      ? undefined
+      : guardedLookup(reach.resolve ?? systemResolver, reach.allows);
     // one for each request: a pooled connection would outlive the check that allowed it
     const agent = new Agent({ connect: { ...(lookup && { lookup }) }, connections: 1, pipelining: 1 });
     const signals = [AbortSignal.timeout(ANSWER_MS), ...(init?.signal ? [init.signal] : [])];
@@ -54,7 +67,10 @@ export function oauthFetch(reach: OAuthReach): FetchLike {
       });
       const read = await whole(response.body, `The login of the MCP server ${reach.server}: ${url.host}`);
       // the SDK knows only the global class
-      return new Response(WITHOUT_BODY.includes(response.status) ? null : read, { status: response.status, headers: [...response.headers] });
+      return new Response(WITHOUT_BODY.includes(response.status) ? null : read, {
+        status: response.status,
+        headers: [...response.headers],
+      });
     } catch (error) {
       if (error instanceof McpError || init?.signal?.aborted) throw error;
       // not a TypeError, which the SDK takes for a rule of browsers and tries again

@@ -11,5 +11,9 @@ export type LoginPlace = KeyPlace & Pick<Config, 'FETCH_ALLOW_PRIVATE_URLS'>;
 export function oauthReach({ server }: ConfiguredServer, url: string, config: LoginPlace): OAuthReach {
   const issuer = server.reach.over === 'http' ? server.reach.oauth?.issuer : undefined;
   const named = [url, ...(issuer ? [issuer] : [])].map((address) => new URL(address).origin);
-  return { server: server.name, named, allows: (address) => config.FETCH_ALLOW_PRIVATE_URLS || isPublicAddress(address) };
+  return {
+    server: server.name,
+    named,
+    allows: (address) => config.FETCH_ALLOW_PRIVATE_URLS || isPublicAddress(address),
+  };
 }

@@ -40,7 +40,10 @@ export class ServerTokens {
     return this.seen;
   }
 
-  /** A token that is not about to end; null: nobody has logged in, which is no failure where the server asks for no login. @throws McpError */
+  /**
+   * A token that is not about to end; null: nobody has logged in, which is no failure where the server asks for no
+   * login. @throws McpError
+   */
   async current(): Promise<string | null> {
     this.held ??= this.read(await findLogin(this.db, this.server));
     const { held } = this;
@@ -81,7 +84,8 @@ export class ServerTokens {
   }
 
   private async renew(login: StoredLogin): Promise<LoginChange> {
-    if (login.refreshToken === undefined) throw new NeedsLogin(this.server, 'The one from before has ended, and its server gives no way to renew it.');
+    if (login.refreshToken === undefined)
+      throw new NeedsLogin(this.server, 'The one from before has ended, and its server gives no way to renew it.');
     const { issuer, metadata, client, resource, refreshToken } = login;
     try {
       const tokens = await refreshAuthorization(issuer, {
@@ -98,13 +102,20 @@ export class ServerTokens {
     } catch (error) {
       if (error instanceof McpError) throw error;
       const said = this.hidden(inline((error as Error).message, 200), login);
-      if (isFinal(error)) throw new NeedsLogin(this.server, `Its server does not renew the one from before (${(error as OAuthError).errorCode}).`);
+      if (isFinal(error))
+        throw new NeedsLogin(
+          this.server,
+          `Its server does not renew the one from before (${(error as OAuthError).errorCode}).`,
+        );
       throw new McpError(`The login at the MCP server ${this.server} cannot be renewed just now: ${said}`);
     }
   }
 
   private hidden(text: string, { refreshToken, client }: StoredLogin): string {
-    return [refreshToken, client.client_secret].reduce<string>((shown, secret) => (secret ? shown.replaceAll(secret, '[hidden]') : shown), text);
+    return [refreshToken, client.client_secret].reduce<string>(
+      (shown, secret) => (secret ? shown.replaceAll(secret, '[hidden]') : shown),
+      text,
+    );
   }
 
   private hold(login: StoredLogin): null {
@@ -125,8 +136,11 @@ export class ServerTokens {
   }
 }
 
-const isDue = ({ expiresAt, marginMs }: StoredLogin): boolean => expiresAt !== null && Date.now() >= expiresAt - marginMs;
+const isDue = ({ expiresAt, marginMs }: StoredLogin): boolean =>
+  expiresAt !== null && Date.now() >= expiresAt - marginMs;
 
 /** The login has ended: asking again cannot help. */
 const isFinal = (error: unknown): boolean =>
-  [InvalidGrantError, InvalidClientError, UnauthorizedClientError, InvalidScopeError].some((kind) => error instanceof kind);
+  [InvalidGrantError, InvalidClientError, UnauthorizedClientError, InvalidScopeError].some(
+    (kind) => error instanceof kind,
+  );

@@ -7,8 +7,8 @@ import { createSealer, type Sealer, WrongKey } from '../../encryption.ts';
 import { McpError } from '../session.ts';
 
 /**
- * A login as it is stored. It lies in PostgreSQL, because several processes use it and only one may renew it; and encrypted with the key of FETCH_HOME, because
- * backups of a database go further than that folder.
+ * A login as it is stored. It lies in PostgreSQL, because several processes use it and only one may renew it; and
+ * encrypted with the key of FETCH_HOME, because backups of a database go further than that folder.
  */
 export interface StoredLogin {
   /** the address that it is for: no other gets its token */
@@ -16,7 +16,9 @@ export interface StoredLogin {
   issuer: string;
   metadata: Pick<OAuthMetadata, 'token_endpoint' | 'token_endpoint_auth_methods_supported' | 'revocation_endpoint'>;
   resource?: string | undefined;
-  client: Pick<OAuthClientInformationMixed, 'client_id' | 'client_secret'> & { token_endpoint_auth_method?: string | undefined };
+  client: Pick<OAuthClientInformationMixed, 'client_id' | 'client_secret'> & {
+    token_endpoint_auth_method?: string | undefined;
+  };
   accessToken: string;
   refreshToken?: string | undefined;
   /** milliseconds since 1970; null: its server does not say */
@@ -63,7 +65,11 @@ export function openLogin(place: KeyPlace, { server, sealed }: Pick<LoginRow, 's
 /** What the tokens of an answer change in a login. @throws McpError */
 export function takenTokens(server: string, { access_token, refresh_token, expires_in, token_type }: OAuthTokens) {
   const fits = (token: string) => token.length <= LONGEST_TOKEN && /^[\x21-\x7e]+$/.test(token);
-  if (token_type.toLowerCase() !== 'bearer' || !fits(access_token) || (refresh_token !== undefined && !fits(refresh_token)))
+  if (
+    token_type.toLowerCase() !== 'bearer' ||
+    !fits(access_token) ||
+    (refresh_token !== undefined && !fits(refresh_token))
+  )
     throw new McpError(`The login at the MCP server ${server} gave a token that cannot be used.`);
   const lifetime = expires_in !== undefined && expires_in > 0 ? expires_in * 1000 : null;
   return {

@@ -16,8 +16,8 @@ import {
 import { VERSION } from '../../../installation.ts';
 
 /**
- * The side of an MCP server that a program talks to. Each request is answered by a server of its own, so nothing of a session is lost with a process; what a
- * session has to know is in its id, and in the store.
+ * The side of an MCP server that a program talks to. Each request is answered by a server of its own, so nothing of a
+ * session is lost with a process; what a session has to know is in its id, and in the store.
  */
 
 export type { CallToolResult, Resource, Tool as OfferedTool } from '@modelcontextprotocol/sdk/types.js';
@@ -46,7 +46,10 @@ export interface ToolRequest {
   progressToken: string | number | undefined;
 }
 
-/** The answer to a request that needs no turn: `initialize`, lists, `ping`. What is unknown or has a wrong shape gets the error of the protocol. */
+/**
+ * The answer to a request that needs no turn: `initialize`, lists, `ping`. What is unknown or has a wrong shape gets
+ * the error of the protocol.
+ */
 export async function answerRequest(offer: Offer, request: object): Promise<JSONRPCMessage> {
   const server = new Server(
     { name: 'fetch', title: 'Fetch', version: VERSION },
@@ -61,7 +64,11 @@ export async function answerRequest(offer: Offer, request: object): Promise<JSON
     return { contents: [{ uri, ...read }] };
   });
   const answered = Promise.withResolvers<JSONRPCMessage>();
-  const transport: Transport = { start: async () => {}, close: async () => {}, send: async (message) => answered.resolve(message) };
+  const transport: Transport = {
+    start: async () => {},
+    close: async () => {},
+    send: async (message) => answered.resolve(message),
+  };
   await server.connect(transport);
   transport.onmessage?.(request as JSONRPCMessage);
   try {
@@ -78,13 +85,17 @@ export function clientOf(request: object): ClientOfSession | null {
   const { clientInfo, capabilities } = parsed.data.params;
   const { elicitation } = capabilities;
   // an empty object is how earlier versions declare forms
-  return { name: clientInfo.title ?? clientInfo.name, forms: elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined) };
+  return {
+    name: clientInfo.title ?? clientInfo.name,
+    forms: elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined),
+  };
 }
 
 /** A call of a tool. @throws McpError when it has another shape */
 export function toolRequest(request: object): ToolRequest {
   const parsed = CallToolRequestSchema.safeParse(request);
-  if (!parsed.success) throw new McpError(ErrorCode.InvalidParams, 'tools/call needs the name of a tool, and its arguments as an object');
+  if (!parsed.success)
+    throw new McpError(ErrorCode.InvalidParams, 'tools/call needs the name of a tool, and its arguments as an object');
   const { name, arguments: args = {}, _meta } = parsed.data.params;
   return { name, args, progressToken: _meta?.progressToken };
 }

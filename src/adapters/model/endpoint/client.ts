@@ -7,9 +7,17 @@ import { documentedFacts } from './known-facts.ts';
 
 type Address = Pick<Endpoint, 'baseUrl' | 'apiKey'>;
 
-/** The library drops the body of a refusal that is not an object with an `error`. The name of the class is sent as the user agent. */
+/**
+ * The library drops the body of a refusal that is not an object with an `error`. The name of the class is sent as the
+ * user agent.
+ */
 class OpenAI extends Library {
-  protected override makeStatusError(status: number, body: object, text: string | undefined, headers: Headers): APIError {
+  protected override makeStatusError(
+    status: number,
+    body: object,
+    text: string | undefined,
+    headers: Headers,
+  ): APIError {
     const error = errorObject(body ?? text);
     return super.makeStatusError(status, error ? { error } : body, text, headers);
   }
@@ -38,7 +46,8 @@ export async function customModelName(endpoint: Endpoint, timeoutMs = 3_000): Pr
 }
 
 /** Names of the models that an endpoint lists. Throws `ModelError`. */
-export const listModels = async (endpoint: Address, timeoutMs: number): Promise<string[]> => (await listedModels(endpoint, timeoutMs)).map(({ id }) => id);
+export const listModels = async (endpoint: Address, timeoutMs: number): Promise<string[]> =>
+  (await listedModels(endpoint, timeoutMs)).map(({ id }) => id);
 
 /** The models that an endpoint lists, as it describes them. Throws `ModelError`. */
 export async function listedModels(endpoint: Address, timeoutMs: number): Promise<Array<{ id: string }>> {
@@ -52,8 +61,9 @@ export async function listedModels(endpoint: Address, timeoutMs: number): Promis
 }
 
 /**
- * A client for the list of models, which Anthropic and Gemini give in OpenAI's form, too: Anthropic for its own key header, Gemini under a path of its own.
- * Sources: https://docs.anthropic.com/en/api/models-list, https://ai.google.dev/gemini-api/docs/openai
+ * A client for the list of models, which Anthropic and Gemini give in OpenAI's form, too: Anthropic for its own key
+ * header, Gemini under a path of its own. Sources: https://docs.anthropic.com/en/api/models-list,
+ * https://ai.google.dev/gemini-api/docs/openai
  */
 function listingClient({ baseUrl, apiKey }: Address): Library {
   const vendor = documentedFacts(baseUrl, '').wire;

@@ -23,22 +23,39 @@ const ANY = '*';
 /** Where lists of models name the size: vLLM and SGLang, llama.cpp, LM Studio. A dot leads into an object. */
 const RUNNING = ['max_model_len', 'meta.n_ctx', 'n_ctx', 'loaded_context_length'];
 /** OpenRouter (of its first provider, then of the model), Together, Moonshot; Groq; Mistral, LM Studio; llama.cpp. */
-const MOST = ['top_provider.context_length', 'context_length', 'context_window', 'max_context_length', 'meta.n_ctx_train', 'n_ctx_train'];
+const MOST = [
+  'top_provider.context_length',
+  'context_length',
+  'context_window',
+  'max_context_length',
+  'meta.n_ctx_train',
+  'n_ctx_train',
+];
 
 /** Other pages of servers that people run themselves, below the base URL without `/v1`. */
 const OWN_PAGES: ReadonlyArray<{ path: string; read(page: unknown): Told }> = [
   // llama.cpp: github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md
-  { path: '/props', read: (page) => [{ name: ANY, ...only('running', sizeAt(page, ['default_generation_settings.n_ctx'])) }] },
+  {
+    path: '/props',
+    read: (page) => [{ name: ANY, ...only('running', sizeAt(page, ['default_generation_settings.n_ctx'])) }],
+  },
   // Ollama, of the models in memory: docs.ollama.com/api/ps
   {
     path: '/api/ps',
-    read: (page) => rowsOf(page, 'models').map((row) => ({ name: String(at(row, 'model')), ...only('running', sizeAt(row, ['context_length'])) })),
+    read: (page) =>
+      rowsOf(page, 'models').map((row) => ({
+        name: String(at(row, 'model')),
+        ...only('running', sizeAt(row, ['context_length'])),
+      })),
   },
   // LM Studio: lmstudio.ai/docs/developer/rest/endpoints
   { path: '/api/v0/models', read: (page) => rowsOf(page, 'data').map(contextOfRow) },
 ];
 
-/** The sizes of contexts that one endpoint tells, with those that its refusals taught. An endpoint that tells nothing is no error. */
+/**
+ * The sizes of contexts that one endpoint tells, with those that its refusals taught. An endpoint that tells nothing is
+ * no error.
+ */
 export class ContextSizes {
   private readonly endpoint: Pick<Endpoint, 'baseUrl' | 'apiKey'>;
   private told: Promise<Told> | undefined;
@@ -50,7 +67,10 @@ export class ContextSizes {
     this.endpoint = endpoint;
   }
 
-  /** The size that counts for a model. `learned`: what an earlier refusal taught, perhaps before the server was started anew. */
+  /**
+   * The size that counts for a model. `learned`: what an earlier refusal taught, perhaps before the server was started
+   * anew.
+   */
   async of(model: string, learned: number | undefined): Promise<number | undefined> {
     const { running, most } = await this.toldOf(model);
     const taught = this.taught.get(model);
@@ -107,7 +127,10 @@ export class ContextSizes {
 
   private async page(url: string): Promise<unknown> {
     const { apiKey } = this.endpoint;
-    const answer = await fetch(url, { headers: apiKey ? { authorization: `Bearer ${apiKey}` } : {}, signal: AbortSignal.timeout(PATIENCE_MS) });
+    const answer = await fetch(url, {
+      headers: apiKey ? { authorization: `Bearer ${apiKey}` } : {},
+      signal: AbortSignal.timeout(PATIENCE_MS),
+    });
     return await answer.json();
   }
 }
@@ -118,11 +141,14 @@ const contextOfRow = (row: unknown): Told[number] => ({
   ...only('most', sizeAt(row, MOST)),
 });
 
-const only = (name: keyof ToldContext, size: number | undefined): ToldContext => (size === undefined ? {} : { [name]: size });
+const only = (name: keyof ToldContext, size: number | undefined): ToldContext =>
+  size === undefined ? {} : { [name]: size };
 
 /** The first of these places that holds a size. */
 const sizeAt = (row: unknown, places: readonly string[]): number | undefined =>
-  places.map((place) => at(row, place)).find((value) => typeof value === 'number' && Number.isInteger(value) && value >= SMALLEST_CONTEXT) as
+  places
+    .map((place) => at(row, place))
+    .find((value) => typeof value === 'number' && Number.isInteger(value) && value >= SMALLEST_CONTEXT) as
     | number
     | undefined;
 

@@ -35,7 +35,10 @@ export async function modelsOf(env: Record<string, string>, timeoutMs = 15_000):
 }
 
 /** Configured keys, then local servers that answer in time with at least one model. Sends nothing to a remote host. */
-export async function discoverModels(config: ModelSettings & Partial<Config>, options: DiscoverOptions = {}): Promise<Choice[]> {
+export async function discoverModels(
+  config: ModelSettings & Partial<Config>,
+  options: DiscoverOptions = {},
+): Promise<Choice[]> {
   const found: Choice[] = [];
   const name = config.AGENT_MODEL === PRACTICE ? undefined : config.AGENT_MODEL;
   const named: Record<string, string> = name ? { AGENT_MODEL: name } : {};
@@ -48,7 +51,11 @@ export async function discoverModels(config: ModelSettings & Partial<Config>, op
       env: { OPENAI_BASE_URL: config.OPENAI_BASE_URL, ...key, ...named },
     });
   } else if (config.OPENAI_API_KEY) {
-    found.push({ kind: 'openai', label: `OpenAI${model} (OPENAI_API_KEY)`, env: { OPENAI_API_KEY: config.OPENAI_API_KEY, ...named } });
+    found.push({
+      kind: 'openai',
+      label: `OpenAI${model} (OPENAI_API_KEY)`,
+      env: { OPENAI_API_KEY: config.OPENAI_API_KEY, ...named },
+    });
   }
   if (config.OPENROUTER_API_KEY) {
     // a name chosen for the other endpoint means nothing here
@@ -64,7 +71,15 @@ export async function discoverModels(config: ModelSettings & Partial<Config>, op
       const baseUrl = `http://127.0.0.1:${port}/v1`;
       if (config.OPENAI_BASE_URL?.replace(/(?<!\/)\/+$/, '') === baseUrl) return [];
       const first = (await listModels({ baseUrl }, options.timeoutMs ?? 400).catch(() => []))[0];
-      return first ? [{ kind: 'local', label: `${product} on this machine, ${first}`, env: { OPENAI_BASE_URL: baseUrl, AGENT_MODEL: first } }] : [];
+      return first
+        ? [
+            {
+              kind: 'local',
+              label: `${product} on this machine, ${first}`,
+              env: { OPENAI_BASE_URL: baseUrl, AGENT_MODEL: first },
+            },
+          ]
+        : [];
     }),
   );
   return [...found, ...local.flat()];
@@ -79,7 +94,11 @@ interface Verified {
   learned: string;
 }
 
-const WORD: ModelTool = { name: 'get_word', description: 'Gives a word.', parameters: { type: 'object', properties: {} } };
+const WORD: ModelTool = {
+  name: 'get_word',
+  description: 'Gives a word.',
+  parameters: { type: 'object', properties: {} },
+};
 const QUESTION: ModelMessage[] = [
   { role: 'system', content: 'This is a test of the connection. Answer as shortly as you can.' },
   { role: 'user', content: 'Call the tool get_word, and then reply with the word that it gives.' },
@@ -88,20 +107,42 @@ const QUESTION: ModelMessage[] = [
 const ROOM = 1024;
 
 /**
- * Asks the chosen model as a turn does, streamed: with a tool, and once more with the tool's result. Costs a few tokens. `error` is written for a person and holds
- * no key. `facts`: where it keeps what it learns of the model.
+ * Asks the chosen model as a turn does, streamed: with a tool, and once more with the tool's result. Costs a few
+ * tokens. `error` is written for a person and holds no key. `facts`: where it keeps what it learns of the model.
  */
-export async function verifyModel(env: Record<string, string>, timeoutMs = 60_000, facts?: FactsStore): Promise<Verified | { ok: false; error: string }> {
+export async function verifyModel(
+  env: Record<string, string>,
+  timeoutMs = 60_000,
+  facts?: FactsStore,
+): Promise<Verified | { ok: false; error: string }> {
   const model = await openModel(env as unknown as ModelSettings, facts);
   const signal = AbortSignal.timeout(timeoutMs);
   const ask = (messages: ModelMessage[]) =>
-    model.complete({ model: model.name, messages, tools: [WORD], signal, onDelta: () => {}, maxTokens: ROOM, requestId: 'verify' });
+    model.complete({
+      model: model.name,
+      messages,
+      tools: [WORD],
+      signal,
+      onDelta: () => {},
+      maxTokens: ROOM,
+      requestId: 'verify',
+    });
   try {
     const { text, calls, state } = await ask(QUESTION);
-    // a model that calls nothing is asked for its second step all the same, because only that shows what the endpoint refuses
+    // a model that calls nothing is asked for its second step all the same, because only that shows what the endpoint
+    // refuses
     const made = calls.length > 0 ? calls : [{ id: 'call_1', name: WORD.name, arguments: '{}' }];
-    const step: ModelMessage = { role: 'assistant', content: text, calls: made, ...(calls.length > 0 && state && { state }) };
-    const answer = await ask([...QUESTION, step, ...made.map(({ id }): ModelMessage => ({ role: 'tool', callId: id, content: 'ready' }))]);
+    const step: ModelMessage = {
+      role: 'assistant',
+      content: text,
+      calls: made,
+      ...(calls.length > 0 && state && { state }),
+    };
+    const answer = await ask([
+      ...QUESTION,
+      step,
+      ...made.map(({ id }): ModelMessage => ({ role: 'tool', callId: id, content: 'ready' })),
+    ]);
     const learned = factsText(await model.facts(model.name));
     return { ok: true, model: answer.model, price: priceText([answer.model, model.name], model.prices), learned };
   } catch (error) {

@@ -1,7 +1,10 @@
 import type { Config } from '../../../config.ts';
 import type { Endpoint } from '../model.ts';
 
-export type ModelSettings = Pick<Config, 'OPENAI_BASE_URL' | 'OPENAI_API_KEY' | 'OPENROUTER_API_KEY' | 'AGENT_MODEL' | 'FETCH_FALLBACK_MODEL'> &
+export type ModelSettings = Pick<
+  Config,
+  'OPENAI_BASE_URL' | 'OPENAI_API_KEY' | 'OPENROUTER_API_KEY' | 'AGENT_MODEL' | 'FETCH_FALLBACK_MODEL'
+> &
   Partial<Pick<Config, 'FETCH_MODEL_SILENCE_SECONDS' | 'FETCH_MODEL_PRICE'>>;
 
 const OPENAI_URL = 'https://api.openai.com/v1';
@@ -21,6 +24,7 @@ export function endpointOf(settings: ModelSettings): Endpoint | null {
     return { kind, baseUrl: settings.OPENAI_BASE_URL.replace(/(?<!\/)\/+$/, ''), apiKey };
   }
   if (settings.OPENAI_API_KEY) return { kind: 'openai', baseUrl: OPENAI_URL, apiKey: settings.OPENAI_API_KEY };
-  if (settings.OPENROUTER_API_KEY) return { kind: 'openrouter', baseUrl: OPENROUTER_URL, apiKey: settings.OPENROUTER_API_KEY };
+  if (settings.OPENROUTER_API_KEY)
+    return { kind: 'openrouter', baseUrl: OPENROUTER_URL, apiKey: settings.OPENROUTER_API_KEY };
   return null;
 }

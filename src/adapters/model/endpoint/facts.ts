@@ -15,8 +15,8 @@ export function factsAddress(baseUrl: string): string {
 }
 
 /**
- * What this process knows of the models of one endpoint. The store is read once, at the first question. A store that is away is no reason to fail: then this
- * process learns by itself.
+ * What this process knows of the models of one endpoint. The store is read once, at the first question. A store that is
+ * away is no reason to fail: then this process learns by itself.
  */
 export class KnownFacts {
   private readonly baseUrl: string;

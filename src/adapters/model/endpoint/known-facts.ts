@@ -9,7 +9,10 @@ interface Row {
   source: string;
 }
 
-/** What is known of endpoints and models before they are asked, from documents; no row was tried on the vendor's own servers. What a refusal teaches counts more. */
+/**
+ * What is known of endpoints and models before they are asked, from documents; no row was tried on the vendor's own
+ * servers. What a refusal teaches counts more.
+ */
 const ROWS: readonly Row[] = [
   {
     host: /^api\.openai\.com$/,
@@ -35,7 +38,8 @@ const ROWS: readonly Row[] = [
   {
     host: /^api\.anthropic\.com$/,
     facts: { wire: 'anthropic' },
-    source: 'docs.anthropic.com/en/api/openai-sdk: the chat completions there are for trying out, without thoughts and cache',
+    source:
+      'docs.anthropic.com/en/api/openai-sdk: the chat completions there are for trying out, without thoughts and cache',
   },
   {
     host: /^generativelanguage\.googleapis\.com$/,
@@ -60,7 +64,8 @@ const ROWS: readonly Row[] = [
   {
     host: /^api\.mistral\.ai$/,
     facts: { alternates: true },
-    source: 'docs.mistral.ai/capabilities/function_calling; a user message must not follow a tool (nearai/ironclaw#1241)',
+    source:
+      'docs.mistral.ai/capabilities/function_calling; a user message must not follow a tool (nearai/ironclaw#1241)',
   },
   {
     model: /(^|[/:])(mi[sx]tral|ministral|magistral|devstral|codestral)/i,

@@ -9,8 +9,9 @@ import { openaiModel } from './openai.ts';
 const defaultNames = { openai: 'gpt-5-mini', openrouter: 'openai/gpt-5-mini' } as const;
 
 /**
- * Opens the configured endpoint without asking it anything: a wrong key or a dead endpoint shows at the first `complete`. When nothing is configured, a
- * practice server starts on loopback in this process and lives until `close`. `facts`: where it keeps what it learns; unset: in this process.
+ * Opens the configured endpoint without asking it anything: a wrong key or a dead endpoint shows at the first
+ * `complete`. When nothing is configured, a practice server starts on loopback in this process and lives until `close`.
+ * `facts`: where it keeps what it learns; unset: in this process.
  */
 export async function openModel(settings: ModelSettings, facts?: FactsStore): Promise<Model> {
   const endpoint = endpointOf(settings);

@@ -33,8 +33,8 @@ interface OpenAIOptions {
 type Ask = (request: ModelRequest, facts: ModelFacts) => Promise<ModelAnswer>;
 
 /**
- * Any endpoint that speaks OpenAI's protocols, or a vendor that is asked in its own. The libraries' retries are off, because Temporal retries. The facts of a model say
- * which protocol it is.
+ * Any endpoint that speaks OpenAI's protocols, or a vendor that is asked in its own. The libraries' retries are off,
+ * because Temporal retries. The facts of a model say which protocol it is.
  */
 export function openaiModel(options: OpenAIOptions): Model {
   const { name, fallback, baseUrl, kind } = options;
@@ -75,20 +75,29 @@ export function openaiModel(options: OpenAIOptions): Model {
   };
 }
 
-/** An answer to a part of the request is as good as a refusal. @throws ModelError ContextOverflow, whose message names the size of the context */
+/**
+ * An answer to a part of the request is as good as a refusal. @throws ModelError ContextOverflow, whose message names
+ * the size of the context
+ */
 async function refuseCut(sizes: ContextSizes, request: ModelRequest, answer: ModelAnswer): Promise<void> {
   const cut = silentCut(request, answer);
   if (!cut) return;
   // the model is in memory now, so its server may tell the size
   const { running = cut.size } = await sizes.now(request.model);
   if (cut.least < running) return;
-  throw new ModelError('ContextOverflow', `LLM error: the endpoint read only a part of the request, because it has a context size of ${running} tokens`);
+  throw new ModelError(
+    'ContextOverflow',
+    `LLM error: the endpoint read only a part of the request, because it has a context size of ${running} tokens`,
+  );
 }
 
 /** The ways in which an endpoint can be asked. */
 type Wires = Record<WireName, Ask>;
 
-/** Asks until the endpoint accepts the request or refuses it for a reason that teaches nothing new. Nothing is asked again once a part of an answer was shown. */
+/**
+ * Asks until the endpoint accepts the request or refuses it for a reason that teaches nothing new. Nothing is asked
+ * again once a part of an answer was shown.
+ */
 async function learning(known: KnownFacts, wires: Wires, given: ModelRequest): Promise<ModelAnswer> {
   const { model } = given;
   let request = given;
@@ -108,17 +117,24 @@ async function learning(known: KnownFacts, wires: Wires, given: ModelRequest): P
       const answer = await wires[now.wire ?? 'chat'](strict.request, now);
       const proven = { ...guess, ...(facts.noTools && request.tools.length > 0 && { noTools: false }) };
       if (Object.keys(proven).length > 0) await known.add(model, proven);
-      return { ...answer, calls: answer.calls.map((call) => ({ ...call, name: strict.names.get(call.name) ?? call.name })) };
+      return {
+        ...answer,
+        calls: answer.calls.map((call) => ({ ...call, name: strict.names.get(call.name) ?? call.name })),
+      };
     } catch (error) {
       const lesson = begun ? null : lessonOf(error, { request, facts: now, guess }, taken);
       // a change that did not help is not the matter
-      if (!lesson) throw Object.keys(guess).length > 0 && error instanceof ModelError && error.type === 'ModelRejected' ? first : error;
+      if (!lesson)
+        throw Object.keys(guess).length > 0 && error instanceof ModelError && error.type === 'ModelRejected'
+          ? first
+          : error;
       first ??= error;
       taken.add(lesson.id);
       if (lesson.plain) request = { ...request, effort: undefined, messages: request.messages.map(withoutState) };
       else if (lesson.guess) guess = lesson.facts;
       else await known.add(model, lesson.facts);
-      if (lesson.tell !== undefined) throw lesson.tell === null ? error : new ModelError('ModelRejected', lesson.tell, { cause: error });
+      if (lesson.tell !== undefined)
+        throw lesson.tell === null ? error : new ModelError('ModelRejected', lesson.tell, { cause: error });
       facts = await known.of(model);
     }
   }

@@ -1,4 +1,7 @@
-/** Providers as setup offers them. Each has an endpoint that speaks the OpenAI protocol; the facts of models say which are asked in their own. Addresses are from the providers' own documentation, 2026-11. */
+/**
+ * Providers as setup offers them. Each has an endpoint that speaks the OpenAI protocol; the facts of models say which
+ * are asked in their own. Addresses are from the providers' own documentation, 2026-11.
+ */
 export interface Provider {
   name: string;
   /** null for OpenAI and OpenRouter, whose keys have their own settings */

@@ -19,7 +19,10 @@ interface NativeOptions {
 type StreamPart = Awaited<ReturnType<SdkModel['doStream']>>['stream'] extends ReadableStream<infer Part> ? Part : never;
 type Finish = Extract<StreamPart, { type: 'finish' }>;
 
-/** Asks a vendor in its own protocol once, through the AI SDK's package for it. Throws `ModelError`, or the reason of the aborted signal. */
+/**
+ * Asks a vendor in its own protocol once, through the AI SDK's package for it. Throws `ModelError`, or the reason of
+ * the aborted signal.
+ */
 export const askNative = (vendor: Vendor, options: NativeOptions, request: ModelRequest): Promise<ModelAnswer> =>
   watched(request, options, async (watch) => {
     const address = { baseUrl: options.baseUrl, apiKey: options.apiKey ?? 'none', fetch: watchedFetch(watch) };
@@ -38,7 +41,12 @@ export const askNative = (vendor: Vendor, options: NativeOptions, request: Model
   });
 
 /** A request in the form of the SDK. */
-function callOf(vendor: Vendor, { baseUrl, omit = [] }: NativeOptions, request: ModelRequest, signal: AbortSignal): SdkCall {
+function callOf(
+  vendor: Vendor,
+  { baseUrl, omit = [] }: NativeOptions,
+  request: ModelRequest,
+  signal: AbortSignal,
+): SdkCall {
   const { model, messages, tools, effort, maxTokens = vendor.mostTokens } = request;
   const last = tools.length - 1;
   return {
@@ -49,7 +57,8 @@ function callOf(vendor: Vendor, { baseUrl, omit = [] }: NativeOptions, request: 
         name,
         description,
         inputSchema: parameters,
-        ...(vendor.marksCache && at === last && { providerOptions: { anthropic: { cacheControl: { type: 'ephemeral' } } } }),
+        ...(vendor.marksCache &&
+          at === last && { providerOptions: { anthropic: { cacheControl: { type: 'ephemeral' } } } }),
       })),
     }),
     ...(maxTokens !== undefined && { maxOutputTokens: maxTokens }),
@@ -61,7 +70,8 @@ function callOf(vendor: Vendor, { baseUrl, omit = [] }: NativeOptions, request: 
 }
 
 const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
-const isEffort = (effort: string | undefined): effort is (typeof EFFORTS)[number] => EFFORTS.some((known) => known === effort);
+const isEffort = (effort: string | undefined): effort is (typeof EFFORTS)[number] =>
+  EFFORTS.some((known) => known === effort);
 
 /** `fetch` over our own connections, whose bytes are signs of life. */
 const watchedFetch =
@@ -142,7 +152,8 @@ class NativeReader {
 
   finish(endpoint: string): ModelAnswer {
     const { finishReason, usage } = this.last!;
-    for (const { kind, id, name, text } of this.parts) if (kind === 'call') this.draft.call({ id: id!, name: name!, arguments: text });
+    for (const { kind, id, name, text } of this.parts)
+      if (kind === 'call') this.draft.call({ id: id!, name: name!, arguments: text });
     const { wire } = this.vendor;
     const { model } = this.request;
     return this.draft.finish({
@@ -154,7 +165,10 @@ class NativeReader {
     });
   }
 
-  private begin(part: StepPart, { id, providerMetadata }: { id: string; providerMetadata?: Record<string, object> }): StepPart {
+  private begin(
+    part: StepPart,
+    { id, providerMetadata }: { id: string; providerMetadata?: Record<string, object> },
+  ): StepPart {
     this.parts.push(part);
     this.open.set(`${part.kind} ${id}`, part);
     this.mark(part, providerMetadata);
@@ -175,7 +189,8 @@ class NativeReader {
 }
 
 function endOf({ unified, raw }: Finish['finishReason']): AnswerEnd {
-  if (raw === 'model_context_window_exceeded') throw new ModelError('ContextOverflow', 'LLM error: the context of the model is full');
+  if (raw === 'model_context_window_exceeded')
+    throw new ModelError('ContextOverflow', 'LLM error: the context of the model is full');
   // `MALFORMED_FUNCTION_CALL` of Gemini is a slip: asked again, the model does better
   if (unified === 'interrupted' || unified === 'error') {
     throw new ModelError('ModelStreamBroken', `LLM error: the answer was broken off${raw ? ` (${raw})` : ''}`);
@@ -212,7 +227,8 @@ function readable(thrown: unknown): unknown {
   }
   // the SDK wraps a lost connection
   if (error.name === 'AI_APICallError') return error.cause ?? error;
-  if (error.data !== undefined && !(thrown instanceof Error)) return Object.assign(new Error(error.message), { error: inner(error.data) });
+  if (error.data !== undefined && !(thrown instanceof Error))
+    return Object.assign(new Error(error.message), { error: inner(error.data) });
   if (error.name?.startsWith('AI_') || error.message === 'Expected a normalized Anthropic stream error') {
     return new ModelError('ModelStreamBroken', 'LLM error: unreadable answer', { cause: thrown });
   }

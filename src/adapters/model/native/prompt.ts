@@ -24,11 +24,21 @@ export interface StepPart {
 /** A mark behind the last message that Anthropic's cache may hold. */
 const CACHED = { anthropic: { cacheControl: { type: 'ephemeral' } } };
 
-/** The messages of a request in the form of the SDK: the results of one step are one message. The vendor's own steps are as it gave them. */
-export function promptOf(messages: readonly ModelMessage[], vendor: Vendor, asked: { endpoint: string; model: string }): Prompt {
+/**
+ * The messages of a request in the form of the SDK: the results of one step are one message. The vendor's own steps are
+ * as it gave them.
+ */
+export function promptOf(
+  messages: readonly ModelMessage[],
+  vendor: Vendor,
+  asked: { endpoint: string; model: string },
+): Prompt {
   const prompt: PromptMessage[] = [];
-  const system = messages.flatMap((message) => (message.role === 'system' ? [storableText(message.content)] : [])).join('\n\n');
-  if (system !== '') prompt.push({ role: 'system', content: system, ...(vendor.marksCache && { providerOptions: CACHED }) });
+  const system = messages
+    .flatMap((message) => (message.role === 'system' ? [storableText(message.content)] : []))
+    .join('\n\n');
+  if (system !== '')
+    prompt.push({ role: 'system', content: system, ...(vendor.marksCache && { providerOptions: CACHED }) });
   /** calls as the vendor knows them, by our ids */
   const calls = new Map<string, { id: string; name: string }>();
   for (const message of messages) {
@@ -43,7 +53,12 @@ export function promptOf(messages: readonly ModelMessage[], vendor: Vendor, aske
       if (content.length > 0) prompt.push({ role: 'assistant', content });
     } else if (message.role === 'tool') {
       const { id, name } = calls.get(message.callId) ?? { id: message.callId, name: 'unknown' };
-      const result = { type: 'tool-result' as const, toolCallId: id, toolName: name, output: { type: 'text' as const, value: storableText(message.content) } };
+      const result = {
+        type: 'tool-result' as const,
+        toolCallId: id,
+        toolName: name,
+        output: { type: 'text' as const, value: storableText(message.content) },
+      };
       const last = prompt.at(-1);
       if (last?.role === 'tool') last.content.push(result);
       else prompt.push({ role: 'tool', content: [result] });
@@ -53,19 +68,33 @@ export function promptOf(messages: readonly ModelMessage[], vendor: Vendor, aske
   return prompt;
 }
 
-/** The end of the history is marked, and where the turn began: steps with many calls may leave the last mark further behind than the cache looks. */
+/**
+ * The end of the history is marked, and where the turn began: steps with many calls may leave the last mark further
+ * behind than the cache looks.
+ */
 function markHistory(prompt: Prompt): void {
-  const places = new Set([prompt.findLastIndex(({ role }) => role === 'user'), prompt.findLastIndex(({ role }) => role === 'user' || role === 'tool')]);
+  const places = new Set([
+    prompt.findLastIndex(({ role }) => role === 'user'),
+    prompt.findLastIndex(({ role }) => role === 'user' || role === 'tool'),
+  ]);
   for (const at of places) if (prompt[at]) prompt[at].providerOptions = CACHED;
 }
 
 const userParts = ({ content, pictures = [] }: Extract<ModelMessage, { role: 'system' | 'user' }>) => [
   ...(content === '' ? [] : [{ type: 'text' as const, text: storableText(content) }]),
-  ...pictures.map((data) => ({ type: 'file' as const, mediaType: 'image/jpeg', data: { type: 'data' as const, data } })),
+  ...pictures.map((data) => ({
+    type: 'file' as const,
+    mediaType: 'image/jpeg',
+    data: { type: 'data' as const, data },
+  })),
 ];
 
 /** The blocks of a step as the vendor gave them; null when it gave none, or another number of calls. */
-function ownParts(message: AssistantMessage, { wire }: Vendor, asked: { endpoint: string; model: string }): StepPart[] | null {
+function ownParts(
+  message: AssistantMessage,
+  { wire }: Vendor,
+  asked: { endpoint: string; model: string },
+): StepPart[] | null {
   const data = ownState(message, { wire, ...asked }) as { parts?: unknown } | undefined;
   if (!Array.isArray(data?.parts)) return null;
   const parts = data.parts as StepPart[];
@@ -74,12 +103,15 @@ function ownParts(message: AssistantMessage, { wire }: Vendor, asked: { endpoint
 
 const foreignParts = ({ content, calls = [] }: AssistantMessage): StepPart[] => [
   { kind: 'text', text: storableText(content) },
-  ...calls.map((call): StepPart => ({ kind: 'call', id: wireId(call.id), name: call.name, text: storableText(call.arguments) })),
+  ...calls.map(
+    (call): StepPart => ({ kind: 'call', id: wireId(call.id), name: call.name, text: storableText(call.arguments) }),
+  ),
 ];
 
 function sdkPart({ kind, text, id, name, meta }: StepPart, { key }: Vendor): Said[] {
   const own = meta && { providerOptions: { [key]: meta } as NonNullable<Said['providerOptions']> };
-  if (kind === 'call') return [{ type: 'tool-call', toolCallId: id!, toolName: name!, input: JSON.parse(objectJson(text)), ...own }];
+  if (kind === 'call')
+    return [{ type: 'tool-call', toolCallId: id!, toolName: name!, input: JSON.parse(objectJson(text)), ...own }];
   // an empty text is refused, except where it carries a signature
   if (text === '' && !own) return [];
   return [{ type: kind === 'thought' ? 'reasoning' : 'text', text, ...own }];

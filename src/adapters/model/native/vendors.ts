@@ -11,7 +11,10 @@ interface VendorAddress {
   fetch: typeof globalThis.fetch;
 }
 
-/** What differs between the vendors that are asked natively. The packages are strict, so they are for the vendors' own hosts: others deviate from the protocol. */
+/**
+ * What differs between the vendors that are asked natively. The packages are strict, so they are for the vendors' own
+ * hosts: others deviate from the protocol.
+ */
 export interface Vendor {
   wire: Extract<WireName, 'anthropic' | 'gemini'>;
   /** the SDK's name for the vendor, under which it keeps signatures and takes options */
@@ -47,9 +50,13 @@ export const GEMINI: Vendor = {
   key: 'google',
   open: async ({ baseUrl, apiKey, fetch }, model) => {
     const { createGoogle } = await import('@ai-sdk/google');
-    // the base URL may be that of the chat completions of this host, and its list of models puts a folder before each name
+    // the base URL may be that of the chat completions of this host, and its list of models puts a folder before each
+    // name
     return createGoogle({ baseURL: baseUrl.replace(/\/openai$/, ''), apiKey, fetch })(model.replace(/^models\//, ''));
   },
-  options: (model, omit) => (omit.includes('thinkingConfig') || /gemini-(1|2\.0)|gemma/i.test(model) ? {} : { thinkingConfig: { includeThoughts: true } }),
+  options: (model, omit) =>
+    omit.includes('thinkingConfig') || /gemini-(1|2\.0)|gemma/i.test(model)
+      ? {}
+      : { thinkingConfig: { includeThoughts: true } },
   marksCache: false,
 };

@@ -49,7 +49,12 @@ export function completionOf(answer: PracticeAnswer): object {
     ...(step.think ? { reasoning_content: step.think } : {}),
     ...(calls.length > 0 ? { tool_calls: calls } : {}),
   };
-  return { ...envelope, object: 'chat.completion', choices: [{ index: 0, message, finish_reason: finishReason(answer) }], usage };
+  return {
+    ...envelope,
+    object: 'chat.completion',
+    choices: [{ index: 0, message, finish_reason: finishReason(answer) }],
+    usage,
+  };
 }
 
 /** Writes the answer as a stream, word by word; stops when the caller has left. */
@@ -60,7 +65,9 @@ export async function streamAnswer(
 ): Promise<void> {
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
   const send = (choices: unknown[], more: object = {}) =>
-    response.write(`data: ${JSON.stringify({ ...answer.envelope, object: 'chat.completion.chunk', choices, ...more })}\n\n`);
+    response.write(
+      `data: ${JSON.stringify({ ...answer.envelope, object: 'chat.completion.chunk', choices, ...more })}\n\n`,
+    );
   const delta = (part: object) => send([{ index: 0, delta: part, finish_reason: null }]);
   delta({ role: 'assistant', content: '' });
   const parts = partsOf(answer, pace);

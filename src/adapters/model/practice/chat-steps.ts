@@ -31,7 +31,8 @@ const ask: Rule = ({ text, word, step, last }, use) => {
     return {
       say: `Practice: you answered "${clip(answerOf(last), 200)}". I waited for it without costing anything, and would have waited through any restart.`,
     };
-  const topic = /\bask me\s+(?:a question\s*)?(?:about\s+)?(.*)/i.exec(text)?.[1]?.replace(/(?<![.?!])[.?!]+$/, '') || 'colours';
+  const topic =
+    /\bask me\s+(?:a question\s*)?(?:about\s+)?(.*)/i.exec(text)?.[1]?.replace(/(?<![.?!])[.?!]+$/, '') || 'colours';
   return use(
     'ask_user',
     [
@@ -114,14 +115,19 @@ const count: Rule = ({ word }) => {
 };
 
 const help: Rule = ({ word }) =>
-  /^(help|hi|hello|hey|hallo|good (morning|evening|day)|start|what can you do|who are you|\?)\b|^\?/.test(word) || word === '' ? { say: HELP } : null;
+  /^(help|hi|hello|hey|hallo|good (morning|evening|day)|start|what can you do|who are you|\?)\b|^\?/.test(word) ||
+  word === ''
+    ? { say: HELP }
+    : null;
 
 /** The first rule that knows a message answers it. */
 const RULES: readonly Rule[] = [ask, readPage, stopSchedule, schedule, listSchedules, progress, count, help];
 
 /** A summary was requested; null when it was not. */
 export const summaryStep = ({ system, user }: Situation): ScriptStep | null =>
-  /^sum up\b|summar|compact/i.test(system) ? { say: `Practice summary: ${clip(user.trim().replace(/\s+/g, ' '), 400)}` } : null;
+  /^sum up\b|summar|compact/i.test(system)
+    ? { say: `Practice summary: ${clip(user.trim().replace(/\s+/g, ' '), 400)}` }
+    : null;
 
 /** What the practice model says in a chat. */
 export function chatStep(situation: Situation, use: Use): ScriptStep {
@@ -131,7 +137,9 @@ export function chatStep(situation: Situation, use: Use): ScriptStep {
     const step = rule(said, use);
     if (step) return step;
   }
-  return { say: `Practice (no real model is configured): you wrote "${clip(text, 200)}". Write "help" to see what can be tried.` };
+  return {
+    say: `Practice (no real model is configured): you wrote "${clip(text, 200)}". Write "help" to see what can be tried.`,
+  };
 }
 
 const clip = (text: string, length: number): string => (text.length <= length ? text : `${text.slice(0, length - 1)}…`);
@@ -150,6 +158,10 @@ const answerOf = (result: string): string => String(parsed(result).answer ?? res
 /** The title of a fetched page: from JSON, a `Title:` line, a heading, or the first line. */
 function titleOf(result: string): string {
   const title =
-    parsed(result).title ?? /^[ \t]*title:[ \t]*(\S.*)$/im.exec(result)?.[1] ?? /^#+\s+(.+)$/m.exec(result)?.[1] ?? result.trim().split('\n')[0] ?? '';
+    parsed(result).title ??
+    /^[ \t]*title:[ \t]*(\S.*)$/im.exec(result)?.[1] ??
+    /^#+\s+(.+)$/m.exec(result)?.[1] ??
+    result.trim().split('\n')[0] ??
+    '';
   return clip(String(title).trim(), 200);
 }

@@ -13,7 +13,10 @@ export interface CompletionOptions {
   scripts?: boolean;
   /** milliseconds before each word of an answer without its own pace */
   pace?: number;
-  /** of a long request, parse only the latest message and what follows, so that a benchmark does not measure this server; `roles` then lacks the rest */
+  /**
+   * of a long request, parse only the latest message and what follows, so that a benchmark does not measure this
+   * server; `roles` then lacks the rest
+   */
   skim?: boolean;
   /** called at arrival and again when the state changes */
   ledger?: (entry: LedgerEntry) => void;
@@ -68,10 +71,20 @@ export class Completions {
       usage: usageOf(this.options.skim ? raw.length : charsOf(body), step),
     };
     if (!body.stream) return sendJson(response, 200, completionOf(answer));
-    await streamAnswer(response, answer, { pace: step.pace ?? this.options.pace ?? 10, usage: body.stream_options?.include_usage === true, gone });
+    await streamAnswer(response, answer, {
+      pace: step.pace ?? this.options.pace ?? 10,
+      usage: body.stream_options?.include_usage === true,
+      gone,
+    });
   }
 
-  private enter(requestId: string, body: PracticeRequest, situation: Situation, tools: readonly OfferedTool[], bytes: number): LedgerEntry {
+  private enter(
+    requestId: string,
+    body: PracticeRequest,
+    situation: Situation,
+    tools: readonly OfferedTool[],
+    bytes: number,
+  ): LedgerEntry {
     this.count += 1;
     return {
       n: this.count,

@@ -2,7 +2,8 @@ import type { ScriptStep } from './script.ts';
 import type { Situation } from './situation.ts';
 import type { Use } from './use.ts';
 
-const DEMO = 'write hello.txt hello; wait 20; ask Which name shall it greet? | Ada | Grace; append hello.txt , {answer}; run cat hello.txt';
+const DEMO =
+  'write hello.txt hello; wait 20; ask Which name shall it greet? | Ada | Grace; append hello.txt , {answer}; run cat hello.txt';
 
 /** What the practice model does with workspaces and coding tasks; null when a message is about something else. */
 export function kennelStep({ user, step, last }: Situation, use: Use): ScriptStep | null {
@@ -10,7 +11,8 @@ export function kennelStep({ user, step, last }: Situation, use: Use): ScriptSte
   const word = text.toLowerCase();
   const told: ScriptStep = { say: `Practice: ${last.slice(0, 3_000)}` };
 
-  const created = /^(?:create|make|new) (?:a )?workspace(?: called| named)?\s+(\S+)(?:\s+(?:from|with|as)\s+(\w+))?/i.exec(text);
+  const created =
+    /^(?:create|make|new) (?:a )?workspace(?: called| named)?\s+(\S+)(?:\s+(?:from|with|as)\s+(\w+))?/i.exec(text);
   if (created) {
     const [, name = 'demo', template = 'node'] = created;
     return step > 0
@@ -55,7 +57,8 @@ export function kennelStep({ user, step, last }: Situation, use: Use): ScriptSte
           'I hand this to a coding agent in a container.',
         );
   }
-  if (/^(?:task status|tasks|how is the task)\??$/.test(word)) return step > 0 ? told : use('task_status', [], 'I look.');
+  if (/^(?:task status|tasks|how is the task)\??$/.test(word))
+    return step > 0 ? told : use('task_status', [], 'I look.');
   const command = /^(?:run|shell):\s*([\s\S]+)$/i.exec(text)?.[1];
   if (command) return step > 0 ? told : use('shell_run', [[['command'], command]], 'I run it in the workspace.');
   return null;

@@ -36,7 +36,10 @@ export function parseRequest(raw: string): PracticeRequest {
   return body;
 }
 
-/** A request without its messages before the latest of the person. A quote inside a text is escaped, so the mark stands only where a message begins. */
+/**
+ * A request without its messages before the latest of the person. A quote inside a text is escaped, so the mark stands
+ * only where a message begins.
+ */
 export function skimmed(raw: string): string {
   const first = raw.indexOf('"messages":[');
   const latest = raw.lastIndexOf('{"role":"user"');
@@ -46,9 +49,14 @@ export function skimmed(raw: string): string {
 export function offeredTools(tools: unknown): OfferedTool[] {
   if (!Array.isArray(tools)) return [];
   return (tools as Array<{ function?: { name?: string; parameters?: { properties?: object } } }>).flatMap((tool) =>
-    tool?.function?.name ? [{ name: tool.function.name, properties: Object.keys(tool.function.parameters?.properties ?? {}) }] : [],
+    tool?.function?.name
+      ? [{ name: tool.function.name, properties: Object.keys(tool.function.parameters?.properties ?? {}) }]
+      : [],
   );
 }
 
 export const charsOf = ({ messages, tools }: PracticeRequest): number =>
-  messages.reduce((sum, message) => sum + textOf(message.content).length + JSON.stringify(message.tool_calls ?? '').length, JSON.stringify(tools ?? '').length);
+  messages.reduce(
+    (sum, message) => sum + textOf(message.content).length + JSON.stringify(message.tool_calls ?? '').length,
+    JSON.stringify(tools ?? '').length,
+  );

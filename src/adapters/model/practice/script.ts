@@ -21,7 +21,9 @@ export interface ScriptStep {
   times?: number;
 }
 
-/** The step of a `SCRIPT:[...]` message that is due; null when the message is no script. Text after the list is ignored. */
+/**
+ * The step of a `SCRIPT:[...]` message that is due; null when the message is no script. Text after the list is ignored.
+ */
 export function scriptedStep(situation: Situation): ScriptStep | null {
   const text = situation.user.trimStart();
   if (!text.startsWith('SCRIPT:')) return null;

@@ -23,7 +23,11 @@ export interface Situation {
 export const textOf = (content: unknown): string => {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) return '';
-  return content.map((part: { text?: unknown; content?: unknown } | null) => (typeof part?.text === 'string' ? part.text : textOf(part?.content))).join('');
+  return content
+    .map((part: { text?: unknown; content?: unknown } | null) =>
+      typeof part?.text === 'string' ? part.text : textOf(part?.content),
+    )
+    .join('');
 };
 
 export function situationOf(messages: readonly WireMessage[]): Situation {

@@ -28,7 +28,9 @@ export const useOf =
 function named(tool: OfferedTool, args: Args): Record<string, unknown> {
   const result: Record<string, unknown> = {};
   for (const [aliases, value] of args) {
-    const name = aliases.find((alias) => tool.properties.includes(alias)) ?? (tool.properties.length === 0 ? aliases[0] : undefined);
+    const name =
+      aliases.find((alias) => tool.properties.includes(alias)) ??
+      (tool.properties.length === 0 ? aliases[0] : undefined);
     if (name) result[name] = value;
   }
   return result;

@@ -5,7 +5,10 @@ import { MOST_TOKENS } from '../stream/usage.ts';
 import { classify } from './classify.ts';
 import { type AnswerTimes, SilenceWatch } from './silence.ts';
 
-/** What the wires share: how a request is watched and given up, how an answer grows from parts, and whose state may be sent back. */
+/**
+ * What the wires share: how a request is watched and given up, how an answer grows from parts, and whose state may be
+ * sent back.
+ */
 
 export interface Watch {
   /** aborts with the request, and when the endpoint is silent for too long */
@@ -18,7 +21,10 @@ export interface Watch {
   part(): void;
 }
 
-/** Runs one request of a wire. Throws `ModelError`, or the reason of the aborted signal. `secrets` are never shown in an error. */
+/**
+ * Runs one request of a wire. Throws `ModelError`, or the reason of the aborted signal. `secrets` are never shown in an
+ * error.
+ */
 export async function watched(
   request: ModelRequest,
   { times, secrets }: { times: AnswerTimes; secrets: readonly string[] },
@@ -93,7 +99,17 @@ export class AnswerDraft {
   }
 
   /** `state` is kept for a complete answer only: half of one is sent back as text. */
-  finish({ usage, state, ...more }: { finishReason: string; end: AnswerEnd; model: string; usage?: ModelUsage | undefined; state?: StepState }): ModelAnswer {
+  finish({
+    usage,
+    state,
+    ...more
+  }: {
+    finishReason: string;
+    end: AnswerEnd;
+    model: string;
+    usage?: ModelUsage | undefined;
+    state?: StepState;
+  }): ModelAnswer {
     const { text, reasoning, calls } = this;
     return {
       text,
@@ -107,8 +123,16 @@ export class AnswerDraft {
   }
 
   private estimate(): ModelUsage {
-    const chars = this.text.length + this.reasoning.length + this.calls.reduce((sum, call) => sum + call.name.length + call.arguments.length, 0);
-    return { inputTokens: Math.ceil(promptChars(this.request) / 4), outputTokens: Math.ceil(chars / 4), cachedTokens: 0, reasoningTokens: 0 };
+    const chars =
+      this.text.length +
+      this.reasoning.length +
+      this.calls.reduce((sum, call) => sum + call.name.length + call.arguments.length, 0);
+    return {
+      inputTokens: Math.ceil(promptChars(this.request) / 4),
+      outputTokens: Math.ceil(chars / 4),
+      cachedTokens: 0,
+      reasoningTokens: 0,
+    };
   }
 }
 
@@ -116,15 +140,23 @@ export class AnswerDraft {
 export const promptChars = ({ messages, tools }: Pick<ModelRequest, 'messages' | 'tools'>): number =>
   JSON.stringify(tools).length +
   messages.reduce(
-    (sum, message) => sum + message.content.length + (message.role === 'assistant' && message.calls ? JSON.stringify(message.calls).length : 0),
+    (sum, message) =>
+      sum +
+      message.content.length +
+      (message.role === 'assistant' && message.calls ? JSON.stringify(message.calls).length : 0),
     0,
   );
 
 export type AssistantMessage = Extract<ModelMessage, { role: 'assistant' }>;
 
 /** What the asked endpoint and model gave with a step; undefined for a step of another one. */
-export function ownState({ state }: AssistantMessage, asked: { wire: WireName; endpoint: string; model: string }): unknown {
-  return state?.wire === asked.wire && state.endpoint === asked.endpoint && state.model === asked.model ? state.data : undefined;
+export function ownState(
+  { state }: AssistantMessage,
+  asked: { wire: WireName; endpoint: string; model: string },
+): unknown {
+  return state?.wire === asked.wire && state.endpoint === asked.endpoint && state.model === asked.model
+    ? state.data
+    : undefined;
 }
 
 /** An endpoint's figure as a whole number that can be stored; 0 when it is no number. */

@@ -19,7 +19,8 @@ const OVERFLOW: RegExp[] = [
   /(token limit exceeded|exceeded model token limit|too many tokens|tokens? exceed)/i, // Kimi, Cohere, Mistral
   /prompt tokens? (exceed|limit)/i, // GitHub Copilot, Z.AI
   /too large for model with \d+ maximum context/i, // Mistral
-  /request_too_large|exceed_context_size_error|model_max_prompt_tokens_exceeded/i, // Anthropic, llama.cpp, GitHub (codes)
+  // Anthropic, llama.cpp, GitHub (codes)
+  /request_too_large|exceed_context_size_error|model_max_prompt_tokens_exceeded/i,
 ];
 export const isContextOverflow = (text: string): boolean => OVERFLOW.some((pattern) => pattern.test(text));
 
@@ -71,14 +72,21 @@ export function classify(thrown: unknown, options: ClassifyOptions = {}): ModelE
   if (thrown instanceof ModelError) return thrown;
   const error = (typeof thrown === 'object' && thrown !== null ? thrown : { message: String(thrown) }) as Shape;
   const body = errorObject(error.error);
-  const code = [error.code, property(body, 'code'), property(body, 'type'), error.type].filter((part) => part !== undefined && part !== null).join(' ');
+  const code = [error.code, property(body, 'code'), property(body, 'type'), error.type]
+    .filter((part) => part !== undefined && part !== null)
+    .join(' ');
   // an error inside a stream has no HTTP status; most providers put one into its code
   const status =
-    httpStatus(error.status) ?? httpStatus(property(body, 'code')) ?? httpStatus(error.code) ?? httpStatus(property(body, 'status')) ?? statusOf(code);
+    httpStatus(error.status) ??
+    httpStatus(property(body, 'code')) ??
+    httpStatus(error.code) ??
+    httpStatus(property(body, 'status')) ??
+    statusOf(code);
   const text = messageOf(error, body);
   const say = (prefix: string) => cut(redact(`${prefix}: ${text}`, options.secrets), 600);
   const told = { status, param: word(property(body, 'param')), code: word(property(body, 'code')) };
-  const make = (type: FailureType, prefix: string, wait?: number) => new ModelError(type, say(prefix), { ...told, retryAfterMs: wait });
+  const make = (type: FailureType, prefix: string, wait?: number) =>
+    new ModelError(type, say(prefix), { ...told, retryAfterMs: wait });
 
   if (status === undefined) {
     if (body !== undefined && body !== null) {
@@ -100,9 +108,11 @@ export function classify(thrown: unknown, options: ClassifyOptions = {}): ModelE
   const [type, prefix] = byStatus(status, `${code} ${details(body)} ${text}`, wait);
   // the endpoint knows best whether a retry helps; a wrong key, an empty account and an overflow keep their type
   const should = error.headers?.get('x-should-retry');
-  if (should === 'true' && (type === 'ModelRejected' || type === 'ModelNotFound')) return make('ModelUnavailable', prefix, wait);
+  if (should === 'true' && (type === 'ModelRejected' || type === 'ModelNotFound'))
+    return make('ModelUnavailable', prefix, wait);
   // "false" means clients that retry within a second; if a time is given too, it can be waited for
-  if (should === 'false' && wait === undefined && (type === 'ModelRateLimited' || type === 'ModelUnavailable')) return make('ModelRejected', prefix);
+  if (should === 'false' && wait === undefined && (type === 'ModelRateLimited' || type === 'ModelUnavailable'))
+    return make('ModelRejected', prefix);
   return make(type, prefix, type === 'ModelRateLimited' || type === 'ModelUnavailable' ? wait : undefined);
 }
 
@@ -114,12 +124,17 @@ function byStatus(status: number, text: string, wait: number | undefined): [Fail
   if (status === 404) return ['ModelNotFound', 'Invalid request (404)'];
   // for an empty account OpenAI answers 429 and Anthropic 400; waiting does not help
   if (status === 429)
-    return [NO_CREDIT.test(text) || (wait === undefined && QUOTA.test(text)) ? 'ModelPaymentRequired' : 'ModelRateLimited', 'Rate limit exceeded'];
+    return [
+      NO_CREDIT.test(text) || (wait === undefined && QUOTA.test(text)) ? 'ModelPaymentRequired' : 'ModelRateLimited',
+      'Rate limit exceeded',
+    ];
   if (status === 408 || status === 409) return ['ModelUnavailable', `LLM error: HTTP ${status}`];
   // LM Studio and some proxies report an overflow as a 500
-  if (isContextOverflow(text)) return ['ContextOverflow', status >= 500 ? `Server error (${status})` : `Invalid request (${status})`];
+  if (isContextOverflow(text))
+    return ['ContextOverflow', status >= 500 ? `Server error (${status})` : `Invalid request (${status})`];
   if (status >= 500) return ['ModelUnavailable', `Server error (${status})`];
-  if (status >= 400) return [NO_CREDIT.test(text) ? 'ModelPaymentRequired' : 'ModelRejected', `Invalid request (${status})`];
+  if (status >= 400)
+    return [NO_CREDIT.test(text) ? 'ModelPaymentRequired' : 'ModelRejected', `Invalid request (${status})`];
   return ['ModelUnavailable', `LLM error: HTTP ${status}`];
 }
 
@@ -134,13 +149,19 @@ function httpStatus(value: unknown): number | undefined {
   return typeof number === 'number' && Number.isInteger(number) && number >= 300 && number <= 599 ? number : undefined;
 }
 
-const word = (value: unknown): string | undefined => (typeof value === 'string' || typeof value === 'number' ? String(value) : undefined);
+const word = (value: unknown): string | undefined =>
+  typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
 
-/** The status that a code in words means, for errors inside a stream. What a server says of itself is no status: the answer is asked for again. */
+/**
+ * The status that a code in words means, for errors inside a stream. What a server says of itself is no status: the
+ * answer is asked for again.
+ */
 function statusOf(code: string): number | undefined {
   if (/rate_?limit|resource_exhausted|too_many_requests|throttl/i.test(code)) return 429;
   if (/invalid_api_key|authentication|unauthenticated|unauthorized/i.test(code)) return 401;
-  return /invalid_request|invalid_argument|bad_?request|data_inspection|content_filter|content_policy/i.test(code) ? 400 : undefined;
+  return /invalid_request|invalid_argument|bad_?request|data_inspection|content_filter|content_policy/i.test(code)
+    ? 400
+    : undefined;
 }
 
 /** The provider's sentence, and the upstream's text below a proxy's generic one. */
@@ -153,10 +174,23 @@ function messageOf(error: Shape, body: Record<string, unknown> | undefined): str
 }
 
 /** Where providers and proxies put their sentence. */
-const SENTENCES = ['message', 'msg', 'detail', 'error', 'errors', 'error_message', 'errorMessage', 'error_msg', 'error_description', 'reason', 'title'];
+const SENTENCES = [
+  'message',
+  'msg',
+  'detail',
+  'error',
+  'errors',
+  'error_message',
+  'errorMessage',
+  'error_msg',
+  'error_description',
+  'reason',
+  'title',
+];
 
 /**
- * The error that the body of a refusal reports, with its sentence as `message`: an object, a list of objects (Gemini), one inside of another (gateways), FastAPI's
+ * The error that the body of a refusal reports, with its sentence as `message`: an object, a list of objects (Gemini),
+ * one inside of another (gateways), FastAPI's
  * `detail`, JSON in a text, a page of HTML, plain text. Undefined for an empty body.
  */
 export function errorObject(body: unknown, depth = 0): Record<string, unknown> | undefined {
@@ -194,7 +228,9 @@ function errorOfText(text: string, depth: number): Record<string, unknown> | und
 /** FastAPI lists what is wrong with each field: `loc` names it. */
 function joinedErrors(all: Array<Record<string, unknown> | undefined>): Record<string, unknown> | undefined {
   const known = all.filter((each) => each !== undefined);
-  const told = known.flatMap(({ message, loc }) => (word(message) ? [Array.isArray(loc) ? `${loc.join('.')}: ${message}` : String(message)] : []));
+  const told = known.flatMap(({ message, loc }) =>
+    word(message) ? [Array.isArray(loc) ? `${loc.join('.')}: ${message}` : String(message)] : [],
+  );
   return known[0] && { ...known[0], ...(told.length > 0 && { message: told.join('; ') }) };
 }
 
@@ -207,8 +243,12 @@ function networkReason(error: Shape): string | undefined {
   let seen: unknown = error;
   for (let depth = 0; depth < 6 && typeof seen === 'object' && seen !== null; depth++) {
     const { name, code, message, cause } = seen as Shape;
-    if (typeof code === 'string' && /^(E[A-Z_]{3,}|UND_ERR_\w+|(?=\w+$)(CERT_|\w+?_CERT).*)$/.test(code)) reason = message ? String(message) : code;
-    else if (typeof message === 'string' && /fetch failed|terminated|connection error|timed? ?out|socket hang up|premature close|network/i.test(message))
+    if (typeof code === 'string' && /^(E[A-Z_]{3,}|UND_ERR_\w+|(?=\w+$)(CERT_|\w+?_CERT).*)$/.test(code))
+      reason = message ? String(message) : code;
+    else if (
+      typeof message === 'string' &&
+      /fetch failed|terminated|connection error|timed? ?out|socket hang up|premature close|network/i.test(message)
+    )
       reason ??= message;
     else if (name === 'TimeoutError') reason ??= 'timed out';
     const inner: unknown = (seen as { errors?: unknown[] }).errors?.[0];

@@ -11,7 +11,8 @@ function hashed(text: string, length: number): string {
 }
 
 /**
- * The id of a call on the wire: nine letters or digits, as Mistral wants it. It is made of our id, so that a request repeats the beginning of the one before.
+ * The id of a call on the wire: nine letters or digits, as Mistral wants it. It is made of our id, so that a request
+ * repeats the beginning of the one before.
  * `nth`: another one, where the request has it already.
  */
 export const wireId = (id: string, nth = 0): string => hashed(nth === 0 ? id : `${id}\n${nth}`, 9);
@@ -20,7 +21,10 @@ export const wireId = (id: string, nth = 0): string => hashed(nth === 0 ? id : `
 const FITS = /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/;
 const names = new Map<string, string>();
 
-/** The name of a tool on the wire: at most 64 letters, digits, `_` and `-`. A name that is changed ends with a hash, so that two stay two. */
+/**
+ * The name of a tool on the wire: at most 64 letters, digits, `_` and `-`. A name that is changed ends with a hash, so
+ * that two stay two.
+ */
 export function wireName(name: string): string {
   if (FITS.test(name)) return name;
   let known = names.get(name);

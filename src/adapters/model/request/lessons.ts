@@ -38,32 +38,46 @@ interface Row {
 const facts = (taught: ModelFacts) => (): Omit<Lesson, 'id'> => ({ facts: taught });
 const hasSteps = ({ messages }: ModelRequest): boolean => messages.some(({ role }) => role === 'assistant');
 const overResponses = ({ facts: known }: Refused): boolean => known.wire === 'responses';
-const leftOut = (field: string, { facts: known }: Refused): Omit<Lesson, 'id'> => ({ facts: { omit: [...(known.omit ?? []), field] } });
+const leftOut = (field: string, { facts: known }: Refused): Omit<Lesson, 'id'> => ({
+  facts: { omit: [...(known.omit ?? []), field] },
+});
 const OVER_RESPONSES = { facts: { wire: 'responses' }, guess: true } as const;
 const OVER_CHAT = { facts: { wire: 'chat', effort: 'none' }, guess: true } as const;
-const NO_TOOLS = 'This model takes no tools, and Fetch works with tools. Choose a model with tools: `fetch setup` shows them.';
+const NO_TOOLS =
+  'This model takes no tools, and Fetch works with tools. Choose a model with tools: `fetch setup` shows them.';
 
 /** Refusals that name their reason. The first row that fits decides. */
 const ROWS: readonly Row[] = [
-  // OpenAI gpt-5.4 and later, Azure (openai/openai-openapi#541): also where no effort was sent. gpt-5-codex, o3-pro: "only supported in v1/responses".
-  // A proxy may not have the Responses API, so only its answer proves it
+  // OpenAI gpt-5.4 and later, Azure (openai/openai-openapi#541): also where no effort was sent. gpt-5-codex, o3-pro:
+  // "only supported in v1/responses". A proxy may not have the Responses API, so only its answer proves it
   {
     says: /function tools with reasoning_effort|reasoning_effort to '?none|(only|use|in) (the )?`?\/?v1\/responses/i,
     teaches: ({ request, facts: known }) => {
       if (known.wire === 'responses') return OVER_CHAT;
-      return known.wire === undefined ? OVER_RESPONSES : request.tools.length > 0 ? { facts: { effort: 'none' } } : null;
+      return known.wire === undefined
+        ? OVER_RESPONSES
+        : request.tools.length > 0
+          ? { facts: { effort: 'none' } }
+          : null;
     },
   },
   // OpenAI's Responses API: models that do not think, and organisations that are not verified
-  { says: /encrypted content is not supported/i, teaches: (refused) => (overResponses(refused) ? leftOut('include', refused) : null) },
-  { says: /reasoning summar|reasoning\.summary/i, teaches: (refused) => (overResponses(refused) ? leftOut('summary', refused) : null) },
+  {
+    says: /encrypted content is not supported/i,
+    teaches: (refused) => (overResponses(refused) ? leftOut('include', refused) : null),
+  },
+  {
+    says: /reasoning summar|reasoning\.summary/i,
+    teaches: (refused) => (overResponses(refused) ? leftOut('summary', refused) : null),
+  },
   // Gemini 2.0 and earlier, Gemma: "Thinking is not enabled for models/…", "thinking is not supported by this model"
   {
     says: /\bthinking\b/i,
     and: /not supported|not enabled|n't support/i,
     teaches: (refused) => (refused.facts.wire === 'gemini' ? leftOut('thinkingConfig', refused) : null),
   },
-  // DeepSeek (earendil-works/pi#3636): "must be passed back"; Kimi (QuantumNous/new-api#3121): "reasoning_content is missing"
+  // DeepSeek (earendil-works/pi#3636): "must be passed back"; Kimi (QuantumNous/new-api#3121): "reasoning_content is
+  // missing"
   {
     says: /reasoning_content/i,
     and: /passed back|missing|required|must be (?:set|present|provided|included)/i,
@@ -75,8 +89,12 @@ const ROWS: readonly Row[] = [
     and: /missing|lacks|without|require|must/i,
     teaches: ({ request }) => (hasSteps(request) ? { facts: { skipSignature: true } } : null),
   },
-  // chat templates of Mistral, Gemma, Llama 2 (llama.cpp, vLLM, LM Studio); Perplexity: "should alternate with assistant"
-  { says: /roles? must alternate|should alternate|alternate between|multiturn requests alternate/i, teaches: facts({ alternates: true }) },
+  // chat templates of Mistral, Gemma, Llama 2 (llama.cpp, vLLM, LM Studio); Perplexity: "should alternate with
+  // assistant"
+  {
+    says: /roles? must alternate|should alternate|alternate between|multiturn requests alternate/i,
+    teaches: facts({ alternates: true }),
+  },
   // Mistral: "Expected last role User or Tool … but got assistant", "Unexpected role 'user' after role 'tool'"
   {
     says: /unexpected role|expected last role|follow (?:a )?['"`]?tool|after role ['"`]?tool/i,
@@ -96,7 +114,8 @@ const ROWS: readonly Row[] = [
       return most > 0 && most < request.tools.length ? { facts: { maxTools: most }, tell: null } : null;
     },
   },
-  // Ollama: "does not support tools"; OpenRouter 404: "support tool use"; vLLM: "requires --enable-auto-tool-choice"; llama.cpp: "requires --jinja"
+  // Ollama: "does not support tools"; OpenRouter 404: "support tool use"; vLLM: "requires --enable-auto-tool-choice";
+  // llama.cpp: "requires --jinja"
   {
     says: /(not|n't) support (tools?|functions?)\b|no endpoints found that support tool use|tools? (param(eter)? |calling |use )?(is|are) not supported|(not|n't) support (tool|function)[ -](use|call)/i,
     teaches: ({ request }) => (request.tools.length > 0 ? { facts: { noTools: true }, tell: NO_TOOLS } : null),
@@ -118,22 +137,31 @@ const ROWS: readonly Row[] = [
 ];
 
 /**
- * The state of a step is refused, as after a change of the key (OpenAI: "The encrypted content … could not be verified"; Anthropic: "Invalid `signature` in
- * `thinking` block"; Gemini: "Corrupted thought signature"), or a step of another model stands in the open loop of a model that thinks (Anthropic: "Expected
+ * The state of a step is refused, as after a change of the key (OpenAI: "The encrypted content … could not be
+ * verified"; Anthropic: "Invalid `signature` in
+ * `thinking` block"; Gemini: "Corrupted thought signature"), or a step of another model stands in the open loop of a
+ * model that thinks (Anthropic: "Expected
  * `thinking` or `redacted_thinking`, but found `tool_use`").
  */
 const STATE = /encrypted.content|\bsignature|thinking`? blocks?\b/i;
-const NOT_TAKEN = /could not be|(?:is|are) invalid|invalid (?:`|')?(?:signature|encrypted)|not valid|(?:corrupted|unknown) |cannot|must|start/i;
+const NOT_TAKEN =
+  /could not be|(?:is|are) invalid|invalid (?:`|')?(?:signature|encrypted)|not valid|(?:corrupted|unknown) |cannot|must|start/i;
 const OPEN_LOOP = /expected `?thinking|reasoning' item|required following item/i;
 
 function stateLesson(error: ModelError, { request }: Refused): Lesson | null {
-  const stated = request.effort !== undefined || request.messages.some((message) => message.role === 'assistant' && message.state);
-  return stated && error.type === 'ModelRejected' && ((STATE.test(error.message) && NOT_TAKEN.test(error.message)) || OPEN_LOOP.test(error.message))
+  const stated =
+    request.effort !== undefined || request.messages.some((message) => message.role === 'assistant' && message.state);
+  return stated &&
+    error.type === 'ModelRejected' &&
+    ((STATE.test(error.message) && NOT_TAKEN.test(error.message)) || OPEN_LOOP.test(error.message))
     ? { id: 'state', facts: {}, plain: true }
     : null;
 }
 
-/** Names under which refusals speak of the thinking that was asked for. xAI: "Argument not supported on this model: reasoningEffort". */
+/**
+ * Names under which refusals speak of the thinking that was asked for. xAI: "Argument not supported on this model:
+ * reasoningEffort".
+ */
 const EFFORT = /reasoning|effort\b|thinking/i;
 
 /** What a refusal teaches of the model; null when it teaches nothing new, or is no refusal. */
@@ -158,25 +186,33 @@ export function lessonOf(error: unknown, refused: Refused, taken: ReadonlySet<st
 /** A proxy that has no Responses API says so in any words. */
 const lacksResponses = (error: ModelError, { facts: known, guess }: Refused): boolean =>
   known.wire === 'responses' &&
-  ([404, 405].includes(error.status ?? 0) || (guess.wire !== undefined && (error.type === 'ModelRejected' || error.type === 'ModelStreamBroken')));
+  ([404, 405].includes(error.status ?? 0) ||
+    (guess.wire !== undefined && (error.type === 'ModelRejected' || error.type === 'ModelStreamBroken')));
 
-const isNew = (taught: ModelFacts, known: ModelFacts): boolean => JSON.stringify({ ...known, ...taught }) !== JSON.stringify(known);
+const isNew = (taught: ModelFacts, known: ModelFacts): boolean =>
+  JSON.stringify({ ...known, ...taught }) !== JSON.stringify(known);
 
 /** Servers put refusals under several states: Jinja's exceptions come as 500, missing abilities as 404. */
 const isRefusal = ({ type, status }: ModelError): boolean =>
-  type === 'ModelRejected' || ((type === 'ModelUnavailable' || type === 'ModelNotFound') && (status ?? 0) >= 400 && status !== 429);
+  type === 'ModelRejected' ||
+  ((type === 'ModelUnavailable' || type === 'ModelNotFound') && (status ?? 0) >= 400 && status !== 429);
 
 const UNSUPPORTED =
   /unsupported|not supported|n't support|not support|unknown|unrecogni[sz]ed|unexpected|not (permitted|allowed)|extra|invalid|does not exist|cannot/i;
 
-/** The refusal names an optional field of this request: `Unsupported parameter: 'max_tokens'`, `Unknown name "pattern" at 'tools[0]`, `extra_forbidden`. */
+/**
+ * The refusal names an optional field of this request: `Unsupported parameter: 'max_tokens'`, `Unknown name "pattern"
+ * at 'tools[0]`, `extra_forbidden`.
+ */
 function fieldLesson(error: ModelError, { request, facts: known }: Refused): Lesson | null {
   const clear = error.type === 'ModelRejected' || UNSUPPORTED.test(error.message);
   // a refusal that misses a field does not want it left out
   if (!clear || /passed back|\bmissing\b/i.test(error.message)) return null;
   const said = new Set(error.message.split(/\W/));
   const sent = sentFields(request, known);
-  const field = sent.find((each) => said.has(each)) ?? (sent.includes('stream_options') && said.has('include_usage') ? 'stream_options' : undefined);
+  const field =
+    sent.find((each) => said.has(each)) ??
+    (sent.includes('stream_options') && said.has('include_usage') ? 'stream_options' : undefined);
   if (field !== undefined) {
     const other = field === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens';
     const renamed: ModelFacts = field.startsWith('max_') ? { limitName: other } : {};
@@ -187,15 +223,31 @@ function fieldLesson(error: ModelError, { request, facts: known }: Refused): Les
   const plain = error.message.replaceAll('\\', '');
   const quoted = (word: string) => [`"${word}"`, `'${word}'`, `\`${word}\``].some((each) => plain.includes(each));
   const keyword = request.tools.length > 0 && UNSUPPORTED.test(plain) ? SCHEMA_WORDS.find(quoted) : undefined;
-  return keyword !== undefined && !known.omit?.includes(keyword) ? { id: keyword, facts: { omit: [...(known.omit ?? []), keyword] } } : null;
+  return keyword !== undefined && !known.omit?.includes(keyword)
+    ? { id: keyword, facts: { omit: [...(known.omit ?? []), keyword] } }
+    : null;
 }
 
 /** Keywords of a schema that say less when they are gone, and no more. */
-const SCHEMA_WORDS = ['minLength', 'maxLength', 'minItems', 'maxItems', 'minimum', 'maximum', 'pattern', 'format', 'default', 'anyOf', 'enum'];
+const SCHEMA_WORDS = [
+  'minLength',
+  'maxLength',
+  'minItems',
+  'maxItems',
+  'minimum',
+  'maximum',
+  'pattern',
+  'format',
+  'default',
+  'anyOf',
+  'enum',
+];
 
 /** Optional fields that the request has, on its top and on messages. */
 function sentFields({ messages, tools, effort, maxTokens }: ModelRequest, known: ModelFacts): string[] {
-  const kept = messages.flatMap((message) => (message.role === 'assistant' && message.state?.wire === 'chat' ? fieldsOf(message.state) : []));
+  const kept = messages.flatMap((message) =>
+    message.role === 'assistant' && message.state?.wire === 'chat' ? fieldsOf(message.state) : [],
+  );
   const limit = maxTokens === undefined ? undefined : limitName(known);
   const fields = [
     ...((known.wire ?? 'chat') === 'chat' ? ['stream_options'] : []),
@@ -213,7 +265,10 @@ function fieldsOf({ data }: StepState): string[] {
   return [message, ...(calls ?? [])].flatMap((part) => Object.keys(part ?? {}));
 }
 
-/** How endpoints say that a model takes no pictures, when they do not simply reject the request (OpenRouter 404, llama.cpp 500). */
+/**
+ * How endpoints say that a model takes no pictures, when they do not simply reject the request (OpenRouter 404,
+ * llama.cpp 500).
+ */
 const NO_PICTURES = /image|vision|multimodal|mmproj|modalit/i;
 
 /** Changes that may help where the refusal names no reason. Most endpoints only say that the request is wrong. */

@@ -17,13 +17,22 @@ export interface RequestOptions {
 }
 
 /** Asks the endpoint once, as the facts want it. Throws `ModelError`, or the reason of the aborted signal. */
-export async function requestOnce(options: RequestOptions, request: ModelRequest, facts: ModelFacts): Promise<ModelAnswer> {
+export async function requestOnce(
+  options: RequestOptions,
+  request: ModelRequest,
+  facts: ModelFacts,
+): Promise<ModelAnswer> {
   return await watched(request, options, async (watch) => {
     const { body, promptChars } = wireBody(request, options.baseUrl, facts);
     try {
       const response = await post(options.client, body, request.requestId, watch.controller.signal);
       watch.accepted();
-      return await readAnswer(response, new Accumulator(request, { endpoint: options.baseUrl, promptChars }), request.signal, watch);
+      return await readAnswer(
+        response,
+        new Accumulator(request, { endpoint: options.baseUrl, promptChars }),
+        request.signal,
+        watch,
+      );
     } catch (error) {
       return recovered(error, request, promptChars);
     }
@@ -32,17 +41,31 @@ export async function requestOnce(options: RequestOptions, request: ModelRequest
 
 const post = (client: OpenAI, body: string, requestId: string, signal: AbortSignal): Promise<Response> =>
   client
-    .post('/chat/completions', { body, stream: true, signal, headers: { 'content-type': 'application/json', 'x-fetch-request-id': requestId } })
+    .post('/chat/completions', {
+      body,
+      stream: true,
+      signal,
+      headers: { 'content-type': 'application/json', 'x-fetch-request-id': requestId },
+    })
     .asResponse();
 
-async function readAnswer(response: Response, answer: Accumulator, signal: AbortSignal, watch: Watch): Promise<ModelAnswer> {
+async function readAnswer(
+  response: Response,
+  answer: Accumulator,
+  signal: AbortSignal,
+  watch: Watch,
+): Promise<ModelAnswer> {
   let end: BodyEnd = 'closed';
   try {
     for await (const frame of framesOf(watchedBytes(response.body as unknown as AsyncIterable<Uint8Array>, watch))) {
       if (frame === 'done') end = 'done';
       else {
         watch.part();
-        if ('error' in frame) throw Object.assign(new Error('the endpoint reports an error'), { error: frame.error, headers: response.headers });
+        if ('error' in frame)
+          throw Object.assign(new Error('the endpoint reports an error'), {
+            error: frame.error,
+            headers: response.headers,
+          });
         answer.add(frame.chunk);
       }
       // the rest may be here already
@@ -55,11 +78,24 @@ async function readAnswer(response: Response, answer: Accumulator, signal: Abort
   return answer.finish(end);
 }
 
-/** Groq refuses an answer whose calls it cannot read, and tells the text. Often it can be read here; otherwise the model is asked again. */
+/**
+ * Groq refuses an answer whose calls it cannot read, and tells the text. Often it can be read here; otherwise the model
+ * is asked again.
+ */
 function recovered(error: unknown, request: ModelRequest, promptChars: number): ModelAnswer {
-  const { error: body, status } = (error ?? {}) as { error?: { code?: unknown; message?: unknown; failed_generation?: unknown }; status?: number };
+  const { error: body, status } = (error ?? {}) as {
+    error?: { code?: unknown; message?: unknown; failed_generation?: unknown };
+    status?: number;
+  };
   if (body?.failed_generation === undefined && body?.code !== 'tool_use_failed') throw error;
-  const answer = typeof body.failed_generation === 'string' ? readFailedGeneration(body.failed_generation, request, promptChars) : null;
+  const answer =
+    typeof body.failed_generation === 'string'
+      ? readFailedGeneration(body.failed_generation, request, promptChars)
+      : null;
   if (answer) return answer;
-  throw new ModelError('ModelStreamBroken', `LLM error: ${String(body.message ?? 'the endpoint could not read a tool call')}`, { status });
+  throw new ModelError(
+    'ModelStreamBroken',
+    `LLM error: ${String(body.message ?? 'the endpoint could not read a tool call')}`,
+    { status },
+  );
 }

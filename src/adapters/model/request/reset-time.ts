@@ -1,8 +1,8 @@
 import { duration, LONGEST_WAIT_MS, seconds, untilClock, waitInWords } from '../../../domain/model/reset-words.ts';
 
 /**
- * When a refused request may be repeated, as the endpoint says it: in headers, in the body, or in words. The forms come from the documentation of OpenAI,
- * Azure, Anthropic, Gemini and OpenRouter, and from answers that were seen.
+ * When a refused request may be repeated, as the endpoint says it: in headers, in the body, or in words. The forms come
+ * from the documentation of OpenAI, Azure, Anthropic, Gemini and OpenRouter, and from answers that were seen.
  */
 
 interface Headers {
@@ -36,7 +36,10 @@ export function waitOf({ headers, error, text = '', zone }: Refusal, now: number
   return wait === undefined ? undefined : Math.ceil(wait);
 }
 
-/** OpenAI and Azure: the window with nothing left. Anthropic: the same, and the window of a subscription that was refused. */
+/**
+ * OpenAI and Azure: the window with nothing left. Anthropic: the same, and the window of a subscription that was
+ * refused.
+ */
 function windows(header: (name: string) => string | undefined, their: number): Array<number | undefined> {
   const blocked = ['requests', 'tokens']
     .filter((what) => header(`x-ratelimit-remaining-${what}`) === '0')
@@ -44,8 +47,15 @@ function windows(header: (name: string) => string | undefined, their: number): A
   const anthropic = ['requests', 'tokens', 'input-tokens', 'output-tokens']
     .filter((what) => header(`anthropic-ratelimit-${what}-remaining`) === '0')
     .map((what) => until(header(`anthropic-ratelimit-${what}-reset`), their));
-  const subscription = header('anthropic-ratelimit-unified-status') === 'rejected' ? epoch(header('anthropic-ratelimit-unified-reset'), their) : undefined;
-  return [subscription, latest([...blocked, ...anthropic]), header('x-ratelimit-remaining') === '0' ? epoch(header('x-ratelimit-reset'), their) : undefined];
+  const subscription =
+    header('anthropic-ratelimit-unified-status') === 'rejected'
+      ? epoch(header('anthropic-ratelimit-unified-reset'), their)
+      : undefined;
+  return [
+    subscription,
+    latest([...blocked, ...anthropic]),
+    header('x-ratelimit-remaining') === '0' ? epoch(header('x-ratelimit-reset'), their) : undefined,
+  ];
 }
 
 /** When several windows are full, the one that opens last counts. */
@@ -57,15 +67,20 @@ const latest = (all: Array<number | undefined>): number | undefined => {
 type Any = Record<string, unknown>;
 const part = (value: unknown): Any => (typeof value === 'object' && value !== null ? (value as Any) : {});
 const list = (value: unknown): Any[] => (Array.isArray(value) ? value.map(part) : []);
-const word = (value: unknown): string | undefined => (typeof value === 'string' || typeof value === 'number' ? String(value).trim() : undefined);
+const word = (value: unknown): string | undefined =>
+  typeof value === 'string' || typeof value === 'number' ? String(value).trim() : undefined;
 
 /** Gemini's details, Codex's reset times, and the headers that OpenRouter repeats in its body. */
 function inBody(error: unknown, their: number): Array<number | undefined> {
   const { details, resets_at, resets_in_seconds, metadata } = part(error);
-  const passedOn = Object.entries(part(part(metadata).headers)).map(([name, value]) => [name.toLowerCase(), word(value)] as const);
+  const passedOn = Object.entries(part(part(metadata).headers)).map(
+    ([name, value]) => [name.toLowerCase(), word(value)] as const,
+  );
   const passed = (wanted: string) => passedOn.find(([name]) => name === wanted)?.[1];
   // the delay beside a daily quota is not that of the day
-  const daily = list(details).some(({ violations }) => list(violations).some(({ quotaId }) => String(quotaId).includes('PerDay')));
+  const daily = list(details).some(({ violations }) =>
+    list(violations).some(({ quotaId }) => String(quotaId).includes('PerDay')),
+  );
   if (daily) return [untilClock('12am', their, 'America/Los_Angeles')];
   return [
     ...list(details).map(({ retryDelay }) => duration(word(retryDelay))),

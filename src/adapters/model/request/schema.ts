@@ -1,27 +1,52 @@
 /** JSON Schema, as a tool brings it along: any keyword, any value. */
 type Schema = Record<string, unknown>;
 
-/** Keywords that every server takes (Gemini's are the fewest: ai.google.dev/api/caching#Schema). They are kept as they are; others are rewritten or left out. */
-const PLAIN = ['description', 'minimum', 'maximum', 'minItems', 'maxItems', 'minLength', 'maxLength', 'default'] as const;
-/** Servers that make grammars of schemas take patterns only between `^` and `$` (llama.cpp), and none with groups that look ahead or behind. */
+/**
+ * Keywords that every server takes (Gemini's are the fewest: ai.google.dev/api/caching#Schema). They are kept as they
+ * are; others are rewritten or left out.
+ */
+const PLAIN = [
+  'description',
+  'minimum',
+  'maximum',
+  'minItems',
+  'maxItems',
+  'minLength',
+  'maxLength',
+  'default',
+] as const;
+/**
+ * Servers that make grammars of schemas take patterns only between `^` and `$` (llama.cpp), and none with groups that
+ * look ahead or behind.
+ */
 const SIMPLE_PATTERN = /^\^(?!.*\(\?)(?!.*\\[pPbBux]).*\$$/;
 /** The only formats of a text that Gemini takes. */
 const FORMATS = ['date-time', 'enum'];
-/** Schemas that one tool may have, each reference counted where it is used. A hostile one could name more than fit into a memory. */
+/**
+ * Schemas that one tool may have, each reference counted where it is used. A hostile one could name more than fit into
+ * a memory.
+ */
 const MOST_PARTS = 2_000;
 
-const isSchema = (value: unknown): value is Schema => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isSchema = (value: unknown): value is Schema =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 const schemas = (value: unknown): Schema[] => (Array.isArray(value) ? value.filter(isSchema) : []);
 
 /**
- * The schema of a tool's arguments without keywords that strict servers refuse. It admits at least what the given one does: the tool checks its arguments itself.
+ * The schema of a tool's arguments without keywords that strict servers refuse. It admits at least what the given one
+ * does: the tool checks its arguments itself.
  * `omit`: further keywords to leave out.
  */
 export function strictSchema(schema: object, omit: readonly string[] = []): Schema {
   const root = schema as Schema;
   const whole = withAlternatives(flattened(root, { root, omit, open: [], left: { parts: MOST_PARTS } }));
   const { properties, required, description } = written({ ...whole.schema, type: 'object' }, whole.place);
-  return { type: 'object', ...(description !== undefined && { description }), properties: properties ?? {}, ...(required !== undefined && { required }) };
+  return {
+    type: 'object',
+    ...(description !== undefined && { description }),
+    properties: properties ?? {},
+    ...(required !== undefined && { required }),
+  };
 }
 
 interface Place {
@@ -48,7 +73,8 @@ function written(given: Schema, at: Place): Schema {
   if (typeof schema.pattern === 'string' && SIMPLE_PATTERN.test(schema.pattern)) out.pattern = schema.pattern;
   const values = Array.isArray(schema.enum) ? schema.enum : schema.const !== undefined ? [schema.const] : [];
   const words = values.filter((value) => typeof value === 'string');
-  if (words.length > 0 && words.length === values.filter((value) => value !== null).length) Object.assign(out, { type: 'string', enum: words });
+  if (words.length > 0 && words.length === values.filter((value) => value !== null).length)
+    Object.assign(out, { type: 'string', enum: words });
   else if (values.length > 0) say(out, `One of: ${values.map((value) => JSON.stringify(value)).join(', ')}.`);
   if (nullable || (values.includes(null) && words.length > 0)) say(out, 'May be null.');
   if (out.type === undefined) {
@@ -66,7 +92,10 @@ function flattened(given: Schema, place: Place): Flat {
   const { $ref, allOf, ...own } = given;
   const named = typeof $ref === 'string' ? $ref : null;
   const inside = named === null ? place : { ...place, open: [...place.open, named] };
-  const parts = [...(named === null || place.open.includes(named) ? [] : [target(named, place.root)]), ...schemas(allOf)];
+  const parts = [
+    ...(named === null || place.open.includes(named) ? [] : [target(named, place.root)]),
+    ...schemas(allOf),
+  ];
   const flat = parts.reduce<Flat>(
     (sum, part) => {
       if (place.left.parts-- <= 0) return sum;
@@ -79,27 +108,42 @@ function flattened(given: Schema, place: Place): Flat {
   if (flat.schema.type !== undefined || options.length !== 1 || place.left.parts-- <= 0) return flat;
   const { anyOf: _, oneOf: __, ...rest } = flat.schema;
   const only = flattened(options[0]!, flat.place);
-  return { schema: { ...merged(rest, only.schema), ...(typeOf(flat.schema).nullable && { nullable: true }) }, place: only.place };
+  return {
+    schema: { ...merged(rest, only.schema), ...(typeOf(flat.schema).nullable && { nullable: true }) },
+    place: only.place,
+  };
 }
 
 /** An object with the members of all its alternatives. Servers refuse alternatives at the top. */
 function withAlternatives({ schema, place }: Flat): Flat {
   const options = optionsOf(schema).map((option) => flattened(option, place));
   if (options.length === 0) return { schema, place };
-  const properties = [...options.map((option) => option.schema.properties), schema.properties].reduce<Schema>(membersOfBoth, {});
-  const required = names(options[0]!.schema.required).filter((name) => options.every((option) => names(option.schema.required).includes(name)));
+  const properties = [...options.map((option) => option.schema.properties), schema.properties].reduce<Schema>(
+    membersOfBoth,
+    {},
+  );
+  const required = names(options[0]!.schema.required).filter((name) =>
+    options.every((option) => names(option.schema.required).includes(name)),
+  );
   const open = [...new Set(options.flatMap((option) => option.place.open))];
-  return { schema: { ...schema, properties, required: [...names(schema.required), ...required] }, place: { ...place, open } };
+  return {
+    schema: { ...schema, properties, required: [...names(schema.required), ...required] },
+    place: { ...place, open },
+  };
 }
 
-/** A member that differs from one alternative to the next may be any of them; words, as of a discriminator, are one list. */
+/**
+ * A member that differs from one alternative to the next may be any of them; words, as of a discriminator, are one
+ * list.
+ */
 function membersOfBoth(sum: Schema, more: unknown): Schema {
   const out = { ...sum };
   for (const [name, part] of Object.entries(isSchema(more) ? more : {})) {
     const before = out[name];
     const [words, others] = [wordsOf(before), wordsOf(part)];
     if (before === undefined || JSON.stringify(before) === JSON.stringify(part)) out[name] = part;
-    else if (words && others) out[name] = { ...(before as Schema), const: undefined, enum: [...new Set([...words, ...others])] };
+    else if (words && others)
+      out[name] = { ...(before as Schema), const: undefined, enum: [...new Set([...words, ...others])] };
     else out[name] = { anyOf: [before, part] };
   }
   return out;
@@ -110,11 +154,13 @@ function wordsOf(part: unknown): string[] | null {
   return values.length > 0 && values.every((value) => typeof value === 'string') ? values : null;
 }
 
-const names = (value: unknown): string[] => (Array.isArray(value) ? value.filter((name) => typeof name === 'string') : []);
+const names = (value: unknown): string[] =>
+  Array.isArray(value) ? value.filter((name) => typeof name === 'string') : [];
 
 function merged(a: Schema, b: Schema): Schema {
   const both = { ...b, ...a };
-  if (isSchema(a.properties) || isSchema(b.properties)) both.properties = { ...(b.properties as Schema), ...(a.properties as Schema) };
+  if (isSchema(a.properties) || isSchema(b.properties))
+    both.properties = { ...(b.properties as Schema), ...(a.properties as Schema) };
   if (a.required || b.required) both.required = [...new Set([...names(a.required), ...names(b.required)])];
   return both;
 }
@@ -123,7 +169,10 @@ function merged(a: Schema, b: Schema): Schema {
 function target(reference: string, root: Schema): Schema {
   if (!reference.startsWith('#')) return {};
   const path = reference.slice(1).split('/').filter(Boolean);
-  const found = path.reduce<unknown>((at, name) => (isSchema(at) ? at[decodeURIComponent(name).replaceAll('~1', '/').replaceAll('~0', '~')] : undefined), root);
+  const found = path.reduce<unknown>(
+    (at, name) => (isSchema(at) ? at[decodeURIComponent(name).replaceAll('~1', '/').replaceAll('~0', '~')] : undefined),
+    root,
+  );
   return isSchema(found) ? found : {};
 }
 
@@ -145,10 +194,16 @@ const optionsOf = (schema: Schema): Schema[] => {
 function typeOf(schema: Schema): { type?: string | undefined; nullable: boolean } {
   const given = [schema.type].flat().filter((type) => typeof type === 'string');
   const types = given.filter((type) => type !== 'null');
-  const nullable = schema.nullable === true || (given.includes('null') && types.length > 0) || alternatives(schema).some(isNull);
+  const nullable =
+    schema.nullable === true || (given.includes('null') && types.length > 0) || alternatives(schema).some(isNull);
   if (types.length === 1) return { type: types[0], nullable };
   if (types.length > 1 || optionsOf(schema).length > 0) return { nullable };
-  if (isSchema(schema.properties) || schema.additionalProperties !== undefined || schema.patternProperties !== undefined) return { type: 'object', nullable };
+  if (
+    isSchema(schema.properties) ||
+    schema.additionalProperties !== undefined ||
+    schema.patternProperties !== undefined
+  )
+    return { type: 'object', nullable };
   if (schema.items !== undefined || schema.prefixItems !== undefined) return { type: 'array', nullable };
   return { nullable };
 }
@@ -163,13 +218,16 @@ function limits(schema: Schema, type: string | undefined, out: Schema): void {
 }
 
 function say(out: Schema, sentence: string): void {
-  out.description = typeof out.description === 'string' && out.description !== '' ? `${out.description} ${sentence}` : sentence;
+  out.description =
+    typeof out.description === 'string' && out.description !== '' ? `${out.description} ${sentence}` : sentence;
 }
 
 function membersOf(schema: Schema, place: Place): Schema {
   const known = Object.entries(isSchema(schema.properties) ? schema.properties : {});
   if (known.length === 0) return {};
-  const properties = Object.fromEntries(known.map(([name, part]) => [name, written(isSchema(part) ? part : {}, place)]));
+  const properties = Object.fromEntries(
+    known.map(([name, part]) => [name, written(isSchema(part) ? part : {}, place)]),
+  );
   const required = names(schema.required).filter((name) => Object.hasOwn(properties, name));
   return { properties, ...(required.length > 0 && { required: [...new Set(required)] }) };
 }

@@ -4,8 +4,8 @@ import { ModelError } from '../error.ts';
 /** How long an endpoint may be silent before a request is given up, in ms. */
 export interface AnswerTimes {
   /**
-   * until the first byte, and between two keep-alives before the first word: a local server may load a model and read a long prompt for minutes, and some
-   * models think in silence
+   * until the first byte, and between two keep-alives before the first word: a local server may load a model and read a
+   * long prompt for minutes, and some models think in silence
    */
   firstByte: number;
   /** between two parts of an answer */
@@ -68,7 +68,9 @@ export class SilenceWatch {
     return setTimeout(() => {
       const said = `Network error: ${what} for ${Math.round(ms / 1000)} s`;
       this.giveUp(
-        this.begun ? new ModelError('ModelStreamBroken', `${said} in the middle of an answer`) : new ModelError('ModelUnavailable', said, { silent: true }),
+        this.begun
+          ? new ModelError('ModelStreamBroken', `${said} in the middle of an answer`)
+          : new ModelError('ModelUnavailable', said, { silent: true }),
       );
     }, ms);
   }

@@ -3,8 +3,9 @@ import type { ModelAnswer, ModelMessage, ModelRequest, ModelTool } from '../mode
 import { promptChars } from './ask.ts';
 
 /**
- * Servers that drop what does not fit and answer to the rest: Ollama (4,096 tokens unless it is told otherwise), older llama.cpp. Ollama keeps the system
- * message, the tools and the newest messages; when these alone do not fit, it fills its context with a part of them.
+ * Servers that drop what does not fit and answer to the rest: Ollama (4,096 tokens unless it is told otherwise), older
+ * llama.cpp. Ollama keeps the system message, the tools and the newest messages; when these alone do not fit, it fills
+ * its context with a part of them.
  */
 
 /** Usual sizes of contexts. */
@@ -25,15 +26,16 @@ interface SilentCut {
 }
 
 /**
- * Whether the endpoint has read only a part of a request, by the tokens that it reports; null when nothing shows that. An endpoint that leaves cached tokens out of
- * its count reports less than the system message and the tools alone have.
+ * Whether the endpoint has read only a part of a request, by the tokens that it reports; null when nothing shows that.
+ * An endpoint that leaves cached tokens out of its count reports less than the system message and the tools alone have.
  */
 export function silentCut(
   request: Pick<ModelRequest, 'messages' | 'tools'>,
   { usage, usageEstimated }: Pick<ModelAnswer, 'usage' | 'usageEstimated'>,
 ): SilentCut | null {
   const { inputTokens: read, cachedTokens } = usage;
-  if (usageEstimated || cachedTokens > 0 || read <= SMALLEST_CONTEXT || read > promptChars(request) * SPARSE) return null;
+  if (usageEstimated || cachedTokens > 0 || read <= SMALLEST_CONTEXT || read > promptChars(request) * SPARSE)
+    return null;
   const { tools, messages } = request;
   const size = SIZES.find((each) => each >= read);
   const least = Math.floor(wordsOf(tools, messages) * SURE);

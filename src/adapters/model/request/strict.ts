@@ -5,11 +5,18 @@ import { strictSchema } from './schema.ts';
 import { strictThread } from './thread.ts';
 
 /**
- * A request without anything that strict servers refuse, as the facts of its model want it: the messages in order, names of tools that fit, schemas in the words
- * that every server knows, an effort that the model takes. The wires write it. `names`: the tools' own names by those on the wire.
+ * A request without anything that strict servers refuse, as the facts of its model want it: the messages in order,
+ * names of tools that fit, schemas in the words that every server knows, an effort that the model takes. The wires
+ * write it. `names`: the tools' own names by those on the wire.
  */
-export function strictRequest(request: ModelRequest, facts: ModelFacts): { request: ModelRequest; names: ReadonlyMap<string, string> } {
-  const messages = strictThread(facts.noPictures && hasPictures(request.messages) ? withoutPictures(request.messages) : request.messages, facts);
+export function strictRequest(
+  request: ModelRequest,
+  facts: ModelFacts,
+): { request: ModelRequest; names: ReadonlyMap<string, string> } {
+  const messages = strictThread(
+    facts.noPictures && hasPictures(request.messages) ? withoutPictures(request.messages) : request.messages,
+    facts,
+  );
   const names = new Map<string, string>();
   const tools: ModelTool[] = [];
   for (const tool of request.tools) {
@@ -19,7 +26,10 @@ export function strictRequest(request: ModelRequest, facts: ModelFacts): { reque
     names.set(strict.name, tool.name);
     tools.push(strict);
   }
-  return { request: { ...request, messages: messages.map(withWireNames), tools, effort: effortFor(request, facts) }, names };
+  return {
+    request: { ...request, messages: messages.map(withWireNames), tools, effort: effortFor(request, facts) },
+    names,
+  };
 }
 
 /** Declarations are the same objects in every request, and stay so, because the wires serialise each once. */
@@ -40,15 +50,24 @@ const renamed = new WeakMap<ModelMessage, ModelMessage>();
 /** The calls of a step under the names on the wire; the same object where they fit. */
 function withWireNames(message: ModelMessage): ModelMessage {
   if (message.role !== 'assistant' || !message.calls?.some(({ name }) => wireName(name) !== name)) return message;
-  const made = renamed.get(message) ?? { ...message, calls: message.calls.map((call) => ({ ...call, name: wireName(call.name) })) };
+  const made = renamed.get(message) ?? {
+    ...message,
+    calls: message.calls.map((call) => ({ ...call, name: wireName(call.name) })),
+  };
   renamed.set(message, made);
   return made;
 }
 
 const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
 
-/** The effort that is sent: the chosen one, or what chat completions want beside tools; of the efforts that the model takes, the nearest to it. */
-export function effortFor({ tools, effort }: Pick<ModelRequest, 'tools' | 'effort'>, facts: ModelFacts): string | undefined {
+/**
+ * The effort that is sent: the chosen one, or what chat completions want beside tools; of the efforts that the model
+ * takes, the nearest to it.
+ */
+export function effortFor(
+  { tools, effort }: Pick<ModelRequest, 'tools' | 'effort'>,
+  facts: ModelFacts,
+): string | undefined {
   if (facts.omit?.includes('reasoning_effort')) return undefined;
   const wanted = facts.effort && facts.wire !== 'responses' && tools.length > 0 ? facts.effort : effort;
   const known = facts.efforts?.filter((each) => EFFORTS.includes(each)) ?? [];

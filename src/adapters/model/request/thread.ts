@@ -12,11 +12,15 @@ const RESULTS_READ: Assistant = { role: 'assistant', content: 'I have read the r
 const NO_RESULT = 'No result: this call was interrupted before it ended, so its outcome is unknown.';
 
 /**
- * The messages of a request in an order that every server accepts: at most one system message, and first; then a user message; each call with one result, right
- * behind the message of its step; a user message or a result at the end; no message without content. Where the facts say so, roles alternate as chat templates
- * check it, or the system message is a part of the first user message. A message that needs no change stays the same object.
+ * The messages of a request in an order that every server accepts: at most one system message, and first; then a user
+ * message; each call with one result, right behind the message of its step; a user message or a result at the end; no
+ * message without content. Where the facts say so, roles alternate as chat templates check it, or the system message is
+ * a part of the first user message. A message that needs no change stays the same object.
  */
-export function strictThread(messages: readonly ModelMessage[], { alternates, noSystem }: Pick<ModelFacts, 'alternates' | 'noSystem'> = {}): ModelMessage[] {
+export function strictThread(
+  messages: readonly ModelMessage[],
+  { alternates, noSystem }: Pick<ModelFacts, 'alternates' | 'noSystem'> = {},
+): ModelMessage[] {
   const first = messages.findIndex(({ role }) => role !== 'system');
   const leading = (first < 0 ? messages : messages.slice(0, first)).filter(isSaid);
   const talk = ordered(first < 0 ? [] : messages.slice(first));
@@ -29,7 +33,8 @@ export function strictThread(messages: readonly ModelMessage[], { alternates, no
 }
 
 const isSaid = (message: ModelMessage): message is Said => message.role === 'system' || message.role === 'user';
-const isBlank = ({ content, pictures }: { content: string; pictures?: string[] }): boolean => content.trim() === '' && !pictures?.length;
+const isBlank = ({ content, pictures }: { content: string; pictures?: string[] }): boolean =>
+  content.trim() === '' && !pictures?.length;
 
 /** Several messages as one; null when they say nothing. */
 function joined(said: readonly Said[]): Said | null {
@@ -62,7 +67,10 @@ function ordered(messages: readonly ModelMessage[]): ModelMessage[] {
       step = { calls: message.calls ?? [], results };
     }
   }
-  return placed.flatMap(({ message, results }) => [message, ...(message.role === 'assistant' ? resultsOf(message, results) : [])]);
+  return placed.flatMap(({ message, results }) => [
+    message,
+    ...(message.role === 'assistant' ? resultsOf(message, results) : []),
+  ]);
 }
 
 const asNote = ({ content }: Said): Said => ({ role: 'user', content: note('instructions of a program', content) });
@@ -76,11 +84,13 @@ function alternating(messages: readonly ModelMessage[]): ModelMessage[] {
   for (const message of messages) {
     const last = out.at(-1);
     if (last?.role === 'user' && message.role === 'user') out[out.length - 1] = joined([last, message])!;
-    else if (last?.role === 'assistant' && message.role === 'assistant') out[out.length - 1] = { ...message, content: texts(last, message) };
+    else if (last?.role === 'assistant' && message.role === 'assistant')
+      out[out.length - 1] = { ...message, content: texts(last, message) };
     else if (last?.role === 'tool' && message.role === 'user') out.push(RESULTS_READ, message);
     else out.push(message);
   }
   return out;
 }
 
-const texts = (...messages: Assistant[]): string => messages.flatMap(({ content }) => (content.trim() === '' ? [] : content)).join('\n\n');
+const texts = (...messages: Assistant[]): string =>
+  messages.flatMap(({ content }) => (content.trim() === '' ? [] : content)).join('\n\n');

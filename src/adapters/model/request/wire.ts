@@ -12,10 +12,14 @@ interface Piece {
 type Assistant = Extract<ModelMessage, { role: 'assistant' }>;
 
 /**
- * The body of a chat completion, written of a strict request as the facts want it. `endpoint`: the base URL that is asked. `promptChars` is for the estimate when
- * the endpoint reports no usage.
+ * The body of a chat completion, written of a strict request as the facts want it. `endpoint`: the base URL that is
+ * asked. `promptChars` is for the estimate when the endpoint reports no usage.
  */
-export function wireBody(request: ModelRequest, endpoint: string, facts: ModelFacts): { body: string; promptChars: number } {
+export function wireBody(
+  request: ModelRequest,
+  endpoint: string,
+  facts: ModelFacts,
+): { body: string; promptChars: number } {
   const { model, messages, tools, effort, maxTokens } = request;
   const said = messagePieces(messages, styleOf(endpoint, model, facts));
   if (facts.marksCache) for (const at of cachePoints(messages)) said[at] = cachedPiece(messages[at]!, said[at]!);
@@ -28,7 +32,10 @@ export function wireBody(request: ModelRequest, endpoint: string, facts: ModelFa
     ...(effort === undefined ? [] : [`"reasoning_effort":${JSON.stringify(effort)}`]),
     ...(maxTokens === undefined || limit === undefined ? [] : [`"${limit}":${maxTokens}`]),
   ].join(',');
-  return { body: `${body}}`, promptChars: said.reduce((sum, piece) => sum + piece.counted + 1, 1) + (offered?.counted ?? 0) };
+  return {
+    body: `${body}}`,
+    promptChars: said.reduce((sum, piece) => sum + piece.counted + 1, 1) + (offered?.counted ?? 0),
+  };
 }
 
 /** The name under which a limit of tokens is sent; undefined: under none. */
@@ -51,7 +58,10 @@ const styleOf = (endpoint: string, model: string, facts: ModelFacts): Style => (
   key: `${facts.reasoningBack ?? ''} ${facts.skipSignature ?? ''} ${facts.omit?.join() ?? ''}`,
 });
 
-/** The history is cached, so the messages of a thread are the same objects in every request. Each is serialised once for a style. */
+/**
+ * The history is cached, so the messages of a thread are the same objects in every request. Each is serialised once for
+ * a style.
+ */
 const pieces = new WeakMap<ModelMessage, Piece & { key: string }>();
 const toolJsons = new WeakMap<ModelTool, string>();
 
@@ -86,19 +96,28 @@ function idsOf(message: Assistant, used: Set<string>): string[] {
 }
 
 function pieceOf(message: ModelMessage, ids: string, style: Style): Piece {
-  const key = message.role === 'assistant' ? `${ids} ${style.key} ${message.state ? `${style.endpoint} ${style.model}` : ''}` : ids;
+  const key =
+    message.role === 'assistant'
+      ? `${ids} ${style.key} ${message.state ? `${style.endpoint} ${style.model}` : ''}`
+      : ids;
   const known = pieces.get(message);
   if (known?.key === key) return known;
   // many endpoints refuse half a surrogate pair, which a model's own answer may have held
   const json = storableJson(wireMessage(message, ids, style));
-  const counted = message.role === 'user' && message.pictures?.length ? JSON.stringify(message.content).length : json.length;
+  const counted =
+    message.role === 'user' && message.pictures?.length ? JSON.stringify(message.content).length : json.length;
   const piece = { json, counted, key };
   pieces.set(message, piece);
   return piece;
 }
 
 function wireMessage(message: ModelMessage, ids: string, style: Style): object {
-  if (message.role === 'tool') return { role: 'tool', tool_call_id: ids, content: message.content.trim() === '' ? '(no output)' : message.content };
+  if (message.role === 'tool')
+    return {
+      role: 'tool',
+      tool_call_id: ids,
+      content: message.content.trim() === '' ? '(no output)' : message.content,
+    };
   if (message.role === 'assistant') return wireStep(message, ids.split(','), style);
   return { role: message.role, content: message.role === 'user' ? userContent(message) : message.content };
 }
@@ -146,7 +165,10 @@ export function objectJson(text: string): string {
   }
 }
 
-/** Models of Anthropic cache only up to places that a request names: the instructions with the tools before them, and the latest message of a person. */
+/**
+ * Models of Anthropic cache only up to places that a request names: the instructions with the tools before them, and
+ * the latest message of a person.
+ */
 const cachePoints = (messages: readonly ModelMessage[]): number[] => [
   ...new Set([0, messages.findLastIndex(({ role }) => role === 'user')].filter((at) => messages[at] !== undefined)),
 ];
@@ -155,11 +177,15 @@ function cachedPiece(message: ModelMessage, piece: Piece): Piece {
   if (message.role !== 'system' && message.role !== 'user') return piece;
   const content = userContent(message);
   const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
-  const marked = parts.map((part, at) => (at === parts.length - 1 ? { ...part, cache_control: { type: 'ephemeral' } } : part));
+  const marked = parts.map((part, at) =>
+    at === parts.length - 1 ? { ...part, cache_control: { type: 'ephemeral' } } : part,
+  );
   return { ...piece, json: storableJson({ role: message.role, content: marked }) };
 }
 
-/** Declarations are the same objects in every request, lists of them are not: a chat has those that its settings allow. */
+/**
+ * Declarations are the same objects in every request, lists of them are not: a chat has those that its settings allow.
+ */
 function toolsPiece(tools: readonly ModelTool[]): Piece {
   const json = `[${tools.map(toolJson).join(',')}]`;
   return { json, counted: json.length };

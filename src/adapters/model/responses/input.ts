@@ -4,7 +4,9 @@ import { type AssistantMessage, ownState } from '../request/ask.ts';
 import { wireId } from '../request/identifiers.ts';
 import { objectJson } from '../request/wire.ts';
 
-/** An item of a response or of a request. Items of a response are sent back unchanged, so unknown fields and kinds stay. */
+/**
+ * An item of a response or of a request. Items of a response are sent back unchanged, so unknown fields and kinds stay.
+ */
 export interface ResponseItem {
   type?: string;
   id?: string;
@@ -17,15 +19,18 @@ export interface ResponseItem {
 }
 
 /**
- * The body of `POST /v1/responses`. Nothing is stored at the endpoint, so the items of each step are in it. `omit`: fields that the model refuses, as `include`
- * where it does not think, or `summary` where OpenAI has not verified the organisation.
- * Source: https://platform.openai.com/docs/guides/reasoning, "encrypted reasoning items".
+ * The body of `POST /v1/responses`. Nothing is stored at the endpoint, so the items of each step are in it. `omit`:
+ * fields that the model refuses, as `include` where it does not think, or `summary` where OpenAI has not verified the
+ * organisation. Source: https://platform.openai.com/docs/guides/reasoning, "encrypted reasoning items".
  */
 export function responsesBody(request: ModelRequest, endpoint: string, omit: readonly string[] = []): string {
   const { model, messages, tools, maxTokens, effort } = request;
   const instructions = messages.flatMap((message) => (message.role === 'system' ? [message.content] : [])).join('\n\n');
   const input = inputItems(messages, { endpoint, model });
-  const reasoning = { ...(effort !== undefined && { effort }), ...(!omit.includes('summary') && effort !== 'none' && { summary: 'auto' }) };
+  const reasoning = {
+    ...(effort !== undefined && { effort }),
+    ...(!omit.includes('summary') && effort !== 'none' && { summary: 'auto' }),
+  };
   return storableJson({
     model,
     ...(instructions !== '' && { instructions }),
@@ -48,8 +53,15 @@ function inputItems(messages: readonly ModelMessage[], asked: { endpoint: string
   const callIds = new Map<string, string>();
   return messages.flatMap((message): object[] => {
     if (message.role === 'tool')
-      return [{ type: 'function_call_output', call_id: callIds.get(message.callId) ?? wireId(message.callId), output: message.content }];
-    if (message.role !== 'assistant') return message.role === 'system' ? [] : [{ type: 'message', role: 'user', content: userParts(message) }];
+      return [
+        {
+          type: 'function_call_output',
+          call_id: callIds.get(message.callId) ?? wireId(message.callId),
+          output: message.content,
+        },
+      ];
+    if (message.role !== 'assistant')
+      return message.role === 'system' ? [] : [{ type: 'message', role: 'user', content: userParts(message) }];
     const own = ownItems(message, asked);
     if (!own) return foreignItems(message);
     const called = own.filter(isCall);
@@ -81,6 +93,13 @@ export const isWhole = ({ type, encrypted_content, content }: ResponseItem): boo
 
 /** A step of another model or endpoint. */
 const foreignItems = ({ content, calls = [] }: AssistantMessage): object[] => [
-  ...(content === '' ? [] : [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: content, annotations: [] }] }]),
-  ...calls.map((call) => ({ type: 'function_call', call_id: wireId(call.id), name: call.name, arguments: objectJson(call.arguments) })),
+  ...(content === ''
+    ? []
+    : [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: content, annotations: [] }] }]),
+  ...calls.map((call) => ({
+    type: 'function_call',
+    call_id: wireId(call.id),
+    name: call.name,
+    arguments: objectJson(call.arguments),
+  })),
 ];

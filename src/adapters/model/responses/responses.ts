@@ -17,7 +17,10 @@ interface ResponsesOptions {
   omit?: readonly string[] | undefined;
 }
 
-/** The parts of a response and of its events that are read. Source: https://platform.openai.com/docs/api-reference/responses-streaming */
+/**
+ * The parts of a response and of its events that are read. Source:
+ * https://platform.openai.com/docs/api-reference/responses-streaming
+ */
 interface ResponseBody {
   model?: string;
   output?: ResponseItem[];
@@ -39,7 +42,10 @@ interface ResponseEvent {
   response?: ResponseBody;
 }
 
-/** Asks `POST /responses` once, without leaving anything stored at the endpoint. Throws `ModelError`, or the reason of the aborted signal. */
+/**
+ * Asks `POST /responses` once, without leaving anything stored at the endpoint. Throws `ModelError`, or the reason of
+ * the aborted signal.
+ */
 export const askResponses = (options: ResponsesOptions, request: ModelRequest): Promise<ModelAnswer> =>
   watched(request, options, async (watch) => {
     const body = responsesBody(request, options.baseUrl, options.omit);
@@ -71,11 +77,14 @@ async function* eventsOf(client: OpenAI, response: Response, watch: Watch): Asyn
     yield { type: `response.${whole.error ? 'failed' : (whole.status ?? 'completed')}`, response: whole };
     return;
   }
-  // the SDK aborts the controller when its stream is left early. That would cost the connection, so it gets one of its own
+  // the SDK aborts the controller when its stream is left early. That would cost the connection, so it gets one of its
+  // own
   yield* Stream.fromSSEResponse<ResponseEvent>({ headers, body } as unknown as Response, new AbortController(), client);
 }
 
-/** Reads the events of one response. Deltas are for the eye; the finished items are what counts and what is sent back. */
+/**
+ * Reads the events of one response. Deltas are for the eye; the finished items are what counts and what is sent back.
+ */
 class ResponseReader {
   private readonly draft: AnswerDraft;
   private readonly model: string;
@@ -94,8 +103,10 @@ class ResponseReader {
   /** True at the last event. */
   add(event: ResponseEvent): boolean {
     const at = event.output_index ?? 0;
-    if (event.type === 'response.output_text.delta' || event.type === 'response.refusal.delta') this.stream(at, 'text', event.delta);
-    else if (event.type === 'response.reasoning_summary_text.delta' || event.type === 'response.reasoning_text.delta') this.stream(at, 'thought', event.delta);
+    if (event.type === 'response.output_text.delta' || event.type === 'response.refusal.delta')
+      this.stream(at, 'text', event.delta);
+    else if (event.type === 'response.reasoning_summary_text.delta' || event.type === 'response.reasoning_text.delta')
+      this.stream(at, 'thought', event.delta);
     else if (event.type === 'response.reasoning_summary_part.added') this.draft.breakThought();
     else if (event.type === 'response.output_item.done' && event.item) this.done(at, event.item);
     else if (LAST_EVENTS.has(event.type)) {
@@ -113,16 +124,23 @@ class ResponseReader {
   finish(endpoint: string): ModelAnswer {
     const items = Object.values(this.items);
     for (const { call_id, id, name, arguments: args } of items.filter(isCall)) {
-      if (name) this.draft.call({ id: call_id ?? id ?? '', name, arguments: typeof args === 'string' ? args : JSON.stringify(args ?? {}) });
+      if (name)
+        this.draft.call({
+          id: call_id ?? id ?? '',
+          name,
+          arguments: typeof args === 'string' ? args : JSON.stringify(args ?? {}),
+        });
     }
-    const reason = this.last.incomplete_details?.reason ?? (this.last.status === 'incomplete' ? 'incomplete' : undefined);
+    const reason =
+      this.last.incomplete_details?.reason ?? (this.last.status === 'incomplete' ? 'incomplete' : undefined);
     const end: AnswerEnd = this.refused || reason === 'content_filter' ? 'refused' : reason ? 'cut' : 'complete';
     return this.draft.finish({
       finishReason: reason ?? (this.refused ? 'refusal' : (this.last.status ?? 'completed')),
       end,
       model: this.last.model || this.model,
       usage: usageOf(this.last.usage),
-      ...(items.length > 0 && items.every(isWhole) && { state: { wire: 'responses', endpoint, model: this.model, data: { items } } }),
+      ...(items.length > 0 &&
+        items.every(isWhole) && { state: { wire: 'responses', endpoint, model: this.model, data: { items } } }),
     });
   }
 
@@ -152,7 +170,12 @@ class ResponseReader {
   }
 }
 
-const LAST_EVENTS: ReadonlySet<string> = new Set(['response.completed', 'response.incomplete', 'response.failed', 'response.cancelled']);
+const LAST_EVENTS: ReadonlySet<string> = new Set([
+  'response.completed',
+  'response.incomplete',
+  'response.failed',
+  'response.cancelled',
+]);
 
 interface ItemPart {
   type?: string;
@@ -162,7 +185,8 @@ interface ItemPart {
 const partsOf = (value: unknown): ItemPart[] => (Array.isArray(value) ? (value as ItemPart[]) : []);
 
 /** `classify` reads the code and the sentence. */
-const failureOf = ({ error }: ResponseBody): Error => Object.assign(new Error(error?.message ?? 'the response failed'), { error: error ?? {} });
+const failureOf = ({ error }: ResponseBody): Error =>
+  Object.assign(new Error(error?.message ?? 'the response failed'), { error: error ?? {} });
 
 function usageOf(usage: ResponseBody['usage']): ModelUsage | undefined {
   if (typeof usage?.input_tokens !== 'number') return undefined;

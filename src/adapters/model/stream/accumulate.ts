@@ -63,7 +63,10 @@ export class Accumulator {
   /** text of whole messages so far, which the next may repeat */
   private repeated = '';
 
-  /** `promptChars` is for the estimate when the endpoint reports no usage, `endpoint` the base URL that the state of the answer belongs to. */
+  /**
+   * `promptChars` is for the estimate when the endpoint reports no usage, `endpoint` the base URL that the state of the
+   * answer belongs to.
+   */
   constructor(asked: Asked, { endpoint, promptChars }: { endpoint: string; promptChars: number }) {
     this.asked = asked;
     this.endpoint = endpoint;
@@ -78,7 +81,9 @@ export class Accumulator {
     if (typeof chunk.model === 'string' && chunk.model !== '') this.model = chunk.model;
     for (const figures of [chunk.usage, chunk.x_groq?.usage, chunk.usageMetadata]) if (figures) this.usage.add(figures);
     if (chunk.prompt_eval_count !== undefined) this.usage.add(chunk);
-    const [choice, ...others] = [chunk.choices ?? ollamaChoice(chunk) ?? []].flat().filter((each) => typeof each === 'object' && each !== null);
+    const [choice, ...others] = [chunk.choices ?? ollamaChoice(chunk) ?? []]
+      .flat()
+      .filter((each) => typeof each === 'object' && each !== null);
     if (!choice) return;
     this.hasChoice = true;
     this.addChoice(choice);
@@ -94,14 +99,19 @@ export class Accumulator {
     return this.finishReason !== '' && ['complete', 'cut', 'refused'].includes(endingOf(this.finishReason));
   }
 
-  /** Throws ModelStreamBroken when the answer is not whole, ContextOverflow when it ended because the context is full. */
+  /**
+   * Throws ModelStreamBroken when the answer is not whole, ContextOverflow when it ended because the context is full.
+   */
   finish(end: BodyEnd): ModelAnswer {
     const ending = this.endingAt(end);
     this.written.end();
     const { calls, own } = this.calls.result();
     if (ending === 'complete' && !this.calls.isEmpty && calls.length === 0 && this.written.text === '')
       throw broken('the answer holds nothing but tool calls without a name');
-    const reading = calls.length > 0 ? { text: this.written.text, reasoning: this.allReasoning, calls } : this.withWrittenCalls(ending);
+    const reading =
+      calls.length > 0
+        ? { text: this.written.text, reasoning: this.allReasoning, calls }
+        : this.withWrittenCalls(ending);
     const usage = this.usage.result();
     return {
       ...reading,
@@ -117,12 +127,14 @@ export class Accumulator {
 
   private endingAt(end: BodyEnd): Exclude<Ending, 'broken' | 'overflow'> {
     if (this.finishReason === '') {
-      if (end === 'closed' || !this.hasChoice || this.calls.hasHalf) throw broken('the stream ended before the answer was finished');
+      if (end === 'closed' || !this.hasChoice || this.calls.hasHalf)
+        throw broken('the stream ended before the answer was finished');
       return this.isRefused ? 'refused' : 'complete';
     }
     const ending = endingOf(this.finishReason);
     if (ending === 'broken') throw broken(`the endpoint broke the answer off (${this.finishReason.slice(0, 100)})`);
-    if (ending === 'overflow') throw new ModelError('ContextOverflow', `LLM error: the context is full (${this.finishReason.slice(0, 100)})`);
+    if (ending === 'overflow')
+      throw new ModelError('ContextOverflow', `LLM error: the context is full (${this.finishReason.slice(0, 100)})`);
     if (ending !== 'complete') return ending;
     if (end === 'closed' && this.calls.hasHalf) throw broken('the stream ended in the middle of a tool call');
     return this.isRefused ? 'refused' : 'complete';
@@ -132,11 +144,15 @@ export class Accumulator {
     return this.reasoning + this.written.thought;
   }
 
-  /** The answer of a model or server that writes calls as text. Some do it where the thoughts should be, and say nothing else. */
+  /**
+   * The answer of a model or server that writes calls as text. Some do it where the thoughts should be, and say nothing
+   * else.
+   */
   private withWrittenCalls(ending: Ending): Pick<ModelAnswer, 'text' | 'reasoning' | 'calls'> {
     const { text, calls } = this.written;
     if (calls.length > 0) return { text: text.trimEnd(), reasoning: this.allReasoning, calls: withIds(calls) };
-    if (text.trim() !== '' || ending !== 'complete' || this.asked.tools.length === 0) return { text, reasoning: this.allReasoning, calls: [] };
+    if (text.trim() !== '' || ending !== 'complete' || this.asked.tools.length === 0)
+      return { text, reasoning: this.allReasoning, calls: [] };
     const thought = new WrittenText(this.asked.tools, () => {}, { takesBare: false });
     thought.add(this.allReasoning);
     thought.end();
@@ -148,7 +164,14 @@ export class Accumulator {
     const message = this.kept.result();
     const calls = own.some((each) => each !== null) ? own : undefined;
     if (!message && !calls) return {};
-    return { state: { wire: 'chat', endpoint: this.endpoint, model: this.asked.model, data: { ...(message && { message }), ...(calls && { calls }) } } };
+    return {
+      state: {
+        wire: 'chat',
+        endpoint: this.endpoint,
+        model: this.asked.model,
+        data: { ...(message && { message }), ...(calls && { calls }) },
+      },
+    };
   }
 
   private addChoice(choice: WireChoice): void {
@@ -160,14 +183,19 @@ export class Accumulator {
     this.addReason(choice.finish_reason);
   }
 
-  /** Some servers name a reason in every chunk. A word that the answer is whole does not take back one that it is not. */
+  /**
+   * Some servers name a reason in every chunk. A word that the answer is whole does not take back one that it is not.
+   */
   private addReason(reason: unknown): void {
     if (typeof reason !== 'string' || reason === '' || reason === 'null') return;
-    if (this.finishReason !== '' && endingOf(reason) === 'complete' && endingOf(this.finishReason) !== 'complete') return;
+    if (this.finishReason !== '' && endingOf(reason) === 'complete' && endingOf(this.finishReason) !== 'complete')
+      return;
     this.finishReason = reason;
   }
 
-  /** @param soFar it may repeat what came before it: DashScope and some gateways send the whole message again and again */
+  /**
+   * @param soFar it may repeat what came before it: DashScope and some gateways send the whole message again and again
+   */
   private addMessage(message: WireMessage, soFar: boolean): void {
     if (message.usage) this.usage.add(message.usage);
     const parts = readContent(message.content);
@@ -185,7 +213,8 @@ export class Accumulator {
   }
 
   private addReasoning(text: string, soFar: boolean): void {
-    const more = soFar && this.reasoning !== '' && text.startsWith(this.reasoning) ? text.slice(this.reasoning.length) : text;
+    const more =
+      soFar && this.reasoning !== '' && text.startsWith(this.reasoning) ? text.slice(this.reasoning.length) : text;
     if (more === '') return;
     this.reasoning += more;
     this.asked.onDelta('agent_reasoning', more);
@@ -194,28 +223,59 @@ export class Accumulator {
   private estimate(calls: readonly ModelCall[]): ModelUsage {
     const told = this.written.text.length + this.allReasoning.length;
     const chars = calls.reduce((sum, call) => sum + call.name.length + call.arguments.length, told);
-    return { inputTokens: Math.ceil(this.promptChars / 4), outputTokens: Math.ceil(chars / 4), cachedTokens: 0, reasoningTokens: 0 };
+    return {
+      inputTokens: Math.ceil(this.promptChars / 4),
+      outputTokens: Math.ceil(chars / 4),
+      cachedTokens: 0,
+      reasoningTokens: 0,
+    };
   }
 }
 
-/** The answer in a text that an endpoint could not read as calls (Groq's `failed_generation`); null when it holds none of an offered tool. */
-export function readFailedGeneration(generation: string, { tools, model }: Asked, promptChars: number): ModelAnswer | null {
+/**
+ * The answer in a text that an endpoint could not read as calls (Groq's `failed_generation`); null when it holds none
+ * of an offered tool.
+ */
+export function readFailedGeneration(
+  generation: string,
+  { tools, model }: Asked,
+  promptChars: number,
+): ModelAnswer | null {
   const text = new WrittenText(tools, () => {});
   text.add(generation);
   text.end();
-  const calls = text.calls.length > 0 ? text.calls : (readBareCalls(generation, tools) ?? readCalls(generation, tools)?.calls ?? []);
+  const calls =
+    text.calls.length > 0
+      ? text.calls
+      : (readBareCalls(generation, tools) ?? readCalls(generation, tools)?.calls ?? []);
   if (calls.length === 0) return null;
-  const usage = { inputTokens: Math.ceil(promptChars / 4), outputTokens: Math.ceil(generation.length / 4), cachedTokens: 0, reasoningTokens: 0 };
+  const usage = {
+    inputTokens: Math.ceil(promptChars / 4),
+    outputTokens: Math.ceil(generation.length / 4),
+    cachedTokens: 0,
+    reasoningTokens: 0,
+  };
   const said = { text: text.calls.length > 0 ? text.text.trimEnd() : '', reasoning: text.thought };
-  return { ...said, calls: withIds(calls), usage, usageEstimated: true, finishReason: 'tool_calls', end: 'complete', model };
+  return {
+    ...said,
+    calls: withIds(calls),
+    usage,
+    usageEstimated: true,
+    finishReason: 'tool_calls',
+    end: 'complete',
+    model,
+  };
 }
 
-const withIds = (calls: ReadonlyArray<Omit<ModelCall, 'id'>>): ModelCall[] => calls.map((call, at) => ({ id: `call_${at + 1}`, ...call }));
+const withIds = (calls: ReadonlyArray<Omit<ModelCall, 'id'>>): ModelCall[] =>
+  calls.map((call, at) => ({ id: `call_${at + 1}`, ...call }));
 
 const broken = (why: string): ModelError => new ModelError('ModelStreamBroken', `LLM error: ${why}`);
 
 const ollamaChoice = ({ message, done, done_reason }: WireChunk): WireChoice | undefined =>
-  message && typeof message === 'object' ? { delta: message, finish_reason: done ? done_reason || 'stop' : null } : undefined;
+  message && typeof message === 'object'
+    ? { delta: message, finish_reason: done ? done_reason || 'stop' : null }
+    : undefined;
 
 function callsOf(message: WireMessage | null | undefined): WireCall[] {
   const calls = [message?.tool_calls ?? []].flat().filter((call) => typeof call === 'object' && call !== null);
@@ -226,7 +286,11 @@ function callsOf(message: WireMessage | null | undefined): WireCall[] {
 const string = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 function reasoningOf(message: WireMessage): string {
-  const plain = string(message.reasoning_content) || string(message.reasoning) || string(message.reasoning_text) || string(message.thinking);
+  const plain =
+    string(message.reasoning_content) ||
+    string(message.reasoning) ||
+    string(message.reasoning_text) ||
+    string(message.thinking);
   if (plain !== '' || !Array.isArray(message.reasoning_details)) return plain;
   return message.reasoning_details.map((detail) => string(detail?.text) || string(detail?.summary)).join('');
 }
@@ -245,7 +309,10 @@ interface ContentPart {
   refusal?: unknown;
 }
 
-/** Content is a string, null, or a list of parts: text, thoughts (Mistral, Anthropic), calls (Anthropic), a refusal (OpenAI). */
+/**
+ * Content is a string, null, or a list of parts: text, thoughts (Mistral, Anthropic), calls (Anthropic), a refusal
+ * (OpenAI).
+ */
 function readContent(content: unknown): Content {
   const read: Content = { text: '', reasoning: '', refusal: '', calls: [] };
   if (typeof content !== 'object' || content === null) return { ...read, text: string(content) };
@@ -254,9 +321,14 @@ function readContent(content: unknown): Content {
     else if (part.type === 'thinking' || part.type === 'reasoning') {
       const thought = part.thinking ?? part.text;
       read.reasoning += typeof thought === 'object' && thought !== null ? readContent(thought).text : string(thought);
-    } else if (part.type === 'tool_use' || part.type === 'tool_call' || part.type === 'function_call') read.calls.push(part as WireCall);
+    } else if (part.type === 'tool_use' || part.type === 'tool_call' || part.type === 'function_call')
+      read.calls.push(part as WireCall);
     else if (part.type === 'refusal') read.refusal += string(part.refusal);
-    else read.text += typeof part.text === 'object' && part.text !== null ? string((part.text as { value?: unknown }).value) : string(part.text);
+    else
+      read.text +=
+        typeof part.text === 'object' && part.text !== null
+          ? string((part.text as { value?: unknown }).value)
+          : string(part.text);
   }
   return read;
 }

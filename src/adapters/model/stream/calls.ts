@@ -1,7 +1,10 @@
 import type { ModelCall } from '../model.ts';
 import { JsonProgress } from './json-progress.ts';
 
-/** A part of a call, or the whole of it: Chat Completions' form, an old `function_call`, or the flat form of other protocols. */
+/**
+ * A part of a call, or the whole of it: Chat Completions' form, an old `function_call`, or the flat form of other
+ * protocols.
+ */
 export interface WireCall {
   index?: unknown;
   id?: unknown;
@@ -74,8 +77,8 @@ export class CallParts {
   }
 
   /**
-   * A call without a name can neither run nor be sent back. Ids must exist and differ, or the next request is refused. A call that came twice, with the same id or none, is
-   * one. `own` has the provider's own fields of each call.
+   * A call without a name can neither run nor be sent back. Ids must exist and differ, or the next request is refused.
+   * A call that came twice, with the same id or none, is one. `own` has the provider's own fields of each call.
    */
   result(): { calls: ModelCall[]; own: Array<Record<string, unknown> | null> } {
     const used = new Set<string>();
@@ -97,19 +100,27 @@ export class CallParts {
     return { calls, own };
   }
 
-  /** The call that a part belongs to; undefined when it begins a new one. Neither its number nor its id can be relied on alone. */
+  /**
+   * The call that a part belongs to; undefined when it begins a new one. Neither its number nor its id can be relied on
+   * alone.
+   */
   private callOf(part: Part, soFar: boolean): OpenCall | undefined {
     const last = this.open.at(-1);
     const numbered = part.index === undefined ? undefined : this.open.findLast(({ index }) => index === part.index);
     const identified = part.id === '' ? undefined : this.open.findLast(({ id }) => id === part.id);
     const agreed = numbered && (part.id === '' || numbered.id === '' || numbered.id === part.id) ? numbered : undefined;
     if (part.name === '') {
-      // a new id without a name comes from a provider that makes up an id for every chunk, a new number from one that counts chunks
+      // a new id without a name comes from a provider that makes up an id for every chunk, a new number from one that
+      // counts chunks
       const known = agreed ?? identified ?? numbered;
       if (known || part.index === undefined || !last) return known ?? last;
-      return part.arguments !== '' && (last.progress.state === 'half' || last.progress.state === 'empty') ? last : undefined;
+      return part.arguments !== '' && (last.progress.state === 'half' || last.progress.state === 'empty')
+        ? last
+        : undefined;
     }
-    const known = agreed ?? (identified && (part.index === undefined || numbered || isUnfinished(identified, part)) ? identified : undefined);
+    const known =
+      agreed ??
+      (identified && (part.index === undefined || numbered || isUnfinished(identified, part)) ? identified : undefined);
     if (known) return this.goesOn(known, part, soFar) ? known : undefined;
     const near = numbered ?? (part.index === undefined || part.id === '' ? last : undefined);
     return near && (isUnfinished(near, part) || this.isRest(near, part)) ? near : undefined;
@@ -122,7 +133,10 @@ export class CallParts {
     return !this.offered.has(known.name) && this.offered.has(known.name + part.name);
   }
 
-  /** Whether a part with a name, and with the number or id of a known call, still belongs to it. Some providers number every call 0. */
+  /**
+   * Whether a part with a name, and with the number or id of a known call, still belongs to it. Some providers number
+   * every call 0.
+   */
   private goesOn(known: OpenCall, part: Part, soFar: boolean): boolean {
     if (soFar || known.name === '') return true;
     if (known.name !== part.name && this.offered.has(known.name) && this.offered.has(part.name)) return false;
@@ -135,7 +149,10 @@ export class CallParts {
 
 /** A name that is repeated in every chunk continues the call while its arguments are not whole. */
 const isUnfinished = (known: OpenCall, part: Part): boolean =>
-  known.progress.state === 'half' && known.name === part.name && part.arguments !== '' && !(part.id !== known.id ? beginsObject(part) : isObject(part));
+  known.progress.state === 'half' &&
+  known.name === part.name &&
+  part.arguments !== '' &&
+  !(part.id !== known.id ? beginsObject(part) : isObject(part));
 
 const beginsObject = (part: Part): boolean => part.arguments.trimStart().startsWith('{');
 
@@ -150,7 +167,10 @@ function readPart(wire: WireCall): Part {
   const args = wire.function?.arguments ?? wire.arguments ?? wire.input;
   const isWhole = typeof args === 'object' && args !== null;
   return {
-    index: typeof wire.index === 'number' || (typeof wire.index === 'string' && wire.index !== '') ? String(wire.index) : undefined,
+    index:
+      typeof wire.index === 'number' || (typeof wire.index === 'string' && wire.index !== '')
+        ? String(wire.index)
+        : undefined,
     id: typeof wire.id === 'string' ? wire.id : typeof wire.id === 'number' ? String(wire.id) : '',
     name: [wire.function?.name, wire.name].find((name) => typeof name === 'string') ?? '',
     arguments: isWhole ? JSON.stringify(args) : typeof args === 'string' ? args : '',
@@ -166,13 +186,18 @@ function joinedName(known: string, name: string): string {
 
 /** What a part adds to the arguments of its call. */
 function newArguments(call: OpenCall, part: Part, soFar: boolean): string {
-  if (part.arguments === call.arguments && (part.isWhole || (call.progress.state === 'whole' && part.id !== '' && part.name !== ''))) return '';
+  if (
+    part.arguments === call.arguments &&
+    (part.isWhole || (call.progress.state === 'whole' && part.id !== '' && part.name !== ''))
+  )
+    return '';
   if (soFar && part.arguments.startsWith(call.arguments)) return part.arguments.slice(call.arguments.length);
   return part.arguments;
 }
 
 /** Some servers write `{}` before the arguments have begun. */
-const withoutPlaceholder = (args: string): string => (/^\s*\{\s*\}\s*\{/.test(args) ? args.replace(/^\s*\{\s*\}\s*/, '') : args);
+const withoutPlaceholder = (args: string): string =>
+  /^\s*\{\s*\}\s*\{/.test(args) ? args.replace(/^\s*\{\s*\}\s*/, '') : args;
 
 /** Pieces of a provider's own field: texts are joined, objects are merged. */
 export function joined(known: unknown, value: unknown): unknown {
@@ -187,9 +212,13 @@ export function joined(known: unknown, value: unknown): unknown {
   return value;
 }
 
-const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The offered tool that a name means. Models and servers put namespaces before it, and numbers or their own tokens behind it. */
+/**
+ * The offered tool that a name means. Models and servers put namespaces before it, and numbers or their own tokens
+ * behind it.
+ */
 export function offeredName(name: string, offered: ReadonlySet<string>): string {
   const plain = name.trim();
   if (offered.has(plain)) return plain;

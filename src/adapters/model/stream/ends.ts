@@ -37,7 +37,10 @@ const COMPLETE = new Set([
 /** Tried in this order. A word that none knows is a cut: it is no end that anybody promised. */
 const OTHERS: Array<[RegExp, Ending]> = [
   [/context/, 'overflow'], // Anthropic: model_context_window_exceeded
-  [/filter|refus|safety|sensitive|recitation|block|prohibited|spii|moderat|guardrail|policy|violat|unsafe|flagged|risk|inspection|^language$/, 'refused'],
+  [
+    /filter|refus|safety|sensitive|recitation|block|prohibited|spii|moderat|guardrail|policy|violat|unsafe|flagged|risk|inspection|^language$/,
+    'refused',
+  ],
   // Gemini's malformed_function_call is a slip of the model, so asking again helps
   [
     /error|time_?d?_?out|network|abort|cancel|disconnect|interrupt|overload|unavailable|fail|insufficient_system|malformed|unexpected_tool|rate_limit|preempt/,

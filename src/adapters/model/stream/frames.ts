@@ -2,12 +2,16 @@ import { createParser } from 'eventsource-parser';
 import { ModelError } from '../error.ts';
 import type { WireChunk } from './accumulate.ts';
 
-/** What the bytes of an answer hold: chunks, an error in their place, and the word that the endpoint has said everything. */
+/**
+ * What the bytes of an answer hold: chunks, an error in their place, and the word that the endpoint has said
+ * everything.
+ */
 type Frame = { chunk: WireChunk } | { error: unknown } | 'done';
 
 /**
- * Reads the body of an answer. It is an event stream, JSON in lines, or one JSON document, and its first character tells which: the Content-Type of many
- * gateways is wrong. Behind `done` nothing is read. Throws ModelStreamBroken for data that cannot be read.
+ * Reads the body of an answer. It is an event stream, JSON in lines, or one JSON document, and its first character
+ * tells which: the Content-Type of many gateways is wrong. Behind `done` nothing is read. Throws ModelStreamBroken for
+ * data that cannot be read.
  */
 export async function* framesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<Frame> {
   const decoder = new TextDecoder();
@@ -19,7 +23,9 @@ export async function* framesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator
     begin += text;
     const first = /\S/.exec(begin)?.[0];
     if (first === undefined) return;
-    reader = (first === '{' || first === '[' ? jsonReader : first === '<' ? pageReader : eventReader)((frame) => void frames.push(frame));
+    reader = (first === '{' || first === '[' ? jsonReader : first === '<' ? pageReader : eventReader)(
+      (frame) => void frames.push(frame),
+    );
     reader.feed(begin);
   };
   for await (const bytes of body) {

@@ -1,7 +1,12 @@
-/** How far a text is as JSON. `more`: something stands behind a whole object. `other`: it does not begin like an object. */
+/**
+ * How far a text is as JSON. `more`: something stands behind a whole object. `other`: it does not begin like an object.
+ */
 type JsonState = 'empty' | 'half' | 'whole' | 'more' | 'other';
 
-/** Follows a JSON object that arrives in pieces. It sees brackets and strings alone: a `whole` object may still be malformed. */
+/**
+ * Follows a JSON object that arrives in pieces. It sees brackets and strings alone: a `whole` object may still be
+ * malformed.
+ */
 export class JsonProgress {
   state: JsonState = 'empty';
   private depth = 0;
@@ -9,7 +14,8 @@ export class JsonProgress {
   private escaped = false;
 
   add(text: string): void {
-    for (let at = 0; at < text.length && this.state !== 'more' && this.state !== 'other'; at++) this.step(text.charCodeAt(at));
+    for (let at = 0; at < text.length && this.state !== 'more' && this.state !== 'other'; at++)
+      this.step(text.charCodeAt(at));
   }
 
   private step(code: number): void {

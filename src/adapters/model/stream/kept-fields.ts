@@ -2,7 +2,10 @@ import { joined } from './calls.ts';
 
 type Fields = Record<string, unknown>;
 
-/** Fields of an assistant message that a provider wants back with it: DeepSeek, Kimi; OpenRouter, vLLM; GitHub Copilot. Their pieces are joined. */
+/**
+ * Fields of an assistant message that a provider wants back with it: DeepSeek, Kimi; OpenRouter, vLLM; GitHub Copilot.
+ * Their pieces are joined.
+ */
 const TEXTS = ['reasoning_content', 'reasoning', 'reasoning_text', 'reasoning_opaque'] as const;
 /** Lists whose entries come in pieces: OpenRouter's, LiteLLM's. */
 const LISTS = ['reasoning_details', 'thinking_blocks'] as const;
@@ -22,7 +25,8 @@ export class KeptFields {
       const parts = fields[name];
       if (!Array.isArray(parts) || parts.length === 0) continue;
       if (soFar || this.kept[name] === undefined) this.kept[name] = [];
-      for (const part of parts) if (typeof part === 'object' && part !== null) addDetail(this.kept[name] as Fields[], part as Fields);
+      for (const part of parts)
+        if (typeof part === 'object' && part !== null) addDetail(this.kept[name] as Fields[], part as Fields);
     }
     if (fields.extra_content) this.kept.extra_content = joined(this.kept.extra_content, fields.extra_content);
   }
@@ -37,18 +41,24 @@ export class KeptFields {
 const PIECES = new Set(['text', 'summary', 'data', 'thinking', 'signature']);
 
 /**
- * Adds a piece to the entry that it belongs to: of the same type, and of the same index where there is one. Without an index, pieces follow each other and a
- * signature closes an entry. https://openrouter.ai/docs/use-cases/reasoning-tokens
+ * Adds a piece to the entry that it belongs to: of the same type, and of the same index where there is one. Without an
+ * index, pieces follow each other and a signature closes an entry.
+ * https://openrouter.ai/docs/use-cases/reasoning-tokens
  */
 function addDetail(known: Fields[], piece: Fields): void {
-  const entry = known.findLast((each) => each.type === piece.type && each.index === piece.index && (!each.id || !piece.id || each.id === piece.id));
-  const isOpen = entry && (piece.index !== undefined || (entry === known.at(-1) && !entry.signature && piece.type !== 'reasoning.encrypted'));
+  const entry = known.findLast(
+    (each) => each.type === piece.type && each.index === piece.index && (!each.id || !piece.id || each.id === piece.id),
+  );
+  const isOpen =
+    entry &&
+    (piece.index !== undefined || (entry === known.at(-1) && !entry.signature && piece.type !== 'reasoning.encrypted'));
   if (!isOpen) {
     known.push({ ...piece });
     return;
   }
   for (const [field, value] of Object.entries(piece)) {
     if (value === null || value === undefined) continue;
-    entry[field] = PIECES.has(field) && typeof entry[field] === 'string' && typeof value === 'string' ? entry[field] + value : value;
+    entry[field] =
+      PIECES.has(field) && typeof entry[field] === 'string' && typeof value === 'string' ? entry[field] + value : value;
   }
 }

@@ -6,10 +6,28 @@ const MOST_USD = 100_000;
 
 type Figures = Partial<Record<'input' | 'output' | 'total' | 'cached' | 'uncounted' | 'reasoning' | 'usd', number>>;
 
-/** The places of each figure: OpenAI's, then Anthropic's, Gemini's, Ollama's and others'. A dot leads into an object. */
+/**
+ * The places of each figure: OpenAI's, then Anthropic's, Gemini's, Ollama's and others'. A dot leads into an object.
+ */
 const NAMES: Record<keyof Figures, string[]> = {
-  input: ['prompt_tokens', 'input_tokens', 'promptTokenCount', 'prompt_eval_count', 'promptTokens', 'inputTokens', 'prompt_token_count'],
-  output: ['completion_tokens', 'output_tokens', 'candidatesTokenCount', 'eval_count', 'completionTokens', 'outputTokens', 'generated_tokens'],
+  input: [
+    'prompt_tokens',
+    'input_tokens',
+    'promptTokenCount',
+    'prompt_eval_count',
+    'promptTokens',
+    'inputTokens',
+    'prompt_token_count',
+  ],
+  output: [
+    'completion_tokens',
+    'output_tokens',
+    'candidatesTokenCount',
+    'eval_count',
+    'completionTokens',
+    'outputTokens',
+    'generated_tokens',
+  ],
   total: ['total_tokens', 'totalTokenCount', 'totalTokens'],
   cached: [
     'prompt_tokens_details.cached_tokens',
@@ -21,14 +39,22 @@ const NAMES: Record<keyof Figures, string[]> = {
   ],
   // Anthropic does not count what it writes into the cache as input
   uncounted: ['cache_creation_input_tokens'],
-  reasoning: ['completion_tokens_details.reasoning_tokens', 'output_tokens_details.reasoning_tokens', 'reasoning_tokens', 'thoughtsTokenCount'],
+  reasoning: [
+    'completion_tokens_details.reasoning_tokens',
+    'output_tokens_details.reasoning_tokens',
+    'reasoning_tokens',
+    'thoughtsTokenCount',
+  ],
   usd: ['cost', 'total_cost', 'cost_usd'],
 };
 
-const PLACES = Object.entries(NAMES).map(([figure, places]) => [figure as keyof Figures, places.map((place) => place.split('.'))] as const);
+const PLACES = Object.entries(NAMES).map(
+  ([figure, places]) => [figure as keyof Figures, places.map((place) => place.split('.'))] as const,
+);
 
 /**
- * The usage that an answer reports: once, growing with every chunk, or in parts. The last figure counts; a zero behind one that is not is a part that lacks it.
+ * The usage that an answer reports: once, growing with every chunk, or in parts. The last figure counts; a zero behind
+ * one that is not is a part that lacks it.
  */
 export class UsageReader {
   private readonly figures: Figures = {};
@@ -40,7 +66,10 @@ export class UsageReader {
     if (typeof usage !== 'object' || usage === null) return;
     for (const [figure, places] of PLACES) {
       for (const place of places) {
-        const told = place.reduce<unknown>((at, key) => (at as Record<string, unknown> | null | undefined)?.[key], usage);
+        const told = place.reduce<unknown>(
+          (at, key) => (at as Record<string, unknown> | null | undefined)?.[key],
+          usage,
+        );
         const value = count(told, figure === 'usd');
         if (value === null) continue;
         if (value > 0 || this.figures[figure] === undefined) this.figures[figure] = value;

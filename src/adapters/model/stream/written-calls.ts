@@ -26,19 +26,26 @@ const ENDED = /(?:<\/[^<]*|end\|>|<\|\/tool_call\|>|<\|(?:im_end|eom_id|eot_id)\
 const OPENER =
   /^(?:<(?:[\w-]+:|\|dsml\|)?(?:tool_?calls?|longcat_tool_call|function_?calls?|toolcalls?|tool_use|invoke)(?:>|\s)|<function(?:=|\(|\/|\s+name)|<\|(?:tool_calls?|tool_calls?_(?:section_)?(?:begin|start)|python_tag|start_action|action_start)\|>|\[tool_calls\])/i;
 
-/** The fullwidth bars and blocks of DeepSeek's tokens, as others write them. Of the same length, so that places agree. */
+/**
+ * The fullwidth bars and blocks of DeepSeek's tokens, as others write them. Of the same length, so that places agree.
+ */
 const plain = (text: string): string => text.replaceAll('｜', '|').replaceAll('▁', '_');
 
 export const startsCalls = (text: string): boolean => OPENER.test(plain(text.slice(0, 64)));
 
-/** The calls of offered tools at the beginning of a text, with the tags around them; null when there are none. `length` is that of what was read. */
+/**
+ * The calls of offered tools at the beginning of a text, with the tags around them; null when there are none. `length`
+ * is that of what was read.
+ */
 export function readCalls(text: string, tools: readonly ModelTool[]): { calls: WrittenCall[]; length: number } | null {
   const reader = new CallReader(text, tools);
   const calls: WrittenCall[] = [];
   let at = 0;
   for (;;) {
     const begin = reader.skip(WRAPPER, at);
-    const read = ENDED.test(plain(text.slice(at, begin))) ? reader.taggedAt(begin) : reader.readAt(begin + fenceLength(text, begin));
+    const read = ENDED.test(plain(text.slice(at, begin)))
+      ? reader.taggedAt(begin)
+      : reader.readAt(begin + fenceLength(text, begin));
     if (!read) break;
     calls.push(...read.calls);
     at = read.end + (/^\s*```(?![\w`])/.exec(text.slice(read.end, read.end + 20))?.[0].length ?? 0);
@@ -48,7 +55,8 @@ export function readCalls(text: string, tools: readonly ModelTool[]): { calls: W
   return calls.length > 0 ? { calls, length: at } : null;
 }
 
-const fenceLength = (text: string, at: number): number => /^\s*`{3}\w*(?=\s)/.exec(text.slice(at, at + 40))?.[0].length ?? 0;
+const fenceLength = (text: string, at: number): number =>
+  /^\s*`{3}\w*(?=\s)/.exec(text.slice(at, at + 40))?.[0].length ?? 0;
 
 const NAME_KEYS = ['name', 'tool_name', 'tool', 'function_name', 'function', 'action', 'recipient_name'];
 const ARGUMENT_KEYS = ['arguments', 'parameters', 'params', 'args', 'input', 'tool_input', 'action_input', 'kwargs'];
@@ -63,7 +71,9 @@ export function harmonyHeader(text: string, at: number): { said: string; end: nu
   const length = text.slice(at, at + LONGEST_HEADER).indexOf('<|message|>');
   if (length < 0) return undefined;
   const said = text.slice(at, at + length);
-  return /[<\n]/.test(said.replace(/<\|(?:start|channel|constrain)\|>/g, '')) ? undefined : { said, end: at + length + '<|message|>'.length };
+  return /[<\n]/.test(said.replace(/<\|(?:start|channel|constrain)\|>/g, ''))
+    ? undefined
+    : { said, end: at + length + '<|message|>'.length };
 }
 
 /** A call as a JSON object, in a fence or without one, in front of all else. `maybe`: more of it must be seen. */
@@ -120,13 +130,21 @@ class CallReader {
   /** Behind all matches of the pattern that follow each other from here. */
   skip(pattern: RegExp, from: number): number {
     let at = from;
-    for (let match = this.match(pattern, at); match && match[0] !== ''; match = this.match(pattern, at)) at += match[0].length;
+    for (let match = this.match(pattern, at); match && match[0] !== ''; match = this.match(pattern, at))
+      at += match[0].length;
     return at;
   }
 
   readAt(from: number): Read | undefined {
     const at = from + /^\s*/.exec(this.text.slice(from))![0].length;
-    return this.harmonyAt(at) ?? this.taggedAt(at) ?? this.jsonAt(at) ?? this.namedAt(at) ?? this.elementsAt(at) ?? this.pythonAt(at);
+    return (
+      this.harmonyAt(at) ??
+      this.taggedAt(at) ??
+      this.jsonAt(at) ??
+      this.namedAt(at) ??
+      this.elementsAt(at) ??
+      this.pythonAt(at)
+    );
   }
 
   /** One object, or a list, as the forms of Hermes, Llama, Granite and Mistral have it. */
@@ -146,7 +164,10 @@ class CallReader {
   pythonAt(at: number): Read | undefined {
     const read = pythonCalls(this.text, at);
     if (!read?.calls.every(({ name }) => this.isOffered(name))) return undefined;
-    return { calls: read.calls.map(({ name, args }) => ({ name: this.nameOf(name), arguments: JSON.stringify(args) })), end: read.end };
+    return {
+      calls: read.calls.map(({ name, args }) => ({ name: this.nameOf(name), arguments: JSON.stringify(args) })),
+      end: read.end,
+    };
   }
 
   /** OpenAI's harmony: the recipient in the header, the arguments as the message. */
@@ -158,14 +179,22 @@ class CallReader {
     const length = this.plain.slice(begin).search(/<\|(?:call|end|return|start)\|>/);
     const end = length < 0 ? this.text.length : begin + length;
     const close = this.match(/<\|(?:call|end|return)\|>/y, end)?.[0].length ?? 0;
-    return { calls: [{ name: this.nameOf(recipient), arguments: this.text.slice(begin, end).trim() || '{}' }], end: end + close };
+    return {
+      calls: [{ name: this.nameOf(recipient), arguments: this.text.slice(begin, end).trim() || '{}' }],
+      end: end + close,
+    };
   }
 
-  /** `<function=name>`, `<invoke name="name">`: Qwen coder, Llama, MiniMax, Anthropic, DeepSeek, xAI. Inside are parameters in tags, or an object. */
+  /**
+   * `<function=name>`, `<invoke name="name">`: Qwen coder, Llama, MiniMax, Anthropic, DeepSeek, xAI. Inside are
+   * parameters in tags, or an object.
+   */
   taggedAt(at: number): Read | undefined {
     const opened =
-      this.match(/<(?:[\w-]+:|\|dsml\|)?(?:invoke|function_call|function|tool_call|tool)\s+name\s*=\s*["']([^"']+)["'][^>]*>/iy, at) ??
-      this.match(/<function[=(/]\s*["']?([\w.:-]+)["']?\)?(?:\s*[>=,])?/iy, at);
+      this.match(
+        /<(?:[\w-]+:|\|dsml\|)?(?:invoke|function_call|function|tool_call|tool)\s+name\s*=\s*["']([^"']+)["'][^>]*>/iy,
+        at,
+      ) ?? this.match(/<function[=(/]\s*["']?([\w.:-]+)["']?\)?(?:\s*[>=,])?/iy, at);
     if (!opened || !this.isOffered(opened[1]!)) return undefined;
     const name = this.nameOf(opened[1]!);
     const begin = at + opened[0].length;
@@ -173,9 +202,14 @@ class CallReader {
     if (object) return { calls: [{ name, arguments: object.json }], end: this.behindClose(object.end) };
     const close = this.plain
       .slice(begin)
-      .search(/<\/(?:[\w-]+:|\|dsml\|)?(?:invoke|function_call|function|tool_call|tool)>|<function=|<(?:[\w-]+:|\|dsml\|)?invoke\s/i);
+      .search(
+        /<\/(?:[\w-]+:|\|dsml\|)?(?:invoke|function_call|function|tool_call|tool)>|<function=|<(?:[\w-]+:|\|dsml\|)?invoke\s/i,
+      );
     const end = close < 0 ? this.text.length : begin + close;
-    return { calls: [{ name, arguments: this.parametersIn(begin, end, name, close >= 0) }], end: this.behindClose(end) };
+    return {
+      calls: [{ name, arguments: this.parametersIn(begin, end, name, close >= 0) }],
+      end: this.behindClose(end),
+    };
   }
 
   /** A name in front of the arguments: Mistral, Kimi, DeepSeek, GLM. */
@@ -183,7 +217,10 @@ class CallReader {
     const named = this.match(/(?:function\s*<\|tool_sep\|>\s*)?([\w.:-]+)/iy, at);
     if (!named || !this.isOffered(named[1]!)) return undefined;
     const name = this.nameOf(named[1]!);
-    const begin = this.skip(/\s+|<\|tool_sep\|>|<\|tool_call_argument_begin\|>|\[CALL_ID\]\s*[\w-]*|\[ARGS\]|```(?:json)?/iy, at + named[0].length);
+    const begin = this.skip(
+      /\s+|<\|tool_sep\|>|<\|tool_call_argument_begin\|>|\[CALL_ID\]\s*[\w-]*|\[ARGS\]|```(?:json)?/iy,
+      at + named[0].length,
+    );
     const object = this.objectAt(begin);
     if (object) return { calls: [{ name, arguments: object.json }], end: this.behindClose(object.end) };
     if (!this.match(/<arg_key>|<\/tool_call>/y, begin)) return undefined;
@@ -212,13 +249,19 @@ class CallReader {
 
   /** The name and the arguments as elements. */
   private elementsAt(at: number): Read | undefined {
-    const named = this.match(/<((?:tool_|function_)?name)>\s*([\w.:-]+)\s*<\/\1>\s*<(?:arguments|parameters|params|args|input)>\s*/iy, at);
+    const named = this.match(
+      /<((?:tool_|function_)?name)>\s*([\w.:-]+)\s*<\/\1>\s*<(?:arguments|parameters|params|args|input)>\s*/iy,
+      at,
+    );
     if (!named || !this.isOffered(named[2]!)) return undefined;
     const begin = at + named[0].length;
     const object = this.objectAt(begin);
     const end = object?.end ?? this.boundary(begin);
     const close = this.match(/\s*<\/(?:arguments|parameters|params|args|input)>/iy, end)?.[0].length ?? 0;
-    return { calls: [{ name: this.nameOf(named[2]!), arguments: object?.json ?? this.text.slice(begin, end) }], end: end + close };
+    return {
+      calls: [{ name: this.nameOf(named[2]!), arguments: object?.json ?? this.text.slice(begin, end) }],
+      end: end + close,
+    };
   }
 
   /** The object at this place, as it was written; up to the next tag when it does not end. */
@@ -249,7 +292,10 @@ class CallReader {
       const key = /[\w.-]+/.exec(opened[1]!)?.[0];
       if (key === undefined) break;
       args[key] = this.valueOf(name, key, written, /string\s*=\s*"(true|false)"/.exec(opened[1]!)?.[1]);
-      at = open.lastIndex + written.length + (length === close && length >= 0 ? /^<[^>]*>/.exec(rest.slice(length))![0].length : 0);
+      at =
+        open.lastIndex +
+        written.length +
+        (length === close && length >= 0 ? /^<[^>]*>/.exec(rest.slice(length))![0].length : 0);
     }
     return body.slice(at).trim() === '' ? JSON.stringify(args) : body.trim();
   }
@@ -261,7 +307,8 @@ class CallReader {
     if (isString === 'true' || (isString === undefined && types.includes('string'))) return text;
     const word = text.trim();
     const value = parsed(word) ?? { True: true, False: false }[word];
-    return value !== undefined && (types.length > 0 || isString === 'false' || typeof value !== 'number' || String(value) === word)
+    return value !== undefined &&
+      (types.length > 0 || isString === 'false' || typeof value !== 'number' || String(value) === word)
       ? value
       : word === 'None'
         ? null
@@ -279,7 +326,11 @@ class CallReader {
   }
 
   private behindClose(from: number): number {
-    return from + (this.match(/\s*(?:>\s*)?<\/(?:[\w-]+:|\|dsml\|)?(?:invoke|function_call|function|tool_call|tool)>/iy, from)?.[0].length ?? 0);
+    return (
+      from +
+      (this.match(/\s*(?:>\s*)?<\/(?:[\w-]+:|\|dsml\|)?(?:invoke|function_call|function|tool_call|tool)>/iy, from)?.[0]
+        .length ?? 0)
+    );
   }
 
   /** The calls that a value describes; undefined when it describes anything else. */
@@ -290,15 +341,24 @@ class CallReader {
     }
     if (typeof value !== 'object' || value === null) return undefined;
     const object = value as Record<string, unknown>;
-    const inner = object.tool_calls ?? object.tool_call ?? object.function_call ?? (typeof object.function === 'object' ? object.function : undefined);
+    const inner =
+      object.tool_calls ??
+      object.tool_call ??
+      object.function_call ??
+      (typeof object.function === 'object' ? object.function : undefined);
     if (inner) return this.callsIn(inner);
-    const name = NAME_KEYS.map((key) => object[key]).find((each) => typeof each === 'string' && this.isOffered(each)) as string | undefined;
+    const name = NAME_KEYS.map((key) => object[key]).find((each) => typeof each === 'string' && this.isOffered(each)) as
+      | string
+      | undefined;
     const key = ARGUMENT_KEYS.find((each) => object[each] !== undefined);
     if (name !== undefined)
-      return key === undefined && this.isStrict ? undefined : [{ name: this.nameOf(name), arguments: argumentsOf(key === undefined ? {} : object[key]) }];
+      return key === undefined && this.isStrict
+        ? undefined
+        : [{ name: this.nameOf(name), arguments: argumentsOf(key === undefined ? {} : object[key]) }];
     // the name as the only key
     const [only, ...others] = Object.entries(object);
-    if (this.isStrict || !only || others.length > 0 || !this.isOffered(only[0]) || typeof only[1] !== 'object') return undefined;
+    if (this.isStrict || !only || others.length > 0 || !this.isOffered(only[0]) || typeof only[1] !== 'object')
+      return undefined;
     return [{ name: this.nameOf(only[0]), arguments: argumentsOf(only[1]) }];
   }
 
@@ -340,9 +400,11 @@ function parsed(text: string): unknown {
 }
 
 function typesOf(parameters: object | undefined, key: string): string[] {
-  const schema = (parameters as { properties?: Record<string, { type?: string | string[]; anyOf?: object[]; enum?: unknown[] }> } | undefined)?.properties?.[
-    key
-  ];
+  const schema = (
+    parameters as
+      | { properties?: Record<string, { type?: string | string[]; anyOf?: object[]; enum?: unknown[] }> }
+      | undefined
+  )?.properties?.[key];
   if (!schema) return [];
   const inner = (schema.anyOf ?? []).flatMap((each) => (each as { type?: string | string[] }).type ?? []);
   return [schema.type ?? [], inner].flat(2) as string[];

@@ -1,9 +1,20 @@
 import type { ModelRequest, ModelTool } from '../model.ts';
-import { bareCall, harmonyHeader, LONGEST_HEADER, readBareCalls, readCalls, startsCalls, type WrittenCall } from './written-calls.ts';
+import {
+  bareCall,
+  harmonyHeader,
+  LONGEST_HEADER,
+  readBareCalls,
+  readCalls,
+  startsCalls,
+  type WrittenCall,
+} from './written-calls.ts';
 
 /** Tags around thoughts, by the name of the opening one. Where nothing is said, the closing tag is that of XML. */
 const THOUGHTS = new Map<string, string>(
-  ['think', 'thinking', 'thought', 'thoughts', 'reasoning', 'seed:think', 'mm:think', 'antml:thinking'].map((name) => [name, `</${name}>`]),
+  ['think', 'thinking', 'thought', 'thoughts', 'reasoning', 'seed:think', 'mm:think', 'antml:thinking'].map((name) => [
+    name,
+    `</${name}>`,
+  ]),
 )
   .set('|START_THINKING|', '<|END_THINKING|>') // Cohere
   .set('|begin_of_thought|', '<|end_of_thought|>')
@@ -16,7 +27,8 @@ const CLOSERS = new Set([...THOUGHTS.values(), ...BRACKETED.values()]);
 const LITERALS = [...BRACKETED.keys(), ...BRACKETED.values(), '[TOOL_CALLS]'];
 
 /** Tokens behind an answer that a server forgot to remove. */
-const STOPS = /^(?:<(?:\|(?:im_end|eot_id|eom_id|end|return|call|endoftext|end_of_text|end_of_turn)\||\/s|end_of_turn|｜end▁of▁sentence｜)>\s*)+/;
+const STOPS =
+  /^(?:<(?:\|(?:im_end|eot_id|eom_id|end|return|call|endoftext|end_of_text|end_of_turn)\||\/s|end_of_turn|｜end▁of▁sentence｜)>\s*)+/;
 
 /** OpenAI's harmony: the end of a message. */
 const HARMONY_END = /<\|(?:end|call|return|start|channel)\|>/;
@@ -25,8 +37,9 @@ const HARMONY_END = /<\|(?:end|call|return|start|channel)\|>/;
 const LONGEST_TAG = 48;
 
 /**
- * Separates the thoughts and calls that a model writes as text from what it says. What may be the beginning of either is held back until it is known. Inside of
- * code and backticks everything is text. The pieces in which a text arrives make no difference.
+ * Separates the thoughts and calls that a model writes as text from what it says. What may be the beginning of either
+ * is held back until it is known. Inside of code and backticks everything is text. The pieces in which a text arrives
+ * make no difference.
  */
 export class WrittenText {
   text = '';
@@ -50,7 +63,10 @@ export class WrittenText {
   private hasText = false;
   private skipsSpace = false;
 
-  /** @param tools that were offered; text is never a call of another. `takesBare`: a text that is nothing but JSON may be a call */
+  /**
+   * @param tools that were offered; text is never a call of another. `takesBare`: a text that is nothing but JSON may
+   * be a call
+   */
   constructor(tools: readonly ModelTool[], put: ModelRequest['onDelta'], { takesBare = true } = {}) {
     this.takesBare = takesBare && tools.length > 0;
     this.tools = tools;
@@ -75,7 +91,8 @@ export class WrittenText {
 
   private read(final: boolean): void {
     let goesOn = true;
-    while (goesOn && this.rest !== '') goesOn = this.thinking ? this.readThought(final) : this.code ? this.readCode(final) : this.readText(final);
+    while (goesOn && this.rest !== '')
+      goesOn = this.thinking ? this.readThought(final) : this.code ? this.readCode(final) : this.readText(final);
   }
 
   private say(text: string): void {
@@ -159,7 +176,10 @@ export class WrittenText {
     return true;
   }
 
-  /** The length up to a blank line, 0 when there is none. Code in a line ends there, so that one forgotten mark does not hide the rest. */
+  /**
+   * The length up to a blank line, 0 when there is none. Code in a line ends there, so that one forgotten mark does not
+   * hide the rest.
+   */
   private paragraphEnd(): number {
     if (this.last === '\n' && this.rest[0] === '\n') return 1;
     const at = this.rest.indexOf('\n\n');
@@ -210,8 +230,8 @@ export class WrittenText {
   }
 
   /**
-   * The end of a thought that was never opened: many chat templates open it in the prompt. What was said so far was the thought. In the middle of a sentence
-   * the tag is only spoken of.
+   * The end of a thought that was never opened: many chat templates open it in the prompt. What was said so far was the
+   * thought. In the middle of a sentence the tag is only spoken of.
    */
   private readCloser(length: number, final: boolean): boolean {
     const next = this.rest[length];
@@ -244,7 +264,9 @@ export class WrittenText {
     }
     this.think(this.take(found));
     // the header of harmony's next message is read where text is read
-    this.take(typeof close === 'string' ? close.length : (/^<\|(?:end|call|return)\|>/.exec(this.rest)?.[0].length ?? 0));
+    this.take(
+      typeof close === 'string' ? close.length : (/^<\|(?:end|call|return)\|>/.exec(this.rest)?.[0].length ?? 0),
+    );
     const { isFirst } = this.thinking!;
     this.thinking = undefined;
     if (isFirst) this.restart();
@@ -270,7 +292,8 @@ export class WrittenText {
     }
     this.take(header.end);
     this.isHarmony = true;
-    if (/\banalysis\b|\bto=/.test(said)) this.thinking = { close: HARMONY_END, open: '', from: this.thought.length, isFirst: true };
+    if (/\banalysis\b|\bto=/.test(said))
+      this.thinking = { close: HARMONY_END, open: '', from: this.thought.length, isFirst: true };
     else if (this.hasText) this.say('\n\n');
     else this.restart();
     return true;
@@ -295,6 +318,7 @@ function keptBack(text: string, close: string | RegExp): number {
     const at = text.lastIndexOf('<');
     return at >= 0 && text.length - at < 12 ? text.length - at : 0;
   }
-  for (let length = Math.min(close.length - 1, text.length); length > 0; length--) if (text.endsWith(close.slice(0, length))) return length;
+  for (let length = Math.min(close.length - 1, text.length); length > 0; length--)
+    if (text.endsWith(close.slice(0, length))) return length;
   return 0;
 }

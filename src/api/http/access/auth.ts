@@ -5,27 +5,42 @@ import { sameSecret } from './secrets.ts';
 import { cookieTokens, hasSession } from './session-cookie.ts';
 
 /** A token that is configured is asked for in any case. */
-export const asksForToken = ({ FETCH_RUNTIME_INSECURE, runtimeToken }: Pick<Config, 'FETCH_RUNTIME_INSECURE' | 'runtimeToken'>): boolean =>
+export const asksForToken = ({
+  FETCH_RUNTIME_INSECURE,
+  runtimeToken,
+}: Pick<Config, 'FETCH_RUNTIME_INSECURE' | 'runtimeToken'>): boolean =>
   !FETCH_RUNTIME_INSECURE || runtimeToken !== undefined;
 
 /** Whether a request may use what is behind the token. */
-export function authoriser({ config, token }: { config: Config; token: string }): (request: IncomingMessage) => boolean {
+export function authoriser({
+  config,
+  token,
+}: {
+  config: Config;
+  token: string;
+}): (request: IncomingMessage) => boolean {
   if (asksForToken(config)) return (request) => isAuthorised(request, token);
   const trustedOrigin = originList(config.DEEPSEEK_CORS_ORIGINS);
   return (request) => isAuthorised(request, token) || isFromThisMachine(request, trustedOrigin);
 }
 
 /**
- * The runtime token, in any form that existing clients send: `Authorization: Bearer`, two headers, `?token=` for an EventSource, which cannot set headers, and a
- * cookie, with the token or with a session of it. A browser sends the cookie unasked, so the cookie counts only for requests of our own pages.
+ * The runtime token, in any form that existing clients send: `Authorization: Bearer`, two headers, `?token=` for an
+ * EventSource, which cannot set headers, and a cookie, with the token or with a session of it. A browser sends the
+ * cookie unasked, so the cookie counts only for requests of our own pages.
  */
 export function isAuthorised(request: IncomingMessage, token: string): boolean {
-  return showsToken(request, token) || (isFromOwnPage(request) && (hasSession(request, token) || cookieTokens(request).some((value) => isToken(value, token))));
+  return (
+    showsToken(request, token) ||
+    (isFromOwnPage(request) &&
+      (hasSession(request, token) || cookieTokens(request).some((value) => isToken(value, token))))
+  );
 }
 
 /**
- * Whether a request may do without a token where none is asked for. A page of another origin may not, unless that origin is in the list: the person only looks at
- * it. Programs send neither header, and browsers send `Sec-Fetch-Site` to every loopback address.
+ * Whether a request may do without a token where none is asked for. A page of another origin may not, unless that
+ * origin is in the list: the person only looks at it. Programs send neither header, and browsers send `Sec-Fetch-Site`
+ * to every loopback address.
  */
 function isFromThisMachine(request: IncomingMessage, trustedOrigin: (origin: string) => boolean): boolean {
   const { origin } = request.headers;
@@ -34,14 +49,17 @@ function isFromThisMachine(request: IncomingMessage, trustedOrigin: (origin: str
 
 /** Whether the request shows the token where no browser puts it unasked. */
 export function showsToken({ headers, url = '' }: IncomingMessage, token: string): boolean {
-  const bearer = headers.authorization?.startsWith('Bearer ') ? headers.authorization.slice('Bearer '.length) : undefined;
+  const bearer = headers.authorization?.startsWith('Bearer ')
+    ? headers.authorization.slice('Bearer '.length)
+    : undefined;
   const shown = [bearer, headers['x-deepseek-runtime-token'], headers['x-codewhale-runtime-token'], queryToken(url)];
   return shown.some((secret) => typeof secret === 'string' && sameSecret(secret, token));
 }
 
 /**
- * Whether a page of this origin sends the request. `SameSite` is not enough: for it, all ports of a host are one site, and apps that a model made run there.
- * Without `Sec-Fetch-Site`, which browsers leave out on plain HTTP beyond this machine, only reading is possible without an `Origin`.
+ * Whether a page of this origin sends the request. `SameSite` is not enough: for it, all ports of a host are one site,
+ * and apps that a model made run there. Without `Sec-Fetch-Site`, which browsers leave out on plain HTTP beyond this
+ * machine, only reading is possible without an `Origin`.
  */
 function isFromOwnPage({ method, headers }: Pick<IncomingMessage, 'method' | 'headers'>): boolean {
   const { origin, host } = headers;

@@ -1,9 +1,17 @@
 import type { Context } from 'koa';
 
 /** Where browser clients of this API are developed. Configured origins are added; none is a wildcard. */
-const BUILT_IN = ['http://localhost:3000', 'http://127.0.0.1:3000', 'http://localhost:1420', 'http://127.0.0.1:1420', 'tauri://localhost'];
+const BUILT_IN = [
+  'http://localhost:3000',
+  'http://127.0.0.1:3000',
+  'http://localhost:1420',
+  'http://127.0.0.1:1420',
+  'tauri://localhost',
+];
 
-/** `configured` is a comma separated list. An entry that is no origin is skipped, because it must not stop the server. */
+/**
+ * `configured` is a comma separated list. An entry that is no origin is skipped, because it must not stop the server.
+ */
 export function originList(configured: string): (origin: string) => boolean {
   const extra = configured
     .split(',')
@@ -24,6 +32,7 @@ const PREFLIGHT = {
 export function setCors(ctx: Context, allowed: (origin: string) => boolean): void {
   ctx.set('Vary', 'origin, access-control-request-method, access-control-request-headers');
   const origin = ctx.get('origin');
-  if (origin && allowed(origin)) ctx.set({ 'Access-Control-Allow-Origin': origin, 'Access-Control-Expose-Headers': 'mcp-session-id' });
+  if (origin && allowed(origin))
+    ctx.set({ 'Access-Control-Allow-Origin': origin, 'Access-Control-Expose-Headers': 'mcp-session-id' });
   if (ctx.method === 'OPTIONS') ctx.set(PREFLIGHT);
 }

@@ -12,8 +12,8 @@ interface Gate {
 }
 
 /**
- * Lets requests for the page at `/mobile` pass, or answers them. Without the token nobody on the network learns that there is a page. A session counts whatever page
- * has the link: nobody else can read the page, and it sits in no frame.
+ * Lets requests for the page at `/mobile` pass, or answers them. Without the token nobody on the network learns that
+ * there is a page. A session counts whatever page has the link: nobody else can read the page, and it sits in no frame.
  */
 export function mobileGate({ isOn, token }: Gate): Middleware {
   const isShown = ({ req }: Context): boolean => token === null || showsToken(req, token) || hasSession(req, token);

@@ -7,8 +7,8 @@ const NAME = 'codewhale_runtime_token';
 const LASTS_SECONDS = 180 * 24 * 60 * 60;
 
 /**
- * Logs the browser in. The cookie does not hold the token: browsers send the cookies of a host to each of its ports, so a program on another port of this machine
- * would read it. A session ends after 180 days, or when the token is changed.
+ * Logs the browser in. The cookie does not hold the token: browsers send the cookies of a host to each of its ports, so
+ * a program on another port of this machine would read it. A session ends after 180 days, or when the token is changed.
  */
 export function setSessionCookie(ctx: Context, token: string): void {
   setCookie(ctx, sessionValue(token, Math.floor(Date.now() / 1000) + LASTS_SECONDS), LASTS_SECONDS);
@@ -17,13 +17,20 @@ export function setSessionCookie(ctx: Context, token: string): void {
 /** Logs the browser out. */
 export const clearSessionCookie = (ctx: Context): void => setCookie(ctx, '', 0);
 
-/** Whether the request has a session of this token. It does not say which page has sent the request: `isAuthorised` does. */
-export const hasSession = (request: IncomingMessage, token: string): boolean => cookieTokens(request).some((value) => isSession(value, token, Date.now()));
+/**
+ * Whether the request has a session of this token. It does not say which page has sent the request: `isAuthorised`
+ * does.
+ */
+export const hasSession = (request: IncomingMessage, token: string): boolean =>
+  cookieTokens(request).some((value) => isSession(value, token, Date.now()));
 
 /** The first session value, or token, that the request shows as a cookie. */
 export const cookieToken = (request: IncomingMessage): string | undefined => cookieTokens(request)[0];
 
-/** Each value of the cookie. A page on another port may have set a cookie of this name with a longer path, which then comes first. */
+/**
+ * Each value of the cookie. A page on another port may have set a cookie of this name with a longer path, which then
+ * comes first.
+ */
 export function cookieTokens({ headers }: Pick<IncomingMessage, 'headers'>): string[] {
   const values: string[] = [];
   for (const pair of (headers.cookie ?? '').split(';')) {

@@ -47,20 +47,47 @@ export const checkModel = endpoint({
     const at = endpointOf(asked);
     const base_url = shownValue('OPENAI_BASE_URL', at?.baseUrl) ?? '';
     const none = { ok: false, base_url, model: null, price: null, learned: null, models: [], took_ms: 0 };
-    if (!at) return { ...none, problem: 'No model is configured: the practice model answers. Give an api_key, and a base_url where it is not OpenAI.' };
+    if (!at)
+      return {
+        ...none,
+        problem:
+          'No model is configured: the practice model answers. Give an api_key, and a base_url where it is not OpenAI.',
+      };
     const began = Date.now();
     const env = asked as unknown as Record<string, string>;
-    const [verified, models] = await Promise.all([verifyModel(env, PATIENCE_MS, factsIn(store.db)), modelsOf(env).catch(() => [])]);
+    const [verified, models] = await Promise.all([
+      verifyModel(env, PATIENCE_MS, factsIn(store.db)),
+      modelsOf(env).catch(() => []),
+    ]);
     const found = { base_url, models: models.slice(0, MODELS_LISTED), took_ms: Date.now() - began };
-    if (!verified.ok) return { ...found, ok: false, model: asked.AGENT_MODEL ?? null, price: null, learned: null, problem: verified.error };
-    return { ...found, ok: true, model: verified.model, price: verified.price, learned: verified.learned || null, problem: null };
+    if (!verified.ok)
+      return {
+        ...found,
+        ok: false,
+        model: asked.AGENT_MODEL ?? null,
+        price: null,
+        learned: null,
+        problem: verified.error,
+      };
+    return {
+      ...found,
+      ok: true,
+      model: verified.model,
+      price: verified.price,
+      learned: verified.learned || null,
+      problem: null,
+    };
   },
 });
 
 /** A key is sent only to the endpoint that it was given for. */
 function settingsFor(
   config: Config,
-  { api_key, base_url, model }: { api_key?: string | undefined; base_url?: string | undefined; model?: string | undefined },
+  {
+    api_key,
+    base_url,
+    model,
+  }: { api_key?: string | undefined; base_url?: string | undefined; model?: string | undefined },
 ): ModelSettings {
   const named = model ?? (config.AGENT_MODEL === PRACTICE ? undefined : config.AGENT_MODEL);
   const elsewhere = base_url !== undefined && base_url !== config.OPENAI_BASE_URL;

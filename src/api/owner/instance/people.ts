@@ -20,14 +20,23 @@ const GROUPS_LISTED = 500;
 
 const autonomy = z.enum(['supervised', 'cautious', 'autonomous']);
 const trust = z
-  .object({ chat: chatFields, autonomy, auto_approve: z.boolean(), grants: z.array(z.string()), last_active_at: time() } satisfies Fields<ChatTrust>)
+  .object({
+    chat: chatFields,
+    autonomy,
+    auto_approve: z.boolean(),
+    grants: z.array(z.string()),
+    last_active_at: time(),
+  } satisfies Fields<ChatTrust>)
   .meta({ id: 'ChatTrust' });
 
 export const getChats = endpoint({
   method: 'GET',
   path: '/v1/owner/chats',
   summary: 'How much each chat may do without asking',
-  answer: { schema: z.object({ chats: z.array(trust) } satisfies Fields<OwnerChats>).meta({ id: 'OwnerChats' }), what: 'The latest active first.' },
+  answer: {
+    schema: z.object({ chats: z.array(trust) } satisfies Fields<OwnerChats>).meta({ id: 'OwnerChats' }),
+    what: 'The latest active first.',
+  },
   handle: async (_, { store: { db } }) => {
     const rows = await listTrust(db, CHATS_LISTED);
     const chats = await chatsOfThreads(
@@ -58,8 +67,13 @@ export const patchChat = endpoint({
     await existingThread(id, deps);
     const chat = (await chatsOfThreads(deps.store.db, [id])).get(id);
     // everybody in it would have the trust
-    if (chat?.group && body.autonomy !== 'supervised') throw new ApiError(409, 'In a group you can only make me more careful: supervised');
-    const said = await deps.intake.say({ threadId: id, text: `/${body.autonomy}`, channelMessageId: requestKey(ctx, `autonomy ${id}`, body) });
+    if (chat?.group && body.autonomy !== 'supervised')
+      throw new ApiError(409, 'In a group you can only make me more careful: supervised');
+    const said = await deps.intake.say({
+      threadId: id,
+      text: `/${body.autonomy}`,
+      channelMessageId: requestKey(ctx, `autonomy ${id}`, body),
+    });
     return { message: (await replyTo(deps.store.db, said.inboxId)) ?? '' };
   },
 });
@@ -72,7 +86,11 @@ export const postAskAgain = endpoint({
   refusals: missing,
   handle: async ({ ctx, params: { thread_id: id } }, deps) => {
     await existingThread(id, deps);
-    const said = await deps.intake.say({ threadId: id, text: '/ask again', channelMessageId: requestKey(ctx, `ask again ${id}`, null) });
+    const said = await deps.intake.say({
+      threadId: id,
+      text: '/ask again',
+      channelMessageId: requestKey(ctx, `ask again ${id}`, null),
+    });
     return { message: (await replyTo(deps.store.db, said.inboxId)) ?? '' };
   },
 });
@@ -92,7 +110,11 @@ export const getPeople = endpoint({
   answer: { schema: people, what: 'Phone numbers are digits.' },
   handle: async (_, { config, store: { db } }) => {
     const set = trustedBySetting(config);
-    const [told, shares, groups] = await Promise.all([trustedPhones(db), listShares(db), listGroups(db, ACCOUNT, GROUPS_LISTED)]);
+    const [told, shares, groups] = await Promise.all([
+      trustedPhones(db),
+      listShares(db),
+      listGroups(db, ACCOUNT, GROUPS_LISTED),
+    ]);
     return {
       owner: config.OWNER_PHONE_NUMBER ?? null,
       trusted: [...set, ...told.filter((phone) => !set.includes(phone))].map((phone) => ({
@@ -109,7 +131,9 @@ export const postPerson = endpoint({
   method: 'POST',
   path: '/v1/owner/people',
   summary: 'Let somebody write on WhatsApp',
-  body: z.object({ phone: z.string().describe('In international form') }).meta({ id: 'PersonRequest', examples: [{ phone: '+49 170 1234567' }] }),
+  body: z
+    .object({ phone: z.string().describe('In international form') })
+    .meta({ id: 'PersonRequest', examples: [{ phone: '+49 170 1234567' }] }),
   answer: doing('That person may write.'),
   handle: async ({ body }, { config, store: { db } }) => {
     const phone = requiredPhone(body.phone);
@@ -126,8 +150,10 @@ export const deletePerson = endpoint({
   refusals: { 404: 'That person was not trusted.', 409: 'A setting trusts that person.' },
   handle: async ({ params }, { config, store: { db } }) => {
     const phone = requiredPhone(params.phone);
-    if (trustedBySetting(config).includes(phone)) throw new ApiError(409, `+${phone} is trusted by TRUSTED_PHONE_NUMBERS: take the number out there`);
-    if (!(await db.transaction().execute((tx) => distrustPhone(tx, phone)))) throw new ApiError(404, `+${phone} was not trusted`);
+    if (trustedBySetting(config).includes(phone))
+      throw new ApiError(409, `+${phone} is trusted by TRUSTED_PHONE_NUMBERS: take the number out there`);
+    if (!(await db.transaction().execute((tx) => distrustPhone(tx, phone))))
+      throw new ApiError(404, `+${phone} was not trusted`);
     return { message: `What +${phone} writes is ignored from now on.` };
   },
 });

@@ -31,7 +31,12 @@ export const getSettings = endpoint({
   summary: 'Every setting, as the next start has it',
   answer: {
     schema: z
-      .object({ settings: z.array(setting), restart: names, file: z.string(), problem: z.string().nullable() } satisfies Fields<OwnerSettings>)
+      .object({
+        settings: z.array(setting),
+        restart: names,
+        file: z.string(),
+        problem: z.string().nullable(),
+      } satisfies Fields<OwnerSettings>)
       .meta({ id: 'OwnerSettings' }),
     what: 'In the order of the docs.',
   },
@@ -49,7 +54,9 @@ export const patchSettings = endpoint({
     .object({ settings: z.record(z.string(), z.string().nullable()).describe('null gives back the default') })
     .meta({ id: 'SettingsChange', examples: [{ settings: { FETCH_MAX_DAY_USD: '10' } }] }),
   answer: {
-    schema: z.object({ updated: names, restart: names, settings: z.array(setting) } satisfies Fields<SettingsChanged>).meta({ id: 'SettingsChanged' }),
+    schema: z
+      .object({ updated: names, restart: names, settings: z.array(setting) } satisfies Fields<SettingsChanged>)
+      .meta({ id: 'SettingsChanged' }),
     what: 'What holds now, and what holds after a restart.',
   },
   refusals: { 400: 'A setting is wrong, and nothing was changed; the message names each.' },
@@ -57,7 +64,8 @@ export const patchSettings = endpoint({
     try {
       const { updated, restart } = changeSettings(config, body.settings, reload);
       const changed = Object.keys(body.settings);
-      if (changed.length > 0) await appendAudit(store.db, 'settings changed', { role: 'client', channel: 'api' }, { names: changed });
+      if (changed.length > 0)
+        await appendAudit(store.db, 'settings changed', { role: 'client', channel: 'api' }, { names: changed });
       return { updated, restart, settings: viewsOf(config) };
     } catch (error) {
       throw error instanceof SettingError ? new ApiError(400, error.message) : error;

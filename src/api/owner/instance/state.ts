@@ -22,7 +22,9 @@ const agents = z
         slots: count(),
         alive: z.boolean(),
         seen_at: time(),
-        agents: z.array(z.object({ name: z.string(), label: z.string(), ready: z.boolean(), why: z.string().nullable() })),
+        agents: z.array(
+          z.object({ name: z.string(), label: z.string(), ready: z.boolean(), why: z.string().nullable() }),
+        ),
       }),
     ),
   } satisfies Fields<OwnerAgents>)
@@ -87,7 +89,11 @@ export const getLogs = endpoint({
   answer: { schema: logs, what: 'Lines by time.' },
   handle: async ({ query: { after, role, limit = USUAL_LINES } }, { instance }) => {
     try {
-      return instance.logs({ after: after ?? null, role: role ?? null, limit: Math.min(Math.max(1, limit), MOST_LINES) });
+      return instance.logs({
+        after: after ?? null,
+        role: role ?? null,
+        limit: Math.min(Math.max(1, limit), MOST_LINES),
+      });
     } catch (error) {
       throw error instanceof RangeError ? new ApiError(400, error.message) : error;
     }
@@ -123,7 +129,9 @@ export const getTemporal = endpoint({
   summary: 'The link that lets a browser into the Temporal Web UI',
   query: { workflow: z.string().max(1_000).describe('Id of a workflow') },
   answer: {
-    schema: z.object({ url: z.string().nullable(), why: z.string().nullable() } satisfies Fields<OwnerTemporal>).meta({ id: 'OwnerTemporal' }),
+    schema: z
+      .object({ url: z.string().nullable(), why: z.string().nullable() } satisfies Fields<OwnerTemporal>)
+      .meta({ id: 'OwnerTemporal' }),
     what: 'The link, or why there is none. It holds a token: open it, and do not show it.',
   },
   handle: async ({ ctx, query }, { instance }) => {

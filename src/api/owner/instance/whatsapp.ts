@@ -12,14 +12,20 @@ export const getOwnerWhatsApp = endpoint({
   summary: 'The WhatsApp account, with the QR to scan',
   answer: {
     schema: z
-      .object({ ...reportFields, qr_image: z.string().nullable().describe('For the `src` of an image') } satisfies Fields<OwnerWhatsApp>)
+      .object({
+        ...reportFields,
+        qr_image: z.string().nullable().describe('For the `src` of an image'),
+      } satisfies Fields<OwnerWhatsApp>)
       .meta({ id: 'OwnerWhatsApp' }),
     what: 'The account, and what was sent today.',
   },
   handle: async ({ ctx }, { store }) => {
     ctx.set('Cache-Control', 'no-store');
     const report = await reportOf(store.db);
-    const image = report.qr === null ? null : `data:image/svg+xml;base64,${Buffer.from(renderSVG(report.qr, { ecc: 'M', border: 4 })).toString('base64')}`;
+    const image =
+      report.qr === null
+        ? null
+        : `data:image/svg+xml;base64,${Buffer.from(renderSVG(report.qr, { ecc: 'M', border: 4 })).toString('base64')}`;
     return { ...report, qr_image: image };
   },
 });

@@ -98,7 +98,10 @@ export class Changes {
     const ids = [...this.#news];
     this.#news.clear();
     if (ids.length === 0) return;
-    const changes = await changesOf(this.#deps.store.db, new Map(ids.map((id) => [id, this.#places.get(id) ?? this.#begun])));
+    const changes = await changesOf(
+      this.#deps.store.db,
+      new Map(ids.map((id) => [id, this.#places.get(id) ?? this.#begun])),
+    );
     if (this.#places.size > PLACES_KEPT) this.#places.clear();
     for (const { thread_id, seq, kinds } of changes) {
       this.#places.set(thread_id, seq);
@@ -113,11 +116,15 @@ export class Changes {
     if (!this.#known) this.#begun = this.#settled;
     const { config } = this.#deps;
     // what needs a restart changes only the file
-    const now = { ...(await digests(db)), settings: `${fileStamp(join(config.FETCH_HOME, '.env'))} ${JSON.stringify(config)}` };
+    const now = {
+      ...(await digests(db)),
+      settings: `${fileStamp(join(config.FETCH_HOME, '.env'))} ${JSON.stringify(config)}`,
+    };
     const before = this.#known;
     this.#known = now;
     if (!before) return;
-    for (const about of Object.keys(now) as Array<keyof typeof now>) if (now[about] !== before[about]) this.#tell({ about, thread_id: null, kinds: [] });
+    for (const about of Object.keys(now) as Array<keyof typeof now>)
+      if (now[about] !== before[about]) this.#tell({ about, thread_id: null, kinds: [] });
   }
 
   #tell(change: Omit<OwnerEvent, 'seq'>): void {

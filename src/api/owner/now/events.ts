@@ -28,7 +28,10 @@ export const getOwnerEvents = endpoint({
   path: '/v1/owner/events',
   summary: 'Follow what changes anywhere',
   query: { since_seq: whole.describe('Changes after this place; Last-Event-ID says the same') },
-  answer: { written: { type: 'text/event-stream', schema: change }, what: 'Each says what to read again. One may come twice; none is left out.' },
+  answer: {
+    written: { type: 'text/event-stream', schema: change },
+    what: 'Each says what to read again. One may come twice; none is left out.',
+  },
   handle: async ({ ctx, query }, deps) => {
     const since = query.since_seq ?? lastEventId(ctx.get('last-event-id'));
     ctx.status = 200;
@@ -58,7 +61,9 @@ async function* follow(since: number | null, deps: RuntimeDeps, signal: AbortSig
     await catchUp(since, hub, deps, box);
     while (!signal.aborted) {
       const changes = box.take();
-      yield changes.length > 0 ? changes.map((each) => frame({ seq: hub.settled, ...each })).join('') : ': keepalive\n\n';
+      yield changes.length > 0
+        ? changes.map((each) => frame({ seq: hub.settled, ...each })).join('')
+        : ': keepalive\n\n';
       await box.wait(keepaliveMs, signal);
     }
   } finally {
@@ -67,7 +72,12 @@ async function* follow(since: number | null, deps: RuntimeDeps, signal: AbortSig
 }
 
 /** Puts what happened since the reader was there before into its mailbox; everything, when that is not known. */
-async function catchUp(since: number | null, hub: Changes, { store, log }: RuntimeDeps, box: Awaited<ReturnType<Changes['open']>>['box']): Promise<void> {
+async function catchUp(
+  since: number | null,
+  hub: Changes,
+  { store, log }: RuntimeDeps,
+  box: Awaited<ReturnType<Changes['open']>>['box'],
+): Promise<void> {
   const missed =
     since === null
       ? null

@@ -20,7 +20,10 @@ export const failedView = (row: FailedRow, chat: OwnerChat): OwnerFailed => ({
   actions: againOf(row),
 });
 
-/** The words of a turn, said once more; a task by its goal and workspace; a schedule by its run. A message that was not sent has gone into its chat all the same. */
+/**
+ * The words of a turn, said once more; a task by its goal and workspace; a schedule by its run. A message that was not
+ * sent has gone into its chat all the same.
+ */
 function againOf({ kind, thread_id, said, workspace, cron_id }: FailedRow): OwnerAction[] {
   if (kind === 'routine' && cron_id !== null) return [post('again', `/v1/owner/schedules/${cron_id}/run`)];
   if (thread_id === null || said === null || said.trim() === '') return [];

@@ -5,7 +5,10 @@ type Change = Omit<OwnerEvent, 'seq'>;
 /** A reader with more than this many changed threads before it reads everything again. */
 const MOST_CHANGES = 1_000;
 
-/** What a reader has not taken yet. Changes of one thread are joined, so a slow reader costs no more than the number of threads. */
+/**
+ * What a reader has not taken yet. Changes of one thread are joined, so a slow reader costs no more than the number of
+ * threads.
+ */
 export class Mailbox {
   #changes = new Map<string, Change>();
   #wake: (() => void) | undefined;
@@ -14,8 +17,10 @@ export class Mailbox {
     const key = `${change.about} ${change.thread_id ?? ''}`;
     const before = this.#changes.get(key);
     if (this.#changes.has('all ')) return;
-    if (change.about === 'all' || this.#changes.size >= MOST_CHANGES) this.#changes = new Map([['all ', { about: 'all', thread_id: null, kinds: [] }]]);
-    else this.#changes.set(key, before ? { ...change, kinds: [...new Set([...before.kinds, ...change.kinds])] } : change);
+    if (change.about === 'all' || this.#changes.size >= MOST_CHANGES)
+      this.#changes = new Map([['all ', { about: 'all', thread_id: null, kinds: [] }]]);
+    else
+      this.#changes.set(key, before ? { ...change, kinds: [...new Set([...before.kinds, ...change.kinds])] } : change);
     this.#wake?.();
   }
 

@@ -82,7 +82,10 @@ export const getNow = endpoint({
         db,
         [...questions, ...turns, ...tasks, ...failures].flatMap(({ thread_id }) => thread_id ?? []),
       ),
-      chatsOfIds(db, [...routines.map(({ chat_id }) => chat_id), ...failures.flatMap(({ thread_id, chat_id }) => (thread_id ? [] : (chat_id ?? [])))]),
+      chatsOfIds(db, [
+        ...routines.map(({ chat_id }) => chat_id),
+        ...failures.flatMap(({ thread_id, chat_id }) => (thread_id ? [] : (chat_id ?? []))),
+      ]),
     ]);
     const chatOf = (threadId: string | null, chatId: string | null = null) =>
       (threadId ? threads.get(threadId) : chats.get(chatId ?? '')) ?? lostChat(threadId ?? chatId ?? '');

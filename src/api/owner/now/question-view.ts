@@ -12,9 +12,12 @@ const answerFields = z.object({
   method: z.literal('POST'),
   path: z.string(),
   choices: z.array(
-    z.object({ label: z.string(), description: z.string(), body: z.record(z.string(), z.unknown()), kind: z.enum(['yes', 'no', 'other']) } satisfies Fields<
-      OwnerQuestion['answer']['choices'][number]
-    >),
+    z.object({
+      label: z.string(),
+      description: z.string(),
+      body: z.record(z.string(), z.unknown()),
+      kind: z.enum(['yes', 'no', 'other']),
+    } satisfies Fields<OwnerQuestion['answer']['choices'][number]>),
   ),
   words: z
     .object({ answers: z.tuple([z.object({ id: z.string(), label: z.string(), value: z.string() })]) })
@@ -49,7 +52,10 @@ export function questionView(row: WaitingRow, chat: OwnerChat, shown: number): O
     id: row.id,
     kind,
     chat,
-    task: row.task_id === null || row.goal === null ? null : { id: row.task_id, goal: row.goal, workspace: row.workspace ?? '' },
+    task:
+      row.task_id === null || row.goal === null
+        ? null
+        : { id: row.task_id, goal: row.goal, workspace: row.workspace ?? '' },
     prompt: row.prompt,
     evidence,
     evidence_rest: (whole?.length ?? 0) - (evidence?.length ?? 0),
@@ -66,10 +72,15 @@ function kindOf(row: WaitingRow): OwnerQuestion['kind'] {
   return row.setup ? 'setup' : row.kind;
 }
 
-/** How it is answered, so that a page only sends on what it gets. `seen`: a yes says how much of the evidence its giver had before them. */
+/**
+ * How it is answered, so that a page only sends on what it gets. `seen`: a yes says how much of the evidence its giver
+ * had before them.
+ */
 function answerOf(row: WaitingRow, kind: OwnerQuestion['kind'], seen: number): OwnerQuestion['answer'] {
   const { id, thread_id, options } = row;
-  const said = (value: string, label: string) => ({ answers: [{ id, label, value }] as [{ id: string; label: string; value: string }] });
+  const said = (value: string, label: string) => ({
+    answers: [{ id, label, value }] as [{ id: string; label: string; value: string }],
+  });
   const words = said('', '');
   if (row.kind === 'question') {
     const choices = options.map((option) => ({
@@ -78,14 +89,25 @@ function answerOf(row: WaitingRow, kind: OwnerQuestion['kind'], seen: number): O
       body: said(option, option),
       kind: kind !== 'hosts' ? ('other' as const) : option === 'no' ? ('no' as const) : ('yes' as const),
     }));
-    if (kind === 'hosts') choices.push({ label: 'never', description: HOW_TO_ANSWER, body: said('never', 'never'), kind: 'no' });
-    return { method: 'POST', path: `/v1/user-input/${thread_id}/${id}`, choices, words: kind === 'hosts' ? null : words };
+    if (kind === 'hosts')
+      choices.push({ label: 'never', description: HOW_TO_ANSWER, body: said('never', 'never'), kind: 'no' });
+    return {
+      method: 'POST',
+      path: `/v1/user-input/${thread_id}/${id}`,
+      choices,
+      words: kind === 'hosts' ? null : words,
+    };
   }
   const path = row.kind === 'plan' ? `/v1/user-input/${thread_id}/${id}` : `/v1/approvals/${id}`;
   if (row.kind === 'plan') {
     const choices = [
       { label: 'yes', description: 'the work begins', body: { ...said('yes', 'yes'), seen }, kind: 'yes' as const },
-      { label: 'no', description: 'the task ends, and nothing is changed', body: said('no', 'no'), kind: 'no' as const },
+      {
+        label: 'no',
+        description: 'the task ends, and nothing is changed',
+        body: said('no', 'no'),
+        kind: 'no' as const,
+      },
     ];
     return { method: 'POST', path, choices, words };
   }
@@ -96,7 +118,14 @@ function answerOf(row: WaitingRow, kind: OwnerQuestion['kind'], seen: number): O
     { label: 'no', description: 'it is not done', body: { decision: 'deny' }, kind: 'no' as const },
     ...(each
       ? []
-      : [{ label: 'yes all', description: 'this and what follows in this chat', body: { decision: 'allow', remember: true, seen }, kind: 'yes' as const }]),
+      : [
+          {
+            label: 'yes all',
+            description: 'this and what follows in this chat',
+            body: { decision: 'allow', remember: true, seen },
+            kind: 'yes' as const,
+          },
+        ]),
   ];
   return { method: 'POST', path, choices, words: null };
 }

@@ -30,7 +30,13 @@ export function taskView(task: RunningTask, chat: OwnerChat, asking: boolean): O
     id: task.id,
     chat,
     title: inline(task.goal, TITLE_CHARS),
-    state: asking ? 'waiting' : limited ? 'limited' : task.state === 'queued' || task.state === 'waiting' || task.state === 'paused' ? task.state : 'running',
+    state: asking
+      ? 'waiting'
+      : limited
+        ? 'limited'
+        : task.state === 'queued' || task.state === 'waiting' || task.state === 'paused'
+          ? task.state
+          : 'running',
     doing: task.last === null ? null : inline(task.last, TITLE_CHARS),
     since: task.since.toISOString(),
     until: limited ? task.limited_until!.toISOString() : null,

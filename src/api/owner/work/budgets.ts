@@ -29,9 +29,19 @@ export function budgetsOf({ turns, tasks, tasksOfDay }: Uses, config: Config, no
     UNITS.map((unit): Budget => {
       const limit = config[settings[unit]];
       const used = unit === 'usd' ? use.micro_usd / 1e6 : use.tokens;
-      const pace = paces.map((each): Pace => ({ amount: unit === 'usd' ? each.pace_micro_usd / 1e6 : each.pace_tokens, ms: each.pace_ms }));
+      const pace = paces.map(
+        (each): Pace => ({ amount: unit === 'usd' ? each.pace_micro_usd / 1e6 : each.pace_tokens, ms: each.pace_ms }),
+      );
       const at = usedUpAt({ used, limit }, pace, now, until);
-      return { ...about, chat_id: use.chat_id, unit, used, limit, setting: settings[unit], reached_at: at === null ? null : new Date(at).toISOString() };
+      return {
+        ...about,
+        chat_id: use.chat_id,
+        unit,
+        used,
+        limit,
+        setting: settings[unit],
+        reached_at: at === null ? null : new Date(at).toISOString(),
+      };
     });
   const all = [
     ...turns.flatMap((use) => both(use, { scope: 'chat', task_id: null }, CHATS_OF_DAY, [use], tomorrow)),

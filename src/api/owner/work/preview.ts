@@ -43,18 +43,28 @@ export const postPreview = endpoint({
     const said = text.trim();
     if (!said) throw textRequired('text');
     const zone = time_zone ?? (await zoneOfThread(thread_id, deps));
-    if (!isTimeZone(zone)) throw new ApiError(400, `"${zone.slice(0, 60)}" is not an IANA time zone such as Europe/Berlin`);
+    if (!isTimeZone(zone))
+      throw new ApiError(400, `"${zone.slice(0, 60)}" is not an IANA time zone such as Europe/Berlin`);
     const now = new Date();
     const words = readSchedule(said);
     const parsed = parseSchedule(words?.schedule ?? said, zone, now);
-    if (parsed.ok) return viewOf('cron', parsed.schedule, zone, nextFirings(parsed.schedule, zone, now, NEXT), words?.what ?? '');
-    const once = words ? null : await readRemind({ rest: parseRemind(said)?.rest ?? said, certain: true }, now, { timeZone: zone });
+    if (parsed.ok)
+      return viewOf('cron', parsed.schedule, zone, nextFirings(parsed.schedule, zone, now, NEXT), words?.what ?? '');
+    const once = words
+      ? null
+      : await readRemind({ rest: parseRemind(said)?.rest ?? said, certain: true }, now, { timeZone: zone });
     if (once && 'at' in once) return viewOf('once', once.at.toISOString(), zone, [once.at], once.what);
     throw new ApiError(400, `${problemOf(once, said, parsed.error)}. ${EXAMPLES}`);
   },
 });
 
-const viewOf = (kind: SchedulePreview['kind'], expression: string, zone: string, at: readonly Date[], what: string): SchedulePreview => ({
+const viewOf = (
+  kind: SchedulePreview['kind'],
+  expression: string,
+  zone: string,
+  at: readonly Date[],
+  what: string,
+): SchedulePreview => ({
   kind,
   expression,
   time_zone: zone,
@@ -68,7 +78,11 @@ type Once = Awaited<ReturnType<typeof readRemind>>;
 /** What looks like five fields is told what is wrong with them. */
 function problemOf(once: Once, said: string, asFields: string): string {
   if (/^[@*\d]/.test(said) && !/[a-z]{4}/i.test(said)) return `The schedule is not right: ${asFields}`;
-  const problems = { what: 'It is not said what is to be done then', past: 'That time is over', when: 'There is no time in that, or more than one' };
+  const problems = {
+    what: 'It is not said what is to be done then',
+    past: 'That time is over',
+    when: 'There is no time in that, or more than one',
+  };
   return once && 'problem' in once ? problems[once.problem] : problems.when;
 }
 

@@ -21,7 +21,10 @@ export function scheduleView(row: ScheduleRow, chat: OwnerChat | null, now: Date
     time_zone,
     enabled,
     next: enabled ? nextFirings(schedule, time_zone, now, NEXT).map((at) => at.toISOString()) : [],
-    runs: row.runs.map((run) => ({ ...run, summary: run.summary === null ? null : inline(run.summary, SUMMARY_CHARS) })),
+    runs: row.runs.map((run) => ({
+      ...run,
+      summary: run.summary === null ? null : inline(run.summary, SUMMARY_CHARS),
+    })),
     actions: [
       post('run', `/v1/owner/schedules/${id}/run`),
       enabled ? post('pause', `/v1/owner/schedules/${id}/pause`) : post('resume', `/v1/owner/schedules/${id}/resume`),

@@ -46,9 +46,15 @@ export const getSchedules = endpoint({
   method: 'GET',
   path: '/v1/owner/schedules',
   summary: 'What fires by itself in all chats',
-  answer: { schema: z.object({ schedules: z.array(schedule) } satisfies Fields<OwnerSchedules>).meta({ id: 'OwnerSchedules' }), what: 'By their next firing.' },
+  answer: {
+    schema: z.object({ schedules: z.array(schedule) } satisfies Fields<OwnerSchedules>).meta({ id: 'OwnerSchedules' }),
+    what: 'By their next firing.',
+  },
   handle: async (_, { store: { db }, config }) => {
-    const [crons, reminders] = await Promise.all([listSchedules(db, { runs: RUNS_LISTED, limit: MOST_LISTED }), listReminders(db, MOST_LISTED)]);
+    const [crons, reminders] = await Promise.all([
+      listSchedules(db, { runs: RUNS_LISTED, limit: MOST_LISTED }),
+      listReminders(db, MOST_LISTED),
+    ]);
     const chats = await chatsOfIds(
       db,
       [...crons, ...reminders].map(({ chat_id }) => chat_id),
@@ -76,14 +82,22 @@ export const postSchedule = endpoint({
   path: '/v1/owner/schedules',
   summary: 'Ask for a schedule or a reminder, in words',
   body: z
-    .object({ text: z.string(), thread_id: z.string().optional().describe('Its results go there; the thread of the terminal when left out') })
+    .object({
+      text: z.string(),
+      thread_id: z.string().optional().describe('Its results go there; the thread of the terminal when left out'),
+    })
     .meta({ id: 'ScheduleRequest', examples: [{ text: 'every weekday at 8:30, tell me which day it is' }] }),
-  answer: { status: 202, schema: asked, what: 'The words are said in that chat, so its tool runs with its rules of consent.' },
+  answer: {
+    status: 202,
+    schema: asked,
+    what: 'The words are said in that chat, so its tool runs with its rules of consent.',
+  },
   refusals: { 404: 'There is no such thread.' },
   handle: async ({ ctx, body }, deps) => {
     const text = storableText(body.text).trim();
     if (!text) throw textRequired('text');
-    const { id } = body.thread_id === undefined ? await deps.intake.consoleThread() : await existingThread(body.thread_id, deps);
+    const { id } =
+      body.thread_id === undefined ? await deps.intake.consoleThread() : await existingThread(body.thread_id, deps);
     const said = await deps.intake.say({ threadId: id, text, channelMessageId: requestKey(ctx, 'schedule', body) });
     return { thread_id: id, kind: said.kind, turn_id: said.turnId };
   },

@@ -85,7 +85,10 @@ export const getSpend = endpoint({
       today: byDay.today,
       resets_at: new Date(nextDay(now)).toISOString(),
       total_today: { tokens, cost_usd, unpriced_usd },
-      budgets: budgetsOf({ turns, tasks, tasksOfDay }, config, now).map(({ chat_id, ...use }) => ({ ...use, chat: chatOf(chat_id) })),
+      budgets: budgetsOf({ turns, tasks, tasksOfDay }, config, now).map(({ chat_id, ...use }) => ({
+        ...use,
+        chat: chatOf(chat_id),
+      })),
       days: series,
       models: byModel.map(({ model, tokens, micro_usd }) => ({ model, tokens, cost_usd: usdOf(micro_usd) })),
       chats: byChat.map(({ chat_id, ...sum }) => ({ chat: chatOf(chat_id), ...figuresOf(sum) })),
@@ -94,15 +97,24 @@ export const getSpend = endpoint({
   },
 });
 
-const figuresOf = ({ tokens, micro_usd, unpriced }: Sum): SpendFigures => ({ tokens, cost_usd: usdOf(micro_usd), unpriced_usd: usdOf(unpriced) });
+const figuresOf = ({ tokens, micro_usd, unpriced }: Sum): SpendFigures => ({
+  tokens,
+  cost_usd: usdOf(micro_usd),
+  unpriced_usd: usdOf(unpriced),
+});
 
 /** Each day up to today, oldest first. */
 function seriesOf(today: string, days: number, sums: readonly DaySum[]): OwnerSpend['days'] {
   return Array.from({ length: days }, (_, index) => {
     const day = new Date(Date.parse(today) - (days - 1 - index) * DAY).toISOString().slice(0, 10);
-    const of = (what: DaySum['of']): Sum => sums.find((sum) => sum.day === day && sum.of === what) ?? { tokens: 0, micro_usd: 0, unpriced: 0 };
+    const of = (what: DaySum['of']): Sum =>
+      sums.find((sum) => sum.day === day && sum.of === what) ?? { tokens: 0, micro_usd: 0, unpriced: 0 };
     const [chats, tasks] = [of('chats'), of('tasks')];
-    const both = { tokens: chats.tokens + tasks.tokens, micro_usd: chats.micro_usd + tasks.micro_usd, unpriced: chats.unpriced + tasks.unpriced };
+    const both = {
+      tokens: chats.tokens + tasks.tokens,
+      micro_usd: chats.micro_usd + tasks.micro_usd,
+      unpriced: chats.unpriced + tasks.unpriced,
+    };
     return { day, ...figuresOf(both), tasks_usd: usdOf(tasks.micro_usd), chats_usd: usdOf(chats.micro_usd) };
   });
 }

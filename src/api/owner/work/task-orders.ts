@@ -35,9 +35,21 @@ export const taskOrders = ORDERS.map((name) =>
     handle: async ({ ctx, params: { id } }, deps) => {
       const task = await existingTask(id, deps);
       const about = name === 'undo' || name === 'redo';
-      if (isOver(task.state) !== about) throw new ApiError(409, about ? `Task ${id} has not ended: stop it first` : `Task ${id} is over: ${task.state}`);
-      const said = await deps.intake.say({ threadId: task.thread_id, text: WORDS[name](id), channelMessageId: requestKey(ctx, `task ${id} ${name}`, null) });
-      return { kind: said.kind, turn_id: said.turnId, reply: said.kind === 'reply' ? await replyTo(deps.store.db, said.inboxId) : null };
+      if (isOver(task.state) !== about)
+        throw new ApiError(
+          409,
+          about ? `Task ${id} has not ended: stop it first` : `Task ${id} is over: ${task.state}`,
+        );
+      const said = await deps.intake.say({
+        threadId: task.thread_id,
+        text: WORDS[name](id),
+        channelMessageId: requestKey(ctx, `task ${id} ${name}`, null),
+      });
+      return {
+        kind: said.kind,
+        turn_id: said.turnId,
+        reply: said.kind === 'reply' ? await replyTo(deps.store.db, said.inboxId) : null,
+      };
     },
   }),
 );

@@ -1,6 +1,16 @@
 import { z } from 'zod';
 import type { LogLine } from '../../../contracts/kennel.ts';
-import type { DiffFile, OwnerTasks, TaskChanges, TaskDetail, TaskDiff, TaskLog, TaskOrdered, TaskSummary, TaskTests } from '../../../contracts/owner.ts';
+import type {
+  DiffFile,
+  OwnerTasks,
+  TaskChanges,
+  TaskDetail,
+  TaskDiff,
+  TaskLog,
+  TaskOrdered,
+  TaskSummary,
+  TaskTests,
+} from '../../../contracts/owner.ts';
 import { count, type Fields, time, usd } from '../../http/fields.ts';
 import { actionFields, chatFields } from '../shared.ts';
 
@@ -39,7 +49,9 @@ const changes = z.object({
   added: count(),
   removed: count(),
   files_changed: count(),
-  files: z.array(z.object({ path: z.string(), status: changeStates, added: count(), removed: count(), from: z.string().nullable() })),
+  files: z.array(
+    z.object({ path: z.string(), status: changeStates, added: count(), removed: count(), from: z.string().nullable() }),
+  ),
   note: z.string().nullable(),
 } satisfies Fields<TaskChanges>);
 
@@ -61,17 +73,38 @@ export const taskFields = z
     report: z.string().nullable(),
     tests: tests.nullable(),
     changes: changes.nullable(),
-    usage: z.array(z.object({ model: z.string(), calls: count(), input_tokens: count(), output_tokens: count(), cost_usd: usd() })),
-    egress: z.array(z.object({ to: z.string(), port: count(), connections: count(), refused: count(), sent: count(), received: count() })),
+    usage: z.array(
+      z.object({ model: z.string(), calls: count(), input_tokens: count(), output_tokens: count(), cost_usd: usd() }),
+    ),
+    egress: z.array(
+      z.object({
+        to: z.string(),
+        port: count(),
+        connections: count(),
+        refused: count(),
+        sent: count(),
+        received: count(),
+      }),
+    ),
     log_lines: count(),
   } satisfies Fields<TaskDetail>)
   .meta({ id: 'OwnerTaskDetail' });
 
 /** Its further fields depend on the type; src/contracts/kennel.ts lists them. */
-const line = z.looseObject({ seq: count(), at: z.string(), step: count(), type: z.string() }) as unknown as z.ZodType<LogLine>;
+const line = z.looseObject({
+  seq: count(),
+  at: z.string(),
+  step: count(),
+  type: z.string(),
+}) as unknown as z.ZodType<LogLine>;
 
 export const logFields = z
-  .object({ lines: z.array(line), next: count().describe('`after` of the next page'), more: z.boolean(), total: count() } satisfies Fields<TaskLog>)
+  .object({
+    lines: z.array(line),
+    next: count().describe('`after` of the next page'),
+    more: z.boolean(),
+    total: count(),
+  } satisfies Fields<TaskLog>)
   .meta({ id: 'OwnerTaskLog' });
 
 const file = z.object({

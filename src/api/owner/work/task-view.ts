@@ -53,7 +53,8 @@ const FIGURES = 'The agent reported no differences; the files and their figures 
 export function diffView(changes: ConcludedChanges | null, edits: readonly string[]): TaskDiff {
   const reported = reportedDiffs(edits, DIFF_CHARS);
   const diffs = new Map(reported.map((each) => [each.path, each]));
-  const found = changes?.files ?? reported.map(({ path, diff }) => ({ path, status: 'modified' as const, ...figuresOf(diff) }));
+  const found =
+    changes?.files ?? reported.map(({ path, diff }) => ({ path, status: 'modified' as const, ...figuresOf(diff) }));
   const files = found.map(({ path, status, added, removed, ...more }) => ({
     path,
     status,
@@ -69,6 +70,7 @@ export function diffView(changes: ConcludedChanges | null, edits: readonly strin
 
 const figuresOf = (diff: string): { added: number; removed: number } => {
   const lines = diff.split('\n');
-  const begin = (mark: string, head: string) => lines.filter((line) => line.startsWith(mark) && !line.startsWith(head)).length;
+  const begin = (mark: string, head: string) =>
+    lines.filter((line) => line.startsWith(mark) && !line.startsWith(head)).length;
   return { added: begin('+', '+++ '), removed: begin('-', '--- ') };
 };

@@ -1,7 +1,14 @@
 import { z } from 'zod';
 import { usageOf } from '../../../store/kennel/tasks/usage.ts';
 import { chatsOfThreads } from '../../../store/owner/chat-names.ts';
-import { editsInLog, egressOfTask, listTasks, readLog, type TaskDetailRow, taskDetail } from '../../../store/owner/views/tasks.ts';
+import {
+  editsInLog,
+  egressOfTask,
+  listTasks,
+  readLog,
+  type TaskDetailRow,
+  taskDetail,
+} from '../../../store/owner/views/tasks.ts';
 import { ApiError } from '../../errors/errors.ts';
 import { isId } from '../../http/path.ts';
 import { whole } from '../../http/query.ts';
@@ -53,7 +60,11 @@ export const getTask = endpoint({
   handle: async ({ params: { id } }, deps) => {
     const { db } = deps.store;
     const row = await existingTask(id, deps);
-    const [chats, usage, egress] = await Promise.all([chatsOfThreads(db, [row.thread_id]), usageOf(db, id), egressOfTask(db, id, HOSTS_LISTED)]);
+    const [chats, usage, egress] = await Promise.all([
+      chatsOfThreads(db, [row.thread_id]),
+      usageOf(db, id),
+      egressOfTask(db, id, HOSTS_LISTED),
+    ]);
     const { result, plan } = row;
     return {
       ...summaryView(row, chats.get(row.thread_id) ?? lostChat(row.thread_id)),

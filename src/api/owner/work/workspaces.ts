@@ -26,7 +26,14 @@ const workspace = z
     path: z.string(),
     language: z.string().nullable(),
     git: z
-      .object({ branch: z.string().nullable(), head: z.string().nullable(), modified: count(), untracked: count(), ahead: count(), behind: count() })
+      .object({
+        branch: z.string().nullable(),
+        head: z.string().nullable(),
+        modified: count(),
+        untracked: count(),
+        ahead: count(),
+        behind: count(),
+      })
       .nullable(),
     seen_at: time().nullable(),
     tasks: z.array(z.object({ id: z.string(), goal: z.string(), state: z.string(), worktree: z.string().nullable() })),
@@ -39,7 +46,12 @@ export const getWorkspaces = endpoint({
   method: 'GET',
   path: '/v1/owner/workspaces',
   summary: 'Workspaces as their hosts last saw them',
-  answer: { schema: z.object({ workspaces: z.array(workspace) } satisfies Fields<OwnerWorkspaces>).meta({ id: 'OwnerWorkspaces' }), what: 'By name.' },
+  answer: {
+    schema: z
+      .object({ workspaces: z.array(workspace) } satisfies Fields<OwnerWorkspaces>)
+      .meta({ id: 'OwnerWorkspaces' }),
+    what: 'By name.',
+  },
   handle: async (_, { store }) => ({ workspaces: (await listWorkspaceDetails(store.db, MOST_LISTED)).map(viewOf) }),
 });
 
@@ -48,10 +60,24 @@ function viewOf({ profile, seen_at, tasks, ...row }: WorkspaceDetail): OwnerWork
   return {
     ...row,
     language: profile?.language ?? null,
-    git: git ? { branch: git.branch, head: git.head, modified: git.modified, untracked: git.untracked, ahead: git.ahead, behind: git.behind } : null,
+    git: git
+      ? {
+          branch: git.branch,
+          head: git.head,
+          modified: git.modified,
+          untracked: git.untracked,
+          ahead: git.ahead,
+          behind: git.behind,
+        }
+      : null,
     // a folder that was found and not looked at yet
     seen_at: profile ? seen_at.toISOString() : null,
-    tasks: tasks.map(({ id, goal, state, worktree }) => ({ id, goal: inline(goal, 200), state, worktree: worktree ? `fetch/${id}` : null })),
+    tasks: tasks.map(({ id, goal, state, worktree }) => ({
+      id,
+      goal: inline(goal, 200),
+      state,
+      worktree: worktree ? `fetch/${id}` : null,
+    })),
   };
 }
 
@@ -60,7 +86,12 @@ export const removeEgress = endpoint({
   path: '/v1/owner/egress/remove',
   summary: 'Take back what was decided about a host that tasks wanted',
   body: z
-    .object({ host: z.string(), workspace: z.string(), to: z.string(), port: z.int().positive().nullish().describe('null: every port') })
+    .object({
+      host: z.string(),
+      workspace: z.string(),
+      to: z.string(),
+      port: z.int().positive().nullish().describe('null: every port'),
+    })
     .meta({ id: 'EgressRemoval', examples: [{ host: 'local', workspace: 'demo', to: 'example.com', port: 443 }] }),
   answer: doing('The rule is gone.'),
   refusals: { 404: 'There is no such rule.' },

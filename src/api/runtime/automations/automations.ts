@@ -31,7 +31,10 @@ export const postAutomation = endpoint({
   summary: 'Run a prompt by a rule',
   body: newAutomationRequest,
   answer: { ...answer, status: 201, what: 'The automation; the same for the same Idempotency-Key.' },
-  refusals: { 400: 'A field is blank, or the rule or the time zone is not understood.', 404: 'There is no such thread.' },
+  refusals: {
+    400: 'A field is blank, or the rule or the time zone is not understood.',
+    404: 'There is no such thread.',
+  },
   handle: async ({ ctx, body }, { intake }) => {
     const name = requiredText(body.name, automationTextRequired('name'));
     const prompt = requiredText(body.prompt, automationTextRequired('prompt'));
@@ -40,7 +43,12 @@ export const postAutomation = endpoint({
       rrule: body.rrule,
       timeZone: given(body.timezone),
       enabled: body.status !== 'paused',
-      args: { prompt, cwds: body.cwds ?? [], allow_shell: body.allow_shell ?? false, auto_approve: body.auto_approve ?? false },
+      args: {
+        prompt,
+        cwds: body.cwds ?? [],
+        allow_shell: body.allow_shell ?? false,
+        auto_approve: body.auto_approve ?? false,
+      },
       threadId: given(body.thread_id),
     };
     return recordOf(await intake.background.automations.create(fields, requestKey(ctx, 'automation', body)));
@@ -63,7 +71,8 @@ export const patchAutomation = endpoint({
   body: updateAutomationRequest,
   answer,
   refusals: { ...refusals, 400: 'A field is blank, or the rule or the time zone is not understood.' },
-  handle: async ({ params: { id }, body }, { intake }) => recordOf(await intake.background.automations.update(checkedId(id), changesIn(body))),
+  handle: async ({ params: { id }, body }, { intake }) =>
+    recordOf(await intake.background.automations.update(checkedId(id), changesIn(body))),
 });
 
 export const deleteAutomation = endpoint({
@@ -91,7 +100,8 @@ export const postAutomationPause = endpoint({
   summary: 'Pause an automation; a body is ignored',
   answer,
   refusals,
-  handle: async ({ params: { id } }, { intake }) => recordOf(await intake.background.automations.setEnabled(checkedId(id), false)),
+  handle: async ({ params: { id } }, { intake }) =>
+    recordOf(await intake.background.automations.setEnabled(checkedId(id), false)),
 });
 
 export const postAutomationResume = endpoint({
@@ -100,7 +110,8 @@ export const postAutomationResume = endpoint({
   summary: 'Let a paused automation run again; what it missed is not caught up; a body is ignored',
   answer,
   refusals,
-  handle: async ({ params: { id } }, { intake }) => recordOf(await intake.background.automations.setEnabled(checkedId(id), true)),
+  handle: async ({ params: { id } }, { intake }) =>
+    recordOf(await intake.background.automations.setEnabled(checkedId(id), true)),
 });
 
 export const getAutomationRuns = endpoint({
@@ -108,7 +119,10 @@ export const getAutomationRuns = endpoint({
   path: '/v1/automations/{id}/runs',
   summary: 'List the runs of an automation',
   query: { limit: whole.describe(`At most ${MOST_RUNS}, also when left out`) },
-  answer: { schema: z.array(automationRunRecord), what: 'Runs, the newest first; none for an automation that is not there.' },
+  answer: {
+    schema: z.array(automationRunRecord),
+    what: 'Runs, the newest first; none for an automation that is not there.',
+  },
   handle: async ({ params: { id }, query }, { store }) => {
     const runs = isId(id) ? await runsOfAutomation(store.db, id, Math.min(query.limit ?? MOST_RUNS, MOST_RUNS)) : [];
     return runs.map((run) => runRecordOf(id, run));
@@ -130,7 +144,12 @@ function requiredText(text: string, otherwise: Error): string {
 /** @throws ApiError 400 */
 function changesIn(body: z.output<typeof updateAutomationRequest>): AutomationChange {
   const { name, prompt, rrule, timezone, status, cwds, allow_shell, auto_approve } = body;
-  const args = { cwds, allow_shell, auto_approve, prompt: prompt == null ? undefined : requiredText(prompt, automationTextEmpty('prompt')) };
+  const args = {
+    cwds,
+    allow_shell,
+    auto_approve,
+    prompt: prompt == null ? undefined : requiredText(prompt, automationTextEmpty('prompt')),
+  };
   return {
     ...(name != null && { name: requiredText(name, automationTextEmpty('name')) }),
     ...(rrule != null && { rrule }),

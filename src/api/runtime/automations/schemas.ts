@@ -7,7 +7,10 @@ const flag = () => z.boolean().nullish();
 /** Clients know the refusal of another word. */
 const status = () =>
   z.enum(['active', 'paused'], {
-    error: ({ input }) => (typeof input === 'string' ? `unknown variant \`${input}\`, expected \`active\` or \`paused\`` : 'expected `active` or `paused`'),
+    error: ({ input }) =>
+      typeof input === 'string'
+        ? `unknown variant \`${input}\`, expected \`active\` or \`paused\``
+        : 'expected `active` or `paused`',
   });
 
 const optional = {
@@ -19,10 +22,22 @@ const optional = {
 };
 
 export const newAutomationRequest = z
-  .object({ name: z.string(), prompt: z.string(), rrule: z.string(), ...optional, thread_id: text().describe('Where results go; the terminal when left out') })
+  .object({
+    name: z.string(),
+    prompt: z.string(),
+    rrule: z.string(),
+    ...optional,
+    thread_id: text().describe('Where results go; the terminal when left out'),
+  })
   .meta({
     id: 'CreateAutomationRequest',
-    examples: [{ name: 'Morning', prompt: 'What changed in demo since yesterday?', rrule: 'FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;BYHOUR=8;BYMINUTE=30' }],
+    examples: [
+      {
+        name: 'Morning',
+        prompt: 'What changed in demo since yesterday?',
+        rrule: 'FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;BYHOUR=8;BYMINUTE=30',
+      },
+    ],
   });
 
 /** What it leaves out stays as it is. */

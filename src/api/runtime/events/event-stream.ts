@@ -5,8 +5,15 @@ import type { RuntimeDeps } from '../shared/endpoint.ts';
 /** What a silent stream sends, so that nobody on the way closes it. */
 export const KEEPALIVE = ': keepalive\n\n';
 
-/** Answers with an event stream. `frames` ends at the latest when its signal aborts: the client has left, or the process stops. */
-export function sendEvents(ctx: Context, deps: Pick<RuntimeDeps, 'stopping'>, frames: (signal: AbortSignal) => AsyncIterable<string>): void {
+/**
+ * Answers with an event stream. `frames` ends at the latest when its signal aborts: the client has left, or the process
+ * stops.
+ */
+export function sendEvents(
+  ctx: Context,
+  deps: Pick<RuntimeDeps, 'stopping'>,
+  frames: (signal: AbortSignal) => AsyncIterable<string>,
+): void {
   ctx.status = 200;
   ctx.set({ 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-cache', 'X-Accel-Buffering': 'no' });
   const gone = new AbortController();

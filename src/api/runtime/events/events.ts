@@ -23,13 +23,17 @@ export const getEvents = endpoint({
   handle: async ({ ctx, params: { id }, query }, deps) => {
     const since = query.since_seq ?? lastEventId(ctx.get('last-event-id'));
     await existingThread(id, deps);
-    // a cursor beyond the end belongs to another store, or to the time before a restore; the client still sees what happens from now on
+    // a cursor beyond the end belongs to another store, or to the time before a restore; the client still sees what
+    // happens from now on
     const cursor = Math.min(since ?? 0, await latestSeq(deps.store.db, id));
     sendEvents(ctx, deps, (signal) => frames(deps, { threadId: id, cursor, signal }));
   },
 });
 
-async function* frames(deps: RuntimeDeps, at: { threadId: string; cursor: number; signal: AbortSignal }): AsyncGenerator<string> {
+async function* frames(
+  deps: RuntimeDeps,
+  at: { threadId: string; cursor: number; signal: AbortSignal },
+): AsyncGenerator<string> {
   const read = async (cursor: number) => {
     const found = await readFrames(deps.store.db, at.threadId, cursor, BATCH);
     return found && { part: found.text, cursor: found.seq, more: found.more };

@@ -18,9 +18,10 @@ export interface Batch<Part> {
 }
 
 /**
- * The stored log of a thread after `cursor`, batch by batch, then what is added to it, until `signal` aborts. Null: it was silent so long that a proxy might close
- * the stream. Both are the same read, so nothing is lost or doubled in between: a notification only says "read again". The next batch is read when the last one
- * was taken, so a slow reader costs one batch.
+ * The stored log of a thread after `cursor`, batch by batch, then what is added to it, until `signal` aborts. Null: it
+ * was silent so long that a proxy might close the stream. Both are the same read, so nothing is lost or doubled in
+ * between: a notification only says "read again". The next batch is read when the last one was taken, so a slow reader
+ * costs one batch.
  */
 export async function* follow<Part>(
   deps: RuntimeDeps,

@@ -13,7 +13,13 @@ const PASSED_ON = /^(approval\.(required|decided|timeout)|sandbox\.denied|user_i
 /** An event of a turn as the compatibility stream tells it; null for what it leaves out, such as thoughts. */
 export function frameOf({ event, payload }: EventEnvelope): Frame | null {
   if (PASSED_ON.test(event)) return { event, data: payload };
-  const { item, tool, delta, kind, turn } = payload as { item?: ItemRecord; tool?: object; delta?: string; kind?: string; turn?: TurnRecord };
+  const { item, tool, delta, kind, turn } = payload as {
+    item?: ItemRecord;
+    tool?: object;
+    delta?: string;
+    kind?: string;
+    turn?: TurnRecord;
+  };
   if (event === 'turn.completed') return { event, data: { usage: turn!.usage ?? null } };
   if (event === 'item.delta') return deltaFrame(kind!, delta!);
   if (event === 'item.started') return tool ? { event: 'tool.started', data: tool } : null;
@@ -27,6 +33,7 @@ function deltaFrame(kind: string, delta: string): Frame | null {
 
 function endFrame(event: string, { id, kind, detail, summary }: ItemRecord): Frame | null {
   const text = detail ?? summary;
-  if (TOOLS.has(kind)) return { event: 'tool.completed', data: { id, success: event === 'item.completed', output: text } };
+  if (TOOLS.has(kind))
+    return { event: 'tool.completed', data: { id, success: event === 'item.completed', output: text } };
   return kind === 'status' || kind === 'error' ? { event: kind, data: { message: text } } : null;
 }

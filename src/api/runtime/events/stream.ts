@@ -15,7 +15,9 @@ import { type Frame, frameOf } from './stream-frames.ts';
 /** Events that are read at once. */
 const BATCH = 256;
 
-/** A turn in a thread of its own, which is archived. The turn goes on when the client leaves: its thread has the answer. */
+/**
+ * A turn in a thread of its own, which is archived. The turn goes on when the client leaves: its thread has the answer.
+ */
 export const postStream = endpoint({
   method: 'POST',
   path: '/v1/stream',
@@ -33,12 +35,21 @@ export const postStream = endpoint({
       chatKey: (address) => chatKey(chatSecret ?? '', 'api', address),
       key: requestKey(ctx, 'stream', body),
     });
-    const { turn } = await deps.intake.startTurn({ threadId: thread.id, prompt, channelMessageId: requestKey(ctx, 'stream', body) });
+    const { turn } = await deps.intake.startTurn({
+      threadId: thread.id,
+      prompt,
+      channelMessageId: requestKey(ctx, 'stream', body),
+    });
     sendEvents(ctx, deps, (signal) => frames(deps, thread, turn, signal));
   },
 });
 
-async function* frames(deps: RuntimeDeps, thread: ThreadRecord, turn: TurnRecord, signal: AbortSignal): AsyncGenerator<string> {
+async function* frames(
+  deps: RuntimeDeps,
+  thread: ThreadRecord,
+  turn: TurnRecord,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
   const { id, model, mode, workspace } = thread;
   yield written({ event: 'turn.started', data: { thread_id: id, turn_id: turn.id, model, mode, workspace } });
   const read = async (cursor: number) => {

@@ -4,7 +4,10 @@ import { endpoint } from '../shared/endpoint.ts';
 
 const SERVICE = 'deepseek-runtime-api';
 
-/** What this server can do, by the names of later releases of the reference. What it cannot is said, too: clients look for the name. */
+/**
+ * What this server can do, by the names of later releases of the reference. What it cannot is said, too: clients look
+ * for the name.
+ */
 const CAPABILITIES = {
   account_session: false,
   threads: true,

@@ -5,7 +5,10 @@ import type { McpDeclaration } from '../../../domain/extensions/mcp-declaration.
 import { listExtensions } from '../../../store/owner/extensions.ts';
 import { endpoint } from '../shared/endpoint.ts';
 
-/** MCP servers as they are configured, and as the worker has found them. No server is connected to for an answer, and none of its arguments, variables and headers is told. */
+/**
+ * MCP servers as they are configured, and as the worker has found them. No server is connected to for an answer, and
+ * none of its arguments, variables and headers is told.
+ */
 
 const serverRecord = z
   .object({
@@ -25,7 +28,10 @@ export const getMcpServers = endpoint({
   method: 'GET',
   path: '/v1/apps/mcp/servers',
   summary: 'List the MCP servers of the owner',
-  answer: { schema: z.object({ servers: z.array(serverRecord) }), what: 'The servers of mcp.json that can be read, in the order of the names.' },
+  answer: {
+    schema: z.object({ servers: z.array(serverRecord) }),
+    what: 'The servers of mcp.json that can be read, in the order of the names.',
+  },
   handle: async (_, { store, config }) => {
     const [configured, found] = await Promise.all([readMcpConfig(config), listExtensions(store.db)]);
     const rows = new Map(found.filter(({ kind }) => kind === 'mcp').map((row) => [row.name, row]));
@@ -43,7 +49,10 @@ export const getMcpServers = endpoint({
         agreed: row?.agreed === true,
       };
     };
-    const servers = [...configured.servers.map(({ server }) => recordOf(server, true)), ...configured.off.map((server) => recordOf(server, false))];
+    const servers = [
+      ...configured.servers.map(({ server }) => recordOf(server, true)),
+      ...configured.off.map((server) => recordOf(server, false)),
+    ];
     return { servers: servers.sort((a, b) => (a.name < b.name ? -1 : 1)) };
   },
 });

@@ -41,14 +41,25 @@ export const getSkills = endpoint({
       warnings: found.flatMap(({ name, problem }) => (problem === null ? [] : [`${name}: ${problem}`])),
       skills: found.flatMap(({ name, declaration, agreed }) =>
         declaration?.kind === 'skill'
-          ? [{ name, description: declaration.description, path: join(directory, name, 'SKILL.md'), enabled: agreed === true, is_bundled: false }]
+          ? [
+              {
+                name,
+                description: declaration.description,
+                path: join(directory, name, 'SKILL.md'),
+                enabled: agreed === true,
+                is_bundled: false,
+              },
+            ]
           : [],
       ),
     };
   },
 });
 
-/** A yes is for a version that a person has seen whole, and this answer does not show it: so a skill can only be switched off here. */
+/**
+ * A yes is for a version that a person has seen whole, and this answer does not show it: so a skill can only be
+ * switched off here.
+ */
 export const postSkill = endpoint({
   method: 'POST',
   path: '/v1/skills/{name}',

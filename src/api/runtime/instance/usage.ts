@@ -32,7 +32,12 @@ export const getUsage = endpoint({
         until: time(),
         group_by: z.enum(USAGE_GROUPS),
         totals: z.object(used),
-        buckets: z.array(z.object({ key: z.string().describe('YYYY-MM-DD in UTC, a model, a provider, or the id of a thread'), ...used })),
+        buckets: z.array(
+          z.object({
+            key: z.string().describe('YYYY-MM-DD in UTC, a model, a provider, or the id of a thread'),
+            ...used,
+          }),
+        ),
       })
       .meta({ id: 'UsageReport' }),
     what: 'Tokens and money, in all and by group, in the order of the keys.',

@@ -38,13 +38,17 @@ interface ProgramCall {
 
 /** Keys of the threads that programs talk in. */
 export const CHAT_KEYS = 'mcp chat ';
-/** Calls of a session that run or wait at a time: each has a thread of its own. The conversation of the session runs them one after the other. */
+/**
+ * Calls of a session that run or wait at a time: each has a thread of its own. The conversation of the session runs
+ * them one after the other.
+ */
 const LANES = 8;
 const BUSY_MS = 200;
 const LONGEST_PROMPT = 2_000;
 const LONGEST_TITLE = 72;
 
-const requestName = ({ address }: ProgramSession, requestId: string | number): string => `mcp call ${address} ${JSON.stringify(requestId)}`;
+const requestName = ({ address }: ProgramSession, requestId: string | number): string =>
+  `mcp call ${address} ${JSON.stringify(requestId)}`;
 
 function keyOf(call: ProgramCall): RequestKey {
   const { name, args } = call.request;
@@ -56,13 +60,21 @@ function keyOf(call: ProgramCall): RequestKey {
   };
 }
 
-/** A caller over MCP is a program. Its model may have read anything, so nothing that it says counts as the owner's word. */
-const heardFrom = ({ name }: ProgramSession): { sources: Source[]; words: string } => ({ sources: [{ kind: 'client', label: name }], words: '' });
+/**
+ * A caller over MCP is a program. Its model may have read anything, so nothing that it says counts as the owner's word.
+ */
+const heardFrom = ({ name }: ProgramSession): { sources: Source[]; words: string } => ({
+  sources: [{ kind: 'client', label: name }],
+  words: '',
+});
 
-/** Begins a call, or finds what the same request began before. @throws McpError for an unknown tool, KeyReused, ApiError */
+/**
+ * Begins a call, or finds what the same request began before. @throws McpError for an unknown tool, KeyReused, ApiError
+ */
 export async function begin(deps: RuntimeDeps, call: ProgramCall): Promise<Begun> {
   const { name, args } = call.request;
-  if (isTooDeep(args)) return { answer: said('The arguments are nested too deeply. Write them with fewer levels.', true) };
+  if (isTooDeep(args))
+    return { answer: said('The arguments are nested too deeply. Write them with fewer levels.', true) };
   if (name === CHAT) return await beginChat(deps, call);
   if (name === CHAT_REPLY) return await reply(deps, call);
   if (name === CALL_RESULT) return await resultOfEarlier(deps, call);
@@ -72,19 +84,33 @@ export async function begin(deps: RuntimeDeps, call: ProgramCall): Promise<Begun
   return await beginCall(deps, call);
 }
 
-/** A turn whose only call is this one. It goes the way of every call: policy, taint, consent, the host's queue, retries. */
+/**
+ * A turn whose only call is this one. It goes the way of every call: policy, taint, consent, the host's queue, retries.
+ */
 async function beginCall(deps: RuntimeDeps, call: ProgramCall): Promise<Begun> {
   const { store, intake, config } = deps;
   const { session, request, signal } = call;
   const key = keyOf(call);
   const { mode, allowShell } = accessOf(config.FETCH_MCP_SERVER_TOOLS);
   for (; !signal.aborted; await pause(BUSY_MS)) {
-    const threadId = await bindRequest(store.db, key, (await threadOfRequest(store.db, key.id)) ?? (await freeThread(deps, session)));
+    const threadId = await bindRequest(
+      store.db,
+      key,
+      (await threadOfRequest(store.db, key.id)) ?? (await freeThread(deps, session)),
+    );
     const known = await turnOfRequest(store.db, threadId, key.id);
     if (known) return { threadId, turnId: known, seq: 0 };
     // nobody would see that this call waits behind another one
     const [waiting] = session.forms ? [] : await waitingIn(store.db, session.address);
-    if (waiting) return { answer: stillWaits({ id: waiting.id, turnId: waiting.turn_id, threadId: waiting.thread_id, text: waiting.prompt }) };
+    if (waiting)
+      return {
+        answer: stillWaits({
+          id: waiting.id,
+          turnId: waiting.turn_id,
+          threadId: waiting.thread_id,
+          text: waiting.prompt,
+        }),
+      };
     const seq = await latestSeq(store.db, threadId);
     try {
       const { turn } = await intake.startTurn({
@@ -112,11 +138,18 @@ async function freeThread(deps: RuntimeDeps, session: ProgramSession): Promise<s
   if (free) return free.id;
   if (threads.length >= LANES) return threads[Math.floor(Math.random() * threads.length)]!.id;
   const lane = `mcp lane ${session.address} ${threads.length}`;
-  const { id } = await newThread(deps, { address: session.address, title: `MCP: ${session.name}`, key: { id: lane, fingerprint: lane } });
+  const { id } = await newThread(deps, {
+    address: session.address,
+    title: `MCP: ${session.name}`,
+    key: { id: lane, fingerprint: lane },
+  });
   return id;
 }
 
-function newThread(deps: RuntimeDeps, of: { address?: string; title: string; key: RequestKey; model?: string; workspace?: string }) {
+function newThread(
+  deps: RuntimeDeps,
+  of: { address?: string; title: string; key: RequestKey; model?: string; workspace?: string },
+) {
   const { store, config, chatSecret } = deps;
   const { mode, allowShell } = accessOf(config.FETCH_MCP_SERVER_TOOLS);
   return createThread(store.db, {
@@ -136,7 +169,8 @@ function newThread(deps: RuntimeDeps, of: { address?: string; title: string; key
   });
 }
 
-const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? storableText(value).trim() || undefined : undefined);
+const textOf = (value: unknown): string | undefined =>
+  typeof value === 'string' ? storableText(value).trim() || undefined : undefined;
 
 async function beginChat(deps: RuntimeDeps, call: ProgramCall): Promise<Begun> {
   const { session, request } = call;
@@ -154,12 +188,18 @@ async function reply(deps: RuntimeDeps, call: ProgramCall): Promise<Begun> {
   const { thread_id: threadId, prompt } = call.request.args;
   const [thread, text] = [textOf(threadId), textOf(prompt)];
   if (!thread || !text) return { answer: said('thread_id and prompt must be texts', true) };
-  if (!(await isProgramThread(deps.store.db, thread))) return { answer: said(`There is no thread ${thread} that a program can go on with.`, true) };
+  if (!(await isProgramThread(deps.store.db, thread)))
+    return { answer: said(`There is no thread ${thread} that a program can go on with.`, true) };
   return await talk(deps, call, thread, text);
 }
 
 /** A turn with the model. */
-async function talk({ store, intake, config }: RuntimeDeps, call: ProgramCall, thread: string, prompt: string): Promise<Begun> {
+async function talk(
+  { store, intake, config }: RuntimeDeps,
+  call: ProgramCall,
+  thread: string,
+  prompt: string,
+): Promise<Begun> {
   const { session, request } = call;
   const key = keyOf(call);
   const threadId = await bindRequest(store.db, key, thread);
@@ -175,7 +215,9 @@ async function talk({ store, intake, config }: RuntimeDeps, call: ProgramCall, t
     return { threadId, turnId: turn.id, seq };
   } catch (error) {
     if (!(error instanceof IntakeError && error.code === 'conflict')) throw error;
-    return { answer: said('A turn of this thread works or waits for an answer. Say this again when it has ended.', true) };
+    return {
+      answer: said('A turn of this thread works or waits for an answer. Say this again when it has ended.', true),
+    };
   }
 }
 
@@ -183,7 +225,8 @@ async function resultOfEarlier({ store, intake }: RuntimeDeps, call: ProgramCall
   const { turn_id, cancel } = call.request.args;
   const turnId = textOf(turn_id);
   const outcome = turnId && (await outcomeOfTurn(store.db, turnId));
-  if (!turnId || !outcome || !(await isProgramThread(store.db, outcome.threadId))) return { answer: said('There is no call with this turn_id.', true) };
+  if (!turnId || !outcome || !(await isProgramThread(store.db, outcome.threadId)))
+    return { answer: said('There is no call with this turn_id.', true) };
   const { threadId } = outcome;
   if (cancel !== true) return { threadId, turnId, seq: 0 };
   // the question that held it up is of no interest any more
@@ -202,7 +245,11 @@ export async function stop(intake: RuntimeDeps['intake'], threadId: string, turn
 }
 
 /** Gives up the call of a request, wherever it is. */
-export async function cancelRequest({ store, intake }: RuntimeDeps, session: ProgramSession, requestId: string | number): Promise<void> {
+export async function cancelRequest(
+  { store, intake }: RuntimeDeps,
+  session: ProgramSession,
+  requestId: string | number,
+): Promise<void> {
   const key = requestName(session, requestId);
   const threadId = await threadOfRequest(store.db, key);
   const turnId = threadId && (await turnOfRequest(store.db, threadId, key));

@@ -23,10 +23,16 @@ interface CallStream {
 }
 
 /**
- * The answer to a call, as server-sent events: progress, questions, at the end the result. All of it is read from the store, so a client whose stream broke goes
- * on after the last event that it has, at any process.
+ * The answer to a call, as server-sent events: progress, questions, at the end the result. All of it is read from the
+ * store, so a client whose stream broke goes on after the last event that it has, at any process.
  */
-export async function* callStream(deps: RuntimeDeps, session: ProgramSession, at: StreamCursor, version: string, signal: AbortSignal): AsyncGenerator<string> {
+export async function* callStream(
+  deps: RuntimeDeps,
+  session: ProgramSession,
+  at: StreamCursor,
+  version: string,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
   const { db } = deps.store;
   // a cursor beyond the end belongs to the time before a restore
   const cursor = { ...at, seq: Math.min(at.seq, await latestSeq(db, at.threadId)) };
@@ -35,7 +41,9 @@ export async function* callStream(deps: RuntimeDeps, session: ProgramSession, at
   // the end may lie before the cursor
   const over = await resultOf(db, at.turnId);
   if (over) return yield answer(stream, over);
-  for await (const events of follow(deps, { threadId: at.threadId, cursor: cursor.seq, signal }, (seq) => readBatch(deps, at.threadId, seq))) {
+  for await (const events of follow(deps, { threadId: at.threadId, cursor: cursor.seq, signal }, (seq) =>
+    readBatch(deps, at.threadId, seq),
+  )) {
     // a client that shows progress sees that the call is alive; some give up a call after a minute without a sign
     if (!events) yield progress(stream, 'working') ?? ': working\n\n';
     for (const event of events ?? []) {
@@ -47,17 +55,25 @@ export async function* callStream(deps: RuntimeDeps, session: ProgramSession, at
   }
 }
 
-async function readBatch({ store }: RuntimeDeps, threadId: string, seq: number): Promise<Batch<EventEnvelope[]> | null> {
+async function readBatch(
+  { store }: RuntimeDeps,
+  threadId: string,
+  seq: number,
+): Promise<Batch<EventEnvelope[]> | null> {
   const part = await readEvents(store.db, threadId, seq, BATCH);
   const last = part.at(-1);
   return last ? { part, cursor: last.seq, more: part.length === BATCH } : null;
 }
 
 /** What the client is told of an event of the thread. `last`: the call is answered. */
-async function toldOf(stream: CallStream, { event, turn_id, payload }: EventEnvelope): Promise<{ frame: string; last?: true } | null> {
+async function toldOf(
+  stream: CallStream,
+  { event, turn_id, payload }: EventEnvelope,
+): Promise<{ frame: string; last?: true } | null> {
   const { deps, session, cursor } = stream;
   if (turn_id !== cursor.turnId) return null;
-  if (event === 'turn.completed') return { frame: answer(stream, await resultOf(deps.store.db, cursor.turnId)), last: true };
+  if (event === 'turn.completed')
+    return { frame: answer(stream, await resultOf(deps.store.db, cursor.turnId)), last: true };
   if (ASKS.has(event)) {
     const asked = payload as unknown as AskedPayload;
     if ((await decisionOf(deps.store.db, asked.id)) !== null) return null;
@@ -70,9 +86,11 @@ async function toldOf(stream: CallStream, { event, turn_id, payload }: EventEnve
   return told ? { frame: told } : null;
 }
 
-const frame = ({ cursor }: CallStream, message: object): string => `event: message\nid: ${cursorId(cursor)}\ndata: ${JSON.stringify(message)}\n\n`;
+const frame = ({ cursor }: CallStream, message: object): string =>
+  `event: message\nid: ${cursorId(cursor)}\ndata: ${JSON.stringify(message)}\n\n`;
 
-const answer = (stream: CallStream, result: object | null): string => frame(stream, { jsonrpc: '2.0', id: stream.cursor.requestId, result: result ?? {} });
+const answer = (stream: CallStream, result: object | null): string =>
+  frame(stream, { jsonrpc: '2.0', id: stream.cursor.requestId, result: result ?? {} });
 
 /** Seconds since this stream began; null when nobody asked for progress. */
 function progress(stream: CallStream, message: string): string | null {
@@ -80,5 +98,9 @@ function progress(stream: CallStream, message: string): string | null {
   if (progressToken === undefined) return null;
   // it has to grow, also when a stream goes on elsewhere
   const grown = seq + (Date.now() - stream.begunAt) / 1e7;
-  return frame(stream, { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken, progress: grown, message: message.slice(0, 200) } });
+  return frame(stream, {
+    jsonrpc: '2.0',
+    method: 'notifications/progress',
+    params: { progressToken, progress: grown, message: message.slice(0, 200) },
+  });
 }

@@ -4,8 +4,8 @@ import { threadOf, threadOfApproval } from '../../../store/turns/questions/quest
 import type { RuntimeDeps } from '../shared/endpoint.ts';
 
 /**
- * Questions to the person of a program, as elicitation. The id of the request is the id of the question, so any process that gets the answer knows what it
- * answers.
+ * Questions to the person of a program, as elicitation. The id of the request is the id of the question, so any process
+ * that gets the answer knows what it answers.
  */
 
 /** Payload of `approval.required` or `user_input.required`, as far as a form shows it. */
@@ -32,7 +32,11 @@ export function formOf(asked: AskedPayload): object {
     jsonrpc: '2.0',
     id: asked.id,
     method: 'elicitation/create',
-    params: { mode: 'form', message: textOf(asked), requestedSchema: { type: 'object', properties: field, required: Object.keys(field) } },
+    params: {
+      mode: 'form',
+      message: textOf(asked),
+      requestedSchema: { type: 'object', properties: field, required: Object.keys(field) },
+    },
   };
 }
 
@@ -42,7 +46,10 @@ interface FormResponse {
   result?: unknown;
 }
 
-/** Takes an answer. Only a clear yes allows anything: a form that was closed is a no, or the call would wait where nobody looks. */
+/**
+ * Takes an answer. Only a clear yes allows anything: a form that was closed is a no, or the call would wait where
+ * nobody looks.
+ */
 export async function takeForm({ store, intake }: RuntimeDeps, { id, result }: FormResponse): Promise<void> {
   const threadId = typeof id === 'string' ? await threadOf(store.db, id) : undefined;
   if (typeof id !== 'string' || !threadId || !(await isProgramThread(store.db, threadId))) return;
@@ -53,7 +60,10 @@ export async function takeForm({ store, intake }: RuntimeDeps, { id, result }: F
       const decision = action === 'accept' && content?.decision === 'allow' ? 'allow' : 'deny';
       await intake.decide({ approvalId: id, decision, remember: false, channelMessageId });
     } else {
-      const given = action === 'accept' && typeof content?.answer === 'string' && content.answer.trim() ? content.answer : '(no answer)';
+      const given =
+        action === 'accept' && typeof content?.answer === 'string' && content.answer.trim()
+          ? content.answer
+          : '(no answer)';
       await intake.answer({ threadId, inputId: id, answers: [{ id, label: given, value: given }], channelMessageId });
     }
   } catch (error) {

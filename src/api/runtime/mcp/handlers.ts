@@ -16,8 +16,8 @@ import { readResource, resources } from './resources.ts';
 import { cursorOf, newSessionId, type ProgramSession, type StreamCursor, sessionOf } from './session-id.ts';
 
 /**
- * The SDK's transport keeps sessions and streams in the memory of one process. Here a session is its id and a stream is the log of a thread, so both outlive the
- * process.
+ * The SDK's transport keeps sessions and streams in the memory of one process. Here a session is its id and a stream is
+ * the log of a thread, so both outlive the process.
  */
 
 const SESSION_HEADER = 'Mcp-Session-Id';
@@ -54,7 +54,8 @@ export async function post(ctx: Context, body: Message, deps: RuntimeDeps): Prom
 export async function resume(ctx: Context, deps: RuntimeDeps): Promise<void> {
   const session = await requiredSession(ctx, deps);
   const last = ctx.get('last-event-id');
-  if (last === '') throw new ApiError(405, 'This server never speaks unasked; Last-Event-ID goes on with the stream of a call');
+  if (last === '')
+    throw new ApiError(405, 'This server never speaks unasked; Last-Event-ID goes on with the stream of a call');
   const cursor = cursorOf(last);
   if (!cursor || !(await isOfProgram(deps, cursor))) throw new ApiError(400, 'Last-Event-ID is not one of this server');
   stream(ctx, deps, session, cursor);
@@ -83,11 +84,17 @@ async function requiredSession(ctx: Context, { store }: RuntimeDeps): Promise<Pr
   const id = ctx.get(SESSION_HEADER);
   if (id === '') throw new ApiError(400, `${SESSION_HEADER} is missing: begin with initialize`);
   const session = sessionOf(id);
-  if (!session || (await sessionThreads(store.db, session.address)).some(({ archived }) => archived)) throw new ApiError(404, 'There is no such session');
+  if (!session || (await sessionThreads(store.db, session.address)).some(({ archived }) => archived))
+    throw new ApiError(404, 'There is no such session');
   return session;
 }
 
-async function callTool(ctx: Context, body: Message & { id: string | number }, session: ProgramSession, deps: RuntimeDeps): Promise<void> {
+async function callTool(
+  ctx: Context,
+  body: Message & { id: string | number },
+  session: ProgramSession,
+  deps: RuntimeDeps,
+): Promise<void> {
   const requestId = body.id;
   try {
     const request = toolRequest(body);

@@ -1,9 +1,15 @@
 import { endpoint } from '../shared/endpoint.ts';
 import { message } from './message.ts';
 
-/** MCP over streamable HTTP. Every message is one JSON object; batches, which newer versions of the protocol have dropped, are refused. */
+/**
+ * MCP over streamable HTTP. Every message is one JSON object; batches, which newer versions of the protocol have
+ * dropped, are refused.
+ */
 
-const refusals = { 400: 'The session or the event is not named, or not ours.', 404: 'The session is over, or was never begun: begin a new one.' };
+const refusals = {
+  400: 'The session or the event is not named, or not ours.',
+  404: 'The session is over, or was never begun: begin a new one.',
+};
 
 /** The SDK and the tools are loaded when the first program comes: most instances serve none. */
 const handlers = () => import('./handlers.ts');
@@ -25,7 +31,10 @@ export const getMcp = endpoint({
   method: 'GET',
   path: '/mcp',
   summary: 'Go on with the stream of a call that broke',
-  answer: { written: { type: 'text/event-stream', schema: message }, what: 'What comes after the event that Last-Event-ID names.' },
+  answer: {
+    written: { type: 'text/event-stream', schema: message },
+    what: 'What comes after the event that Last-Event-ID names.',
+  },
   refusals: { ...refusals, 405: 'Without Last-Event-ID: this server never speaks unasked.' },
   handle: async ({ ctx }, deps) => await (await handlers()).resume(ctx, deps),
 });

@@ -8,7 +8,14 @@ import type { Tool } from '../../../tools/tool.ts';
 type Offering = 'read' | 'all';
 
 /** They need the person's own chat: its screen, its files, its settings. A program asks its person itself. */
-const OF_A_CHAT: ReadonlySet<string> = new Set(['ask_user', 'report_progress', 'open_tools', 'read_attachment', 'read_output', 'preferences']);
+const OF_A_CHAT: ReadonlySet<string> = new Set([
+  'ask_user',
+  'report_progress',
+  'open_tools',
+  'read_attachment',
+  'read_output',
+  'preferences',
+]);
 /** SAFE in a chat, and yet it ends something. */
 const ENDS: ReadonlySet<string> = new Set(['app_control']);
 
@@ -20,9 +27,13 @@ export const accessOf = (offering: Offering): { mode: string; allowShell: boolea
 
 /** Reads, and lets nothing out of this machine. */
 const onlyReads = (tool: Tool): boolean =>
-  closedTo(tool, accessOf('read')) === null && tool.danger === 'SAFE' && tool.sends.length === 0 && !ENDS.has(tool.name);
+  closedTo(tool, accessOf('read')) === null &&
+  tool.danger === 'SAFE' &&
+  tool.sends.length === 0 &&
+  !ENDS.has(tool.name);
 
-const isOffered = (tool: Tool, offering: Offering): boolean => !OF_A_CHAT.has(tool.name) && (offering === 'all' || onlyReads(tool));
+const isOffered = (tool: Tool, offering: Offering): boolean =>
+  !OF_A_CHAT.has(tool.name) && (offering === 'all' || onlyReads(tool));
 
 export const CHAT = 'deepseek';
 export const CHAT_REPLY = 'deepseek-reply';
@@ -35,10 +46,15 @@ const OWN: OfferedTool[] = [
   {
     name: CHAT,
     title: 'Talk to Fetch',
-    description: 'Begin a conversation with Fetch, which works with its own model and tools. Returns what it says, and the id of the thread to go on with.',
+    description:
+      'Begin a conversation with Fetch, which works with its own model and tools. Returns what it says, and the id of the thread to go on with.',
     inputSchema: {
       type: 'object',
-      properties: { prompt: text('What to say'), model: text('Model; the usual one when left out'), cwd: text('Folder that the conversation is about') },
+      properties: {
+        prompt: text('What to say'),
+        model: text('Model; the usual one when left out'),
+        cwd: text('Folder that the conversation is about'),
+      },
       required: ['prompt'],
     },
     annotations: { readOnlyHint: false, openWorldHint: true },
@@ -49,7 +65,11 @@ const OWN: OfferedTool[] = [
     description: 'Say more in a conversation that was begun before.',
     inputSchema: {
       type: 'object',
-      properties: { thread_id: text('The thread'), prompt: text('What to say'), model: text('Model; the usual one when left out') },
+      properties: {
+        thread_id: text('The thread'),
+        prompt: text('What to say'),
+        model: text('Model; the usual one when left out'),
+      },
       required: ['thread_id', 'prompt'],
     },
     annotations: { readOnlyHint: false, openWorldHint: true },
@@ -57,7 +77,8 @@ const OWN: OfferedTool[] = [
   {
     name: CALL_RESULT,
     title: 'Result of a call that waited',
-    description: 'The result of an earlier call, by the turn_id that it gave; waits while the call runs. With cancel, the call is given up.',
+    description:
+      'The result of an earlier call, by the turn_id that it gave; waits while the call runs. With cancel, the call is given up.',
     inputSchema: {
       type: 'object',
       properties: { turn_id: text('The turn'), cancel: { type: 'boolean', description: 'Give the call up' } },

@@ -34,7 +34,8 @@ export async function resultOf(db: Db, turnId: string): Promise<CallToolResult |
 }
 
 async function resultOfCall(db: Db, { threadId, call, error, status }: TurnOutcome): Promise<CallToolResult> {
-  if (!call) return said(status === 'completed' ? 'It has no result.' : (error ?? 'It was stopped before its end.'), true);
+  if (!call)
+    return said(status === 'completed' ? 'It has no result.' : (error ?? 'It was stopped before its end.'), true);
   const result = said(call.output, !call.ok);
   const { attachment, mime } = call.metadata ?? {};
   if (typeof attachment !== 'string' || typeof mime !== 'string' || !mime.startsWith('image/')) return result;
@@ -44,9 +45,14 @@ async function resultOfCall(db: Db, { threadId, call, error, status }: TurnOutco
 }
 
 function resultOfChat({ threadId, said: text, error, status, usage }: TurnOutcome): CallToolResult {
-  const content = status === 'completed' ? text : [text, error ?? 'It was stopped before its end.'].filter(Boolean).join('\n\n');
+  const content =
+    status === 'completed' ? text : [text, error ?? 'It was stopped before its end.'].filter(Boolean).join('\n\n');
   return {
     ...said(content, status !== 'completed'),
-    structuredContent: { threadId, content, usage: { inputTokens: usage?.input_tokens ?? 0, outputTokens: usage?.output_tokens ?? 0 } },
+    structuredContent: {
+      threadId,
+      content,
+      usage: { inputTokens: usage?.input_tokens ?? 0, outputTokens: usage?.output_tokens ?? 0 },
+    },
   };
 }

@@ -19,12 +19,14 @@ export const newSessionId = ({ name, forms }: ClientOfSession): string =>
 /** Null for what is no id of ours. */
 export function sessionOf(id: string): ProgramSession | null {
   const read = shape.safeParse(decode(id));
-  return read.success ? { id, address: `mcp:${read.data.r}`, name: oneLine(read.data.n) || 'an MCP client', forms: read.data.f } : null;
+  return read.success
+    ? { id, address: `mcp:${read.data.r}`, name: oneLine(read.data.n) || 'an MCP client', forms: read.data.f }
+    : null;
 }
 
 /**
- * Where the stream of a call is, as the id of its events: whose turn it follows, for which request, and the last event of the thread that the client has. A
- * client that comes back with it is answered by any process that it reaches.
+ * Where the stream of a call is, as the id of its events: whose turn it follows, for which request, and the last event
+ * of the thread that the client has. A client that comes back with it is answered by any process that it reaches.
  */
 export interface StreamCursor {
   threadId: string;

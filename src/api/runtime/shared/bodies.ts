@@ -1,14 +1,19 @@
 import { z } from 'zod';
 
 /**
- * Request bodies. Unknown fields are ignored; `null` means "not given" for an optional field. Each lists all fields of the contract, also unused ones, so that
- * a wrong type is refused where clients expect it.
+ * Request bodies. Unknown fields are ignored; `null` means "not given" for an optional field. Each lists all fields of
+ * the contract, also unused ones, so that a wrong type is refused where clients expect it.
  */
 
 const text = () => z.string().nullish();
 const flag = () => z.boolean().nullish();
 
-const seen = () => z.int().nonnegative().optional().describe('Characters of the evidence that the person was shown: a yes to more than that is refused');
+const seen = () =>
+  z
+    .int()
+    .nonnegative()
+    .optional()
+    .describe('Characters of the evidence that the person was shown: a yes to more than that is refused');
 
 export const createThreadRequest = z
   .object({
@@ -52,7 +57,9 @@ export const startTurnRequest = z
   })
   .meta({ id: 'StartTurnRequest', examples: [{ prompt: 'What is in the demo project?' }] });
 
-export const steerTurnRequest = z.object({ prompt: z.string() }).meta({ id: 'SteerTurnRequest', examples: [{ prompt: 'Only the tests, please' }] });
+export const steerTurnRequest = z
+  .object({ prompt: z.string() })
+  .meta({ id: 'SteerTurnRequest', examples: [{ prompt: 'Only the tests, please' }] });
 
 export const compactThreadRequest = z
   .object({ reason: text().describe('What the turn is called') })
@@ -62,10 +69,20 @@ export const createSessionRequest = z
   .object({ thread_id: z.string(), title: text().describe('Becomes the title of the thread') })
   .meta({ id: 'CreateSessionRequest', examples: [{ thread_id: 'thr_0123456789abcdef', title: 'Release 1.2' }] });
 
-export const resumeSessionRequest = z.object({ model: text(), mode: text() }).meta({ id: 'ResumeSessionRequest', examples: [{}, { mode: 'plan' }] });
+export const resumeSessionRequest = z
+  .object({ model: text(), mode: text() })
+  .meta({ id: 'ResumeSessionRequest', examples: [{}, { mode: 'plan' }] });
 
 export const streamTurnRequest = z
-  .object({ prompt: z.string(), model: text(), mode: text(), workspace: text(), allow_shell: flag(), trust_mode: flag(), auto_approve: flag() })
+  .object({
+    prompt: z.string(),
+    model: text(),
+    mode: text(),
+    workspace: text(),
+    allow_shell: flag(),
+    trust_mode: flag(),
+    auto_approve: flag(),
+  })
   .meta({ id: 'StreamTurnRequest', examples: [{ prompt: 'What is in the demo project?' }] });
 
 export const messageRequest = z
@@ -80,8 +97,13 @@ export const messageRequest = z
       .array(z.object({ id: z.string(), ms: z.number().nonnegative() }))
       .max(100)
       .optional()
-      .describe("Open questions that the person's screen shows, and for how long it has: a bare yes counts for those only"),
-    attachment_ids: z.array(z.string()).optional().describe('Files that were uploaded to the thread; with them the text may be empty'),
+      .describe(
+        "Open questions that the person's screen shows, and for how long it has: a bare yes counts for those only",
+      ),
+    attachment_ids: z
+      .array(z.string())
+      .optional()
+      .describe('Files that were uploaded to the thread; with them the text may be empty'),
   })
   .meta({ id: 'MessageRequest', examples: [{ text: 'yes', displayed: [{ id: 'q_1', ms: 2500 }] }] });
 
@@ -89,7 +111,9 @@ export const approvalDecisionRequest = z
   .object({ decision: z.string().describe('allow or deny'), remember: z.boolean().default(false), seen: seen() })
   .meta({ id: 'ApprovalDecisionRequest', examples: [{ decision: 'allow' }] });
 
-export const skillRequest = z.object({ enabled: z.boolean() }).meta({ id: 'SetSkillEnabledRequest', examples: [{ enabled: false }] });
+export const skillRequest = z
+  .object({ enabled: z.boolean() })
+  .meta({ id: 'SetSkillEnabledRequest', examples: [{ enabled: false }] });
 
 export const userInputRequest = z
   .object({ answers: z.array(z.object({ id: z.string(), label: z.string(), value: z.string() })), seen: seen() })

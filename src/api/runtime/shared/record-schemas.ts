@@ -1,7 +1,10 @@
 import { z } from 'zod';
 import type { EventEnvelope, ItemRecord, ThreadRecord, TurnRecord, TurnUsage } from '../../../contracts/records.ts';
 
-/** Schemas of the records in `src/contracts/records.ts`, for the OpenAPI document and for tests that check answers against it. */
+/**
+ * Schemas of the records in `src/contracts/records.ts`, for the OpenAPI document and for tests that check answers
+ * against it.
+ */
 
 /** Exactly the fields of a record. */
 type Fields<Record> = { [Name in keyof Record]-?: z.ZodType<Record[Name]> };

@@ -107,5 +107,10 @@ const codingTaskOf = ({ id, harness, host, workspace, state, last, result }: Tas
   workspace,
   state,
   last,
-  files_changed: (result?.changes?.files ?? []).map(({ path, status, added, removed }) => ({ path, status, added, removed })),
+  files_changed: (result?.changes?.files ?? []).map(({ path, status, added, removed }) => ({
+    path,
+    status,
+    added,
+    removed,
+  })),
 });

@@ -29,7 +29,9 @@ const taskSummary = z
   .meta({ id: 'TaskSummary' });
 export type TaskSummary = z.output<typeof taskSummary>;
 
-export const taskList = z.object({ tasks: z.array(taskSummary), counts: z.record(status, count()) }).meta({ id: 'TaskList' });
+export const taskList = z
+  .object({ tasks: z.array(taskSummary), counts: z.record(status, count()) })
+  .meta({ id: 'TaskList' });
 
 const toolCall = z.object({
   id: z.string(),
@@ -98,7 +100,11 @@ export const taskRecord = z
         agent: z.string(),
         host: z.string(),
         workspace: z.string(),
-        state: z.string().describe('queued, running, waiting (for a person, or for a limit of its model), paused, completed, failed or cancelled'),
+        state: z
+          .string()
+          .describe(
+            'queued, running, waiting (for a person, or for a limit of its model), paused, completed, failed or cancelled',
+          ),
         last: z.string().nullable().describe('What it did last'),
         files_changed: z.array(z.object({ path: z.string(), status: z.string(), added: count(), removed: count() })),
       })

@@ -4,7 +4,14 @@ import { storableText } from '../../../domain/text/storable.ts';
 import { listWorkspaces } from '../../../store/kennel/workspaces/workspaces.ts';
 import type { Db } from '../../../store/postgres/database.ts';
 import { countTasks, findTaskRows, listTaskRows, type TaskRow } from '../../../store/routines/background-tasks.ts';
-import { ambiguousTask, goalTooLong, taskNotFound, textRequired, unknownAgent, unknownWorkspace } from '../../errors/texts.ts';
+import {
+  ambiguousTask,
+  goalTooLong,
+  taskNotFound,
+  textRequired,
+  unknownAgent,
+  unknownWorkspace,
+} from '../../errors/texts.ts';
 import { isId } from '../../http/path.ts';
 import { whole } from '../../http/query.ts';
 import { requestKey } from '../../http/request-key.ts';
@@ -28,7 +35,10 @@ export const getTasks = endpoint({
   query: { limit: whole.describe(`At most ${MOST_LISTED}, also when left out`) },
   answer: { schema: taskList, what: 'Tasks, the newest first, and how many there are in all.' },
   handle: async ({ query }, { store: { db } }) => {
-    const [rows, counts] = await Promise.all([listTaskRows(db, Math.min(query.limit ?? MOST_LISTED, MOST_LISTED)), countTasks(db)]);
+    const [rows, counts] = await Promise.all([
+      listTaskRows(db, Math.min(query.limit ?? MOST_LISTED, MOST_LISTED)),
+      countTasks(db),
+    ]);
     return { tasks: rows.map(summaryOf), counts };
   },
 });
@@ -36,7 +46,8 @@ export const getTasks = endpoint({
 export const postTask = endpoint({
   method: 'POST',
   path: '/v1/tasks',
-  summary: 'Start a task: a coding task when its body names an agent or a Fetch workspace, else a prompt on a thread of its own',
+  summary:
+    'Start a task: a coding task when its body names an agent or a Fetch workspace, else a prompt on a thread of its own',
   body: newTaskRequest,
   answer: { status: 201, schema: taskRecord, what: 'The task; the same for the same Idempotency-Key.' },
   refusals: { 400: 'The prompt is blank, or there is no such agent or workspace.' },
@@ -73,7 +84,10 @@ export const postTaskCancel = endpoint({
   method: 'POST',
   path: '/v1/tasks/{id}/cancel',
   summary: 'Cancel a task, also while it waits for an answer; a body is ignored',
-  answer: { schema: taskRecord, what: 'The task, which may still be on its way to the end. One that is over stays as it is.' },
+  answer: {
+    schema: taskRecord,
+    what: 'The task, which may still be on its way to the end. One that is over stays as it is.',
+  },
   refusals: { 400: 'Several tasks begin so.', 404: 'There is no such task.' },
   handle: async ({ ctx, params: { id } }, { store: { db }, intake }) => {
     const task = await existingTask(db, id);
@@ -93,14 +107,20 @@ async function existingTask(db: Db, id: string): Promise<TaskRow> {
 /** What a body names for a coding task; null for a background task. @throws ApiError 400 */
 async function codingTaskIn(
   db: Db,
-  body: { agent?: string | null | undefined; harness?: string | null | undefined; workspace?: string | null | undefined },
+  body: {
+    agent?: string | null | undefined;
+    harness?: string | null | undefined;
+    workspace?: string | null | undefined;
+  },
 ): Promise<{ agent?: string; workspace?: string } | null> {
   const agent = (given(body.agent) ?? given(body.harness))?.toLowerCase();
-  if (agent !== undefined && agent !== 'auto' && !(AGENT_NAMES as readonly string[]).includes(agent)) throw unknownAgent(agent, [...AGENT_NAMES, 'auto']);
+  if (agent !== undefined && agent !== 'auto' && !(AGENT_NAMES as readonly string[]).includes(agent))
+    throw unknownAgent(agent, [...AGENT_NAMES, 'auto']);
   const wanted = given(body.workspace);
   const workspaces = wanted === undefined ? [] : await listWorkspaces(db);
   const workspace = workspaces.find(({ name, path }) => name === wanted || path === wanted)?.name;
-  if (agent !== undefined && wanted !== undefined && workspace === undefined) throw unknownWorkspace(wanted, [...new Set(workspaces.map(({ name }) => name))]);
+  if (agent !== undefined && wanted !== undefined && workspace === undefined)
+    throw unknownWorkspace(wanted, [...new Set(workspaces.map(({ name }) => name))]);
   if (agent === undefined && workspace === undefined) return null;
   return { ...(agent !== undefined && agent !== 'auto' && { agent }), ...(workspace !== undefined && { workspace }) };
 }

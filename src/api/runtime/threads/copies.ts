@@ -24,7 +24,11 @@ export const postFork = endpoint({
   method: 'POST',
   path: '/v1/threads/{id}/fork',
   summary: 'Copy a thread with all that was said and done in it; a body is ignored',
-  answer: { status: 201, schema: threadRecord, what: 'The copy; the same for the same Idempotency-Key. A turn that runs has ended there as interrupted.' },
+  answer: {
+    status: 201,
+    schema: threadRecord,
+    what: 'The copy; the same for the same Idempotency-Key. A turn that runs has ended there as interrupted.',
+  },
   refusals: { ...missing, 400: 'It is a group chat, whose words stay there.' },
   handle: async ({ ctx, params: { id } }, deps) => {
     if (!isId(id)) throw threadNotFound(id);
@@ -41,13 +45,17 @@ export const postFork = endpoint({
         title,
       }),
       key: requestKey(ctx, `fork ${id}`, null),
-      announce: (tx, { thread, sourceId }) => tx.append({ event: 'thread.forked', payload: { thread, source_thread_id: sourceId } }),
+      announce: (tx, { thread, sourceId }) =>
+        tx.append({ event: 'thread.forked', payload: { thread, source_thread_id: sourceId } }),
     });
   },
 });
 
 /** @throws ApiError 400 for a group */
-export async function copyOf({ store, chatSecret }: Pick<RuntimeDeps, 'store' | 'chatSecret'>, copy: Omit<ThreadCopy, 'chatKey'>): Promise<ThreadRecord> {
+export async function copyOf(
+  { store, chatSecret }: Pick<RuntimeDeps, 'store' | 'chatSecret'>,
+  copy: Omit<ThreadCopy, 'chatKey'>,
+): Promise<ThreadRecord> {
   try {
     return await copyThread(store.db, { ...copy, chatKey: (address) => chatKey(chatSecret ?? '', 'api', address) });
   } catch (error) {

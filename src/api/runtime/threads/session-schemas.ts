@@ -33,12 +33,19 @@ export const sessionMetadata = z
 const block = z
   .discriminatedUnion('type', [
     z.object({ type: z.literal('text'), text: z.string() }),
-    z.object({ type: z.literal('tool_use'), id: z.string(), name: z.string(), input: z.record(z.string(), z.unknown()) }),
+    z.object({
+      type: z.literal('tool_use'),
+      id: z.string(),
+      name: z.string(),
+      input: z.record(z.string(), z.unknown()),
+    }),
     z.object({ type: z.literal('tool_result'), tool_use_id: z.string(), content: z.string(), is_error: z.boolean() }),
   ])
   .meta({ id: 'SessionBlock' });
 
-const message = z.object({ role: z.enum(['user', 'assistant']), content: z.array(block) }).meta({ id: 'SavedSessionMessage' });
+const message = z
+  .object({ role: z.enum(['user', 'assistant']), content: z.array(block) })
+  .meta({ id: 'SavedSessionMessage' });
 export type BlockMessage = z.output<typeof message>;
 
 export const savedSession = z

@@ -1,16 +1,26 @@
 import type { z } from 'zod';
 import { cut } from '../../../domain/text/storable.ts';
-import type { SessionDetail, SessionFigures, SessionMessage, SessionRow } from '../../../store/chats/sessions/sessions.ts';
+import type {
+  SessionDetail,
+  SessionFigures,
+  SessionMessage,
+  SessionRow,
+} from '../../../store/chats/sessions/sessions.ts';
 import type { BlockMessage, sessionMetadata } from './session-schemas.ts';
 import { UNTITLED } from './summary.ts';
 
 const TITLE_CHARS = 50;
 
-export const titleOf = ({ title, begun_with }: Pick<SessionRow, 'title' | 'begun_with'>): string => cut(title ?? begun_with ?? UNTITLED, TITLE_CHARS);
+export const titleOf = ({ title, begun_with }: Pick<SessionRow, 'title' | 'begun_with'>): string =>
+  cut(title ?? begun_with ?? UNTITLED, TITLE_CHARS);
 
 const UNUSED: SessionFigures = { tokens: 0, micro_usd: 0, task_micro_usd: 0, seconds: 0 };
 
-export function metadataOf(row: Omit<SessionRow, 'messages'>, messages: number, figures: SessionFigures = UNUSED): z.output<typeof sessionMetadata> {
+export function metadataOf(
+  row: Omit<SessionRow, 'messages'>,
+  messages: number,
+  figures: SessionFigures = UNUSED,
+): z.output<typeof sessionMetadata> {
   const [own, tasks] = [figures.micro_usd / 1_000_000, figures.task_micro_usd / 1_000_000];
   return {
     id: row.id,
@@ -38,9 +48,16 @@ export function metadataOf(row: Omit<SessionRow, 'messages'>, messages: number, 
 /** A call stands in the message of the model step that made it, and its result in a message of its own after that. */
 export function blocksOf(messages: SessionDetail['messages']): BlockMessage[] {
   return [...Map.groupBy(messages, ({ ord }) => ord).values()].flatMap((step) => {
-    const said = step.filter(({ call }) => call === null).map(({ content }) => ({ type: 'text' as const, text: content }));
-    const made = step.flatMap(({ call }) => (call ? [{ type: 'tool_use' as const, id: call.id, name: call.name, input: call.input }] : []));
-    return [{ role: step[0]!.role === 'user' ? 'user' : 'assistant', content: [...said, ...made] } satisfies BlockMessage, ...step.flatMap(resultOf)];
+    const said = step
+      .filter(({ call }) => call === null)
+      .map(({ content }) => ({ type: 'text' as const, text: content }));
+    const made = step.flatMap(({ call }) =>
+      call ? [{ type: 'tool_use' as const, id: call.id, name: call.name, input: call.input }] : [],
+    );
+    return [
+      { role: step[0]!.role === 'user' ? 'user' : 'assistant', content: [...said, ...made] } satisfies BlockMessage,
+      ...step.flatMap(resultOf),
+    ];
   });
 }
 

@@ -1,7 +1,12 @@
 import { z } from 'zod';
 import { IntakeError } from '../../../gateway/intake/intake.ts';
 import { countMessages } from '../../../store/chats/sessions/session-messages.ts';
-import { listSessions, readSession, sessionFigures, sessionWithoutMessages } from '../../../store/chats/sessions/sessions.ts';
+import {
+  listSessions,
+  readSession,
+  sessionFigures,
+  sessionWithoutMessages,
+} from '../../../store/chats/sessions/sessions.ts';
 import { activeTurn } from '../../../store/turns/turns.ts';
 import { updateThread } from '../../../store/turns/update-thread.ts';
 import { badSessionId, nothingToSave, sessionInUse, sessionNotFound, textRequired } from '../../errors/texts.ts';
@@ -25,7 +30,10 @@ export const getSessions = endpoint({
   method: 'GET',
   path: '/v1/sessions',
   summary: 'List sessions: the threads of all channels',
-  query: { limit: whole.describe(`${USUALLY} when left out, from 1 to ${MOST}`), search: z.string().describe('Part of a title, in any case') },
+  query: {
+    limit: whole.describe(`${USUALLY} when left out, from 1 to ${MOST}`),
+    search: z.string().describe('Part of a title, in any case'),
+  },
   answer: { schema: z.object({ sessions: z.array(sessionMetadata) }), what: 'Sessions, latest activity first.' },
   handle: async ({ query }, { store: { db } }) => {
     const rows = await listSessions(db, Math.min(MOST, Math.max(1, query.limit ?? USUALLY)), query.search?.trim());
@@ -47,7 +55,10 @@ export const getSession = endpoint({
   refusals: missing,
   handle: async ({ params: { id } }, deps) => {
     const session = await existingSession(id, (session) => readSession(deps.store.db, session));
-    const [messages, figures] = await Promise.all([countMessages(deps.store.db, [id]), sessionFigures(deps.store.db, [id])]);
+    const [messages, figures] = await Promise.all([
+      countMessages(deps.store.db, [id]),
+      sessionFigures(deps.store.db, [id]),
+    ]);
     return {
       metadata: metadataOf(session, messages.get(id) ?? 0, figures.get(id)),
       messages: blocksOf(session.messages),
@@ -78,10 +89,19 @@ export const postSession = endpoint({
   body: createSessionRequest,
   answer: {
     status: 201,
-    schema: z.object({ session_id: z.string(), thread_id: z.string(), message_count: z.int().nonnegative(), title: z.string() }),
+    schema: z.object({
+      session_id: z.string(),
+      thread_id: z.string(),
+      message_count: z.int().nonnegative(),
+      title: z.string(),
+    }),
     what: 'The session, whose id is that of the thread.',
   },
-  refusals: { 400: 'Nothing was said in the thread.', 404: 'There is no such thread.', 409: 'A turn runs on this thread.' },
+  refusals: {
+    400: 'Nothing was said in the thread.',
+    404: 'There is no such thread.',
+    409: 'A turn runs on this thread.',
+  },
   handle: async ({ body }, deps) => {
     const { db } = deps.store;
     const id = body.thread_id;
@@ -92,7 +112,12 @@ export const postSession = endpoint({
     if (count === 0) throw nothingToSave(id);
     const title = given(body.title);
     if (title !== undefined) await updateThread(db, id, { title });
-    return { session_id: id, thread_id: id, message_count: count, title: titleOf(await existingSession(id, (session) => sessionWithoutMessages(db, session))) };
+    return {
+      session_id: id,
+      thread_id: id,
+      message_count: count,
+      title: titleOf(await existingSession(id, (session) => sessionWithoutMessages(db, session))),
+    };
   },
 });
 
@@ -103,7 +128,12 @@ export const postResumeThread = endpoint({
   body: resumeSessionRequest,
   answer: {
     status: 201,
-    schema: z.object({ thread_id: z.string(), session_id: z.string(), message_count: z.int().nonnegative(), summary: z.string() }),
+    schema: z.object({
+      thread_id: z.string(),
+      session_id: z.string(),
+      message_count: z.int().nonnegative(),
+      summary: z.string(),
+    }),
     what: 'The new thread; the same for the same Idempotency-Key.',
   },
   refusals: { ...missing, 400: 'That is no id of a session, or it is a group chat, whose words stay there.' },

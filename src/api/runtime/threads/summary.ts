@@ -26,12 +26,17 @@ const threadSummary = z
     archived: z.boolean(),
     updated_at: z.iso.datetime(),
     latest_turn_id: z.string().nullable(),
-    latest_turn_status: z.string().nullable().describe('In lower case, without underscores: inprogress, completed, failed, interrupted'),
+    latest_turn_status: z
+      .string()
+      .nullable()
+      .describe('In lower case, without underscores: inprogress, completed, failed, interrupted'),
     channel: z.enum(Object.keys(CHANNELS) as [string, ...string[]]),
     label: z.string().describe('What the chat is called'),
     state: z
       .enum(['idle', 'working', 'waiting', 'limited', 'paused'])
-      .describe('waiting: for an answer of a person. limited: until its model may be asked again. A coding task counts, too.'),
+      .describe(
+        'waiting: for an answer of a person. limited: until its model may be asked again. A coding task counts, too.',
+      ),
     cost_usd: z.number().nonnegative().describe('What its chat has spent in all its time, with coding tasks'),
     pending: z.int().nonnegative().describe('Open questions and approvals'),
   })

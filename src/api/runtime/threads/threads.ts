@@ -65,13 +65,17 @@ export const getThreadDetail = endpoint({
   path: '/v1/threads/{id}',
   summary: 'Read a thread with its turns and items',
   query: {
-    last_turns: whole.describe('At most so many of its turns; the whole thread when left out, as far as one answer holds it'),
+    last_turns: whole.describe(
+      'At most so many of its turns; the whole thread when left out, as far as one answer holds it',
+    ),
     before: z.string().regex(ID, 'not the id of a turn').describe('Only turns before this one'),
   },
   answer: { schema: threadDetailRecord, what: 'The thread, turns from old to new, and open questions.' },
   refusals: unknownThread,
   handle: async ({ params: { id }, query }, { store }) => {
-    const detail = isId(id) ? await threadDetail(store.db, id, { lastTurns: query.last_turns, before: query.before }) : null;
+    const detail = isId(id)
+      ? await threadDetail(store.db, id, { lastTurns: query.last_turns, before: query.before })
+      : null;
     if (!detail) throw threadNotFound(id);
     return detail;
   },
@@ -94,7 +98,13 @@ export const patchThread = endpoint({
 });
 
 /** @throws ApiError 400 */
-function changesIn({ model, mode, title, system_prompt, ...others }: z.output<typeof updateThreadRequest>): ThreadChanges {
+function changesIn({
+  model,
+  mode,
+  title,
+  system_prompt,
+  ...others
+}: z.output<typeof updateThreadRequest>): ThreadChanges {
   const named = { model, mode };
   for (const [field, value] of Object.entries(named)) if (value?.trim() === '') throw notBlank(field);
   const changes = {
@@ -105,7 +115,9 @@ function changesIn({ model, mode, title, system_prompt, ...others }: z.output<ty
     title: title?.trim() === '' ? null : (title ?? undefined),
     system_prompt: system_prompt?.trim() === '' ? null : (system_prompt ?? undefined),
   };
-  const given = Object.entries(changes).filter(([field, value]) => value !== undefined && (value !== null || field === 'title' || field === 'system_prompt'));
+  const given = Object.entries(changes).filter(
+    ([field, value]) => value !== undefined && (value !== null || field === 'title' || field === 'system_prompt'),
+  );
   if (given.length === 0) throw new ApiError(400, NO_THREAD_FIELD);
   return Object.fromEntries(given);
 }
@@ -115,7 +127,9 @@ export const getConsole = endpoint({
   path: '/v1/console',
   summary: 'The thread of the terminal',
   answer: {
-    schema: z.object({ ...threadFields, things_to_try: z.array(z.string()).describe('Messages that suit what is set up') }).meta({ id: 'ConsoleThread' }),
+    schema: z
+      .object({ ...threadFields, things_to_try: z.array(z.string()).describe('Messages that suit what is set up') })
+      .meta({ id: 'ConsoleThread' }),
     what: 'The thread; it is made when there is none.',
   },
   handle: async (_, { intake }) => {
@@ -124,7 +138,10 @@ export const getConsole = endpoint({
   },
 });
 
-type ThreadSettings = Pick<z.output<typeof createThreadRequest>, 'model' | 'workspace' | 'mode' | 'allow_shell' | 'trust_mode' | 'auto_approve' | 'archived'>;
+type ThreadSettings = Pick<
+  z.output<typeof createThreadRequest>,
+  'model' | 'workspace' | 'mode' | 'allow_shell' | 'trust_mode' | 'auto_approve' | 'archived'
+>;
 
 /** A thread of the API with what a request says of it; what it leaves out is as configured. */
 export const newApiThread = (config: ApiDeps['config'], body: ThreadSettings) => ({
@@ -141,7 +158,8 @@ export const newApiThread = (config: ApiDeps['config'], body: ThreadSettings) =>
 });
 
 /** The folder of a thread that names none. */
-export const threadWorkspace = ({ FETCH_WORKSPACE }: Pick<ApiDeps['config'], 'FETCH_WORKSPACE'>): string => FETCH_WORKSPACE ?? process.cwd();
+export const threadWorkspace = ({ FETCH_WORKSPACE }: Pick<ApiDeps['config'], 'FETCH_WORKSPACE'>): string =>
+  FETCH_WORKSPACE ?? process.cwd();
 
 /** @throws ApiError 404 */
 export async function existingThread(id: string, { store }: Pick<ApiDeps, 'store'>): Promise<ThreadRecord> {

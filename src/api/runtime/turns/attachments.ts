@@ -14,7 +14,11 @@ export const getAttachment = endpoint({
     if (!file) throw attachmentNotFound(attachment);
     ctx.status = 200;
     // strangers may have sent it, so no page of this origin is made of it
-    ctx.set({ 'Content-Type': 'application/octet-stream', 'Content-Disposition': 'attachment', 'X-Content-Type-Options': 'nosniff' });
+    ctx.set({
+      'Content-Type': 'application/octet-stream',
+      'Content-Disposition': 'attachment',
+      'X-Content-Type-Options': 'nosniff',
+    });
     ctx.body = file.data;
   },
 });

@@ -18,7 +18,11 @@ export const postTurn = endpoint({
   path: '/v1/threads/{id}/turns',
   summary: 'Start a turn',
   body: startTurnRequest,
-  answer: { status: 201, schema: z.object({ thread: threadRecord, turn: turnRecord }), what: 'The turn; the same for the same Idempotency-Key.' },
+  answer: {
+    status: 201,
+    schema: z.object({ thread: threadRecord, turn: turnRecord }),
+    what: 'The turn; the same for the same Idempotency-Key.',
+  },
   refusals: { 404: 'There is no such thread.', 409: 'A turn runs on this thread.' },
   handle: async ({ ctx, params: { id }, body }, deps) => {
     const prompt = requiredText(body.prompt, 'prompt');
@@ -46,7 +50,12 @@ export const postSteer = endpoint({
   handle: async ({ ctx, params: { id, turn_id: turnId }, body }, deps) => {
     const prompt = requiredText(body.prompt, 'prompt');
     await activeTurn(id, turnId, deps);
-    return await deps.intake.steer({ threadId: id, turnId, prompt, channelMessageId: requestKey(ctx, `steer ${turnId}`, body) });
+    return await deps.intake.steer({
+      threadId: id,
+      turnId,
+      prompt,
+      channelMessageId: requestKey(ctx, `steer ${turnId}`, body),
+    });
   },
 });
 
@@ -58,7 +67,11 @@ export const postInterrupt = endpoint({
   refusals,
   handle: async ({ ctx, params: { id, turn_id: turnId } }, deps) => {
     await activeTurn(id, turnId, deps);
-    return await deps.intake.interrupt({ threadId: id, turnId, channelMessageId: requestKey(ctx, `interrupt ${turnId}`, null) });
+    return await deps.intake.interrupt({
+      threadId: id,
+      turnId,
+      channelMessageId: requestKey(ctx, `interrupt ${turnId}`, null),
+    });
   },
 });
 

@@ -60,15 +60,37 @@ interface Arrived {
   data: Buffer;
 }
 
-async function keep(deps: RuntimeDeps, { id, threadId, data }: Arrived, declared: string, given: string | undefined): Promise<Uploaded> {
+async function keep(
+  deps: RuntimeDeps,
+  { id, threadId, data }: Arrived,
+  declared: string,
+  given: string | undefined,
+): Promise<Uploaded> {
   if (data.length === 0) throw new ApiError(400, 'The file is empty');
   const { kind, mime } = await kindOf(data, declared);
-  if (data.length > FILE_LIMITS[kind]) throw new ApiError(413, `That file is too large: at most ${FILE_LIMITS[kind] / 1024 / 1024} MB of a ${kind} are taken`);
+  if (data.length > FILE_LIMITS[kind])
+    throw new ApiError(
+      413,
+      `That file is too large: at most ${FILE_LIMITS[kind] / 1024 / 1024} MB of a ${kind} are taken`,
+    );
   if (kind === 'image' && (await pictureFor(data)) === null)
     throw new ApiError(415, 'That picture cannot be opened: it is broken, too large to show, or of an unusual kind');
   const file = { kind, mime, name: nameOf(given), voice: false, seconds: 0 };
-  const reader = new AttachmentReader({ db: deps.store.db, config: deps.config, log: deps.log ?? { warn: () => {} }, problemText: (problem) => problem });
-  const message = { id, threadId, text: '', file, unopened: false, load: async () => data, onLongRecording: async () => {} };
+  const reader = new AttachmentReader({
+    db: deps.store.db,
+    config: deps.config,
+    log: deps.log ?? { warn: () => {} },
+    problemText: (problem) => problem,
+  });
+  const message = {
+    id,
+    threadId,
+    text: '',
+    file,
+    unopened: false,
+    load: async () => data,
+    onLongRecording: async () => {},
+  };
   const prepared = await reader.prepare(message, AbortSignal.timeout(300_000));
   const kept = prepared.attachmentIds.length > 0 ? await findAttachment(deps.store.db, id) : undefined;
   // a recording that nothing can turn into words

@@ -7,7 +7,10 @@ interface Arrow {
   label: string;
 }
 
-/** The arrows of a Mermaid flowchart as our pages have them: one in each line, and a node is named where it first stands. Null for every other text. */
+/**
+ * The arrows of a Mermaid flowchart as our pages have them: one in each line, and a node is named where it first
+ * stands. Null for every other text.
+ */
 export function arrowsOf(text: string): Arrow[] | null {
   const [first = '', ...lines] = text.split('\n');
   if (!first.startsWith('flowchart ')) return null;

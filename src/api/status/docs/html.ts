@@ -6,11 +6,13 @@ import { arrowsOf } from './flowchart.ts';
 
 /** Pages of our own documentation as HTML. They use no raw HTML and no definitions of links. */
 
-export const parsePage = (markdown: string): Root => fromMarkdown(markdown, { extensions: [gfm()], mdastExtensions: [gfmFromMarkdown()] });
+export const parsePage = (markdown: string): Root =>
+  fromMarkdown(markdown, { extensions: [gfm()], mdastExtensions: [gfmFromMarkdown()] });
 
 export const pageHtml = (markdown: string): string => htmlOf(parsePage(markdown));
 
-export const textOf = (node: Nodes): string => ('value' in node ? node.value : 'children' in node ? node.children.map(textOf).join('') : '');
+export const textOf = (node: Nodes): string =>
+  'value' in node ? node.value : 'children' in node ? node.children.map(textOf).join('') : '';
 
 /** The id that GitHub gives a heading, because links name it. */
 export const anchorOf = (heading: string): string =>

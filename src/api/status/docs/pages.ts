@@ -4,7 +4,9 @@ import type { Context } from 'koa';
 import { PACKAGE_ROOT } from '../../../installation.ts';
 import { sendEmpty, sendText } from '../../http/reply.ts';
 
-/** The documentation, under the paths and with the redirects of the original. It needs no token, because it is public. */
+/**
+ * The documentation, under the paths and with the redirects of the original. It needs no token, because it is public.
+ */
 
 const FOLDER = join(PACKAGE_ROOT, 'docs');
 const README = join(PACKAGE_ROOT, 'README.md');
@@ -24,9 +26,15 @@ const TYPES: Record<string, string> = {
   '.ico': 'image/x-icon',
 };
 /** Nothing is loaded from other places, and nothing inline runs. */
-const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'";
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-const REDIRECTS: Record<string, string> = { '/': '/docs/', '/docs': VIEWER, '/docs/': VIEWER, '/README.md': `${VIEWER}#README` };
+const REDIRECTS: Record<string, string> = {
+  '/': '/docs/',
+  '/docs': VIEWER,
+  '/docs/': VIEWER,
+  '/README.md': `${VIEWER}#README`,
+};
 
 /** Answers a request for the documentation; false for every other request. */
 export async function servesDocs(ctx: Context): Promise<boolean> {
@@ -40,13 +48,18 @@ export async function servesDocs(ctx: Context): Promise<boolean> {
 
 async function serve(ctx: Context, path: string): Promise<void> {
   // a person who follows a link to a page wants it in the viewer; its script wants the text
-  if (path.endsWith('.md') && ctx.get('sec-fetch-mode') === 'navigate') return redirect(ctx, `${VIEWER}#${basename(path, '.md')}`);
+  if (path.endsWith('.md') && ctx.get('sec-fetch-mode') === 'navigate')
+    return redirect(ctx, `${VIEWER}#${basename(path, '.md')}`);
   const file = fileOf(path);
   if (file === null) return sendText(ctx, 403, 'Forbidden');
-  const content = (await made(file)) ?? (await readFile(file === join(FOLDER, 'README.md') ? README : file).catch(() => null));
+  const content =
+    (await made(file)) ?? (await readFile(file === join(FOLDER, 'README.md') ? README : file).catch(() => null));
   if (content === null) return sendText(ctx, 404, 'Not found');
   ctx.status = 200;
-  ctx.set({ 'Content-Type': TYPES[extname(file).toLowerCase()] ?? 'application/octet-stream', 'Content-Security-Policy': POLICY });
+  ctx.set({
+    'Content-Type': TYPES[extname(file).toLowerCase()] ?? 'application/octet-stream',
+    'Content-Security-Policy': POLICY,
+  });
   ctx.set('X-Content-Type-Options', 'nosniff');
   ctx.body = content;
 }

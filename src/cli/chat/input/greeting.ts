@@ -2,7 +2,10 @@ import type { Colors } from 'picocolors/types.js';
 import { styleLine } from '../screen/text.ts';
 
 /** What an empty chat begins with. */
-export function greeting(things: readonly string[], { whatsapp, colors }: { whatsapp: boolean; colors: Colors }): string {
+export function greeting(
+  things: readonly string[],
+  { whatsapp, colors }: { whatsapp: boolean; colors: Colors },
+): string {
   return [
     'Hello. Write what you need in your own words. Three things to try:',
     ...things.map((thing, index) => `  ${index + 1}. ${thing}`),

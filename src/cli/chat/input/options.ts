@@ -22,8 +22,15 @@ export interface ChatOptions {
   home?: string;
   /** show what the model thinks, dimmed */
   reasoning?: boolean;
-  /** begins to link WhatsApp when the person asks for it; `print` writes above the line that is being typed, on a screen of this size */
-  offer?: (print: (text: string) => void, signal: AbortSignal, size: () => { columns: number; rows: number }) => Promise<ChatOffer>;
+  /**
+   * begins to link WhatsApp when the person asks for it; `print` writes above the line that is being typed, on a screen
+   * of this size
+   */
+  offer?: (
+    print: (text: string) => void,
+    signal: AbortSignal,
+    size: () => { columns: number; rows: number },
+  ) => Promise<ChatOffer>;
   /** ends the chat from outside */
   signal?: AbortSignal;
 }

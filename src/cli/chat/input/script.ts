@@ -7,8 +7,8 @@ const LOOK_MS = 50;
 const ASK_MS = 500;
 
 /**
- * A chat without a terminal. It sends a line when the previous one is done (a turn ended, or a reply or question came), so that `printf 'deploy\n1\n' | fetch
- * chat` answers the question. After the last line it leaves.
+ * A chat without a terminal. It sends a line when the previous one is done (a turn ended, or a reply or question came),
+ * so that `printf 'deploy\n1\n' | fetch chat` answers the question. After the last line it leaves.
  */
 export class ScriptedChat {
   readonly #session: ChatSession;
@@ -50,7 +50,14 @@ export class ScriptedChat {
     }
     await this.#urgent;
     // an earlier turn is still answered, and a question stays open
-    while (this.#ended && !this.#left && this.#waiting.length === 0 && running.turns.size > 0 && !(await this.#waitsForPerson())) await pause(ASK_MS);
+    while (
+      this.#ended &&
+      !this.#left &&
+      this.#waiting.length === 0 &&
+      running.turns.size > 0 &&
+      !(await this.#waitsForPerson())
+    )
+      await pause(ASK_MS);
     this.#busy = false;
     if (this.#waiting.length > 0) return this.#pump();
     if (this.#ended && !this.#left) this.#finish();

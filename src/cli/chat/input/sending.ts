@@ -15,8 +15,15 @@ export interface ChatSession {
   leave(): void;
 }
 
-/** Sends a message until it is accepted; false when the server refused it. `displayed`: the questions on the screen when it was written. */
-export async function send({ api, threadId, view, signal }: ChatSession, text: string, displayed?: Displayed[]): Promise<boolean> {
+/**
+ * Sends a message until it is accepted; false when the server refused it. `displayed`: the questions on the screen when
+ * it was written.
+ */
+export async function send(
+  { api, threadId, view, signal }: ChatSession,
+  text: string,
+  displayed?: Displayed[],
+): Promise<boolean> {
   view.expectEcho(text);
   let told = false;
   try {

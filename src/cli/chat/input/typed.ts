@@ -34,7 +34,8 @@ export function typed(session: ChatSession, { home, offer: begin }: { home: stri
   /** false when the text is a message */
   const isForTheChat = (text: string): boolean => {
     if (text === '/quit' || text === '/exit') leave();
-    else if (text === '/skip' && offer?.pending()) offer.skip().catch((error) => view.problem(`Could not skip it: ${reasonOf(error)}`));
+    else if (text === '/skip' && offer?.pending())
+      offer.skip().catch((error) => view.problem(`Could not skip it: ${reasonOf(error)}`));
     else if (begin && asksForWhatsApp(text, view.running.isAsked)) linkWhatsApp(begin);
     else return text === '';
     return true;
@@ -73,7 +74,8 @@ function interruptOrLeave({ api, threadId, screen, view, signal, leave }: ChatSe
     view.note('interrupting… (Ctrl-C again leaves)');
     api.interrupt(threadId, turnId, signal).catch((error) => {
       // 409: it has ended meanwhile, as wanted
-      if (!signal.aborted && !(error instanceof ApiError && error.status === 409)) view.problem(`Could not interrupt: ${reasonOf(error)}`);
+      if (!signal.aborted && !(error instanceof ApiError && error.status === 409))
+        view.problem(`Could not interrupt: ${reasonOf(error)}`);
     });
   };
 }

@@ -150,5 +150,7 @@ const firstOf = (text: string): string | undefined => segmenter.segment(text)[Sy
 const lastOf = (text: string): string | undefined => [...segmenter.segment(text)].at(-1)?.segment;
 /** The same column in another line. */
 const sameColumn = (before: string, line: string): number =>
-  [...segmenter.segment(line)].slice(0, [...segmenter.segment(before)].length).reduce((sum, { segment }) => sum + segment.length, 0);
+  [...segmenter.segment(line)]
+    .slice(0, [...segmenter.segment(before)].length)
+    .reduce((sum, { segment }) => sum + segment.length, 0);
 const isWord = (character: string): boolean => /[\p{L}\p{N}\p{M}_\p{Cs}]/u.test(character);

@@ -22,8 +22,8 @@ const PASTE_END = '\x1b[201~';
 const LOST_MS = 2_000;
 
 /**
- * Reads keys until `stop`. With bracketed paste, each paste arrives as one text, whatever its chunks; Node joins characters and escape sequences. A paste is
- * cleaned, because it must not control the terminal.
+ * Reads keys until `stop`. With bracketed paste, each paste arrives as one text, whatever its chunks; Node joins
+ * characters and escape sequences. A paste is cleaned, because it must not control the terminal.
  */
 export function readKeys(input: ScreenInput, listener: KeyListener): { stop(): void } {
   let pasted: string | null = null;
@@ -60,6 +60,11 @@ export function readKeys(input: ScreenInput, listener: KeyListener): { stop(): v
 }
 
 const isText = (character: string | undefined, key: Key): boolean =>
-  !key.ctrl && !key.meta && key.name !== 'return' && key.name !== 'enter' && character !== undefined && /^[^\p{Cc}]+$/u.test(character);
+  !key.ctrl &&
+  !key.meta &&
+  key.name !== 'return' &&
+  key.name !== 'enter' &&
+  character !== undefined &&
+  /^[^\p{Cc}]+$/u.test(character);
 
 const cleaned = (text: string): string => plain(text.normalize('NFC'));

@@ -11,8 +11,8 @@ const STYLE = /\x1b\[[0-9;]{0,20}m/y;
 const TAB = '    ';
 
 /**
- * Most columns of one visible character. Terminals disagree about joined emoji. A row must not overflow on any terminal, because a row that the terminal breaks
- * itself is not counted.
+ * Most columns of one visible character. Terminals disagree about joined emoji. A row must not overflow on any
+ * terminal, because a row that the terminal breaks itself is not counted.
  */
 function columnsOf(grapheme: string): number {
   if (grapheme === '\t') return TAB.length;
@@ -37,7 +37,8 @@ function* piecesOf(line: string): Generator<{ text: string; at: number; columns:
     }
     const next = line.indexOf('\x1b[', at + 1);
     const plain = next < 0 ? line.slice(at) : line.slice(at, next);
-    for (const { segment, index } of segmenter.segment(plain)) yield { text: segment, at: at + index, columns: columnsOf(segment) };
+    for (const { segment, index } of segmenter.segment(plain))
+      yield { text: segment, at: at + index, columns: columnsOf(segment) };
     at += plain.length;
   }
 }
@@ -52,7 +53,8 @@ export function widthOf(line: string): number {
 const IDEOGRAPH = /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u;
 
 /**
- * The rows of one line, broken behind a space, or inside a word that is longer than a row. `hang`: by how many columns the rows after the first are narrower.
+ * The rows of one line, broken behind a space, or inside a word that is longer than a row. `hang`: by how many columns
+ * the rows after the first are narrower.
  * `trimmed`: spaces at the end of a row are not drawn, so they need no columns.
  */
 export function rowsOf(line: string, width: number, { hang = 0, trimmed = false } = {}): Row[] {
@@ -96,7 +98,9 @@ function wrapLine(line: string, width: number): string {
   const lead = LIST.exec(line.replace(/\x1b\[[0-9;]{0,20}m/g, ''))![0];
   const hang = width - widthOf(lead) >= NARROWEST ? widthOf(lead) : 0;
   const rows = rowsOf(line, width, { hang, trimmed: true }).map(({ start, end }) => line.slice(start, end));
-  return rows.map((row, index) => (index === 0 ? trimEnd(row) : ' '.repeat(hang) + trimEnd(row.trimStart()))).join('\n');
+  return rows
+    .map((row, index) => (index === 0 ? trimEnd(row) : ' '.repeat(hang) + trimEnd(row.trimStart())))
+    .join('\n');
 }
 
 const trimEnd = (row: string): string => row.replace(/(?<! ) +$/, '');

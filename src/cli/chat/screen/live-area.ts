@@ -7,8 +7,8 @@ import { typedRows } from './typed-rows.ts';
 const MOST_ROWS = 12;
 
 /**
- * The rows below what is finished. They are drawn again at every change, from the first on. No row is as wide as the terminal, so the height is
- * what was counted, whatever the terminal takes an emoji for.
+ * The rows below what is finished. They are drawn again at every change, from the first on. No row is as wide as the
+ * terminal, so the height is what was counted, whatever the terminal takes an emoji for.
  */
 export class LiveArea {
   readonly size = { columns: 80, rows: 24 };
@@ -59,9 +59,11 @@ export class LiveArea {
     this.measure(output);
     const { columns } = this.size;
     if (columns >= before) return;
-    // a narrower terminal has broken the rows that are now too wide. Not all terminals break the cursor's row; counting it once leaves one row too many on the
-    // others, but never removes earlier text.
-    this.cursor = this.rows.slice(0, this.cursor).reduce((sum, row) => sum + Math.max(1, Math.ceil(widthOf(row) / columns)), 0);
+    // a narrower terminal has broken the rows that are now too wide. Not all terminals break the cursor's row; counting
+    // it once leaves one row too many on the others, but never removes earlier text.
+    this.cursor = this.rows
+      .slice(0, this.cursor)
+      .reduce((sum, row) => sum + Math.max(1, Math.ceil(widthOf(row) / columns)), 0);
   }
 
   private get width(): number {
@@ -73,7 +75,10 @@ export class LiveArea {
     const typed = typedRows(this.editor, width, Math.max(3, Math.min(MOST_ROWS, size.rows - 3)));
     const above = partial === '' ? [] : wrap(partial, width).split('\n');
     const room = size.rows - 2 - typed.rows.length;
-    const rows = [...(room > 0 ? above.slice(-room) : []), ...(status === '' ? [] : [this.colors.dim(cutTo(status, width))])];
+    const rows = [
+      ...(room > 0 ? above.slice(-room) : []),
+      ...(status === '' ? [] : [this.colors.dim(cutTo(status, width))]),
+    ];
     return { rows: [...rows, ...typed.rows], cursor: rows.length + typed.cursor, column: typed.before };
   }
 }

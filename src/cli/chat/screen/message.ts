@@ -8,7 +8,8 @@ export function goesOn(text: string): boolean {
 }
 
 /** The text after Enter began a new line, without the `\`. */
-export const nextLine = (text: string): string => `${!text.trimStart().startsWith(FENCE) && endsWithBackslash(text) ? text.slice(0, -1) : text}\n`;
+export const nextLine = (text: string): string =>
+  `${!text.trimStart().startsWith(FENCE) && endsWithBackslash(text) ? text.slice(0, -1) : text}\n`;
 
 /** What is sent: the inside of a block, or the text as it is. */
 export function messageOf(text: string): string {

@@ -7,10 +7,14 @@ import type { Screen, ScreenOptions } from './types.ts';
 const LASTS_MS = 500;
 
 /**
- * A screen on which nothing can be taken back: a script, or a terminal without escape sequences. Each line of a script is a message; a person may write a
- * message of several lines.
+ * A screen on which nothing can be taken back: a script, or a terminal without escape sequences. Each line of a script
+ * is a message; a person may write a message of several lines.
  */
-export function plainScreen({ input, output, onMessage, onInterrupt, onEnd }: ScreenOptions, colors: Colors, interactive: boolean): Screen {
+export function plainScreen(
+  { input, output, onMessage, onInterrupt, onEnd }: ScreenOptions,
+  colors: Colors,
+  interactive: boolean,
+): Screen {
   const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
   let open = '';
   let status = '';

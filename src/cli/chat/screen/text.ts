@@ -2,8 +2,8 @@ import { stripVTControlCharacters } from 'node:util';
 import type { Colors } from 'picocolors/types.js';
 
 /**
- * Foreign text (from a model, a web page, another person) must not control the terminal: no escape sequence, control character or bidirectional override gets
- * through. Newlines and tabs stay.
+ * Foreign text (from a model, a web page, another person) must not control the terminal: no escape sequence, control
+ * character or bidirectional override gets through. Newlines and tabs stay.
  */
 export const plain = (text: string): string =>
   stripVTControlCharacters(text)

@@ -7,11 +7,16 @@ const INDENT = '  ';
 const KEPT_LINES = 12;
 
 /** The typed text in at most `most` rows, with the cursor's row and the text before the cursor in it. */
-export function typedRows(editor: Editor, width: number, most: number): { rows: string[]; cursor: number; before: string } {
+export function typedRows(
+  editor: Editor,
+  width: number,
+  most: number,
+): { rows: string[]; cursor: number; before: string } {
   const rows: Array<{ text: string; start: number }> = [];
   let at = 0;
   for (const line of editor.text.split('\n')) {
-    for (const { start, end } of rowsOf(line, width - PROMPT.length)) rows.push({ text: line.slice(start, end), start: at + start });
+    for (const { start, end } of rowsOf(line, width - PROMPT.length))
+      rows.push({ text: line.slice(start, end), start: at + start });
     at += line.length + 1;
   }
   const cursor = rows.findLastIndex(({ start }) => start <= editor.cursor);
@@ -20,7 +25,11 @@ export function typedRows(editor: Editor, width: number, most: number): { rows: 
   const shown = rows.slice(first, first + most).map(({ text }, index) => lead(first + index) + drawn(text));
   if (first > 0) shown[0] = `${INDENT}… ${first + 1} rows above`;
   const here = rows[cursor]!;
-  return { rows: shown, cursor: cursor - first, before: lead(cursor) + drawn(here.text.slice(0, editor.cursor - here.start)) };
+  return {
+    rows: shown,
+    cursor: cursor - first,
+    before: lead(cursor) + drawn(here.text.slice(0, editor.cursor - here.start)),
+  };
 }
 
 /** A sent message, as it stays on the screen. */

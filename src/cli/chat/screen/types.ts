@@ -2,8 +2,8 @@ import type { Readable, Writable } from 'node:stream';
 import type { Colors } from 'picocolors/types.js';
 
 /**
- * What a chat draws on. On a terminal, finished lines scroll up above a live area of three parts: the line that is being written, what runs now, and what the
- * person types. Elsewhere there are only finished lines.
+ * What a chat draws on. On a terminal, finished lines scroll up above a live area of three parts: the line that is
+ * being written, what runs now, and what the person types. Elsewhere there are only finished lines.
  */
 export interface Screen {
   /** a person uses it */
@@ -13,7 +13,10 @@ export interface Screen {
   print(text: string): void;
   /** the line that is being written; replaces the previous one */
   partial(text: string): void;
-  /** what runs now, in one line; empty for nothing. `detail` changes constantly, so it is shown only where a line can be taken back. */
+  /**
+   * what runs now, in one line; empty for nothing. `detail` changes constantly, so it is shown only where a line can be
+   * taken back.
+   */
   status(what: string, detail?: string): void;
   /** clears what is being typed; false when there was nothing */
   clearInput(): boolean;

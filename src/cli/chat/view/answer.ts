@@ -4,8 +4,8 @@ import type { Screen } from '../screen/types.ts';
 const LIVE_CHARACTERS = 600;
 
 /**
- * The answer that is being written. Finished lines scroll up and the last one stays live, so that typed text is never torn. A completed item has the whole
- * text, which fills in what was missed of the stream.
+ * The answer that is being written. Finished lines scroll up and the last one stays live, so that typed text is never
+ * torn. A completed item has the whole text, which fills in what was missed of the stream.
  */
 export class AnswerStream {
   readonly #screen: Screen;

@@ -15,13 +15,20 @@ interface CollapsedMessage extends PastMessage {
   last: number;
 }
 
-const kinds: Partial<Record<ItemRecord['kind'], PastMessage['by']>> = { user_message: 'person', agent_message: 'agent', status: 'note', error: 'error' };
+const kinds: Partial<Record<ItemRecord['kind'], PastMessage['by']>> = {
+  user_message: 'person',
+  agent_message: 'agent',
+  status: 'note',
+  error: 'error',
+};
 
 export function saidIn(items: readonly ItemRecord[]): PastMessage[] {
   return items.flatMap((item) => {
     const by = kinds[item.kind];
     const at = Date.parse(item.ended_at ?? item.started_at ?? '');
-    return by && item.status === 'completed' ? [{ by, text: plain(item.detail ?? item.summary).trim(), at: Number.isNaN(at) ? 0 : at }] : [];
+    return by && item.status === 'completed'
+      ? [{ by, text: plain(item.detail ?? item.summary).trim(), at: Number.isNaN(at) ? 0 : at }]
+      : [];
   });
 }
 

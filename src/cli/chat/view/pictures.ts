@@ -9,7 +9,12 @@ const MOST = 10;
 
 /** Saves each picture once, and tells where. A file that cannot be had is left out: the answer is shown in any case. */
 export async function savePictures(
-  { api, threadId, home, signal }: { api: Pick<ApiClient, 'attachment'>; threadId: string; home: string; signal: AbortSignal },
+  {
+    api,
+    threadId,
+    home,
+    signal,
+  }: { api: Pick<ApiClient, 'attachment'>; threadId: string; home: string; signal: AbortSignal },
   answer: string,
   tell: (path: string) => void,
 ): Promise<void> {

@@ -6,7 +6,10 @@ export function questionText(input: PendingUserInput, { bold, dim, yellow }: Col
   return input.request.questions
     .flatMap(({ question, options = [] }) => [
       yellow('? ') + bold(plain(question)),
-      ...options.map((option, index) => `  ${index + 1}. ${plain(option.label)}${option.description ? dim(`  ${plain(option.description)}`) : ''}`),
+      ...options.map(
+        (option, index) =>
+          `  ${index + 1}. ${plain(option.label)}${option.description ? dim(`  ${plain(option.description)}`) : ''}`,
+      ),
       dim(options.length > 0 ? '  answer with a number or in your own words' : '  answer in your own words'),
     ])
     .join('\n');
@@ -31,7 +34,10 @@ const indented = (text: string, margin: string): string[] =>
 /** Ids of other questions are ids of calls, which no model chooses. */
 export const isOfTask = ({ id }: { id: string }): boolean => id.startsWith('tsk_');
 
-/** Whether a shown message already contains a question, as those of coding tasks do. Margins and line breaks do not count. */
+/**
+ * Whether a shown message already contains a question, as those of coding tasks do. Margins and line breaks do not
+ * count.
+ */
 export function says(message: string, asked: PendingUserInput | PendingApproval): boolean {
   const texts = 'description' in asked ? [asked.description] : asked.request.questions.map(({ question }) => question);
   const bare = squeezed(message);

@@ -12,7 +12,10 @@ export interface Seen {
 
 const EVERY_MS = 2_000;
 
-/** Kept in a file of the home, so that the next terminal knows what came while none was open. If it cannot be read or written, only the times are lost. */
+/**
+ * Kept in a file of the home, so that the next terminal knows what came while none was open. If it cannot be read or
+ * written, only the times are lost.
+ */
 export function seenOf(home: string, threadId: string): Seen {
   const file = join(home, 'chat-seen');
   let before: number | null = null;

@@ -58,7 +58,11 @@ export class ChatView {
     for (const turn of detail.turns) if (isRunning(turn)) this.running.startTurn(turn.id, timeOf(turn.started_at));
     for (const item of detail.items) {
       if (item.status !== 'in_progress' || !this.running.turns.has(item.turn_id) || !isTool(item)) continue;
-      this.running.startTool(item.id, { label: oneLine(item.summary, 60), turnId: item.turn_id, since: timeOf(item.started_at) });
+      this.running.startTool(item.id, {
+        label: oneLine(item.summary, 60),
+        turnId: item.turn_id,
+        since: timeOf(item.started_at),
+      });
     }
     const turnId = [...this.running.turns.keys()].at(-1) ?? '';
     for (const input of detail.pending_user_inputs ?? []) this.#question(input, turnId);
@@ -69,20 +73,28 @@ export class ChatView {
 
   #past(said: readonly PastMessage[], seenAt: number): void {
     const { dim, red } = this.#screen.colors;
-    const style = { person: (text: string) => dim(sentText(text)), agent: (text: string) => text, note: dim, error: red };
+    const style = {
+      person: (text: string) => dim(sentText(text)),
+      agent: (text: string) => text,
+      note: dim,
+      error: red,
+    };
     const before = said.filter(({ at, by }) => at <= seenAt && (by === 'person' || by === 'agent'));
     for (const { by, text } of before.slice(-RECENT_ITEMS)) this.#screen.print(style[by](shorten(text)));
     const fresh = collapsed(said.filter(({ at }) => at > seenAt));
     if (fresh.length === 0) return;
     const more = fresh.length - MOST_FRESH;
     this.note(more > 0 ? `── while you were away (${more} more before these) ──` : '── while you were away ──');
-    for (const told of fresh.slice(-MOST_FRESH)) this.#screen.print(`${dim(`${whenTold(told, Date.now())}:`)}\n${style[told.by](shorten(told.text))}`);
+    for (const told of fresh.slice(-MOST_FRESH))
+      this.#screen.print(`${dim(`${whenTold(told, Date.now())}:`)}\n${style[told.by](shorten(told.text))}`);
     this.note('──');
   }
 
   /** The open questions on the screen, and for how long: a bare yes is about these. */
   displayed(): Array<{ id: string; ms: number }> {
-    return [...this.#shown].filter(([id]) => this.running.isOpen(id)).map(([id, at]) => ({ id, ms: Math.round(performance.now() - at) }));
+    return [...this.#shown]
+      .filter(([id]) => this.running.isOpen(id))
+      .map(([id, at]) => ({ id, ms: Math.round(performance.now() - at) }));
   }
 
   tick(): void {
@@ -114,7 +126,8 @@ export class ChatView {
         if (payload.item) this.#started(payload.item, payload.tool, turnId, now);
         break;
       case 'item.delta':
-        if (payload.kind === 'agent_message' || payload.kind === 'agent_reasoning') this.#answer.delta(event.item_id ?? '', payload.kind, payload.delta ?? '');
+        if (payload.kind === 'agent_message' || payload.kind === 'agent_reasoning')
+          this.#answer.delta(event.item_id ?? '', payload.kind, payload.delta ?? '');
         break;
       case 'item.completed':
       case 'item.failed':
@@ -131,7 +144,8 @@ export class ChatView {
         this.running.decide(payload.input_id ?? '', now);
         break;
       case 'user_input.canceled':
-        if (this.running.isOpen(payload.id ?? '') && payload.terminal === 'expired') this.note('(the question has expired)');
+        if (this.running.isOpen(payload.id ?? '') && payload.terminal === 'expired')
+          this.note('(the question has expired)');
         this.running.decide(payload.id ?? '', now);
         break;
       case 'approval.decided':
@@ -188,7 +202,9 @@ export class ChatView {
       if (!this.#screen.interactive) return;
       const line = oneLine(item.summary, 100);
       this.#screen.print(
-        item.status === 'completed' ? dim(`  ✓ ${line}${took}`) : yellow(`  ✗ ${line.replace(/(?<![.:])[.:]+$/, '')} (${item.status}${took})`),
+        item.status === 'completed'
+          ? dim(`  ✓ ${line}${took}`)
+          : yellow(`  ✗ ${line.replace(/(?<![.:])[.:]+$/, '')} (${item.status}${took})`),
       );
     }
   }
@@ -197,8 +213,10 @@ export class ChatView {
     this.running.endTurn(turnId);
     this.#brokeOff = null;
     this.progress++;
-    if (turn?.status === 'interrupted' || turn?.status === 'canceled') this.note('(interrupted; what was done is kept)');
-    if (turn?.status === 'failed') this.problem(plain(turn.error ? `This turn failed: ${turn.error}` : 'This turn failed.'));
+    if (turn?.status === 'interrupted' || turn?.status === 'canceled')
+      this.note('(interrupted; what was done is kept)');
+    if (turn?.status === 'failed')
+      this.problem(plain(turn.error ? `This turn failed: ${turn.error}` : 'This turn failed.'));
   }
 
   #question(asked: PendingUserInput | PendingApproval, turnId: string): void {
@@ -206,7 +224,8 @@ export class ChatView {
     this.progress++;
     if (this.#shown.has(asked.id)) return;
     this.#shown.set(asked.id, performance.now());
-    // a coding task sends its question as a message in its own turn, so it is not shown twice. A model's text never hides a question
+    // a coding task sends its question as a message in its own turn, so it is not shown twice. A model's text never
+    // hides a question
     if (isOfTask(asked) && this.#lastSaid.some((said) => said.turnId === turnId && says(said.text, asked))) return;
     const { colors } = this.#screen;
     this.#screen.print('request' in asked ? questionText(asked, colors) : approvalText(asked, colors));
@@ -228,7 +247,8 @@ type Payload = {
 };
 
 const isRunning = (turn: TurnRecord): boolean => turn.status === 'in_progress' || turn.status === 'queued';
-const isTool = (item: ItemRecord): boolean => item.kind === 'tool_call' || item.kind === 'file_change' || item.kind === 'command_execution';
+const isTool = (item: ItemRecord): boolean =>
+  item.kind === 'tool_call' || item.kind === 'file_change' || item.kind === 'command_execution';
 /** Never in the future, whatever the server's clock says. */
 const timeOf = (at?: string): number => Math.min(Date.now(), (at && Date.parse(at)) || Date.now());
 

@@ -18,7 +18,13 @@ export function certificateFindings(config: Config, now = Date.now()): Finding[]
     try {
       return findingOf(name, endOf(readFileSync(file, 'utf8'), authorities), now, renew);
     } catch (error) {
-      return { name, state: 'missing', version: null, detail: `${file} cannot be read: ${(error as Error).message}`, mend: `correct ${setting}` };
+      return {
+        name,
+        state: 'missing',
+        version: null,
+        detail: `${file} cannot be read: ${(error as Error).message}`,
+        mend: `correct ${setting}`,
+      };
     }
   });
 }
@@ -26,14 +32,27 @@ export function certificateFindings(config: Config, now = Date.now()): Finding[]
 function findingOf(name: string, ends: number, now: number, renew: string): Finding {
   const days = Math.floor((ends - now) / DAY);
   const day = new Date(ends).toISOString().slice(0, 10);
-  if (ends <= now) return { name, state: 'missing', version: null, detail: `expired on ${day}: no connection with it works`, mend: renew };
-  if (days < SOON_DAYS) return { name, state: 'warning', version: null, detail: `expires in ${days} days, on ${day}`, mend: renew };
+  if (ends <= now)
+    return {
+      name,
+      state: 'missing',
+      version: null,
+      detail: `expired on ${day}: no connection with it works`,
+      mend: renew,
+    };
+  if (days < SOON_DAYS)
+    return { name, state: 'warning', version: null, detail: `expires in ${days} days, on ${day}`, mend: renew };
   return { name, state: 'ok', version: null, detail: `until ${day}`, mend: null };
 }
 
-/** Certificates that the servers of these settings show, and when they end. Nothing of a server that shows none: others say why. */
+/**
+ * Certificates that the servers of these settings show, and when they end. Nothing of a server that shows none: others
+ * say why.
+ */
 export async function shownCertificateFindings(config: Config, now = Date.now()): Promise<Finding[]> {
-  const servers = [...(config.TEMPORAL_ADDRESS ? [temporalServer(config)] : []), ...databaseServers(config)].filter(({ tls }) => tls);
+  const servers = [...(config.TEMPORAL_ADDRESS ? [temporalServer(config)] : []), ...databaseServers(config)].filter(
+    ({ tls }) => tls,
+  );
   const found = await Promise.all(
     servers.map(async ({ names, address, host, port, expects, files, asks }) => {
       const { material } = readTlsFiles(names, files);
@@ -64,7 +83,10 @@ function certificateFiles(config: Config): CertificateFile[] {
   return files.flatMap(({ file, ...each }) => (file && file !== 'system' ? [{ ...each, file }] : []));
 }
 
-/** A chain begins with our own certificate. Of authorities an old one may stand beside its successor, so the one that ends last counts. */
+/**
+ * A chain begins with our own certificate. Of authorities an old one may stand beside its successor, so the one that
+ * ends last counts.
+ */
 function endOf(pem: string, authorities: boolean): number {
   const certificates = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
   if (certificates.length === 0) throw new Error('it holds no certificate');

@@ -19,9 +19,21 @@ export function connectionFinding({ bytes, connections, maxConnections }: Server
 export function schemaFinding({ missing, newer }: { missing: string[]; newer: string[] }): Finding {
   const name = 'schema';
   if (missing.length > 0 && newer.length > 0)
-    return { name, state: 'missing', version: null, detail: `belongs to a newer release (${newer.at(-1)})`, mend: 'install the newer release again' };
+    return {
+      name,
+      state: 'missing',
+      version: null,
+      detail: `belongs to a newer release (${newer.at(-1)})`,
+      mend: 'install the newer release again',
+    };
   if (missing.length > 0)
-    return { name, state: 'missing', version: null, detail: `${missing.length} changes of the tables are missing (${missing.at(-1)})`, mend: 'fetch prepare' };
+    return {
+      name,
+      state: 'missing',
+      version: null,
+      detail: `${missing.length} changes of the tables are missing (${missing.at(-1)})`,
+      mend: 'fetch prepare',
+    };
   if (newer.length > 0)
     return {
       name,

@@ -10,7 +10,10 @@ const START_SECONDS = 30;
 
 const isWorkers = (queue: string): boolean => queue === AGENT_QUEUE || queue === BACKGROUND_QUEUE;
 
-/** Task queues: who asks them for work, and what waits. The server forgets a worker five minutes after its last question. */
+/**
+ * Task queues: who asks them for work, and what waits. The server forgets a worker five minutes after its last
+ * question.
+ */
 export function queueFindings(queues: readonly QueueStats[]): Finding[] {
   return queues.map(({ queue, kind, backlog, ageSeconds, pollers }) => {
     const name = `queue ${queue}`;

@@ -15,14 +15,19 @@ interface Traces {
 
 const WITHOUT: Readonly<Record<OwnRole, { does: string; start: string; needed: boolean }>> = {
   worker: { does: 'no chat gets an answer', start: 'fetch worker', needed: true },
-  gateway: { does: 'nothing is sent or received on WhatsApp, and messages that a crash left wait', start: 'fetch gateway', needed: true },
+  gateway: {
+    does: 'nothing is sent or received on WhatsApp, and messages that a crash left wait',
+    start: 'fetch gateway',
+    needed: true,
+  },
   api: { does: 'nobody can use it over HTTP', start: 'fetch api', needed: false },
   kennel: { does: 'coding tasks and commands wait', start: 'fetch kennel-worker', needed: false },
 };
 
 /**
- * Which roles work, on whatever machine. A role is there when it asks its queue for work or is connected with the database. One that does nothing for ten seconds
- * closes its connections, unless it writes FETCH_HEALTH_FILE, so an idle role without that may be missed.
+ * Which roles work, on whatever machine. A role is there when it asks its queue for work or is connected with the
+ * database. One that does nothing for ten seconds closes its connections, unless it writes FETCH_HEALTH_FILE, so an
+ * idle role without that may be missed.
  */
 export async function roleFindings(config: Config, { applications, hosts, queues }: Traces): Promise<Finding[]> {
   const connected = new Set(applications.flatMap((name) => name.split('-').slice(1)));
@@ -35,14 +40,29 @@ export async function roleFindings(config: Config, { applications, hosts, queues
   };
   return (Object.keys(there) as OwnRole[]).map((role): Finding => {
     const name = `role ${role}`;
-    if (there[role]) return { name, state: 'ok', version: null, detail: role === 'kennel' ? kennelDetail(hosts) : 'is there', mend: null };
+    if (there[role])
+      return {
+        name,
+        state: 'ok',
+        version: null,
+        detail: role === 'kennel' ? kennelDetail(hosts) : 'is there',
+        mend: null,
+      };
     const { does, start, needed } = WITHOUT[role];
-    return { name, state: needed ? 'missing' : 'warning', version: null, detail: `none is there: ${does}`, mend: start };
+    return {
+      name,
+      state: needed ? 'missing' : 'warning',
+      version: null,
+      detail: `none is there: ${does}`,
+      mend: start,
+    };
   });
 }
 
 function kennelDetail(hosts: readonly KennelHost[]): string {
-  const alive = hosts.filter((host) => host.alive).map(({ host, problem }) => (problem ? `${host} (${problem})` : host));
+  const alive = hosts
+    .filter((host) => host.alive)
+    .map(({ host, problem }) => (problem ? `${host} (${problem})` : host));
   const gone = hosts.filter((host) => !host.alive).map(({ host }) => host);
   return `on ${alive.join(', ')}${gone.length > 0 ? `; seen earlier and gone: ${gone.join(', ')}` : ''}`;
 }

@@ -18,27 +18,39 @@ import { roleFindings } from './server-roles.ts';
 const CONNECT_MS = 5_000;
 
 /**
- * What `fetch doctor` says of single roles with servers that run elsewhere. It only looks, and changes nothing there. Whether the servers answer at all is said by
- * other findings: of a server that does not, nothing more is said here.
+ * What `fetch doctor` says of single roles with servers that run elsewhere. It only looks, and changes nothing there.
+ * Whether the servers answer at all is said by other findings: of a server that does not, nothing more is said here.
  */
 export async function serverFindings(config: Config): Promise<Finding[]> {
-  const certificates = [...certificateFindings(config), ...(await shownCertificateFindings(config).catch((): Finding[] => []))];
+  const certificates = [
+    ...certificateFindings(config),
+    ...(await shownCertificateFindings(config).catch((): Finding[] => [])),
+  ];
   if (!config.TEMPORAL_ADDRESS || !config.DATABASE_URL) return certificates;
   const [store, server] = await Promise.all([
-    openStore(config.DATABASE_DIRECT_URL ?? config.DATABASE_URL, { max: 2, application: 'fetch-doctor', migrate: false }).catch(() => null),
+    openStore(config.DATABASE_DIRECT_URL ?? config.DATABASE_URL, {
+      max: 2,
+      application: 'fetch-doctor',
+      migrate: false,
+    }).catch(() => null),
     connect(config).catch(() => null),
   ]);
   try {
     return [
       ...certificates,
-      ...(await findings(config, store?.db ?? null, server && new Client({ connection: server, namespace: config.TEMPORAL_NAMESPACE }))),
+      ...(await findings(
+        config,
+        store?.db ?? null,
+        server && new Client({ connection: server, namespace: config.TEMPORAL_NAMESPACE }),
+      )),
     ];
   } finally {
     await Promise.all([store?.close(), server?.close()]);
   }
 }
 
-const connect = async (config: Config): Promise<Connection> => await Connection.connect({ ...temporalEndpoint(config), connectTimeout: CONNECT_MS });
+const connect = async (config: Config): Promise<Connection> =>
+  await Connection.connect({ ...temporalEndpoint(config), connectTimeout: CONNECT_MS });
 
 async function findings(config: Config, db: Db | null, temporal: Client | null): Promise<Finding[]> {
   const [inDatabase, inTemporal] = await Promise.all([
@@ -50,7 +62,11 @@ async function findings(config: Config, db: Db | null, temporal: Client | null):
   if (!inDatabase?.records || !inTemporal?.exists || !temporal) return found;
   const { facts, records } = inDatabase;
   const queues = await queueStats(temporal, config.TEMPORAL_NAMESPACE, queuesOf(records)).catch((): QueueStats[] => []);
-  return [...found, ...(await roleFindings(config, { applications: facts.applications, hosts: records.hosts, queues })), ...queueFindings(queues)];
+  return [
+    ...found,
+    ...(await roleFindings(config, { applications: facts.applications, hosts: records.hosts, queues })),
+    ...queueFindings(queues),
+  ];
 }
 
 /** What is known of those who should work. */
@@ -65,7 +81,11 @@ async function lookAtDatabase(db: Db): Promise<{ findings: Finding[]; facts: Ser
   const findings = [connectionFinding(facts), schemaFinding(schema)];
   if (schema.missing.length > 0) return { findings, facts, records: null };
   const [hosts, account] = await Promise.all([listHosts(db), readAccount(db, 'default')]);
-  return { findings, facts, records: { hosts, whatsapp: account !== null && account !== undefined && account.wanted !== 'off' } };
+  return {
+    findings,
+    facts,
+    records: { hosts, whatsapp: account !== null && account !== undefined && account.wanted !== 'off' },
+  };
 }
 
 const queuesOf = ({ hosts, whatsapp }: Records): string[] => [

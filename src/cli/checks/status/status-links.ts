@@ -18,11 +18,14 @@ export async function statusLinks(config: Config, ui: string): Promise<string[]>
 }
 
 async function dearest(config: Config, workflows: string): Promise<string[]> {
-  const store = await openStore(config.DATABASE_DIRECT_URL ?? config.DATABASE_URL ?? databaseUrl(config.FETCH_HOME, config.FETCH_POSTGRES_PORT), {
-    max: 1,
-    application: 'fetch-status',
-    migrate: false,
-  }).catch(() => null);
+  const store = await openStore(
+    config.DATABASE_DIRECT_URL ?? config.DATABASE_URL ?? databaseUrl(config.FETCH_HOME, config.FETCH_POSTGRES_PORT),
+    {
+      max: 1,
+      application: 'fetch-status',
+      migrate: false,
+    },
+  ).catch(() => null);
   try {
     const rows = store ? await dearestToday(store.db, DEAREST) : [];
     return rows.map(

@@ -14,7 +14,10 @@ export async function run(config: Config, options: { json?: boolean }): Promise<
   const runs = await howItRuns(report.home);
   const whatsapp = running ? await whatsappStatus(config) : null;
   if (options.json) return void process.stdout.write(`${JSON.stringify({ ...report, runs, whatsapp })}\n`);
-  if (!running) return void process.stdout.write(`Nothing runs for ${report.home}. Start it: fetch start, or in the background: fetch up\n`);
+  if (!running)
+    return void process.stdout.write(
+      `Nothing runs for ${report.home}. Start it: fetch start, or in the background: fetch up\n`,
+    );
   const rows = report.roles.map((role) => [
     role.name,
     role.state,
@@ -35,7 +38,10 @@ export async function run(config: Config, options: { json?: boolean }): Promise<
     const warning = diskWarning(folder);
     if (warning) process.stdout.write(`${styleText('yellow', warning)}\n`);
   }
-  if (runs.bound) process.stdout.write(`${styleText('yellow', `${runs.bound.text}${runs.bound.mend ? `: ${runs.bound.mend}` : ''}`)}\n`);
+  if (runs.bound)
+    process.stdout.write(
+      `${styleText('yellow', `${runs.bound.text}${runs.bound.mend ? `: ${runs.bound.mend}` : ''}`)}\n`,
+    );
   const { runtime, status, temporalUi } = report.urls;
   const links = temporalUi ? await statusLinks(config, temporalUi) : [];
   const ui = temporalUi ? `Temporal Web UI ${temporalUi} (fetch ui lets a browser in)\n` : '';

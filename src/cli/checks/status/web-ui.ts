@@ -9,9 +9,14 @@ export async function webUiLink(config: Config, path: string): Promise<OwnerTemp
   // served by the api role, which may be a single one
   const own = config.TEMPORAL_ADDRESS !== undefined && config.FETCH_TEMPORAL_UI_URL !== undefined;
   const { running, urls } = own ? { running: true, urls: urlsOf(config) } : await readStatus(config);
-  if (!running) return { url: null, why: config.TEMPORAL_ADDRESS ? NONE_NAMED : `Nothing runs for ${config.FETCH_HOME}. Start it: fetch start` };
+  if (!running)
+    return {
+      url: null,
+      why: config.TEMPORAL_ADDRESS ? NONE_NAMED : `Nothing runs for ${config.FETCH_HOME}. Start it: fetch start`,
+    };
   if (!urls.temporalUi) return { url: null, why: NONE_NAMED };
   return { url: `${urls.temporalUi}${path}?token=${ensureToken(config.FETCH_HOME, 'ui-token')}`, why: null };
 }
 
-const NONE_NAMED = 'The Temporal server is one of your own, and so is its Web UI. FETCH_TEMPORAL_UI_URL would let the api role serve it.';
+const NONE_NAMED =
+  'The Temporal server is one of your own, and so is its Web UI. FETCH_TEMPORAL_UI_URL would let the api role serve it.';

@@ -14,7 +14,9 @@ const PATIENCE_MS = 2_000;
 /** The state of WhatsApp; null when the running instance does not tell. */
 export async function whatsappStatus(config: Config): Promise<WhatsAppStatus | null> {
   try {
-    const { state, number, sendsPausedUntil, lastError, phone, today } = await (await whatsappClientOf(config)).view(AbortSignal.timeout(PATIENCE_MS));
+    const { state, number, sendsPausedUntil, lastError, phone, today } = await (await whatsappClientOf(config)).view(
+      AbortSignal.timeout(PATIENCE_MS),
+    );
     return { state, phone: phone && masked(phone), number, sendsPausedUntil, lastError, today };
   } catch {
     return null;
@@ -22,7 +24,8 @@ export async function whatsappStatus(config: Config): Promise<WhatsAppStatus | n
 }
 
 /** The first two and the last two digits of a number. */
-const masked = (phone: string): string => `+${phone.slice(0, 2)}${'*'.repeat(Math.max(3, phone.length - 4))}${phone.slice(-2)}`;
+const masked = (phone: string): string =>
+  `+${phone.slice(0, 2)}${'*'.repeat(Math.max(3, phone.length - 4))}${phone.slice(-2)}`;
 
 export function whatsappLines({ state, phone, number, sendsPausedUntil, lastError, today }: WhatsAppStatus): string[] {
   if (phone === null && state === 'disconnected') return ['whatsapp not linked (fetch pair links it)'];

@@ -8,7 +8,11 @@ import { pack } from './archive.ts';
 import { STAGED, stage } from './stage.ts';
 
 /** `fetch backup`: one encrypted file with all that a running instance has stored. */
-export async function run(config: Config, named: string | undefined, { workspaces = false }: { workspaces?: boolean }): Promise<void> {
+export async function run(
+  config: Config,
+  named: string | undefined,
+  { workspaces = false }: { workspaces?: boolean },
+): Promise<void> {
   if (config.DATABASE_URL || config.TEMPORAL_ADDRESS)
     throw new Error('fetch backup copies the embedded servers. With servers of your own: docs/server.md, "Backup".');
   const secret = requireKey(config);
@@ -19,7 +23,9 @@ export async function run(config: Config, named: string | undefined, { workspace
       await stage(config, folder, { workspaces });
       const bytes = await pack(secret, folder, file);
       await appendAudit(db, 'backed up', { role: 'terminal' }, { bytes, workspaces });
-      process.stdout.write(`${file}: ${(bytes / 1e6).toFixed(1)} MB. Only FETCH_BACKUP_KEY opens it: keep that key somewhere else, too.\n`);
+      process.stdout.write(
+        `${file}: ${(bytes / 1e6).toFixed(1)} MB. Only FETCH_BACKUP_KEY opens it: keep that key somewhere else, too.\n`,
+      );
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
@@ -28,5 +34,7 @@ export async function run(config: Config, named: string | undefined, { workspace
 
 export function requireKey({ FETCH_BACKUP_KEY }: Config): string {
   if (FETCH_BACKUP_KEY) return FETCH_BACKUP_KEY;
-  throw new Error('Set FETCH_BACKUP_KEY to a long passphrase, or FETCH_BACKUP_KEY_FILE to a file that has one: a backup has every key of this home.');
+  throw new Error(
+    'Set FETCH_BACKUP_KEY to a long passphrase, or FETCH_BACKUP_KEY_FILE to a file that has one: a backup has every key of this home.',
+  );
 }

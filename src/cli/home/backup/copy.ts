@@ -1,7 +1,10 @@
 import { constants, copyFileSync, lstatSync, mkdirSync, readdirSync, readlinkSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Copies a folder that somebody may be writing to. `skip` is asked with the path below the folder. Sockets and files that vanish are left out. */
+/**
+ * Copies a folder that somebody may be writing to. `skip` is asked with the path below the folder. Sockets and files
+ * that vanish are left out.
+ */
 export function copyFolder(from: string, to: string, skip: (path: string) => boolean = () => false, below = ''): void {
   mkdirSync(to, { recursive: true, mode: 0o700 });
   for (const name of readdirSync(from)) {

@@ -29,7 +29,9 @@ export async function run(config: Config, named: string, { dryRun = false }: { d
   if (used()) throw new Error(refusal);
   try {
     const manifest = await unpacked(secret, file, home);
-    process.stdout.write(`${described(manifest)}\nRestored to ${home}. End the instance that it was made of, then: fetch up --home ${home}\n`);
+    process.stdout.write(
+      `${described(manifest)}\nRestored to ${home}. End the instance that it was made of, then: fetch up --home ${home}\n`,
+    );
   } catch (error) {
     removeCluster(home);
     for (const name of contentOf(home)) rmSync(join(home, name), { recursive: true, force: true });
@@ -40,7 +42,8 @@ export async function run(config: Config, named: string, { dryRun = false }: { d
 }
 
 /** Without the claims of processes on it. */
-const contentOf = (home: string): string[] => (existsSync(home) ? readdirSync(home).filter((name) => name !== 'start.lock') : []);
+const contentOf = (home: string): string[] =>
+  existsSync(home) ? readdirSync(home).filter((name) => name !== 'start.lock') : [];
 
 async function unpacked(secret: string, file: string, home: string): Promise<Manifest> {
   const folder = join(home, '.restoring');
@@ -57,10 +60,17 @@ const described = ({ version, at, temporal, workspaces }: Manifest): string =>
   `Backup of ${at} by release ${version}: PostgreSQL, ${temporal ? `Temporal ${temporal}, ` : ''}keys and settings${workspaces ? ', workspaces' : ''}.`;
 
 async function requireUsable({ version, platform, postgres }: Manifest): Promise<void> {
-  if (gt(version, VERSION)) throw new Error(`This backup was made by release ${version}, and this is ${VERSION}. Update Fetch first.`);
-  if (platform !== PLATFORM) throw new Error(`This backup was made on ${platform}, and this is ${PLATFORM}. PostgreSQL cannot read its files here.`);
+  if (gt(version, VERSION))
+    throw new Error(`This backup was made by release ${version}, and this is ${VERSION}. Update Fetch first.`);
+  if (platform !== PLATFORM)
+    throw new Error(
+      `This backup was made on ${platform}, and this is ${PLATFORM}. PostgreSQL cannot read its files here.`,
+    );
   const { major } = await postgresVersion();
-  if (postgres !== major) throw new Error(`This backup has a database of PostgreSQL ${postgres}, and this release brings PostgreSQL ${major}.`);
+  if (postgres !== major)
+    throw new Error(
+      `This backup has a database of PostgreSQL ${postgres}, and this release brings PostgreSQL ${major}.`,
+    );
 }
 
 async function place(home: string, folder: string, { temporal }: Manifest): Promise<void> {

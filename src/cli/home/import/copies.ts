@@ -3,7 +3,9 @@ import { join, relative } from 'node:path';
 import { isFolder, unreadable } from './files.ts';
 import { nothing, type Part } from './found.ts';
 
-/** Skills (a folder each) and custom tools (a file each), which are copied into folders of the same name in FETCH_HOME. */
+/**
+ * Skills (a folder each) and custom tools (a file each), which are copied into folders of the same name in FETCH_HOME.
+ */
 
 const MOST_FILES = 500;
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
@@ -20,14 +22,20 @@ export function readCopies({ data, home }: { data: string; home: string }): Part
       const target = join(home, folder, name);
       const wanted = marker === null ? name.endsWith('.json') : existsSync(join(source, marker));
       if (!wanted) {
-        part.left.push({ what: `${folder}/${name}`, why: marker === null ? 'it is no .json file' : `it has no ${marker}` });
+        part.left.push({
+          what: `${folder}/${name}`,
+          why: marker === null ? 'it is no .json file' : `it has no ${marker}`,
+        });
         continue;
       }
-      const wrong = NAME.test(name) ? wrongIn(source) : { file: source, text: 'Its name has characters that are not allowed.' };
+      const wrong = NAME.test(name)
+        ? wrongIn(source)
+        : { file: source, text: 'Its name has characters that are not allowed.' };
       if (wrong) part.problems.push({ ...wrong, line: null });
       else if (existsSync(target) && !isSame(source, target))
         part.left.push({ what: `${kind} ${name}`, why: 'there is another one of this name here, which stays' });
-      else part.found.push({ what: `${kind} ${name}`, here: existsSync(target), take: async () => copy(source, target) });
+      else
+        part.found.push({ what: `${kind} ${name}`, here: existsSync(target), take: async () => copy(source, target) });
     }
   }
   return part;
@@ -51,7 +59,10 @@ function wrongIn(source: string): { file: string; text: string } | null {
 
 function isSame(source: string, target: string): boolean {
   const [theirs, ours] = [filesIn(source).sort(), filesIn(target).sort()];
-  return theirs.join('\n') === ours.join('\n') && theirs.every((name) => readFileSync(join(source, name)).equals(readFileSync(join(target, name))));
+  return (
+    theirs.join('\n') === ours.join('\n') &&
+    theirs.every((name) => readFileSync(join(source, name)).equals(readFileSync(join(target, name))))
+  );
 }
 
 /** Whole or not at all: a kill leaves no half of it under its name. */

@@ -23,7 +23,8 @@ export function readSettings({ root, home }: { root: string; home: string }): Pa
     const why = whyNot(name, value);
     if (why?.wrong) part.problems.push({ file, line: lineOf(text, name), text: `${name}: ${why.text}.` });
     else if (why) part.left.push({ what: `setting ${name}`, why: why.text });
-    else if (own[name]?.trim() && own[name] !== value) part.left.push({ what: `setting ${name}`, why: 'it has another value here, which stays' });
+    else if (own[name]?.trim() && own[name] !== value)
+      part.left.push({ what: `setting ${name}`, why: 'it has another value here, which stays' });
     else part.found.push(setting(name, value, own[name] === value));
   }
   return part;

@@ -8,10 +8,14 @@ import type { Problem } from './found.ts';
 /** Files of the original are far smaller. */
 const MOST_BYTES = 64 * 1024 * 1024;
 
-/** The folder with the data, and the one with `.env`, whichever of the two was named. Null when it is no installation. */
+/**
+ * The folder with the data, and the one with `.env`, whichever of the two was named. Null when it is no installation.
+ */
 export function foldersOf(from: string): { root: string; data: string } | null {
   if (isFolder(join(from, 'data'))) return { root: from, data: join(from, 'data') };
-  const named = ['sessions.db', 'sessions.json', 'workflows.json', 'whitelist.json', 'skills', 'tools'].some((name) => existsSync(join(from, name)));
+  const named = ['sessions.db', 'sessions.json', 'workflows.json', 'whitelist.json', 'skills', 'tools'].some((name) =>
+    existsSync(join(from, name)),
+  );
   if (named) return { root: basename(from) === 'data' ? join(from, '..') : from, data: from };
   return existsSync(join(from, '.env')) ? { root: from, data: join(from, 'data') } : null;
 }
@@ -35,7 +39,11 @@ export function textOf(file: string, problems: Problem[]): string | null {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file));
   } catch (error) {
-    problems.push({ file, line: null, text: error instanceof TypeError ? 'It is no text in UTF-8.' : (error as Error).message });
+    problems.push({
+      file,
+      line: null,
+      text: error instanceof TypeError ? 'It is no text in UTF-8.' : (error as Error).message,
+    });
     return null;
   }
 }
@@ -60,7 +68,11 @@ export class JsonFile {
     const root = parseTree(text, errors, { disallowComments: true, allowTrailingComma: false });
     const [first] = errors;
     if (first || !root) {
-      problems.push({ file, line: lineAt(text, first?.offset ?? 0), text: `It is no JSON (${first ? printParseErrorCode(first.error) : 'empty'}).` });
+      problems.push({
+        file,
+        line: lineAt(text, first?.offset ?? 0),
+        text: `It is no JSON (${first ? printParseErrorCode(first.error) : 'empty'}).`,
+      });
       return null;
     }
     return new JsonFile(file, text, root);
@@ -76,7 +88,9 @@ export class JsonFile {
     let node = this.root;
     for (const step of path) {
       const inner: Node | undefined =
-        typeof step === 'number' ? node.children?.[step] : node.children?.find(({ children }) => children?.[0]?.value === step)?.children?.[1];
+        typeof step === 'number'
+          ? node.children?.[step]
+          : node.children?.find(({ children }) => children?.[0]?.value === step)?.children?.[1];
       if (!inner) break;
       node = inner;
     }
@@ -86,7 +100,8 @@ export class JsonFile {
   /** The members of a list in the file, which is an object; a problem when it is another thing. */
   list(name: string, problems: Problem[]): unknown[] {
     const all = this.value();
-    const list = typeof all === 'object' && all !== null && !Array.isArray(all) ? (all as Record<string, unknown>)[name] : null;
+    const list =
+      typeof all === 'object' && all !== null && !Array.isArray(all) ? (all as Record<string, unknown>)[name] : null;
     if (list === undefined) return [];
     if (Array.isArray(list)) return list;
     problems.push({ file: this.file, line: this.lineOf(name), text: `"${name}" must be a list.` });

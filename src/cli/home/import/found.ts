@@ -46,4 +46,5 @@ export const merged = (parts: readonly Part[]): Part => ({
   problems: parts.flatMap(({ problems }) => problems),
 });
 
-export const problemLine = ({ file, line, text }: Problem): string => `${file}${line === null ? '' : `:${line}`}: ${text}`;
+export const problemLine = ({ file, line, text }: Problem): string =>
+  `${file}${line === null ? '' : `:${line}`}: ${text}`;

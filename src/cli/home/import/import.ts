@@ -22,17 +22,25 @@ export class ImportError extends Error {
   override readonly name = 'ImportError';
 }
 
-/** `fetch import`: takes over what an installation of the original Fetch has. Returns whether everything could be read and taken. @throws ImportError */
+/**
+ * `fetch import`: takes over what an installation of the original Fetch has. Returns whether everything could be read
+ * and taken. @throws ImportError
+ */
 export async function run(config: Config, { from, dryRun }: { from: string; dryRun?: boolean }): Promise<boolean> {
   const folder = resolve(from);
   if (!existsSync(folder)) throw new ImportError(`There is no folder ${folder}.`);
   const folders = foldersOf(folder);
   if (!folders)
-    throw new ImportError(`${folder} is no installation of Fetch: it has no .env, and no folder data with sessions.db, workflows.json or whitelist.json.`);
+    throw new ImportError(
+      `${folder} is no installation of Fetch: it has no .env, and no folder data with sessions.db, workflows.json or whitelist.json.`,
+    );
   const home = config.FETCH_HOME;
   if (!dryRun) ensureHome(home);
   const store = await openDatabase(config, !dryRun);
-  if (!store && !dryRun) throw new ImportError('The database does not run. Start Fetch first (fetch up), or set DATABASE_URL; then import again.');
+  if (!store && !dryRun)
+    throw new ImportError(
+      'The database does not run. Start Fetch first (fetch up), or set DATABASE_URL; then import again.',
+    );
   try {
     // a dry run makes no ids of chats
     const chats = { config, secret: dryRun ? '' : ensureSecret(home, 'chat-key') };
@@ -53,7 +61,10 @@ export async function run(config: Config, { from, dryRun }: { from: string; dryR
 }
 
 /** Null: the embedded one does not run. `migrate`: it may be changed. */
-async function openDatabase({ DATABASE_DIRECT_URL, DATABASE_URL, FETCH_HOME, FETCH_POSTGRES_PORT }: Config, migrate: boolean): Promise<Store | null> {
+async function openDatabase(
+  { DATABASE_DIRECT_URL, DATABASE_URL, FETCH_HOME, FETCH_POSTGRES_PORT }: Config,
+  migrate: boolean,
+): Promise<Store | null> {
   if (!DATABASE_URL && clusterFolder(FETCH_HOME) === null) return null;
   return await openStore(DATABASE_DIRECT_URL ?? DATABASE_URL ?? databaseUrl(FETCH_HOME, FETCH_POSTGRES_PORT), {
     max: 2,
@@ -65,10 +76,15 @@ async function openDatabase({ DATABASE_DIRECT_URL, DATABASE_URL, FETCH_HOME, FET
   });
 }
 
-async function readAll(chats: Chats, { root, data }: { root: string; data: string }, store: Store | null): Promise<Part> {
+async function readAll(
+  chats: Chats,
+  { root, data }: { root: string; data: string },
+  store: Store | null,
+): Promise<Part> {
   const { config } = chats;
   const home = config.FETCH_HOME;
-  const done = async (kind: ImportKind): Promise<ReadonlySet<string>> => (store ? await importedKeys(store.db, kind) : new Set());
+  const done = async (kind: ImportKind): Promise<ReadonlySet<string>> =>
+    store ? await importedKeys(store.db, kind) : new Set();
   const owner = config.OWNER_PHONE_NUMBER ?? ownerIn(root);
   return merged([
     readSettings({ root, home }),
@@ -114,7 +130,8 @@ function report({ found, left, problems }: Part, { taken, refused }: Outcome, ho
       ),
     );
   if (problems.length > 0) say(heading('Could not be read', problems.map(problemLine)));
-  if (taken?.some((what) => what.startsWith('setting '))) say(`Settings are in ${home}/.env. Some need a restart: fetch stop, then fetch up.`);
+  if (taken?.some((what) => what.startsWith('setting ')))
+    say(`Settings are in ${home}/.env. Some need a restart: fetch stop, then fetch up.`);
   return problems.length === 0;
 }
 

@@ -13,9 +13,16 @@ const OTHERS: ReadonlyArray<readonly [path: string, what: string, why: string]> 
 ];
 
 export function readOthers({ root, data }: { root: string; data: string }): Left[] {
-  const inFolder = (path: string): string => (path.startsWith('data/') ? join(data, path.slice('data/'.length)) : join(root, path));
-  const left = OTHERS.filter(([path]) => existsSync(inFolder(path))).map(([path, what, why]) => ({ what: `${what} (${path})`, why }));
+  const inFolder = (path: string): string =>
+    path.startsWith('data/') ? join(data, path.slice('data/'.length)) : join(root, path);
+  const left = OTHERS.filter(([path]) => existsSync(inFolder(path))).map(([path, what, why]) => ({
+    what: `${what} (${path})`,
+    why,
+  }));
   const projects = join(root, 'workspace');
   const names = isFolder(projects) ? readdirSync(projects).filter((name) => isFolder(join(projects, name))) : [];
-  return [...left, ...names.map((name) => ({ what: `project ${name}`, why: `bring it in with \`open ${join(projects, name)}\`` }))];
+  return [
+    ...left,
+    ...names.map((name) => ({ what: `project ${name}`, why: `bring it in with \`open ${join(projects, name)}\`` })),
+  ];
 }

@@ -5,7 +5,9 @@ import { originalSessions } from '../../../store/home/imports/original-sessions.
 import { JsonFile, unreadable } from './files.ts';
 import type { Problem } from './found.ts';
 
-/** The sessions of the original as they are stored: rows of an SQLite file, or a list in a JSON file of older versions. */
+/**
+ * The sessions of the original as they are stored: rows of an SQLite file, or a list in a JSON file of older versions.
+ */
 
 /** What is used of a session. The original adds fields from version to version. */
 const session = z.object({
@@ -68,5 +70,9 @@ function rowOf(id: string, data: string, place: Place, problems: Problem[]): Row
 
 function inJson(file: string, problems: Problem[]): Row[] {
   const json = JsonFile.read(file, problems);
-  return (json?.list('sessions', problems) ?? []).map((value, at) => ({ value, name: String(at + 1), place: { file, line: json!.lineOf('sessions', at) } }));
+  return (json?.list('sessions', problems) ?? []).map((value, at) => ({
+    value,
+    name: String(at + 1),
+    place: { file, line: json!.lineOf('sessions', at) },
+  }));
 }

@@ -36,11 +36,20 @@ export function readSessions({ data, done, chats }: { data: string; done: Readon
         text: `Session ${session.id}: ${counted(broken, 'message')} cannot be read, and ${broken === 1 ? 'is' : 'are'} left out.`,
       });
     if (tools > 0)
-      part.left.push({ what: `${counted(tools, 'result')} of tools in ${what}`, why: 'what was said is taken over, and what tools printed is not' });
+      part.left.push({
+        what: `${counted(tools, 'result')} of tools in ${what}`,
+        why: 'what was said is taken over, and what tools printed is not',
+      });
     if (session.preferences?.autonomyLevel === 'autonomous')
-      part.left.push({ what: `autonomy of ${what}`, why: 'it means more here: say `auto` in that chat if you want it' });
+      part.left.push({
+        what: `autonomy of ${what}`,
+        why: 'it means more here: say `auto` in that chat if you want it',
+      });
     if (session.currentProject)
-      part.left.push({ what: `active project of ${what}`, why: `say \`project ${session.currentProject.name}\` when the project is here` });
+      part.left.push({
+        what: `active project of ${what}`,
+        why: `say \`project ${session.currentProject.name}\` when the project is here`,
+      });
     if (messages.length === 0) part.left.push({ what, why: 'nothing was said in it' });
     else
       part.found.push({
@@ -66,7 +75,11 @@ function personOf(userId: string): Person | null {
 }
 
 /** The chat of a person, as the gateway would make it at the next message. */
-export async function chatOf({ db }: Pick<Into, 'db'>, { config, secret }: Chats, person: Person): Promise<{ id: string }> {
+export async function chatOf(
+  { db }: Pick<Into, 'db'>,
+  { config, secret }: Chats,
+  person: Person,
+): Promise<{ id: string }> {
   const { chatAddress } = await keepContact(db, ACCOUNT, { ...person, name: null, replyJid: person.pn ?? person.lid });
   return await channelThread({ db, config, secret }, 'whatsapp', chatAddress);
 }
@@ -97,7 +110,12 @@ function messagesOf({ messages }: StoredSession): { messages: PastMessage[]; bro
   for (const written of messages) {
     const { role, content, timestamp, toolCall } = (written ?? {}) as Record<string, unknown>;
     const at = new Date(typeof timestamp === 'string' ? timestamp : Number.NaN);
-    if (typeof content !== 'string' || Number.isNaN(at.getTime()) || !['user', 'assistant', 'tool'].includes(role as string)) broken += 1;
+    if (
+      typeof content !== 'string' ||
+      Number.isNaN(at.getTime()) ||
+      !['user', 'assistant', 'tool'].includes(role as string)
+    )
+      broken += 1;
     else if (role === 'tool') {
       tools += 1;
       const name = String((toolCall as { name?: unknown } | null)?.name ?? '');
@@ -107,11 +125,17 @@ function messagesOf({ messages }: StoredSession): { messages: PastMessage[]; bro
       if (role === 'user') read = new Map();
       // the original keeps an empty text beside calls of tools
       if (content.trim() !== '')
-        said.push({ role: role as 'user' | 'assistant', content: storableText(content), at: inOrder(at, said.at(-1)?.at), sources: [...read.values()] });
+        said.push({
+          role: role as 'user' | 'assistant',
+          content: storableText(content),
+          at: inOrder(at, said.at(-1)?.at),
+          sources: [...read.values()],
+        });
     }
   }
   return { messages: said, broken, tools };
 }
 
 /** Not before the one before it, and not in the future: clocks of containers jump. */
-const inOrder = (at: Date, before: Date | undefined): Date => new Date(Math.min(Math.max(at.getTime(), before?.getTime() ?? 0), Date.now()));
+const inOrder = (at: Date, before: Date | undefined): Date =>
+  new Date(Math.min(Math.max(at.getTime(), before?.getTime() ?? 0), Date.now()));

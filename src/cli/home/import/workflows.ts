@@ -16,7 +16,9 @@ import { JsonFile } from './files.ts';
 import { type Found, type Into, nothing, type Part } from './found.ts';
 import { type Chats, chatOf, counted } from './sessions.ts';
 
-/** `workflows.json`. The original has one list for everybody; here each belongs to a chat, and these become the owner's. */
+/**
+ * `workflows.json`. The original has one list for everybody; here each belongs to a chat, and these become the owner's.
+ */
 
 const workflow = z.object({
   id: z.string().min(1).max(100),
@@ -56,21 +58,37 @@ export function readWorkflows({ data, done, chats, owner }: Reading): Part {
   eachOf(json, 'cronJobs', cron, part, (written) => {
     const parsed = parseSchedule(written.schedule, 'UTC', new Date());
     if (!parsed.ok) return `Cron "${written.name}": ${parsed.error}.`;
-    if (!known.has(written.workflowId)) return `Cron "${written.name}" runs a workflow that is not there or cannot be taken over.`;
+    if (!known.has(written.workflowId))
+      return `Cron "${written.name}" runs a workflow that is not there or cannot be taken over.`;
     return foundCron({ ...written, schedule: parsed.schedule }, done.crons.has(written.id), chat);
   });
   const runs = json.list('runs', part.problems).length;
-  if (runs > 0) part.left.push({ what: `${counted(runs, 'earlier run')} of workflows`, why: 'only workflows and crons are taken over' });
+  if (runs > 0)
+    part.left.push({
+      what: `${counted(runs, 'earlier run')} of workflows`,
+      why: 'only workflows and crons are taken over',
+    });
   return part;
 }
 
 /** Reads each member of a list: what is found, or what is wrong with it. */
-function eachOf<S extends z.ZodType>(json: JsonFile, list: string, schema: S, part: Part, read: (written: z.output<S>) => Found | string): void {
+function eachOf<S extends z.ZodType>(
+  json: JsonFile,
+  list: string,
+  schema: S,
+  part: Part,
+  read: (written: z.output<S>) => Found | string,
+): void {
   for (const [at, written] of json.list(list, part.problems).entries()) {
     const problem = (text: string, path: PropertyKey[] = []): void =>
-      void part.problems.push({ file: json.file, line: json.lineOf(list, at, ...(path as Array<string | number>)), text });
+      void part.problems.push({
+        file: json.file,
+        line: json.lineOf(list, at, ...(path as Array<string | number>)),
+        text,
+      });
     const parsed = schema.safeParse(written);
-    if (!parsed.success) for (const { path, message } of parsed.error.issues) problem(`${path.join('.')}: ${message}`, path);
+    if (!parsed.success)
+      for (const { path, message } of parsed.error.issues) problem(`${path.join('.')}: ${message}`, path);
     else {
       const found = read(parsed.data);
       if (typeof found === 'string') problem(found);
@@ -79,7 +97,9 @@ function eachOf<S extends z.ZodType>(json: JsonFile, list: string, schema: S, pa
   }
 }
 
-/** The original selects the workspace of a workflow before its first step. Here each step that works in one names it. */
+/**
+ * The original selects the workspace of a workflow before its first step. Here each step that works in one names it.
+ */
 const checkSteps = ({ steps, workspace }: z.output<typeof workflow>, autonomy: Autonomy) =>
   checkRoutineSteps(
     steps,
@@ -91,12 +111,23 @@ const checkSteps = ({ steps, workspace }: z.output<typeof workflow>, autonomy: A
 
 type ChatOfOwner = (into: Into) => Promise<string>;
 
-const foundWorkflow = (written: Omit<z.output<typeof workflow>, 'steps'> & { steps: RoutineStep[] }, here: boolean, chat: ChatOfOwner): Found => ({
+const foundWorkflow = (
+  written: Omit<z.output<typeof workflow>, 'steps'> & { steps: RoutineStep[] },
+  here: boolean,
+  chat: ChatOfOwner,
+): Found => ({
   what: `workflow "${written.name}"`,
   here,
   take: async (into) => {
     const { name, description, workspace = null, steps } = written;
-    const routine = await insertRoutine(into.db, { id: routineId(written.id), chatId: await chat(into), name, description, workspace, steps });
+    const routine = await insertRoutine(into.db, {
+      id: routineId(written.id),
+      chatId: await chat(into),
+      name,
+      description,
+      workspace,
+      steps,
+    });
     if (!routine) return 'a workflow of this name is there already';
     await claimImport(into.db, 'workflow', written.id);
     return null;
@@ -113,7 +144,15 @@ const foundCron = (written: z.output<typeof cron>, here: boolean, chat: ChatOfOw
     if (!routine) return 'its workflow was not taken over, or is deleted';
     const { name, schedule, enabled } = written;
     const id = `cron_${scheduleSlug(schedule)}_${digest(written.id)}`;
-    const made = await insertCron(into.db, { id, routineId: routine.id, chatId, name, schedule, timeZone: 'UTC', enabled });
+    const made = await insertCron(into.db, {
+      id,
+      routineId: routine.id,
+      chatId,
+      name,
+      schedule,
+      timeZone: 'UTC',
+      enabled,
+    });
     if (!made) return 'a cron of this name is there already';
     await claimImport(into.db, 'cron', written.id);
     return null;

@@ -6,15 +6,22 @@ import { claimOrExplain } from '../../instance/instance.ts';
 import { MoveError } from './move-error.ts';
 import { isPackage, writePackage } from './package.ts';
 
-/** `fetch export-home`: writes a stopped home into a folder, which `fetch import-home` takes on another machine. Afterwards the home does not start any more. */
+/**
+ * `fetch export-home`: writes a stopped home into a folder, which `fetch import-home` takes on another machine.
+ * Afterwards the home does not start any more.
+ */
 export async function run(config: Config, { to }: { to: string }): Promise<void> {
   const folder = resolve(to);
   const home = config.FETCH_HOME;
   if (config.DATABASE_URL || config.TEMPORAL_ADDRESS)
-    throw new MoveError('fetch export-home is for a home with servers of its own. Unset DATABASE_URL and TEMPORAL_ADDRESS.');
+    throw new MoveError(
+      'fetch export-home is for a home with servers of its own. Unset DATABASE_URL and TEMPORAL_ADDRESS.',
+    );
   if (folder === home || folder.startsWith(`${home}/`)) throw new MoveError(`Name a folder outside of ${home}.`);
-  if (existsSync(folder) && isPackage(folder)) throw new MoveError(`${folder} has an export already. Name another folder.`);
-  if (existsSync(folder) && readdirSync(folder).some((name) => !OURS.has(name))) throw new MoveError(`${folder} is not empty. Name another folder.`);
+  if (existsSync(folder) && isPackage(folder))
+    throw new MoveError(`${folder} has an export already. Name another folder.`);
+  if (existsSync(folder) && readdirSync(folder).some((name) => !OURS.has(name)))
+    throw new MoveError(`${folder} is not empty. Name another folder.`);
   if (!existsSync(home)) throw new MoveError(`There is no home ${home}.`);
   const claim = await claimOrExplain(home);
   try {

@@ -7,29 +7,38 @@ import { heldSettings } from './settings.ts';
 
 /** Puts the files of a home into another one. Each step may be killed and done again. */
 
-/** Everything that was stored or handed out depends on these, so those of the home replace those of an installation that nobody has used yet. */
+/**
+ * Everything that was stored or handed out depends on these, so those of the home replace those of an installation that
+ * nobody has used yet.
+ */
 const REPLACED = ['chat-key', 'encryption-key', 'runtime-token', 'admin-token'];
 const PAYLOAD_KEYS = 'payload-keys';
 
 /** Returns what stays as it is here, in sentences. */
 export async function placeFiles(from: string, home: string): Promise<string[]> {
-  for (const name of REPLACED) if (existsSync(join(from, name))) writeWhole(join(home, name), readFileSync(join(from, name), 'utf8'));
+  for (const name of REPLACED)
+    if (existsSync(join(from, name))) writeWhole(join(home, name), readFileSync(join(from, name), 'utf8'));
   addPayloadKeys(from, home);
   const { taken } = settingsIn(from, home);
   if (Object.keys(taken).length > 0) keepSettings(home, taken);
   const stays: string[] = [];
   for (const name of readdirSync(from))
-    if (!REPLACED.includes(name) && name !== PAYLOAD_KEYS && name !== '.env') await place(join(from, name), join(home, name), stays);
+    if (!REPLACED.includes(name) && name !== PAYLOAD_KEYS && name !== '.env')
+      await place(join(from, name), join(home, name), stays);
   return stays;
 }
 
 /** What of the settings of the home holds here. */
 export function settingsIn(from: string, home: string): ReturnType<typeof heldSettings> {
-  const valuesIn = (folder: string) => (existsSync(join(folder, '.env')) ? parse(readFileSync(join(folder, '.env'))) : {});
+  const valuesIn = (folder: string) =>
+    existsSync(join(folder, '.env')) ? parse(readFileSync(join(folder, '.env'))) : {};
   return heldSettings(valuesIn(from), valuesIn(home));
 }
 
-/** The newest key here goes on encrypting: the Temporal server here knows no other one. Older ones open what may be looked at later. */
+/**
+ * The newest key here goes on encrypting: the Temporal server here knows no other one. Older ones open what may be
+ * looked at later.
+ */
 function addPayloadKeys(from: string, home: string): void {
   const keysIn = (folder: string) =>
     existsSync(join(folder, PAYLOAD_KEYS))

@@ -28,13 +28,15 @@ interface Options {
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
 /**
- * `fetch import-home`: moves a home to the servers of DATABASE_URL and TEMPORAL_ADDRESS. Without `--yes` it only says what it would do. Each step may be killed and
- * done again: the tables come in one transaction, after the files and after the mark that keeps the home from starting where it was.
+ * `fetch import-home`: moves a home to the servers of DATABASE_URL and TEMPORAL_ADDRESS. Without `--yes` it only says
+ * what it would do. Each step may be killed and done again: the tables come in one transaction, after the files and
+ * after the mark that keeps the home from starting where it was.
  */
 export async function run(config: Config, { from, yes = false, replace = false }: Options): Promise<void> {
   requireServers(config);
   const home = config.FETCH_HOME;
-  if (resolve(from) === home) throw new MoveError(`${home} is also the FETCH_HOME of these servers. Give them another one: --home FOLDER`);
+  if (resolve(from) === home)
+    throw new MoveError(`${home} is also the FETCH_HOME of these servers. Give them another one: --home FOLDER`);
   ensureHome(home);
   const claim = await claimOrExplain(home);
   const stage = join(home, '.import-home');
@@ -49,8 +51,17 @@ export async function run(config: Config, { from, yes = false, replace = false }
     await checkDump(found.manifest.dump, tablesIn(found.folder));
     const target = await lookAtTarget(config, found.manifest, { replace });
     const done = target.imported && !replace;
-    say(importPlan({ config, manifest: found.manifest, target, replace, settings: settingsIn(filesIn(found.folder), home) }));
-    if (target.problems.length > 0) throw new MoveError(`This cannot be done yet:\n${target.problems.map((each) => `  - ${each}`).join('\n')}`);
+    say(
+      importPlan({
+        config,
+        manifest: found.manifest,
+        target,
+        replace,
+        settings: settingsIn(filesIn(found.folder), home),
+      }),
+    );
+    if (target.problems.length > 0)
+      throw new MoveError(`This cannot be done yet:\n${target.problems.map((each) => `  - ${each}`).join('\n')}`);
     if (!yes) return say('Nothing was changed. Do it: the same with --yes');
     if (!done) await move(config, source, found, replace);
     await conclude(config, source);
@@ -72,7 +83,12 @@ function requireServers(config: Config): void {
     );
 }
 
-async function move(config: Config, source: Source, { manifest, folder }: { manifest: Manifest; folder: string }, replace: boolean): Promise<void> {
+async function move(
+  config: Config,
+  source: Source,
+  { manifest, folder }: { manifest: Manifest; folder: string },
+  replace: boolean,
+): Promise<void> {
   const home = config.FETCH_HOME;
   say('Preparing the servers');
   const { warnings } = await prepareServers(config);
@@ -114,5 +130,7 @@ async function conclude(config: Config, source: Source): Promise<void> {
   movedIn(config.FETCH_HOME);
   say('Moved. Start the roles: chats, tasks, schedules and reminders begin again from the database within a minute.');
   if (source.direct)
-    say(`${source.folder} does not start any more. If it is a copy, put its moved.json also into the home that it was copied from, and end Fetch there.`);
+    say(
+      `${source.folder} does not start any more. If it is a copy, put its moved.json also into the home that it was copied from, and end Fetch there.`,
+    );
 }

@@ -16,8 +16,9 @@ import { MoveError } from './move-error.ts';
 import { withScratchDatabase } from './scratch-database.ts';
 
 /**
- * A home as it moves: a folder with its tables, its files, and a manifest that is written last. `fetch export-home` leaves it for another machine, and a direct
- * import makes one for itself, without the workspaces, which it copies from where they are.
+ * A home as it moves: a folder with its tables, its files, and a manifest that is written last. `fetch export-home`
+ * leaves it for another machine, and a direct import makes one for itself, without the workspaces, which it copies from
+ * where they are.
  */
 export interface Manifest {
   format: 1;
@@ -38,14 +39,21 @@ export const filesIn = (folder: string): string => join(folder, 'home');
 export const isPackage = (folder: string): boolean => existsSync(join(folder, MANIFEST));
 
 /**
- * Of the home: servers, what runs, what can be made again, the mark and the folders of moves, what is written again at the other place, and the secrets of the
- * embedded servers.
+ * Of the home: servers, what runs, what can be made again, the mark and the folders of moves, what is written again at
+ * the other place, and the secrets of the embedded servers.
  */
 const LEFT_OUT =
   /^(postgres(\.new)?|postgres-password|temporal.*|ui-token|bin|logs|start\.lock|run\.json.*|cache|kennel|workspaces|audit-head.*|moved\.json.*|moving-in\.json.*|\.probe-.*|\.backup-.*|\.restoring|\.import-home)$/;
 
-/** Writes a stopped home into `folder`; what an earlier export left there is replaced. The home stays as it is. `config`: that of the home. @throws MoveError */
-export async function writePackage(config: Config, folder: string, { workspaces }: { workspaces: boolean }): Promise<Manifest> {
+/**
+ * Writes a stopped home into `folder`; what an earlier export left there is replaced. The home stays as it is.
+ * `config`: that of the home. @throws MoveError
+ */
+export async function writePackage(
+  config: Config,
+  folder: string,
+  { workspaces }: { workspaces: boolean },
+): Promise<Manifest> {
   const home = config.FETCH_HOME;
   const secret = readSecret(home, 'chat-key');
   if (secret === null) throw new MoveError(`${home} has no chat-key: Fetch has never run with it.`);
@@ -82,9 +90,19 @@ export async function writePackage(config: Config, folder: string, { workspaces 
 /** @throws MoveError */
 export function readPackage(folder: string): Manifest {
   const manifest = JSON.parse(readFileSync(join(folder, MANIFEST), 'utf8')) as Manifest;
-  if (manifest.format !== 1) throw new MoveError(`${folder} was exported by release ${manifest.version}, in another form. Use the same release here.`);
+  if (manifest.format !== 1)
+    throw new MoveError(
+      `${folder} was exported by release ${manifest.version}, in another form. Use the same release here.`,
+    );
   const absolute = (path: string | null) => path && resolve(folder, path);
-  return { ...manifest, workspaces: manifest.workspaces.map((each) => ({ ...each, path: resolve(folder, each.path), side: absolute(each.side) })) };
+  return {
+    ...manifest,
+    workspaces: manifest.workspaces.map((each) => ({
+      ...each,
+      path: resolve(folder, each.path),
+      side: absolute(each.side),
+    })),
+  };
 }
 
 function readSecret(home: string, name: string): string | null {
@@ -92,7 +110,10 @@ function readSecret(home: string, name: string): string | null {
   return existsSync(file) ? readFileSync(file, 'utf8').trim() || null : null;
 }
 
-/** Files of the home, the folders of tasks that are not finished, and the key that opens the stored credentials, wherever it was set. */
+/**
+ * Files of the home, the folders of tasks that are not finished, and the key that opens the stored credentials,
+ * wherever it was set.
+ */
 async function takeFiles(config: Config, db: Db, to: string): Promise<void> {
   const home = config.FETCH_HOME;
   copyFolder(home, to, (path) => LEFT_OUT.test(path));
@@ -109,7 +130,11 @@ async function takeFiles(config: Config, db: Db, to: string): Promise<void> {
 }
 
 /** With their checkpoints. `into`: copies them there. */
-async function workspacesOf({ FETCH_HOME, FETCH_WORKSPACES }: Config, id: string, into: string | null): Promise<MovedWorkspace[]> {
+async function workspacesOf(
+  { FETCH_HOME, FETCH_WORKSPACES }: Config,
+  id: string,
+  into: string | null,
+): Promise<MovedWorkspace[]> {
   const root = FETCH_WORKSPACES ?? join(FETCH_HOME, 'workspaces');
   if (!existsSync(root)) return [];
   const { workspaces } = await findWorkspaces(root);

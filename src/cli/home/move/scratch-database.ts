@@ -29,7 +29,9 @@ export function requireStoppedCluster(home: string): string {
         : `The database of ${home} lies in ${cluster}, which is not there: it was copied without it. Run \`fetch export-home\` where the home is, and import what that writes.`,
     );
   if (!existsSync(join(home, 'postgres-password')))
-    throw new MoveError(`${home} lacks the file postgres-password, without which its database cannot be opened. Copy it too.`);
+    throw new MoveError(
+      `${home} lacks the file postgres-password, without which its database cannot be opened. Copy it too.`,
+    );
   if (existsSync(join(cluster, 'postmaster.pid')))
     throw new MoveError(
       `The database of ${home} runs, was not stopped in order, or was copied while it ran. Where the home is: fetch up, then fetch stop. Then copy it again.`,
@@ -38,10 +40,14 @@ export function requireStoppedCluster(home: string): string {
 }
 
 /**
- * Runs the server on a copy of a home's database, so that the home stays as it is. `scratch` is a folder that may be removed; what a killed call left there is
- * ended and removed first.
+ * Runs the server on a copy of a home's database, so that the home stays as it is. `scratch` is a folder that may be
+ * removed; what a killed call left there is ended and removed first.
  */
-export async function withScratchDatabase<T>(home: string, scratch: string, use: (url: string) => Promise<T>): Promise<T> {
+export async function withScratchDatabase<T>(
+  home: string,
+  scratch: string,
+  use: (url: string) => Promise<T>,
+): Promise<T> {
   const cluster = requireStoppedCluster(home);
   await removeScratch(scratch);
   mkdirSync(scratch, { recursive: true, mode: 0o700 });
@@ -66,7 +72,8 @@ export async function withScratchDatabase<T>(home: string, scratch: string, use:
 
 async function started(server: ChildProcess, port: number): Promise<void> {
   for (const end = Date.now() + STARTS_MS; !(await acceptsConnections(port)); await pause(50)) {
-    if (server.exitCode !== null || server.signalCode !== null) throw new MoveError('The copy of the database does not start: it is damaged.');
+    if (server.exitCode !== null || server.signalCode !== null)
+      throw new MoveError('The copy of the database does not start: it is damaged.');
     if (Date.now() > end) throw new MoveError('The copy of the database did not start within a minute.');
   }
 }

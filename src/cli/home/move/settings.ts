@@ -2,7 +2,9 @@ import { settings } from '../../../config.ts';
 
 /** Which settings of a home hold on a server. */
 
-/** Where a home is, which servers and ports it has, and what it does with its machine: each installation has its own. */
+/**
+ * Where a home is, which servers and ports it has, and what it does with its machine: each installation has its own.
+ */
 const OWN =
   /^(FETCH_HOME|FETCH_HOST|FETCH_[A-Z_]*PORT|TEMPORAL_|DATABASE_|FETCH_PREPARE_STATEMENTS|FETCH_PAYLOAD_KEYS|FETCH_ENCRYPTION_KEY|FETCH_BUILD_ID|FETCH_WORKSPACES?$|FETCH_BACKUP_|FETCH_METRICS_|FETCH_HEALTH_FILE|FETCH_SEPARATE_PROCESSES|FETCH_ON_LEAVE|FETCH_KENNEL_(BASE|LOGINS|MIRRORS|MEMORY_MB|CPUS|PIDS|SLOTS|DISK_MB|FREE_MB)|FETCH_BROWSER_SLOTS|FETCH_MCP_CONFIG|DOCKER_HOST|WA_)/;
 const THIS_MACHINE = /(^|[^\w.-])(localhost|127\.\d+\.\d+\.\d+|\[::1\])([^\w.-]|$)/i;
@@ -15,7 +17,10 @@ export interface HeldSettings {
 }
 
 /** Pure: `theirs` are those of the home, `ours` those in the `.env` here, which stay. */
-export function heldSettings(theirs: Readonly<Record<string, string>>, ours: Readonly<Record<string, string>>): HeldSettings {
+export function heldSettings(
+  theirs: Readonly<Record<string, string>>,
+  ours: Readonly<Record<string, string>>,
+): HeldSettings {
   const held: HeldSettings = { taken: {}, left: [] };
   for (const [name, value] of Object.entries(theirs)) {
     if (value.trim() === '') continue;

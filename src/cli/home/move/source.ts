@@ -17,8 +17,8 @@ export interface Source {
 }
 
 /**
- * Looks at the folder, and keeps the home in it from starting while it is moved. `to`: the servers that it is moved to, which a move that was interrupted has
- * noted already. A dry run takes no claim. @throws MoveError
+ * Looks at the folder, and keeps the home in it from starting while it is moved. `to`: the servers that it is moved to,
+ * which a move that was interrupted has noted already. A dry run takes no claim. @throws MoveError
  */
 export async function openSource(named: string, to: string, { dryRun }: { dryRun: boolean }): Promise<Source> {
   const folder = resolve(named);
@@ -31,7 +31,8 @@ export async function openSource(named: string, to: string, { dryRun }: { dryRun
     );
   if (isPackage(folder)) return { folder, direct: false, release: () => {} };
   const holder = await homeHolder(folder);
-  if (holder) throw new MoveError(`Fetch runs for ${folder} (process ${holder.pid}). End it first: fetch stop --home ${folder}`);
+  if (holder)
+    throw new MoveError(`Fetch runs for ${folder} (process ${holder.pid}). End it first: fetch stop --home ${folder}`);
   requireStoppedCluster(folder);
   // no start of it until it is moved
   const claim = dryRun ? null : await claimOrExplain(folder);
@@ -43,13 +44,22 @@ function requireReadable(folder: string): void {
   try {
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch {
-    throw new MoveError(`${folder} cannot be read and written by this user. It is marked as moved, so that it does not start a second time.`);
+    throw new MoveError(
+      `${folder} cannot be read and written by this user. It is marked as moved, so that it does not start a second time.`,
+    );
   }
 }
 
 /** The package of a source, and where it lies. `stage`: where a package of a home is made. */
-export async function packageOf({ folder, direct }: Source, stage: string): Promise<{ manifest: Manifest; folder: string }> {
+export async function packageOf(
+  { folder, direct }: Source,
+  stage: string,
+): Promise<{ manifest: Manifest; folder: string }> {
   // its own settings, as a service of it has them: the environment of this command is that of the servers
-  if (direct) return { manifest: await writePackage(loadConfig({ FETCH_HOME: folder }, {}), stage, { workspaces: false }), folder: stage };
+  if (direct)
+    return {
+      manifest: await writePackage(loadConfig({ FETCH_HOME: folder }, {}), stage, { workspaces: false }),
+      folder: stage,
+    };
   return { manifest: readPackage(folder), folder };
 }

@@ -18,7 +18,8 @@ export function serversOf({ DATABASE_URL, TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE }
 }
 
 export const directUrl = (config: Config): string => config.DATABASE_DIRECT_URL ?? config.DATABASE_URL!;
-export const workspacesOfConfig = ({ FETCH_HOME, FETCH_WORKSPACES }: Config): string => FETCH_WORKSPACES ?? join(FETCH_HOME, 'workspaces');
+export const workspacesOfConfig = ({ FETCH_HOME, FETCH_WORKSPACES }: Config): string =>
+  FETCH_WORKSPACES ?? join(FETCH_HOME, 'workspaces');
 
 export interface TargetReport {
   /** this home was moved here before */
@@ -30,19 +31,32 @@ export interface TargetReport {
 }
 
 /** Whether a home can be moved to the servers of these settings. It only looks. */
-export async function lookAtTarget(config: Config, manifest: Manifest, { replace }: { replace: boolean }): Promise<TargetReport> {
-  const store = await openStore(directUrl(config), { max: 1, application: 'fetch-move', migrate: false }).catch(async (error) => {
-    throw await directProblem(config, error);
-  });
+export async function lookAtTarget(
+  config: Config,
+  manifest: Manifest,
+  { replace }: { replace: boolean },
+): Promise<TargetReport> {
+  const store = await openStore(directUrl(config), { max: 1, application: 'fetch-move', migrate: false }).catch(
+    async (error) => {
+      throw await directProblem(config, error);
+    },
+  );
   const { temporal, close } = await connectTemporal(config);
   try {
     const { missing, newer } = await schemaState(store.db as never);
-    const state = missing.length > 0 ? { used: false, imported: false, working: [] } : await readTarget(store.db, manifest.home);
+    const state =
+      missing.length > 0 ? { used: false, imported: false, working: [] } : await readTarget(store.db, manifest.home);
     const running = await runningIn(temporal, config.TEMPORAL_NAMESPACE);
-    const problems = state.working.map((name) => `${name} works here. Stop every role first (docker compose stop worker gateway api kennel).`);
-    if (newer.length > 0) problems.push(`The database has tables of a newer release (${newer.at(-1)}). Install that release here first.`);
+    const problems = state.working.map(
+      (name) => `${name} works here. Stop every role first (docker compose stop worker gateway api kennel).`,
+    );
+    if (newer.length > 0)
+      problems.push(`The database has tables of a newer release (${newer.at(-1)}). Install that release here first.`);
     if (!state.imported || replace) {
-      if (state.used && !replace) problems.push('The database has chats already. Name an empty one in DATABASE_URL, or delete what is there with --replace.');
+      if (state.used && !replace)
+        problems.push(
+          'The database has chats already. Name an empty one in DATABASE_URL, or delete what is there with --replace.',
+        );
       if (running > 0 && !replace)
         problems.push(
           `The namespace ${config.TEMPORAL_NAMESPACE} of the Temporal server has ${running} runs or schedules. Name another one in TEMPORAL_NAMESPACE, or end them with --replace.`,
@@ -80,8 +94,12 @@ async function problemsOfHome(config: Config, { figures, workspaces }: Manifest)
     );
   for (const each of workspaces)
     if ((await placeOf(workspacesOfConfig(config), each)) === 'taken')
-      problems.push(`There is another workspace ${each.name} in ${workspacesOfConfig(config)}. Move it away or rename it.`);
+      problems.push(
+        `There is another workspace ${each.name} in ${workspacesOfConfig(config)}. Move it away or rename it.`,
+      );
   if (figures.whatsapp && config.FETCH_ENCRYPTION_KEY !== undefined)
-    problems.push('FETCH_ENCRYPTION_KEY is set here. Unset it: the key of the home moves with it, as FETCH_HOME/encryption-key.');
+    problems.push(
+      'FETCH_ENCRYPTION_KEY is set here. Unset it: the key of the home moves with it, as FETCH_HOME/encryption-key.',
+    );
   return problems;
 }

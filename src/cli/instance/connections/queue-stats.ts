@@ -17,8 +17,13 @@ export interface QueueStats {
 }
 
 /** How long task queues are. Only the worker's own have workflow tasks. Queues are asked side by side. */
-export async function queueStats(temporal: Client, namespace: string, queues: readonly string[]): Promise<QueueStats[]> {
-  const kindsOf = (queue: string): Array<keyof typeof KINDS> => (WITH_WORKFLOWS.includes(queue) ? ['workflow', 'activity'] : ['activity']);
+export async function queueStats(
+  temporal: Client,
+  namespace: string,
+  queues: readonly string[],
+): Promise<QueueStats[]> {
+  const kindsOf = (queue: string): Array<keyof typeof KINDS> =>
+    WITH_WORKFLOWS.includes(queue) ? ['workflow', 'activity'] : ['activity'];
   return await Promise.all(
     queues.flatMap((queue) =>
       kindsOf(queue).map(async (kind): Promise<QueueStats> => {

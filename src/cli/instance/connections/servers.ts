@@ -24,7 +24,17 @@ export function temporalServer(config: Config): Server {
   const { address, tls, apiKey } = temporalEndpoint(config);
   const [host, port] = hostAndPort(address, 7233);
   const expects = config.TEMPORAL_TLS_SERVER_NAME ?? host;
-  return { names: TEMPORAL_NAMES, address, host, port, expects, tls: Boolean(tls), files: temporalFiles(config), apiKey: Boolean(apiKey), asks: 'grpc' };
+  return {
+    names: TEMPORAL_NAMES,
+    address,
+    host,
+    port,
+    expects,
+    tls: Boolean(tls),
+    files: temporalFiles(config),
+    apiKey: Boolean(apiKey),
+    asks: 'grpc',
+  };
 }
 
 /** Null for a socket of this machine, which has no TLS. */
@@ -36,9 +46,22 @@ export function postgresServer(url: string, setting: 'DATABASE_URL' | 'DATABASE_
   const of = (name: string) => query.get(name) ?? undefined;
   const files = { authority: of('sslrootcert'), certificate: of('sslcert'), key: of('sslkey') };
   const mode = of('sslmode');
-  const tls = mode === undefined ? ['true', '1'].includes(of('ssl') ?? '') || Object.values(files).some(Boolean) : mode !== 'disable';
+  const tls =
+    mode === undefined
+      ? ['true', '1'].includes(of('ssl') ?? '') || Object.values(files).some(Boolean)
+      : mode !== 'disable';
   const port = Number(parsed.port || 5432);
-  return { names: postgresNames(setting), address: `${parsed.hostname}:${port}`, host, port, expects: host, tls, files, apiKey: false, asks: 'postgres' };
+  return {
+    names: postgresNames(setting),
+    address: `${parsed.hostname}:${port}`,
+    host,
+    port,
+    expects: host,
+    tls,
+    files,
+    apiKey: false,
+    asks: 'postgres',
+  };
 }
 
 /** The database that commands and roles use, and the setting that names it. */

@@ -28,7 +28,9 @@ export function explainFileError(home: string, error: unknown): Error {
   if (error instanceof HomeError) return error;
   const cause = causes[(error as NodeJS.ErrnoException)?.code ?? ''];
   if (!cause) return error instanceof Error ? error : new Error(String(error));
-  return new HomeError(`The state folder ${home} ${cause} (${(error as Error).message}). Fix that, or choose another one with --home or FETCH_HOME.`);
+  return new HomeError(
+    `The state folder ${home} ${cause} (${(error as Error).message}). Fix that, or choose another one with --home or FETCH_HOME.`,
+  );
 }
 
 /** By hand, because the recursive `mkdirSync` of Node never returns below a folder such as /proc. */

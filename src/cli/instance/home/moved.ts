@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { explainFileError } from './home.ts';
 
 /**
- * The mark of a home that was moved to other servers. With the mark it does not start: WhatsApp would be linked from two places with the same keys, and crons
- * and reminders would come twice.
+ * The mark of a home that was moved to other servers. With the mark it does not start: WhatsApp would be linked from
+ * two places with the same keys, and crons and reminders would come twice.
  */
 interface Moved {
   /** RFC 3339 */
@@ -35,7 +35,8 @@ export function movedMark(home: string): Moved | null {
 }
 
 export const markMoved = (home: string, to: string): void => write(home, FILE, { at: new Date().toISOString(), to });
-export const markMovingIn = (home: string, from: string): void => write(home, INCOMING, { at: new Date().toISOString(), from });
+export const markMovingIn = (home: string, from: string): void =>
+  write(home, INCOMING, { at: new Date().toISOString(), from });
 export const movedIn = (home: string): void => rmSync(join(home, INCOMING), { force: true });
 
 /** @throws HomeMoved */
@@ -46,7 +47,9 @@ export function requireNotMoved(home: string): void {
       `${home} was moved to ${moved.to} (${moved.at}) and does not start here any more: WhatsApp, crons and reminders would work in two places. If nothing uses it there, remove ${join(home, FILE)} to go on here.`,
     );
   if (existsSync(join(home, INCOMING)))
-    throw new HomeMoved(`A move into ${home} was not finished. Run the same fetch import-home again, or remove ${join(home, INCOMING)} if you gave it up.`);
+    throw new HomeMoved(
+      `A move into ${home} was not finished. Run the same fetch import-home again, or remove ${join(home, INCOMING)} if you gave it up.`,
+    );
 }
 
 function write(home: string, name: string, content: object): void {

@@ -11,14 +11,20 @@ const FILE = 'payload-keys';
 type Settings = Pick<Config, 'FETCH_HOME' | 'FETCH_PAYLOAD_KEYS'>;
 
 /** The keys of the settings, then those of the home. */
-export const readPayloadKeys = ({ FETCH_HOME: home, FETCH_PAYLOAD_KEYS: setting }: Settings): PayloadKeys => payloadKeys(setting, keptKeys(home));
+export const readPayloadKeys = ({ FETCH_HOME: home, FETCH_PAYLOAD_KEYS: setting }: Settings): PayloadKeys =>
+  payloadKeys(setting, keptKeys(home));
 
 /**
- * Makes the first key of a home whose instance brings its own Temporal server. True when it did. A server that others use needs the same keys on
- * every machine, which only a person can bring there.
+ * Makes the first key of a home whose instance brings its own Temporal server. True when it did. A server that others
+ * use needs the same keys on every machine, which only a person can bring there.
  */
 export function makePayloadKey(config: Settings & Pick<Config, 'TEMPORAL_ADDRESS'>): boolean {
-  if (config.FETCH_PAYLOAD_KEYS !== undefined || config.TEMPORAL_ADDRESS !== undefined || existsSync(join(config.FETCH_HOME, FILE))) return false;
+  if (
+    config.FETCH_PAYLOAD_KEYS !== undefined ||
+    config.TEMPORAL_ADDRESS !== undefined ||
+    existsSync(join(config.FETCH_HOME, FILE))
+  )
+    return false;
   keepSecret(config.FETCH_HOME, FILE, newKey);
   return true;
 }

@@ -26,7 +26,9 @@ export async function startTimeOf(pid: number): Promise<string | null> {
     }
   }
   try {
-    const { stdout } = await run('ps', ['-o', 'lstart=', '-p', String(pid)], { env: { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/bin:/bin' } });
+    const { stdout } = await run('ps', ['-o', 'lstart=', '-p', String(pid)], {
+      env: { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/bin:/bin' },
+    });
     return stdout.trim() || null;
   } catch {
     return null;
@@ -40,7 +42,8 @@ export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
 /** The command line of a process, or null when it is gone or belongs to somebody else. */
 export async function commandOf(pid: number): Promise<string | null> {
   try {
-    if (process.platform === 'linux') return (await readFile(`/proc/${pid}/cmdline`, 'utf8')).replaceAll('\0', ' ').trim() || null;
+    if (process.platform === 'linux')
+      return (await readFile(`/proc/${pid}/cmdline`, 'utf8')).replaceAll('\0', ' ').trim() || null;
     return (await run('ps', ['-o', 'command=', '-p', String(pid)])).stdout.trim() || null;
   } catch {
     return null;
@@ -48,13 +51,17 @@ export async function commandOf(pid: number): Promise<string | null> {
 }
 
 /** Ends exactly this process: `signal`, then SIGKILL after `graceMs`. Resolves when it is gone. */
-export async function endProcess(identity: ProcessIdentity, options: { signal?: NodeJS.Signals; graceMs?: number } = {}): Promise<void> {
+export async function endProcess(
+  identity: ProcessIdentity,
+  options: { signal?: NodeJS.Signals; graceMs?: number } = {},
+): Promise<void> {
   const { signal = 'SIGTERM', graceMs = 3_000 } = options;
   if (!(await isAlive(identity))) return;
   kill(identity.pid, signal);
   if (await waitUntilGone(identity, graceMs)) return;
   kill(identity.pid, 'SIGKILL');
-  if (!(await waitUntilGone(identity, 5_000))) throw new Error(`Process ${identity.pid} cannot be ended. End it by hand: kill -9 ${identity.pid}`);
+  if (!(await waitUntilGone(identity, 5_000)))
+    throw new Error(`Process ${identity.pid} cannot be ended. End it by hand: kill -9 ${identity.pid}`);
 }
 
 export async function waitUntilGone(identity: ProcessIdentity, limitMs: number): Promise<boolean> {

@@ -4,9 +4,10 @@ import { explainFileError } from './home.ts';
 import { isAlive, type ProcessIdentity, startTimeOf } from './process-identity.ts';
 
 /**
- * One start for each home, also of two in the same instant. Claims are files `<home>/start.lock/<number>`, each made with
- * its content by one `link`, and the newest stays: numbers only grow, so a process that acts on an old look at the folder either
- * fails to make its claim or finds a newer one beside it. A claim counts while its process lives; nothing has to be removed.
+ * One start for each home, also of two in the same instant. Claims are files `<home>/start.lock/<number>`, each made
+ * with its content by one `link`, and the newest stays: numbers only grow, so a process that acts on an old look at the
+ * folder either fails to make its claim or finds a newer one beside it. A claim counts while its process lives; nothing
+ * has to be removed.
  */
 
 /** Another process has claimed this home. */
@@ -21,7 +22,10 @@ export class HeldError extends Error {
 
 const folderOf = (home: string): string => join(home, 'start.lock');
 
-/** Claims the home for this process; the claim ends with the process, or with `release`. Throws HeldError, or HomeError when it cannot be written. */
+/**
+ * Claims the home for this process; the claim ends with the process, or with `release`. Throws HeldError, or HomeError
+ * when it cannot be written.
+ */
 export async function claimHome(home: string): Promise<{ release(): void }> {
   const folder = folderOf(home);
   const self = { pid: process.pid, startTime: (await startTimeOf(process.pid)) ?? 'unknown' };

@@ -67,7 +67,10 @@ export async function liveRunState(home: string): Promise<RunState | null> {
   return state && (await isAlive(state.supervisor)) ? state : null;
 }
 
-/** Ends the children that a killed supervisor left behind, by pid and start time. Returns the names of those that were alive. */
+/**
+ * Ends the children that a killed supervisor left behind, by pid and start time. Returns the names of those that were
+ * alive.
+ */
 export async function endLeftovers(home: string): Promise<RoleName[]> {
   const ended: RoleName[] = [];
   const roles = readRunState(home)?.roles ?? [];

@@ -14,8 +14,27 @@ export interface LogLine {
 }
 
 /** Fields that say what the line says by itself, or what its role says. */
-const SHOWN = new Set(['time', 'ts', 'level', 'msg', 'message', 'role', 'name', 'pid', 'hostname', 'logging-call-at', 'v']);
-const PINO_LEVELS: Record<number, string> = { 10: 'trace', 20: 'debug', 30: 'info', 40: 'warn', 50: 'error', 60: 'fatal' };
+const SHOWN = new Set([
+  'time',
+  'ts',
+  'level',
+  'msg',
+  'message',
+  'role',
+  'name',
+  'pid',
+  'hostname',
+  'logging-call-at',
+  'v',
+]);
+const PINO_LEVELS: Record<number, string> = {
+  10: 'trace',
+  20: 'debug',
+  30: 'info',
+  40: 'warn',
+  50: 'error',
+  60: 'fatal',
+};
 
 /** @param before the time of the line before it */
 export function parseLogLine(role: string, raw: string, before: number): LogLine {
@@ -23,16 +42,32 @@ export function parseLogLine(role: string, raw: string, before: number): LogLine
   if (raw.startsWith('{')) {
     try {
       const entry = JSON.parse(raw) as Record<string, unknown>;
-      const level = typeof entry.level === 'number' ? (PINO_LEVELS[entry.level] ?? 'info') : String(entry.level ?? 'info');
-      const fields = Object.fromEntries(Object.entries(entry).filter(([key, value]) => !SHOWN.has(key) && value !== undefined && value !== ''));
-      return { role, raw, at: timeOf(entry.time ?? entry.ts) ?? before, level, text: String(entry.msg ?? entry.message ?? ''), fields };
+      const level =
+        typeof entry.level === 'number' ? (PINO_LEVELS[entry.level] ?? 'info') : String(entry.level ?? 'info');
+      const fields = Object.fromEntries(
+        Object.entries(entry).filter(([key, value]) => !SHOWN.has(key) && value !== undefined && value !== ''),
+      );
+      return {
+        role,
+        raw,
+        at: timeOf(entry.time ?? entry.ts) ?? before,
+        level,
+        text: String(entry.msg ?? entry.message ?? ''),
+        fields,
+      };
     } catch {
       // a line that was torn by a kill
     }
   }
   // PostgreSQL: `2026-11-22 09:16:43.411 UTC [1234] LOG:  text`
   const found = /^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?) UTC \[\d+\] ?([A-Z]+): +(?! )(.*)$/.exec(raw);
-  if (found) return { ...plain, at: timeOf(`${found[1]!.replace(' ', 'T')}Z`) ?? before, level: found[2]!.toLowerCase(), text: found[3]! };
+  if (found)
+    return {
+      ...plain,
+      at: timeOf(`${found[1]!.replace(' ', 'T')}Z`) ?? before,
+      level: found[2]!.toLowerCase(),
+      text: found[3]!,
+    };
   return { ...plain, at: before, level: '', text: raw };
 }
 
@@ -48,7 +83,9 @@ const LOUDER = new Set(['error', 'fatal', 'panic']);
 export function readableLine({ role, at, level, text, fields }: LogLine, colors: Colors): string {
   const time = colors.dim(at > 0 ? new Date(at).toISOString().slice(11, 23) : ' '.repeat(12));
   const mark = LOUDER.has(level) ? colors.red('✗ ') : LOUD.has(level) ? colors.yellow('! ') : '';
-  const beside = Object.entries(fields).map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
+  const beside = Object.entries(fields).map(
+    ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+  );
   return `${time} ${role.padEnd(8)} ${mark}${text}${beside.length > 0 ? colors.dim(`  ${beside.join(' ')}`) : ''}`;
 }
 

@@ -2,7 +2,16 @@ import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
 import { type LogLine, parseLogLine } from './log-line.ts';
 import { type LogName, logFile } from './role-log.ts';
 
-export const LOG_NAMES: readonly LogName[] = ['fetch', 'temporal', 'postgres', 'worker', 'gateway', 'api', 'kennel', 'roles'];
+export const LOG_NAMES: readonly LogName[] = [
+  'fetch',
+  'temporal',
+  'postgres',
+  'worker',
+  'gateway',
+  'api',
+  'kennel',
+  'roles',
+];
 const TAIL_BYTES = 256 * 1024;
 
 /** Where a reader of a log is. */
@@ -13,8 +22,16 @@ export interface LogPlace {
   at: number;
 }
 
-/** Whole lines from a place on, at most `most` bytes of them, and the place behind them. A rotated log begins with its new file. */
-export function readLog(home: string, role: LogName, place: LogPlace, most = Number.POSITIVE_INFINITY): { lines: LogLine[]; place: LogPlace } {
+/**
+ * Whole lines from a place on, at most `most` bytes of them, and the place behind them. A rotated log begins with its
+ * new file.
+ */
+export function readLog(
+  home: string,
+  role: LogName,
+  place: LogPlace,
+  most = Number.POSITIVE_INFINITY,
+): { lines: LogLine[]; place: LogPlace } {
   const file = logFile(home, role);
   if (!existsSync(file)) return { lines: [], place };
   const fd = openSync(file, 'r');
@@ -43,7 +60,9 @@ export function readLog(home: string, role: LogName, place: LogPlace, most = Num
   }
 }
 
-/** Returns a reader that returns new whole lines of a role at each call; from the end of the file when `begin` is unset. */
+/**
+ * Returns a reader that returns new whole lines of a role at each call; from the end of the file when `begin` is unset.
+ */
 export function tailOf(home: string, role: LogName, begin: number | null = null): () => LogLine[] {
   let place: LogPlace = { offset: begin, at: 0 };
   return () => {
@@ -54,4 +73,5 @@ export function tailOf(home: string, role: LogName, begin: number | null = null)
 }
 
 /** Messages of Temporal's workers matter only when they are errors. */
-export const isNoise = ({ fields, level }: LogLine): boolean => fields.sdkComponent !== undefined && level !== 'error' && level !== 'fatal';
+export const isNoise = ({ fields, level }: LogLine): boolean =>
+  fields.sdkComponent !== undefined && level !== 'error' && level !== 'fatal';

@@ -27,7 +27,8 @@ export async function run(config: Config, role: LogName | undefined, options: Lo
   const print = (line: LogLine) => process.stdout.write(`${json ? jsonLine(line) : readableLine(line, colors)}\n`);
   const begun = news();
   for (const line of begun.slice(-lines)) print(line);
-  if (!follow && begun.length === 0) process.stdout.write(`No log lines yet in ${config.FETCH_HOME}/logs. Start Fetch: fetch start\n`);
+  if (!follow && begun.length === 0)
+    process.stdout.write(`No log lines yet in ${config.FETCH_HOME}/logs. Start Fetch: fetch start\n`);
   if (!follow) return;
   await new Promise<void>((resolve) => {
     const timer = setInterval(() => {

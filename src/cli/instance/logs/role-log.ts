@@ -7,13 +7,20 @@ const CONSEQUENCE = /FATAL: +(the database system is |terminating connection)/;
 
 const ROTATE_BYTES = 10 * 1024 * 1024;
 
-/** `fetch`: the process that runs the roles, where no terminal shows what it says. `roles`: the process that several roles share. */
+/**
+ * `fetch`: the process that runs the roles, where no terminal shows what it says. `roles`: the process that several
+ * roles share.
+ */
 export type LogName = RoleName | 'fetch' | 'roles';
 /** The logs in which a role may have written: its own, and that of the process that it shares. */
-export const logsOf = (role: LogName): LogName[] => (['gateway', 'api', 'kennel'].includes(role) ? [role, 'roles'] : [role]);
+export const logsOf = (role: LogName): LogName[] =>
+  ['gateway', 'api', 'kennel'].includes(role) ? [role, 'roles'] : [role];
 export const logFile = (home: string, name: LogName): string => join(home, 'logs', `${name}.log`);
 
-/** The file of the home that the output of this process goes to: there when `fetch up` or a service manager started it, else null. */
+/**
+ * The file of the home that the output of this process goes to: there when `fetch up` or a service manager started it,
+ * else null.
+ */
 export function ownLog(home: string): string | null {
   try {
     const [file, output] = [statSync(logFile(home, 'fetch')), fstatSync(1)];
@@ -23,7 +30,10 @@ export function ownLog(home: string): string | null {
   }
 }
 
-/** As `openRoleLog` does, for a file that the parent of this process holds open: the file keeps its place and is emptied. */
+/**
+ * As `openRoleLog` does, for a file that the parent of this process holds open: the file keeps its place and is
+ * emptied.
+ */
 export function rotateOwnLog(file: string): void {
   if (statSync(file).size <= ROTATE_BYTES) return;
   copyFileSync(file, `${file}.1`);
@@ -42,7 +52,10 @@ export function openRoleLog(home: string, name: LogName): { fd: number; offset: 
   return { fd, offset: fstatSync(fd).size };
 }
 
-/** The line of a dead program's log that most likely says why: the last error, else the last line. At most 300 characters. */
+/**
+ * The line of a dead program's log that most likely says why: the last error, else the last line. At most 300
+ * characters.
+ */
 export function lastErrorLine(home: string, name: LogName, offset: number): string | null {
   let text = '';
   try {
@@ -56,7 +69,9 @@ export function lastErrorLine(home: string, name: LogName, offset: number): stri
   } catch {
     return null;
   }
-  const lines = text.split('\n').filter((line) => line.trim() && !/^\s+at |^Node\.js v/.test(line) && !CONSEQUENCE.test(line));
+  const lines = text
+    .split('\n')
+    .filter((line) => line.trim() && !/^\s+at |^Node\.js v/.test(line) && !CONSEQUENCE.test(line));
   const errors = lines.filter((line) => /"level":("(error|fatal)"|[56]0)|\b(FATAL|PANIC|ERROR|\w*Error):/.test(line));
   return readable(errors.at(-1) ?? lines.at(-1) ?? '') || null;
 }

@@ -29,9 +29,15 @@ export const isPortFree = (port: number, host: string): Promise<boolean> =>
     server.once('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'EADDRINUSE') resolve(false);
       else if (error.code === 'EACCES')
-        reject(new PortError(`Port ${port} may not be used by this user (ports below 1024 are privileged). Choose a higher one.`));
+        reject(
+          new PortError(
+            `Port ${port} may not be used by this user (ports below 1024 are privileged). Choose a higher one.`,
+          ),
+        );
       else if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND')
-        reject(new PortError(`${host} is not an address of this machine. Change FETCH_HOST or FETCH_RUNTIME_HOST (--host).`));
+        reject(
+          new PortError(`${host} is not an address of this machine. Change FETCH_HOST or FETCH_RUNTIME_HOST (--host).`),
+        );
       else reject(error);
     });
     server.listen({ port, host, exclusive: true }, () => server.close(() => resolve(true)));
@@ -53,10 +59,15 @@ export async function requirePorts(needs: PortNeed[]): Promise<void> {
   const problems: string[] = [];
   for (const [index, need] of needs.entries()) {
     const twin = needs.slice(0, index).find((other) => other.port === need.port);
-    if (twin) problems.push(`Port ${need.port} is wanted for ${twin.purpose} and ${need.purpose}. Change ${need.setting} (${need.flag}).`);
+    if (twin)
+      problems.push(
+        `Port ${need.port} is wanted for ${twin.purpose} and ${need.purpose}. Change ${need.setting} (${need.flag}).`,
+      );
     else if (!(await isPortFree(need.port, need.host))) {
       const holder = await portHolder(need.port);
-      const who = holder ? `process ${holder.pid} (${holder.command.slice(0, 120)})` : 'another process, of another user';
+      const who = holder
+        ? `process ${holder.pid} (${holder.command.slice(0, 120)})`
+        : 'another process, of another user';
       problems.push(
         `Port ${need.port}, wanted for ${need.purpose}, is taken by ${who}. Stop it, or choose another port with ${need.setting} (${need.flag} ${need.port + 100}).`,
       );
@@ -99,7 +110,10 @@ async function holderFromLsof(port: number): Promise<number | null> {
   }
 }
 
-/** True when something accepts connections on a loopback port and, with `hello`, answers what it is told in the right way. */
+/**
+ * True when something accepts connections on a loopback port and, with `hello`, answers what it is told in the right
+ * way.
+ */
 export const answersOn = (port: number, hello?: { say: Buffer; isAnswer(chunk: Buffer): boolean }): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1');

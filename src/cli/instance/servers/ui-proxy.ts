@@ -6,10 +6,10 @@ import { type CodecAction, codecAction } from '../../../adapters/payloads/remote
 import { freePort } from './ports.ts';
 
 /**
- * Stands before a Temporal Web UI that asks nobody who they are: anybody who reaches it can signal a workflow. The embedded server has one (`fetch start`), and a
- * server of one's own has one where `FETCH_TEMPORAL_UI_URL` names it (the api role).
- * Here a browser needs the token, which `fetch ui` gives it, and must mean this address: a page of elsewhere whose name resolves to
- * this machine sends its own name as the host.
+ * Stands before a Temporal Web UI that asks nobody who they are: anybody who reaches it can signal a workflow. The
+ * embedded server has one (`fetch start`), and a server of one's own has one where `FETCH_TEMPORAL_UI_URL` names it
+ * (the api role). Here a browser needs the token, which `fetch ui` gives it, and must mean this address: a page of
+ * elsewhere whose name resolves to this machine sends its own name as the host.
  */
 
 export interface UiAddress {
@@ -17,7 +17,10 @@ export interface UiAddress {
   port: number;
 }
 
-/** Where the UI of the embedded server itself listens: on Linux one of sixteen million loopback addresses, elsewhere a port that nobody is told. */
+/**
+ * Where the UI of the embedded server itself listens: on Linux one of sixteen million loopback addresses, elsewhere a
+ * port that nobody is told.
+ */
 export async function hiddenAddress(platform = process.platform): Promise<UiAddress> {
   const ip = platform === 'linux' ? `127.${randomInt(1, 255)}.${randomInt(0, 255)}.${randomInt(1, 255)}` : '127.0.0.1';
   return { ip, port: await freePort(ip) };
@@ -84,10 +87,16 @@ function handle(ui: Ui, incoming: IncomingMessage, response: ServerResponse): vo
 }
 
 /** A page of elsewhere that got here by a name of its own, or that writes to us. */
-function foreign({ hosts }: Ui, { headers: { host = '', origin }, rawHeaders }: IncomingMessage): [number, string] | null {
+function foreign(
+  { hosts }: Ui,
+  { headers: { host = '', origin }, rawHeaders }: IncomingMessage,
+): [number, string] | null {
   const named = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host').length;
-  if (named !== 1 || !hosts.has(host)) return [421, 'This is the Web UI of a Temporal server, and it goes by another name.'];
-  return origin === undefined || hosts.has(origin.replace('http://', '')) ? null : [403, 'Another page may not use this.'];
+  if (named !== 1 || !hosts.has(host))
+    return [421, 'This is the Web UI of a Temporal server, and it goes by another name.'];
+  return origin === undefined || hosts.has(origin.replace('http://', ''))
+    ? null
+    : [403, 'Another page may not use this.'];
 }
 
 /** The token is in the address once, and in no page that is looked at afterwards. */
@@ -108,7 +117,12 @@ function hasPass({ pass }: Ui, cookie = ''): boolean {
   return sent !== undefined && equal(sent.trim().slice(COOKIE.length + 1), pass);
 }
 
-async function decode({ codec }: Ui, action: CodecAction, incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+async function decode(
+  { codec }: Ui,
+  action: CodecAction,
+  incoming: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   try {
     const { status, type, body } = await answerCodec(codec, action, incoming);
     response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(body);
@@ -122,20 +136,28 @@ function forward({ target }: Ui, incoming: IncomingMessage, response: ServerResp
   const headers = { ...incoming.headers, host: target.host };
   // the UI compares it with its own host
   delete headers.origin;
-  const outgoing = request({ host: target.hostname, port: target.port || 80, method: incoming.method, path: incoming.url, headers }, (answer) => {
-    response.writeHead(answer.statusCode ?? 502, { ...answer.headers, 'x-frame-options': 'DENY' });
-    answer.pipe(response);
-  });
+  const outgoing = request(
+    { host: target.hostname, port: target.port || 80, method: incoming.method, path: incoming.url, headers },
+    (answer) => {
+      response.writeHead(answer.statusCode ?? 502, { ...answer.headers, 'x-frame-options': 'DENY' });
+      answer.pipe(response);
+    },
+  );
   outgoing.on('error', () =>
     response.headersSent
       ? response.destroy()
-      : refuse(response, 502, `No Temporal Web UI answers at ${target.host}. Look at: fetch status, or docker compose ps temporal-ui`),
+      : refuse(
+          response,
+          502,
+          `No Temporal Web UI answers at ${target.host}. Look at: fetch status, or docker compose ps temporal-ui`,
+        ),
   );
   response.on('close', () => outgoing.destroy());
   incoming.pipe(outgoing);
 }
 
-const equal = (one: string, other: string): boolean => one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other));
+const equal = (one: string, other: string): boolean =>
+  one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other));
 
 function refuse(response: ServerResponse, status: number, text: string): void {
   response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8' }).end(`${text}\n`);

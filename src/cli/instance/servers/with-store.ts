@@ -5,7 +5,8 @@ import { databaseUrl } from './postgres.ts';
 
 /** For a command that reads or changes what a running instance has stored. `application`: its name in the database. */
 export async function withStore<T>(config: Config, application: string, use: (store: Store) => Promise<T>): Promise<T> {
-  const url = config.DATABASE_DIRECT_URL ?? config.DATABASE_URL ?? databaseUrl(config.FETCH_HOME, config.FETCH_POSTGRES_PORT);
+  const url =
+    config.DATABASE_DIRECT_URL ?? config.DATABASE_URL ?? databaseUrl(config.FETCH_HOME, config.FETCH_POSTGRES_PORT);
   const store = await openStore(url, { max: 2, application, migrate: false }).catch(async (error) => {
     if (config.DATABASE_URL) throw await directProblem(config, error);
     throw new Error(`The database does not answer (${(error as Error).message}). Start Fetch first: fetch up.`);

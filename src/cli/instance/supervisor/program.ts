@@ -26,13 +26,23 @@ export interface Program {
 }
 
 export function startProgram(spec: ProgramSpec, { home, table }: Pick<Program, 'home' | 'table'>): Program {
-  const program: Program = { spec, home, table, child: null, timer: null, backoffMs: FIRST_BACKOFF_MS, stopping: false };
+  const program: Program = {
+    spec,
+    home,
+    table,
+    child: null,
+    timer: null,
+    backoffMs: FIRST_BACKOFF_MS,
+    stopping: false,
+  };
   for (const role of spec.roles) table.add(role, 'starting', spec.address);
   void launch(program);
   return program;
 }
 
-/** Ends when the work of its roles has; it is killed when that takes longer than its limit, or when `hurried` aborts. */
+/**
+ * Ends when the work of its roles has; it is killed when that takes longer than its limit, or when `hurried` aborts.
+ */
 export async function stopProgram(program: Program, hurried: AbortSignal): Promise<void> {
   const { spec, child } = program;
   if (program.timer) clearTimeout(program.timer);
@@ -106,7 +116,10 @@ function watch(program: Program, child: ChildProcess, logOffset: number): void {
   });
   child.once('error', (error) => died(error.message));
   child.once('exit', (code, signal) =>
-    died(told ?? (signal ? `killed by ${signal}` : (lastErrorLine(home, spec.log, logOffset) ?? `ended with code ${code}`))),
+    died(
+      told ??
+        (signal ? `killed by ${signal}` : (lastErrorLine(home, spec.log, logOffset) ?? `ended with code ${code}`)),
+    ),
   );
 }
 
@@ -146,7 +159,12 @@ function retry(program: Program, livedMs: number, why: string): void {
   program.timer = setTimeout(() => void launch(program), delay);
 }
 
-function gone(program: Program, state: RoleState, more: (role: RoleName) => { lastError?: string; restarts?: number } = () => ({})): void {
+function gone(
+  program: Program,
+  state: RoleState,
+  more: (role: RoleName) => { lastError?: string; restarts?: number } = () => ({}),
+): void {
   program.child = null;
-  for (const role of program.spec.roles) program.table.change(role, { state, pid: null, startTime: null, ...more(role) });
+  for (const role of program.spec.roles)
+    program.table.change(role, { state, pid: null, startTime: null, ...more(role) });
 }

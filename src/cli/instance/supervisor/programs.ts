@@ -36,10 +36,19 @@ export interface ProgramSpec {
   onPreparation?: (message: RoleMessage) => void;
 }
 
-/** V8 is made for servers with much memory: by default a heap may double before it is collected, and what it grew to is not given back (docs/performance.md). */
-const NODE_FLAGS = ['--max-semi-space-size=8', `--import=${pathToFileURL(join(PACKAGE_ROOT, 'bin', 'idle-memory.js'))}`];
+/**
+ * V8 is made for servers with much memory: by default a heap may double before it is collected, and what it grew to is
+ * not given back (docs/performance.md).
+ */
+const NODE_FLAGS = [
+  '--max-semi-space-size=8',
+  `--import=${pathToFileURL(join(PACKAGE_ROOT, 'bin', 'idle-memory.js'))}`,
+];
 export const ENTRY = join(PACKAGE_ROOT, 'bin', 'fetch.js');
-/** What only takes messages first, then side by side what may have steps under way, which need the servers to say how they ended, then these. */
+/**
+ * What only takes messages first, then side by side what may have steps under way, which need the servers to say how
+ * they ended, then these.
+ */
 export const STOP_ORDER = ['messages', 'work', 'temporal', 'postgres'] as const;
 /** What a role takes to close beyond the time that its work is given. */
 const CLOSE_MS = 9_000;
@@ -79,9 +88,9 @@ export const postgresProgram = (config: Config, command: PostgresCommand): Progr
 });
 
 /**
- * Our own roles: the same program with another command, so that they run alike here and on a machine of their own. Gateway, API and kennel share
- * a process unless the setting says otherwise: each process of its own takes some 50 MB. The worker never shares: its model steps and workflows
- * are what keeps a processor busy.
+ * Our own roles: the same program with another command, so that they run alike here and on a machine of their own.
+ * Gateway, API and kennel share a process unless the setting says otherwise: each process of its own takes some 50 MB.
+ * The worker never shares: its model steps and workflows are what keeps a processor busy.
  */
 export function ownPrograms(
   env: Record<string, string>,
@@ -120,14 +129,23 @@ function ownProgram(flags: string[], roles: Together, env: Record<string, string
   };
 }
 
-export const ownCommand = (args: readonly string[], env: Record<string, string>): { file: string; args: string[]; env: Record<string, string> } => ({
+export const ownCommand = (
+  args: readonly string[],
+  env: Record<string, string>,
+): { file: string; args: string[]; env: Record<string, string> } => ({
   file: process.execPath,
   args: [...NODE_FLAGS, ENTRY, ...args],
   env,
 });
 
-/** What was decided at start reaches every child as environment, so that a restarted role has the settings of its fellows. */
-export function roleEnvironment(config: Config, decided: { temporalAddress: string; databaseUrl: string }): Record<string, string> {
+/**
+ * What was decided at start reaches every child as environment, so that a restarted role has the settings of its
+ * fellows.
+ */
+export function roleEnvironment(
+  config: Config,
+  decided: { temporalAddress: string; databaseUrl: string },
+): Record<string, string> {
   const env: Record<string, string> = {};
   const sources = sourcesOf(config);
   for (const name of Object.keys(settings) as Array<keyof typeof settings>) {

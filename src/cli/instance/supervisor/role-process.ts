@@ -15,8 +15,8 @@ export interface Role {
   /** the role cannot go on; says why and ends the process with code 1 */
   failed(error: unknown): Promise<never>;
   /**
-   * `stop` is called once, on SIGTERM, SIGINT or the death of the supervisor; the process ends when all of them have settled,
-   * so it must settle only when nothing is under way any more.
+   * `stop` is called once, on SIGTERM, SIGINT or the death of the supervisor; the process ends when all of them have
+   * settled, so it must settle only when nothing is under way any more.
    */
   onStop(stop: () => Promise<void> | void): void;
 }
@@ -36,7 +36,10 @@ interface RoleProcess {
 /** What closing takes besides what a role waits for: a role that hangs longer would hold a stop up for ever. */
 const CLOSE_MS = 8_000;
 
-/** The connection of a process with whatever started it: a supervisor, or a shell when it runs singly. `graceMs`: how long the work of its roles may take to end. */
+/**
+ * The connection of a process with whatever started it: a supervisor, or a shell when it runs singly. `graceMs`: how
+ * long the work of its roles may take to end.
+ */
 export function roleProcess(graceMs = 0): RoleProcess {
   const stops: Array<() => Promise<void> | void> = [];
   const closes: Array<() => Promise<void>> = [];
@@ -57,7 +60,8 @@ export function roleProcess(graceMs = 0): RoleProcess {
   process.on('SIGTERM', () => void stop());
   // a second word ends it at once; what was under way is done again where that is safe
   process.on('SIGINT', () => (stopping ? process.exit(130) : void stop()));
-  // a supervisor that was killed closes the channel: a role without one would hold ports and leases against the next start
+  // a supervisor that was killed closes the channel: a role without one would hold ports and leases against the next
+  // start
   process.on('disconnect', () => void stop());
   return {
     role: (role) => ({

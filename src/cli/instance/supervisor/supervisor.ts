@@ -14,18 +14,26 @@ export interface Supervisor {
   roles(): RoleStatus[];
   /** Stops every program in order; each ends when its work has, and is killed when that takes longer than its limit. */
   stopAll(): Promise<void>;
-  /** Kills what a stop still waits for. The servers are stopped in order also then: killing them would cost a recovery. */
+  /**
+   * Kills what a stop still waits for. The servers are stopped in order also then: killing them would cost a recovery.
+   */
   hurry(): void;
 }
 
 /** Supervises the programs of one home. `onChange` hears of every change of state, after it is on record. */
-export async function createSupervisor(options: { home: string; urls: Urls; log?: string | null; onChange?: (role: RoleStatus) => void }): Promise<Supervisor> {
+export async function createSupervisor(options: {
+  home: string;
+  urls: Urls;
+  log?: string | null;
+  onChange?: (role: RoleStatus) => void;
+}): Promise<Supervisor> {
   const { home, urls, log = null, onChange } = options;
   const supervisor = { pid: process.pid, startTime: (await startTimeOf(process.pid)) ?? 'unknown' };
   const programs: Program[] = [];
   const hurried = new AbortController();
   const stagesOf = () => STOP_ORDER.map((stage) => programs.filter(({ spec }) => spec.stops === stage));
-  const stopMs = () => stagesOf().reduce((sum, stage) => sum + Math.max(0, ...stage.map(({ spec }) => spec.stopLimitMs)), 0);
+  const stopMs = () =>
+    stagesOf().reduce((sum, stage) => sum + Math.max(0, ...stage.map(({ spec }) => spec.stopLimitMs)), 0);
   const table = createRoleTable(home, () => ({ supervisor, urls, stopMs: stopMs(), log }), onChange);
   return {
     start: (spec) => void programs.push(startProgram(spec, { home, table })),

@@ -6,8 +6,8 @@ import { ThreadApi } from './thread-api.ts';
 import { stdio } from './wire.ts';
 
 /**
- * `fetch acp`: an agent for editors that speak the Agent Client Protocol, on standard input and output. The running instance does the work, so a session outlives
- * this process. Returns when the editor has left.
+ * `fetch acp`: an agent for editors that speak the Agent Client Protocol, on standard input and output. The running
+ * instance does the work, so a session outlives this process. Returns when the editor has left.
  */
 export async function runAcp(call: Call): Promise<void> {
   const left = new AbortController();

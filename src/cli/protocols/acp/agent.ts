@@ -17,7 +17,10 @@ const CAPABILITIES: acp.AgentCapabilities = {
   sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {} },
 };
 
-/** Parameters that may be missing or of any shape: what is wrong gets the words of the reference server, which the SDK's own check would replace. */
+/**
+ * Parameters that may be missing or of any shape: what is wrong gets the words of the reference server, which the SDK's
+ * own check would replace.
+ */
 const fields = (params: unknown) => (params ?? {}) as Record<string, unknown>;
 
 /** The agent that an editor talks to: each session is a thread of the running instance. */
@@ -30,15 +33,27 @@ export function agentApp(deps: AgentDeps): acp.AgentApp {
       .onRequest('authenticate', fields, () => ({}))
       .onRequest('session/new', fields, ({ params, client }) => told(() => sessions.begin(client, params.cwd)))
       .onRequest('session/load', sessionIdOf, ({ params: id, client }) => told(() => sessions.load(client, id, true)))
-      .onRequest('session/resume', sessionIdOf, ({ params: id, client }) => told(() => sessions.load(client, id, false)))
+      .onRequest('session/resume', sessionIdOf, ({ params: id, client }) =>
+        told(() => sessions.load(client, id, false)),
+      )
       .onRequest('session/list', fields, ({ params }) => told(() => sessions.list(params)))
       .onRequest('session/close', sessionIdOf, ({ params: id }) => told(() => sessions.close(id).then(() => ({}))))
       .onRequest('session/delete', sessionIdOf, ({ params: id }) => told(() => sessions.remove(id).then(() => ({}))))
-      .onRequest('session/set_mode', fields, ({ params }) => told(() => sessions.setMode(sessionIdOf(params), params.modeId).then(() => ({}))))
-      .onRequest('session/prompt', promptOf, ({ params: { sessionId, prompt } }) => told(() => sessions.prompt(sessionId, prompt)))
-      .onNotification('session/cancel', fields, ({ params }) => void sessions.cancel(String(params.sessionId)).catch((error) => deps.say(reasonOf(error))))
+      .onRequest('session/set_mode', fields, ({ params }) =>
+        told(() => sessions.setMode(sessionIdOf(params), params.modeId).then(() => ({}))),
+      )
+      .onRequest('session/prompt', promptOf, ({ params: { sessionId, prompt } }) =>
+        told(() => sessions.prompt(sessionId, prompt)),
+      )
+      .onNotification(
+        'session/cancel',
+        fields,
+        ({ params }) => void sessions.cancel(String(params.sessionId)).catch((error) => deps.say(reasonOf(error))),
+      )
       // some clients send it as a request
-      .onRequest('session/cancel', fields, ({ params }) => told(() => sessions.cancel(String(params.sessionId)).then(() => null)))
+      .onRequest('session/cancel', fields, ({ params }) =>
+        told(() => sessions.cancel(String(params.sessionId)).then(() => null)),
+      )
       .onRequest('shutdown', fields, () => {
         // the answer goes first
         setImmediate(deps.leave);

@@ -24,8 +24,9 @@ export function sessionIdOf(params: unknown): string {
 }
 
 /**
- * The words of a prompt, and its pictures. Links stand in the text as `@uri`. The text of an embedded file is not the person's: it stays apart, so that it counts as words of
- * others. @throws RequestError for blocks that no thread can take
+ * The words of a prompt, and its pictures. Links stand in the text as `@uri`. The text of an embedded file is not the
+ * person's: it stays apart, so that it counts as words of others. @throws RequestError for blocks that no thread can
+ * take
  */
 export function readPrompt(blocks: readonly ContentBlock[]): Prompt {
   const words: string[] = [];
@@ -37,8 +38,12 @@ export function readPrompt(blocks: readonly ContentBlock[]): Prompt {
     else if (block?.type === 'resource' && 'text' in block.resource) {
       words.push(`@${block.resource.uri}`);
       quoted.push({ name: block.resource.uri, text: block.resource.text });
-    } else if (block?.type === 'image' && block.data) pictures.push({ data: Buffer.from(block.data, 'base64'), type: block.mimeType });
-    else throw invalid(`content of type ${String(block?.type)} is not supported here: send text, pictures, links, or resources with a text`);
+    } else if (block?.type === 'image' && block.data)
+      pictures.push({ data: Buffer.from(block.data, 'base64'), type: block.mimeType });
+    else
+      throw invalid(
+        `content of type ${String(block?.type)} is not supported here: send text, pictures, links, or resources with a text`,
+      );
   }
   const text = words
     .map((each) => each.trim())

@@ -1,5 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { type AgentContext, type ClientCapabilities, RequestError, type SessionModeState, type SessionUpdate, type StopReason } from '@agentclientprotocol/sdk';
+import {
+  type AgentContext,
+  type ClientCapabilities,
+  RequestError,
+  type SessionModeState,
+  type SessionUpdate,
+  type StopReason,
+} from '@agentclientprotocol/sdk';
 import type { PendingApproval, PendingUserInput, ThreadDetail } from '../../../client/api-client.ts';
 import type { Displayed } from '../../../contracts/decision.ts';
 import type { EventEnvelope, TurnRecord } from '../../../contracts/records.ts';
@@ -112,7 +119,8 @@ export class Session {
 
   /** The end of a turn that has begun, or a question that only the next prompt can answer. */
   async #endOf(turnId: string): Promise<StopReason> {
-    const needsWords = () => [...this.#questions.values()].some((question) => question?.typed && question.turnId === turnId);
+    const needsWords = () =>
+      [...this.#questions.values()].some((question) => question?.typed && question.turnId === turnId);
     await this.#until(() => !this.#running.has(turnId) || needsWords());
     if (this.#cancelled) return 'cancelled';
     if (this.#running.has(turnId)) return 'end_turn';
@@ -173,7 +181,13 @@ export class Session {
       return 'typed' as const;
     });
     if (how === 'settled' || signal.aborted || this.#cancelled) return;
-    await this.#show([{ sessionUpdate: 'agent_message_chunk', messageId: idOf(asked), content: { type: 'text', text: typedText(asked) } }]);
+    await this.#show([
+      {
+        sessionUpdate: 'agent_message_chunk',
+        messageId: idOf(asked),
+        content: { type: 'text', text: typedText(asked) },
+      },
+    ]);
     question.typed = true;
     this.#wake();
   }
@@ -185,7 +199,9 @@ export class Session {
 
   /** What the editor shows, so that a bare yes counts for nothing else. */
   #displayed(): Displayed[] {
-    const open = [...this.#questions].flatMap(([id, question]) => (question ? [{ id, ms: Math.max(0, Date.now() - question.shownAt) }] : []));
+    const open = [...this.#questions].flatMap(([id, question]) =>
+      question ? [{ id, ms: Math.max(0, Date.now() - question.shownAt) }] : [],
+    );
     return open.slice(0, MOST_DISPLAYED);
   }
 
@@ -205,7 +221,8 @@ export class Session {
   }
 
   async #show(updates: readonly SessionUpdate[]): Promise<void> {
-    for (const update of updates) await this.#deps.client.notify('session/update', { sessionId: this.threadId, update });
+    for (const update of updates)
+      await this.#deps.client.notify('session/update', { sessionId: this.threadId, update });
   }
 
   async #until(holds: () => boolean): Promise<void> {
@@ -230,9 +247,15 @@ export class Session {
 const MOST_DISPLAYED = 100;
 const LONGEST_TITLE = 72;
 /** The detail of a thread has the turn with each open question. */
-const turnOf = (pending: object): string | null => ('turn_id' in pending && typeof pending.turn_id === 'string' ? pending.turn_id : null);
+const turnOf = (pending: object): string | null =>
+  'turn_id' in pending && typeof pending.turn_id === 'string' ? pending.turn_id : null;
 
-const SETTLES: ReadonlySet<string> = new Set(['approval.decided', 'approval.timeout', 'user_input.answered', 'user_input.canceled']);
+const SETTLES: ReadonlySet<string> = new Set([
+  'approval.decided',
+  'approval.timeout',
+  'user_input.answered',
+  'user_input.canceled',
+]);
 
 /** A question that is answered by writing. */
 function typedText(asked: Asked): string {

@@ -41,7 +41,11 @@ export class Sessions {
     this.#forget(id);
     const { api, workspaces, say } = this.#deps;
     const failed = (error: unknown) => say(reasonOf(error));
-    const session = await Session.follow({ api, client, capabilities: this.capabilities, workspaces, failed }, detail, replay);
+    const session = await Session.follow(
+      { api, client, capabilities: this.capabilities, workspaces, failed },
+      detail,
+      replay,
+    );
     this.#open.set(id, session);
     return { modes: session.modes };
   }
@@ -80,7 +84,12 @@ export class Sessions {
     const rest = (await this.#deps.api.threads(from + PAGE + 1)).slice(from);
     const sessions = rest.slice(0, PAGE).filter(({ workspace }) => typeof cwd !== 'string' || workspace === cwd);
     return {
-      sessions: sessions.map(({ id, workspace, title, updated_at }) => ({ sessionId: id, cwd: workspace, ...(title && { title }), updatedAt: updated_at })),
+      sessions: sessions.map(({ id, workspace, title, updated_at }) => ({
+        sessionId: id,
+        cwd: workspace,
+        ...(title && { title }),
+        updatedAt: updated_at,
+      })),
       ...(rest.length > PAGE && { nextCursor: String(from + PAGE) }),
     };
   }

@@ -16,7 +16,9 @@ interface Said {
 /** An answer that takes longer is asked for again. */
 const REQUEST_MS = 60_000;
 
-/** The runtime API for an editor. Each request has a key, so that a repetition after a lost answer has no second effect. */
+/**
+ * The runtime API for an editor. Each request has a key, so that a repetition after a lost answer has no second effect.
+ */
 export class ThreadApi {
   readonly #server: FoundServer;
 
@@ -47,9 +49,21 @@ export class ThreadApi {
   }
 
   /** Uploads the pictures of a message first; a repeated upload is the same file. */
-  async say(threadId: string, { text, quoted, pictures }: Prompt, displayed: readonly Displayed[], key: string): Promise<Said> {
-    const files = await Promise.all(pictures.map(({ data, type }, at) => this.#upload(threadId, data, type, `${key} ${at}`)));
-    return await this.#json('POST', `${pathOf(threadId)}/messages`, { text, quoted, displayed, attachment_ids: files.map(({ id }) => id) }, key);
+  async say(
+    threadId: string,
+    { text, quoted, pictures }: Prompt,
+    displayed: readonly Displayed[],
+    key: string,
+  ): Promise<Said> {
+    const files = await Promise.all(
+      pictures.map(({ data, type }, at) => this.#upload(threadId, data, type, `${key} ${at}`)),
+    );
+    return await this.#json(
+      'POST',
+      `${pathOf(threadId)}/messages`,
+      { text, quoted, displayed, attachment_ids: files.map(({ id }) => id) },
+      key,
+    );
   }
 
   /** False when the turn has ended meanwhile. */
@@ -59,7 +73,15 @@ export class ThreadApi {
 
   /** False when it was decided elsewhere. */
   decide(approvalId: string, decision: 'allow' | 'deny', remember: boolean): Promise<boolean> {
-    return taken(this.#json('POST', `/v1/approvals/${encodeURIComponent(approvalId)}`, { decision, remember }, `editor ${decision} ${remember}`), 404);
+    return taken(
+      this.#json(
+        'POST',
+        `/v1/approvals/${encodeURIComponent(approvalId)}`,
+        { decision, remember },
+        `editor ${decision} ${remember}`,
+      ),
+      404,
+    );
   }
 
   /** False when it was answered elsewhere. */
@@ -79,13 +101,17 @@ export class ThreadApi {
   }
 
   #json<T>(method: string, path: string, body?: unknown, key?: string): Promise<T> {
-    const headers = { ...(body !== undefined && { 'content-type': 'application/json' }), ...(key && { 'idempotency-key': key }) };
+    const headers = {
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(key && { 'idempotency-key': key }),
+    };
     return this.#request(path, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) });
   }
 
   async #request<T>(path: string, init: RequestInit): Promise<T> {
     return await this.#server.patiently(
-      async (server) => (await (await request(server, path, { ...init, signal: AbortSignal.timeout(REQUEST_MS) })).json()) as T,
+      async (server) =>
+        (await (await request(server, path, { ...init, signal: AbortSignal.timeout(REQUEST_MS) })).json()) as T,
     );
   }
 }

@@ -21,7 +21,8 @@ const KINDS: ReadonlyArray<readonly [RegExp, ToolKind]> = [
 const kindOf = (name: string): ToolKind => KINDS.find(([names]) => names.test(name))?.[1] ?? 'other';
 
 /** Items that editors show as calls of tools. */
-export const isTool = ({ kind }: Pick<ItemRecord, 'kind'>): boolean => kind === 'tool_call' || kind === 'file_change' || kind === 'command_execution';
+export const isTool = ({ kind }: Pick<ItemRecord, 'kind'>): boolean =>
+  kind === 'tool_call' || kind === 'file_change' || kind === 'command_execution';
 
 /** An output longer than this is cut: the editor keeps all of it in memory. */
 const LONGEST_OUTPUT = 100_000;
@@ -31,7 +32,10 @@ export const words = (text: string): ToolCallContent => ({
   type: 'content',
   content: {
     type: 'text',
-    text: text.length > LONGEST_OUTPUT ? `${text.slice(0, LONGEST_OUTPUT)}\n… (${text.length - LONGEST_OUTPUT} more characters)` : text,
+    text:
+      text.length > LONGEST_OUTPUT
+        ? `${text.slice(0, LONGEST_OUTPUT)}\n… (${text.length - LONGEST_OUTPUT} more characters)`
+        : text,
   },
 });
 
@@ -65,9 +69,16 @@ export function endedCall(toolCallId: string, item: ItemRecord, workspaces: stri
 
 /** `file_read notes.txt`, `shell_run npm test`: the name of the tool, and what it is about. */
 function titleOf({ name, input }: StartedTool): string {
-  const about = [input.command, input.path, input.url, input.query, input.pattern, input.question, input.goal, input.workspace].find(
-    (value) => typeof value === 'string' && value !== '',
-  ) as string | undefined;
+  const about = [
+    input.command,
+    input.path,
+    input.url,
+    input.query,
+    input.pattern,
+    input.question,
+    input.goal,
+    input.workspace,
+  ].find((value) => typeof value === 'string' && value !== '') as string | undefined;
   const line = about?.replace(/\s+/g, ' ').trim() ?? '';
   return `${name}${line ? ` ${line}` : ''}`.slice(0, LONGEST_TITLE);
 }

@@ -12,12 +12,19 @@ const SPEAKER: Partial<Record<ItemRecord['kind'], Chunk>> = {
   status: 'agent_message_chunk',
 };
 
-const chunk = (sessionUpdate: Chunk, messageId: string, text: string): SessionUpdate => ({ sessionUpdate, messageId, content: { type: 'text', text } });
+const chunk = (sessionUpdate: Chunk, messageId: string, text: string): SessionUpdate => ({
+  sessionUpdate,
+  messageId,
+  content: { type: 'text', text },
+});
 
 /** By a person who stopped it, or by the end of a worker; then what follows begins again. */
 const CUT_OFF = '\n\n(This was cut off.)\n\n';
 
-/** What an editor shows of a thread, from its events. Texts of the past are shown whole, those of now as they are streamed. */
+/**
+ * What an editor shows of a thread, from its events. Texts of the past are shown whole, those of now as they are
+ * streamed.
+ */
 export class Updates {
   readonly #workspaces: string;
   /** tool items by id, with the id of the call that the editor knows */
@@ -46,13 +53,16 @@ export class Updates {
   /** The past is over: shows what is streamed right now. */
   live(): SessionUpdate[] {
     this.#replaying = false;
-    return [...this.#streams].filter(([, { text }]) => text !== '').map(([id, { kind, text }]) => chunk(kind, id, text));
+    return [...this.#streams]
+      .filter(([, { text }]) => text !== '')
+      .map(([id, { kind, text }]) => chunk(kind, id, text));
   }
 
   of({ event, item_id, payload }: EventEnvelope): SessionUpdate[] {
     const item = payload.item as ItemRecord | undefined;
     if (event === 'item.started' && item) return this.#started(item, payload.tool as StartedTool | undefined);
-    if (event === 'item.delta' && item_id) return this.#delta(item_id, String(payload.kind), String(payload.delta ?? ''));
+    if (event === 'item.delta' && item_id)
+      return this.#delta(item_id, String(payload.kind), String(payload.delta ?? ''));
     if (event.startsWith('item.') && item) return this.#ended(item);
     if (event === 'thread.updated') return threadUpdates(payload.changes as Record<string, unknown> | undefined);
     return [];
@@ -95,8 +105,10 @@ export class Updates {
 
 function threadUpdates(changes: Record<string, unknown> = {}): SessionUpdate[] {
   const updates: SessionUpdate[] = [];
-  if (typeof changes.mode === 'string') updates.push({ sessionUpdate: 'current_mode_update', currentModeId: modeOf(changes.mode) });
-  if (changes.title !== undefined) updates.push({ sessionUpdate: 'session_info_update', title: changes.title as string | null });
+  if (typeof changes.mode === 'string')
+    updates.push({ sessionUpdate: 'current_mode_update', currentModeId: modeOf(changes.mode) });
+  if (changes.title !== undefined)
+    updates.push({ sessionUpdate: 'session_info_update', title: changes.title as string | null });
   return updates;
 }
 

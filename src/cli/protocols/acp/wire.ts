@@ -9,10 +9,15 @@ interface Refusal {
   error: { code: number; message: string };
 }
 
-/** Messages on standard input and output, one JSON object a line. What is no request gets the error of the reference server. */
+/**
+ * Messages on standard input and output, one JSON object a line. What is no request gets the error of the reference
+ * server.
+ */
 export function stdio(input: NodeJS.ReadableStream, output: NodeJS.WritableStream): Stream {
   const write = (message: unknown): Promise<void> =>
-    new Promise((resolve, reject) => output.write(`${JSON.stringify(message)}\n`, (error) => (error ? reject(error) : resolve())));
+    new Promise((resolve, reject) =>
+      output.write(`${JSON.stringify(message)}\n`, (error) => (error ? reject(error) : resolve())),
+    );
   const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
   const readable = new ReadableStream<AnyMessage>({
     start(controller) {

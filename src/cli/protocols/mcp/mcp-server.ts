@@ -4,8 +4,8 @@ import type { Call } from '../../setup/background/background.ts';
 import { FoundServer } from '../../setup/background/server.ts';
 
 /**
- * `fetch mcp-server`: our tools for an MCP client, on standard input and output. The running instance has the session and does the work. Returns when the client
- * has left.
+ * `fetch mcp-server`: our tools for an MCP client, on standard input and output. The running instance has the session
+ * and does the work. Returns when the client has left.
  */
 export async function runMcp(call: Call): Promise<void> {
   const left = new AbortController();

@@ -15,7 +15,10 @@ export function announcement(config: Config, token: string): string[] {
   ];
 }
 
-/** A token that a person configured is known to them. One that was made is told, because nothing else tells a supervisor. */
+/**
+ * A token that a person configured is known to them. One that was made is told, because nothing else tells a
+ * supervisor.
+ */
 function authLines(config: Config, token: string): string[] {
   if (!asksForToken(config)) return ['Runtime API auth: off (--insecure). Every program of this machine may use it.'];
   if (config.runtimeToken !== undefined) return ['Runtime API auth: bearer token required for /v1/* routes.'];
@@ -26,8 +29,15 @@ function authLines(config: Config, token: string): string[] {
   ];
 }
 
-/** Where the page for phones is. `Local`: this machine. `LAN`: an address of it on a network. `URL`: the address that was chosen. */
-export function mobileLinks(config: Config, token: string, addresses = ownAddresses()): Array<{ what: 'Local' | 'LAN' | 'URL'; url: string }> {
+/**
+ * Where the page for phones is. `Local`: this machine. `LAN`: an address of it on a network. `URL`: the address that
+ * was chosen.
+ */
+export function mobileLinks(
+  config: Config,
+  token: string,
+  addresses = ownAddresses(),
+): Array<{ what: 'Local' | 'LAN' | 'URL'; url: string }> {
   const { runtimeHost: host, FETCH_RUNTIME_PORT: port } = config;
   const query = asksForToken(config) ? `?token=${encodeURIComponent(token)}` : '';
   const link = (what: 'Local' | 'LAN' | 'URL', at: string) => ({ what, url: `${address(at, port)}/mobile${query}` });
@@ -42,7 +52,10 @@ export const NETWORK_WARNING =
 const SHORT = 16;
 
 /** A device of the network can try words. Said before the start, on standard error. */
-export const weakTokenWarning = ({ runtimeToken, runtimeHost }: Pick<Config, 'runtimeToken' | 'runtimeHost'>): string | null =>
+export const weakTokenWarning = ({
+  runtimeToken,
+  runtimeHost,
+}: Pick<Config, 'runtimeToken' | 'runtimeHost'>): string | null =>
   runtimeToken !== undefined && runtimeToken.length < SHORT && !isLoopback(runtimeHost)
     ? `WARNING: the token has only ${runtimeToken.length} characters, and a device of your network may guess it. Leave it out, and a long one is made.`
     : null;
@@ -52,5 +65,7 @@ const address = (host: string, port: number): string => `http://${host.includes(
 /** Of this machine on networks with other devices; containers have bridges of their own. */
 const ownAddresses = (): string[] =>
   Object.entries(networkInterfaces()).flatMap(([name, found = []]) =>
-    /^(docker|br-|veth|virbr)/.test(name) ? [] : found.filter(({ family, internal }) => family === 'IPv4' && !internal).map((each) => each.address),
+    /^(docker|br-|veth|virbr)/.test(name)
+      ? []
+      : found.filter(({ family, internal }) => family === 'IPv4' && !internal).map((each) => each.address),
   );

@@ -15,7 +15,12 @@ interface Info {
 }
 
 /** Sees that what runs is what was asked for: an instance keeps the settings of its start. @throws ServeError */
-export async function requireFitting({ urls, supervisor }: RunState, config: Config, options: ServeOptions, token: string): Promise<void> {
+export async function requireFitting(
+  { urls, supervisor }: RunState,
+  config: Config,
+  options: ServeOptions,
+  token: string,
+): Promise<void> {
   const misfits = await misfitsOf(urls.runtime, config, options, token);
   if (misfits.length > 0)
     throw new ServeError(
@@ -29,19 +34,28 @@ async function misfitsOf(base: string, config: Config, options: ServeOptions, to
   if (late.length > 0) return [`${late.join(' and ')} ${late.length === 1 ? 'takes' : 'take'} effect at a start`];
   const misfits: string[] = [];
   if (info.bind_host !== config.runtimeHost || info.port !== config.FETCH_RUNTIME_PORT)
-    misfits.push(`its runtime API listens on ${info.bind_host}:${info.port}, not on ${config.runtimeHost}:${config.FETCH_RUNTIME_PORT}`);
+    misfits.push(
+      `its runtime API listens on ${info.bind_host}:${info.port}, not on ${config.runtimeHost}:${config.FETCH_RUNTIME_PORT}`,
+    );
   if (options.insecure && info.auth_required) misfits.push('it asks for a token');
-  if ((await ask(base, '/v1/skills', token)).status === 401) misfits.push('it has another token: pass its own with --auth-token');
-  else if (options.mobile && (await ask(base, '/mobile', token)).body === MOBILE_IS_OFF) misfits.push('it was started without --mobile');
+  if ((await ask(base, '/v1/skills', token)).status === 401)
+    misfits.push('it has another token: pass its own with --auth-token');
+  else if (options.mobile && (await ask(base, '/mobile', token)).body === MOBILE_IS_OFF)
+    misfits.push('it was started without --mobile');
   return misfits;
 }
 
 async function ask(base: string, path: string, token: string): Promise<{ status: number; body: string }> {
   try {
-    const answer = await fetch(`${base}${path}`, { headers: token ? { Authorization: `Bearer ${token}` } : {}, signal: AbortSignal.timeout(PATIENCE_MS) });
+    const answer = await fetch(`${base}${path}`, {
+      headers: token ? { Authorization: `Bearer ${token}` } : {},
+      signal: AbortSignal.timeout(PATIENCE_MS),
+    });
     return { status: answer.status, body: await answer.text() };
   } catch (error) {
-    throw new ServeError(`The runtime API at ${base} does not answer: ${reasonOf(error)}. Look at it: fetch status, fetch logs api`);
+    throw new ServeError(
+      `The runtime API at ${base} does not answer: ${reasonOf(error)}. Look at it: fetch status, fetch logs api`,
+    );
   }
 }
 

@@ -11,8 +11,9 @@ import { requireFitting, untilEnd } from './attach.ts';
 import { hostIsWild, requireMode, type ServeOptions, settingsOf } from './settings.ts';
 
 /**
- * `fetch serve`: for a supervisor that starts Fetch and reads its address. Where an instance runs already, this process stands for it: it tells the same and
- * ends with it. Standard output has the lines of the contract alone; the log is on standard error.
+ * `fetch serve`: for a supervisor that starts Fetch and reads its address. Where an instance runs already, this process
+ * stands for it: it tells the same and ends with it. Standard output has the lines of the contract alone; the log is on
+ * standard error.
  */
 export async function run(options: ServeOptions, flags: Record<string, string>): Promise<void> {
   requireMode(options);
@@ -44,8 +45,12 @@ async function claimed(home: string): Promise<boolean> {
 
 async function attach(config: Config, options: ServeOptions): Promise<void> {
   const left = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => left.abort(new Error('Stopped while starting.')));
-  const report = logReporter({ info: (text) => say(process.stderr, text), warn: (text) => say(process.stderr, `! ${text}`) });
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    process.once(signal, () => left.abort(new Error('Stopped while starting.')));
+  const report = logReporter({
+    info: (text) => say(process.stderr, text),
+    warn: (text) => say(process.stderr, `! ${text}`),
+  });
   const state = await untilServing({ home: config.FETCH_HOME, report, signal: left.signal, from: null });
   await requireFitting(state, config, options, tokenOf(config));
   say(process.stderr, `Attached to the instance that runs already (process ${state.supervisor.pid}).`);
@@ -56,7 +61,8 @@ async function attach(config: Config, options: ServeOptions): Promise<void> {
 function announce(config: Config, { mobile, qr }: ServeOptions): void {
   const token = tokenOf(config);
   for (const line of announcement(config, token)) say(process.stdout, line);
-  if (mobile && qr) say(process.stdout, renderUnicodeCompact(mobileLinks(config, token).at(-1)!.url, { ecc: 'L', border: 2 }));
+  if (mobile && qr)
+    say(process.stdout, renderUnicodeCompact(mobileLinks(config, token).at(-1)!.url, { ecc: 'L', border: 2 }));
 }
 
 const tokenOf = (config: Config): string => ensureToken(config.FETCH_HOME, 'runtime-token', config.runtimeToken);

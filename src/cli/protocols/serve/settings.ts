@@ -21,11 +21,18 @@ export class ServeError extends Error {
 
 /** @throws ServeError */
 export function requireMode({ http, mobile, acp, mcp }: ServeOptions): void {
-  if ([http || mobile, acp, mcp].filter(Boolean).length !== 1) throw new ServeError('Error: Choose exactly one server mode: --mcp, --http/--mobile, or --acp');
+  if ([http || mobile, acp, mcp].filter(Boolean).length !== 1)
+    throw new ServeError('Error: Choose exactly one server mode: --mcp, --http/--mobile, or --acp');
 }
 
-/** The settings that the options stand for, as flags. `--host` means the runtime API alone: nobody asks for the status API on a network. @throws ServeError */
-export function settingsOf(options: ServeOptions, { FETCH_HOST, ...flags }: Record<string, string>): Record<string, string> {
+/**
+ * The settings that the options stand for, as flags. `--host` means the runtime API alone: nobody asks for the status
+ * API on a network. @throws ServeError
+ */
+export function settingsOf(
+  options: ServeOptions,
+  { FETCH_HOST, ...flags }: Record<string, string>,
+): Record<string, string> {
   if (options.port === 0) throw new ServeError('Error: Port must be > 0');
   const token = options.authToken?.trim();
   const given: Record<string, string> = {
@@ -38,7 +45,10 @@ export function settingsOf(options: ServeOptions, { FETCH_HOST, ...flags }: Reco
   };
   if (isOpenToNetwork(options, given)) given.FETCH_RUNTIME_HOST = '0.0.0.0';
   if (options.insecure) given.FETCH_RUNTIME_INSECURE = 'true';
-  if (options.corsOrigin?.length) given.DEEPSEEK_CORS_ORIGINS = [loadConfig(given).DEEPSEEK_CORS_ORIGINS, ...options.corsOrigin].filter(Boolean).join(',');
+  if (options.corsOrigin?.length)
+    given.DEEPSEEK_CORS_ORIGINS = [loadConfig(given).DEEPSEEK_CORS_ORIGINS, ...options.corsOrigin]
+      .filter(Boolean)
+      .join(',');
   return given;
 }
 
@@ -55,4 +65,5 @@ export const startOptions = ({ workers, corsOrigin }: ServeOptions): string[] =>
   ...(corsOrigin === undefined ? [] : ['--cors-origin']),
 ];
 
-export const hostIsWild = ({ runtimeHost }: Pick<Config, 'runtimeHost'>): boolean => runtimeHost === '0.0.0.0' || runtimeHost === '::';
+export const hostIsWild = ({ runtimeHost }: Pick<Config, 'runtimeHost'>): boolean =>
+  runtimeHost === '0.0.0.0' || runtimeHost === '::';

@@ -5,7 +5,13 @@ import { readFigures } from '../../../store/home/operations/figures.ts';
 import { listHosts } from '../../../store/kennel/hosts/hosts.ts';
 import type { Store } from '../../../store/postgres/database.ts';
 import { readAccount } from '../../../store/whatsapp/account.ts';
-import { databaseConnections, databaseWaiting, kennelSlots, kennelSlotsUsed, roleReady } from '../../../telemetry/metrics.ts';
+import {
+  databaseConnections,
+  databaseWaiting,
+  kennelSlots,
+  kennelSlotsUsed,
+  roleReady,
+} from '../../../telemetry/metrics.ts';
 import { onScrape } from '../../../telemetry/registry.ts';
 import * as shown from '../../../telemetry/store-metrics.ts';
 import { queueStats } from '../../instance/connections/queue-stats.ts';
@@ -24,17 +30,29 @@ export function collectProcess(store: Store, states: ReadonlyMap<OwnRole, RoleSt
   });
 }
 
-/** What the api role says of the whole. While the database or the server is away, its series end: old figures would look like new ones. */
+/**
+ * What the api role says of the whole. While the database or the server is away, its series end: old figures would look
+ * like new ones.
+ */
 export function collectStore(config: Config, { db }: Store, temporal: Client): void {
   onScrape(async () => {
-    for (const each of [shown.openQuestions, shown.activeTurns, shown.tasks, shown.unsignalled, shown.unsignalledAge, shown.unsent, shown.unsentAge])
+    for (const each of [
+      shown.openQuestions,
+      shown.activeTurns,
+      shown.tasks,
+      shown.unsignalled,
+      shown.unsignalledAge,
+      shown.unsent,
+      shown.unsentAge,
+    ])
       each.clear();
     const { openQuestions, activeTurns, inbox, outbox, tasks } = await readFigures(db);
     shown.openQuestions.set({}, openQuestions);
     shown.activeTurns.set({}, activeTurns);
     shown.unsignalled.set({}, inbox.count);
     shown.unsignalledAge.set({}, inbox.seconds);
-    for (const state of ['queued', 'running', 'waiting', 'paused'] as const) shown.tasks.set({ state }, tasks.find((task) => task.state === state)?.count ?? 0);
+    for (const state of ['queued', 'running', 'waiting', 'paused'] as const)
+      shown.tasks.set({ state }, tasks.find((task) => task.state === state)?.count ?? 0);
     for (const { channel, count, seconds } of outbox) {
       shown.unsent.set({ channel }, count);
       shown.unsentAge.set({ channel }, seconds);
@@ -64,8 +82,17 @@ export function collectStore(config: Config, { db }: Store, temporal: Client): v
       'gone',
       hosts.filter(({ alive }) => !alive),
     );
-    const queues = [AGENT_QUEUE, BACKGROUND_QUEUE, gatewayQueue('whatsapp'), ...hosts.filter(({ alive }) => alive).map(({ host }) => kennelQueue(host))];
-    for (const { queue, kind, backlog, ageSeconds, pollers } of await queueStats(temporal, config.TEMPORAL_NAMESPACE, queues)) {
+    const queues = [
+      AGENT_QUEUE,
+      BACKGROUND_QUEUE,
+      gatewayQueue('whatsapp'),
+      ...hosts.filter(({ alive }) => alive).map(({ host }) => kennelQueue(host)),
+    ];
+    for (const { queue, kind, backlog, ageSeconds, pollers } of await queueStats(
+      temporal,
+      config.TEMPORAL_NAMESPACE,
+      queues,
+    )) {
       const labels = { task_queue: queue, kind };
       shown.queueBacklog.set(labels, backlog);
       shown.queueAge.set(labels, ageSeconds);

@@ -19,16 +19,21 @@ interface MetricsEndpoint {
   close(): Promise<void>;
 }
 
-export const metricsPort = (first: number, roles: readonly OwnRole[]): number => first + OFFSETS[roles.includes('gateway') ? 'gateway' : roles[0]!];
+export const metricsPort = (first: number, roles: readonly OwnRole[]): number =>
+  first + OFFSETS[roles.includes('gateway') ? 'gateway' : roles[0]!];
 
-/** Opens the port, or returns null where none is set. A port that is taken is logged and ends nothing: a process works without being watched. */
+/**
+ * Opens the port, or returns null where none is set. A port that is taken is logged and ends nothing: a process works
+ * without being watched.
+ */
 export async function openMetrics(config: Config, roles: readonly OwnRole[]): Promise<MetricsEndpoint | null> {
   if (config.FETCH_METRICS_PORT === undefined) return null;
   const log = createLog('metrics', config.LOG_LEVEL);
   // the SDK cannot say which port it got, so one is chosen for it
   const sdkAddress = `127.0.0.1:${await freePort('127.0.0.1')}`;
   const server = createServer((request, response) => {
-    if (request.method !== 'GET' || request.url?.split('?')[0] !== '/metrics') return void response.writeHead(404).end('GET /metrics\n');
+    if (request.method !== 'GET' || request.url?.split('?')[0] !== '/metrics')
+      return void response.writeHead(404).end('GET /metrics\n');
     void metricsText(sdkAddress).then(
       (text) => response.writeHead(200, { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' }).end(text),
       () => response.writeHead(500).end(),
@@ -38,7 +43,10 @@ export async function openMetrics(config: Config, roles: readonly OwnRole[]): Pr
   try {
     await listening(server, port, config.FETCH_METRICS_HOST);
   } catch (error) {
-    log.error({ port, error: (error as Error).message }, 'no metrics: the port cannot be opened. Change FETCH_METRICS_PORT');
+    log.error(
+      { port, error: (error as Error).message },
+      'no metrics: the port cannot be opened. Change FETCH_METRICS_PORT',
+    );
     return null;
   }
   startCounting();

@@ -5,7 +5,10 @@ import { createLog } from '../../../log.ts';
 import { startTracing } from '../../../telemetry/tracing.ts';
 import type { OwnRole } from '../../instance/home/state-file.ts';
 
-/** Sends the traces of this process to the endpoint of the settings; returns what sends the last ones. Null, and nothing is loaded, where none is set. */
+/**
+ * Sends the traces of this process to the endpoint of the settings; returns what sends the last ones. Null, and nothing
+ * is loaded, where none is set.
+ */
 export async function openTracing(config: Config, roles: readonly OwnRole[]): Promise<(() => Promise<void>) | null> {
   const url = addressOf(config);
   if (url === undefined) return null;
@@ -28,5 +31,7 @@ export async function openTracing(config: Config, roles: readonly OwnRole[]): Pr
   return close;
 }
 
-const addressOf = ({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: whole, OTEL_EXPORTER_OTLP_ENDPOINT: base }: Config): string | undefined =>
-  whole ?? (base && new URL('v1/traces', base.endsWith('/') ? base : `${base}/`).href);
+const addressOf = ({
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: whole,
+  OTEL_EXPORTER_OTLP_ENDPOINT: base,
+}: Config): string | undefined => whole ?? (base && new URL('v1/traces', base.endsWith('/') ? base : `${base}/`).href);

@@ -9,10 +9,15 @@ const CALL_MS = 4_000;
 export type RoleState = 'starting' | 'ready' | { waits: string };
 
 /**
- * Writes every five seconds whether the roles of this process work: `ok`, or a line for each thing that is wrong. For health checks of containers, which read the
- * file and its time (`deploy/healthy.sh`): a process that hangs writes nothing. Returns a function that ends it.
+ * Writes every five seconds whether the roles of this process work: `ok`, or a line for each thing that is wrong. For
+ * health checks of containers, which read the file and its time (`deploy/healthy.sh`): a process that hangs writes
+ * nothing. Returns a function that ends it.
  */
-export function tellHealth(file: string, states: ReadonlyMap<string, RoleState>, connections: Pick<Connections, 'store' | 'temporal'>): () => void {
+export function tellHealth(
+  file: string,
+  states: ReadonlyMap<string, RoleState>,
+  connections: Pick<Connections, 'store' | 'temporal'>,
+): () => void {
   let ended = false;
   const look = async () => {
     const problems = [...wrongRoles(states), ...(await wrongServers(connections))];
@@ -29,7 +34,9 @@ export function tellHealth(file: string, states: ReadonlyMap<string, RoleState>,
 }
 
 export const wrongRoles = (states: ReadonlyMap<string, RoleState>): string[] =>
-  [...states].flatMap(([role, state]) => (state === 'ready' ? [] : [state === 'starting' ? `${role} is starting` : `${role} waits: ${state.waits}`]));
+  [...states].flatMap(([role, state]) =>
+    state === 'ready' ? [] : [state === 'starting' ? `${role} is starting` : `${role} waits: ${state.waits}`],
+  );
 
 async function wrongServers({ store, temporal }: Pick<Connections, 'store' | 'temporal'>): Promise<string[]> {
   const [database, server] = await Promise.all([
@@ -41,7 +48,10 @@ async function wrongServers({ store, temporal }: Pick<Connections, 'store' | 'te
         (error: Error) => error.message,
       ),
   ]);
-  return [...(database ? [] : ['PostgreSQL does not answer']), ...(server === null ? [] : [`Temporal does not answer: ${server}`])];
+  return [
+    ...(database ? [] : ['PostgreSQL does not answer']),
+    ...(server === null ? [] : [`Temporal does not answer: ${server}`]),
+  ];
 }
 
 /** Renamed into place: a reader never finds half of it. */

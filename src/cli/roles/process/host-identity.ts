@@ -2,7 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** The id of a home as a kennel host: made once, kept beside its run folders. Two homes never have the same one, whatever their hosts are called. */
+/**
+ * The id of a home as a kennel host: made once, kept beside its run folders. Two homes never have the same one,
+ * whatever their hosts are called.
+ */
 export async function hostIdentity(home: string): Promise<string> {
   const folder = join(home, 'kennel');
   const file = join(folder, 'host-id');

@@ -16,7 +16,8 @@ export function watchSettings(config: Config, changed: (names: string[]) => void
     const done = reload(config, (problem) => log.warn(problem));
     if (done === null) return;
     if (done.updated.length > 0) log.info({ settings: done.updated }, 'applied settings that were changed');
-    if (done.restart.length > 0 && String(done.restart) !== waiting) log.warn({ settings: done.restart }, 'these changed settings need a restart');
+    if (done.restart.length > 0 && String(done.restart) !== waiting)
+      log.warn({ settings: done.restart }, 'these changed settings need a restart');
     if (!first) changed([...done.updated, ...(String(done.restart) === waiting ? [] : done.restart)]);
     waiting = String(done.restart);
   };

@@ -4,11 +4,13 @@ import type { Db } from '../../../store/postgres/database.ts';
 import { isTracing, type SpanAttributes, traced } from '../../../telemetry/tracing.ts';
 
 /**
- * Each attempt of an activity is a span in the trace of the message that it works for. That trace is read from the message's row. Headers of Temporal, which
- * `@temporalio/interceptors-opentelemetry` follows, would not do: a conversation runs for ever, so every later message would be in the trace of the first one,
- * and a new Temporal server would have none. Workflows stay as they are.
+ * Each attempt of an activity is a span in the trace of the message that it works for. That trace is read from the
+ * message's row. Headers of Temporal, which
+ * `@temporalio/interceptors-opentelemetry` follows, would not do: a conversation runs for ever, so every later message
+ * would be in the trace of the first one, and a new Temporal server would have none. Workflows stay as they are.
  */
-export const activityTraces = (db: Db): Pick<WorkerOptions, 'interceptors'> => (isTracing() ? { interceptors: { activity: [tracing(db)] } } : {});
+export const activityTraces = (db: Db): Pick<WorkerOptions, 'interceptors'> =>
+  isTracing() ? { interceptors: { activity: [tracing(db)] } } : {};
 
 const tracing =
   (db: Db): ActivityInterceptorsFactory =>

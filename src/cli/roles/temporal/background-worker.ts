@@ -17,10 +17,15 @@ interface Background {
 }
 
 /**
- * The part of a worker that takes up routine runs, beside the one for everything else. It begins when the first run waits, because its thread of workflows takes
- * some 20 MB, which many never need. One with a build begins at once: Temporal sends a build nothing from a queue that it has never asked.
+ * The part of a worker that takes up routine runs, beside the one for everything else. It begins when the first run
+ * waits, because its thread of workflows takes some 20 MB, which many never need. One with a build begins at once:
+ * Temporal sends a build nothing from a queue that it has never asked.
  */
-export function backgroundWorker(temporal: Client, config: Config, common: Omit<WorkerOptions, 'taskQueue'>): Background {
+export function backgroundWorker(
+  temporal: Client,
+  config: Config,
+  common: Omit<WorkerOptions, 'taskQueue'>,
+): Background {
   const stop = new AbortController();
   const begin = async (): Promise<Worker | null> => {
     if (config.FETCH_BUILD_ID === undefined) await firstRun(temporal, config.TEMPORAL_NAMESPACE, stop.signal);

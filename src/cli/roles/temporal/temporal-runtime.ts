@@ -1,10 +1,19 @@
-import { DefaultLogger, GracefulShutdownPeriodExpiredError, Runtime, type Worker, type WorkerOptions } from '@temporalio/worker';
+import {
+  DefaultLogger,
+  GracefulShutdownPeriodExpiredError,
+  Runtime,
+  type Worker,
+  type WorkerOptions,
+} from '@temporalio/worker';
 import type { Config } from '../../../config.ts';
 import { createLog } from '../../../log.ts';
 
 let installed = false;
 
-/** The Temporal runtime of this process, with its logs among ours. It may exist only once. `metricsAddress`: where it shows its own metrics, if anywhere. */
+/**
+ * The Temporal runtime of this process, with its logs among ours. It may exist only once. `metricsAddress`: where it
+ * shows its own metrics, if anywhere.
+ */
 export function installRuntime(config: Config, metricsAddress?: string): void {
   if (installed) return;
   installed = true;
@@ -15,7 +24,14 @@ export function installRuntime(config: Config, metricsAddress?: string): void {
     telemetryOptions: {
       logging: { forward: {}, filter: { core: 'WARN', other: 'WARN' } },
       ...(metricsAddress && {
-        metrics: { prometheus: { bindAddress: metricsAddress, countersTotalSuffix: true, unitSuffix: true, useSecondsForDurations: true } },
+        metrics: {
+          prometheus: {
+            bindAddress: metricsAddress,
+            countersTotalSuffix: true,
+            unitSuffix: true,
+            useSecondsForDurations: true,
+          },
+        },
       }),
     },
     // signals are the role's own business: it stops its parts in order
@@ -23,7 +39,9 @@ export function installRuntime(config: Config, metricsAddress?: string): void {
   });
 }
 
-/** Activities get this much longer than the grace time to say how they ended; then the worker gives up waiting for them. */
+/**
+ * Activities get this much longer than the grace time to say how they ended; then the worker gives up waiting for them.
+ */
 const FORCE_MS = 4_000;
 
 /** Bounds of recovery and of a stop, shared by all workers. */
@@ -41,7 +59,10 @@ export const workerTimings = (config: Config) =>
 
 export const graceMs = (config: Config): number => config.FETCH_STOP_SECONDS * 1000;
 
-/** Runs a worker to its end. What outlives the grace time and its own cancellation is left to the next worker: that is an end like any other. */
+/**
+ * Runs a worker to its end. What outlives the grace time and its own cancellation is left to the next worker: that is
+ * an end like any other.
+ */
 export const runToEnd = (worker: Worker): Promise<void> =>
   worker.run().catch((error: unknown) => {
     if (!(error instanceof GracefulShutdownPeriodExpiredError)) throw error;

@@ -11,13 +11,20 @@ import { CODE_EXTENSION, PACKAGE_ROOT } from '../../../installation.ts';
 const source = (folder: string): string => fileURLToPath(new URL(`../../../${folder}`, import.meta.url));
 const SANDBOX_FOLDERS = ['workflows', 'contracts', 'domain'];
 
-/** Workers that run one build at a time; workers of several builds side by side, with a versioning behaviour for each workflow. */
+/**
+ * Workers that run one build at a time; workers of several builds side by side, with a versioning behaviour for each
+ * workflow.
+ */
 const ENTRIES = { unversioned: 'index', versioned: 'versioned' };
 export type Versioning = keyof typeof ENTRIES;
-export const entryOf = (versioning: Versioning): string => join(source('workflows'), `${ENTRIES[versioning]}${CODE_EXTENSION}`);
+export const entryOf = (versioning: Versioning): string =>
+  join(source('workflows'), `${ENTRIES[versioning]}${CODE_EXTENSION}`);
 
 /** The options with which workflow code is bundled everywhere: in production, in tests and in the replay gate. */
-export async function buildWorkflowBundle(workflowsPath = entryOf('unversioned'), workflowInterceptorModules: string[] = []): Promise<{ code: string }> {
+export async function buildWorkflowBundle(
+  workflowsPath = entryOf('unversioned'),
+  workflowInterceptorModules: string[] = [],
+): Promise<{ code: string }> {
   const warnings: string[] = [];
   const note = (message: string) => void (/disallowed|Failed to|not found/i.test(message) && warnings.push(message));
   const { code } = await bundleWorkflowCode({
@@ -46,7 +53,10 @@ const packedBundle = (versioning: Versioning): string => join(PACKAGE_ROOT, 'dis
 const CLONE_CACHE = join(PACKAGE_ROOT, 'dist', 'bundles');
 
 /** The bundle, from a cache when no file that goes into it has changed: it saves two seconds of CPU of every start. */
-export async function cachedWorkflowBundle(cacheFolder: string, versioning: Versioning = 'unversioned'): Promise<WorkflowBundlePath> {
+export async function cachedWorkflowBundle(
+  cacheFolder: string,
+  versioning: Versioning = 'unversioned',
+): Promise<WorkflowBundlePath> {
   // a clone may have what it was packed with, too, and runs other sources by now
   if (CODE_EXTENSION === '.js' && existsSync(packedBundle(versioning))) return { codePath: packedBundle(versioning) };
   const hash = createHash('sha256').update(versioning);

@@ -34,8 +34,8 @@ export interface Up {
 }
 
 /**
- * Sees that this home has an instance that serves, and starts one in the background where it has none. On a first start with a terminal
- * it asks. Throws what a person is to read. When `signal` aborts, what this call has started is ended.
+ * Sees that this home has an instance that serves, and starts one in the background where it has none. On a first start
+ * with a terminal it asks. Throws what a person is to read. When `signal` aborts, what this call has started is ended.
  */
 export async function ensureUp(call: Call, report: Reporter, signal: AbortSignal): Promise<Up> {
   const home = call.config.FETCH_HOME;
@@ -44,11 +44,21 @@ export async function ensureUp(call: Call, report: Reporter, signal: AbortSignal
   const isAtIt = service !== null && ['running', 'starting'].includes((await service.state()).state);
   const config = isAtIt ? null : await orAborted(signal, prepare(call, report));
   if (config === null)
-    return { state: await untilServing({ home, report, signal, from: null }), config: call.config, began: false, isService: service !== null };
+    return {
+      state: await untilServing({ home, report, signal, from: null }),
+      config: call.config,
+      began: false,
+      isService: service !== null,
+    };
   const from = logEnd(home);
   const launched = service ? await launchService(service) : launchProcess(config, call.flags);
   try {
-    return { state: await untilServing({ home, report, signal, from, hasEnded: launched.hasEnded }), config, began: true, isService: service !== null };
+    return {
+      state: await untilServing({ home, report, signal, from, hasEnded: launched.hasEnded }),
+      config,
+      began: true,
+      isService: service !== null,
+    };
   } catch (error) {
     // a service manager would keep retrying what was just reported as failed
     if (signal.aborted || (await launched.hasEnded())) await launched.end();
@@ -88,7 +98,11 @@ function showAdminToken(config: Config, report: Reporter): void {
   const token = firstAdminToken(config);
   if (token === null) return;
   const file = join(config.FETCH_HOME, 'admin-token');
-  report.done(process.stdout.isTTY ? `Token of the status API, shown this once: ${token} (kept in ${file})` : `The token of the status API is in ${file}`);
+  report.done(
+    process.stdout.isTTY
+      ? `Token of the status API, shown this once: ${token} (kept in ${file})`
+      : `The token of the status API is in ${file}`,
+  );
 }
 
 interface Launched {

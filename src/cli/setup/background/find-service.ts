@@ -30,8 +30,8 @@ export const installedService = (home: string): Service | null => {
 };
 
 /**
- * `fetch start` with this runtime and program, and only the home as a setting. Other settings are read from the home's .env, so no secret gets into the service
- * file.
+ * `fetch start` with this runtime and program, and only the home as a setting. Other settings are read from the home's
+ * .env, so no secret gets into the service file.
  */
 export function launchOf(config: Config): Launch {
   const home = config.FETCH_HOME;
@@ -45,7 +45,9 @@ export function launchOf(config: Config): Launch {
 /** What the user can do on a machine without a known service manager. */
 export function withoutManager(config: Config): ServiceError {
   const { file, env } = launchOf(config);
-  const up = [file, ENTRY, 'up', '--home', config.FETCH_HOME].map((part) => (/^[\w./:\\-]+$/.test(part) ? part : `"${part}"`)).join(' ');
+  const up = [file, ENTRY, 'up', '--home', config.FETCH_HOME]
+    .map((part) => (/^[\w./:\\-]+$/.test(part) ? part : `"${part}"`))
+    .join(' ');
   if (process.platform === 'win32')
     return new ServiceError(
       `Fetch cannot install a service on Windows. This task does it (not tried): schtasks /create /tn ${serviceName(config.FETCH_HOME)} /sc onlogon /tr '${up}'`,

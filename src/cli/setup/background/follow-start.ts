@@ -41,7 +41,13 @@ interface Following {
 }
 
 /** Follows a start in another process, until its APIs serve. Throws StartError, or the signal's reason. */
-export async function untilServing({ home, report, signal, from, hasEnded = nobodyHolds(home) }: Following): Promise<RunState> {
+export async function untilServing({
+  home,
+  report,
+  signal,
+  from,
+  hasEnded = nobodyHolds(home),
+}: Following): Promise<RunState> {
   const before = await liveRunState(home);
   // the messages of its start are no longer of interest
   if (before && isServing(before)) return before;
@@ -60,7 +66,9 @@ export async function untilServing({ home, report, signal, from, hasEnded = nobo
     }
     if (over) throw new StartError(said || `Fetch ended while it started. Its log: ${logFile(home, 'fetch')}`);
     if (Date.now() > end)
-      throw new StartError('Fetch runs, but does not serve after 3 minutes. It goes on trying: "fetch status" says what it lacks, "fetch stop" ends it.');
+      throw new StartError(
+        'Fetch runs, but does not serve after 3 minutes. It goes on trying: "fetch status" says what it lacks, "fetch stop" ends it.',
+      );
   }
 }
 
@@ -91,7 +99,8 @@ function teller(report: Reporter): (state: RunState) => void {
   };
   return ({ roles }) => {
     for (const { name, state, restarts, lastError, address } of roles) {
-      if (state === 'restarting') once(`${name} ${restarts}`, () => report.warn(`${NAMES[name]} could not start, trying again: ${lastError}`));
+      if (state === 'restarting')
+        once(`${name} ${restarts}`, () => report.warn(`${NAMES[name]} could not start, trying again: ${lastError}`));
       if (!SERVERS.includes(name)) continue;
       if (state === 'ready') once(name, () => report.done(`${NAMES[name]} is ready`));
       if (state === 'external') once(name, () => report.done(`Using the ${NAMES[name]} at ${address}`));
@@ -107,7 +116,8 @@ function waitText(roles: RoleStatus[]): string | null {
   const hasServers = SERVERS.every((name) => isUp(roles, name));
   const waits = (hasServers ? NEEDED : SERVERS).filter((name) => !isUp(roles, name));
   if (waits.length === 0) return null;
-  if (waits.some((name) => roles.some((role) => role.name === name))) return `Starting ${waits.map((name) => NAMES[name]).join(', ')}`;
+  if (waits.some((name) => roles.some((role) => role.name === name)))
+    return `Starting ${waits.map((name) => NAMES[name]).join(', ')}`;
   return hasServers ? 'Preparing namespace and tables' : 'Preparing the servers';
 }
 

@@ -21,7 +21,14 @@ export async function howItRuns(home: string): Promise<HowItRuns> {
   const service = installedService(home);
   const log = (supervisor && state?.log) || null;
   return {
-    by: supervisor === null ? null : (await service?.state())?.pid === supervisor.pid ? 'service' : log ? 'background' : 'foreground',
+    by:
+      supervisor === null
+        ? null
+        : (await service?.state())?.pid === supervisor.pid
+          ? 'service'
+          : log
+            ? 'background'
+            : 'foreground',
     pid: supervisor?.pid ?? null,
     log,
     service: service?.name ?? null,

@@ -6,12 +6,17 @@ import { promisify } from 'node:util';
 import { childEnvironment } from '../../../config.ts';
 import { type Launch, programsAmong, type Service, ServiceError } from './service.ts';
 
-/** A launch agent of this user; for root, a daemon of the machine. Written from the manual; it was not run on a Mac yet. */
+/**
+ * A launch agent of this user; for root, a daemon of the machine. Written from the manual; it was not run on a Mac yet.
+ */
 export function launchdService(name: string): Service {
   const uid = process.getuid?.() ?? 0;
   const label = `fetch-durable.${name}`;
   const domain = uid === 0 ? 'system' : `gui/${uid}`;
-  const file = join(uid === 0 ? '/Library/LaunchDaemons' : join(homedir(), 'Library', 'LaunchAgents'), `${label}.plist`);
+  const file = join(
+    uid === 0 ? '/Library/LaunchDaemons' : join(homedir(), 'Library', 'LaunchAgents'),
+    `${label}.plist`,
+  );
   const call = async (...args: string[]): Promise<string> =>
     (await promisify(execFile)('launchctl', args, { env: childEnvironment({}), timeout: 30_000 })).stdout;
   const steer = (...args: string[]) =>
@@ -74,5 +79,9 @@ const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceA
 function programsOf(plist: string): string[] {
   const line = plist.split('\n').find((each) => each.startsWith('<key>ProgramArguments</key>')) ?? '';
   const strings = line.split('<string>').slice(1);
-  return programsAmong(strings.map((text) => text.split('</string>')[0]!.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&')));
+  return programsAmong(
+    strings.map((text) =>
+      text.split('</string>')[0]!.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&'),
+    ),
+  );
 }

@@ -13,7 +13,10 @@ const onStderr = logReporter({ info: say(''), warn: say('! ') });
 const PATIENCE_MS = 60_000;
 const MOST_DELAY_MS = 2_000;
 
-/** The running instance of this home, for a program that speaks a protocol on standard output. It is started in the background where none runs. */
+/**
+ * The running instance of this home, for a program that speaks a protocol on standard output. It is started in the
+ * background where none runs.
+ */
 export class FoundServer {
   readonly #call: Call;
   readonly #signal: AbortSignal;

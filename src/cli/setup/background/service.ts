@@ -35,7 +35,10 @@ export interface Service {
   bound(): { text: string; mend: string | null } | null;
 }
 
-/** Runtime and entry, among the words that a service file runs: without flags of the runtime, and without the command at the end. */
+/**
+ * Runtime and entry, among the words that a service file runs: without flags of the runtime, and without the command at
+ * the end.
+ */
 export const programsAmong = (words: string[]): string[] => words.slice(0, -1).filter((word) => !word.startsWith('-'));
 
 /** A service cannot be installed or controlled; `message` says what to do. */

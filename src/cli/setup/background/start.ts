@@ -3,7 +3,9 @@ import { inForeground } from '../../instance/foreground.ts';
 import { ensureHome } from '../../instance/home/home.ts';
 import { claimOrExplain } from '../../instance/instance.ts';
 
-/** `fetch start`: on a terminal, a chat with an instance in the background; elsewhere, a service that logs JSON lines. */
+/**
+ * `fetch start`: on a terminal, a chat with an instance in the background; elsewhere, a service that logs JSON lines.
+ */
 export async function run(config: Config, reload: () => Config, flags: Record<string, string>): Promise<void> {
   // closing a terminal window closes its streams (main.ts handles the output)
   process.stdin.on('error', () => {});

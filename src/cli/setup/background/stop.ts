@@ -18,19 +18,34 @@ export interface StopOptions {
   hurried?: AbortSignal;
 }
 
-/** `fetch stop`: stops the supervisor, which stops its roles in order once their work has ended. It also removes what a killed supervisor left. */
+/**
+ * `fetch stop`: stops the supervisor, which stops its roles in order once their work has ended. It also removes what a
+ * killed supervisor left.
+ */
 export async function run(config: Config, options: StopOptions = {}): Promise<void> {
   const home = config.FETCH_HOME;
   const supervisor = await runningSupervisor(home);
   const service = await askToEnd(home, supervisor);
   if (supervisor) await waitForEnd(home, supervisor, options);
   const ended = await cleanUp(home);
-  if (supervisor) process.stdout.write(`Stopped (${home}). Every conversation goes on where it is at the next start.\n`);
-  else if (service) process.stdout.write(`Stopped the service ${service.name}, which could not start Fetch and tried again and again.\n`);
-  else process.stdout.write(ended.length > 0 ? `Ended what a killed start had left running: ${ended.join(', ')}.\n` : `Nothing runs for ${home}.\n`);
+  if (supervisor)
+    process.stdout.write(`Stopped (${home}). Every conversation goes on where it is at the next start.\n`);
+  else if (service)
+    process.stdout.write(
+      `Stopped the service ${service.name}, which could not start Fetch and tried again and again.\n`,
+    );
+  else
+    process.stdout.write(
+      ended.length > 0
+        ? `Ended what a killed start had left running: ${ended.join(', ')}.\n`
+        : `Nothing runs for ${home}.\n`,
+    );
 }
 
-/** If a service manager runs it, that one is asked, because it would restart it otherwise. Returns the service that was asked. */
+/**
+ * If a service manager runs it, that one is asked, because it would restart it otherwise. Returns the service that was
+ * asked.
+ */
 async function askToEnd(home: string, supervisor: ProcessIdentity | null): Promise<Service | null> {
   const service = installedService(home);
   const { pid, state } = (await service?.state()) ?? { pid: null, state: 'stopped' };
@@ -55,7 +70,9 @@ async function waitForEnd(home: string, supervisor: ProcessIdentity, { now, hurr
     await pause(100);
     hurry();
   } else if (!(await waitUntilGone(supervisor, TELL_MS))) {
-    process.stdout.write('Waiting for what is under way to end (at most FETCH_STOP_SECONDS). End it at once: fetch stop --now\n');
+    process.stdout.write(
+      'Waiting for what is under way to end (at most FETCH_STOP_SECONDS). End it at once: fetch stop --now\n',
+    );
   }
   if (!(await waitUntilGone(supervisor, limitMs))) await endProcess(supervisor, { signal: 'SIGKILL' });
 }

@@ -57,25 +57,37 @@ function unitOf(service: string): Unit {
   const name = `${service}.service`;
   const system = userId() === 0;
   const env = childEnvironment({});
-  const file = system ? join('/etc/systemd/system', name) : join(env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'systemd', 'user', name);
+  const file = system
+    ? join('/etc/systemd/system', name)
+    : join(env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'systemd', 'user', name);
   return { name, file, system, env };
 }
 
 async function install(unit: Unit, launch: Launch): Promise<void> {
   mkdirSync(dirname(unit.file), { recursive: true });
   writeFileSync(unit.file, unitText(launch, unit.system), { mode: 0o644 });
-  if (!lingers(unit)) await promisify(execFile)('loginctl', ['--no-ask-password', 'enable-linger'], { env: unit.env, timeout: 20_000 }).catch(() => {});
+  if (!lingers(unit))
+    await promisify(execFile)('loginctl', ['--no-ask-password', 'enable-linger'], {
+      env: unit.env,
+      timeout: 20_000,
+    }).catch(() => {});
   await reachManager(unit);
   await steer(unit, 'enable', unit.name);
 }
 
-const lingers = ({ system }: Unit): boolean => system || existsSync(join('/var/lib/systemd/linger', userInfo().username));
+const lingers = ({ system }: Unit): boolean =>
+  system || existsSync(join('/var/lib/systemd/linger', userInfo().username));
 
 async function call({ system, env }: Unit, ...args: string[]): Promise<string> {
   const runtime = `/run/user/${userId()}`;
   // a shell of su or cron does not know where the user's manager is
   const place = !system && existsSync(runtime) ? { XDG_RUNTIME_DIR: runtime } : {};
-  return (await promisify(execFile)('systemctl', [...(system ? [] : ['--user']), ...args], { env: { ...env, ...place }, timeout: 90_000 })).stdout;
+  return (
+    await promisify(execFile)('systemctl', [...(system ? [] : ['--user']), ...args], {
+      env: { ...env, ...place },
+      timeout: 90_000,
+    })
+  ).stdout;
 }
 
 async function steer(unit: Unit, ...args: string[]): Promise<void> {
@@ -142,7 +154,8 @@ const programsOf = (unit: string): string[] => {
 };
 
 const specifiers = (text: string): string => {
-  if (/[\n\r]/.test(text)) throw new ServiceError(`A unit of systemd cannot hold the line break in ${JSON.stringify(text)}.`);
+  if (/[\n\r]/.test(text))
+    throw new ServiceError(`A unit of systemd cannot hold the line break in ${JSON.stringify(text)}.`);
   return text.replaceAll('%', '%%');
 };
 const quoted = (text: string): string => `"${specifiers(text).replace(/["\\]/g, '\\$&')}"`;

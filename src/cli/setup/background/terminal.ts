@@ -15,9 +15,14 @@ export async function run(call: Call): Promise<void> {
   ending.serves();
   const { runtime, temporalUi } = up.state.urls;
   const where = `Runtime API ${runtime}${temporalUi ? `, Temporal Web UI ${temporalUi}` : ''}`;
-  report.done(up.began ? `Ready. ${where}` : `A chat with what runs already (process ${up.state.supervisor.pid}). ${where}`);
+  report.done(
+    up.began ? `Ready. ${where}` : `A chat with what runs already (process ${up.state.supervisor.pid}). ${where}`,
+  );
   // the end of the input may come before the signal that explains it
-  const why = await Promise.race([openChat(up).then(() => (process.stdin.readableEnded || process.stdin.destroyed ? 'closed' : 'left')), ending.ended]);
+  const why = await Promise.race([
+    openChat(up).then(() => (process.stdin.readableEnded || process.stdin.destroyed ? 'closed' : 'left')),
+    ending.ended,
+  ]);
   await leave(up, why, ending);
 }
 
@@ -31,7 +36,10 @@ async function openChat({ config, state }: Up): Promise<void> {
 async function leave(up: Up, why: End, ending: Ending): Promise<void> {
   const { config, state } = up;
   const now = await liveRunState(config.FETCH_HOME);
-  if (!now) return say(`Fetch does not run any more (${config.FETCH_HOME}): somebody stopped it, or its log says why: fetch logs fetch`);
+  if (!now)
+    return say(
+      `Fetch does not run any more (${config.FETCH_HOME}): somebody stopped it, or its log says why: fetch logs fetch`,
+    );
   // another process may have started a new one since
   const isOurs = up.began && !up.isService && now.supervisor.pid === state.supervisor.pid;
   if (!isOurs || !(await isToStop(config, why, ending)))
@@ -48,7 +56,10 @@ async function isToStop(config: Config, why: End, ending: Ending): Promise<boole
   return answer === 'stop' || answer === 'terminated';
 }
 
-/** The setting, or the answer to a question that is asked once. Without an answer it keeps running, and the question is asked again. */
+/**
+ * The setting, or the answer to a question that is asked once. Without an answer it keeps running, and the question is
+ * asked again.
+ */
 async function choice(config: Config): Promise<'keep' | 'stop'> {
   if (config.FETCH_ON_LEAVE !== 'ask') return config.FETCH_ON_LEAVE;
   const answer = await confirm({ message: 'Keep Fetch running in the background, so that schedules and tasks go on?' });

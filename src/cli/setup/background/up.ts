@@ -21,14 +21,18 @@ export async function run(call: Call, options: UpOptions): Promise<void> {
   if (options.atLogin && !service) throw withoutManager(call.config);
   const report = personReporter();
   const ending = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ending.abort(new Error('Stopped while starting.')));
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => ending.abort(new Error('Stopped while starting.')));
   // the instance needs no terminal
   process.once('SIGHUP', () => process.exit());
   if (service) await install(service, call);
   const { state, began } = await ensureUp(call, report, ending.signal);
   const how = await howItRuns(home);
-  say(`Fetch ${began ? 'runs' : 'runs already'} (process ${state.supervisor.pid}) ${howText(how)}.${how.log ? ` Log: ${how.log}` : ''}`);
-  if (service && how.by !== 'service') say('What runs now goes on. To let the service take over at once: fetch stop, then fetch up.');
+  say(
+    `Fetch ${began ? 'runs' : 'runs already'} (process ${state.supervisor.pid}) ${howText(how)}.${how.log ? ` Log: ${how.log}` : ''}`,
+  );
+  if (service && how.by !== 'service')
+    say('What runs now goes on. To let the service take over at once: fetch stop, then fetch up.');
   if (service && how.bound) say(`! ${how.bound.text}.${how.bound.mend ? ` To change that: ${how.bound.mend}` : ''}`);
   say('Chat: fetch chat  Look: fetch status, fetch logs  End: fetch stop');
   // an open terminal would keep a finished process alive
@@ -60,7 +64,9 @@ async function removeService(home: string): Promise<void> {
   if (!service) return say(`No service is installed for ${home}.`);
   await service.remove();
   const { by } = await howItRuns(home);
-  say(`Removed ${service.file}: Fetch is not started at log-in any more.${by ? ' What runs now goes on until "fetch stop".' : ''}`);
+  say(
+    `Removed ${service.file}: Fetch is not started at log-in any more.${by ? ' What runs now goes on until "fetch stop".' : ''}`,
+  );
 }
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);

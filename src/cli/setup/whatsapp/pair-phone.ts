@@ -9,14 +9,26 @@ const reasons: Record<string, string> = {
   NOT_A_NUMBER: 'it is no number',
 };
 
-/** The digits of a number that a code can be asked for. Throws an Error for the person: nothing was asked of anybody by then. */
+/**
+ * The digits of a number that a code can be asked for. Throws an Error for the person: nothing was asked of anybody by
+ * then.
+ */
 export function phoneToPair(written: string): string {
   const digits = phoneOf(written);
   const wrong =
-    digits === null ? (/^\D*0/.test(written) ? 'it does not say the country' : 'it is no number') : reasons[validatePhoneNumberLength(`+${digits}`) ?? ''];
+    digits === null
+      ? /^\D*0/.test(written)
+        ? 'it does not say the country'
+        : 'it is no number'
+      : reasons[validatePhoneNumberLength(`+${digits}`) ?? ''];
   if (digits === null || wrong)
-    throw Object.assign(new Error(`${written} cannot be paired: ${wrong}. Write the number in international form, such as +49 170 1234567.`), {
-      name: 'ProblemError',
-    });
+    throw Object.assign(
+      new Error(
+        `${written} cannot be paired: ${wrong}. Write the number in international form, such as +49 170 1234567.`,
+      ),
+      {
+        name: 'ProblemError',
+      },
+    );
   return digits;
 }

@@ -8,13 +8,14 @@ const GAP = '  ';
 const NARROWEST_CAPTION = 24;
 
 /**
- * A QR with what to do with it, as large as the screen allows: of half-high blocks with the words below, or in small, of blocks of two by three
- * with the words beside it. Where neither fits it says so. A row is left for what is typed.
+ * A QR with what to do with it, as large as the screen allows: of half-high blocks with the words below, or in small,
+ * of blocks of two by three with the words beside it. Where neither fits it says so. A row is left for what is typed.
  */
 export function qrText(qr: string, caption: string, { columns, rows }: { columns: number; rows: number }): string {
   const large = renderUnicodeCompact(qr, { ecc: 'L', border: QUIET }).split('\n');
   const below = wrap(caption, columns - 1).split('\n');
-  if (large[0]!.length < columns && large.length + below.length < rows) return [...large.map(coloured), ...below].join('\n');
+  if (large[0]!.length < columns && large.length + below.length < rows)
+    return [...large.map(coloured), ...below].join('\n');
   const small = sextants(qr);
   const width = widthOf(small[0]!) + GAP.length;
   const beside = columns - 1 - width;

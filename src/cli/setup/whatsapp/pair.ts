@@ -46,16 +46,22 @@ export async function unpair(config: Config): Promise<void> {
   if (before.phone === null) return say('WhatsApp is not linked.');
   await client.logout();
   for await (const view of follow(client, AbortSignal.timeout(60_000))) {
-    if (view.wanted === 'off' && view.phone === null) return say('WhatsApp is logged out. `fetch pair` links it again.');
+    if (view.wanted === 'off' && view.phone === null)
+      return say('WhatsApp is logged out. `fetch pair` links it again.');
   }
   throw new WhatsAppClientError('WhatsApp is still logging out; `fetch doctor` tells how it stands.');
 }
 
 /**
- * Pairing beside a chat, begun when the person asked for WhatsApp. It is shown until it is linked, skipped or given up, and never disturbs typing. `write`
- * prints above the line that is being typed.
+ * Pairing beside a chat, begun when the person asked for WhatsApp. It is shown until it is linked, skipped or given up,
+ * and never disturbs typing. `write` prints above the line that is being typed.
  */
-export function offerPairing(client: WhatsAppClient, write: (text: string) => void, signal: AbortSignal, size: () => ScreenSize): ChatOffer {
+export function offerPairing(
+  client: WhatsAppClient,
+  write: (text: string) => void,
+  signal: AbortSignal,
+  size: () => ScreenSize,
+): ChatOffer {
   let pending = true;
   let hushed = false;
   const over = new AbortController();
@@ -70,7 +76,13 @@ export function offerPairing(client: WhatsAppClient, write: (text: string) => vo
       if (isLinked(view)) return write(linkedText(view));
       if (view.wanted !== 'on' || view.needs !== null) return write(`${notLinked(view)} Here: write whatsapp.`);
       if (view.qr && view.qr !== shown && !(hushed && shown !== null)) {
-        write(qrText(view.qr, `${HOW_TO_SCAN}\n${shown === null ? '/skip leaves it.' : '(renewed; /skip leaves it)'}`, size()));
+        write(
+          qrText(
+            view.qr,
+            `${HOW_TO_SCAN}\n${shown === null ? '/skip leaves it.' : '(renewed; /skip leaves it)'}`,
+            size(),
+          ),
+        );
         shown = view.qr;
       } else if (!view.qr && view.lastError && view.lastError !== told) {
         write(view.lastError);
@@ -101,7 +113,8 @@ export function offerPairing(client: WhatsAppClient, write: (text: string) => vo
 }
 
 /** Why it ended without a phone, as the gateway says. */
-const notLinked = (view: WhatsAppView): string => view.lastError ?? 'WhatsApp was not linked: it was stopped from elsewhere.';
+const notLinked = (view: WhatsAppView): string =>
+  view.lastError ?? 'WhatsApp was not linked: it was stopped from elsewhere.';
 
 const isLinked = (view: WhatsAppView): boolean => view.state === 'authenticated' && view.phone !== null;
 
@@ -128,7 +141,10 @@ interface ScreenSize {
   rows: number;
 }
 /** Output that is not a terminal has space for everything. */
-const sizeOf = ({ columns = Number.POSITIVE_INFINITY, rows = Number.POSITIVE_INFINITY }: Partial<ScreenSize>): ScreenSize => ({ columns, rows });
+const sizeOf = ({
+  columns = Number.POSITIVE_INFINITY,
+  rows = Number.POSITIVE_INFINITY,
+}: Partial<ScreenSize>): ScreenSize => ({ columns, rows });
 
 /** On a terminal, shows each text in place of the last; elsewhere one after the other. */
 function qrScreen(output: NodeJS.WriteStream): { show(text: string): void; clear(): void } {

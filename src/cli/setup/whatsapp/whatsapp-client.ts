@@ -21,7 +21,10 @@ const LIMIT_MS = 10_000;
 
 export async function whatsappClientOf(config: Config): Promise<WhatsAppClient> {
   const { urls } = await readStatus(config);
-  return whatsappClient({ statusUrl: urls.status, adminToken: ensureToken(config.FETCH_HOME, 'admin-token', config.ADMIN_TOKEN) });
+  return whatsappClient({
+    statusUrl: urls.status,
+    adminToken: ensureToken(config.FETCH_HOME, 'admin-token', config.ADMIN_TOKEN),
+  });
 }
 
 export function whatsappClient({ statusUrl, adminToken }: { statusUrl: string; adminToken: string }): WhatsAppClient {
@@ -31,18 +34,26 @@ export function whatsappClient({ statusUrl, adminToken }: { statusUrl: string; a
     try {
       response = await fetch(`${statusUrl}${path}`, {
         method,
-        headers: { authorization: `Bearer ${adminToken}`, ...(body !== undefined && { 'content-type': 'application/json' }) },
+        headers: {
+          authorization: `Bearer ${adminToken}`,
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+        },
         ...(body !== undefined && { body: JSON.stringify(body) }),
         signal: signal ? AbortSignal.any([signal, limit]) : limit,
       });
     } catch (error) {
       if (signal?.aborted) throw error;
-      throw new WhatsAppClientError(`Nothing answers at ${statusUrl}. Start it first, in another terminal: fetch start`);
+      throw new WhatsAppClientError(
+        `Nothing answers at ${statusUrl}. Start it first, in another terminal: fetch start`,
+      );
     }
     const answer = (await response.json().catch(() => ({}))) as { message?: string; error?: string };
     if (response.status === 401 || response.status === 403)
-      throw new WhatsAppClientError('The running instance has another ADMIN_TOKEN than this terminal. Use the same home (--home) and environment.');
-    if (!response.ok) throw new WhatsAppClientError(answer.message ?? answer.error ?? `${path} answered ${response.status}`);
+      throw new WhatsAppClientError(
+        'The running instance has another ADMIN_TOKEN than this terminal. Use the same home (--home) and environment.',
+      );
+    if (!response.ok)
+      throw new WhatsAppClientError(answer.message ?? answer.error ?? `${path} answered ${response.status}`);
     return answer;
   };
   return {
@@ -55,7 +66,10 @@ export function whatsappClient({ statusUrl, adminToken }: { statusUrl: string; a
 
 const LOOK_MS = 500;
 
-/** The account as it changes, until `signal` is aborted. A moment without an answer (a role is restarted) is passed over. */
+/**
+ * The account as it changes, until `signal` is aborted. A moment without an answer (a role is restarted) is passed
+ * over.
+ */
 export async function* follow(client: WhatsAppClient, signal: AbortSignal): AsyncGenerator<WhatsAppView, void> {
   let last = '';
   for (let failures = 0; !signal.aborted; ) {

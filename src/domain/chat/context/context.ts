@@ -7,7 +7,10 @@ import { prefix } from '../../text/storable.ts';
 /** Tool outputs longer than this are shown cut, with how to read on. */
 export const SHOWN_OUTPUT_CHARS = 8000;
 
-/** Characters of one message that a request shows: half of its token budget, so that there is room for what belongs to the message. */
+/**
+ * Characters of one message that a request shows: half of its token budget, so that there is room for what belongs to
+ * the message.
+ */
 export const shownOfMessage = (budgetTokens: number): number => Math.max(budgetTokens * 2, SHOWN_OUTPUT_CHARS);
 
 /** Characters that a request shows of each text. */
@@ -25,14 +28,25 @@ const LEAST_SHOWN = 400;
 /** Of an output that has to make room for newer ones. */
 const BRIEF = 200;
 
-/** What is shown within a budget of tokens, so that one long text leaves room for others. `room`: all that the context has; infinite where it is not known. */
+/**
+ * What is shown within a budget of tokens, so that one long text leaves room for others. `room`: all that the context
+ * has; infinite where it is not known.
+ */
 export function shownWithin({ history, room }: { history: number; room: number }): ShownChars {
   const message = Math.min(shownOfMessage(history), Math.max(room * 2, LEAST_SHOWN));
   return { message, output: Math.min(SHOWN_OUTPUT_CHARS, message) };
 }
 
-/** The same with the oldest outputs as brief as it takes to fit the room. The messages of one turn cannot be summed up, and it may read without end. */
-export function fittedTo(room: number, shown: ShownChars, messages: readonly DialogueMessage[], calls: CallsById): ShownChars {
+/**
+ * The same with the oldest outputs as brief as it takes to fit the room. The messages of one turn cannot be summed up,
+ * and it may read without end.
+ */
+export function fittedTo(
+  room: number,
+  shown: ShownChars,
+  messages: readonly DialogueMessage[],
+  calls: CallsById,
+): ShownChars {
   if (room === Number.POSITIVE_INFINITY) return shown;
   const made = messages.flatMap(({ call_ids }) => call_ids.flatMap((id) => calls.get(id) ?? []));
   const args = made.reduce((sum, call) => sum + JSON.stringify(call.args).length / 4, 0);
@@ -83,7 +97,8 @@ export interface Called {
 export type CallsById = Pick<ReadonlyMap<string, Called>, 'get'>;
 
 function shownOutput(call: Pick<Called, 'id' | 'output' | 'state' | 'size'>, mostChars = SHOWN_OUTPUT_CHARS): string {
-  if (call.state !== 'done' || call.output === null) return 'No result: this call was interrupted before it ended, so its outcome is unknown.';
+  if (call.state !== 'done' || call.output === null)
+    return 'No result: this call was interrupted before it ended, so its outcome is unknown.';
   if (call.output.length <= mostChars) return call.output;
   const shown = prefix(call.output, mostChars);
   const size = Math.max(call.output.length, call.size ?? 0);
@@ -93,7 +108,8 @@ function shownOutput(call: Pick<Called, 'id' | 'output' | 'state' | 'size'>, mos
 const WHOLE: ShownChars = { message: Number.POSITIVE_INFINITY, output: SHOWN_OUTPUT_CHARS };
 
 /**
- * The messages of a model request. A call and its result are built together from the call's row: providers refuse a request that has one without the other.
+ * The messages of a model request. A call and its result are built together from the call's row: providers refuse a
+ * request that has one without the other.
  * `repeated`: by id of a call, how many times in a row it has brought the same.
  */
 export function toModelMessages(
@@ -108,19 +124,35 @@ export function toModelMessages(
 ): ModelMessage[] {
   const out: ModelMessage[] = [{ role: 'system', content: system }];
   // anybody may have written parts of it, so it must not be in the system message
-  if (summary) out.push({ role: 'user', content: note('what was said before, summed up by a program', prefix(summary, shown.message)) });
+  if (summary)
+    out.push({
+      role: 'user',
+      content: note('what was said before, summed up by a program', prefix(summary, shown.message)),
+    });
   for (const said of messages) {
-    // before the words of this turn: what stands before it is the same as in earlier requests, so caches of providers keep it
-    if (now.text !== null && said.ord === now.before) out.push({ role: 'user', content: note('the state of the work, from the records', now.text) });
+    // before the words of this turn: what stands before it is the same as in earlier requests, so caches of providers
+    // keep it
+    if (now.text !== null && said.ord === now.before)
+      out.push({ role: 'user', content: note('the state of the work, from the records', now.text) });
     if (now.map != null && said.ord === now.before)
-      out.push({ role: 'user', content: note('a map of the repository of the active workspace, from names in its files', now.map) });
+      out.push({
+        role: 'user',
+        content: note('a map of the repository of the active workspace, from names in its files', now.map),
+      });
     const message = said.role === 'user' && said.content.length > shown.message ? begun(said, shown.message) : said;
     if (message.role === 'user' && message.attachment_ids?.length) {
       const attached = message.attachment_ids.flatMap((id) => files.get(id) ?? []);
       const pictures = attached.flatMap((file) => file.picture ?? []);
-      out.push({ role: 'user', content: withDocuments(message.content, attached, shown.message), ...(pictures.length > 0 && { pictures }) });
+      out.push({
+        role: 'user',
+        content: withDocuments(message.content, attached, shown.message),
+        ...(pictures.length > 0 && { pictures }),
+      });
     } else {
-      out.push(...saidAs(message, calls, shown).map((each) => withRepetition(each, repeated)), ...picturesOf(message, calls, files));
+      out.push(
+        ...saidAs(message, calls, shown).map((each) => withRepetition(each, repeated)),
+        ...picturesOf(message, calls, files),
+      );
     }
   }
   return out;
@@ -134,8 +166,14 @@ function withRepetition(message: ModelMessage, repeated: ReadonlyMap<string, num
   return { ...message, content: `${message.content}\n${told}` };
 }
 
-/** The pictures that tools made. A result of a tool holds text alone, so they come after it as a message of a program. */
-function picturesOf({ call_ids }: DialogueMessage, calls: CallsById, files: ReadonlyMap<string, FileShown>): ModelMessage[] {
+/**
+ * The pictures that tools made. A result of a tool holds text alone, so they come after it as a message of a program.
+ */
+function picturesOf(
+  { call_ids }: DialogueMessage,
+  calls: CallsById,
+  files: ReadonlyMap<string, FileShown>,
+): ModelMessage[] {
   const made = call_ids.flatMap((id) => {
     const call = calls.get(id);
     const file = call?.picture ? files.get(call.picture) : undefined;
@@ -150,14 +188,20 @@ function picturesOf({ call_ids }: DialogueMessage, calls: CallsById, files: Read
 function begun(message: DialogueMessage, mostChars: number): DialogueMessage {
   const shown = prefix(message.content, mostChars);
   const read = `read on with read_output {"callId":"${message.id}","offset":${shown.length}}`;
-  return { ...message, content: `${shown}\n[cut at ${shown.length} of ${message.content.length} characters of this message; ${read}]` };
+  return {
+    ...message,
+    content: `${shown}\n[cut at ${shown.length} of ${message.content.length} characters of this message; ${read}]`,
+  };
 }
 
 /** Kept with its message, so that the same history object gives the same request objects. */
 const made = new WeakMap<DialogueMessage, ModelMessage[]>();
 
 function saidAs(message: DialogueMessage, calls: CallsById, shown: ShownChars): ModelMessage[] {
-  if (message.call_ids.length > 0 && (shown.output < SHOWN_OUTPUT_CHARS || message.call_ids.some((id) => shown.brief?.has(id))))
+  if (
+    message.call_ids.length > 0 &&
+    (shown.output < SHOWN_OUTPUT_CHARS || message.call_ids.some((id) => shown.brief?.has(id)))
+  )
     return modelMessages(message, calls, shown);
   const known = made.get(message);
   if (known) return known;
@@ -169,7 +213,8 @@ function saidAs(message: DialogueMessage, calls: CallsById, shown: ShownChars): 
 function modelMessages(message: DialogueMessage, calls: CallsById, { output, brief }: ShownChars): ModelMessage[] {
   if (message.role === 'user') return [{ role: 'user', content: message.content }];
   // a program told the person this: the words are of an agent or a tool, not of the assistant
-  if (message.sources?.length) return [{ role: 'user', content: note('a report that the person was sent', message.content) }];
+  if (message.sources?.length)
+    return [{ role: 'user', content: note('a report that the person was sent', message.content) }];
   const made = message.call_ids.flatMap((id) => calls.get(id) ?? []);
   // the state has fields of calls by their position, so it belongs to all of them or to none
   const state = made.length === message.call_ids.length ? message.state : null;
@@ -177,19 +222,42 @@ function modelMessages(message: DialogueMessage, calls: CallsById, { output, bri
     {
       role: 'assistant',
       content: message.content,
-      ...(made.length > 0 && { calls: made.map((call) => ({ id: call.id, name: call.name, arguments: JSON.stringify(call.args) })) }),
+      ...(made.length > 0 && {
+        calls: made.map((call) => ({ id: call.id, name: call.name, arguments: JSON.stringify(call.args) })),
+      }),
       ...(state && { state }),
     },
-    ...made.map((call): ModelMessage => ({ role: 'tool', callId: call.id, content: shownOutput(call, brief?.has(call.id) ? BRIEF : output) })),
+    ...made.map(
+      (call): ModelMessage => ({
+        role: 'tool',
+        callId: call.id,
+        content: shownOutput(call, brief?.has(call.id) ? BRIEF : output),
+      }),
+    ),
   ];
 }
 
-/** A part of the dialogue as text to be summed up. What each person said is quoted, so that it cannot pass for the words of another. */
-export const dialogueText = (messages: readonly DialogueMessage[], calls: CallsById, files: ReadonlyMap<string, FileShown>): string =>
-  messages.map((message) => [speaker(message), quotation(withFiles(message, files)), ...callTexts(message.call_ids, calls)].join('\n')).join('\n\n');
+/**
+ * A part of the dialogue as text to be summed up. What each person said is quoted, so that it cannot pass for the words
+ * of another.
+ */
+export const dialogueText = (
+  messages: readonly DialogueMessage[],
+  calls: CallsById,
+  files: ReadonlyMap<string, FileShown>,
+): string =>
+  messages
+    .map((message) =>
+      [speaker(message), quotation(withFiles(message, files)), ...callTexts(message.call_ids, calls)].join('\n'),
+    )
+    .join('\n\n');
 
 const speaker = ({ role, sources }: DialogueMessage): string =>
-  role === 'user' ? 'The person, or those who write in this chat:' : sources?.length ? 'A report that the person was sent:' : 'You:';
+  role === 'user'
+    ? 'The person, or those who write in this chat:'
+    : sources?.length
+      ? 'A report that the person was sent:'
+      : 'You:';
 
 const withFiles = ({ content, attachment_ids = [] }: DialogueMessage, files: ReadonlyMap<string, FileShown>): string =>
   withDocuments(
@@ -200,18 +268,30 @@ const withFiles = ({ content, attachment_ids = [] }: DialogueMessage, files: Rea
 const callTexts = (ids: readonly string[], calls: CallsById): string[] =>
   ids
     .flatMap((id) => calls.get(id) ?? [])
-    .map((call) => `The tool ${call.name} ${JSON.stringify(call.args)} answered:\n${quotation(prefix(shownOutput(call), 2000))}`);
+    .map(
+      (call) =>
+        `The tool ${call.name} ${JSON.stringify(call.args)} answered:\n${quotation(prefix(shownOutput(call), 2000))}`,
+    );
 
 const weight = (message: DialogueMessage, calls: CallsById, shown: ShownChars): number =>
   message.tokens -
   Math.ceil(Math.max(0, message.content.length - shown.message) / 4) +
-  message.call_ids.reduce((sum, id) => sum + Math.ceil(Math.min(calls.get(id)?.output?.length ?? 0, shown.output) / 4) + 20, 0);
+  message.call_ids.reduce(
+    (sum, id) => sum + Math.ceil(Math.min(calls.get(id)?.output?.length ?? 0, shown.output) / 4) + 20,
+    0,
+  );
 
 /**
- * Where to cut the history so that the rest fits half the budget: the `ord` of the last message to sum up, or null when everything fits. The cut is before a
- * user message, so that the steps of a turn stay together. The newest message always stays.
+ * Where to cut the history so that the rest fits half the budget: the `ord` of the last message to sum up, or null when
+ * everything fits. The cut is before a user message, so that the steps of a turn stay together. The newest message
+ * always stays.
  */
-export function compactionPoint(messages: readonly DialogueMessage[], calls: CallsById, budgetTokens: number, shown?: ShownChars): number | null {
+export function compactionPoint(
+  messages: readonly DialogueMessage[],
+  calls: CallsById,
+  budgetTokens: number,
+  shown?: ShownChars,
+): number | null {
   const chars = shown ?? shownWithin({ history: budgetTokens, room: Number.POSITIVE_INFINITY });
   const total = messages.reduce((sum, message) => sum + weight(message, calls, chars), 0);
   if (total <= budgetTokens) return null;

@@ -5,7 +5,10 @@ export const MEMORY_CHARS = 500;
 /** What memories may take in a prompt, in characters. */
 const PROMPT_CHARS = 2_000;
 
-/** What the model is told of memories: the newest that fit, oldest first. It changes only when a memory does, so that providers can cache the prompt. */
+/**
+ * What the model is told of memories: the newest that fit, oldest first. It changes only when a memory does, so that
+ * providers can cache the prompt.
+ */
 export function memoryLines(bodies: readonly string[]): string[] {
   const lines: string[] = [];
   let left = PROMPT_CHARS;

@@ -9,8 +9,13 @@ interface Quote {
 }
 
 /** The message as the model reads it: the person's words, then what came with them, marked as words of others. */
-export function withQuotes(words: string, quotes: readonly Quote[]): { shown: string; heard: { sources: Source[]; words: string } } {
-  const parts = quotes.map(({ name, text }) => `[With it came: ${oneLine(name, 200)}]\n${quotation(storableText(text))}`);
+export function withQuotes(
+  words: string,
+  quotes: readonly Quote[],
+): { shown: string; heard: { sources: Source[]; words: string } } {
+  const parts = quotes.map(
+    ({ name, text }) => `[With it came: ${oneLine(name, 200)}]\n${quotation(storableText(text))}`,
+  );
   const sources = quotes.map(({ name }) => ({ kind: 'attachment' as const, label: oneLine(name, 80) }));
   return { shown: [words, ...parts].join('\n\n'), heard: { sources, words } };
 }

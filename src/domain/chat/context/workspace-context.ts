@@ -23,12 +23,15 @@ export interface ChatWork {
 const LONGEST = 1_200;
 
 /**
- * What the model is told of the active workspace and the latest tasks; null when there is neither. Names in a repository are chosen by others, and this is in
- * every turn without a question: so a name that could be a sentence is left out.
+ * What the model is told of the active workspace and the latest tasks; null when there is neither. Names in a
+ * repository are chosen by others, and this is in every turn without a question: so a name that could be a sentence is
+ * left out.
  */
 export function workspaceContext({ workspace, host, profile, seenAt, tasks }: ChatWork): string | null {
   const lines = [
-    ...(workspace === null ? [] : [`Active workspace: ${plain(workspace)} on the host ${plain(host ?? '')}${kindOf(profile)}`]),
+    ...(workspace === null
+      ? []
+      : [`Active workspace: ${plain(workspace)} on the host ${plain(host ?? '')}${kindOf(profile)}`]),
     ...(workspace === null ? [] : stateLines(profile, seenAt)),
     ...tasks.map(
       ({ id, state, harness, workspace: where, goal, endedAt }) =>
@@ -39,7 +42,9 @@ export function workspaceContext({ workspace, host, profile, seenAt, tasks }: Ch
 }
 
 function kindOf(profile: Profile | null): string {
-  const parts = [profile?.language, profile?.framework, profile?.packageManager].flatMap((part) => (part ? [plain(part)] : []));
+  const parts = [profile?.language, profile?.framework, profile?.packageManager].flatMap((part) =>
+    part ? [plain(part)] : [],
+  );
   return parts.length > 0 ? ` (${parts.join(', ')})` : '';
 }
 
@@ -51,7 +56,9 @@ function stateLines(profile: Profile | null, seenAt: string | null): string[] {
   const at = git.branch === null ? 'no branch' : `branch ${plain(git.branch)}`;
   const dirty = git.modified + git.untracked === 0 ? 'clean' : `${git.modified} modified, ${git.untracked} untracked`;
   const apart = git.ahead + git.behind === 0 ? '' : `, ${git.ahead} ahead, ${git.behind} behind`;
-  return [`${at} at ${git.head?.slice(0, 7).replace(/[^\da-f]/g, '') || 'no commit'}, ${dirty}${apart}. ${when}`.trim()];
+  return [
+    `${at} at ${git.head?.slice(0, 7).replace(/[^\da-f]/g, '') || 'no commit'}, ${dirty}${apart}. ${when}`.trim(),
+  ];
 }
 
 const minute = (at: string): string => at.slice(0, 16).replace('T', ' ');
@@ -61,4 +68,6 @@ const WORDS = 5;
 
 /** A name that cannot be a sentence. */
 const plain = (name: string): string =>
-  /^[\w.#+/ -]{1,50}$/.test(name) && name.split(/[^A-Za-z0-9]+/).length <= WORDS ? name : '(a long name, which workspace_status shows)';
+  /^[\w.#+/ -]{1,50}$/.test(name) && name.split(/[^A-Za-z0-9]+/).length <= WORDS
+    ? name
+    : '(a long name, which workspace_status shows)';

@@ -1,6 +1,9 @@
 import { isTooLong } from './commands.ts';
 
-/** A project that a message brings in: `clone https://…`, `open /home/ada/shop`, each with `as NAME` where the name is to be another. */
+/**
+ * A project that a message brings in: `clone https://…`, `open /home/ada/shop`, each with `as NAME` where the name is
+ * to be another.
+ */
 interface BringIn {
   /** an address, an absolute path, or one that begins with `~/` */
   from: string;
@@ -17,15 +20,21 @@ export function parseBringIn(text: string): BringIn | null {
   return from ? { from, ...(name && { name }) } : null;
 }
 
-const addressIn = (text: string): string | null => (/^(?:(?:https?|ssh|git):\/\/|[\w.-]+@[\w.-]+:)\S+$/i.test(text) ? text : null);
+const addressIn = (text: string): string | null =>
+  /^(?:(?:https?|ssh|git):\/\/|[\w.-]+@[\w.-]+:)\S+$/i.test(text) ? text : null;
 
 /**
- * The path that a terminal pastes when a folder is dragged into it: in quotes, with `\` before blanks, or as file://. Null for what is no absolute path.
+ * The path that a terminal pastes when a folder is dragged into it: in quotes, with `\` before blanks, or as file://.
+ * Null for what is no absolute path.
  */
 export function pastedPath(text: string): string | null {
   const plain = text.trim();
   const quoted = /^'([^']+)'$|^"([^"]+)"$/.exec(plain);
-  const path = quoted ? (quoted[1] ?? quoted[2]!) : /^file:\/\//i.test(plain) ? fromFileUrl(plain) : plain.replace(/\\(.)/g, '$1');
+  const path = quoted
+    ? (quoted[1] ?? quoted[2]!)
+    : /^file:\/\//i.test(plain)
+      ? fromFileUrl(plain)
+      : plain.replace(/\\(.)/g, '$1');
   return path !== null && /^(?:~?\/)[^\0]/.test(path) ? path.replace(/(?<!^|\/)\/+$/, '') : null;
 }
 

@@ -36,7 +36,9 @@ const words: Record<Command, readonly string[]> = {
   no: ['no', 'n', 'nope', 'no thanks', 'deny', 'reject', '👎', '❌'],
 };
 
-const byWord = new Map<string, Command>(Object.entries(words).flatMap(([command, list]) => list.map((word) => [word, command as Command])));
+const byWord = new Map<string, Command>(
+  Object.entries(words).flatMap(([command, list]) => list.map((word) => [word, command as Command])),
+);
 
 /** No command is longer. These rules run on every message, before any limit, so a pasted log must not reach them. */
 const LONGEST_COMMAND = 200;
@@ -46,7 +48,10 @@ export const isTooLong = (text: string): boolean => text.length > LONGEST_COMMAN
 /** Without the punctuation that closes a sentence. */
 const withoutFullStop = (text: string): string => text.replace(/(?<![.!\s])[.!\s]+$/, '');
 
-/** A message in the form in which it is compared with words: lower case, one blank between words, without a slash before and punctuation behind. Empty when it is too long. */
+/**
+ * A message in the form in which it is compared with words: lower case, one blank between words, without a slash before
+ * and punctuation behind. Empty when it is too long.
+ */
 export function plainWords(text: string): string {
   if (isTooLong(text)) return '';
   const words = text.trim().toLowerCase().replace(/\s+/g, ' ').replace(/’/g, "'");
@@ -83,7 +88,10 @@ export function parseTaskOrder(text: string): TaskOrder | null {
   const plain = withoutFullStop(text.trim().toLowerCase()).replace(/\s+/g, ' ');
   const [, words = '', taskId = null] = /^([^ ]+(?: [^ ]+){0,3}?)(?: (?:task )?(tsk_[a-z0-9]+))?$/.exec(plain) ?? [];
   const [isNow, agent = ''] = /^\/?now(?: (?:with )?([a-z]+))?$/.exec(words) ?? [];
-  if (isNow) return agent === '' || isAgent(agent) ? { order: 'resume', taskId, now: { agent: agent === '' ? null : agent } } : null;
+  if (isNow)
+    return agent === '' || isAgent(agent)
+      ? { order: 'resume', taskId, now: { agent: agent === '' ? null : agent } }
+      : null;
   const order = orderWords[words] ?? (parseCommand(words) === 'stop' ? ('cancel' as const) : null);
   return order && { order, taskId };
 }
@@ -101,14 +109,18 @@ export function phoneIn(text: string): string | null {
   return /^[1-9]\d{6,14}$/.test(digits) ? digits : null;
 }
 
-/** Which workspace the owner shares with somebody, when the whole message says it. `person`: the digits of a phone number. */
+/**
+ * Which workspace the owner shares with somebody, when the whole message says it. `person`: the digits of a phone
+ * number.
+ */
 export type ShareOrder = { what: 'share' | 'unshare'; workspace: string; person: string } | { what: 'list' };
 
 export function parseShare(text: string): ShareOrder | null {
   if (isTooLong(text)) return null;
   const plain = text.trim();
   if (/^\/?shares[.!]*$/i.test(plain)) return { what: 'list' };
-  const [, word, workspace, number] = /^\/?(share|unshare) ([\w.-]{1,64}) (?:with|from) (\+?[\d ()./-]{7,30})$/i.exec(plain) ?? [];
+  const [, word, workspace, number] =
+    /^\/?(share|unshare) ([\w.-]{1,64}) (?:with|from) (\+?[\d ()./-]{7,30})$/i.exec(plain) ?? [];
   const person = number === undefined ? null : phoneIn(number);
   if (!word || !workspace || person === null) return null;
   return { what: word.toLowerCase() as 'share' | 'unshare', workspace, person };
@@ -121,10 +133,15 @@ export function parseEgress(text: string): EgressOrder | null {
   if (isTooLong(text)) return null;
   const plain = withoutFullStop(text.trim().toLowerCase());
   if (/^\/?egress$/.test(plain)) return { what: 'list' };
-  const tool = /^\/?egress (?:remove|revoke|forget) (?:the )?(?:mcp )?(?:tool )?([a-z0-9-]{1,64})\/([\w-]{1,64})$/i.exec(withoutFullStop(text.trim()));
+  const tool =
+    /^\/?egress (?:remove|revoke|forget) (?:the )?(?:mcp )?(?:tool )?([a-z0-9-]{1,64})\/([\w-]{1,64})$/i.exec(
+      withoutFullStop(text.trim()),
+    );
   if (tool) return { what: 'remove', ...askedTool(tool[1]!, tool[2]!) };
   const [, scheme, host, port] =
-    /^\/?egress (?:remove|revoke|forget) (https?:\/\/)?([a-z0-9._-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::(\d{1,5}))?\/?$/.exec(plain) ?? [];
+    /^\/?egress (?:remove|revoke|forget) (https?:\/\/)?([a-z0-9._-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::(\d{1,5}))?\/?$/.exec(
+      plain,
+    ) ?? [];
   if (host === undefined) return null;
   const usual = scheme === undefined ? null : scheme === 'https://' ? 443 : 80;
   return { what: 'remove', host: host.replace(/^\[|\]$/g, ''), port: port === undefined ? usual : Number(port) };
@@ -142,7 +159,10 @@ export interface ApprovalAnswer {
 
 const isSink = (word: string): word is Sink => (SINKS as readonly string[]).includes(word);
 
-/** Takes back a permanent permission: one sink, or all of them with null. Undefined when the message says nothing of the kind. */
+/**
+ * Takes back a permanent permission: one sink, or all of them with null. Undefined when the message says nothing of the
+ * kind.
+ */
 export function parseAskAgain(text: string): Sink | null | undefined {
   if (isTooLong(text)) return undefined;
   const [matches, sink] = /^\/?ask again(?: for (?:the )?([a-z]+))?[.!]*$/.exec(text.trim().toLowerCase()) ?? [];
@@ -152,7 +172,9 @@ export function parseAskAgain(text: string): Sink | null | undefined {
 
 /** What is said when permissions were taken back. */
 export const askAgainText = (taken: readonly Sink[]): string =>
-  taken.length > 0 ? `From now on I ask again before: ${taken.join(', ')}.` : 'Nothing of that was allowed for good in this chat, so I ask anyway.';
+  taken.length > 0
+    ? `From now on I ask again before: ${taken.join(', ')}.`
+    : 'Nothing of that was allowed for good in this chat, so I ask anyway.';
 
 const yesAll = ['yes all', 'yes to all', 'allow all', 'approve all', 'yes always', 'y all', 'all yes'];
 const skips = ['skip', 'skip it', 'skip this', 'skip that', 'skip this one', 'pass', '⏭'];
@@ -161,7 +183,8 @@ const skips = ['skip', 'skip it', 'skip this', 'skip that', 'skip this one', 'pa
 export function parseApproval(text: string): ApprovalAnswer | null {
   if (isTooLong(text)) return null;
   const command = parseCommand(text);
-  if (command === 'yes' || command === 'no') return { decision: command === 'yes' ? 'allow' : 'deny', remember: false, skip: false };
+  if (command === 'yes' || command === 'no')
+    return { decision: command === 'yes' ? 'allow' : 'deny', remember: false, skip: false };
   const plain = text
     .trim()
     .toLowerCase()
@@ -169,8 +192,10 @@ export function parseApproval(text: string): ApprovalAnswer | null {
     .replace(/,\s*|\s+/g, ' ');
   const words = withoutFullStop(plain);
   const sink = /^(?:yes|allow) always for (?:the )?([a-z]+)$/.exec(words)?.[1];
-  if (sink !== undefined) return isSink(sink) ? { decision: 'allow', remember: false, skip: false, always: sink } : null;
-  if (yesAll.includes(words) || /^👍\p{Emoji_Modifier}? all$/u.test(words)) return { decision: 'allow', remember: true, skip: false };
+  if (sink !== undefined)
+    return isSink(sink) ? { decision: 'allow', remember: false, skip: false, always: sink } : null;
+  if (yesAll.includes(words) || /^👍\p{Emoji_Modifier}? all$/u.test(words))
+    return { decision: 'allow', remember: true, skip: false };
   return skips.includes(words) ? { decision: 'deny', remember: false, skip: true } : null;
 }
 
@@ -179,9 +204,14 @@ const ANSWERING =
   /^(?:yes|yeah|yep|yup|sure|ok|okay|fine|no|nope|nah|never|do it|don't|do not|go ahead|go on|allow|approved?|deny|reject|accept|skip|maybe|later|wait|both|neither|none)\b/i;
 const WORDS_OF_AN_ANSWER = 5;
 
-/** Whether a message that decides nothing looks like an attempt to decide: "yes, but not the tests". A longer message is something new. */
+/**
+ * Whether a message that decides nothing looks like an attempt to decide: "yes, but not the tests". A longer message is
+ * something new.
+ */
 export const looksLikeAnswer = (text: string): boolean =>
-  !isTooLong(text) && text.trim().split(/\s+/).length <= WORDS_OF_AN_ANSWER && ANSWERING.test(text.trim().replace(/’/g, "'"));
+  !isTooLong(text) &&
+  text.trim().split(/\s+/).length <= WORDS_OF_AN_ANSWER &&
+  ANSWERING.test(text.trim().replace(/’/g, "'"));
 
 /** The number that a whole reply is, a keycap such as 2️⃣ included. */
 export function numberIn(reply: string): number | null {
@@ -189,7 +219,10 @@ export function numberIn(reply: string): number | null {
   return digits === undefined ? null : Number(digits);
 }
 
-/** Which option a reply means: by number, by the whole word, by an unambiguous beginning, or by a thumb. Otherwise the reply itself is the answer. */
+/**
+ * Which option a reply means: by number, by the whole word, by an unambiguous beginning, or by a thumb. Otherwise the
+ * reply itself is the answer.
+ */
 export function chooseOption(options: readonly string[], reply: string): string {
   if (isTooLong(reply)) return reply.trim();
   const text = reply.trim();

@@ -11,7 +11,9 @@ export function thingsToTry({ practice, tasks }: SetUp): string[] {
   if (practice)
     return [
       '`ask me about lunch`: a question that waits for you, also while everything is stopped',
-      tasks ? '`create workspace demo`, then `task`: a coding task in a container, which asks you something' : '`count to 100`, and `stop` in the middle of it',
+      tasks
+        ? '`create workspace demo`, then `task`: a coding task in a container, which asks you something'
+        : '`count to 100`, and `stop` in the middle of it',
       '`every minute`: a schedule that runs while nobody looks; `stop schedule` ends it',
     ];
   return [

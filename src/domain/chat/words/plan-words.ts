@@ -2,13 +2,25 @@ import { isTooLong } from './commands.ts';
 
 /** Words about plans: what a message asks for, and what a chat prefers. */
 
-/** Whether the coding tasks of a chat begin with a plan, when the whole message says it; `auto` leaves it to the model and to the size of the goal. */
+/**
+ * Whether the coding tasks of a chat begin with a plan, when the whole message says it; `auto` leaves it to the model
+ * and to the size of the goal.
+ */
 export function parsePlanPreference(text: string): 'on' | 'off' | 'auto' | null {
   if (isTooLong(text)) return null;
-  return (/^\/?plan(?: first)? (on|off|auto)[.!]{0,3}$/.exec(text.trim().toLowerCase())?.[1] as 'on' | 'off' | 'auto' | undefined) ?? null;
+  return (
+    (/^\/?plan(?: first)? (on|off|auto)[.!]{0,3}$/.exec(text.trim().toLowerCase())?.[1] as
+      | 'on'
+      | 'off'
+      | 'auto'
+      | undefined) ?? null
+  );
 }
 
-/** What is to be planned, when a message begins with the word: `plan: add a login page`, `plan add a login page`. Null for every other message. */
+/**
+ * What is to be planned, when a message begins with the word: `plan: add a login page`, `plan add a login page`. Null
+ * for every other message.
+ */
 export function parsePlanFirst(text: string): string | null {
   if (parsePlanPreference(text)) return null;
   return /^\s{0,20}\/?plan(?:\s{0,5}:|\s)\s{0,20}(\S[\s\S]*)$/i.exec(text)?.[1]?.trim() ?? null;

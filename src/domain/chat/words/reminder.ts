@@ -5,7 +5,10 @@ import { isDayFirst } from './date-order.ts';
 
 /** What `remind me …` asks for. The times are those of the person's clock. */
 
-/** The part of a whole message that follows `remind me`; null when it is about something else. `certain`: nothing else can be meant. */
+/**
+ * The part of a whole message that follows `remind me`; null when it is about something else. `certain`: nothing else
+ * can be meant.
+ */
 interface Remind {
   rest: string;
   certain: boolean;
@@ -30,7 +33,8 @@ const LONGEST_MS = 10 * 365 * DAY;
 
 export function parseRemind(text: string): Remind | null {
   if (isTooLong(text)) return null;
-  const [, slash, rest = ''] = /^(\/?)(?:please )?remind(?: me\b)?(?![\w-])(.*)$/i.exec(text.trim().replace(/\s+/g, ' ')) ?? [];
+  const [, slash, rest = ''] =
+    /^(\/?)(?:please )?remind(?: me\b)?(?![\w-])(.*)$/i.exec(text.trim().replace(/\s+/g, ' ')) ?? [];
   if (slash === undefined || OFTEN.test(rest)) return null;
   const bare = rest
     .replace(/[.!?]$/, '')
@@ -40,7 +44,11 @@ export function parseRemind(text: string): Remind | null {
 }
 
 /** What is to be said and when; null when the words are about something else, such as "remind me how this works". */
-export async function readRemind({ rest: said, certain }: Remind, now: Date, { timeZone, language }: Clock): Promise<Reminder | null> {
+export async function readRemind(
+  { rest: said, certain }: Remind,
+  now: Date,
+  { timeZone, language }: Clock,
+): Promise<Reminder | null> {
   // loaded when somebody wants to be reminded: it takes 30 ms and more than a megabyte
   const english = await import('chrono-node/en');
   const dayFirst = isDayFirst(language, timeZone);
@@ -48,7 +56,9 @@ export async function readRemind({ rest: said, certain }: Remind, now: Date, { t
   // the library counts in the local time of the process, so it is given the person's clock as if it were UTC
   const clock = wallOf(now, timeZone);
   const times = (dayFirst ? english.GB : english).parse(rest, { instant: clock, timezone: 0 }, { forwardDate: true });
-  const time = times.find((each) => (certain || SAYING.test(rest)) && isLast(each, rest)) ?? times.find((each) => isFirst(each, rest));
+  const time =
+    times.find((each) => (certain || SAYING.test(rest)) && isLast(each, rest)) ??
+    times.find((each) => isFirst(each, rest));
   if (!time) return certain && times.length === 0 ? { problem: 'when' } : null;
   const what = `${withoutJoint(rest.slice(0, time.index), time.text)} ${rest.slice(time.index + time.text.length)}`
     .trim()
@@ -65,10 +75,12 @@ const SAYING = /^(?:about|of|that)\b/i;
 const isLast = ({ index, text }: ParsedResult, rest: string): boolean => index + text.length === rest.length;
 
 const JOINT = /(?:^| )(?:on|at|in|by) $/i;
-const isFirst = ({ index }: ParsedResult, rest: string): boolean => index === 0 || (index <= 3 && JOINT.test(rest.slice(0, index)));
+const isFirst = ({ index }: ParsedResult, rest: string): boolean =>
+  index === 0 || (index <= 3 && JOINT.test(rest.slice(0, index)));
 
 /** "on" before a date belongs to the date, unless the date has a word of its own: "turn the heating on at 9". */
-const withoutJoint = (before: string, time: string): string => (/^(?:on|at|in|by)\b/i.test(time) ? before : before.replace(JOINT, ''));
+const withoutJoint = (before: string, time: string): string =>
+  /^(?:on|at|in|by)\b/i.test(time) ? before : before.replace(JOINT, '');
 
 /** A day without a time means this hour of it. */
 const MORNING = 9;
@@ -82,7 +94,8 @@ function instantOf(time: ParsedResult, now: Date, clock: Date, timeZone: string)
   if (kinds.has('result/relativeDateAndTime')) return new Date(now.getTime() + shown.getTime() - clock.getTime());
   // "9am UTC" names its own zone
   if (start.isCertain('timezoneOffset')) return shown;
-  if (!start.isCertain('hour') && !kinds.has('result/relativeDate') && !PART_OF_DAY.test(text)) shown.setUTCHours(MORNING, 0, 0, 0);
+  if (!start.isCertain('hour') && !kinds.has('result/relativeDate') && !PART_OF_DAY.test(text))
+    shown.setUTCHours(MORNING, 0, 0, 0);
   return fromWall(shown, timeZone);
 }
 
@@ -98,13 +111,16 @@ function wallOf(at: Date, timeZone: string): Date {
     minute: 'numeric',
     second: 'numeric',
   }).formatToParts(at);
-  const [year, month, day, hour, minute, second] = (['year', 'month', 'day', 'hour', 'minute', 'second'] as const).map((type) =>
-    Number(parts.find((part) => part.type === type)?.value),
+  const [year, month, day, hour, minute, second] = (['year', 'month', 'day', 'hour', 'minute', 'second'] as const).map(
+    (type) => Number(parts.find((part) => part.type === type)?.value),
   );
   return new Date(Date.UTC(year!, month! - 1, day, hour, minute, second, at.getUTCMilliseconds()));
 }
 
-/** The moment at which a clock in this zone shows this. A time that the change of clocks leaves out is the same time after it. */
+/**
+ * The moment at which a clock in this zone shows this. A time that the change of clocks leaves out is the same time
+ * after it.
+ */
 function fromWall(wall: Date, timeZone: string): Date {
   const ahead = (at: number): number => wallOf(new Date(at), timeZone).getTime() - at;
   const first = wall.getTime() - ahead(wall.getTime());

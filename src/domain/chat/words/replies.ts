@@ -42,8 +42,8 @@ export interface Written {
 }
 
 /**
- * What a reply means, or null when no open question could be meant. A bare word answers what was on the screen when it was written, so only questions shown by
- * then count.
+ * What a reply means, or null when no open question could be meant. A bare word answers what was on the screen when it
+ * was written, so only questions shown by then count.
  */
 export function meaningOf(reply: string, open: readonly Asked[], written: Written): Meaning | null {
   const exact = open.find((question) => question.id === written.on);
@@ -60,7 +60,9 @@ export function meaningOf(reply: string, open: readonly Asked[], written: Writte
     if (open.length === 0) return null;
     const [only] = shown;
     if (shown.length > 1) return { kind: 'which', questions: idsOf(shown) };
-    return only && read.includes(only) ? answer(only, reply) : { kind: 'too early', questions: idsOf(shown.length > 0 ? shown : open) };
+    return only && read.includes(only)
+      ? answer(only, reply)
+      : { kind: 'too early', questions: idsOf(shown.length > 0 ? shown : open) };
   }
   const asking = shown.filter(({ kind }) => kind === 'question' || (kind === 'plan' && !isForModel(reply)));
   if (asking.length > 1) return { kind: 'which', questions: idsOf(asking) };
@@ -77,7 +79,8 @@ function answer(question: Asked, reply: string): Meaning {
   const { word, unread } = withoutUnread(reply);
   const decided = parseApproval(word);
   // a number says nothing to a plan
-  if (!decided && question.kind === 'plan' && numberIn(reply) === null) return { kind: 'answers', question: question.id, text: reply.trim() };
+  if (!decided && question.kind === 'plan' && numberIn(reply) === null)
+    return { kind: 'answers', question: question.id, text: reply.trim() };
   if (!decided) return { kind: 'unclear', questions: [question.id] };
   if (decided.decision === 'allow' && question.unread && !unread) return { kind: 'unread', question: question.id };
   return { kind: 'decides', question: question.id, answer: decided };
@@ -92,7 +95,8 @@ function targetOf(reply: string, open: readonly Asked[]): { number: number; repl
   if (last !== null && isDecision(before)) return { number: last, reply: before };
   if (first !== null && isDecision(after)) return { number: first, reply: after };
   // other words name a question only when several are open
-  const spoken = open.length > 1 && words[0]!.endsWith(':') && after !== '' && open.some(({ number }) => number === first);
+  const spoken =
+    open.length > 1 && words[0]!.endsWith(':') && after !== '' && open.some(({ number }) => number === first);
   return spoken ? { number: first!, reply: reply.slice(reply.indexOf(':') + 1).trim() } : null;
 }
 
@@ -110,7 +114,9 @@ function withoutUnread(reply: string): { word: string; unread: boolean } {
 }
 const isDecision = (reply: string): boolean => isMore(reply) || parseApproval(withoutUnread(reply).word) !== null;
 
-/** A word that means nothing without its question: yes, no, a number, a thumb, or an option of one of these questions. */
+/**
+ * A word that means nothing without its question: yes, no, a number, a thumb, or an option of one of these questions.
+ */
 const isBare = (reply: string, open: readonly Asked[]): boolean =>
   isDecision(reply) ||
   numberIn(reply) !== null ||

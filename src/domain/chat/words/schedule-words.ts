@@ -9,7 +9,8 @@ interface ScheduleInWords {
 }
 
 const DAYS = ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT'] as const;
-const EVERY = /\b(?:(?:every|each) (day|weekday|weekend|hour|minute|month|\d{1,2} (?:hours|minutes))|(hourly|daily))(?![\w-])/i;
+const EVERY =
+  /\b(?:(?:every|each) (day|weekday|weekend|hour|minute|month|\d{1,2} (?:hours|minutes))|(hourly|daily))(?![\w-])/i;
 const EVERY_DAYS =
   /\b(?:every|each) ((?:sun|mon|tue|tues|wed|wednes|thu|thur|thurs|fri|sat|satur)(?:day)?s?(?:(?:, ?| and |, and )(?:sun|mon|tue|tues|wed|wednes|thu|thur|thurs|fri|sat|satur)(?:day)?s?){0,6})(?![\w-])/i;
 /** a date and a time stand behind it, the time perhaps before it */
@@ -59,13 +60,22 @@ function clockOf(text: string | undefined): Clock | null {
   if (word === 'noon' || word === 'midnight') return { hour: word === 'noon' ? 12 : 0, minute: 0 };
   const [, hours = '', minutes = '0', half] = /^(\d{1,2})(?::(\d{2}))?(?: ?([ap]m))?$/.exec(word) ?? [];
   const hour = half === undefined ? Number(hours) : (Number(hours) % 12) + (half === 'pm' ? 12 : 0);
-  const isClock = hour < 24 && Number(minutes) < 60 && (half === undefined || (Number(hours) >= 1 && Number(hours) <= 12));
+  const isClock =
+    hour < 24 && Number(minutes) < 60 && (half === undefined || (Number(hours) >= 1 && Number(hours) <= 12));
   return isClock ? { hour, minute: Number(minutes) } : null;
 }
 
 /** `at`: the time as it was said. */
-function fieldsOf(often: string, { hour, minute }: Clock, at: string | undefined, date: string | undefined): string | null {
-  if (often === 'month') return date !== undefined && Number(date) >= 1 && Number(date) <= 31 ? `${minute} ${hour} ${Number(date)} * *` : null;
+function fieldsOf(
+  often: string,
+  { hour, minute }: Clock,
+  at: string | undefined,
+  date: string | undefined,
+): string | null {
+  if (often === 'month')
+    return date !== undefined && Number(date) >= 1 && Number(date) <= 31
+      ? `${minute} ${hour} ${Number(date)} * *`
+      : null;
   if (date !== undefined) return null;
   const days = daysOf(often);
   if (days !== null) return `${minute} ${hour} * * ${days}`;

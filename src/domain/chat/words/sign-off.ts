@@ -1,7 +1,10 @@
 import type { Author } from '../../../contracts/workspace-ops.ts';
 import { isTooLong } from './commands.ts';
 
-/** Who the commits are by, as a whole message says it: `sign as me`, `sign as Ada Lovelace <ada@example.com>`, `sign as fetch`. `null`: Fetch itself. */
+/**
+ * Who the commits are by, as a whole message says it: `sign as me`, `sign as Ada Lovelace <ada@example.com>`, `sign as
+ * fetch`. `null`: Fetch itself.
+ */
 export type SignOrder = { as: 'me' | Author | null } | { problem: string } | 'who';
 
 const NAME = /^[^<>\p{Cc}]{1,100}$/u;

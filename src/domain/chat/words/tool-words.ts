@@ -22,7 +22,10 @@ export function toolInWords(text: string): NamedTool | null {
   return schedule === null ? null : { name: 'cron_delete', arguments: { cron: schedule } };
 }
 
-/** A coding task in words: `/task claude in demo: fix the tests`, without the agent or the workspace where those are not named. */
+/**
+ * A coding task in words: `/task claude in demo: fix the tests`, without the agent or the workspace where those are not
+ * named.
+ */
 interface TaskStart {
   goal: string;
   agent?: string;
@@ -40,8 +43,8 @@ export const taskStartWords = ({ goal, agent, workspace }: TaskStart): string =>
   `/task${agent ? ` ${agent}` : ''}${workspace ? ` in ${workspace}` : ''}: ${goal}`;
 
 /**
- * What is to be taken back: the last coding task or direct edits, one task or edit by its id, or everything; or the last undo. Its workspace is the active one
- * unless it is named.
+ * What is to be taken back: the last coding task or direct edits, one task or edit by its id, or everything; or the
+ * last undo. Its workspace is the active one unless it is named.
  */
 type UndoOrder = { what: 'one' | 'all' | 'redo' } | { task: string; workspace?: string };
 
@@ -58,7 +61,8 @@ const UNDOES: Record<string, 'one' | 'all' | 'redo'> = {
 
 export function parseUndo(text: string): UndoOrder | null {
   const words = plainWords(text);
-  const [, task, workspace] = /^undo (?:task )?((?:tsk_|edit-|command-)[a-z0-9]{1,40})(?: in ([\w.-]{1,100}))?$/.exec(words) ?? [];
+  const [, task, workspace] =
+    /^undo (?:task )?((?:tsk_|edit-|command-)[a-z0-9]{1,40})(?: in ([\w.-]{1,100}))?$/.exec(words) ?? [];
   if (task !== undefined) return { task, ...(workspace && { workspace }) };
   const what = UNDOES[words];
   return what === undefined ? null : { what };
@@ -85,5 +89,8 @@ export function parseApp(text: string): AppOrder | null {
 /** The name or number in `schedules remove NAME`. */
 export function parseScheduleRemoval(text: string): string | null {
   if (isTooLong(text)) return null;
-  return /^(?:schedules remove|\/(?:schedules?|crons?) (?:remove|delete)) (\S(?:.{0,78}\S)?)$/i.exec(text.trim())?.[1] ?? null;
+  return (
+    /^(?:schedules remove|\/(?:schedules?|crons?) (?:remove|delete)) (\S(?:.{0,78}\S)?)$/i.exec(text.trim())?.[1] ??
+    null
+  );
 }

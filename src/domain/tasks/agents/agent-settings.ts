@@ -3,7 +3,8 @@ import { factsOf, MODEL_AGENT_NAMES, type ModelAgentName } from '../../../../ken
 
 export type ModelSetting = `${Uppercase<ModelAgentName>}_MODEL`;
 /** The setting that names the model of one agent. */
-export const modelSetting = (name: ModelAgentName): ModelSetting => `${name.toUpperCase() as Uppercase<ModelAgentName>}_MODEL`;
+export const modelSetting = (name: ModelAgentName): ModelSetting =>
+  `${name.toUpperCase() as Uppercase<ModelAgentName>}_MODEL`;
 
 const modelOfAgent = (name: ModelAgentName) => {
   const { label, model } = factsOf(name);
@@ -12,7 +13,6 @@ const modelOfAgent = (name: ModelAgentName) => {
 };
 
 /** One for each agent that works with a model. */
-export const agentSettings = Object.fromEntries(MODEL_AGENT_NAMES.map((name) => [modelSetting(name), modelOfAgent(name)])) as Record<
-  ModelSetting,
-  ReturnType<typeof modelOfAgent>
->;
+export const agentSettings = Object.fromEntries(
+  MODEL_AGENT_NAMES.map((name) => [modelSetting(name), modelOfAgent(name)]),
+) as Record<ModelSetting, ReturnType<typeof modelOfAgent>>;

@@ -41,14 +41,17 @@ export function modelOf(name: AgentName, settings: ModelSettings): string | null
 export function missingFor(name: AgentName, settings: ModelSettings): string | null {
   if (!hasModel(name) || loginsOf(settings.FETCH_KENNEL_LOGINS).has(name)) return null;
   const { label, model } = factsOf(name);
-  if (model?.protocol === 'anthropic') return opens(settings.ANTHROPIC_API_KEY, settings.ANTHROPIC_BASE_URL) ? null : `${label} needs ANTHROPIC_API_KEY.`;
-  if (model?.protocol === 'gemini') return opens(settings.GEMINI_API_KEY, settings.GOOGLE_GEMINI_BASE_URL) ? null : `${label} needs GEMINI_API_KEY.`;
+  if (model?.protocol === 'anthropic')
+    return opens(settings.ANTHROPIC_API_KEY, settings.ANTHROPIC_BASE_URL) ? null : `${label} needs ANTHROPIC_API_KEY.`;
+  if (model?.protocol === 'gemini')
+    return opens(settings.GEMINI_API_KEY, settings.GOOGLE_GEMINI_BASE_URL) ? null : `${label} needs GEMINI_API_KEY.`;
   if (!settings.OPENAI_API_KEY && !settings.OPENAI_BASE_URL && !settings.OPENROUTER_API_KEY)
     return `${label} needs OPENAI_API_KEY, OPENROUTER_API_KEY or OPENAI_BASE_URL.`;
   // said outright, it takes the endpoint away from coding agents too
   if (settings.AGENT_MODEL === 'practice') return `${label} needs a real model: AGENT_MODEL is practice.`;
   const ofOpenAI = settings.OPENAI_BASE_URL ? isOpenAI(settings.OPENAI_BASE_URL) : Boolean(settings.OPENAI_API_KEY);
-  if (!modelOf(name, settings) && (model?.mustBeNamed || !ofOpenAI)) return `${label} needs the name of a model: set ${modelSetting(name)} or AGENT_MODEL.`;
+  if (!modelOf(name, settings) && (model?.mustBeNamed || !ofOpenAI))
+    return `${label} needs the name of a model: set ${modelSetting(name)} or AGENT_MODEL.`;
   return null;
 }
 
@@ -76,12 +79,18 @@ interface AgentChoice {
 /** `choices`: the person has to say which of these, because several are ready and none was named. */
 type ChosenAgent = { ok: true; agent: AgentName } | { ok: false; why: string; choices?: AgentName[] };
 
-/** The agent for a task: the one that is wanted, or by `auto` the only one that is ready. One without a model is taken only when no other is ready. */
+/**
+ * The agent for a task: the one that is wanted, or by `auto` the only one that is ready. One without a model is taken
+ * only when no other is ready.
+ */
 export function chooseAgent({ wanted, allowed, ready, named, unattended }: AgentChoice): ChosenAgent {
   if (wanted !== 'auto') {
-    if (!allowed.includes(wanted)) return { ok: false, why: `${factsOf(wanted).label} is not among FETCH_KENNEL_AGENTS (${allowed.join(', ')}).` };
+    if (!allowed.includes(wanted))
+      return { ok: false, why: `${factsOf(wanted).label} is not among FETCH_KENNEL_AGENTS (${allowed.join(', ')}).` };
     const found = ready.find((each) => each.name === wanted);
-    return found?.ready ? { ok: true, agent: wanted } : { ok: false, why: found?.why ?? `${factsOf(wanted).label} is not ready on this host.` };
+    return found?.ready
+      ? { ok: true, agent: wanted }
+      : { ok: false, why: found?.why ?? `${factsOf(wanted).label} is not ready on this host.` };
   }
   const possible = allowed.filter((name): name is AgentName => ready.some((each) => each.name === name && each.ready));
   const choices = possible.some(hasModel) ? possible.filter(hasModel) : possible;

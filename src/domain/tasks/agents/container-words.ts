@@ -1,6 +1,7 @@
 /**
- * An agent speaks of its container as it sees it: addresses of the gate, its home, the mount of the workspace. Nobody outside can open them. They are
- * replaced by words that mean something outside (`INSIDE` in `src/contracts/kennel.ts` has the real ones).
+ * An agent speaks of its container as it sees it: addresses of the gate, its home, the mount of the workspace. Nobody
+ * outside can open them. They are replaced by words that mean something outside (`INSIDE` in `src/contracts/kennel.ts`
+ * has the real ones).
  */
 const INSIDE_WORDS: ReadonlyArray<readonly [RegExp, string]> = [
   // Codex appends the address of the call

@@ -15,8 +15,8 @@ type Trouble = 'key' | 'money' | 'model' | 'address';
 const THEIR_WORDS = 200;
 
 /**
- * Why a task has failed, for the person who reads it: which setting is wrong and what to do, then the agent's words. `reason` is the sentence of the run. What it
- * tells of the inside of the container is left out.
+ * Why a task has failed, for the person who reads it: which setting is wrong and what to do, then the agent's words.
+ * `reason` is the sentence of the run. What it tells of the inside of the container is left out.
  */
 export function failureForPeople(reason: string, agent: AgentName, settings: ModelSettings): string {
   const outside = withoutInside(reason);
@@ -26,29 +26,47 @@ export function failureForPeople(reason: string, agent: AgentName, settings: Mod
   const trouble = troubleIn(reason);
   if (!trouble) return outside;
   const words = withoutInside(readFailure(reason).texts.at(-1)!);
-  return SAYS_NOTHING.test(words) ? advice(trouble, agent, settings) : `${advice(trouble, agent, settings)} (It said: ${cut(words, THEIR_WORDS)})`;
+  return SAYS_NOTHING.test(words)
+    ? advice(trouble, agent, settings)
+    : `${advice(trouble, agent, settings)} (It said: ${cut(words, THEIR_WORDS)})`;
 }
 
 const SAYS_NOTHING = /^(?:.{0,60}Authentication required(?: \(-?\d{1,6}\))?\.?|\s*)$/;
 
 /** The gate says it where a setting is missing (`upstreams.ts`). */
-const MISSING = /No (?:key for this model provider|model) is configured[^:]{0,40}: set [A-Z_, a-z]{1,120}, and restart\./;
+const MISSING =
+  /No (?:key for this model provider|model) is configured[^:]{0,40}: set [A-Z_, a-z]{1,120}, and restart\./;
 
 /** Only what stands at the beginning counts, because the rest may be text of others. */
 const PHRASES: ReadonlyArray<readonly [Trouble, RegExp]> = [
   // our own gate (`model-failure.ts`)
   ['address', /^The model endpoint (?:cannot be reached|redirects elsewhere)/],
-  ['address', /^(?:Unable to connect to API|Cannot connect to API|Could not connect to (?:local )?model provider|Connection error|fetch failed)\b/i],
-  ['money', /^(?:Your |This request )?(?:credit balance is too low|insufficient[_ ](?:quota|balance|credits)|requires more credits|billing_error)\b/i],
+  [
+    'address',
+    /^(?:Unable to connect to API|Cannot connect to API|Could not connect to (?:local )?model provider|Connection error|fetch failed)\b/i,
+  ],
+  [
+    'money',
+    /^(?:Your |This request )?(?:credit balance is too low|insufficient[_ ](?:quota|balance|credits)|requires more credits|billing_error)\b/i,
+  ],
   ['money', /^(?:You're out of (?:usage )?credits|Your workspace is out of credits|(?:402 )?You have no quota)\b/i],
   // every agent, by the protocol (-32000)
   ['key', /^(?:The (?:agent did not start|session could not be resumed): )?Authentication required\b/i],
-  ['key', /^(?:Invalid API key|Incorrect API key|API key not valid|invalid x-api-key|Authentication failed with provider|authentication_failed)\b/i],
+  [
+    'key',
+    /^(?:Invalid API key|Incorrect API key|API key not valid|invalid x-api-key|Authentication failed with provider|authentication_failed)\b/i,
+  ],
   // Claude Code with a log-in
   ['key', /^(?:Not logged in|Login expired|Session expired|OAuth token|Please run \/login)\b/i],
   // OpenCode passes on the provider's message without its status: OpenRouter, DeepSeek, vLLM
-  ['key', /^(?:Unauthorized|Forbidden|No auth credentials found|User not found|Invalid (?:authentication|token|credentials)|Authentication Fails)\b/i],
-  ['model', /^(?:model_not_found|no such model|unknown model|invalid model name|There's an issue with the selected model)\b/i],
+  [
+    'key',
+    /^(?:Unauthorized|Forbidden|No auth credentials found|User not found|Invalid (?:authentication|token|credentials)|Authentication Fails)\b/i,
+  ],
+  [
+    'model',
+    /^(?:model_not_found|no such model|unknown model|invalid model name|There's an issue with the selected model)\b/i,
+  ],
   ['model', /^(?:The )?(?:requested )?models?\b.{0,120}\b(?:does not exist|not found)\b/i],
 ];
 
@@ -72,7 +90,8 @@ function advice(trouble: Trouble, agent: AgentName, settings: ModelSettings): st
       if (!settings[key]) return `The model endpoint of ${label} wants a key: set ${key}, and restart.`;
       return `${key} is wrong, has expired or may not use this model: the model provider of ${label} refuses it. Set another one, and restart.`;
     case 'money':
-      if (login) return `The account that ${label} is logged in with (FETCH_KENNEL_LOGINS) has no credit left, or its plan does not include this.`;
+      if (login)
+        return `The account that ${label} is logged in with (FETCH_KENNEL_LOGINS) has no credit left, or its plan does not include this.`;
       return `The account of ${key} has no credit left. Add some at the provider, or set the key of another account, and restart.`;
     case 'model': {
       const named = modelOf(agent, settings);
@@ -91,7 +110,10 @@ function advice(trouble: Trouble, agent: AgentName, settings: ModelSettings): st
 type KeySetting = 'ANTHROPIC_API_KEY' | 'GEMINI_API_KEY' | 'OPENAI_API_KEY' | 'OPENROUTER_API_KEY';
 
 /** The settings that lead an agent to its model; no address where it follows from the key. */
-function namesFor(agent: AgentName, settings: ModelSettings): { key: KeySetting; address: string | null; model: string } {
+function namesFor(
+  agent: AgentName,
+  settings: ModelSettings,
+): { key: KeySetting; address: string | null; model: string } {
   const own = hasModel(agent) ? modelSetting(agent) : 'AGENT_MODEL';
   const protocol = factsOf(agent).model?.protocol;
   if (protocol === 'anthropic') return { key: 'ANTHROPIC_API_KEY', address: 'ANTHROPIC_BASE_URL', model: own };

@@ -19,14 +19,19 @@ const opens = ({ opensAt }: ModelLimit, zone: string): string => clockTime(new D
 export function limitStatus({ harness }: Pick<Limited, 'harness'>, limit: ModelLimit, zone: string): string {
   const { label } = factsOf(harness);
   if (limit.kind === 'budget') return `waits for the new day of its budget, ${opens(limit, zone)}`;
-  if (limit.kind === 'overload') return `waits for the model of ${label}, which is overloaded; asks again at ${opens(limit, zone)}`;
+  if (limit.kind === 'overload')
+    return `waits for the model of ${label}, which is overloaded; asks again at ${opens(limit, zone)}`;
   return limit.named
     ? `waits for the limit of ${label}, which ends at ${opens(limit, zone)}`
     : `waits for the limit of ${label}; asks again at ${opens(limit, zone)}`;
 }
 
 /** The one message about a wait. `others`: agents that could go on instead. */
-export function limitNotice({ id, harness, workspace }: Limited, limit: ModelLimit, { zone, others }: { zone: string; others: AgentName[] }): string {
+export function limitNotice(
+  { id, harness, workspace }: Limited,
+  limit: ModelLimit,
+  { zone, others }: { zone: string; others: AgentName[] },
+): string {
   const { label } = factsOf(harness);
   const time = opens(limit, zone);
   const [other] = others;
@@ -34,8 +39,10 @@ export function limitNotice({ id, harness, workspace }: Limited, limit: ModelLim
   const which = `Task ${id} in ${workspace}: `;
   if (limit.kind === 'budget')
     return `${which}the budget of this chat's coding tasks for today is used up (FETCH_TASK_MAX_DAY_USD, FETCH_TASK_MAX_DAY_TOKENS). I go on at ${time}, when the day is over; \`stop\` ends it.`;
-  if (limit.kind === 'overload') return `${which}the model of ${label} is overloaded. I try again by myself until it answers, next at ${time}; ${ways}`;
-  if (!limit.named) return `${which}${label} is at its limit and does not say until when. I try again at ${time}, and go on by myself; ${ways}`;
+  if (limit.kind === 'overload')
+    return `${which}the model of ${label} is overloaded. I try again by myself until it answers, next at ${time}; ${ways}`;
+  if (!limit.named)
+    return `${which}${label} is at its limit and does not say until when. I try again at ${time}, and go on by myself; ${ways}`;
   return `${which}${label} is at its limit until ${time}. I go on then; ${ways}`;
 }
 
@@ -46,6 +53,9 @@ export function otherAgents(
   { FETCH_KENNEL_LOGINS }: { FETCH_KENNEL_LOGINS: string },
 ): AgentName[] {
   const logins = loginsOf(FETCH_KENNEL_LOGINS);
-  const accountOf = (name: AgentName): string => (logins.has(name) ? `login ${name}` : (factsOf(name).model?.protocol ?? ''));
-  return ready.filter(({ name, ready: isReady }) => isReady && hasModel(name) && accountOf(name) !== accountOf(harness)).map(({ name }) => name);
+  const accountOf = (name: AgentName): string =>
+    logins.has(name) ? `login ${name}` : (factsOf(name).model?.protocol ?? '');
+  return ready
+    .filter(({ name, ready: isReady }) => isReady && hasModel(name) && accountOf(name) !== accountOf(harness))
+    .map(({ name }) => name);
 }

@@ -26,8 +26,10 @@ const suggestion = (name: string): string => {
 export function loginsProblem(setting: string): string | null {
   const seen = new Set<string>();
   for (const { text, name, path } of entriesOf(setting)) {
-    if (!name) return `"${text}" must be an agent and the file of its log-in, such as claude=/home/ada/.claude/.credentials.json`;
-    if (!isAgent(name)) return `"${name}" is not an agent${suggestion(name)}; it must be one of ${AGENT_NAMES.join(', ')}`;
+    if (!name)
+      return `"${text}" must be an agent and the file of its log-in, such as claude=/home/ada/.claude/.credentials.json`;
+    if (!isAgent(name))
+      return `"${name}" is not an agent${suggestion(name)}; it must be one of ${AGENT_NAMES.join(', ')}`;
     if (!path.startsWith('/')) return `the path for ${name} must be absolute, not "${path}"`;
     if (seen.has(name)) return `${name} is there twice`;
     seen.add(name);

@@ -11,11 +11,15 @@ interface CacheSettings {
 const inside = (file: string): string => `${INSIDE.run}/gate/${file}`;
 
 /**
- * What is said here counts less than the settings of the project itself: `.npmrc`, the index lines of `requirements.txt`, `.cargo/config.toml`, `pom.xml`.
- * A project has none for Go's proxy. Cargo and Maven know files of HOME alone, which `enter.sh` writes.
+ * What is said here counts less than the settings of the project itself: `.npmrc`, the index lines of
+ * `requirements.txt`, `.cargo/config.toml`, `pom.xml`. A project has none for Go's proxy. Cargo and Maven know files of
+ * HOME alone, which `enter.sh` writes.
  */
 const MANAGERS: Record<string, (address: string) => Partial<CacheSettings>> = {
-  npm: (address) => ({ variables: { npm_config_globalconfig: inside('npmrc') }, files: { npmrc: `registry=${address}\n` } }),
+  npm: (address) => ({
+    variables: { npm_config_globalconfig: inside('npmrc') },
+    files: { npmrc: `registry=${address}\n` },
+  }),
   pip: (address) => ({
     variables: { PIP_CONFIG_FILE: inside('pip.conf') },
     files: { 'pip.conf': `[global]\nindex-url = ${address}\ntrusted-host = ${new URL(address).hostname}\n` },

@@ -1,11 +1,21 @@
 import { cachedAddress } from './registry-cache.ts';
 
-/** Registries of the owner that stand in for public ones (FETCH_KENNEL_MIRRORS): `npm=http://10.0.0.5:4873,cargo=https://crates.example.com/index/`. */
+/**
+ * Registries of the owner that stand in for public ones (FETCH_KENNEL_MIRRORS):
+ * `npm=http://10.0.0.5:4873,cargo=https://crates.example.com/index/`.
+ */
 
-/** How a package manager is told of its mirror: environment variables. Cargo and Maven know files alone, which `enter.sh` writes inside of the container. */
+/**
+ * How a package manager is told of its mirror: environment variables. Cargo and Maven know files alone, which
+ * `enter.sh` writes inside of the container.
+ */
 const MANAGERS = {
   npm: ({ url }: Mirror) => ({ npm_config_registry: url }),
-  pip: ({ url, host, plain }: Mirror) => ({ PIP_INDEX_URL: url, UV_DEFAULT_INDEX: url, ...(plain && { PIP_TRUSTED_HOST: host, UV_INSECURE_HOST: host }) }),
+  pip: ({ url, host, plain }: Mirror) => ({
+    PIP_INDEX_URL: url,
+    UV_DEFAULT_INDEX: url,
+    ...(plain && { PIP_TRUSTED_HOST: host, UV_INSECURE_HOST: host }),
+  }),
   // the database of checksums is another server; `go.sum` is compared in any case
   go: ({ url }: Mirror) => ({ GOPROXY: url, GOSUMDB: 'off' }),
   cargo: ({ url }: Mirror) => ({ FETCH_MIRROR_CARGO: url }),
@@ -34,10 +44,18 @@ export function mirrorsOf(setting: string): Mirror[] {
   const found = new Map<Manager, Mirror>();
   for (const entry of setting.split(',').flatMap((part) => part.trim() || [])) {
     const [, name = '', address = ''] = /^([a-z]+)=(\S+)$/.exec(entry) ?? [];
-    if (!isManager(name)) throw new Error(`"${entry}" does not begin with one of ${Object.keys(MANAGERS).join('=, ')}=. ${HOW}`);
+    if (!isManager(name))
+      throw new Error(`"${entry}" does not begin with one of ${Object.keys(MANAGERS).join('=, ')}=. ${HOW}`);
     if (found.has(name)) throw new Error(`${name} has two mirrors. ${HOW}`);
     const url = URL.parse(address);
-    if (!url || !['http:', 'https:'].includes(url.protocol) || url.username || url.password || url.hash || !url.hostname)
+    if (
+      !url ||
+      !['http:', 'https:'].includes(url.protocol) ||
+      url.username ||
+      url.password ||
+      url.hash ||
+      !url.hostname
+    )
       throw new Error(`"${address}" is not an http or https address without a password. ${HOW}`);
     const plain = url.protocol === 'http:';
     const host = url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
@@ -56,9 +74,15 @@ export function mirrorsProblem(setting: string): string | null {
   }
 }
 
-/** Environment variables of an agent's container, by which package managers use the mirrors. `isCached`: this host has a cache of registries. */
+/**
+ * Environment variables of an agent's container, by which package managers use the mirrors. `isCached`: this host has a
+ * cache of registries.
+ */
 export const mirrorEnvironment = (setting: string, isCached = false): Record<string, string> =>
-  Object.assign({}, ...mirrorsOf(setting).map((mirror) => MANAGERS[mirror.manager](isCached ? inCache(mirror) : mirror)));
+  Object.assign(
+    {},
+    ...mirrorsOf(setting).map((mirror) => MANAGERS[mirror.manager](isCached ? inCache(mirror) : mirror)),
+  );
 
 /** Of a mirror without TLS the gate sees every request by itself. */
 function inCache(mirror: Mirror): Mirror {

@@ -1,6 +1,9 @@
 import { type AskedHost, shownHost } from '../egress.ts';
 
-/** Which registries the package managers of a project use, as they say themselves. No list of registries is in our source. */
+/**
+ * Which registries the package managers of a project use, as they say themselves. No list of registries is in our
+ * source.
+ */
 
 /** Files that say that a package manager has something to load. */
 export const MANIFESTS: Readonly<Record<string, string>> = {
@@ -21,8 +24,9 @@ const PROJECTS: Record<string, string> = {
 };
 
 /**
- * Prints `<package manager> <address>` for each registry that the project in the current folder uses, of the package managers in FETCH_MANAGERS. The name has
- * a `+` for those besides the usual one. It runs in a container without a network: settings and files of a project are a stranger's.
+ * Prints `<package manager> <address>` for each registry that the project in the current folder uses, of the package
+ * managers in FETCH_MANAGERS. The name has a `+` for those besides the usual one. It runs in a container without a
+ * network: settings and files of a project are a stranger's.
  */
 export const REGISTRIES_SCRIPT = `
 wanted() { case " $FETCH_MANAGERS " in *" $1 "*) command -v "\${2:-$1}" >/dev/null ;; *) false ;; esac; }
@@ -57,14 +61,19 @@ export interface Registry extends AskedHost {
 
 const MOST = 12;
 
-/** The registries in the output of the script, each once; what cannot be reached by TLS only where `isPlain` says so. */
+/**
+ * The registries in the output of the script, each once; what cannot be reached by TLS only where `isPlain` says so.
+ */
 export function registriesIn(output: string, isPlain: (at: AskedHost) => boolean): Registry[] {
   const found = new Map<string, Registry>();
   for (const line of output.slice(0, 20_000).split('\n')) {
     const [, manager, further, address] = /^(npm|pip|go|cargo|maven)(\+?) (https?:\/\/\S{1,500})$/.exec(line) ?? [];
     const url = address === undefined ? null : URL.parse(address);
     if (!manager || !url || !/^[a-z0-9_.-]+$/.test(url.hostname)) continue;
-    const at = { host: url.hostname.replace(/\.$/, ''), port: Number(url.port) || (url.protocol === 'https:' ? 443 : 80) };
+    const at = {
+      host: url.hostname.replace(/\.$/, ''),
+      port: Number(url.port) || (url.protocol === 'https:' ? 443 : 80),
+    };
     if (url.protocol === 'http:' && !isPlain(at)) continue;
     const known = found.get(`${at.host}:${at.port}`);
     const usual = further || url.username || url.password ? null : url.href;
@@ -77,12 +86,23 @@ export function registriesIn(output: string, isPlain: (at: AskedHost) => boolean
 export const REGISTRY_OPTIONS = ['yes', 'no'];
 
 /** The question before the first task of a project. `tools`: the package managers. */
-export function registryQuestion({ workspace, tools, hosts }: { workspace: string; tools: readonly string[]; hosts: readonly AskedHost[] }): string {
+export function registryQuestion({
+  workspace,
+  tools,
+  hosts,
+}: {
+  workspace: string;
+  tools: readonly string[];
+  hosts: readonly AskedHost[];
+}): string {
   const [tool] = tools;
-  const what = tools.length === 1 && tool ? (PROJECTS[tool] ?? `a project for ${tool}`) : `a project for ${tools.join(' and ')}`;
+  const what =
+    tools.length === 1 && tool ? (PROJECTS[tool] ?? `a project for ${tool}`) : `a project for ${tools.join(' and ')}`;
   const [only] = hosts;
-  if (hosts.length === 1 && only) return `${workspace} is ${what}: may tasks here use its package registry (${shownHost(only)})?`;
+  if (hosts.length === 1 && only)
+    return `${workspace} is ${what}: may tasks here use its package registry (${shownHost(only)})?`;
   return `${workspace} is ${what}: may tasks here use its package registries?\n${hosts.map((host) => `- ${shownHost(host)}`).join('\n')}`;
 }
 
-export const HOW_TO_ANSWER_REGISTRIES = 'Answer yes or no. It holds for every task of this project; "egress" shows it and takes it back.';
+export const HOW_TO_ANSWER_REGISTRIES =
+  'Answer yes or no. It holds for every task of this project; "egress" shows it and takes it back.';

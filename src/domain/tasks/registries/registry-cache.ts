@@ -1,6 +1,7 @@
 /**
- * The cache of package registries on a host, as its containers name it. A container asks for `http://registry.npmjs.org.443.https.fetch.internal/left-pad`
- * through its egress proxy and gets `https://registry.npmjs.org/left-pad`. The origin is in the name and not in the path, so relative links of an index
+ * The cache of package registries on a host, as its containers name it. A container asks for
+ * `http://registry.npmjs.org.443.https.fetch.internal/left-pad` through its egress proxy and gets
+ * `https://registry.npmjs.org/left-pad`. The origin is in the name and not in the path, so relative links of an index
  * stay right. `.internal` is reserved by ICANN, so the name can be no host's.
  */
 const DOMAIN = '.fetch.internal';

@@ -29,7 +29,10 @@ interface BatcherDeps {
   markHandled(tx: Db | Tx, seqs: readonly number[], verdict: string, inboxId?: string): Promise<void>;
 }
 
-/** Messages of one chat on their way into the conversation. Messages that belong together are passed on together, in the order of arrival. */
+/**
+ * Messages of one chat on their way into the conversation. Messages that belong together are passed on together, in the
+ * order of arrival.
+ */
 export class ChatBatcher {
   pending: PendingMessage[] = [];
   /** number of turns that the present backlog has become so far */
@@ -96,13 +99,22 @@ export class ChatBatcher {
     }
     const [first] = this.pending;
     if (!first || first === word) return word ? [word] : [];
-    const asked = !first.old && !first.late && !first.rest && (first.questionId !== null || (await isAsked(this.deps.db, this.deps.threadId)));
+    const asked =
+      !first.old &&
+      !first.late &&
+      !first.rest &&
+      (first.questionId !== null || (await isAsked(this.deps.db, this.deps.threadId)));
     if (asked) return first.prepared ? [first] : [];
-    const end = this.pending.findIndex((each) => each === word || each.old !== first.old || each.late !== first.late || (first.rest && !each.rest));
+    const end = this.pending.findIndex(
+      (each) => each === word || each.old !== first.old || each.late !== first.late || (first.rest && !each.rest),
+    );
     const run = end < 0 ? [...this.pending] : this.pending.slice(0, end);
     if (run.some((each) => !each.prepared)) return [];
     const quiet = now - run.reduce((newest, each) => Math.max(newest, each.at), 0);
-    const complete = word !== undefined || first.rest || (first.late ? allRead : first.old ? quiet >= OLD_QUIET_MS || run.length >= OLD_MANY : ready(run, now));
+    const complete =
+      word !== undefined ||
+      first.rest ||
+      (first.late ? allRead : first.old ? quiet >= OLD_QUIET_MS || run.length >= OLD_MANY : ready(run, now));
     return complete ? run : [];
   }
 
@@ -120,7 +132,11 @@ export class ChatBatcher {
     const writers = said.map((each) => each.by);
     const attachmentIds = said.flatMap((each) => each.prepared!.attachmentIds);
     if (first.old) {
-      const messages = said.map((each) => ({ at: each.sentAt, author: each.author ?? each.name ?? 'The person', text: each.prepared!.text }));
+      const messages = said.map((each) => ({
+        at: each.sentAt,
+        author: each.author ?? each.name ?? 'The person',
+        text: each.prepared!.text,
+      }));
       // nothing of it will be carried out, so it holds no order of the person
       const heard = { ...heardTogether(said), words: '' };
       await intake.say({
@@ -154,7 +170,16 @@ export class ChatBatcher {
       });
     } else {
       const text = joinTexts(said.map((each) => heardOf(each).text));
-      await intake.say({ threadId, text, plain: true, channelMessageId, attachmentIds, writers, also, heard: heardTogether(said) });
+      await intake.say({
+        threadId,
+        text,
+        plain: true,
+        channelMessageId,
+        attachmentIds,
+        writers,
+        also,
+        heard: heardTogether(said),
+      });
     }
   }
 
@@ -163,7 +188,13 @@ export class ChatBatcher {
     if (!prepared?.tell) return;
     const { intake, threadId } = this.deps;
     const also = prepared.text === '' ? this.handled([seq], 'told') : undefined;
-    await intake.respond({ threadId, said: text || '[a file]', body: prepared.tell, channelMessageId: `${id}/told`, also });
+    await intake.respond({
+      threadId,
+      said: text || '[a file]',
+      body: prepared.tell,
+      channelMessageId: `${id}/told`,
+      also,
+    });
   }
 
   /** Says once that the text is more than one turn takes. A person who wrote too fast was told already. */
@@ -180,8 +211,10 @@ export class ChatBatcher {
   }
 
   private handled(seqs: readonly number[], verdict: string | null): Also {
-    // a known message was passed on in an attempt whose end was lost. Later messages were not part of it, and are read from the table again
-    return (tx, inboxId, kind, known) => this.deps.markHandled(tx, known ? seqs.slice(0, 1) : seqs, verdict ?? kind, inboxId);
+    // a known message was passed on in an attempt whose end was lost. Later messages were not part of it, and are read
+    // from the table again
+    return (tx, inboxId, kind, known) =>
+      this.deps.markHandled(tx, known ? seqs.slice(0, 1) : seqs, verdict ?? kind, inboxId);
   }
 }
 
@@ -190,7 +223,10 @@ const sizeOf = (pending: PendingMessage): { text: string; files: number } => ({
   files: pending.prepared!.attachmentIds.length,
 });
 
-/** What the text of a message is as a command. A flood is looked through again and again, and each text is compared once. */
+/**
+ * What the text of a message is as a command. A flood is looked through again and again, and each text is compared
+ * once.
+ */
 const compared = new WeakMap<PendingMessage, 'stop' | 'other' | null>();
 
 /** Words that work without the model and must not wait for the burst. A yes or no is none: it is an answer. */

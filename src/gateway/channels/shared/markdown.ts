@@ -47,7 +47,8 @@ function take(markdown: string): { markdown: string; attached: Attached[] } {
   return { markdown: text.trim(), attached: taken.map(({ id, caption }) => ({ id, caption })) };
 }
 
-const textOf = (node: Nodes): string => ('value' in node ? node.value : 'children' in node ? node.children.map(textOf).join('') : '');
+const textOf = (node: Nodes): string =>
+  'value' in node ? node.value : 'children' in node ? node.children.map(textOf).join('') : '';
 
 const LONGEST = 200_000;
 const DENSEST = 3_000;
@@ -55,10 +56,13 @@ const DENSEST = 3_000;
 const NESTED = /^[ \t]*(?:>[ \t]*|(?:[-+*]|\d{1,9}[.)])[ \t]+){50}|^[ \t>]{100,}(?:[-+*]|\d{1,9}[.)])[ \t]/m;
 
 /**
- * Whether to parse this markdown at all. The parser's time grows with the square of the delimiters in a paragraph and of the nesting (5,000 nested lists: 20
- * s), and a process that keeps a connection alive cannot wait that long.
+ * Whether to parse this markdown at all. The parser's time grows with the square of the delimiters in a paragraph and
+ * of the nesting (5,000 nested lists: 20 s), and a process that keeps a connection alive cannot wait that long.
  */
 export function isParseable(markdown: string): boolean {
   if (markdown.length > LONGEST || NESTED.test(markdown)) return false;
-  return markdown.length <= DENSEST || markdown.split(/\n\s*\n/).every((paragraph) => (paragraph.match(/[*_~[\]]/g) ?? []).length <= DENSEST);
+  return (
+    markdown.length <= DENSEST ||
+    markdown.split(/\n\s*\n/).every((paragraph) => (paragraph.match(/[*_~[\]]/g) ?? []).length <= DENSEST)
+  );
 }

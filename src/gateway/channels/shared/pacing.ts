@@ -2,7 +2,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { DAY, MINUTE } from '../../../domain/time.ts';
 import { ChannelAway } from '../channel.ts';
 
-/** How fast an account may send. WhatsApp documents no limits; its settings come from users' experience (docs/whatsapp.md). */
+/**
+ * How fast an account may send. WhatsApp documents no limits; its settings come from users' experience
+ * (docs/whatsapp.md).
+ */
 interface PaceLimits {
   /** shortest time between two messages, plus a random time of up to the same length; 0 turns pacing off */
   paceMs: number;
@@ -13,10 +16,14 @@ interface PaceLimits {
 /** A longer wait goes back to the task queue, because a waiting activity takes a slot that another chat can use. */
 const PATIENCE_MS = 30_000;
 
-/** Milliseconds until the next message may be sent. `sent`: times of sent and planned messages, oldest first; `random` in [0, 1). */
+/**
+ * Milliseconds until the next message may be sent. `sent`: times of sent and planned messages, oldest first; `random`
+ * in [0, 1).
+ */
 export function waitFor(sent: readonly number[], now: number, limits: PaceLimits, random: number): number {
   if (limits.paceMs === 0) return 0;
-  const after = (count: number, window: number): number => (sent.length < count ? 0 : sent[sent.length - count]! + window - now);
+  const after = (count: number, window: number): number =>
+    sent.length < count ? 0 : sent[sent.length - count]! + window - now;
   const least = Math.max(0, after(1, limits.paceMs), after(limits.perMinute, MINUTE), after(limits.perDay, DAY));
   return Math.ceil(least + random * limits.paceMs);
 }
@@ -41,7 +48,11 @@ export function createPacer(
       while (sent.length > 0 && sent[0]! <= now - DAY) sent.shift();
       const wait = waitFor(sent, now, limits, random());
       if (sent.length >= limits.perDay && wait > MINUTE) onDayFull?.();
-      if (wait > PATIENCE_MS) throw new ChannelAway(`Paced: the next message may leave in ${Math.ceil(wait / 1000)} s.`, Math.min(wait, 10 * MINUTE));
+      if (wait > PATIENCE_MS)
+        throw new ChannelAway(
+          `Paced: the next message may leave in ${Math.ceil(wait / 1000)} s.`,
+          Math.min(wait, 10 * MINUTE),
+        );
       const slot = now + wait;
       sent.push(slot);
       try {

@@ -22,7 +22,12 @@ export function createLimiter(limit: number | (() => number), now: () => number 
     authors.set(author, known);
     // a message after held ones waits with them, or it would overtake them
     const waits = !held && now() < known.heldUntil;
-    const { admitted, window, retryAt } = admitInWindow(known.window, at, typeof limit === 'number' ? limit : limit(), WINDOW_MS);
+    const { admitted, window, retryAt } = admitInWindow(
+      known.window,
+      at,
+      typeof limit === 'number' ? limit : limit(),
+      WINDOW_MS,
+    );
     if (admitted && !waits) {
       known.window = window;
       return { admitted: true };
@@ -36,9 +41,9 @@ export function createLimiter(limit: number | (() => number), now: () => number 
 }
 
 /**
- * Checks one message of an author against a sliding window. The caller keeps `window` (times of admitted messages in ms, oldest first, at most `limit`) between
- * calls. A refused message is not recorded, so a person who keeps writing is admitted again in time. `retryAt`: when the next message will be admitted; now,
- * unless this one was refused.
+ * Checks one message of an author against a sliding window. The caller keeps `window` (times of admitted messages in
+ * ms, oldest first, at most `limit`) between calls. A refused message is not recorded, so a person who keeps writing is
+ * admitted again in time. `retryAt`: when the next message will be admitted; now, unless this one was refused.
  */
 export function admitInWindow(
   window: readonly number[],

@@ -33,7 +33,14 @@ export function assemble(gateway: Gateway, account: string): { stop(): Promise<v
     holder,
     sealer: createSealer(gateway.encryptionKey()),
     questions: { getMessage: getMessage(deps), cachedGroupMetadata: groups.cachedGroupMetadata },
-    onOpen: [learnMappings(deps), trackReceipts(deps), typing(deps), groups.onOpen, warnOfIdlePhone(deps), serveWhileOpen(gateway, sender)],
+    onOpen: [
+      learnMappings(deps),
+      trackReceipts(deps),
+      typing(deps),
+      groups.onOpen,
+      warnOfIdlePhone(deps),
+      serveWhileOpen(gateway, sender),
+    ],
     onStored: () => receiver.wake(),
     exit,
   });
@@ -52,7 +59,8 @@ const serveWhileOpen =
   () => {
     const serving = serve(sender);
     serving.then(
-      ({ ended }) => ended.catch((error: Error) => log.error({ reason: error.message }, 'the worker of the WhatsApp queue failed')),
+      ({ ended }) =>
+        ended.catch((error: Error) => log.error({ reason: error.message }, 'the worker of the WhatsApp queue failed')),
       (error: Error) => log.error({ reason: error.message }, 'the WhatsApp queue cannot be served'),
     );
     return async () => await (await serving).drain();
@@ -63,7 +71,8 @@ function startPruning({ db, account, log }: WhatsAppDeps): () => void {
   const prune = () =>
     void pruneContent(db, account, new Date(Date.now() - KEPT_DAYS * DAY)).then(
       (rows) => rows > 0 && log.info({ rows }, `emptied WhatsApp messages that are older than ${KEPT_DAYS} days`),
-      (error: Error) => log.warn({ reason: error.message }, 'old WhatsApp messages could not be emptied; tried again in an hour'),
+      (error: Error) =>
+        log.warn({ reason: error.message }, 'old WhatsApp messages could not be emptied; tried again in an hour'),
     );
   prune();
   const timer = setInterval(prune, HOUR);

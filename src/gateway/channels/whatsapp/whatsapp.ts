@@ -10,12 +10,18 @@ import { OTHER_KEY, opensCredentials } from './ratchet/own-key.ts';
 const ACCOUNT = 'default';
 
 const LOOK_MS = 1_000;
-/** How long a stop waits for a WhatsApp server that does not answer. The next gateway repeats an unfinished send under the same id. */
+/**
+ * How long a stop waits for a WhatsApp server that does not answer. The next gateway repeats an unfinished send under
+ * the same id.
+ */
 const STOP_MS = 1_200;
 
 export const whatsapp: ChannelDriver<'whatsapp'> = { name: 'whatsapp', start: async (gateway) => standBy(gateway) };
 
-/** Until somebody wants WhatsApp, this only makes one small query a second. Baileys and the parts around it are loaded at the first request, and stay. */
+/**
+ * Until somebody wants WhatsApp, this only makes one small query a second. Baileys and the parts around it are loaded
+ * at the first request, and stay.
+ */
 function standBy(gateway: Gateway): RunningChannel {
   const { db, log } = gateway;
   const refusal = refusedAddress(gateway);
@@ -29,7 +35,8 @@ function standBy(gateway: Gateway): RunningChannel {
       if (stopping.signal.aborted) return;
       if (row && row.wanted !== 'off') {
         if (refusal === null) return;
-        if (row.last_error !== refusal) await report(db, ACCOUNT, { state: 'error', last_error: refusal }).catch(() => {});
+        if (row.last_error !== refusal)
+          await report(db, ACCOUNT, { state: 'error', last_error: refusal }).catch(() => {});
       }
       // a wanted channel finds it out by itself
       if (row?.wanted === 'off' && !checked)
@@ -74,9 +81,13 @@ function refusedAddress({ config, log }: Gateway): string | null {
   }
 }
 
-/** Says when the stored credentials were written with another key; true once that is known. Creates no key while nothing is stored. */
+/**
+ * Says when the stored credentials were written with another key; true once that is known. Creates no key while nothing
+ * is stored.
+ */
 async function checkKey({ db, log, encryptionKey }: Gateway): Promise<true> {
-  const fits = (await readCreds(db, ACCOUNT)) === null || (await opensCredentials(db, ACCOUNT, createSealer(encryptionKey())));
+  const fits =
+    (await readCreds(db, ACCOUNT)) === null || (await opensCredentials(db, ACCOUNT, createSealer(encryptionKey())));
   if (!fits) log.error({ reason: OTHER_KEY }, 'this gateway cannot stand by for WhatsApp');
   return true;
 }

@@ -93,7 +93,11 @@ export class AttachmentReader {
       this.deps.log.warn({ problem, reason, kind: file.kind }, 'a file could not be loaded');
       // the text beside it still counts; the model is told that the file is missing
       const missing = `[The ${nameOf(file)} that came with this could not be loaded: ${problem.replace('_', ' ')}.]`;
-      return { text: text && `${text}\n${missing}`, attachmentIds: [], tell: this.deps.problemText(problem, file.kind) };
+      return {
+        text: text && `${text}\n${missing}`,
+        attachmentIds: [],
+        tell: this.deps.problemText(problem, file.kind),
+      };
     }
   }
 
@@ -122,12 +126,18 @@ export class AttachmentReader {
       } catch (error) {
         if (!(error instanceof SpeechError)) throw error;
         this.deps.log.warn({ reason: error.message }, 'a recording could not be transcribed');
-        return problem(`I could not turn that recording into text (${error.message}). Please write it, or send it again later.`);
+        return problem(
+          `I could not turn that recording into text (${error.message}). Please write it, or send it again later.`,
+        );
       }
     });
   }
 
-  private async keep(message: FileMessage, data: Buffer, read: { preview: Buffer | null; text: string | null }): Promise<Prepared> {
+  private async keep(
+    message: FileMessage,
+    data: Buffer,
+    read: { preview: Buffer | null; text: string | null },
+  ): Promise<Prepared> {
     const { id, threadId } = message;
     const { kind, mime, name } = message.file;
     await saveAttachment(this.deps.db, { id, threadId, kind, mime, name, data, ...read });
@@ -138,7 +148,10 @@ export class AttachmentReader {
 type Kept = Pick<AttachmentRecord, 'id' | 'kind' | 'mime' | 'name' | 'size' | 'text'>;
 
 /** The text of a message with what is said of its file. */
-export function withFile({ text, file }: { text: string; file: Pick<FileFacts, 'kind' | 'name' | 'voice'> }, kept: Kept): Prepared {
+export function withFile(
+  { text, file }: { text: string; file: Pick<FileFacts, 'kind' | 'name' | 'voice'> },
+  kept: Kept,
+): Prepared {
   if (kept.kind === 'audio' && kept.text) {
     const words = text ? `${text}\n${kept.text}` : kept.text;
     return { text: words, attachmentIds: [kept.id], tell: file.voice ? `I heard: “${kept.text}”` : null };
@@ -148,6 +161,15 @@ export function withFile({ text, file }: { text: string; file: Pick<FileFacts, '
 }
 
 const nameOf = ({ kind, name, voice }: Pick<FileFacts, 'kind' | 'name' | 'voice'>): string =>
-  kind === 'image' ? 'picture' : kind === 'video' ? 'video' : kind === 'audio' ? (voice ? 'voice note' : 'recording') : `document ${name ?? ''}`.trim();
+  kind === 'image'
+    ? 'picture'
+    : kind === 'video'
+      ? 'video'
+      : kind === 'audio'
+        ? voice
+          ? 'voice note'
+          : 'recording'
+        : `document ${name ?? ''}`.trim();
 
-const sizeOf = (bytes: number): string => (bytes >= 1024 * 1024 ? `${(bytes / 1024 / 1024).toFixed(1)} MB` : `${Math.max(1, Math.round(bytes / 1024))} kB`);
+const sizeOf = (bytes: number): string =>
+  bytes >= 1024 * 1024 ? `${(bytes / 1024 / 1024).toFixed(1)} MB` : `${Math.max(1, Math.round(bytes / 1024))} kB`;

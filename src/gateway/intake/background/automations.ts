@@ -26,8 +26,9 @@ import { channelThread } from '../threads.ts';
 import { followPause, PATIENCE_MS, sendSoon, viewOf } from './schedule.ts';
 
 /**
- * Prompts that run by a rule. Each is a cron whose routine has one step, so schedules, missed firings, runs and their results are those of every cron. The row comes
- * first; the schedule follows at once, or when the Temporal server answers again.
+ * Prompts that run by a rule. Each is a cron whose routine has one step, so schedules, missed firings, runs and their
+ * results are those of every cron. The row comes first; the schedule follows at once, or when the Temporal server
+ * answers again.
  */
 
 /** In all chats. */
@@ -56,7 +57,9 @@ type Deps = IntakeDeps & { secret: string };
 export interface Automations {
   list(): Promise<AutomationState[]>;
   get(id: string): Promise<AutomationState>;
-  /** `threadId`: where its results go; the thread of the terminal when unset. The same key gives the same automation. */
+  /**
+   * `threadId`: where its results go; the thread of the terminal when unset. The same key gives the same automation.
+   */
   create(fields: AutomationFields & { threadId?: string | undefined }, key: RequestKey): Promise<AutomationState>;
   /** What is not given stays. */
   update(id: string, change: AutomationChange): Promise<AutomationState>;
@@ -83,15 +86,25 @@ async function list(deps: Deps): Promise<AutomationState[]> {
   return await Promise.all((await listAutomations(deps.db)).map((automation) => stateOf(deps, automation, deadline)));
 }
 
-async function create(deps: Deps, fields: AutomationFields & { threadId?: string | undefined }, key: RequestKey): Promise<AutomationState> {
+async function create(
+  deps: Deps,
+  fields: AutomationFields & { threadId?: string | undefined },
+  key: RequestKey,
+): Promise<AutomationState> {
   const { db, config } = deps;
-  const thread = fields.threadId === undefined ? await channelThread(deps, 'console', 'terminal') : await getThread(db, fields.threadId);
+  const thread =
+    fields.threadId === undefined
+      ? await channelThread(deps, 'console', 'terminal')
+      : await getThread(db, fields.threadId);
   if (!thread) throw new IntakeError('not_found', `Thread not found: ${fields.threadId}`);
   const chatId = await chatOfThread(db, thread.id);
   const timeZone = checkedZone(fields.timeZone ?? (await zoneOf(db, chatId, config)));
   const { rrule, schedule } = ruleOf(fields.rrule);
   if ((await countAutomations(db)) >= MOST_AUTOMATIONS)
-    throw new IntakeError('invalid', `There are ${MOST_AUTOMATIONS} automations, the most that are allowed. Delete one first.`);
+    throw new IntakeError(
+      'invalid',
+      `There are ${MOST_AUTOMATIONS} automations, the most that are allowed. Delete one first.`,
+    );
   const id = key.fingerprint === null ? randomUUID() : uuidFrom(key.id);
   await insertAutomation(db, {
     id,
@@ -148,7 +161,15 @@ async function run(deps: Deps, id: string, key: RequestKey): Promise<AutomationR
   const runId = key.fingerprint === null ? randomUUID() : uuidFrom(key.id);
   const routine = { id: automation.routine_id, name: automation.name, chat_id: automation.chat_id };
   const given = { inputs: {}, sources: [] };
-  await openRun(db, { id: runId, routine, cronId: id, workflowId: routineWorkflowId(runId), scheduledFor: null, note: null, given });
+  await openRun(db, {
+    id: runId,
+    routine,
+    cronId: id,
+    workflowId: routineWorkflowId(runId),
+    scheduledFor: null,
+    note: null,
+    given,
+  });
   const input = { routineId: routine.id, chatId: routine.chat_id, runId, cronId: id };
   await temporal.withDeadline(Date.now() + PATIENCE_MS, () => startRoutineRun(temporal, input)).catch(() => {});
   return (await runsOfAutomation(db, id, 50)).find((run) => run.id === runId)!;
@@ -159,11 +180,19 @@ async function automationOf(deps: Deps, id: string): Promise<AutomationState> {
 }
 
 /** A pause in the Web UI counts at once. */
-async function stateOf(deps: Deps, automation: Automation, deadline = Date.now() + PATIENCE_MS): Promise<AutomationState> {
+async function stateOf(
+  deps: Deps,
+  automation: Automation,
+  deadline = Date.now() + PATIENCE_MS,
+): Promise<AutomationState> {
   const view = await viewOf(deps, automation.id, deadline);
   const row = await followPause(deps, automation, view);
   const { enabled, schedule, time_zone } = row;
-  return { ...automation, enabled, next_run_at: (enabled && nextFirings(schedule, time_zone, new Date(), 1)[0]) || null };
+  return {
+    ...automation,
+    enabled,
+    next_run_at: (enabled && nextFirings(schedule, time_zone, new Date(), 1)[0]) || null,
+  };
 }
 
 async function requireAutomation({ db }: Deps, id: string): Promise<Automation> {
@@ -179,12 +208,15 @@ function ruleOf(text: string): { rrule: string; schedule: string } {
 }
 
 function checkedZone(zone: string): string {
-  if (!isTimeZone(zone)) throw new IntakeError('invalid', `'${zone.slice(0, 60)}' is not an IANA time zone such as Europe/Berlin`);
+  if (!isTimeZone(zone))
+    throw new IntakeError('invalid', `'${zone.slice(0, 60)}' is not an IANA time zone such as Europe/Berlin`);
   return zone;
 }
 
 /** The same for the same key. */
 function uuidFrom(key: string): string {
   const hex = createHash('sha256').update(key).digest('hex');
-  return [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`, `a${hex.slice(17, 20)}`, hex.slice(20, 32)].join('-');
+  return [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`, `a${hex.slice(17, 20)}`, hex.slice(20, 32)].join(
+    '-',
+  );
 }

@@ -9,8 +9,8 @@ import type { IntakeDeps } from '../signal.ts';
 import { addStop } from '../stop-and-steer.ts';
 
 /**
- * Orders a task to end: its coding task, or the turn that it runs as, also while that waits for an answer. What is over stays as it is. An order is a row like a
- * message, so a crash loses none.
+ * Orders a task to end: its coding task, or the turn that it runs as, also while that waits for an answer. What is over
+ * stays as it is. An order is a row like a message, so a crash loses none.
  */
 export async function cancelTask(deps: IntakeDeps, task: TaskRow, key: RequestKey): Promise<void> {
   await once(deps, { threadId: task.thread_id, id: key, body: '' }, async (tx, { inboxId }) => {

@@ -1,5 +1,11 @@
 import pLimit from 'p-limit';
-import { createSchedule, describeSchedule, replaceSchedule, type ScheduleView, scheduleOfCron } from '../../../adapters/schedules.ts';
+import {
+  createSchedule,
+  describeSchedule,
+  replaceSchedule,
+  type ScheduleView,
+  scheduleOfCron,
+} from '../../../adapters/schedules.ts';
 import { type Cron, followSchedule, lastSettled, markSent } from '../../../store/routines/crons.ts';
 import type { IntakeDeps } from '../signal.ts';
 
@@ -17,19 +23,35 @@ export async function sendSchedule({ db, temporal, config }: IntakeDeps, cron: C
   await markSent(db, cron);
 }
 
-/** The same, at once if the server answers. The row says that it is still to be sent, so nothing is lost when it does not. */
+/**
+ * The same, at once if the server answers. The row says that it is still to be sent, so nothing is lost when it does
+ * not.
+ */
 export async function sendSoon(deps: IntakeDeps, cron: Cron): Promise<void> {
   await deps.temporal.withDeadline(Date.now() + PATIENCE_MS, () => sendSchedule(deps, cron)).catch(() => {});
 }
 
-/** Looks whether the schedule was paused or unpaused by itself, and lets the row follow. Returns the row as it is then. */
-export async function followPause({ db, temporal }: Pick<IntakeDeps, 'db' | 'temporal'>, cron: Cron, view?: ScheduleView | null): Promise<Cron> {
+/**
+ * Looks whether the schedule was paused or unpaused by itself, and lets the row follow. Returns the row as it is then.
+ */
+export async function followPause(
+  { db, temporal }: Pick<IntakeDeps, 'db' | 'temporal'>,
+  cron: Cron,
+  view?: ScheduleView | null,
+): Promise<Cron> {
   if (cron.unsent || Date.now() - cron.updated_at.getTime() < SETTLING_MS) return cron;
   const seen = view === undefined ? await describeSchedule(temporal, cron.id) : view;
   if (!seen || seen.paused !== cron.enabled) return cron;
   return (await followSchedule(db, cron, !seen.paused)) ?? cron;
 }
 
-/** What the server knows of a schedule now; null when it knows none, or does not answer until `deadline` (ms since the epoch). */
-export const viewOf = ({ temporal }: Pick<IntakeDeps, 'temporal'>, cronId: string, deadline: number): Promise<ScheduleView | null> =>
+/**
+ * What the server knows of a schedule now; null when it knows none, or does not answer until `deadline` (ms since the
+ * epoch).
+ */
+export const viewOf = (
+  { temporal }: Pick<IntakeDeps, 'temporal'>,
+  cronId: string,
+  deadline: number,
+): Promise<ScheduleView | null> =>
   atOnce(() => temporal.withDeadline(deadline, () => describeSchedule(temporal, cronId)).catch(() => null));

@@ -29,10 +29,13 @@ export interface BackgroundRequest {
 }
 
 /**
- * Makes the thread with its turn, and the task, in one transaction: a crash leaves all of it or nothing. The signal may be lost, and is then repeated like that of
- * every inbox row. @throws KeyReused
+ * Makes the thread with its turn, and the task, in one transaction: a crash leaves all of it or nothing. The signal may
+ * be lost, and is then repeated like that of every inbox row. @throws KeyReused
  */
-export async function startBackgroundTask(deps: IntakeDeps & { secret: string }, request: BackgroundRequest): Promise<BackgroundTask> {
+export async function startBackgroundTask(
+  deps: IntakeDeps & { secret: string },
+  request: BackgroundRequest,
+): Promise<BackgroundTask> {
   const { db, config, secret } = deps;
   const id = freshId('task_');
   let made: BackgroundTask | undefined;
@@ -55,17 +58,35 @@ export async function startBackgroundTask(deps: IntakeDeps & { secret: string },
   });
   if (!made) return (await taskOfKey(db, request.key))!;
   const row = (await arrivalOf(db, made.inbox_id))!;
-  await signalSoon(deps, { inboxId: row.id, arrival: row.arrival as Arrival, chatId: row.chat_id, channel: row.channel, workflowId: row.workflow_id });
+  await signalSoon(deps, {
+    inboxId: row.id,
+    arrival: row.arrival as Arrival,
+    chatId: row.chat_id,
+    channel: row.channel,
+    workflowId: row.workflow_id,
+  });
   return made;
 }
 
-function openTask(tx: ThreadTransaction, id: string, { prompt, coding = false, runId }: BackgroundRequest): BackgroundTask {
+function openTask(
+  tx: ThreadTransaction,
+  id: string,
+  { prompt, coding = false, runId }: BackgroundRequest,
+): BackgroundTask {
   const inboxId = freshId('inb_');
   const turn = openTurn(tx, { text: prompt });
   const arrival: Arrival = { kind: 'turn', inboxId, turnId: turn.id, threadId: tx.threadId };
   // the key is the thread's: nobody else can write to it yet
   const key = { id: randomUUID(), fingerprint: null };
-  receive(tx, { id: inboxId, turnId: turn.id, key, arrival, body: prompt, writtenBy: [{ role: 'client', channel: 'api' }], traceParent: currentTrace() });
+  receive(tx, {
+    id: inboxId,
+    turnId: turn.id,
+    key,
+    arrival,
+    body: prompt,
+    writtenBy: [{ role: 'client', channel: 'api' }],
+    traceParent: currentTrace(),
+  });
   const task = { id, thread_id: tx.threadId, turn_id: turn.id, inbox_id: inboxId, coding, run_id: runId ?? null };
   insertBackgroundTask(tx, task);
   return { ...task, created_at: tx.at };

@@ -27,8 +27,8 @@ export interface CommandContext extends CommandMessage {
 }
 
 /**
- * What a command comes to. A text is the reply. `turn`: a turn begins with these words, whose tool is known without a model. Null: it was about something else
- * after all, and goes on as a message.
+ * What a command comes to. A text is the reply. `turn`: a turn begins with these words, whose tool is known without a
+ * model. Null: it was about something else after all, and goes on as a message.
  */
 export type Outcome = string | { turn: string } | Meant | null;
 
@@ -36,7 +36,10 @@ export type Outcome = string | { turn: string } | Meant | null;
 export interface Command<Asked = unknown> {
   /** lines of `help`, each with words to say; empty where another line explains it */
   help: readonly string[];
-  /** what a whole message asks for; null for every other message, so that a sentence which contains the words is never swallowed */
+  /**
+   * what a whole message asks for; null for every other message, so that a sentence which contains the words is never
+   * swallowed
+   */
   parse(text: string): Asked | null;
   /** why somebody who is not the owner may not say this; null when everybody may */
   ownersOnly?(asked: Asked): string | null;
@@ -50,7 +53,10 @@ export interface Command<Asked = unknown> {
 /** Keeps the type of `parse` for `run`, while a list of commands has one type. */
 export const command = <Asked>(declared: Command<Asked>): Command => declared as unknown as Command;
 
-/** A command that is one of these words or sentences and nothing else. A slash before it does not count; a word with a slash here needs it. */
+/**
+ * A command that is one of these words or sentences and nothing else. A slash before it does not count; a word with a
+ * slash here needs it.
+ */
 export const saying =
   (...words: readonly string[]) =>
   (text: string): true | null => {

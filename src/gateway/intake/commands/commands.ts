@@ -7,7 +7,12 @@ import type { Command, CommandContext, CommandMessage, Outcome } from './command
 import { COMMANDS } from './table.ts';
 
 /** Carries out the command that a whole message is, without the model. Null when it is none. */
-export async function runCommand(tx: ThreadTransaction, config: Config, message: CommandMessage, afterwards: CommandContext['afterwards']): Promise<Outcome> {
+export async function runCommand(
+  tx: ThreadTransaction,
+  config: Config,
+  message: CommandMessage,
+  afterwards: CommandContext['afterwards'],
+): Promise<Outcome> {
   // where nobody else writes, the trigger is not needed and people write it all the same
   const text = withoutTrigger(message.text, config.FETCH_TRIGGER)?.trim() ?? message.text;
   const context: CommandContext = { ...message, text, tx, config, afterwards, owned: mayTrust(message.by) };

@@ -36,7 +36,15 @@ export const newConversation = command({
 
 export const clear = command({
   help: [],
-  parse: saying('clear', 'new', '/reset', 'clear chat', 'clear the chat', 'clear conversation', 'clear the conversation'),
+  parse: saying(
+    'clear',
+    'new',
+    '/reset',
+    'clear chat',
+    'clear the chat',
+    'clear conversation',
+    'clear the conversation',
+  ),
   mayAnswer: true,
   run: (_, context) => begin(context),
 });

@@ -7,12 +7,16 @@ import { type CommandContext, command } from './command.ts';
 
 /** What the owner brought along: to see it, and to say yes or no to exactly what was seen. */
 
-type Order = { what: 'list' } | { what: 'show'; name: string } | { what: 'allow' | 'refuse'; name: string; code: string };
+type Order =
+  | { what: 'list' }
+  | { what: 'show'; name: string }
+  | { what: 'allow' | 'refuse'; name: string; code: string };
 
 function parseTools(text: string): Order | null {
   if (isTooLong(text)) return null;
   if (['tools', 'tools list', 'tool list'].includes(plainWords(text))) return { what: 'list' };
-  const [, what, name, code = ''] = /^\/?tools? (show|allow|refuse) ([a-z0-9_-]{1,64})(?: ([0-9a-f]{8}))?$/i.exec(text.trim()) ?? [];
+  const [, what, name, code = ''] =
+    /^\/?tools? (show|allow|refuse) ([a-z0-9_-]{1,64})(?: ([0-9a-f]{8}))?$/i.exec(text.trim()) ?? [];
   if (what === undefined || name === undefined) return null;
   const order = what.toLowerCase() as 'show' | 'allow' | 'refuse';
   return order === 'show' ? { what: order, name } : { what: order, name, code: code.toLowerCase() };
@@ -36,7 +40,8 @@ export const toolsCommand = command({
 
 /** What there is, and what it waits for. */
 export function listText(all: readonly Extension[]): string {
-  if (all.length === 0) return 'You have brought nothing along. MCP servers go into mcp.json, tools and skills into folders beside it: see docs/extensions.md.';
+  if (all.length === 0)
+    return 'You have brought nothing along. MCP servers go into mcp.json, tools and skills into folders beside it: see docs/extensions.md.';
   return ['What you brought along:', ...all.map(extensionLine)].join('\n');
 }
 
@@ -60,11 +65,21 @@ function showText({ kind, name, hash, declaration, agreed, problem }: Extension)
   const way = agreed
     ? `You agreed to this. \`tools refuse ${name} ${code}\` takes it back.`
     : `To use it: \`tools allow ${name} ${code}\`. To leave it: \`tools refuse ${name} ${code}\`.`;
-  return [head, textOf(declaration), ...(problem ? [`It could not be asked just now: ${inline(problem, 300)}`] : []), way].join('\n');
+  return [
+    head,
+    textOf(declaration),
+    ...(problem ? [`It could not be asked just now: ${inline(problem, 300)}`] : []),
+    way,
+  ].join('\n');
 }
 
 /** The code says which version the person has seen: a yes holds for nothing else. */
-async function decide(tx: Tx, { name, hash }: Extension, { what, code }: { what: 'allow' | 'refuse'; code: string }, { by }: CommandContext): Promise<string> {
+async function decide(
+  tx: Tx,
+  { name, hash }: Extension,
+  { what, code }: { what: 'allow' | 'refuse'; code: string },
+  { by }: CommandContext,
+): Promise<string> {
   if (!hash) return `There is nothing of ${name} to decide about: \`tools show ${name}\`.`;
   if (code === '') return `First see what it is: \`tools show ${name}\`. It ends with the words to say.`;
   if (codeOf(hash) !== code) return `${name} is another one now than what you saw. Look again: \`tools show ${name}\`.`;

@@ -10,7 +10,9 @@ import { command, saying } from './command.ts';
 const SHOWN = 30;
 
 export const memories = command({
-  help: ['`memories` lists what I remember for you; `forget mem_…` deletes one, `forget all memories` deletes them all'],
+  help: [
+    '`memories` lists what I remember for you; `forget mem_…` deletes one, `forget all memories` deletes them all',
+  ],
   parse: saying('memories', 'memory', 'show memories', 'list memories', 'my memories', 'what do you remember'),
   mayAnswer: true,
   run: async (_, { tx, config }) => {
@@ -25,7 +27,8 @@ export const memories = command({
 function parseForget(text: string): { id: string | null } | null {
   if (isTooLong(text)) return null;
   const said = plainWords(text);
-  if (['forget all memories', 'forget all your memories', 'forget everything you remember'].includes(said)) return { id: null };
+  if (['forget all memories', 'forget all your memories', 'forget everything you remember'].includes(said))
+    return { id: null };
   const id = /^forget (mem_[a-z0-9]{1,20})$/.exec(said)?.[1];
   return id === undefined ? null : { id };
 }
@@ -37,7 +40,8 @@ export const forget = command({
     // in a group anybody could delete what another had remembered
     if (shared && !owned) return 'In a group only the owner deletes what I remember.';
     const gone = await removeMemories(tx.now, await memoryOwner(tx.now, tx.chatId, config), id);
-    if (gone.length === 0) return id === null ? 'I remember nothing here.' : `I remember nothing as ${id}. \`memories\` lists what I do.`;
+    if (gone.length === 0)
+      return id === null ? 'I remember nothing here.' : `I remember nothing as ${id}. \`memories\` lists what I do.`;
     return gone.length === 1 ? `Forgotten: ${inline(gone[0]!.body)}` : `Forgotten: ${gone.length} memories.`;
   },
 });

@@ -15,8 +15,19 @@ const LIST_MS = 2_500;
 const SHOWN = 15;
 
 export const model = command({
-  help: ['`model` says which model answers and which others there are; `model NAME` takes one for this chat, `model default` the usual one again'],
-  parse: saying('model', 'models', 'show model', 'list models', 'show models', 'which model', 'which model are you', 'what model are you'),
+  help: [
+    '`model` says which model answers and which others there are; `model NAME` takes one for this chat, `model default` the usual one again',
+  ],
+  parse: saying(
+    'model',
+    'models',
+    'show model',
+    'list models',
+    'show models',
+    'which model',
+    'which model are you',
+    'what model are you',
+  ),
   mayAnswer: true,
   run: async (_, { tx, config }) => {
     const { preferences } = await chosenIn(tx.now, tx.chatId);
@@ -39,7 +50,10 @@ function usualLines(config: Config, chosen: string | undefined): string[] {
   const which = chosen
     ? `${chosen} of ${new URL(endpoint.baseUrl).host} answers in this chat`
     : `${config.AGENT_MODEL ?? 'The usual model'} of ${new URL(endpoint.baseUrl).host} answers`;
-  return [`${which}. ${chosen ? '`model default` takes the usual one again.' : 'AGENT_MODEL names another.'}`, ...second];
+  return [
+    `${which}. ${chosen ? '`model default` takes the usual one again.' : 'AGENT_MODEL names another.'}`,
+    ...second,
+  ];
 }
 
 function offerLines(found: Offer[] | null): string[] {
@@ -50,14 +64,19 @@ function offerLines(found: Offer[] | null): string[] {
 }
 
 function offerLine({ name, tools, price }: Offer): string {
-  const facts = [...(tools === false ? ['calls no tools'] : []), ...(price ? [`$${price.input} in, $${price.output} out per million tokens`] : [])];
+  const facts = [
+    ...(tools === false ? ['calls no tools'] : []),
+    ...(price ? [`$${price.input} in, $${price.output} out per million tokens`] : []),
+  ];
   return `- ${inline(name, 120)}${facts.length > 0 ? `: ${facts.join(', ')}` : ''}`;
 }
 
 /** Null: there is no endpoint, or it does not tell. */
 async function offers(config: Config): Promise<Offer[] | null> {
   const endpoint = endpointOf(config);
-  return endpoint && (await offersOf(endpoint, { price: config.FETCH_MODEL_PRICE, timeoutMs: LIST_MS }).catch(() => null));
+  return (
+    endpoint && (await offersOf(endpoint, { price: config.FETCH_MODEL_PRICE, timeoutMs: LIST_MS }).catch(() => null))
+  );
 }
 
 interface Chosen {

@@ -3,7 +3,12 @@ import { mayTrust } from '../../../domain/consent/policy.ts';
 import { findName } from '../../../domain/tasks/workspace-names.ts';
 import { suggestion } from '../../../domain/text/nearest.ts';
 import { listShares } from '../../../store/chats/shares.ts';
-import { activeWorkspace, listWorkspaces, selectWorkspace, type WorkspaceRow } from '../../../store/kennel/workspaces/workspaces.ts';
+import {
+  activeWorkspace,
+  listWorkspaces,
+  selectWorkspace,
+  type WorkspaceRow,
+} from '../../../store/kennel/workspaces/workspaces.ts';
 import type { Tx } from '../../../store/postgres/database.ts';
 import { command, saying } from './command.ts';
 
@@ -15,7 +20,8 @@ export const projects = command({
   mayAnswer: true,
   run: async (_, { tx, by }) => {
     const [rows, active] = await Promise.all([reachable(tx.now, by), activeWorkspace(tx.now, tx.chatId)]);
-    if (rows.length === 0) return 'There is no project yet. Say `make a workspace named demo`, or bring one in: `clone https://…`, `open /path/of/a/folder`.';
+    if (rows.length === 0)
+      return 'There is no project yet. Say `make a workspace named demo`, or bring one in: `clone https://…`, `open /path/of/a/folder`.';
     const many = new Set(rows.map(({ host }) => host)).size > 1;
     const lines = rows.map((row) => {
       const about = [
@@ -34,7 +40,8 @@ export const projects = command({
 export const project = command({
   help: [],
   parse: (text) => {
-    const [, name] = /^(?:\/?(?:project|switch to project|use project)|\/select) ([\w-]{1,64})[.!]?$/i.exec(text.trim()) ?? [];
+    const [, name] =
+      /^(?:\/?(?:project|switch to project|use project)|\/select) ([\w-]{1,64})[.!]?$/i.exec(text.trim()) ?? [];
     return name === undefined ? null : { name, certain: text.trim().startsWith('/') };
   },
   mayAnswer: true,
@@ -43,7 +50,8 @@ export const project = command({
     const names = [...new Set(rows.map((row) => row.name))];
     const found = findName(name, names);
     // "project management" is about something else
-    if (found === null) return certain ? `There is no project ${name}.${suggestion(name, names)} Say \`projects\` to see them.` : null;
+    if (found === null)
+      return certain ? `There is no project ${name}.${suggestion(name, names)} Say \`projects\` to see them.` : null;
     const places = rows.filter((row) => row.name === found);
     const row = places.find(({ host }) => host === config.FETCH_KENNEL_HOST) ?? places[0]!;
     await selectWorkspace(tx.now, tx.chatId, row);

@@ -8,7 +8,8 @@ import { command } from './command.ts';
 /** Most reminders of a chat that wait. */
 const MOST = 100;
 
-const EXAMPLES = 'Say for example `remind me to stretch in 20 minutes`, `remind me to call Ann at 9:00 tomorrow` or `remind me on Friday to pay the rent`.';
+const EXAMPLES =
+  'Say for example `remind me to stretch in 20 minutes`, `remind me to call Ann at 9:00 tomorrow` or `remind me on Friday to pay the rent`.';
 
 const PROBLEMS: Record<Extract<Reminder, { problem: string }>['problem'], string> = {
   what: 'What shall I remind you of?',
@@ -23,9 +24,11 @@ export const remind = command({
     const { language, timeZone: zone = config.FETCH_TIME_ZONE } = (await chosenIn(tx.now, tx.chatId)).preferences;
     const read = await readRemind(asked, tx.at, { timeZone: zone, language });
     if (read === null) return null;
-    if ('problem' in read) return `${PROBLEMS[read.problem]} ${EXAMPLES}${read.problem === 'what' ? '' : ` Here it is ${describeTime(tx.at, zone)}.`}`;
+    if ('problem' in read)
+      return `${PROBLEMS[read.problem]} ${EXAMPLES}${read.problem === 'what' ? '' : ` Here it is ${describeTime(tx.at, zone)}.`}`;
     const waiting = (await remindersOf(tx.now, tx.chatId)).length;
-    if (waiting >= MOST) return `${waiting} reminders wait in this chat, and no more than ${MOST} are allowed. \`schedules\` lists them.`;
+    if (waiting >= MOST)
+      return `${waiting} reminders wait in this chat, and no more than ${MOST} are allowed. \`schedules\` lists them.`;
     // in a group, what somebody else wants to be told is not the owner's word
     const sources = shared && !owned ? [{ kind: 'member' as const, label: 'a reminder' }] : [];
     const reminder = await insertReminder(tx.now, { chatId: tx.chatId, what: read.what, dueAt: read.at, sources });

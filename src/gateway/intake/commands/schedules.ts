@@ -10,7 +10,10 @@ import { listRoutines } from '../../../store/routines/routines.ts';
 import { command, saying } from './command.ts';
 import { toolTurn } from './tools.ts';
 
-/** What a chat does by itself: schedules that run workflows, and reminders. The numbers of the list are those that can be said. */
+/**
+ * What a chat does by itself: schedules that run workflows, and reminders. The numbers of the list are those that can
+ * be said.
+ */
 
 type Entry = { cron: Cron; routine: string } | { reminder: Reminder };
 
@@ -18,11 +21,16 @@ async function entriesOf(tx: Tx, chatId: string): Promise<Entry[]> {
   const routines = new Map((await listRoutines(tx, chatId)).map((routine) => [routine.id, routine.name]));
   const crons = await listCrons(tx, chatId);
   const reminders = await remindersOf(tx, chatId);
-  return [...crons.map((cron) => ({ cron, routine: routines.get(cron.routine_id) ?? cron.routine_id })), ...reminders.map((reminder) => ({ reminder }))];
+  return [
+    ...crons.map((cron) => ({ cron, routine: routines.get(cron.routine_id) ?? cron.routine_id })),
+    ...reminders.map((reminder) => ({ reminder })),
+  ];
 }
 
 export const schedules = command({
-  help: ['`schedules` lists what runs by itself and what you are to be reminded of; `schedules remove 2` ends one, by its number or name'],
+  help: [
+    '`schedules` lists what runs by itself and what you are to be reminded of; `schedules remove 2` ends one, by its number or name',
+  ],
   parse: saying(
     'schedules',
     'reminders',
@@ -42,20 +50,28 @@ export const schedules = command({
     if (entries.length === 0)
       return 'Nothing runs by itself in this chat. Say for example `every weekday at 8:30, tell me which day it is`, or `remind me to stretch in 20 minutes`.';
     const zone = await zoneOf(tx.now, tx.chatId, config);
-    const lines = entries.map((entry, index) => `${index + 1}. ${'cron' in entry ? cronText(entry) : reminderText(entry.reminder, zone)}`);
+    const lines = entries.map(
+      (entry, index) => `${index + 1}. ${'cron' in entry ? cronText(entry) : reminderText(entry.reminder, zone)}`,
+    );
     return [...lines, '`schedules remove 1` ends the first one.'].join('\n');
   },
 });
 
 function cronText({ cron, routine }: Extract<Entry, { cron: Cron }>): string {
   const next = cron.enabled ? nextFirings(cron.schedule, cron.time_zone, new Date(), 1)[0] : undefined;
-  const when = next ? `next ${describeTime(next, cron.time_zone)}` : cron.enabled ? 'does not fire again' : 'switched off';
-  if (cron.rrule !== null) return `${inline(cron.name, 80)}: automation, ${inline(cron.rrule, 100)} in ${cron.time_zone}; ${when}`;
+  const when = next
+    ? `next ${describeTime(next, cron.time_zone)}`
+    : cron.enabled
+      ? 'does not fire again'
+      : 'switched off';
+  if (cron.rrule !== null)
+    return `${inline(cron.name, 80)}: automation, ${inline(cron.rrule, 100)} in ${cron.time_zone}; ${when}`;
   const gives = inputsText(cron.inputs);
   return `${cron.name}: ${routine}${gives && ` with ${gives}`}, ${cron.schedule} in ${cron.time_zone}; ${when}`;
 }
 
-const reminderText = ({ what, due_at }: Reminder, timeZone: string): string => `reminder: ${inline(what, 80)}; ${describeTime(due_at, timeZone)}`;
+const reminderText = ({ what, due_at }: Reminder, timeZone: string): string =>
+  `reminder: ${inline(what, 80)}; ${describeTime(due_at, timeZone)}`;
 
 export const removeSchedule = command({
   help: [],
@@ -73,4 +89,6 @@ export const removeSchedule = command({
 });
 
 const namesOf = (entry: Entry): string[] =>
-  ('cron' in entry ? [entry.cron.id, entry.cron.name] : [entry.reminder.id, entry.reminder.what]).map((name) => name.toLowerCase());
+  ('cron' in entry ? [entry.cron.id, entry.cron.name] : [entry.reminder.id, entry.reminder.what]).map((name) =>
+    name.toLowerCase(),
+  );

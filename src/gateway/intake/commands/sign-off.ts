@@ -10,7 +10,11 @@ export const signCommand = command({
 });
 
 /** Returns what the person is told. */
-async function signOff(tx: Tx, order: SignOrder, at: { chatId: string; owned: boolean; shared: boolean }): Promise<string> {
+async function signOff(
+  tx: Tx,
+  order: SignOrder,
+  at: { chatId: string; owned: boolean; shared: boolean },
+): Promise<string> {
   if (order === 'who') {
     const now = await signatureOf(tx, at.chatId);
     return `Commits are by ${now ? signature(now) : 'Fetch'}. Change it with ${SIGN_FORM}.`;

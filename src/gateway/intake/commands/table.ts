@@ -55,5 +55,9 @@ export const COMMANDS: readonly Command[] = [
   greeting,
 ];
 
-/** Whether a message must not wait for others that may belong to it. It may still turn out to be an answer, or words for the model. */
-export const isCommand = (text: string): boolean => COMMANDS.some(({ parse, mayContinue }) => !mayContinue && parse(text) !== null);
+/**
+ * Whether a message must not wait for others that may belong to it. It may still turn out to be an answer, or words for
+ * the model.
+ */
+export const isCommand = (text: string): boolean =>
+  COMMANDS.some(({ parse, mayContinue }) => !mayContinue && parse(text) !== null);

@@ -37,7 +37,8 @@ async function taskOrder(
     await markOrdered(tx, task.id, order.order);
     return { kind: 'task', inboxId: said.inboxId, taskId: task.id, order: order.order };
   }
-  if (order.taskId) return `No task ${order.taskId} is running in this chat.${live.length > 0 ? ` There is: ${list(live)}` : ''}`;
+  if (order.taskId)
+    return `No task ${order.taskId} is running in this chat.${live.length > 0 ? ` There is: ${list(live)}` : ''}`;
   // no task could be meant: the words are for the model, or for the reply that nothing runs
   if (fitting.length === 0) return null;
   return `Which one? ${list(fitting)}\nSay for example: ${order.now ? said.text.trim() : order.order} ${fitting[0]!.id}`;
@@ -45,19 +46,25 @@ async function taskOrder(
 
 /** A task that waits for its model is to go on at once. Returns why it cannot. */
 async function goOnNow(tx: Tx, task: Task, { order, now }: TaskOrder): Promise<string | null> {
-  if (order !== 'resume' || !isLimited(task)) return now ? `Task ${task.id} does not wait for a limit of its model.` : null;
+  if (order !== 'resume' || !isLimited(task))
+    return now ? `Task ${task.id} does not wait for a limit of its model.` : null;
   const agent = now?.agent ?? task.harness;
   if (agent === task.harness) {
     await openLimits(tx);
     return null;
   }
-  const ready = (await listHosts(tx)).find(({ host }) => host === task.host)?.harnesses.find(({ name }) => name === agent);
+  const ready = (await listHosts(tx))
+    .find(({ host }) => host === task.host)
+    ?.harnesses.find(({ name }) => name === agent);
   if (!ready?.ready) return ready?.why ?? `${factsOf(agent).label} is not ready on the host of task ${task.id}.`;
   await setAgent(tx, task.id, agent);
   return null;
 }
 
-/** The tasks that an order without an id can mean. A pause means tasks at work first, then tasks that wait for their workspace. */
+/**
+ * The tasks that an order without an id can mean. A pause means tasks at work first, then tasks that wait for their
+ * workspace.
+ */
 function meant(live: readonly Task[], { order, now }: TaskOrder): Task[] {
   if (order === 'cancel') return [...live];
   const held = (task: Task) => task.state === 'paused' || task.pausing;
@@ -68,4 +75,5 @@ function meant(live: readonly Task[], { order, now }: TaskOrder): Task[] {
   return working.length > 0 ? working : going;
 }
 
-const list = (tasks: readonly Task[]): string => tasks.map((task) => `\n- ${task.id}: ${cut(task.goal.replace(/\s+/g, ' '), 60)}`).join('');
+const list = (tasks: readonly Task[]): string =>
+  tasks.map((task) => `\n- ${task.id}: ${cut(task.goal.replace(/\s+/g, ' '), 60)}`).join('');

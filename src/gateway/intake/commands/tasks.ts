@@ -14,7 +14,9 @@ export const tasks = command({
   mayAnswer: true,
   run: async (_, { tx }) => {
     const live = await tasksOfChat(tx.now, tx.chatId, { live: true, limit: LIVE_SHOWN });
-    const over = (await tasksOfChat(tx.now, tx.chatId, { limit: LIVE_SHOWN + OVER_SHOWN })).filter((task) => task.ended_at !== null).slice(0, OVER_SHOWN);
+    const over = (await tasksOfChat(tx.now, tx.chatId, { limit: LIVE_SHOWN + OVER_SHOWN }))
+      .filter((task) => task.ended_at !== null)
+      .slice(0, OVER_SHOWN);
     const [first] = live;
     const [latest] = over;
     return [
@@ -32,4 +34,5 @@ const goalOf = (task: Task): string => inline(task.goal, 80);
 const liveLine = (task: Task): string =>
   `- ${task.id}: ${task.state}, ${span(Date.now() - (task.started_at ?? task.created_at).getTime())}, ${task.harness} in ${task.workspace}: ${goalOf(task)}`;
 
-const overLine = (task: Task): string => `- ${task.id}: ${task.state} ${ago(Date.now() - task.ended_at!.getTime())}, in ${task.workspace}: ${goalOf(task)}`;
+const overLine = (task: Task): string =>
+  `- ${task.id}: ${task.state} ${ago(Date.now() - task.ended_at!.getTime())}, in ${task.workspace}: ${goalOf(task)}`;

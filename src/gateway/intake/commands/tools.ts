@@ -2,10 +2,15 @@ import { parseBringIn } from '../../../domain/chat/words/bring-in.ts';
 import { parseApp, parseUndo } from '../../../domain/chat/words/tool-words.ts';
 import { type CommandContext, command } from './command.ts';
 
-/** Commands that are tools: each begins a turn whose words say which tool is meant, so consent, hosts and retries are those of every call. */
+/**
+ * Commands that are tools: each begins a turn whose words say which tool is meant, so consent, hosts and retries are
+ * those of every call.
+ */
 
 export const bringIn = command({
-  help: ['`clone https://…` and `open /path/of/a/folder` bring in a project of yours, `as NAME` under another name; in a terminal, drag its folder here'],
+  help: [
+    '`clone https://…` and `open /path/of/a/folder` bring in a project of yours, `as NAME` under another name; in a terminal, drag its folder here',
+  ],
   parse: parseBringIn,
   // as a message like any other: while a turn runs, it is for that turn
   run: async () => null,
@@ -21,7 +26,9 @@ export const undo = command({
 });
 
 export const apps = command({
-  help: ['`apps` lists what was left running, with its address; `app log` shows what it prints, `app stop` ends it (`stop app-…` names one)'],
+  help: [
+    '`apps` lists what was left running, with its address; `app log` shows what it prints, `app stop` ends it (`stop app-…` names one)',
+  ],
   parse: parseApp,
   run: async (_, context) => toolTurn(context, context.text),
 });

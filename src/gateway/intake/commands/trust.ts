@@ -8,10 +8,13 @@ import { command, saying } from './command.ts';
 /** How much is done without asking. */
 
 export const autonomy = command({
-  help: ['`supervised`, `cautious` and `autonomous` set how much I do without asking; `supervised` also takes back a `yes all`'],
+  help: [
+    '`supervised`, `cautious` and `autonomous` set how much I do without asking; `supervised` also takes back a `yes all`',
+  ],
   parse: parseAutonomy,
   mayAnswer: true,
-  run: (wanted, { tx, shared, owned }) => trust(tx.now, { threadId: tx.threadId, chatId: tx.chatId, autonomy: wanted, shared, owned }),
+  run: (wanted, { tx, shared, owned }) =>
+    trust(tx.now, { threadId: tx.threadId, chatId: tx.chatId, autonomy: wanted, shared, owned }),
 });
 
 export const askAgain = command({
@@ -41,7 +44,12 @@ export const plan = command({
   mayAnswer: true,
   run: async (_, { tx }) => {
     const first = await planFirst(tx.now, tx.threadId);
-    const now = first === null ? 'Big coding tasks here begin' : first ? 'Each coding task here begins' : 'No coding task here begins by itself';
+    const now =
+      first === null
+        ? 'Big coding tasks here begin'
+        : first
+          ? 'Each coding task here begins'
+          : 'No coding task here begins by itself';
     return `${now} with a plan. \`plan: add a login page\` asks for one; \`plan on\`, \`plan off\` and \`plan auto\` change that.`;
   },
 });

@@ -17,7 +17,9 @@ function parseTrust(text: string): TrustOrder | null {
 }
 
 export const trustedCommand = command({
-  help: ['`trust add +49 170 1234567` lets somebody write to me on WhatsApp, `trust remove …` takes that back, `trust list` says who may'],
+  help: [
+    '`trust add +49 170 1234567` lets somebody write to me on WhatsApp, `trust remove …` takes that back, `trust list` says who may',
+  ],
   parse: parseTrust,
   mayAnswer: true,
   ownersOnly: () => 'Only the owner says who may write to me.',
@@ -28,8 +30,11 @@ export const trustedCommand = command({
     const { what, phone } = order;
     const set = trustedBySetting(config).includes(phone);
     if (what === 'remove') {
-      if (set) return `+${phone} is trusted by TRUSTED_PHONE_NUMBERS. Take the number out there, and start Fetch again.`;
-      return (await distrustPhone(now, phone)) ? `What +${phone} writes is ignored from now on.` : `+${phone} was not trusted.`;
+      if (set)
+        return `+${phone} is trusted by TRUSTED_PHONE_NUMBERS. Take the number out there, and start Fetch again.`;
+      return (await distrustPhone(now, phone))
+        ? `What +${phone} writes is ignored from now on.`
+        : `+${phone} was not trusted.`;
     }
     if (!set) await trustPhone(now, phone);
     return `+${phone} may write to me on WhatsApp, and reaches only the projects that you share: \`share demo with +${phone}\`.`;
@@ -37,10 +42,15 @@ export const trustedCommand = command({
 });
 
 /** Digits of the numbers in TRUSTED_PHONE_NUMBERS. */
-export const trustedBySetting = ({ TRUSTED_PHONE_NUMBERS }: Pick<Config, 'TRUSTED_PHONE_NUMBERS'>): string[] => membersOf(TRUSTED_PHONE_NUMBERS ?? '');
+export const trustedBySetting = ({ TRUSTED_PHONE_NUMBERS }: Pick<Config, 'TRUSTED_PHONE_NUMBERS'>): string[] =>
+  membersOf(TRUSTED_PHONE_NUMBERS ?? '');
 
 function listText(set: readonly string[], told: readonly string[]): string {
-  const lines = [...set.map((phone) => `- +${phone} (TRUSTED_PHONE_NUMBERS)`), ...told.filter((phone) => !set.includes(phone)).map((phone) => `- +${phone}`)];
-  if (lines.length === 0) return 'Only you may write to me on WhatsApp. `trust add +49 170 1234567` lets somebody else.';
+  const lines = [
+    ...set.map((phone) => `- +${phone} (TRUSTED_PHONE_NUMBERS)`),
+    ...told.filter((phone) => !set.includes(phone)).map((phone) => `- +${phone}`),
+  ];
+  if (lines.length === 0)
+    return 'Only you may write to me on WhatsApp. `trust add +49 170 1234567` lets somebody else.';
   return ['You, and:', ...lines].join('\n');
 }

@@ -1,4 +1,9 @@
-import { type Client, QueryNotRegisteredError, type WorkflowExecutionStatusName, WorkflowNotFoundError } from '@temporalio/client';
+import {
+  type Client,
+  QueryNotRegisteredError,
+  type WorkflowExecutionStatusName,
+  WorkflowNotFoundError,
+} from '@temporalio/client';
 import { LRUCache } from 'lru-cache';
 import { holdsQuery } from '../../../contracts/signals.ts';
 import { isStuck, STUCK, startOver } from './start-over.ts';
@@ -9,12 +14,18 @@ const QUERY_MS = 5_000;
 /** workflows */
 const REMEMBERED = 20_000;
 
-export type Held = { status: 'RUNNING'; missing: string[] } | { status: Exclude<WorkflowExecutionStatusName, 'RUNNING'> | 'GONE'; closedAt: Date | null };
+export type Held =
+  | { status: 'RUNNING'; missing: string[] }
+  | { status: Exclude<WorkflowExecutionStatusName, 'RUNNING'> | 'GONE'; closedAt: Date | null };
 
 /** The workflow runs on code of a release that does not know this query. */
-export const isUnknownQuestion = (error: unknown): boolean => error instanceof NotAnswered && error.cause instanceof QueryNotRegisteredError;
+export const isUnknownQuestion = (error: unknown): boolean =>
+  error instanceof NotAnswered && error.cause instanceof QueryNotRegisteredError;
 
-/** A query was not answered in time, or not understood. That says nothing about the server, nor about what the workflow holds. */
+/**
+ * A query was not answered in time, or not understood. That says nothing about the server, nor about what the workflow
+ * holds.
+ */
 class NotAnswered extends Error {
   constructor(workflowId: string, cause: unknown) {
     super(`${workflowId} does not say what it has: ${(cause as Error).message}`, { cause });
@@ -23,8 +34,8 @@ class NotAnswered extends Error {
 }
 
 /**
- * Asks workflows what they hold. Start and signal times are no proof when a server has lost its last moments. A query wakes a sleeping workflow, so the answer
- * is cached until the history changes.
+ * Asks workflows what they hold. Start and signal times are no proof when a server has lost its last moments. A query
+ * wakes a sleeping workflow, so the answer is cached until the history changes.
  */
 export class Holdings {
   readonly #temporal: Client;
@@ -62,14 +73,19 @@ export class Holdings {
 
   /** When the first run of a workflow began. Null when it continued as new, because that carries over what it holds. */
   async beganAt(workflowId: string): Promise<Date | null> {
-    const { raw, runId, startTime } = await this.#temporal.withDeadline(Date.now() + CALL_MS, () => this.#temporal.workflow.getHandle(workflowId).describe());
+    const { raw, runId, startTime } = await this.#temporal.withDeadline(Date.now() + CALL_MS, () =>
+      this.#temporal.workflow.getHandle(workflowId).describe(),
+    );
     return raw.workflowExecutionInfo?.firstRunId === runId ? startTime : null;
   }
 
   async #describe(workflowId: string) {
     const handle = this.#temporal.workflow.getHandle(workflowId);
     try {
-      const { status, runId, historyLength, historySize, raw, closeTime } = await this.#temporal.withDeadline(Date.now() + CALL_MS, () => handle.describe());
+      const { status, runId, historyLength, historySize, raw, closeTime } = await this.#temporal.withDeadline(
+        Date.now() + CALL_MS,
+        () => handle.describe(),
+      );
       // two histories of a chat that agree in all of these would have the same signals in the same order
       const state = [runId, historyLength, historySize, raw.workflowExecutionInfo?.stateTransitionCount].join('/');
       return { status: status.name, state, closedAt: closeTime ?? null };
@@ -82,7 +98,9 @@ export class Holdings {
   async #ask(workflowId: string, ids: string[]): Promise<string[]> {
     const handle = this.#temporal.workflow.getHandle(workflowId);
     try {
-      return await this.#temporal.withDeadline(Date.now() + QUERY_MS, () => handle.query<string[], [string[]]>(holdsQuery, ids));
+      return await this.#temporal.withDeadline(Date.now() + QUERY_MS, () =>
+        handle.query<string[], [string[]]>(holdsQuery, ids),
+      );
     } catch (error) {
       throw new NotAnswered(workflowId, error);
     }

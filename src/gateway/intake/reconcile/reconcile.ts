@@ -16,11 +16,17 @@ import { Walk, type Walked } from './walk.ts';
 
 /** Anything younger may still be on its way. */
 const SETTLED_MS = 30_000;
-/** Rounds after a start in which every run is checked for older code: after a rollback, old workers meet runs of the newer release in the first minutes. */
+/**
+ * Rounds after a start in which every run is checked for older code: after a rollback, old workers meet runs of the
+ * newer release in the first minutes.
+ */
 const ROUNDS_AFTER_START = 10;
 /** What a server has lost was signalled lately, unless all of it is gone. */
 const LATELY_MS = 600_000;
-/** Times its own length that a batch of chats that sleep is followed by a rest: a worker that has forgotten a chat replays its history for a query. */
+/**
+ * Times its own length that a batch of chats that sleep is followed by a rest: a worker that has forgotten a chat
+ * replays its history for a query.
+ */
 const RESTS = 4;
 
 export type Reconciled = Record<'turns' | 'tasks' | 'runs' | 'schedules' | 'reminders' | 'sends' | 'stuck', Walked>;
@@ -29,14 +35,17 @@ export type Reconciled = Record<'turns' | 'tasks' | 'runs' | 'schedules' | 'remi
 export interface Reconcile {
   /** all but turns that sleep */
   (settledMs?: number): Promise<Reconciled>;
-  /** Turns that nothing was signalled for lately, and slowly: ten thousand are asked in half an hour, with a fifth of a core. */
+  /**
+   * Turns that nothing was signalled for lately, and slowly: ten thousand are asked in half an hour, with a fifth of a
+   * core.
+   */
   asleep(stop?: AbortSignal): Promise<Walked>;
 }
 
 /**
- * Compares the database with the Temporal server and restores what the server lost: turns, answers, orders, tasks, runs of routines, schedules, reminders and queued
- * messages. The cause may be a terminated workflow, a server that lost its last moments, a restored backup, or deleted data. What the database itself lost is
- * ended, and the person is told.
+ * Compares the database with the Temporal server and restores what the server lost: turns, answers, orders, tasks, runs
+ * of routines, schedules, reminders and queued messages. The cause may be a terminated workflow, a server that lost its
+ * last moments, a restored backup, or deleted data. What the database itself lost is ended, and the person is told.
  */
 export function createReconcile(deps: { db: Db; temporal: Client; config: Config }): Reconcile {
   const { db, temporal } = deps;
@@ -87,5 +96,7 @@ export function createReconcile(deps: { db: Db; temporal: Client; config: Config
       sends: await sends.round((chat) => compareSends(deps, holdings, chat)),
     };
   };
-  return Object.assign(round, { asleep: (stop?: AbortSignal) => sleepers.round((turn) => compareTurn(db, holdings, turn), stop) });
+  return Object.assign(round, {
+    asleep: (stop?: AbortSignal) => sleepers.round((turn) => compareTurn(db, holdings, turn), stop),
+  });
 }

@@ -10,8 +10,16 @@ export interface Resignalling {
 /** Chats that are signalled in parallel. The rows of one chat go in order. */
 const PARALLEL = 8;
 
-/** Signals rows whose signal was lost in a crash. At most `limit` at a time, so that a backlog does not delay new messages. */
-export async function resignal(deps: IntakeDeps, at: Resignalling = { after: null }, olderThanMs = 2000, limit = 50): Promise<number> {
+/**
+ * Signals rows whose signal was lost in a crash. At most `limit` at a time, so that a backlog does not delay new
+ * messages.
+ */
+export async function resignal(
+  deps: IntakeDeps,
+  at: Resignalling = { after: null },
+  olderThanMs = 2000,
+  limit = 50,
+): Promise<number> {
   const rows = await unsignalled(deps.db, olderThanMs, limit, at.after);
   at.after = rows.length === limit ? rows.at(-1)! : null;
   let found = 0;
@@ -36,7 +44,15 @@ async function signalRow(deps: IntakeDeps, inboxId: string): Promise<boolean> {
   const row = await arrivalOf(deps.db, inboxId);
   if (!row || row.signalled_at) return false;
   const { arrival, chat_id, channel, workflow_id, resignalled, trace_parent } = row;
-  const known = { inboxId, arrival: arrival as Arrival, chatId: chat_id, channel, workflowId: workflow_id, resignalled, traceParent: trace_parent };
+  const known = {
+    inboxId,
+    arrival: arrival as Arrival,
+    chatId: chat_id,
+    channel,
+    workflowId: workflow_id,
+    resignalled,
+    traceParent: trace_parent,
+  };
   await signalArrival(deps, known);
   return true;
 }

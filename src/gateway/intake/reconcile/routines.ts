@@ -11,8 +11,8 @@ import type { IntakeDeps } from '../signal.ts';
 import type { Held, Holdings } from './holdings.ts';
 
 /**
- * A run that is open in the store needs its workflow. A lost workflow is started again, with the stored outcome of each routine step. If the workflow was
- * ended, the run is ended and told.
+ * A run that is open in the store needs its workflow. A lost workflow is started again, with the stored outcome of each
+ * routine step. If the workflow was ended, the run is ended and told.
  */
 export async function compareRun(temporal: Client, holdings: Holdings, run: OpenRun): Promise<boolean> {
   const { status } = await holdings.of(run.workflow_id, []);
@@ -55,10 +55,14 @@ function endedBy(status: Held['status']): string | null {
 }
 
 /**
- * Crons whose schedule is gone, does not have what the row says, was paused in the Web UI, or has the policies, the priority or the queue of an earlier release or setting. All schedules are listed at once, because a request for each would cost
- * too much. `updated`: crons that this process has checked, because a memo cannot be changed.
+ * Crons whose schedule is gone, does not have what the row says, was paused in the Web UI, or has the policies, the
+ * priority or the queue of an earlier release or setting. All schedules are listed at once, because a request for each
+ * would cost too much. `updated`: crons that this process has checked, because a memo cannot be changed.
  */
-export function scheduleComparison({ db, temporal, config }: IntakeDeps, updated: Set<string>): (cron: Cron) => Promise<boolean> {
+export function scheduleComparison(
+  { db, temporal, config }: IntakeDeps,
+  updated: Set<string>,
+): (cron: Cron) => Promise<boolean> {
   let listed: ReturnType<typeof listScheduled> | undefined;
   return async (cron) => {
     listed ??= listScheduled(temporal);

@@ -6,8 +6,9 @@ import { type IntakeDeps, signalConversation } from '../signal.ts';
 import { type Held, type Holdings, isUnknownQuestion } from './holdings.ts';
 
 /**
- * A queued message is held by the workflow that sends it: the conversation, a coding task, or the run of a routine. If that workflow was ended or lost, the
- * conversation gets the message. It sends one message after the other, and never one that was already sent.
+ * A queued message is held by the workflow that sends it: the conversation, a coding task, or the run of a routine. If
+ * that workflow was ended or lost, the conversation gets the message. It sends one message after the other, and never
+ * one that was already sent.
  */
 export async function compareSends(deps: IntakeDeps, holdings: Holdings, chat: ChatWithSends): Promise<boolean> {
   const { sends } = chat;
@@ -17,7 +18,12 @@ export async function compareSends(deps: IntakeDeps, holdings: Holdings, chat: C
   const missing = conversation.status === 'RUNNING' ? new Set(conversation.missing) : new Set(ids);
   let found = false;
   for (const send of sends) {
-    if (!missing.has(send.id) || (send.turn_id && !missing.has(send.turn_id)) || (await holdsElsewhere(deps.db, holdings, send))) continue;
+    if (
+      !missing.has(send.id) ||
+      (send.turn_id && !missing.has(send.turn_id)) ||
+      (await holdsElsewhere(deps.db, holdings, send))
+    )
+      continue;
     await signalConversation(deps, {
       // a new id each time, because a conversation drops ids that it has seen
       inboxId: `${send.id}~${Date.now().toString(36)}`,
@@ -31,7 +37,10 @@ export async function compareSends(deps: IntakeDeps, holdings: Holdings, chat: C
   return found;
 }
 
-/** A release that does not know the query cannot say what it holds. Then the message is given to it: a message given twice is sent once. */
+/**
+ * A release that does not know the query cannot say what it holds. Then the message is given to it: a message given
+ * twice is sent once.
+ */
 const heldOf = (holdings: Holdings, workflowId: string, ids: string[]): Promise<Held> =>
   holdings.of(workflowId, ids).catch((error) => {
     if (isUnknownQuestion(error)) return { status: 'RUNNING', missing: ids };

@@ -11,17 +11,28 @@ const AGAIN_MS = 3_000;
 const SOON = 4;
 /** Largest share of time for comparisons: with many open questions they come less often. */
 const SHARE = 1 / 10;
-/** A row that is this much older than the process is no longer on its way: its signal was lost, perhaps with the machine. */
+/**
+ * A row that is this much older than the process is no longer on its way: its signal was lost, perhaps with the
+ * machine.
+ */
 const AT_START_MS = 5_000;
 
 type Log = ReturnType<typeof createLog>;
 
-/** Restores what a crash lost, while the gateway lives; returns a function that stops it. Several gateways may do it, because a repeated signal is dropped. */
+/**
+ * Restores what a crash lost, while the gateway lives; returns a function that stops it. Several gateways may do it,
+ * because a repeated signal is dropped.
+ */
 export function sweep(deps: IntakeDeps): () => void {
   const log = createLog('sweeper', deps.config.LOG_LEVEL);
   // in parallel: comparing thousands of rows must not delay the signals of new messages
   const reconcile = createReconcile(deps);
-  const stops = [repeat(resignalling(deps, log)), repeat(comparing(reconcile, log)), repeat(comparingSleepers(reconcile, log)), repeat(retention(deps, log))];
+  const stops = [
+    repeat(resignalling(deps, log)),
+    repeat(comparing(reconcile, log)),
+    repeat(comparingSleepers(reconcile, log)),
+    repeat(retention(deps, log)),
+  ];
   return () => {
     for (const stop of stops) stop();
   };
@@ -47,7 +58,10 @@ function resignalling(deps: IntakeDeps, log: Log): () => Promise<number> {
   const at: Resignalling = { after: null };
   return async () => {
     const found = await resignal(deps, at).catch((error) => {
-      log.warn({ error: (error as Error).message }, 'could not signal again; the rows are kept and the next round tries them');
+      log.warn(
+        { error: (error as Error).message },
+        'could not signal again; the rows are kept and the next round tries them',
+      );
       return 0;
     });
     if (found > 0) log.info({ found }, 'signalled messages again whose signal was lost');
@@ -66,7 +80,9 @@ function comparing(reconcile: Reconcile, log: Log): () => Promise<number> {
     incomplete = complete ? 0 : incomplete + 1;
     if (complete) settledMs = undefined;
     // waiting for answers that did not come is not load
-    return incomplete > 0 && incomplete <= SOON ? AGAIN_MS * incomplete : Math.max(RECONCILE_MS, (Date.now() - from) / SHARE);
+    return incomplete > 0 && incomplete <= SOON
+      ? AGAIN_MS * incomplete
+      : Math.max(RECONCILE_MS, (Date.now() - from) / SHARE);
   };
 }
 
@@ -86,16 +102,24 @@ const told = (log: Log, round: Promise<Partial<Reconciled>>): Promise<boolean> =
   round.then(
     (reconciled) => tell(log, reconciled),
     (error) => {
-      log.warn({ error: (error as Error).message }, 'could not compare the database with the Temporal server; the next round tries again');
+      log.warn(
+        { error: (error as Error).message },
+        'could not compare the database with the Temporal server; the next round tries again',
+      );
       return false;
     },
   );
 
 function tell(log: Log, reconciled: Partial<Reconciled>): boolean {
-  const found = Object.fromEntries(Object.entries(reconciled).flatMap(([what, walked]) => (walked.found > 0 ? [[what, walked.found]] : [])));
+  const found = Object.fromEntries(
+    Object.entries(reconciled).flatMap(([what, walked]) => (walked.found > 0 ? [[what, walked.found]] : [])),
+  );
   if (Object.keys(found).length > 0) log.warn(found, 'brought back what the Temporal server no longer had');
   for (const [what, { failed, failure }] of Object.entries(reconciled))
     if (failed > 0)
-      log.warn({ what, failed, error: failure?.message }, 'could not compare some rows with the Temporal server; the next round tries them again');
+      log.warn(
+        { what, failed, error: failure?.message },
+        'could not compare some rows with the Temporal server; the next round tries them again',
+      );
   return Object.values(reconciled).every(({ failed }) => failed === 0);
 }

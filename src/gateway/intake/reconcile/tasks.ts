@@ -18,7 +18,8 @@ export async function compareTask(deps: IntakeDeps, holdings: Holdings, task: Ta
   const { question } = task;
   const decided = question?.state === 'answered' ? question.decision : null;
   const held = await holdings.of(task.workflow_id, ['cancel', 'pause', ...(question && decided ? [question.id] : [])]);
-  if (held.status === 'FAILED' && held.closedAt && Date.now() - held.closedAt.getTime() < AFTER_FAILURE_MS) return false;
+  if (held.status === 'FAILED' && held.closedAt && Date.now() - held.closedAt.getTime() < AFTER_FAILURE_MS)
+    return false;
   if (held.status !== 'RUNNING') return await begin(deps, task, held.status === 'COMPLETED' ? 'completed' : 'lost');
   let found = await reorder(deps, task, held.missing);
   if (question && decided && held.missing.includes(question.id)) {
@@ -44,8 +45,15 @@ function lacks(ordered: 'cancel' | 'pause' | null, missing: readonly string[]): 
   return missing.includes(ordered) ? ordered : null;
 }
 
-/** Starts the workflow again. It finds the container by its label and the log lines by their numbers, so it continues where it was. */
-async function begin({ db, temporal, config }: IntakeDeps, task: TaskWithQuestion, how: 'completed' | 'lost'): Promise<boolean> {
+/**
+ * Starts the workflow again. It finds the container by its label and the log lines by their numbers, so it continues
+ * where it was.
+ */
+async function begin(
+  { db, temporal, config }: IntakeDeps,
+  task: TaskWithQuestion,
+  how: 'completed' | 'lost',
+): Promise<boolean> {
   const { question } = task;
   const waits = task.state === 'waiting' && !isLimited(task);
   const input: TaskInput = {
@@ -80,9 +88,20 @@ async function begin({ db, temporal, config }: IntakeDeps, task: TaskWithQuestio
   }
 }
 
-/** The workflow ended and the row did not: the store was restored to an earlier time. Report what git has, and repeat nothing. */
+/**
+ * The workflow ended and the row did not: the store was restored to an earlier time. Report what git has, and repeat
+ * nothing.
+ */
 async function endOf(temporal: Client, task: TaskWithQuestion): Promise<NonNullable<TaskInput['ended']>> {
-  const result: unknown = await temporal.withDeadline(Date.now() + 10_000, () => temporal.workflow.getHandle(task.workflow_id).result());
-  const state = typeof result === 'string' && isOver(result as TaskWithQuestion['state']) ? (result as 'completed' | 'failed' | 'cancelled') : 'failed';
-  return { state, reason: 'It had ended before my records were restored to an earlier time; this is what is left of it.' };
+  const result: unknown = await temporal.withDeadline(Date.now() + 10_000, () =>
+    temporal.workflow.getHandle(task.workflow_id).result(),
+  );
+  const state =
+    typeof result === 'string' && isOver(result as TaskWithQuestion['state'])
+      ? (result as 'completed' | 'failed' | 'cancelled')
+      : 'failed';
+  return {
+    state,
+    reason: 'It had ended before my records were restored to an earlier time; this is what is left of it.',
+  };
 }

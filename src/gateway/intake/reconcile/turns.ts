@@ -9,8 +9,9 @@ const PUT_BACK =
   'My records were restored to an earlier time while I worked on this. They no longer have what I did since then: check it before you ask again.';
 
 /**
- * A turn that is open in the store must be run or queued by its conversation, which must also know answers and stops. What the conversation lacks is signalled
- * again. It goes through stored steps and results without paying or acting twice, and continues from there.
+ * A turn that is open in the store must be run or queued by its conversation, which must also know answers and stops.
+ * What the conversation lacks is signalled again. It goes through stored steps and results without paying or acting
+ * twice, and continues from there.
  */
 export async function compareTurn(db: Db, holdings: Holdings, turn: OpenTurn): Promise<boolean> {
   const { turnId, threadId, arrivals } = turn;
@@ -25,7 +26,8 @@ export async function compareTurn(db: Db, holdings: Holdings, turn: OpenTurn): P
   const all = arrivals.map((arrival) => arrival.inboxId);
   if (held.status !== 'RUNNING') return (await unmarkSignalled(db, all, turnId)) > 0;
   if (held.missing.includes(turnId)) {
-    // a conversation ends a turn in the store before it forgets it. If it has seen the turn and does not hold it, the turn was ended in a store that is gone
+    // a conversation ends a turn in the store before it forgets it. If it has seen the turn and does not hold it, the
+    // turn was ended in a store that is gone
     if (!held.missing.includes(signalId(began))) return await endLost(db, { turnId, threadId });
     return (await unmarkSignalled(db, all, turnId)) > 0;
   }
@@ -43,7 +45,9 @@ export async function compareTurn(db: Db, holdings: Holdings, turn: OpenTurn): P
 /** A workflow on older code cannot say what it holds. It cannot hold what was signalled before its first run began. */
 async function compareTimes(db: Db, holdings: Holdings, { workflowId, turnId, arrivals }: OpenTurn): Promise<boolean> {
   const began = await holdings.beganAt(workflowId);
-  const lost = began ? arrivals.filter(({ signalledAt }) => new Date(signalledAt) < began).map(({ inboxId }) => inboxId) : [];
+  const lost = began
+    ? arrivals.filter(({ signalledAt }) => new Date(signalledAt) < began).map(({ inboxId }) => inboxId)
+    : [];
   return lost.length > 0 && (await unmarkSignalled(db, lost, turnId)) > 0;
 }
 

@@ -4,7 +4,10 @@ import { isServerAway } from '../signal.ts';
 /** Rows that are compared in parallel. */
 const PARALLEL = 8;
 const PAGE = 200;
-/** After this many rows that could not be compared, the round ends and the next one continues behind them: each may have cost a time-out. */
+/**
+ * After this many rows that could not be compared, the round ends and the next one continues behind them: each may have
+ * cost a time-out.
+ */
 const MOST_FAILURES = 25;
 
 export interface Walked {
@@ -21,7 +24,10 @@ export class Walk<R> {
   readonly #key: (row: R) => string;
   readonly #rests: number;
 
-  /** `rests`: the times its own length that each batch is followed by a rest, unless it restored something: then there is more to restore. */
+  /**
+   * `rests`: the times its own length that each batch is followed by a rest, unless it restored something: then there
+   * is more to restore.
+   */
   constructor(page: (after: string, limit: number) => Promise<R[]>, key: (row: R) => string, rests = 0) {
     this.#key = key;
     this.#page = page;
@@ -29,8 +35,8 @@ export class Walk<R> {
   }
 
   /**
-   * Compares every row; `compare` returns whether it restored one. A failing row is counted and does not stop the others. Only an unreachable server and `stop`
-   * end the round.
+   * Compares every row; `compare` returns whether it restored one. A failing row is counted and does not stop the
+   * others. Only an unreachable server and `stop` end the round.
    */
   async round(compare: (row: R) => Promise<boolean>, stop?: AbortSignal): Promise<Walked> {
     const walked: Walked = { found: 0, failed: 0 };
@@ -53,7 +59,10 @@ export class Walk<R> {
         this.#after = this.#key(batch.at(-1)!);
         if (walked.failed >= MOST_FAILURES) return walked;
         if (this.#rests > 0 && walked.found === foundBefore)
-          await pause((Date.now() - from) * this.#rests, undefined, { ref: false, ...(stop && { signal: stop }) }).catch(() => undefined);
+          await pause((Date.now() - from) * this.#rests, undefined, {
+            ref: false,
+            ...(stop && { signal: stop }),
+          }).catch(() => undefined);
       }
       if (rows.length < PAGE) {
         this.#after = '';

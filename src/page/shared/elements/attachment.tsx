@@ -3,10 +3,19 @@ import { useEffect, useState } from 'preact/hooks';
 import { texts } from '../../texts.ts';
 import { Icon } from './icons.tsx';
 
-const addressOf = (threadId: string, id: string): string => `/v1/threads/${encodeURIComponent(threadId)}/attachments/${encodeURIComponent(id)}`;
+const addressOf = (threadId: string, id: string): string =>
+  `/v1/threads/${encodeURIComponent(threadId)}/attachments/${encodeURIComponent(id)}`;
 
 /** A file of a thread, to save. The server sends it as a download of no type, so it can never become a page. */
-export const AttachmentLink = ({ threadId, id, children }: { threadId: string; id: string; children?: ComponentChildren }) => (
+export const AttachmentLink = ({
+  threadId,
+  id,
+  children,
+}: {
+  threadId: string;
+  id: string;
+  children?: ComponentChildren;
+}) => (
   <a class="file-link" href={addressOf(threadId, id)} download="">
     <Icon name="file" size={16} />
     <bdi>{children ?? texts.chats.file}</bdi>

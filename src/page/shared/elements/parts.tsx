@@ -26,7 +26,9 @@ export function Ago({ at }: { at: string }) {
 
 export type Tone = 'plain' | 'good' | 'wait' | 'bad' | 'busy';
 
-export const Tag = ({ tone = 'plain', children }: { tone?: Tone; children: ComponentChildren }) => <span class={`tag ${tone}`}>{children}</span>;
+export const Tag = ({ tone = 'plain', children }: { tone?: Tone; children: ComponentChildren }) => (
+  <span class={`tag ${tone}`}>{children}</span>
+);
 
 /** The state of something, as a dot; the words stand beside it. */
 export const Dot = ({ tone }: { tone: Tone }) => <span class={`dot ${tone}`} aria-hidden="true" />;
@@ -40,7 +42,15 @@ export const Empty = ({ title, children, icon }: { title: string; children?: Com
 );
 
 /** What was read, or why not. An older answer stays when a newer one cannot be read. */
-export function Shown<Value>({ of, loaded, children }: { of: Resource<Value>; loaded: Loaded<Value>; children: (value: Value) => ComponentChildren }) {
+export function Shown<Value>({
+  of,
+  loaded,
+  children,
+}: {
+  of: Resource<Value>;
+  loaded: Loaded<Value>;
+  children: (value: Value) => ComponentChildren;
+}) {
   if (loaded.value !== null)
     return (
       <>
@@ -161,7 +171,10 @@ export const Actions = ({ actions, after }: { actions: OwnerAction[]; after?: ()
         kind="quiet"
         sure={texts.sure[action.name]}
         work={async () => {
-          const { reply } = await send<{ reply?: string | null }>(action.path, { method: action.method, ...(action.body && { body: action.body }) });
+          const { reply } = await send<{ reply?: string | null }>(action.path, {
+            method: action.method,
+            ...(action.body && { body: action.body }),
+          });
           after?.();
           return reply ?? texts.done[action.name];
         }}
@@ -170,7 +183,10 @@ export const Actions = ({ actions, after }: { actions: OwnerAction[]; after?: ()
   </>
 );
 
-/** The title over a list. The heading of the part itself is not in the list, because a phone hides the list beside what was chosen in it. */
+/**
+ * The title over a list. The heading of the part itself is not in the list, because a phone hides the list beside what
+ * was chosen in it.
+ */
 export const ListTitle = ({ text }: { text: string }) => (
   <p class="list-title" aria-hidden="true">
     {text}

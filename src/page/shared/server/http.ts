@@ -27,7 +27,10 @@ export async function call<Answer>(path: string, { method = 'GET', body, key, si
 }
 
 /** Sends what a person did: the same key each time, and again while the server cannot be reached. */
-export async function send<Answer>(path: string, { attempts = 6, ...given }: Call & { attempts?: number }): Promise<Answer> {
+export async function send<Answer>(
+  path: string,
+  { attempts = 6, ...given }: Call & { attempts?: number },
+): Promise<Answer> {
   const key = given.key ?? crypto.randomUUID?.() ?? `k${Date.now()}${Math.random()}`;
   for (let attempt = 1; ; attempt++) {
     try {

@@ -12,7 +12,10 @@ export interface Loaded<Value> {
 /** Says which changes an answer depends on. */
 type Concern = (event: OwnerEvent) => boolean;
 
-/** An answer of the server that is read again when something changed, not more often than `restMs`, and only while somebody looks at it. */
+/**
+ * An answer of the server that is read again when something changed, not more often than `restMs`, and only while
+ * somebody looks at it.
+ */
 export class Resource<Value> {
   readonly store = new Store<Loaded<Value>>({ value: null, problem: null });
   readonly #address: () => string;

@@ -18,8 +18,9 @@ interface Following {
 }
 
 /**
- * Follows a stream of server-sent events, over broken connections and restarts of the server, until the signal aborts. @throws ApiError when the server refuses it for
- * another reason than an ended session, for which a new link in another tab is enough
+ * Follows a stream of server-sent events, over broken connections and restarts of the server, until the signal aborts.
+ * @throws ApiError when the server refuses it for another reason than an ended session, for which a new link in another
+ * tab is enough
  */
 export async function follow(following: Following): Promise<void> {
   const { signal } = following;
@@ -54,13 +55,22 @@ async function connect({ address, signal, onData, onOpen }: Following): Promise<
   return opened;
 }
 
-async function readStream(address: string, outer: AbortSignal, onData: (data: unknown) => void, opened: () => void): Promise<void> {
+async function readStream(
+  address: string,
+  outer: AbortSignal,
+  onData: (data: unknown) => void,
+  opened: () => void,
+): Promise<void> {
   const connection = new AbortController();
   const stop = () => connection.abort();
   outer.addEventListener('abort', stop, { once: true });
   let watchdog = setTimeout(stop, SILENCE_MS);
   try {
-    const response = await fetch(address, { headers: { accept: 'text/event-stream' }, signal: connection.signal, cache: 'no-store' });
+    const response = await fetch(address, {
+      headers: { accept: 'text/event-stream' },
+      signal: connection.signal,
+      cache: 'no-store',
+    });
     if (!response.ok || !response.body) throw await refusal(response);
     opened();
     const parser = createParser({ onEvent: ({ data }) => onData(JSON.parse(data)) });
@@ -94,6 +104,9 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** The wait before the next attempt to connect; ms. `chance` (0 to 1) keeps many pages from coming back at the same moment. */
+/**
+ * The wait before the next attempt to connect; ms. `chance` (0 to 1) keeps many pages from coming back at the same
+ * moment.
+ */
 export const backoffMs = (attempt: number, chance: number): number =>
   Math.round(Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(attempt - 1, 10)) * (0.75 + chance / 2));

@@ -8,7 +8,10 @@ export function diffLines(diff: string): DiffLine[] {
   const lines = diff.replace(/\n$/, '').split('\n');
   let inHunk = false;
   return lines.map((text) => {
-    if (/^(diff |index |new file|deleted file|similarity|rename |old mode|new mode|Binary )/.test(text) || (!inHunk && /^(---|\+\+\+) /.test(text))) {
+    if (
+      /^(diff |index |new file|deleted file|similarity|rename |old mode|new mode|Binary )/.test(text) ||
+      (!inHunk && /^(---|\+\+\+) /.test(text))
+    ) {
       if (text.startsWith('diff ')) inHunk = false;
       return { kind: 'file', text };
     }

@@ -28,7 +28,10 @@ class Reader {
   readonly #text: string;
   readonly #depth: number;
   readonly #out: Inline[] = [];
-  /** Where the next of each ending is. It is looked for once, so a text of a thousand beginnings is not read a thousand times. */
+  /**
+   * Where the next of each ending is. It is looked for once, so a text of a thousand beginnings is not read a thousand
+   * times.
+   */
   readonly #next = new Map<string, number>();
   #at = 0;
 
@@ -110,12 +113,19 @@ class Reader {
     if (!target) return false;
     const label = this.#text.slice(bracket + 1, end);
     const href = target[1]!;
-    return this.#take(picture ? { type: 'image', href, text: label } : { type: 'link', href, children: this.#inside(label) }, end + target[0].length);
+    return this.#take(
+      picture ? { type: 'image', href, text: label } : { type: 'link', href, children: this.#inside(label) },
+      end + target[0].length,
+    );
   }
 
   #bracketed(): boolean {
     const address = this.#addressAt(this.#at + 1);
-    return address !== null && this.#text[this.#at + 1 + address.length] === '>' && this.#take(linkTo(address), this.#at + address.length + 2);
+    return (
+      address !== null &&
+      this.#text[this.#at + 1 + address.length] === '>' &&
+      this.#take(linkTo(address), this.#at + address.length + 2)
+    );
   }
 
   #address(): boolean {

@@ -5,9 +5,12 @@ import type { Inline } from './inline.ts';
 import { attachmentIn, type Block, markdownOf, safeAddress } from './markdown.ts';
 
 /** Markdown as elements. Nothing of it is ever HTML: a tag in a text is shown as text. */
-export const Markdown = memo(({ text, threadId }: { text: string; threadId?: string }) => <div class="markdown">{blocks(markdownOf(text), threadId)}</div>);
+export const Markdown = memo(({ text, threadId }: { text: string; threadId?: string }) => (
+  <div class="markdown">{blocks(markdownOf(text), threadId)}</div>
+));
 
-const blocks = (given: Block[], threadId?: string): ComponentChildren => given.map((block, at) => <BlockView key={at} block={block} threadId={threadId} />);
+const blocks = (given: Block[], threadId?: string): ComponentChildren =>
+  given.map((block, at) => <BlockView key={at} block={block} threadId={threadId} />);
 
 function BlockView({ block, threadId }: { block: Block; threadId?: string }): ComponentChildren {
   switch (block.type) {
@@ -44,7 +47,11 @@ function List({ start, items, threadId }: Extract<Block, { type: 'list' }> & { t
     <li key={at} class={checked === null ? undefined : 'task'}>
       {checked !== null && (checked ? '☑ ' : '☐ ')}
       {children.map((block, line) =>
-        block.type === 'paragraph' && line === 0 ? inline(block.children, threadId) : <BlockView key={line} block={block} threadId={threadId} />,
+        block.type === 'paragraph' && line === 0 ? (
+          inline(block.children, threadId)
+        ) : (
+          <BlockView key={line} block={block} threadId={threadId} />
+        ),
       )}
     </li>
   ));
@@ -77,7 +84,8 @@ const Table = ({ header, rows, threadId }: Extract<Block, { type: 'table' }> & {
   </div>
 );
 
-const inline = (given: Inline[], threadId?: string): ComponentChildren => given.map((each, at) => <InlineView key={at} of={each} threadId={threadId} />);
+const inline = (given: Inline[], threadId?: string): ComponentChildren =>
+  given.map((each, at) => <InlineView key={at} of={each} threadId={threadId} />);
 
 function InlineView({ of, threadId }: { of: Inline; threadId?: string }): ComponentChildren {
   if (typeof of === 'string') return of;

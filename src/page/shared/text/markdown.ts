@@ -1,8 +1,9 @@
 import { type Inline, inlineOf } from './inline.ts';
 
 /**
- * Reads the Markdown that models write in chats. What is no Markdown of this kind is shown as it was written; nothing is left out. The time grows with the length of
- * the text, whatever it holds: it is read again each time that more of an answer streams in, and strangers may have written it.
+ * Reads the Markdown that models write in chats. What is no Markdown of this kind is shown as it was written; nothing
+ * is left out. The time grows with the length of the text, whatever it holds: it is read again each time that more of
+ * an answer streams in, and strangers may have written it.
  */
 
 export type Block =
@@ -53,7 +54,11 @@ function blockAt(lines: readonly string[], at: number, depth: number): [Block, n
   const fence = FENCE.exec(line);
   if (fence) return codeAt(lines, at, fence[1]!, fence[2]!);
   const heading = HEADING.exec(line);
-  if (heading) return [{ type: 'heading', depth: heading[1]!.length, children: inlineOf(heading[2]!.replace(/ #+$/, '').trim()) }, at + 1];
+  if (heading)
+    return [
+      { type: 'heading', depth: heading[1]!.length, children: inlineOf(heading[2]!.replace(/ #+$/, '').trim()) },
+      at + 1,
+    ];
   if (RULE.test(line)) return [{ type: 'rule' }, at + 1];
   if (depth < DEEPEST && QUOTE.test(line)) return quoteAt(lines, at, depth);
   if (depth < DEEPEST && ITEM.test(line)) return listAt(lines, at, depth);
@@ -118,7 +123,8 @@ function endOfItem(lines: readonly string[], from: number, width: number): numbe
   return end;
 }
 
-const dedented = (line: string, width: number): string => line.slice(Math.min(width, line.length - line.trimStart().length));
+const dedented = (line: string, width: number): string =>
+  line.slice(Math.min(width, line.length - line.trimStart().length));
 
 function itemOf(lines: string[], depth: number): ListItem {
   const task = TASK.exec(lines[0]!);
@@ -153,13 +159,23 @@ const cellsOf = (line: string): Inline[][] =>
 
 function paragraphAt(lines: readonly string[], at: number, depth: number): [Block, number] {
   let end = at + 1;
-  while (end < lines.length && lines[end]!.trim() !== '' && !(depth < DEEPEST && beginsBlock(lines[end]!)) && !isTable(lines, end)) end++;
+  while (
+    end < lines.length &&
+    lines[end]!.trim() !== '' &&
+    !(depth < DEEPEST && beginsBlock(lines[end]!)) &&
+    !isTable(lines, end)
+  )
+    end++;
   return [{ type: 'paragraph', children: inlineOf(lines.slice(at, end).join('\n').trim()) }, end];
 }
 
 /** A number begins a list in the middle of a text only if it is 1. */
 const beginsBlock = (line: string): boolean =>
-  FENCE.test(line) || HEADING.test(line) || RULE.test(line) || QUOTE.test(line) || /^ {0,3}(?:[-*+]|1[.)]) +\S/.test(line);
+  FENCE.test(line) ||
+  HEADING.test(line) ||
+  RULE.test(line) ||
+  QUOTE.test(line) ||
+  /^ {0,3}(?:[-*+]|1[.)]) +\S/.test(line);
 
 /** An address that a link may lead to; null for everything else, such as `javascript:`. */
 export function safeAddress(href: string): string | null {

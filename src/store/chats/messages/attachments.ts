@@ -56,7 +56,10 @@ export async function saveAttachment(db: Db, it: NewAttachment): Promise<void> {
 /** More than one message adds to a thread. */
 const NEWEST_EVENTS = 10;
 
-/** Adds attachments to a user message: to its item, to the events of that, and to what the model reads. Runs in the transaction that adds the message. */
+/**
+ * Adds attachments to a user message: to its item, to the events of that, and to what the model reads. Runs in the
+ * transaction that adds the message.
+ */
 export async function attach(tx: ThreadTransaction, itemId: string, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   const rows = await tx.now
@@ -67,7 +70,12 @@ export async function attach(tx: ThreadTransaction, itemId: string, ids: readonl
   const known = ids.flatMap((id) => rows.find((row) => row.id === id) ?? []);
   const tokens = known.reduce(
     (sum, row) =>
-      sum + (row.kind === 'image' ? PICTURE_TOKENS : row.kind === 'document' ? Math.ceil(Math.min(row.text?.length ?? 0, SHOWN_FILE_CHARS) / 4) : 0),
+      sum +
+      (row.kind === 'image'
+        ? PICTURE_TOKENS
+        : row.kind === 'document'
+          ? Math.ceil(Math.min(row.text?.length ?? 0, SHOWN_FILE_CHARS) / 4)
+          : 0),
     0,
   );
   // these rows are not inserted yet, so they can be changed here
@@ -77,19 +85,35 @@ export async function attach(tx: ThreadTransaction, itemId: string, ids: readonl
     .set((e) => ({ attachment_ids: json(known.map((row) => row.id)), tokens: e('tokens', '+', tokens) }))
     .where('id', '=', derivedId('msg_', itemId))
     .execute();
-  const metadata = json({ attachments: known.map(({ id, kind, mime, name, size }) => ({ id, kind, mime, name, size })) });
+  const metadata = json({
+    attachments: known.map(({ id, kind, mime, name, size }) => ({ id, kind, mime, name, size })),
+  });
   await tx.now.updateTable('items').set({ metadata }).where('id', '=', itemId).execute();
   // screens that follow the thread learn of the item by these events, which nobody has read before the commit
   await sql`update events set payload = jsonb_set(payload, '{item,metadata}', ${metadata}) where item_id = ${itemId} and payload ? 'item'
-    and seq in (select seq from events where thread_id = ${tx.threadId} order by seq desc limit ${NEWEST_EVENTS})`.execute(tx.now);
+    and seq in (select seq from events where thread_id = ${tx.threadId} order by seq desc limit ${NEWEST_EVENTS})`.execute(
+    tx.now,
+  );
 }
 
-/** The bytes of an attachment of a thread; undefined when it has none of this id. Texts of a copied thread name the first one. */
+/**
+ * The bytes of an attachment of a thread; undefined when it has none of this id. Texts of a copied thread name the
+ * first one.
+ */
 export const bytesOfAttachment = (db: Db | Tx, threadId: string, id: string): Promise<{ data: Buffer } | undefined> =>
-  db.selectFrom('attachments').select('data').where('thread_id', '=', threadId).where(isOrWas('attachments', id)).executeTakeFirst();
+  db
+    .selectFrom('attachments')
+    .select('data')
+    .where('thread_id', '=', threadId)
+    .where(isOrWas('attachments', id))
+    .executeTakeFirst();
 
 /** The data of an attachment, when it came in this chat. */
-export const attachmentOfChat = (db: Db, chatId: string, id: string): Promise<Pick<AttachmentRecord, 'kind' | 'mime' | 'name' | 'text'> | undefined> =>
+export const attachmentOfChat = (
+  db: Db,
+  chatId: string,
+  id: string,
+): Promise<Pick<AttachmentRecord, 'kind' | 'mime' | 'name' | 'text'> | undefined> =>
   db
     .selectFrom('attachments')
     .innerJoin('threads', 'threads.id', 'attachments.thread_id')
@@ -107,7 +131,12 @@ export async function shownFiles(db: Db, ids: readonly string[]): Promise<Map<st
     .where('id', 'in', [...ids])
     .execute();
   const pictures = ids.filter((id) => rows.some((row) => row.id === id && row.kind === 'image')).slice(-SHOWN_PICTURES);
-  const seen = pictures.length > 0 ? await db.selectFrom('attachments').select(['id', 'preview']).where('id', 'in', pictures).execute() : [];
+  const seen =
+    pictures.length > 0
+      ? await db.selectFrom('attachments').select(['id', 'preview']).where('id', 'in', pictures).execute()
+      : [];
   const pictureOf = new Map(seen.map((row) => [row.id, row.preview?.toString('base64') ?? null]));
-  return new Map(rows.map(({ id, kind, name, text }) => [id, { id, kind, name, text, picture: pictureOf.get(id) ?? null }]));
+  return new Map(
+    rows.map(({ id, kind, name, text }) => [id, { id, kind, name, text, picture: pictureOf.get(id) ?? null }]),
+  );
 }

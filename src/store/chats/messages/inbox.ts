@@ -14,7 +14,10 @@ interface Received {
   signalled_at: Date | null;
 }
 
-/** A chat as intake needs it: where its conversation runs, and the row of this very message if it came before. @throws KeyReused */
+/**
+ * A chat as intake needs it: where its conversation runs, and the row of this very message if it came before. @throws
+ * KeyReused
+ */
 export async function findReceived(
   tx: Tx,
   chatId: string,
@@ -28,7 +31,15 @@ export async function findReceived(
         .on('inbox.channel_message_id', 'in', key.before === undefined ? [key.id] : [key.id, key.before])
         .on((e) => e.or([e('inbox.channel_message_id', '=', key.id), e('inbox.fingerprint', 'is', null)])),
     )
-    .select(['chats.channel', 'chats.workflow_id', 'inbox.id', 'inbox.arrival', 'inbox.turn_id', 'inbox.signalled_at', 'inbox.fingerprint'])
+    .select([
+      'chats.channel',
+      'chats.workflow_id',
+      'inbox.id',
+      'inbox.arrival',
+      'inbox.turn_id',
+      'inbox.signalled_at',
+      'inbox.fingerprint',
+    ])
     .where('chats.id', '=', chatId)
     .executeTakeFirstOrThrow();
   const { channel, workflow_id, id, arrival, turn_id, signalled_at } = row;
@@ -95,8 +106,16 @@ export interface Unsignalled {
   at: string;
 }
 
-/** Rows whose signal was lost: committed at least `olderThanMs` ago and not signalled, oldest first, starting after `after`. */
-export const unsignalled = (db: Db, olderThanMs: number, limit: number, after: Unsignalled | null = null): Promise<Unsignalled[]> => {
+/**
+ * Rows whose signal was lost: committed at least `olderThanMs` ago and not signalled, oldest first, starting after
+ * `after`.
+ */
+export const unsignalled = (
+  db: Db,
+  olderThanMs: number,
+  limit: number,
+  after: Unsignalled | null = null,
+): Promise<Unsignalled[]> => {
   let query = db
     .selectFrom('inbox')
     .select(['id', 'chat_id as chatId', sql<string>`received_at::text`.as('at')])
@@ -107,8 +126,8 @@ export const unsignalled = (db: Db, olderThanMs: number, limit: number, after: U
 };
 
 /**
- * Lets rows be signalled again, under new ids, because a conversation drops ids that it has seen. Rows of a turn only while it is in progress. Returns how
- * many.
+ * Lets rows be signalled again, under new ids, because a conversation drops ids that it has seen. Rows of a turn only
+ * while it is in progress. Returns how many.
  */
 export async function unmarkSignalled(db: Db, inboxIds: readonly string[], turnId: string): Promise<number> {
   const { numUpdatedRows } = await db
@@ -116,7 +135,15 @@ export async function unmarkSignalled(db: Db, inboxIds: readonly string[], turnI
     .set((e) => ({ signalled_at: null, resignalled: e('resignalled', '+', 1) }))
     .where('id', 'in', inboxIds)
     .where('signalled_at', 'is not', null)
-    .where((e) => e.exists(e.selectFrom('turns').select('turns.id').where('turns.id', '=', turnId).where('turns.status', '=', 'in_progress')))
+    .where((e) =>
+      e.exists(
+        e
+          .selectFrom('turns')
+          .select('turns.id')
+          .where('turns.id', '=', turnId)
+          .where('turns.status', '=', 'in_progress'),
+      ),
+    )
     .executeTakeFirstOrThrow();
   return Number(numUpdatedRows);
 }
@@ -125,7 +152,10 @@ export async function unmarkSignalled(db: Db, inboxIds: readonly string[], turnI
 const LATE_S = 60;
 const counted = perDatabase(() => new Map<number, { upto: Date; messages: number }>());
 
-/** People's messages that were stored since `since`. What was counted once is remembered, so that their number makes no difference. */
+/**
+ * People's messages that were stored since `since`. What was counted once is remembered, so that their number makes no
+ * difference.
+ */
 export async function messagesSince(db: Db, since: Date): Promise<number> {
   const all = counted(db);
   const known = all.get(since.getTime()) ?? { upto: since, messages: 0 };

@@ -22,12 +22,22 @@ export async function markSent(db: Db, id: string): Promise<void> {
 
 /** It is sent when this time has come: the comparison with the Temporal server finds it then. */
 export async function holdBack(db: Db, id: string, until: Date): Promise<void> {
-  await db.updateTable('outbox').set({ not_before: until }).where('id', '=', id).where('state', '=', 'queued').execute();
+  await db
+    .updateTable('outbox')
+    .set({ not_before: until })
+    .where('id', '=', id)
+    .where('state', '=', 'queued')
+    .execute();
 }
 
 /** Ends an outbox row that need not be sent any more. */
 export async function dropOutgoing(db: Db, id: string, why: string): Promise<void> {
-  await db.updateTable('outbox').set({ state: 'dropped', error: why }).where('id', '=', id).where('state', '=', 'queued').execute();
+  await db
+    .updateTable('outbox')
+    .set({ state: 'dropped', error: why })
+    .where('id', '=', id)
+    .where('state', '=', 'queued')
+    .execute();
 }
 
 /** A question that was decided before it was sent is not sent: nobody should be asked what is settled. */

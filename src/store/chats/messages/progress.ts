@@ -15,11 +15,23 @@ export async function recordProgress(
   db: Db,
   { chatId, threadId, of, text }: ProgressReport,
 ): Promise<{ outboxId: string; channel: Channel; workflowId: string } | null> {
-  const chat = await db.selectFrom('chats').select(['channel', 'workflow_id']).where('id', '=', chatId).executeTakeFirst();
+  const chat = await db
+    .selectFrom('chats')
+    .select(['channel', 'workflow_id'])
+    .where('id', '=', chatId)
+    .executeTakeFirst();
   if (!chat || capabilitiesOf(chat.channel).screen) return null;
   const outboxId = `out_${of}_progress_${Date.now().toString(36)}`;
   // two reports within one ms say the same
-  const values = { id: outboxId, chat_id: chatId, thread_id: threadId, turn_id: of, kind: 'progress' as const, unasked: 'progress' as const, body: text };
+  const values = {
+    id: outboxId,
+    chat_id: chatId,
+    thread_id: threadId,
+    turn_id: of,
+    kind: 'progress' as const,
+    unasked: 'progress' as const,
+    body: text,
+  };
   await db
     .insertInto('outbox')
     .values(values)

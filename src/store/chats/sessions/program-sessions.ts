@@ -19,7 +19,13 @@ export const sessionThreads = (db: Db, address: string): Promise<SessionThread[]
     .select(['threads.id', 'threads.archived'])
     .select((e) =>
       e
-        .exists(e.selectFrom('turns').select('turns.id').whereRef('turns.thread_id', '=', 'threads.id').where('turns.status', '=', 'in_progress'))
+        .exists(
+          e
+            .selectFrom('turns')
+            .select('turns.id')
+            .whereRef('turns.thread_id', '=', 'threads.id')
+            .where('turns.status', '=', 'in_progress'),
+        )
         .$castTo<boolean>()
         .as('busy'),
     )
@@ -77,7 +83,11 @@ export interface TurnOutcome {
 
 /** What a turn has come to so far; undefined when there is no such turn. */
 export async function outcomeOfTurn(db: Db, turnId: string): Promise<TurnOutcome | undefined> {
-  const turn = await db.selectFrom('turns').select(['thread_id', 'status', 'error', 'usage', 'call']).where('id', '=', turnId).executeTakeFirst();
+  const turn = await db
+    .selectFrom('turns')
+    .select(['thread_id', 'status', 'error', 'usage', 'call'])
+    .where('id', '=', turnId)
+    .executeTakeFirst();
   if (!turn) return undefined;
   const [call, said] = await Promise.all([
     db
@@ -100,7 +110,8 @@ export async function outcomeOfTurn(db: Db, turnId: string): Promise<TurnOutcome
   ]);
   const { thread_id: threadId, status, error, usage } = turn;
   const named = turn.call !== null;
-  const settled = call?.state === 'done' ? { ok: call.ok ?? false, output: call.output ?? '', metadata: call.metadata } : null;
+  const settled =
+    call?.state === 'done' ? { ok: call.ok ?? false, output: call.output ?? '', metadata: call.metadata } : null;
   return { threadId, status, error, usage, named, call: settled, said: said?.detail ?? said?.summary ?? '' };
 }
 

@@ -4,9 +4,12 @@ import type { Db } from '../../postgres/database.ts';
 /** The messages of a session: what was said since the conversation began, and what tools answered. */
 
 /** Where the conversation of a thread began: an `ord` of the transcript. */
-const begunOf = (threadId: RawBuilder<string>) => sql<number>`(select coalesce(max(upto), 0) from summaries where thread_id = ${threadId} and body = '')`;
+const begunOf = (threadId: RawBuilder<string>) =>
+  sql<number>`(select coalesce(max(upto), 0) from summaries where thread_id = ${threadId} and body = '')`;
 
-/** The messages after an `ord`, and with each result of a tool its call. A call that has not ended is no message yet. */
+/**
+ * The messages after an `ord`, and with each result of a tool its call. A call that has not ended is no message yet.
+ */
 const messagesAfter = (threadId: RawBuilder<string>, ord: RawBuilder<number>) => sql`
   with said as (select ord, role, content, call_ids, created_at from transcript where thread_id = ${threadId} and ord > ${ord})
   select ord, 0 as place, role, content, created_at as at, null as call from said where content <> ''
@@ -25,15 +28,17 @@ const COUNTED_EACH_TIME = 50;
 const THREAD = sql.ref<string>('wanted.thread_id');
 
 /**
- * The number of messages of each thread. The part of a conversation that can no longer change is counted once and kept, so that the number of messages makes no
- * difference.
+ * The number of messages of each thread. The part of a conversation that can no longer change is counted once and kept,
+ * so that the number of messages makes no difference.
  */
 export async function countMessages(db: Db, threadIds: readonly string[]): Promise<Map<string, number>> {
   const { rows } = await sql<{ id: string; kept: number; later: number }>`
     select wanted.thread_id as id, coalesce(counts.messages, 0) as kept,
       (select count(*) from (${messagesAfter(THREAD, sql`coalesce(counts.upto, wanted.begun)`)}) as message) as later
     from (${withBeginning(threadIds)}) as wanted
-      left join session_counts as counts on counts.thread_id = wanted.thread_id and counts.begun = wanted.begun`.execute(db);
+      left join session_counts as counts on counts.thread_id = wanted.thread_id and counts.begun = wanted.begun`.execute(
+    db,
+  );
   const many = rows.filter(({ later }) => Number(later) > COUNTED_EACH_TIME).map(({ id }) => id);
   if (many.length > 0) await keepCounts(db, many);
   return new Map(rows.map(({ id, kept, later }) => [id, Number(kept) + Number(later)]));
@@ -42,7 +47,9 @@ export async function countMessages(db: Db, threadIds: readonly string[]): Promi
 const withBeginning = (threadIds: readonly string[]) =>
   sql`select thread_id, ${begunOf(sql.ref('given.thread_id'))} as begun from unnest(${[...threadIds]}::text[]) as given (thread_id)`;
 
-/** Keeps the counts of threads in which no turn is at work and no call is open. In others, messages may still change. */
+/**
+ * Keeps the counts of threads in which no turn is at work and no call is open. In others, messages may still change.
+ */
 async function keepCounts(db: Db, threadIds: readonly string[]): Promise<void> {
   await sql`
     insert into session_counts (thread_id, begun, upto, messages)
@@ -53,5 +60,7 @@ async function keepCounts(db: Db, threadIds: readonly string[]): Promise<void> {
       and not exists (
         select from transcript cross join lateral jsonb_array_elements_text(transcript.call_ids) as made (id) join calls on calls.id = made.id
         where transcript.thread_id = wanted.thread_id and transcript.ord > wanted.begun and calls.state <> 'done')
-    on conflict (thread_id) do update set begun = excluded.begun, upto = excluded.upto, messages = excluded.messages`.execute(db);
+    on conflict (thread_id) do update set begun = excluded.begun, upto = excluded.upto, messages = excluded.messages`.execute(
+    db,
+  );
 }

@@ -5,7 +5,10 @@ import type { Profile } from '../../../contracts/workspace-ops.ts';
 import type { Db, Tx } from '../../postgres/database.ts';
 import { countMessages, messagesOf } from './session-messages.ts';
 
-/** A thread as the status API shows it: a session. Threads that were deleted as sessions are none until somebody uses them again. */
+/**
+ * A thread as the status API shows it: a session. Threads that were deleted as sessions are none until somebody uses
+ * them again.
+ */
 export interface SessionRow {
   id: string;
   channel: Channel;
@@ -55,7 +58,9 @@ export interface SessionDetail extends Omit<SessionRow, 'messages'> {
 const MOST_BYTES = 16 * 1024 * 1024;
 
 /** A chat's address may be a LID, which is no phone number. */
-const PHONE = sql<string | null>`(select pn from wa_contacts where chat_address = chats.address and pn is not null order by id limit 1)`;
+const PHONE = sql<
+  string | null
+>`(select pn from wa_contacts where chat_address = chats.address and pn is not null order by id limit 1)`;
 
 /** What both readers show of a thread and its chat. */
 const HEAD = sql`threads.id, chats.channel, chats.address, ${PHONE} as phone, chats.workspace as project, threads.title, first.input_summary as begun_with,
@@ -124,12 +129,24 @@ export async function sessionFigures(db: Db, ids: readonly string[]): Promise<Ma
 
 /** Whether there is a session of this id. */
 export const isSession = async (tx: Tx, id: string): Promise<boolean> =>
-  (await tx.selectFrom('threads').select('id').where('id', '=', id).where('deleted_at', 'is', null).executeTakeFirst()) !== undefined;
+  (await tx
+    .selectFrom('threads')
+    .select('id')
+    .where('id', '=', id)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst()) !== undefined;
 
 /** Sessions in which nothing has happened since, the oldest first. */
 export const idleSessions = async (db: Db, before: Date, limit: number): Promise<string[]> =>
   (
-    await db.selectFrom('threads').select('id').where('deleted_at', 'is', null).where('updated_at', '<', before).orderBy('updated_at').limit(limit).execute()
+    await db
+      .selectFrom('threads')
+      .select('id')
+      .where('deleted_at', 'is', null)
+      .where('updated_at', '<', before)
+      .orderBy('updated_at')
+      .limit(limit)
+      .execute()
   ).map(({ id }) => id);
 
 /** The newest coding task of a thread that is not over. */

@@ -20,10 +20,17 @@ interface FrameLimits {
 }
 
 /**
- * Frames of the events of a thread after `sinceSeq`, oldest first: exactly two lines each, as existing parsers expect. `previous_seq` is the event before it, or
- * `sinceSeq`. Null when there are none. PostgreSQL writes the frames: with many readers of a long log, making them here would delay every other request.
+ * Frames of the events of a thread after `sinceSeq`, oldest first: exactly two lines each, as existing parsers expect.
+ * `previous_seq` is the event before it, or
+ * `sinceSeq`. Null when there are none. PostgreSQL writes the frames: with many readers of a long log, making them here
+ * would delay every other request.
  */
-export async function readFrames(db: Db, threadId: string, sinceSeq: number, limits: FrameLimits): Promise<Frames | null> {
+export async function readFrames(
+  db: Db,
+  threadId: string,
+  sinceSeq: number,
+  limits: FrameLimits,
+): Promise<Frames | null> {
   const [row] = (await db.executeQuery(framesAfter(threadId, sinceSeq, limits.events, limits.bytes))).rows;
   return row?.text ? { text: row.text, seq: row.seq, more: row.more } : null;
 }
@@ -33,7 +40,11 @@ const AT = sql`to_char(at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
 const framesAfter = compiled(
   'read_frames',
-  (_, threadId: string, sinceSeq: number, events: number, bytes: number) => sql<{ text: string | null; seq: number; more: boolean }>`
+  (_, threadId: string, sinceSeq: number, events: number, bytes: number) => sql<{
+    text: string | null;
+    seq: number;
+    more: boolean;
+  }>`
     with found as (
         select * from events where thread_id = ${threadId} and seq > ${sinceSeq}::bigint order by seq limit ${events}::int + 1),
       sized as (select *, row_number() over by_seq as place, sum(pg_column_size(payload)) over by_seq as bytes, lag(seq) over by_seq as previous
@@ -47,11 +58,25 @@ const framesAfter = compiled(
 
 /** Events of a thread after `sinceSeq`, oldest first. */
 export async function readEvents(db: Db, threadId: string, sinceSeq: number, limit: number): Promise<EventEnvelope[]> {
-  const rows = await db.selectFrom('events').selectAll().where('thread_id', '=', threadId).where('seq', '>', sinceSeq).orderBy('seq').limit(limit).execute();
+  const rows = await db
+    .selectFrom('events')
+    .selectAll()
+    .where('thread_id', '=', threadId)
+    .where('seq', '>', sinceSeq)
+    .orderBy('seq')
+    .limit(limit)
+    .execute();
   return rows.map((row) => ({ ...envelopeOf(row), payload: row.payload }));
 }
 
-const envelopeOf = (row: { seq: number; event: string; thread_id: string; turn_id: string | null; item_id: string | null; at: Date }) => ({
+const envelopeOf = (row: {
+  seq: number;
+  event: string;
+  thread_id: string;
+  turn_id: string | null;
+  item_id: string | null;
+  at: Date;
+}) => ({
   schema_version: 1 as const,
   seq: row.seq,
   event: row.event,
@@ -64,8 +89,8 @@ const envelopeOf = (row: { seq: number; event: string; thread_id: string; turn_i
 });
 
 /**
- * The cursor of a thread: the largest visible `seq` of its events. The largest of the whole store would be wrong, because another thread's event may be visible
- * before a smaller one of this thread is committed.
+ * The cursor of a thread: the largest visible `seq` of its events. The largest of the whole store would be wrong,
+ * because another thread's event may be visible before a smaller one of this thread is committed.
  */
 export async function latestSeq(db: Db | Tx, threadId: string): Promise<number> {
   const row = await db

@@ -140,17 +140,32 @@ export async function endStaleAnswers(db: Db, turnId: string, threadId: string):
 /** Kinds whose text streams before it is stored. */
 const STREAMED = ['agent_message', 'agent_reasoning'] as const;
 
-/** Newest events of a thread that are looked at for the text of an unfinished item: no answer streams as many pieces, and a thread may have a million. */
+/**
+ * Newest events of a thread that are looked at for the text of an unfinished item: no answer streams as many pieces,
+ * and a thread may have a million.
+ */
 const NEWEST_EVENTS = 20_000;
 
-/** Ends an item that its own attempt did not end. Streamed text is stored at the end only, so what screens have seen of it is taken from the events. */
-export async function endUnfinished(tx: ThreadTransaction, item: { id: string; kind: string }, status: ItemEnd['status']): Promise<void> {
+/**
+ * Ends an item that its own attempt did not end. Streamed text is stored at the end only, so what screens have seen of
+ * it is taken from the events.
+ */
+export async function endUnfinished(
+  tx: ThreadTransaction,
+  item: { id: string; kind: string },
+  status: ItemEnd['status'],
+): Promise<void> {
   const text = STREAMED.some((kind) => kind === item.kind) ? await streamedText(tx, item.id) : null;
   await endItem(tx, item.id, { status, ...(text && { summary: text, detail: text }) });
 }
 
 async function streamedText(tx: ThreadTransaction, itemId: string): Promise<string | null> {
-  const newest = tx.now.selectFrom('events').selectAll().where('thread_id', '=', tx.threadId).orderBy('seq', 'desc').limit(NEWEST_EVENTS);
+  const newest = tx.now
+    .selectFrom('events')
+    .selectAll()
+    .where('thread_id', '=', tx.threadId)
+    .orderBy('seq', 'desc')
+    .limit(NEWEST_EVENTS);
   const { text } = await tx.now
     .selectFrom(newest.as('newest'))
     .select(sql<string | null>`string_agg(payload->>'delta', '' order by seq)`.as('text'))

@@ -61,7 +61,10 @@ const STATE = sql`case
   when tasks.thread_id is not null then 'working'
   else 'idle' end`;
 
-/** Newest first. One statement, whose cost grows with the number of threads that are shown, not with what was said in them. */
+/**
+ * Newest first. One statement, whose cost grows with the number of threads that are shown, not with what was said in
+ * them.
+ */
 export async function threadSummaries(db: Db, filter: ThreadFilter): Promise<ThreadSummaryRow[]> {
   const { rows } = await sql<ThreadSummaryRow>`
     with tasks as materialized (${TASKS}), shown as (

@@ -24,7 +24,13 @@ export const chatAccess = async (db: Db, chatId: string): Promise<ToolAccess | n
 
 /** The thread of a chat that was used last; a routine run belongs to none. */
 export const latestThread = (db: Db, chatId: string): Promise<{ id: string } | undefined> =>
-  db.selectFrom('threads').select('id').where('chat_id', '=', chatId).orderBy('updated_at', 'desc').limit(1).executeTakeFirst();
+  db
+    .selectFrom('threads')
+    .select('id')
+    .where('chat_id', '=', chatId)
+    .orderBy('updated_at', 'desc')
+    .limit(1)
+    .executeTakeFirst();
 
 /** Whether coding tasks of a thread begin with a plan; null leaves it to the model and to the size of the goal. */
 export async function setPlanFirst(tx: Tx, threadId: string, first: boolean | null): Promise<void> {
@@ -33,7 +39,8 @@ export async function setPlanFirst(tx: Tx, threadId: string, first: boolean | nu
 
 /** As it was set; null when it was not. */
 export const planFirst = async (db: Db | Tx, threadId: string): Promise<boolean | null> =>
-  (await db.selectFrom('threads').select('plan_first').where('id', '=', threadId).executeTakeFirst())?.plan_first ?? null;
+  (await db.selectFrom('threads').select('plan_first').where('id', '=', threadId).executeTakeFirst())?.plan_first ??
+  null;
 
 export interface NewThread {
   channel: Channel;
@@ -96,7 +103,9 @@ export async function createThread(db: Db, input: NewThread): Promise<ThreadReco
 /** The thread that was made under this key before; null for the first request, which makes `id`. @throws KeyReused */
 export async function threadOfKey(now: Tx, key: RequestKey | undefined, id: string): Promise<ThreadRecord | null> {
   const before = key && (await takeForThread(now, key, id));
-  return before ? toThreadRecord(await now.selectFrom('threads').selectAll().where('id', '=', before).executeTakeFirstOrThrow()) : null;
+  return before
+    ? toThreadRecord(await now.selectFrom('threads').selectAll().where('id', '=', before).executeTakeFirstOrThrow())
+    : null;
 }
 
 /** Adds a thread, and its chat if needed; the caller announces it. */
@@ -105,12 +114,19 @@ export async function insertThread(now: Tx, id: string, input: NewThread): Promi
   const key = input.chatKey(address);
   const made = await now
     .insertInto('chats')
-    .values({ id: `${input.channel}/${key}`, channel: input.channel, address, workflow_id: conversationId(input.channel, key), autonomy: input.autonomy })
+    .values({
+      id: `${input.channel}/${key}`,
+      channel: input.channel,
+      address,
+      workflow_id: conversationId(input.channel, key),
+      autonomy: input.autonomy,
+    })
     .onConflict((c) => c.doNothing())
     .returning('id')
     .executeTakeFirst();
   // found by address, because a machine with another key for ids would compute another id
-  const there = () => now.selectFrom('chats').select('id').where('channel', '=', input.channel).where('address', '=', address);
+  const there = () =>
+    now.selectFrom('chats').select('id').where('channel', '=', input.channel).where('address', '=', address);
   const { id: chatId } = made ?? (await there().executeTakeFirstOrThrow());
   const row = await now
     .insertInto('threads')
@@ -161,10 +177,17 @@ export async function threadOfChat(db: Db, channel: Channel, address: string): P
   return row ? toThreadRecord(row) : null;
 }
 
-/** Newest first. `archived_only` wins over `include_archived`. A thread that was deleted as a session counts as archived. */
-export async function listThreads(db: Db, options: { limit?: number; include_archived: boolean; archived_only: boolean }): Promise<ThreadRecord[]> {
+/**
+ * Newest first. `archived_only` wins over `include_archived`. A thread that was deleted as a session counts as
+ * archived.
+ */
+export async function listThreads(
+  db: Db,
+  options: { limit?: number; include_archived: boolean; archived_only: boolean },
+): Promise<ThreadRecord[]> {
   let query = db.selectFrom('threads').selectAll().orderBy('updated_at', 'desc').orderBy('id');
-  if (options.archived_only) query = query.where((e) => e.or([e('archived', '=', true), e('deleted_at', 'is not', null)]));
+  if (options.archived_only)
+    query = query.where((e) => e.or([e('archived', '=', true), e('deleted_at', 'is not', null)]));
   else if (!options.include_archived) query = query.where('archived', '=', false).where('deleted_at', 'is', null);
   if (options.limit !== undefined) query = query.limit(options.limit);
   return (await query.execute()).map(toThreadRecord);

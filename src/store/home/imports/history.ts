@@ -26,26 +26,49 @@ interface PastSession {
   supervised: boolean;
 }
 
-/** Makes what was said before the history of a thread, once. `used`: something was said in it already, so nothing is changed. */
-export const importHistory = (db: Db, threadId: string, session: PastSession): Promise<'taken' | 'done before' | 'used'> =>
+/**
+ * Makes what was said before the history of a thread, once. `used`: something was said in it already, so nothing is
+ * changed.
+ */
+export const importHistory = (
+  db: Db,
+  threadId: string,
+  session: PastSession,
+): Promise<'taken' | 'done before' | 'used'> =>
   onThread(db, threadId, async (tx) => {
     const { now, chatId } = tx;
-    if (await now.selectFrom('imports').select('key').where('kind', '=', 'session').where('key', '=', session.key).executeTakeFirst()) return 'done before';
-    if (await now.selectFrom('turns').select('id').where('thread_id', '=', threadId).limit(1).executeTakeFirst()) return 'used';
+    if (
+      await now
+        .selectFrom('imports')
+        .select('key')
+        .where('kind', '=', 'session')
+        .where('key', '=', session.key)
+        .executeTakeFirst()
+    )
+      return 'done before';
+    if (await now.selectFrom('turns').select('id').where('thread_id', '=', threadId).limit(1).executeTakeFirst())
+      return 'used';
     await claimImport(now, 'session', session.key);
     await addHistory(tx, session);
-    if (session.supervised) await now.updateTable('chats').set({ autonomy: 'supervised' }).where('id', '=', chatId).execute();
+    if (session.supervised)
+      await now.updateTable('chats').set({ autonomy: 'supervised' }).where('id', '=', chatId).execute();
     return 'taken';
   });
 
-/** As turns that are over: each message of the person begins one. No events are written, because no screen was there. */
+/**
+ * As turns that are over: each message of the person begins one. No events are written, because no screen was there.
+ */
 async function addHistory(tx: ThreadTransaction, { key, messages }: PastSession): Promise<void> {
   const turns = turnsOf(key, messages);
   for (let from = 0; from < turns.length; from += AT_ONCE) await addTurns(tx, turns.slice(from, from + AT_ONCE));
   const last = turns.at(-1);
   if (!last) return;
   const ended = messages.at(-1)!.at;
-  await tx.now.updateTable('threads').set({ latest_turn_id: last.id, updated_at: ended }).where('id', '=', tx.threadId).execute();
+  await tx.now
+    .updateTable('threads')
+    .set({ latest_turn_id: last.id, updated_at: ended })
+    .where('id', '=', tx.threadId)
+    .execute();
   await tx.now.updateTable('chats').set({ last_activity_at: ended }).where('id', '=', tx.chatId).execute();
 }
 
@@ -57,7 +80,8 @@ interface PastTurn {
 function turnsOf(key: string, messages: readonly PastMessage[]): PastTurn[] {
   const turns: PastTurn[] = [];
   for (const [at, message] of messages.entries()) {
-    if (message.role === 'user' || turns.length === 0) turns.push({ id: derivedId('msg_', 'import', key, at).replace('msg_', 'turn_'), messages: [] });
+    if (message.role === 'user' || turns.length === 0)
+      turns.push({ id: derivedId('msg_', 'import', key, at).replace('msg_', 'turn_'), messages: [] });
     turns.at(-1)!.messages.push({ ...message, itemId: derivedId('item_', 'import', key, at) });
   }
   return turns;
@@ -84,7 +108,15 @@ async function addTurns(tx: ThreadTransaction, turns: readonly PastTurn[]): Prom
     tx,
     all.map(({ itemId, turnId, role, content, at }) =>
       itemRow(
-        { id: itemId, turnId, threadId, kind: role === 'user' ? 'user_message' : 'agent_message', status: 'completed', summary: content, detail: content },
+        {
+          id: itemId,
+          turnId,
+          threadId,
+          kind: role === 'user' ? 'user_message' : 'agent_message',
+          status: 'completed',
+          summary: content,
+          detail: content,
+        },
         at,
       ),
     ),

@@ -9,7 +9,9 @@ import { trustPhone } from '../../whatsapp/trusted.ts';
 export async function importedKeys(db: Db, kind: ImportKind): Promise<Set<string>> {
   const { rows } = await sql<{ there: boolean }>`select to_regclass('imports') is not null as there`.execute(db);
   if (!rows[0]?.there) return new Set();
-  return new Set((await db.selectFrom('imports').select('key').where('kind', '=', kind).execute()).map(({ key }) => key));
+  return new Set(
+    (await db.selectFrom('imports').select('key').where('kind', '=', kind).execute()).map(({ key }) => key),
+  );
 }
 
 /** Records that this is taken over. True for the first caller. */

@@ -9,7 +9,10 @@ interface OriginalRow {
   data: string;
 }
 
-/** The rows of `sessions.db`. A copy is read, so that neither the file nor what stands beside it changes. Throws when it is no such database. */
+/**
+ * The rows of `sessions.db`. A copy is read, so that neither the file nor what stands beside it changes. Throws when it
+ * is no such database.
+ */
 export function originalSessions(file: string): OriginalRow[] {
   const folder = mkdtempSync(join(tmpdir(), 'fetch-import-'));
   try {

@@ -23,8 +23,8 @@ export interface Dump {
 export const tableFile = (folder: string, name: string): string => join(folder, `${name}.copy`);
 
 /**
- * Writes each table into a file of `folder`, in the text form of COPY, which every version of PostgreSQL reads. Nobody else uses the database meanwhile: it is
- * a copy that was made for this.
+ * Writes each table into a file of `folder`, in the text form of COPY, which every version of PostgreSQL reads. Nobody
+ * else uses the database meanwhile: it is a copy that was made for this.
  */
 export async function dumpTables(url: string, folder: string): Promise<Dump> {
   const client = new pg.Client({ connectionString: url, application_name: 'fetch-move' });
@@ -34,17 +34,26 @@ export async function dumpTables(url: string, folder: string): Promise<Dump> {
     // who held the account will not hold it there
     await client.query('update wa_accounts set lease_holder = null, lease_until = null');
     const tables: DumpedTable[] = [];
-    for (const table of await movedTables(client)) tables.push({ ...table, ...(await dumpTable(client, table, tableFile(folder, table.name))) });
+    for (const table of await movedTables(client))
+      tables.push({ ...table, ...(await dumpTable(client, table, tableFile(folder, table.name))) });
     const { rows } = await client.query<{ name: string; last: string }>(
       'select sequencename as name, last_value::text as last from pg_sequences where schemaname = current_schema() and last_value is not null',
     );
-    return { tables, sequences: Object.fromEntries(rows.map(({ name, last }) => [name, last])), migrations: await migrationsOf(client) };
+    return {
+      tables,
+      sequences: Object.fromEntries(rows.map(({ name, last }) => [name, last])),
+      migrations: await migrationsOf(client),
+    };
   } finally {
     await client.end();
   }
 }
 
-async function dumpTable(client: pg.Client, table: MovedTable, file: string): Promise<Pick<DumpedTable, 'rows' | 'sha256'>> {
+async function dumpTable(
+  client: pg.Client,
+  table: MovedTable,
+  file: string,
+): Promise<Pick<DumpedTable, 'rows' | 'sha256'>> {
   const hash = createHash('sha256');
   const source = client.query(copyTo(`copy ${quoted(table.name)} (${columnList(table)}) to stdout`));
   const hashing = new Transform({

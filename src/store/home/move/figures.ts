@@ -28,7 +28,9 @@ export async function readHomeFigures(db: Db): Promise<HomeFigures> {
       (select count(*)::int from outbox where state = 'queued') as messages,
       exists (select from wa_creds where account in (select account from wa_accounts)) as whatsapp,
       coalesce((select array_agg(distinct host order by host) from
-        (select host from workspaces union select host from tasks where ended_at is null) known), '{}') as hosts`.execute(db);
+        (select host from workspaces union select host from tasks where ended_at is null) known), '{}') as hosts`.execute(
+    db,
+  );
   return rows[0]!;
 }
 

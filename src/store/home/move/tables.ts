@@ -7,10 +7,15 @@ export interface MovedTable {
   columns: string[];
 }
 
-/** What belongs to a database or an installation itself: its schema, the keys of its Temporal server, and the hosts that report to it. */
+/**
+ * What belongs to a database or an installation itself: its schema, the keys of its Temporal server, and the hosts that
+ * report to it.
+ */
 const STAYS = ['kysely_migration', 'kysely_migration_lock', 'payload_keys', 'kennel_hosts'];
 
-/** Every table that moves. A table comes after those that its foreign keys name, so rows can be stored in this order. */
+/**
+ * Every table that moves. A table comes after those that its foreign keys name, so rows can be stored in this order.
+ */
 export async function movedTables(client: pg.ClientBase): Promise<MovedTable[]> {
   const { rows } = await client.query<MovedTable & { needs: string[] }>(
     `select c.relname as name,
@@ -26,7 +31,8 @@ export async function movedTables(client: pg.ClientBase): Promise<MovedTable[]> 
   const sorted: MovedTable[] = [];
   while (left.size > 0) {
     const free = [...left.values()].filter(({ needs }) => !needs.some((name) => left.has(name)));
-    if (free.length === 0) throw new Error(`These tables need each other and cannot be moved: ${[...left.keys()].join(', ')}.`);
+    if (free.length === 0)
+      throw new Error(`These tables need each other and cannot be moved: ${[...left.keys()].join(', ')}.`);
     for (const { name, columns } of free) {
       sorted.push({ name, columns });
       left.delete(name);

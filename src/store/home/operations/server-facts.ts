@@ -20,7 +20,9 @@ export async function readServerFacts(db: Db): Promise<ServerFacts> {
         (select count(*)::int from pg_stat_activity where backend_type = 'client backend') as connections,
         current_setting('max_connections')::int as "maxConnections"`.execute(db),
     sql<{ name: string }>`
-      select distinct application_name as name from pg_stat_activity where datname = current_database() and application_name like 'fetch-%'`.execute(db),
+      select distinct application_name as name from pg_stat_activity where datname = current_database() and application_name like 'fetch-%'`.execute(
+      db,
+    ),
   ]);
   return { ...facts.rows[0]!, applications: applications.rows.map(({ name }) => name) };
 }

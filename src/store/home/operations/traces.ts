@@ -8,7 +8,10 @@ export interface Traced {
   taskId?: string | undefined;
 }
 
-/** Where the trace goes on of the message that this work is for. Null where that was not traced, and for work that no message began. */
+/**
+ * Where the trace goes on of the message that this work is for. Null where that was not traced, and for work that no
+ * message began.
+ */
 export async function traceOf(db: Db, { turnId = '', outboxId = '', taskId = '' }: Traced): Promise<string | null> {
   if (!turnId && !outboxId && !taskId) return null;
   // each part finds its rows by an index

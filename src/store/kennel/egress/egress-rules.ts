@@ -39,14 +39,23 @@ export const rulesOfTask = (db: Db | Tx, { id, host, workspace }: OfTask): Promi
     .execute();
 
 /** The rules of some workspaces that concern more than a task that is over, the latest first. */
-export const rulesOfWorkspaces = (db: Db | Tx, kennelHost: string, workspaces: readonly string[]): Promise<EgressRule[]> =>
+export const rulesOfWorkspaces = (
+  db: Db | Tx,
+  kennelHost: string,
+  workspaces: readonly string[],
+): Promise<EgressRule[]> =>
   workspaces.length === 0
     ? Promise.resolve([])
     : rules(db)
         .where('kennel_host', '=', kennelHost)
         .where('workspace', 'in', workspaces)
         .where((e) =>
-          e.or([e('task_id', 'is', null), e('task_id', 'in', (task) => task.selectFrom('tasks').select('tasks.id').where('tasks.ended_at', 'is', null))]),
+          e.or([
+            e('task_id', 'is', null),
+            e('task_id', 'in', (task) =>
+              task.selectFrom('tasks').select('tasks.id').where('tasks.ended_at', 'is', null),
+            ),
+          ]),
         )
         .execute();
 
@@ -115,8 +124,8 @@ export async function revokeRules(
 }
 
 /**
- * Records that a task asks for a host. False when it has asked for too many. A host whose question is settled is asked for again. `registry`: what is known of
- * one; with the id of a question it is not open.
+ * Records that a task asks for a host. False when it has asked for too many. A host whose question is settled is asked
+ * for again. `registry`: what is known of one; with the id of a question it is not open.
  */
 export async function noteAsk(
   db: Db,
@@ -142,12 +151,15 @@ export async function noteAsk(
   return rows.length > 0;
 }
 
-/** Stands for the question about hosts that nobody need be asked about. An answer to another question must not hold for them. */
+/**
+ * Stands for the question about hosts that nobody need be asked about. An answer to another question must not hold for
+ * them.
+ */
 export const decidedOf = (taskId: string): string => `${taskId}_egress.decided`;
 
 /**
- * The question of an ask is decided. A question that is not seen is not: the upsert waits for the row while a question about it is stored, goes on with the row
- * of then, and still looks for the question as of before.
+ * The question of an ask is decided. A question that is not seen is not: the upsert waits for the row while a question
+ * about it is stored, goes on with the row of then, and still looks for the question as of before.
  */
 const settled = sql<boolean>`(egress_asks.question_id = egress_asks.task_id || '_egress.decided'
   or exists (select from questions where questions.id = egress_asks.question_id and questions.state <> 'open'))`;

@@ -18,7 +18,9 @@ export interface Reached {
   received: number;
 }
 
-/** Adds refusals of a task in one statement; each host and port may be named once. Throws when the task does not exist. */
+/**
+ * Adds refusals of a task in one statement; each host and port may be named once. Throws when the task does not exist.
+ */
 export async function addRefusals(db: Db | Tx, taskId: string, refusals: readonly Refused[]): Promise<void> {
   if (!refusals.length) return;
   await db
@@ -33,7 +35,9 @@ export async function addRefusals(db: Db | Tx, taskId: string, refusals: readonl
     .execute();
 }
 
-/** Adds traffic of a task in one statement; each host and port may be named once. Throws when the task does not exist. */
+/**
+ * Adds traffic of a task in one statement; each host and port may be named once. Throws when the task does not exist.
+ */
 export async function addTraffic(db: Db | Tx, taskId: string, traffic: readonly Reached[]): Promise<void> {
   if (!traffic.length) return;
   await db

@@ -1,7 +1,10 @@
 import { sql } from 'kysely';
 import type { Db } from '../../postgres/database.ts';
 
-/** Which process serves a kennel host's name, and until when: one process of one home at a time. Times are the database's. */
+/**
+ * Which process serves a kennel host's name, and until when: one process of one home at a time. Times are the
+ * database's.
+ */
 export interface HostClaim {
   host: string;
   /** id of the home with the host's containers and run folders; a restart keeps it */
@@ -12,10 +15,14 @@ export interface HostClaim {
 }
 
 /**
- * Takes or renews the lease of a host's name. False while another process has it, or another home has unfinished tasks under this name. `dead`: a holder that
- * is known to be gone.
+ * Takes or renews the lease of a host's name. False while another process has it, or another home has unfinished tasks
+ * under this name. `dead`: a holder that is known to be gone.
  */
-export async function holdHost(db: Db, { host, identity, holder, ttlMs }: HostClaim, dead: string | null = null): Promise<boolean> {
+export async function holdHost(
+  db: Db,
+  { host, identity, holder, ttlMs }: HostClaim,
+  dead: string | null = null,
+): Promise<boolean> {
   const { rows } = await sql`
     insert into kennel_hosts as own (host, slots, ready, identity, holder, lease_until, seen_at)
     values (${host}, 0, false, ${identity}, ${holder}, now() + ${ttlMs} * interval '1 millisecond', now())
@@ -30,7 +37,12 @@ export async function holdHost(db: Db, { host, identity, holder, ttlMs }: HostCl
 
 /** Gives the lease back, so that the next process need not wait until it ends. */
 export async function releaseHost(db: Db, { host, holder }: Pick<HostClaim, 'host' | 'holder'>): Promise<void> {
-  await db.updateTable('kennel_hosts').set({ holder: null, lease_until: null }).where('host', '=', host).where('holder', '=', holder).execute();
+  await db
+    .updateTable('kennel_hosts')
+    .set({ holder: null, lease_until: null })
+    .where('host', '=', host)
+    .where('holder', '=', holder)
+    .execute();
 }
 
 interface HostHolder {

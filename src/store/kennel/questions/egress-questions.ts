@@ -13,7 +13,12 @@ import {
   isAllowing,
   shownHost,
 } from '../../../domain/tasks/egress.ts';
-import { HOW_TO_ANSWER_REGISTRIES, REGISTRY_OPTIONS, type Registry, registryQuestion } from '../../../domain/tasks/registries/registries.ts';
+import {
+  HOW_TO_ANSWER_REGISTRIES,
+  REGISTRY_OPTIONS,
+  type Registry,
+  registryQuestion,
+} from '../../../domain/tasks/registries/registries.ts';
 import { onThread } from '../../chats/thread-transaction.ts';
 import type { Db, Tx } from '../../postgres/database.ts';
 import { openedNow } from '../../turns/questions/ask.ts';
@@ -30,23 +35,32 @@ import { warningsOf } from './task-taint.ts';
 const MARK = '_egress.';
 const questionIdOf = (taskId: string, number: number): string => `${taskId}${MARK}${number}`;
 
-export const isAboutHosts = ({ id, task_id }: Pick<Question, 'id' | 'task_id'>): boolean => task_id !== null && id.startsWith(`${task_id}${MARK}`);
+export const isAboutHosts = ({ id, task_id }: Pick<Question, 'id' | 'task_id'>): boolean =>
+  task_id !== null && id.startsWith(`${task_id}${MARK}`);
 
 /** The question before a task begins. */
 const isAboutProject = (questionId: string): boolean => questionId.endsWith(`${MARK}0`);
 
 /**
- * Records registries that a project uses, before its task begins. Returns the id of the question about them; null when a person has decided about all of them,
- * or this task has asked already. `isListed`: nobody is asked about those.
+ * Records registries that a project uses, before its task begins. Returns the id of the question about them; null when
+ * a person has decided about all of them, or this task has asked already. `isListed`: nobody is asked about those.
  */
-export async function wantRegistries(db: Db, task: Task, registries: readonly Registry[], isListed: (at: AskedHost) => boolean): Promise<string | null> {
+export async function wantRegistries(
+  db: Db,
+  task: Task,
+  registries: readonly Registry[],
+  isListed: (at: AskedHost) => boolean,
+): Promise<string | null> {
   const questionId = questionIdOf(task.id, 0);
   if (await findQuestion(db, questionId)) return null;
   const known = await rulesOfTask(db, task);
   const isOpen = (at: AskedHost): boolean => !isListed(at) && !ruleFor(known, at);
   for (const registry of registries) {
     const { manager, address } = registry;
-    await noteAsk(db, task.id, registry, manager, { address, ...(!isOpen(registry) && { questionId: decidedOf(task.id) }) });
+    await noteAsk(db, task.id, registry, manager, {
+      address,
+      ...(!isOpen(registry) && { questionId: decidedOf(task.id) }),
+    });
   }
   return registries.some(isOpen) ? questionId : null;
 }
@@ -72,7 +86,10 @@ export async function managersDecided(db: Db, { host, workspace }: Task): Promis
   const rows = await db
     .selectFrom('egress_rules as rule')
     .innerJoin('egress_asks as ask', (join) =>
-      join.onRef('ask.question_id', '=', 'rule.question_id').onRef('ask.host', '=', 'rule.host').onRef('ask.port', '=', 'rule.port'),
+      join
+        .onRef('ask.question_id', '=', 'rule.question_id')
+        .onRef('ask.host', '=', 'rule.host')
+        .onRef('ask.port', '=', 'rule.port'),
     )
     .select('ask.tool')
     .distinct()
@@ -85,11 +102,17 @@ export async function managersDecided(db: Db, { host, workspace }: Task): Promis
   return new Set(rows.flatMap(({ tool }) => tool ?? []));
 }
 
-/** Hosts that turn up while a tool works belong to one question: nothing new for this long, or something waits for that long. */
+/**
+ * Hosts that turn up while a tool works belong to one question: nothing new for this long, or something waits for that
+ * long.
+ */
 const SETTLE_MS = 3_000;
 const PATIENCE_MS = 10_000;
 
-/** The question that a task must ask now: its id, and hosts for operators. Null when it asks for nothing, or may ask for more in a moment. */
+/**
+ * The question that a task must ask now: its id, and hosts for operators. Null when it asks for nothing, or may ask for
+ * more in a moment.
+ */
 export async function dueEgress(db: Db, task: Task): Promise<{ questionId: string; hosts: string } | null> {
   const asks = await openAsks(db, task);
   const [oldest] = asks;
@@ -103,8 +126,15 @@ export async function dueEgress(db: Db, task: Task): Promise<{ questionId: strin
   return { questionId: questionIdOf(task.id, Number(count) + 1), hosts: asks.map(shownHost).join(', ') };
 }
 
-/** Asks about all hosts that a task waits for, once for each question id. Hosts that are too many to name are refused without a question. */
-export async function askAboutHosts(db: Db, task: Task, questionId: string): Promise<{ outboxId: string; decided?: Decision }> {
+/**
+ * Asks about all hosts that a task waits for, once for each question id. Hosts that are too many to name are refused
+ * without a question.
+ */
+export async function askAboutHosts(
+  db: Db,
+  task: Task,
+  questionId: string,
+): Promise<{ outboxId: string; decided?: Decision }> {
   const { turnId, out } = placeOfQuestion(questionId);
   return await onThread(db, task.thread_id, async (tx) => {
     const known = await findQuestion(tx.now, questionId);
@@ -114,27 +144,53 @@ export async function askAboutHosts(db: Db, task: Task, questionId: string): Pro
     if (asks.length === 0) return { outboxId: out, decided: 'answered' };
     const named = asks.slice(0, HOSTS_NAMED);
     const rest = asks.slice(HOSTS_NAMED);
-    await tx.now.updateTable('egress_asks').set({ question_id: questionId }).where('task_id', '=', task.id).where('question_id', 'is', null).execute();
+    await tx.now
+      .updateTable('egress_asks')
+      .set({ question_id: questionId })
+      .where('task_id', '=', task.id)
+      .where('question_id', 'is', null)
+      .execute();
     await addRules(tx.now, task, rest, { verdict: 'no', questionId, by: null });
     const tools = [...new Set(named.flatMap(({ tool }) => tool ?? []))].slice(0, 3);
     const about = { taskId: task.id, workspace: task.workspace, hosts: named, more: rest.length, tools };
     const { prompt, options, how } = isAboutProject(questionId)
       ? { prompt: registryQuestion(about), options: REGISTRY_OPTIONS, how: HOW_TO_ANSWER_REGISTRIES }
-      : { prompt: egressQuestion({ ...about, warnings: await warningsOf(tx.now, task) }), options: EGRESS_OPTIONS, how: HOW_TO_ANSWER };
+      : {
+          prompt: egressQuestion({ ...about, warnings: await warningsOf(tx.now, task) }),
+          options: EGRESS_OPTIONS,
+          how: HOW_TO_ANSWER,
+        };
     const body = [prompt, numbered(options), how].join('\n\n');
     await showQuestion(tx, task, questionId, body);
-    await insertQuestion(tx, task, { id: questionId, kind: 'question', prompt, options, ...(await openedNow(tx, null)) });
+    await insertQuestion(tx, task, {
+      id: questionId,
+      kind: 'question',
+      prompt,
+      options,
+      ...(await openedNow(tx, null)),
+    });
     tx.append({ event: 'user_input.required', turnId, payload: inputRequest({ id: questionId, prompt, options }) });
     return { outboxId: out };
   });
 }
 
-/** Turns a settled question into rules, once. Nobody's answer is a no. `by`: who answers, when it is settled in this transaction. */
-export async function settleHosts(db: Db | Tx, question: Question, answered?: { answer: string; by: DecidedBy }): Promise<void> {
+/**
+ * Turns a settled question into rules, once. Nobody's answer is a no. `by`: who answers, when it is settled in this
+ * transaction.
+ */
+export async function settleHosts(
+  db: Db | Tx,
+  question: Question,
+  answered?: { answer: string; by: DecidedBy },
+): Promise<void> {
   const task = await findTask(db, question.task_id!);
   if (!task) return;
   const { answer, by } = answered ?? { answer: question.answer, by: question.decided_by };
-  await addRules(db, task, await namedIn(db, question), { verdict: verdictOn(question, answer, by), questionId: question.id, by });
+  await addRules(db, task, await namedIn(db, question), {
+    verdict: verdictOn(question, answer, by),
+    questionId: question.id,
+    by,
+  });
 }
 
 const verdictIn = (answer: string | null): EgressVerdict => (answer === null ? null : egressVerdict(answer)) ?? 'no';
@@ -158,7 +214,10 @@ const namedIn = (db: Db | Tx, { id, task_id }: Question): Promise<AskedHost[]> =
     .limit(HOSTS_NAMED)
     .execute();
 
-/** For a run that begins after an answer: what its agent is told. Null when the last question of the task was about something else. */
+/**
+ * For a run that begins after an answer: what its agent is told. Null when the last question of the task was about
+ * something else.
+ */
 export async function hostsAnswered(db: Db, task: Task): Promise<string | null> {
   const question = await latestQuestionOfTask(db, task.id);
   if (!question || question.state === 'open' || !isAboutHosts(question)) return null;

@@ -13,7 +13,9 @@ import { remember } from '../../turns/steps/transcript.ts';
 import { sourceOfTask } from '../tasks/task-news.ts';
 import type { Task } from '../tasks/tasks.ts';
 
-/** The turn and the outbox row in which a question of a task is shown: derived, so that a repeated attempt finds them. */
+/**
+ * The turn and the outbox row in which a question of a task is shown: derived, so that a repeated attempt finds them.
+ */
 export function placeOfQuestion(questionId: string): { turnId: string; out: string } {
   const turnId = derivedId('msg_', questionId).replace('msg_', 'turn_');
   return { turnId, out: outboxId(turnId, questionId) };
@@ -24,17 +26,44 @@ export async function showQuestion(tx: ThreadTransaction, task: Task, questionId
   const { turnId, out } = placeOfQuestion(questionId);
   await addCompleteTurn(tx, { id: turnId, summary: body }, async () => {
     const at = { turnId, threadId: task.thread_id };
-    await addItem(tx, { ...at, id: derivedId('item_', questionId), kind: 'agent_message', status: 'completed', summary: body, detail: body });
-    remember(tx, { id: derivedId('msg_', questionId), turnId, role: 'assistant', content: body, sources: [sourceOfTask(task)] });
+    await addItem(tx, {
+      ...at,
+      id: derivedId('item_', questionId),
+      kind: 'agent_message',
+      status: 'completed',
+      summary: body,
+      detail: body,
+    });
+    remember(tx, {
+      id: derivedId('msg_', questionId),
+      turnId,
+      role: 'assistant',
+      content: body,
+      sources: [sourceOfTask(task)],
+    });
   });
-  await tx.now.insertInto('outbox').values({ id: out, chat_id: task.chat_id, thread_id: task.thread_id, turn_id: turnId, kind: 'question', body }).execute();
+  await tx.now
+    .insertInto('outbox')
+    .values({ id: out, chat_id: task.chat_id, thread_id: task.thread_id, turn_id: turnId, kind: 'question', body })
+    .execute();
 }
 
-type NewQuestion = Pick<Insertable<QuestionTable>, 'id' | 'kind' | 'prompt'> & Awaited<ReturnType<typeof openedNow>> & { options?: readonly string[] };
-type Settled = Partial<Pick<Insertable<QuestionTable>, 'turn_id' | 'state' | 'decision' | 'answer' | 'decided_at' | 'decided_by'>>;
+type NewQuestion = Pick<Insertable<QuestionTable>, 'id' | 'kind' | 'prompt'> &
+  Awaited<ReturnType<typeof openedNow>> & { options?: readonly string[] };
+type Settled = Partial<
+  Pick<Insertable<QuestionTable>, 'turn_id' | 'state' | 'decision' | 'answer' | 'decided_at' | 'decided_by'>
+>;
 
-/** The row of a question of a task. It is open in its own turn, unless `settled` says that it was decided without being asked. */
-export async function insertQuestion({ now }: ThreadTransaction, task: Task, { options = [], ...question }: NewQuestion, settled: Settled = {}): Promise<void> {
+/**
+ * The row of a question of a task. It is open in its own turn, unless `settled` says that it was decided without being
+ * asked.
+ */
+export async function insertQuestion(
+  { now }: ThreadTransaction,
+  task: Task,
+  { options = [], ...question }: NewQuestion,
+  settled: Settled = {},
+): Promise<void> {
   const { turnId } = placeOfQuestion(question.id);
   const owner = { chat_id: task.chat_id, thread_id: task.thread_id, turn_id: turnId, call_id: null, task_id: task.id };
   const open = { state: 'open' as const, decision: null, answer: null };
@@ -45,7 +74,10 @@ export async function insertQuestion({ now }: ThreadTransaction, task: Task, { o
 }
 
 /** The event by which clients learn that a task asks for an approval. `body`: as it is shown in the chat. */
-export const approvalOfTask = (task: Task, { questionId, body, asks }: { questionId: string; body: string; asks: Pick<Question, 'evidence' | 'shown'> }) => ({
+export const approvalOfTask = (
+  task: Task,
+  { questionId, body, asks }: { questionId: string; body: string; asks: Pick<Question, 'evidence' | 'shown'> },
+) => ({
   event: 'approval.required' as const,
   turnId: placeOfQuestion(questionId).turnId,
   payload: {

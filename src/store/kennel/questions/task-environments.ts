@@ -17,10 +17,14 @@ interface Asked {
 }
 
 /**
- * Asks once in a task whether the repository may bring its own image and commands. `decided`: the answer, or `expired` when nobody gave one. "yes all" does not
- * cover it, because a build reaches the network.
+ * Asks once in a task whether the repository may bring its own image and commands. `decided`: the answer, or `expired`
+ * when nobody gave one. "yes all" does not cover it, because a build reaches the network.
  */
-export async function askForEnvironment(db: Db, task: Task, asked: Asked): Promise<AgreementAsked & { decided?: 'allow' | 'deny' | 'expired' }> {
+export async function askForEnvironment(
+  db: Db,
+  task: Task,
+  asked: Asked,
+): Promise<AgreementAsked & { decided?: 'allow' | 'deny' | 'expired' }> {
   const questionId = taskQuestionId(task.id, `environment_${asked.hash}`);
   const { out } = placeOfQuestion(questionId);
   const title = `the environment of ${task.workspace}`;
@@ -29,10 +33,16 @@ export async function askForEnvironment(db: Db, task: Task, asked: Asked): Promi
     const known = await now.selectFrom('questions').selectAll().where('id', '=', questionId).executeTakeFirst();
     const answer = { questionId, outboxId: out, title };
     if (known?.state === 'open') return answer;
-    if (known) return { ...answer, decided: known.state !== 'answered' ? 'expired' : known.decision === 'allow' ? 'allow' : 'deny' };
+    if (known)
+      return {
+        ...answer,
+        decided: known.state !== 'answered' ? 'expired' : known.decision === 'allow' ? 'allow' : 'deny',
+      };
     const prompt = `May ${inline(asked.file)} of ${task.workspace} bring its own image or commands? A Dockerfile is built with the network of this machine; commands run in the container of the task. With a no the task works with our image.`;
     const asks = await openedNow(tx, quotedEvidence(asked.text));
-    const body = [`Task ${task.id} (${task.workspace}) needs your consent:`, approvalText({ ...asks, prompt })].join('\n\n');
+    const body = [`Task ${task.id} (${task.workspace}) needs your consent:`, approvalText({ ...asks, prompt })].join(
+      '\n\n',
+    );
     await showQuestion(tx, task, questionId, body);
     await insertQuestion(tx, task, { id: questionId, kind: 'approval', prompt, ...asks });
     tx.append(approvalOfTask(task, { questionId, body, asks }));

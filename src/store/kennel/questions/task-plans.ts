@@ -15,7 +15,10 @@ import { taskQuestionId } from './task-questions.ts';
 
 const planQuestionId = (taskId: string, step: number): string => taskQuestionId(taskId, `plan_${step}`);
 
-/** Stores the plan of a run on its task, and asks for a yes to it, in one transaction. Once for each run; null when the run said nothing. */
+/**
+ * Stores the plan of a run on its task, and asks for a yes to it, in one transaction. Once for each run; null when the
+ * run said nothing.
+ */
 export async function askForPlan(db: Db, task: Task, step: number): Promise<PlanAsked | null> {
   const questionId = planQuestionId(task.id, step);
   const { turnId, out } = placeOfQuestion(questionId);
@@ -39,7 +42,10 @@ export async function askForPlan(db: Db, task: Task, step: number): Promise<Plan
       ...asks,
       prompt: `May ${task.harness} carry out its plan for "${inline(task.goal, 100)}"?`,
     };
-    const body = planText(question, { intro: `Task ${task.id} (${task.workspace}) has a plan. Nothing is changed before your yes.`, files: filesOfPlan(plan) });
+    const body = planText(question, {
+      intro: `Task ${task.id} (${task.workspace}) has a plan. Nothing is changed before your yes.`,
+      files: filesOfPlan(plan),
+    });
     await now
       .updateTable('tasks')
       .set({ plan: json({ step, ...plan }), last: 'waits for a yes to its plan' })
@@ -52,10 +58,22 @@ export async function askForPlan(db: Db, task: Task, step: number): Promise<Plan
   });
 }
 
-/** What decides whether a task begins with a plan: the preference of its thread, and what the person wrote in the turn that makes it. */
-export async function planWishes(db: Db, threadId: string, turnId: string): Promise<{ preferred: boolean | null; words: string[] }> {
+/**
+ * What decides whether a task begins with a plan: the preference of its thread, and what the person wrote in the turn
+ * that makes it.
+ */
+export async function planWishes(
+  db: Db,
+  threadId: string,
+  turnId: string,
+): Promise<{ preferred: boolean | null; words: string[] }> {
   const preferred = await planFirst(db, threadId);
-  const said = await db.selectFrom('transcript').select(['content', 'words']).where('turn_id', '=', turnId).where('role', '=', 'user').execute();
+  const said = await db
+    .selectFrom('transcript')
+    .select(['content', 'words'])
+    .where('turn_id', '=', turnId)
+    .where('role', '=', 'user')
+    .execute();
   return { preferred, words: said.map(({ content, words }) => words ?? content) };
 }
 
@@ -67,8 +85,14 @@ export interface WordsToPlan {
   changes: string[];
 }
 
-/** What the person said to the plan that was handed in last; null when they said nothing yet, and after the work has begun. */
-export async function wordsToPlan(db: Db, { id, planning, plan }: Pick<Task, 'id' | 'planning' | 'plan'>): Promise<WordsToPlan | null> {
+/**
+ * What the person said to the plan that was handed in last; null when they said nothing yet, and after the work has
+ * begun.
+ */
+export async function wordsToPlan(
+  db: Db,
+  { id, planning, plan }: Pick<Task, 'id' | 'planning' | 'plan'>,
+): Promise<WordsToPlan | null> {
   if (!planning || !plan) return null;
   const asked = await db
     .selectFrom('questions')

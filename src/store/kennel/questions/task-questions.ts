@@ -15,31 +15,48 @@ import { approvalOfTask, insertQuestion, placeOfQuestion, showQuestion } from '.
 import { askForSetup } from './task-setups.ts';
 
 /** Id of a question of a task: the same on every attempt. `asked`: the id in the run's log. */
-export const taskQuestionId = (taskId: string, asked: string): string => `${taskId}_${asked.replace(/[^A-Za-z0-9_-]/g, '').slice(0, 60)}`;
+export const taskQuestionId = (taskId: string, asked: string): string =>
+  `${taskId}_${asked.replace(/[^A-Za-z0-9_-]/g, '').slice(0, 60)}`;
 
 export const findQuestion = (db: Db, id: string): Promise<Question | undefined> =>
   db.selectFrom('questions').selectAll().where('id', '=', id).executeTakeFirst();
 
 /** The latest question of a task, answered or not. */
 export const latestQuestionOfTask = (db: Db, taskId: string): Promise<Question | undefined> =>
-  db.selectFrom('questions').selectAll().where('task_id', '=', taskId).orderBy('asked_at', 'desc').limit(1).executeTakeFirst();
+  db
+    .selectFrom('questions')
+    .selectAll()
+    .where('task_id', '=', taskId)
+    .orderBy('asked_at', 'desc')
+    .limit(1)
+    .executeTakeFirst();
 
 /** What a task waits for. */
 export const openQuestionOfTask = (db: Db, taskId: string): Promise<Pick<Question, 'prompt' | 'kind'> | undefined> =>
-  db.selectFrom('questions').select(['prompt', 'kind']).where('task_id', '=', taskId).where('state', '=', 'open').executeTakeFirst();
+  db
+    .selectFrom('questions')
+    .select(['prompt', 'kind'])
+    .where('task_id', '=', taskId)
+    .where('state', '=', 'open')
+    .executeTakeFirst();
 
 /** More than a person reads before an answer. */
 const QUESTION_CHARS = 4_000;
 const MOST_OPTIONS = 20;
 
 /** Asks a task's question once: a turn that shows it, the question, and the outbox row, in one transaction. */
-export async function askForTask(db: Db, task: Task, asked: string): Promise<{ questionId: string; outboxId: string; decided?: Decision }> {
+export async function askForTask(
+  db: Db,
+  task: Task,
+  asked: string,
+): Promise<{ questionId: string; outboxId: string; decided?: Decision }> {
   const questionId = taskQuestionId(task.id, asked);
   const { turnId, out } = placeOfQuestion(questionId);
   return await onThread(db, task.thread_id, async (tx) => {
     const { now } = tx;
     const known = await now.selectFrom('questions').selectAll().where('id', '=', questionId).executeTakeFirst();
-    if (known) return { questionId, outboxId: out, ...(known.state !== 'open' && { decided: known.decision ?? 'deny' }) };
+    if (known)
+      return { questionId, outboxId: out, ...(known.state !== 'open' && { decided: known.decision ?? 'deny' }) };
     const line = await askedLine(now, task.id, asked);
     if (!line) throw new Error(`Task ${task.id} has no question ${asked} in its log.`);
     if (line.type === 'permission' && line.kind === SETUP) {
@@ -47,19 +64,36 @@ export async function askForTask(db: Db, task: Task, asked: string): Promise<{ q
       return { questionId, outboxId: out, ...(refused && { decided: 'deny' as const }) };
     }
     const kind = line.type === 'question' ? 'question' : 'approval';
-    const options = line.type === 'question' ? line.options.slice(0, MOST_OPTIONS).map((option) => inline(option, 200)) : [];
+    const options =
+      line.type === 'question' ? line.options.slice(0, MOST_OPTIONS).map((option) => inline(option, 200)) : [];
     const prompt =
-      line.type === 'question' ? cut(visible(line.question), QUESTION_CHARS) : `May ${task.harness} do this in ${task.workspace}? ${inline(line.title)}`;
+      line.type === 'question'
+        ? cut(visible(line.question), QUESTION_CHARS)
+        : `May ${task.harness} do this in ${task.workspace}? ${inline(line.title)}`;
     // "yes all" was said in this thread: what follows is allowed without asking, and recorded
-    const { auto_approve } = await now.selectFrom('threads').select('auto_approve').where('id', '=', task.thread_id).executeTakeFirstOrThrow();
+    const { auto_approve } = await now
+      .selectFrom('threads')
+      .select('auto_approve')
+      .where('id', '=', task.thread_id)
+      .executeTakeFirstOrThrow();
     const allowed = kind === 'approval' && auto_approve;
     const intro = `Task ${task.id} (${task.workspace}) ${kind === 'question' ? 'asks' : 'needs your consent'}:`;
     const asks = await openedNow(tx, line.type === 'question' ? null : evidence(task, line));
     // the container's words are quoted line by line, because they may look like an answer or like our own message
     const shown =
       line.type === 'question'
-        ? [blockQuote(prompt), ...(options.length > 0 ? [blockQuote(numbered(options)), 'Answer with a number or in your own words.'] : [])]
-        : [approvalText({ ...asks, prompt: `May ${task.harness} do this in ${task.workspace}?\n\n${blockQuote(inline(line.title))}` })];
+        ? [
+            blockQuote(prompt),
+            ...(options.length > 0
+              ? [blockQuote(numbered(options)), 'Answer with a number or in your own words.']
+              : []),
+          ]
+        : [
+            approvalText({
+              ...asks,
+              prompt: `May ${task.harness} do this in ${task.workspace}?\n\n${blockQuote(inline(line.title))}`,
+            }),
+          ];
     const body = [intro, ...shown].join('\n\n');
     if (!allowed) await showQuestion(tx, task, questionId, body);
     const settled = allowed ? { turn_id: task.turn_id, ...(await standingConsent(now, task.thread_id)) } : {};
@@ -83,5 +117,10 @@ function evidence(task: Task, line: { command?: string; diff?: string }): string
 
 /** Ends the questions of a task that is over, because nobody waits for their answers. */
 export async function closeTaskQuestions(db: Db, taskId: string): Promise<void> {
-  await db.updateTable('questions').set({ state: 'cancelled', decided_at: new Date() }).where('task_id', '=', taskId).where('state', '=', 'open').execute();
+  await db
+    .updateTable('questions')
+    .set({ state: 'cancelled', decided_at: new Date() })
+    .where('task_id', '=', taskId)
+    .where('state', '=', 'open')
+    .execute();
 }

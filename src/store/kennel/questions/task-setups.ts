@@ -18,10 +18,15 @@ export interface ProposedSetup {
 }
 
 /**
- * Asks whether a script may be part of the image. "yes all" does not cover it, because a build reaches the network. True when it is refused without a question:
- * a container can write any line into its log.
+ * Asks whether a script may be part of the image. "yes all" does not cover it, because a build reaches the network.
+ * True when it is refused without a question: a container can write any line into its log.
  */
-export async function askForSetup(tx: ThreadTransaction, task: Task, questionId: string, script: string): Promise<boolean> {
+export async function askForSetup(
+  tx: ThreadTransaction,
+  task: Task,
+  questionId: string,
+  script: string,
+): Promise<boolean> {
   const { now } = tx;
   const { count } = await now
     .selectFrom('setup_scripts')
@@ -31,9 +36,13 @@ export async function askForSetup(tx: ThreadTransaction, task: Task, questionId:
   const refused = Number(count) >= MOST_SCRIPTS || script.trim() === '' || Buffer.byteLength(script) > SETUP_BYTES;
   const prompt = setupQuestion(task, refused ? [] : await warningsOf(now, task));
   const asks = await openedNow(tx, refused ? null : quotedEvidence(script));
-  const body = [`Task ${task.id} (${task.workspace}) needs your consent:`, approvalText({ ...asks, prompt })].join('\n\n');
+  const body = [`Task ${task.id} (${task.workspace}) needs your consent:`, approvalText({ ...asks, prompt })].join(
+    '\n\n',
+  );
   if (!refused) await showQuestion(tx, task, questionId, body);
-  const settled = refused ? { turn_id: task.turn_id, decision: 'deny' as const, state: 'cancelled' as const, decided_at: new Date() } : {};
+  const settled = refused
+    ? { turn_id: task.turn_id, decision: 'deny' as const, state: 'cancelled' as const, decided_at: new Date() }
+    : {};
   await insertQuestion(tx, task, { id: questionId, kind: 'approval', prompt, ...asks }, settled);
   if (refused) return true;
   await now.insertInto('setup_scripts').values({ question_id: questionId, task_id: task.id, script }).execute();
@@ -53,6 +62,13 @@ export async function proposedSetup(db: Db, taskId: string): Promise<ProposedSet
     .limit(1)
     .executeTakeFirst();
   if (!found) return null;
-  const answer = found.state === 'open' ? 'open' : isAllowed(found) ? 'allowed' : found.state === 'answered' ? 'denied' : 'unanswered';
+  const answer =
+    found.state === 'open'
+      ? 'open'
+      : isAllowed(found)
+        ? 'allowed'
+        : found.state === 'answered'
+          ? 'denied'
+          : 'unanswered';
   return { questionId: found.id, script: found.script, answer };
 }

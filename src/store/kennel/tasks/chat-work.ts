@@ -20,4 +20,5 @@ const workOf = compiled(
     where chats.id = ${chatId}`,
 );
 
-export const workOfChat = async (db: Db, chatId: string): Promise<ChatWork | null> => (await db.executeQuery(workOf(chatId))).rows[0] ?? null;
+export const workOfChat = async (db: Db, chatId: string): Promise<ChatWork | null> =>
+  (await db.executeQuery(workOf(chatId))).rows[0] ?? null;

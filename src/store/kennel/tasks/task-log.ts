@@ -34,7 +34,15 @@ export async function storeLines(db: Db, task: Task, lines: readonly LogLine[]):
   return await onThread(db, task.thread_id, async (tx) => {
     const stored = await tx.now
       .insertInto('task_log')
-      .values(lines.map((line) => ({ task_id: task.id, seq: line.seq, step: line.step, at: new Date(line.at), line: json(line) })))
+      .values(
+        lines.map((line) => ({
+          task_id: task.id,
+          seq: line.seq,
+          step: line.step,
+          at: new Date(line.at),
+          line: json(line),
+        })),
+      )
       .onConflict((c) => c.columns(['task_id', 'seq']).doNothing())
       .returning('seq')
       .execute();
@@ -57,7 +65,12 @@ export async function storeLines(db: Db, task: Task, lines: readonly LogLine[]):
   });
 }
 
-const itemKinds: Record<string, ItemKind> = { execute: 'command_execution', edit: 'file_change', delete: 'file_change', move: 'file_change' };
+const itemKinds: Record<string, ItemKind> = {
+  execute: 'command_execution',
+  edit: 'file_change',
+  delete: 'file_change',
+  move: 'file_change',
+};
 
 /** A thread is read whole, so later items of a task than this many stay only in its log. */
 const SHOWN_ITEMS = 2_000;
@@ -77,11 +90,21 @@ async function sayNoMore(tx: ThreadTransaction, task: Task): Promise<number> {
   const text = `More than ${SHOWN_ITEMS} steps of task ${task.id}: what follows is in its log only.`;
   const at = { turnId: task.turn_id, threadId: task.thread_id };
   await interruptItems(tx, task);
-  await addItem(tx, { ...at, id: derivedId('item_', task.id, 'more'), kind: 'status', status: 'completed', summary: text, detail: text });
+  await addItem(tx, {
+    ...at,
+    id: derivedId('item_', task.id, 'more'),
+    kind: 'status',
+    status: 'completed',
+    summary: text,
+    detail: text,
+  });
   return 1;
 }
 
-/** Tools of the agent are items like those of a turn; its text in between is a status line. Returns how many items were created. */
+/**
+ * Tools of the agent are items like those of a turn; its text in between is a status line. Returns how many items were
+ * created.
+ */
 async function show(tx: ThreadTransaction, task: Task, line: LogLine): Promise<number> {
   // a killed container cannot say how its tools ended
   if (line.type === 'started' || line.type === 'ended') await interruptItems(tx, task);
@@ -98,7 +121,10 @@ async function show(tx: ThreadTransaction, task: Task, line: LogLine): Promise<n
       status: 'in_progress',
       summary: `${task.harness}: ${inline(line.title)}`,
       detail,
-      metadata: { ...metadata, ...(line.paths && { paths: line.paths.slice(0, SHOWN_PATHS).map((path) => cut(path, 1_000)) }) },
+      metadata: {
+        ...metadata,
+        ...(line.paths && { paths: line.paths.slice(0, SHOWN_PATHS).map((path) => cut(path, 1_000)) }),
+      },
     });
     if (over)
       await endItem(tx, id, {
@@ -124,10 +150,16 @@ async function show(tx: ThreadTransaction, task: Task, line: LogLine): Promise<n
 }
 
 /** Ends the items of tools that still look active when their task is over. */
-export const endTaskItems = (db: Db, task: Task): Promise<void> => onThread(db, task.thread_id, (tx) => interruptItems(tx, task));
+export const endTaskItems = (db: Db, task: Task): Promise<void> =>
+  onThread(db, task.thread_id, (tx) => interruptItems(tx, task));
 
 async function interruptItems(tx: ThreadTransaction, task: Task): Promise<void> {
-  const open = await tx.now.selectFrom('items').select('id').where('turn_id', '=', task.turn_id).where('status', '=', 'in_progress').execute();
+  const open = await tx.now
+    .selectFrom('items')
+    .select('id')
+    .where('turn_id', '=', task.turn_id)
+    .where('status', '=', 'in_progress')
+    .execute();
   for (const { id } of open) await endItem(tx, id, { status: 'interrupted' });
 }
 
@@ -170,7 +202,11 @@ export async function handedIn(db: Db, taskId: string, step: number): Promise<st
 }
 
 /** The line of a question or permission that the run has asked. */
-export async function askedLine(db: Db | Tx, taskId: string, asked: string): Promise<Extract<LogLine, { type: 'question' | 'permission' }> | null> {
+export async function askedLine(
+  db: Db | Tx,
+  taskId: string,
+  asked: string,
+): Promise<Extract<LogLine, { type: 'question' | 'permission' }> | null> {
   const row = await db
     .selectFrom('task_log')
     .select('line')
@@ -183,8 +219,14 @@ export async function askedLine(db: Db | Tx, taskId: string, asked: string): Pro
   return (row?.line as Extract<LogLine, { type: 'question' | 'permission' }> | undefined) ?? null;
 }
 
-/** The last question or permission that the run has not settled. The answer to a setup script reaches a run in another way. */
-export async function unsettledLine(db: Db, taskId: string): Promise<Extract<LogLine, { type: 'question' | 'permission' }> | null> {
+/**
+ * The last question or permission that the run has not settled. The answer to a setup script reaches a run in another
+ * way.
+ */
+export async function unsettledLine(
+  db: Db,
+  taskId: string,
+): Promise<Extract<LogLine, { type: 'question' | 'permission' }> | null> {
   const { rows } = await sql<{ line: Extract<LogLine, { type: 'question' | 'permission' }> }>`
     select asked.line from task_log asked
     where asked.task_id = ${taskId} and asked.line ->> 'type' in ('question', 'permission') and asked.line ->> 'kind' is distinct from ${SETUP} and not exists (

@@ -31,7 +31,13 @@ export interface TaskUsage {
 
 /** Usage of a task so far; zero for a task that called no model. */
 export async function usageOf(db: Db | Tx, taskId: string): Promise<TaskUsage> {
-  const rows = await db.selectFrom('task_usage').selectAll().where('task_id', '=', taskId).orderBy('micro_usd', 'desc').orderBy('model').execute();
+  const rows = await db
+    .selectFrom('task_usage')
+    .selectAll()
+    .where('task_id', '=', taskId)
+    .orderBy('micro_usd', 'desc')
+    .orderBy('model')
+    .execute();
   const models = rows.map((row) => ({
     model: row.model,
     calls: row.calls,
@@ -40,23 +46,41 @@ export async function usageOf(db: Db | Tx, taskId: string): Promise<TaskUsage> {
     microUsd: row.micro_usd,
     ...(row.unpriced > 0 && { unpriced: row.unpriced }),
   }));
-  const sum = (field: Exclude<keyof ModelUsage, 'model'>): number => models.reduce((total, row) => total + (row[field] ?? 0), 0);
+  const sum = (field: Exclude<keyof ModelUsage, 'model'>): number =>
+    models.reduce((total, row) => total + (row[field] ?? 0), 0);
   const inputTokens = sum('inputTokens');
   const outputTokens = sum('outputTokens');
   const tokens = inputTokens + outputTokens;
-  return { calls: sum('calls'), inputTokens, outputTokens, tokens, microUsd: sum('microUsd'), unpriced: sum('unpriced'), models };
+  return {
+    calls: sum('calls'),
+    inputTokens,
+    outputTokens,
+    tokens,
+    microUsd: sum('microUsd'),
+    unpriced: sum('unpriced'),
+    models,
+  };
 }
 
-/** What the budgets of a task are compared with: its own usage, and that of all tasks of its chat since midnight UTC. */
+/**
+ * What the budgets of a task are compared with: its own usage, and that of all tasks of its chat since midnight UTC.
+ */
 export async function budgetUse(db: Db | Tx, taskId: string): Promise<TaskUsed> {
   const row = await db
     .selectFrom('tasks')
-    .leftJoin('task_spending', (join) => join.onRef('task_spending.chat_id', '=', 'tasks.chat_id').on('task_spending.day', '=', TODAY))
+    .leftJoin('task_spending', (join) =>
+      join.onRef('task_spending.chat_id', '=', 'tasks.chat_id').on('task_spending.day', '=', TODAY),
+    )
     .select(['task_spending.tokens', 'task_spending.micro_usd', 'task_spending.unpriced'])
     .where('tasks.id', '=', taskId)
     .executeTakeFirst();
   const { tokens, microUsd, unpriced } = await usageOf(db, taskId);
-  return { tokens, microUsd, unpriced, today: { tokens: row?.tokens ?? 0, microUsd: row?.micro_usd ?? 0, unpriced: row?.unpriced ?? 0 } };
+  return {
+    tokens,
+    microUsd,
+    unpriced,
+    today: { tokens: row?.tokens ?? 0, microUsd: row?.micro_usd ?? 0, unpriced: row?.unpriced ?? 0 },
+  };
 }
 
 /** What all tasks of a chat used since midnight UTC. */
@@ -70,7 +94,10 @@ export async function taskSpendingToday(db: Db | Tx, chatId: string): Promise<Sp
   return { tokens: row?.tokens ?? 0, microUsd: row?.micro_usd ?? 0, unpriced: row?.unpriced ?? 0 };
 }
 
-/** Adds to the counters of a task and of its chat's day in one transaction. Each model may be named once. Throws when the task does not exist. */
+/**
+ * Adds to the counters of a task and of its chat's day in one transaction. Each model may be named once. Throws when
+ * the task does not exist.
+ */
 export async function addTaskUsage(db: Db, taskId: string, increments: readonly ModelUsage[]): Promise<void> {
   if (!increments.length) return;
   await db.transaction().execute(async (tx) => {

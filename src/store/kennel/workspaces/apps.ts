@@ -2,7 +2,10 @@ import { sql } from 'kysely';
 import type { Channel } from '../../../contracts/ids.ts';
 import type { Db, Tx } from '../../postgres/database.ts';
 
-/** Apps that are left running, as the calls that started them recorded them. The engine of their host decides whether they run. */
+/**
+ * Apps that are left running, as the calls that started them recorded them. The engine of their host decides whether
+ * they run.
+ */
 interface RecordedApp {
   id: string;
   host: string;
@@ -12,22 +15,35 @@ interface RecordedApp {
   address: string | null;
 }
 
-/** Marks apps of a host as ended, by the calls that started them. `running`: all that run there; `known`: those that ran when it was last looked, if it was. */
-export async function markEnded(db: Db, host: string, running: readonly string[], known: readonly string[] | null): Promise<void> {
+/**
+ * Marks apps of a host as ended, by the calls that started them. `running`: all that run there; `known`: those that ran
+ * when it was last looked, if it was.
+ */
+export async function markEnded(
+  db: Db,
+  host: string,
+  running: readonly string[],
+  known: readonly string[] | null,
+): Promise<void> {
   const ended = known?.filter((callId) => !running.includes(callId));
   if (ended?.length === 0) return;
   await db
     .updateTable('calls')
     .set({ metadata: sql<string>`jsonb_set(metadata, '{app,state}', '"exited"')` })
     // in the words of the index, which has only the apps that run
-    .where(sql<boolean>`name = 'app_run' and metadata->'app'->>'state' = 'running' and metadata->'app'->>'host' = ${host}`)
+    .where(
+      sql<boolean>`name = 'app_run' and metadata->'app'->>'state' = 'running' and metadata->'app'->>'host' = ${host}`,
+    )
     .where('id', 'not in', running.length > 0 ? running : [''])
     .$if(ended !== undefined, (query) => query.where('id', 'in', ended!))
     .execute();
 }
 
 /** The chat of an app that was left running; undefined when it was stopped on purpose, or its end is known already. */
-export const chatOfApp = (db: Db, callId: string): Promise<{ chatId: string; channel: Channel; workflowId: string } | undefined> =>
+export const chatOfApp = (
+  db: Db,
+  callId: string,
+): Promise<{ chatId: string; channel: Channel; workflowId: string } | undefined> =>
   db
     .selectFrom('calls')
     .innerJoin('threads', 'threads.id', 'calls.thread_id')

@@ -28,7 +28,8 @@ export function streamOutput(db: Db, call: { callId: string; threadId: string; t
     sending = sending.then(() => send(text)).catch(() => {});
   };
   async function send(text: string): Promise<void> {
-    itemId ??= (await db.selectFrom('calls').select('item_id').where('id', '=', call.callId).executeTakeFirst())?.item_id;
+    itemId ??= (await db.selectFrom('calls').select('item_id').where('id', '=', call.callId).executeTakeFirst())
+      ?.item_id;
     if (itemId === undefined) return;
     const event = deltaEvent({ id: itemId, turnId: call.turnId, kind: 'tool_call' }, text);
     await onThread(db, call.threadId, (tx) => tx.append(event));

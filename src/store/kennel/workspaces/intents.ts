@@ -2,8 +2,8 @@ import { sql } from 'kysely';
 import { type Db, json } from '../../postgres/database.ts';
 
 /**
- * What a call is about to do, recorded before it does it, so that an attempt after a crash can tell its own work from what was there before. It is stored in
- * the call's metadata, which the result replaces.
+ * What a call is about to do, recorded before it does it, so that an attempt after a crash can tell its own work from
+ * what was there before. It is stored in the call's metadata, which the result replaces.
  */
 export async function noteIntent(db: Db, callId: string, intent: Record<string, unknown>): Promise<void> {
   await db
@@ -16,6 +16,11 @@ export async function noteIntent(db: Db, callId: string, intent: Record<string, 
 }
 
 export async function intentOf(db: Db, callId: string): Promise<Record<string, unknown> | null> {
-  const call = await db.selectFrom('calls').select('metadata').where('id', '=', callId).where('state', '!=', 'done').executeTakeFirst();
+  const call = await db
+    .selectFrom('calls')
+    .select('metadata')
+    .where('id', '=', callId)
+    .where('state', '!=', 'done')
+    .executeTakeFirst();
   return (call?.metadata?.intent as Record<string, unknown> | undefined) ?? null;
 }

@@ -27,11 +27,18 @@ export async function dueMap(db: Db, host: string, except: ReadonlySet<string>):
 export const keyOfMap = ({ workspace, head }: DueMap): string => `${workspace} ${head}`;
 
 /** A workspace that was removed meanwhile has none. */
-export async function saveMap(db: Db, host: string, { workspace, head }: DueMap, { files, lines }: Pick<RepositoryMap, 'files' | 'lines'>): Promise<void> {
+export async function saveMap(
+  db: Db,
+  host: string,
+  { workspace, head }: DueMap,
+  { files, lines }: Pick<RepositoryMap, 'files' | 'lines'>,
+): Promise<void> {
   await sql`
     insert into repository_maps (host, workspace, head, files, lines)
     select host, name, ${head}, ${files}, ${json(lines)} from workspaces where host = ${host} and name = ${workspace}
-    on conflict (host, workspace) do update set head = excluded.head, files = excluded.files, lines = excluded.lines, made_at = now()`.execute(db);
+    on conflict (host, workspace) do update set head = excluded.head, files = excluded.files, lines = excluded.lines, made_at = now()`.execute(
+    db,
+  );
 }
 
 interface StoredMap {

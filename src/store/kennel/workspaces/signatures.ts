@@ -9,7 +9,11 @@ const OWNER = 'owner';
 
 /** The name and address that git has on a host that is alive; null when it has none. */
 export async function gitIdentity(db: Db | Tx, host?: string): Promise<Author | null> {
-  let query = db.selectFrom('kennel_hosts').select(['git_name', 'git_email']).where('git_name', 'is not', null).where('git_email', 'is not', null);
+  let query = db
+    .selectFrom('kennel_hosts')
+    .select(['git_name', 'git_email'])
+    .where('git_name', 'is not', null)
+    .where('git_email', 'is not', null);
   if (host !== undefined) query = query.where('host', '=', host);
   const row = await query.orderBy('seen_at', 'desc').executeTakeFirst();
   return row?.git_name && row.git_email ? { name: row.git_name, email: row.git_email } : null;
@@ -17,14 +21,24 @@ export async function gitIdentity(db: Db | Tx, host?: string): Promise<Author | 
 
 /** Whose answer counts in a chat. */
 async function personOf(db: Db | Tx, chatId: string): Promise<string> {
-  const other = await db.selectFrom('inbox').select('chat_id').where('chat_id', '=', chatId).where(ofOthers).limit(1).executeTakeFirst();
+  const other = await db
+    .selectFrom('inbox')
+    .select('chat_id')
+    .where('chat_id', '=', chatId)
+    .where(ofOthers)
+    .limit(1)
+    .executeTakeFirst();
   return other ? chatId : OWNER;
 }
 
 /** Null: Fetch. */
 export async function signatureOf(db: Db | Tx, chatId: string): Promise<Author | null> {
   const person = await personOf(db, chatId);
-  const row = await db.selectFrom('signatures').select(['name', 'email']).where('person', '=', person).executeTakeFirst();
+  const row = await db
+    .selectFrom('signatures')
+    .select(['name', 'email'])
+    .where('person', '=', person)
+    .executeTakeFirst();
   return row?.name && row.email ? { name: row.name, email: row.email } : null;
 }
 

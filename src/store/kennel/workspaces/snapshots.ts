@@ -37,6 +37,8 @@ export async function listSnapshots(db: Db, limit: number): Promise<Snapshot[]> 
 }
 
 export async function findSnapshot(db: Db, id: string): Promise<Snapshot | undefined> {
-  const { rows } = await (id.startsWith('edit-') ? edits(sql`and ${key} = ${id}`) : tasks(sql`and id = ${id}`)).execute(db);
+  const { rows } = await (id.startsWith('edit-') ? edits(sql`and ${key} = ${id}`) : tasks(sql`and id = ${id}`)).execute(
+    db,
+  );
   return rows[0];
 }

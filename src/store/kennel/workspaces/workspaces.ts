@@ -8,30 +8,46 @@ import type { TaskTable, WorkspaceTable } from '../../schema/tables/kennel.ts';
 export type WorkspaceRow = Selectable<WorkspaceTable>;
 
 /**
- * Stores what a host found in its folder: adds new workspaces and removes missing ones. Profiles and a chat's active workspace stay, because a disk that is
- * away for a while must not change them.
+ * Stores what a host found in its folder: adds new workspaces and removes missing ones. Profiles and a chat's active
+ * workspace stay, because a disk that is away for a while must not change them.
  */
-export async function recordWorkspaces(db: Db, host: string, found: ReadonlyArray<{ name: string; path: string; identity?: string }>): Promise<void> {
+export async function recordWorkspaces(
+  db: Db,
+  host: string,
+  found: ReadonlyArray<{ name: string; path: string; identity?: string }>,
+): Promise<void> {
   const names = found.map((each) => each.name);
   await db.transaction().execute(async (tx) => {
     if (found.length > 0)
       await tx
         .insertInto('workspaces')
         .values(found.map(({ name, path, identity = null }) => ({ host, name, path, identity, seen_at: new Date(0) })))
-        .onConflict((c) => c.columns(['host', 'name']).doUpdateSet((e) => ({ path: e.ref('excluded.path'), identity: e.ref('excluded.identity') })))
+        .onConflict((c) =>
+          c
+            .columns(['host', 'name'])
+            .doUpdateSet((e) => ({ path: e.ref('excluded.path'), identity: e.ref('excluded.identity') })),
+        )
         .execute();
-    await tx.deleteFrom('workspaces').where('host', '=', host).where('name', '!=', sql<string>`all(${names})`).execute();
+    await tx
+      .deleteFrom('workspaces')
+      .where('host', '=', host)
+      .where('name', '!=', sql<string>`all(${names})`)
+      .execute();
   });
 }
 
 /** Of every host, by name. */
-export const listWorkspaces = (db: Db | Tx): Promise<WorkspaceRow[]> => db.selectFrom('workspaces').selectAll().orderBy('name').orderBy('host').execute();
+export const listWorkspaces = (db: Db | Tx): Promise<WorkspaceRow[]> =>
+  db.selectFrom('workspaces').selectAll().orderBy('name').orderBy('host').execute();
 
 export const workspacesOf = (db: Db, host: string): Promise<WorkspaceRow[]> =>
   db.selectFrom('workspaces').selectAll().where('host', '=', host).orderBy('name').execute();
 
 /** Adds or updates a workspace, with its profile. */
-export async function saveWorkspace(db: Db, workspace: { host: string; name: string; path: string; profile: Profile }): Promise<void> {
+export async function saveWorkspace(
+  db: Db,
+  workspace: { host: string; name: string; path: string; profile: Profile },
+): Promise<void> {
   const said = { path: workspace.path, profile: json(workspace.profile), seen_at: new Date() };
   await db
     .insertInto('workspaces')
@@ -43,8 +59,18 @@ export async function saveWorkspace(db: Db, workspace: { host: string; name: str
 /** Removes a workspace; chats in which it was active have none. */
 export async function forgetWorkspace(db: Db, host: string, name: string): Promise<void> {
   await db.deleteFrom('workspaces').where('host', '=', host).where('name', '=', name).execute();
-  await db.updateTable('chats').set({ workspace: null, workspace_host: null }).where('workspace_host', '=', host).where('workspace', '=', name).execute();
-  await db.updateTable('egress_rules').set({ revoked_at: new Date() }).where('kennel_host', '=', host).where('workspace', '=', name).execute();
+  await db
+    .updateTable('chats')
+    .set({ workspace: null, workspace_host: null })
+    .where('workspace_host', '=', host)
+    .where('workspace', '=', name)
+    .execute();
+  await db
+    .updateTable('egress_rules')
+    .set({ revoked_at: new Date() })
+    .where('kennel_host', '=', host)
+    .where('workspace', '=', name)
+    .execute();
   // a later workspace of the same name is shared with nobody
   const other = await db.selectFrom('workspaces').select('host').where('name', '=', name).limit(1).executeTakeFirst();
   if (!other) await db.deleteFrom('workspace_shares').where('workspace', '=', name).execute();
@@ -66,23 +92,42 @@ interface ActiveWorkspace {
 }
 
 export async function activeWorkspace(db: Db | Tx, chatId: string): Promise<ActiveWorkspace | null> {
-  const chat = await db.selectFrom('chats').select(['workspace', 'workspace_host']).where('id', '=', chatId).executeTakeFirst();
+  const chat = await db
+    .selectFrom('chats')
+    .select(['workspace', 'workspace_host'])
+    .where('id', '=', chatId)
+    .executeTakeFirst();
   return chat?.workspace && chat.workspace_host ? { name: chat.workspace, host: chat.workspace_host } : null;
 }
 
 /** What was known of a workspace when somebody last looked. */
 export const profileOfWorkspace = async (db: Db | Tx, { host, name }: ActiveWorkspace): Promise<Profile | null> =>
-  (await db.selectFrom('workspaces').select('profile').where('host', '=', host).where('name', '=', name).executeTakeFirst())?.profile ?? null;
+  (
+    await db
+      .selectFrom('workspaces')
+      .select('profile')
+      .where('host', '=', host)
+      .where('name', '=', name)
+      .executeTakeFirst()
+  )?.profile ?? null;
 
 /** The workspace in this folder, as it was seen last, by whichever host. */
 export const workspaceAt = (db: Db, path: string): Promise<WorkspaceRow | undefined> =>
-  db.selectFrom('workspaces').selectAll().where('path', '=', path).orderBy('seen_at', 'desc').limit(1).executeTakeFirst();
+  db
+    .selectFrom('workspaces')
+    .selectAll()
+    .where('path', '=', path)
+    .orderBy('seen_at', 'desc')
+    .limit(1)
+    .executeTakeFirst();
 
 /** The active workspace of the chat at this address. */
 export const workspaceOfAddress = (db: Db, channel: Channel, address: string): Promise<WorkspaceRow | undefined> =>
   db
     .selectFrom('chats')
-    .innerJoin('workspaces', (on) => on.onRef('workspaces.host', '=', 'chats.workspace_host').onRef('workspaces.name', '=', 'chats.workspace'))
+    .innerJoin('workspaces', (on) =>
+      on.onRef('workspaces.host', '=', 'chats.workspace_host').onRef('workspaces.name', '=', 'chats.workspace'),
+    )
     .selectAll('workspaces')
     .where('chats.channel', '=', channel)
     .where('chats.address', '=', address)
@@ -95,13 +140,21 @@ export async function selectWorkspace(db: Db | Tx, chatId: string, { host, name 
 
 /** Makes it active when no workspace is; true when it is active now. */
 export async function selectIfNone(db: Db, chatId: string, { host, name }: ActiveWorkspace): Promise<boolean> {
-  await db.updateTable('chats').set({ workspace: name, workspace_host: host }).where('id', '=', chatId).where('workspace', 'is', null).execute();
+  await db
+    .updateTable('chats')
+    .set({ workspace: name, workspace_host: host })
+    .where('id', '=', chatId)
+    .where('workspace', 'is', null)
+    .execute();
   const active = await activeWorkspace(db, chatId);
   return active?.host === host && active.name === name;
 }
 
 /** Tasks of this workspace that are not over, oldest first. */
-export const tasksIn = (db: Db, { host, name }: ActiveWorkspace): Promise<Array<Pick<TaskTable, 'id' | 'state'> & { worktree: boolean }>> =>
+export const tasksIn = (
+  db: Db,
+  { host, name }: ActiveWorkspace,
+): Promise<Array<Pick<TaskTable, 'id' | 'state'> & { worktree: boolean }>> =>
   db
     .selectFrom('tasks')
     .select(['id', 'state', 'worktree'])

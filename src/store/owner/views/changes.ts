@@ -15,8 +15,8 @@ interface ThreadChange {
 const SETTLED_MS = 60_000;
 
 /**
- * A place in the log of all threads from which a reader may go on. A transaction may commit a smaller `seq` than others that are visible already, so everything of
- * the last minute is still open.
+ * A place in the log of all threads from which a reader may go on. A transaction may commit a smaller `seq` than others
+ * that are visible already, so everything of the last minute is still open.
  */
 export async function settledSeq(db: Db): Promise<number> {
   const row = await db
@@ -29,7 +29,9 @@ export async function settledSeq(db: Db): Promise<number> {
   return row?.seq ?? 0;
 }
 
-/** The newest events of these threads, each after its own `seq`. Within a thread the order of `seq` is that of commits. */
+/**
+ * The newest events of these threads, each after its own `seq`. Within a thread the order of `seq` is that of commits.
+ */
 export async function changesOf(db: Db, threads: ReadonlyMap<string, number>): Promise<ThreadChange[]> {
   const { rows } = await sql<ThreadChange>`
     select wanted.id as thread_id, news.seq, news.kinds
@@ -40,15 +42,23 @@ export async function changesOf(db: Db, threads: ReadonlyMap<string, number>): P
 }
 
 /**
- * What happened in all threads after `since`, and what was not settled then. Null when that is more than `most` events, or `since` is beyond the end: it belongs to
- * another store, or to the time before a restore.
+ * What happened in all threads after `since`, and what was not settled then. Null when that is more than `most` events,
+ * or `since` is beyond the end: it belongs to another store, or to the time before a restore.
  */
-export async function changesSince(db: Db, since: number, settled: number, most: number): Promise<ThreadChange[] | null> {
-  const newest = (await db.selectFrom('events').select('seq').orderBy('seq', 'desc').limit(1).executeTakeFirst())?.seq ?? 0;
+export async function changesSince(
+  db: Db,
+  since: number,
+  settled: number,
+  most: number,
+): Promise<ThreadChange[] | null> {
+  const newest =
+    (await db.selectFrom('events').select('seq').orderBy('seq', 'desc').limit(1).executeTakeFirst())?.seq ?? 0;
   const from = Math.min(since, settled);
   if (since > newest || newest - from > most) return null;
   const { rows } = await sql<ThreadChange>`
-    select thread_id, max(seq) as seq, array_agg(distinct event) as kinds from events where seq > ${from} group by thread_id order by 2`.execute(db);
+    select thread_id, max(seq) as seq, array_agg(distinct event) as kinds from events where seq > ${from} group by thread_id order by 2`.execute(
+    db,
+  );
   return rows;
 }
 
@@ -62,8 +72,8 @@ export interface Digests {
 }
 
 /**
- * Each reads only what is not over: live tasks, schedules, one row of an account, workspaces, hosts; and the latest run of each schedule, because a short one begins and
- * ends between two looks.
+ * Each reads only what is not over: live tasks, schedules, one row of an account, workspaces, hosts; and the latest run
+ * of each schedule, because a short one begins and ends between two looks.
  */
 export async function digests(db: Db): Promise<Digests> {
   const { rows } = await sql<Digests>`

@@ -36,13 +36,22 @@ export async function listSchedules(db: Db, { runs, limit }: { runs: number; lim
       coalesce((select jsonb_agg(latest order by latest.started_at desc) from (
         select id, scheduled_for, started_at, ended_at, status, summary from routine_runs
         where cron_id = crons.id order by started_at desc limit ${runs}) as latest), '[]') as runs
-    from crons join routines on routines.id = crons.routine_id order by lower(crons.name), crons.id limit ${limit}`.execute(db);
+    from crons join routines on routines.id = crons.routine_id order by lower(crons.name), crons.id limit ${limit}`.execute(
+    db,
+  );
   return rows;
 }
 
 /** Reminders that wait, the next one first. */
 export const listReminders = (db: Db, limit: number) =>
-  db.selectFrom('reminders').select(['id', 'chat_id', 'what', 'due_at']).where('state', '=', 'waiting').orderBy('due_at').orderBy('id').limit(limit).execute();
+  db
+    .selectFrom('reminders')
+    .select(['id', 'chat_id', 'what', 'due_at'])
+    .where('state', '=', 'waiting')
+    .orderBy('due_at')
+    .orderBy('id')
+    .limit(limit)
+    .execute();
 
 /** False when it has been said or removed. */
 export async function endReminder(db: Db, id: string): Promise<boolean> {

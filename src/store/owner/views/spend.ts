@@ -43,7 +43,11 @@ export async function spendByChat(db: Db, days: number, limit: number): Promise<
   return rows;
 }
 
-export async function spendByModel(db: Db, days: number, limit: number): Promise<Array<Omit<Sum, 'unpriced'> & { model: string }>> {
+export async function spendByModel(
+  db: Db,
+  days: number,
+  limit: number,
+): Promise<Array<Omit<Sum, 'unpriced'> & { model: string }>> {
   const since = sql`(${firstDay(days)}::timestamp at time zone 'utc')`;
   const { rows } = await sql<Omit<Sum, 'unpriced'> & { model: string }>`
     select model, sum(tokens)::bigint as tokens, sum(micro_usd)::bigint as micro_usd from (
@@ -54,7 +58,11 @@ export async function spendByModel(db: Db, days: number, limit: number): Promise
   return rows;
 }
 
-export async function spendByTask(db: Db, days: number, limit: number): Promise<Array<Sum & { id: string; goal: string; thread_id: string }>> {
+export async function spendByTask(
+  db: Db,
+  days: number,
+  limit: number,
+): Promise<Array<Sum & { id: string; goal: string; thread_id: string }>> {
   const { rows } = await sql<Sum & { id: string; goal: string; thread_id: string }>`
     select tasks.id, tasks.goal, tasks.thread_id, used.* from tasks join lateral (
       select sum(input_tokens + output_tokens)::bigint as tokens, sum(micro_usd)::bigint as micro_usd, sum(unpriced)::bigint as unpriced
@@ -85,7 +93,9 @@ export async function usedByTurns(db: Db): Promise<Use[]> {
       where steps.created_at >= now() - interval '1 hour' group by threads.chat_id)
     select spending.chat_id, null as task_id, spending.tokens, spending.micro_usd, coalesce(hour.tokens, 0) as pace_tokens,
       coalesce(hour.micro_usd, 0) as pace_micro_usd, ${HOUR}::int as pace_ms
-    from spending left join hour on hour.chat_id = spending.chat_id where spending.day = ${TODAY} and spending.tokens > 0`.execute(db);
+    from spending left join hour on hour.chat_id = spending.chat_id where spending.day = ${TODAY} and spending.tokens > 0`.execute(
+    db,
+  );
   return rows;
 }
 

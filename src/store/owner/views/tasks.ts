@@ -44,11 +44,20 @@ const FILTERS = { live: sql<boolean>`tasks.ended_at is null`, over: sql<boolean>
 type TaskFilter = keyof typeof FILTERS | TaskState;
 
 /** The latest first, from after the task `before` on. */
-export async function listTasks(db: Db, { limit, before, state }: { limit: number; before: string | null; state: TaskFilter | null }): Promise<TaskRow[]> {
-  const of: RawBuilder<boolean> = state === null ? sql`true` : state === 'live' || state === 'over' ? FILTERS[state] : sql`tasks.state = ${state}`;
-  const from = before === null ? sql`true` : sql`(tasks.created_at, tasks.id) < (select created_at, id from tasks where id = ${before})`;
+export async function listTasks(
+  db: Db,
+  { limit, before, state }: { limit: number; before: string | null; state: TaskFilter | null },
+): Promise<TaskRow[]> {
+  const of: RawBuilder<boolean> =
+    state === null ? sql`true` : state === 'live' || state === 'over' ? FILTERS[state] : sql`tasks.state = ${state}`;
+  const from =
+    before === null
+      ? sql`true`
+      : sql`(tasks.created_at, tasks.id) < (select created_at, id from tasks where id = ${before})`;
   const { rows } = await sql<TaskRow>`
-    select ${COLUMNS} from tasks ${USED} where ${of} and ${from} order by tasks.created_at desc, tasks.id desc limit ${limit}`.execute(db);
+    select ${COLUMNS} from tasks ${USED} where ${of} and ${from} order by tasks.created_at desc, tasks.id desc limit ${limit}`.execute(
+    db,
+  );
   return rows;
 }
 
@@ -81,9 +90,16 @@ export const egressOfTask = (db: Db, taskId: string, limit: number) =>
 
 /** Lines of a task's log after one, in order. */
 export const readLog = async (db: Db, taskId: string, after: number, limit: number): Promise<LogLine[]> =>
-  (await db.selectFrom('task_log').select('line').where('task_id', '=', taskId).where('seq', '>', after).orderBy('seq').limit(limit).execute()).map(
-    ({ line }) => line,
-  );
+  (
+    await db
+      .selectFrom('task_log')
+      .select('line')
+      .where('task_id', '=', taskId)
+      .where('seq', '>', after)
+      .orderBy('seq')
+      .limit(limit)
+      .execute()
+  ).map(({ line }) => line);
 
 /** What the agent said that it changed: details of its ended edits, the oldest first. */
 export async function editsInLog(db: Db, taskId: string, limit: number): Promise<string[]> {

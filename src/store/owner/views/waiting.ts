@@ -28,13 +28,20 @@ const questions = (db: Db) =>
     .select((e) => proposesSetup(e).as('setup'));
 
 const proposesSetup = (e: ExpressionBuilder<Pick<Database, 'questions' | 'setup_scripts'>, 'questions'>) =>
-  e.exists(e.selectFrom('setup_scripts').select('question_id').whereRef('setup_scripts.question_id', '=', 'questions.id'));
+  e.exists(
+    e.selectFrom('setup_scripts').select('question_id').whereRef('setup_scripts.question_id', '=', 'questions.id'),
+  );
 
 export type WaitingRow = Awaited<ReturnType<typeof waitingQuestions>>[number];
 
 /** The oldest first. */
 export const waitingQuestions = (db: Db, limit: number) =>
-  questions(db).where('questions.state', '=', 'open').orderBy('questions.asked_at').orderBy('questions.id').limit(limit).execute();
+  questions(db)
+    .where('questions.state', '=', 'open')
+    .orderBy('questions.asked_at')
+    .orderBy('questions.id')
+    .limit(limit)
+    .execute();
 
 export const waitingQuestion = (db: Db, id: string): Promise<WaitingRow | undefined> =>
   questions(db).where('questions.state', '=', 'open').where('questions.id', '=', id).executeTakeFirst();
@@ -51,6 +58,8 @@ export async function countWaiting(db: Db): Promise<number> {
 /** Whether a person has been asked and has not answered, for each of these turns and tasks. */
 export async function askingNow(db: Db, ids: readonly string[]): Promise<Set<string>> {
   const { rows } = await sql<{ of: string }>`
-    select coalesce(task_id, turn_id) as of from questions where state = 'open' and coalesce(task_id, turn_id) = any(${[...ids]})`.execute(db);
+    select coalesce(task_id, turn_id) as of from questions where state = 'open' and coalesce(task_id, turn_id) = any(${[...ids]})`.execute(
+    db,
+  );
   return new Set(rows.map(({ of }) => of));
 }

@@ -13,7 +13,10 @@ export interface WorkspaceDetail {
   shared_with: string[];
 }
 
-/** Workspaces of every host, by name, with their live tasks, the rules that hold for them, and with whom they are shared. */
+/**
+ * Workspaces of every host, by name, with their live tasks, the rules that hold for them, and with whom they are
+ * shared.
+ */
 export async function listWorkspaceDetails(db: Db, limit: number): Promise<WorkspaceDetail[]> {
   const { rows } = await sql<WorkspaceDetail>`
     select workspaces.host, workspaces.name, workspaces.path, workspaces.profile, workspaces.seen_at,

@@ -1,6 +1,9 @@
 import { type Kysely, sql } from 'kysely';
 
-/** Indexes that statements of a turn, of an intake and of a sweep need on tables of a million rows; see docs/performance.md. */
+/**
+ * Indexes that statements of a turn, of an intake and of a sweep need on tables of a million rows; see
+ * docs/performance.md.
+ */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     create index transcript_turn on transcript (turn_id);

@@ -1,6 +1,9 @@
 import { type Kysely, sql } from 'kysely';
 
-/** Who wrote, what policy said of a call, who decided and what they had been shown; and which workspaces the owner has shared. */
+/**
+ * Who wrote, what policy said of a call, who decided and what they had been shown; and which workspaces the owner has
+ * shared.
+ */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     alter table calls add column policy text;

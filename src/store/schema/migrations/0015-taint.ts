@@ -1,6 +1,9 @@
 import { type Kysely, sql } from 'kysely';
 
-/** Whose words stand in what a model reads, what a person has allowed to be done after reading them, and what workflows were made of. */
+/**
+ * Whose words stand in what a model reads, what a person has allowed to be done after reading them, and what workflows
+ * were made of.
+ */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     alter table transcript add column sources jsonb not null default '[]', add column words text;

@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely';
 
 /**
- * What a turn waits for at its model, for `status`, and until when the person was told that it waits. How much of what was spent counts at
- * the dearest known price, because the right one was not known.
+ * What a turn waits for at its model, for `status`, and until when the person was told that it waits. How much of what
+ * was spent counts at the dearest known price, because the right one was not known.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`

@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely';
 
 /**
- * Ends a transaction with a code of its own when something is not as it was read. Statements of a pipelined transaction are on their way
- * before the answer to this one: after an error none of them is stored.
+ * Ends a transaction with a code of its own when something is not as it was read. Statements of a pipelined transaction
+ * are on their way before the answer to this one: after an error none of them is stored.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`

@@ -1,7 +1,8 @@
 import { type Kysely, sql } from 'kysely';
 
 /**
- * Limits of model endpoints and of log-ins, shared by all coding tasks that use them; and what a task waits for, or was last refused by.
+ * Limits of model endpoints and of log-ins, shared by all coding tasks that use them; and what a task waits for, or was
+ * last refused by.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`

@@ -1,6 +1,9 @@
 import { type Kysely, sql } from 'kysely';
 
-/** Scripts that agents proposed for an image, as the person was shown them: the log of a run may say something else later. */
+/**
+ * Scripts that agents proposed for an image, as the person was shown them: the log of a run may say something else
+ * later.
+ */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     create table setup_scripts (

@@ -1,6 +1,8 @@
 import { type Kysely, sql } from 'kysely';
 
-/** What people had remembered. Words of every language are found as they stand, because one table holds many languages. */
+/**
+ * What people had remembered. Words of every language are found as they stand, because one table holds many languages.
+ */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     create table memories (

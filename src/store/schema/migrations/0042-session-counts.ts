@@ -1,6 +1,9 @@
 import { type Kysely, sql } from 'kysely';
 
-/** What the status API counts: messages of each session, up to where they can no longer change, and messages since the start. Files of a session are found to be deleted with it. */
+/**
+ * What the status API counts: messages of each session, up to where they can no longer change, and messages since the
+ * start. Files of a session are found to be deleted with it.
+ */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     create table session_counts (

@@ -1,6 +1,8 @@
 import { type Kysely, sql } from 'kysely';
 
-/** What the owner brings along: MCP servers, tools and skills. Each version is stored once; a yes holds for one version. */
+/**
+ * What the owner brings along: MCP servers, tools and skills. Each version is stored once; a yes holds for one version.
+ */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     create table extension_versions (

@@ -1,8 +1,9 @@
 import { type Kysely, sql } from 'kysely';
 
 /**
- * An append-only log of what people allowed, changed and deleted. Each entry has the hash of the entry before it. Triggers write it, so no way to a deed goes
- * past it, those of an older release neither. They run at the commit: an entry waits for the one before it, and by then its transaction waits for nothing else.
+ * An append-only log of what people allowed, changed and deleted. Each entry has the hash of the entry before it.
+ * Triggers write it, so no way to a deed goes past it, those of an older release neither. They run at the commit: an
+ * entry waits for the one before it, and by then its transaction waits for nothing else.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
@@ -82,9 +83,24 @@ const DEEDS: ReadonlyArray<readonly [name: string, on: string, what: string, col
   ['unshared', 'delete on workspace_shares', 'workspace shared no more', ['workspace', 'person']],
   ['granted', 'insert on sink_grants', 'permanent permission given', ['chat_id', 'sink', 'question_id']],
   ['ungranted', 'delete on sink_grants', 'permanent permission taken back', ['chat_id', 'sink']],
-  ['autonomy', 'update of autonomy on chats when (old.autonomy <> new.autonomy)', 'autonomy changed', ['id', 'autonomy']],
-  ['approves', 'update of auto_approve on threads when (old.auto_approve <> new.auto_approve)', 'yes to all changed', ['id', 'auto_approve']],
-  ['erased', 'update of deleted_at on threads when (old.deleted_at is null and new.deleted_at is not null)', 'session deleted', ['id']],
+  [
+    'autonomy',
+    'update of autonomy on chats when (old.autonomy <> new.autonomy)',
+    'autonomy changed',
+    ['id', 'autonomy'],
+  ],
+  [
+    'approves',
+    'update of auto_approve on threads when (old.auto_approve <> new.auto_approve)',
+    'yes to all changed',
+    ['id', 'auto_approve'],
+  ],
+  [
+    'erased',
+    'update of deleted_at on threads when (old.deleted_at is null and new.deleted_at is not null)',
+    'session deleted',
+    ['id'],
+  ],
   [
     'extension',
     'update of agreed on extension_versions when (old.agreed is distinct from new.agreed)',
@@ -92,11 +108,31 @@ const DEEDS: ReadonlyArray<readonly [name: string, on: string, what: string, col
     ['kind', 'name', 'hash', 'agreed'],
   ],
   ['login', 'insert on mcp_logins', 'login at an MCP server', ['server', 'issuer']],
-  ['relogin', 'update of logged_in_at on mcp_logins when (old.logged_in_at <> new.logged_in_at)', 'login at an MCP server', ['server', 'issuer']],
+  [
+    'relogin',
+    'update of logged_in_at on mcp_logins when (old.logged_in_at <> new.logged_in_at)',
+    'login at an MCP server',
+    ['server', 'issuer'],
+  ],
   ['logout', 'delete on mcp_logins', 'login at an MCP server removed', ['server', 'issuer']],
-  ['linked', 'update of jid on wa_accounts when (old.jid is distinct from new.jid)', 'WhatsApp account linked or unlinked', ['account', 'jid']],
-  ['wanted', 'update of wanted on wa_accounts when (old.wanted <> new.wanted)', 'WhatsApp asked for', ['account', 'wanted']],
-  ['egress', 'insert on egress_rules', 'host of a workspace decided', ['workspace', 'task_id', 'host', 'port', 'allowed']],
+  [
+    'linked',
+    'update of jid on wa_accounts when (old.jid is distinct from new.jid)',
+    'WhatsApp account linked or unlinked',
+    ['account', 'jid'],
+  ],
+  [
+    'wanted',
+    'update of wanted on wa_accounts when (old.wanted <> new.wanted)',
+    'WhatsApp asked for',
+    ['account', 'wanted'],
+  ],
+  [
+    'egress',
+    'insert on egress_rules',
+    'host of a workspace decided',
+    ['workspace', 'task_id', 'host', 'port', 'allowed'],
+  ],
   [
     'revoked',
     'update of revoked_at on egress_rules when (old.revoked_at is null and new.revoked_at is not null)',

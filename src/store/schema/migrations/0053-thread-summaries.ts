@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely';
 
 /**
- * What a list of many threads shows of each. The last words: without the index, a long task would be read back to what was said before it. The name of a person:
- * without it, every contact would be read for every list.
+ * What a list of many threads shows of each. The last words: without the index, a long task would be read back to what
+ * was said before it. The name of a person: without it, every contact would be read for every list.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`

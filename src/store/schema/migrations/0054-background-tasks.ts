@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely';
 
 /**
- * A background task is a turn on a thread of its own. The row has no text and no state: those are the turn's. `coding`: its turn starts a coding task, which is
- * found by the thread.
+ * A background task is a turn on a thread of its own. The row has no text and no state: those are the turn's. `coding`:
+ * its turn starts a coding task, which is found by the thread.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`

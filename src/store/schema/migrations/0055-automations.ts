@@ -1,8 +1,9 @@
 import { type Kysely, sql } from 'kysely';
 
 /**
- * An automation is a cron with a recurrence rule and a routine of its own, which no tool lists. Two may have one name. `unsent`: the schedule does not have the
- * row's state yet; otherwise a pause in the Web UI counts, and the row follows it.
+ * An automation is a cron with a recurrence rule and a routine of its own, which no tool lists. Two may have one name.
+ * `unsent`: the schedule does not have the row's state yet; otherwise a pause in the Web UI counts, and the row follows
+ * it.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`

@@ -1,6 +1,8 @@
 import { type Kysely, sql } from 'kysely';
 
-/** What the owner's page asks of all chats at once: what failed lately, the latest tasks, and what was spent on a day. */
+/**
+ * What the owner's page asks of all chats at once: what failed lately, the latest tasks, and what was spent on a day.
+ */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     create index turns_failed on turns (ended_at) where status = 'failed';

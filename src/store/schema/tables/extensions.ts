@@ -3,7 +3,10 @@ import type { DecidedBy } from '../../../contracts/decision.ts';
 import type { Declaration, ExtensionKind } from '../../../domain/extensions/extension.ts';
 import type { Created, Json, NullableJson } from '../columns.ts';
 
-/** One version of what the owner brought along, as a person is shown it. It never changes; only the decision about it does. */
+/**
+ * One version of what the owner brought along, as a person is shown it. It never changes; only the decision about it
+ * does.
+ */
 interface ExtensionVersionTable {
   hash: string;
   kind: ExtensionKind;

@@ -89,7 +89,10 @@ export interface TaskTable {
   created_at: Seen;
   started_at: Date | null;
   ended_at: Date | null;
-  /** until when its model refuses it: known from its last call while it works, and what it waits for while its state is `waiting` */
+  /**
+   * until when its model refuses it: known from its last call while it works, and what it waits for while its state is
+   * `waiting`
+   */
   limited_until: ColumnType<Date | null, Date | null | undefined, Date | null>;
   limited_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
   limited_kind: ColumnType<LimitKind | null, LimitKind | null | undefined, LimitKind | null>;

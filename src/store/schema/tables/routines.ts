@@ -64,7 +64,10 @@ export interface CronTable {
   sources: Defaulted<Source[]>;
   /** set for an automation: its rule as clients wrote it, in capitals */
   rrule: ColumnType<string | null, string | null | undefined, string | null>;
-  /** its schedule does not have the state of the row yet. Otherwise the schedule counts, which a person may pause in the Web UI. */
+  /**
+   * its schedule does not have the state of the row yet. Otherwise the schedule counts, which a person may pause in the
+   * Web UI.
+   */
   unsent: Generated<boolean>;
   updated_at: ColumnType<Date, Date | undefined, Date>;
 }

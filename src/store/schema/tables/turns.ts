@@ -98,7 +98,9 @@ interface TranscriptTable {
   /** the part of the content that the person wrote; null: all of it, when it has no sources */
   words: string | null;
   tokens: number;
-  /** what the provider wants back with this message, exactly as it came; null for a message that the model did not write */
+  /**
+   * what the provider wants back with this message, exactly as it came; null for a message that the model did not write
+   */
   step_state: NullableJson<StepState>;
   /** in a copied thread: the id of the first one, which texts still name */
   copied_from: ColumnType<string | null, string | null | undefined, never>;

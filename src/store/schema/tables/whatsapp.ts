@@ -1,14 +1,20 @@
 import type { ColumnType, Generated } from 'kysely';
 import type { Created } from '../columns.ts';
 
-/** Row types of the WhatsApp channel; the migrations make the tables. `account` is `default` until one instance holds several. */
+/**
+ * Row types of the WhatsApp channel; the migrations make the tables. `account` is `default` until one instance holds
+ * several.
+ */
 
 /** `GET /api/status` shows these words (contracts/fetch-api.md). */
 export type WhatsAppState = 'initializing' | 'qr_pending' | 'authenticated' | 'disconnected' | 'error';
 
 export interface WaAccountTable {
   account: string;
-  /** what the person wants: `off` no socket, `on` connected (pairing first when there are no credentials), `out` logged out */
+  /**
+   * what the person wants: `off` no socket, `on` connected (pairing first when there are no credentials), `out` logged
+   * out
+   */
   wanted: 'off' | 'on' | 'out';
   /** grows with every request (start, restart, logout, pair): the gateway acts once for each */
   request: Generated<number>;
@@ -60,7 +66,9 @@ interface WaKeyTable {
   id: string;
   data: Buffer;
 }
-/** Every message that was decrypted, written in the transaction of its ratchet step. Never deleted before it is handled. */
+/**
+ * Every message that was decrypted, written in the transaction of its ratchet step. Never deleted before it is handled.
+ */
 export interface WaInboxTable {
   seq: Generated<number>;
   account: string;
@@ -71,15 +79,24 @@ export interface WaInboxTable {
   message_id: string;
   /** proto.Message bytes, unpadded; null for a stub whose content never came */
   content: Buffer | null;
-  /** attributes of the stanza (t, notify, sender_pn, sender_lid, participant_pn, recipient, addressing_mode, offline, edit) */
+  /**
+   * attributes of the stanza (t, notify, sender_pn, sender_lid, participant_pn, recipient, addressing_mode, offline,
+   * edit)
+   */
   attrs: ColumnType<Record<string, string>, string, string>;
   received_at: Created;
-  /** not handled before this: a stub that waits for its content, an author over the rate limit, a failure that is retried */
+  /**
+   * not handled before this: a stub that waits for its content, an author over the rate limit, a failure that is
+   * retried
+   */
   not_before: Date | null;
   /** how often handling it failed */
   attempts: Generated<number>;
   handled_at: Date | null;
-  /** how it was handled: turn, steer, answer, stop, reply, stranger, not_addressed, echo, owner_typed, old, duplicate, empty, ... */
+  /**
+   * how it was handled: turn, steer, answer, stop, reply, stranger, not_addressed, echo, owner_typed, old, duplicate,
+   * empty, ...
+   */
   verdict: string | null;
   /** the inbox row that it became */
   inbox_id: string | null;

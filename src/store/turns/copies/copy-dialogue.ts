@@ -9,10 +9,14 @@ interface Copying {
   to: string;
 }
 
-/** Copies what was said and done: it stays in the database, so that the size of a thread makes no difference to this process. */
+/**
+ * Copies what was said and done: it stays in the database, so that the size of a thread makes no difference to this
+ * process.
+ */
 export async function copyDialogue(tx: Tx, copying: Copying): Promise<void> {
   // rows first that others name
-  for (const copy of [copyTurns, copyItems, copyAttachments, copyCalls, copyTranscript, copySummaries]) await copy(tx, copying);
+  for (const copy of [copyTurns, copyItems, copyAttachments, copyCalls, copyTranscript, copySummaries])
+    await copy(tx, copying);
 }
 
 /** What the turns cost stays with the source. */
@@ -35,8 +39,8 @@ const copyAttachments = (tx: Tx, { from, to }: Copying) =>
     from attachments where thread_id = ${from}`.execute(tx);
 
 /**
- * A call that has no result has none here either. The id of the picture that a call made is that of the copy, because a request reads pictures by it. An app that
- * a call started belongs to the source.
+ * A call that has no result has none here either. The id of the picture that a call made is that of the copy, because a
+ * request reads pictures by it. An app that a call started belongs to the source.
  */
 const copyCalls = (tx: Tx, { from, to }: Copying) =>
   sql`insert into calls (id, provider_id, turn_id, thread_id, item_id, step, position, name, args, danger, effect, policy, state, ok, output, metadata, sources,
@@ -46,7 +50,9 @@ const copyCalls = (tx: Tx, { from, to }: Copying) =>
       case state when 'done' then output when 'running' then ${UNFINISHED.running}::text else ${UNFINISHED.pending}::text end,
       case when picture is null then metadata - 'app' else jsonb_set(metadata, '{attachment}', to_jsonb(${idInCopy('att_', to, 'picture')})) end,
       sources, taint, started_at, coalesce(ended_at, now()), coalesce(copied_from, id)
-    from (select *, metadata ->> 'attachment' as picture from calls where turn_id in (select id from turns where thread_id = ${from})) as call`.execute(tx);
+    from (select *, metadata ->> 'attachment' as picture from calls where turn_id in (select id from turns where thread_id = ${from})) as call`.execute(
+    tx,
+  );
 
 /** The ids of a list in the copy, in their order. */
 const idsInCopy = (prefix: 'call_' | 'att_', to: string, column: string) =>

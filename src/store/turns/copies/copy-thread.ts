@@ -11,7 +11,9 @@ import type { ThreadTable } from '../../schema/tables/chats.ts';
 import { remember } from '../steps/transcript.ts';
 import { copyDialogue } from './copy-dialogue.ts';
 
-/** What is said in a group stays there: in a copy nobody could tell any more whose words an answer to a question has. */
+/**
+ * What is said in a group stays there: in a copy nobody could tell any more whose words an answer to a question has.
+ */
 export class GroupThread extends Error {
   constructor(id: string) {
     super(`Thread ${id} is a group chat, and what its members said stays there`);
@@ -22,7 +24,9 @@ export class GroupThread extends Error {
 export interface ThreadCopy {
   source: string;
   /** of the new thread, from those of the source */
-  settings(source: Selectable<ThreadTable>): Omit<NewThread, 'channel' | 'address' | 'archived' | 'autonomy' | 'chatKey' | 'forked_from'>;
+  settings(
+    source: Selectable<ThreadTable>,
+  ): Omit<NewThread, 'channel' | 'address' | 'archived' | 'autonomy' | 'chatKey' | 'forked_from'>;
   chatKey: NewThread['chatKey'];
   /** the same key gives the same copy */
   key?: RequestKey;
@@ -31,8 +35,9 @@ export interface ThreadCopy {
 }
 
 /**
- * Makes a sibling of an API thread, with all that was said and done in the source as it is now, and with the source's active workspace. A turn that runs in the
- * source ends as interrupted in the copy. Steps are not copied, so no usage counts twice. @throws KeyReused, NoThread, GroupThread
+ * Makes a sibling of an API thread, with all that was said and done in the source as it is now, and with the source's
+ * active workspace. A turn that runs in the source ends as interrupted in the copy. Steps are not copied, so no usage
+ * counts twice. @throws KeyReused, NoThread, GroupThread
  */
 export async function copyThread(db: Db, copy: ThreadCopy): Promise<ThreadRecord> {
   const { source: sourceId } = copy;
@@ -44,7 +49,12 @@ export async function copyThread(db: Db, copy: ThreadCopy): Promise<ThreadRecord
     if (!source) throw new NoThread(sourceId);
     const chat = await now.selectFrom('chats').selectAll().where('id', '=', chatId).executeTakeFirstOrThrow();
     if (isGroupChat(chat.channel, chat.address)) throw new GroupThread(sourceId);
-    const running = await now.selectFrom('turns').select('id').where('thread_id', '=', sourceId).where('status', '=', 'in_progress').executeTakeFirst();
+    const running = await now
+      .selectFrom('turns')
+      .select('id')
+      .where('thread_id', '=', sourceId)
+      .where('status', '=', 'in_progress')
+      .executeTakeFirst();
     const { chatKey } = copy;
     const made = await insertThread(now, id, {
       ...copy.settings(source),
@@ -56,10 +66,17 @@ export async function copyThread(db: Db, copy: ThreadCopy): Promise<ThreadRecord
     });
     await copyDialogue(now, { from: sourceId, to: id });
     await sql`update chats set workspace = source.workspace, workspace_host = source.workspace_host, preferences = source.preferences
-      from chats as source where source.id = ${chatId} and chats.id = (select chat_id from threads where id = ${id})`.execute(now);
+      from chats as source where source.id = ${chatId} and chats.id = (select chat_id from threads where id = ${id})`.execute(
+      now,
+    );
     const latest = sql<string>`(select ${idInCopy('turn_', id, 'source.latest_turn_id')} from threads as source where source.id = ${sourceId})`;
     const families = source.families && JSON.stringify(source.families);
-    const row = await now.updateTable('threads').set({ latest_turn_id: latest, families }).where('id', '=', id).returningAll().executeTakeFirstOrThrow();
+    const row = await now
+      .updateTable('threads')
+      .set({ latest_turn_id: latest, families })
+      .where('id', '=', id)
+      .returningAll()
+      .executeTakeFirstOrThrow();
     const tx = await lockThread(now, id);
     // without it, the model would take up what the turn in the source still does
     if (running)

@@ -12,7 +12,10 @@ import { inputRequest, shownEvidence } from './question-payloads.ts';
 import { approvalText, numbered } from './question-text.ts';
 import { openQuestions, type Question } from './questions.ts';
 
-/** Who allowed a question that is not asked: the person who said "yes all", or the client that began the thread with `auto_approve`. */
+/**
+ * Who allowed a question that is not asked: the person who said "yes all", or the client that began the thread with
+ * `auto_approve`.
+ */
 export async function standingConsent(tx: Tx, threadId: string) {
   const said = await tx
     .selectFrom('questions')
@@ -23,8 +26,16 @@ export async function standingConsent(tx: Tx, threadId: string) {
     .orderBy('decided_at', 'desc')
     .limit(1)
     .executeTakeFirst();
-  const by: DecidedBy = said?.decided_by ? { ...said.decided_by, standing: said.id } : { role: 'client', channel: 'api' };
-  return { state: 'answered' as const, decision: 'allow' as const, answer: null, decided_by: json(by), decided_at: new Date() };
+  const by: DecidedBy = said?.decided_by
+    ? { ...said.decided_by, standing: said.id }
+    : { role: 'client', channel: 'api' };
+  return {
+    state: 'answered' as const,
+    decision: 'allow' as const,
+    answer: null,
+    decided_by: json(by),
+    decided_at: new Date(),
+  };
 }
 
 /** The text of an approval: the question in the person's words, and what it is decided by. */
@@ -44,12 +55,19 @@ export async function ask(db: Db, input: AskInput, approval: Approval | null): P
   return await onThread(db, threadId, async (tx) => {
     const { now, chatId: chat_id } = tx;
     const known = await now.selectFrom('questions').selectAll().where('id', '=', questionId).executeTakeFirst();
-    if (known) return { questionId, outboxId: out, title: titleOf(known), ...(known.state !== 'open' && { decided: known.decision ?? 'deny' }) };
+    if (known)
+      return {
+        questionId,
+        outboxId: out,
+        title: titleOf(known),
+        ...(known.state !== 'open' && { decided: known.decision ?? 'deny' }),
+      };
     const call = await now.selectFrom('calls').selectAll().where('id', '=', input.callId).executeTakeFirstOrThrow();
     const about = { id: questionId, chat_id, thread_id: threadId, turn_id: turnId, call_id: input.callId, kind };
     if (kind === 'approval') {
       const turn = await now.selectFrom('turns').select('auto_approve').where('id', '=', turnId).executeTakeFirst();
-      // "yes all" to another call of this step came while this one waited; it never covers what text of others may have caused
+      // "yes all" to another call of this step came while this one waited; it never covers what text of others may have
+      // caused
       if (turn?.auto_approve && !call.taint?.asks.length) {
         const allowed = await standingConsent(now, threadId);
         await now
@@ -62,13 +80,23 @@ export async function ask(db: Db, input: AskInput, approval: Approval | null): P
     const args = call.args as { question?: string; options?: string[] };
     const options = kind === 'question' ? (args.options ?? []) : [];
     const prompt = approval ? approval.sentence : (args.question ?? '');
-    const asked = await openedNow(tx, approval ? [...warning(call.taint), approval.evidence].filter(Boolean).join('\n\n') : null);
+    const asked = await openedNow(
+      tx,
+      approval ? [...warning(call.taint), approval.evidence].filter(Boolean).join('\n\n') : null,
+    );
     await now
       .insertInto('questions')
       .values({ ...about, ...asked, prompt, options: json(options), state: 'open', decision: null, answer: null })
       .execute();
-    const body = approval ? approvalText({ prompt, ...asked }) : options.length > 0 ? `${prompt}\n${numbered(options)}` : prompt;
-    await now.insertInto('outbox').values({ id: out, chat_id, thread_id: threadId, turn_id: turnId, kind: 'question', body }).execute();
+    const body = approval
+      ? approvalText({ prompt, ...asked })
+      : options.length > 0
+        ? `${prompt}\n${numbered(options)}`
+        : prompt;
+    await now
+      .insertInto('outbox')
+      .values({ id: out, chat_id, thread_id: threadId, turn_id: turnId, kind: 'question', body })
+      .execute();
     const payload = approval
       ? {
           id: questionId,
@@ -89,7 +117,10 @@ export async function ask(db: Db, input: AskInput, approval: Approval | null): P
 const warning = (taint: CallTaint | null): string[] =>
   taint?.asks.length ? [visibleLine([whyAsked(taint), alwaysHint(taint)].filter(Boolean).join(' '))] : [];
 
-/** The parts of every open question: its number in the thread, and what of it is shown. A screen shows it at once, a phone when its server has it. */
+/**
+ * The parts of every open question: its number in the thread, and what of it is shown. A screen shows it at once, a
+ * phone when its server has it.
+ */
 export async function openedNow(tx: ThreadTransaction, evidence: string | null) {
   const others = await openQuestions(tx.now, tx.threadId);
   const { screen } = capabilitiesOf(tx.chatId);

@@ -13,7 +13,12 @@ import { numbered } from './question-text.ts';
 import { openQuestion, type Question, threadOf } from './questions.ts';
 
 /** An answer becomes the call's result in the same transaction. */
-export async function answerQuestion(tx: ThreadTransaction, question: Question, answer: string, by: Identity): Promise<void> {
+export async function answerQuestion(
+  tx: ThreadTransaction,
+  question: Question,
+  answer: string,
+  by: Identity,
+): Promise<void> {
   await decided(tx.now, question, { state: 'answered', decision: 'answered', answer, by });
   tx.append({ event: 'user_input.answered', turnId: question.turn_id, payload: { input_id: question.id } });
   if (question.call_id) await settleCall(tx, question.call_id, { ok: true, output: answer, metadata: { answer } });
@@ -30,13 +35,28 @@ interface Verdict {
 }
 
 /** A denial becomes the call's result; an allowed call runs. */
-export async function decideQuestion(tx: ThreadTransaction, question: Question, it: Verdict, by: Identity): Promise<void> {
+export async function decideQuestion(
+  tx: ThreadTransaction,
+  question: Question,
+  it: Verdict,
+  by: Identity,
+): Promise<void> {
   const { decision, remember, skip = false, always } = it;
-  await decided(tx.now, question, { state: 'answered', decision, answer: decision, remember: remember && decision === 'allow', by });
+  await decided(tx.now, question, {
+    state: 'answered',
+    decision,
+    answer: decision,
+    remember: remember && decision === 'allow',
+    by,
+  });
   tx.append(
     question.kind === 'plan'
       ? { event: 'user_input.answered', turnId: question.turn_id, payload: { input_id: question.id } }
-      : { event: 'approval.decided', turnId: question.turn_id, payload: { approval_id: question.id, decision, remember } },
+      : {
+          event: 'approval.decided',
+          turnId: question.turn_id,
+          payload: { approval_id: question.id, decision, remember },
+        },
   );
   if (decision === 'allow' && always) await giveGrant(tx.now, question.chat_id, always, question.id);
   if (decision === 'allow' && remember) {
@@ -44,7 +64,11 @@ export async function decideQuestion(tx: ThreadTransaction, question: Question, 
     await tx.now.updateTable('turns').set({ auto_approve: true }).where('id', '=', question.turn_id).execute();
   }
   if (decision === 'deny' && question.call_id) {
-    const call = await tx.now.selectFrom('calls').select('name').where('id', '=', question.call_id).executeTakeFirstOrThrow();
+    const call = await tx.now
+      .selectFrom('calls')
+      .select('name')
+      .where('id', '=', question.call_id)
+      .executeTakeFirstOrThrow();
     const output = skip
       ? `Skipped by the person: ${call.name} was not run. Go on without it; do not try it another way.`
       : `The person said no to "${question.prompt}" It was not done (${call.name} was denied by user).`;
@@ -59,23 +83,35 @@ export async function expireQuestion(db: Db, questionId: string): Promise<boolea
   return await onThread(db, asked, async (tx) => {
     const current = await openQuestion(tx.now, asked, questionId);
     if (!current) return false;
-    await decided(tx.now, current, { state: 'expired', decision: current.kind === 'question' ? 'answered' : 'deny', answer: null, by: null });
+    await decided(tx.now, current, {
+      state: 'expired',
+      decision: current.kind === 'question' ? 'answered' : 'deny',
+      answer: null,
+      by: null,
+    });
     const waited = Math.round((Date.now() - current.asked_at.getTime()) / 1000);
     tx.append(
       current.kind === 'approval'
-        ? { event: 'approval.timeout', turnId: current.turn_id, payload: { approval_id: current.id, timeout_secs: waited } }
+        ? {
+            event: 'approval.timeout',
+            turnId: current.turn_id,
+            payload: { approval_id: current.id, timeout_secs: waited },
+          }
         : { event: 'user_input.canceled', turnId: current.turn_id, payload: { id: current.id, terminal: 'expired' } },
     );
     if (current.call_id)
       await settleCall(tx, current.call_id, {
         ok: false,
-        output: 'Nobody answered in time; the question has expired. Go on without it where that is safe, or say what is missing.',
+        output:
+          'Nobody answered in time; the question has expired. Go on without it where that is safe, or say what is missing.',
       });
     return true;
   });
 }
 
-/** The one reminder of an open question: an outbox row and a line on the screens; null when it was decided meanwhile. */
+/**
+ * The one reminder of an open question: an outbox row and a line on the screens; null when it was decided meanwhile.
+ */
 export async function remindQuestion(db: Db, questionId: string): Promise<string | null> {
   const asked = await threadOf(db, questionId);
   if (!asked) return null;
@@ -87,7 +123,14 @@ export async function remindQuestion(db: Db, questionId: string): Promise<string
     const body = `I am still waiting for your answer:\n${prompt}${question.options.length > 0 ? `\n${numbered(question.options)}` : ''}`;
     await tx.now
       .insertInto('outbox')
-      .values({ id, chat_id: question.chat_id, thread_id: question.thread_id, turn_id: question.turn_id, kind: 'notice', body })
+      .values({
+        id,
+        chat_id: question.chat_id,
+        thread_id: question.thread_id,
+        turn_id: question.turn_id,
+        kind: 'notice',
+        body,
+      })
       .onConflict((c) => c.column('id').doNothing())
       .execute();
     await addItem(tx, {

@@ -31,27 +31,52 @@ const PLAN_ANSWERS = [
 ];
 
 /** Screens get the same page as phones. */
-export const shownEvidence = ({ evidence, shown }: Pick<Question, 'evidence' | 'shown'>): { evidence?: string; evidence_rest?: number } =>
-  evidence === null ? {} : { evidence: evidence.slice(0, shown), ...(shown < evidence.length && { evidence_rest: evidence.length - shown }) };
+export const shownEvidence = ({
+  evidence,
+  shown,
+}: Pick<Question, 'evidence' | 'shown'>): { evidence?: string; evidence_rest?: number } =>
+  evidence === null
+    ? {}
+    : {
+        evidence: evidence.slice(0, shown),
+        ...(shown < evidence.length && { evidence_rest: evidence.length - shown }),
+      };
 
 /** An open approval in a thread's detail, with the fields of its `approval.required`. */
 export async function approvalRequest(
   db: Db | Tx,
   question: Pick<Question, 'id' | 'call_id' | 'task_id' | 'turn_id' | 'prompt' | 'evidence' | 'shown'>,
 ): Promise<Record<string, unknown>> {
-  const about = question.call_id === null ? await askedByTask(db, question) : await askedForCall(db, question, question.call_id);
+  const about =
+    question.call_id === null ? await askedByTask(db, question) : await askedForCall(db, question, question.call_id);
   // a question from before evidence was stored has the arguments
-  const asked = question.evidence === null ? { evidence: argumentsEvidence(about.input) || null, shown: Number.MAX_SAFE_INTEGER } : question;
+  const asked =
+    question.evidence === null
+      ? { evidence: argumentsEvidence(about.input) || null, shown: Number.MAX_SAFE_INTEGER }
+      : question;
   return { id: question.id, approval_id: question.id, turn_id: question.turn_id, ...about, ...shownEvidence(asked) };
 }
 
 async function askedForCall(db: Db | Tx, { prompt }: Pick<Question, 'prompt'>, callId: string) {
-  const call = await db.selectFrom('calls').select(['name', 'args', 'turn_id', 'step']).where('id', '=', callId).executeTakeFirstOrThrow();
-  return { tool_name: call.name, description: prompt, intent_summary: await saidInStep(db, call.turn_id, call.step), input: call.args };
+  const call = await db
+    .selectFrom('calls')
+    .select(['name', 'args', 'turn_id', 'step'])
+    .where('id', '=', callId)
+    .executeTakeFirstOrThrow();
+  return {
+    tool_name: call.name,
+    description: prompt,
+    intent_summary: await saidInStep(db, call.turn_id, call.step),
+    input: call.args,
+  };
 }
 
 /** A coding task asks without a call, in a turn that says which task asks for what. */
 async function askedByTask(db: Db | Tx, { id, task_id, prompt }: Pick<Question, 'id' | 'task_id' | 'prompt'>) {
-  const said = await db.selectFrom('items').select('detail').where('id', '=', derivedId('item_', id)).executeTakeFirst();
+  const said = await db
+    .selectFrom('items')
+    .select('detail')
+    .where('id', '=', derivedId('item_', id))
+    .executeTakeFirst();
   return { tool_name: 'coding_task', description: said?.detail ?? prompt, intent_summary: null, input: { task_id } };
 }

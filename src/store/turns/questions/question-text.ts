@@ -2,24 +2,50 @@ import { pageEnd } from '../../../domain/text/evidence.ts';
 import type { Tx } from '../../postgres/database.ts';
 import type { Question } from './questions.ts';
 
-export const numbered = (options: readonly string[]): string => options.map((option, index) => `${index + 1}. ${option}`).join('\n');
+export const numbered = (options: readonly string[]): string =>
+  options.map((option, index) => `${index + 1}. ${option}`).join('\n');
 
 /** An approval as a message: the question, the first page of what it is decided by, and the possible answers. */
 export const approvalText = (it: Pick<Question, 'prompt' | 'evidence' | 'shown' | 'number'>): string =>
-  [numberedPrompt(it), ...(it.evidence ? [fenced(it.evidence.slice(0, it.shown))] : []), howToAnswer({ kind: 'approval', options: [], ...it })].join('\n\n');
+  [
+    numberedPrompt(it),
+    ...(it.evidence ? [fenced(it.evidence.slice(0, it.shown))] : []),
+    howToAnswer({ kind: 'approval', options: [], ...it }),
+  ].join('\n\n');
 
-/** A plan as a message: whose it is, the question, its first page, the files that it would touch, and the possible answers. Its lines are quoted already. */
-export const planText = (it: Pick<Question, 'prompt' | 'evidence' | 'shown' | 'number'>, { intro, files }: { intro: string; files: string }): string =>
-  [intro, numberedPrompt(it), it.evidence?.slice(0, it.shown) ?? '', files, howToAnswer({ kind: 'plan', options: [], ...it })].join('\n\n');
+/**
+ * A plan as a message: whose it is, the question, its first page, the files that it would touch, and the possible
+ * answers. Its lines are quoted already.
+ */
+export const planText = (
+  it: Pick<Question, 'prompt' | 'evidence' | 'shown' | 'number'>,
+  { intro, files }: { intro: string; files: string },
+): string =>
+  [
+    intro,
+    numberedPrompt(it),
+    it.evidence?.slice(0, it.shown) ?? '',
+    files,
+    howToAnswer({ kind: 'plan', options: [], ...it }),
+  ].join('\n\n');
 
 /** The number is shown when there may be several questions. */
-const numberedPrompt = ({ number, prompt }: Pick<Question, 'number' | 'prompt'>): string => (number > 1 ? `${number}. ${prompt}` : prompt);
+const numberedPrompt = ({ number, prompt }: Pick<Question, 'number' | 'prompt'>): string =>
+  number > 1 ? `${number}. ${prompt}` : prompt;
 
-export function howToAnswer({ kind, options, evidence, shown }: Pick<Question, 'kind' | 'options' | 'evidence' | 'shown'>): string {
-  if (kind === 'question') return options.length > 0 ? 'Answer with a number or in your own words.' : 'Answer in your own words.';
+export function howToAnswer({
+  kind,
+  options,
+  evidence,
+  shown,
+}: Pick<Question, 'kind' | 'options' | 'evidence' | 'shown'>): string {
+  if (kind === 'question')
+    return options.length > 0 ? 'Answer with a number or in your own words.' : 'Answer in your own words.';
   const rest = evidence === null ? 0 : evidence.length - shown;
   const answers =
-    kind === 'plan' ? 'Say "yes" and it begins, say in your own words what to change, or "no" to end the task.' : 'Answer yes, no, skip or yes all.';
+    kind === 'plan'
+      ? 'Say "yes" and it begins, say in your own words what to change, or "no" to end the task.'
+      : 'Answer yes, no, skip or yes all.';
   if (rest === 0) return answers;
   return `This is the beginning; ${rest} characters follow. Say "more" to read on. ${kind === 'plan' ? answers : 'Then answer yes, no, skip or yes all.'}`;
 }

@@ -16,40 +16,84 @@ export async function openQuestion(tx: Tx, threadId: string, id?: string): Promi
 
 /** The thread of an approval or of a plan, open or not. */
 export const threadOfApproval = async (db: Db, id: string): Promise<string | undefined> =>
-  (await db.selectFrom('questions').select('thread_id').where('id', '=', id).where('kind', 'in', ['approval', 'plan']).executeTakeFirst())?.thread_id;
+  (
+    await db
+      .selectFrom('questions')
+      .select('thread_id')
+      .where('id', '=', id)
+      .where('kind', 'in', ['approval', 'plan'])
+      .executeTakeFirst()
+  )?.thread_id;
 
 /** The stored decision; null while the question is open, or when it was never asked. */
 export async function decisionOf(db: Db, id: string): Promise<Decision | null> {
-  const question = await db.selectFrom('questions').select(['state', 'decision']).where('id', '=', id).executeTakeFirst();
+  const question = await db
+    .selectFrom('questions')
+    .select(['state', 'decision'])
+    .where('id', '=', id)
+    .executeTakeFirst();
   if (!question || question.state === 'open') return null;
   return question.decision ?? 'deny';
 }
 
 /** An approval counts only with who gave it and when. */
-export const isAllowed = ({ state, decision, decided_by, decided_at }: Pick<Question, 'state' | 'decision' | 'decided_by' | 'decided_at'>): boolean =>
+export const isAllowed = ({
+  state,
+  decision,
+  decided_by,
+  decided_at,
+}: Pick<Question, 'state' | 'decision' | 'decided_by' | 'decided_at'>): boolean =>
   state === 'answered' && decision === 'allow' && decided_by !== null && decided_at !== null;
 
 /** Who allowed a call, when somebody was asked about it. */
 export async function approverOfCall(db: Db, callId: string): Promise<DecidedBy | null> {
-  const question = await db.selectFrom('questions').selectAll().where('id', '=', callId).where('kind', '=', 'approval').executeTakeFirst();
+  const question = await db
+    .selectFrom('questions')
+    .selectAll()
+    .where('id', '=', callId)
+    .where('kind', '=', 'approval')
+    .executeTakeFirst();
   return question && isAllowed(question) ? question.decided_by : null;
 }
 
 /** All open questions of a thread, in the order of asking. */
 export const openQuestions = (tx: Tx, threadId: string): Promise<Question[]> =>
-  tx.selectFrom('questions').selectAll().where('thread_id', '=', threadId).where('state', '=', 'open').orderBy('asked_at').orderBy('number').execute();
+  tx
+    .selectFrom('questions')
+    .selectAll()
+    .where('thread_id', '=', threadId)
+    .where('state', '=', 'open')
+    .orderBy('asked_at')
+    .orderBy('number')
+    .execute();
 
 /** True while a thread waits for an answer. */
 export async function isAsked(db: Db | Tx, threadId: string): Promise<boolean> {
-  const row = await db.selectFrom('questions').select('id').where('thread_id', '=', threadId).where('state', '=', 'open').limit(1).executeTakeFirst();
+  const row = await db
+    .selectFrom('questions')
+    .select('id')
+    .where('thread_id', '=', threadId)
+    .where('state', '=', 'open')
+    .limit(1)
+    .executeTakeFirst();
   return row !== undefined;
 }
 
-/** The danger of the call that an approval asks for, as of when the model made it, and the sinks for which text of others makes it a question. */
-export async function dangerOf(tx: Tx, question: Question): Promise<{ danger: Danger; tainted: boolean; grantable: readonly Sink[] }> {
+/**
+ * The danger of the call that an approval asks for, as of when the model made it, and the sinks for which text of
+ * others makes it a question.
+ */
+export async function dangerOf(
+  tx: Tx,
+  question: Question,
+): Promise<{ danger: Danger; tainted: boolean; grantable: readonly Sink[] }> {
   // we cannot rate what a coding task wants to do
   if (!question.call_id) return { danger: 'DANGEROUS', tainted: false, grantable: [] };
-  const { danger, taint } = await tx.selectFrom('calls').select(['danger', 'taint']).where('id', '=', question.call_id).executeTakeFirstOrThrow();
+  const { danger, taint } = await tx
+    .selectFrom('calls')
+    .select(['danger', 'taint'])
+    .where('id', '=', question.call_id)
+    .executeTakeFirstOrThrow();
   const asks = taint?.asks ?? [];
   return { danger, tainted: asks.length > 0, grantable: taint?.each ? [] : asks };
 }

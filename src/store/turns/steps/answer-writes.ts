@@ -38,7 +38,8 @@ export interface Answer {
 }
 
 /** A question to the person. What the model says with it is sent before. */
-export const asks = (calls: readonly NewCall[], { text }: Answer): boolean => text.trim() !== '' && calls.some(({ row }) => row.name === ASK_USER);
+export const asks = (calls: readonly NewCall[], { text }: Answer): boolean =>
+  text.trim() !== '' && calls.some(({ row }) => row.name === ASK_USER);
 
 export function stepResult(
   { turnId, step }: ThinkInput,
@@ -55,9 +56,22 @@ export function stepResult(
   };
 }
 
-/** Nothing empty is remembered, because providers refuse it: in place of an answer without a word stands what the person was told. */
-export function rememberAnswer(batch: WriteBatch, { turnId, step }: ThinkInput, { text, note, state }: Answer, calls: readonly NewCall[]): void {
-  const said = { id: derivedId('msg_', stepKey(turnId, step)), turnId, role: 'assistant' as const, callIds: calls.map(({ row }) => row.id) };
+/**
+ * Nothing empty is remembered, because providers refuse it: in place of an answer without a word stands what the person
+ * was told.
+ */
+export function rememberAnswer(
+  batch: WriteBatch,
+  { turnId, step }: ThinkInput,
+  { text, note, state }: Answer,
+  calls: readonly NewCall[],
+): void {
+  const said = {
+    id: derivedId('msg_', stepKey(turnId, step)),
+    turnId,
+    role: 'assistant' as const,
+    callIds: calls.map(({ row }) => row.id),
+  };
   const isSilent = text.trim() === '' && calls.length === 0 && note !== undefined;
   remember(batch, isSilent ? { ...said, content: `[${note}]` } : { ...said, content: text, state });
 }
@@ -71,12 +85,29 @@ export function writeStep(
   result: ThinkResult,
   unread: readonly string[] = [],
 ): void {
-  const tokens = { input_tokens: usage.inputTokens, output_tokens: usage.outputTokens, cached_tokens: cachedTokens, reasoning_tokens: reasoningTokens };
+  const tokens = {
+    input_tokens: usage.inputTokens,
+    output_tokens: usage.outputTokens,
+    cached_tokens: cachedTokens,
+    reasoning_tokens: reasoningTokens,
+  };
   const used = { ...tokens, micro_usd: usage.microUsd };
-  batch.later((db) => db.insertInto('steps').values({ key: stepKey(turnId, step), turn_id: turnId, step, model, result: json(result), ...used }));
-  addSpending(batch, chatId, { tokens: usage.inputTokens + usage.outputTokens, microUsd: usage.microUsd, unpriced: usage.unpriced ?? 0 });
+  batch.later((db) =>
+    db
+      .insertInto('steps')
+      .values({ key: stepKey(turnId, step), turn_id: turnId, step, model, result: json(result), ...used }),
+  );
+  addSpending(batch, chatId, {
+    tokens: usage.inputTokens + usage.outputTokens,
+    microUsd: usage.microUsd,
+    unpriced: usage.unpriced ?? 0,
+  });
   batch.later((db) => {
-    const read = db.updateTable('inbox').set({ consumed_at: new Date() }).where('turn_id', '=', turnId).where('consumed_at', 'is', null);
+    const read = db
+      .updateTable('inbox')
+      .set({ consumed_at: new Date() })
+      .where('turn_id', '=', turnId)
+      .where('consumed_at', 'is', null);
     return unread.length === 0 ? read : read.where('id', 'not in', [...unread]);
   });
 }
@@ -88,12 +119,20 @@ export const familiesKept = (db: QueryCreator<Database>, { threadId }: ThinkInpu
     .set({ families: JSON.stringify(families) })
     .where('id', '=', threadId);
 
-export const tell = (batch: WriteBatch, { turnId, threadId }: ThinkInput, { chatId }: StepSubject, id: string, body: string): void =>
-  batch.later((db) => db.insertInto('outbox').values({ id, chat_id: chatId, thread_id: threadId, turn_id: turnId, kind: 'answer', body }));
+export const tell = (
+  batch: WriteBatch,
+  { turnId, threadId }: ThinkInput,
+  { chatId }: StepSubject,
+  id: string,
+  body: string,
+): void =>
+  batch.later((db) =>
+    db.insertInto('outbox').values({ id, chat_id: chatId, thread_id: threadId, turn_id: turnId, kind: 'answer', body }),
+  );
 
 /**
- * Items and rows of an answer and its calls, with events in the order that clients expect: the text ends after the calls have begun. `streamed`: the item of
- * the text, when screens have seen it begin. Returns the new items.
+ * Items and rows of an answer and its calls, with events in the order that clients expect: the text ends after the
+ * calls have begun. `streamed`: the item of the text, when screens have seen it begin. Returns the new items.
  */
 export function storeItems(
   batch: WriteBatch,
@@ -104,22 +143,37 @@ export function storeItems(
 ): ItemRow[] {
   const about = { id: item.id, turnId, threadId, kind: 'agent_message' as const };
   const opened = itemRow({ ...about, status: 'in_progress', summary: '', detail: '' });
-  const whole: ItemRow = { ...opened, status: 'completed', summary: cut(text, 280), detail: text, ended_at: opened.started_at };
+  const whole: ItemRow = {
+    ...opened,
+    status: 'completed',
+    summary: cut(text, 280),
+    detail: text,
+    ended_at: opened.started_at,
+  };
   const unseen = text !== '' && !item.begun;
   if (unseen) batch.append(itemEvent(opened));
   if (item.rest && (unseen || item.begun)) batch.append(deltaEvent(about, item.rest));
-  batch.append(...calls.map(({ item, row }) => itemEvent(item, { tool: { id: row.id, name: row.name, input: row.args } })));
+  batch.append(
+    ...calls.map(({ item, row }) => itemEvent(item, { tool: { id: row.id, name: row.name, input: row.args } })),
+  );
   if (unseen) batch.append(itemEvent(whole));
   if (streamed) batch.append(itemEvent(streamed));
-  const callItems = calls.map(({ item, row, refusal }) => (refusal === undefined ? item : endedCallItem(item, row.name, { ok: false, output: refusal })));
+  const callItems = calls.map(({ item, row, refusal }) =>
+    refusal === undefined ? item : endedCallItem(item, row.name, { ok: false, output: refusal }),
+  );
   batch.append(...callItems.filter((each) => each.status !== 'in_progress').map((each) => itemEvent(each)));
   const born = [...(unseen ? [whole] : []), ...callItems];
   insertItems(batch, born);
   if (calls.length > 0)
     batch.later((db) =>
-      db
-        .insertInto('calls')
-        .values(calls.map(({ row }) => ({ ...row, args: json(row.args), sources: row.sources && json(row.sources), taint: row.taint && json(row.taint) }))),
+      db.insertInto('calls').values(
+        calls.map(({ row }) => ({
+          ...row,
+          args: json(row.args),
+          sources: row.sources && json(row.sources),
+          taint: row.taint && json(row.taint),
+        })),
+      ),
     );
   return born;
 }

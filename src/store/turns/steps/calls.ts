@@ -15,7 +15,11 @@ import { perDatabase } from '../../postgres/per-database.ts';
 import type { CallTable } from '../../schema/tables/turns.ts';
 
 /** Stored output of a tool call of this chat; undefined when there is no such call here. */
-export const findCallOutput = (db: Db, chatId: string, callId: string): Promise<{ name: string; output: string | null; state: string } | undefined> =>
+export const findCallOutput = (
+  db: Db,
+  chatId: string,
+  callId: string,
+): Promise<{ name: string; output: string | null; state: string } | undefined> =>
   db
     .selectFrom('calls')
     .innerJoin('threads', 'threads.id', 'calls.thread_id')
@@ -26,7 +30,8 @@ export const findCallOutput = (db: Db, chatId: string, callId: string): Promise<
 
 export type Call = Selectable<CallTable>;
 
-export const findCall = (db: Db | Tx, id: string): Promise<Call | undefined> => db.selectFrom('calls').selectAll().where('id', '=', id).executeTakeFirst();
+export const findCall = (db: Db | Tx, id: string): Promise<Call | undefined> =>
+  db.selectFrom('calls').selectAll().where('id', '=', id).executeTakeFirst();
 
 /** A call with the chat that it belongs to. */
 export const findCallWithChat = (db: Db, id: string) =>
@@ -49,7 +54,12 @@ export async function notePreview(db: Db, id: string, preview: string): Promise<
 
 /** What the approval of a call has shown; null when nobody was asked, or the arguments were shown. */
 export async function previewOfCall(db: Db, id: string): Promise<string | null> {
-  const call = await db.selectFrom('calls').select('metadata').where('id', '=', id).where('state', '!=', 'done').executeTakeFirst();
+  const call = await db
+    .selectFrom('calls')
+    .select('metadata')
+    .where('id', '=', id)
+    .where('state', '!=', 'done')
+    .executeTakeFirst();
   return typeof call?.metadata?.preview === 'string' ? call.metadata.preview : null;
 }
 
@@ -64,8 +74,8 @@ export interface Outcome {
 }
 
 /**
- * The item of a call that has ended. A tool's output is foreign text, and screens write items to terminals. So what a terminal would act on, or a person cannot
- * see, stays only in the result that the model reads.
+ * The item of a call that has ended. A tool's output is foreign text, and screens write items to terminals. So what a
+ * terminal would act on, or a person cannot see, stays only in the result that the model reads.
  */
 export function endedCallItem(item: ItemRow, name: string, outcome: Outcome): ItemRow {
   const output = visible(outcome.output);
@@ -100,11 +110,25 @@ function writeOutcome(batch: WriteBatch, callId: string, name: string, item: Ite
   batch.later((db) =>
     db
       .updateTable('calls')
-      .set({ state: 'done', ok, output, metadata: metadata ? json(metadata) : null, sources: json(sources), ended_at: new Date() })
+      .set({
+        state: 'done',
+        ok,
+        output,
+        metadata: metadata ? json(metadata) : null,
+        sources: json(sources),
+        ended_at: new Date(),
+      })
       .where('id', '=', callId),
   );
   if (told) {
-    const note = itemRow({ id: `item_${callId}p`, turnId: item.turn_id, threadId: item.thread_id, kind: 'status', status: 'completed', ...told });
+    const note = itemRow({
+      id: `item_${callId}p`,
+      turnId: item.turn_id,
+      threadId: item.thread_id,
+      kind: 'status',
+      status: 'completed',
+      ...told,
+    });
     insertItems(batch, [note]);
     batch.append(itemEvent(note));
   }
@@ -132,10 +156,18 @@ const requireUnsettled = compiled('require_unsettled', (_, callId: string) =>
 export async function settleBegun(db: Db, call: BegunCall, outcome: Outcome): Promise<void> {
   const { id, name, item_id, turn_id, thread_id, item_started_at, item_kind } = call;
   const item: ItemRow = {
-    ...itemRow({ id: item_id, turnId: turn_id, threadId: thread_id, kind: item_kind ?? 'tool_call', status: 'in_progress', summary: '' }),
+    ...itemRow({
+      id: item_id,
+      turnId: turn_id,
+      threadId: thread_id,
+      kind: item_kind ?? 'tool_call',
+      status: 'in_progress',
+      summary: '',
+    }),
     started_at: item_started_at,
   };
-  if (!(await onThreadIf(db, thread_id, requireUnsettled(id), (batch) => writeOutcome(batch, id, name, item, outcome)))) await settle(db, call, outcome);
+  if (!(await onThreadIf(db, thread_id, requireUnsettled(id), (batch) => writeOutcome(batch, id, name, item, outcome))))
+    await settle(db, call, outcome);
 }
 
 /** A call with the data of its item that its result needs; only the result changes them. */
@@ -144,7 +176,8 @@ export type BegunCall = Call & { item_started_at: Date | null; item_kind: ItemRo
 /** Calls that this process has just stored: one without an effect may begin without being read again. */
 const freshCalls = perDatabase(() => new LRUCache<string, { call: BegunCall; chatId: string }>({ max: 500 }));
 
-export const keepFresh = (db: Db, call: BegunCall, chatId: string): void => void freshCalls(db).set(call.id, { call, chatId });
+export const keepFresh = (db: Db, call: BegunCall, chatId: string): void =>
+  void freshCalls(db).set(call.id, { call, chatId });
 
 const begin = compiled('begin_call', (db, callId: string, now: Date, unmarked: readonly string[]) =>
   db
@@ -161,9 +194,20 @@ const begin = compiled('begin_call', (db, callId: string, now: Date, unmarked: r
     .innerJoin('threads', 'threads.id', 'calls.thread_id')
     .leftJoin('items', 'items.id', 'calls.item_id')
     .leftJoin('marked', 'marked.id', 'calls.id')
-    .leftJoin('steps', (join) => join.onRef('steps.turn_id', '=', 'calls.turn_id').onRef('steps.step', '=', 'calls.step').on('calls.policy', 'is', null))
+    .leftJoin('steps', (join) =>
+      join
+        .onRef('steps.turn_id', '=', 'calls.turn_id')
+        .onRef('steps.step', '=', 'calls.step')
+        .on('calls.policy', 'is', null),
+    )
     .selectAll('calls')
-    .select(['threads.chat_id', 'items.started_at as item_started_at', 'items.kind as item_kind', 'marked.id as marked', 'steps.result as step_result'])
+    .select([
+      'threads.chat_id',
+      'items.started_at as item_started_at',
+      'items.kind as item_kind',
+      'marked.id as marked',
+      'steps.result as step_result',
+    ])
     .select((e) =>
       e
         .exists(
@@ -183,18 +227,25 @@ const begin = compiled('begin_call', (db, callId: string, now: Date, unmarked: r
 );
 
 /**
- * Marks a call as begun and returns it with its chat; null when it does not exist. A `once` call that had already begun (`again`) must not run again. Calls of
- * tools in `unmarked` have no effect, so they begin without a write.
+ * Marks a call as begun and returns it with its chat; null when it does not exist. A `once` call that had already begun
+ * (`again`) must not run again. Calls of tools in `unmarked` have no effect, so they begin without a write.
  */
 export async function beginCall(db: Db, callId: string, unmarked: readonly string[] = []): Promise<Begun | null> {
   const fresh = freshCalls(db).get(callId);
   freshCalls(db).delete(callId);
-  if (fresh?.call.policy === 'run' && unmarked.includes(fresh.call.name)) return { how: 'begun', policy: 'run', allowed: false, ...fresh };
+  if (fresh?.call.policy === 'run' && unmarked.includes(fresh.call.name))
+    return { how: 'begun', policy: 'run', allowed: false, ...fresh };
   const [call] = (await db.executeQuery(begin(callId, new Date(), unmarked))).rows;
   if (!call) return null;
   const begun = call.marked !== null || (call.state === 'pending' && unmarked.includes(call.name));
   const how = begun ? 'begun' : call.state === 'done' ? 'done' : 'again';
-  return { how, call, chatId: call.chat_id, policy: recordedPolicy(call, call.step_result), allowed: call.allowed === true };
+  return {
+    how,
+    call,
+    chatId: call.chat_id,
+    policy: recordedPolicy(call, call.step_result),
+    allowed: call.allowed === true,
+  };
 }
 
 interface Begun {
@@ -206,6 +257,8 @@ interface Begun {
   allowed: boolean;
 }
 
-/** A call from before verdicts were recorded has that of its step. Without a step nobody knows, so it must be asked for. */
+/**
+ * A call from before verdicts were recorded has that of its step. Without a step nobody knows, so it must be asked for.
+ */
 const recordedPolicy = (call: Pick<Call, 'name' | 'danger' | 'policy'>, step: ThinkResult | null): Verdict =>
   call.policy ?? (step ? policyOf(call, step.autonomy, step.autoApprove) : 'ask');

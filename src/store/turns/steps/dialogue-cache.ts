@@ -2,7 +2,10 @@ import { LRUCache } from 'lru-cache';
 import type { Called, DialogueMessage } from '../../../domain/chat/context/context.ts';
 import { perDatabase } from '../../postgres/per-database.ts';
 
-/** The part of a thread's dialogue that can no longer change: messages of finished turns, since the last summary. Never changed, except that `calls` grows. */
+/**
+ * The part of a thread's dialogue that can no longer change: messages of finished turns, since the last summary. Never
+ * changed, except that `calls` grows.
+ */
 export interface Settled {
   summary: string | null;
   /** everything up to this `ord` is in the summary */

@@ -21,14 +21,21 @@ async function addModelFacts(db: Db, baseUrl: string, model: string, facts: Mode
   await db
     .insertInto('model_facts')
     .values({ base_url: baseUrl, model, facts: JSON.stringify(facts) })
-    .onConflict((c) => c.columns(['base_url', 'model']).doUpdateSet({ facts: sql`model_facts.facts || excluded.facts`, learned_at: sql<Date>`now()` }))
+    .onConflict((c) =>
+      c
+        .columns(['base_url', 'model'])
+        .doUpdateSet({ facts: sql`model_facts.facts || excluded.facts`, learned_at: sql<Date>`now()` }),
+    )
     .execute();
 }
 
 /** The store of facts that a model is opened with. */
 export const factsIn = (
   db: Db,
-): { read(baseUrl: string): Promise<Map<string, ModelFacts>>; add(baseUrl: string, model: string, facts: ModelFacts): Promise<void> } => ({
+): {
+  read(baseUrl: string): Promise<Map<string, ModelFacts>>;
+  add(baseUrl: string, model: string, facts: ModelFacts): Promise<void>;
+} => ({
   read: (baseUrl) => readModelFacts(db, baseUrl),
   add: (baseUrl, model, facts) => addModelFacts(db, baseUrl, model, facts),
 });

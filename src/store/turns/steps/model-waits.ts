@@ -30,17 +30,29 @@ interface Told {
 /** A turn reports a kind of wait once, and again only when it became this much longer. */
 const LONGER_MS = HOUR;
 
-/** Records what a turn in progress waits for. If people are told, returns the message that the conversation must send. */
-export async function noteWait(db: Db, at: { turnId: string; threadId: string }, wait: ModelWait): Promise<Told | null> {
+/**
+ * Records what a turn in progress waits for. If people are told, returns the message that the conversation must send.
+ */
+export async function noteWait(
+  db: Db,
+  at: { turnId: string; threadId: string },
+  wait: ModelWait,
+): Promise<Told | null> {
   const { turnId, threadId } = at;
   const { kind, what, until } = wait;
   return await onThread(db, threadId, async (tx) => {
     const { chatId } = tx;
     const turn = await tx.now.selectFrom('turns').select('status').where('id', '=', turnId).executeTakeFirst();
     if (turn?.status !== 'in_progress') return null;
-    const known = await tx.now.selectFrom('model_waits').selectAll().where('turn_id', '=', turnId).where('kind', '=', kind).executeTakeFirst();
+    const known = await tx.now
+      .selectFrom('model_waits')
+      .selectAll()
+      .where('turn_id', '=', turnId)
+      .where('kind', '=', kind)
+      .executeTakeFirst();
     const told = known?.told ?? 0;
-    const tells = wait.tell !== null && (!known?.told_until || until.getTime() - known.told_until.getTime() > LONGER_MS);
+    const tells =
+      wait.tell !== null && (!known?.told_until || until.getTime() - known.told_until.getTime() > LONGER_MS);
     const now = { what, until, ...(tells && { told: told + 1, told_until: until }) };
     await tx.now
       .insertInto('model_waits')
@@ -51,15 +63,31 @@ export async function noteWait(db: Db, at: { turnId: string; threadId: string },
     const outboxId = await notify(tx, { turnId, key: `${kind}${told}`, body: wait.tell! });
     const inboxId = derivedId('msg_', outboxId).replace('msg_', 'inb_');
     const arrival: Arrival = { kind: 'reply', inboxId, outboxId };
-    receive(tx, { id: inboxId, turnId: null, key: { id: `tells ${outboxId}`, fingerprint: null }, arrival, body: '', writtenBy: [] });
-    const { channel, workflow_id } = await tx.now.selectFrom('chats').select(['channel', 'workflow_id']).where('id', '=', chatId).executeTakeFirstOrThrow();
+    receive(tx, {
+      id: inboxId,
+      turnId: null,
+      key: { id: `tells ${outboxId}`, fingerprint: null },
+      arrival,
+      body: '',
+      writtenBy: [],
+    });
+    const { channel, workflow_id } = await tx.now
+      .selectFrom('chats')
+      .select(['channel', 'workflow_id'])
+      .where('id', '=', chatId)
+      .executeTakeFirstOrThrow();
     return { inboxId, arrival, chatId, channel, workflowId: workflow_id };
   });
 }
 
 /** The wait is over, because an answer came. */
 export async function endWaits(db: Db, turnId: string): Promise<void> {
-  await db.updateTable('model_waits').set({ until: new Date() }).where('turn_id', '=', turnId).where('until', '>', new Date()).execute();
+  await db
+    .updateTable('model_waits')
+    .set({ until: new Date() })
+    .where('turn_id', '=', turnId)
+    .where('until', '>', new Date())
+    .execute();
 }
 
 /** What a turn waits for now, as `status` says it. */

@@ -20,7 +20,8 @@ export interface CheckedCall {
   taint?: CallTaint | null;
 }
 
-export const callIdOf = (turnId: string, step: number, position: number): string => derivedId('call_', stepKey(turnId, step), position);
+export const callIdOf = (turnId: string, step: number, position: number): string =>
+  derivedId('call_', stepKey(turnId, step), position);
 
 /** The autonomy at the moment the answer is stored. */
 export type Trust = Pick<ThinkResult, 'autonomy' | 'autoApprove'>;
@@ -33,7 +34,12 @@ export interface NewCall {
   refusal: string | undefined;
 }
 
-export function newCall({ turnId, threadId, step }: ThinkInput, call: CheckedCall, position: number, trust: Trust): NewCall {
+export function newCall(
+  { turnId, threadId, step }: ThinkInput,
+  call: CheckedCall,
+  position: number,
+  trust: Trust,
+): NewCall {
   const id = callIdOf(turnId, step, position);
   const itemId = derivedId('item_', id);
   const { name, danger, effect } = call.verdict;
@@ -64,7 +70,15 @@ export function newCall({ turnId, threadId, step }: ThinkInput, call: CheckedCal
       started_at: null,
       ended_at: refused ? new Date() : null,
     },
-    item: itemRow({ id: itemId, turnId, threadId, kind: call.item ?? 'tool_call', status: 'in_progress', summary: `${name} started`, detail }),
+    item: itemRow({
+      id: itemId,
+      turnId,
+      threadId,
+      kind: call.item ?? 'tool_call',
+      status: 'in_progress',
+      summary: `${name} started`,
+      detail,
+    }),
     refusal: call.refusal,
   };
 }

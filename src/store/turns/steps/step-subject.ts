@@ -13,8 +13,14 @@ import { agreedNow } from '../turn-extensions.ts';
 import { type Spent, TODAY } from './spending.ts';
 
 export interface StepSubject {
-  turn: Pick<Selectable<TurnTable>, 'status' | 'started_at' | 'created_at' | 'auto_approve' | 'model' | 'mode' | 'allow_shell' | 'call' | 'compaction'>;
-  thread: Pick<Selectable<ThreadTable>, 'model' | 'system_prompt' | 'auto_approve' | 'mode' | 'allow_shell' | 'families'>;
+  turn: Pick<
+    Selectable<TurnTable>,
+    'status' | 'started_at' | 'created_at' | 'auto_approve' | 'model' | 'mode' | 'allow_shell' | 'call' | 'compaction'
+  >;
+  thread: Pick<
+    Selectable<ThreadTable>,
+    'model' | 'system_prompt' | 'auto_approve' | 'mode' | 'allow_shell' | 'families'
+  >;
   autonomy: ThinkResult['autonomy'];
   preferences: Preferences;
   chatId: string;
@@ -27,7 +33,10 @@ export interface StepSubject {
   spentEver: number;
   /** limits that others have met, by model */
   limits: Record<string, KnownLimit>;
-  /** hashes of the extensions that the turn works with: those of its first step, or those that are agreed to now; `kept`: the turn has them already */
+  /**
+   * hashes of the extensions that the turn works with: those of its first step, or those that are agreed to now;
+   * `kept`: the turn has them already
+   */
   extensions: { hashes: readonly string[]; kept: boolean };
   /** the result of this very step; a retry that finds it pays nothing */
   stored: ThinkResult | null;
@@ -40,12 +49,23 @@ interface StepModel {
   fallback?: string | undefined;
 }
 
-/** Limits of the models that the step may ask. There is rarely one, so reading them here costs less than asking when there is. */
-const limitsOf = (e: ExpressionBuilder<Database, 'turns' | 'threads' | 'chats'>, account: string, name: string, fallback: string) =>
+/**
+ * Limits of the models that the step may ask. There is rarely one, so reading them here costs less than asking when
+ * there is.
+ */
+const limitsOf = (
+  e: ExpressionBuilder<Database, 'turns' | 'threads' | 'chats'>,
+  account: string,
+  name: string,
+  fallback: string,
+) =>
   e
     .selectFrom('model_limits')
     .select(
-      sql<Record<string, KnownLimit> | null>`json_object_agg(model, json_build_object('kind', kind, 'named', named, 'opensInMs', ${msUntil('until')}))`.as(
+      sql<Record<
+        string,
+        KnownLimit
+      > | null>`json_object_agg(model, json_build_object('kind', kind, 'named', named, 'opensInMs', ${msUntil('until')}))`.as(
         'all',
       ),
     )
@@ -60,38 +80,58 @@ const limitsOf = (e: ExpressionBuilder<Database, 'turns' | 'threads' | 'chats'>,
     );
 
 const spentEver = (e: ExpressionBuilder<Database, 'chats'>) =>
-  e.selectFrom('spending as ever').select(sql<number>`coalesce(sum(micro_usd), 0)::float8`.as('micro_usd')).whereRef('ever.chat_id', '=', 'chats.id');
+  e
+    .selectFrom('spending as ever')
+    .select(sql<number>`coalesce(sum(micro_usd), 0)::float8`.as('micro_usd'))
+    .whereRef('ever.chat_id', '=', 'chats.id');
 
-const subjectOf = compiled('step_subject', (db, turnId: string, key: string, account: string, name: string, fallback: string) =>
-  db
-    .selectFrom('turns')
-    .innerJoin('threads', 'threads.id', 'turns.thread_id')
-    .innerJoin('chats', 'chats.id', 'threads.chat_id')
-    .leftJoin('steps', (join) => join.on('steps.key', '=', key))
-    .leftJoin('spending', (join) => join.onRef('spending.chat_id', '=', 'chats.id').on('spending.day', '=', TODAY))
-    .select([
-      'turns.status',
-      'turns.started_at',
-      'turns.created_at',
-      'turns.auto_approve',
-      'turns.model',
-      'turns.mode',
-      'turns.allow_shell',
-      'turns.call',
-      'turns.compaction',
-    ])
-    .select(['turns.extensions', agreedNow.as('agreed_now')])
-    .select(['threads.mode as thread_mode', 'threads.allow_shell as thread_allow_shell', 'threads.families'])
-    .select(['threads.model as thread_model', 'threads.system_prompt', 'threads.auto_approve as thread_auto_approve', 'threads.chat_id', 'chats.autonomy'])
-    .select(['chats.channel', 'chats.address', 'chats.preferences'])
-    .select(['spending.tokens as spent_tokens', 'spending.micro_usd as spent_micro_usd', 'spending.unpriced as spent_unpriced', 'steps.result as stored'])
-    .select((e) => spentEver(e).as('spent_ever'))
-    .select((e) => limitsOf(e, account, name, fallback).as('limits'))
-    .where('turns.id', '=', turnId),
+const subjectOf = compiled(
+  'step_subject',
+  (db, turnId: string, key: string, account: string, name: string, fallback: string) =>
+    db
+      .selectFrom('turns')
+      .innerJoin('threads', 'threads.id', 'turns.thread_id')
+      .innerJoin('chats', 'chats.id', 'threads.chat_id')
+      .leftJoin('steps', (join) => join.on('steps.key', '=', key))
+      .leftJoin('spending', (join) => join.onRef('spending.chat_id', '=', 'chats.id').on('spending.day', '=', TODAY))
+      .select([
+        'turns.status',
+        'turns.started_at',
+        'turns.created_at',
+        'turns.auto_approve',
+        'turns.model',
+        'turns.mode',
+        'turns.allow_shell',
+        'turns.call',
+        'turns.compaction',
+      ])
+      .select(['turns.extensions', agreedNow.as('agreed_now')])
+      .select(['threads.mode as thread_mode', 'threads.allow_shell as thread_allow_shell', 'threads.families'])
+      .select([
+        'threads.model as thread_model',
+        'threads.system_prompt',
+        'threads.auto_approve as thread_auto_approve',
+        'threads.chat_id',
+        'chats.autonomy',
+      ])
+      .select(['chats.channel', 'chats.address', 'chats.preferences'])
+      .select([
+        'spending.tokens as spent_tokens',
+        'spending.micro_usd as spent_micro_usd',
+        'spending.unpriced as spent_unpriced',
+        'steps.result as stored',
+      ])
+      .select((e) => spentEver(e).as('spent_ever'))
+      .select((e) => limitsOf(e, account, name, fallback).as('limits'))
+      .where('turns.id', '=', turnId),
 );
 
 /** Everything about a model step except the dialogue; null when the turn does not exist. */
-export async function loadSubject(db: Db, input: ThinkInput, { account, name, fallback }: StepModel): Promise<StepSubject | null> {
+export async function loadSubject(
+  db: Db,
+  input: ThinkInput,
+  { account, name, fallback }: StepModel,
+): Promise<StepSubject | null> {
   const key = stepKey(input.turnId, input.step);
   const [row] = (await db.executeQuery(subjectOf(input.turnId, key, account, name, fallback ?? name))).rows;
   if (!row) return null;
@@ -119,7 +159,14 @@ export async function loadSubject(db: Db, input: ThinkInput, { account, name, fa
   } = row;
   return {
     turn,
-    thread: { model: thread_model, system_prompt, auto_approve: thread_auto_approve, mode: thread_mode, allow_shell: thread_allow_shell, families },
+    thread: {
+      model: thread_model,
+      system_prompt,
+      auto_approve: thread_auto_approve,
+      mode: thread_mode,
+      allow_shell: thread_allow_shell,
+      families,
+    },
     autonomy,
     preferences,
     chatId: chat_id,

@@ -8,24 +8,43 @@ import { endItem, endItemRow, insertItems, itemEvent, itemRow } from '../../chat
 import { compiled } from '../../postgres/compiled-query.ts';
 import type { Db, Tx } from '../../postgres/database.ts';
 import { closeTurn, selectTurnState, type TurnState, toTurnState } from '../turns.ts';
-import { type Answer, asks, familiesKept, rememberAnswer, stepResult, storeItems, tell, writeStep } from './answer-writes.ts';
+import {
+  type Answer,
+  asks,
+  familiesKept,
+  rememberAnswer,
+  stepResult,
+  storeItems,
+  tell,
+  writeStep,
+} from './answer-writes.ts';
 import { keepFresh } from './calls.ts';
 import { type NewCall, newCall, type Trust } from './new-calls.ts';
 import type { StepSubject } from './step-subject.ts';
 
 /**
- * Stores a model answer with all that follows from it, in one transaction: items, events, transcript, calls, usage, and at the end of a turn also the reply in
- * the outbox and the end itself. A second call returns the first result.
+ * Stores a model answer with all that follows from it, in one transaction: items, events, transcript, calls, usage, and
+ * at the end of a turn also the reply in the outbox and the end itself. A second call returns the first result.
  */
-export async function storeAnswer(db: Db, input: ThinkInput, subject: StepSubject, answer: Answer): Promise<ThinkResult> {
+export async function storeAnswer(
+  db: Db,
+  input: ThinkInput,
+  subject: StepSubject,
+  answer: Answer,
+): Promise<ThinkResult> {
   return (await storeCallsAtOnce(db, input, subject, answer)) ?? (await storeOnThread(db, input, subject, answer));
 }
 
 /**
- * An answer with only tool calls, of which nobody has seen a word: most steps of a long turn. Its writes need only that the turn is unchanged. Null when it has
- * changed, or for another answer.
+ * An answer with only tool calls, of which nobody has seen a word: most steps of a long turn. Its writes need only that
+ * the turn is unchanged. Null when it has changed, or for another answer.
  */
-async function storeCallsAtOnce(db: Db, input: ThinkInput, subject: StepSubject, answer: Answer): Promise<ThinkResult | null> {
+async function storeCallsAtOnce(
+  db: Db,
+  input: ThinkInput,
+  subject: StepSubject,
+  answer: Answer,
+): Promise<ThinkResult | null> {
   const { turnId, threadId } = input;
   if (answer.calls.length === 0 || answer.item.begun) return null;
   const trust = { autonomy: subject.autonomy, autoApprove: subject.turn.auto_approve ?? subject.thread.auto_approve };
@@ -52,14 +71,23 @@ async function storeCallsAtOnce(db: Db, input: ThinkInput, subject: StepSubject,
     if (result.outboxId) tell(batch, input, subject, result.outboxId, answer.text.trim());
   });
   if (!stored) return null;
-  for (const { row, item } of calls) keepFresh(db, { ...row, metadata: null, item_started_at: item.started_at, item_kind: item.kind }, subject.chatId);
+  for (const { row, item } of calls)
+    keepFresh(db, { ...row, metadata: null, item_started_at: item.started_at, item_kind: item.kind }, subject.chatId);
   return result;
 }
 
 /** Policy's inputs must be unchanged: somebody may have said "supervised" while the model answered. */
 const requireAsRead = compiled(
   'require_as_read',
-  (_, turnId: string, turnApproves: boolean | null, threadApproves: boolean, autonomy: string, key: string, readUpto: number) =>
+  (
+    _,
+    turnId: string,
+    turnApproves: boolean | null,
+    threadApproves: boolean,
+    autonomy: string,
+    key: string,
+    readUpto: number,
+  ) =>
     requireUnchanged(sql`exists (select from turns join threads on threads.id = turns.thread_id join chats on chats.id = threads.chat_id
       where turns.id = ${turnId} and turns.status = 'in_progress' and turns.auto_approve is not distinct from ${turnApproves}::boolean
         and threads.auto_approve = ${threadApproves}::boolean and chats.autonomy = ${autonomy})
@@ -71,7 +99,11 @@ const requireAsRead = compiled(
 async function storeOnThread(db: Db, input: ThinkInput, subject: StepSubject, answer: Answer): Promise<ThinkResult> {
   const { turnId, threadId } = input;
   return await onThread(db, threadId, async (tx) => {
-    const { stored, newer, stands, ...row } = await selectStepState(tx.now, input, answer.readUpto).executeTakeFirstOrThrow();
+    const { stored, newer, stands, ...row } = await selectStepState(
+      tx.now,
+      input,
+      answer.readUpto,
+    ).executeTakeFirstOrThrow();
     if (stored) {
       // another attempt was faster, so what this one streamed is not the answer
       await endItem(tx, answer.item.id, { status: 'interrupted' });
@@ -85,12 +117,23 @@ async function storeOnThread(db: Db, input: ThinkInput, subject: StepSubject, an
     if (open) state.items.push(...(await showAnswer(tx, input, answer, calls)));
     else await endItem(tx, answer.item.id, { status: 'interrupted' });
     if (newer.length > 0) await moveBehindAnswer(tx, newer);
-    const next: ThinkResult['next'] = !open ? 'closed' : calls.length > 0 ? 'tools' : newer.length > 0 ? 'continue' : 'closed';
+    const next: ThinkResult['next'] = !open
+      ? 'closed'
+      : calls.length > 0
+        ? 'tools'
+        : newer.length > 0
+          ? 'continue'
+          : 'closed';
     const ends = next === 'closed' && open;
-    // When a turn is steered or asks, what was said before it continues is an answer too, because a phone shows no stream. An answer to a message that was
-    // edited meanwhile is not one
+    // When a turn is steered or asks, what was said before it continues is an answer too, because a phone shows no
+    // stream. An answer to a message that was edited meanwhile is not one
     const heard = open && answer.text.trim() !== '' && ((next === 'continue' && stands) || asks(calls, answer));
-    const result = stepResult(input, answer, { calls, next, outbox: ends ? 'answer' : heard ? 'step' : null, ...trust });
+    const result = stepResult(input, answer, {
+      calls,
+      next,
+      outbox: ends ? 'answer' : heard ? 'step' : null,
+      ...trust,
+    });
     writeStep(tx, input, subject, answer, result, await unreadOf(tx.now, turnId, newer));
     // at once, because the end of a turn writes the row of its thread, too
     if (answer.families) await familiesKept(tx.now, input, answer.families).execute();
@@ -104,12 +147,17 @@ async function storeOnThread(db: Db, input: ThinkInput, subject: StepSubject, an
 }
 
 /**
- * The turn, and what happened since the model read it: `stored` is the result of a faster attempt, `newer` has the messages that the model has not read, and
+ * The turn, and what happened since the model read it: `stored` is the result of a faster attempt, `newer` has the
+ * messages that the model has not read, and
  * `stands` says whether a message that it has read is still there.
  */
 const selectStepState = (tx: Tx, { turnId, step }: ThinkInput, readUpto: number) =>
   selectTurnState(tx, turnId).select((e) => {
-    const messages = e.selectFrom('transcript').select('transcript.id').where('transcript.turn_id', '=', turnId).where('role', '=', 'user');
+    const messages = e
+      .selectFrom('transcript')
+      .select('transcript.id')
+      .where('transcript.turn_id', '=', turnId)
+      .where('role', '=', 'user');
     return [
       e.selectFrom('steps').select('result').where('key', '=', stepKey(turnId, step)).as('stored'),
       jsonArrayFrom(messages.where('ord', '>', readUpto).orderBy('ord')).as('newer'),
@@ -118,10 +166,17 @@ const selectStepState = (tx: Tx, { turnId, step }: ThinkInput, readUpto: number)
   });
 
 /** Shows and remembers the answer of a turn that is open. Returns its new items. */
-async function showAnswer(tx: ThreadTransaction, input: ThinkInput, answer: Answer, calls: readonly NewCall[]): Promise<TurnState['items']> {
+async function showAnswer(
+  tx: ThreadTransaction,
+  input: ThinkInput,
+  answer: Answer,
+  calls: readonly NewCall[],
+): Promise<TurnState['items']> {
   const { text, item } = answer;
   // what streamed may turn out to be a thought or a call, so that no text is left
-  const end = text ? ({ status: 'completed', summary: text, detail: text } as const) : ({ status: 'interrupted' } as const);
+  const end = text
+    ? ({ status: 'completed', summary: text, detail: text } as const)
+    : ({ status: 'interrupted' } as const);
   const streamed = item.begun ? await endItemRow(tx.now, item.id, end) : undefined;
   const born = storeItems(tx, input, answer, calls, streamed);
   // a late answer to a closed turn would come between the next message and its answer
@@ -133,12 +188,21 @@ async function showAnswer(tx: ThreadTransaction, input: ThinkInput, answer: Answ
 async function moveBehindAnswer(tx: ThreadTransaction, newer: ReadonlyArray<{ id: string }>): Promise<void> {
   await tx.sendPending();
   for (const { id } of newer) {
-    await tx.now.updateTable('transcript').set({ ord: sql`nextval('transcript_ord_seq')` }).where('id', '=', id).execute();
+    await tx.now
+      .updateTable('transcript')
+      .set({ ord: sql`nextval('transcript_ord_seq')` })
+      .where('id', '=', id)
+      .execute();
   }
 }
 
 /** What the person gets at the end of a turn. What is told beside the text is a line of its own. */
-async function endingText(tx: ThreadTransaction, { turnId, threadId, step }: ThinkInput, { text, note }: Answer, state: TurnState): Promise<string> {
+async function endingText(
+  tx: ThreadTransaction,
+  { turnId, threadId, step }: ThinkInput,
+  { text, note }: Answer,
+  state: TurnState,
+): Promise<string> {
   if (!note) return text.trim();
   const id = derivedId('item_', stepKey(turnId, step), 'note');
   // statements of one batch have no order, and the text comes first
@@ -151,20 +215,34 @@ async function endingText(tx: ThreadTransaction, { turnId, threadId, step }: Thi
 }
 
 /** With a step that this very transaction stores. */
-export const withUsage = ({ used, ...state }: TurnState, { inputTokens, outputTokens, microUsd }: StepUsage): TurnState => ({
+export const withUsage = (
+  { used, ...state }: TurnState,
+  { inputTokens, outputTokens, microUsd }: StepUsage,
+): TurnState => ({
   ...state,
-  used: { inputTokens: used.inputTokens + inputTokens, outputTokens: used.outputTokens + outputTokens, microUsd: used.microUsd + microUsd },
+  used: {
+    inputTokens: used.inputTokens + inputTokens,
+    outputTokens: used.outputTokens + outputTokens,
+    microUsd: used.microUsd + microUsd,
+  },
 });
 
 /**
- * Inbox rows of a turn whose message came while the model was answering. They stay unread: if the turn ends before another step, they become their own turn,
- * and a stop must still show which of them it was meant for.
+ * Inbox rows of a turn whose message came while the model was answering. They stay unread: if the turn ends before
+ * another step, they become their own turn, and a stop must still show which of them it was meant for.
  */
 export async function unreadOf(tx: Tx, turnId: string, newer: ReadonlyArray<{ id: string }>): Promise<string[]> {
   if (newer.length === 0) return [];
-  const rows = await tx.selectFrom('inbox').select(['id', 'arrival']).where('turn_id', '=', turnId).where('consumed_at', 'is', null).execute();
+  const rows = await tx
+    .selectFrom('inbox')
+    .select(['id', 'arrival'])
+    .where('turn_id', '=', turnId)
+    .where('consumed_at', 'is', null)
+    .execute();
   const messages = new Set(newer.map(({ id }) => id));
-  return rows.filter(({ id, arrival }) => (arrival as Arrival).kind === 'stop' || messages.has(steerMessageId(id))).map(({ id }) => id);
+  return rows
+    .filter(({ id, arrival }) => (arrival as Arrival).kind === 'stop' || messages.has(steerMessageId(id)))
+    .map(({ id }) => id);
 }
 
 async function trustNow(tx: Tx, threadId: string, turnApproves: boolean | null): Promise<Trust> {

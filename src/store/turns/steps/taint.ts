@@ -37,7 +37,11 @@ export async function pagesRead(db: Db, threadId: string): Promise<string[]> {
     .orderBy('started_at', 'desc')
     .limit(PAGES)
     .execute();
-  return [...rows.flatMap((row) => row.output ?? []), ...(await linksSeen(db, threadId)), ...(await addressesFound(db, threadId))];
+  return [
+    ...rows.flatMap((row) => row.output ?? []),
+    ...(await linksSeen(db, threadId)),
+    ...(await addressesFound(db, threadId)),
+  ];
 }
 
 const BROWSER = ['browser_open', 'browser_snapshot', 'browser_action'];
@@ -82,4 +86,5 @@ export const taintOfCall = async (db: Db, callId: string): Promise<CallTaint | n
   (await db.selectFrom('calls').select('taint').where('id', '=', callId).executeTakeFirst())?.taint ?? null;
 
 /** Sources of a call that nobody was asked about, because a permission covered it. */
-export const unaskedSources = (taint: CallTaint | null): Source[] => (taint && taint.asks.length === 0 ? taint.sources : []);
+export const unaskedSources = (taint: CallTaint | null): Source[] =>
+  taint && taint.asks.length === 0 ? taint.sources : [];

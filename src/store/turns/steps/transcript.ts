@@ -2,7 +2,12 @@ import { sql } from 'kysely';
 import { stepKey } from '../../../contracts/ids.ts';
 import type { StepState } from '../../../contracts/model.ts';
 import type { Source } from '../../../contracts/taint.ts';
-import { type Called, type CallsById, type DialogueMessage, SHOWN_OUTPUT_CHARS } from '../../../domain/chat/context/context.ts';
+import {
+  type Called,
+  type CallsById,
+  type DialogueMessage,
+  SHOWN_OUTPUT_CHARS,
+} from '../../../domain/chat/context/context.ts';
 import type { FileShown } from '../../../domain/text/files.ts';
 import { derivedId, roughTokens } from '../../chats/ids.ts';
 import { shownFiles } from '../../chats/messages/attachments.ts';
@@ -41,7 +46,13 @@ interface Read {
 /** Whether nothing was said in a thread since its conversation began. */
 export async function isBlank(db: Db | Tx, threadId: string): Promise<boolean> {
   const begun = sql<number>`coalesce((select max(upto) from summaries where thread_id = ${threadId} and body = ''), 0)`;
-  const said = await db.selectFrom('transcript').select('ord').where('thread_id', '=', threadId).where('ord', '>', begun).limit(1).executeTakeFirst();
+  const said = await db
+    .selectFrom('transcript')
+    .select('ord')
+    .where('thread_id', '=', threadId)
+    .where('ord', '>', begun)
+    .limit(1)
+    .executeTakeFirst();
   return said === undefined;
 }
 
@@ -68,18 +79,21 @@ const readFrom = compiled(
 );
 
 /**
- * The dialogue of a thread since its last summary, with its calls. It is one statement, so that all is of one moment, and returns JSON, because the engine's
- * parser is faster than reading column by column.
+ * The dialogue of a thread since its last summary, with its calls. It is one statement, so that all is of one moment,
+ * and returns JSON, because the engine's parser is faster than reading column by column.
  *
- * Finished turns are read once. Whatever changes a message draws a new `ord`, and does so only while its turn is in progress (`amendInput`, `storeAnswer`,
- * `finishTurn`). New messages come last, because they are added under the thread's lock. So messages before those of the turn in progress never change.
+ * Finished turns are read once. Whatever changes a message draws a new `ord`, and does so only while its turn is in
+ * progress (`amendInput`, `storeAnswer`,
+ * `finishTurn`). New messages come last, because they are added under the thread's lock. So messages before those of
+ * the turn in progress never change.
  */
 export async function loadHistory(db: Db, threadId: string): Promise<History> {
   const cache = dialogueCache(db);
   const known = cache.get(threadId);
   const { rows } = await db.executeQuery(readFrom(threadId, known.last, known.upto));
   const read = rows[0]!;
-  for (const message of read.messages) if (read.attached[message.ord]) message.attachment_ids = read.attached[message.ord];
+  for (const message of read.messages)
+    if (read.attached[message.ord]) message.attachment_ids = read.attached[message.ord];
   const before = read.upto === known.upto ? known : summedUp(known, read);
   const fresh = new Map(read.calls.map((call) => [call.id, call]));
   cache.put(threadId, grown(before, read, fresh), known);
@@ -87,7 +101,10 @@ export async function loadHistory(db: Db, threadId: string): Promise<History> {
   const calls: CallsById = { get: (id) => fresh.get(id) ?? before.calls.get(id) };
   const files = await shownFiles(
     db,
-    messages.flatMap(({ attachment_ids = [], call_ids }) => [...attachment_ids, ...call_ids.flatMap((id) => calls.get(id)?.picture ?? [])]),
+    messages.flatMap(({ attachment_ids = [], call_ids }) => [
+      ...attachment_ids,
+      ...call_ids.flatMap((id) => calls.get(id)?.picture ?? []),
+    ]),
   );
   const { summary } = before;
   const openFrom = read.open_from;
@@ -98,7 +115,10 @@ export async function loadHistory(db: Db, threadId: string): Promise<History> {
 function summedUp(known: Settled, { summary, upto }: Read): Settled {
   const messages = known.messages.filter((message) => message.ord > upto);
   const calls = new Map(messages.flatMap((message) => callsOf(message, known.calls)).map((call) => [call.id, call]));
-  const bytes = messages.reduce((sum, message) => sum + bytesOf(message, callsOf(message, calls)), summary?.length ?? 0);
+  const bytes = messages.reduce(
+    (sum, message) => sum + bytesOf(message, callsOf(message, calls)),
+    summary?.length ?? 0,
+  );
   return { summary, upto, last: Math.max(known.last, upto), messages, calls, bytes };
 }
 
@@ -118,7 +138,8 @@ function grown(before: Settled, read: Read, calls: ReadonlyMap<string, Called>):
   return { ...before, last: settled.at(-1)!.ord, messages: [...before.messages, ...settled], calls: known, bytes };
 }
 
-const callsOf = (message: DialogueMessage, calls: ReadonlyMap<string, Called>): Called[] => message.call_ids.flatMap((id) => calls.get(id) ?? []);
+const callsOf = (message: DialogueMessage, calls: ReadonlyMap<string, Called>): Called[] =>
+  message.call_ids.flatMap((id) => calls.get(id) ?? []);
 
 /** The whole text of a message of this chat; undefined when there is no such message here. */
 export const messageOfChat = (db: Db, chatId: string, id: string): Promise<{ content: string } | undefined> =>
@@ -137,7 +158,13 @@ export async function saidInStep(db: Db | Tx, turnId: string, step: number): Pro
 }
 
 /** Adds a summary of everything up to `upto`; the log itself stays. */
-export async function addSummary(db: Db | Tx, threadId: string, upto: number, body: string, sources: readonly Source[]): Promise<void> {
+export async function addSummary(
+  db: Db | Tx,
+  threadId: string,
+  upto: number,
+  body: string,
+  sources: readonly Source[],
+): Promise<void> {
   await db
     .insertInto('summaries')
     .values({ id: `${threadId}/${upto}`, thread_id: threadId, upto, body, sources: json(sources) })
@@ -152,7 +179,9 @@ export interface Heard {
   words?: string;
 }
 
-/** Most bytes of a step's state. A step with more is stored without it, and is later sent as the step of another model. */
+/**
+ * Most bytes of a step's state. A step with more is stored without it, and is later sent as the step of another model.
+ */
 const MOST_STATE_BYTES = 256 * 1024;
 
 /** Not through `json`, which mends texts: a signature covers every character. */
@@ -164,7 +193,14 @@ function storableState(state: StepState): string | null {
 /** Adds a message to what the model reads. A second call with the same id changes nothing. */
 export function remember(
   batch: WriteBatch,
-  said: { id: string; turnId: string; role: 'user' | 'assistant'; content: string; callIds?: string[]; state?: StepState | undefined } & Heard,
+  said: {
+    id: string;
+    turnId: string;
+    role: 'user' | 'assistant';
+    content: string;
+    callIds?: string[];
+    state?: StepState | undefined;
+  } & Heard,
 ): void {
   const state = said.state ? storableState(said.state) : null;
   batch.later((db) =>

@@ -32,7 +32,10 @@ const KEYS: Record<UsageGroup, RawBuilder<string>> = {
   thread: sql<string>`turns.thread_id`,
 };
 
-/** What model steps have used, of turns that were created between two times, both included. The totals are the first row. */
+/**
+ * What model steps have used, of turns that were created between two times, both included. The totals are the first
+ * row.
+ */
 export async function usageReport(
   db: Db,
   { since, until, group }: { since: Date | null; until: Date | null; group: UsageGroup },
@@ -46,7 +49,11 @@ export async function usageReport(
     where (${since}::timestamptz is null or turns.created_at >= ${since}) and (${until}::timestamptz is null or turns.created_at <= ${until})
     group by grouping sets ((), (1))
     order by grouping(${KEYS[group]}) desc, 1`.execute(db);
-  const [totals, ...buckets] = rows.map(({ key, micro_usd, ...counts }) => ({ key: key ?? '', ...counts, cost_usd: micro_usd / 1e6 }));
+  const [totals, ...buckets] = rows.map(({ key, micro_usd, ...counts }) => ({
+    key: key ?? '',
+    ...counts,
+    cost_usd: micro_usd / 1e6,
+  }));
   return { totals: inOrder(totals!), buckets: buckets.map(({ key, ...usage }) => ({ key, ...inOrder(usage) })) };
 }
 

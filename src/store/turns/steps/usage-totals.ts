@@ -9,7 +9,10 @@ export interface UsageTotal {
 }
 
 /** The days that were counted, of turns and of coding tasks. `chatId` null: of every chat. */
-export async function usageTotals(db: Db | Tx, chatId: string | null): Promise<{ turns: UsageTotal; tasks: UsageTotal }> {
+export async function usageTotals(
+  db: Db | Tx,
+  chatId: string | null,
+): Promise<{ turns: UsageTotal; tasks: UsageTotal }> {
   const [turns, tasks] = await Promise.all([totalOf(db, 'spending', chatId), totalOf(db, 'task_spending', chatId)]);
   return { turns, tasks };
 }
@@ -20,7 +23,10 @@ export const cachedToday = (db: Db | Tx, chatId: string): Promise<{ cached: numb
     .selectFrom('steps')
     .innerJoin('turns', 'turns.id', 'steps.turn_id')
     .innerJoin('threads', 'threads.id', 'turns.thread_id')
-    .select([sql<number>`coalesce(sum(steps.cached_tokens), 0)::bigint`.as('cached'), sql<number>`coalesce(sum(steps.input_tokens), 0)::bigint`.as('input')])
+    .select([
+      sql<number>`coalesce(sum(steps.cached_tokens), 0)::bigint`.as('cached'),
+      sql<number>`coalesce(sum(steps.input_tokens), 0)::bigint`.as('input'),
+    ])
     .where('threads.chat_id', '=', chatId)
     .where('steps.created_at', '>=', sql<Date>`date_trunc('day', now() at time zone 'utc') at time zone 'utc'`)
     .executeTakeFirstOrThrow();

@@ -32,14 +32,23 @@ const heard: string[] = [];
 beforeAll(async () => {
   world = await startWhatsAppApp((fixture) => {
     Ada = fixture.contact('Ada');
-    return { WHATSAPP_NUMBER: 'dedicated', OWNER_PHONE_NUMBER: Ada.pn.split('@')[0]!, WHATSAPP_RATE_LIMIT: '1000', FETCH_AUTONOMY: 'autonomous' };
+    return {
+      WHATSAPP_NUMBER: 'dedicated',
+      OWNER_PHONE_NUMBER: Ada.pn.split('@')[0]!,
+      WHATSAPP_RATE_LIMIT: '1000',
+      FETCH_AUTONOMY: 'autonomous',
+    };
   });
   app = world.app;
   app.model.hear((body) => {
     const { messages } = JSON.parse(body) as { messages: Array<{ role: string; content: unknown }> };
-    heard.push(...messages.flatMap(({ role, content }) => (role === 'user' && typeof content === 'string' ? [content] : [])));
+    heard.push(
+      ...messages.flatMap(({ role, content }) => (role === 'user' && typeof content === 'string' ? [content] : [])),
+    );
   });
-  pages = createServer((_request, response) => void response.setHeader('content-type', 'text/plain; charset=utf-8').end(page));
+  pages = createServer(
+    (_request, response) => void response.setHeader('content-type', 'text/plain; charset=utf-8').end(page),
+  );
   await new Promise<void>((resolve) => pages.listen(0, '127.0.0.1', resolve));
 }, 180_000);
 afterAll(async () => {
@@ -49,7 +58,11 @@ afterAll(async () => {
 
 const onPage = (): string => `http://127.0.0.1:${(pages.address() as AddressInfo).port}/`;
 const atRest = (thread: string): Promise<unknown> =>
-  until(`nothing runs in ${thread}`, async () => (await app.detail(thread)).turns.every((turn) => turn.status !== 'in_progress'), 30_000);
+  until(
+    `nothing runs in ${thread}`,
+    async () => (await app.detail(thread)).turns.every((turn) => turn.status !== 'in_progress'),
+    30_000,
+  );
 
 describe('any text', () => {
   it('defect 7: is answered over HTTP and on the terminal, in a prompt, a word to a running turn and the fields of a thread', async () => {
@@ -59,14 +72,23 @@ describe('any text', () => {
         const [prompt, steer] = [`p${first}`.toWellFormed(), `s${second}`.toWellFormed()];
         const refused = await app.request('POST', '/v1/threads', { system_prompt: `${first}\ud83d`, model: first });
         expect(refused.status).toBe(400);
-        const thread = await app.thread({ system_prompt: first.toWellFormed(), workspace: '/', task_id: second.toWellFormed() });
-        const started = await app.request('POST', `/v1/threads/${thread}/turns`, { prompt, input_summary: second.toWellFormed() });
+        const thread = await app.thread({
+          system_prompt: first.toWellFormed(),
+          workspace: '/',
+          task_id: second.toWellFormed(),
+        });
+        const started = await app.request('POST', `/v1/threads/${thread}/turns`, {
+          prompt,
+          input_summary: second.toWellFormed(),
+        });
         expect(started.status).toBe(201);
         expect((await app.request('POST', `/v1/threads/${thread}/messages`, { text: steer })).status).toBe(202);
         await atRest(thread);
         const read = storableText(prompt).trim();
         expect(heard.some((text) => text.includes(read))).toBe(true);
-        expect((await app.request('GET', `/v1/threads/${encodeURIComponent(`${thread}${first.toWellFormed()}/`)}`)).status).toBeLessThan(500);
+        expect(
+          (await app.request('GET', `/v1/threads/${encodeURIComponent(`${thread}${first.toWellFormed()}/`)}`)).status,
+        ).toBeLessThan(500);
       }),
       { runs: 12, soak: 200 },
     );
@@ -99,7 +121,9 @@ describe('any text', () => {
         const { items } = await app.detail(thread);
         const last = items.findLast((item) => item.kind === 'agent_message')!;
         expect(last.detail).toContain('😀'.repeat(90));
-        const streamed = (await app.events(thread)).filter((event) => event.event === 'item.delta' && event.item_id === last.id);
+        const streamed = (await app.events(thread)).filter(
+          (event) => event.event === 'item.delta' && event.item_id === last.id,
+        );
         expect(streamed.map((event) => event.payload.delta).join('')).toBe(last.detail);
       }),
       { runs: 8, soak: 100 },
@@ -126,7 +150,11 @@ describe('any text', () => {
         await storeReceived(db, [
           row(`${id}${text}`, { conversation: text }, text),
           row(`${id}R`, { reactionMessage: { key: target, text } }, `Ada ${text}`),
-          row(`${id}${'long'.repeat(5_000)}`, { extendedTextMessage: { text, contextInfo: { stanzaId: text, quotedMessage: { conversation: text } } } }, ''),
+          row(
+            `${id}${'long'.repeat(5_000)}`,
+            { extendedTextMessage: { text, contextInfo: { stanzaId: text, quotedMessage: { conversation: text } } } },
+            '',
+          ),
           row(`${id}Z`, { conversation: `and this is number ${n}.` }, 'Ada'),
         ]);
         await saveGroups(db, 'default', [{ id: `${n}@g.us`, subject: text, participants: [] } as never], new Date());
@@ -139,7 +167,11 @@ describe('any text', () => {
       60_000,
     );
     for (let at = 1; at <= n; at++)
-      await until(`the model has read number ${at}`, () => heard.some((text) => text.includes(`and this is number ${at}.`)), 60_000);
+      await until(
+        `the model has read number ${at}`,
+        () => heard.some((text) => text.includes(`and this is number ${at}.`)),
+        60_000,
+      );
     const tried = await db.selectFrom('wa_inbox').select('seq').where('attempts', '>', 0).execute();
     expect(tried).toEqual([]);
     await Ada.send('an ordinary message');
@@ -149,12 +181,32 @@ describe('any text', () => {
   it('in the log of a container is stored or passed over, and so are numbers that no column holds', async () => {
     const { db } = app.store;
     const thread = await app.thread();
-    const { chat_id } = await db.selectFrom('threads').select('chat_id').where('id', '=', thread).executeTakeFirstOrThrow();
+    const { chat_id } = await db
+      .selectFrom('threads')
+      .select('chat_id')
+      .where('id', '=', thread)
+      .executeTakeFirstOrThrow();
     const folder = mkdtempSync(join(tmpdir(), 'fetch-log-'));
     const number = fc.oneof(fc.integer(), fc.double(), fc.constantFrom(2 ** 31, 2 ** 53, 2 ** 63, 1e300, -1, 0.5, 7));
-    const at = fc.oneof(fc.constantFrom('2026-11-21T08:05:00Z', '-271821-04-20T00:00:00Z', '+275760-09-13T00:00:00Z', 'today'), anyText);
+    const at = fc.oneof(
+      fc.constantFrom('2026-11-21T08:05:00Z', '-271821-04-20T00:00:00Z', '+275760-09-13T00:00:00Z', 'today'),
+      anyText,
+    );
     const anything = fc.oneof(anyText, number, fc.constantFrom(null, [], {}));
-    const type = fc.constantFrom('started', 'session', 'text', 'tool', 'plan', 'question', 'permission', 'settled', 'usage', 'note', 'ended', 'other');
+    const type = fc.constantFrom(
+      'started',
+      'session',
+      'text',
+      'tool',
+      'plan',
+      'question',
+      'permission',
+      'settled',
+      'usage',
+      'note',
+      'ended',
+      'other',
+    );
     const wild = fc.record(
       {
         seq: number,
@@ -198,14 +250,30 @@ describe('any text', () => {
             `${[...lines.map((line) => JSON.stringify(line)), '{"seq":1e999}', 'null', ...good.map((line) => JSON.stringify(line))].join('\n')}\n`,
           );
           const id = `tsk_${seq.now}`;
-          const about = { goal: text, agent: 'practice', harness: 'practice' as const, host: 'h', workspace: text, worktree: true, timeout_ms: 1 };
+          const about = {
+            goal: text,
+            agent: 'practice',
+            harness: 'practice' as const,
+            host: 'h',
+            workspace: text,
+            worktree: true,
+            timeout_ms: 1,
+          };
           const task = (await insertTask(db, { ...about, id, chat_id, call_id: id, workflow_id: id }))!;
           const read = await readLog(folder, 0);
           const news = await storeLines(db, task, read.lines);
           expect(news.filter((line) => line.seq >= seq.now && line.seq < seq.now + 4).length).toBeGreaterThanOrEqual(4);
           expect(read.lines.map(doing).every((line) => line === null || typeof line === 'string')).toBe(true);
-          const stored = await db.selectFrom('task_log').select('line').where('task_id', '=', id).where('seq', '=', seq.now).executeTakeFirstOrThrow();
-          expect(stored.line).toMatchObject({ text: storableText(visible(text)), messageId: storableText(visible(text)) });
+          const stored = await db
+            .selectFrom('task_log')
+            .select('line')
+            .where('task_id', '=', id)
+            .where('seq', '=', seq.now)
+            .executeTakeFirstOrThrow();
+          expect(stored.line).toMatchObject({
+            text: storableText(visible(text)),
+            messageId: storableText(visible(text)),
+          });
         }),
         { runs: 25, soak: 500 },
       );

@@ -7,7 +7,10 @@ import { until } from '../../../support/until.ts';
 import type { Contact } from '../../../support/whatsapp/contact.ts';
 import { startWhatsAppApp, type WhatsAppApp } from '../../../support/whatsapp-app.ts';
 
-/** What a person is shown before they consent, and what their words then do, on each channel. A bare word is too early here for a whole minute. */
+/**
+ * What a person is shown before they consent, and what their words then do, on each channel. A bare word is too early
+ * here for a whole minute.
+ */
 
 let world: WhatsAppApp;
 let ann: Contact;
@@ -34,13 +37,22 @@ const SHOWN = 'description: ls␍; rm -rf ⟨U+202E⟩/';
 const told = (who: Contact, text: string | RegExp) =>
   until(
     `${who.name} is told ${text}`,
-    () => who.received.findLast(({ shown }) => (typeof text === 'string' ? shown.text.includes(text) : text.test(shown.text))),
+    () =>
+      who.received.findLast(({ shown }) =>
+        typeof text === 'string' ? shown.text.includes(text) : text.test(shown.text),
+      ),
     60_000,
   );
-const routine = (name: string) => world.app.store.db.selectFrom('routines').select('id').where('name', '=', name).executeTakeFirst();
+const routine = (name: string) =>
+  world.app.store.db.selectFrom('routines').select('id').where('name', '=', name).executeTakeFirst();
 const decidedBy = async (name: string) =>
-  (await world.app.store.db.selectFrom('questions').select('decided_by').where('prompt', '=', `Save the workflow "${name}"?`).executeTakeFirstOrThrow())
-    .decided_by;
+  (
+    await world.app.store.db
+      .selectFrom('questions')
+      .select('decided_by')
+      .where('prompt', '=', `Save the workflow "${name}"?`)
+      .executeTakeFirstOrThrow()
+  ).decided_by;
 
 it('WhatsApp shows the question and what it is decided by; a bare yes is too early, a quote of the question is exact', async () => {
   await ann.send(typed('on-phone'));
@@ -79,7 +91,11 @@ it('somebody who is trusted approves what they asked for, and sets neither auton
   await ben.react(question, '👍');
   await told(ben, 'Saved by-ben.');
   expect(await decidedBy('by-ben')).toEqual({ role: 'trusted', channel: 'whatsapp', id: digits(ben) });
-  const chats = await world.app.store.db.selectFrom('chats').select('autonomy').where('channel', '=', 'whatsapp').execute();
+  const chats = await world.app.store.db
+    .selectFrom('chats')
+    .select('autonomy')
+    .where('channel', '=', 'whatsapp')
+    .execute();
   expect(new Set(chats.map(({ autonomy }) => autonomy))).toEqual(new Set(['supervised']));
 });
 
@@ -88,7 +104,11 @@ it('HTTP gives the question, what it is decided by and the arguments; words are 
   const thread = await app.thread();
   const turn = await app.turn(thread, create('on-http'));
   const approval = await until('it is asked for', async () => (await app.detail(thread)).pending_approvals[0]);
-  expect(approval).toMatchObject({ description: 'Save the workflow "on-http"?', evidence: expect.stringContaining(SHOWN), input: { name: 'on-http' } });
+  expect(approval).toMatchObject({
+    description: 'Save the workflow "on-http"?',
+    evidence: expect.stringContaining(SHOWN),
+    input: { name: 'on-http' },
+  });
   expect((await app.say(thread, 'yes')).kind).toBe('reply');
   expect(await routine('on-http')).toBeUndefined();
   expect((await app.request('POST', `/v1/approvals/${approval.id}`, { decision: 'allow' })).status).toBe(200);

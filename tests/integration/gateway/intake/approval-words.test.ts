@@ -9,10 +9,13 @@ beforeAll(async () => {
 afterAll(() => app?.close());
 
 const create = (name: string) => ['workflow_create', { name, steps: ['workflow_list'] }];
-const approval = (thread: string) => until('an approval is asked for', async () => (await app.detail(thread)).pending_approvals[0]);
-const asked = async (thread: string): Promise<number> => (await app.events(thread)).filter((event) => event.event === 'approval.required').length;
+const approval = (thread: string) =>
+  until('an approval is asked for', async () => (await app.detail(thread)).pending_approvals[0]);
+const asked = async (thread: string): Promise<number> =>
+  (await app.events(thread)).filter((event) => event.event === 'approval.required').length;
 const answerOf = async (thread: string, turn: string): Promise<string | undefined> =>
-  (await app.detail(thread)).items.filter((item) => item.turn_id === turn && item.kind === 'agent_message').at(-1)?.detail;
+  (await app.detail(thread)).items.filter((item) => item.turn_id === turn && item.kind === 'agent_message').at(-1)
+    ?.detail;
 const routinesOf = async (thread: string): Promise<string[]> =>
   (
     await app.store.db
@@ -25,8 +28,18 @@ const routinesOf = async (thread: string): Promise<string[]> =>
   ).map((row) => row.name);
 
 /** A second question in the thread, as a coding task would have it. */
-async function anotherQuestion(thread: string, id: string, number: number, deliveredAt: Date | null, turnId?: string): Promise<void> {
-  const first = await app.store.db.selectFrom('questions').select(['chat_id', 'turn_id']).where('thread_id', '=', thread).executeTakeFirstOrThrow();
+async function anotherQuestion(
+  thread: string,
+  id: string,
+  number: number,
+  deliveredAt: Date | null,
+  turnId?: string,
+): Promise<void> {
+  const first = await app.store.db
+    .selectFrom('questions')
+    .select(['chat_id', 'turn_id'])
+    .where('thread_id', '=', thread)
+    .executeTakeFirstOrThrow();
   const fields = {
     ...first,
     ...(turnId && { turn_id: turnId }),
@@ -44,9 +57,15 @@ async function anotherQuestion(thread: string, id: string, number: number, deliv
     .execute();
 }
 const openIds = async (thread: string) =>
-  (await app.store.db.selectFrom('questions').select('id').where('thread_id', '=', thread).where('state', '=', 'open').orderBy('number').execute()).map(
-    (row) => row.id,
-  );
+  (
+    await app.store.db
+      .selectFrom('questions')
+      .select('id')
+      .where('thread_id', '=', thread)
+      .where('state', '=', 'open')
+      .orderBy('number')
+      .execute()
+  ).map((row) => row.id);
 const lastReply = async (thread: string): Promise<string | undefined> =>
   (await app.detail(thread)).items.findLast((item) => item.kind === 'agent_message')?.detail;
 
@@ -80,7 +99,9 @@ describe('a bare yes', () => {
     expect(await routinesOf(thread)).toEqual(['seen']);
     // the second one, a moment later
     expect((await app.say(thread, 'yes')).kind).toBe('reply');
-    expect(await lastReply(thread)).toMatch(/^That came before you could read the question, so it decides nothing\. It is:\n2\. Push demo to GitHub\?/);
+    expect(await lastReply(thread)).toMatch(
+      /^That came before you could read the question, so it decides nothing\. It is:\n2\. Push demo to GitHub\?/,
+    );
     expect(await openIds(thread)).toEqual([`unseen_${thread}`]);
   });
 });
@@ -117,7 +138,9 @@ describe('words beside an approval while no turn runs', () => {
     );
     await anotherQuestion(thread, `task_${thread}`, 2, new Date(0));
     expect((await app.say(thread, 'yes, but not the tests')).kind).toBe('reply');
-    expect(await lastReply(thread)).toMatch(/^This is still open, and nothing is done before it is answered:\n2\. Push demo to GitHub\?/);
+    expect(await lastReply(thread)).toMatch(
+      /^This is still open, and nothing is done before it is answered:\n2\. Push demo to GitHub\?/,
+    );
     const { kind, turn_id } = await app.say(thread, 'tell me which files are in that push');
     expect(kind).toBe('turn');
     await app.ended(thread, turn_id!);
@@ -158,7 +181,11 @@ describe('a word for the policy', () => {
 });
 
 describe('an approval that is longer than a page', () => {
-  const steps = Array.from({ length: 30 }, (_, index) => ({ name: `${'long '.repeat(14)}s-${index}`, tool: 'workflow_list', args: {} }));
+  const steps = Array.from({ length: 30 }, (_, index) => ({
+    name: `${'long '.repeat(14)}s-${index}`,
+    tool: 'workflow_list',
+    args: {},
+  }));
 
   it('is read on with "more", and is not allowed by a yes before its end', async () => {
     const thread = (await app.request('GET', '/v1/console')).body as { id: string };
@@ -167,7 +194,11 @@ describe('an approval that is longer than a page', () => {
     expect((await app.say(thread.id, 'yes')).kind).toBe('reply');
     expect(await lastReply(thread.id)).toMatch(/^You have seen only the beginning of it\. Say "more" to read on/);
     const pages: string[] = [];
-    const { evidence } = await app.store.db.selectFrom('questions').select('evidence').where('id', '=', id).executeTakeFirstOrThrow();
+    const { evidence } = await app.store.db
+      .selectFrom('questions')
+      .select('evidence')
+      .where('id', '=', id)
+      .executeTakeFirstOrThrow();
     const shown = ((await app.detail(thread.id)).pending_approvals[0] as unknown as { evidence: string }).evidence;
     for (let page = ''; !page.endsWith('\n\nAnswer yes, no, skip or yes all.'); pages.push(page)) {
       expect((await app.say(thread.id, 'more')).kind).toBe('reply');
@@ -179,7 +210,11 @@ describe('an approval that is longer than a page', () => {
     expect(read.at(-1)).toContain('s-29');
     expect((await app.say(thread.id, 'yes')).kind).toBe('answer');
     await app.ended(thread.id, turn);
-    const by = await app.store.db.selectFrom('questions').select('decided_by').where('id', '=', id).executeTakeFirstOrThrow();
+    const by = await app.store.db
+      .selectFrom('questions')
+      .select('decided_by')
+      .where('id', '=', id)
+      .executeTakeFirstOrThrow();
     expect(by.decided_by).toEqual({ role: 'terminal', channel: 'console' });
   });
 });
@@ -197,7 +232,11 @@ describe('an approval', () => {
 
   it('is answered with "yes all": neither the rest of the step nor a later one is asked about', async () => {
     const thread = await app.thread();
-    const turn = await app.turn(thread, [{ call: [create('a'), create('b')] }, { call: [create('c')] }, { say: 'done' }]);
+    const turn = await app.turn(thread, [
+      { call: [create('a'), create('b')] },
+      { call: [create('c')] },
+      { say: 'done' },
+    ]);
     await approval(thread);
     expect((await app.say(thread, 'yes, all')).kind).toBe('answer');
     expect((await app.ended(thread, turn)).status).toBe('completed');
@@ -223,10 +262,18 @@ describe('an approval', () => {
     await approval(thread);
     expect((await app.say(thread, 'yes all of this is wrong')).kind).toBe('steer');
     const told = await until('it is told that this decides nothing', async () =>
-      (await app.detail(thread)).items.find((item) => item.kind === 'status' && item.detail?.startsWith('This is still open')),
+      (await app.detail(thread)).items.find(
+        (item) => item.kind === 'status' && item.detail?.startsWith('This is still open'),
+      ),
     );
-    expect(told.detail).toBe('This is still open, and nothing is done before it is answered:\n1. Save the workflow "y"?\nAnswer yes, no, skip or yes all.');
-    const notice = app.store.db.selectFrom('outbox').select('state').where('thread_id', '=', thread).where('kind', '=', 'notice');
+    expect(told.detail).toBe(
+      'This is still open, and nothing is done before it is answered:\n1. Save the workflow "y"?\nAnswer yes, no, skip or yes all.',
+    );
+    const notice = app.store.db
+      .selectFrom('outbox')
+      .select('state')
+      .where('thread_id', '=', thread)
+      .where('kind', '=', 'notice');
     await until('it is sent', async () => (await notice.executeTakeFirst())?.state === 'sent');
     expect(await routinesOf(thread)).toEqual([]);
     expect((await app.say(thread, '👎')).kind).toBe('answer');

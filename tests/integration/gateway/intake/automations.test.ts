@@ -49,16 +49,23 @@ const HOURLY = { name: 'Hourly', prompt: script([{ say: 'an hour has passed' }])
 const create = (fields: Record<string, unknown> = {}) => ask<Automation>('POST', '', { ...HOURLY, ...fields });
 const scheduleOf = (id: string): ScheduleHandle => temporal.schedule.getHandle(scheduleId(id));
 /** The server shows a change a moment later. */
-const isPaused = (id: string, paused: boolean) => until(`paused is ${paused}`, async () => (await scheduleOf(id).describe()).state.paused === paused);
+const isPaused = (id: string, paused: boolean) =>
+  until(`paused is ${paused}`, async () => (await scheduleOf(id).describe()).state.paused === paused);
 const ended = (id: string) =>
-  until('a run has ended', async () => (await ask<Run[]>('GET', `/${id}/runs`)).find(({ status }) => !['queued', 'running'].includes(status)));
+  until('a run has ended', async () =>
+    (await ask<Run[]>('GET', `/${id}/runs`)).find(({ status }) => !['queued', 'running'].includes(status)),
+  );
 
 describe('an automation', () => {
   it('is a schedule of Temporal in its time zone, with the policies of every cron', async () => {
     const { id, next_run_at, timezone } = await create({ rrule: 'FREQ=WEEKLY;BYDAY=MO,WE;BYHOUR=9;BYMINUTE=30' });
     const { spec, policies, info, state } = await scheduleOf(id).describe();
     expect(timezone).toBe('Europe/Berlin');
-    expect([spec.timezone, state.paused, policies.overlap]).toEqual(['Europe/Berlin', false, ScheduleOverlapPolicy.ALLOW_ALL]);
+    expect([spec.timezone, state.paused, policies.overlap]).toEqual([
+      'Europe/Berlin',
+      false,
+      ScheduleOverlapPolicy.ALLOW_ALL,
+    ]);
     expect(policies.catchupWindow).toBeGreaterThan(0);
     expect(info.nextActionTimes.map((at) => at.toISOString()).slice(0, 4)).toEqual(
       nextFirings('30 9 * * MON,WED', 'Europe/Berlin', new Date(), 4).map((at) => at.toISOString()),
@@ -68,7 +75,11 @@ describe('an automation', () => {
 
   it('fires every so many hours on the days that it names, as we say that it does', async () => {
     const { id } = await create({ rrule: 'FREQ=HOURLY;INTERVAL=5;BYDAY=SA,SU', timezone: 'America/New_York' });
-    const { schedule } = await app.store.db.selectFrom('crons').select('schedule').where('id', '=', id).executeTakeFirstOrThrow();
+    const { schedule } = await app.store.db
+      .selectFrom('crons')
+      .select('schedule')
+      .where('id', '=', id)
+      .executeTakeFirstOrThrow();
     const { info } = await scheduleOf(id).describe();
     const expected = nextFirings(schedule, 'America/New_York', new Date(), info.nextActionTimes.length);
     expect(info.nextActionTimes.length).toBeGreaterThan(4);
@@ -85,9 +96,15 @@ describe('an automation', () => {
       .execute();
     await scheduleOf(id).pause('by hand');
     const shows = (status: string) =>
-      until(`it is ${status}`, async () => (await ask<Automation[]>('GET', '')).find((each) => each.id === id && each.status === status), 5_000);
+      until(
+        `it is ${status}`,
+        async () => (await ask<Automation[]>('GET', '')).find((each) => each.id === id && each.status === status),
+        5_000,
+      );
     expect(await shows('paused')).not.toHaveProperty('next_run_at');
-    expect(await app.store.db.selectFrom('crons').select('enabled').where('id', '=', id).executeTakeFirst()).toEqual({ enabled: false });
+    expect(await app.store.db.selectFrom('crons').select('enabled').where('id', '=', id).executeTakeFirst()).toEqual({
+      enabled: false,
+    });
     await scheduleOf(id).unpause();
     expect(await shows('active')).toHaveProperty('next_run_at');
   });
@@ -113,7 +130,9 @@ describe('an automation', () => {
       thread_id: done.thread_id,
     });
     const told = await until('the result is told', async () =>
-      (await app.detail(thread)).items.find(({ kind, detail }) => kind === 'agent_message' && detail?.startsWith('Automation "Hourly" completed.')),
+      (await app.detail(thread)).items.find(
+        ({ kind, detail }) => kind === 'agent_message' && detail?.startsWith('Automation "Hourly" completed.'),
+      ),
     );
     expect(told.detail).toContain('an hour has passed');
     expect(await ask('GET', `/${id}`)).toMatchObject({ status: 'paused', last_run_at: expect.any(String) });
@@ -135,10 +154,11 @@ describe('an automation', () => {
     const thread = await app.thread();
     const { id } = await create({ name: 'Tea time', rrule: 'FREQ=HOURLY;INTERVAL=2', thread_id: thread });
     await app.say(thread, 'schedules');
-    const listed = () => app.detail(thread).then(({ items }) => items.findLast(({ kind }) => kind === 'agent_message')?.detail ?? '');
-    expect(await until('the list is shown', async () => ((await listed()).includes('Tea time') ? listed() : null))).toMatch(
-      /^1\. Tea time: automation, FREQ=HOURLY;INTERVAL=2 in Europe\/Berlin; next /,
-    );
+    const listed = () =>
+      app.detail(thread).then(({ items }) => items.findLast(({ kind }) => kind === 'agent_message')?.detail ?? '');
+    expect(
+      await until('the list is shown', async () => ((await listed()).includes('Tea time') ? listed() : null)),
+    ).toMatch(/^1\. Tea time: automation, FREQ=HOURLY;INTERVAL=2 in Europe\/Berlin; next /);
     const { turn_id } = await app.say(thread, 'schedules remove tea time');
     await app.ended(thread, turn_id!);
     expect((await app.request('GET', `/v1/automations/${id}`)).status).toBe(404);
@@ -148,10 +168,15 @@ describe('an automation', () => {
 
   it('is made once for one key, and refused for another body', async () => {
     const headers = { 'Idempotency-Key': 'automation-1' };
-    const [first, second] = [await ask<Automation>('POST', '', HOURLY, headers), await ask<Automation>('POST', '', HOURLY, headers)];
+    const [first, second] = [
+      await ask<Automation>('POST', '', HOURLY, headers),
+      await ask<Automation>('POST', '', HOURLY, headers),
+    ];
     expect(second.id).toBe(first.id);
     expect((await app.request('POST', '/v1/automations', { ...HOURLY, name: 'Other' }, headers)).status).toBe(422);
-    const runs = await Promise.all([1, 2, 3].map(() => ask<Run>('POST', `/${first.id}/run`, undefined, { 'Idempotency-Key': 'run-1' })));
+    const runs = await Promise.all(
+      [1, 2, 3].map(() => ask<Run>('POST', `/${first.id}/run`, undefined, { 'Idempotency-Key': 'run-1' })),
+    );
     expect(new Set(runs.map(({ id }) => id)).size).toBe(1);
     await ended(first.id);
     expect(await ask('GET', `/${first.id}/runs`)).toHaveLength(1);
@@ -162,7 +187,9 @@ describe('over kills', () => {
   it('a run goes on after every role was killed, and one that was only asked for begins', async () => {
     const { id } = await create({ prompt: script([{ say: 'slow '.repeat(40), pace: 50 }]) });
     const run = await ask<Run>('POST', `/${id}/run`);
-    await until('its task runs', async () => (await ask<Run[]>('GET', `/${id}/runs`)).find(({ status }) => status === 'running'));
+    await until('its task runs', async () =>
+      (await ask<Run[]>('GET', `/${id}/runs`)).find(({ status }) => status === 'running'),
+    );
     app.kill('worker');
     app.kill('gateway');
     app.kill('api');
@@ -180,13 +207,27 @@ describe('over kills', () => {
     const args = { prompt: HOURLY.prompt, cwds: [], allow_shell: false, auto_approve: false };
     await insertAutomation(app.store.db, {
       ...{ ...lost, name: 'Lost', rrule: 'FREQ=HOURLY', schedule: '1 * * * *', timeZone: 'UTC', enabled: false, args },
-      ...{ chatId: await chatOfThread(app.store.db, thread), threadId: thread, key: { id: lost.id, fingerprint: null } },
+      ...{
+        chatId: await chatOfThread(app.store.db, thread),
+        threadId: thread,
+        key: { id: lost.id, fingerprint: null },
+      },
     });
-    await app.store.db.updateTable('crons').set({ unsent: true, enabled: false }).where('id', '=', changed!.id).execute();
+    await app.store.db
+      .updateTable('crons')
+      .set({ unsent: true, enabled: false })
+      .where('id', '=', changed!.id)
+      .execute();
     await scheduleOf(paused!.id).pause('by hand');
-    await sql`update crons set created_at = now() - interval '1 hour', updated_at = now() - interval '1 hour' where rrule is not null`.execute(app.store.db);
+    await sql`update crons set created_at = now() - interval '1 hour', updated_at = now() - interval '1 hour' where rrule is not null`.execute(
+      app.store.db,
+    );
     // a run whose workflow was never started
-    const run = await app.store.db.selectFrom('crons').selectAll().where('id', '=', asked!.id).executeTakeFirstOrThrow();
+    const run = await app.store.db
+      .selectFrom('crons')
+      .selectAll()
+      .where('id', '=', asked!.id)
+      .executeTakeFirstOrThrow();
     const row = {
       id: 'run-unsent',
       routine_id: run.routine_id,
@@ -211,7 +252,11 @@ describe('over kills', () => {
     app.kill('gateway');
     for (const { id } of [lost, changed!]) await isPaused(id, true);
     await until('the row is as its schedule says', async () => {
-      const { enabled } = await app.store.db.selectFrom('crons').select('enabled').where('id', '=', paused!.id).executeTakeFirstOrThrow();
+      const { enabled } = await app.store.db
+        .selectFrom('crons')
+        .select('enabled')
+        .where('id', '=', paused!.id)
+        .executeTakeFirstOrThrow();
       return !enabled;
     });
     expect(await ended(asked!.id)).toMatchObject({ id: 'run-unsent', status: 'completed' });

@@ -9,12 +9,18 @@ beforeAll(async () => {
 });
 afterAll(() => app?.close());
 
-async function ask<T = TaskRecord>(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<T> {
+async function ask<T = TaskRecord>(
+  method: string,
+  path: string,
+  body?: unknown,
+  headers?: Record<string, string>,
+): Promise<T> {
   const answer = await app.request(method, `/v1/tasks${path}`, body, headers);
   expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300);
   return answer.body as T;
 }
-const start = (steps: unknown[], fields: Record<string, unknown> = {}) => ask('POST', '', { prompt: script(steps), ...fields });
+const start = (steps: unknown[], fields: Record<string, unknown> = {}) =>
+  ask('POST', '', { prompt: script(steps), ...fields });
 const reached = (id: string, ...statuses: string[]) =>
   until(`task ${id} is ${statuses.join(' or ')}`, async () => {
     const task = await ask('GET', `/${id}`);
@@ -26,10 +32,23 @@ const ASKS = ['workflow_create', { name: 'tidy', steps: ['workflow_list'] }];
 
 describe('a background task', () => {
   it('is a thread of its own that names it, and tells what it did', async () => {
-    const accepted = await start([{ say: 'looking', call: [['cron_list', {}]] }, { call: [['read_output', { callId: 'none' }]] }, { say: 'all done' }]);
-    expect(accepted).toMatchObject({ status: 'queued', started_at: null, tool_calls: [], timeline: [{ kind: 'queued', summary: 'Task queued' }] });
+    const accepted = await start([
+      { say: 'looking', call: [['cron_list', {}]] },
+      { call: [['read_output', { callId: 'none' }]] },
+      { say: 'all done' },
+    ]);
+    expect(accepted).toMatchObject({
+      status: 'queued',
+      started_at: null,
+      tool_calls: [],
+      timeline: [{ kind: 'queued', summary: 'Task queued' }],
+    });
     const done = await reached(accepted.id, 'completed');
-    expect(done).toMatchObject({ result_summary: 'all done', thread_id: accepted.thread_id, duration_ms: expect.any(Number) });
+    expect(done).toMatchObject({
+      result_summary: 'all done',
+      thread_id: accepted.thread_id,
+      duration_ms: expect.any(Number),
+    });
     expect(done.tool_calls.map(({ name, status, ended_at }) => [name, status, ended_at !== null])).toEqual([
       ['cron_list', 'success', true],
       ['read_output', 'failed', true],
@@ -51,7 +70,10 @@ describe('a background task', () => {
       'finished',
     ]);
     expect((await app.detail(done.thread_id)).thread).toMatchObject({ task_id: done.id, archived: false });
-    const { tasks, counts } = await ask<{ tasks: Array<{ id: string }>; counts: Record<string, number> }>('GET', '?limit=1');
+    const { tasks, counts } = await ask<{ tasks: Array<{ id: string }>; counts: Record<string, number> }>(
+      'GET',
+      '?limit=1',
+    );
     expect([tasks.map(({ id }) => id), counts.completed]).toEqual([[done.id], 1]);
   });
 
@@ -59,10 +81,14 @@ describe('a background task', () => {
     const { id, thread_id } = await start([{ call: [ASKS] }, { say: 'done' }]);
     const open = async () => (await app.detail(thread_id)).pending_approvals;
     await until('it asks', async () => (await open()).length > 0);
-    expect((await ask('GET', `/${id}`)).tool_calls).toMatchObject([{ name: 'workflow_create', status: 'running', ended_at: null }]);
+    expect((await ask('GET', `/${id}`)).tool_calls).toMatchObject([
+      { name: 'workflow_create', status: 'running', ended_at: null },
+    ]);
     await ask('POST', `/${id}/cancel`, {});
     const ended = await reached(id, 'canceled');
-    expect(ended.tool_calls).toMatchObject([{ name: 'workflow_create', status: expect.stringMatching(/^(failed|canceled)$/), ended_at: expect.any(String) }]);
+    expect(ended.tool_calls).toMatchObject([
+      { name: 'workflow_create', status: expect.stringMatching(/^(failed|canceled)$/), ended_at: expect.any(String) },
+    ]);
     expect(kinds(ended)).toContain('finished');
     expect(kinds(ended)).toContain('cancel_requested');
     expect(await open()).toEqual([]);
@@ -70,8 +96,15 @@ describe('a background task', () => {
   });
 
   it('does what would ask without a question when its body says so', async () => {
-    const { id } = await start([{ call: [['workflow_create', { name: 'sweep', steps: ['workflow_list'] }]] }, { say: 'made' }], { auto_approve: true });
-    expect(await reached(id, 'completed', 'failed')).toMatchObject({ status: 'completed', auto_approve: true, tool_calls: [{ status: 'success' }] });
+    const { id } = await start(
+      [{ call: [['workflow_create', { name: 'sweep', steps: ['workflow_list'] }]] }, { say: 'made' }],
+      { auto_approve: true },
+    );
+    expect(await reached(id, 'completed', 'failed')).toMatchObject({
+      status: 'completed',
+      auto_approve: true,
+      tool_calls: [{ status: 'success' }],
+    });
   });
 
   it('is found by a beginning of its id that no other has', async () => {
@@ -79,14 +112,18 @@ describe('a background task', () => {
     let shared = 0;
     while (first.id[shared] === second.id[shared]) shared += 1;
     expect((await app.request('GET', `/v1/tasks/${first.id.slice(0, shared)}`)).status).toBe(400);
-    for (const path of ['task_%25', 'x%20y', '..%2Ftasks', '%00']) expect((await app.request('GET', `/v1/tasks/${path}`)).status).toBe(404);
+    for (const path of ['task_%25', 'x%20y', '..%2Ftasks', '%00'])
+      expect((await app.request('GET', `/v1/tasks/${path}`)).status).toBe(404);
     expect(await ask('GET', `/${second.id.slice(0, 20)}`)).toMatchObject({ id: second.id });
   });
 
   it('is refused where it names an agent or a workspace that is not there', async () => {
     const refused = async (body: object) =>
-      ((await app.request('POST', '/v1/tasks', { prompt: 'x', ...body })).body as { error: { message: string } }).error.message;
-    expect(await refused({ agent: 'nobody' })).toMatch(/^There is no coding agent 'nobody'; expected one of .*practice.*auto$/);
+      ((await app.request('POST', '/v1/tasks', { prompt: 'x', ...body })).body as { error: { message: string } }).error
+        .message;
+    expect(await refused({ agent: 'nobody' })).toMatch(
+      /^There is no coding agent 'nobody'; expected one of .*practice.*auto$/,
+    );
     expect(await refused({ harness: 'practice', workspace: 'nowhere' })).toMatch(/^There is no workspace 'nowhere'/);
     expect(await refused({ agent: 'practice', prompt: 'x'.repeat(10_001) })).toMatch(/longer than 10000 characters/);
     expect(await refused({ prompt: '\u0000 ' })).toBe('prompt is required');

@@ -33,8 +33,11 @@ describe('a thread that is held by another process', () => {
     // many times as many as there are connections
     const waiting = Array.from({ length: 30 }, () => touch(held));
     const waits = async () =>
-      (await other.query("select count(*)::int as n from pg_stat_activity where application_name = 'fetch-test' and wait_event_type = 'Lock'")).rows[0]
-        .n as number;
+      (
+        await other.query(
+          "select count(*)::int as n from pg_stat_activity where application_name = 'fetch-test' and wait_event_type = 'Lock'",
+        )
+      ).rows[0].n as number;
     await until('one of them waits for the lock', async () => (await waits()) > 0);
     for (let time = 0; time < 20; time++) expect(await touch(free)).toBe('done');
     expect(await waits()).toBe(1);
@@ -73,6 +76,10 @@ describe('transactions of one thread', () => {
 });
 
 it('no connection of ours may stand still in a transaction for ever', async () => {
-  const { rows } = await sql<{ name: string }>`select name from pg_settings where name like '%timeout' and setting <> '0'`.execute(database.store.db);
-  expect(rows.map(({ name }) => name)).toEqual(expect.arrayContaining(['idle_in_transaction_session_timeout', 'lock_timeout', 'statement_timeout']));
+  const { rows } = await sql<{
+    name: string;
+  }>`select name from pg_settings where name like '%timeout' and setting <> '0'`.execute(database.store.db);
+  expect(rows.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(['idle_in_transaction_session_timeout', 'lock_timeout', 'statement_timeout']),
+  );
 });

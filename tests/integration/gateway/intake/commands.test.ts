@@ -27,7 +27,8 @@ async function told(thread: string, text: string): Promise<string> {
 }
 
 const chatOf = async (thread: string): Promise<string> =>
-  (await app.store.db.selectFrom('threads').select('chat_id').where('id', '=', thread).executeTakeFirstOrThrow()).chat_id;
+  (await app.store.db.selectFrom('threads').select('chat_id').where('id', '=', thread).executeTakeFirstOrThrow())
+    .chat_id;
 
 describe('a command', () => {
   it('lists what there is, with what to say next', async () => {
@@ -36,7 +37,8 @@ describe('a command', () => {
     expect(await told(thread, '/schedules')).toContain('Nothing runs by itself in this chat');
     expect(await told(thread, '@fetch projects!')).toBe('- Notes\n- shop\n`project Notes` makes it the active one.');
     const help = await told(thread, 'help');
-    for (const word of ['`tasks`', '`schedules`', '`projects`', '`usage`', '`model`', '`version`']) expect(help).toContain(word);
+    for (const word of ['`tasks`', '`schedules`', '`projects`', '`usage`', '`model`', '`version`'])
+      expect(help).toContain(word);
   });
 
   it('defect 5: lists the tasks of its chat and of no other', async () => {
@@ -44,7 +46,15 @@ describe('a command', () => {
     const [thread, other] = [await app.thread(), await app.thread()];
     const chat_id = await chatOf(thread);
     const id = 'tsk_listed1';
-    const at = { id, chat_id, call_id: `call_${id}`, workflow_id: `task/${id}`, goal: 'make\nit work', agent: 'practice', harness: 'practice' as const };
+    const at = {
+      id,
+      chat_id,
+      call_id: `call_${id}`,
+      workflow_id: `task/${id}`,
+      goal: 'make\nit work',
+      agent: 'practice',
+      harness: 'practice' as const,
+    };
     await insertTask(db, { ...at, host: 'elsewhere', workspace: 'shop', worktree: false, timeout_ms: 1000 });
     await setTaskState(db, id, 'running');
     const listed = await told(thread, 'tasks');
@@ -95,7 +105,9 @@ describe('a command', () => {
     expect(await told(thread, '/usage')).toContain('This chat, today');
     expect((await app.say(thread, 'usage')).kind).toBe('answer');
     expect((await app.ended(thread, turn)).status).toBe('completed');
-    const answer = (await app.detail(thread)).items.findLast((item) => item.turn_id === turn && item.kind === 'agent_message');
+    const answer = (await app.detail(thread)).items.findLast(
+      (item) => item.turn_id === turn && item.kind === 'agent_message',
+    );
     expect(answer?.detail).toBe('You chose usage');
   });
 
@@ -106,11 +118,15 @@ describe('a command', () => {
     const { kind, turn_id } = await app.say(thread, 'Undo all!');
     expect(kind).toBe('turn');
     const { id } = await until('a yes is asked for', async () => (await app.detail(thread)).pending_approvals[0]);
-    expect(JSON.stringify((await app.detail(thread)).pending_approvals)).toContain('Take back everything that tasks and edits changed');
+    expect(JSON.stringify((await app.detail(thread)).pending_approvals)).toContain(
+      'Take back everything that tasks and edits changed',
+    );
     expect(await told(thread, '/redo')).toContain('I am still at work. Say `stop` first, then `/redo`.');
     expect((await app.request('POST', `/v1/approvals/${id}`, { decision: 'allow' })).status).toBeLessThan(300);
     expect((await app.ended(thread, turn_id!)).status).toBe('completed');
-    const answer = (await app.detail(thread)).items.findLast((item) => item.turn_id === turn_id && item.kind === 'agent_message');
+    const answer = (await app.detail(thread)).items.findLast(
+      (item) => item.turn_id === turn_id && item.kind === 'agent_message',
+    );
     expect(answer?.detail).toMatch(/workspace/i);
     expect(app.model.requests().length).toBe(requests);
   });

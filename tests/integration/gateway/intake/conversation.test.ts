@@ -10,7 +10,8 @@ afterAll(() => app?.close());
 
 const names = async (thread: string): Promise<string[]> => (await app.events(thread)).map((event) => event.event);
 const answerOf = async (thread: string, turn: string): Promise<string | undefined> =>
-  (await app.detail(thread)).items.filter((item) => item.turn_id === turn && item.kind === 'agent_message').at(-1)?.detail;
+  (await app.detail(thread)).items.filter((item) => item.turn_id === turn && item.kind === 'agent_message').at(-1)
+    ?.detail;
 
 /** bodies of a turn's messages once all are sent, in the order of their sending */
 const sent = async (turn: string): Promise<string[]> => {
@@ -45,7 +46,9 @@ describe('a conversation', () => {
     ]);
     expect(await answerOf(thread, turn)).toBe('Hello there.');
     await until('the reply was sent', async () =>
-      (await app.store.db.selectFrom('outbox').selectAll().where('turn_id', '=', turn).execute()).every((row) => row.state === 'sent' && row.attempts === 1),
+      (await app.store.db.selectFrom('outbox').selectAll().where('turn_id', '=', turn).execute()).every(
+        (row) => row.state === 'sent' && row.attempts === 1,
+      ),
     );
   });
 
@@ -64,7 +67,9 @@ describe('a conversation', () => {
     const thread = await app.thread();
     // the turn must outlast the starts: a late one may begin the next turn
     const answers = await Promise.all(
-      Array.from({ length: 6 }, (_, n) => app.request('POST', `/v1/threads/${thread}/turns`, { prompt: `SCRIPT:[{"say":"${n}","pace":3000}]` })),
+      Array.from({ length: 6 }, (_, n) =>
+        app.request('POST', `/v1/threads/${thread}/turns`, { prompt: `SCRIPT:[{"say":"${n}","pace":3000}]` }),
+      ),
     );
     expect(answers.map((answer) => answer.status).sort()).toEqual([201, 409, 409, 409, 409, 409]);
     const turn = (answers.find((answer) => answer.status === 201)!.body as { turn: { id: string } }).turn.id;
@@ -73,7 +78,10 @@ describe('a conversation', () => {
 
   it('runs tool calls and shows their results to the model', async () => {
     const thread = await app.thread();
-    const turn = await app.turn(thread, [{ call: [['report_progress', { message: 'half way', percent: 50 }]] }, { say: 'Tool said: $LAST' }]);
+    const turn = await app.turn(thread, [
+      { call: [['report_progress', { message: 'half way', percent: 50 }]] },
+      { say: 'Tool said: $LAST' },
+    ]);
     expect((await app.ended(thread, turn)).status).toBe('completed');
     expect(await answerOf(thread, turn)).toMatch(/^Tool said: ./);
   });
@@ -98,7 +106,10 @@ describe('a conversation', () => {
 
   it('defect 19: answers also when the task that was wanted could not be made', async () => {
     const thread = await app.thread();
-    const turn = await app.turn(thread, [{ call: [['task_create', { goal: 'tidy up', workspace: 'nowhere' }]] }, { say: 'It was not begun: $LAST' }]);
+    const turn = await app.turn(thread, [
+      { call: [['task_create', { goal: 'tidy up', workspace: 'nowhere' }]] },
+      { say: 'It was not begun: $LAST' },
+    ]);
     expect((await app.ended(thread, turn)).status).toBe('completed');
     expect(await sent(turn)).toEqual([expect.stringMatching(/^It was not begun: ./)]);
   });
@@ -106,30 +117,43 @@ describe('a conversation', () => {
   it('defect 21: tells progress in its own thread, and in no other', async () => {
     const threads = await Promise.all(['one', 'two'].map(() => app.thread()));
     const turns = await Promise.all(
-      threads.map((thread, n) => app.turn(thread, [{ call: [['report_progress', { message: `progress of ${n}` }]] }, { say: 'done' }])),
+      threads.map((thread, n) =>
+        app.turn(thread, [{ call: [['report_progress', { message: `progress of ${n}` }]] }, { say: 'done' }]),
+      ),
     );
     await Promise.all(threads.map((thread, n) => app.ended(thread, turns[n]!)));
     for (const [n, thread] of threads.entries()) {
       const told = JSON.stringify((await app.detail(thread)).items);
       expect(told).toContain(`progress of ${n}`);
       expect(told).not.toContain(`progress of ${1 - n}`);
-      const call = await app.store.db.selectFrom('calls').select('metadata').where('turn_id', '=', turns[n]!).executeTakeFirstOrThrow();
+      const call = await app.store.db
+        .selectFrom('calls')
+        .select('metadata')
+        .where('turn_id', '=', turns[n]!)
+        .executeTakeFirstOrThrow();
       expect(call.metadata).toEqual({ sent: true });
     }
   });
 
   it('defect 44: makes more tool calls in one turn than five, and asks nobody to go on', async () => {
     const thread = await app.thread();
-    const calls = Array.from({ length: 8 }, (_, n) => ({ call: [['report_progress', { message: `part ${n}` }]] as [[string, object]] }));
+    const calls = Array.from({ length: 8 }, (_, n) => ({
+      call: [['report_progress', { message: `part ${n}` }]] as [[string, object]],
+    }));
     const turn = await app.turn(thread, [...calls, { say: 'All eight are done.' }]);
     expect((await app.ended(thread, turn)).status).toBe('completed');
-    expect((await app.detail(thread)).items.filter((item) => item.turn_id === turn && item.kind === 'tool_call')).toHaveLength(8);
+    expect(
+      (await app.detail(thread)).items.filter((item) => item.turn_id === turn && item.kind === 'tool_call'),
+    ).toHaveLength(8);
     expect(await answerOf(thread, turn)).toBe('All eight are done.');
   });
 
   it('defect 28: waits for an answer given by number and goes on with the word', async () => {
     const thread = await app.thread();
-    const turn = await app.turn(thread, [{ call: [['ask_user', { question: 'Which colour?', options: ['red', 'green'] }]] }, { say: 'You chose $LAST' }]);
+    const turn = await app.turn(thread, [
+      { call: [['ask_user', { question: 'Which colour?', options: ['red', 'green'] }]] },
+      { say: 'You chose $LAST' },
+    ]);
     await until('the question is open', async () => (await app.detail(thread)).pending_user_inputs.length === 1);
     expect((await app.say(thread, '7')).kind).toBe('reply');
     expect((await app.say(thread, '2')).kind).toBe('answer');
@@ -164,7 +188,10 @@ describe('a conversation', () => {
 
   it('sends what is said before a question ahead of the question', async () => {
     const thread = await app.thread();
-    const turn = await app.turn(thread, [{ say: 'There are two ways.', call: [['ask_user', { question: 'Which one?' }]] }, { say: 'so be it' }]);
+    const turn = await app.turn(thread, [
+      { say: 'There are two ways.', call: [['ask_user', { question: 'Which one?' }]] },
+      { say: 'so be it' },
+    ]);
     await until('the question is sent', async () => (await sent(turn)).length === 2);
     await app.say(thread, 'the first');
     await app.ended(thread, turn);
@@ -195,11 +222,17 @@ describe('a conversation', () => {
       ),
     ]);
     expect((await app.ended(thread, turn)).status).toBe('interrupted');
-    const next = await until('the later message has its turn', async () => (await app.detail(thread)).turns.find((each) => each.id !== turn));
+    const next = await until('the later message has its turn', async () =>
+      (await app.detail(thread)).turns.find((each) => each.id !== turn),
+    );
     expect((await app.ended(thread, next.id)).status).toBe('completed');
     expect(await answerOf(thread, next.id)).toBe('answered after the stop');
     const ended = (await app.events(thread)).findIndex((event) => event.event === 'item.interrupted');
-    expect((await app.events(thread)).slice(ended + 1).some((event) => event.event === 'item.delta' && event.turn_id === turn)).toBe(false);
+    expect(
+      (await app.events(thread))
+        .slice(ended + 1)
+        .some((event) => event.event === 'item.delta' && event.turn_id === turn),
+    ).toBe(false);
   });
 
   it('fails a turn at once, and readably, when the key is refused', async () => {
@@ -208,7 +241,9 @@ describe('a conversation', () => {
     const ended = await app.ended(thread, turn);
     expect(ended.status).toBe('failed');
     // our sentence first, which says what to do; theirs behind it
-    expect(ended.error).toMatch(/^The model endpoint refused the key\. `fetch setup` takes another one .*\(It said: Authentication failed/);
+    expect(ended.error).toMatch(
+      /^The model endpoint refused the key\. `fetch setup` takes another one .*\(It said: Authentication failed/,
+    );
   });
 
   it('tries again after a server error and answers once', async () => {

@@ -32,17 +32,24 @@ async function redeploy(role: RoleName): Promise<void> {
   });
 }
 
-const open = (turn: string) => until('the model is asked', () => app.model.requests().some((each) => each.requestId.startsWith(turn) && each.state === 'open'));
+const open = (turn: string) =>
+  until('the model is asked', () =>
+    app.model.requests().some((each) => each.requestId.startsWith(turn) && each.state === 'open'),
+  );
 
 /** A turn that runs one command in the workspace, and says what it was told of it. */
 async function shell(command: string): Promise<{ thread: string; turn: string }> {
   const thread = await app.thread({ allow_shell: true });
   await app.store.db.updateTable('chats').set({ autonomy: 'autonomous' }).execute();
-  const turn = await app.turn(thread, [{ call: [['shell_run', { command, workspace: 'demo' }]] }, { say: 'It said: $LAST' }]);
+  const turn = await app.turn(thread, [
+    { call: [['shell_run', { command, workspace: 'demo' }]] },
+    { say: 'It said: $LAST' },
+  ]);
   return { thread, turn };
 }
 const wrote = (name: string) => until(`${name} is written`, () => existsSync(join(project, name)));
-const said = async (thread: string) => (await app.detail(thread)).items.findLast((item) => item.kind === 'agent_message')?.detail;
+const said = async (thread: string) =>
+  (await app.detail(thread)).items.findLast((item) => item.kind === 'agent_message')?.detail;
 
 describe('a stop while something is under way', () => {
   it('lets a model step end, which is asked for and paid once', async () => {
@@ -52,7 +59,9 @@ describe('a stop while something is under way', () => {
     await redeploy('worker');
     expect((await app.ended(thread, turn)).status).toBe('completed');
     expect(app.model.asked(turn)).toBe(1);
-    expect((await app.detail(thread)).items.filter((item) => item.kind === 'agent_message').map((item) => item.status)).toEqual(['completed']);
+    expect(
+      (await app.detail(thread)).items.filter((item) => item.kind === 'agent_message').map((item) => item.status),
+    ).toEqual(['completed']);
   });
 
   it('lets a command end, which runs once, and its result is told', async () => {
@@ -73,9 +82,13 @@ describe('a stop while something is under way', () => {
     expect(await said(thread)).not.toMatch(/unknown/);
     expect(readFileSync(join(project, 'long.txt'), 'utf8')).toBe('run\n');
     expect(
-      execFileSync('docker', ['ps', '-q', '--filter', 'label=fetch.step=shell', '--filter', `label=fetch.home=${homeLabel(app.home)}`], {
-        encoding: 'utf8',
-      }).trim(),
+      execFileSync(
+        'docker',
+        ['ps', '-q', '--filter', 'label=fetch.step=shell', '--filter', `label=fetch.home=${homeLabel(app.home)}`],
+        {
+          encoding: 'utf8',
+        },
+      ).trim(),
     ).toBe('');
   });
 
@@ -92,7 +105,10 @@ describe('a stop while something is under way', () => {
 
   it('waits with the servers until the roles have ended, and goes on where it was at the next start', async () => {
     const thread = await app.thread();
-    const turn = await app.turn(thread, [{ call: [['report_progress', { message: 'one' }]] }, { say: 'words '.repeat(40), pace: 75 }]);
+    const turn = await app.turn(thread, [
+      { call: [['report_progress', { message: 'one' }]] },
+      { say: 'words '.repeat(40), pace: 75 },
+    ]);
     await until('the second step is asked for', () => app.model.asked(turn) === 2);
     await app.stop();
     await app.start();
@@ -105,7 +121,10 @@ describe('a stop while something is under way', () => {
     const turn = await app.turn(thread, [{ say: 'words '.repeat(400), pace: 75 }]);
     await open(turn);
     app.supervisor().kill('SIGTERM');
-    await until('it waits for its worker', () => app.state()?.roles.find((each) => each.name === 'worker')?.state === 'stopping');
+    await until(
+      'it waits for its worker',
+      () => app.state()?.roles.find((each) => each.name === 'worker')?.state === 'stopping',
+    );
     const from = Date.now();
     app.supervisor().kill('SIGTERM');
     await until('it has stopped', () => app.supervisor().exitCode !== null);

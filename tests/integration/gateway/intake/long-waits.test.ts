@@ -16,7 +16,11 @@ let connection: Connection;
 let temporal: Client;
 beforeAll(async () => {
   await requireDocker();
-  app = await startTestApp({ FETCH_PAYLOAD_KEYS: 'off', FETCH_MAX_HISTORY_EVENTS: '30', FETCH_QUESTION_REMIND_HOURS: String(6 / 3600) });
+  app = await startTestApp({
+    FETCH_PAYLOAD_KEYS: 'off',
+    FETCH_MAX_HISTORY_EVENTS: '30',
+    FETCH_QUESTION_REMIND_HOURS: String(6 / 3600),
+  });
   connection = await Connection.connect({ address: app.temporalAddress });
   temporal = clientOf(app, connection);
   await kennelReady(app);
@@ -35,14 +39,19 @@ const timers = async (handle: WorkflowHandle) =>
           {
             at: Number(event.eventId),
             seconds: Number(event.timerStartedEventAttributes.startToFireTimeout?.seconds),
-            summary: JSON.parse(Buffer.from(event.userMetadata?.summary?.data ?? Buffer.from('""')).toString()) as string,
+            summary: JSON.parse(
+              Buffer.from(event.userMetadata?.summary?.data ?? Buffer.from('""')).toString(),
+            ) as string,
           },
         ]
       : [],
   );
 const runOf = async (id: string) => (await temporal.workflow.getHandle(taskWorkflowId(id)).describe()).runId;
 
-/** Every process of the database, as a machine does whose disk hangs: those that have a connection would go on otherwise. */
+/**
+ * Every process of the database, as a machine does whose disk hangs: those that have a connection would go on
+ * otherwise.
+ */
 function postgres(signal: 'SIGSTOP' | 'SIGCONT'): void {
   const { pid } = app.state().roles.find((role) => role.name === 'postgres')!;
   const children = execFileSync('ps', ['-o', 'pid=', '--ppid', String(pid)], { encoding: 'utf8' })
@@ -55,9 +64,13 @@ function postgres(signal: 'SIGSTOP' | 'SIGCONT'): void {
 describe('a task that takes weeks', () => {
   it('continues as new as often as its history is full, and keeps its container, its questions and its answers', async () => {
     const { path } = await workspace(app, 'weeks');
-    const { id, thread } = await startTask(app, 'ask First? | one | two; write a.txt {answer}; ask Second? | red | green; write b.txt {answer}; wait 2', {
-      workspace: 'weeks',
-    });
+    const { id, thread } = await startTask(
+      app,
+      'ask First? | one | two; write a.txt {answer}; ask Second? | red | green; write b.txt {answer}; wait 2',
+      {
+        workspace: 'weeks',
+      },
+    );
     const runs = new Set<string>();
     for (const question of ['First?', 'Second?']) {
       await until(`${question} is open`, () =>
@@ -75,7 +88,10 @@ describe('a task that takes weeks', () => {
     await inState(app, id, 'completed');
     runs.add(await runOf(id));
     expect(runs.size).toBeGreaterThan(1);
-    expect([readFileSync(join(path, 'a.txt'), 'utf8').trim(), readFileSync(join(path, 'b.txt'), 'utf8').trim()]).toEqual(['two', 'green']);
+    expect([
+      readFileSync(join(path, 'a.txt'), 'utf8').trim(),
+      readFileSync(join(path, 'b.txt'), 'utf8').trim(),
+    ]).toEqual(['two', 'green']);
     const lines = await linesOf(app, id);
     expect(lines.filter((line) => line.type === 'ended')).toHaveLength(1);
     expect((await findTask(app, id)).step).toBe(1);
@@ -87,7 +103,9 @@ describe('a task that takes weeks', () => {
     await inState(app, first.id, 'running');
     const second = await startTask(app, 'write done.txt x', { workspace: 'queue' });
     const handle = temporal.workflow.getHandle(taskWorkflowId(second.id));
-    const waiting = await until('it waits', async () => (await timers(handle)).find((timer) => timer.summary === 'waiting for the workspace'));
+    const waiting = await until('it waits', async () =>
+      (await timers(handle)).find((timer) => timer.summary === 'waiting for the workspace'),
+    );
     expect(waiting.seconds).toBe(3600);
     const run = await runOf(second.id);
     await until('it continued as new', async () => {
@@ -104,7 +122,10 @@ describe('a task that takes weeks', () => {
 describe('a database that does not answer', () => {
   it('is waited for on timers after a minute, and the chat goes on when it is back', async () => {
     const thread = await app.thread();
-    const turn = await app.turn(thread, [{ call: [['ask_user', { question: 'Which?', options: ['red', 'green'] }]] }, { say: 'You chose $LAST' }]);
+    const turn = await app.turn(thread, [
+      { call: [['ask_user', { question: 'Which?', options: ['red', 'green'] }]] },
+      { say: 'You chose $LAST' },
+    ]);
     const { workflow_id } = await app.store.db
       .selectFrom('threads')
       .innerJoin('chats', 'chats.id', 'threads.chat_id')
@@ -119,7 +140,11 @@ describe('a database that does not answer', () => {
     postgres('SIGSTOP');
     try {
       before = (await events(handle)).length;
-      frozen = await until('it waits for the second time', async () => ((await looks()).length > 1 ? await looks() : null), 150_000);
+      frozen = await until(
+        'it waits for the second time',
+        async () => ((await looks()).length > 1 ? await looks() : null),
+        150_000,
+      );
       console.info(`events of a frozen minute: ${frozen[0]!.at - before}, of a look: ${frozen[1]!.at - frozen[0]!.at}`);
     } finally {
       postgres('SIGCONT');
@@ -130,7 +155,15 @@ describe('a database that does not answer', () => {
     expect(frozen[1]!.at - frozen[0]!.at).toBeLessThan(8);
     await until(
       'the person is reminded',
-      async () => (await app.store.db.selectFrom('outbox').selectAll().where('turn_id', '=', turn).where('id', 'like', '%remind%').execute()).length > 0,
+      async () =>
+        (
+          await app.store.db
+            .selectFrom('outbox')
+            .selectAll()
+            .where('turn_id', '=', turn)
+            .where('id', 'like', '%remind%')
+            .execute()
+        ).length > 0,
       120_000,
     );
     await app.say(thread, '2');

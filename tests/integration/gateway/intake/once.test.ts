@@ -8,7 +8,9 @@ import { until } from '../../../support/until.ts';
 let app: TestApp;
 const folder = mkdtempSync(join(tmpdir(), 'fetch-once-'));
 beforeAll(async () => {
-  app = await startTestApp({ NODE_OPTIONS: `--import=${new URL('../../../support/once-tool.ts', import.meta.url).href}` });
+  app = await startTestApp({
+    NODE_OPTIONS: `--import=${new URL('../../../support/once-tool.ts', import.meta.url).href}`,
+  });
 });
 afterAll(async () => {
   await app?.close();
@@ -44,7 +46,10 @@ describe('a tool that must not run twice', () => {
     const { file, lines } = ledger('killed');
     const thread = await app.thread();
     const before = app.model.requests().length;
-    const turn = await app.turn(thread, [{ call: [['strike', { ledger: file, holdMs: HOLD_MS }]] }, { say: 'Model was told: $LAST' }]);
+    const turn = await app.turn(thread, [
+      { call: [['strike', { ledger: file, holdMs: HOLD_MS }]] },
+      { say: 'Model was told: $LAST' },
+    ]);
     await until('the effect has happened', () => lines().length > 0);
     app.kill('worker');
     expect((await app.ended(thread, turn)).status).toBe('completed');
@@ -72,7 +77,13 @@ describe('a tool that must not run twice', () => {
     await until('the effect has happened', () => lines().length > 0);
     app.kill('worker');
     const result = await until('the result was delivered', () =>
-      app.store.db.selectFrom('outbox').selectAll().where('thread_id', '=', thread).where('kind', '=', 'result').where('state', '=', 'sent').executeTakeFirst(),
+      app.store.db
+        .selectFrom('outbox')
+        .selectAll()
+        .where('thread_id', '=', thread)
+        .where('kind', '=', 'result')
+        .where('state', '=', 'sent')
+        .executeTakeFirst(),
     );
     expect(result.body).toMatch(/^Workflow "blow" failed: 0 of 2 steps done, step 1 \(Strike\) failed/);
     expect(result.body).toMatch(/The outcome of this step is unknown/);

@@ -1,5 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { bringUpToDate, createSchedule, describeSchedule, listScheduled, type NewSchedule } from '../../../../src/adapters/schedules.ts';
+import {
+  bringUpToDate,
+  createSchedule,
+  describeSchedule,
+  listScheduled,
+  type NewSchedule,
+} from '../../../../src/adapters/schedules.ts';
 import { startOver } from '../../../../src/cli/roles/deploy.ts';
 import { buildWorkflowBundle, entryOf } from '../../../../src/cli/roles/temporal/workflow-bundle.ts';
 import { AGENT_QUEUE, BACKGROUND_QUEUE, scheduleId } from '../../../../src/contracts/ids.ts';
@@ -24,12 +30,20 @@ afterAll(() => releases?.close());
 
 const chatOf = async (address: string): Promise<{ threadId: string; chatId: string }> => {
   const { id } = await releases.intake.channelThread('api', address);
-  const { chat_id } = await releases.store.db.selectFrom('threads').select('chat_id').where('id', '=', id).executeTakeFirstOrThrow();
+  const { chat_id } = await releases.store.db
+    .selectFrom('threads')
+    .select('chat_id')
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow();
   return { threadId: id, chatId: chat_id };
 };
 const ended = (turnId: string) =>
   until('the turn has ended', async () => {
-    const { status } = await releases.store.db.selectFrom('turns').select('status').where('id', '=', turnId).executeTakeFirstOrThrow();
+    const { status } = await releases.store.db
+      .selectFrom('turns')
+      .select('status')
+      .where('id', '=', turnId)
+      .executeTakeFirstOrThrow();
     return status === 'completed';
   });
 
@@ -50,11 +64,19 @@ describe('a worker that comes to a long queue', () => {
   it('answers a chat while another has dozens of calls to make', async () => {
     const { db } = releases.store;
     const [busy, quiet] = [await chatOf('busy'), await chatOf('quiet')];
-    const many = await begin(releases, busy.threadId, [{ call: Array.from({ length: CALLS }, () => ['workflow_list', {}]) }, { say: 'all done' }]);
+    const many = await begin(releases, busy.threadId, [
+      { call: Array.from({ length: CALLS }, () => ['workflow_list', {}]) },
+      { say: 'all done' },
+    ]);
     const turn = await begin(releases, quiet.threadId, [{ say: 'here' }]);
     await releases.worker(bundle, undefined, FEW_SLOTS);
     await ended(turn);
-    const made = await db.selectFrom('calls').select('id').where('turn_id', '=', many).where('ok', 'is not', null).execute();
+    const made = await db
+      .selectFrom('calls')
+      .select('id')
+      .where('turn_id', '=', many)
+      .where('ok', 'is not', null)
+      .execute();
     expect(made.length).toBeLessThan(CALLS / 2);
     await ended(many);
   });
@@ -70,8 +92,15 @@ describe('a schedule', () => {
     const { temporal } = releases;
     await createSchedule(temporal, wanted('cron_new'));
     await temporal.schedule.getHandle(scheduleId('cron_new')).trigger();
-    const run = await until('it runs', async () => (await Array.fromAsync(temporal.workflow.list({ query: `WorkflowId STARTS_WITH 'cron/cron_new/run'` })))[0]);
-    expect(await temporal.workflow.getHandle(run.workflowId).describe()).toMatchObject({ priority: BACKGROUND_PRIORITY, taskQueue: BACKGROUND_QUEUE });
+    const run = await until(
+      'it runs',
+      async () =>
+        (await Array.fromAsync(temporal.workflow.list({ query: `WorkflowId STARTS_WITH 'cron/cron_new/run'` })))[0],
+    );
+    expect(await temporal.workflow.getHandle(run.workflowId).describe()).toMatchObject({
+      priority: BACKGROUND_PRIORITY,
+      taskQueue: BACKGROUND_QUEUE,
+    });
   });
 
   it('of an earlier release is changed once, and keeps the rest', async () => {
@@ -79,12 +108,20 @@ describe('a schedule', () => {
     const { action } = await temporal.schedule.getHandle(scheduleId('cron_new')).describe();
     const { priority: _, ...before } = action;
     const spec = { cronExpressions: ['0 0 1 1 *'], timezone: 'UTC' };
-    await temporal.schedule.create({ scheduleId: scheduleId('cron_old'), spec, action: { ...before, taskQueue: AGENT_QUEUE }, memo: { catchupMs: 3_600_000 } });
+    await temporal.schedule.create({
+      scheduleId: scheduleId('cron_old'),
+      spec,
+      action: { ...before, taskQueue: AGENT_QUEUE },
+      memo: { catchupMs: 3_600_000 },
+    });
     await until('it is listed', async () => (await listScheduled(temporal)).has('cron_old'));
     expect((await listScheduled(temporal)).get('cron_old')).toEqual({ catchupMs: null, paused: false });
     expect(await describeSchedule(temporal, 'cron_old')).toMatchObject({ priority: undefined, taskQueue: AGENT_QUEUE });
     await bringUpToDate(temporal, wanted('cron_old'));
-    expect(await describeSchedule(temporal, 'cron_old')).toMatchObject({ priority: BACKGROUND_PRIORITY.priorityKey, taskQueue: BACKGROUND_QUEUE });
+    expect(await describeSchedule(temporal, 'cron_old')).toMatchObject({
+      priority: BACKGROUND_PRIORITY.priorityKey,
+      taskQueue: BACKGROUND_QUEUE,
+    });
     const after = (await temporal.schedule.getHandle(scheduleId('cron_old')).describe()).action;
     expect(after).toMatchObject({ args: action.args, memo: action.memo, staticSummary: action.staticSummary });
   });
@@ -94,15 +131,28 @@ describe('a schedule', () => {
     await releases.stopWorkers();
     const { chatId } = await chatOf('older');
     await startRuns({ db: store.db, temporal }, chatId, 3);
-    await until('they are listed', async () => (await temporal.workflow.count(`TaskQueue = '${BACKGROUND_QUEUE}' AND ExecutionStatus = 'Running'`)).count >= 3);
+    await until(
+      'they are listed',
+      async () =>
+        (await temporal.workflow.count(`TaskQueue = '${BACKGROUND_QUEUE}' AND ExecutionStatus = 'Running'`)).count >= 3,
+    );
     await startOver({ ...releases.config, TEMPORAL_ADDRESS: releases.temporalAddress }, {});
-    expect(await describeSchedule(temporal, 'cron_new')).toMatchObject({ taskQueue: AGENT_QUEUE, priority: BACKGROUND_PRIORITY.priorityKey });
+    expect(await describeSchedule(temporal, 'cron_new')).toMatchObject({
+      taskQueue: AGENT_QUEUE,
+      priority: BACKGROUND_PRIORITY.priorityKey,
+    });
     await temporal.schedule.getHandle(scheduleId('cron_new')).trigger();
     await releases.worker(bundle);
     await until('a firing is taken up by a worker of one queue', async () => {
-      const runs = await Array.fromAsync(temporal.workflow.list({ query: `WorkflowId STARTS_WITH 'cron/cron_new/run' AND TaskQueue = '${AGENT_QUEUE}'` }));
+      const runs = await Array.fromAsync(
+        temporal.workflow.list({
+          query: `WorkflowId STARTS_WITH 'cron/cron_new/run' AND TaskQueue = '${AGENT_QUEUE}'`,
+        }),
+      );
       return runs.some(({ status }) => status.name !== 'RUNNING');
     });
-    expect((await temporal.workflow.count(`TaskQueue = '${BACKGROUND_QUEUE}' AND ExecutionStatus = 'Running'`)).count).toBe(0);
+    expect(
+      (await temporal.workflow.count(`TaskQueue = '${BACKGROUND_QUEUE}' AND ExecutionStatus = 'Running'`)).count,
+    ).toBe(0);
   });
 });

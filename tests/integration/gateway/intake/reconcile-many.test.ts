@@ -24,7 +24,10 @@ afterAll(async () => {
   await temporal?.close();
 });
 
-/** What an instance has when its Temporal server is new: open questions, tasks that work, crons; one row of each kind that no server takes. */
+/**
+ * What an instance has when its Temporal server is new: open questions, tasks that work, crons; one row of each kind
+ * that no server takes.
+ */
 const fill = () =>
   sql
     .raw(`
@@ -71,7 +74,8 @@ describe('a Temporal server that has lost everything', () => {
       },
       180_000,
     );
-    const running = async (type: string) => (await temporal.client.workflow.count(`WorkflowType = '${type}' AND ExecutionStatus = 'Running'`)).count;
+    const running = async (type: string) =>
+      (await temporal.client.workflow.count(`WorkflowType = '${type}' AND ExecutionStatus = 'Running'`)).count;
     await until(
       'every conversation and every task runs',
       async () => (await running('conversation')) === QUESTIONS - 1 && (await running('codingTask')) === TASKS - 1,

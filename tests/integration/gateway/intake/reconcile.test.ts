@@ -25,7 +25,10 @@ let app: TestApp;
 let connection: Connection;
 let temporal: Client;
 beforeAll(async () => {
-  app = await startTestApp({ FETCH_PAYLOAD_KEYS: 'off', NODE_OPTIONS: `--import=${new URL('../../../support/once-tool.ts', import.meta.url).href}` });
+  app = await startTestApp({
+    FETCH_PAYLOAD_KEYS: 'off',
+    NODE_OPTIONS: `--import=${new URL('../../../support/once-tool.ts', import.meta.url).href}`,
+  });
   connection = await Connection.connect({ address: app.temporalAddress });
   temporal = clientOf(app, connection);
 });
@@ -38,18 +41,33 @@ const ask = (question: string) => ({ call: [['ask_user', { question }]] });
 const workflowOf = (thread: string): Promise<string> => workflowOfThread(app.store.db, thread);
 const asked = (turn: string) =>
   until('the question is open', () =>
-    app.store.db.selectFrom('questions').select('id').where('turn_id', '=', turn).where('state', '=', 'open').executeTakeFirst(),
+    app.store.db
+      .selectFrom('questions')
+      .select('id')
+      .where('turn_id', '=', turn)
+      .where('state', '=', 'open')
+      .executeTakeFirst(),
   );
 const answerOf = async (turn: string): Promise<string | undefined> =>
-  (await app.store.db.selectFrom('outbox').select('body').where('turn_id', '=', turn).where('kind', '=', 'answer').orderBy('ord', 'desc').executeTakeFirst())
-    ?.body;
+  (
+    await app.store.db
+      .selectFrom('outbox')
+      .select('body')
+      .where('turn_id', '=', turn)
+      .where('kind', '=', 'answer')
+      .orderBy('ord', 'desc')
+      .executeTakeFirst()
+  )?.body;
 /** A finished turn, in a chat whose conversation keeps running. */
 async function talkedBefore(): Promise<string> {
   const thread = await app.thread();
   await app.ended(thread, await app.turn(thread, [{ say: 'hello' }]));
   return thread;
 }
-/** What is in a folder now, of names that begin so, while nothing writes it; gives how to put it back. `cp -a`: the database belongs to another user. */
+/**
+ * What is in a folder now, of names that begin so, while nothing writes it; gives how to put it back. `cp -a`: the
+ * database belongs to another user.
+ */
 function copyOf(folder: string, prefix = ''): () => void {
   const copy = mkdtempSync(join(tmpdir(), 'fetch-copy-'));
   const names = () => readdirSync(folder).filter((name) => name.startsWith(prefix));
@@ -64,7 +82,10 @@ function copyOf(folder: string, prefix = ''): () => void {
 }
 
 /** This process beside the gateway, as another one would be. */
-async function besides(): Promise<{ store: Awaited<ReturnType<typeof openStore>>; config: ReturnType<typeof loadConfig> }> {
+async function besides(): Promise<{
+  store: Awaited<ReturnType<typeof openStore>>;
+  config: ReturnType<typeof loadConfig>;
+}> {
   const postgres = app.state().roles.find((role) => role.name === 'postgres')!.address!;
   const store = await openStore(databaseUrl(app.home, Number(postgres.split(':')[1])), { max: 4, migrate: false });
   return { store, config: loadConfig({ FETCH_HOME: app.home }, {}) };
@@ -72,7 +93,12 @@ async function besides(): Promise<{ store: Awaited<ReturnType<typeof openStore>>
 
 describe('a Temporal server whose file is older than the database', () => {
   it('goes on with every turn, heeds stop and answers, and does not ask or pay twice', async () => {
-    const [answered, steered, stopped, decided] = [await talkedBefore(), await talkedBefore(), await talkedBefore(), await talkedBefore()];
+    const [answered, steered, stopped, decided] = [
+      await talkedBefore(),
+      await talkedBefore(),
+      await talkedBefore(),
+      await talkedBefore(),
+    ];
     await app.stop();
     const putBack = copyOf(app.home, 'temporal-');
     await app.start();
@@ -85,7 +111,9 @@ describe('a Temporal server whose file is older than the database', () => {
     };
     for (const turn of Object.values(turns)) await asked(turn);
     await app.say(decided, 'Ada');
-    await until('the second question is open', () => app.store.db.selectFrom('questions').select('id').where('prompt', '=', 'Really?').executeTakeFirst());
+    await until('the second question is open', () =>
+      app.store.db.selectFrom('questions').select('id').where('prompt', '=', 'Really?').executeTakeFirst(),
+    );
     const paid = app.model.requests().length;
     await app.stop();
     putBack();
@@ -131,9 +159,17 @@ describe('a database that is older than the Temporal server', () => {
     putBack();
     await app.start();
 
-    expect(await app.ended(known, open)).toMatchObject({ status: 'failed', error: expect.stringMatching(/restored to an earlier time/) });
+    expect(await app.ended(known, open)).toMatchObject({
+      status: 'failed',
+      error: expect.stringMatching(/restored to an earlier time/),
+    });
     await until('the person was told, once', async () => {
-      const told = await app.store.db.selectFrom('outbox').select('state').where('turn_id', '=', open).where('kind', '=', 'notice').execute();
+      const told = await app.store.db
+        .selectFrom('outbox')
+        .select('state')
+        .where('turn_id', '=', open)
+        .where('kind', '=', 'notice')
+        .execute();
       return told.length === 1 && told[0]!.state === 'sent';
     });
     const next = await app.say(known, 'SCRIPT:[{"say":"still here"}]');
@@ -155,7 +191,9 @@ describe('a turn that has slept for hours', () => {
     const turn = await app.turn(thread, [ask('Which day?'), { say: 'you said $LAST' }]);
     await asked(turn);
     await sql`update turns set created_at = created_at - interval '3 hours' where id = ${turn}`.execute(store.db);
-    await sql`update inbox set signalled_at = signalled_at - interval '3 hours' where turn_id = ${turn}`.execute(store.db);
+    await sql`update inbox set signalled_at = signalled_at - interval '3 hours' where turn_id = ${turn}`.execute(
+      store.db,
+    );
     const reconcile = createReconcile({ db: store.db, temporal, config });
     expect(await reconcile.asleep()).toMatchObject({ found: 0, failed: 0 });
 
@@ -183,7 +221,11 @@ describe('a message that waits to be sent', () => {
     const thread = await intake.channelThread('whatsapp', '15550001111@s.whatsapp.net');
     await intake.say({ threadId: thread.id, text: 'status', channelMessageId: 'one' });
     const workflowId = await workflowOf(thread.id);
-    const { id } = await store.db.selectFrom('outbox').select('id').where('thread_id', '=', thread.id).executeTakeFirstOrThrow();
+    const { id } = await store.db
+      .selectFrom('outbox')
+      .select('id')
+      .where('thread_id', '=', thread.id)
+      .executeTakeFirstOrThrow();
     const reconcile = createReconcile({ db: store.db, temporal, config });
     expect((await reconcile(0)).sends).toMatchObject({ found: 0, failed: 0 });
     expect(await signals(workflowId)).toBe(1);
@@ -193,8 +235,11 @@ describe('a message that waits to be sent', () => {
     // the next look finds it where it is now
     expect((await reconcile(0)).sends).toMatchObject({ found: 0, failed: 0 });
     const { events } = await temporal.workflow.getHandle(workflowId).fetchHistory();
-    const sends = events?.filter((event) => event.activityTaskScheduledEventAttributes?.activityType?.name === 'deliver') ?? [];
-    expect(sends.map((event) => String(event.activityTaskScheduledEventAttributes!.input!.payloads![0]!.data))).toEqual([JSON.stringify({ outboxId: id })]);
+    const sends =
+      events?.filter((event) => event.activityTaskScheduledEventAttributes?.activityType?.name === 'deliver') ?? [];
+    expect(sends.map((event) => String(event.activityTaskScheduledEventAttributes!.input!.payloads![0]!.data))).toEqual(
+      [JSON.stringify({ outboxId: id })],
+    );
     await temporal.workflow.getHandle(workflowId).terminate();
     await store.db.deleteFrom('outbox').where('id', '=', id).execute();
     await store.close();
@@ -203,7 +248,11 @@ describe('a message that waits to be sent', () => {
   it('of a task or a routine that has ended is found and sent once', async () => {
     const thread = await talkedBefore();
     const { db } = app.store;
-    const { chat_id } = await db.selectFrom('threads').select('chat_id').where('id', '=', thread).executeTakeFirstOrThrow();
+    const { chat_id } = await db
+      .selectFrom('threads')
+      .select('chat_id')
+      .where('id', '=', thread)
+      .executeTakeFirstOrThrow();
     const { config, store } = await besides();
     for (const id of ['out_tsk_abc_result', 'out_wfr_abc_20261122T070000Z_result', 'out_abc_answer'])
       await db
@@ -214,10 +263,19 @@ describe('a message that waits to be sent', () => {
     expect(found).toBeGreaterThanOrEqual(1);
     await until(
       'all are sent',
-      async () => (await db.selectFrom('outbox').select('id').where('chat_id', '=', chat_id).where('state', '=', 'queued').execute()).length === 0,
+      async () =>
+        (
+          await db
+            .selectFrom('outbox')
+            .select('id')
+            .where('chat_id', '=', chat_id)
+            .where('state', '=', 'queued')
+            .execute()
+        ).length === 0,
     );
     const { events } = await temporal.workflow.getHandle(await workflowOf(thread)).fetchHistory();
-    const delivered = events?.filter((event) => event.activityTaskScheduledEventAttributes?.activityType?.name === 'deliver') ?? [];
+    const delivered =
+      events?.filter((event) => event.activityTaskScheduledEventAttributes?.activityType?.name === 'deliver') ?? [];
     // the answer of the turn before, and these
     expect(delivered).toHaveLength(4);
     await store.close();
@@ -228,8 +286,20 @@ describe('an order that comes before the workflow of its task', () => {
   async function unbegun(id: string): Promise<string> {
     const thread = await talkedBefore();
     const { db } = app.store;
-    const { chat_id } = await db.selectFrom('threads').select('chat_id').where('id', '=', thread).executeTakeFirstOrThrow();
-    const about = { goal: 'work', agent: 'practice', harness: 'practice', host: 'local', workspace: id, worktree: false, timeout_ms: 60_000 } as const;
+    const { chat_id } = await db
+      .selectFrom('threads')
+      .select('chat_id')
+      .where('id', '=', thread)
+      .executeTakeFirstOrThrow();
+    const about = {
+      goal: 'work',
+      agent: 'practice',
+      harness: 'practice',
+      host: 'local',
+      workspace: id,
+      worktree: false,
+      timeout_ms: 60_000,
+    } as const;
     await insertTask(db, { id, chat_id, call_id: `call_${id}`, workflow_id: taskWorkflowId(id), ...about });
     return thread;
   }
@@ -250,7 +320,12 @@ describe('an order that comes before the workflow of its task', () => {
     await begin('tsk_stopped');
     await inState(app, 'tsk_stopped', 'cancelled');
     await until('the report is sent', () =>
-      app.store.db.selectFrom('outbox').select('id').where('id', '=', 'out_tsk_stopped_result').where('state', '=', 'sent').executeTakeFirst(),
+      app.store.db
+        .selectFrom('outbox')
+        .select('id')
+        .where('id', '=', 'out_tsk_stopped_result')
+        .where('state', '=', 'sent')
+        .executeTakeFirst(),
     );
   });
 
@@ -274,14 +349,21 @@ describe('an order that comes before the workflow of its task', () => {
     await markOrdered(db, 'tsk_both', 'resume');
     expect(await claimWorkspace(db, 'tsk_both')).toBe('cancel');
     // a workflow that was reset to before the end of its task has nothing to wait for
-    await db.updateTable('tasks').set({ state: 'completed', ended_at: new Date() }).where('id', '=', 'tsk_both').execute();
+    await db
+      .updateTable('tasks')
+      .set({ state: 'completed', ended_at: new Date() })
+      .where('id', '=', 'tsk_both')
+      .execute();
     expect(await claimWorkspace(db, 'tsk_both')).toBe('cancel');
     expect(await claimWorkspace(db, 'tsk_none')).toBe('cancel');
   });
 });
 
 describe('a run of a routine that lost its workflow', () => {
-  const ARGS: Record<string, Record<string, unknown>> = { strike: { ledger: '/nowhere/at/all' }, read_output: { callId: '{{input.id}}' } };
+  const ARGS: Record<string, Record<string, unknown>> = {
+    strike: { ledger: '/nowhere/at/all' },
+    read_output: { callId: '{{input.id}}' },
+  };
   async function lostRun(
     id: string,
     tools: string[],
@@ -289,14 +371,34 @@ describe('a run of a routine that lost its workflow', () => {
   ): Promise<{ thread: string; workflowId: string }> {
     const thread = await talkedBefore();
     const { db } = app.store;
-    const { chat_id } = await db.selectFrom('threads').select('chat_id').where('id', '=', thread).executeTakeFirstOrThrow();
+    const { chat_id } = await db
+      .selectFrom('threads')
+      .select('chat_id')
+      .where('id', '=', thread)
+      .executeTakeFirstOrThrow();
     const steps = tools.map((tool) => ({ name: tool, tool, args: ARGS[tool] ?? {} }));
     await insertRoutine(db, { id: `wf_${id}`, chatId: chat_id, name: id, description: '', workspace: null, steps });
     const workflowId = `routine/wfr_${id}`;
-    const run = { id: `wfr_${id}`, routine_id: `wf_${id}`, routine_name: id, chat_id, workflow_id: workflowId, status: 'running' as const, ended_at: null };
+    const run = {
+      id: `wfr_${id}`,
+      routine_id: `wf_${id}`,
+      routine_name: id,
+      chat_id,
+      workflow_id: workflowId,
+      status: 'running' as const,
+      ended_at: null,
+    };
     await db
       .insertInto('routine_runs')
-      .values({ ...run, cron_id: null, scheduled_for: null, summary: null, results: '[]', started_at: new Date(Date.now() - 3_600_000), ...change })
+      .values({
+        ...run,
+        cron_id: null,
+        scheduled_for: null,
+        summary: null,
+        results: '[]',
+        started_at: new Date(Date.now() - 3_600_000),
+        ...change,
+      })
       .execute();
     const { store, config } = await besides();
     await createReconcile({ db: store.db, temporal, config })(0);
@@ -305,14 +407,23 @@ describe('a run of a routine that lost its workflow', () => {
   }
   const told = (id: string) =>
     until('its result was sent', () =>
-      app.store.db.selectFrom('outbox').select('body').where('id', '=', `out_wfr_${id}_result`).where('state', '=', 'sent').executeTakeFirst(),
+      app.store.db
+        .selectFrom('outbox')
+        .select('body')
+        .where('id', '=', `out_wfr_${id}_result`)
+        .where('state', '=', 'sent')
+        .executeTakeFirst(),
     );
 
   it('goes on behind its stored steps and tells its result', async () => {
     const done = [{ name: 'workflow_list', tool: 'workflow_list', ok: true, output: 'what it said then' }];
     await lostRun('goeson', ['workflow_list', 'cron_list'], { results: JSON.stringify(done) });
     expect((await told('goeson')).body).toMatch(/completed: 2 of 2 steps done/);
-    const run = await app.store.db.selectFrom('routine_runs').select('results').where('id', '=', 'wfr_goeson').executeTakeFirstOrThrow();
+    const run = await app.store.db
+      .selectFrom('routine_runs')
+      .select('results')
+      .where('id', '=', 'wfr_goeson')
+      .executeTakeFirstOrThrow();
     expect(run.results[0]!.output).toBe('what it said then');
   });
 

@@ -20,19 +20,27 @@ async function told(thread: string, text: string): Promise<string> {
 }
 
 const chatOf = async (thread: string): Promise<string> =>
-  (await app.store.db.selectFrom('threads').select('chat_id').where('id', '=', thread).executeTakeFirstOrThrow()).chat_id;
+  (await app.store.db.selectFrom('threads').select('chat_id').where('id', '=', thread).executeTakeFirstOrThrow())
+    .chat_id;
 const waiting = async (thread: string) => await remindersOf(app.store.db, await chatOf(thread));
-const saidOf = async (thread: string): Promise<string[]> => (await shown(thread)).filter((text) => text.startsWith('⏰'));
+const saidOf = async (thread: string): Promise<string[]> =>
+  (await shown(thread)).filter((text) => text.startsWith('⏰'));
 const isSaid = (thread: string, what: string, ms = 30_000) =>
   until(`"${what}" is said`, async () => (await saidOf(thread)).some((text) => text.includes(what)), ms);
 
 it('a reminder says when it will come, is listed, and is said once', async () => {
   const thread = await app.thread();
-  expect(await told(thread, 'remind me to stretch in 3 seconds')).toMatch(/^I will remind you on \w{3} \d{4}-\d\d-\d\d \d\d:\d\d \(Europe\/Berlin\): stretch$/);
+  expect(await told(thread, 'remind me to stretch in 3 seconds')).toMatch(
+    /^I will remind you on \w{3} \d{4}-\d\d-\d\d \d\d:\d\d \(Europe\/Berlin\): stretch$/,
+  );
   expect(await told(thread, 'schedules')).toMatch(/^1\. reminder: stretch; .*\n`schedules remove 1`/);
   await isSaid(thread, 'stretch');
   await until('it was sent', async () => {
-    const row = await app.store.db.selectFrom('outbox').selectAll().where('body', '=', '⏰ Reminder: stretch').executeTakeFirst();
+    const row = await app.store.db
+      .selectFrom('outbox')
+      .selectAll()
+      .where('body', '=', '⏰ Reminder: stretch')
+      .executeTakeFirst();
     return row?.state === 'sent';
   });
   expect(await told(thread, 'reminders')).toContain('Nothing runs by itself');
@@ -51,7 +59,9 @@ it('what was removed is not said', async () => {
 
 it('a message that says no time, no future or nothing to say gets a sentence with examples, and a schedule is for the model', async () => {
   const thread = await app.thread();
-  expect(await told(thread, 'remind me in 5 minutes')).toMatch(/^What shall I remind you of\? Say for example `remind me to/);
+  expect(await told(thread, 'remind me in 5 minutes')).toMatch(
+    /^What shall I remind you of\? Say for example `remind me to/,
+  );
   expect(await told(thread, 'remind me to stretch')).toMatch(/^I did not find a time[\s\S]*\(Europe\/Berlin\)/);
   expect(await told(thread, 'remind me to stretch yesterday')).toMatch(/^That time is over/);
   for (const text of ['remind me how this works', 'remind me every day at 9 to stretch']) {
@@ -70,7 +80,10 @@ it('defect 12: everything that runs may be killed between a reminder and its tim
   await app.start();
   await isSaid(thread, 'breathe');
   await isSaid(thread, 'drink');
-  expect((await saidOf(thread)).map((text) => text.replace(/ \(it was due.*/, '')).sort()).toEqual(['⏰ Reminder: breathe', '⏰ Reminder: drink']);
+  expect((await saidOf(thread)).map((text) => text.replace(/ \(it was due.*/, '')).sort()).toEqual([
+    '⏰ Reminder: breathe',
+    '⏰ Reminder: drink',
+  ]);
   expect(await waiting(thread)).toEqual([]);
 }, 120_000);
 

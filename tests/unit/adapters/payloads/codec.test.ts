@@ -4,21 +4,27 @@ import { createPayloadCodec, UnknownPayloadKey } from '../../../../src/adapters/
 import { payloadKeys } from '../../../../src/adapters/payloads/keys.ts';
 
 const [OLD, NEW] = ['11'.repeat(32), '22'.repeat(32)];
-const codecOf = (setting: string | undefined, kept: string[] = []) => createPayloadCodec(() => payloadKeys(setting, kept));
+const codecOf = (setting: string | undefined, kept: string[] = []) =>
+  createPayloadCodec(() => payloadKeys(setting, kept));
 const payload = (value: unknown): Payload => defaultPayloadConverter.toPayload(value);
 const contentOf = (decoded: Payload[]): unknown => defaultPayloadConverter.fromPayload(decoded[0]!);
 const text = (sealed: Payload[]): string => Buffer.from(sealed[0]!.data!).toString('latin1');
 
 describe('the codec of payloads', () => {
-  it.each([['text'], [{ a: [1, null, 'ä'] }], [null], [''], ['x'.repeat(100_000)]])('gives back what it has encrypted', async (value) => {
-    const codec = codecOf(OLD);
-    const sealed = await codec.encode([payload(value)]);
-    expect(contentOf(await codec.decode(sealed))).toEqual(value);
-  });
+  it.each([['text'], [{ a: [1, null, 'ä'] }], [null], [''], ['x'.repeat(100_000)]])(
+    'gives back what it has encrypted',
+    async (value) => {
+      const codec = codecOf(OLD);
+      const sealed = await codec.encode([payload(value)]);
+      expect(contentOf(await codec.decode(sealed))).toEqual(value);
+    },
+  );
 
   it('gives back bytes and a missing value', async () => {
     const codec = codecOf(OLD);
-    expect(contentOf(await codec.decode(await codec.encode([payload(Buffer.from([0, 255]))])))).toEqual(new Uint8Array([0, 255]));
+    expect(contentOf(await codec.decode(await codec.encode([payload(Buffer.from([0, 255]))])))).toEqual(
+      new Uint8Array([0, 255]),
+    );
     expect(contentOf(await codec.decode(await codec.encode([payload(undefined)])))).toBeUndefined();
   });
 

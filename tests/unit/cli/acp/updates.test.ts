@@ -30,7 +30,11 @@ const event = (name: string, payload: Record<string, unknown>, itemId: string | 
 });
 const delta = (text: string) => event('item.delta', { delta: text, kind: 'agent_message' });
 const texts = (updates: ReturnType<Updates['of']>): string[] =>
-  updates.map((update) => ('content' in update && update.content && 'type' in update.content && update.content.type === 'text' ? update.content.text : ''));
+  updates.map((update) =>
+    'content' in update && update.content && 'type' in update.content && update.content.type === 'text'
+      ? update.content.text
+      : '',
+  );
 
 describe('a text', () => {
   it('is shown as it is streamed, and its end adds only what is missing', () => {
@@ -45,7 +49,9 @@ describe('a text', () => {
     expect(texts(updates.of(event('item.completed', { item: item({ detail: 'Hello' }) })))).toEqual(['Hello']);
     expect(updates.of({ ...delta('Now'), item_id: 'item_2' })).toEqual([]);
     expect(texts(updates.live())).toEqual(['Now']);
-    expect(texts(updates.of(event('item.completed', { item: item({ id: 'item_2', detail: 'Now then' }) }, 'item_2')))).toEqual([' then']);
+    expect(
+      texts(updates.of(event('item.completed', { item: item({ id: 'item_2', detail: 'Now then' }) }, 'item_2'))),
+    ).toEqual([' then']);
   });
 
   it('that broke off is said to be cut off, and is shown again as far as it came', () => {
@@ -70,13 +76,25 @@ describe('a text', () => {
 describe('a call', () => {
   it('is shown with what it is about, and its result with the differences and the place', () => {
     const updates = new Updates('/w', false);
-    const tool = { id: 'call_1', name: 'file_edit', input: { path: 'src/a.ts', workspace: 'shop', find: 'a', replace: 'b' } };
+    const tool = {
+      id: 'call_1',
+      name: 'file_edit',
+      input: { path: 'src/a.ts', workspace: 'shop', find: 'a', replace: 'b' },
+    };
     const started = item({ kind: 'file_change', status: 'in_progress' });
     expect(updates.of(event('item.started', { item: started, tool }))).toMatchObject([
-      { sessionUpdate: 'tool_call', toolCallId: 'call_1', title: 'file_edit src/a.ts', kind: 'edit', locations: [{ path: '/w/shop/src/a.ts' }] },
+      {
+        sessionUpdate: 'tool_call',
+        toolCallId: 'call_1',
+        title: 'file_edit src/a.ts',
+        kind: 'edit',
+        locations: [{ path: '/w/shop/src/a.ts' }],
+      },
     ]);
     const metadata = { path: 'src/a.ts', workspace: 'shop', diff: '@@ -1,2 +1,2 @@\n x\n-a\n+b' };
-    expect(updates.of(event('item.completed', { item: { ...started, status: 'completed', detail: 'Edited', metadata } }))).toMatchObject([
+    expect(
+      updates.of(event('item.completed', { item: { ...started, status: 'completed', detail: 'Edited', metadata } })),
+    ).toMatchObject([
       {
         sessionUpdate: 'tool_call_update',
         toolCallId: 'call_1',
@@ -110,7 +128,13 @@ describe('a difference', () => {
 describe('a prompt', () => {
   it('has words, links, and texts that stay apart; blanks and recordings are refused', () => {
     const resource = { type: 'resource' as const, resource: { uri: 'file:///a', text: 'inside' } };
-    expect(readPrompt([{ type: 'text', text: ' Review ' }, { type: 'resource_link', name: 'b', uri: 'file:///b' }, resource])).toEqual({
+    expect(
+      readPrompt([
+        { type: 'text', text: ' Review ' },
+        { type: 'resource_link', name: 'b', uri: 'file:///b' },
+        resource,
+      ]),
+    ).toEqual({
       text: 'Review\n\n@file:///b\n\n@file:///a',
       quoted: [{ name: 'file:///a', text: 'inside' }],
       pictures: [],
@@ -121,7 +145,9 @@ describe('a prompt', () => {
       pictures: [{ data: Buffer.from('hi'), type: 'image/png' }],
     });
     expect(() => readPrompt([{ type: 'text', text: ' \n' }])).toThrow('prompt must include text content');
-    expect(() => readPrompt([{ type: 'audio', data: 'aGk=', mimeType: 'audio/wav' }])).toThrow('content of type audio is not supported');
+    expect(() => readPrompt([{ type: 'audio', data: 'aGk=', mimeType: 'audio/wav' }])).toThrow(
+      'content of type audio is not supported',
+    );
   });
 });
 
@@ -138,14 +164,21 @@ describe('a line', () => {
   });
 
   it('is passed on when it is a request, a notification or an answer', () => {
-    for (const line of ['{"jsonrpc":"2.0","id":1.5,"method":"x"}', '{"jsonrpc":"2.0","method":"x"}', '{"jsonrpc":"2.0","id":1,"result":null}'])
+    for (const line of [
+      '{"jsonrpc":"2.0","id":1.5,"method":"x"}',
+      '{"jsonrpc":"2.0","method":"x"}',
+      '{"jsonrpc":"2.0","id":1,"result":null}',
+    ])
       expect(readLine(line)).toEqual({ message: JSON.parse(line) });
   });
 });
 
 describe('a plan', () => {
   it('is shown by the items of its list; other questions have none', () => {
-    const asked = (header: string, question = 'Shall I?\n\n> 1. Read\n> 2. Write\n>    with care\n>\n> Files:\n> - a.txt') => ({
+    const asked = (
+      header: string,
+      question = 'Shall I?\n\n> 1. Read\n> 2. Write\n>    with care\n>\n> Files:\n> - a.txt',
+    ) => ({
       input: { id: 'q', request: { questions: [{ header, id: 'q', question }] } },
     });
     expect(planIn(asked('Plan')).map(({ content }) => content)).toEqual(['Read', 'Write']);

@@ -89,9 +89,22 @@ describe('a sentence', () => {
   ])('that contains the words of one is none: %s', (text) => expect(isOne(text)).toBe(false));
 
   it('defect 10: with words before, between or behind is none, whatever they are', () => {
-    const words = COMMANDS.flatMap(({ help }) => [...help.join(' ').matchAll(/`([a-z ]+)`/g)].map((found) => found[1]!));
+    const words = COMMANDS.flatMap(({ help }) =>
+      [...help.join(' ').matchAll(/`([a-z ]+)`/g)].map((found) => found[1]!),
+    );
     expect(words.length).toBeGreaterThan(10);
-    const other = fc.constantFrom('the', 'button', 'please explain', 'why', 'in the code', 'does', 'not', 'and then', 'of our page', 'with tests');
+    const other = fc.constantFrom(
+      'the',
+      'button',
+      'please explain',
+      'why',
+      'in the code',
+      'does',
+      'not',
+      'and then',
+      'of our page',
+      'with tests',
+    );
     holds(
       fc.property(
         fc.constantFrom(...words),

@@ -2,12 +2,17 @@ import { cachedHost, labelsOf, type Origin, originOf } from '../../../../domain/
 import type { Marks } from './marks.ts';
 import type { Links } from './rewrite/rewriter.ts';
 
-/** The addresses of an index of the registry `by`. `asked`: what the container asked for; `found`: where the index was, after redirects. */
+/**
+ * The addresses of an index of the registry `by`. `asked`: what the container asked for; `found`: where the index was,
+ * after redirects.
+ */
 export function linksOf(marks: Marks, by: Origin, asked: URL, found: URL): Links {
   const hostOf = (url: URL): string | null => {
     const origin = url.username || url.password ? null : originOf(url);
     if (!origin) return null;
-    return labelsOf(origin) === labelsOf(by) ? cachedHost(origin) : cachedHost(origin, { mark: marks.of(origin, by), by });
+    return labelsOf(origin) === labelsOf(by)
+      ? cachedHost(origin)
+      : cachedHost(origin, { mark: marks.of(origin, by), by });
   };
   const moved = asked.href !== found.href;
   return {

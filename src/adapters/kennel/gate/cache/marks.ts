@@ -21,7 +21,11 @@ export function marksOf(file: string): Marks {
       .update(`${labelsOf(origin)} ${labelsOf(by)}`)
       .digest('hex')
       .slice(0, DIGITS);
-  return { of, isTrue: (origin, { mark, by }) => mark.length === DIGITS && timingSafeEqual(Buffer.from(mark), Buffer.from(of(origin, by))) };
+  return {
+    of,
+    isTrue: (origin, { mark, by }) =>
+      mark.length === DIGITS && timingSafeEqual(Buffer.from(mark), Buffer.from(of(origin, by))),
+  };
 }
 
 function keyIn(file: string): Buffer {

@@ -38,7 +38,12 @@ export class Registries {
   }
 
   /** Never rejects. */
-  async answer(wanted: RegistryRequest, request: IncomingMessage, response: ServerResponse, refuse: Refuse): Promise<void> {
+  async answer(
+    wanted: RegistryRequest,
+    request: IncomingMessage,
+    response: ServerResponse,
+    refuse: Refuse,
+  ): Promise<void> {
     const left = new AbortController();
     response.once('close', () => left.abort());
     const { method = '' } = request;
@@ -50,7 +55,11 @@ export class Registries {
       if (response.headersSent || response.destroyed) response.destroy();
       else if (error instanceof Refused) refuse(error.status, error.message);
       else if (isBlocked(error)) refuse('403 Address not public', egressWords.notPublic({ host: wanted.url.hostname }));
-      else refuse('502 Bad Gateway', `${wanted.url.host} cannot be reached (${(error as NodeJS.ErrnoException).code ?? 'unknown'}).`);
+      else
+        refuse(
+          '502 Bad Gateway',
+          `${wanted.url.host} cannot be reached (${(error as NodeJS.ErrnoException).code ?? 'unknown'}).`,
+        );
     }
   }
 
@@ -58,19 +67,36 @@ export class Registries {
     for (const each of this.upstreams.values()) each.close();
   }
 
-  private async read(wanted: RegistryRequest, method: 'GET' | 'HEAD', request: IncomingMessage, response: ServerResponse, signal: AbortSignal): Promise<void> {
+  private async read(
+    wanted: RegistryRequest,
+    method: 'GET' | 'HEAD',
+    request: IncomingMessage,
+    response: ServerResponse,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { cache } = this.deps;
     const accept = request.headers.accept?.slice(0, 500);
     const { answer, at } = await this.followed(wanted, method, accept, signal);
     const type = (answer.header('content-type') ?? '').split(';')[0]!.trim().toLowerCase();
-    const rewriter = method === 'GET' && answer.status === 200 ? rewriterFor({ url: wanted.url, accept: accept ?? '', type }) : undefined;
+    const rewriter =
+      method === 'GET' && answer.status === 200
+        ? rewriterFor({ url: wanted.url, accept: accept ?? '', type })
+        : undefined;
     if (!rewriter) return await relay(cache, answer, response);
-    const text = rewriter.rewrite(await textOf(cache, answer, rewriter.largest), linksOf(cache.marks, wanted.by, wanted.url, at));
+    const text = rewriter.rewrite(
+      await textOf(cache, answer, rewriter.largest),
+      linksOf(cache.marks, wanted.by, wanted.url, at),
+    );
     response.writeHead(answer.status, headersOf(answer, Buffer.byteLength(text))).end(text);
   }
 
   /** Redirects are followed here, because each of them is looked at. */
-  private async followed({ by, url }: RegistryRequest, method: 'GET' | 'HEAD', accept: string | undefined, signal: AbortSignal) {
+  private async followed(
+    { by, url }: RegistryRequest,
+    method: 'GET' | 'HEAD',
+    accept: string | undefined,
+    signal: AbortSignal,
+  ) {
     const connections = this.upstreamOf(by);
     for (let at = url, hops = 0; ; hops += 1) {
       this.check(by, at, connections);
@@ -79,17 +105,28 @@ export class Registries {
       if (location === null) return { answer, at };
       answer.body?.resume();
       const next = URL.parse(location, at.href);
-      if (!next || hops >= MOST_HOPS) throw new Refused('502 Bad Gateway', `${url.host} redirects in a way that is not followed.`);
+      if (!next || hops >= MOST_HOPS)
+        throw new Refused('502 Bad Gateway', `${url.host} redirects in a way that is not followed.`);
       at = next;
     }
   }
 
-  private async send({ by, url }: RegistryRequest, request: IncomingMessage, response: ServerResponse, signal: AbortSignal): Promise<void> {
+  private async send(
+    { by, url }: RegistryRequest,
+    request: IncomingMessage,
+    response: ServerResponse,
+    signal: AbortSignal,
+  ): Promise<void> {
     const connections = this.upstreamOf(by);
     this.check(by, url, connections);
     const body = await bodyOf(request);
-    const headers = Object.fromEntries(SENT.flatMap((name) => (typeof request.headers[name] === 'string' ? [[name, request.headers[name]]] : [])));
-    const answer = await this.deps.cache.send({ url, method: 'GET', accept: undefined, upstream: connections, signal }, { method: 'POST', headers, body });
+    const headers = Object.fromEntries(
+      SENT.flatMap((name) => (typeof request.headers[name] === 'string' ? [[name, request.headers[name]]] : [])),
+    );
+    const answer = await this.deps.cache.send(
+      { url, method: 'GET', accept: undefined, upstream: connections, signal },
+      { method: 'POST', headers, body },
+    );
     await relay(this.deps.cache, answer, response);
   }
 
@@ -109,7 +146,12 @@ export class Registries {
     const key = labelsOf(by);
     const { cache, opened, ...deps } = this.deps;
     const known =
-      this.upstreams.get(key) ?? upstream({ ...deps, opened: (socket, at) => opened(socket, at, targetOf(by)), failed: (at) => cache.noteAway(at) });
+      this.upstreams.get(key) ??
+      upstream({
+        ...deps,
+        opened: (socket, at) => opened(socket, at, targetOf(by)),
+        failed: (at) => cache.noteAway(at),
+      });
     this.upstreams.set(key, known);
     return known;
   }

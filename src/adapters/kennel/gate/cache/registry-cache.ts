@@ -9,7 +9,10 @@ import { type Marks, marksOf } from './marks.ts';
 import { sweepFolder } from './sweep.ts';
 import { BLOCKED, type Upstream } from './upstream.ts';
 
-/** What is asked for, over the connections of one task. Of what a container sends, only `accept` gets here: answers are kept for others too. */
+/**
+ * What is asked for, over the connections of one task. Of what a container sends, only `accept` gets here: answers are
+ * kept for others too.
+ */
 interface Wanted {
   url: URL;
   method: 'GET' | 'HEAD';
@@ -23,7 +26,10 @@ export interface Answer {
   status: number;
   header(name: string): string | null;
   body: Body | null;
-  /** `disk`: it was kept. `both`: it comes from the registry, and is written to the disk on the way. `registry`: it may not be kept. */
+  /**
+   * `disk`: it was kept. `both`: it comes from the registry, and is written to the disk on the way. `registry`: it may
+   * not be kept.
+   */
   from: 'disk' | 'both' | 'registry';
 }
 
@@ -34,7 +40,10 @@ interface RegistryCacheOptions {
   log: Logger;
 }
 
-/** After a registry could not be reached, what is kept is given without a try for this long: a machine without a network waits long for each look-up. */
+/**
+ * After a registry could not be reached, what is kept is given without a try for this long: a machine without a network
+ * waits long for each look-up.
+ */
 const AWAY_MS = 10_000;
 /** The cache is swept when this part of its size was written. */
 const SWEEP_PART = 0.1;
@@ -42,8 +51,9 @@ const USER_AGENT = 'fetch-durable (registry cache)';
 const ANSWER_MS = 60_000;
 
 /**
- * Answers of registries on the disk of this host, for all of its tasks. make-fetch-happen keeps them by the rules of HTTP (RFC 9111): an answer that is
- * fresh is given, an old one is checked at the registry. One that is old is still given while the registry is away.
+ * Answers of registries on the disk of this host, for all of its tasks. make-fetch-happen keeps them by the rules of
+ * HTTP (RFC 9111): an answer that is fresh is given, an old one is checked at the registry. One that is old is still
+ * given while the registry is away.
  */
 export class RegistryCache {
   readonly marks: Marks;
@@ -79,10 +89,21 @@ export class RegistryCache {
   }
 
   /** Passes a request on that is no question for a file. Its answer is not kept. */
-  async send({ url, upstream, signal }: Wanted, request: { method: string; headers: Record<string, string>; body: Buffer }): Promise<Answer> {
+  async send(
+    { url, upstream, signal }: Wanted,
+    request: { method: string; headers: Record<string, string>; body: Buffer },
+  ): Promise<Answer> {
     const { method, body } = request;
     const headers = { ...request.headers, 'user-agent': USER_AGENT };
-    return await fetched(url, { method, headers, body, redirect: 'manual', agent: upstream.agent, signal, timeout: ANSWER_MS });
+    return await fetched(url, {
+      method,
+      headers,
+      body,
+      redirect: 'manual',
+      agent: upstream.agent,
+      signal,
+      timeout: ANSWER_MS,
+    });
   }
 
   /** What is kept by its checksum, from the beginning. */
@@ -105,7 +126,9 @@ export class RegistryCache {
   sweep(): Promise<void> {
     this.written = 0;
     this.sweeping ??= sweepFolder(this.files, this.bytes)
-      .catch((error: Error) => this.log.warn({ error: error.message }, 'the cache of package registries could not be swept'))
+      .catch((error: Error) =>
+        this.log.warn({ error: error.message }, 'the cache of package registries could not be swept'),
+      )
       .finally(() => {
         this.sweeping = null;
       });
@@ -141,19 +164,36 @@ export class RegistryCache {
 
   private options({ method, accept, upstream, signal }: Wanted, cache: FetchOptions['cache']): FetchOptions {
     const headers = { 'user-agent': USER_AGENT, ...(accept !== undefined && { accept }) };
-    return { method, headers, cachePath: this.files, cache, redirect: 'manual', agent: upstream.agent, signal, timeout: ANSWER_MS };
+    return {
+      method,
+      headers,
+      cachePath: this.files,
+      cache,
+      redirect: 'manual',
+      agent: upstream.agent,
+      signal,
+      timeout: ANSWER_MS,
+    };
   }
 }
 
 /** The cache of a host; null when the owner wants none. */
-export const openRegistryCache = (config: Pick<Config, 'FETCH_HOME' | 'FETCH_REGISTRY_CACHE_MB'>, log: Logger): RegistryCache | null =>
+export const openRegistryCache = (
+  config: Pick<Config, 'FETCH_HOME' | 'FETCH_REGISTRY_CACHE_MB'>,
+  log: Logger,
+): RegistryCache | null =>
   config.FETCH_REGISTRY_CACHE_MB === 0
     ? null
-    : new RegistryCache({ folder: join(config.FETCH_HOME, 'kennel', 'registries'), megabytes: config.FETCH_REGISTRY_CACHE_MB, log });
+    : new RegistryCache({
+        folder: join(config.FETCH_HOME, 'kennel', 'registries'),
+        megabytes: config.FETCH_REGISTRY_CACHE_MB,
+        log,
+      });
 
 /**
- * Some registries, mostly simple mirrors, say nothing of how long an answer holds, and have nothing to check it by. For these HTTP leaves it to the cache
- * (RFC 9111, section 4.2.2). A file of a package stays what it is under its name, so it holds for a day.
+ * Some registries, mostly simple mirrors, say nothing of how long an answer holds, and have nothing to check it by. For
+ * these HTTP leaves it to the cache (RFC 9111, section 4.2.2). A file of a package stays what it is under its name, so
+ * it holds for a day.
  */
 function isYoung({ header }: Answer, { pathname }: URL): boolean {
   if (SAYS_HOW_LONG.some((name) => header(name) !== null)) return false;

@@ -17,7 +17,9 @@ export function headersOf(answer: Answer, length?: number): Record<string, strin
   const known = decoded && answer.from !== 'disk' ? null : answer.header('content-length');
   const size = length ?? known;
   return {
-    ...Object.fromEntries(PASSED.flatMap((name) => (answer.header(name) === null ? [] : [[name, answer.header(name)!]]))),
+    ...Object.fromEntries(
+      PASSED.flatMap((name) => (answer.header(name) === null ? [] : [[name, answer.header(name)!]])),
+    ),
     ...(encoding !== null && !decoded && { 'content-encoding': encoding }),
     ...(size !== null && { 'content-length': String(size) }),
   };
@@ -36,7 +38,10 @@ export async function relay(cache: RegistryCache, answer: Answer, response: Serv
   }
 }
 
-/** make-fetch-happen takes all that a registry sends, however slowly it is read here. So what a slow client has not read is not kept in memory. */
+/**
+ * make-fetch-happen takes all that a registry sends, however slowly it is read here. So what a slow client has not read
+ * is not kept in memory.
+ */
 async function asItComes(cache: RegistryCache, { from }: Answer, body: Body, response: ServerResponse): Promise<void> {
   let sent = 0;
   let all = 0;

@@ -2,7 +2,9 @@ import { type Origin, originNamed, originOf } from '../../../../domain/tasks/reg
 import type { Target } from '../egress/allow-list.ts';
 import type { Marks } from './marks.ts';
 
-/** What a container asks of the cache. Rules are asked for `by`, the registry; `url` may be where it keeps its files. */
+/**
+ * What a container asks of the cache. Rules are asked for `by`, the registry; `url` may be where it keeps its files.
+ */
 export interface RegistryRequest {
   by: Origin;
   url: URL;
@@ -20,7 +22,9 @@ export function registryRequest(address: URL, marks: Marks): RegistryRequest | n
 /** A file of a mirror that speaks plain HTTP. What has credentials is its owner's alone and goes past the cache. */
 export function plainRequest(address: URL, headers: NodeJS.Dict<unknown>): RegistryRequest | null {
   const by = originOf(address);
-  return by && headers.authorization === undefined && headers.cookie === undefined && !address.username ? { by, url: new URL(address.href) } : null;
+  return by && headers.authorization === undefined && headers.cookie === undefined && !address.username
+    ? { by, url: new URL(address.href) }
+    : null;
 }
 
 export const targetOf = ({ host, port }: Origin): Target => ({ host, port });

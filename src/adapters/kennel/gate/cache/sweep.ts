@@ -13,15 +13,17 @@ const UNFINISHED = 'tmp';
 const UNFINISHED_MS = HOUR;
 
 /**
- * Removes the files of a cache that were not used for longest, until the rest takes no more than `bytes`. Entries of its index count as files: looking one up
- * writes it again. A file that is read is used; most systems note that once a day.
+ * Removes the files of a cache that were not used for longest, until the rest takes no more than `bytes`. Entries of
+ * its index count as files: looking one up writes it again. A file that is read is used; most systems note that once a
+ * day.
  */
 export async function sweepFolder(folder: string, bytes: number): Promise<void> {
   const all: Kept[] = [];
   for await (const path of filesBelow(folder)) {
     const found = await stat(path).catch(() => null);
     if (!found) continue;
-    if (!path.startsWith(join(folder, UNFINISHED, sep))) all.push({ path, size: found.size, usedAt: Math.max(found.atimeMs, found.mtimeMs) });
+    if (!path.startsWith(join(folder, UNFINISHED, sep)))
+      all.push({ path, size: found.size, usedAt: Math.max(found.atimeMs, found.mtimeMs) });
     else if (Date.now() - found.mtimeMs > UNFINISHED_MS) await rm(path, { force: true });
   }
   let left = all.reduce((sum, { size }) => sum + size, 0);

@@ -5,7 +5,10 @@ import { BlockedAddressError, guardedLookup } from '../../../web/address-guard.t
 import type { Target } from '../egress/allow-list.ts';
 import { inTurn, type TunnelDeps } from '../egress/tunnel.ts';
 
-/** The connections of one task to one registry, and to where it keeps its files. They are counted and can be cut, so tasks do not share them. */
+/**
+ * The connections of one task to one registry, and to where it keeps its files. They are counted and can be cut, so
+ * tasks do not share them.
+ */
 export interface Upstream {
   agent: (url: URL) => HttpAgent;
   /** Whether an address could be reached at all: a look-up never sees a literal one. */
@@ -43,7 +46,8 @@ export function upstream(deps: UpstreamDeps): Upstream {
   })(LIMITS);
   return {
     agent: (url) => (url.protocol === 'https:' ? tls : plain),
-    mayReach: ({ hostname: host, port, protocol }) => !isIP(host) || deps.allows(host, { host, port: Number(port) || (protocol === 'https:' ? 443 : 80) }),
+    mayReach: ({ hostname: host, port, protocol }) =>
+      !isIP(host) || deps.allows(host, { host, port: Number(port) || (protocol === 'https:' ? 443 : 80) }),
     close() {
       plain.destroy();
       tls.destroy();
@@ -63,9 +67,14 @@ function dial(deps: UpstreamDeps, at: Target): Socket {
     ...at,
     autoSelectFamily: true,
     lookup: (host, options, callback) =>
-      lookup(host, options, (error, ...found) => callback(error instanceof BlockedAddressError ? Object.assign(error, { code: BLOCKED }) : error, ...found)),
+      lookup(host, options, (error, ...found) =>
+        callback(error instanceof BlockedAddressError ? Object.assign(error, { code: BLOCKED }) : error, ...found),
+      ),
   });
-  const tooLong = setTimeout(() => socket.destroy(Object.assign(new Error('time-out'), { code: 'ETIMEDOUT' })), CONNECT_MS);
+  const tooLong = setTimeout(
+    () => socket.destroy(Object.assign(new Error('time-out'), { code: 'ETIMEDOUT' })),
+    CONNECT_MS,
+  );
   let connected = false;
   socket.once('connect', () => {
     connected = true;

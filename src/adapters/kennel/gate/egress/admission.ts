@@ -12,14 +12,20 @@ export interface AdmissionStore {
   ask(target: Target, tool: string | null): Promise<boolean>;
 }
 
-/** `ruled`: it is open because a person said so, and ends when they take it back. `waited`: for that answer. `words`: for the agent. */
+/**
+ * `ruled`: it is open because a person said so, and ends when they take it back. `waited`: for that answer. `words`:
+ * for the agent.
+ */
 type Admitted = { open: true; ruled: boolean; waited?: true } | { open: false; status: string; words: string };
 
 /** Decides whether one task may reach a host. A host without a rule waits here while a person is asked. */
 export interface Admission {
   /** `left`: aborted when the client is gone. Never rejects. */
   admit(target: Target, tool: string | null, left: AbortSignal): Promise<Admitted>;
-  /** Reads the rules again. Returns whether an open tunnel may stay; a "once" that is over lets it. Keeps what it knows when the store is away. */
+  /**
+   * Reads the rules again. Returns whether an open tunnel may stay; a "once" that is over lets it. Keeps what it knows
+   * when the store is away.
+   */
   reviewed(): Promise<(target: Target) => boolean>;
 }
 
@@ -62,7 +68,9 @@ export function createAdmission({ listed, store, everyMs = 500, holdMs = HOLD_MS
     if (listed()(target)) return OPEN;
     const rule = ruleFor(rules, target);
     if (!rule) return null;
-    return rule.allowed ? { open: true, ruled: true } : refused('403 Not allowed by the person', egressWords.notAllowed(target));
+    return rule.allowed
+      ? { open: true, ruled: true }
+      : refused('403 Not allowed by the person', egressWords.notAllowed(target));
   }
 
   /** Waits for the answer as long as the client does. */
@@ -111,4 +119,5 @@ export function createAdmission({ listed, store, everyMs = 500, holdMs = HOLD_MS
 
 const refused = (status: string, words: string): Admitted => ({ open: false, status, words });
 const keyOf = ({ host, port }: Target): string => `${host}:${port}`;
-const firstFor = (rules: readonly EgressRule[], at: Target): number => rules.findIndex(({ host, port }) => host === at.host && port === at.port);
+const firstFor = (rules: readonly EgressRule[], at: Target): number =>
+  rules.findIndex(({ host, port }) => host === at.host && port === at.port);

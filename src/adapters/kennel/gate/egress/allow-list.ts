@@ -30,8 +30,8 @@ function normal(name: string): string | null {
 }
 
 /**
- * The rule of a list: `example.com`, `*.example.com` (every name below it, not itself), each with an optional `:port`; without it, 443 and 80. Throws for a
- * wrong entry, so that a mistake does not count as a rule.
+ * The rule of a list: `example.com`, `*.example.com` (every name below it, not itself), each with an optional `:port`;
+ * without it, 443 and 80. Throws for a wrong entry, so that a mistake does not count as a rule.
  */
 export function allowList(entries: readonly string[]): AllowList {
   const rules = entries
@@ -40,11 +40,16 @@ export function allowList(entries: readonly string[]): AllowList {
     .map((entry) => {
       const match = /^(\*\.)?([^*/:@\s]+)(?::(\d{1,5}))?$/.exec(entry);
       const host = match && normal(match[2]!);
-      if (!match || !host) throw new Error(`"${entry}" is not a host that can be allowed. Use example.com, *.example.com or example.com:8443.`);
+      if (!match || !host)
+        throw new Error(
+          `"${entry}" is not a host that can be allowed. Use example.com, *.example.com or example.com:8443.`,
+        );
       return { below: match[1] !== undefined, host, port: match[3] === undefined ? null : Number(match[3]) };
     });
   return ({ host, port }) =>
     rules.some(
-      (rule) => (rule.below ? host.endsWith(`.${rule.host}`) : host === rule.host) && (rule.port === null ? USUAL_PORTS.has(port) : rule.port === port),
+      (rule) =>
+        (rule.below ? host.endsWith(`.${rule.host}`) : host === rule.host) &&
+        (rule.port === null ? USUAL_PORTS.has(port) : rule.port === port),
     );
 }

@@ -47,7 +47,10 @@ const NOT_PUBLIC = '403 Address not public';
 const TOO_MANY = '503 Too many connections';
 const tooMany = `There are ${MAX_TUNNELS} connections already.`;
 
-/** The HTTP proxy behind one task's egress socket: CONNECT, and what is read by plain HTTP, to hosts that the owner lists or a person allows. */
+/**
+ * The HTTP proxy behind one task's egress socket: CONNECT, and what is read by plain HTTP, to hosts that the owner
+ * lists or a person allows.
+ */
 export class EgressProxy {
   readonly server: Server;
   private readonly deps: EgressProxyDeps;
@@ -61,7 +64,8 @@ export class EgressProxy {
   constructor(deps: EgressProxyDeps) {
     this.deps = deps;
     const { cache } = deps;
-    this.registries = cache && new Registries({ ...deps, cache, opened: (server, at, by) => this.counted(server, at, by) });
+    this.registries =
+      cache && new Registries({ ...deps, cache, opened: (server, at, by) => this.counted(server, at, by) });
     this.server = createServer(TIMEOUTS);
     this.server.maxConnections = MAX_CONNECTIONS;
     this.server.on('request', (request, response) => void this.plain(request, response));
@@ -85,7 +89,8 @@ export class EgressProxy {
 
   private async plain(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const wanted = this.wanted(request);
-    if (!wanted || this.deps.refused.tooMany()) return refusePlain(response, '403 Only https', 'Only https is passed on.');
+    if (!wanted || this.deps.refused.tooMany())
+      return refusePlain(response, '403 Only https', 'Only https is passed on.');
     const { target, registry } = wanted;
     if (this.deps.local && isLocal(target)) return this.deps.local.plain(target, request, response);
     if (!registry && !this.deps.isPlain(target) && !isOpenRead(request, target)) {
@@ -97,18 +102,31 @@ export class EgressProxy {
       refusePlain(response, NOT_PUBLIC, egressWords.notPublic(target));
     };
     if (this.isPrivate(target)) return block();
-    const admitted = await this.deps.admission.admit(target, toolName(request.headers['user-agent']), leaving(request.socket, response));
+    const admitted = await this.deps.admission.admit(
+      target,
+      toolName(request.headers['user-agent']),
+      leaving(request.socket, response),
+    );
     if (request.socket.destroyed) return;
     if (!admitted.open) {
       this.note(target);
       return refusePlain(response, admitted.status, admitted.words);
     }
-    if (registry) return await this.registries!.answer(registry, request, response, (status, words) => refusePlain(response, status, words));
+    if (registry)
+      return await this.registries!.answer(registry, request, response, (status, words) =>
+        refusePlain(response, status, words),
+      );
     if (this.tunnels.size >= MAX_TUNNELS) return refusePlain(response, TOO_MANY, tooMany);
-    forwardPlain(this.deps, target, request, response, { opened: (server) => this.counted(server, target, admitted.ruled ? target : null), blocked: block });
+    forwardPlain(this.deps, target, request, response, {
+      opened: (server) => this.counted(server, target, admitted.ruled ? target : null),
+      blocked: block,
+    });
   }
 
-  /** What a plain request is for: the host that rules are asked for, and what the cache gives of it. Null: nothing that is passed on. */
+  /**
+   * What a plain request is for: the host that rules are asked for, and what the cache gives of it. Null: nothing that
+   * is passed on.
+   */
   private wanted(request: IncomingMessage): { target: Target; registry: RegistryRequest | null } | null {
     const url = URL.parse(request.url ?? '');
     if (url?.protocol !== 'http:') return null;
@@ -119,7 +137,12 @@ export class EgressProxy {
     }
     const target = parseTarget(`${url.hostname}:${url.port || 80}`);
     const reads = request.method === 'GET' || request.method === 'HEAD';
-    return target && { target, registry: cache && reads && this.deps.isPlain(target) ? plainRequest(url, request.headers) : null };
+    return (
+      target && {
+        target,
+        registry: cache && reads && this.deps.isPlain(target) ? plainRequest(url, request.headers) : null,
+      }
+    );
   }
 
   private async connect(request: IncomingMessage, client: Socket, head: Buffer): Promise<void> {
@@ -179,10 +202,14 @@ export class EgressProxy {
       return;
     }
     const mayStay = await this.deps.admission.reviewed();
-    for (const [server, target] of this.tunnels) if (target && !mayStay(target)) server.destroy(new Error('a person took it back'));
+    for (const [server, target] of this.tunnels)
+      if (target && !mayStay(target)) server.destroy(new Error('a person took it back'));
   }
 
-  /** Nobody is asked about an address that no yes can open. A socket never looks up a literal address, so the guard would not see it. */
+  /**
+   * Nobody is asked about an address that no yes can open. A socket never looks up a literal address, so the guard
+   * would not see it.
+   */
   private isPrivate(target: Target): boolean {
     return isIP(target.host) > 0 && !this.deps.allows(target.host, target);
   }
@@ -193,7 +220,8 @@ export class EgressProxy {
   }
 
   private note({ host, port }: Target): void {
-    if (this.deps.refused.count({ host, port })) this.deps.log.info({ host, port }, 'a container asked for a host that is not allowed');
+    if (this.deps.refused.count({ host, port }))
+      this.deps.log.info({ host, port }, 'a container asked for a host that is not allowed');
   }
 }
 

@@ -1,4 +1,10 @@
-import { Agent, type ClientRequestArgs, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import {
+  Agent,
+  type ClientRequestArgs,
+  request as httpRequest,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http';
 import type { Socket } from 'node:net';
 import type { Target } from './allow-list.ts';
 import { deny } from './deny.ts';
@@ -14,14 +20,20 @@ export interface LocalApps {
   missing(port: number): Promise<string>;
 }
 
-/** Whether an address means the machine itself, as a browser understands it (RFC 6761). Such a name is never looked up. */
-export const isLocal = ({ host }: Pick<Target, 'host'>): boolean => ['localhost', '127.0.0.1', '::1'].includes(host) || host.endsWith('.localhost');
+/**
+ * Whether an address means the machine itself, as a browser understands it (RFC 6761). Such a name is never looked up.
+ */
+export const isLocal = ({ host }: Pick<Target, 'host'>): boolean =>
+  ['localhost', '127.0.0.1', '::1'].includes(host) || host.endsWith('.localhost');
 
 const NO_APP = '404 No such app';
 /** Connections of one browser to one port. A page of a development server has hundreds of parts. */
 const MOST_SOCKETS = 12;
 
-/** Leads requests for `localhost` into containers of apps. Nothing here connects to a port of this machine: a connection comes from the app's container, or there is none. */
+/**
+ * Leads requests for `localhost` into containers of apps. Nothing here connects to a port of this machine: a connection
+ * comes from the app's container, or there is none.
+ */
 export class LocalWay {
   private readonly apps: LocalApps;
   private readonly missed: (target: Target, words: string) => void;
@@ -39,11 +51,20 @@ export class LocalWay {
   plain(target: Target, request: IncomingMessage, response: ServerResponse): void {
     const { pathname, search, host } = new URL(request.url!);
     const headers = { ...endToEnd(request.headers), host };
-    const sent = httpRequest({ agent: this.agent, host: target.host, port: target.port, method: request.method, path: pathname + search, headers });
+    const sent = httpRequest({
+      agent: this.agent,
+      host: target.host,
+      port: target.port,
+      method: request.method,
+      path: pathname + search,
+      headers,
+    });
     sent.setTimeout(this.idleMs, () => sent.destroy());
     sent.on('error', async (error) => {
       const none = error instanceof NoApp;
-      const words = none ? await this.why(target) : `The app on port ${target.port} ended the connection without an answer.`;
+      const words = none
+        ? await this.why(target)
+        : `The app on port ${target.port} ended the connection without an answer.`;
       if (response.headersSent) response.destroy();
       else refusePlain(response, none ? NO_APP : '502 Bad Gateway', words);
     });
@@ -67,7 +88,9 @@ export class LocalWay {
   }
 
   private async why(target: Target): Promise<string> {
-    const words = await this.apps.missing(target.port).catch(() => `It cannot be seen right now which app listens on port ${target.port}.`);
+    const words = await this.apps
+      .missing(target.port)
+      .catch(() => `It cannot be seen right now which app listens on port ${target.port}.`);
     this.missed(target, words);
     return words;
   }
@@ -75,7 +98,10 @@ export class LocalWay {
 
 class NoApp extends Error {}
 
-/** Keeps connections for further requests of a page. Each new one looks the app up, so an app that was started again is found. */
+/**
+ * Keeps connections for further requests of a page. Each new one looks the app up, so an app that was started again is
+ * found.
+ */
 class AppAgent extends Agent {
   private readonly apps: LocalApps;
 
@@ -84,7 +110,10 @@ class AppAgent extends Agent {
     this.apps = apps;
   }
 
-  override createConnection({ port }: ClientRequestArgs, done?: (error: Error | null, socket: Socket) => void): undefined {
+  override createConnection(
+    { port }: ClientRequestArgs,
+    done?: (error: Error | null, socket: Socket) => void,
+  ): undefined {
     const failed = (error: Error) => (done as ((error: Error) => void) | undefined)?.(error);
     this.apps.connect(Number(port)).then((app) => {
       if (!app) return failed(new NoApp());

@@ -5,14 +5,27 @@ import type { Target } from './allow-list.ts';
 import { inTurn, type TunnelDeps } from './tunnel.ts';
 
 /** Headers that belong to one connection and not to the request. */
-const OF_THE_CONNECTION = new Set(['connection', 'keep-alive', 'proxy-authorization', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade']);
+const OF_THE_CONNECTION = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
 
-export const endToEnd = (headers: IncomingMessage['headers']) => Object.fromEntries(Object.entries(headers).filter(([name]) => !OF_THE_CONNECTION.has(name)));
+export const endToEnd = (headers: IncomingMessage['headers']) =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => !OF_THE_CONNECTION.has(name)));
 
 /** The port of plain HTTP. A rule for another port was asked for without the word that nothing is encrypted. */
 const PLAIN_PORT = 80;
 
-/** Whether a request may be sent without encryption to a host that is no mirror: it only reads, and carries no secret that is meant for the host. */
+/**
+ * Whether a request may be sent without encryption to a host that is no mirror: it only reads, and carries no secret
+ * that is meant for the host.
+ */
 export function isOpenRead({ method, url, headers }: IncomingMessage, { port }: Target): boolean {
   const { username, password } = new URL(url!);
   const sends = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0;
@@ -39,7 +52,13 @@ interface Forwarding {
 }
 
 /** Passes one plain HTTP request on. */
-export function forwardPlain(deps: TunnelDeps, target: Target, request: IncomingMessage, response: ServerResponse, { opened, blocked }: Forwarding): void {
+export function forwardPlain(
+  deps: TunnelDeps,
+  target: Target,
+  request: IncomingMessage,
+  response: ServerResponse,
+  { opened, blocked }: Forwarding,
+): void {
   const { pathname, search, host } = new URL(request.url!);
   const sent = httpRequest({
     host: target.host,
@@ -57,7 +76,10 @@ export function forwardPlain(deps: TunnelDeps, target: Target, request: Incoming
   sent.on('error', (error: NodeJS.ErrnoException) => {
     if (response.headersSent) response.destroy();
     else if (error instanceof BlockedAddressError) blocked();
-    else response.writeHead(502, { 'content-type': 'text/plain' }).end(`${target.host}:${target.port} cannot be reached (${error.code ?? 'unknown'}).\n`);
+    else
+      response
+        .writeHead(502, { 'content-type': 'text/plain' })
+        .end(`${target.host}:${target.port} cannot be reached (${error.code ?? 'unknown'}).\n`);
   });
   relay(request, sent, response);
 }

@@ -1,7 +1,10 @@
 import type { Refused } from '../../../../store/kennel/egress/egress.ts';
 import type { Target } from './allow-list.ts';
 
-/** Counts the refusals of one task. A container can make thousands of refused requests a second; the store is told once in `everyMs`. */
+/**
+ * Counts the refusals of one task. A container can make thousands of refused requests a second; the store is told once
+ * in `everyMs`.
+ */
 export interface RefusedHosts {
   /** True the first time for a host and port, which is worth a log line. */
   count(target: Target): boolean;

@@ -31,7 +31,13 @@ export function createTrafficCount(store: (traffic: Reached[]) => Promise<void>,
       if (known.size < MAX_HOSTS) known.add(keyOf(target));
       const { host, port } = known.has(keyOf(target)) ? target : OTHERS;
       const sum = pending.get(keyOf({ host, port })) ?? { host, port, connections: 0, sent: 0, received: 0 };
-      pending.set(keyOf({ host, port }), { host, port, connections: sum.connections + 1, sent: sum.sent + sent, received: sum.received + received });
+      pending.set(keyOf({ host, port }), {
+        host,
+        port,
+        connections: sum.connections + 1,
+        sent: sum.sent + sent,
+        received: sum.received + received,
+      });
       timer ??= setTimeout(flush, everyMs).unref();
     },
     async settle() {

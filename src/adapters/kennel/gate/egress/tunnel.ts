@@ -18,8 +18,17 @@ export interface TunnelDeps {
 
 const CONNECT_MS = 15_000;
 
-/** Connects a client to a server, and tells the client when that fails. `onBlocked`: the name resolves to an address that is not allowed. */
-export function openTunnel(deps: TunnelDeps, target: Target, client: Socket, head: Buffer, onBlocked: () => void): Socket {
+/**
+ * Connects a client to a server, and tells the client when that fails. `onBlocked`: the name resolves to an address
+ * that is not allowed.
+ */
+export function openTunnel(
+  deps: TunnelDeps,
+  target: Target,
+  client: Socket,
+  head: Buffer,
+  onBlocked: () => void,
+): Socket {
   // connects to exactly the address that was checked, so a name that resolves differently the next time gains nothing
   const server = connect({
     ...target,
@@ -28,14 +37,21 @@ export function openTunnel(deps: TunnelDeps, target: Target, client: Socket, hea
     allowHalfOpen: true,
   });
   let connected = false;
-  const tooLong = setTimeout(() => server.destroy(Object.assign(new Error('time-out'), { code: 'ETIMEDOUT' })), CONNECT_MS);
+  const tooLong = setTimeout(
+    () => server.destroy(Object.assign(new Error('time-out'), { code: 'ETIMEDOUT' })),
+    CONNECT_MS,
+  );
   client.once('close', () => server.destroy());
   server.once('close', (failed) => {
     clearTimeout(tooLong);
     // received data is sent before the end; a client that does not read is ended by its own time-out
     if (failed && connected) client.destroy();
     else client.destroySoon();
-    if (connected) deps.log.debug({ host: target.host, port: target.port, sent: server.bytesWritten, received: server.bytesRead }, 'tunnel closed');
+    if (connected)
+      deps.log.debug(
+        { host: target.host, port: target.port, sent: server.bytesWritten, received: server.bytesRead },
+        'tunnel closed',
+      );
   });
   server.on('error', (error: NodeJS.ErrnoException) => {
     if (connected) return;

@@ -39,6 +39,10 @@ export function refuse(response: ServerResponse, protocol: Protocol | null, refu
   const body = Buffer.from(JSON.stringify(errorBody(protocol, refusal)));
   // the unread rest of a request must not be taken for the next request
   if (refusal.retryAfterS !== undefined) response.setHeader('retry-after', refusal.retryAfterS);
-  response.writeHead(refusal.status, { 'content-type': 'application/json', 'content-length': body.length, connection: 'close' });
+  response.writeHead(refusal.status, {
+    'content-type': 'application/json',
+    'content-length': body.length,
+    connection: 'close',
+  });
   response.end(body);
 }

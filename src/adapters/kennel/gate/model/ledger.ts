@@ -37,7 +37,11 @@ export class Ledger {
       signal.throwIfAborted();
       if (used) return refusal(this.budget, used);
       if (Date.now() + RETRY_MS > deadline) {
-        return { status: 503, message: 'The budget of this task cannot be checked now, because the database does not answer. Try again in a minute.' };
+        return {
+          status: 503,
+          message:
+            'The budget of this task cannot be checked now, because the database does not answer. Try again in a minute.',
+        };
       }
       await pause(RETRY_MS, undefined, { signal });
     }
@@ -53,7 +57,9 @@ export class Ledger {
     this.budget = budget;
   }
 
-  /** True when everything counted is stored; false when that did not succeed in time. Nothing may be added afterwards. */
+  /**
+   * True when everything counted is stored; false when that did not succeed in time. Nothing may be added afterwards.
+   */
   async settle(ms: number): Promise<boolean> {
     const deadline = Date.now() + ms;
     for (;;) {
@@ -116,5 +122,8 @@ function refusal(budget: TaskBudget, used: TaskUsed): Refusal | null {
   const breach = taskBreach(budget, used);
   if (!breach) return null;
   const { budget: what, raise } = breach;
-  return { status: 402, message: `The budget for ${what} is used up: ${breachFigures(breach)} Stop here; what was done so far is kept. (${raise})` };
+  return {
+    status: 402,
+    message: `The budget for ${what} is used up: ${breachFigures(breach)} Stop here; what was done so far is kept. (${raise})`,
+  };
 }

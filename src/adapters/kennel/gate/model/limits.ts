@@ -80,7 +80,10 @@ export function createLimits(store: LimitStore): Limits {
   };
 }
 
-/** An agent that hears of a refusal may end at once: what its task waits for must be on record by then. A store that stays away stops nobody. */
+/**
+ * An agent that hears of a refusal may end at once: what its task waits for must be on record by then. A store that
+ * stays away stops nobody.
+ */
 async function stored(write: () => Promise<void>): Promise<void> {
   for (const deadline = Date.now() + STORE_MS; ; await pause(LOOK_MS)) {
     try {

@@ -13,7 +13,10 @@ export interface Meter {
   end(): void;
   /** What the model said so far; a refusal may come in place of the rest. */
   said(): { something: boolean; refusal: StreamRefusal | null };
-  /** The usage of one call. What the answer does not say (a cut stream, a server that does not count) is estimated, never free. */
+  /**
+   * The usage of one call. What the answer does not say (a cut stream, a server that does not count) is estimated,
+   * never free.
+   */
   finish(): ModelUsage & { estimated: boolean };
 }
 
@@ -48,7 +51,9 @@ export function createMeter({ wire, contentType, model, requestBytes, prices }: 
     characters: 0,
     refusal: null,
   };
-  const reader = contentType?.toLowerCase().startsWith('text/event-stream') ? eventStream(wire, seen) : wholeBody(wire, seen);
+  const reader = contentType?.toLowerCase().startsWith('text/event-stream')
+    ? eventStream(wire, seen)
+    : wholeBody(wire, seen);
   let bytes = 0;
   let ended = false;
   const end = () => {
@@ -86,11 +91,16 @@ export function createMeter({ wire, contentType, model, requestBytes, prices }: 
 /** Writing to Anthropic's cache costs a quarter more than a fresh token; for an hour, twice as much. */
 function costOfSeen(names: readonly string[], seen: Seen, prices: PriceBook): Cost {
   const asFresh = Math.ceil(seen.fresh + seen.cacheWrites * 1.25 + seen.longCacheWrites * 2);
-  return costOf(names, { inputTokens: asFresh + seen.cached, cachedTokens: seen.cached, outputTokens: seen.output, usd: seen.usd }, prices);
+  return costOf(
+    names,
+    { inputTokens: asFresh + seen.cached, cachedTokens: seen.cached, outputTokens: seen.output, usd: seen.usd },
+    prices,
+  );
 }
 
 function estimate(seen: Seen, requestBytes: number, answerBytes: number): void {
-  if (seen.fresh + seen.cached + seen.cacheWrites + seen.longCacheWrites === 0) seen.fresh = Math.ceil(requestBytes / CHARACTERS_PER_TOKEN);
+  if (seen.fresh + seen.cached + seen.cacheWrites + seen.longCacheWrites === 0)
+    seen.fresh = Math.ceil(requestBytes / CHARACTERS_PER_TOKEN);
   const characters = seen.characters || answerBytes;
   seen.output = Math.max(seen.output, Math.ceil(characters / CHARACTERS_PER_TOKEN));
 }

@@ -39,7 +39,9 @@ interface AllowedCall {
 /** Longest error text that is read for what it says of a limit. */
 const ERROR_BYTES = 256 * 1024;
 
-/** Makes one call of an agent and passes the answer back, without the key in it. Its usage is counted, however it ends. */
+/**
+ * Makes one call of an agent and passes the answer back, without the key in it. Its usage is counted, however it ends.
+ */
 export class ModelCall {
   private readonly deps: ModelCallDeps;
   private readonly call: AllowedCall;
@@ -108,7 +110,12 @@ export class ModelCall {
 
   private async passRefusal(
     answer: Dispatcher.ResponseData,
-    { status, headers, decoder, redact }: { status: number; headers: Record<string, string | string[]>; decoder: Transform | null; redact: Redact },
+    {
+      status,
+      headers,
+      decoder,
+      redact,
+    }: { status: number; headers: Record<string, string | string[]>; decoder: Transform | null; redact: Redact },
     response: ServerResponse,
   ): Promise<void> {
     const chunks: Buffer[] = [];
@@ -125,8 +132,15 @@ export class ModelCall {
     response.end(body);
   }
 
-  /** Passes an answer on: metered, redacted, and read for a limit that it tells of, which is on record before the agent hears of it. */
-  private async *through(source: AsyncIterable<Uint8Array>, headers: RefusedCall['headers'], redact: Redact): AsyncGenerator<Uint8Array> {
+  /**
+   * Passes an answer on: metered, redacted, and read for a limit that it tells of, which is on record before the agent
+   * hears of it.
+   */
+  private async *through(
+    source: AsyncIterable<Uint8Array>,
+    headers: RefusedCall['headers'],
+    redact: Redact,
+  ): AsyncGenerator<Uint8Array> {
     const { limits } = this.deps;
     const { limited } = this.call;
     let told: 'nothing' | 'answered' | 'refused' = 'nothing';
@@ -134,7 +148,11 @@ export class ModelCall {
       const { something, refusal } = this.meter?.said() ?? { something: false, refusal: null };
       if (refusal && told !== 'refused') {
         told = 'refused';
-        await limits.refused(limited, { status: refusal.status, headers, text: JSON.stringify({ error: refusal.error }) });
+        await limits.refused(limited, {
+          status: refusal.status,
+          headers,
+          text: JSON.stringify({ error: refusal.error }),
+        });
       } else if (this.meter && told === 'nothing' && (something || ended)) {
         told = 'answered';
         limits.answered(limited);
@@ -167,15 +185,21 @@ export class ModelCall {
 }
 
 /**
- * No compression was requested, but some servers in between compress anyway, and then the usage could not be read. Changes the headers to those that are passed
- * on.
+ * No compression was requested, but some servers in between compress anyway, and then the usage could not be read.
+ * Changes the headers to those that are passed on.
  */
 function decoderOf(headers: Record<string, string | string[]>): Transform | null {
   const encoding = String(headers['content-encoding'] ?? 'identity')
     .trim()
     .toLowerCase();
   if (encoding === 'identity') return null;
-  const make = { gzip: createGunzip, 'x-gzip': createGunzip, deflate: createInflate, br: createBrotliDecompress, zstd: createZstdDecompress }[encoding];
+  const make = {
+    gzip: createGunzip,
+    'x-gzip': createGunzip,
+    deflate: createInflate,
+    br: createBrotliDecompress,
+    zstd: createZstdDecompress,
+  }[encoding];
   if (!make) throw new Error('The answer of the model endpoint is compressed in a way that is not known.');
   delete headers['content-encoding'];
   delete headers['content-length'];

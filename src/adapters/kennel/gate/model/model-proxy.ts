@@ -12,7 +12,10 @@ interface ModelProxyDeps extends ModelCallDeps {
   upstreams: Record<Protocol, UpstreamOrWhy>;
 }
 
-/** Most calls of one task at once; more wait. It also limits how far a budget can be overdrawn, because running calls are not cut. */
+/**
+ * Most calls of one task at once; more wait. It also limits how far a budget can be overdrawn, because running calls
+ * are not cut.
+ */
 const MAX_CALLS = 8;
 /** Most connections of one task; sub-agents and their keep-alives need far fewer. */
 const MAX_CONNECTIONS = 128;
@@ -20,7 +23,12 @@ const MAX_CONNECTIONS = 128;
 const NOT_SERVED =
   'This is not a call that coding agents need, so it is not passed on. Served are /anthropic/v1/messages, /openai/v1/chat/completions, /openai/v1/responses, /gemini/v1beta/models/<model>:generateContent, and what lists models and counts tokens.';
 
-const TIMEOUTS = { requestTimeout: 300_000, headersTimeout: 60_000, keepAliveTimeout: 60_000, maxHeaderSize: 64 * 1024 };
+const TIMEOUTS = {
+  requestTimeout: 300_000,
+  headersTimeout: 60_000,
+  keepAliveTimeout: 60_000,
+  maxHeaderSize: 64 * 1024,
+};
 
 /** The HTTP server behind one task's model socket. */
 export class ModelProxy {
@@ -60,7 +68,8 @@ export class ModelProxy {
     let release: (() => void) | undefined;
     try {
       // a kept-alive connection outlives the socket that it came through
-      if (this.closing) return refuse(response, protocol, { status: 503, message: 'This host is being restarted. Ask again.' });
+      if (this.closing)
+        return refuse(response, protocol, { status: 503, message: 'This host is being restarted. Ask again.' });
       const route = routeOf(request.method, request.url ?? '');
       if (!route) return refuse(response, protocol, { status: 404, message: NOT_SERVED });
       const to = deps.upstreams[route.protocol];
@@ -73,7 +82,10 @@ export class ModelProxy {
       const limited = limitedAt(to.upstream.account, route.model ?? body.model ?? '');
       const atLimit = route.wire && (await deps.limits.check(limited, gone.signal));
       if (atLimit) return refuse(response, protocol, atLimit);
-      await new ModelCall(deps, { route, upstream: to.upstream, body, limited, signal: gone.signal }).run(request, response);
+      await new ModelCall(deps, { route, upstream: to.upstream, body, limited, signal: gone.signal }).run(
+        request,
+        response,
+      );
     } catch (error) {
       if (gone.signal.aborted) return;
       refuse(response, protocol, explainFailure(error, deps));

@@ -8,19 +8,22 @@ export interface Redact {
 }
 
 /**
- * An endpoint that repeats the key it was given (for example in an error) must not pass it to a container. A secret that is split over two chunks is found too:
- * only bytes that may be the beginning of a secret are held back, so that the stream keeps flowing.
+ * An endpoint that repeats the key it was given (for example in an error) must not pass it to a container. A secret
+ * that is split over two chunks is found too: only bytes that may be the beginning of a secret are held back, so that
+ * the stream keeps flowing.
  */
 export function createRedact(secrets: readonly string[]): Redact {
   const needles = secrets.filter((secret) => secret.length >= 4).map((secret) => Buffer.from(secret));
   let held: Buffer = Buffer.alloc(0);
   return {
-    text: (value) => needles.reduce((text, needle) => text.replaceAll(needle.toString(), '*'.repeat(needle.length)), value),
+    text: (value) =>
+      needles.reduce((text, needle) => text.replaceAll(needle.toString(), '*'.repeat(needle.length)), value),
     chunk(bytes) {
       if (!needles.length) return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
       const all = Buffer.concat([held, bytes]);
       for (const needle of needles) {
-        for (let at = all.indexOf(needle); at >= 0; at = all.indexOf(needle, at + needle.length)) all.fill('*', at, at + needle.length);
+        for (let at = all.indexOf(needle); at >= 0; at = all.indexOf(needle, at + needle.length))
+          all.fill('*', at, at + needle.length);
       }
       const keep = Math.max(...needles.map((needle) => beginning(all, needle)));
       held = all.subarray(all.length - keep);

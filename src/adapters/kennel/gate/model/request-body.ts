@@ -13,10 +13,14 @@ type ReadBody = { bytes: Buffer | null; model: string | null } | { refusal: Refu
 
 const said = (status: Refusal['status'], message: string): ReadBody => ({ refusal: { status, message } });
 
-/** Reads a whole request: it is small compared with its answer, and must be countable before it is sent. Throws TooLarge. */
+/**
+ * Reads a whole request: it is small compared with its answer, and must be countable before it is sent. Throws
+ * TooLarge.
+ */
 export async function readBody(request: IncomingMessage, wire: Wire | null): Promise<ReadBody> {
   if (request.method === 'GET') return { bytes: null, model: null };
-  if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') return said(415, 'Compressed requests are not passed on. Send it uncompressed.');
+  if ((request.headers['content-encoding'] ?? 'identity') !== 'identity')
+    return said(415, 'Compressed requests are not passed on. Send it uncompressed.');
   const chunks: Buffer[] = [];
   let size = 0;
   const tooLarge = new TooLarge(`The request is larger than ${MAX_REQUEST / 1024 / 1024} MB.`);
@@ -38,14 +42,19 @@ function countable(bytes: Buffer, wire: Wire | null): ReadBody {
   } catch {
     return said(400, 'The request is not JSON.');
   }
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) return said(400, 'The request is not a JSON object.');
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    return said(400, 'The request is not a JSON object.');
   const model = typeof body.model === 'string' ? body.model : null;
   // its answer comes later, through another call, and nobody would count it
-  if (wire === 'responses' && body.background === true) return said(400, 'Background responses are not passed on. Leave `background` out.');
+  if (wire === 'responses' && body.background === true)
+    return said(400, 'Background responses are not passed on. Leave `background` out.');
   if (wire === 'chat' && body.stream === true) {
     const options = typeof body.stream_options === 'object' && body.stream_options !== null ? body.stream_options : {};
     if ((options as Record<string, unknown>).include_usage !== true) {
-      return { bytes: Buffer.from(JSON.stringify({ ...body, stream_options: { ...options, include_usage: true } })), model };
+      return {
+        bytes: Buffer.from(JSON.stringify({ ...body, stream_options: { ...options, include_usage: true } })),
+        model,
+      };
     }
   }
   return { bytes, model };

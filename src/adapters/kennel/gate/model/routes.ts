@@ -25,7 +25,9 @@ interface Rule {
   wire: Wire | null;
 }
 
-/** All that coding agents need of the three services, without files, batches, fine-tuning, stored answers and accounts. */
+/**
+ * All that coding agents need of the three services, without files, batches, fine-tuning, stored answers and accounts.
+ */
 const RULES: readonly Rule[] = [
   { protocol: 'anthropic', method: 'POST', path: /^\/v1\/messages$/, wire: 'anthropic' },
   { protocol: 'anthropic', method: 'POST', path: /^\/v1\/messages\/count_tokens$/, wire: null },
@@ -34,7 +36,12 @@ const RULES: readonly Rule[] = [
   { protocol: 'openai', method: 'POST', path: /^\/responses(?:\/compact)?$/, wire: 'responses' },
   { protocol: 'openai', method: 'POST', path: /^\/responses\/input_tokens$/, wire: null },
   { protocol: 'openai', method: 'GET', path: new RegExp(`^/models(?:/${NAME}){0,2}$`), wire: null },
-  { protocol: 'gemini', method: 'POST', path: new RegExp(`^${GEMINI}/(?<model>${GEMINI_NAME}):(?:streamG|g)enerateContent$`), wire: 'gemini' },
+  {
+    protocol: 'gemini',
+    method: 'POST',
+    path: new RegExp(`^${GEMINI}/(?<model>${GEMINI_NAME}):(?:streamG|g)enerateContent$`),
+    wire: 'gemini',
+  },
   { protocol: 'gemini', method: 'POST', path: new RegExp(`^${GEMINI}/${GEMINI_NAME}:countTokens$`), wire: null },
   { protocol: 'gemini', method: 'GET', path: new RegExp(`^${GEMINI}(?:/${GEMINI_NAME})?$`), wire: null },
 ];
@@ -47,7 +54,8 @@ const CREDENTIALS = ['key', 'access_token', 'api_key', 'api-key', '$.xgafv'];
 /** The protocol of a path, allowed or not; null for none. Errors have its form. */
 export function protocolOf(url: string): Protocol | null {
   const path = url.split('?', 1)[0]!;
-  for (const [protocol, prefix] of Object.entries(PREFIXES)) if (path === prefix || path.startsWith(`${prefix}/`)) return protocol as Protocol;
+  for (const [protocol, prefix] of Object.entries(PREFIXES))
+    if (path === prefix || path.startsWith(`${prefix}/`)) return protocol as Protocol;
   return null;
 }
 
@@ -63,7 +71,12 @@ export function routeOf(method: string | undefined, url: string): Route | null {
     const match = rule.path.exec(path);
     if (!match) continue;
     for (const name of CREDENTIALS) query.delete(name);
-    return { protocol, path: query.size ? `${path}?${query}` : path, wire: rule.wire, model: match.groups?.model ?? null };
+    return {
+      protocol,
+      path: query.size ? `${path}?${query}` : path,
+      wire: rule.wire,
+      model: match.groups?.model ?? null,
+    };
   }
   return null;
 }

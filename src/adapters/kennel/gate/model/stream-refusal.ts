@@ -1,6 +1,9 @@
 import type { Wire } from './routes.ts';
 
-/** A limit or an overload that an endpoint tells of inside of an answer with status 200: the status that it would have had, and the error. */
+/**
+ * A limit or an overload that an endpoint tells of inside of an answer with status 200: the status that it would have
+ * had, and the error.
+ */
 export interface StreamRefusal {
   status: number;
   error: unknown;
@@ -47,6 +50,7 @@ function errorOf(wire: Wire, event: Any): Any | null {
 
 function statusOf({ code, type, status }: Any): number | null {
   if (NUMBERS.has(code)) return Number(code);
-  for (const name of [code, type, status]) if (typeof name === 'string' && Object.hasOwn(STATUS_OF, name)) return STATUS_OF[name]!;
+  for (const name of [code, type, status])
+    if (typeof name === 'string' && Object.hasOwn(STATUS_OF, name)) return STATUS_OF[name]!;
   return null;
 }

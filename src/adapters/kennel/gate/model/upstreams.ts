@@ -43,23 +43,43 @@ const DEFAULT_HOSTS = new Set(['api.anthropic.com', 'generativelanguage.googleap
 /** The endpoint of each protocol, by the settings. */
 export function upstreamsOf(settings: UpstreamSettings): Record<Protocol, UpstreamOrWhy> {
   const openai = endpointOf(settings);
-  const book = (baseUrl: string, ours: boolean) => priceBook(settings.FETCH_MODEL_PRICE, { ours, local: isLocalEndpoint(baseUrl) });
+  const book = (baseUrl: string, ours: boolean) =>
+    priceBook(settings.FETCH_MODEL_PRICE, { ours, local: isLocalEndpoint(baseUrl) });
   return {
     anthropic: keyed(settings.ANTHROPIC_BASE_URL, settings.ANTHROPIC_API_KEY, 'x-api-key', 'ANTHROPIC_API_KEY', book),
     gemini: keyed(settings.GOOGLE_GEMINI_BASE_URL, settings.GEMINI_API_KEY, 'x-goog-api-key', 'GEMINI_API_KEY', book),
     openai: openai
-      ? made(openai.baseUrl, openai.apiKey, openai.apiKey ? { authorization: `Bearer ${openai.apiKey}` } : {}, book(openai.baseUrl, true))
-      : { why: 'No model is configured for coding agents: set OPENAI_API_KEY, OPENROUTER_API_KEY or OPENAI_BASE_URL, and restart.' },
+      ? made(
+          openai.baseUrl,
+          openai.apiKey,
+          openai.apiKey ? { authorization: `Bearer ${openai.apiKey}` } : {},
+          book(openai.baseUrl, true),
+        )
+      : {
+          why: 'No model is configured for coding agents: set OPENAI_API_KEY, OPENROUTER_API_KEY or OPENAI_BASE_URL, and restart.',
+        },
   };
 }
 
-function keyed(baseUrl: string, key: string | undefined, header: string, setting: string, book: (baseUrl: string, ours: boolean) => PriceBook): UpstreamOrWhy {
+function keyed(
+  baseUrl: string,
+  key: string | undefined,
+  header: string,
+  setting: string,
+  book: (baseUrl: string, ours: boolean) => PriceBook,
+): UpstreamOrWhy {
   // one's own endpoint may need no key; the provider's always does
-  if (!key && DEFAULT_HOSTS.has(new URL(baseUrl).hostname)) return { why: `No key for this model provider is configured: set ${setting}, and restart.` };
+  if (!key && DEFAULT_HOSTS.has(new URL(baseUrl).hostname))
+    return { why: `No key for this model provider is configured: set ${setting}, and restart.` };
   return made(baseUrl, key, key ? { [header]: key } : {}, book(baseUrl, false));
 }
 
-function made(baseUrl: string, key: string | undefined, credential: Record<string, string>, prices: PriceBook): UpstreamOrWhy {
+function made(
+  baseUrl: string,
+  key: string | undefined,
+  credential: Record<string, string>,
+  prices: PriceBook,
+): UpstreamOrWhy {
   const url = new URL(baseUrl);
   const login = url.username ? decodeURIComponent(`${url.username}:${url.password}`) : null;
   return {
@@ -69,7 +89,9 @@ function made(baseUrl: string, key: string | undefined, credential: Record<strin
       account: accountOf(baseUrl, key),
       base: url.pathname.replace(/(?<!\/)\/+$/, ''),
       credential: login && !key ? { authorization: `Basic ${Buffer.from(login).toString('base64')}` } : credential,
-      secrets: [key, login && url.password ? decodeURIComponent(url.password) : null].filter((secret) => !!secret).map(String),
+      secrets: [key, login && url.password ? decodeURIComponent(url.password) : null]
+        .filter((secret) => !!secret)
+        .map(String),
     },
   };
 }

@@ -31,7 +31,8 @@ const MOST_TOKENS = 1_000_000_000;
 const MOST_USD = 100_000;
 const count = (value: unknown): number | null =>
   typeof value === 'number' && Number.isFinite(value) && value >= 0 ? Math.min(Math.ceil(value), MOST_TOKENS) : null;
-const letters = (...values: unknown[]): number => values.reduce<number>((sum, value) => sum + (typeof value === 'string' ? value.length : 0), 0);
+const letters = (...values: unknown[]): number =>
+  values.reduce<number>((sum, value) => sum + (typeof value === 'string' ? value.length : 0), 0);
 const named = (value: unknown): string | null => (typeof value === 'string' && value ? value : null);
 
 /** Reads one event of a stream, or a whole answer. */
@@ -100,7 +101,8 @@ function gemini(event: unknown, seen: Seen): void {
       seen.output = (count(usage.candidatesTokenCount) ?? 0) + (count(usage.thoughtsTokenCount) ?? 0);
     }
     for (const candidate of list(chunk.candidates)) {
-      for (const piece of list(part(candidate.content).parts)) seen.characters += letters(piece.text) + letters(JSON.stringify(piece.functionCall));
+      for (const piece of list(part(candidate.content).parts))
+        seen.characters += letters(piece.text) + letters(JSON.stringify(piece.functionCall));
       if (candidate.finishReason && read !== null) seen.complete = true;
     }
     // a blocked prompt has no candidate

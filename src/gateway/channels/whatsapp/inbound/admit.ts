@@ -18,7 +18,8 @@ interface Circumstances {
 const refuse = (verdict: string): Admission => ({ admitted: false, verdict });
 
 /**
- * Whether a message is for us, from somebody who may write to us. Pure. Reactions, votes, edits and deletions need no trigger, because they name their message.
+ * Whether a message is for us, from somebody who may write to us. Pure. Reactions, votes, edits and deletions need no
+ * trigger, because they name their message.
  */
 export function admit(message: Incoming, { role, self, echo, quotesUs, trigger }: Circumstances): Admission {
   const { content, chat, key } = message;

@@ -13,7 +13,10 @@ import { bothForms, identityOf, type Role, roleIn, type Self } from './identify.
 /** How long an author waits whose number only WhatsApp knows, until the next attempt. */
 const UNKNOWN_MS = 5_000;
 
-/** What the caller does with a row: end it with the verdict, or delay it (`until` in ms since the epoch). Null: it was handled, or is pending in its chat. */
+/**
+ * What the caller does with a row: end it with the verdict, or delay it (`until` in ms since the epoch). Null: it was
+ * handled, or is pending in its chat.
+ */
 export type Sorted = { verdict: string } | { until: number } | null;
 
 /** A message for us, with what is known about it. */
@@ -60,5 +63,18 @@ export async function admitted(
   const approver = chat.kind === 'group' ? approverOf(deps, message, role === 'owner') : undefined;
   const old = Date.now() - message.at.getTime() > OLD_AFTER_MS;
   const late = !old && row.notBefore !== null && row.attempts === 0;
-  return { row, message, self, role, text: admission.text, quoted, address, author, by: identityOf(role, forms), approver, old, late };
+  return {
+    row,
+    message,
+    self,
+    role,
+    text: admission.text,
+    quoted,
+    address,
+    author,
+    by: identityOf(role, forms),
+    approver,
+    old,
+    late,
+  };
 }

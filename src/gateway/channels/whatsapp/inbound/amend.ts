@@ -17,10 +17,16 @@ type Change = Extract<Content, { kind: 'edit' | 'revoke' }>;
 type AmendOutcome = { kind: 'waiting'; seq: number } | { kind: 'none' } | Amended;
 
 /**
- * Carries out an edit or deletion by a message's own author, and ends its row in the same transaction. Nobody can change another person's message, whatever key
- * the protocol message has.
+ * Carries out an edit or deletion by a message's own author, and ends its row in the same transaction. Nobody can
+ * change another person's message, whatever key the protocol message has.
  */
-export async function amend(deps: WhatsAppDeps & { live: CurrentLive }, seq: number, message: Incoming, content: Change, self: Self): Promise<AmendOutcome> {
+export async function amend(
+  deps: WhatsAppDeps & { live: CurrentLive },
+  seq: number,
+  message: Incoming,
+  content: Change,
+  self: Self,
+): Promise<AmendOutcome> {
   const { db, config } = deps;
   const target = await ownTarget(deps, message, content.target, self);
   const verdict = content.kind;
@@ -45,7 +51,8 @@ export async function amend(deps: WhatsAppDeps & { live: CurrentLive }, seq: num
   const group = message.chat.kind === 'group';
   const owner = roleIn(self.people, message.author) === 'owner';
   const who = `${oneLine(message.name ?? '') || 'Somebody'}${group ? ` (${owner ? 'owner' : 'member'})` : ''}`;
-  const heard: Heard = group && !owner ? { sources: [memberSource(message.name ?? 'a member')], words: '' } : { words: now ?? '' };
+  const heard: Heard =
+    group && !owner ? { sources: [memberSource(message.name ?? 'a member')], words: '' } : { words: now ?? '' };
   return await amendInput(
     db,
     target.row.inboxId,
@@ -68,7 +75,12 @@ export async function amend(deps: WhatsAppDeps & { live: CurrentLive }, seq: num
 }
 
 /** The row that an edit or deletion is about, if both have the same author. */
-async function ownTarget(deps: Deps, by: Incoming, id: string, self: Self): Promise<{ row: Handled; message: Incoming } | null> {
+async function ownTarget(
+  deps: Deps,
+  by: Incoming,
+  id: string,
+  self: Self,
+): Promise<{ row: Handled; message: Incoming } | null> {
   const author = await knownForms(deps, by.author);
   for (const row of await received(deps.db, deps.account, id)) {
     if (row.fromMe !== by.key.fromMe || row.content === null || row.content.length === 0) continue;
@@ -90,7 +102,8 @@ async function withFile({ content: before }: Incoming, edit: Extract<Content, { 
 
 const knownForms = async (deps: Deps, forms: Forms): Promise<Forms> => (await bothForms(deps, forms)) ?? forms;
 
-const textOf = ({ content }: Incoming): string => (content.kind === 'text' || content.kind === 'media' ? content.text : '');
+const textOf = ({ content }: Incoming): string =>
+  content.kind === 'text' || content.kind === 'media' ? content.text : '';
 
 const withoutTrigger = (text: string, trigger: string): string =>
   addressed({ chat: 'self', number: 'dedicated', mentionsUs: true, quotesUs: true, text, voice: false, trigger }).text;

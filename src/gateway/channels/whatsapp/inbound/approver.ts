@@ -5,7 +5,9 @@ import type { Approver } from '../../../intake/intake.ts';
 import type { WhatsAppDeps } from '../live.ts';
 import type { Incoming } from './decode.ts';
 
-/** The role of a group message's author in a turn: the owner, or one of the authors who began it, under either address. */
+/**
+ * The role of a group message's author in a turn: the owner, or one of the authors who began it, under either address.
+ */
 export const approverOf =
   ({ account }: Pick<WhatsAppDeps, 'account'>, { author, key }: Incoming, owner: boolean): Approver =>
   async (tx, turnId) => {

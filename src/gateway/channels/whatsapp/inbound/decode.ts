@@ -1,6 +1,13 @@
 import type { proto } from '@whiskeysockets/baileys';
 import { DAY } from '../../../../domain/time.ts';
-import { canonicalUser, isBroadcast, isGroup, isNewsletter, isStatus, samePerson } from '../../../../domain/whatsapp/identity.ts';
+import {
+  canonicalUser,
+  isBroadcast,
+  isGroup,
+  isNewsletter,
+  isStatus,
+  samePerson,
+} from '../../../../domain/whatsapp/identity.ts';
 import type { Forms } from '../../../../store/whatsapp/contacts.ts';
 import type { MessageKey, NewReceived } from '../../../../store/whatsapp/inbox.ts';
 import { sanitiseName, sanitiseText } from '../../../intake/attachments/sanitise.ts';
@@ -22,7 +29,10 @@ export type Content =
   /** `content`: the bytes of the edited message */
   | { kind: 'edit'; target: string; text: string; content: Buffer }
   | { kind: 'revoke'; target: string }
-  | { kind: 'nothing'; why: 'stub' | 'protocol' | 'empty' | 'malformed' | 'forged' | 'status' | 'newsletter' | 'broadcast' };
+  | {
+      kind: 'nothing';
+      why: 'stub' | 'protocol' | 'empty' | 'malformed' | 'forged' | 'status' | 'newsletter' | 'broadcast';
+    };
 
 /** A stored message, decoded. */
 export interface Incoming {
@@ -38,12 +48,25 @@ export interface Incoming {
   content: Content;
 }
 
-/** Decodes a row of the inbox. Never throws: bytes that are no message come back as `malformed`. Baileys is loaded on first use. */
+/**
+ * Decodes a row of the inbox. Never throws: bytes that are no message come back as `malformed`. Baileys is loaded on
+ * first use.
+ */
 export async function decodeRow(row: NewReceived & { receivedAt: Date }, me: Me): Promise<Incoming> {
   const { proto, normalizeMessageContent } = await import('@whiskeysockets/baileys');
   const place = placeOf(row, me);
-  const base = { key: keyOf(row), at: sentAt(row), name: sanitiseName(row.attrs.notify), ...place, quoted: null, mentions: [] };
-  const nothing = (why: Extract<Content, { kind: 'nothing' }>['why']): Incoming => ({ ...base, content: { kind: 'nothing', why } });
+  const base = {
+    key: keyOf(row),
+    at: sentAt(row),
+    name: sanitiseName(row.attrs.notify),
+    ...place,
+    quoted: null,
+    mentions: [],
+  };
+  const nothing = (why: Extract<Content, { kind: 'nothing' }>['why']): Incoming => ({
+    ...base,
+    content: { kind: 'nothing', why },
+  });
 
   if (isStatus(row.chat)) return nothing('status');
   if (isNewsletter(row.chat)) return nothing('newsletter');
@@ -63,10 +86,14 @@ export async function decodeRow(row: NewReceived & { receivedAt: Date }, me: Me)
   const protocol = (edited ?? normalizeMessageContent(sent))?.protocolMessage;
   if (protocol) {
     const target = protocol.key?.id;
-    if (protocol.type === proto.Message.ProtocolMessage.Type.REVOKE && target) return { ...base, content: { kind: 'revoke', target } };
+    if (protocol.type === proto.Message.ProtocolMessage.Type.REVOKE && target)
+      return { ...base, content: { kind: 'revoke', target } };
     if (protocol.type === proto.Message.ProtocolMessage.Type.MESSAGE_EDIT && target && protocol.editedMessage) {
       const now = normalizeMessageContent(protocol.editedMessage) ?? {};
-      return { ...base, content: { kind: 'edit', target, text: textOf(now), content: Buffer.from(proto.Message.encode(now).finish()) } };
+      return {
+        ...base,
+        content: { kind: 'edit', target, text: textOf(now), content: Buffer.from(proto.Message.encode(now).finish()) },
+      };
     }
     return nothing('protocol');
   }
@@ -83,7 +110,10 @@ export async function decodeRow(row: NewReceived & { receivedAt: Date }, me: Me)
 
 function contentOf(message: proto.IMessage): Content {
   const { reactionMessage: reaction, pollUpdateMessage: vote } = message;
-  if (reaction) return reaction.key?.id ? { kind: 'reaction', target: reaction.key.id, emoji: reaction.text ?? '' } : { kind: 'nothing', why: 'empty' };
+  if (reaction)
+    return reaction.key?.id
+      ? { kind: 'reaction', target: reaction.key.id, emoji: reaction.text ?? '' }
+      : { kind: 'nothing', why: 'empty' };
   if (vote) {
     const poll = vote.pollCreationMessageKey?.id;
     const { encPayload, encIv } = vote.vote ?? {};
@@ -95,7 +125,10 @@ function contentOf(message: proto.IMessage): Content {
   return text.trim() ? { kind: 'text', text } : { kind: 'nothing', why: 'empty' };
 }
 
-/** What a person reads of a message: its text, its caption, or a line that describes it; empty when there is nothing to read. */
+/**
+ * What a person reads of a message: its text, its caption, or a line that describes it; empty when there is nothing to
+ * read.
+ */
 function textOf(message: proto.IMessage): string {
   const said =
     message.conversation ??
@@ -110,31 +143,45 @@ function textOf(message: proto.IMessage): string {
 /** The context of whichever part a message has. */
 function contextOf(message: proto.IMessage): proto.IContextInfo | undefined {
   for (const part of Object.values(message)) {
-    if (part && typeof part === 'object' && 'contextInfo' in part && part.contextInfo) return part.contextInfo as proto.IContextInfo;
+    if (part && typeof part === 'object' && 'contextInfo' in part && part.contextInfo)
+      return part.contextInfo as proto.IContextInfo;
   }
   return undefined;
 }
 
-const keyOf = ({ account, chat, participant, fromMe, messageId }: MessageKey): MessageKey => ({ account, chat, participant, fromMe, messageId });
+const keyOf = ({ account, chat, participant, fromMe, messageId }: MessageKey): MessageKey => ({
+  account,
+  chat,
+  participant,
+  fromMe,
+  messageId,
+});
 
 /** A stanza without a usable time counts from the moment it was stored. */
 function sentAt(row: NewReceived & { receivedAt: Date }): Date {
   const seconds = Number(row.attrs.t);
-  return Number.isFinite(seconds) && seconds > 0 && seconds * 1000 < row.receivedAt.getTime() + DAY ? new Date(seconds * 1000) : row.receivedAt;
+  return Number.isFinite(seconds) && seconds > 0 && seconds * 1000 < row.receivedAt.getTime() + DAY
+    ? new Date(seconds * 1000)
+    : row.receivedAt;
 }
 
 function placeOf(row: NewReceived, me: Me): Pick<Incoming, 'chat' | 'author'> {
   const { attrs } = row;
   const own: Forms = { lid: me.lid && canonicalUser(me.lid), pn: me.jid && canonicalUser(me.jid) };
   if (isGroup(row.chat)) {
-    const author = row.fromMe ? own : formsOf(row.participant, attrs.participant_pn ?? attrs.sender_pn, attrs.participant_lid ?? attrs.sender_lid);
+    const author = row.fromMe
+      ? own
+      : formsOf(row.participant, attrs.participant_pn ?? attrs.sender_pn, attrs.participant_lid ?? attrs.sender_lid);
     return { chat: { kind: 'group', jid: row.chat, forms: { lid: null, pn: null } }, author };
   }
   const partner = row.fromMe
     ? formsOf(row.chat, attrs.peer_recipient_pn ?? attrs.recipient_pn, attrs.peer_recipient_lid ?? attrs.recipient_lid)
     : formsOf(row.chat, attrs.sender_pn, attrs.sender_lid);
   const self = row.fromMe && samePerson(partner, own);
-  return { chat: { kind: self ? 'self' : 'direct', jid: canonicalUser(row.chat), forms: self ? own : partner }, author: row.fromMe ? own : partner };
+  return {
+    chat: { kind: self ? 'self' : 'direct', jid: canonicalUser(row.chat), forms: self ? own : partner },
+    author: row.fromMe ? own : partner,
+  };
 }
 
 /** Both forms of an address, as far as the stanza has them. */
@@ -144,7 +191,10 @@ function formsOf(jid: string, pn: string | undefined, lid: string | undefined): 
   return { lid: isLid ? user : lid ? canonicalUser(lid) : null, pn: isLid ? (pn ? canonicalUser(pn) : null) : user };
 }
 
-/** WhatsApp gives whole seconds. The end of the second is used, because an answer in the same second came after its question. */
+/**
+ * WhatsApp gives whole seconds. The end of the second is used, because an answer in the same second came after its
+ * question.
+ */
 export const writtenAt = ({ at }: Incoming): Date => new Date(at.getTime() + 999);
 
 /** The id of a message within its chat: unique also in a group, and over both directions. */

@@ -41,8 +41,14 @@ interface DownloadOptions {
   limit?: number;
 }
 
-/** Loads and decrypts a file, and returns it only when MAC and both hashes are right. @throws FileError, or the reason of the signal */
-async function download(media: Media, { host, signal, limit = FILE_LIMITS[media.kind] }: DownloadOptions): Promise<Buffer> {
+/**
+ * Loads and decrypts a file, and returns it only when MAC and both hashes are right. @throws FileError, or the reason
+ * of the signal
+ */
+async function download(
+  media: Media,
+  { host, signal, limit = FILE_LIMITS[media.kind] }: DownloadOptions,
+): Promise<Buffer> {
   if (!media.path) throw new FileError('unreadable', 'the message names no file that could be checked');
   if (media.claimedBytes > limit) throw new FileError('too_large', `${media.claimedBytes} bytes are announced`);
   const controller = new AbortController();
@@ -106,7 +112,8 @@ function decryptor(media: Media, limit: number): { add(chunk: Uint8Array): void;
     finish() {
       const wrong = (what: string) => new FileError('tampered', `${what} is wrong`);
       if (held.length !== MAC_BYTES) throw wrong('the length');
-      if (!timingSafeEqual(encrypted.digest(), Buffer.from(media.encSha256))) throw wrong('the hash of the encrypted file');
+      if (!timingSafeEqual(encrypted.digest(), Buffer.from(media.encSha256)))
+        throw wrong('the hash of the encrypted file');
       if (!timingSafeEqual(mac.digest().subarray(0, MAC_BYTES), held)) throw wrong('the MAC');
       try {
         plain.push(decipher.final());
@@ -114,7 +121,8 @@ function decryptor(media: Media, limit: number): { add(chunk: Uint8Array): void;
         throw wrong('the padding');
       }
       const whole = Buffer.concat(plain);
-      if (!timingSafeEqual(createHash('sha256').update(whole).digest(), Buffer.from(media.sha256))) throw wrong('the hash of the file');
+      if (!timingSafeEqual(createHash('sha256').update(whole).digest(), Buffer.from(media.sha256)))
+        throw wrong('the hash of the file');
       return whole;
     },
   };
@@ -136,7 +144,10 @@ export async function loadMedia(...args: Parameters<typeof loadOnce>): Promise<B
   }
 }
 
-/** Loads the file of a message. If WhatsApp's server no longer has it, asks the sending phone for it, which needs an open connection. @throws FileError */
+/**
+ * Loads the file of a message. If WhatsApp's server no longer has it, asks the sending phone for it, which needs an
+ * open connection. @throws FileError
+ */
 async function loadOnce(
   media: Media,
   message: { key: MessageKey; content: proto.IMessage },
@@ -167,7 +178,10 @@ async function uploadedAgain(
     message: content,
   });
   // Baileys waits for the phone's answer without a limit
-  const updated = await Promise.race([asked.catch(() => null), pause(Math.max(1_000, deadline - Date.now()), null, { signal, ref: false })]);
+  const updated = await Promise.race([
+    asked.catch(() => null),
+    pause(Math.max(1_000, deadline - Date.now()), null, { signal, ref: false }),
+  ]);
   return updated?.message ? mediaOf(updated.message) : null;
 }
 

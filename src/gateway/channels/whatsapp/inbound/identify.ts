@@ -18,10 +18,15 @@ export interface Self extends Me {
   people: People;
 }
 
-const jids = (phones: string | undefined): string[] => (phones ?? '').split(',').flatMap((phone) => (phone ? [`${phone}@s.whatsapp.net`] : []));
+const jids = (phones: string | undefined): string[] =>
+  (phones ?? '').split(',').flatMap((phone) => (phone ? [`${phone}@s.whatsapp.net`] : []));
 
 /** Who is who on this account. Without OWNER_PHONE_NUMBER the account itself is the owner. */
-export async function whoIsWho({ db, config, account }: Pick<WhatsAppDeps, 'db' | 'config' | 'account'>): Promise<Self> {
+export async function whoIsWho({
+  db,
+  config,
+  account,
+}: Pick<WhatsAppDeps, 'db' | 'config' | 'account'>): Promise<Self> {
   const [own, told] = await Promise.all([ownIdentity(db, account), trustedPhones(db)]);
   const people = peopleOf(config, own, told);
   const number = numberMode(config, own.number, own.jid ?? '');
@@ -29,17 +34,24 @@ export async function whoIsWho({ db, config, account }: Pick<WhatsAppDeps, 'db' 
 }
 
 /** `told`: numbers that the owner trusts besides those of the setting. */
-export function peopleOf(config: Pick<Config, 'OWNER_PHONE_NUMBER' | 'TRUSTED_PHONE_NUMBERS'>, own: Me, told: readonly string[] = []): People {
+export function peopleOf(
+  config: Pick<Config, 'OWNER_PHONE_NUMBER' | 'TRUSTED_PHONE_NUMBERS'>,
+  own: Me,
+  told: readonly string[] = [],
+): People {
   const owner = jids(config.OWNER_PHONE_NUMBER);
   const itself = [own.jid, own.lid].filter((jid) => jid !== null);
   // if the account itself is the owner, its LID counts too, before any contact says so
   const named = own.jid && owner.includes(canonicalUser(own.jid)) ? [...owner, ...itself] : owner;
-  return { owner: owner.length > 0 ? named : itself, trusted: [...jids(config.TRUSTED_PHONE_NUMBERS), ...jids(told.join(','))] };
+  return {
+    owner: owner.length > 0 ? named : itself,
+    trusted: [...jids(config.TRUSTED_PHONE_NUMBERS), ...jids(told.join(','))],
+  };
 }
 
 /**
- * Both forms of an address, as far as known: from the stanza, the contacts, or Baileys. Null when only an open connection could tell; then the message waits,
- * and does not count as a stranger's.
+ * Both forms of an address, as far as known: from the stanza, the contacts, or Baileys. Null when only an open
+ * connection could tell; then the message waits, and does not count as a stranger's.
  */
 export async function bothForms(deps: WhatsAppDeps & { live: CurrentLive }, forms: Forms): Promise<Forms | null> {
   if (forms.pn || !forms.lid) return forms;
@@ -56,12 +68,16 @@ export const roleIn = (people: People, forms: Forms): Role => roleOf(forms, peop
 /** The author's identity for the store: the number if known, because settings name people by number. */
 export const identityOf = (role: Role, { pn, lid }: Forms): Identity => {
   const jid = pn ?? lid;
-  return { role: role === 'stranger' ? 'member' : role, channel: 'whatsapp', ...(jid && { id: pn ? pn.split('@')[0]! : jid }) };
+  return {
+    role: role === 'stranger' ? 'member' : role,
+    channel: 'whatsapp',
+    ...(jid && { id: pn ? pn.split('@')[0]! : jid }),
+  };
 };
 
 /**
- * Records which LIDs and numbers belong together for known people, and asks once for the LIDs of the authorised people: their messages need not contain their
- * number.
+ * Records which LIDs and numbers belong together for known people, and asks once for the LIDs of the authorised people:
+ * their messages need not contain their number.
  */
 export const learnMappings =
   ({ db, config, account, log }: WhatsAppDeps): OnOpen =>
@@ -73,12 +89,21 @@ export const learnMappings =
       );
     };
     const ask = async (): Promise<void> => {
-      for (const pn of [...jids(config.OWNER_PHONE_NUMBER), ...jids(config.TRUSTED_PHONE_NUMBERS), ...jids((await trustedPhones(db)).join(','))]) {
+      for (const pn of [
+        ...jids(config.OWNER_PHONE_NUMBER),
+        ...jids(config.TRUSTED_PHONE_NUMBERS),
+        ...jids((await trustedPhones(db)).join(',')),
+      ]) {
         if (closed.aborted) return;
         await sock.signalRepository.lidMapping.getLIDForPN(pn).catch(() => null);
       }
     };
     sock.ev.on('lid-mapping.update', learn);
-    ask().catch((error) => log.warn({ reason: error.message }, 'could not ask for the addresses of trusted people; their messages tell them'));
+    ask().catch((error) =>
+      log.warn(
+        { reason: error.message },
+        'could not ask for the addresses of trusted people; their messages tell them',
+      ),
+    );
     return () => sock.ev.off('lid-mapping.update', learn);
   };

@@ -26,7 +26,10 @@ export async function interpretReaction(
   return text === null ? { verdict: 'reaction' } : { questionId: asked.id, threadId: asked.threadId, text };
 }
 
-/** What an emoji answers to a question with these options, or null: a number in a keycap, or a yes or no that fits one option. Pure. */
+/**
+ * What an emoji answers to a question with these options, or null: a number in a keycap, or a yes or no that fits one
+ * option. Pure.
+ */
 export function reactionText(emoji: string, options: readonly string[]): string | null {
   const digit = /^([1-9])\ufe0f?\u20e3$/.exec(emoji)?.[1] ?? (emoji === '🔟' ? '10' : undefined);
   if (digit !== undefined) return options[Number(digit) - 1] ?? null;
@@ -49,7 +52,8 @@ export async function interpretVote(
   const sent = proto.Message.decode(poll.content);
   const secret = sent.messageContextInfo?.messageSecret;
   const body = normalizeMessageContent(sent);
-  const shown = (body?.pollCreationMessage ?? body?.pollCreationMessageV2 ?? body?.pollCreationMessageV3)?.options ?? [];
+  const shown =
+    (body?.pollCreationMessage ?? body?.pollCreationMessageV2 ?? body?.pollCreationMessageV3)?.options ?? [];
   if (!secret) return { verdict: 'vote' };
   // the voter's phone used one form of each address, without saying which
   for (const pollCreatorJid of [self.lid, self.jid]) {
@@ -63,9 +67,13 @@ export async function interpretVote(
         const chosen = new Set((vote.selectedOptions ?? []).map((hash) => Buffer.from(hash).toString('hex')));
         const names = shown.flatMap((option, index) =>
           // names may have been shortened for the poll; the answer has the question's own words
-          chosen.has(sha256(option.optionName ?? '')) ? [shown.length === asked.options.length ? asked.options[index]! : (option.optionName ?? '')] : [],
+          chosen.has(sha256(option.optionName ?? ''))
+            ? [shown.length === asked.options.length ? asked.options[index]! : (option.optionName ?? '')]
+            : [],
         );
-        return names.length > 0 ? { questionId: asked.id, threadId: asked.threadId, text: names.join(', ') } : { verdict: 'vote' };
+        return names.length > 0
+          ? { questionId: asked.id, threadId: asked.threadId, text: names.join(', ') }
+          : { verdict: 'vote' };
       } catch {
         // the other form
       }

@@ -13,18 +13,29 @@ export interface Media extends FileFacts {
   claimedBytes: number;
 }
 
-/** The file of a message, or null. Without a key, path or hashes a file cannot be checked, so its path is empty and it counts as one that cannot be loaded. */
+/**
+ * The file of a message, or null. Without a key, path or hashes a file cannot be checked, so its path is empty and it
+ * counts as one that cannot be loaded.
+ */
 export function mediaOf(message: proto.IMessage): Media | null {
   const { imageMessage: image, videoMessage, ptvMessage, audioMessage: audio, documentMessage: document } = message;
   const video = videoMessage ?? ptvMessage;
   if (image) return media('image', image, 'image/jpeg');
   if (video) return { ...media('video', video, 'video/mp4'), seconds: Number(video.seconds ?? 0) };
-  if (audio) return { ...media('audio', audio, 'audio/ogg'), voice: audio.ptt === true, seconds: Number(audio.seconds ?? 0) };
-  if (document) return { ...media('document', document, 'application/octet-stream'), name: sanitiseName(document.fileName ?? document.title) ?? 'document' };
+  if (audio)
+    return { ...media('audio', audio, 'audio/ogg'), voice: audio.ptt === true, seconds: Number(audio.seconds ?? 0) };
+  if (document)
+    return {
+      ...media('document', document, 'application/octet-stream'),
+      name: sanitiseName(document.fileName ?? document.title) ?? 'document',
+    };
   return null;
 }
 
-type Part = Pick<proto.Message.IDocumentMessage, 'url' | 'directPath' | 'mediaKey' | 'fileEncSha256' | 'fileSha256' | 'fileLength' | 'mimetype'>;
+type Part = Pick<
+  proto.Message.IDocumentMessage,
+  'url' | 'directPath' | 'mediaKey' | 'fileEncSha256' | 'fileSha256' | 'fileLength' | 'mimetype'
+>;
 
 function media(kind: Media['kind'], part: Part, mime: string): Media {
   const checkable = part.mediaKey?.length === 32 && part.fileEncSha256?.length === 32 && part.fileSha256?.length === 32;
@@ -54,13 +65,21 @@ function pathOf(part: Part): string {
 
 /** Messages that are not text but can be described in words; undefined for others. */
 export function shownAsText(message: proto.IMessage): string | undefined {
-  const { contactMessage: contact, contactsArrayMessage: contacts, locationMessage: place, liveLocationMessage: live, stickerMessage: sticker } = message;
+  const {
+    contactMessage: contact,
+    contactsArrayMessage: contacts,
+    locationMessage: place,
+    liveLocationMessage: live,
+    stickerMessage: sticker,
+  } = message;
   const poll = message.pollCreationMessage ?? message.pollCreationMessageV2 ?? message.pollCreationMessageV3;
   if (contact) return contactLine(contact);
   if (contacts) return (contacts.contacts ?? []).slice(0, 20).map(contactLine).join('\n');
   if (place ?? live) {
     const { degreesLatitude, degreesLongitude } = (place ?? live)!;
-    const words = [place?.name, place?.address, live?.caption, `${degreesLatitude}, ${degreesLongitude}`].filter(Boolean);
+    const words = [place?.name, place?.address, live?.caption, `${degreesLatitude}, ${degreesLongitude}`].filter(
+      Boolean,
+    );
     return `[location: ${words.join(', ')}]`;
   }
   if (sticker) return '[sticker]';
@@ -76,8 +95,10 @@ export function shownAsText(message: proto.IMessage): string | undefined {
 }
 
 function contactLine(contact: proto.Message.IContactMessage): string {
-  const numbers = [...(contact.vcard ?? '').slice(0, 10_000).matchAll(/(?<=^|\n)(?:item\d{1,3}\.)?(?:TEL|EMAIL)[^:\n]{0,200}:([^\n]+)/gi)].map((match) =>
-    match[1]!.trim(),
-  );
+  const numbers = [
+    ...(contact.vcard ?? '')
+      .slice(0, 10_000)
+      .matchAll(/(?<=^|\n)(?:item\d{1,3}\.)?(?:TEL|EMAIL)[^:\n]{0,200}:([^\n]+)/gi),
+  ].map((match) => match[1]!.trim());
   return `[contact: ${[sanitiseText(contact.displayName ?? ''), ...numbers.slice(0, 5)].filter(Boolean).join(', ')}]`;
 }

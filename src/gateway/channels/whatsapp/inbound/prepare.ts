@@ -63,7 +63,8 @@ export class Preparer {
       prepared: message.content.kind === 'media' ? null : { text, attachmentIds: [], tell: null },
       drop: () => given.abort(),
     };
-    if (message.content.kind === 'media') this.wait(pending, it, threadId, message.content, AbortSignal.any([given.signal, this.stopping.signal]));
+    if (message.content.kind === 'media')
+      this.wait(pending, it, threadId, message.content, AbortSignal.any([given.signal, this.stopping.signal]));
     return pending;
   }
 
@@ -81,7 +82,12 @@ export class Preparer {
       .finally(this.deps.onPrepared);
   }
 
-  private async prepare({ row, message, text }: Admitted, threadId: string, content: Media, signal: AbortSignal): Promise<Prepared> {
+  private async prepare(
+    { row, message, text }: Admitted,
+    threadId: string,
+    content: Media,
+    signal: AbortSignal,
+  ): Promise<Prepared> {
     const { db, config, live, respond } = this.deps;
     const { key } = message;
     await countAttempt(db, row.seq);
@@ -92,8 +98,14 @@ export class Preparer {
         text,
         file: content.media,
         unopened: row.attempts >= GIVEN_UP_AFTER,
-        load: (loading) => loadMedia(content.media, { key, content: content.message }, { host: config.WA_MEDIA_HOST, signal: loading, live }),
-        onLongRecording: (seconds) => respond(threadId, '[a voice note]', listeningFor(seconds), `${idOf(message)}/listening`),
+        load: (loading) =>
+          loadMedia(
+            content.media,
+            { key, content: content.message },
+            { host: config.WA_MEDIA_HOST, signal: loading, live },
+          ),
+        onLongRecording: (seconds) =>
+          respond(threadId, '[a voice note]', listeningFor(seconds), `${idOf(message)}/listening`),
       },
       signal,
     );
@@ -103,7 +115,14 @@ export class Preparer {
 /** The open question that a quote answers. Words such as "stop" keep their meaning in a quote. */
 function questionOf(quoted: OurMessage | undefined, address: string, text: string): string | null {
   const command = parseCommand(text);
-  if (!quoted?.question?.open || quoted.address !== address || command === 'stop' || command === 'status' || command === 'help') return null;
+  if (
+    !quoted?.question?.open ||
+    quoted.address !== address ||
+    command === 'stop' ||
+    command === 'status' ||
+    command === 'help'
+  )
+    return null;
   return quoted.question.id;
 }
 

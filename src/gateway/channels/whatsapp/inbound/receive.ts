@@ -19,7 +19,10 @@ interface ReceiverDeps extends WhatsAppDeps {
   receives?: () => boolean;
 }
 
-/** The only consumer of the WhatsApp inbox, in the gateway that `receives`. It passes stored rows to the conversations, even while WhatsApp is away. */
+/**
+ * The only consumer of the WhatsApp inbox, in the gateway that `receives`. It passes stored rows to the conversations,
+ * even while WhatsApp is away.
+ */
 export class Receiver {
   private readonly deps: ReceiverDeps;
   private readonly sorter: Sorter;
@@ -73,7 +76,11 @@ export class Receiver {
   }
 
   private failed({ message }: Error): false {
-    if (!this.stopped) this.deps.log.warn({ reason: message }, 'could not bring WhatsApp messages into their conversations; they are kept and tried again');
+    if (!this.stopped)
+      this.deps.log.warn(
+        { reason: message },
+        'could not bring WhatsApp messages into their conversations; they are kept and tried again',
+      );
     return false;
   }
 
@@ -98,7 +105,9 @@ export class Receiver {
       await this.take(rows);
       const held = this.inHand();
       rows =
-        rows.length === PAGE && held.length < IN_HAND ? await waiting(db, account, PAGE, { inHand: held, full: this.full(), after: rows.at(-1)!.seq }) : [];
+        rows.length === PAGE && held.length < IN_HAND
+          ? await waiting(db, account, PAGE, { inHand: held, full: this.full(), after: rows.at(-1)!.seq })
+          : [];
       // a complete batch must not wait for another chat's flood
       if (rows.length > 0) await this.settle(false);
     }
@@ -112,7 +121,8 @@ export class Receiver {
     const later = new Map<number, number[]>();
     for (const row of rows) {
       const sorted = await this.sorter.sort(row, self).catch((error) => this.sorter.failed(row, error));
-      if (sorted && 'verdict' in sorted) verdicts.set(sorted.verdict, [...(verdicts.get(sorted.verdict) ?? []), row.seq]);
+      if (sorted && 'verdict' in sorted)
+        verdicts.set(sorted.verdict, [...(verdicts.get(sorted.verdict) ?? []), row.seq]);
       if (sorted && 'until' in sorted) later.set(sorted.until, [...(later.get(sorted.until) ?? []), row.seq]);
     }
     for (const [verdict, seqs] of verdicts) await markHandled(db, seqs, verdict);

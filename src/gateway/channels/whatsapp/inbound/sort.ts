@@ -77,7 +77,14 @@ export class Sorter {
     }
     if (decides) await this.decide(it, decides);
     else if (content.kind === 'edit' || content.kind === 'revoke') await this.change(it, content);
-    else if (content.kind === 'nothing') await this.respond(it.address, '[a message that could not be read]', UNREADABLE, `${idOf(message)}/stub`, row.seq);
+    else if (content.kind === 'nothing')
+      await this.respond(
+        it.address,
+        '[a message that could not be read]',
+        UNREADABLE,
+        `${idOf(message)}/stub`,
+        row.seq,
+      );
     else await this.batch(it);
     return null;
   }
@@ -85,8 +92,16 @@ export class Sorter {
   /** A failed row is retried later and later, and never given up: it is somebody's message. */
   async failed(row: Waiting, error: unknown): Promise<null> {
     const { db, log } = this.deps;
-    log.error({ seq: row.seq, attempts: row.attempts + 1, reason: (error as Error).message }, 'a WhatsApp message could not be handled; it is tried again');
-    await putOff(db, [row.seq], new Date(Date.now() + Math.min(FAILED_MS * 2 ** row.attempts, FAILED_LONGEST_MS)), true);
+    log.error(
+      { seq: row.seq, attempts: row.attempts + 1, reason: (error as Error).message },
+      'a WhatsApp message could not be handled; it is tried again',
+    );
+    await putOff(
+      db,
+      [row.seq],
+      new Date(Date.now() + Math.min(FAILED_MS * 2 ** row.attempts, FAILED_LONGEST_MS)),
+      true,
+    );
     return null;
   }
 
@@ -102,18 +117,37 @@ export class Sorter {
   private limited({ message, text, address, old, late }: Admitted): { until: number; tell: boolean } | null {
     const writer = message.author.lid ?? message.author.pn ?? '';
     const isStop = message.content.kind === 'revoke' || parseCommand(text) === 'stop';
-    if (old || (late && this.batchers.get(address)?.hasLate) || (isStop && this.stops.check(writer, Date.now()).admitted)) return null;
+    if (
+      old ||
+      (late && this.batchers.get(address)?.hasLate) ||
+      (isStop && this.stops.check(writer, Date.now()).admitted)
+    )
+      return null;
     const limited = late ? this.limiter.checkHeld(writer) : this.limiter.check(writer, message.at.getTime());
     return limited.admitted ? null : limited;
   }
 
-  private async decide({ row, message, by, approver }: Admitted, { threadId, text, questionId }: Decision): Promise<void> {
+  private async decide(
+    { row, message, by, approver }: Admitted,
+    { threadId, text, questionId }: Decision,
+  ): Promise<void> {
     const also = (tx: Tx, inboxId: string, kind: string) => markHandled(tx, [row.seq], kind, inboxId);
-    await this.deps.intake.say({ threadId, text, questionId, channelMessageId: idOf(message), approver, writers: [by], also });
+    await this.deps.intake.say({
+      threadId,
+      text,
+      questionId,
+      channelMessageId: idOf(message),
+      approver,
+      writers: [by],
+      also,
+    });
   }
 
   /** Carries out an edit or a deletion. */
-  private async change({ row, message, self, address }: Admitted, content: Extract<Content, { kind: 'edit' | 'revoke' }>): Promise<void> {
+  private async change(
+    { row, message, self, address }: Admitted,
+    content: Extract<Content, { kind: 'edit' | 'revoke' }>,
+  ): Promise<void> {
     const outcome = await amend(this.deps, row.seq, message, content, self);
     if (outcome.kind === 'waiting') this.batchers.get(address)?.remove(outcome.seq);
     if (outcome.kind !== 'emptied') return;
@@ -134,7 +168,15 @@ export class Sorter {
   private newBatcher(address: string, threadId: string): ChatBatcher {
     const { db, intake, config } = this.deps;
     const shownChars = shownOfMessage(config.FETCH_CONTEXT_TOKENS);
-    return new ChatBatcher({ db, intake, threadId, channel: 'whatsapp', shownChars, tells: () => this.tells(address), markHandled });
+    return new ChatBatcher({
+      db,
+      intake,
+      threadId,
+      channel: 'whatsapp',
+      shownChars,
+      tells: () => this.tells(address),
+      markHandled,
+    });
   }
 
   /** Once for each backlog, even if it comes in several bursts. */
@@ -145,11 +187,23 @@ export class Sorter {
     return true;
   }
 
-  private async respond(address: string, said: string, body: string, channelMessageId: string, seq?: number): Promise<void> {
+  private async respond(
+    address: string,
+    said: string,
+    body: string,
+    channelMessageId: string,
+    seq?: number,
+  ): Promise<void> {
     await this.respondIn(await this.directory.threadOf(address), said, body, channelMessageId, seq);
   }
 
-  private async respondIn(threadId: string, said: string, body: string, channelMessageId: string, seq?: number): Promise<void> {
+  private async respondIn(
+    threadId: string,
+    said: string,
+    body: string,
+    channelMessageId: string,
+    seq?: number,
+  ): Promise<void> {
     const also = (tx: Tx, inboxId: string) => markHandled(tx, seq === undefined ? [] : [seq], 'told', inboxId);
     await this.deps.intake.respond({ threadId, said, body, channelMessageId, also });
   }

@@ -11,7 +11,8 @@ export function baileysCache(max: number, ttlMs: number) {
     set,
     del,
     flushAll: (): void => entries.clear(),
-    mget: async <T>(keys: string[]): Promise<Record<string, T | undefined>> => Object.fromEntries(keys.map((key) => [key, get<T>(key)])),
+    mget: async <T>(keys: string[]): Promise<Record<string, T | undefined>> =>
+      Object.fromEntries(keys.map((key) => [key, get<T>(key)])),
     mset: <T>(pairs: Array<{ key: string; value: T }>): void => {
       for (const { key, value } of pairs) set(key, value);
     },

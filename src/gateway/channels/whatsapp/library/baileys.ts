@@ -8,8 +8,8 @@ export type Baileys = typeof import('@whiskeysockets/baileys');
 let loaded: Promise<Baileys> | undefined;
 
 /**
- * Imports Baileys on first use (a gateway without WhatsApp needs no memory for it), and never before `console` is silenced. For a test server, the root key of
- * its Noise certificates replaces WhatsApp's in the whole process.
+ * Imports Baileys on first use (a gateway without WhatsApp needs no memory for it), and never before `console` is
+ * silenced. For a test server, the root key of its Noise certificates replaces WhatsApp's in the whole process.
  */
 export function loadBaileys(log: Logger, noiseRootKey?: string): Promise<Baileys> {
   loaded ??= (async () => {
@@ -27,7 +27,10 @@ export function loadBaileys(log: Logger, noiseRootKey?: string): Promise<Baileys
 
 let tolerant = false;
 
-/** Nobody awaits some of Baileys' own promises, which fail when a connection closes. These must not end the process; any other stray rejection must. */
+/**
+ * Nobody awaits some of Baileys' own promises, which fail when a connection closes. These must not end the process; any
+ * other stray rejection must.
+ */
 export function tolerateStrayRejections(log: Logger): void {
   if (tolerant) return;
   tolerant = true;
@@ -35,12 +38,18 @@ export function tolerateStrayRejections(log: Logger): void {
     const { message, stack } = error instanceof Error ? error : new Error(String(error));
     if (/[\\/]@whiskeysockets[\\/]|[\\/]libsignal[\\/]/.test(stack ?? ''))
       return log.info({ reason: withoutSecrets(message) }, 'a promise of Baileys failed unheard');
-    log.fatal({ reason: withoutSecrets(message), stack: stack?.split('\n').slice(1, 6).join('\n') }, 'a promise failed unheard');
+    log.fatal(
+      { reason: withoutSecrets(message), stack: stack?.split('\n').slice(1, 6).join('\n') },
+      'a promise failed unheard',
+    );
     process.exit(1);
   });
 }
 
-/** The logger for Baileys. It logs texts and the reason of an error, never objects, because they hold stanzas, keys and JIDs. */
+/**
+ * The logger for Baileys. It logs texts and the reason of an error, never objects, because they hold stanzas, keys and
+ * JIDs.
+ */
 export function quietLogger(log: Logger): QuietLogger {
   const write = (level: 'warn' | 'error') => (details: unknown, message?: string) => {
     const text = message ?? (typeof details === 'string' ? details : '');
@@ -48,7 +57,15 @@ export function quietLogger(log: Logger): QuietLogger {
     log[level === 'error' ? 'warn' : 'info']({ reason: reasonOf(details) }, withoutSecrets(text));
   };
   const nothing = () => {};
-  const quiet: QuietLogger = { level: 'warn', child: () => quiet, trace: nothing, debug: nothing, info: nothing, warn: write('warn'), error: write('error') };
+  const quiet: QuietLogger = {
+    level: 'warn',
+    child: () => quiet,
+    trace: nothing,
+    debug: nothing,
+    info: nothing,
+    warn: write('warn'),
+    error: write('error'),
+  };
   return quiet;
 }
 

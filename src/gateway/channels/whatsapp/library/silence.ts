@@ -5,8 +5,9 @@ type ConsoleMethod = 'log' | 'info' | 'warn' | 'error' | 'debug' | 'trace' | 'di
 const methods: readonly ConsoleMethod[] = ['log', 'info', 'warn', 'error', 'debug', 'trace', 'dir'];
 
 /**
- * Replaces `console` before Baileys is imported, because libsignal prints whole session objects, with private ratchet keys, through it. Only the fixed
- * beginning of such a line is logged, at level debug. Returns a function that undoes it.
+ * Replaces `console` before Baileys is imported, because libsignal prints whole session objects, with private ratchet
+ * keys, through it. Only the fixed beginning of such a line is logged, at level debug. Returns a function that undoes
+ * it.
  */
 export function silenceConsole(log: Pick<Logger, 'debug'>): () => void {
   const before = methods.map((name) => [name, console[name]] as const);

@@ -140,18 +140,23 @@ function watchTraffic(connection: Connection): void {
 
 /** Ends the connection from our side. */
 async function leave({ options, sock, openedAt }: Connection): Promise<void> {
-  if (options.wantsLogout() && openedAt !== null) await Promise.race([sock.logout().catch(() => {}), pause(LOGOUT_MS, undefined, { ref: false })]);
+  if (options.wantsLogout() && openedAt !== null)
+    await Promise.race([sock.logout().catch(() => {}), pause(LOGOUT_MS, undefined, { ref: false })]);
   await endSocket(sock);
 }
 
 async function endParts({ options, over, ends }: Connection): Promise<void> {
   over.abort();
   for (const end of ends)
-    await Promise.resolve(end()).catch((problem: Error) => options.log.warn({ reason: problem.message }, 'could not end a part of the connection'));
+    await Promise.resolve(end()).catch((problem: Error) =>
+      options.log.warn({ reason: problem.message }, 'could not end a part of the connection'),
+    );
 }
 
 function endedOf({ options, openedAt, worked, pairingRefused }: Connection, error: unknown): Ended {
-  const boom = error as { message?: string; output?: { statusCode?: number }; data?: { expire?: string; code?: unknown } } | undefined;
+  const boom = error as
+    | { message?: string; output?: { statusCode?: number }; data?: { expire?: string; code?: unknown } }
+    | undefined;
   return {
     code: boom?.output?.statusCode,
     interrupted: options.interrupt.aborted,
@@ -183,6 +188,9 @@ function open(opener: OnOpen, live: Live, { options, ends }: Connection): void {
     const end = opener(live);
     if (end) ends.push(end);
   } catch (error) {
-    options.log.error({ reason: (error as Error).message }, 'a part of the WhatsApp channel could not start with the connection');
+    options.log.error(
+      { reason: (error as Error).message },
+      'a part of the WhatsApp channel could not start with the connection',
+    );
   }
 }

@@ -50,7 +50,9 @@ export async function connect(held: HeldAccount, row: WaAccount, interrupt: Abor
 }
 
 const pairingNews = ({ qr, code }: PairingShow) =>
-  qr || code ? ({ state: 'qr_pending', qr, pairing_code: code, last_error: null } as const) : ({ state: 'initializing', qr, pairing_code: code } as const);
+  qr || code
+    ? ({ state: 'qr_pending', qr, pairing_code: code, last_error: null } as const)
+    : ({ state: 'initializing', qr, pairing_code: code } as const);
 
 /** Detects a connection that is open but delivers nothing. */
 const watchdog =
@@ -60,7 +62,11 @@ const watchdog =
       health: ratchet.health,
       probe: async () => {
         await ratchet.probe();
-        await sock.query({ tag: 'iq', attrs: { to: 's.whatsapp.net', type: 'get', xmlns: 'w:p' }, content: [{ tag: 'ping', attrs: {} }] });
+        await sock.query({
+          tag: 'iq',
+          attrs: { to: 's.whatsapp.net', type: 'get', xmlns: 'w:p' },
+          content: [{ tag: 'ping', attrs: {} }],
+        });
       },
       reconnect,
       exit: link.deps.exit,

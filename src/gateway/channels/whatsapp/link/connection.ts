@@ -7,7 +7,10 @@ import { type ConnectionDeps, createLink, either, isResting, type LinkState } fr
 
 export interface Connection {
   readonly live: CurrentLive;
-  /** whether this gateway passes stored messages to their conversations: it holds the account, or no gateway does and none will */
+  /**
+   * whether this gateway passes stored messages to their conversations: it holds the account, or no gateway does and
+   * none will
+   */
   receives(): boolean;
   /** closes the socket, waits for running sends, gives the lease back */
   stop(): Promise<void>;
@@ -17,7 +20,8 @@ const FAILED_MS = 10_000;
 const NOT_CONNECTED = { state: 'disconnected', qr: null, pairing_code: null, connected_at: null } as const;
 
 /**
- * Keeps the one connection of an account: waits until somebody wants it, takes the lease, connects, and reacts to each close by the table of
+ * Keeps the one connection of an account: waits until somebody wants it, takes the lease, connects, and reacts to each
+ * close by the table of
  * `domain/whatsapp/disconnect.ts`. Its state and needs are in the account's row.
  */
 export function startConnection(deps: ConnectionDeps): Connection {
@@ -63,9 +67,13 @@ async function rest({ desired, reports, stopping, pollMs }: LinkState, row: WaAc
 }
 
 /** An unreachable database does not mean that the key is wrong. */
-const keyFits = ({ db, account, sealer }: ConnectionDeps): Promise<boolean> => opensCredentials(db, account, sealer).catch(() => true);
+const keyFits = ({ db, account, sealer }: ConnectionDeps): Promise<boolean> =>
+  opensCredentials(db, account, sealer).catch(() => true);
 
-/** Says it at once, not only at a takeover. While a gateway can read the credentials, the account's row belongs to that one. */
+/**
+ * Says it at once, not only at a takeover. While a gateway can read the credentials, the account's row belongs to that
+ * one.
+ */
 async function wrongKey(link: LinkState, row: WaAccount): Promise<void> {
   const message = OTHER_KEY;
   if (!link.wrongKeyTold) link.deps.log.error({ reason: message }, 'this gateway cannot stand by for WhatsApp');

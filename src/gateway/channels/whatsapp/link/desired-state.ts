@@ -1,7 +1,9 @@
 import type { Db } from '../../../../store/postgres/database.ts';
 import { readAccount, type WaAccount } from '../../../../store/whatsapp/account.ts';
 
-/** What people want of the account. It is read regularly, because requests come from other processes through the row. */
+/**
+ * What people want of the account. It is read regularly, because requests come from other processes through the row.
+ */
 export interface DesiredState {
   /** the row as last read; null when there is none */
   row(): WaAccount | null;

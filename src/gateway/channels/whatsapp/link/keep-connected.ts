@@ -13,7 +13,10 @@ type Reaction = ReturnType<typeof reactionTo>;
 
 /** Disconnect code with which WhatsApp asks for a new connection. */
 const RESTART = 515;
-/** Another program connects with our credentials and without our lease. Frequent attempts would only disconnect each other. */
+/**
+ * Another program connects with our credentials and without our lease. Frequent attempts would only disconnect each
+ * other.
+ */
 const REPLACED_MS = 6 * HOUR;
 const OUTDATED_MS = DAY;
 const BAD_SESSIONS = 5;
@@ -76,11 +79,15 @@ async function goesOn(held: HeldAccount, row: WaAccount, ended: Ended, changed: 
     await reports.pairingRefused(row, ended.pairingRefused);
     return false;
   }
-  // A message that came through shows that earlier failures are over. A connection that ends with a request for a restart shows nothing.
+  // A message that came through shows that earlier failures are over. A connection that ends with a request for a
+  // restart shows nothing.
   held.closes = ended.worked && ended.code !== RESTART ? 1 : held.closes + 1;
   const reaction = await react(held, ended);
   const { code, reason } = ended;
-  deps.log.info({ code, closes: held.closes, reaction: reaction.kind, reason: reason.slice(0, 120) }, 'the connection to WhatsApp was closed');
+  deps.log.info(
+    { code, closes: held.closes, reaction: reaction.kind, reason: reason.slice(0, 120) },
+    'the connection to WhatsApp was closed',
+  );
   if (reaction.kind === 'stop') return await stopFor(held, row, ended, reaction, changed);
   await reports.tell({
     state: held.auth.paired() ? 'disconnected' : 'initializing',
@@ -89,7 +96,12 @@ async function goesOn(held: HeldAccount, row: WaAccount, ended: Ended, changed: 
     connected_at: null,
   });
   if (code === 500 && held.closes === BAD_SESSIONS) reports.alert('bad-session', reaction.say);
-  if (!reaction.immediately) await either(over, changed, backoffMs(held.closes, deps.random ?? Math.random, reaction.minimumMs, reaction.mostMs));
+  if (!reaction.immediately)
+    await either(
+      over,
+      changed,
+      backoffMs(held.closes, deps.random ?? Math.random, reaction.minimumMs, reaction.mostMs),
+    );
   // somebody asked for a connection now, so earlier failures do not count
   if (changed.aborted) held.closes = 0;
   return true;
@@ -99,7 +111,16 @@ async function goesOn(held: HeldAccount, row: WaAccount, ended: Ended, changed: 
 async function react(held: HeldAccount, ended: Ended): Promise<Reaction> {
   const { code, expiresInMs, unreached, foreign, unscanned } = ended;
   const { versionTried } = held;
-  const close = { code, paired: held.auth.paired(), consecutive: held.closes, versionTried, expiresInMs, unreached, foreign, unscanned };
+  const close = {
+    code,
+    paired: held.auth.paired(),
+    consecutive: held.closes,
+    versionTried,
+    expiresInMs,
+    unreached,
+    foreign,
+    unscanned,
+  };
   if (code !== 405 || versionTried) return reactionTo(close);
   held.versionTried = true;
   const newer = await fetchNewerVersion(held.baileys, held.version, held.link.deps.log);

@@ -27,10 +27,14 @@ const TTL_MS = 10_000;
 const EVERY_MS = 2_000;
 
 /**
- * Waits for the lease of an account and keeps it: two sockets of one account would disconnect each other for ever. `onWait` is called once when somebody else
- * has it. Null when `signal` was aborted first, or `able` returned false.
+ * Waits for the lease of an account and keeps it: two sockets of one account would disconnect each other for ever.
+ * `onWait` is called once when somebody else has it. Null when `signal` was aborted first, or `able` returned false.
  */
-export async function acquireLease(options: LeaseOptions, signal: AbortSignal, onWait: () => void | Promise<void>): Promise<Lease | null> {
+export async function acquireLease(
+  options: LeaseOptions,
+  signal: AbortSignal,
+  onWait: () => void | Promise<void>,
+): Promise<Lease | null> {
   const { db, account, holder, ttlMs = TTL_MS, everyMs = EVERY_MS } = options;
   let told = false;
   while (!signal.aborted) {
@@ -54,8 +58,14 @@ async function tryLease(db: Db, account: string, holder: LeaseHolder, ttlMs: num
   return other ? (await holder.isDead(other)) && (await holdLease(db, account, holder.id, ttlMs, other)) : false;
 }
 
-/** @param renewedAt when the last successful renewal was requested, on the monotonic clock; the database's own time began later */
-function keep({ db, account, holder, log, ttlMs = TTL_MS, everyMs = EVERY_MS }: LeaseOptions, renewedAt: number): Lease {
+/**
+ * @param renewedAt when the last successful renewal was requested, on the monotonic clock; the database's own time
+ * began later
+ */
+function keep(
+  { db, account, holder, log, ttlMs = TTL_MS, everyMs = EVERY_MS }: LeaseOptions,
+  renewedAt: number,
+): Lease {
   const lost = new AbortController();
   let until = renewedAt + ttlMs;
   let timer: NodeJS.Timeout | undefined;

@@ -12,12 +12,18 @@ export interface PairingShow {
 const ADV_FIELD = 3;
 
 /**
- * Follows the pairing of an unpaired socket. Each new QR replaces the last; with a phone number, one pairing code is shown. The server can withdraw the
- * advertisement secret (`companion_reg_refresh`, which Baileys does not know). Then a new secret is made for every later QR.
+ * Follows the pairing of an unpaired socket. Each new QR replaces the last; with a phone number, one pairing code is
+ * shown. The server can withdraw the advertisement secret (`companion_reg_refresh`, which Baileys does not know). Then
+ * a new secret is made for every later QR.
  */
 export function followPairing(
   sock: WASocket,
-  options: { creds: AuthenticationCreds; phone: string | null; show(shown: PairingShow): void; failed(error: Error): void },
+  options: {
+    creds: AuthenticationCreds;
+    phone: string | null;
+    show(shown: PairingShow): void;
+    failed(error: Error): void;
+  },
 ): void {
   const { creds, phone, show, failed } = options;
   let shown: string | null = null;

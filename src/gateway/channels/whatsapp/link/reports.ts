@@ -1,4 +1,10 @@
-import { type AccountNews, dropWish, report, tellElsewhere, type WaAccount } from '../../../../store/whatsapp/account.ts';
+import {
+  type AccountNews,
+  dropWish,
+  report,
+  tellElsewhere,
+  type WaAccount,
+} from '../../../../store/whatsapp/account.ts';
 import { archiveAuth } from '../../../../store/whatsapp/auth.ts';
 import type { WhatsAppDeps } from '../live.ts';
 import type { Ended } from './attempt.ts';

@@ -48,23 +48,45 @@ class RefusedAddress extends Error {
 }
 
 /**
- * Checks the configured addresses. Everything on a `ws:` connection, with its credentials, can be read on the way. It is for tests, must be allowed, and is
- * logged as a warning even then. @throws RefusedAddress
+ * Checks the configured addresses. Everything on a `ws:` connection, with its credentials, can be read on the way. It
+ * is for tests, must be allowed, and is logged as a warning even then. @throws RefusedAddress
  */
-export function checkAddress(config: Pick<Config, 'WA_WEB_SOCKET_URL' | 'WA_ALLOW_INSECURE' | 'WA_NOISE_ROOT_KEY' | 'WA_MEDIA_HOST'>): string[] {
+export function checkAddress(
+  config: Pick<Config, 'WA_WEB_SOCKET_URL' | 'WA_ALLOW_INSECURE' | 'WA_NOISE_ROOT_KEY' | 'WA_MEDIA_HOST'>,
+): string[] {
   const url = config.WA_WEB_SOCKET_URL;
   if (url?.startsWith('ws:') && !config.WA_ALLOW_INSECURE)
-    throw new RefusedAddress('WA_WEB_SOCKET_URL is a ws: address: everything on it can be read on the way. Use wss:, or set WA_ALLOW_INSECURE=1 in a test.');
+    throw new RefusedAddress(
+      'WA_WEB_SOCKET_URL is a ws: address: everything on it can be read on the way. Use wss:, or set WA_ALLOW_INSECURE=1 in a test.',
+    );
   return [
     ...(url ? [`WHATSAPP TEST SERVER: connecting to ${url} instead of WhatsApp (WA_WEB_SOCKET_URL).`] : []),
-    ...(url?.startsWith('ws:') ? ['INSECURE: this connection is not encrypted by TLS (WA_ALLOW_INSECURE). Never use it with a real account.'] : []),
-    ...(config.WA_NOISE_ROOT_KEY ? ['INSECURE: another certificate root than that of WhatsApp is trusted (WA_NOISE_ROOT_KEY).'] : []),
-    ...(config.WA_MEDIA_HOST ? [`WHATSAPP TEST SERVER: media is loaded from ${config.WA_MEDIA_HOST} (WA_MEDIA_HOST).`] : []),
+    ...(url?.startsWith('ws:')
+      ? ['INSECURE: this connection is not encrypted by TLS (WA_ALLOW_INSECURE). Never use it with a real account.']
+      : []),
+    ...(config.WA_NOISE_ROOT_KEY
+      ? ['INSECURE: another certificate root than that of WhatsApp is trusted (WA_NOISE_ROOT_KEY).']
+      : []),
+    ...(config.WA_MEDIA_HOST
+      ? [`WHATSAPP TEST SERVER: media is loaded from ${config.WA_MEDIA_HOST} (WA_MEDIA_HOST).`]
+      : []),
   ];
 }
 
-/** A socket for one connection; each connection has a new one. Attach its listeners in the same tick, before it connects. */
-export function makeSocket({ baileys, config, log, auth, ratchet, caches, questions, version }: SocketOptions): WASocket {
+/**
+ * A socket for one connection; each connection has a new one. Attach its listeners in the same tick, before it
+ * connects.
+ */
+export function makeSocket({
+  baileys,
+  config,
+  log,
+  auth,
+  ratchet,
+  caches,
+  questions,
+  version,
+}: SocketOptions): WASocket {
   const sock = baileys.makeWASocket({
     logger: quietLogger(log.child({ part: 'baileys' })),
     auth: { creds: auth.creds, keys: auth.keys },

@@ -39,15 +39,21 @@ export function startWatchdog(options: WatchdogOptions): () => void {
   const check = async (): Promise<void> => {
     const { waitingSince, lastSettledAt, lastStanzaAt } = health();
     if (waitingSince !== null && now() - Math.max(waitingSince, lastSettledAt) > times.stuckMs)
-      return options.exit('a WhatsApp message arrived and was not decrypted within a minute: the connection is open but deaf');
+      return options.exit(
+        'a WhatsApp message arrived and was not decrypted within a minute: the connection is open but deaf',
+      );
     if (lastStanzaAt > openedAt) silence.reconnections = 0;
     if (probing || now() - Math.max(lastStanzaAt, openedAt) < times.silentMs) return;
     probing = true;
-    const late = new Promise<never>((_, reject) => setTimeout(reject, PROBE_MS, new Error(`no answer within ${PROBE_MS} ms`)).unref());
+    const late = new Promise<never>((_, reject) =>
+      setTimeout(reject, PROBE_MS, new Error(`no answer within ${PROBE_MS} ms`)).unref(),
+    );
     try {
       await Promise.race([options.probe(), late]);
     } catch (error) {
-      return options.exit(`WhatsApp was silent for long, and a test of the connection failed: ${(error as Error).message}`);
+      return options.exit(
+        `WhatsApp was silent for long, and a test of the connection failed: ${(error as Error).message}`,
+      );
     }
     // one quiet day is possible; after three silent periods with a new connection each, a restart is cheap
     if (silence.reconnections >= 3) {

@@ -8,7 +8,10 @@ import { formatReply } from '../text/formatting.ts';
 import { toWhatsApp } from '../text/markup.ts';
 import { asFile, splitText } from '../text/split.ts';
 
-/** One message, before it becomes a WhatsApp message. `asks`: a reaction to it, a quote of it or a vote in it answers the question. */
+/**
+ * One message, before it becomes a WhatsApp message. `asks`: a reaction to it, a quote of it or a vote in it answers
+ * the question.
+ */
 export type Part = { asks: boolean } & (
   | { kind: 'text'; text: string }
   | { kind: 'poll'; name: string; options: string[] }
@@ -26,7 +29,9 @@ export interface Writing {
   noFiles?: boolean;
 }
 
-/** A longer text becomes a file: nobody reads so many messages on a phone, and WhatsApp takes a flood of them for spam. */
+/**
+ * A longer text becomes a file: nobody reads so many messages on a phone, and WhatsApp takes a flood of them for spam.
+ */
 const MOST_MESSAGES = 5;
 /** Characters of the description above a file. */
 const CAPTION = 700;
@@ -57,21 +62,38 @@ export function writeProgress(writing: Writing): string {
 }
 
 function writeQuestion(writing: Writing, question: Asked, lead: string[]): { parts: Part[]; counters: Counters } {
-  if (question.ofTask) return asking(writeText(writing, writing.row.body, question.reminder ? lead.slice(0, -1) : lead, []));
-  if (question.kind === 'approval') return asking(writeText(writing, approvalText(question), lead, [question.rest > 0 ? restOf(question.rest) : YES_OR_NO]));
+  if (question.ofTask)
+    return asking(writeText(writing, writing.row.body, question.reminder ? lead.slice(0, -1) : lead, []));
+  if (question.kind === 'approval')
+    return asking(
+      writeText(writing, approvalText(question), lead, [question.rest > 0 ? restOf(question.rest) : YES_OR_NO]),
+    );
   const { options } = question;
   const prompt = question.number > 1 ? `${question.number}. ${question.prompt}` : question.prompt;
   if (options.length === 0) return asking(writeText(writing, prompt, lead, []));
   if (!writing.polls || question.reminder || !fitsPoll(options)) {
-    return asking(writeText(writing, prompt, lead, [options.map((option, index) => `${index + 1}. ${verbatim(option)}`).join('\n')]));
+    return asking(
+      writeText(writing, prompt, lead, [
+        options.map((option, index) => `${index + 1}. ${verbatim(option)}`).join('\n'),
+      ]),
+    );
   }
   // a poll shows no markup and cuts its name
   const name = lead.length === 0 && prompt.length <= POLL.name ? prompt : null;
-  const said = name === null ? writeText(writing, prompt, lead, []) : { parts: [], counters: { normalizedCount: 0, chunkedCount: 0, fallbackSplitCount: 0 } };
-  return asking({ parts: [...said.parts, { kind: 'poll', name: name ?? 'Your answer?', options, asks: true }], counters: said.counters });
+  const said =
+    name === null
+      ? writeText(writing, prompt, lead, [])
+      : { parts: [], counters: { normalizedCount: 0, chunkedCount: 0, fallbackSplitCount: 0 } };
+  return asking({
+    parts: [...said.parts, { kind: 'poll', name: name ?? 'Your answer?', options, asks: true }],
+    counters: said.counters,
+  });
 }
 
-const asking = ({ parts, counters }: ReturnType<typeof write>) => ({ parts: parts.map((part) => ({ ...part, asks: true })), counters });
+const asking = ({ parts, counters }: ReturnType<typeof write>) => ({
+  parts: parts.map((part) => ({ ...part, asks: true })),
+  counters,
+});
 
 const fitsPoll = (options: readonly string[]): boolean =>
   options.length >= 2 &&
@@ -89,8 +111,16 @@ const escapeMarkdown = (text: string): string => text.replace(/[!-/:-@[-`{-~]/g,
 /** A text as it is, in markup that shows it so. */
 const verbatim = (text: string): string => toWhatsApp(escapeMarkdown(text));
 
-/** A text as messages or, above the limit, as a file; `lead` comes before and `closing` after it, as separate paragraphs. */
-function writeText(writing: Writing, body: string, lead: string[], closing: string[]): { parts: Part[]; counters: Counters } {
+/**
+ * A text as messages or, above the limit, as a file; `lead` comes before and `closing` after it, as separate
+ * paragraphs.
+ */
+function writeText(
+  writing: Writing,
+  body: string,
+  lead: string[],
+  closing: string[],
+): { parts: Part[]; counters: Counters } {
   const { markdown, attached } = takeAttachments(body);
   const before = lead.map((line) => `${line}\n\n`).join('');
   const files: Part[] = attached.map((each) => ({ kind: 'attachment', attached: each, asks: false }));
@@ -100,11 +130,23 @@ function writeText(writing: Writing, body: string, lead: string[], closing: stri
     // only the beginning is formatted, because formatting megabytes would block the process
     const { parts, counters } = formatReply(markdown.slice(0, CAPTION * 3).toWellFormed(), CAPTION);
     const caption = [`${before}${(parts[0] ?? '').trimEnd()} …`, FILE_NOTE, ...closing].join('\n\n');
-    const file: Part = { kind: 'file', name: 'answer.txt', mime: 'text/plain', data: Buffer.from(markdown), caption, asks: false };
+    const file: Part = {
+      kind: 'file',
+      name: 'answer.txt',
+      mime: 'text/plain',
+      data: Buffer.from(markdown),
+      caption,
+      asks: false,
+    };
     return { parts: [file, ...files], counters: { ...counters, chunkedCount: 0, fallbackSplitCount: 0 } };
   }
   const { parts, counters } = formatReply(markdown, Math.max(100, writing.textLimit - before.length));
-  const texts = parts.length > 0 ? [before + parts[0], ...parts.slice(1)] : before || closing.length > 0 || files.length === 0 ? [before.trimEnd()] : [];
+  const texts =
+    parts.length > 0
+      ? [before + parts[0], ...parts.slice(1)]
+      : before || closing.length > 0 || files.length === 0
+        ? [before.trimEnd()]
+        : [];
   for (const end of closing.flatMap((each) => splitText(each, writing.textLimit))) {
     const last = texts.at(-1)!;
     const joined = last === '' ? end : `${last.trimEnd()}\n\n${end}`;

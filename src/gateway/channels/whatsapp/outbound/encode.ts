@@ -9,7 +9,14 @@ import type { Live, WhatsAppDeps } from '../live.ts';
 export type Sendable =
   | { kind: 'text'; text: string }
   | { kind: 'poll'; name: string; options: string[] }
-  | { kind: 'media'; as: 'image' | 'video' | 'audio' | 'document'; data: Buffer; mime: string; name: string; caption: string }
+  | {
+      kind: 'media';
+      as: 'image' | 'video' | 'audio' | 'document';
+      data: Buffer;
+      mime: string;
+      name: string;
+      caption: string;
+    }
   | { kind: 'edit'; text: string; messageId: string };
 
 const UPLOAD_TIMEOUT_MS = 60_000;
@@ -19,7 +26,13 @@ const QUOTED_LENGTH = 1000;
 /** The bytes of a message, the same on every attempt. Files are uploaded here, once. */
 export async function encode(
   sendable: Sendable,
-  { live, jid, messageId, quoted, log }: { live: Live; jid: string; messageId: string; quoted: Quotable | null; log: WhatsAppDeps['log'] },
+  {
+    live,
+    jid,
+    messageId,
+    quoted,
+    log,
+  }: { live: Live; jid: string; messageId: string; quoted: Quotable | null; log: WhatsAppDeps['log'] },
 ): Promise<Buffer> {
   const { generateWAMessageContent, generateWAMessageFromContent, proto } = await import('@whiskeysockets/baileys');
   const inner = await generateWAMessageContent(contentOf(sendable, jid), {
@@ -59,10 +72,18 @@ function contentOf(sendable: Sendable, jid: string): AnyMessageContent {
 }
 
 /** Our own address in the form of the chat; group members are LIDs. */
-const ownJid = (live: Live, jid: string): string => (live.me.lid && (jid.endsWith('@lid') || isGroup(jid)) ? live.me.lid : live.me.jid);
+const ownJid = (live: Live, jid: string): string =>
+  live.me.lid && (jid.endsWith('@lid') || isGroup(jid)) ? live.me.lid : live.me.jid;
 
-/** The received message as a quote, and the time after which messages of its chat disappear; null when it cannot be quoted. */
-async function quote(quotable: Quotable, live: Live, jid: string): Promise<{ message: WAMessage; expiration: number | null } | null> {
+/**
+ * The received message as a quote, and the time after which messages of its chat disappear; null when it cannot be
+ * quoted.
+ */
+async function quote(
+  quotable: Quotable,
+  live: Live,
+  jid: string,
+): Promise<{ message: WAMessage; expiration: number | null } | null> {
   const { getContentType, normalizeMessageContent, proto } = await import('@whiskeysockets/baileys');
   let content: proto.IMessage | undefined;
   try {
@@ -74,7 +95,10 @@ async function quote(quotable: Quotable, live: Live, jid: string): Promise<{ mes
   const kind = content && getContentType(content);
   if (!content || !kind || !QUOTABLE.has(kind)) return null;
   const part = content[kind as keyof proto.IMessage];
-  const expiration = typeof part === 'object' && part !== null && 'contextInfo' in part ? (part.contextInfo as proto.IContextInfo | null)?.expiration : null;
+  const expiration =
+    typeof part === 'object' && part !== null && 'contextInfo' in part
+      ? (part.contextInfo as proto.IContextInfo | null)?.expiration
+      : null;
   const author = quotable.fromMe ? ownJid(live, jid) : quotable.participant || jid;
   return {
     message: {

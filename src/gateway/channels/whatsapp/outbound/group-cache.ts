@@ -11,8 +11,9 @@ const REFUSED_MS = 5 * MINUTE;
 const IN_MEMORY = 200;
 
 /**
- * The members of groups, in memory and in the store. They are asked for again after an hour or a notification. Without this cache each send to a group is a
- * query, which WhatsApp soon refuses. After a refusal the last known members are used.
+ * The members of groups, in memory and in the store. They are asked for again after an hour or a notification. Without
+ * this cache each send to a group is a query, which WhatsApp soon refuses. After a refusal the last known members are
+ * used.
  */
 export class GroupCache {
   private readonly deps: WhatsAppDeps & { live: CurrentLive };
@@ -62,7 +63,9 @@ export class GroupCache {
   private async keep(groups: readonly GroupMetadata[]): Promise<void> {
     try {
       const fetchedAt = new Date();
-      const records = groups.filter((group) => group.id && Array.isArray(group.participants) && group.participants.length > 0).map(toRecord);
+      const records = groups
+        .filter((group) => group.id && Array.isArray(group.participants) && group.participants.length > 0)
+        .map(toRecord);
       for (const metadata of records) this.memory.set(metadata.id, { metadata, fetchedAt });
       await saveGroups(this.deps.db, this.deps.account, records, fetchedAt);
     } catch (error) {
@@ -88,7 +91,8 @@ export class GroupCache {
     try {
       return await query();
     } catch (error) {
-      if ((error as { data?: unknown }).data === 429 || /rate-overlimit/.test((error as Error).message ?? '')) this.refusedUntil = Date.now() + REFUSED_MS;
+      if ((error as { data?: unknown }).data === 429 || /rate-overlimit/.test((error as Error).message ?? ''))
+        this.refusedUntil = Date.now() + REFUSED_MS;
       this.deps.log.debug({ err: error }, 'WhatsApp did not say who is in a group');
       return undefined;
     }

@@ -2,7 +2,14 @@ import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { MINUTE } from '../../../../domain/time.ts';
 import { dropOutgoing } from '../../../../store/chats/messages/outbox.ts';
-import { answered, type OutgoingRow, progressState, type Quotable, replyJid, sendableAttachment } from '../../../../store/whatsapp/outgoing.ts';
+import {
+  answered,
+  type OutgoingRow,
+  progressState,
+  type Quotable,
+  replyJid,
+  sendableAttachment,
+} from '../../../../store/whatsapp/outgoing.ts';
 import { addSends, type NewSend, type Send, sendsOf } from '../../../../store/whatsapp/sends.ts';
 import { keepUpload, uploadsOf } from '../../../../store/whatsapp/uploads.ts';
 import { withoutSecrets } from '../library/silence.ts';
@@ -19,7 +26,10 @@ const MOST_ATTEMPTS = 15;
 const EDIT_WINDOW_MS = 14 * MINUTE;
 const EDIT_EVERY_MS = 4_000;
 
-/** The message id of a part, in the form of WhatsApp's own web client. It is the same on every attempt, so a phone shows the message once. */
+/**
+ * The message id of a part, in the form of WhatsApp's own web client. It is the same on every attempt, so a phone shows
+ * the message once.
+ */
 export const messageIdOf = (outboxId: string, part: number): string =>
   `3EB0${createHash('sha256').update(`${outboxId}\n${part}`).digest('hex').slice(0, 18).toUpperCase()}`;
 
@@ -36,7 +46,10 @@ interface Making {
   uploaded: Awaited<ReturnType<typeof uploadsOf>> | null;
 }
 
-/** Makes the messages of an outbox row at the first attempt, and finds them at later ones: same bytes, same ids, nothing uploaded twice. */
+/**
+ * Makes the messages of an outbox row at the first attempt, and finds them at later ones: same bytes, same ids, nothing
+ * uploaded twice.
+ */
 export class PartMaker {
   private readonly deps: WhatsAppDeps;
   /** failed attempts of rows whose messages are not all made */
@@ -86,13 +99,24 @@ export class PartMaker {
     const file = fileOf(part, jid, at);
     const known = uploaded?.get(file);
     const quoted = at === 0 ? answers : null;
-    const content = known ?? (await encode(await this.sendable(part, row, noFiles), { live, jid, messageId, quoted, log }));
+    const content =
+      known ?? (await encode(await this.sendable(part, row, noFiles), { live, jid, messageId, quoted, log }));
     // stored at once, so that the attempt after a kill finds it
     if (file !== '' && !known && !noFiles) await keepUpload(db, row.id, file, content);
-    return { messageId, part: at, jid, content, questionId: part.asks ? (row.question?.id ?? null) : null, edits: null };
+    return {
+      messageId,
+      part: at,
+      jid,
+      content,
+      questionId: part.asks ? (row.question?.id ?? null) : null,
+      edits: null,
+    };
   }
 
-  /** Counts a failure, and gives the row up after too many. A closed connection does not count. @throws the error, to try again */
+  /**
+   * Counts a failure, and gives the row up after too many. A closed connection does not count. @throws the error, to
+   * try again
+   */
   private async failed(row: OutgoingRow, live: Live, error: Error): Promise<void> {
     const count = (this.failures.get(row.id) ?? 0) + (live.closed.aborted ? 0 : 1);
     this.failures.set(row.id, count);
@@ -111,7 +135,13 @@ export class PartMaker {
   }
 
   /** A progress report replaces the text of the previous one, so a turn has one message for all of them. */
-  private async progress(row: OutgoingRow, writing: Writing, live: Live, jid: string, signal: AbortSignal): Promise<Send[] | null> {
+  private async progress(
+    row: OutgoingRow,
+    writing: Writing,
+    live: Live,
+    jid: string,
+    signal: AbortSignal,
+  ): Promise<Send[] | null> {
     const { db, account, log } = this.deps;
     const look = async () => await progressState(db, row, new Date(Date.now() - EDIT_WINDOW_MS));
     let state = await look();

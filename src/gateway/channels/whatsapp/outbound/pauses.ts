@@ -8,7 +8,8 @@ import { tell } from './sending.ts';
 /** @throws ChannelAway while nothing may be sent, or nothing to this chat */
 export async function unlessPaused({ db, account }: WhatsAppDeps, jid: string | null): Promise<void> {
   const stopped = jid === null ? await sendPause(db, account) : await chatPause(db, account, jid);
-  if (stopped) throw new ChannelAway(stopped.why, Math.min(5 * MINUTE, Math.max(1000, stopped.until.getTime() - Date.now())));
+  if (stopped)
+    throw new ChannelAway(stopped.why, Math.min(5 * MINUTE, Math.max(1000, stopped.until.getTime() - Date.now())));
 }
 
 export async function pauseAll(deps: WhatsAppDeps, code: string, why: string, ms: number): Promise<void> {
@@ -16,7 +17,10 @@ export async function pauseAll(deps: WhatsAppDeps, code: string, why: string, ms
   await tell(deps, `${code}-${thisHour()}`, why, ms >= HOUR);
 }
 
-/** Pauses only this chat, so that one person's refusal silences nobody else. When several chats refuse, pauses everything. */
+/**
+ * Pauses only this chat, so that one person's refusal silences nobody else. When several chats refuse, pauses
+ * everything.
+ */
 export async function pauseOne(deps: WhatsAppDeps, jid: string, code: string, why: string, ms: number): Promise<void> {
   const chats = await pauseChat(deps.db, deps.account, jid, { until: new Date(Date.now() + ms), why });
   if (chats < REFUSED_CHATS) return await tell(deps, `${code}-${jid}-${thisHour()}`, why, true);

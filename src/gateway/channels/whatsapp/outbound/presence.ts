@@ -9,8 +9,8 @@ const MOST_CHATS = 50;
 const MOST_READS = 100;
 
 /**
- * Shows in each chat that its turn is at work and that its messages were read. While we are "available", the owner's phone may not announce new messages, so
- * that ends with the last turn. Strangers see nothing.
+ * Shows in each chat that its turn is at work and that its messages were read. While we are "available", the owner's
+ * phone may not announce new messages, so that ends with the last turn. Strangers see nothing.
  */
 export function typing({ db, account, config, log }: WhatsAppDeps): OnOpen {
   return (live) => {
@@ -48,7 +48,8 @@ export function typing({ db, account, config, log }: WhatsAppDeps): OnOpen {
       const busy = busyChats(db, MOST_CHATS).then(show);
       for (const outcome of await Promise.allSettled([busy, showRead({ db, account }, live)])) {
         // only an indicator; the next look tries again
-        if (outcome.status === 'rejected' && !live.closed.aborted) log.debug({ err: outcome.reason }, 'presence could not be shown');
+        if (outcome.status === 'rejected' && !live.closed.aborted)
+          log.debug({ err: outcome.reason }, 'presence could not be shown');
       }
       if (!live.closed.aborted) timer = setTimeout(() => void look(), LOOK_EVERY_MS);
     };
@@ -61,7 +62,12 @@ async function showRead({ db, account }: Pick<WhatsAppDeps, 'db' | 'account'>, l
   const unread = await unreadInput(db, account, MOST_READS);
   if (unread.length === 0) return;
   await live.sock.readMessages(
-    unread.map(({ chat, participant, messageId }) => ({ remoteJid: chat, id: messageId, fromMe: false, ...(participant && { participant }) })),
+    unread.map(({ chat, participant, messageId }) => ({
+      remoteJid: chat,
+      id: messageId,
+      fromMe: false,
+      ...(participant && { participant }),
+    })),
   );
   await markReadSent(
     db,

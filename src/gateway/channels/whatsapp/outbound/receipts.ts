@@ -9,15 +9,19 @@ import type { OnOpen, WhatsAppDeps } from '../live.ts';
 const STATUS = { error: 0, serverAck: 2, delivered: 3, read: 4 } as const;
 
 /**
- * Records what happened to our messages: accepted, delivered, read, refused. The library merges updates that come with their message into `messages.upsert`, so
- * both events are read.
+ * Records what happened to our messages: accepted, delivered, read, refused. The library merges updates that come with
+ * their message into `messages.upsert`, so both events are read.
  */
 export function trackReceipts({ db, account, log }: WhatsAppDeps): OnOpen {
   const failed = (error: unknown) => log.warn({ err: error }, 'a receipt could not be stored');
 
-  async function note(changes: Array<{ key: WAMessageKey; status: number | null | undefined; why?: string | null }>): Promise<void> {
+  async function note(
+    changes: Array<{ key: WAMessageKey; status: number | null | undefined; why?: string | null }>,
+  ): Promise<void> {
     const of = (wanted: (status: number) => boolean) =>
-      changes.filter(({ key, status }) => key.fromMe && key.id && typeof status === 'number' && wanted(status)).map(({ key }) => key.id!);
+      changes
+        .filter(({ key, status }) => key.fromMe && key.id && typeof status === 'number' && wanted(status))
+        .map(({ key }) => key.id!);
     const now = new Date();
     await markAccepted(
       db,
@@ -47,13 +51,28 @@ export function trackReceipts({ db, account, log }: WhatsAppDeps): OnOpen {
 
   return ({ sock }) => {
     const updated = (updates: BaileysEventMap['messages.update']) =>
-      void note(updates.map(({ key, update }) => ({ key, status: update.status, why: update.messageStubParameters?.[0] ?? null }))).catch(failed);
+      void note(
+        updates.map(({ key, update }) => ({
+          key,
+          status: update.status,
+          why: update.messageStubParameters?.[0] ?? null,
+        })),
+      ).catch(failed);
     const upserted = ({ messages }: BaileysEventMap['messages.upsert']) =>
-      void note(messages.map((message) => ({ key: message.key, status: message.status, why: message.messageStubParameters?.[0] ?? null }))).catch(failed);
+      void note(
+        messages.map((message) => ({
+          key: message.key,
+          status: message.status,
+          why: message.messageStubParameters?.[0] ?? null,
+        })),
+      ).catch(failed);
     const grouped = (updates: BaileysEventMap['message-receipt.update']) =>
-      void note(updates.map(({ key, receipt }) => ({ key, status: receipt.readTimestamp || receipt.playedTimestamp ? STATUS.read : STATUS.delivered }))).catch(
-        failed,
-      );
+      void note(
+        updates.map(({ key, receipt }) => ({
+          key,
+          status: receipt.readTimestamp || receipt.playedTimestamp ? STATUS.read : STATUS.delivered,
+        })),
+      ).catch(failed);
     sock.ev.on('messages.update', updated);
     sock.ev.on('messages.upsert', upserted);
     sock.ev.on('message-receipt.update', grouped);
@@ -66,8 +85,8 @@ export function trackReceipts({ db, account, log }: WhatsAppDeps): OnOpen {
 }
 
 /**
- * Answers a recipient whose phone could not decrypt a message, as long as the message is stored. Only the chat that it was sent to gets it, because anybody who
- * knows the id can send a retry receipt.
+ * Answers a recipient whose phone could not decrypt a message, as long as the message is stored. Only the chat that it
+ * was sent to gets it, because anybody who knows the id can send a retry receipt.
  */
 export const getMessage =
   ({ db, account }: Pick<WhatsAppDeps, 'db' | 'account'>) =>
@@ -84,11 +103,17 @@ export const getMessage =
     return proto.Message.decode(send.content);
   };
 
-async function isMember(db: WhatsAppDeps['db'], account: string, group: string, participant: string | null | undefined): Promise<boolean> {
+async function isMember(
+  db: WhatsAppDeps['db'],
+  account: string,
+  group: string,
+  participant: string | null | undefined,
+): Promise<boolean> {
   const known = await findGroup(db, account, group);
   if (!known || !participant) return true;
   const user = canonicalUser(participant);
   return known.metadata.participants.some(
-    ({ id, phoneNumber }) => canonicalUser(id) === user || (phoneNumber !== undefined && canonicalUser(phoneNumber) === user),
+    ({ id, phoneNumber }) =>
+      canonicalUser(id) === user || (phoneNumber !== undefined && canonicalUser(phoneNumber) === user),
   );
 }

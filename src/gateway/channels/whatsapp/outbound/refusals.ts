@@ -14,7 +14,10 @@ type Refusal =
   /** this message will not be sent; with `chatPauseMs`, nothing else to this chat for so long */
   | { kind: 'failed'; chatPauseMs?: number; say: string };
 
-/** The reaction to the `error` of a message's ack, at this attempt (1 is the first). Repeating a 463 counts as another attempt to contact a stranger. */
+/**
+ * The reaction to the `error` of a message's ack, at this attempt (1 is the first). Repeating a 463 counts as another
+ * attempt to contact a stranger.
+ */
 export function refusalOf(code: string, attempt: number): Refusal {
   switch (code) {
     case '463':
@@ -33,9 +36,16 @@ export function refusalOf(code: string, attempt: number): Refusal {
         say: `WhatsApp refused a message (${code}): this account is restricted or blocked. Nothing is sent for a day; look into WhatsApp on the phone.`,
       };
     case '429':
-      return { kind: 'later', afterMs: 5 * MINUTE, pauseMs: 5 * MINUTE, say: 'WhatsApp asks to slow down (429). Messages wait for five minutes.' };
+      return {
+        kind: 'later',
+        afterMs: 5 * MINUTE,
+        pauseMs: 5 * MINUTE,
+        say: 'WhatsApp asks to slow down (429). Messages wait for five minutes.',
+      };
     case '479':
-      return attempt < 3 ? { kind: 'devices' } : { kind: 'failed', say: 'WhatsApp refused a message as malformed (479), also with a fresh list of devices.' };
+      return attempt < 3
+        ? { kind: 'devices' }
+        : { kind: 'failed', say: 'WhatsApp refused a message as malformed (479), also with a fresh list of devices.' };
     default:
       return attempt < 4
         ? { kind: 'later', afterMs: 5_000 * attempt, say: `WhatsApp refused a message (${code}).` }

@@ -13,7 +13,10 @@ import { abandon, type Sending } from './sending.ts';
 const DEADLINE_MS = 45_000;
 /** Unanswered sends in a row after which the process ends. */
 const STUCK_AFTER = 2;
-/** Failures that are not the connection's, after which a message is given up, so that it does not block its chat for ever. */
+/**
+ * Failures that are not the connection's, after which a message is given up, so that it does not block its chat for
+ * ever.
+ */
 const MOST_FAILURES = 8;
 const MOST_UNANSWERED = 12;
 
@@ -25,7 +28,10 @@ interface Attempt {
   signal: AbortSignal;
 }
 
-/** One attempt at one part. `false` when this part and those behind it will not be sent. @throws ChannelAway when the part must be tried again */
+/**
+ * One attempt at one part. `false` when this part and those behind it will not be sent. @throws ChannelAway when the
+ * part must be tried again
+ */
 export async function sendPart(sending: Sending, send: Send, live: Live, signal: AbortSignal): Promise<boolean> {
   const { db } = sending.deps;
   if (!(await beginAttempt(db, send.messageId))) return true;
@@ -35,9 +41,11 @@ export async function sendPart(sending: Sending, send: Send, live: Live, signal:
   try {
     answer = await answerTo(sending, attempt);
   } catch (error) {
-    if (live.closed.aborted || isClosed(error)) throw new ChannelAway('The connection to WhatsApp closed during a send.', 500);
+    if (live.closed.aborted || isClosed(error))
+      throw new ChannelAway('The connection to WhatsApp closed during a send.', 500);
     const reason = withoutSecrets((error as Error).message);
-    if (attempt.count < MOST_FAILURES) throw new ChannelAway(`A message could not be sent: ${reason}`, 1000 * attempt.count);
+    if (attempt.count < MOST_FAILURES)
+      throw new ChannelAway(`A message could not be sent: ${reason}`, 1000 * attempt.count);
     await abandon(sending.deps, send.outboxId, `a message could not be sent in ${attempt.count} attempts: ${reason}`);
     return false;
   }
@@ -48,7 +56,10 @@ export async function sendPart(sending: Sending, send: Send, live: Live, signal:
       if (isGroup(send.jid)) sending.keyed.add(send.jid);
       return true;
     case 'closed':
-      throw new ChannelAway('The connection to WhatsApp closed before a message was acknowledged; it is sent again under the same id.', 500);
+      throw new ChannelAway(
+        'The connection to WhatsApp closed before a message was acknowledged; it is sent again under the same id.',
+        500,
+      );
     case 'late':
       return await unanswered(sending, attempt);
     case 'refused':
@@ -56,17 +67,25 @@ export async function sendPart(sending: Sending, send: Send, live: Live, signal:
   }
 }
 
-/** Baileys records who got the keys of a group before they are sent. Keys that went with a lost attempt, of any message, may never have arrived. */
+/**
+ * Baileys records who got the keys of a group before they are sent. Keys that went with a lost attempt, of any message,
+ * may never have arrived.
+ */
 async function refreshGroupKeys({ deps, keyed }: Sending, { send, count, live }: Attempt): Promise<void> {
   const { jid } = send;
-  if (isGroup(jid) && (count > 1 || (!keyed.has(jid) && (await hasLostAttempt(deps.db, send))))) await forgetKeyed(jid, live);
+  if (isGroup(jid) && (count > 1 || (!keyed.has(jid) && (await hasLostAttempt(deps.db, send)))))
+    await forgetKeyed(jid, live);
   keyed.delete(jid);
 }
 
 /** Makes the next message to a group carry its keys for everybody. */
-const forgetKeyed = (jid: string, { sock }: Live): Promise<void> => Promise.resolve(sock.authState.keys.set({ 'sender-key-memory': { [jid]: null } }));
+const forgetKeyed = (jid: string, { sock }: Live): Promise<void> =>
+  Promise.resolve(sock.authState.keys.set({ 'sender-key-memory': { [jid]: null } }));
 
-/** The server's answer to a message. If it says that our device list is outdated, the message is sent again with a fresh one. */
+/**
+ * The server's answer to a message. If it says that our device list is outdated, the message is sent again with a fresh
+ * one.
+ */
 async function answerTo(sending: Sending, attempt: Attempt): Promise<ServerAnswer> {
   const { proto } = await import('@whiskeysockets/baileys');
   const { send, count, live } = attempt;
@@ -78,7 +97,12 @@ async function answerTo(sending: Sending, attempt: Attempt): Promise<ServerAnswe
   return await relay(sending, attempt, message, true);
 }
 
-async function relay({ deps }: Sending, { send, live, signal }: Attempt, message: proto.IMessage, fresh: boolean): Promise<ServerAnswer> {
+async function relay(
+  { deps }: Sending,
+  { send, live, signal }: Attempt,
+  message: proto.IMessage,
+  fresh: boolean,
+): Promise<ServerAnswer> {
   const heard = listenForAnswer(live, send.messageId, deps.deadlineMs ?? DEADLINE_MS, signal);
   try {
     const sent = live.sock.relayMessage(send.jid, message, {
@@ -96,8 +120,10 @@ async function relay({ deps }: Sending, { send, live, signal }: Attempt, message
 
 async function unanswered(sending: Sending, { send, count }: Attempt): Promise<false> {
   sending.unanswered += 1;
-  if (sending.unanswered >= STUCK_AFTER) sending.deps.stuck?.(`${sending.unanswered} messages in a row were not acknowledged on an open connection`);
-  if (count < MOST_UNANSWERED) throw new ChannelAway('WhatsApp did not acknowledge a message in time; it is sent again under the same id.', 1000);
+  if (sending.unanswered >= STUCK_AFTER)
+    sending.deps.stuck?.(`${sending.unanswered} messages in a row were not acknowledged on an open connection`);
+  if (count < MOST_UNANSWERED)
+    throw new ChannelAway('WhatsApp did not acknowledge a message in time; it is sent again under the same id.', 1000);
   await abandon(sending.deps, send.outboxId, `a message was not acknowledged in ${count} attempts`);
   return false;
 }
@@ -106,7 +132,8 @@ async function refused(sending: Sending, { send, count }: Attempt, code: string)
   const { deps } = sending;
   sending.unanswered = 0;
   const refusal = refusalOf(code, count);
-  if (refusal.kind === 'devices') throw new ChannelAway(`WhatsApp refused a message (${code}); it is sent again with a fresh list of devices.`, 1000);
+  if (refusal.kind === 'devices')
+    throw new ChannelAway(`WhatsApp refused a message (${code}); it is sent again with a fresh list of devices.`, 1000);
   if (refusal.kind === 'later') {
     if (refusal.pauseMs) await pauseAll(deps, code, refusal.say, refusal.pauseMs);
     throw new ChannelAway(refusal.say, refusal.afterMs);
@@ -120,5 +147,8 @@ async function refused(sending: Sending, { send, count }: Attempt, code: string)
 function isClosed(error: unknown): boolean {
   if (typeof error === 'number') return true;
   const { output, message } = (error ?? {}) as { output?: { statusCode?: number }; message?: string };
-  return [408, 428, 440, 503, 515].includes(output?.statusCode ?? 0) || /connection (closed|terminated|lost)|websocket/i.test(message ?? '');
+  return (
+    [408, 428, 440, 503, 515].includes(output?.statusCode ?? 0) ||
+    /connection (closed|terminated|lost)|websocket/i.test(message ?? '')
+  );
 }

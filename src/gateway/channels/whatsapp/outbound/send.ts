@@ -11,7 +11,8 @@ import { createSending, type SenderDeps, type Sending } from './sending.ts';
 const PATIENCE_MS = 5_000;
 
 /**
- * Sends on WhatsApp. Returns when the server has accepted every part of an outbox row, or when the row was given up for a reason that is reported elsewhere.
+ * Sends on WhatsApp. Returns when the server has accepted every part of an outbox row, or when the row was given up for
+ * a reason that is reported elsewhere.
  */
 export function whatsappSender(deps: SenderDeps): ChannelSender {
   const sending = createSending(deps);
@@ -50,7 +51,9 @@ async function deliver(sending: Sending, maker: PartMaker, id: string, signal: A
       if (!(await sendPart(sending, send, live, ended))) return;
     }
   } catch (error) {
-    throw live.closed.aborted && !(error instanceof ChannelAway) ? new ChannelAway('The connection to WhatsApp closed; the message waits.', 500) : error;
+    throw live.closed.aborted && !(error instanceof ChannelAway)
+      ? new ChannelAway('The connection to WhatsApp closed; the message waits.', 500)
+      : error;
   }
 }
 
@@ -59,7 +62,8 @@ async function connected(deps: SenderDeps, signal: AbortSignal): Promise<Live> {
   for (;;) {
     const live = deps.live();
     if (live && !live.closed.aborted) return live;
-    if (Date.now() > until || signal.aborted) throw new ChannelAway('WhatsApp is not connected; the message waits.', 1000);
+    if (Date.now() > until || signal.aborted)
+      throw new ChannelAway('WhatsApp is not connected; the message waits.', 1000);
     await pause(100, undefined, { signal }).catch(() => {});
   }
 }

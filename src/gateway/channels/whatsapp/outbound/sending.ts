@@ -38,9 +38,16 @@ export function createSending(deps: SenderDeps): Sending {
 }
 
 /** Tells the other channels something about sending, once for each `key`. */
-export async function tell({ db, account, log }: WhatsAppDeps, key: string, text: string, needsPerson = false): Promise<void> {
+export async function tell(
+  { db, account, log }: WhatsAppDeps,
+  key: string,
+  text: string,
+  needsPerson = false,
+): Promise<void> {
   log.warn({ key }, text);
-  await tellElsewhere(db, account, `send-${key}`, text, needsPerson).catch((error) => log.error({ err: error }, 'a problem of WhatsApp could not be told'));
+  await tellElsewhere(db, account, `send-${key}`, text, needsPerson).catch((error) =>
+    log.error({ err: error }, 'a problem of WhatsApp could not be told'),
+  );
 }
 
 /** Gives an outbox row up. */

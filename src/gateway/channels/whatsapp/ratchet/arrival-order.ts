@@ -1,6 +1,9 @@
 /** Emits the stanzas of a chat in the order of their arrival. */
 interface ArrivalOrder {
-  /** `keys`: what must be settled before the next message of this chat; with `queued`, Baileys keeps the order itself, and only later messages wait */
+  /**
+   * `keys`: what must be settled before the next message of this chat; with `queued`, Baileys keeps the order itself,
+   * and only later messages wait
+   */
   pass(chat: string, keys: readonly string[], queued: boolean, emit: () => void): void;
   settled(key: string): void;
   /** lets nothing wait for earlier messages */
@@ -11,8 +14,9 @@ interface ArrivalOrder {
 const PATIENCE_MS = 15_000;
 
 /**
- * Baileys looks up addresses before it queues a message for decryption, so a message can overtake the one before it, and a live one a whole queue after an
- * outage. Here the next message of a chat waits until the previous one is decrypted and stored.
+ * Baileys looks up addresses before it queues a message for decryption, so a message can overtake the one before it,
+ * and a live one a whole queue after an outage. Here the next message of a chat waits until the previous one is
+ * decrypted and stored.
  */
 export function createArrivalOrder(patienceMs = PATIENCE_MS): ArrivalOrder {
   const gates = new Map<string, Promise<void>>();

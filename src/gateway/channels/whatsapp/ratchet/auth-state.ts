@@ -12,7 +12,10 @@ import { placeOf } from './own-key.ts';
 /** The pseudo key type that brings decrypted messages into the transaction of their ratchet state. */
 export const INBOX = 'x-inbox';
 
-/** A store that hangs makes an open socket useless for ever, because all decryption waits for one call. So anything that takes longer fails. */
+/**
+ * A store that hangs makes an open socket useless for ever, because all decryption waits for one call. So anything that
+ * takes longer fails.
+ */
 const LIMIT_MS = 5_000;
 const AGAIN_MS = 150;
 /** Rows kept decrypted in memory: sessions are about 4 kB each. */
@@ -36,7 +39,10 @@ interface AuthOptions {
   baileys: Pick<Baileys, 'BufferJSON' | 'initAuthCreds' | 'proto'>;
   /** writes happen only while this holder has the lease; null without a lease (tests) */
   holder: string | null;
-  /** the ratchet in memory is ahead of the database, or cannot be read. Going on would make messages unreadable, so this must end the process. */
+  /**
+   * the ratchet in memory is ahead of the database, or cannot be read. Going on would make messages unreadable, so this
+   * must end the process.
+   */
   fatal(error: Error): void;
   /** called after each commit that stored messages */
   onStored?(): void;
@@ -54,8 +60,9 @@ export async function openAuthState(options: AuthOptions): Promise<AuthState> {
 }
 
 /**
- * The credentials and the Signal key store of an account in PostgreSQL. One `set` is one transaction, which includes changed credentials, so that a pre-key and
- * the counter that names the next one stay together. Nothing is written before the phone has accepted the device, so an abandoned pairing leaves nothing.
+ * The credentials and the Signal key store of an account in PostgreSQL. One `set` is one transaction, which includes
+ * changed credentials, so that a pre-key and the counter that names the next one stay together. Nothing is written
+ * before the phone has accepted the device, so an abandoned pairing leaves nothing.
  */
 class StoredAuthState implements AuthState {
   readonly creds: AuthenticationCreds;
@@ -90,7 +97,10 @@ class StoredAuthState implements AuthState {
     return this.saving;
   }
 
-  private async read<T extends keyof SignalDataTypeMap>(type: T, ids: string[]): Promise<Record<string, SignalDataTypeMap[T]>> {
+  private async read<T extends keyof SignalDataTypeMap>(
+    type: T,
+    ids: string[],
+  ): Promise<Record<string, SignalDataTypeMap[T]>> {
     const found: Record<string, SignalDataTypeMap[T]> = {};
     const missing = ids.filter((id) => !this.cache.has(`${type}/${id}`));
     if (missing.length > 0) {
@@ -148,8 +158,12 @@ class StoredAuthState implements AuthState {
       this.dirty = false;
       this.rev += 1;
     }
-    const creds = withCreds && { creds: { data: sealer.seal(placeOf(account, 'creds'), this.text(this.creds)), rev: this.rev } };
-    await this.orDie('storing the WhatsApp keys', () => writeAuth(db, account, { keys, received, ...creds }, { holder, timeoutMs: limitMs }));
+    const creds = withCreds && {
+      creds: { data: sealer.seal(placeOf(account, 'creds'), this.text(this.creds)), rev: this.rev },
+    };
+    await this.orDie('storing the WhatsApp keys', () =>
+      writeAuth(db, account, { keys, received, ...creds }, { holder, timeoutMs: limitMs }),
+    );
     if (received.length > 0) this.options.onStored?.();
   }
 

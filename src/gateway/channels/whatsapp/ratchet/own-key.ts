@@ -11,8 +11,8 @@ export const OTHER_KEY =
   'or set the same FETCH_ENCRYPTION_KEY on every machine, and start this gateway again. Where that key is lost, log WhatsApp out and pair it again.';
 
 /**
- * False when this gateway's key does not open the stored credentials: without the key of the machine that linked WhatsApp, a machine creates its own, and could
- * never take over. True while nothing is stored.
+ * False when this gateway's key does not open the stored credentials: without the key of the machine that linked
+ * WhatsApp, a machine creates its own, and could never take over. True while nothing is stored.
  */
 export async function opensCredentials(db: Db, account: string, sealer: Sealer): Promise<boolean> {
   const stored = await readCreds(db, account);

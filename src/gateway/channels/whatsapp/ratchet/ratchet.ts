@@ -1,6 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHash } from 'node:crypto';
-import type { BinaryNode, SignalDataSet, SignalKeyStoreWithTransaction, SocketConfig, WASocket } from '@whiskeysockets/baileys';
+import type {
+  BinaryNode,
+  SignalDataSet,
+  SignalKeyStoreWithTransaction,
+  SocketConfig,
+  WASocket,
+} from '@whiskeysockets/baileys';
 import { LRUCache } from 'lru-cache';
 import type { MessageKey, NewReceived } from '../../../../store/whatsapp/inbox.ts';
 import type { Baileys } from '../library/baileys.ts';
@@ -12,8 +18,8 @@ type MakeRepository = SocketConfig['makeSignalRepository'];
 type Repository = ReturnType<MakeRepository>;
 type Attrs = Record<string, string>;
 
-// Baileys puts its transactions into an async context. An operation that begins in the empty context gets its own transaction, which is committed before the
-// operation returns, and so before any byte that depends on it is sent
+// Baileys puts its transactions into an async context. An operation that begins in the empty context gets its own
+// transaction, which is committed before the operation returns, and so before any byte that depends on it is sent
 const outsideTransactions = AsyncLocalStorage.snapshot();
 
 // one for the process: libsignal's queues are global too, and two snapshots of one session overwrite each other
@@ -50,9 +56,10 @@ interface RatchetOptions {
 }
 
 /**
- * Keeps the Signal state intact when the process dies at any moment. Baileys alone commits a ratchet state after the bytes that depend on it were sent,
- * acknowledges a message before it is stored, and lets a send and a receive overwrite each other's session. Here one operation runs at a time and commits
- * before it returns. A decrypted message becomes an inbox row in the same SQL transaction as its ratchet state.
+ * Keeps the Signal state intact when the process dies at any moment. Baileys alone commits a ratchet state after the
+ * bytes that depend on it were sent, acknowledges a message before it is stored, and lets a send and a receive
+ * overwrite each other's session. Here one operation runs at a time and commits before it returns. A decrypted message
+ * becomes an inbox row in the same SQL transaction as its ratchet state.
  */
 export const createRatchet = (options: RatchetOptions): Ratchet => new SafeRatchet(options);
 
@@ -84,12 +91,16 @@ class SafeRatchet implements Ratchet {
     this.keys = store;
     return {
       ...inner,
-      decryptMessage: (opts) => exclusive(() => this.decrypt(inner, store, opts.ciphertext, opts.jid, () => inner.decryptMessage(opts))),
-      decryptGroupMessage: (opts) => exclusive(() => this.decrypt(inner, store, opts.msg, opts.group, () => inner.decryptGroupMessage(opts))),
+      decryptMessage: (opts) =>
+        exclusive(() => this.decrypt(inner, store, opts.ciphertext, opts.jid, () => inner.decryptMessage(opts))),
+      decryptGroupMessage: (opts) =>
+        exclusive(() => this.decrypt(inner, store, opts.msg, opts.group, () => inner.decryptGroupMessage(opts))),
       processSenderKeyDistributionMessage: async (opts) => {
         // already learned in the transaction of its message; learning it again would forget how far its chain has moved
         if (this.learned.has(senderKeyOf(opts))) return;
-        await exclusive(() => store.transaction(() => inner.processSenderKeyDistributionMessage(opts), opts.item.groupId ?? 'sender-key'));
+        await exclusive(() =>
+          store.transaction(() => inner.processSenderKeyDistributionMessage(opts), opts.item.groupId ?? 'sender-key'),
+        );
       },
       encryptMessage: (opts) => exclusive(() => inner.encryptMessage(opts)),
       encryptGroupMessage: (opts) => exclusive(() => inner.encryptGroupMessage(opts)),
@@ -174,7 +185,8 @@ class SafeRatchet implements Ratchet {
         return plaintext;
       }, lock);
     } catch (error) {
-      // its receipt was lost with the last process, and its key is used up; a plain receipt now avoids asking the sender for a new session
+      // its receipt was lost with the last process, and its key is used up; a plain receipt now avoids asking the
+      // sender for a new session
       const row = attrs && this.reader.keyOf(attrs);
       const known = row && (await this.options.stored(row).catch(() => null));
       if (known) return this.reader.asDecrypted(known);
@@ -208,7 +220,9 @@ function exclusive<T>(work: () => Promise<T>): Promise<T> {
 
 const put = (rows: NewReceived[], into: SignalKeyStoreWithTransaction) =>
   rows.length > 0
-    ? into.set({ [INBOX]: Object.fromEntries(rows.map((row, index) => [`${row.chat}/${row.messageId}/${index}`, row])) } as SignalDataSet)
+    ? into.set({
+        [INBOX]: Object.fromEntries(rows.map((row, index) => [`${row.chat}/${row.messageId}/${index}`, row])),
+      } as SignalDataSet)
     : undefined;
 
 const fingerprint = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('base64');
@@ -220,5 +234,7 @@ const DECRYPTED_BY_BAILEYS = new Set(['pkmsg', 'msg', 'skmsg']);
 
 const ciphertexts = (node: BinaryNode): Array<{ content: Uint8Array; counted: boolean }> =>
   (Array.isArray(node.content) ? node.content : []).flatMap((child) =>
-    child.tag === 'enc' && child.content instanceof Uint8Array ? [{ content: child.content, counted: DECRYPTED_BY_BAILEYS.has(child.attrs.type ?? '') }] : [],
+    child.tag === 'enc' && child.content instanceof Uint8Array
+      ? [{ content: child.content, counted: DECRYPTED_BY_BAILEYS.has(child.attrs.type ?? '') }]
+      : [],
   );

@@ -21,8 +21,9 @@ interface StanzaReaderOptions {
 }
 
 /**
- * Reads stanzas and their plaintexts into inbox rows, keyed by account, chat, author, direction and id, without device suffixes. Content is the protobuf of the
- * decrypted message, without padding. Messages that were typed on the own phone are still wrapped in their `deviceSentMessage`.
+ * Reads stanzas and their plaintexts into inbox rows, keyed by account, chat, author, direction and id, without device
+ * suffixes. Content is the protobuf of the decrypted message, without padding. Messages that were typed on the own
+ * phone are still wrapped in their `deviceSentMessage`.
  */
 export class StanzaReader {
   private readonly options: StanzaReaderOptions;
@@ -51,16 +52,20 @@ export class StanzaReader {
     const inner = message.deviceSentMessage?.message ?? message;
     const key = inner.senderKeyDistributionMessage;
     const senderKey = key?.groupId && key.axolotlSenderKeyDistributionMessage ? { item: key, authorJid: author } : null;
-    // messages of our own phone to this device: Baileys reads them, but a message that was asked for again is one for us
+    // messages of our own phone to this device: Baileys reads them, but a message that was asked for again is one for
+    // us
     if (attrs.category === 'peer') return { rows: row.fromMe ? this.resent(inner) : [], senderKey };
-    const says = Object.entries(inner).some(([name, value]) => !CARRIERS.has(name) && value !== null && value !== undefined);
+    const says = Object.entries(inner).some(
+      ([name, value]) => !CARRIERS.has(name) && value !== null && value !== undefined,
+    );
     return { rows: says ? [{ ...row, content: Buffer.from(bytes) }] : [], senderKey };
   }
 
   /** The stub of a message that could not be decrypted; none when it was decrypted before. */
   stubs(attrs: Attrs, error: Error): NewReceived[] {
     const { MISSING_KEYS_ERROR_TEXT } = this.baileys;
-    const decryptedBefore = error.message === MISSING_KEYS_ERROR_TEXT || error.message.startsWith('Received message with old counter');
+    const decryptedBefore =
+      error.message === MISSING_KEYS_ERROR_TEXT || error.message.startsWith('Received message with old counter');
     if (decryptedBefore || attrs.category === 'peer') return [];
     try {
       return [this.opened(attrs).row];
@@ -95,11 +100,15 @@ export class StanzaReader {
     }
   }
 
-  /** Stored content as decryption would return it, without the group key that was learned with it, because learning it again would set its chain back. */
+  /**
+   * Stored content as decryption would return it, without the group key that was learned with it, because learning it
+   * again would set its chain back.
+   */
   asDecrypted(content: Uint8Array): Uint8Array {
     const { proto } = this.baileys;
     const message = proto.Message.decode(content);
-    for (const each of [message, message.deviceSentMessage?.message]) if (each) each.senderKeyDistributionMessage = null;
+    for (const each of [message, message.deviceSentMessage?.message])
+      if (each) each.senderKeyDistributionMessage = null;
     // one byte of padding, whose value is its length
     return Buffer.concat([proto.Message.encode(message).finish(), Buffer.of(1)]);
   }
@@ -151,6 +160,16 @@ export class StanzaReader {
       ...(pushName && { notify: pushName }),
     };
     const { account } = this.options;
-    return [{ account, chat: jidNormalizedUser(key.remoteJid), participant, fromMe: key.fromMe === true, messageId: key.id, content, attrs }];
+    return [
+      {
+        account,
+        chat: jidNormalizedUser(key.remoteJid),
+        participant,
+        fromMe: key.fromMe === true,
+        messageId: key.id,
+        content,
+        attrs,
+      },
+    ];
   }
 }

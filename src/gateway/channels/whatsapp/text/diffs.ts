@@ -7,8 +7,8 @@ const HUNK = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/;
 const FENCE = /^ {0,3}(`{3,}|~{3,})/;
 
 /**
- * Puts a fence around each unified diff that has none. Models write diffs into their answers as they come, and markdown would make lists and emphasis of their
- * lines.
+ * Puts a fence around each unified diff that has none. Models write diffs into their answers as they come, and markdown
+ * would make lists and emphasis of their lines.
  */
 export function fenceDiffs(markdown: string): string {
   if (!markdown.includes('diff --git ') && !markdown.includes('@@ -') && !markdown.includes('\n+++ ')) return markdown;
@@ -33,10 +33,13 @@ export function fenceDiffs(markdown: string): string {
   return out.join('\n');
 }
 
-const closes = (line: string, fence: string, open: string): boolean => fence[0] === open[0] && fence.length >= open.length && line.trim() === fence;
+const closes = (line: string, fence: string, open: string): boolean =>
+  fence[0] === open[0] && fence.length >= open.length && line.trim() === fence;
 
 const begins = (lines: readonly string[], at: number): boolean =>
-  lines[at]!.startsWith('diff --git ') || HUNK.test(lines[at]!) || (lines[at]!.startsWith('--- ') && lines[at + 1]?.startsWith('+++ ') === true);
+  lines[at]!.startsWith('diff --git ') ||
+  HUNK.test(lines[at]!) ||
+  (lines[at]!.startsWith('--- ') && lines[at + 1]?.startsWith('+++ ') === true);
 
 /** The line after the diff that begins at this one; the line itself when none does. */
 function endOfDiff(lines: readonly string[], from: number): number {
@@ -55,7 +58,10 @@ function endOfDiff(lines: readonly string[], from: number): number {
   return at;
 }
 
-/** An editor may have taken the space of an empty line away, so the numbers of the hunk say whether an empty line belongs to it. */
+/**
+ * An editor may have taken the space of an empty line away, so the numbers of the hunk say whether an empty line
+ * belongs to it.
+ */
 function endOfHunk(lines: readonly string[], from: number, before: number, after: number): number {
   let at = from;
   for (let [old, fresh] = [before, after]; at < lines.length && (old > 0 || fresh > 0); at += 1) {

@@ -11,7 +11,10 @@ interface FormattingCounters {
   fallbackSplitCount: number;
 }
 
-/** The messages of a reply, each at most `limit` UTF-16 units, with the counters of this reply alone. A blank reply has no messages. */
+/**
+ * The messages of a reply, each at most `limit` UTF-16 units, with the counters of this reply alone. A blank reply has
+ * no messages.
+ */
 export function formatReply(markdown: string, limit: number): { parts: string[]; counters: FormattingCounters } {
   const markup = toWhatsApp(markdown);
   const cut = cutText(markup, limit);
@@ -19,6 +22,10 @@ export function formatReply(markdown: string, limit: number): { parts: string[];
   const parts = cut.parts.filter((part) => part.trim() !== '');
   return {
     parts,
-    counters: { normalizedCount: markup === markdown ? 0 : 1, chunkedCount: parts.length > 1 ? 1 : 0, fallbackSplitCount: cut.fallbacks },
+    counters: {
+      normalizedCount: markup === markdown ? 0 : 1,
+      chunkedCount: parts.length > 1 ? 1 : 0,
+      fallbackSplitCount: cut.fallbacks,
+    },
   };
 }

@@ -52,7 +52,13 @@ function link(shown: Piece[], address: string, title: string | null | undefined)
   const bare = address.replace(/^(?:mailto:|https?:\/\/)/, '').replace(/\/$/, '');
   if (said.trim() === '' || address === '') return said.trim() === '' ? [url(address)] : shown;
   if ([address, bare, `${bare}/`].includes(said)) return [url(said)];
-  return [...shown, structure(' ('), url(address), ...(title ? [structure(' – '), text(harmless(title).replace(/\n/g, ' '))] : []), structure(')')];
+  return [
+    ...shown,
+    structure(' ('),
+    url(address),
+    ...(title ? [structure(' – '), text(harmless(title).replace(/\n/g, ' '))] : []),
+    structure(')'),
+  ];
 }
 
 /** The pieces of inline content, line ends as breaks. */
@@ -64,7 +70,9 @@ export function inline(nodes: readonly PhrasingContent[], context: Inline): Piec
       case 'inlineCode':
         return code(node.value);
       case 'strong':
-        return isDunder(node, context.markdown) ? lines(sourceOf(node, context.markdown)) : asteriskOr('*', node, context);
+        return isDunder(node, context.markdown)
+          ? lines(sourceOf(node, context.markdown))
+          : asteriskOr('*', node, context);
       case 'emphasis':
         return asteriskOr('_', node, context);
       case 'delete':
@@ -96,12 +104,16 @@ export function sourceOf(node: { position?: Strong['position'] }, markdown: stri
 /** Emphasis. But markdown also reads `2*3*4` and `x**2 + y**2` as emphasis, where the asterisks matter. */
 function asteriskOr(mark: '*' | '_', node: Emphasis | Strong, context: Inline): Piece[] {
   const start = node.position?.start.offset ?? 0;
-  if (!/[\p{Lu}\p{Ll}\p{N}]$/u.test(context.markdown.slice(Math.max(0, start - 2), start))) return styled(node.children, mark, context);
+  if (!/[\p{Lu}\p{Ll}\p{N}]$/u.test(context.markdown.slice(Math.max(0, start - 2), start)))
+    return styled(node.children, mark, context);
   const delimiter = text(sourceOf(node, context.markdown).slice(0, node.type === 'strong' ? 2 : 1));
   return [delimiter, ...inline(node.children, context), delimiter];
 }
 
-/** A Python name such as `__init__.py` or `self.__dict__` without backticks: markdown reads it as bold, people mean the name. */
+/**
+ * A Python name such as `__init__.py` or `self.__dict__` without backticks: markdown reads it as bold, people mean the
+ * name.
+ */
 function isDunder(node: Strong, markdown: string): boolean {
   if (!node.position || !/^__[a-z][a-z0-9_]*__$/.test(sourceOf(node, markdown))) return false;
   const before = markdown.slice(Math.max(0, (node.position.start.offset ?? 0) - 1), node.position.start.offset);

@@ -11,12 +11,16 @@ const oneColumn =
 /** A table for a phone: aligned in monospace when it is narrow and plain, else each row as "header: value" lines. */
 export function table(node: Table, context: Inline): Row[] {
   const width = Math.max(...node.children.map((row) => row.children.length));
-  const cells = node.children.map((row) => Array.from({ length: width }, (_, i) => inline(row.children[i]?.children ?? [], context)));
+  const cells = node.children.map((row) =>
+    Array.from({ length: width }, (_, i) => inline(row.children[i]?.children ?? [], context)),
+  );
   return aligned(cells, node.align ?? []) ?? records(node, cells, context);
 }
 
 function aligned(cells: readonly Piece[][][], align: NonNullable<Table['align']>): Row[] | null {
-  const plain = cells.flat(2).every(({ kind, value }) => (kind === 'text' || kind === 'code' || kind === 'mark') && oneColumn.test(value));
+  const plain = cells
+    .flat(2)
+    .every(({ kind, value }) => (kind === 'text' || kind === 'code' || kind === 'mark') && oneColumn.test(value));
   if (!plain || cells.length < 2) return null;
   const words = cells.map((row) => row.map(shown));
   const widths = words[0]!.map((_, i) => Math.max(...words.map((row) => row[i]!.length)));
@@ -35,7 +39,9 @@ function aligned(cells: readonly Piece[][][], align: NonNullable<Table['align']>
 /** Code between its backticks; code with a backtick of its own has more of them around it. */
 function withoutFence(code: string): string {
   const fence = /^`*/.exec(code)![0];
-  return fence !== '' && code.length >= 2 * fence.length && code.endsWith(fence) ? code.slice(fence.length, -fence.length) : code;
+  return fence !== '' && code.length >= 2 * fence.length && code.endsWith(fence)
+    ? code.slice(fence.length, -fence.length)
+    : code;
 }
 
 /** A cell without emphasis and without backticks, because all of it is in monospace. */
@@ -50,7 +56,13 @@ function records(node: Table, cells: readonly Piece[][][], context: Inline): Row
   const [head, ...body] = cells;
   const titles = (node.children[0]?.children ?? []).map((cell) => styled(cell.children, '*', context));
   if (body.length === 0)
-    return [{ pieces: titles.flatMap((title, i) => (i === 0 ? title : [structure(' | '), ...title])).filter(({ kind }) => kind !== 'break') }];
+    return [
+      {
+        pieces: titles
+          .flatMap((title, i) => (i === 0 ? title : [structure(' | '), ...title]))
+          .filter(({ kind }) => kind !== 'break'),
+      },
+    ];
   return body.flatMap((row, at): Row[] => [
     ...(at > 0 ? [{ pieces: [] }] : []),
     ...row.flatMap((cell, i): Row[] => {

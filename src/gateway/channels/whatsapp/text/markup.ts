@@ -22,8 +22,9 @@ type Block = RootContent | BlockContent | DefinitionContent;
 const DEEPEST = 40;
 
 /**
- * WhatsApp markup that shows what the markdown says. Code is never changed: its fence is one that it cannot close (more than three backticks when the code has
- * three), without indentation or quote marks. Every word survives, with the addresses of links and images. Never throws.
+ * WhatsApp markup that shows what the markdown says. Code is never changed: its fence is one that it cannot close (more
+ * than three backticks when the code has three), without indentation or quote marks. Every word survives, with the
+ * addresses of links and images. Never throws.
  */
 export function toWhatsApp(markdown: string): string {
   const source = fenceDiffs(markdown.toWellFormed());
@@ -31,9 +32,16 @@ export function toWhatsApp(markdown: string): string {
   let rows: Row[];
   try {
     // a single tilde means "about" to people
-    const tree = fromMarkdown(source, { extensions: [gfm({ singleTilde: false })], mdastExtensions: [gfmFromMarkdown()] });
+    const tree = fromMarkdown(source, {
+      extensions: [gfm({ singleTilde: false })],
+      mdastExtensions: [gfmFromMarkdown()],
+    });
     const { definitions, referenced } = references(tree);
-    rows = blocks(tree.children, { markdown: source, definitions, referenced, active: new Set(), depth: 0, listDepth: 0 }, true);
+    rows = blocks(
+      tree.children,
+      { markdown: source, definitions, referenced, active: new Set(), depth: 0, listDepth: 0 },
+      true,
+    );
   } catch (error) {
     // extreme nesting overflows the stack of any tree walker; then the text is sent as it was written
     if (!(error instanceof RangeError)) throw error;
@@ -58,7 +66,8 @@ function references(tree: Nodes): { definitions: Map<string, string>; referenced
 function blocks(nodes: readonly Block[], context: Context, loose: boolean): Row[] {
   const out: Row[] = [];
   for (const node of nodes) {
-    const rows = context.depth > DEEPEST ? asWritten(node, context) : block(node, { ...context, depth: context.depth + 1 });
+    const rows =
+      context.depth > DEEPEST ? asWritten(node, context) : block(node, { ...context, depth: context.depth + 1 });
     if (rows.length === 0) continue;
     if (loose && out.length > 0) out.push({ pieces: [] });
     out.push(...rows);
@@ -92,9 +101,20 @@ function block(node: Block, context: Context): Row[] {
     case 'definition':
       // an address that nothing refers to was meant to be read, as in a list of sources
       if (context.referenced.has(node.identifier)) return [];
-      return [{ pieces: [text(`[${harmless(node.label ?? node.identifier).replace(/\s+/g, ' ')}]`), structure(' '), url(node.url)] }];
+      return [
+        {
+          pieces: [
+            text(`[${harmless(node.label ?? node.identifier).replace(/\s+/g, ' ')}]`),
+            structure(' '),
+            url(node.url),
+          ],
+        },
+      ];
     case 'footnoteDefinition':
-      return labelled(blocks(node.children, context, false), [text(`[${harmless(node.label ?? node.identifier)}]`), structure(' ')]);
+      return labelled(blocks(node.children, context, false), [
+        text(`[${harmless(node.label ?? node.identifier)}]`),
+        structure(' '),
+      ]);
     default:
       return asWritten(node, context);
   }
@@ -113,14 +133,20 @@ function list(node: List, context: Context): Row[] {
 /** Rows behind a mark. The rows after the first are indented below it. */
 function labelled(rows: readonly Row[], mark: Piece[]): Row[] {
   const [first, ...rest] = rows;
-  const head: Row[] = first === undefined ? [{ pieces: mark }] : atMargin(first) ? [{ pieces: mark }, first] : [{ pieces: [...mark, ...pieces(first)] }];
+  const head: Row[] =
+    first === undefined
+      ? [{ pieces: mark }]
+      : atMargin(first)
+        ? [{ pieces: mark }, first]
+        : [{ pieces: [...mark, ...pieces(first)] }];
   return [...head, ...rest.map((row): Row => (atMargin(row) ? row : { pieces: [structure('  '), ...pieces(row)] }))];
 }
 
 const QUOTE = '> ';
 const pieces = (row: Row): Piece[] => ('verbatim' in row ? [] : row.pieces);
 /** Nothing may come before code, a quote works only at the start of a line, and quotes cannot be nested. */
-const atMargin = (row: Row): boolean => 'verbatim' in row || (row.pieces[0]?.kind === 'structure' && row.pieces[0].value === QUOTE);
+const atMargin = (row: Row): boolean =>
+  'verbatim' in row || (row.pieces[0]?.kind === 'structure' && row.pieces[0].value === QUOTE);
 
 const rowsOf = (pieces: readonly Piece[]): Row[] => toLines(pieces).map((line) => ({ pieces: line }));
 

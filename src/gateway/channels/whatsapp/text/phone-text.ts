@@ -1,6 +1,6 @@
 /**
- * How a phone reads a message: which characters are markup, and which are shown. The writer of markup (markup.ts), the splitter of long texts (split.ts) and
- * the tests share this one description of WhatsApp's rules.
+ * How a phone reads a message: which characters are markup, and which are shown. The writer of markup (markup.ts), the
+ * splitter of long texts (split.ts) and the tests share this one description of WhatsApp's rules.
  */
 
 /** Invisible. Beside a `*`, `_`, `~` or backtick it keeps that character from being markup. */
@@ -9,19 +9,26 @@ export const NEUTRAL = '\u200b';
 const letter = /[\p{L}\p{N}\p{M}]/u;
 const delimiters = '*_~';
 
-export const isDelimiter = (char: string | undefined): boolean => char !== undefined && char !== '' && delimiters.includes(char);
+export const isDelimiter = (char: string | undefined): boolean =>
+  char !== undefined && char !== '' && delimiters.includes(char);
 
 /** A delimiter opens after the start, a space or punctuation, when something follows it. */
 export const canOpen = (before: string | undefined, after: string | undefined): boolean =>
-  (before === undefined || (!letter.test(before) && before !== NEUTRAL)) && after !== undefined && /\S/.test(after) && after !== NEUTRAL;
+  (before === undefined || (!letter.test(before) && before !== NEUTRAL)) &&
+  after !== undefined &&
+  /\S/.test(after) &&
+  after !== NEUTRAL;
 
 /** A delimiter closes before the end, a space or punctuation, when it follows something. */
 export const canClose = (before: string | undefined, after: string | undefined): boolean =>
-  before !== undefined && /\S/.test(before) && before !== NEUTRAL && (after === undefined || (!letter.test(after) && after !== NEUTRAL));
+  before !== undefined &&
+  /\S/.test(before) &&
+  before !== NEUTRAL &&
+  (after === undefined || (!letter.test(after) && after !== NEUTRAL));
 
 /**
- * A block in monospace: `code` is from `codeStart` to `codeEnd`, the whole with its fences from `start` to `end` (offsets). An unclosed block ends with the
- * text.
+ * A block in monospace: `code` is from `codeStart` to `codeEnd`, the whole with its fences from `start` to `end`
+ * (offsets). An unclosed block ends with the text.
  */
 export interface Fenced {
   start: number;
@@ -31,7 +38,10 @@ export interface Fenced {
   fence: string;
 }
 
-/** The fenced blocks of a message. A fence is a line of three or more backticks and nothing else; the same line closes it. */
+/**
+ * The fenced blocks of a message. A fence is a line of three or more backticks and nothing else; the same line closes
+ * it.
+ */
 export function fencedBlocks(text: string): Fenced[] {
   const blocks: Fenced[] = [];
   // without `^` and `$`, which would take a line separator inside code for a line end
@@ -76,7 +86,8 @@ export function readLine(line: string): Span[] {
   }
   for (const url of line.matchAll(/(?:https?:\/\/|www\.)\S+/gi)) {
     const end = url.index + url[0].length;
-    if (!fixed.some((span) => url.index < span.end && end > span.start)) fixed.push({ start: url.index, end, kind: 'url', width: 0 });
+    if (!fixed.some((span) => url.index < span.end && end > span.start))
+      fixed.push({ start: url.index, end, kind: 'url', width: 0 });
   }
   const covered = new Uint8Array(line.length);
   for (const span of fixed) covered.fill(1, span.start, span.end);
@@ -109,8 +120,8 @@ function charAfter(text: string, at: number): string | undefined {
 }
 
 /**
- * The words that a phone shows for a message, in order. Each piece of code is one entry, byte for byte; everything else is split at white space. Marks of
- * quotes, lists and emphasis are gone, and so are invisible characters.
+ * The words that a phone shows for a message, in order. Each piece of code is one entry, byte for byte; everything else
+ * is split at white space. Marks of quotes, lists and emphasis are gone, and so are invisible characters.
  */
 export function plainWords(text: string): string[] {
   const words: string[] = [];

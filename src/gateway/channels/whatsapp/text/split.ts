@@ -11,8 +11,9 @@ export function asFile(text: string, limit: number): boolean {
 }
 
 /**
- * The parts of a message, each at most `limit` UTF-16 units. It is cut at paragraphs, else at lines, sentences or words, and at last between two visible
- * characters. A fenced block that is cut is closed and opened again. Without these fences the parts together are the text; an empty text has no parts.
+ * The parts of a message, each at most `limit` UTF-16 units. It is cut at paragraphs, else at lines, sentences or
+ * words, and at last between two visible characters. A fenced block that is cut is closed and opened again. Without
+ * these fences the parts together are the text; an empty text has no parts.
  */
 export function splitText(text: string, limit = 4000): string[] {
   return cutText(text, limit).parts;
@@ -65,7 +66,9 @@ function place(text: string, at: number, room: number, blocks: readonly Fenced[]
     return block ? block.fence.length + 1 : 0;
   };
   const fits = (offset: number) => offset > at && offset - at + closing(offset) <= room;
-  /** Inside code a cut is allowed only between lines, and not directly behind the opening or before the closing fence. */
+  /**
+   * Inside code a cut is allowed only between lines, and not directly behind the opening or before the closing fence.
+   */
   const allowed = (offset: number, level: keyof typeof pattern) => {
     const block = inside(offset);
     if (!block) return true;
@@ -86,14 +89,25 @@ function place(text: string, at: number, room: number, blocks: readonly Fenced[]
   ] as const;
   for (const { level, earliest, through } of levels) {
     const ends = [...window.matchAll(pattern[level])].map((match) => at + match.index + match[0].length);
-    const suits = (end: number) => end >= earliest && fits(end) && allowed(end, level) && !becomesMark(end) && !joined.test(text.slice(end, end + 2));
+    const suits = (end: number) =>
+      end >= earliest &&
+      fits(end) &&
+      allowed(end, level) &&
+      !becomesMark(end) &&
+      !joined.test(text.slice(end, end + 2));
     const found = ends.findLast((end) => suits(end) && (through || inside(end) !== undefined || !marked(end)));
     if (found !== undefined) return { cut: found, paragraph: level === 'paragraph' };
   }
-  return { cut: character(text, at, room, (offset) => fits(offset) && allowed(offset, 'word') && !becomesMark(offset)), paragraph: false };
+  return {
+    cut: character(text, at, room, (offset) => fits(offset) && allowed(offset, 'word') && !becomesMark(offset)),
+    paragraph: false,
+  };
 }
 
-/** Tells whether an offset is within emphasis, code or an address of its line. It keeps the last line that it read, for texts that are one line. */
+/**
+ * Tells whether an offset is within emphasis, code or an address of its line. It keeps the last line that it read, for
+ * texts that are one line.
+ */
 function reader(text: string): (offset: number) => boolean {
   let last: { start: number; spans: Span[] } | undefined;
   return (offset) => {
@@ -120,6 +134,7 @@ function character(text: string, at: number, room: number, fits: (offset: number
     if (fits(end)) best = end;
   }
   if (best > at) return best;
-  for (let end = at + room; end > at + 1; end--) if (fits(end) && !/^[\udc00-\udfff]/.test(text.slice(end, end + 1))) return end;
+  for (let end = at + room; end > at + 1; end--)
+    if (fits(end) && !/^[\udc00-\udfff]/.test(text.slice(end, end + 1))) return end;
   return at + room;
 }

@@ -22,7 +22,11 @@ describe('what arrives', () => {
         expect(world.fixture.ledger.receipts.filter(({ stanza }) => stanza.attrs.id === id)).toHaveLength(0);
         expect(world.fixture.queue.length).toBeGreaterThan(0);
       });
-    await until('the receipt left', () => world.fixture.ledger.receipts.some(({ stanza }) => stanza.attrs.id === id), 5_000);
+    await until(
+      'the receipt left',
+      () => world.fixture.ledger.receipts.some(({ stanza }) => stanza.attrs.id === id),
+      5_000,
+    );
     expect(await rows()).toEqual([id]);
     expect(gateway.stored()).toBe(1);
   });
@@ -37,7 +41,11 @@ describe('what arrives', () => {
     await until('the next is stored', async () => (await rows()).length >= 2, 5_000);
     const stored = await db().selectFrom('wa_inbox').selectAll().orderBy('seq').execute();
     expect(stored.map((row) => row.message_id).filter((each) => each === id)).toHaveLength(1);
-    expect(stored[0]).toMatchObject({ chat: bob.lid, from_me: false, attrs: expect.objectContaining({ sender_pn: bob.pn, notify: 'Bob' }) });
+    expect(stored[0]).toMatchObject({
+      chat: bob.lid,
+      from_me: false,
+      attrs: expect.objectContaining({ sender_pn: bob.pn, notify: 'Bob' }),
+    });
   });
 
   it('and comes again because its receipt was lost is acknowledged, and nobody is asked to send it again', async () => {
@@ -51,8 +59,16 @@ describe('what arrives', () => {
     ] as const) {
       world.fixture.faults.loseReceipt(id);
       await send(id);
-      await until('it is acknowledged again', () => world.fixture.ledger.receipts.filter(({ stanza }) => stanza.attrs.id === id).length >= 2, 20_000);
-      await until('its receipt came after all', () => world.fixture.queue.length === 0 && world.fixture.connections.length === 1, 20_000);
+      await until(
+        'it is acknowledged again',
+        () => world.fixture.ledger.receipts.filter(({ stanza }) => stanza.attrs.id === id).length >= 2,
+        20_000,
+      );
+      await until(
+        'its receipt came after all',
+        () => world.fixture.queue.length === 0 && world.fixture.connections.length === 1,
+        20_000,
+      );
       expect(world.fixture.ledger.complaints.length).toBe(before);
       expect((await rows()).filter((each) => each === id)).toHaveLength(1);
     }
@@ -126,7 +142,11 @@ describe('what arrives', () => {
     }
     await Promise.all(sends);
     await until('everything that came is stored', async () => (await rows()).length === 93, 30_000);
-    await until('everything that was sent is shown', () => people.every((person) => person.received.length === 30), 30_000);
+    await until(
+      'everything that was sent is shown',
+      () => people.every((person) => person.received.length === 30),
+      30_000,
+    );
     expect(world.fixture.ledger.undecryptable).toEqual([]);
     expect(world.fixture.ledger.complaints).toEqual([]);
     expect(gateway.exits).toEqual([]);
@@ -185,7 +205,9 @@ describe('a store that fails', () => {
   it('is survived when the database only restarts', async () => {
     const gateway = await linked();
     const bob = world.fixture.contact('Bob');
-    await sql`select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and application_name = 'fetch-test'`.execute(db());
+    await sql`select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and application_name = 'fetch-test'`.execute(
+      db(),
+    );
     await bob.send('hello');
     await until('it is stored', async () => (await rows()).length === 1, 10_000);
     expect(gateway.exits).toEqual([]);

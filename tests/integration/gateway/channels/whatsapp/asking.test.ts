@@ -128,10 +128,15 @@ describe('what a chat sees while it waits', () => {
     await until('Dan sees typing', () => dan.sees === 'composing', 5_000);
     await db().updateTable('turns').set({ status: 'completed' }).where('id', '=', turnId).execute();
     await until('Dan sees no typing', () => dan.sees === 'paused', 5_000);
-    const presence = () => out.fixture.ledger.presences.filter(({ stanza }) => stanza.tag === 'presence').map(({ stanza }) => stanza.attrs.type);
+    const presence = () =>
+      out.fixture.ledger.presences
+        .filter(({ stanza }) => stanza.tag === 'presence')
+        .map(({ stanza }) => stanza.attrs.type);
     await until('the account is unavailable again', () => presence().at(-1) === 'unavailable', 5_000);
     expect(presence()).toContain('available');
-    expect(out.fixture.ledger.presences.findLast(({ stanza }) => stanza.tag === 'presence')?.stanza.attrs.name).toBe('Fetch');
+    expect(out.fixture.ledger.presences.findLast(({ stanza }) => stanza.tag === 'presence')?.stanza.attrs.name).toBe(
+      'Fetch',
+    );
   });
 
   it('is read receipts of what became input, and none of what did not', async () => {
@@ -156,7 +161,14 @@ describe('what a chat sees while it waits', () => {
     await until('Dan sees that it was read', () => dan.receiptsOf(wanted.id).includes('read'), 5_000);
     await until(
       'that is remembered',
-      async () => (await db().selectFrom('wa_inbox').select('read_sent_at').where('message_id', '=', wanted.id).executeTakeFirst())?.read_sent_at,
+      async () =>
+        (
+          await db()
+            .selectFrom('wa_inbox')
+            .select('read_sent_at')
+            .where('message_id', '=', wanted.id)
+            .executeTakeFirst()
+        )?.read_sent_at,
       5_000,
     );
     expect(dan.receiptsOf(ignored.id)).not.toContain('read');

@@ -25,7 +25,8 @@ beforeAll(async () => {
 });
 afterAll(async () => database?.close());
 beforeEach(async () => {
-  for (const table of ['wa_accounts', 'wa_creds', 'wa_keys', 'wa_inbox']) await sql.raw(`delete from ${table}`).execute(database.store.db);
+  for (const table of ['wa_accounts', 'wa_creds', 'wa_keys', 'wa_inbox'])
+    await sql.raw(`delete from ${table}`).execute(database.store.db);
 });
 
 const received = (messageId: string) => ({
@@ -38,7 +39,9 @@ const received = (messageId: string) => ({
   attrs: { t: '1' },
 });
 
-async function open(options: { holder?: string | null; encryption?: string; fatal?: string[]; limitMs?: number; paired?: boolean } = {}) {
+async function open(
+  options: { holder?: string | null; encryption?: string; fatal?: string[]; limitMs?: number; paired?: boolean } = {},
+) {
   const state = await openAuthState({
     db: database.store.db,
     account,
@@ -60,7 +63,9 @@ describe('the auth state', () => {
       'lid-mapping': { '49170': '100', '100_reverse': '49170' },
       'device-list': { '49170': ['0', '3'] },
       'sender-key-memory': { 'g@g.us': { 'a@lid': true } },
-      'app-state-sync-key': { AAA: baileys.proto.Message.AppStateSyncKeyData.fromObject({ keyData: Buffer.from([9]), timestamp: 5 }) },
+      'app-state-sync-key': {
+        AAA: baileys.proto.Message.AppStateSyncKeyData.fromObject({ keyData: Buffer.from([9]), timestamp: 5 }),
+      },
       'a-type-of-tomorrow': { x: { n: 1 } },
     };
     const first = await open();
@@ -68,7 +73,9 @@ describe('the auth state', () => {
     for (const state of [first, await open()]) {
       for (const [type, entries] of Object.entries(values)) {
         const found = await state.keys.get(type as never, [...Object.keys(entries), 'missing']);
-        expect(JSON.parse(JSON.stringify(found, baileys.BufferJSON.replacer))).toEqual(JSON.parse(JSON.stringify(entries, baileys.BufferJSON.replacer)));
+        expect(JSON.parse(JSON.stringify(found, baileys.BufferJSON.replacer))).toEqual(
+          JSON.parse(JSON.stringify(entries, baileys.BufferJSON.replacer)),
+        );
       }
     }
     const revived = (await (await open()).keys.get('app-state-sync-key', ['AAA'])).AAA;
@@ -101,7 +108,9 @@ describe('the auth state', () => {
     await state.keys.set({ session: { s: Buffer.from([1]) }, [INBOX]: { a: received('M1') } } as never);
     expect((await waiting(database.store.db, account, 10)).map((row) => row.messageId)).toEqual(['M1']);
     const broken = { ...received('M2'), chat: null };
-    await expect(state.keys.set({ session: { s: Buffer.from([2]) }, [INBOX]: { a: broken } } as never)).rejects.toThrow();
+    await expect(
+      state.keys.set({ session: { s: Buffer.from([2]) }, [INBOX]: { a: broken } } as never),
+    ).rejects.toThrow();
     expect(fatal).toHaveLength(1);
     expect(Buffer.from((await (await open()).keys.get('session', ['s'])).s!)).toEqual(Buffer.from([1]));
   });
@@ -123,7 +132,12 @@ describe('the auth state', () => {
     await Promise.all(saves);
     expect((await open({ paired: false })).creds.accountSyncCounter).toBe(20);
     const { rev } = (await readCreds(database.store.db, account))!;
-    await writeAuth(database.store.db, account, { keys: [], creds: { data: Buffer.from('old'), rev: rev - 1 } }, { holder: null, timeoutMs: 1_000 });
+    await writeAuth(
+      database.store.db,
+      account,
+      { keys: [], creds: { data: Buffer.from('old'), rev: rev - 1 } },
+      { holder: null, timeoutMs: 1_000 },
+    );
     expect((await open({ paired: false })).creds.accountSyncCounter).toBe(20);
   });
 
@@ -161,7 +175,16 @@ describe('the auth state', () => {
 describe('the lease', () => {
   const nobodyDies: Pick<LeaseHolder, 'isDead'> = { isDead: async () => false };
   const never = new AbortController().signal;
-  const take = (id: string, options: { ttlMs?: number; everyMs?: number; isDead?: LeaseHolder['isDead']; signal?: AbortSignal; onWait?: () => void } = {}) =>
+  const take = (
+    id: string,
+    options: {
+      ttlMs?: number;
+      everyMs?: number;
+      isDead?: LeaseHolder['isDead'];
+      signal?: AbortSignal;
+      onWait?: () => void;
+    } = {},
+  ) =>
     acquireLease(
       {
         db: database.store.db,
@@ -230,7 +253,10 @@ describe('the lease', () => {
   it('is not kept from a successor by a gateway that was cut off in the middle of a write', async () => {
     const { db } = database.store;
     const network = await startPartition({ host: '127.0.0.1', port: Number(new URL(database.url).port) });
-    const cutOff = await openStore(Object.assign(new URL(database.url), { port: String(network.port) }).href, { max: 1, migrate: false });
+    const cutOff = await openStore(Object.assign(new URL(database.url), { port: String(network.port) }).href, {
+      max: 1,
+      migrate: false,
+    });
     try {
       await holdLease(db, account, 'old', 1);
       const change = { keys: [{ type: 'session', id: 'a', data: Buffer.from('new') }] };
@@ -241,7 +267,10 @@ describe('the lease', () => {
         await sql`select 1 from wa_keys for update`.execute(tx);
         writing = writeAuth(cutOff.db, account, change, { holder: 'old', timeoutMs: 1_500 }).catch(() => {});
         await until('the write waits', async () => {
-          const { rows } = await sql`select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like 'insert into wa_keys%'`.execute(db);
+          const { rows } =
+            await sql`select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like 'insert into wa_keys%'`.execute(
+              db,
+            );
           return rows.length > 0;
         });
         network.cut();
@@ -264,7 +293,9 @@ describe('the lease', () => {
     await writeAuth(database.store.db, account, { keys: [{ type: 't', id: '1', data: Buffer.from([1]) }] }, options);
     await dropLease(database.store.db, account, 'old');
     await holdLease(database.store.db, account, 'new', 2_000);
-    await expect(writeAuth(database.store.db, account, { keys: [{ type: 't', id: '1', data: Buffer.from([2]) }] }, options)).rejects.toThrow(LeaseLost);
+    await expect(
+      writeAuth(database.store.db, account, { keys: [{ type: 't', id: '1', data: Buffer.from([2]) }] }, options),
+    ).rejects.toThrow(LeaseLost);
     expect((await readKeys(database.store.db, account, 't', ['1']))[0]!.data).toEqual(Buffer.from([1]));
   });
 });
@@ -273,14 +304,26 @@ describe('notices about WhatsApp', () => {
   const db = () => database.store.db;
   const tell = (key: string, needsPerson: boolean) => tellElsewhere(db(), account, key, `about ${key}`, needsPerson);
   const thread = (channel: 'api' | 'console', fields: { archived?: boolean } = {}) => {
-    const as = { model: 'auto', workspace: '/', mode: 'agent', allow_shell: false, trust_mode: false, auto_approve: false, autonomy: 'cautious' } as const;
+    const as = {
+      model: 'auto',
+      workspace: '/',
+      mode: 'agent',
+      allow_shell: false,
+      trust_mode: false,
+      auto_approve: false,
+      autonomy: 'cautious',
+    } as const;
     return createThread(db(), { channel, ...as, archived: false, ...fields, chatKey: (address) => address });
   };
   const toldIn = async (threadId: string) =>
-    (await db().selectFrom('outbox').select(['body', 'state']).where('thread_id', '=', threadId).orderBy('ord').execute()).map(({ body, state }) => [
-      body,
-      state,
-    ]);
+    (
+      await db()
+        .selectFrom('outbox')
+        .select(['body', 'state'])
+        .where('thread_id', '=', threadId)
+        .orderBy('ord')
+        .execute()
+    ).map(({ body, state }) => [body, state]);
 
   it('are no error where there is nobody to tell', async () => {
     await tell('nobody', true);

@@ -58,7 +58,8 @@ describe('pairing', () => {
     await want('on');
     const first = (await gateway.rowWith('a QR', (row) => row.qr !== null)).qr!;
     world.fixture.rotateAdvSecret();
-    const second = (await gateway.rowWith('a QR with another secret', (row) => row.qr !== null && row.qr !== first)).qr!;
+    const second = (await gateway.rowWith('a QR with another secret', (row) => row.qr !== null && row.qr !== first))
+      .qr!;
     const differing = second.split(',').flatMap((field, index) => (field === first.split(',')[index] ? [] : [index]));
     expect(differing).toEqual([3]);
     await world.fixture.phone.scan(second);
@@ -88,12 +89,19 @@ describe('a linked account', () => {
   it('has one live socket: a second gateway waits for the lease and takes over', async () => {
     const first = await linked({ holder: 'first' });
     const second = await start({ holder: 'second' });
-    await until('the second one waits', () => second.lines.some((line) => line.includes('waiting for its lease')), 5_000);
+    await until(
+      'the second one waits',
+      () => second.lines.some((line) => line.includes('waiting for its lease')),
+      5_000,
+    );
     // what is stored is brought into its conversations by one of them only
     expect([first.connection.receives(), second.connection.receives()]).toEqual([true, false]);
     expect(world.fixture.connections).toHaveLength(1);
     await first.stop();
-    await second.rowWith('the second one is connected', (row) => row.state === 'authenticated' && row.lease_holder === 'second');
+    await second.rowWith(
+      'the second one is connected',
+      (row) => row.state === 'authenticated' && row.lease_holder === 'second',
+    );
     expect([first.connection.receives(), second.connection.receives()]).toEqual([false, true]);
     expect(second.connection.live()).not.toBeNull();
   });
@@ -101,7 +109,11 @@ describe('a linked account', () => {
   it('closes its socket at once when it loses the lease', async () => {
     const gateway = await linked();
     await sql`update wa_accounts set lease_holder = 'another', lease_until = now() + interval '1 hour'`.execute(db());
-    await until('its socket is closed', () => gateway.connection.live() === null && world.fixture.connections.length === 0, 5_000);
+    await until(
+      'its socket is closed',
+      () => gateway.connection.live() === null && world.fixture.connections.length === 0,
+      5_000,
+    );
     expect((await gateway.row()).lease_holder).toBe('another');
   });
 
@@ -115,7 +127,10 @@ describe('a linked account', () => {
   it('logs out, which the phone sees, and can be linked again', async () => {
     const gateway = await linked();
     await want('out');
-    await gateway.rowWith('it is logged out', (row) => row.wanted === 'off' && row.jid === null && row.needs === 'pairing');
+    await gateway.rowWith(
+      'it is logged out',
+      (row) => row.wanted === 'off' && row.jid === null && row.needs === 'pairing',
+    );
     await until('the phone has removed it', () => world.fixture.devices.length === 0, 5_000);
     expect(await readCreds(db(), ACCOUNT)).toBeNull();
     await linkAgain(gateway);

@@ -19,7 +19,11 @@ describe('each way that a connection ends', () => {
     const gateway = await linked();
     const before = gateway.connection.live();
     end();
-    await until('it is connected again', () => gateway.connection.live() !== null && gateway.connection.live() !== before, 15_000);
+    await until(
+      'it is connected again',
+      () => gateway.connection.live() !== null && gateway.connection.live() !== before,
+      15_000,
+    );
     expect(logins()).toBe(2);
     expect((await gateway.rowWith('it says so', (row) => row.state === 'authenticated')).last_error).toBeNull();
   });
@@ -44,7 +48,10 @@ describe('each way that a connection ends', () => {
   it('401, removed on the phone: puts the credentials aside and asks for a new link', async () => {
     const gateway = await linked();
     world.fixture.disconnect('device_removed');
-    await gateway.rowWith('it needs a new link', (row) => row.needs === 'pairing' && row.wanted === 'off' && row.jid === null);
+    await gateway.rowWith(
+      'it needs a new link',
+      (row) => row.needs === 'pairing' && row.wanted === 'off' && row.jid === null,
+    );
     expect(await readCreds(db(), ACCOUNT)).toBeNull();
     await linkAgain(gateway);
   });
@@ -71,19 +78,25 @@ describe('each way that a connection ends', () => {
     await next.rowWith('it is connected when asked', (now) => now.state === 'authenticated' && now.needs === null);
   });
 
-  it.each([400, 413, 414, 415, 418, 501])('a login refused with the rare code %i: is tried a few times, then a person is asked', async (code) => {
-    const gateway = await linked();
-    world.fixture.refuseLogins(code);
-    world.fixture.disconnect('tcp');
-    await gateway.rowWith('it stops', (row) => row.last_code === code && row.needs === 'person');
-    expect(world.fixture.ledger.logins.filter(({ outcome }) => outcome === 'refused').length).toBeGreaterThan(3);
-  });
+  it.each([400, 413, 414, 415, 418, 501])(
+    'a login refused with the rare code %i: is tried a few times, then a person is asked',
+    async (code) => {
+      const gateway = await linked();
+      world.fixture.refuseLogins(code);
+      world.fixture.disconnect('tcp');
+      await gateway.rowWith('it stops', (row) => row.last_code === code && row.needs === 'person');
+      expect(world.fixture.ledger.logins.filter(({ outcome }) => outcome === 'refused').length).toBeGreaterThan(3);
+    },
+  );
 
   it.each([500, 503])('a login refused with %i: tries again by itself', async (code) => {
     const gateway = await linked();
     world.fixture.refuseLogins(code);
     world.fixture.disconnect('tcp');
-    await gateway.rowWith('it was refused', (row) => row.last_code === code && row.needs === null && row.state === 'disconnected');
+    await gateway.rowWith(
+      'it was refused',
+      (row) => row.last_code === code && row.needs === null && row.state === 'disconnected',
+    );
     expect((await gateway.row()).wanted).toBe('on');
   });
 
@@ -104,7 +117,11 @@ describe('each way that a connection ends', () => {
       await bob.send(`message ${close}`);
       await until('the message has come', () => gateway.stored() > stored, 10_000);
       world.fixture.disconnect('tcp');
-      await within(`it is connected again after close ${close}`, () => gateway.connection.live() !== null && gateway.connection.live() !== before, 12_000);
+      await within(
+        `it is connected again after close ${close}`,
+        () => gateway.connection.live() !== null && gateway.connection.live() !== before,
+        12_000,
+      );
     }
   });
 

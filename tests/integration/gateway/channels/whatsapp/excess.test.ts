@@ -13,7 +13,21 @@ import { HEARD, inward, RATE_LIMIT, shows } from '../../../../support/whatsapp/i
 
 /** The whole instance: files, floods, and what is too old or too strange. */
 
-const world = inward(['Ben', 'Emil', 'Fay', 'Hana', 'Ivo', 'Joan', 'Kurt', 'Lena', 'Max', 'Nils', 'Olaf', 'Pia', 'Quin']);
+const world = inward([
+  'Ben',
+  'Emil',
+  'Fay',
+  'Hana',
+  'Ivo',
+  'Joan',
+  'Kurt',
+  'Lena',
+  'Max',
+  'Nils',
+  'Olaf',
+  'Pia',
+  'Quin',
+]);
 const { people, db, address, shown, asked, verdictOf, unhandled } = world;
 
 describe('files on WhatsApp', () => {
@@ -27,7 +41,14 @@ describe('files on WhatsApp', () => {
       .selectFrom('attachments')
       .innerJoin('threads', 'threads.id', 'attachments.thread_id')
       .innerJoin('chats', 'chats.id', 'threads.chat_id')
-      .select(['attachments.kind', 'attachments.mime', 'attachments.text', 'attachments.preview', 'attachments.size', 'attachments.name'])
+      .select([
+        'attachments.kind',
+        'attachments.mime',
+        'attachments.text',
+        'attachments.preview',
+        'attachments.size',
+        'attachments.name',
+      ])
       .where('chats.address', '=', await address(who))
       .execute();
 
@@ -47,7 +68,9 @@ describe('files on WhatsApp', () => {
   it('defect 14: reads a text document, and hears a voice note', async () => {
     const { Lena } = people;
     await Lena.send({ document: Buffer.from('name,price\nbolt,3'), fileName: 'parts.csv', mimetype: 'text/csv' });
-    expect((await until('the model is asked', () => asked('parts.csv')[0], 30_000)).user).toContain('[the text of parts.csv]\n| name,price\n| bolt,3');
+    expect((await until('the model is asked', () => asked('parts.csv')[0], 30_000)).user).toContain(
+      '[the text of parts.csv]\n| name,price\n| bolt,3',
+    );
     expect((await stored(Lena))[0]).toMatchObject({ kind: 'document', text: 'name,price\nbolt,3', name: 'parts.csv' });
     await Lena.send({ audio: Buffer.from('OggS and so on'), ptt: true, seconds: 75 });
     await shown(Lena, 'Listening to your voice note (1:15 min)');
@@ -116,7 +139,10 @@ describe('too much, too old and too strange on WhatsApp', () => {
     const { Nils } = people;
     // written at an ordinary pace
     const begun = Date.now() - 90 * 60_000;
-    const texts = Array.from({ length: 200 }, (_, n) => `while you were away ${n}. ${'It was quiet. '.repeat(20).trim()}`);
+    const texts = Array.from(
+      { length: 200 },
+      (_, n) => `while you were away ${n}. ${'It was quiet. '.repeat(20).trim()}`,
+    );
     const left = unread(texts);
     // all of them lie there at once, as they do when the gateway comes back
     const rows = texts.map((text, n) => ({
@@ -133,7 +159,12 @@ describe('too much, too old and too strange on WhatsApp', () => {
       .execute((tx) => storeReceived(tx, rows));
     await until('the model has read every message', () => left.size === 0, 60_000);
     await until('all are handled', async () => (await unhandled()) === 0, 20_000);
-    const said = await db().selectFrom('transcript').select('content').where('content', 'like', 'while you were away%').orderBy('ord').execute();
+    const said = await db()
+      .selectFrom('transcript')
+      .select('content')
+      .where('content', 'like', 'while you were away%')
+      .orderBy('ord')
+      .execute();
     expect(said.flatMap(({ content }) => content.split('\n'))).toEqual(texts);
     await shown(Nils, 'That is a lot at once');
     expect(Nils.received.filter(shows('That is a lot at once'))).toHaveLength(1);
@@ -141,7 +172,9 @@ describe('too much, too old and too strange on WhatsApp', () => {
 
   it('reads three long messages of one burst whole', async () => {
     const { Olaf } = people;
-    const texts = ['first', 'second', 'third'].map((which) => `the ${which} begins ${`${which} words `.repeat(1_200)}and ends here`);
+    const texts = ['first', 'second', 'third'].map(
+      (which) => `the ${which} begins ${`${which} words `.repeat(1_200)}and ends here`,
+    );
     const left = unread(texts);
     for (const text of texts) await Olaf.send(text);
     await until('the model has read every message', () => left.size === 0, 60_000);
@@ -180,9 +213,15 @@ describe('too much, too old and too strange on WhatsApp', () => {
     const before = memory();
     const content = Buffer.from(proto.Message.encode({ conversation: `${'many '.repeat(100)}` }).finish());
     const burst = async (from: Contact, name: string) => {
-      const attrs = JSON.stringify({ t: String(Math.floor(Date.now() / 1000) - 55), sender_pn: from.pn, notify: from.name });
+      const attrs = JSON.stringify({
+        t: String(Math.floor(Date.now() / 1000) - 55),
+        sender_pn: from.pn,
+        notify: from.name,
+      });
       await sql`insert into wa_inbox (account, chat, from_me, message_id, content, attrs)
-        select 'default', ${from.lid}, false, ${name} || n, ${content}, ${attrs}::jsonb from generate_series(1, 10000) n`.execute(db());
+        select 'default', ${from.lid}, false, ${name} || n, ${content}, ${attrs}::jsonb from generate_series(1, 10000) n`.execute(
+        db(),
+      );
     };
     await burst(world.stranger, 'alien');
     await burst(Emil, 'flood');
@@ -223,14 +262,22 @@ describe('too much, too old and too strange on WhatsApp', () => {
         await tx.updateTable('wa_inbox').set({ attempts: 3 }).where('message_id', '=', key.messageId).execute();
       });
     await until('it is answered', () => asked('a dangerous picture')[0], 20_000);
-    const kept = await db().selectFrom('attachments').select('preview').where('size', '=', image.length).executeTakeFirstOrThrow();
+    const kept = await db()
+      .selectFrom('attachments')
+      .select('preview')
+      .where('size', '=', image.length)
+      .executeTakeFirstOrThrow();
     expect(kept.preview).toBeNull();
   });
 
   it('goes on after the gateway was killed, and answers each message once', async () => {
     const { Ben } = people;
     for (let n = 1; n <= 3; n++) await Ben.send(`through the kill ${n}`);
-    await until('a row is stored', async () => (await unhandled()) > 0 || asked('through the kill 3').length > 0, 10_000);
+    await until(
+      'a row is stored',
+      async () => (await unhandled()) > 0 || asked('through the kill 3').length > 0,
+      10_000,
+    );
     world.app.kill('gateway');
     await until('all were said', () => asked('through the kill 3').length > 0, 60_000);
     await until('all are handled', async () => (await unhandled()) === 0, 20_000);

@@ -30,7 +30,13 @@ describe('direct messages', () => {
     expect(first.key).toMatchObject({ remoteJid: bob.lid, remoteJidAlt: bob.pn, fromMe: false });
     expect(first.pushName).toBe('Bob');
     const answer = await t.say(bob.lid, { text: 'hi Bob' });
-    expect(await t.arrived(bob, answer.key.id!)).toMatchObject({ kind: 'text', text: 'hi Bob', by: 'client', times: 1, from: fixture.account.lid });
+    expect(await t.arrived(bob, answer.key.id!)).toMatchObject({
+      kind: 'text',
+      text: 'hi Bob',
+      by: 'client',
+      times: 1,
+      from: fixture.account.lid,
+    });
     const { id: second } = await bob.send('and again');
     await client.message(second);
     const delivered = fixture.ledger.delivered.find(({ stanza }) => stanza.attrs.id === second)!;
@@ -74,7 +80,10 @@ describe('direct messages', () => {
     const shown = await until('the phone shows the answer', () => fixture.phone.message(key.id!), 10_000);
     expect(shown).toMatchObject({ text: 'noted', chat: fixture.account.lid });
     const { id: reaction } = await fixture.phone.react(key.id!, '👍');
-    expect((await client.message(reaction)).message?.reactionMessage).toMatchObject({ text: '👍', key: { id: key.id, fromMe: true } });
+    expect((await client.message(reaction)).message?.reactionMessage).toMatchObject({
+      text: '👍',
+      key: { id: key.id, fromMe: true },
+    });
   });
 
   it('counts a repeated id and shows it once', async () => {
@@ -132,7 +141,10 @@ describe('receipts, acks and presence', () => {
     bob.typing('recording');
     await until(
       'the client sees it',
-      () => client.events.some((events) => events['presence.update']?.presences[bob.lid]?.lastKnownPresence === 'recording'),
+      () =>
+        client.events.some(
+          (events) => events['presence.update']?.presences[bob.lid]?.lastKnownPresence === 'recording',
+        ),
       5_000,
     );
   });
@@ -161,7 +173,11 @@ describe('edits, reactions, quotes and polls', () => {
     await t.say(bob.lid, { text: 'a better answer', edit: key });
     await until('edited', () => bob.message(key.id!)!.shown.text === 'a better answer', 5_000);
     await t.say(bob.lid, { react: { text: '👀', key: original.key } });
-    await until('reacted', () => bob.received.some(({ kind, target, text }) => kind === 'reaction' && target === id && text === '👀'), 5_000);
+    await until(
+      'reacted',
+      () => bob.received.some(({ kind, target, text }) => kind === 'reaction' && target === id && text === '👀'),
+      5_000,
+    );
     await t.say(bob.lid, { delete: key });
     await until('revoked', () => bob.message(key.id!)!.shown.revoked, 5_000);
     expect(bob.screen()).not.toContain('a better answer');
@@ -174,19 +190,32 @@ describe('edits, reactions, quotes and polls', () => {
     const reactions = () => client.events.flatMap((events) => events['messages.reaction'] ?? []);
     await until(
       'the reaction',
-      () => reactions().some((reaction) => reaction.key.id === key.id && reaction.key.fromMe && reaction.reaction.text === '👍'),
+      () =>
+        reactions().some(
+          (reaction) => reaction.key.id === key.id && reaction.key.fromMe && reaction.reaction.text === '👍',
+        ),
       5_000,
     );
     const { id } = await bob.send('firts', { quoted: key.id! });
-    expect((await client.message(id)).message?.extendedTextMessage?.contextInfo).toMatchObject({ stanzaId: key.id, participant: fixture.account.lid });
+    expect((await client.message(id)).message?.extendedTextMessage?.contextInfo).toMatchObject({
+      stanzaId: key.id,
+      participant: fixture.account.lid,
+    });
     await bob.edit(id, 'first');
     await until(
       'the edit',
-      () => client.updates.some(({ key: k, update }) => k.id === id && update.message?.editedMessage?.message?.conversation === 'first'),
+      () =>
+        client.updates.some(
+          ({ key: k, update }) => k.id === id && update.message?.editedMessage?.message?.conversation === 'first',
+        ),
       5_000,
     );
     await bob.revoke(id);
-    await until('the revoke', () => client.updates.some(({ key: k, update }) => k.id === id && update.message === null), 5_000);
+    await until(
+      'the revoke',
+      () => client.updates.some(({ key: k, update }) => k.id === id && update.message === null),
+      5_000,
+    );
   });
 
   it('votes in a poll of the client, readable with the secret of the poll', async () => {
@@ -200,7 +229,9 @@ describe('edits, reactions, quotes and polls', () => {
       pollEncKey: poll.message!.messageContextInfo!.messageSecret!,
       voterJid: bob.lid,
     });
-    expect(vote.selectedOptions!.map((option) => Buffer.from(option).toString('hex'))).toEqual([createHash('sha256').update('yes').digest('hex')]);
+    expect(vote.selectedOptions!.map((option) => Buffer.from(option).toString('hex'))).toEqual([
+      createHash('sha256').update('yes').digest('hex'),
+    ]);
     expect(update!.pollCreationMessageKey).toMatchObject({ id: poll.key.id, fromMe: true });
   });
 });
@@ -222,14 +253,26 @@ describe('retries', () => {
 
   it('has the own phone fill in a message that came without content', async () => {
     const { id } = await bob.send('only the phone knows', { unavailable: true });
-    await until('the content', () => t.upserts(id).some((message) => textOf(message) === 'only the phone knows'), 10_000);
+    await until(
+      'the content',
+      () => t.upserts(id).some((message) => textOf(message) === 'only the phone knows'),
+      10_000,
+    );
   });
 
   it('reaches the client unencrypted only when a test asks for it', async () => {
     const { id } = await bob.send('in the clear', { plaintext: true });
     expect(textOf(await client.message(id))).toBe('in the clear');
-    fixture.inject(el('message', { id: 'FORGED', from: bob.lid, type: 'text', t: 1 }, [el('enc', { v: 2, type: 'msg' }, Buffer.from('no ciphertext'))]));
-    await until('the client complains', () => fixture.ledger.complaints.some(({ stanza }) => stanza.attrs.id === 'FORGED'), 5_000);
+    fixture.inject(
+      el('message', { id: 'FORGED', from: bob.lid, type: 'text', t: 1 }, [
+        el('enc', { v: 2, type: 'msg' }, Buffer.from('no ciphertext')),
+      ]),
+    );
+    await until(
+      'the client complains',
+      () => fixture.ledger.complaints.some(({ stanza }) => stanza.attrs.id === 'FORGED'),
+      5_000,
+    );
   });
 });
 

@@ -28,7 +28,9 @@ describe('the keys of a group', () => {
   /** Lets an attempt die as a kill does: its stanza is never read, and the next connection knows what was stored. */
   async function loseAttempt(id: string): Promise<void> {
     out.fixture.faults.loseMessages(1);
-    const lost = expect(channel().send((await findOutgoing(db(), id))!, signal)).rejects.toMatchObject({ name: 'ChannelAway' });
+    const lost = expect(channel().send((await findOutgoing(db(), id))!, signal)).rejects.toMatchObject({
+      name: 'ChannelAway',
+    });
     await until('the connection broke', () => !out.client.open, 10_000);
     closed();
     await lost;
@@ -87,10 +89,16 @@ describe('a group', () => {
   afterEach(() => closed());
 
   it('is asked for its members once, and again after they changed', async () => {
-    const [one, two, three] = ['One', 'Two', 'Three'].map((name) => out.fixture.contact(name)) as [Contact, Contact, Contact];
+    const [one, two, three] = ['One', 'Two', 'Three'].map((name) => out.fixture.contact(name)) as [
+      Contact,
+      Contact,
+      Contact,
+    ];
     const group = out.fixture.group('Team', [one, two]);
     const chat = await chatAt(group.jid);
-    const asked = () => out.fixture.ledger.iqs.filter(({ stanza }) => stanza.attrs.xmlns === 'w:g2' && stanza.attrs.to === group.jid).length;
+    const asked = () =>
+      out.fixture.ledger.iqs.filter(({ stanza }) => stanza.attrs.xmlns === 'w:g2' && stanza.attrs.to === group.jid)
+        .length;
     const stop = out.groups.onOpen(out.live) as () => void;
     const say = async (body: string) => {
       const id = await queue(chat, body);
@@ -106,7 +114,10 @@ describe('a group', () => {
     await until('the change was heard', () => out.fixture.queue.length === 0, 5_000);
     await until(
       'the change is stored',
-      async () => (await db().selectFrom('wa_groups').select('fetched_at').where('jid', '=', group.jid).executeTakeFirst())?.fetched_at.getTime() === 0,
+      async () =>
+        (
+          await db().selectFrom('wa_groups').select('fetched_at').where('jid', '=', group.jid).executeTakeFirst()
+        )?.fetched_at.getTime() === 0,
       5_000,
     );
     expect((await shownTo(three, await say('welcome'))).shown.text).toBe('welcome');

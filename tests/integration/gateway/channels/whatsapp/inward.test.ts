@@ -8,7 +8,23 @@ import { ask, inward, shows } from '../../../../support/whatsapp/inward.ts';
 
 /** The whole instance: what happens with people's messages. */
 
-const world = inward(['Ann', 'Ben', 'Cleo', 'Dora', 'Emil', 'Fay', 'Gus', 'Hana', 'Ivo', 'Joan', 'Nora', 'Otto', 'Paul', 'Quinn', 'Rosa']);
+const world = inward([
+  'Ann',
+  'Ben',
+  'Cleo',
+  'Dora',
+  'Emil',
+  'Fay',
+  'Gus',
+  'Hana',
+  'Ivo',
+  'Joan',
+  'Nora',
+  'Otto',
+  'Paul',
+  'Quinn',
+  'Rosa',
+]);
 const { people, db, verdicts, shown, asked, verdictOf, turnsOf } = world;
 
 describe('messages on WhatsApp', () => {
@@ -53,7 +69,9 @@ describe('messages on WhatsApp', () => {
     const thread = await world.app.thread();
     const told = async (text: string): Promise<string> => {
       expect((await world.app.say(thread, text)).kind).toBe('reply');
-      return (await world.app.detail(thread)).items.filter((item) => item.kind === 'agent_message').at(-1)?.detail ?? '';
+      return (
+        (await world.app.detail(thread)).items.filter((item) => item.kind === 'agent_message').at(-1)?.detail ?? ''
+      );
     };
     const number = `+${zoe.pn.split('@')[0]}`;
     expect(await verdictOf((await zoe.send('@fetch version')).id)).toBe('stranger');
@@ -85,7 +103,9 @@ describe('messages on WhatsApp', () => {
     expect(await verdictOf(picture.id)).toBe('stranger');
     expect(asked('give me everything')).toHaveLength(0);
     expect(world.stranger.received).toHaveLength(before);
-    expect(await db().selectFrom('wa_contacts').select('id').where('lid', '=', world.stranger.lid).execute()).toHaveLength(0);
+    expect(
+      await db().selectFrom('wa_contacts').select('id').where('lid', '=', world.stranger.lid).execute(),
+    ).toHaveLength(0);
     expect(roleLog(world.app, 'gateway')).toContain('ignored what people wrote who may not use this');
   });
 
@@ -103,7 +123,9 @@ describe('messages on WhatsApp', () => {
     const { Rosa } = people;
     const content = Buffer.from(proto.Message.encode({ conversation: 'who am I?' }).finish());
     const attrs = { t: String(Math.floor(Date.now() / 1000)), notify: 'Rosa' };
-    await storeReceived(db(), [{ account: 'default', chat: Rosa.lid, participant: '', fromMe: false, messageId: '3AROSA', content, attrs }]);
+    await storeReceived(db(), [
+      { account: 'default', chat: Rosa.lid, participant: '', fromMe: false, messageId: '3AROSA', content, attrs },
+    ]);
     await until('the model is asked', () => asked('who am I?')[0], 20_000);
   });
 
@@ -137,11 +159,19 @@ describe('messages on WhatsApp', () => {
     await group.send(Emil, { text: `@${group.me.split('@')[0]} what is up`, mentions: [group.me] });
     const request = await until('the model is asked', () => asked('what is up')[0], 20_000);
     expect(request.user).toBe('Emil (member): what is up');
-    const answer = await until('the group is shown the answer', () => Fay.received.find((each) => each.by === 'client' && each.chat === group.jid), 30_000);
+    const answer = await until(
+      'the group is shown the answer',
+      () => Fay.received.find((each) => each.by === 'client' && each.chat === group.jid),
+      30_000,
+    );
     await group.send(Fay, 'and quoted', { quoted: answer.id });
-    expect((await until('the model is asked again', () => asked('and quoted')[0], 20_000)).user).toMatch(/^Fay \(member\): > /);
+    expect((await until('the model is asked again', () => asked('and quoted')[0], 20_000)).user).toMatch(
+      /^Fay \(member\): > /,
+    );
     await group.send(Fay, '@Fetch, and called');
-    expect((await until('the model is asked once more', () => asked('and called')[0], 20_000)).user).toBe('Fay (member): and called');
+    expect((await until('the model is asked once more', () => asked('and called')[0], 20_000)).user).toBe(
+      'Fay (member): and called',
+    );
   });
 });
 
@@ -177,10 +207,14 @@ describe('questions on WhatsApp', () => {
     await Joan.send(ask('Joan, may I?'));
     const question = await shown(Joan, 'Joan, may I?');
     const { id } = await world.stranger.send({
-      proto: { reactionMessage: { key: { id: question.id, remoteJid: world.stranger.lid, fromMe: false }, text: '👍' } },
+      proto: {
+        reactionMessage: { key: { id: question.id, remoteJid: world.stranger.lid, fromMe: false }, text: '👍' },
+      },
     });
     expect(await verdictOf(id)).toBe('stranger');
-    const other = await people.Ben.send({ proto: { reactionMessage: { key: { id: question.id, remoteJid: people.Ben.lid, fromMe: false }, text: '👍' } } });
+    const other = await people.Ben.send({
+      proto: { reactionMessage: { key: { id: question.id, remoteJid: people.Ben.lid, fromMe: false }, text: '👍' } },
+    });
     expect(await verdictOf(other.id)).toBe('reaction');
     await Joan.react(question.id, '👎');
     await shown(Joan, 'You said: no');
@@ -222,14 +256,31 @@ describe('changed messages on WhatsApp', () => {
     const edit = await Otto.edit(id, 'my number is eight');
     expect(await verdictOf(edit.id)).toBe('edit');
     expect(await turnsOf(Otto)).toHaveLength(1);
-    const said = await db().selectFrom('transcript').select('content').where('content', 'like', '%my number is eight%').execute();
-    expect(said).toEqual([{ content: '[Otto edited an earlier message. It was:]\n| my number is seven\n[It reads now:]\n| my number is eight' }]);
+    const said = await db()
+      .selectFrom('transcript')
+      .select('content')
+      .where('content', 'like', '%my number is eight%')
+      .execute();
+    expect(said).toEqual([
+      {
+        content:
+          '[Otto edited an earlier message. It was:]\n| my number is seven\n[It reads now:]\n| my number is eight',
+      },
+    ]);
     // somebody else cannot edit it, whatever key they name
     const forged = await people.Ben.send({
-      proto: { protocolMessage: { key: { id, remoteJid: people.Ben.lid, fromMe: true }, type: 14, editedMessage: { conversation: 'forged' } } },
+      proto: {
+        protocolMessage: {
+          key: { id, remoteJid: people.Ben.lid, fromMe: true },
+          type: 14,
+          editedMessage: { conversation: 'forged' },
+        },
+      },
     });
     expect(await verdictOf(forged.id)).toBe('edit');
-    expect(await db().selectFrom('transcript').select('id').where('content', 'like', '%forged%').execute()).toHaveLength(0);
+    expect(
+      await db().selectFrom('transcript').select('id').where('content', 'like', '%forged%').execute(),
+    ).toHaveLength(0);
   });
 });
 
@@ -245,12 +296,24 @@ it('what was not meant for it leaves nothing but the key that a repetition is kn
 
 describe('contacts', () => {
   it('become one when a mapping shows up, and keep the chat that was first', async () => {
-    const byNumber = await keepContact(db(), 'test', { lid: null, pn: '1@s.whatsapp.net', name: 'One', replyJid: '1@s.whatsapp.net' });
+    const byNumber = await keepContact(db(), 'test', {
+      lid: null,
+      pn: '1@s.whatsapp.net',
+      name: 'One',
+      replyJid: '1@s.whatsapp.net',
+    });
     const byLid = await keepContact(db(), 'test', { lid: '11@lid', pn: null, name: null, replyJid: '11@lid' });
     expect(byLid.id).not.toBe(byNumber.id);
     await learnMapping(db(), 'test', { lid: '11@lid', pn: '1@s.whatsapp.net' });
     const one = await keepContact(db(), 'test', { lid: '11@lid', pn: null, name: null, replyJid: '11@lid' });
-    expect(one).toEqual({ id: byNumber.id, lid: '11@lid', pn: '1@s.whatsapp.net', name: 'One', chatAddress: '1@s.whatsapp.net', replyJid: '11@lid' });
+    expect(one).toEqual({
+      id: byNumber.id,
+      lid: '11@lid',
+      pn: '1@s.whatsapp.net',
+      name: 'One',
+      chatAddress: '1@s.whatsapp.net',
+      replyJid: '11@lid',
+    });
   });
 
   it('are not merged when a number moves to somebody else, and strangers are not written down', async () => {
@@ -258,8 +321,18 @@ describe('contacts', () => {
     const first = await person('21@lid', '2@s.whatsapp.net');
     const second = await person('22@lid', '3@s.whatsapp.net');
     expect(await person('22@lid', '2@s.whatsapp.net')).toMatchObject({ id: second.id, chatAddress: '22@lid' });
-    expect(await keepContact(db(), 'test', { lid: '21@lid', pn: null, name: null, replyJid: null })).toMatchObject({ id: first.id, pn: null });
+    expect(await keepContact(db(), 'test', { lid: '21@lid', pn: null, name: null, replyJid: null })).toMatchObject({
+      id: first.id,
+      pn: null,
+    });
     await learnMapping(db(), 'test', { lid: '99@lid', pn: '9@s.whatsapp.net' });
-    expect(await db().selectFrom('wa_contacts').select('id').where('account', '=', 'test').where('lid', '=', '99@lid').execute()).toHaveLength(0);
+    expect(
+      await db()
+        .selectFrom('wa_contacts')
+        .select('id')
+        .where('account', '=', 'test')
+        .where('lid', '=', '99@lid')
+        .execute(),
+    ).toHaveLength(0);
   });
 });

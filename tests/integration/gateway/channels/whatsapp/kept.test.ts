@@ -33,13 +33,35 @@ describe('what is kept of messages', () => {
   const before = ago(30);
   const key = (messageId: string) => ({ account: ACCOUNT, chat: ANN, participant: '', fromMe: false, messageId });
   const receivedAs = async (messageId: string, fields: { handledAt: Date | null; content?: Buffer | null }) => {
-    await storeReceived(db(), [{ ...key(messageId), content: fields.content === undefined ? bytes('hi') : fields.content, attrs: { notify: 'Ann' } }]);
-    await db().updateTable('wa_inbox').set({ handled_at: fields.handledAt, inbox_id: 'inb' }).where('message_id', '=', messageId).execute();
+    await storeReceived(db(), [
+      {
+        ...key(messageId),
+        content: fields.content === undefined ? bytes('hi') : fields.content,
+        attrs: { notify: 'Ann' },
+      },
+    ]);
+    await db()
+      .updateTable('wa_inbox')
+      .set({ handled_at: fields.handledAt, inbox_id: 'inb' })
+      .where('message_id', '=', messageId)
+      .execute();
   };
-  const sentAs = async (messageId: string, fields: { createdAt: Date; state?: 'queued' | 'read'; questionId?: string }) => {
+  const sentAs = async (
+    messageId: string,
+    fields: { createdAt: Date; state?: 'queued' | 'read'; questionId?: string },
+  ) => {
     await db()
       .insertInto('outbox')
-      .values({ id: messageId, chat_id: chatId, thread_id: threadId, turn_id: null, kind: 'answer', body: 'b', error: null, sent_at: null })
+      .values({
+        id: messageId,
+        chat_id: chatId,
+        thread_id: threadId,
+        turn_id: null,
+        kind: 'answer',
+        body: 'b',
+        error: null,
+        sent_at: null,
+      })
       .execute();
     const row = {
       message_id: messageId,
@@ -83,7 +105,13 @@ describe('what is kept of messages', () => {
     await sentAs('S1', { createdAt: ago(31) });
     await sentAs('S2', { createdAt: ago(29) });
     await sentAs('S3', { createdAt: ago(31), state: 'queued' });
-    const turn = { id: 'turn_1', thread_id: threadId, status: 'in_progress' as const, input_summary: '', started_at: new Date() };
+    const turn = {
+      id: 'turn_1',
+      thread_id: threadId,
+      status: 'in_progress' as const,
+      input_summary: '',
+      started_at: new Date(),
+    };
     await db()
       .insertInto('turns')
       .values({ ...turn, ended_at: null, error: null, auto_approve: null, model: null })
@@ -118,7 +146,14 @@ describe('a file of a chat', () => {
     if (!call.ok) throw new Error(call.error);
     return await call.tool.run(call.args as never, { db: db(), chatId: inChat } as ToolContext);
   };
-  const file = { threadId: '', kind: 'document' as const, mime: 'text/plain', name: 'long.txt', data: Buffer.from('x'), preview: null };
+  const file = {
+    threadId: '',
+    kind: 'document' as const,
+    mime: 'text/plain',
+    name: 'long.txt',
+    data: Buffer.from('x'),
+    preview: null,
+  };
   const text = Array.from({ length: 3_000 }, (_, line) => `line ${line}\n`).join('');
 
   it('is read on from where it was cut, to its end', async () => {
@@ -131,13 +166,27 @@ describe('a file of a chat', () => {
       offset = metadata!.end as number;
     }
     expect(whole).toBe(text);
-    expect(await read({ id: 'att_long', offset: text.length })).toMatchObject({ ok: false, output: `The text of long.txt ends at ${text.length} characters.` });
+    expect(await read({ id: 'att_long', offset: text.length })).toMatchObject({
+      ok: false,
+      output: `The text of long.txt ends at ${text.length} characters.`,
+    });
   });
 
   it('is told to have no text where it has none, and cannot be read from another chat', async () => {
-    await saveAttachment(db(), { ...file, id: 'att_pic', threadId, kind: 'image', mime: 'image/jpeg', name: null, text: null });
+    await saveAttachment(db(), {
+      ...file,
+      id: 'att_pic',
+      threadId,
+      kind: 'image',
+      mime: 'image/jpeg',
+      name: null,
+      text: null,
+    });
     expect(await read({ id: 'att_pic' })).toMatchObject({ ok: false, output: expect.stringContaining('no text') });
     const other = await chat('900002@lid');
-    expect(await read({ id: 'att_long' }, other.chatId)).toEqual({ ok: false, output: 'There is no attachment att_long in this chat.' });
+    expect(await read({ id: 'att_long' }, other.chatId)).toEqual({
+      ok: false,
+      output: 'There is no attachment att_long in this chat.',
+    });
   });
 });

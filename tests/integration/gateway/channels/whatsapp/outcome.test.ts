@@ -23,7 +23,12 @@ describe('a refusal of WhatsApp', () => {
     chat = await chatWith(eve);
     await db()
       .insertInto('chats')
-      .values({ id: 'console/terminal', channel: 'console', address: 'terminal', workflow_id: 'chat/console/terminal' } as never)
+      .values({
+        id: 'console/terminal',
+        channel: 'console',
+        address: 'terminal',
+        workflow_id: 'chat/console/terminal',
+      } as never)
       .execute();
   });
   beforeEach(() => opened());
@@ -44,7 +49,12 @@ describe('a refusal of WhatsApp', () => {
       message: expect.stringContaining('463'),
     });
     expect((await outboxState(next)).state).toBe('queued');
-    const told = await db().selectFrom('outbox').select('body').where('chat_id', '=', 'console/terminal').where('id', 'like', '%send-463%').execute();
+    const told = await db()
+      .selectFrom('outbox')
+      .select('body')
+      .where('chat_id', '=', 'console/terminal')
+      .where('id', 'like', '%send-463%')
+      .execute();
     expect(told).toHaveLength(1);
     const ivy = out.fixture.contact('Ivy');
     const other = await queue(await chatWith(ivy), 'to somebody else');
@@ -79,7 +89,9 @@ describe('a refusal of WhatsApp', () => {
   it('(403) keeps the message and stops everything', async () => {
     const id = await queue(chat, 'blocked');
     out.fixture.faults.ackError(403);
-    await expect(channel().send((await findOutgoing(db(), id))!, signal)).rejects.toMatchObject({ name: 'ChannelAway' });
+    await expect(channel().send((await findOutgoing(db(), id))!, signal)).rejects.toMatchObject({
+      name: 'ChannelAway',
+    });
     expect(await stateOf(id)).toEqual(['queued']);
     expect(await sendPause(db(), ACCOUNT)).not.toBeNull();
     await wish(db(), ACCOUNT, { wanted: 'on' });

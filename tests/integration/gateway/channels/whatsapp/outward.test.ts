@@ -11,7 +11,21 @@ import { ACCOUNT, type Chat, HOUR, outgoing, signal } from '../../../../support/
 /** What leaves for WhatsApp: once, whole, and as a phone can show it. */
 
 const out = outgoing();
-const { db, opened, closed, reconnect, channel, chatWith, chatAt, turnOf, queue, deliver, shownTo, stateOf, outboxState } = out;
+const {
+  db,
+  opened,
+  closed,
+  reconnect,
+  channel,
+  chatWith,
+  chatAt,
+  turnOf,
+  queue,
+  deliver,
+  shownTo,
+  stateOf,
+  outboxState,
+} = out;
 
 describe('messages to WhatsApp', () => {
   let bob: Contact;
@@ -37,9 +51,9 @@ describe('messages to WhatsApp', () => {
     out.fixture.faults.receipts.delivered = false;
     out.fixture.faults.dropAcks(1);
     const stuck: string[] = [];
-    await expect(channel({ deadlineMs: 300, stuck: (why) => stuck.push(why) }).send((await findOutgoing(db(), id))!, signal)).rejects.toBeInstanceOf(
-      ChannelAway,
-    );
+    await expect(
+      channel({ deadlineMs: 300, stuck: (why) => stuck.push(why) }).send((await findOutgoing(db(), id))!, signal),
+    ).rejects.toBeInstanceOf(ChannelAway);
     expect(await stateOf(id)).toEqual(['queued']);
     await deliver(id);
     out.fixture.faults.receipts.delivered = true;
@@ -64,7 +78,9 @@ describe('messages to WhatsApp', () => {
     const id = await queue(chat, 'crash');
     out.fixture.faults.dropAcks(1);
     out.fixture.faults.holdReceipts(true);
-    await expect(channel({ deadlineMs: 200 }).send((await findOutgoing(db(), id))!, signal)).rejects.toBeInstanceOf(ChannelAway);
+    await expect(channel({ deadlineMs: 200 }).send((await findOutgoing(db(), id))!, signal)).rejects.toBeInstanceOf(
+      ChannelAway,
+    );
     out.fixture.faults.holdReceipts(false);
     await until('the receipt is stored', async () => (await stateOf(id))[0] === 'delivered', 5_000);
     await deliver(id);
@@ -82,7 +98,9 @@ describe('messages to WhatsApp', () => {
   });
 
   it('are cut at natural places, in order, without losing a word', async () => {
-    const body = Array.from({ length: 60 }, (_, index) => `Paragraph ${index}: ${'some words here. '.repeat(8)}`).join('\n\n');
+    const body = Array.from({ length: 60 }, (_, index) => `Paragraph ${index}: ${'some words here. '.repeat(8)}`).join(
+      '\n\n',
+    );
     const id = await queue(chat, body);
     await deliver(id);
     const parts = await sendsOf(db(), id);
@@ -118,7 +136,10 @@ describe('messages to WhatsApp', () => {
     await deliver(id, channel({ deadlineMs: 300 }));
     out.fixture.faults.receipts.delivered = true;
     const shown = await shownTo(bob, id);
-    expect(shown).toMatchObject({ kind: 'document', media: { fileName: 'answer.txt', mimetype: 'text/plain', error: null } });
+    expect(shown).toMatchObject({
+      kind: 'document',
+      media: { fileName: 'answer.txt', mimetype: 'text/plain', error: null },
+    });
     expect(shown.media?.bytes?.toString()).toBe(body);
     expect(shown.shown.text).toMatch(/^line 0\nline 1/);
     await until('it was on the wire three times', () => shown.times === 3, 5_000);
@@ -135,7 +156,10 @@ describe('messages to WhatsApp', () => {
 
   it('bring the pictures of their own thread, and nothing of another one', async () => {
     const other = await chatAt('other@lid');
-    const png = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');
+    const png = Buffer.from(
+      'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+      'base64',
+    );
     const attachment = (id: string, thread_id: string) => ({
       id,
       thread_id,
@@ -161,7 +185,15 @@ describe('messages to WhatsApp', () => {
     const file = (n: number) => Buffer.from(`file number ${n}`);
     const rows = [1, 2, 3].map((n) => {
       const data = file(n);
-      const about = { kind: 'document' as const, mime: 'text/plain', name: `${n}.txt`, size: data.length, sha256: '', data, text: null };
+      const about = {
+        kind: 'document' as const,
+        mime: 'text/plain',
+        name: `${n}.txt`,
+        size: data.length,
+        sha256: '',
+        data,
+        text: null,
+      };
       return { id: `att_${n}`, thread_id: chat.threadId, ...about };
     });
     await db()
@@ -191,7 +223,8 @@ describe('messages to WhatsApp', () => {
     } finally {
       out.live.sock.waUploadToServer = waUploadToServer;
     }
-    for (const n of [1, 2, 3]) expect((await shownTo(bob, id, n)).media).toMatchObject({ fileName: `${n}.txt`, error: null, bytes: file(n) });
+    for (const n of [1, 2, 3])
+      expect((await shownTo(bob, id, n)).media).toMatchObject({ fileName: `${n}.txt`, error: null, bytes: file(n) });
     expect([failures, uploads.length - before]).toEqual([2, 3]);
   });
 
@@ -242,13 +275,24 @@ describe('messages to WhatsApp', () => {
   });
 
   it('that waited go out in order, each once, and say how old they are', async () => {
-    const ids = [await queue(chat, 'first', { ageMs: 5 * HOUR }), await queue(chat, 'second', { ageMs: 2 * HOUR }), await queue(chat, 'third')];
+    const ids = [
+      await queue(chat, 'first', { ageMs: 5 * HOUR }),
+      await queue(chat, 'second', { ageMs: 2 * HOUR }),
+      await queue(chat, 'third'),
+    ];
     closed();
-    await expect(channel().send((await findOutgoing(db(), ids[0]!))!, signal)).rejects.toMatchObject({ name: 'ChannelAway', retryAfterMs: 1000 });
+    await expect(channel().send((await findOutgoing(db(), ids[0]!))!, signal)).rejects.toMatchObject({
+      name: 'ChannelAway',
+      retryAfterMs: 1000,
+    });
     await reconnect();
     for (const id of ids) await deliver(id);
     await shownTo(bob, ids[2]!);
-    expect(bob.screen()).toEqual(['(written 5 h ago, while WhatsApp was away)\n\nfirst', '(written 2 h ago, while WhatsApp was away)\n\nsecond', 'third']);
+    expect(bob.screen()).toEqual([
+      '(written 5 h ago, while WhatsApp was away)\n\nfirst',
+      '(written 2 h ago, while WhatsApp was away)\n\nsecond',
+      'third',
+    ]);
   });
 
   it('are dropped when their question was decided while WhatsApp was away', async () => {

@@ -12,7 +12,8 @@ const { start, linked, want, db } = world;
 const another = () => randomBytes(32).toString('hex');
 const SAYS = /written with another encryption key.*Copy the file encryption-key.*FETCH_ENCRYPTION_KEY/;
 
-const says = (gateway: ConnectedGateway) => until('it says so', () => gateway.lines.find((line) => SAYS.test(line)), 5_000);
+const says = (gateway: ConnectedGateway) =>
+  until('it says so', () => gateway.lines.find((line) => SAYS.test(line)), 5_000);
 
 describe('a gateway whose key does not open the stored credentials', () => {
   it('says so when it starts, while the other one serves, and leaves the account to it', async () => {

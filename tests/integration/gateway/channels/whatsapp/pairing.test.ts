@@ -21,18 +21,36 @@ afterAll(async () => {
   await fixture?.close();
 });
 
-const ask = async (method: string, path: string, token: string | null = TOKEN, headers: Record<string, string> = {}) => {
-  const response = await fetch(`${app.statusUrl}${path}`, { method, headers: { ...(token && { authorization: `Bearer ${token}` }), ...headers } });
+const ask = async (
+  method: string,
+  path: string,
+  token: string | null = TOKEN,
+  headers: Record<string, string> = {},
+) => {
+  const response = await fetch(`${app.statusUrl}${path}`, {
+    method,
+    headers: { ...(token && { authorization: `Bearer ${token}` }), ...headers },
+  });
   const text = await response.text();
-  return { status: response.status, type: response.headers.get('content-type'), body: text.startsWith('{') ? JSON.parse(text) : text };
+  return {
+    status: response.status,
+    type: response.headers.get('content-type'),
+    body: text.startsWith('{') ? JSON.parse(text) : text,
+  };
 };
 const status = async () => (await ask('GET', '/api/status', null)).body;
-const stateIs = (state: string) => until(`the state is ${state}`, async () => (await status()).state === state && (await status()), 30_000);
+const stateIs = (state: string) =>
+  until(`the state is ${state}`, async () => (await status()).state === state && (await status()), 30_000);
 
 /** The command as a person runs it; `output` grows. */
 function command(args: string[]): { child: ChildProcess; output(): string; ended: Promise<number | null> } {
   let output = '';
-  const env = { ...process.env, FETCH_HOME: app.home, FETCH_STATUS_PORT: new URL(app.statusUrl).port, ADMIN_TOKEN: TOKEN };
+  const env = {
+    ...process.env,
+    FETCH_HOME: app.home,
+    FETCH_STATUS_PORT: new URL(app.statusUrl).port,
+    ADMIN_TOKEN: TOKEN,
+  };
   const child = spawn(process.execPath, [ENTRY, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   child.stdout.on('data', (chunk) => {
     output += chunk;
@@ -46,7 +64,12 @@ function command(args: string[]): { child: ChildProcess; output(): string; ended
 
 describe('WhatsApp in a running instance', () => {
   it('is optional: nothing is linked, and everything else works', async () => {
-    expect(await status()).toMatchObject({ state: 'disconnected', qrCode: null, qrUrl: null, lastError: expect.stringContaining('not paired') });
+    expect(await status()).toMatchObject({
+      state: 'disconnected',
+      qrCode: null,
+      qrUrl: null,
+      lastError: expect.stringContaining('not paired'),
+    });
     expect(fixture.connections).toHaveLength(0);
   });
 
@@ -57,9 +80,15 @@ describe('WhatsApp in a running instance', () => {
     ['GET', '/api/whatsapp'],
     ['GET', '/api/whatsapp/qr.svg'],
   ])('%s %s needs the admin token', async (method, path) => {
-    expect(await ask(method, path, null)).toMatchObject({ status: 401, body: { success: false, message: 'Unauthorized' } });
+    expect(await ask(method, path, null)).toMatchObject({
+      status: 401,
+      body: { success: false, message: 'Unauthorized' },
+    });
     for (const token of ['wrong', 'admin'])
-      expect(await ask(method, path, token)).toMatchObject({ status: 403, body: { success: false, message: 'Forbidden' } });
+      expect(await ask(method, path, token)).toMatchObject({
+        status: 403,
+        body: { success: false, message: 'Forbidden' },
+      });
     expect((await status()).state).toBe('disconnected');
   });
 
@@ -68,7 +97,11 @@ describe('WhatsApp in a running instance', () => {
     const { qrCode, qrUrl } = await stateIs('qr_pending');
     expect(qrCode).toContain('linked_devices#');
     expect(qrUrl).toBe(`${app.statusUrl}/api/whatsapp/qr.svg`);
-    expect(await ask('GET', '/api/whatsapp/qr.svg')).toMatchObject({ status: 200, type: 'image/svg+xml', body: expect.stringContaining('<svg') });
+    expect(await ask('GET', '/api/whatsapp/qr.svg')).toMatchObject({
+      status: 200,
+      type: 'image/svg+xml',
+      body: expect.stringContaining('<svg'),
+    });
     expect(await ask('GET', `/api/whatsapp/qr.svg?token=${TOKEN}`, null)).toMatchObject({ status: 200 });
   });
 
@@ -91,7 +124,11 @@ describe('WhatsApp in a running instance', () => {
 
   it('answers what its owner writes to it', async () => {
     const { id } = await fixture.phone.selfChat('SCRIPT:[{"say":"hello from the model"}]');
-    await until('the answer is on the phone', () => fixture.phone.received.some((message) => message.text?.includes('hello from the model')), 30_000);
+    await until(
+      'the answer is on the phone',
+      () => fixture.phone.received.some((message) => message.text?.includes('hello from the model')),
+      30_000,
+    );
     expect(fixture.ledger.receipts.some(({ stanza }) => stanza.attrs.id === id)).toBe(true);
     expect(fixture.ledger.undecryptable).toEqual([]);
   });
@@ -123,16 +160,27 @@ describe('WhatsApp in a running instance', () => {
     const doctor = command(['doctor', '--json']);
     await doctor.ended;
     const { findings } = JSON.parse(doctor.output().slice(doctor.output().indexOf('{')));
-    expect(findings.find(({ name }: { name: string }) => name === 'whatsapp')).toMatchObject({ state: 'ok', detail: expect.stringContaining('shared number') });
+    expect(findings.find(({ name }: { name: string }) => name === 'whatsapp')).toMatchObject({
+      state: 'ok',
+      detail: expect.stringContaining('shared number'),
+    });
   });
 
   it('is shown by fetch status, with the number masked and what became of the messages', async () => {
     const json = command(['status', '--json']);
     expect(await json.ended).toBe(0);
     const { roles, home, urls, whatsapp } = JSON.parse(json.output().slice(json.output().indexOf('{')));
-    expect(roles.map(({ name }: { name: string }) => name)).toEqual(expect.arrayContaining(['gateway', 'worker', 'api', 'temporal', 'postgres']));
+    expect(roles.map(({ name }: { name: string }) => name)).toEqual(
+      expect.arrayContaining(['gateway', 'worker', 'api', 'temporal', 'postgres']),
+    );
     expect([home, urls.status]).toEqual([app.home, app.statusUrl]);
-    expect(whatsapp).toMatchObject({ state: 'authenticated', phone: '+15*******11', number: 'shared', sendsPausedUntil: null, lastError: null });
+    expect(whatsapp).toMatchObject({
+      state: 'authenticated',
+      phone: '+15*******11',
+      number: 'shared',
+      sendsPausedUntil: null,
+      lastError: null,
+    });
     expect(whatsapp.today.sent + whatsapp.today.delivered + whatsapp.today.read).toBeGreaterThan(0);
     await app.store.db
       .updateTable('wa_accounts')
@@ -140,7 +188,9 @@ describe('WhatsApp in a running instance', () => {
       .execute();
     const text = command(['status']);
     expect(await text.ended).toBe(0);
-    expect(text.output()).toMatch(/whatsapp authenticated \+15\*{7}11 shared number\n {2}nothing is sent until .*Z\n {2}slow down\n {2}sent today: /);
+    expect(text.output()).toMatch(
+      /whatsapp authenticated \+15\*{7}11 shared number\n {2}nothing is sent until .*Z\n {2}slow down\n {2}sent today: /,
+    );
     await app.store.db.updateTable('wa_accounts').set({ sends_paused_until: null, sends_paused_why: null }).execute();
   });
 
@@ -162,7 +212,11 @@ describe('WhatsApp in a running instance', () => {
     const wrong = command(['pair', '--phone', 'call me']);
     expect([await wrong.ended, wrong.output()]).toEqual([1, expect.stringContaining('international form')]);
     const pair = command(['pair', '--phone', '+1 555 000-1111', '--number', 'dedicated']);
-    const code = await until('a code is on the screen', () => /\b([0-9A-Z]{4})-([0-9A-Z]{4})\b/.exec(pair.output()), 20_000);
+    const code = await until(
+      'a code is on the screen',
+      () => /\b([0-9A-Z]{4})-([0-9A-Z]{4})\b/.exec(pair.output()),
+      20_000,
+    );
     await fixture.phone.enterCode(`${code[1]}${code[2]}`);
     expect(await pair.ended).toBe(0);
     expect(pair.output()).toContain('Authorised people');
@@ -174,11 +228,17 @@ describe('an address that can be read on the way', () => {
     await app.stop();
     const careless = await startTestApp({ WA_WEB_SOCKET_URL: fixture.url, ADMIN_TOKEN: TOKEN });
     try {
-      await fetch(`${careless.statusUrl}/api/whatsapp/start`, { method: 'POST', headers: { authorization: `Bearer ${TOKEN}` } });
+      await fetch(`${careless.statusUrl}/api/whatsapp/start`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${TOKEN}` },
+      });
       const body = await until(
         'the error is shown',
         async () => {
-          const now = (await (await fetch(`${careless.statusUrl}/api/status`)).json()) as { state: string; lastError: string };
+          const now = (await (await fetch(`${careless.statusUrl}/api/status`)).json()) as {
+            state: string;
+            lastError: string;
+          };
           return now.state === 'error' && now;
         },
         15_000,

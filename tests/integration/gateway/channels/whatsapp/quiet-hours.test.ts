@@ -15,11 +15,17 @@ beforeAll(async () => {
 afterAll(() => world?.close());
 
 const clock = (hours: number): string => new Date(Date.now() + hours * 3_600_000).toISOString().slice(11, 16);
-const hears = (text: string) => until(`Ann is told ${text}`, () => ann.received.find((each) => each.shown.text.includes(text)), 90_000);
+const hears = (text: string) =>
+  until(`Ann is told ${text}`, () => ann.received.find((each) => each.shown.text.includes(text)), 90_000);
 const heard = (text: string) => ann.received.filter((each) => each.shown.text.includes(text)).length;
 const resultOf = (name: string) =>
   until(`"${name}" has a result`, () =>
-    world.app.store.db.selectFrom('outbox').selectAll().where('kind', '=', 'result').where('body', 'like', `Workflow "${name}"%`).executeTakeFirst(),
+    world.app.store.db
+      .selectFrom('outbox')
+      .selectAll()
+      .where('kind', '=', 'result')
+      .where('body', 'like', `Workflow "${name}"%`)
+      .executeTakeFirst(),
   );
 const asks = async (steps: unknown[], end: string) => {
   await ann.send(script([{ call: steps }, { say: end }]));

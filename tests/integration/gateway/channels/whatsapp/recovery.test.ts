@@ -74,7 +74,10 @@ it('405, a version that is too old: connects with the newest one, without a new 
   });
   world.fixture.refuseLogins(405);
   world.fixture.disconnect('tcp');
-  await gateway.rowWith('it keeps the version that was accepted', (row) => row.version === '2.3000.1999999999' && row.state === 'authenticated');
+  await gateway.rowWith(
+    'it keeps the version that was accepted',
+    (row) => row.version === '2.3000.1999999999' && row.state === 'authenticated',
+  );
   expect([asked, logins('refused')]).toEqual([1, 1]);
 });
 

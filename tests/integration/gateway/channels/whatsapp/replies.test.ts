@@ -17,13 +17,20 @@ beforeAll(async () => {
   world = await startWhatsAppApp((fixture) => {
     people = NAMES.map((name) => fixture.contact(name));
     const numbers = people.map(({ pn }) => pn.split('@')[0]!);
-    return { WHATSAPP_NUMBER: 'dedicated', OWNER_PHONE_NUMBER: numbers[0]!, TRUSTED_PHONE_NUMBERS: numbers.slice(1).join(','), WHATSAPP_TEXT_LIMIT: '400' };
+    return {
+      WHATSAPP_NUMBER: 'dedicated',
+      OWNER_PHONE_NUMBER: numbers[0]!,
+      TRUSTED_PHONE_NUMBERS: numbers.slice(1).join(','),
+      WHATSAPP_TEXT_LIMIT: '400',
+    };
   });
 }, 120_000);
 afterAll(() => world?.close());
 
-const says = (who: Contact, text: string) => until(`${who.name} is told ${text}`, () => who.received.find((each) => each.shown.text.includes(text)), 60_000);
-const queued = async () => (await world.app.store.db.selectFrom('outbox').select('id').where('state', '=', 'queued').execute()).length;
+const says = (who: Contact, text: string) =>
+  until(`${who.name} is told ${text}`, () => who.received.find((each) => each.shown.text.includes(text)), 60_000);
+const queued = async () =>
+  (await world.app.store.db.selectFrom('outbox').select('id').where('state', '=', 'queued').execute()).length;
 
 describe('a reply on WhatsApp', () => {
   it('comes after "typing", quotes what it answers, whose author sees that it was read', async () => {
@@ -47,12 +54,14 @@ describe('a reply on WhatsApp', () => {
       world.app.kill('gateway');
     });
     const others = people.slice(1);
-    const text = (name: string) => Array.from({ length: 30 }, (_, index) => `${name} ${index}: these are some words of a long reply.`).join('\n\n');
+    const text = (name: string) =>
+      Array.from({ length: 30 }, (_, index) => `${name} ${index}: these are some words of a long reply.`).join('\n\n');
     for (const each of others) await each.send(script([{ say: text(each.name) }]));
     for (const each of others) await says(each, `${each.name} 29:`);
     await until('nothing waits to be sent', async () => (await queued()) === 0, 30_000);
     expect(kills).toBe(KILLS);
-    for (const each of others) expect(each.screen().join('\n\n').replace(/\s+/g, ' ')).toBe(text(each.name).replace(/\s+/g, ' '));
+    for (const each of others)
+      expect(each.screen().join('\n\n').replace(/\s+/g, ' ')).toBe(text(each.name).replace(/\s+/g, ' '));
     expect(world.fixture.ledger.undecryptable).toEqual([]);
     const states = await world.app.store.db.selectFrom('wa_sends').select('state').execute();
     expect(new Set(states.map(({ state }) => state))).toEqual(new Set(['delivered']));

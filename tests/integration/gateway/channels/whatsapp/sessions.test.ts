@@ -29,7 +29,8 @@ describe('a message that was encrypted before its author knew of a newer session
 
     world.fixture.faults.holdInbound(true);
     const late = await world.fixture.phone.selfChat('on its way');
-    // the list of devices of a number is fetched, upon which Baileys starts new sessions with both, the own phone's copies included
+    // the list of devices of a number is fetched, upon which Baileys starts new sessions with both, the own phone's
+    // copies included
     await sendTo(gateway, hana.pn, 'a second session');
     world.fixture.faults.holdInbound(false);
     await until('the late one is stored', () => isStored(late.id), 10_000);

@@ -12,7 +12,10 @@ import { storeReceived } from '../../../../../src/store/whatsapp/inbox.ts';
 import { startTestDatabase, type TestDatabase } from '../../../../support/database.ts';
 import { until } from '../../../../support/until.ts';
 
-/** What becomes of messages of a group, from the stored stanza on: a real PostgreSQL, and a Temporal server that is away. */
+/**
+ * What becomes of messages of a group, from the stored stanza on: a real PostgreSQL, and a Temporal server that is
+ * away.
+ */
 
 const ACCOUNT = 'default';
 const PEOPLE = { Owner: '1555000', Ann: '1555001', Ben: '1555002', Cleo: '1555003' } as const;
@@ -29,13 +32,27 @@ const db = () => database.store.db;
 beforeAll(async () => {
   database = await startTestDatabase(6);
   const numbers = (names: Name[]) => names.map((who) => pn(who).split('@')[0]).join(',');
-  const config = loadConfig({}, { FETCH_HOME: '/nonexistent', OWNER_PHONE_NUMBER: numbers(['Owner']), TRUSTED_PHONE_NUMBERS: numbers(['Ann', 'Ben', 'Cleo']) });
+  const config = loadConfig(
+    {},
+    {
+      FETCH_HOME: '/nonexistent',
+      OWNER_PHONE_NUMBER: numbers(['Owner']),
+      TRUSTED_PHONE_NUMBERS: numbers(['Ann', 'Ben', 'Cleo']),
+    },
+  );
   // left open at the end: it never connects, and a closed one throws from the timer of its next try
   const temporal = new Client({ connection: Connection.lazy({ address: '127.0.0.1:1' }) });
   await wish(db(), ACCOUNT, { wanted: 'on', numberMode: 'dedicated' });
   await db().updateTable('wa_accounts').set({ jid: '15559990000@s.whatsapp.net', lid: '9999@lid' }).execute();
   const intake = createIntake({ db: db(), temporal, config, secret: 'secret' });
-  receiver = new Receiver({ db: db(), config, log: pino({ level: 'silent' }), account: ACCOUNT, intake, live: () => null });
+  receiver = new Receiver({
+    db: db(),
+    config,
+    log: pino({ level: 'silent' }),
+    account: ACCOUNT,
+    intake,
+    live: () => null,
+  });
 }, 60_000);
 afterAll(async () => {
   await receiver?.stop();
@@ -51,21 +68,41 @@ async function writes(who: Name, message: proto.IMessage, by: 'lid' | 'pn' = 'li
   const other: Record<string, string> = by === 'lid' ? { participant_pn: pn(who) } : {};
   const attrs = { t: String(Math.floor(at / 1000)), notify: who, ...other };
   const content = Buffer.from(proto.Message.encode(message).finish());
-  await storeReceived(db(), [{ account: ACCOUNT, chat: group, participant: by === 'lid' ? lid(who) : pn(who), fromMe: false, messageId, content, attrs }]);
+  await storeReceived(db(), [
+    {
+      account: ACCOUNT,
+      chat: group,
+      participant: by === 'lid' ? lid(who) : pn(who),
+      fromMe: false,
+      messageId,
+      content,
+      attrs,
+    },
+  ]);
   receiver.wake();
   return messageId;
 }
 const rowOf = (messageId: string) =>
-  db().selectFrom('wa_inbox').select(['verdict', 'not_before']).where('message_id', '=', messageId).executeTakeFirstOrThrow();
+  db()
+    .selectFrom('wa_inbox')
+    .select(['verdict', 'not_before'])
+    .where('message_id', '=', messageId)
+    .executeTakeFirstOrThrow();
 
 /** The same, and the verdict that it ends with. */
-async function says(who: Name, message: proto.IMessage, by: 'lid' | 'pn' = 'lid'): Promise<{ messageId: string; verdict: string }> {
+async function says(
+  who: Name,
+  message: proto.IMessage,
+  by: 'lid' | 'pn' = 'lid',
+): Promise<{ messageId: string; verdict: string }> {
   const messageId = await writes(who, message, by);
   const verdict = await until(`what ${who} wrote is handled`, async () => (await rowOf(messageId)).verdict, 20_000);
   return { messageId, verdict };
 }
 const text = (conversation: string): proto.IMessage => ({ conversation });
-const thumb = (id: string, emoji: string): proto.IMessage => ({ reactionMessage: { key: { id, remoteJid: group, fromMe: true }, text: emoji } });
+const thumb = (id: string, emoji: string): proto.IMessage => ({
+  reactionMessage: { key: { id, remoteJid: group, fromMe: true }, text: emoji },
+});
 /** The words that Fetch answered without the model, oldest first. */
 const replies = async () =>
   (
@@ -90,12 +127,30 @@ async function asksFor(danger: Danger): Promise<{ questionId: string; shownAs: s
   const questionId = `call_${++counter}`;
   const shownAs = `3EB0${counter}`;
   const of = { turn_id: turn_id!, thread_id };
-  const item = { id: `item_${questionId}`, ...of, kind: 'tool_call' as const, status: 'in_progress' as const, summary: 'x', detail: null };
+  const item = {
+    id: `item_${questionId}`,
+    ...of,
+    kind: 'tool_call' as const,
+    status: 'in_progress' as const,
+    summary: 'x',
+    detail: null,
+  };
   await db()
     .insertInto('items')
     .values({ ...item, started_at: new Date(), ended_at: null })
     .execute();
-  const call = { id: questionId, ...of, provider_id: 'p', item_id: item.id, step: 1, position: 0, name: 'wipe', args: '{}', danger, effect: 'once' as const };
+  const call = {
+    id: questionId,
+    ...of,
+    provider_id: 'p',
+    item_id: item.id,
+    step: 1,
+    position: 0,
+    name: 'wipe',
+    args: '{}',
+    danger,
+    effect: 'once' as const,
+  };
   await db()
     .insertInto('calls')
     .values({ ...call, state: 'pending', ok: null, output: null, started_at: null, ended_at: null })
@@ -112,7 +167,13 @@ async function asksFor(danger: Danger): Promise<{ questionId: string; shownAs: s
   };
   await db()
     .insertInto('questions')
-    .values({ ...question, decision: null, answer: null, decided_at: null, delivered_at: new Date(Date.now() - 60_000) })
+    .values({
+      ...question,
+      decision: null,
+      answer: null,
+      decided_at: null,
+      delivered_at: new Date(Date.now() - 60_000),
+    })
     .execute();
   await db()
     .insertInto('outbox')
@@ -129,12 +190,21 @@ async function asksFor(danger: Danger): Promise<{ questionId: string; shownAs: s
   };
   await db()
     .insertInto('wa_sends')
-    .values({ ...send, error: null, sent_at: new Date(), delivered_at: null, read_at: null, question_id: questionId, edits: null })
+    .values({
+      ...send,
+      error: null,
+      sent_at: new Date(),
+      delivered_at: null,
+      read_at: null,
+      question_id: questionId,
+      edits: null,
+    })
     .execute();
   return { questionId, shownAs };
 }
 const decision = async (questionId: string) =>
-  (await db().selectFrom('questions').select('decision').where('id', '=', questionId).executeTakeFirstOrThrow()).decision;
+  (await db().selectFrom('questions').select('decision').where('id', '=', questionId).executeTakeFirstOrThrow())
+    .decision;
 
 it('what is dangerous is not approved by somebody who did not ask for it, in words or with a thumb', async () => {
   const { questionId, shownAs } = await asksFor('DANGEROUS');
@@ -168,13 +238,23 @@ it('what is not dangerous is approved by anybody who may write', async () => {
 
 it('the echo of a message of ours proves that WhatsApp has it, when its ack was lost', async () => {
   const { shownAs } = await asksFor('SAFE');
-  await db().updateTable('wa_sends').set({ state: 'queued', sent_at: null }).where('message_id', '=', shownAs).execute();
+  await db()
+    .updateTable('wa_sends')
+    .set({ state: 'queued', sent_at: null })
+    .where('message_id', '=', shownAs)
+    .execute();
   const row = { account: ACCOUNT, chat: group, participant: '9999@lid', fromMe: true, messageId: shownAs };
-  await storeReceived(db(), [{ ...row, content: Buffer.from(proto.Message.encode(text('May I?')).finish()), attrs: {} }]);
+  await storeReceived(db(), [
+    { ...row, content: Buffer.from(proto.Message.encode(text('May I?')).finish()), attrs: {} },
+  ]);
   receiver.wake();
-  const state = async () => (await db().selectFrom('wa_sends').select('state').where('message_id', '=', shownAs).executeTakeFirstOrThrow()).state;
+  const state = async () =>
+    (await db().selectFrom('wa_sends').select('state').where('message_id', '=', shownAs).executeTakeFirstOrThrow())
+      .state;
   await until('the send is known to be accepted', async () => (await state()) === 'sent', 10_000);
-  const verdict = async () => (await db().selectFrom('wa_inbox').select('verdict').where('message_id', '=', shownAs).executeTakeFirstOrThrow()).verdict;
+  const verdict = async () =>
+    (await db().selectFrom('wa_inbox').select('verdict').where('message_id', '=', shownAs).executeTakeFirstOrThrow())
+      .verdict;
   await until('it is nothing else', async () => (await verdict()) === 'echo', 10_000);
 });
 
@@ -195,9 +275,16 @@ it('reactions and edits beyond the rate wait, which is said once; "stop" does no
   const vote = await writes('Cleo', thumb(shownAs, '👎'), 'lid', at);
   await until('the last edit waits', async () => (await rowOf(edits.at(-1)!)).not_before, 20_000);
   await until('so does the thumb', async () => (await rowOf(vote)).not_before, 20_000);
-  expect(await Promise.all([...edits.slice(0, 20), vote].map(async (id) => (await rowOf(id)).verdict))).toEqual([...Array(20).fill('edit'), null]);
+  expect(await Promise.all([...edits.slice(0, 20), vote].map(async (id) => (await rowOf(id)).verdict))).toEqual([
+    ...Array(20).fill('edit'),
+    null,
+  ]);
   expect(await decision(questionId)).toBeNull();
   expect((await says('Cleo', text('@fetch stop'))).verdict).toBe('stop');
-  await until('all are handled', async () => (await Promise.all([...edits, vote].map(rowOf))).every(({ verdict }) => verdict !== null), 40_000);
+  await until(
+    'all are handled',
+    async () => (await Promise.all([...edits, vote].map(rowOf))).every(({ verdict }) => verdict !== null),
+    40_000,
+  );
   expect((await replies()).filter((body) => body.startsWith('That is a lot at once'))).toHaveLength(1);
 });

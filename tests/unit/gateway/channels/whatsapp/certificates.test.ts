@@ -4,7 +4,12 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { quietLogger } from '../../../../../src/gateway/channels/whatsapp/library/baileys.ts';
 import { guardCertificates } from '../../../../../src/gateway/channels/whatsapp/library/certificates.ts';
 import { keyPair, sign } from '../../../../support/whatsapp/curve.ts';
-import { NOISE_HEADER, NoiseResponder, type NoiseServerIdentity, noiseServerIdentity } from '../../../../support/whatsapp/noise.ts';
+import {
+  NOISE_HEADER,
+  NoiseResponder,
+  type NoiseServerIdentity,
+  noiseServerIdentity,
+} from '../../../../support/whatsapp/noise.ts';
 
 /** Whom the client of WhatsApp takes for WhatsApp. */
 
@@ -23,7 +28,10 @@ function greet(server: NoiseServerIdentity): void {
   const ephemeral = baileys.Curve.generateKeyPair();
   const client = baileys.makeNoiseHandler({ keyPair: ephemeral, NOISE_HEADER, logger: log });
   const hello = baileys.proto.HandshakeMessage.encode({ clientHello: { ephemeral: ephemeral.public } }).finish();
-  client.processHandshake(baileys.proto.HandshakeMessage.decode(new NoiseResponder(server).answer(hello)), baileys.Curve.generateKeyPair());
+  client.processHandshake(
+    baileys.proto.HandshakeMessage.decode(new NoiseResponder(server).answer(hello)),
+    baileys.Curve.generateKeyPair(),
+  );
 }
 
 describe('a server', () => {
@@ -45,7 +53,10 @@ describe('a server', () => {
         const { leaf, intermediate } = decode(known.chain);
         const chain = { leaf: { ...leaf }, intermediate: { ...intermediate } };
         chain[part][field] = Buffer.from(chain[part][field]!).fill(chain[part][field]![20]! ^ 1, 20, 21);
-        expect(() => greet({ ...known, chain: baileys.proto.CertChain.encode(chain).finish() }), `${part} ${field}`).toThrow();
+        expect(
+          () => greet({ ...known, chain: baileys.proto.CertChain.encode(chain).finish() }),
+          `${part} ${field}`,
+        ).toThrow();
       }
     }
   });

@@ -41,13 +41,19 @@ describe('encryption of credentials', () => {
       changed[at]! ^= 1;
       expect(() => sealer.open('p', changed)).toThrow(WrongKey);
     }
-    for (const length of [0, 1, 20, data.length - 1]) expect(() => sealer.open('p', data.subarray(0, length))).toThrow(WrongKey);
+    for (const length of [0, 1, 20, data.length - 1])
+      expect(() => sealer.open('p', data.subarray(0, length))).toThrow(WrongKey);
     expect(() => createSealer(key()).open('p', data)).toThrow(/FETCH_ENCRYPTION_KEY/);
   });
 });
 
 describe('where it may connect to', () => {
-  const settings = { WA_WEB_SOCKET_URL: undefined, WA_ALLOW_INSECURE: false, WA_NOISE_ROOT_KEY: undefined, WA_MEDIA_HOST: undefined };
+  const settings = {
+    WA_WEB_SOCKET_URL: undefined,
+    WA_ALLOW_INSECURE: false,
+    WA_NOISE_ROOT_KEY: undefined,
+    WA_MEDIA_HOST: undefined,
+  };
 
   it('refuses an address that can be read on the way', () => {
     expect(() => checkAddress({ ...settings, WA_WEB_SOCKET_URL: 'ws://127.0.0.1:1/ws/chat' })).toThrow(/wss:/);
@@ -55,7 +61,12 @@ describe('where it may connect to', () => {
 
   it('shouts when that is allowed for a test, and says nothing for WhatsApp itself', () => {
     expect(checkAddress(settings)).toEqual([]);
-    const warnings = checkAddress({ ...settings, WA_WEB_SOCKET_URL: 'ws://127.0.0.1:1', WA_ALLOW_INSECURE: true, WA_NOISE_ROOT_KEY: 'ab'.repeat(32) });
+    const warnings = checkAddress({
+      ...settings,
+      WA_WEB_SOCKET_URL: 'ws://127.0.0.1:1',
+      WA_ALLOW_INSECURE: true,
+      WA_NOISE_ROOT_KEY: 'ab'.repeat(32),
+    });
     expect(warnings.filter((line) => line.startsWith('INSECURE'))).toHaveLength(2);
   });
 });
@@ -132,7 +143,11 @@ describe('the order of arrival', () => {
   const record = (patienceMs?: number) => {
     const order = createArrivalOrder(patienceMs);
     const seen: string[] = [];
-    return { order, seen, pass: (chat: string, key: string, queued = false) => order.pass(chat, [key], queued, () => void seen.push(key)) };
+    return {
+      order,
+      seen,
+      pass: (chat: string, key: string, queued = false) => order.pass(chat, [key], queued, () => void seen.push(key)),
+    };
   };
 
   it('holds a message back until the one before it in its chat is settled, and no other chat', async () => {
@@ -167,17 +182,31 @@ describe('the order of arrival', () => {
 });
 
 describe('the watchdog', () => {
-  const watch = (health: { waitingSince: number | null; lastSettledAt: number; lastStanzaAt: number }, probe: () => Promise<void> = async () => {}) => {
+  const watch = (
+    health: { waitingSince: number | null; lastSettledAt: number; lastStanzaAt: number },
+    probe: () => Promise<void> = async () => {},
+  ) => {
     const seen: string[] = [];
     const silence = { reconnections: 0 };
-    const options = { health: () => health, probe, reconnect: () => seen.push('reconnect'), exit: (reason: string) => seen.push(`exit: ${reason}`), silence };
+    const options = {
+      health: () => health,
+      probe,
+      reconnect: () => seen.push('reconnect'),
+      exit: (reason: string) => seen.push(`exit: ${reason}`),
+      silence,
+    };
     const log = { info() {} } as never;
-    const start = (stuckMs: number, silentMs: number) => startWatchdog({ ...options, log, times: { checkMs: 1, stuckMs, silentMs } });
+    const start = (stuckMs: number, silentMs: number) =>
+      startWatchdog({ ...options, log, times: { checkMs: 1, stuckMs, silentMs } });
     return { seen, silence, start };
   };
 
   it('ends the process when a message arrived and nothing was decrypted since', async () => {
-    const { seen, start } = watch({ waitingSince: Date.now() - 1_000, lastSettledAt: Date.now() - 1_000, lastStanzaAt: Date.now() });
+    const { seen, start } = watch({
+      waitingSince: Date.now() - 1_000,
+      lastSettledAt: Date.now() - 1_000,
+      lastStanzaAt: Date.now(),
+    });
     const stop = start(500, 60_000);
     await until('it gave up', () => seen.length > 0, 2_000);
     stop();
@@ -185,7 +214,11 @@ describe('the watchdog', () => {
   });
 
   it('is patient while a long queue is worked off', async () => {
-    const { seen, start } = watch({ waitingSince: Date.now() - 100_000, lastSettledAt: Date.now(), lastStanzaAt: Date.now() });
+    const { seen, start } = watch({
+      waitingSince: Date.now() - 100_000,
+      lastSettledAt: Date.now(),
+      lastStanzaAt: Date.now(),
+    });
     let checks = 0;
     const stop = start(60_000, 60_000);
     await until('it looked often', () => ++checks > 5, 2_000);

@@ -2,7 +2,12 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { commandEvidence } from '../../../../../src/domain/text/evidence.ts';
 import { takeAttachments } from '../../../../../src/gateway/channels/shared/markdown.ts';
-import { type Part, type Writing, write, writeProgress } from '../../../../../src/gateway/channels/whatsapp/outbound/compose.ts';
+import {
+  type Part,
+  type Writing,
+  write,
+  writeProgress,
+} from '../../../../../src/gateway/channels/whatsapp/outbound/compose.ts';
 import { plainWords } from '../../../../../src/gateway/channels/whatsapp/text/markup.ts';
 import type { Asked } from '../../../../../src/store/whatsapp/outgoing.ts';
 import { holds } from '../../../../support/property.ts';
@@ -26,7 +31,8 @@ const writing = (body: string, fields: Partial<Writing> & { question?: Asked } =
   polls: false,
   ...fields,
 });
-const textOf = (part: Part | undefined): string => (part?.kind === 'text' ? part.text : part?.kind === 'file' ? part.caption : '');
+const textOf = (part: Part | undefined): string =>
+  part?.kind === 'text' ? part.text : part?.kind === 'file' ? part.caption : '';
 const texts = (input: Writing): string[] => write(input).parts.map(textOf);
 
 describe('what an answer becomes on WhatsApp', () => {
@@ -38,23 +44,30 @@ describe('what an answer becomes on WhatsApp', () => {
     const word = fc.stringMatching(/^[A-Za-z0-9äöüé]{1,12}$/);
     const body = fc.array(fc.array(word, { minLength: 1, maxLength: 40 }), { minLength: 1, maxLength: 60 });
     holds(
-      fc.property(body, fc.integer({ min: 200, max: 1000 }), fc.integer({ min: 0, max: 100 * 3_600_000 }), (paragraphs, textLimit, ageMs) => {
-        const said = paragraphs.map((words) => words.join(' ')).join('\n\n');
-        const { parts } = write(writing(said, { textLimit, ageMs }));
-        const file = parts.find((part) => part.kind === 'file');
-        if (file?.kind === 'file') expect(file.data.toString()).toBe(said);
-        else {
-          const words = plainWords(parts.map(textOf).join('\n'));
-          for (const each of paragraphs.flat()) expect(words).toContain(each);
-        }
-        for (const part of parts) expect(textOf(part).length).toBeLessThanOrEqual(Math.max(textLimit, 1200));
-      }),
+      fc.property(
+        body,
+        fc.integer({ min: 200, max: 1000 }),
+        fc.integer({ min: 0, max: 100 * 3_600_000 }),
+        (paragraphs, textLimit, ageMs) => {
+          const said = paragraphs.map((words) => words.join(' ')).join('\n\n');
+          const { parts } = write(writing(said, { textLimit, ageMs }));
+          const file = parts.find((part) => part.kind === 'file');
+          if (file?.kind === 'file') expect(file.data.toString()).toBe(said);
+          else {
+            const words = plainWords(parts.map(textOf).join('\n'));
+            for (const each of paragraphs.flat()) expect(words).toContain(each);
+          }
+          for (const part of parts) expect(textOf(part).length).toBeLessThanOrEqual(Math.max(textLimit, 1200));
+        },
+      ),
       { runs: 150 },
     );
   });
 
   it('says at its beginning how old it is when it waited for more than an hour', () => {
-    expect(texts(writing('Done.', { ageMs: 3 * 3_600_000 }))[0]).toBe('(written 3 h ago, while WhatsApp was away)\n\nDone.');
+    expect(texts(writing('Done.', { ageMs: 3 * 3_600_000 }))[0]).toBe(
+      '(written 3 h ago, while WhatsApp was away)\n\nDone.',
+    );
     expect(texts(writing('Done.', { ageMs: 60_000 }))[0]).toBe('Done.');
   });
 
@@ -83,7 +96,10 @@ describe('what an answer becomes on WhatsApp', () => {
     expect(parts.map(({ kind }) => kind)).toEqual(['text', 'attachment']);
     expect(textOf(parts[0])).toContain('![no](attachment:att_2)');
     expect(parts[1]).toMatchObject({ attached: { id: 'att_1', caption: 'a chart' } });
-    expect(takeAttachments('![x](attachment:att_3)')).toEqual({ markdown: '', attached: [{ id: 'att_3', caption: 'x' }] });
+    expect(takeAttachments('![x](attachment:att_3)')).toEqual({
+      markdown: '',
+      attached: [{ id: 'att_3', caption: 'x' }],
+    });
     expect(takeAttachments(`${'>'.repeat(3000)} ![x](attachment:att_3)`).attached.length).toBeLessThanOrEqual(1);
     expect(write(writing('![x](attachment:att_3)')).parts.map(({ kind }) => kind)).toEqual(['attachment']);
   });
@@ -105,12 +121,18 @@ describe('a question', () => {
 
   it('is a poll when polls are wanted and WhatsApp can show it as one', () => {
     const question = asked({ options: ['red', 'blue'] });
-    expect(write(writing('', { question, polls: true })).parts).toEqual([{ kind: 'poll', name: 'Which one?', options: ['red', 'blue'], asks: true }]);
+    expect(write(writing('', { question, polls: true })).parts).toEqual([
+      { kind: 'poll', name: 'Which one?', options: ['red', 'blue'], asks: true },
+    ]);
     const long = asked({ prompt: 'word '.repeat(100), options: ['red', 'blue'] });
     expect(write(writing('', { question: long, polls: true })).parts.map(({ kind }) => kind)).toEqual(['text', 'poll']);
     const many = asked({ options: Array.from({ length: 13 }, (_, index) => `option ${index}`) });
     expect(write(writing('', { question: many, polls: true })).parts.map(({ kind }) => kind)).toEqual(['text']);
-    expect(write(writing('', { question: asked({ options: ['same', 'same '] }), polls: true })).parts.map(({ kind }) => kind)).toEqual(['text']);
+    expect(
+      write(writing('', { question: asked({ options: ['same', 'same '] }), polls: true })).parts.map(
+        ({ kind }) => kind,
+      ),
+    ).toEqual(['text']);
   });
 
   it('of a coding task is its own message, which a quote or a reaction answers', () => {
@@ -122,12 +144,15 @@ describe('a question', () => {
 
   it('is repeated as text when the person is reminded of it', () => {
     const question = asked({ options: ['red', 'blue'], reminder: true });
-    expect(texts(writing('', { question, polls: true }))).toEqual(['I am still waiting for your answer:\n\nWhich one?\n\n1. red\n2. blue']);
+    expect(texts(writing('', { question, polls: true }))).toEqual([
+      'I am still waiting for your answer:\n\nWhich one?\n\n1. red\n2. blue',
+    ]);
   });
 });
 
 describe('an approval', () => {
-  const approval = (evidence: string, rest = 0): Asked => asked({ kind: 'approval', prompt: 'Delete src/old_*.ts in demo?', evidence, rest });
+  const approval = (evidence: string, rest = 0): Asked =>
+    asked({ kind: 'approval', prompt: 'Delete src/old_*.ts in demo?', evidence, rest });
 
   it('shows what it is decided by byte for byte and says how to answer', () => {
     const evidence = commandEvidence('rm *old* _new_ ~x~ `y` ```\n/tmp');
@@ -138,7 +163,9 @@ describe('an approval', () => {
   });
 
   it('shows characters that would make it look like something else', () => {
-    const [text] = texts(writing('', { question: { ...approval('x'), prompt: 'Delete a\u202etxt.exe\u200b in demo?' } }));
+    const [text] = texts(
+      writing('', { question: { ...approval('x'), prompt: 'Delete a\u202etxt.exe\u200b in demo?' } }),
+    );
     expect(text).toContain('a⟨U+202E⟩txt.exe⟨U+200B⟩');
     expect(text).not.toMatch(/[\u202e]/);
   });

@@ -10,7 +10,8 @@ const track = (client: TestClient): TestClient => {
   clients.push(client);
   return client;
 };
-const start = (...options: Parameters<typeof startClient> extends [unknown, ...infer Rest] ? Rest : never) => track(startClient(fixture, ...options));
+const start = (...options: Parameters<typeof startClient> extends [unknown, ...infer Rest] ? Rest : never) =>
+  track(startClient(fixture, ...options));
 const paired = async (...options: Parameters<typeof pairedClient> extends [unknown, ...infer Rest] ? Rest : never) =>
   track(await pairedClient(fixture, ...options));
 const qr = (client: TestClient) => until('a QR', () => client.qrs.at(-1), 10_000);
@@ -31,7 +32,10 @@ describe('pairing', () => {
     const carol = fixture.contact('Carol');
     const client = await paired();
     expect(client.closes).toEqual([515]);
-    expect(client.auth.state.creds.me).toMatchObject({ id: '15550001111:1@s.whatsapp.net', lid: '100000000000001:1@lid' });
+    expect(client.auth.state.creds.me).toMatchObject({
+      id: '15550001111:1@s.whatsapp.net',
+      lid: '100000000000001:1@lid',
+    });
     expect(fixture.devices[0]!.preKeys.size).toBeGreaterThan(800);
     const history = client.events.find((events) => events['messaging-history.set'])!['messaging-history.set']!;
     expect(history.chats.map(({ id }) => id)).toEqual([carol.lid]);
@@ -59,12 +63,18 @@ describe('pairing', () => {
     const client = await paired();
     const bob = fixture.contact('Bob');
     await fixture.phone.historySync({ viaMedia: true, syncType: proto.HistorySync.HistorySyncType.RECENT });
-    await until('the history', () => client.events.some((events) => events['messaging-history.set']?.chats.some(({ id }) => id === bob.lid)), 10_000);
+    await until(
+      'the history',
+      () => client.events.some((events) => events['messaging-history.set']?.chats.some(({ id }) => id === bob.lid)),
+      10_000,
+    );
   });
 
   it('lets a client refuse a phone that does not know its secret', async () => {
     const client = start();
-    await expect(fixture.phone.scan(await qr(client), { advSecret: Buffer.alloc(32) })).rejects.toThrow('closed the connection');
+    await expect(fixture.phone.scan(await qr(client), { advSecret: Buffer.alloc(32) })).rejects.toThrow(
+      'closed the connection',
+    );
     expect(fixture.devices).toHaveLength(0);
   });
 
@@ -88,7 +98,9 @@ describe('pairing', () => {
   it('tells a pairing client that its secret is retired, and takes the new one', async () => {
     const client = start();
     const shown = (await qr(client)).split(',');
-    const rotated = new Promise((resolve) => client.sock.ws.once('CB:notification,type:companion_reg_refresh', resolve));
+    const rotated = new Promise((resolve) =>
+      client.sock.ws.once('CB:notification,type:companion_reg_refresh', resolve),
+    );
     fixture.rotateAdvSecret();
     await rotated;
     client.auth.state.creds.advSecretKey = Buffer.alloc(32, 7).toString('base64');
@@ -126,7 +138,11 @@ describe('logins', () => {
     await client.closedWith(428);
     expect(fixture.queue.find(({ stanza }) => stanza.attrs.id === id)).toMatchObject({ writes: 1 });
     client.connect();
-    await until('it was sent twice', () => fixture.ledger.delivered.filter(({ stanza }) => stanza.attrs.id === id).length === 2, 10_000);
+    await until(
+      'it was sent twice',
+      () => fixture.ledger.delivered.filter(({ stanza }) => stanza.attrs.id === id).length === 2,
+      10_000,
+    );
   });
 
   it('ends the older of two logins of the same device', async () => {
@@ -179,7 +195,9 @@ describe('disconnects', () => {
     fixture.disconnect(how);
     await until(`it closes with ${code}`, () => client.closes.slice(before).includes(code), 10_000);
     if (code !== 515)
-      await expect(client.sock.sendMessage(fixture.contact('Bob').lid, { text: 'too late' })).rejects.toMatchObject({ output: { statusCode: 428 } });
+      await expect(client.sock.sendMessage(fixture.contact('Bob').lid, { text: 'too late' })).rejects.toMatchObject({
+        output: { statusCode: 428 },
+      });
   });
 
   it('falls silent, and the client gives up after its keepalive', async () => {

@@ -35,15 +35,24 @@ describe('groups', () => {
     expect(textOf(await client.message(second))).toBe('once more');
 
     const sent = [await t.say(group.jid, { text: 'hello all' }), await t.say(group.jid, { text: 'still here' })];
-    for (const { key } of sent) for (const member of [bob, dora]) expect((await t.arrived(member, key.id!)).chat).toBe(group.jid);
+    for (const { key } of sent)
+      for (const member of [bob, dora]) expect((await t.arrived(member, key.id!)).chat).toBe(group.jid);
     const wire = fixture.ledger.messages.filter(({ id: seen }) => seen === sent[1]!.key.id);
     expect(wire.map(({ participants }) => participants)).toEqual([[]]);
     await dora.react(sent[0]!.key.id!, '🎉');
     const reactions = () => client.events.flatMap((events) => events['messages.reaction'] ?? []);
-    await until('the reaction', () => reactions().some(({ key, reaction }) => key.id === sent[0]!.key.id && key.fromMe && reaction.text === '🎉'), 5_000);
+    await until(
+      'the reaction',
+      () => reactions().some(({ key, reaction }) => key.id === sent[0]!.key.id && key.fromMe && reaction.text === '🎉'),
+      5_000,
+    );
 
     group.add(eve);
-    await until('the client knows', () => client.events.some((events) => events['group-participants.update']?.action === 'add'), 5_000);
+    await until(
+      'the client knows',
+      () => client.events.some((events) => events['group-participants.update']?.action === 'add'),
+      5_000,
+    );
     const { key } = await t.say(group.jid, { text: 'welcome Eve' });
     expect((await t.arrived(eve, key.id!)).text).toBe('welcome Eve');
     expect(Object.keys(await client.sock.groupFetchAllParticipating())).toEqual([group.jid]);
@@ -65,7 +74,11 @@ describe('groups', () => {
     const frank = fixture.contact('Frank');
     const group = fixture.group('Menders', [bob, frank]);
     const { id } = await group.send(frank, 'broken in the group', { corrupt: true });
-    await until('the content', () => t.upserts(id).some((message) => textOf(message) === 'broken in the group'), 10_000);
+    await until(
+      'the content',
+      () => t.upserts(id).some((message) => textOf(message) === 'broken in the group'),
+      10_000,
+    );
     const { key } = await t.say(group.jid, { text: 'for the group' });
     await t.arrived(frank, key.id!);
     frank.requestRetry(key.id!);
@@ -78,14 +91,30 @@ describe('hostile senders', () => {
     const mallory = fixture.contact('Mallory');
     const { id: malformed } = await mallory.send('', { rawBytes: Buffer.from([0xff, 0xff, 0xff]) });
     await until('the client asks again', () => mallory.receiptsOf(malformed).includes('retry'), 5_000);
-    const { id: lying } = await mallory.send({ image: Buffer.from('x'), url: 'https://169.254.169.254/latest', directPath: '/elsewhere', fileLength: 1 << 30 });
-    expect((await client.message(lying)).message?.imageMessage).toMatchObject({ url: 'https://169.254.169.254/latest', directPath: '/elsewhere' });
+    const { id: lying } = await mallory.send({
+      image: Buffer.from('x'),
+      url: 'https://169.254.169.254/latest',
+      directPath: '/elsewhere',
+      fileLength: 1 << 30,
+    });
+    expect((await client.message(lying)).message?.imageMessage).toMatchObject({
+      url: 'https://169.254.169.254/latest',
+      directPath: '/elsewhere',
+    });
     const syncType = proto.HistorySync.HistorySyncType.RECENT;
-    const forged = { protocolMessage: { type: proto.Message.ProtocolMessage.Type.HISTORY_SYNC_NOTIFICATION, historySyncNotification: { syncType } } };
+    const forged = {
+      protocolMessage: {
+        type: proto.Message.ProtocolMessage.Type.HISTORY_SYNC_NOTIFICATION,
+        historySyncNotification: { syncType },
+      },
+    };
     const { id: history } = await mallory.send({ proto: forged });
     expect((await client.message(history)).key.fromMe).toBe(false);
     const { id: status } = await mallory.send('my day', { broadcast: 'status@broadcast' });
-    expect((await client.message(status)).key).toMatchObject({ remoteJid: 'status@broadcast', participant: mallory.lid });
+    expect((await client.message(status)).key).toMatchObject({
+      remoteJid: 'status@broadcast',
+      participant: mallory.lid,
+    });
   });
 });
 
@@ -116,5 +145,7 @@ it('goes on with a contact who has a new phone', async () => {
   await t.arrived(hans, (await t.say(hans.lid, { text: 'to the new phone' })).key.id!);
   hans.reinstall();
   await until('the client was told', () => fixture.queue.every(({ stanza }) => stanza.tag !== 'notification'), 5_000);
-  expect((await t.arrived(hans, (await t.say(hans.lid, { text: 'to the newest phone' })).key.id!)).text).toBe('to the newest phone');
+  expect((await t.arrived(hans, (await t.say(hans.lid, { text: 'to the newest phone' })).key.id!)).text).toBe(
+    'to the newest phone',
+  );
 });

@@ -21,7 +21,8 @@ beforeAll(async () => {
 });
 afterAll(() => paired?.close());
 
-const download = (message: WAMessage) => downloadMediaMessage(message, 'buffer', { options: { dispatcher: mediaDispatcher(fixture) } as never });
+const download = (message: WAMessage) =>
+  downloadMediaMessage(message, 'buffer', { options: { dispatcher: mediaDispatcher(fixture) } as never });
 
 it.each([
   ['image', { image: Buffer.from('a picture'), caption: 'look' }],
@@ -36,7 +37,16 @@ it.each([
 
 it.each([
   ['image', { image: Buffer.from('drawn here'), caption: 'mine', jpegThumbnail: '' }],
-  ['audio', { audio: Buffer.from('spoken here'), ptt: true, seconds: 2, mimetype: 'audio/ogg; codecs=opus', waveform: new Uint8Array(64) }],
+  [
+    'audio',
+    {
+      audio: Buffer.from('spoken here'),
+      ptt: true,
+      seconds: 2,
+      mimetype: 'audio/ogg; codecs=opus',
+      waveform: new Uint8Array(64),
+    },
+  ],
   ['document', { document: Buffer.from('written here'), mimetype: 'text/plain', fileName: 'notes.txt' }],
 ] as const)('takes the client’s %s and checks its MAC and hashes', async (kind, content) => {
   const { key } = await t.say(bob.lid, content as never);
@@ -69,7 +79,9 @@ it('stalls and fails uploads', async () => {
   fixture.faults.stallUploads(false);
   await t.arrived(bob, (await sending).key.id!);
   fixture.faults.failUploads(1);
-  await expect(t.say(bob.lid, { document: Buffer.from('lost'), mimetype: 'text/plain' })).rejects.toThrow('upload failed');
+  await expect(t.say(bob.lid, { document: Buffer.from('lost'), mimetype: 'text/plain' })).rejects.toThrow(
+    'upload failed',
+  );
 });
 
 it('damages files so that only a MAC or a hash tells', async () => {

@@ -7,7 +7,13 @@ let run: (line: string) => Promise<void>;
 const said: string[] = [];
 beforeAll(async () => {
   fixture = await startWhatsAppFixture();
-  const terminal = { say: (line: string) => void said.push(line), statusQr: async () => 'no QR', shown: () => undefined, named: () => {}, quit: () => {} };
+  const terminal = {
+    say: (line: string) => void said.push(line),
+    statusQr: async () => 'no QR',
+    shown: () => undefined,
+    named: () => {},
+    quit: () => {},
+  };
   run = makeCommands(fixture, terminal);
 });
 afterAll(() => fixture.close());
@@ -15,7 +21,15 @@ afterAll(() => fixture.close());
 const typedByOwner = () => [...fixture.phone.sent.values()].map(({ message }) => message.conversation);
 
 it('sends lines that only look like commands as text', async () => {
-  const texts = ['read the file please', 'as soon as you can', 'file a bug', 'edit nothing', 'code is law', 'drop it', 'group them by colour'];
+  const texts = [
+    'read the file please',
+    'as soon as you can',
+    'file a bug',
+    'edit nothing',
+    'code is law',
+    'drop it',
+    'group them by colour',
+  ];
   for (const text of texts) await run(text);
   await run('say help');
   expect(typedByOwner()).toEqual([...texts, 'help']);
@@ -28,7 +42,10 @@ it('writes as other people, once or from now on', async () => {
   await run('as me');
   await run('me again');
   expect(fixture.contacts.map(({ name }) => name)).toEqual(['Bob']);
-  expect([...fixture.contacts[0]!.sent.values()].map(({ message }) => message.conversation)).toEqual(['hi there', 'still Bob']);
+  expect([...fixture.contacts[0]!.sent.values()].map(({ message }) => message.conversation)).toEqual([
+    'hi there',
+    'still Bob',
+  ]);
   expect(typedByOwner().at(-1)).toBe('me again');
 });
 

@@ -12,14 +12,21 @@ import { NOISE_HEADER, noiseServerIdentity } from '../../../../support/whatsapp/
 import { corrupted, type Peer, pad, SignalParty, unpad } from '../../../../support/whatsapp/signal.ts';
 import { bigEndian, bytes, child, children, el } from '../../../../support/whatsapp/stanza.ts';
 
-/** A fixture that accepts anything proves nothing: what is forged, damaged or repeated must fail here as it fails on a phone. */
+/**
+ * A fixture that accepts anything proves nothing: what is forged, damaged or repeated must fail here as it fails on a
+ * phone.
+ */
 
 const flip = (data: Uint8Array, at = data.length - 1): Buffer => {
   const copy = Buffer.from(data);
   copy[at]! ^= 1;
   return copy;
 };
-const asPeer = (party: SignalParty, address: string): Peer => ({ address, identity: party.identity.public, bundle: () => party.bundle() });
+const asPeer = (party: SignalParty, address: string): Peer => ({
+  address,
+  identity: party.identity.public,
+  bundle: () => party.bundle(),
+});
 
 describe('Signal', () => {
   const alice = new SignalParty('alice');
@@ -30,7 +37,9 @@ describe('Signal', () => {
   it('refuses damaged, repeated and foreign messages, and goes on afterwards', async () => {
     const first = await alice.encrypt(toBob, Buffer.from('one'));
     await expect(bob.decrypt(toAlice, first.type, corrupted(first).body)).rejects.toThrow();
-    await expect(bob.decrypt(asPeer(new SignalParty('eve'), 'eve'), first.type, first.body)).rejects.toThrow('another identity');
+    await expect(bob.decrypt(asPeer(new SignalParty('eve'), 'eve'), first.type, first.body)).rejects.toThrow(
+      'another identity',
+    );
     expect((await bob.decrypt(toAlice, first.type, first.body)).toString()).toBe('one');
     const answer = await bob.encrypt(toAlice, Buffer.from('two'));
     expect(answer.type).toBe('msg');
@@ -45,7 +54,9 @@ describe('Signal', () => {
     const bundle = bob.bundle();
     const forged = { ...bundle, signedPreKey: { ...bundle.signedPreKey, public: keyPair().public } };
     await expect(alice.startSession(toBob, forged)).rejects.toThrow('badly signed');
-    await expect(alice.startSession(toBob, { ...bundle, identity: keyPair().public })).rejects.toThrow('another identity');
+    await expect(alice.startSession(toBob, { ...bundle, identity: keyPair().public })).rejects.toThrow(
+      'another identity',
+    );
   });
 
   it('reads group messages only with the author’s key, unchanged and once', async () => {
@@ -85,7 +96,11 @@ describe('signatures, media and frames', () => {
     const sealed = proto.ADVSignedDeviceIdentityHMAC.decode(signDevice(account, device.public, 1, randomBytes(32)));
     const signed = proto.ADVSignedDeviceIdentity.decode(sealed.details!);
     const holds = (deviceSignature: Buffer | undefined) =>
-      deviceIdentityHolds(proto.ADVSignedDeviceIdentity.encode({ ...signed, deviceSignature }).finish(), account.public, device.public);
+      deviceIdentityHolds(
+        proto.ADVSignedDeviceIdentity.encode({ ...signed, deviceSignature }).finish(),
+        account.public,
+        device.public,
+      );
     const own = sign(device, Buffer.from([6, 1]), signed.details!, device.public, account.public);
     expect(holds(own)).toBe(true);
     expect(holds(sign(account, Buffer.from([6, 1]), signed.details!, device.public, account.public))).toBe(false);
@@ -138,20 +153,34 @@ describe('a logged-in client', () => {
       client.sock.query(
         el('iq', { xmlns: 'encrypt', type: 'set', to: '@s.whatsapp.net' }, [
           el('rotate', {}, [
-            el('skey', {}, [el('id', {}, bigEndian(2, 3)), el('value', {}, creds.signedPreKey.keyPair.public), el('signature', {}, signature)]),
+            el('skey', {}, [
+              el('id', {}, bigEndian(2, 3)),
+              el('value', {}, creds.signedPreKey.keyPair.public),
+              el('signature', {}, signature),
+            ]),
           ]),
         ]),
       );
     await expect(upload(randomBytes(64))).rejects.toThrow('not-acceptable');
-    const own = { public: Buffer.from(creds.signedIdentityKey.public), private: Buffer.from(creds.signedIdentityKey.private) };
+    const own = {
+      public: Buffer.from(creds.signedIdentityKey.public),
+      private: Buffer.from(creds.signedIdentityKey.private),
+    };
     await upload(sign(own, typed(creds.signedPreKey.keyPair.public)));
   });
 
   describe('is not believed', () => {
     type Stanza = ReturnType<typeof el>;
 
-    /** Sends what the client itself has encrypted for a contact, changed on its way; resolves with the reasons why it was not read. */
-    async function tampered(name: string, change: (stanza: Stanza) => void, session: 'new' | 'established'): Promise<string[]> {
+    /**
+     * Sends what the client itself has encrypted for a contact, changed on its way; resolves with the reasons why it
+     * was not read.
+     */
+    async function tampered(
+      name: string,
+      change: (stanza: Stanza) => void,
+      session: 'new' | 'established',
+    ): Promise<string[]> {
       fixture.faults.askAgain = false;
       const contact = fixture.contact(name);
       if (session === 'established') await client.message((await contact.send('hello')).id);
@@ -159,10 +188,17 @@ describe('a logged-in client', () => {
       const { nodes } = await client.sock.createParticipantNodes([contact.lid], { conversation: 'x' });
       const identity = proto.ADVSignedDeviceIdentity.encode(client.auth.state.creds.account!).finish();
       const id = `TAMPERED-${name}`;
-      const stanza = el('message', { id, to: contact.lid, type: 'text' }, [el('participants', {}, nodes), el('device-identity', {}, identity)]);
+      const stanza = el('message', { id, to: contact.lid, type: 'text' }, [
+        el('participants', {}, nodes),
+        el('device-identity', {}, identity),
+      ]);
       change(stanza);
       await client.sock.sendNode(stanza);
-      const seen = await until('it is judged', () => fixture.ledger.messages.find((message) => message.id === id && message.decrypted.length > 0), 5_000);
+      const seen = await until(
+        'it is judged',
+        () => fixture.ledger.messages.find((message) => message.id === id && message.decrypted.length > 0),
+        5_000,
+      );
       expect(contact.message(id)).toBeUndefined();
       return seen.decrypted.map(({ error }) => error ?? 'no error');
     }

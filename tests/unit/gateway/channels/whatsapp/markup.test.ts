@@ -13,7 +13,11 @@ describe('markdown on a phone', () => {
   it.each([
     ['headings are bold lines', '# One\n\ntext\n\n### Two **x**', '*One*\n\ntext\n\n*Two x*'],
     ['emphasis is translated', '**b** __b__ *i* _i_ ~~s~~', '*b* *b* _i_ _i_ ~s~'],
-    ['and nested', '**_both_** and **bold with *italic* in it** and ~~**gone**~~', '*_both_* and *bold with _italic_ in it* and ~*gone*~'],
+    [
+      'and nested',
+      '**_both_** and **bold with *italic* in it** and ~~**gone**~~',
+      '*_both_* and *bold with _italic_ in it* and ~*gone*~',
+    ],
     ['and beside punctuation', '(**a**), "*b*": **c**!', '(*a*), "_b_": *c*!'],
     ['but not inside a word, where a phone would show the asterisks', '字**重点**字 and **API**s', '字重点字 and APIs'],
     ['arithmetic is no emphasis', '2*3*4 = x**2 + y**2, ~5 and 10~', '2*3*4 = x¦*¦¦*¦2 + y¦*¦¦*¦2, ¦~¦5 and 10¦~¦'],
@@ -28,7 +32,11 @@ describe('markdown on a phone', () => {
       '¦*¦not bold¦*¦ and ¦_¦not italic¦_¦ and ¦`¦not code¦`¦',
     ],
     ['links show their address', '[docs](https://x.example/a_b)', 'docs (https://x.example/a_b)'],
-    ['once', '<https://x.example> [x.example](https://x.example/) [](https://y.example)', 'https://x.example x.example https://y.example'],
+    [
+      'once',
+      '<https://x.example> [x.example](https://x.example/) [](https://y.example)',
+      'https://x.example x.example https://y.example',
+    ],
     ['also by reference', '[docs][1]\n\n[1]: https://x.example', 'docs (https://x.example)'],
     ['an address that nothing refers to is shown', '[1]: https://x.example', '[1] https://x.example'],
     [
@@ -61,9 +69,17 @@ describe('markdown on a phone', () => {
     const diff =
       'diff --git a/x.md b/x.md\nindex 1f2e3d4..5a6b7c8 100644\n--- a/x.md\n+++ b/x.md\n@@ -1,4 +1,4 @@\n # **Title**\n-- old_item_\n+- new *item*\n \n \tlast';
     it.each([
-      ['from git, with words around it', `Here it is:\n\n${diff}\n\n- **done**`, `Here it is:\n\n\`\`\`\n${diff}\n\`\`\`\n\n- *done*`],
+      [
+        'from git, with words around it',
+        `Here it is:\n\n${diff}\n\n- **done**`,
+        `Here it is:\n\n\`\`\`\n${diff}\n\`\`\`\n\n- *done*`,
+      ],
       ['without a line between', `Here:\n${diff}\nAnd **more**`, `Here:\n\n\`\`\`\n${diff}\n\`\`\`\n\nAnd *more*`],
-      ['whose empty line lost its space', `${diff.replace('\n \n', '\n\n')}\n- a`, `\`\`\`\n${diff.replace('\n \n', '\n\n')}\n- a\n\`\`\``],
+      [
+        'whose empty line lost its space',
+        `${diff.replace('\n \n', '\n\n')}\n- a`,
+        `\`\`\`\n${diff.replace('\n \n', '\n\n')}\n- a\n\`\`\``,
+      ],
       ['with two files', `${diff}\n\n${diff}`, `\`\`\`\n${diff}\n\n${diff}\n\`\`\``],
       ['of names and lines alone', '--- a/x\n+++ b/x\n-a *b*\n+a *c*', '```\n--- a/x\n+++ b/x\n-a *b*\n+a *c*\n```'],
       ['of one hunk alone', '@@ -1 +1 @@\n-a\n+b', '```\n@@ -1 +1 @@\n-a\n+b\n```'],
@@ -74,8 +90,14 @@ describe('markdown on a phone', () => {
   });
 
   it('a narrow table is aligned, a wide one becomes rows of names and values', () => {
-    expect(toWhatsApp('| Name | Price |\n|---|---:|\n| Apple | 1 |\n| `kiwi` | 10 |')).toBe('```\nName   Price\n-----  -----\nApple      1\nkiwi      10\n```');
-    expect(toWhatsApp('| Name | What it does |\n|---|---|\n| **a** | [builds](https://x.example) all of the project |\n| b | |')).toBe(
+    expect(toWhatsApp('| Name | Price |\n|---|---:|\n| Apple | 1 |\n| `kiwi` | 10 |')).toBe(
+      '```\nName   Price\n-----  -----\nApple      1\nkiwi      10\n```',
+    );
+    expect(
+      toWhatsApp(
+        '| Name | What it does |\n|---|---|\n| **a** | [builds](https://x.example) all of the project |\n| b | |',
+      ),
+    ).toBe(
       '*Name*: *a*\n*What it does*: builds (https://x.example) all of the project\n\n*Name*: b\n*What it does*: –',
     );
     expect(toWhatsApp('| 名 | 値 |\n|---|---|\n| あ | 1 |')).toBe('*名*: あ\n*値*: 1');
@@ -144,7 +166,8 @@ describe('markdown on a phone', () => {
           const output = toWhatsApp(markdown);
           expect(output.isWellFormed()).toBe(true);
           // the language of a fence is dropped, also of one in a list or a quote
-          if (!/[[|#&<]/.test(markdown) && !/^[\s>*+\-\d.)]*(?:`{3,}|~{3,}).*\S/m.test(markdown)) expect(letters(output)).toBe(letters(markdown));
+          if (!/[[|#&<]/.test(markdown) && !/^[\s>*+\-\d.)]*(?:`{3,}|~{3,}).*\S/m.test(markdown))
+            expect(letters(output)).toBe(letters(markdown));
         },
       ),
       { runs: 400 },

@@ -3,7 +3,16 @@ import { describe, expect, it } from 'vitest';
 import { afterAbsence, firstPart, joinTexts, partLimits, ready } from '../../../../../src/domain/chat/burst.ts';
 import { reactionAnswer } from '../../../../../src/domain/consent/reactions.ts';
 import { backoffMs, type Close, reactionTo } from '../../../../../src/domain/whatsapp/disconnect.ts';
-import { canonicalUser, isBroadcast, isGroup, isNewsletter, isStatus, phoneOf, roleOf, samePerson } from '../../../../../src/domain/whatsapp/identity.ts';
+import {
+  canonicalUser,
+  isBroadcast,
+  isGroup,
+  isNewsletter,
+  isStatus,
+  phoneOf,
+  roleOf,
+  samePerson,
+} from '../../../../../src/domain/whatsapp/identity.ts';
 import { type Addressing, addressed } from '../../../../../src/domain/whatsapp/trigger.ts';
 import { admitInWindow } from '../../../../../src/gateway/channels/shared/rate-limit.ts';
 import { ageNote } from '../../../../../src/gateway/channels/whatsapp/outbound/compose.ts';
@@ -12,14 +21,24 @@ import { holds } from '../../../../support/property.ts';
 const HOUR = 3_600_000;
 
 describe('the reaction to a disconnect code', () => {
-  const close = (code: number | undefined, more: Partial<Close> = {}): Close => ({ code, paired: true, consecutive: 1, versionTried: false, ...more });
+  const close = (code: number | undefined, more: Partial<Close> = {}): Close => ({
+    code,
+    paired: true,
+    consecutive: 1,
+    versionTried: false,
+    ...more,
+  });
   const backoff = { kind: 'reconnect', immediately: false, minimumMs: 0 };
 
   it.each<[string, Close, object]>([
     ['515 restarts at once', close(515), { kind: 'reconnect', immediately: true, minimumMs: 0 }],
     ['515 for the fourth time in a row backs off', close(515, { consecutive: 4 }), backoff],
     ['408 of a paired account backs off', close(408), backoff],
-    ['408 without pairing waits for a person to ask for a new code', close(408, { paired: false }), { kind: 'stop', state: 'disconnected', needs: 'pairing' }],
+    [
+      '408 without pairing waits for a person to ask for a new code',
+      close(408, { paired: false }),
+      { kind: 'stop', state: 'disconnected', needs: 'pairing' },
+    ],
     ['428 backs off', close(428), backoff],
     ['503 backs off from 30 s', close(503), { kind: 'reconnect', immediately: false, minimumMs: 30_000 }],
     ['500 backs off', close(500), backoff],
@@ -34,11 +53,23 @@ describe('the reaction to a disconnect code', () => {
     ['402 without an end stops for a person', close(402), { kind: 'stop', state: 'error', needs: 'person' }],
     ['403 stops for a person', close(403), { kind: 'stop', state: 'error', needs: 'person' }],
     ['405 tries a newer version once', close(405), { kind: 'reconnect', immediately: true, minimumMs: 0 }],
-    ['405 after that needs an upgrade', close(405, { versionTried: true }), { kind: 'stop', state: 'error', needs: 'upgrade' }],
-    ...[406, 409, 411].map((code): [string, Close, object] => [`${code} stops for a person`, close(code), { kind: 'stop', state: 'error', needs: 'person' }]),
+    [
+      '405 after that needs an upgrade',
+      close(405, { versionTried: true }),
+      { kind: 'stop', state: 'error', needs: 'upgrade' },
+    ],
+    ...[406, 409, 411].map((code): [string, Close, object] => [
+      `${code} stops for a person`,
+      close(code),
+      { kind: 'stop', state: 'error', needs: 'person' },
+    ]),
     ...[400, 413, 414, 415, 418, 501].flatMap((code): [string, Close, object][] => [
       [`${code} backs off five times`, close(code, { consecutive: 5 }), backoff],
-      [`${code} then stops for a person`, close(code, { consecutive: 6 }), { kind: 'stop', state: 'error', needs: 'person' }],
+      [
+        `${code} then stops for a person`,
+        close(code, { consecutive: 6 }),
+        { kind: 'stop', state: 'error', needs: 'person' },
+      ],
     ]),
     ['an unknown code backs off', close(599), backoff],
     [
@@ -46,7 +77,11 @@ describe('the reaction to a disconnect code', () => {
       { ...close(408, { unreached: 'ECONNREFUSED' }), paired: false },
       { ...backoff, mostMs: 15_000 },
     ],
-    ['a server that is not WhatsApp backs off', close(undefined, { foreign: 'The server is not WhatsApp: its certificate is for another key.' }), backoff],
+    [
+      'a server that is not WhatsApp backs off',
+      close(undefined, { foreign: 'The server is not WhatsApp: its certificate is for another key.' }),
+      backoff,
+    ],
     ['an error of our own backs off', close(undefined), backoff],
   ])('%s', (_, closed, expected) => {
     const { say, ...reaction } = reactionTo(closed);
@@ -60,7 +95,8 @@ describe('the reaction to a disconnect code', () => {
   });
 
   it('a pairing that fails says which way it failed, and what to do', () => {
-    const unpaired = (code: number | undefined, more: Partial<Close> = {}) => reactionTo({ ...close(code!), paired: false, ...more }).say;
+    const unpaired = (code: number | undefined, more: Partial<Close> = {}) =>
+      reactionTo({ ...close(code!), paired: false, ...more }).say;
     const says = [
       [unpaired(408, { unscanned: true }), /not scanned .* in time; `fetch pair` shows a new one/],
       [unpaired(408), /did not answer in time: .*`fetch pair` tries again/],
@@ -131,7 +167,9 @@ describe('identity', () => {
   it('knows a person by either address, and never by an unknown one', () => {
     expect(samePerson({ lid: '1:3@lid' }, { lid: '1@lid', pn: '49170@s.whatsapp.net' })).toBe(true);
     expect(samePerson({ pn: '49170:0@s.whatsapp.net' }, { lid: '1@lid', pn: '49170@c.us' })).toBe(true);
-    expect(samePerson({ lid: '1@lid', pn: '49170@s.whatsapp.net' }, { lid: '2@lid', pn: '49170@s.whatsapp.net' })).toBe(false);
+    expect(samePerson({ lid: '1@lid', pn: '49170@s.whatsapp.net' }, { lid: '2@lid', pn: '49170@s.whatsapp.net' })).toBe(
+      false,
+    );
     expect(samePerson({ lid: '49170@lid' }, { pn: '49170@s.whatsapp.net' })).toBe(false);
     expect(samePerson({ lid: null }, { lid: undefined, pn: '' })).toBe(false);
     expect(samePerson({ lid: '@lid' }, { lid: '@lid' })).toBe(false);
@@ -148,7 +186,15 @@ describe('identity', () => {
 });
 
 describe('when a message is for us', () => {
-  const message: Addressing = { chat: 'direct', number: 'shared', mentionsUs: false, quotesUs: false, text: 'hello', voice: false, trigger: '@fetch' };
+  const message: Addressing = {
+    chat: 'direct',
+    number: 'shared',
+    mentionsUs: false,
+    quotesUs: false,
+    text: 'hello',
+    voice: false,
+    trigger: '@fetch',
+  };
   it.each<[string, Partial<Addressing>, boolean, string]>([
     ['the chat with oneself needs no trigger', { chat: 'self' }, true, 'hello'],
     ['and loses it where it is written', { chat: 'self', text: '@Fetch stop' }, true, 'stop'],
@@ -162,11 +208,26 @@ describe('when a message is for us', () => {
     ['nor of another name', { text: '@fetch-bot fix it' }, false, '@fetch-bot fix it'],
     ['nor of an address', { text: '@fetch.com is down' }, false, '@fetch.com is down'],
     ['a quote of what we said calls us', { quotesUs: true }, true, 'hello'],
-    ['a mention of a shared number names its owner', { chat: 'group', mentionsUs: true, text: '@491701234567 hello' }, false, '@491701234567 hello'],
+    [
+      'a mention of a shared number names its owner',
+      { chat: 'group', mentionsUs: true, text: '@491701234567 hello' },
+      false,
+      '@491701234567 hello',
+    ],
     ['a dedicated number is written to directly', { number: 'dedicated' }, true, 'hello'],
     ['but not in groups', { number: 'dedicated', chat: 'group' }, false, 'hello'],
-    ['there a mention counts', { number: 'dedicated', chat: 'group', mentionsUs: true, text: '\u2068@491701234567\u2069 hello' }, true, 'hello'],
-    ['wherever it stands', { number: 'dedicated', chat: 'group', mentionsUs: true, text: 'hello @491701234567' }, true, 'hello @491701234567'],
+    [
+      'there a mention counts',
+      { number: 'dedicated', chat: 'group', mentionsUs: true, text: '\u2068@491701234567\u2069 hello' },
+      true,
+      'hello',
+    ],
+    [
+      'wherever it stands',
+      { number: 'dedicated', chat: 'group', mentionsUs: true, text: 'hello @491701234567' },
+      true,
+      'hello @491701234567',
+    ],
     [
       'and keeps others that are mentioned',
       { number: 'dedicated', chat: 'group', mentionsUs: true, text: '@15550109999 and @491701234567: hi' },
@@ -182,7 +243,9 @@ describe('when a message is for us', () => {
     ['whatever its transcript begins with', { voice: true, text: '@fetch hello' }, false, '@fetch hello'],
     ['a trigger is no pattern', { trigger: '.*', text: 'hello' }, false, 'hello'],
     ['an empty trigger matches nothing', { trigger: ' ', text: 'hello' }, false, 'hello'],
-  ])('%s', (_, more, expected, text) => expect(addressed({ ...message, ...more })).toEqual({ addressed: expected, text }));
+  ])('%s', (_, more, expected, text) =>
+    expect(addressed({ ...message, ...more })).toEqual({ addressed: expected, text }),
+  );
 });
 
 describe('a reaction as an answer', () => {
@@ -259,11 +322,16 @@ describe('a burst', () => {
 
   it('that is too much for one turn is several, and nothing of it is left out or said twice', () => {
     const message = fc.record({ text: fc.string({ maxLength: 300 }), files: fc.integer({ min: 0, max: 1 }) });
-    const bounds = fc.record({ messages: fc.integer({ min: 1, max: 9 }), characters: fc.integer({ min: 1, max: 900 }), files: fc.integer({ min: 0, max: 4 }) });
+    const bounds = fc.record({
+      messages: fc.integer({ min: 1, max: 9 }),
+      characters: fc.integer({ min: 1, max: 900 }),
+      files: fc.integer({ min: 0, max: 4 }),
+    });
     holds(
       fc.property(fc.array(message, { maxLength: 60 }), bounds, (messages, limits) => {
         const parts: Array<typeof messages> = [];
-        for (let rest = messages; rest.length > 0; rest = rest.slice(parts.at(-1)!.length)) parts.push(rest.slice(0, firstPart(rest, limits)));
+        for (let rest = messages; rest.length > 0; rest = rest.slice(parts.at(-1)!.length))
+          parts.push(rest.slice(0, firstPart(rest, limits)));
         expect(parts.flat()).toEqual(messages);
         for (const part of parts.filter(({ length }) => length > 1)) {
           expect(part.length).toBeLessThanOrEqual(limits.messages);

@@ -34,19 +34,25 @@ describe('pacing', () => {
   it('never sends more in a second, a minute or a day than is allowed', () => {
     const many = { paceMs: 1000, perMinute: 5, perDay: 30 };
     holds(
-      fc.property(fc.array(fc.tuple(fc.nat(20_000), fc.double({ min: 0, max: 0.999, noNaN: true })), { minLength: 40, maxLength: 80 }), (asks) => {
-        const sent: number[] = [];
-        let now = 0;
-        for (const [later, random] of asks) {
-          now += later;
-          sent.push(Math.max(now, sent.at(-1) ?? 0) + waitFor(sent, Math.max(now, sent.at(-1) ?? 0), many, random));
-        }
-        for (const [index, at] of sent.entries()) {
-          if (index >= 1) expect(at - sent[index - 1]!).toBeGreaterThanOrEqual(1000);
-          if (index >= 5) expect(at - sent[index - 5]!).toBeGreaterThanOrEqual(60_000);
-          if (index >= 30) expect(at - sent[index - 30]!).toBeGreaterThanOrEqual(DAY);
-        }
-      }),
+      fc.property(
+        fc.array(fc.tuple(fc.nat(20_000), fc.double({ min: 0, max: 0.999, noNaN: true })), {
+          minLength: 40,
+          maxLength: 80,
+        }),
+        (asks) => {
+          const sent: number[] = [];
+          let now = 0;
+          for (const [later, random] of asks) {
+            now += later;
+            sent.push(Math.max(now, sent.at(-1) ?? 0) + waitFor(sent, Math.max(now, sent.at(-1) ?? 0), many, random));
+          }
+          for (const [index, at] of sent.entries()) {
+            if (index >= 1) expect(at - sent[index - 1]!).toBeGreaterThanOrEqual(1000);
+            if (index >= 5) expect(at - sent[index - 5]!).toBeGreaterThanOrEqual(60_000);
+            if (index >= 30) expect(at - sent[index - 30]!).toBeGreaterThanOrEqual(DAY);
+          }
+        },
+      ),
       { runs: 50 },
     );
   });
@@ -54,12 +60,19 @@ describe('pacing', () => {
   it('goes on where the last process was, and gives a long wait back to the task queue', async () => {
     const now = Date.now();
     const full = createPacer(limits, async () => Array.from({ length: 20 }, (_, index) => now - 1000 + index));
-    await expect(full.take(nobody)).rejects.toMatchObject({ name: 'ChannelAway', retryAfterMs: expect.closeTo(59_500, -4) });
+    await expect(full.take(nobody)).rejects.toMatchObject({
+      name: 'ChannelAway',
+      retryAfterMs: expect.closeTo(59_500, -4),
+    });
   });
 
   it('says when the day is full', async () => {
     let told = 0;
-    const full = createPacer({ ...limits, perDay: 3 }, async () => [1, 2, 3].map((each) => Date.now() - each * 10_000), { onDayFull: () => told++ });
+    const full = createPacer(
+      { ...limits, perDay: 3 },
+      async () => [1, 2, 3].map((each) => Date.now() - each * 10_000),
+      { onDayFull: () => told++ },
+    );
     await expect(full.take(nobody)).rejects.toMatchObject({ name: 'ChannelAway', retryAfterMs: 600_000 });
     expect(told).toBe(1);
   });

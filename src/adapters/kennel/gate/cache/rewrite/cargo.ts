@@ -1,6 +1,9 @@
 import type { Links, Rewriter } from './rewriter.ts';
 
-/** The file of a sparse index that says where crates are. The address has markers such as `{crate}`, so it is not read as a URL as a whole. */
+/**
+ * The file of a sparse index that says where crates are. The address has markers such as `{crate}`, so it is not read
+ * as a URL as a whole.
+ */
 export const cargo: Rewriter = {
   largest: 64 * 1024,
   concerns: ({ url }) => url.pathname.endsWith('/config.json'),
@@ -20,7 +23,9 @@ function elsewhere(address: string, links: Links): string | null {
 function objectIn(text: string): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : null;
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : null;
   } catch {
     return null;
   }

@@ -6,7 +6,8 @@ const HTML_INDEX = 'application/vnd.pypi.simple.v1+html';
 /** A page of a simple index, as JSON (PEP 691) or as HTML (PEP 503). */
 export const pip: Rewriter = {
   largest: 48 * 1024 * 1024,
-  concerns: ({ type, accept }) => type === JSON_INDEX || type === HTML_INDEX || (type === 'text/html' && accept.includes(HTML_INDEX)),
+  concerns: ({ type, accept }) =>
+    type === JSON_INDEX || type === HTML_INDEX || (type === 'text/html' && accept.includes(HTML_INDEX)),
   rewrite: (text, links) => (text.trimStart().startsWith('{') ? json(text, links) : html(text, links)),
 };
 
@@ -25,7 +26,10 @@ function json(text: string, links: Links): string {
   return JSON.stringify(page);
 }
 
-/** A parser of HTML builds a tree, which takes a quarter of a minute for a megabyte that is made for that. A tag by itself takes no time. */
+/**
+ * A parser of HTML builds a tree, which takes a quarter of a minute for a megabyte that is made for that. A tag by
+ * itself takes no time.
+ */
 const TAG = /<(a|base)\s[^<>]{1,4000}>/gi;
 const HREF = /(\shref\s*=\s*)("[^"]*"|'[^']*')/i;
 
