@@ -34,6 +34,7 @@ export interface Concluding {
   message: string;
   author: Author;
   keepOnBranchOnly: boolean;
+  uncommitted?: string;
 }
 
 /** The content of `refs/fetch/<key>/result`. `tip`: HEAD at the end of the task. */
@@ -62,10 +63,12 @@ export function conclude(place: Place, op: Concluding, again: string | null = nu
   const committed: Committed =
     repository.kept === 'beside'
       ? { commit: null, branch: null, tip: null }
-      : commitChanges(repository, { before, after, prepared: done.commit ?? null }, op, {
-          ...op.author,
-          seconds: after.at,
-        });
+      : op.uncommitted === undefined
+        ? commitChanges(repository, { before, after, prepared: done.commit ?? null }, op, {
+            ...op.author,
+            seconds: after.at,
+          })
+        : onlySaved(repository, before, op.uncommitted);
   const told = [again, committed.note, ...besides(repository, before, after), ...inner.notes].filter(Boolean).join(' ');
   const result: Result = { ...files, ...committed, ...(told && { note: told }) };
   writeRef(repository, refOf(op.key, 'result'), jsonBlob(repository, result), done.result ?? null);
@@ -142,7 +145,7 @@ function commitChanges(
   if (prepared && head.commit && isAncestor(repository, prepared, head.commit)) {
     // an earlier call was killed after it moved the branch: only the index may be behind
     if (head.commit === prepared) stageCommit(repository, firstParent(repository, prepared), prepared);
-    const keptOn = head.branch === null ? keepBranch(repository, op.key, prepared) : null;
+    const keptOn = branchFor(repository, before, { ...head, commit: prepared });
     return { commit: prepared, branch: head.branch, keptOn, tip: head.commit, note: notes(before, head, [], keptOn) };
   }
   const { convert, filtered } = converter(
@@ -154,7 +157,8 @@ function commitChanges(
   const left = [...filtered];
   const own = head.commit !== before.head ? head.commit : null;
   if (merged.conflicts.length === 0 && merged.changes.length === 0) {
-    return { commit: own, branch: head.branch, tip: head.commit, note: notes(before, head, left, null) };
+    const keptOn = own && branchFor(repository, before, head);
+    return { commit: own, branch: head.branch, keptOn, tip: head.commit, note: notes(before, head, left, keptOn) };
   }
   const onOwnBranch = head.branch === `fetch/${op.key}`;
   const why =
@@ -174,7 +178,7 @@ function commitChanges(
     ]);
     if (moved.code === 0) {
       stageCommit(repository, head.commit, commit);
-      const keptOn = head.branch === null ? keepBranch(repository, op.key, commit) : null;
+      const keptOn = branchFor(repository, before, { ...head, commit });
       return { commit, branch: head.branch, keptOn, tip: commit, note: notes(before, head, left, keptOn) };
     }
     return keep(`the branch could not be moved (${moved.stderr.trim()})`);
@@ -199,6 +203,14 @@ function commitChanges(
       note: [note, notes(before, head, left, null)].filter(Boolean).join(' '),
     };
   }
+}
+
+/** What earlier calls have committed, before they failed. */
+function onlySaved(repository: Repository, before: Stored, why: string): Committed {
+  const head = headOf(repository);
+  if (head.commit !== before.head) branchFor(repository, before, head);
+  const note = `The changes are in the files and could not be committed: ${why.split('\n')[0]}. Look at them and commit them yourself, or say "undo".`;
+  return { commit: head.commit === before.head ? null : head.commit, branch: head.branch, tip: head.commit, note };
 }
 
 /** Why the task's changes cannot be committed on the branch; null when they can. */
@@ -234,6 +246,19 @@ function wholeState(repository: Repository, headTree: string, files: string): st
   return changedTree(repository, headTree, entries);
 }
 
+/**
+ * The branch that holds a commit of a detached HEAD, which git would delete some day; null where HEAD is on a branch.
+ * The branch of a worktree goes on to it.
+ */
+function branchFor(repository: Repository, { key, worktree }: Stored, { branch, commit }: Head): string | null {
+  if (branch !== null || commit === null) return null;
+  const ref = `refs/heads/fetch/${key}`;
+  const there = worktree === null ? null : readOwnRef(repository, ref);
+  if (there && there !== commit && isAncestor(repository, there, commit))
+    tryGit(repository, ['update-ref', ref, commit, there]);
+  return keepBranch(repository, key, commit);
+}
+
 /** Creates branch `fetch/<key>`, with a number at its end if that name is taken. Returns its name. */
 function keepBranch(repository: Repository, key: string, commit: string): string {
   let why = '';
@@ -255,7 +280,7 @@ function notes(before: Stored, head: Head, filtered: string[], keptOn: string | 
     const name = (branch: string | null) => branch ?? 'a detached HEAD';
     all.push(`The task switched from ${name(before.branch)} to ${name(head.branch)}.`);
   }
-  if (head.branch === null && keptOn) all.push(`HEAD is detached; branch ${keptOn} keeps the commit.`);
+  if (head.branch === null && keptOn) all.push(`HEAD is detached; branch ${keptOn} keeps its commits.`);
   if (filtered.length > 0)
     all.push(`Not committed, as a filter of the repository would have to run over it: ${named(filtered)}.`);
   return all.length > 0 ? all.join(' ') : undefined;

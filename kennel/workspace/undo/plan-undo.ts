@@ -1,6 +1,6 @@
 import { othersOf } from '../checkpoint/besides.ts';
 import { pathsOf } from '../checkpoint/checkpoint.ts';
-import { firstParent, readResult } from '../checkpoint/conclude.ts';
+import { firstParent, isAncestor, readResult } from '../checkpoint/conclude.ts';
 import { among } from '../checkpoint/others.ts';
 import { extraOf, factsOf, hadRepository, readRef, refOf, type Stored } from '../checkpoint/record.ts';
 import type { Repository } from '../git/git.ts';
@@ -8,7 +8,6 @@ import { mergeTrees } from '../git/merge.ts';
 import { type Head, headOf } from '../git/repository.ts';
 import { takeSnapshot } from '../git/snapshot.ts';
 import { changedTree, diffTrees, entriesOf, isSubmodule, treeOf } from '../git/trees.ts';
-import { OwnRefusal } from '../refusal.ts';
 import { planHead } from './move-head.ts';
 import { type Planning, recordOf, stagedOf, without } from './plan.ts';
 import { planBranch } from './plan-branch.ts';
@@ -121,8 +120,10 @@ function headWithout(
 function tipOf(repository: Repository, before: Stored, after: Stored): Head {
   const result = readResult(repository, before.key);
   if (result) return { commit: result.tip, branch: result.branch };
-  if (!readRef(repository, refOf(before.key, 'result')))
-    throw new OwnRefusal(`Task ${before.key} is still being concluded.`);
-  // the version before wrote some names so that they cannot be read again
-  return { commit: readRef(repository, refOf(before.key, 'commit')) ?? after.head, branch: after.branch };
+  // Its conclusion failed, or the version before wrote some names so that they cannot be read again. No undo is asked
+  // for while a task is at work.
+  const commit = readRef(repository, refOf(before.key, 'commit'));
+  const head = headOf(repository).commit;
+  const isHere = commit !== null && head !== null && isAncestor(repository, commit, head);
+  return { commit: isHere ? commit : after.head, branch: after.branch };
 }

@@ -483,3 +483,64 @@ test('work in a worktree is committed on its branch, apart from the workspace', 
   expect(w.git('worktree', 'list').split('\n')).toHaveLength(1);
   expect(w.state()).toEqual(before);
 });
+
+test.each([
+  ['true', '\r\n', '\r\n'],
+  ['true', '\n', '\r\n'],
+  ['input', '\r\n', '\r\n'],
+])(
+  'a file with converted line ends that the person changed too is merged: autocrlf %s, committed with %j',
+  (autocrlf, committed, onDisk) => {
+    const text = (end: string, ...words: string[]) => words.map((word) => `${word}${end}`).join('');
+    const w = keep(Workspace.repository({ 'a.txt': text(committed, 'one', 'two', 'three', 'four', 'five') }));
+    w.git('config', 'core.autocrlf', autocrlf);
+    w.write({ 'a.txt': text(onDisk, 'mine', 'two', 'three', 'four', 'five') });
+    const before = w.state();
+    w.checkpoint('t1');
+    w.write({ 'a.txt': text(onDisk, 'mine', 'two', 'three', 'four', 'fifth') });
+    expect(w.conclude('t1')).toMatchObject({ commit: w.git('rev-parse', 'HEAD'), keptOn: null });
+    expect(w.git('show', 'HEAD:a.txt')).toBe(text(committed, 'one', 'two', 'three', 'four', 'fifth').trimEnd());
+    expect(w.undo().ok).toBe(true);
+    expect(w.state()).toEqual(before);
+  },
+);
+
+test('a task whose changes cannot be committed is saved all the same: its files are told, and undone', () => {
+  const w = keep(Workspace.repository());
+  const before = w.state();
+  w.checkpoint('t1');
+  w.write({ 'a.txt': 'two\n' });
+  const conclude = { op: 'conclude', key: 't1', message: 'Task t1', author, keepOnBranchOnly: false } as const;
+  const answer = w.ok({ ...conclude, uncommitted: 'git cat-file: bad file\nand more' });
+  expect(answer.data).toMatchObject({ commit: null, files: [{ path: 'a.txt', status: 'modified' }] });
+  expect(answer.output).toMatch(/could not be committed: git cat-file: bad file\. .* say "undo"/);
+  expect(w.git('rev-list', '--count', 'HEAD')).toBe('1');
+  expect(w.undo().ok).toBe(true);
+  expect(w.state()).toEqual(before);
+});
+
+test('commits of an agent that left the branch of its worktree are on that branch, and undone with it', () => {
+  const w = keep(Workspace.repository());
+  w.ok({ op: 'worktree', action: 'add', key: 't1', author });
+  w.checkpoint('t1', 't1');
+  const folder = join(w.root, '.git/fetch-worktrees/t1');
+  const inside = (...args: string[]) => w.git('-C', folder, ...args);
+  inside('checkout', '-q', '--detach');
+  for (const name of ['b.txt', 'c.txt']) {
+    writeFileSync(join(folder, name), `${name}\n`);
+    inside('add', '-A');
+    inside('commit', '-q', '-m', `Add ${name}`);
+  }
+  const tip = inside('rev-parse', 'HEAD');
+  const changes = w.conclude('t1', { worktree: 't1' });
+  expect(changes.files.map(({ path }) => path)).toEqual(['b.txt', 'c.txt']);
+  expect(changes).toMatchObject({ commit: tip, branch: null, keptOn: 'fetch/t1' });
+  expect(changes.note).toContain('branch fetch/t1 keeps its commits');
+  w.ok({ op: 'worktree', action: 'remove', key: 't1', author });
+  expect(w.git('rev-parse', 'fetch/t1')).toBe(tip);
+  expect(w.git('log', '--format=%s', 'fetch/t1').split('\n')).toEqual(['Add c.txt', 'Add b.txt', 'First']);
+  expect(w.ok({ op: 'undo', what: 'one', author, task: 't1' }).ok).toBe(true);
+  expect(w.git('branch', '--list')).toBe('* main');
+  expect(w.undo('redo').ok).toBe(true);
+  expect(w.git('rev-parse', 'fetch/t1')).toBe(tip);
+});
