@@ -544,3 +544,68 @@ test('commits of an agent that left the branch of its worktree are on that branc
   expect(w.undo('redo').ok).toBe(true);
   expect(w.git('rev-parse', 'fetch/t1')).toBe(tip);
 });
+
+test('what tools have generated stays out of the commit and is named, unless the project has files of its own there', () => {
+  const w = keep(
+    Workspace.repository({ 'package.json': '{}\n', 'docs/dist/kept.js': 'kept\n', 'docs/package.json': '{}\n' }),
+  );
+  const before = w.state();
+  w.checkpoint('t1');
+  w.write({
+    'src/a.ts': 'a\n',
+    'docs/dist/more.js': 'more\n',
+    'build.ts': 'no folder\n',
+    'env/pyvenv.cfg': 'home = /usr/bin\n',
+    'env/lib/x.py': 'x\n',
+    'src/__pycache__/a.cpython-311.pyc': 'x\n',
+    'dist/a.js': 'a\n',
+    'target/CACHEDIR.TAG': 'Signature: 8a477f597d28d172789f06886806bc55\n',
+    'target/debug/a': 'a\n',
+    'node_modules/left-pad/index.js': 'x\n',
+    'a.out': Buffer.from('\x7fELF\0\0\0'),
+    'model.bin': Buffer.alloc(2 * 1024 * 1024),
+    'icon.png': Buffer.from('\x89PNG\0\0'),
+  });
+  const changes = w.conclude('t1');
+  const committed = ['build.ts', 'docs/dist/more.js', 'icon.png', 'src/a.ts'];
+  expect(changes.files.map(({ path }) => path)).toEqual(committed);
+  expect(w.git('show', '--name-only', '--format=', 'HEAD').split('\n')).toEqual(committed);
+  for (const name of [
+    'env/ (2 files)',
+    'src/__pycache__/ (1 file)',
+    'dist/ (1 file)',
+    'target/ (2 files)',
+    'node_modules/',
+    'a.out',
+    'model.bin',
+  ])
+    expect(changes.note).toContain(name);
+  expect(w.read('env/lib/x.py')).toBe('x\n');
+  expect(w.undo().ok).toBe(true);
+  expect(w.state()).toEqual(before);
+  w.undo('redo');
+  w.write({ 'later.txt': 'later\n' });
+  const later = w.ok({ op: 'git-commit', message: 'Later', author });
+  expect(w.git('show', '--name-only', '--format=', 'HEAD')).toBe('later.txt');
+  expect(later.output).toContain('node_modules/');
+});
+
+test.each([
+  [
+    'more than 200 new files',
+    Object.fromEntries(Array.from({ length: 201 }, (_, at) => [`data/${at}.txt`, 'x\n'])),
+    '201 new files',
+  ],
+  ['more than 5 MB', { 'data.csv': '1,2,3,4,5,6\n'.repeat(500_000) }, '1 new file, 6.0 MB more'],
+])('%s are not committed before the person has looked at them, and are undone', (_, files, told) => {
+  const w = keep(Workspace.repository());
+  const before = w.state();
+  w.checkpoint('t1');
+  w.write(files);
+  const changes = w.conclude('t1');
+  expect(changes.commit).toBeNull();
+  expect(changes.note).toContain(`Nothing is committed yet, because it is much: ${told}`);
+  expect(w.git('rev-list', '--count', 'HEAD')).toBe('1');
+  expect(w.undo().ok).toBe(true);
+  expect(w.state()).toEqual(before);
+});
