@@ -76,8 +76,9 @@ export async function resultOf(
     return await conclude(why).catch(() => ({ ok: false, output: why }));
   });
   if (!concluded.ok) {
-    const problem = `Its changes could not be read, and were not committed: ${inline(concluded.output, 500)}\nWhat it wrote is still in the folder. Look at it there, and commit what you want to keep.`;
-    return { summary: reason, changes: null, tests: null, said, problem };
+    const problem = `Its changes could not be read, and were not committed: ${inline(concluded.output, 500)}`;
+    const todo = 'What it wrote is still in the folder. Look at it there, and commit what you want to keep.';
+    return { summary: `${reason} ${problem}`, problem: `${problem}\n${todo}`, changes: null, tests: null, said };
   }
   const changes = concluded.data as unknown as ConcludedChanges;
   // there is no network: what the agent fetched has to do

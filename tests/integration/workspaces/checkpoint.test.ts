@@ -609,3 +609,49 @@ test.each([
   expect(w.undo().ok).toBe(true);
   expect(w.state()).toEqual(before);
 });
+
+test('a merge that a task finished is in progress again after undo, with its conflicts and what was staged', () => {
+  const w = keep(Workspace.repository({ 'a.txt': 'one\n', 'b.txt': 'b\n' }));
+  w.git('switch', '-q', '-c', 'other');
+  w.write({ 'a.txt': 'theirs\n', 'c.txt': 'theirs\n' });
+  w.git('add', '-A');
+  w.git('commit', '-q', '-m', 'Theirs');
+  w.git('switch', '-q', 'main');
+  w.write({ 'a.txt': 'mine\n' });
+  w.git('commit', '-q', '-am', 'Mine');
+  expect(() => w.git('merge', '-q', 'other')).toThrow(/CONFLICT/);
+  const stateOf = () => ({ ...w.state(), merge: w.read('.git/MERGE_HEAD'), message: w.read('.git/MERGE_MSG') });
+  const before = stateOf();
+  expect(before.status).toContain('AA a.txt'.replace('AA', 'UU'));
+  w.checkpoint('t1');
+  w.write({ 'a.txt': 'both\n' });
+  w.git('add', '-A');
+  w.git('commit', '-q', '--no-edit');
+  w.write({ 'd.txt': 'd\n' });
+  const changes = w.conclude('t1');
+  expect(w.git('log', '-1', '--format=%s')).toBe('Task t1');
+  w.git('commit', '-q', '--allow-empty', '-m', 'Later');
+  expect(w.undo()).toMatchObject({ ok: false, output: expect.stringContaining('A merge was in progress') });
+  w.git('reset', '-q', '--soft', changes.commit!);
+  expect(w.undo().ok).toBe(true);
+  expect(stateOf()).toEqual(before);
+  w.git('merge', '--abort');
+  expect(w.read('a.txt')).toBe('mine\n');
+});
+
+test('a repository that a task made inside of the workspace goes whole, and stays where the person has put a file', () => {
+  const w = keep(Workspace.repository());
+  const before = w.state();
+  w.checkpoint('t1');
+  for (const name of ['inner', 'deep/er']) {
+    w.git('init', '-q', name);
+    w.write({ [`${name}/x.txt`]: 'x\n' });
+  }
+  w.conclude('t1');
+  w.write({ 'deep/er/mine.txt': 'mine\n' });
+  expect(w.undo().ok).toBe(true);
+  expect(existsSync(join(w.root, 'inner'))).toBe(false);
+  expect(w.read('deep/er/mine.txt')).toBe('mine\n');
+  w.write({ deep: null });
+  expect(w.state()).toEqual(before);
+});
