@@ -244,8 +244,8 @@ export const overrides = (): object[] => [
     ...rule({
       patterns: [
         {
-          group: ['**/src/**', '**/kennel/**', '**/tests/**'],
-          message: 'Getting a Temporal server needs nothing of the product.',
+          group: ['**/src/**', '!**/src/contracts/user-error.ts', '**/kennel/**', '**/tests/**'],
+          message: 'Getting a Temporal server needs nothing of the product but its class of errors for people.',
         },
       ],
     }),
