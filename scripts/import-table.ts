@@ -69,10 +69,10 @@ export const IMPORT_TABLE: Record<string, FolderRules> = {
   'gateway/channels/whatsapp': { imports: [...STORES, 'gateway'], owns: ['@whiskeysockets/baileys'] },
   activities: { imports: [...STORES, 'tools', 'gateway'] },
   api: { imports: [...STORES, 'tools', 'gateway'], owns: ['koa', '@koa/router'] },
-  client: { imports: GROUND },
+  client: { imports: GROUND, packages: ['eventsource-parser'] },
   page: {
-    imports: GROUND,
-    packages: ['preact', 'preact/hooks', 'eventsource-parser'],
+    imports: [...GROUND, 'client'],
+    packages: ['preact', 'preact/hooks'],
     owns: ['preact', 'preact/hooks'],
   },
   cli: {
