@@ -655,3 +655,14 @@ test('a repository that a task made inside of the workspace goes whole, and stay
   w.write({ deep: null });
   expect(w.state()).toEqual(before);
 });
+
+test('hooks of the project do not run at the commit of a task', () => {
+  const w = keep(Workspace.repository());
+  w.write({ '.husky/_/pre-commit': '#!/bin/sh\necho ran > ran; exit 1\n' });
+  chmodSync(join(w.root, '.husky/_/pre-commit'), 0o755);
+  w.git('config', 'core.hooksPath', '.husky/_');
+  w.checkpoint('t1');
+  w.write({ 'a.txt': 'two\n' });
+  expect(w.conclude('t1').commit).toBe(w.git('rev-parse', 'HEAD'));
+  expect(existsSync(join(w.root, 'ran'))).toBe(false);
+});
