@@ -153,8 +153,15 @@ describe('a coding task', () => {
     expect(
       execFileSync('docker', ['inspect', '-f', '{{.State.Paused}}', containersOf(id)[0]!], { encoding: 'utf8' }).trim(),
     ).toBe('true');
-    expect((await app.say(thread, 'resume')).kind).toBe('task');
+    // as a client says it that knows turns alone
+    const asked = app.model.requests().length;
+    const turn = await app.turn(thread, 'resume');
+    expect((await app.ended(thread, turn)).status).toBe('completed');
+    expect((await app.detail(thread)).items.filter((item) => item.turn_id === turn).map((item) => item.detail)).toEqual(
+      ['resume', `Task ${id} goes on.`],
+    );
     await inState(app, id, 'completed');
+    expect(app.model.requests()).toHaveLength(asked);
   });
 
   it('goes on after a "resume" that comes before the pause has taken effect', async () => {

@@ -565,11 +565,18 @@ test('what tools have generated stays out of the commit and is named, unless the
     'a.out': Buffer.from('\x7fELF\0\0\0'),
     'model.bin': Buffer.alloc(2 * 1024 * 1024),
     'icon.png': Buffer.from('\x89PNG\0\0'),
+    'a\tb.txt': 'one\ntwo\n',
   });
   const changes = w.conclude('t1');
-  const committed = ['build.ts', 'docs/dist/more.js', 'icon.png', 'src/a.ts'];
-  expect(changes.files.map(({ path }) => path)).toEqual(committed);
-  expect(w.git('show', '--name-only', '--format=', 'HEAD').split('\n')).toEqual(committed);
+  const committed = ['a\tb.txt', 'build.ts', 'docs/dist/more.js', 'icon.png', 'src/a.ts'];
+  expect(changes.files.map(({ path, added }) => [path, added])).toEqual([
+    ['a\\tb.txt', 2],
+    ['build.ts', 1],
+    ['docs/dist/more.js', 1],
+    ['icon.png', 0],
+    ['src/a.ts', 1],
+  ]);
+  expect(w.git('show', '-z', '--name-only', '--format=', 'HEAD').split('\0').filter(Boolean)).toEqual(committed);
   for (const name of [
     'env/ (2 files)',
     'src/__pycache__/ (1 file)',
