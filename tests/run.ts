@@ -7,10 +7,10 @@ import { fileURLToPath } from 'node:url';
 import { keepDurations, type Results } from './support/durations.ts';
 
 /**
- * `npm test`: types, lint with the import boundaries, units, and every part on real servers. `npm run test-system`
- * (`--system`): whole stories, chaos, real package managers, and a server by Docker Compose. `--all`: both, as CI runs
- * them. Each fetches the servers that are not there, and ends with the slowest files and a plain count. Paths and
- * options of Vitest choose some tests. `--keep-durations` keeps what each file took.
+ * `npm test`: types, lint with the import boundaries, units, and the main parts on real servers. `npm run test-system`
+ * (`--system`): the other parts, whole stories, chaos, real package managers, and a server by Docker Compose. `--all`:
+ * both, as CI runs them. Each fetches the servers that are not there, and ends with the slowest files and a plain
+ * count. Paths and options of Vitest choose some tests. `--keep-durations` keeps what each file took.
  */
 const OWN = ['--system', '--all', '--keep-durations'];
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -77,24 +77,23 @@ async function provideServers(): Promise<void> {
   await check('Chromium (installed once where there is none)', ...script('provide-chromium.ts'));
 }
 
-async function testMain(): Promise<void> {
-  await tests('Units', projects('unit', 'unit-isolated'));
+async function testServers(): Promise<void> {
   await waitForImages();
-  await tests('Parts on real Temporal, PostgreSQL and Docker', projects('servers', 'alone'));
+  // most of a server by Compose is waiting for its services
+  const compose = parts.system && isRoot ? testCompose() : undefined;
+  await tests(
+    'Parts and whole stories on real Temporal, PostgreSQL and Docker',
+    projects(...(parts.main ? ['servers'] : []), ...(parts.system ? ['system'] : [])),
+  );
+  await compose;
 }
 
-async function testSystem(): Promise<void> {
-  await waitForImages();
-  // it needs Go for what a registry of images would give, and publishes ports: on a laptop it is `npm run test-compose`
-  if (isRoot)
-    await check('Programs of a server by Docker Compose (built once)', process.execPath, [
-      join(root, 'tests/compose/programs.ts'),
-    ]);
-  // most of a server by Compose is waiting for its services
-  const compose = isRoot ? tests('A server by Docker Compose', projects('compose'), '[compose]') : undefined;
-  await tests('Stories, and real package managers', projects('system'));
-  await compose;
-  await tests('Chaos', projects('chaos'));
+// it needs Go for what a registry of images would give, and publishes ports: on a laptop it is `npm run test-compose`
+async function testCompose(): Promise<void> {
+  await check('Programs of a server by Docker Compose (built once)', process.execPath, [
+    join(root, 'tests/compose/programs.ts'),
+  ]);
+  await tests('A server by Docker Compose', projects('compose'), '[compose]');
 }
 
 // most of it is waiting for packages, and neither checks nor units need it
@@ -109,15 +108,16 @@ if (only.length > 0) {
   // a path may be one of the long forms, which have commands of their own
   const isPath = only.some((each) => existsSync(join(root, each)));
   const wanted = has('--system')
-    ? ['system', 'compose', 'chaos']
-    : ['unit', 'unit-isolated', 'servers', 'alone', 'system', 'chaos'];
+    ? ['system', 'alone', 'compose', 'chaos']
+    : ['unit', 'unit-isolated', 'servers', 'system', 'alone', 'chaos'];
   await tests('Chosen tests', [...only, ...(isPath ? [] : projects(...wanted))]);
 } else {
   const building = waitForImages();
   if (parts.main) await checkCode();
   await provideServers();
-  if (parts.main) await testMain();
-  if (parts.system) await testSystem();
+  if (parts.main) await tests('Units', projects('unit', 'unit-isolated'));
+  await testServers();
+  if (parts.system) await tests('A full disk, and chaos', projects('alone', 'chaos'));
   await building;
 }
 
