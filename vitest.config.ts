@@ -56,6 +56,7 @@ export default defineConfig({
     retry: 0,
     testTimeout: 2 * MINUTE,
     hookTimeout: 3 * MINUTE,
+    setupFiles: './tests/support/asserted.ts',
     expect: { poll: { timeout: MINUTE / 2 } },
     sequence: { sequencer: LongestFirst },
     projects: [

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { keepDurations, type Results } from './support/durations.ts';
+import { unproven } from './support/proofs.ts';
 
 /**
  * `npm test`: types, lint with the import boundaries, units, and the main parts on real servers. `npm run test-system`
@@ -52,7 +53,7 @@ async function tests(title: string, args: string[], mark?: string): Promise<void
   results.push(
     existsSync(file)
       ? (JSON.parse(readFileSync(file, 'utf8')) as Results)
-      : { passed: 0, failed: 1, skipped: 0, seconds: {} },
+      : { passed: 0, failed: 1, skipped: 0, seconds: {}, asserted: [] },
   );
   rmSync(dirname(file), { recursive: true, force: true });
 }
@@ -96,6 +97,15 @@ async function testCompose(): Promise<void> {
   await tests('A server by Docker Compose', projects('compose'), '[compose]');
 }
 
+/** What tests are named for was shown: a test that is skipped, or asserts nothing, shows nothing. */
+function checkProofs(): void {
+  const missing = unproven(results.flatMap(({ asserted }) => asserted));
+  console.log(
+    `\n== Proofs of the contract, the numbered defects and the walls\n${missing.join('\n') || 'All are there'}`,
+  );
+  counted(missing.length);
+}
+
 // most of it is waiting for packages, and neither checks nor units need it
 let images: Promise<void> | undefined;
 function waitForImages(): Promise<void> {
@@ -119,6 +129,7 @@ if (only.length > 0) {
   await testServers();
   if (parts.system) await tests('A full disk, and chaos', projects('alone', 'chaos'));
   await building;
+  if (has('--all')) checkProofs();
 }
 
 const seconds = Object.assign({}, ...results.map((each) => each.seconds)) as Results['seconds'];
