@@ -27,6 +27,11 @@ const LONG = [
   'tests/integration/gateway/intake/{drain,long-waits,reconcile-many}.test.ts',
   'tests/integration/gateway/channels/whatsapp/{excess,security}.test.ts',
 ];
+/** Builds of images, and stories that need them. One build at a time holds the engine: others would wait in vain. */
+const BUILDS = [
+  'tests/{stories,together,tour}/*.test.ts',
+  'tests/integration/tasks/{environment,setup-script}.test.ts',
+];
 /** What is lost at a full disk shows only where the machine is not busy with something else. */
 const FULL_DISK = 'tests/integration/store/full-disk.test.ts';
 /** Most of a file is waiting: for containers, timers, and people who write once a second. */
@@ -34,7 +39,18 @@ const SERVERS_AT_ONCE = 4;
 const MINUTE = 60_000;
 
 /** Projects run one after another, unless they have the same place in this order. */
-const ORDER = ['unit', 'unit-isolated', 'servers', 'alone', 'compose', 'chaos', 'agents', 'environments', 'hosts'];
+const ORDER = [
+  'unit',
+  'unit-isolated',
+  'servers',
+  'builds',
+  'alone',
+  'compose',
+  'chaos',
+  'agents',
+  'environments',
+  'hosts',
+];
 const project = (
   name: string,
   test: TestProjectConfiguration extends { test?: infer T } ? T : never,
@@ -45,7 +61,7 @@ const project = (
 });
 
 /**
- * `npm test` runs the first three projects, `npm run test-system` the next four, and the rest have commands of their own
+ * `npm test` runs the first three projects, `npm run test-system` the next five, and the rest have commands of their own
  * (package.json).
  */
 export default defineConfig({
@@ -76,16 +92,13 @@ export default defineConfig({
       project(
         'system',
         {
-          include: [
-            'tests/{stories,together,tour}/*.test.ts',
-            `tests/integration/!(${PARTS.join('|')})/**/*.test.ts`,
-            ...LONG,
-          ],
-          exclude: MAIN_PATHS,
+          include: [`tests/integration/!(${PARTS.join('|')})/**/*.test.ts`, ...LONG],
+          exclude: [...MAIN_PATHS, ...BUILDS],
           maxWorkers: SERVERS_AT_ONCE,
         },
         'servers',
       ),
+      project('builds', { include: BUILDS, maxWorkers: 3 }),
       project('alone', { include: [FULL_DISK], maxWorkers: 1 }),
       project('compose', {
         include: ['tests/compose/*.test.ts'],

@@ -84,7 +84,7 @@ async function testServers(): Promise<void> {
   const compose = parts.system && isRoot ? testCompose() : undefined;
   await tests(
     'Parts and whole stories on real Temporal, PostgreSQL and Docker',
-    projects(...(parts.main ? ['servers'] : []), ...(parts.system ? ['system'] : [])),
+    projects(...(parts.main ? ['servers'] : []), ...(parts.system ? ['system', 'builds'] : [])),
   );
   await compose;
 }
@@ -118,8 +118,8 @@ if (only.length > 0) {
   // a path may be one of the long forms, which have commands of their own
   const isPath = only.some((each) => existsSync(join(root, each)));
   const wanted = has('--system')
-    ? ['system', 'alone', 'compose', 'chaos']
-    : ['unit', 'unit-isolated', 'servers', 'system', 'alone', 'chaos'];
+    ? ['system', 'builds', 'alone', 'compose', 'chaos']
+    : ['unit', 'unit-isolated', 'servers', 'system', 'builds', 'alone', 'chaos'];
   await tests('Chosen tests', [...only, ...(isPath ? [] : projects(...wanted))]);
 } else {
   const building = waitForImages();
