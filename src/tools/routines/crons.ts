@@ -17,6 +17,7 @@ import { taintOfCall, unaskedSources } from '../../store/turns/steps/taint.ts';
 import { named, shown } from '../approval-words.ts';
 import { idFromCall } from '../call-ids.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
+import { estimateOf } from './estimate.ts';
 import { nameOrId, noSuchWorkflow } from './find-routine.ts';
 import { givenInputs, type Lookup, problemOfRun } from './routine-steps.ts';
 import { startRun } from './start-run.ts';
@@ -103,10 +104,11 @@ export const cronTools = (lookup: Lookup): Tool[] => [
         : next
           ? `It fires next on ${describeTime(next, timezone)}.`
           : '';
+      const cost = await estimateOf(context.db, { ...routine, schedule: parsed.schedule, timeZone: timezone }, lookup);
       return {
         ok: true,
         output:
-          `Created cron "${name}" (${id}) for workflow "${routine.name}": ${parsed.schedule} in ${timezone}. ${when}`.trim(),
+          `Created cron "${name}" (${id}) for workflow "${routine.name}": ${parsed.schedule} in ${timezone}. ${when} ${cost}`.trim(),
         metadata: {
           id,
           name,
