@@ -76,7 +76,8 @@ export class Sorter {
       return { until: limited.until };
     }
     if (decides) await this.decide(it, decides);
-    else if (content.kind === 'edit' || content.kind === 'revoke') await this.change(it, content);
+    else if (content.kind === 'edit' || content.kind === 'sealed_edit' || content.kind === 'revoke')
+      await this.change(it, content);
     else if (content.kind === 'nothing')
       await this.respond(
         it.address,
@@ -146,7 +147,7 @@ export class Sorter {
   /** Carries out an edit or a deletion. */
   private async change(
     { row, message, self, address }: Admitted,
-    content: Extract<Content, { kind: 'edit' | 'revoke' }>,
+    content: Extract<Content, { kind: 'edit' | 'sealed_edit' | 'revoke' }>,
   ): Promise<void> {
     const outcome = await amend(this.deps, row.seq, message, content, self);
     if (outcome.kind === 'waiting') this.batchers.get(address)?.remove(outcome.seq);

@@ -1,9 +1,11 @@
+import { randomBytes } from 'node:crypto';
 import { proto } from '@whiskeysockets/baileys';
 import { describe, expect, it } from 'vitest';
 import { keepContact, learnMapping } from '../../../../../src/store/whatsapp/contacts.ts';
 import { storeReceived } from '../../../../../src/store/whatsapp/inbox.ts';
 import { roleLog, script } from '../../../../support/app.ts';
 import { until } from '../../../../support/until.ts';
+import { sealEdit } from '../../../../support/whatsapp/handset.ts';
 import { ask, inward, shows } from '../../../../support/whatsapp/inward.ts';
 
 /** The whole instance: what happens with people's messages. */
@@ -267,6 +269,23 @@ describe('changed messages on WhatsApp', () => {
           '[Otto edited an earlier message. It was:]\n| my number is seven\n[It reads now:]\n| my number is eight',
       },
     ]);
+    // an edit that nobody can open changes nothing, and is not answered
+    const targetMessageKey = { id, remoteJid: Otto.lid, fromMe: true };
+    const sealed = sealEdit(randomBytes(32), { id, author: Otto.lid, editor: Otto.lid }, { conversation: 'forged' });
+    const unreadable = await Otto.send({
+      proto: { secretEncryptedMessage: { targetMessageKey, secretEncType: 2, ...sealed } },
+    });
+    expect(await verdictOf(unreadable.id)).toBe('edit_unreadable');
+    // a second edit, and one in the form of before May 2026
+    for (const [form, text] of [
+      ['sealed', 'my number is nine'],
+      ['before', 'my number is ten'],
+    ] as const) {
+      expect(await verdictOf((await Otto.edit(id, text, form)).id)).toBe('edit');
+      expect(
+        await db().selectFrom('transcript').select('id').where('content', 'like', `%reads now:%${text}%`).execute(),
+      ).toHaveLength(1);
+    }
     // somebody else cannot edit it, whatever key they name
     const forged = await people.Ben.send({
       proto: {
@@ -278,6 +297,7 @@ describe('changed messages on WhatsApp', () => {
       },
     });
     expect(await verdictOf(forged.id)).toBe('edit');
+    expect(await turnsOf(Otto)).toHaveLength(1);
     expect(
       await db().selectFrom('transcript').select('id').where('content', 'like', '%forged%').execute(),
     ).toHaveLength(0);
