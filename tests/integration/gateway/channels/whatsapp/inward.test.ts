@@ -175,6 +175,36 @@ describe('messages on WhatsApp', () => {
       'Fay (member): and called',
     );
   });
+
+  it('reads a message of a group after a later one of its author, and tells the owner once of one that stays unreadable', async () => {
+    const { Rosa } = people;
+    const group = world.fixture.group('Late', [Rosa]);
+    const { faults } = world.fixture;
+    const says = (text: string, options = {}) => group.send(Rosa, `@fetch ${text}`, options);
+    await verdictOf((await says('number 0')).id);
+    faults.resends = false;
+    faults.holdInbound(true);
+    const late = [await says('number 1'), await says('number 2'), await says('number 3')];
+    for (const { queue } of world.fixture.devices) queue.reverse();
+    faults.holdInbound(false);
+    for (const { id } of late) expect(await verdictOf(id)).not.toBe('stub');
+    expect(late.flatMap(({ id }) => Rosa.receiptsOf(id))).not.toContain('retry');
+    const lost = [await says('number 4', { corrupt: true }), await says('number 5', { corrupt: true })];
+    for (const { id } of lost) {
+      await until(`${id} was asked for again`, () => Rosa.receiptsOf(id).includes('retry'), 20_000);
+      await db().updateTable('wa_inbox').set({ not_before: null }).where('message_id', '=', id).execute();
+      expect(await verdictOf(id)).toBe('stub');
+    }
+    const told = await db()
+      .selectFrom('outbox')
+      .select('body')
+      .where('body', 'like', '%in Late that could not%')
+      .execute();
+    expect(new Set(told.map(({ body }) => body)).size).toBe(1);
+    expect(told[0]?.body).toMatch(/^Rosa wrote something in Late that could not be read/);
+    await shown(people.Ann, 'Rosa wrote something in Late');
+    faults.resends = true;
+  });
 });
 
 describe('questions on WhatsApp', () => {
