@@ -1,8 +1,11 @@
 import type { Identity } from '../../../../contracts/decision.ts';
 import { OLD_AFTER_MS } from '../../../../domain/chat/burst.ts';
+import { isTooLong } from '../../../../domain/chat/words/commands.ts';
+import { offeredAnswer } from '../../../../domain/chat/words/replies.ts';
 import { samePerson } from '../../../../domain/whatsapp/identity.ts';
+import type { Db, Tx } from '../../../../store/postgres/database.ts';
 import { findContact } from '../../../../store/whatsapp/contacts.ts';
-import { authorsOfTurn, type OurMessage, ourMessage, type Waiting } from '../../../../store/whatsapp/inbox.ts';
+import { authorsOfTurn, type OurMessage, openIn, ourMessage, type Waiting } from '../../../../store/whatsapp/inbox.ts';
 import { markAccepted } from '../../../../store/whatsapp/sends.ts';
 import type { Approver } from '../../../intake/intake.ts';
 import type { CurrentLive, WhatsAppDeps } from '../live.ts';
@@ -15,19 +18,46 @@ import { bothForms, identityOf, type Role, roleIn, type Self } from './identify.
  * The role of a group message's author in a turn: the owner, or one of the authors who began it, under either address.
  */
 const approverOf =
-  ({ account }: Pick<WhatsAppDeps, 'account'>, { author, key }: Incoming, owner: boolean): Approver =>
-  async (tx, turnId) => {
-    if (owner) return { owner, asked: false };
-    for (const { participant, fromMe } of await authorsOfTurn(tx, account, turnId)) {
-      if (fromMe || key.fromMe) {
-        if (fromMe && key.fromMe) return { owner, asked: true };
-        continue;
-      }
-      const forms = participant.endsWith('@lid') ? { lid: participant, pn: null } : { lid: null, pn: participant };
-      if (samePerson((await findContact(tx, account, forms)) ?? forms, author)) return { owner, asked: true };
+  (account: string, message: Incoming, owner: boolean): Approver =>
+  async (tx, turnId) => ({ owner, asked: !owner && (await began(tx, account, message, turnId)) });
+
+/** Whether the author of a message is one of those who began a turn, under either address. */
+async function began(tx: Db | Tx, account: string, { author, key, chat }: Incoming, turnId: string): Promise<boolean> {
+  for (const { participant, fromMe } of await authorsOfTurn(tx, account, turnId)) {
+    if (fromMe || key.fromMe || chat.kind !== 'group') {
+      if (fromMe === key.fromMe) return true;
+      continue;
     }
-    return { owner, asked: false };
-  };
+    const forms = participant.endsWith('@lid') ? { lid: participant, pn: null } : { lid: null, pn: participant };
+    if (samePerson((await findContact(tx, account, forms)) ?? forms, author)) return true;
+  }
+  return false;
+}
+
+/**
+ * Whether a message without trigger, mention or quote answers a question that is open in its chat: a no of anybody who
+ * may write, and each other answer of the person who was asked. In a group the owner is always asked.
+ */
+async function answersUnaddressed(
+  { db, account }: WhatsAppDeps,
+  message: Incoming,
+  verdict: string,
+  role: Role,
+): Promise<boolean> {
+  if ((verdict !== 'not_addressed' && verdict !== 'owner_typed') || message.quoted) return false;
+  const { chat } = message;
+  const text = textOf(message);
+  if (message.content.kind !== 'text' || isTooLong(text)) return false;
+  const address = chat.kind === 'group' ? chat.jid : (await findContact(db, account, chat.forms))?.chatAddress;
+  const open = address === undefined ? [] : await openIn(db, address);
+  const answer = open.length > 0 ? offeredAnswer(text, open) : null;
+  if (answer !== 'other') return answer === 'no';
+  if (role === 'owner' && chat.kind === 'group') return true;
+  for (const { turnId } of open) if (await began(db, account, message, turnId)) return true;
+  return false;
+}
+
+const textOf = ({ content }: Incoming): string => (content.kind === 'text' ? content.text.trim() : '');
 
 /** How long an author waits whose number only WhatsApp knows, until the next attempt. */
 const UNKNOWN_MS = 5_000;
@@ -77,9 +107,10 @@ export async function admitted(
   const admission = admit(message, { role, self, echo, quotesUs: quoted !== undefined, trigger: config.FETCH_TRIGGER });
   // WhatsApp shows us our own message, so it has it, even if its ack was lost
   if (echo) await markAccepted(db, account, [key.messageId]);
-  if (!admission.admitted) return { verdict: admission.verdict };
+  const answers = !admission.admitted && (await answersUnaddressed(deps, message, admission.verdict, role));
+  if (!admission.admitted && !answers) return { verdict: admission.verdict };
   const { address, author } = await directory.placeOf(message);
-  const approver = chat.kind === 'group' ? approverOf(deps, message, role === 'owner') : undefined;
+  const approver = chat.kind === 'group' ? approverOf(account, message, role === 'owner') : undefined;
   const old = Date.now() - message.at.getTime() > OLD_AFTER_MS;
   const late = !old && row.notBefore !== null && row.attempts === 0;
   return {
@@ -87,7 +118,7 @@ export async function admitted(
     message,
     self,
     role,
-    text: admission.text,
+    text: admission.admitted ? admission.text : textOf(message),
     quoted,
     address,
     author,

@@ -100,6 +100,9 @@ async function says(
   return { messageId, verdict };
 }
 const text = (conversation: string): proto.IMessage => ({ conversation });
+const quoting = (words: string, stanzaId: string, quotedMessage: proto.IMessage): proto.IMessage => ({
+  extendedTextMessage: { text: words, contextInfo: { stanzaId, quotedMessage } },
+});
 const thumb = (id: string, emoji: string): proto.IMessage => ({
   reactionMessage: { key: { id, remoteJid: group, fromMe: true }, text: emoji },
 });
@@ -234,6 +237,40 @@ it('what is not dangerous is approved by anybody who may write', async () => {
   const { questionId } = await asksFor('MODERATE');
   await says('Ben', text('@fetch 👍🏿'));
   expect(await decision(questionId)).toBe('allow');
+});
+
+it('a bare yes counts from the person who was asked and from the owner, a bare no from anybody who may write', async () => {
+  const first = await asksFor('DANGEROUS');
+  expect((await says('Ben', text('yes'))).verdict).toBe('not_addressed');
+  expect((await says('Ann', text('ok'))).verdict).toBe('not_addressed');
+  expect((await says('Ann', quoting('yes', 'OF-BEN', { conversation: 'lunch?' }))).verdict).toBe('not_addressed');
+  expect(await decision(first.questionId)).toBeNull();
+  expect((await says('Ann', text('Yes'), 'pn')).verdict).toBe('answer');
+  expect(await decision(first.questionId)).toBe('allow');
+  const second = await asksFor('DANGEROUS');
+  expect((await says('Owner', text('yes'))).verdict).toBe('answer');
+  expect(await decision(second.questionId)).toBe('allow');
+  const third = await asksFor('DANGEROUS');
+  expect((await says('Ben', text('no'))).verdict).toBe('answer');
+  expect(await decision(third.questionId)).toBe('deny');
+  // nothing is open any more, so people talk to each other
+  expect((await says('Ann', text('yes'))).verdict).toBe('not_addressed');
+});
+
+it('a yes that quotes another message of ours approves nothing, and a no counts', async () => {
+  const { questionId, shownAs } = await asksFor('DANGEROUS');
+  const other = await asksFor('DANGEROUS');
+  await says('Ann', thumb(other.shownAs, '👎'));
+  const reply = await says('Ann', quoting('yes', other.shownAs, { conversation: 'May I?' }));
+  expect(reply.verdict).toBe('reply');
+  expect((await replies()).at(-1)).toMatch(/^That quotes another message, so it decides nothing/);
+  expect((await says('Ann', quoting('@fetch yes', 'OF-BEN', { conversation: 'lunch?' }))).verdict).toBe('reply');
+  expect(await decision(questionId)).toBeNull();
+  await says('Ann', quoting('yes', shownAs, { conversation: 'May I?' }));
+  expect(await decision(questionId)).toBe('allow');
+  const third = await asksFor('DANGEROUS');
+  await says('Ben', quoting('no', shownAs, { conversation: 'May I?' }));
+  expect(await decision(third.questionId)).toBe('deny');
 });
 
 it('the echo of a message of ours proves that WhatsApp has it, when its ack was lost', async () => {
