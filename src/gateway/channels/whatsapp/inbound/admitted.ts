@@ -1,12 +1,15 @@
+import { createHash } from 'node:crypto';
 import type { Identity } from '../../../../contracts/decision.ts';
 import { OLD_AFTER_MS } from '../../../../domain/chat/burst.ts';
 import { isTooLong } from '../../../../domain/chat/words/commands.ts';
 import { offeredAnswer } from '../../../../domain/chat/words/replies.ts';
 import { samePerson } from '../../../../domain/whatsapp/identity.ts';
 import type { Db, Tx } from '../../../../store/postgres/database.ts';
-import { findContact } from '../../../../store/whatsapp/contacts.ts';
+import { type Forms, findContact, holdsNumber } from '../../../../store/whatsapp/contacts.ts';
 import { authorsOfTurn, type OurMessage, openIn, ourMessage, type Waiting } from '../../../../store/whatsapp/inbox.ts';
+import { resumeChat } from '../../../../store/whatsapp/pause.ts';
 import { markAccepted } from '../../../../store/whatsapp/sends.ts';
+import { tellOwner } from '../../../../store/whatsapp/tell-owner.ts';
 import type { Approver } from '../../../intake/intake.ts';
 import type { CurrentLive, WhatsAppDeps } from '../live.ts';
 import { admit } from './admit.ts';
@@ -59,6 +62,18 @@ async function answersUnaddressed(
 
 const textOf = ({ content }: Incoming): string => (content.kind === 'text' ? content.text.trim() : '');
 
+/** Says once that somebody else has the number of a person who may write. */
+async function tellOfNewAccount({ db, config }: WhatsAppDeps, { lid, pn }: Forms): Promise<void> {
+  const phone = pn!.split('@')[0]!;
+  const who = createHash('sha256').update(`${lid} ${pn}`).digest('hex').slice(0, 20);
+  await tellOwner(
+    db,
+    `number-${who}`,
+    `Somebody writes from +${phone} with another WhatsApp account than before, so the number may belong to somebody else now. I ignore them. If they may write, say: trust add +${phone}`,
+    config.OWNER_PHONE_NUMBER?.split(',')[0] ?? null,
+  );
+}
+
 /** How long an author waits whose number only WhatsApp knows, until the next attempt. */
 const UNKNOWN_MS = 5_000;
 
@@ -101,7 +116,10 @@ export async function admitted(
   const forms = await bothForms(deps, message.author);
   if (!forms) return { until: Date.now() + UNKNOWN_MS };
   message.author = forms;
-  const role = roleIn(self.people, forms);
+  const listed = roleIn(self.people, forms);
+  const another = listed !== 'stranger' && !key.fromMe && !(await holdsNumber(db, account, forms));
+  if (another) await tellOfNewAccount(deps, forms);
+  const role = another ? 'stranger' : listed;
   const quoted = role !== 'stranger' && message.quoted ? await ourMessage(db, account, message.quoted.id) : undefined;
   const echo = key.fromMe && (await ourMessage(db, account, key.messageId)) !== undefined;
   const admission = admit(message, { role, self, echo, quotesUs: quoted !== undefined, trigger: config.FETCH_TRIGGER });
@@ -109,6 +127,8 @@ export async function admitted(
   if (echo) await markAccepted(db, account, [key.messageId]);
   const answers = !admission.admitted && (await answersUnaddressed(deps, message, admission.verdict, role));
   if (!admission.admitted && !answers) return { verdict: admission.verdict };
+  // who writes to us can be written to
+  if (chat.kind === 'direct' && !key.fromMe) await resumeChat(db, account, [chat.jid, forms.lid, forms.pn]);
   const { address, author } = await directory.placeOf(message);
   const approver = chat.kind === 'group' ? approverOf(account, message, role === 'owner') : undefined;
   const old = Date.now() - message.at.getTime() > OLD_AFTER_MS;

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { proto } from '@whiskeysockets/baileys';
 import { describe, expect, it } from 'vitest';
-import { keepContact, learnMapping } from '../../../../../src/store/whatsapp/contacts.ts';
+import { findContact, keepContact, learnMapping } from '../../../../../src/store/whatsapp/contacts.ts';
 import { storeReceived } from '../../../../../src/store/whatsapp/inbox.ts';
+import { replyJid } from '../../../../../src/store/whatsapp/outgoing.ts';
 import { roleLog, script } from '../../../../support/app.ts';
 import { until } from '../../../../support/until.ts';
 import { sealEdit } from '../../../../support/whatsapp/handset.ts';
@@ -376,6 +377,15 @@ describe('contacts', () => {
       id: first.id,
       pn: null,
     });
+    // a LID that is new with a known number is somebody new, with a chat of their own
+    const third = await keepContact(db(), 'test', { lid: null, pn: '4@s.whatsapp.net', name: null, replyJid: null });
+    expect((await person('24@lid', '4@s.whatsapp.net')).id).toBe(third.id);
+    const fourth = await person('25@lid', '4@s.whatsapp.net');
+    expect(fourth.id).not.toBe(third.id);
+    expect(fourth.chatAddress).toBe('25@lid');
+    expect(await replyJid(db(), 'test', '4@s.whatsapp.net')).toBe('24@lid');
+    await learnMapping(db(), 'test', { lid: '26@lid', pn: '4@s.whatsapp.net' });
+    expect(await findContact(db(), 'test', { lid: '25@lid', pn: null })).toMatchObject({ id: fourth.id, pn: null });
     await learnMapping(db(), 'test', { lid: '99@lid', pn: '9@s.whatsapp.net' });
     expect(
       await db()

@@ -8,7 +8,9 @@ import { Receiver } from '../../../../../src/gateway/channels/whatsapp/inbound/r
 import { createIntake } from '../../../../../src/gateway/intake/intake.ts';
 import { json } from '../../../../../src/store/postgres/database.ts';
 import { wish } from '../../../../../src/store/whatsapp/account.ts';
+import { releaseNumber } from '../../../../../src/store/whatsapp/contacts.ts';
 import { storeReceived } from '../../../../../src/store/whatsapp/inbox.ts';
+import { replyJid } from '../../../../../src/store/whatsapp/outgoing.ts';
 import { startTestDatabase, type TestDatabase } from '../../../../support/database.ts';
 import { until } from '../../../../support/until.ts';
 
@@ -271,6 +273,48 @@ it('a yes that quotes another message of ours approves nothing, and a no counts'
   const third = await asksFor('DANGEROUS');
   await says('Ben', quoting('no', shownAs, { conversation: 'May I?' }));
   expect(await decision(third.questionId)).toBe('deny');
+});
+
+it('another account with a known number is a stranger, until the owner says otherwise', async () => {
+  const { questionId } = await asksFor('DANGEROUS');
+  const takes = async (words: string, participant: string, attrs: Record<string, string>) => {
+    const messageId = `3A${++counter}`;
+    const content = Buffer.from(proto.Message.encode(text(words)).finish());
+    const t = String(Math.floor(Date.now() / 1000));
+    const row = { account: ACCOUNT, chat: group, participant, fromMe: false, messageId, content };
+    await storeReceived(db(), [{ ...row, attrs: { t, ...attrs } }]);
+    receiver.wake();
+    return await until(`${words} is handled`, async () => (await rowOf(messageId)).verdict, 20_000);
+  };
+  // Ann has written with her LID. Somebody else has her number now, in either form of the address
+  expect(await takes('@fetch yes', '900@lid', { participant_pn: pn('Ann') })).toBe('stranger');
+  expect(await takes('@fetch yes', pn('Ann'), { participant_lid: '900@lid' })).toBe('stranger');
+  expect(await takes('@fetch yes', pn('Ann'), {})).toBe('stranger');
+  expect(await decision(questionId)).toBeNull();
+  // what waits for Ann does not go to the number
+  await db()
+    .insertInto('wa_contacts')
+    .values({
+      account: ACCOUNT,
+      lid: '901@lid',
+      pn: pn('Ben'),
+      name: 'Ben',
+      chat_address: pn('Ben'),
+      reply_jid: pn('Ben'),
+    })
+    .execute();
+  expect(await takes('@fetch hi', '902@lid', { participant_pn: pn('Ben') })).toBe('stranger');
+  expect(await replyJid(db(), ACCOUNT, pn('Ben'))).toBe('901@lid');
+  const release = () =>
+    db()
+      .transaction()
+      .execute((tx) => releaseNumber(tx, pn('Ann').split('@')[0]!));
+  await release();
+  expect(await takes('@fetch hello', '900@lid', { participant_pn: pn('Ann') })).toBe('turn');
+  // somebody else asked for this
+  expect(await takes('yes', '900@lid', { participant_pn: pn('Ann') })).toBe('not_addressed');
+  expect(await decision(questionId)).toBeNull();
+  await release();
 });
 
 it('the echo of a message of ours proves that WhatsApp has it, when its ack was lost', async () => {
