@@ -386,6 +386,11 @@ describe('contacts', () => {
     expect(await replyJid(db(), 'test', '4@s.whatsapp.net')).toBe('24@lid');
     await learnMapping(db(), 'test', { lid: '26@lid', pn: '4@s.whatsapp.net' });
     expect(await findContact(db(), 'test', { lid: '25@lid', pn: null })).toMatchObject({ id: fourth.id, pn: null });
+    // somebody of whom only the number is known cannot be reached when another person has it
+    await keepContact(db(), 'test', { lid: null, pn: '5@s.whatsapp.net', name: null, replyJid: '5@s.whatsapp.net' });
+    await person('27@lid', '6@s.whatsapp.net');
+    await person('27@lid', '5@s.whatsapp.net');
+    expect(await replyJid(db(), 'test', '5@s.whatsapp.net')).toBeNull();
     await learnMapping(db(), 'test', { lid: '99@lid', pn: '9@s.whatsapp.net' });
     expect(
       await db()
