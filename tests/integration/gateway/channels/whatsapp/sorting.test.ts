@@ -305,7 +305,7 @@ it('another account with a known number is a stranger, until the owner says othe
       .transaction()
       .execute((tx) => releaseNumber(tx, pn('Ann').split('@')[0]!));
   await release();
-  expect(await takes('@fetch hello', '900@lid', { participant_pn: pn('Ann') })).toBe('turn');
+  expect(await takes('@fetch hello', '900@lid', { participant_pn: pn('Ann') })).toBe('steer');
   // somebody else asked for this
   expect(await takes('yes', '900@lid', { participant_pn: pn('Ann') })).toBe('not_addressed');
   expect(await decision(questionId)).toBeNull();
