@@ -143,6 +143,8 @@ const SINK_WORDS: Record<Sink, string> = {
   settings: 'change how I work in this chat',
   browse: 'click or type on a web page',
   mcp: 'use a tool of an MCP server',
+  delete: 'delete something',
+  command: 'run a command',
 };
 
 /** Why a person is asked; empty where the question itself says all. */
