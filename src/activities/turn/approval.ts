@@ -1,4 +1,5 @@
 import { argumentsEvidence, commandEvidence, quotedEvidence, visibleLine } from '../../domain/text/evidence.ts';
+import { addressWarnings } from '../../domain/text/look-alikes.ts';
 import { chatOfThread } from '../../store/chats/threads/threads.ts';
 import { activeWorkspace, listWorkspaces } from '../../store/kennel/workspaces/workspaces.ts';
 import type { Db } from '../../store/postgres/database.ts';
@@ -22,9 +23,17 @@ export async function approvalOf(db: Db, call: Call): Promise<{ sentence: string
   const where = at && [file, `workspace ${at.workspace}`, at.host && `host ${at.host}`].filter(Boolean).join(', ');
   return {
     sentence: approvalSentence(call.name, call.args, at ? ` in ${at.workspace}` : ''),
-    evidence: [...(where ? [where] : []), whatOf(call), await stepsOf(db, call)].filter(Boolean).join('\n'),
+    evidence: [...(where ? [where] : []), ...misleading(call), whatOf(call), await stepsOf(db, call)]
+      .filter(Boolean)
+      .join('\n'),
   };
 }
+
+/** What about the address of a call may mislead the person who is asked. */
+const misleading = ({ args }: Call): string[] =>
+  [args.url, args.from].flatMap((address) =>
+    typeof address === 'string' ? addressWarnings(visibleLine(address)) : [],
+  );
 
 function whatOf({ args, metadata }: Call): string {
   const { command, cwd, workspace: _, confirm: __, ...rest } = args;

@@ -84,7 +84,7 @@ const pattern = {
   word: /\s+/g,
 };
 
-const lineMark = /[^\S\n]*(?:[-*◦](?:\s|$)|[☐☑>])/uy;
+const lineMark = /[^\S\n]{0,64}(?:[-*◦](?:\s|$)|[☐☑>])/uy;
 
 /** Where to cut a text of at most `room` units that starts at `at`. */
 function place(text: string, at: number, room: number, layout: Layout): { cut: number; paragraph: boolean } {
