@@ -70,8 +70,7 @@ async function preview(actor: Actor): Promise<void> {
   const command = `node -e "console.log('${printed}'); require('http').createServer((q, a) => a.end('${served}')).listen(3000, '127.0.0.1')"`;
   await ask(actor, [['app_run', { workspace: actor.project, command, keep: true }]], 'Third: $LAST');
   // a page was read, so the command is asked about
-  await actor.gets(/Run this until it is stopped[\s\S]*Answer yes/);
-  await actor.says('yes');
+  await actor.agrees();
   const said = await actor.gets(/Third:/);
   const [address] = /http:\/\/127\.0\.0\.1:\d+/.exec(said) ?? [];
   expect(address, said).toBeDefined();

@@ -90,7 +90,9 @@ export async function dangerOf(
     .where('id', '=', question.call_id)
     .executeTakeFirstOrThrow();
   const asks = taint?.asks ?? [];
-  return { danger, tainted: asks.length > 0, grantable: taint?.each ? [] : asks };
+  // for a deletion or a command the rule of its danger holds: the owner, or the person who asked for it
+  const tainted = asks.some((sink) => sink !== 'delete' && sink !== 'command');
+  return { danger, tainted, grantable: taint?.each ? [] : asks };
 }
 
 export const threadOf = async (db: Db, questionId: string): Promise<string | undefined> =>
