@@ -8,7 +8,6 @@ import { lenientJson } from '../../src/domain/text/lenient-json.ts';
 import { secretIn } from '../../src/domain/text/secrets.ts';
 import * as storable from '../../src/domain/text/storable.ts';
 import { takeAttachments } from '../../src/gateway/channels/shared/markdown.ts';
-import { formatReply } from '../../src/gateway/channels/whatsapp/text/formatting.ts';
 import { plainWords, readLine } from '../../src/gateway/channels/whatsapp/text/phone-text.ts';
 import { cutText } from '../../src/gateway/channels/whatsapp/text/split.ts';
 import { sanitiseText } from '../../src/gateway/intake/attachments/sanitise.ts';
@@ -56,7 +55,6 @@ const FUNCTIONS: Record<string, (text: string) => unknown> = {
   cutText: (text) => cutText(text, 4000),
   sanitiseText: (text) => sanitiseText(text),
   takeAttachments: (text) => tolerant(() => takeAttachments(text)),
-  formatReply: (text) => tolerant(() => formatReply(text, 4000)),
 };
 
 /** Each is repeated until the text is long enough, alone and behind a beginning that makes it something. */
