@@ -397,13 +397,16 @@ async function checkedCalls(
       const it = checkCall(call, access, added);
       const refusal = it.refusal === undefined ? await refusalOf(db, asking, it) : null;
       return refusal === null
-        ? { ...it, ...(commanded && isOwnCommand(history) && { commanded }) }
+        ? { ...it, ...(commanded && it.verdict.name !== STARTS_WORK && isOwnCommand(history) && { commanded }) }
         : refusedCall(call, refusal);
     }),
   );
   const calls = await withTaint(db, { threadId: input.threadId, chatId, group }, history, checked, added);
   return await routeToKennel(db, config, chatId, calls, added);
 }
+
+/** Work that goes on for hours is asked about as its danger wants, also when the words of a person begin it. */
+const STARTS_WORK = 'task_create';
 
 /** The latest words of a person hold no text of others: a member of a group, or a forwarded message. */
 const isOwnCommand = ({ messages }: History): boolean =>
