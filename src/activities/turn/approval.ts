@@ -1,6 +1,7 @@
 import type { Config } from '../../config.ts';
 import { parseSchedule } from '../../domain/cron.ts';
 import { argumentsEvidence, commandEvidence, quotedEvidence, visibleLine } from '../../domain/text/evidence.ts';
+import { addressWarnings } from '../../domain/text/look-alikes.ts';
 import { zoneOf } from '../../store/chats/preferences.ts';
 import { chatOfThread } from '../../store/chats/threads/threads.ts';
 import { activeWorkspace, listWorkspaces } from '../../store/kennel/workspaces/workspaces.ts';
@@ -30,11 +31,23 @@ export async function approvalOf(
   const where = at && [file, `workspace ${at.workspace}`, at.host && `host ${at.host}`].filter(Boolean).join(', ');
   return {
     sentence: approvalSentence(call.name, call.args, at ? ` in ${at.workspace}` : ''),
-    evidence: [...(where ? [where] : []), whatOf(call), await stepsOf(db, call), await costOf(db, call, config)]
+    evidence: [
+      ...(where ? [where] : []),
+      ...misleading(call),
+      whatOf(call),
+      await stepsOf(db, call),
+      await costOf(db, call, config),
+    ]
       .filter(Boolean)
       .join('\n'),
   };
 }
+
+/** What about the address of a call may mislead the person who is asked. */
+const misleading = ({ args }: Call): string[] =>
+  [args.url, args.from].flatMap((address) =>
+    typeof address === 'string' ? addressWarnings(visibleLine(address)) : [],
+  );
 
 function whatOf({ args, metadata }: Call): string {
   const { command, cwd, workspace: _, confirm: __, ...rest } = args;
