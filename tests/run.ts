@@ -107,14 +107,19 @@ function checkProofs(): void {
 }
 
 // most of it is waiting for packages, and neither checks nor units need it
-let images: Promise<void> | undefined;
-function waitForImages(): Promise<void> {
-  images ??= run(process.execPath, [join(root, 'scripts', 'kennel-images.ts')], '[kennel]').then(counted);
-  return images;
+let images: Promise<unknown> | undefined;
+async function waitForImages(): Promise<void> {
+  const beside = (name: string, mark: string) =>
+    run(process.execPath, [join(root, 'scripts', name)], mark).then(counted);
+  images ??= Promise.all([beside('kennel-images.ts', '[kennel]'), beside('provide-model-servers.ts', '[models]')]);
+  await images;
 }
 
 if (only.length > 0) {
   await provideServers();
+  await check('Servers of models (installed once where there are none)', process.execPath, [
+    join(root, 'scripts/provide-model-servers.ts'),
+  ]);
   // a path may be one of the long forms, which have commands of their own
   const isPath = only.some((each) => existsSync(join(root, each)));
   const wanted = has('--system')
