@@ -1,9 +1,33 @@
 import type { Displayed } from '../contracts/decision.ts';
 import type { EventEnvelope, ItemRecord, ThreadRecord, TurnRecord } from '../contracts/records.ts';
 import { ApiError } from '../domain/api-error.ts';
-import { serverSentData } from './api-client-sse.ts';
 import { reasonOf, request, type Server } from './api-request.ts';
-import { Sleepers } from './sleepers.ts';
+import { serverSentData } from './event-stream.ts';
+
+/** Waits that can be ended early, all together. */
+class Sleepers {
+  private readonly sleepers = new Set<() => void>();
+
+  /** Also ends when `signal` aborts. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer);
+        this.sleepers.delete(done);
+        signal?.removeEventListener('abort', done);
+        resolve();
+      };
+      const timer = setTimeout(done, ms);
+      this.sleepers.add(done);
+      signal?.addEventListener('abort', done);
+      if (signal?.aborted) done();
+    });
+  }
+
+  wake(): void {
+    for (const done of [...this.sleepers]) done();
+  }
+}
 
 /** A question that waits for an answer: payload of `user_input.required`. */
 export interface PendingUserInput {

@@ -1,8 +1,10 @@
-import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { existsSync, readdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import type { Config } from '../../../config.ts';
+import { UserError } from '../../../contracts/user-error.ts';
 import { visibleLine } from '../../../domain/text/evidence.ts';
-import { importedKeys } from '../../../store/home/imports/imports.ts';
+import { phoneOf } from '../../../domain/whatsapp/identity.ts';
+import { importedKeys, importTrusted } from '../../../store/home/imports/imports.ts';
 import { openStore, type Store } from '../../../store/postgres/database.ts';
 import type { ImportKind } from '../../../store/schema/tables/imports.ts';
 import { ensureHome } from '../../instance/home/home.ts';
@@ -10,35 +12,80 @@ import { ensureSecret } from '../../instance/home/tokens.ts';
 import { clusterFolder, databaseUrl } from '../../instance/servers/postgres.ts';
 import { readCopies } from './copies.ts';
 import { ownerIn, readSettings } from './env.ts';
-import { foldersOf } from './files.ts';
-import { type Found, type Left, merged, type Part, problemLine } from './found.ts';
-import { readOthers } from './others.ts';
+import { foldersOf, isFolder, JsonFile } from './files.ts';
+import { type Found, type Left, merged, nothing, type Part, problemLine } from './found.ts';
 import { type Chats, counted, readSessions } from './sessions.ts';
-import { readTrusted } from './trusted.ts';
 import { readWorkflows } from './workflows.ts';
 
-/** The import cannot begin; `message` is for the person. */
-export class ImportError extends Error {
-  override readonly name = 'ImportError';
+/**
+ * `whitelist.json`: numbers that may write besides the owner's. `done`: taken over before; who was removed since stays
+ * removed.
+ */
+function readTrusted({ data, done }: { data: string; done: ReadonlySet<string> }): Part {
+  const part = nothing();
+  const json = JsonFile.read(join(data, 'whitelist.json'), part.problems);
+  for (const [at, written] of (json?.list('trustedNumbers', part.problems) ?? []).entries()) {
+    const phone = typeof written === 'string' ? phoneOf(written) : null;
+    if (phone === null)
+      part.problems.push({
+        file: json!.file,
+        line: json!.lineOf('trustedNumbers', at),
+        text: 'This is no number with its country code.',
+      });
+    else if (!part.found.some(({ what }) => what === `trusted number +${phone}`))
+      part.found.push({
+        what: `trusted number +${phone}`,
+        here: done.has(phone),
+        take: async ({ db }) => {
+          await importTrusted(db, phone);
+          return null;
+        },
+      });
+  }
+  return part;
+}
+
+/** What an installation of the original has besides, and why it stays there. */
+const OTHERS: ReadonlyArray<readonly [path: string, what: string, why: string]> = [
+  ['data/tasks.db', 'coding tasks', 'their agents do not run any more; their changes are in the projects'],
+  ['data/identity', 'identity files', 'the assistant has no identity files here'],
+  ['data/agents', 'agent files', 'agents are chosen by FETCH_KENNEL_AGENTS here'],
+  ['data/.wwebjs_auth', 'WhatsApp login', 'another library made it: link this device with `fetch pair`'],
+  ['.wwebjs_auth', 'WhatsApp login', 'another library made it: link this device with `fetch pair`'],
+];
+
+function readOthers({ root, data }: { root: string; data: string }): Left[] {
+  const inFolder = (path: string): string =>
+    path.startsWith('data/') ? join(data, path.slice('data/'.length)) : join(root, path);
+  const left = OTHERS.filter(([path]) => existsSync(inFolder(path))).map(([path, what, why]) => ({
+    what: `${what} (${path})`,
+    why,
+  }));
+  const projects = join(root, 'workspace');
+  const names = isFolder(projects) ? readdirSync(projects).filter((name) => isFolder(join(projects, name))) : [];
+  return [
+    ...left,
+    ...names.map((name) => ({ what: `project ${name}`, why: `bring it in with \`open ${join(projects, name)}\`` })),
+  ];
 }
 
 /**
  * `fetch import`: takes over what an installation of the original Fetch has. Returns whether everything could be read
- * and taken. @throws ImportError
+ * and taken. @throws UserError
  */
 export async function run(config: Config, { from, dryRun }: { from: string; dryRun?: boolean }): Promise<boolean> {
   const folder = resolve(from);
-  if (!existsSync(folder)) throw new ImportError(`There is no folder ${folder}.`);
+  if (!existsSync(folder)) throw new UserError(`There is no folder ${folder}.`);
   const folders = foldersOf(folder);
   if (!folders)
-    throw new ImportError(
+    throw new UserError(
       `${folder} is no installation of Fetch: it has no .env, and no folder data with sessions.db, workflows.json or whitelist.json.`,
     );
   const home = config.FETCH_HOME;
   if (!dryRun) ensureHome(home);
   const store = await openDatabase(config, !dryRun);
   if (!store && !dryRun)
-    throw new ImportError(
+    throw new UserError(
       'The database does not run. Start Fetch first (fetch up), or set DATABASE_URL; then import again.',
     );
   try {
@@ -71,7 +118,7 @@ async function openDatabase(
     application: 'fetch-import',
     migrate,
   }).catch((error) => {
-    if (DATABASE_URL) throw new ImportError(`The database of DATABASE_URL cannot be used: ${error.message}`);
+    if (DATABASE_URL) throw new UserError(`The database of DATABASE_URL cannot be used: ${error.message}`);
     return null;
   });
 }

@@ -2,6 +2,8 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { placeMoved } from '../../../adapters/moved-workspaces.ts';
 import { type Config, ConfigError } from '../../../config.ts';
+import { UserError } from '../../../contracts/user-error.ts';
+import { visibleLine } from '../../../domain/text/evidence.ts';
 import { startAllOver } from '../../../gateway/intake/reconcile/start-over.ts';
 import { auditHead } from '../../../store/home/audit-log.ts';
 import { checkDump, loadTables } from '../../../store/home/move/load.ts';
@@ -13,11 +15,42 @@ import { claimOrExplain } from '../../instance/instance.ts';
 import { connectTemporal } from '../../roles/connect.ts';
 import { prepareServers } from '../../roles/prepare.ts';
 import { placeFiles, settingsIn } from './files.ts';
-import { MoveError } from './move-error.ts';
 import { filesIn, type Manifest, tablesIn } from './package.ts';
-import { importPlan } from './plan.ts';
+import type { HeldSettings } from './settings.ts';
 import { openSource, packageOf, type Source } from './source.ts';
-import { directUrl, lookAtTarget, serversOf, workspacesOfConfig } from './target.ts';
+import { directUrl, lookAtTarget, serversOf, type TargetReport, workspacesOfConfig } from './target.ts';
+
+interface Plan {
+  config: Config;
+  manifest: Manifest;
+  target: TargetReport;
+  replace: boolean;
+  settings: HeldSettings;
+}
+
+/** What a move does, for a person who decides about it. */
+function importPlan({ config, manifest, target, replace, settings }: Plan): string {
+  const { figures, dump, workspaces, at, version } = manifest;
+  if (target.imported && !replace)
+    return `This home (${manifest.home}) was moved to ${serversOf(config)} before. Its tables stay as they are there.`;
+  const rows = dump.tables.reduce((sum, table) => sum + table.rows, 0);
+  const taken = Object.keys(settings.taken);
+  return [
+    `The home ${manifest.home}, read at ${at} by release ${version}, goes to ${serversOf(config)}:`,
+    `  - ${figures.chats} chats in ${rows} rows; ${figures.openQuestions} open questions, ${figures.turns} turns at work, ${figures.messages} messages to send`,
+    `  - ${figures.crons} schedules, ${figures.reminders} reminders, ${figures.tasks} coding tasks, which begin again from the database`,
+    `  - ${figures.whatsapp ? 'the link of WhatsApp with its keys' : 'no WhatsApp: it is not linked'}`,
+    `  - keys, tokens and files to ${config.FETCH_HOME}${taken.length > 0 ? `, and the settings ${taken.join(', ')}` : ''}`,
+    ...(workspaces.length > 0
+      ? [`  - workspaces to ${workspacesOfConfig(config)}: ${workspaces.map(({ name }) => name).join(', ')}`]
+      : []),
+    ...settings.left.map(({ name, why }) => `  - not the setting ${visibleLine(name)}: ${visibleLine(why)}`),
+    ...(replace
+      ? [`What is there now is deleted: all tables of Fetch, and ${target.running} runs and schedules of Temporal.`]
+      : []),
+    'Not moved: histories of Temporal, logs, images and caches, deleted workspaces.',
+  ].join('\n');
+}
 
 interface Options {
   from: string;
@@ -36,7 +69,7 @@ export async function run(config: Config, { from, yes = false, replace = false }
   requireServers(config);
   const home = config.FETCH_HOME;
   if (resolve(from) === home)
-    throw new MoveError(`${home} is also the FETCH_HOME of these servers. Give them another one: --home FOLDER`);
+    throw new UserError(`${home} is also the FETCH_HOME of these servers. Give them another one: --home FOLDER`);
   ensureHome(home);
   const claim = await claimOrExplain(home);
   const stage = join(home, '.import-home');
@@ -61,7 +94,7 @@ export async function run(config: Config, { from, yes = false, replace = false }
       }),
     );
     if (target.problems.length > 0)
-      throw new MoveError(`This cannot be done yet:\n${target.problems.map((each) => `  - ${each}`).join('\n')}`);
+      throw new UserError(`This cannot be done yet:\n${target.problems.map((each) => `  - ${each}`).join('\n')}`);
     if (!yes) return say('Nothing was changed. Do it: the same with --yes');
     if (!done) await move(config, source, found, replace);
     await conclude(config, source);
