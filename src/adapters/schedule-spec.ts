@@ -10,7 +10,9 @@ import { DAY, HOUR, MINUTE, SECOND } from '../domain/time.ts';
  */
 
 /** Changes of the next years. Each start of the gateway looks further. */
-const YEARS_AHEAD = 5;
+const YEARS_AHEAD = 3;
+/** ms. In Cairo, where clocks go back at midnight, Temporal also takes an hour before the repeated one for another. */
+const MARGIN = 2 * HOUR;
 /** Years that Temporal's calendars know. */
 const [FIRST_YEAR, LAST_YEAR] = [2000, 2100];
 
@@ -44,7 +46,7 @@ function intervalSpec(schedule: string): ScheduleSpec {
 
 const DAY_NAMES = ['SUNDAY', 'MONDAY', 'TUESDAY', 'WEDNESDAY', 'THURSDAY', 'FRIDAY', 'SATURDAY'] as const;
 
-/** `hours`: those of its local days that it leaves out or repeats, and for which a schedule has times, as clocks show them. */
+/** `hours`: those that it leaves out or repeats and some around them, if a schedule has times in them, as clocks show them. */
 interface Change {
   at: number;
   hours: number[];
@@ -65,8 +67,8 @@ function changesFor(schedule: string, timeZone: string, since: Date): Change[] {
 }
 
 function hoursOf({ at, before, after }: ClockChange): number[] {
-  const first = Math.floor((at + Math.min(before, after)) / HOUR);
-  const end = Math.ceil((at + Math.max(before, after)) / HOUR);
+  const first = Math.floor((at + Math.min(before, after) - MARGIN) / HOUR);
+  const end = Math.ceil((at + Math.max(before, after) + MARGIN) / HOUR);
   return Array.from({ length: end - first }, (_, index) => (first + index) * HOUR);
 }
 

@@ -1,4 +1,3 @@
-import { msToTs } from '@temporalio/common/lib/time';
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import {
@@ -146,8 +145,8 @@ describe('a schedule', () => {
     await bringUpToDate(temporal, { ...wanted('cron_night'), schedule: '30 2 * * *', timeZone: 'Europe/Berlin' });
     const { spec, state } = await handle.describe();
     expect(state.paused).toBe(true);
-    expect(spec.intervals?.length).toBeGreaterThan(8);
-    expect(spec.calendars?.length).toBeGreaterThan(10);
+    expect(spec.intervals?.length).toBeGreaterThan(4);
+    expect(spec.calendars?.length).toBeGreaterThan(6);
   });
 
   it('fires around clock changes exactly when its preview says', async () => {
@@ -166,15 +165,15 @@ describe('a schedule', () => {
         made += 1;
         const cronId = `cron_clock_${made}`;
         await createSchedule(temporal, { ...wanted(cronId), schedule, timeZone });
-        const end = Date.now() + 4.9 * 365 * DAY;
+        const end = Date.now() + 2.9 * 365 * DAY;
         let change = nextClockChange(timeZone, Date.now() + 2 * DAY, end);
         for (; change; change = nextClockChange(timeZone, change.at, end)) {
           const [from, to] = [change.at - 36 * HOUR, change.at + 36 * HOUR];
           const { startTime } = await temporal.workflowService.listScheduleMatchingTimes({
             namespace: 'default',
             scheduleId: scheduleId(cronId),
-            startTime: msToTs(from),
-            endTime: msToTs(to),
+            startTime: { seconds: (from / 1_000) as never },
+            endTime: { seconds: (to / 1_000) as never },
           });
           const expected: string[] = [];
           for (const at of firings(schedule, timeZone, new Date(from))) {
@@ -186,7 +185,7 @@ describe('a schedule', () => {
         }
         await deleteSchedule(temporal, cronId);
       }),
-      { runs: 12, soak: 1_000 },
+      { runs: 12, soak: 1_000, examples: [['Africa/Cairo', '0 */2 * * *']] },
     );
   });
 
