@@ -107,8 +107,7 @@ export class Sessions {
 
   async #known(id: string): Promise<ThreadDetail> {
     const detail = await this.#deps.api.detail(id, PAGE);
-    // a session that an editor deleted is put away as a thread
-    if (!detail || detail.thread.archived) throw RequestError.resourceNotFound(id);
+    if (!detail) throw RequestError.resourceNotFound(id);
     return detail;
   }
 }
