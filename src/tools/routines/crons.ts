@@ -33,7 +33,7 @@ const OFTEN_MS = 5 * MINUTE;
 
 export function isOften({ schedule, timezone = 'UTC' }: { schedule: string; timezone?: string | undefined }): boolean {
   const parsed = parseSchedule(schedule, timezone, new Date());
-  return parsed.ok && shortestGap(parsed.schedule, timezone, new Date()) < OFTEN_MS;
+  return parsed.ok && shortestGap(parsed.schedule, new Date()) < OFTEN_MS;
 }
 
 export async function noSuchCron({ db, chatId }: ToolContext, wanted: string): Promise<ToolOutcome> {
@@ -132,6 +132,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
     danger: 'SAFE',
     schema: z.strictObject({}),
     run: async (_args, { db, temporal, chatId }) => {
+      const now = new Date();
       const routines = new Map((await listRoutines(db, chatId)).map((routine) => [routine.id, routine.name]));
       const crons = await Promise.all(
         (await listCrons(db, chatId)).map(async (cron) => {
@@ -143,7 +144,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
             schedule: cron.rrule ?? cron.schedule,
             timezone: cron.time_zone,
             state: !view ? 'unscheduled' : view.paused ? 'disabled' : 'enabled',
-            nextRunAt: view?.next[0] ?? null,
+            nextRunAt: (view?.paused === false && nextFirings(cron.schedule, cron.time_zone, now, 1)[0]) || null,
             lastRunAt: last?.started_at ?? view?.lastFired ?? null,
             lastStatus: last?.status ?? null,
             lastResult: last?.summary ?? null,
