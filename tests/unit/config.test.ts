@@ -52,6 +52,21 @@ test('every problem is reported at once, by name and by where it was set', () =>
   }
 });
 
+test.each([
+  ['FETCH_TRIGGER', 'yes', 'must not be "yes"'],
+  ['FETCH_TRIGGER', '\u200b', 'visible word'],
+  // a scheme is missing, and "localhost" would be taken for one
+  ['OPENAI_BASE_URL', 'localhost:11434/v1', 'http or https'],
+  ['TRANSCRIPTION_BASE_URL', 'ftp://127.0.0.1', 'http or https'],
+  // Node's timers and dates end at once, or never, with figures like these
+  ['FETCH_MODEL_SILENCE_SECONDS', '3000000', '1000000'],
+  ['FETCH_BROWSER_IDLE_MINUTES', '40000', '20000'],
+  ['FETCH_QUESTION_EXPIRE_HOURS', '1e300', '8784'],
+  ['FETCH_KENNEL_SLOTS', '1e9', '1000'],
+])('%s=%s would break something, and is refused where it is set', (name, value, why) => {
+  expect(() => loadConfig({}, { FETCH_HOME: home, [name]: value })).toThrow(why);
+});
+
 test('an empty variable means unset', () => {
   expect(loadConfig({}, { FETCH_HOME: home, TEMPORAL_ADDRESS: ' ', OPENAI_API_KEY: '' })).toMatchObject({
     FETCH_RUNTIME_PORT: 7878,

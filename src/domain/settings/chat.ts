@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { live, meantBy, positive, whole } from './shapes.ts';
+import { httpUrl, live, meantBy, positive, whole } from './shapes.ts';
 
 /** How chats work: the person, consent, budgets and times. */
 export const chatSettings = {
@@ -51,12 +51,12 @@ export const chatSettings = {
   FETCH_MAX_TURN_USD: positive(5).describe('Money in a turn, US dollars'),
   FETCH_MAX_DAY_TOKENS: whole(20_000_000).describe('Tokens of a chat in a day (UTC)'),
   FETCH_MAX_DAY_USD: positive(25).describe('Money of a chat in a day (UTC), US dollars'),
-  FETCH_MAX_TURN_MINUTES: positive(240).describe('Time of a turn, without waits for a person'),
+  FETCH_MAX_TURN_MINUTES: positive(240, 20_000).describe('Time of a turn, without waits for a person'),
   FETCH_CONTEXT_TOKENS: live(
     whole(48_000).describe('Tokens of history that a model step may see before it is summed up'),
   ),
-  FETCH_QUESTION_REMIND_HOURS: positive(24).describe('Remind once about an open question after this long'),
-  FETCH_QUESTION_EXPIRE_HOURS: positive(24 * 7).describe('An unanswered question expires after this long'),
+  FETCH_QUESTION_REMIND_HOURS: positive(24, 8_784).describe('Remind once about an open question after this long'),
+  FETCH_QUESTION_EXPIRE_HOURS: positive(24 * 7, 8_784).describe('An unanswered question expires after this long'),
   FETCH_CATCHUP_HOURS: z.coerce
     .number()
     .min(1)
@@ -97,8 +97,7 @@ export const chatSettings = {
       ),
   ),
   FETCH_SEARXNG_URL: live(
-    z
-      .url({ protocol: /^https?$/, error: 'must be an http or https address such as http://127.0.0.1:8888' })
+    httpUrl('http://127.0.0.1:8888')
       .optional()
       .describe('A SearXNG instance, which web_search asks; it may be on this machine or a private network'),
   ),

@@ -4,7 +4,7 @@ import { egressHost, membersOf } from '../setting-lists.ts';
 import { agentSettings } from '../tasks/agents/agent-settings.ts';
 import { loginsProblem } from '../tasks/agents/logins.ts';
 import { mirrorsProblem } from '../tasks/registries/mirrors.ts';
-import { live, meantBy, positive, secret, whole } from './shapes.ts';
+import { httpUrl, live, meantBy, positive, secret, whole } from './shapes.ts';
 
 /** Workspaces, containers and coding tasks. */
 export const kennelSettings = {
@@ -18,14 +18,15 @@ export const kennelSettings = {
     .regex(/^[a-z0-9][a-z0-9-]{0,40}$/, 'must be lower-case letters, digits and hyphens')
     .default('local')
     .describe('Name of this host among the hosts with containers; part of its task queue'),
-  FETCH_KENNEL_SLOTS: whole(4).describe('Coding tasks that this host runs at once; more wait'),
+  FETCH_KENNEL_SLOTS: whole(4, 1_000).describe('Coding tasks that this host runs at once; more wait'),
   FETCH_BROWSER_SLOTS: z.coerce
     .number()
     .int()
     .min(0)
+    .max(1_000)
     .default(4)
     .describe('Browsers that this host runs at once, one for each chat that uses one; 0 turns the browser tools off'),
-  FETCH_BROWSER_IDLE_MINUTES: positive(15).describe(
+  FETCH_BROWSER_IDLE_MINUTES: positive(15, 20_000).describe(
     'A browser that no tool used for this long ends, with its page, cookies and log-ins',
   ),
   FETCH_KENNEL_BASE: z
@@ -38,10 +39,11 @@ export const kennelSettings = {
     .number()
     .int()
     .min(256)
+    .max(16_777_216)
     .default(4096)
     .describe('Memory of a container, and of a step of a build'),
-  FETCH_KENNEL_CPUS: positive(2).describe('Processors of a container, and of a build'),
-  FETCH_KENNEL_PIDS: z.coerce.number().int().min(32).default(512).describe('Processes of a container'),
+  FETCH_KENNEL_CPUS: positive(2, 1_024).describe('Processors of a container, and of a build'),
+  FETCH_KENNEL_PIDS: z.coerce.number().int().min(32).max(4_194_304).default(512).describe('Processes of a container'),
   FETCH_KENNEL_BUILD_MINUTES: z.coerce
     .number()
     .positive()
@@ -84,6 +86,7 @@ export const kennelSettings = {
     .number()
     .int()
     .min(0)
+    .max(100_000_000)
     .default(2000)
     .describe(
       'Disk space for files of package registries that tasks have loaded, so that the next one has them at once and without a network; 0 keeps none',
@@ -110,7 +113,7 @@ export const kennelSettings = {
   ),
   FETCH_TASK_MAX_LOG_MB: live(whole(64).describe('Size of the log of a coding task; a task that writes more is ended')),
   FETCH_TASK_HOURS: live(
-    positive(4).describe(
+    positive(4, 8_784).describe(
       'Time at work of a coding task for which nobody named a limit; waiting for a person or a slot does not count',
     ),
   ),
@@ -119,33 +122,34 @@ export const kennelSettings = {
       'A coding task whose goal is longer than this begins with a plan, unless the person or the chat wants none',
     ),
   ),
-  FETCH_TASK_SILENCE_MINUTES: positive(15).describe('A coding agent that is silent for this long is ended'),
-  FETCH_TASK_WAIT_DAYS: positive(8).describe(
+  FETCH_TASK_SILENCE_MINUTES: positive(15, 20_000).describe('A coding agent that is silent for this long is ended'),
+  FETCH_TASK_WAIT_DAYS: positive(8, 366).describe(
     'Longest time in all that a coding task waits for usage limits of its model',
   ),
-  FETCH_TASK_HOLD_MINUTES: positive(30).describe(
+  FETCH_TASK_HOLD_MINUTES: positive(30, 20_000).describe(
     'How long a question of a coding agent keeps its container; then the container ends, and the session resumes with the answer',
   ),
   FETCH_PROGRESS_SECONDS: live(
     z.coerce
       .number()
       .min(0)
+      .max(86_400)
       .default(60)
       .describe('Shortest time between two progress messages of a task, on channels where a message cannot be edited'),
   ),
   ANTHROPIC_API_KEY: secret().describe('Key for Claude Code; never enters a container'),
-  ANTHROPIC_BASE_URL: z.url().default('https://api.anthropic.com').describe('Endpoint for Claude Code'),
+  ANTHROPIC_BASE_URL: httpUrl('https://api.anthropic.com')
+    .default('https://api.anthropic.com')
+    .describe('Endpoint for Claude Code'),
   GEMINI_API_KEY: secret().describe('Key for Gemini CLI; never enters a container'),
-  GOOGLE_GEMINI_BASE_URL: z
-    .url()
+  GOOGLE_GEMINI_BASE_URL: httpUrl('https://generativelanguage.googleapis.com')
     .default('https://generativelanguage.googleapis.com')
     .describe('Endpoint for Gemini CLI'),
   ...agentSettings,
   GH_TOKEN: secret().describe(
     'GitHub token: pushes, pull requests, issues, private repositories; never enters a container',
   ),
-  GITHUB_API_URL: z
-    .url()
+  GITHUB_API_URL: httpUrl('https://api.github.com')
     .default('https://api.github.com')
     .describe('GitHub API; of GitHub Enterprise Server https://HOST/api/v3'),
   DOCKER_HOST: z.string().trim().min(1).optional().describe('Docker engine; the local socket by default'),

@@ -1,11 +1,10 @@
 import { z } from 'zod';
 import { readPrices } from '../model/price-book.ts';
-import { live, positive, secret } from './shapes.ts';
+import { httpUrl, live, positive, secret } from './shapes.ts';
 
 /** The model endpoint of chats. */
 export const modelSettings = {
-  OPENAI_BASE_URL: z
-    .url()
+  OPENAI_BASE_URL: httpUrl('http://127.0.0.1:11434/v1')
     .optional()
     .describe(
       'Any OpenAI-compatible endpoint (Ollama, vLLM, llama.cpp, ...). Anthropic and Gemini are asked in their own protocols',

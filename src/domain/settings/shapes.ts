@@ -5,8 +5,13 @@ import { nearest } from '../text/nearest.ts';
 /** Shapes that several settings have. */
 
 export const port = (fallback: number) => z.coerce.number().int().min(1).max(65535).default(fallback);
-export const positive = (fallback: number) => z.coerce.number().positive().default(fallback);
-export const whole = (fallback: number) => z.coerce.number().int().positive().default(fallback);
+/** A figure far beyond its bound would overflow a timer or a date, and end at once what it was to prolong. */
+export const positive = (fallback: number, most = 1_000_000) =>
+  z.coerce.number().positive().max(most).default(fallback);
+export const whole = (fallback: number, most = 1e12) => z.coerce.number().int().positive().max(most).default(fallback);
+/** `localhost:11434/v1` is no such address: it would be read as one with the scheme `localhost:`. */
+export const httpUrl = (example: string) =>
+  z.url({ protocol: /^https?$/, error: `must be an http or https address such as ${example}` });
 export const secret = () => z.string().trim().min(1).optional().meta({ secret: true });
 
 /** A setting that changes while roles run. Read it from the configuration each time; a copy would be old. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { secret } from './shapes.ts';
+import { httpUrl, secret } from './shapes.ts';
 
 /** Voice notes. */
 export const speechSettings = {
@@ -9,8 +9,7 @@ export const speechSettings = {
     .optional()
     .describe('whisper.cpp binary for voice notes; whisper-cli on PATH by default'),
   WHISPER_MODEL: z.string().min(1).optional().describe('Model file of whisper.cpp (ggml-*.bin)'),
-  TRANSCRIPTION_BASE_URL: z
-    .url()
+  TRANSCRIPTION_BASE_URL: httpUrl('http://127.0.0.1:9000/v1')
     .optional()
     .describe(
       'OpenAI-compatible endpoint that transcribes voice notes when whisper.cpp is missing; no other endpoint is used',

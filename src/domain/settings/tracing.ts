@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { isKeyValues } from './key-values.ts';
-import { secret } from './shapes.ts';
+import { httpUrl, secret } from './shapes.ts';
 
 const address = () =>
-  z
-    .url({ protocol: /^https?$/, error: 'must be an http or https address such as http://127.0.0.1:4318' })
+  httpUrl('http://127.0.0.1:4318')
     .refine((value) => !value.includes('@'), 'must have no password in it: OTEL_EXPORTER_OTLP_HEADERS is for keys')
     .optional();
 

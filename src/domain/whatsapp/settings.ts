@@ -1,9 +1,8 @@
 import { z } from 'zod';
-import { live } from '../settings/shapes.ts';
+import { live, whole } from '../settings/shapes.ts';
+import { triggerProblem } from './trigger.ts';
 
 /** The channel's settings; `src/config.ts` joins them with the others. */
-
-const whole = (fallback: number) => z.coerce.number().int().positive().default(fallback);
 
 /** International phone numbers, comma separated, as digits. */
 const phones = z
@@ -35,7 +34,16 @@ export const whatsappSettings = {
     .optional()
     .describe('More people who may use it, comma separated; `trust add` in the chat names others'),
   FETCH_TRIGGER: live(
-    z.string().trim().min(1).default('@fetch').describe('Word that calls it in chats where people talk to each other'),
+    z
+      .string()
+      .trim()
+      .min(1)
+      .superRefine((trigger, context) => {
+        const problem = triggerProblem(trigger);
+        if (problem) context.addIssue(problem);
+      })
+      .default('@fetch')
+      .describe('Word that calls it in chats where people talk to each other'),
   ),
   WHATSAPP_RATE_LIMIT: live(whole(30).describe('Messages of one author that are handled in a minute; more wait')),
   WHATSAPP_TEXT_LIMIT: live(

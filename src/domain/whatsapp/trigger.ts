@@ -1,3 +1,5 @@
+import { looksLikeAnswer, parseCommand } from '../chat/words/commands.ts';
+
 /**
  * What decides whether a message is for us. `mentionsUs`: our JID is among the mentioned ones. `quotesUs`: the quoted
  * message is one that *we* sent, not one that the owner typed on the same number. `text`: what was written, or the
@@ -38,13 +40,28 @@ const blank = '[\\s\\p{Cf}]*';
 export function withoutTrigger(text: string, trigger: string): string | null {
   const word = trigger.trim();
   if (word === '') return null;
-  const literal = word.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&');
-  // "@fetcher", "@fetch-bot" and "@fetch.com" are other words; "@fetch, ..." and "@fetch: ..." are ours
+  // phones write an accent as one character or as two
+  const words = word.normalize().split(/\s+/).map(RegExp.escape).join(`[\\s\\p{Cf}]+`);
+  // "@fetcher", "@fetch-bot" and "@fetch.com" are other words; "@fetch, ..." and "@fetch: ..." are ours. A phone adds
+  // U+FE0F to an emoji
   const start = new RegExp(
-    `^${blank}${literal}(?![\\p{L}\\p{N}\\p{M}_]|[-.'’@][\\p{L}\\p{N}])${blank}[,:;]?`,
+    `^${blank}${words}\\ufe0f?(?![\\p{L}\\p{N}\\p{M}_]|[-.'’@][\\p{L}\\p{N}])${blank}[,:;]?`,
     'iu',
-  ).exec(text);
-  return start === null ? null : text.slice(start[0].length);
+  );
+  const whole = text.normalize();
+  const found = start.exec(whole);
+  return found === null ? null : whole.slice(found[0].length);
+}
+
+/** What is wrong with a trigger that would never match, or would take away a command or an answer; null if nothing. */
+export function triggerProblem(trigger: string): string | null {
+  // joiners and tags are parts of emoji
+  const invisible = /(?!\u200c|\u200d|[\u{e0020}-\u{e007f}])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
+  if (trigger.length > 60 || invisible.test(trigger) || !/[\p{L}\p{N}\p{P}\p{S}]/u.test(trigger))
+    return 'must be a visible word such as @fetch, of at most 60 characters';
+  return looksLikeAnswer(trigger) || parseCommand(trigger) || /^\d+$/.test(trigger)
+    ? `must not be "${trigger}", which is an answer or a command itself; take a word such as @fetch`
+    : null;
 }
 
 /** A mention is written `@<digits>`. When there are several, nothing tells which is ours, and the text stays whole. */

@@ -122,6 +122,8 @@ interface Reply extends Answerer {
   displayed?: readonly Displayed[];
   /** it was put on exactly this question */
   questionId?: string;
+  /** it quotes another message */
+  elsewhere?: boolean;
 }
 
 /**
@@ -138,7 +140,7 @@ export async function answerOpen(tx: ThreadTransaction, reply: Reply): Promise<A
   const meaning = meaningOf(
     reply.text,
     open.map((question) => toAsked(question, reply)),
-    { at: reply.at, readMs: reply.readMs, on: reply.questionId },
+    { at: reply.at, readMs: reply.readMs, on: reply.questionId, elsewhere: reply.elsewhere },
   );
   if (!meaning) return null;
   const named = (id: string): Question => open.find((question) => question.id === id)!;
@@ -169,6 +171,10 @@ export async function answerOpen(tx: ThreadTransaction, reply: Reply): Promise<A
     case 'which':
       return {
         reply: `Which one do you mean?\n${list(meaning.questions.map(named))}\nName its number, for example "yes ${first!.number}", or quote the question.`,
+      };
+    case 'elsewhere':
+      return {
+        reply: `That quotes another message, so it decides nothing. Still open:\n${list(meaning.questions.map(named))}\nAnswer without a quote, or quote the question.`,
       };
     case 'too early':
       return {
@@ -237,14 +243,18 @@ const stillOpen = (questions: readonly Question[]): string =>
 const list = (questions: readonly Question[]): string =>
   questions.map(({ number, prompt }) => `${number}. ${prompt}`).join('\n');
 
-const toAsked = ({ id, number, kind, options, delivered_at, evidence, shown }: Question, reply: Reply): Asked => ({
-  id,
-  number,
-  kind,
-  options,
-  deliveredAt: shownAt(id, delivered_at, reply),
-  unread: evidence !== null && shown < evidence.length,
-});
+const toAsked = (question: Question, reply: Reply): Asked => {
+  const { id, number, kind, options, delivered_at, evidence, shown } = question;
+  return {
+    id,
+    number,
+    kind,
+    options,
+    deliveredAt: shownAt(id, delivered_at, reply),
+    unread: evidence !== null && shown < evidence.length,
+    noAtOnce: kind !== 'question' || isAboutHosts(question),
+  };
+};
 
 /** When the question was shown: as stored, or later when the screen says that another page of it was shown later. */
 function shownAt(id: string, delivered: Date | null, { displayed, at }: Reply): Date | null {

@@ -22,6 +22,8 @@ export interface InboundMessage {
   writtenAt?: Date;
   /** it answers exactly this question (a reaction, a vote, a quote); if the question is settled, the person is told */
   questionId?: string;
+  /** it quotes a message that asks nothing, so a yes in it is about that message */
+  elsewhere?: boolean;
   /** never a command or an answer, because it was joined from several messages */
   plain?: boolean;
   /**

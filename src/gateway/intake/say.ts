@@ -81,6 +81,7 @@ async function interpret(taking: Taking): Promise<Meant> {
     readMs: taking.config.FETCH_READ_SECONDS * 1000,
     displayed: message.displayed,
     questionId: message.questionId,
+    elsewhere: message.elsewhere,
     approver: message.approver,
   });
   if (!answered) return await toModel(taking);

@@ -123,6 +123,7 @@ async function forgetPerson(tx: Tx, { addresses, phone }: Subject, counts: Count
   for (const column of ['chat', 'participant']) await remove(tx, 'wa_inbox', column, addresses, counts);
   for (const table of ['wa_sends', 'wa_chat_pauses']) await remove(tx, table, 'jid', addresses, counts);
   for (const column of ['pn', 'lid', 'chat_address']) await remove(tx, 'wa_contacts', column, addresses, counts);
+  for (const column of ['pn', 'lid']) await remove(tx, 'wa_number_holders', column, addresses, counts);
   const users = addresses.map((address) => address.split('@', 1)[0]!);
   // ids of keys: `<user>.<device>`, `<user>_<agent>.<device>`, `<group>::<user>::<device>`, `<user>_reverse`,
   // `<user>@<server>`

@@ -78,7 +78,13 @@ async function addressesOf(db: Db | Tx, phone: string): Promise<string[]> {
   const contacts = await db
     .selectFrom('wa_contacts')
     .select(['pn', 'lid', 'chat_address', 'reply_jid'])
-    .where('pn', '=', pn)
+    .where((w) =>
+      w.or([
+        w('pn', '=', pn),
+        // the number may have passed to somebody else
+        w('lid', 'in', w.selectFrom('wa_number_holders').select('lid').where('wa_number_holders.pn', '=', pn)),
+      ]),
+    )
     .execute();
   const forms = contacts
     .flatMap((row) => [row.pn, row.lid, row.chat_address, row.reply_jid])

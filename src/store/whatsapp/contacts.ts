@@ -87,6 +87,70 @@ export async function learnMapping(db: Db, account: string, mapping: { lid: stri
   await db.transaction().execute((tx) => joined(tx, account, mapping));
 }
 
+/**
+ * Whether somebody who writes from the number of a person who may write is that person. The first LID with a number
+ * holds it, because WhatsApp gives a number to somebody else one day, and never a LID. With another one, the number is
+ * disputed: until `releaseNumber` it lets nobody in, and the former person's chat no longer goes to it.
+ */
+export async function holdsNumber(db: Db, account: string, { lid, pn }: Forms): Promise<boolean> {
+  if (!pn) return true;
+  const known = () =>
+    db
+      .selectFrom('wa_number_holders')
+      .select(['lid', 'disputed'])
+      .where('account', '=', account)
+      .where('pn', '=', pn)
+      .executeTakeFirst();
+  let holder = await known();
+  if (!lid) return !holder?.disputed;
+  if (!holder) {
+    const before = (await matching(db, account, { lid: null, pn })).find((contact) => contact.lid !== null);
+    await db
+      .insertInto('wa_number_holders')
+      .values({ account, pn, lid: before?.lid ?? lid })
+      .onConflict((c) => c.doNothing())
+      .execute();
+    holder = await known();
+  }
+  const holds = holder?.lid === lid;
+  if (holder && holder.disputed === holds) await dispute(db, account, { lid, pn }, !holds);
+  return holds;
+}
+
+async function dispute(
+  db: Db,
+  account: string,
+  { lid, pn }: { lid: string; pn: string },
+  disputed: boolean,
+): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    await tx
+      .updateTable('wa_number_holders')
+      .set({ disputed })
+      .where('account', '=', account)
+      .where('pn', '=', pn)
+      .execute();
+    for (const former of await matching(tx, account, { lid: null, pn }))
+      if (disputed && former.lid !== lid) await takeNumber(tx, former);
+  });
+}
+
+/** The next person who writes from this number holds it: the owner says so. `phone`: digits. */
+export async function releaseNumber(tx: Tx, phone: string): Promise<void> {
+  const pn = `${phone}@s.whatsapp.net`;
+  await tx.deleteFrom('wa_number_holders').where('pn', '=', pn).execute();
+  await tx.updateTable('wa_contacts').set({ pn: null }).where('pn', '=', pn).where('lid', 'is not', null).execute();
+}
+
+/** The number of a contact belongs to somebody else now, so what waits for the contact must not go there. */
+async function takeNumber(tx: Tx, former: Contact): Promise<void> {
+  await tx
+    .updateTable('wa_contacts')
+    .set({ pn: null, ...(former.lid && { reply_jid: former.lid }) })
+    .where('id', '=', former.id)
+    .execute();
+}
+
 async function matching(db: Db | Tx, account: string, forms: Forms): Promise<Contact[]> {
   if (!forms.lid && !forms.pn) return [];
   const rows = await db
@@ -101,10 +165,17 @@ async function matching(db: Db | Tx, account: string, forms: Forms): Promise<Con
   return rows.map(toContact);
 }
 
-/** Merges the rows of these addresses; undefined when there are none. */
+/**
+ * Merges the rows of these addresses; undefined when there are none. A known number with another LID than before
+ * belongs to another person, who gets nothing of the former one.
+ */
 async function joined(tx: Tx, account: string, forms: Forms): Promise<Contact | undefined> {
   const [first, second] = await matching(tx, account, forms);
   if (!first) return undefined;
+  if (!second && forms.lid && first.lid && first.lid !== forms.lid) {
+    await takeNumber(tx, first);
+    return undefined;
+  }
   const lid = forms.lid ?? first.lid;
   const pn = forms.pn ?? first.pn;
   const set = (id: number, values: Partial<Forms>) =>
@@ -120,7 +191,7 @@ async function joined(tx: Tx, account: string, forms: Forms): Promise<Contact | 
     await set(first.id, { lid, pn });
     return { ...first, lid, pn, name: first.name ?? second.name };
   }
-  await set(byPn.id, { pn: null });
+  await takeNumber(tx, byPn);
   await set(byLid.id, { pn });
   return { ...byLid, pn };
 }

@@ -261,3 +261,17 @@ export async function authorsOfTurn(
     .execute();
   return rows.map((row) => ({ participant: row.participant, fromMe: row.from_me }));
 }
+
+/** The questions that are open in a chat. */
+export const openIn = async (
+  db: Db,
+  address: string,
+): Promise<Array<{ turnId: string; number: number; kind: 'question' | 'approval' | 'plan'; options: string[] }>> =>
+  await db
+    .selectFrom('questions')
+    .innerJoin('chats', 'chats.id', 'questions.chat_id')
+    .select(['questions.turn_id as turnId', 'questions.number', 'questions.kind', 'questions.options'])
+    .where('chats.channel', '=', 'whatsapp')
+    .where('chats.address', '=', address)
+    .where('questions.state', '=', 'open')
+    .execute();

@@ -113,19 +113,20 @@ async function askedBy(db: Db, id: string, turnId: string): Promise<Asked | null
 
 /**
  * The JID for a chat's address: the form that its person last wrote from, even if two contacts became one; a group's
- * own address.
+ * own address. Null when the only address of the person passed to somebody else.
  */
-export async function replyJid(db: Db, account: string, address: string): Promise<string> {
+export async function replyJid(db: Db, account: string, address: string): Promise<string | null> {
   const contact = await db
     .selectFrom('wa_contacts')
-    .select('reply_jid')
+    .select(['reply_jid', 'lid', 'pn'])
     .where('account', '=', account)
     .where((e) => e.or([e('chat_address', '=', address), e('lid', '=', address), e('pn', '=', address)]))
     .orderBy((e) => e('chat_address', '=', address), 'desc')
     .orderBy('id')
     .limit(1)
     .executeTakeFirst();
-  return contact?.reply_jid ?? address;
+  if (!contact) return address;
+  return contact.lid === null && contact.pn === null ? null : contact.reply_jid;
 }
 
 /**

@@ -27,26 +27,37 @@ export async function sendPause(db: Db, account: string, now = new Date()): Prom
   return row ? { until: row.sends_paused_until!, why: row.sends_paused_why ?? 'WhatsApp restricted sending.' } : null;
 }
 
-/** Stops the sends to one chat. Returns how many chats of the account are stopped now. */
+/** Stops the sends to one chat. Returns how many chats of the account are stopped now with this code. */
 export async function pauseChat(
   db: Db,
   account: string,
   jid: string,
-  { until, why }: SendPause,
+  { until, why, code }: SendPause & { code: string },
   now = new Date(),
 ): Promise<number> {
   await db
     .insertInto('wa_chat_pauses')
-    .values({ account, jid, until, why })
-    .onConflict((c) => c.columns(['account', 'jid']).doUpdateSet({ until, why }))
+    .values({ account, jid, until, why, code })
+    .onConflict((c) => c.columns(['account', 'jid']).doUpdateSet({ until, why, code }))
     .execute();
   const { chats } = await db
     .selectFrom('wa_chat_pauses')
     .select((e) => e.fn.countAll<string>().as('chats'))
     .where('account', '=', account)
+    .where('code', '=', code)
     .where('until', '>', now)
     .executeTakeFirstOrThrow();
   return Number(chats);
+}
+
+/** Something changed in a chat, so what waits for it may be sent again: not after a 463, where a try makes it worse. */
+export async function resumeChat(db: Db, account: string, jids: readonly (string | null)[]): Promise<void> {
+  await db
+    .deleteFrom('wa_chat_pauses')
+    .where('account', '=', account)
+    .where('jid', 'in', [...jids.filter((jid) => jid !== null), ''])
+    .where('code', '!=', '463')
+    .execute();
 }
 
 /** The pause of a chat that holds now, or null. */

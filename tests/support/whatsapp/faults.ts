@@ -8,6 +8,8 @@ export class Faults {
   receipts = { delivered: true, read: false };
   /** a phone that cannot decrypt asks again, up to five times, as phones do */
   askAgain = true;
+  /** a phone sends a message again that the client could not decrypt; one that is off does not */
+  resends = true;
   /** what the own phone does when a client asks for an expired file again */
   reupload: 'again' | 'gone' | 'silent' = 'again';
   /** the own phone answers requests for messages that came without content */

@@ -1,4 +1,4 @@
-import { createCipheriv, createHash, createHmac, randomBytes } from 'node:crypto';
+import { createCipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { proto } from '@whiskeysockets/baileys';
 import { buildMessage, type Content, withContext } from './content.ts';
 import { type Reading, readMessage } from './reading.ts';
@@ -41,6 +41,12 @@ export interface SendOptions extends SendFlags {
   quoted?: Target;
   addressing?: 'lid' | 'pn';
 }
+
+/** Each message that may be edited has a secret of its own. */
+const withSecret = (message: proto.IMessage): proto.IMessage =>
+  message.messageContextInfo?.messageSecret || message.protocolMessage || message.secretEncryptedMessage
+    ? message
+    : { ...message, messageContextInfo: { ...message.messageContextInfo, messageSecret: randomBytes(32) } };
 
 export type Target = string | { id: string };
 const idOf = (target: Target): string => (typeof target === 'string' ? target : target.id);
@@ -120,10 +126,12 @@ export abstract class Handset {
     content: Content,
     options: SendOptions = {},
     edit?: string,
+    /** what the other handsets make of it, when it is sealed */
+    opened?: proto.IMessage,
   ): Promise<{ id: string }> {
     const { id = `3A${randomBytes(9).toString('hex').toUpperCase()}`, quoted, addressing = 'lid', ...flags } = options;
     const built = buildMessage(content, id, this.world.media);
-    const message = quoted ? withContext(built, this.#quote(idOf(quoted))) : built;
+    const message = withSecret(quoted ? withContext(built, this.#quote(idOf(quoted))) : built);
     const sent: SentMessage = {
       id,
       chat,
@@ -137,7 +145,7 @@ export abstract class Handset {
     this.sent.set(id, sent);
     await transmit(this.world, this, sent);
     const by = this.#isOwn ? 'phone' : 'person';
-    this.echo({ id, chat, from: addressing === 'pn' ? this.pn : this.lid, addressing, by, message });
+    this.echo({ id, chat, from: addressing === 'pn' ? this.pn : this.lid, addressing, by, message: opened ?? message });
     return { id };
   }
 
@@ -150,15 +158,24 @@ export abstract class Handset {
       { addressing },
     );
   }
-  edit(target: Target, text: string): Promise<{ id: string }> {
-    const { chat, addressing, key } = this.#locate(idOf(target));
+  /** As phones send it since May 2026; `before` is the form until then. */
+  edit(target: Target, text: string, form: 'sealed' | 'before' = 'sealed'): Promise<{ id: string }> {
+    const { chat, addressing, key, author, message } = this.#locate(idOf(target));
     const protocolMessage = {
       key,
       type: proto.Message.ProtocolMessage.Type.MESSAGE_EDIT,
       editedMessage: { conversation: text },
       timestampMs: Date.now(),
     };
-    return this.post(chat, { proto: { protocolMessage } }, { addressing }, '1');
+    const secret = message.messageContextInfo?.messageSecret;
+    if (form === 'before' || !secret) return this.post(chat, { proto: { protocolMessage } }, { addressing }, '1');
+    const seal = { id: key.id!, author, editor: addressing === 'pn' ? this.pn : this.lid };
+    const secretEncryptedMessage = {
+      targetMessageKey: key,
+      secretEncType: proto.Message.SecretEncryptedMessage.SecretEncType.MESSAGE_EDIT,
+      ...sealEdit(secret, seal, { protocolMessage }),
+    };
+    return this.post(chat, { proto: { secretEncryptedMessage } }, { addressing }, '1', { protocolMessage });
   }
   revoke(target: Target): Promise<{ id: string }> {
     const { chat, addressing, key } = this.#locate(idOf(target));
@@ -219,6 +236,20 @@ export abstract class Handset {
       key: { remoteJid, fromMe: mine, id, ...(isGroup(chat) && { participant: author }) },
     };
   }
+}
+
+/** A message that only the secret of the message it is about opens. */
+export function sealEdit(
+  secret: Uint8Array,
+  { id, author, editor }: { id: string; author: string; editor: string },
+  message: proto.IMessage,
+  use = 'Message Edit',
+): { encPayload: Uint8Array; encIv: Uint8Array } {
+  const encIv = randomBytes(12);
+  const key = hkdfSync('sha256', secret, Buffer.alloc(32), `${id}${author}${editor}${use}`, 32);
+  const gcm = createCipheriv('aes-256-gcm', Buffer.from(key), encIv);
+  const sealed = [gcm.update(proto.Message.encode(message).finish()), gcm.final()];
+  return { encIv, encPayload: Buffer.concat([...sealed, gcm.getAuthTag()]) };
 }
 
 /** A poll vote, readable only with the secret of the poll. */

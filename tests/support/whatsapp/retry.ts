@@ -71,6 +71,7 @@ export async function answerRetry(world: World, companion: Companion, receipt: S
     return world.ledger.problem(`a retry receipt for ${id} of ${participant ?? to}, which nobody sent`);
   if (count > MOST_REQUESTS) return;
   sent.receipts.push('retry');
+  if (!world.faults.resends) return;
   const keys = child(receipt, 'keys');
   await author.signal.startSession(companion, keys ? bundleFrom(receipt, keys, companion) : companion.bundle());
   await retransmit(author, sent, companion, count);

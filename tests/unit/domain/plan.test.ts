@@ -67,7 +67,15 @@ describe('words about plans', () => {
   });
 
   it('decide an open plan, change it, or are for something else', () => {
-    const plan: Asked = { id: 'p', number: 1, kind: 'plan', options: [], deliveredAt: new Date(0), unread: false };
+    const plan: Asked = {
+      id: 'p',
+      number: 1,
+      kind: 'plan',
+      options: [],
+      deliveredAt: new Date(0),
+      unread: false,
+      noAtOnce: true,
+    };
     const means = (reply: string, asked = plan) => meaningOf(reply, [asked], { at: new Date(10_000), readMs: 2_000 });
     for (const yes of ['yes', 'ok', '👍', 'Yes!', 'allow'])
       expect(means(yes)).toMatchObject({ kind: 'decides', answer: { decision: 'allow' } });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
-import { type Asked, meaningOf, type Written } from '../../../src/domain/chat/words/replies.ts';
+import { type Asked, meaningOf, offeredAnswer, type Written } from '../../../src/domain/chat/words/replies.ts';
 import { holds } from '../../support/property.ts';
 
 const NOW = Date.UTC(2026, 10, 22, 12);
@@ -12,6 +12,7 @@ const asked = (id: string, fields: Partial<Asked> = {}): Asked => ({
   options: [],
   deliveredAt: ago(60_000),
   unread: false,
+  noAtOnce: fields.kind !== 'question',
   ...fields,
 });
 const written: Written = { at: new Date(NOW), readMs: 2_000 };
@@ -69,6 +70,43 @@ describe('a bare word', () => {
     });
   });
 
+  it('that is no counts at once, where it changes nothing', () => {
+    const deliveredAt = ago(100);
+    for (const reply of ['no', 'no 1', 'skip', '👎'])
+      expect(means(reply, [asked('a', { deliveredAt })])).toMatchObject({
+        kind: 'decides',
+        answer: { decision: 'deny' },
+      });
+    const question = asked('q', { kind: 'question', deliveredAt });
+    expect(means('no', [question])).toMatchObject({ kind: 'too early' });
+    expect(means('no', [asked('a', { deliveredAt: null })])).toMatchObject({ kind: 'too early' });
+  });
+
+  it('that quotes another message decides nothing, unless it is no', () => {
+    const open = [asked('a'), asked('b', { number: 2 })];
+    for (const reply of ['yes', '👍', 'ok', 'yes all', 'yes 2', '2 yes', 'yes unread', 'yes always for push', '1'])
+      expect(means(reply, open, { elsewhere: true })).toEqual({ kind: 'elsewhere', questions: ['a', 'b'] });
+    expect(means('yes', [], { elsewhere: true })).toBeNull();
+    expect(means('no', [asked('a')], { elsewhere: true })).toMatchObject({ kind: 'decides', question: 'a' });
+    expect(means('no 2', open, { elsewhere: true })).toMatchObject({ kind: 'decides', question: 'b' });
+    const choice = asked('q', { kind: 'question', options: ['blue', 'red'] });
+    expect(means('blue', [choice], { elsewhere: true })).toMatchObject({ kind: 'elsewhere' });
+    expect(means('the colour of this one', [choice], { elsewhere: true })).toMatchObject({ kind: 'answers' });
+  });
+
+  it('that is addressed to nobody answers only what the questions offer', () => {
+    const approval = [asked('a'), asked('b', { number: 2 })];
+    for (const reply of ['yes', 'Yes.', 'y', 'yes all', 'yes 2', '2 yes', 'yes unread', 'more'])
+      expect(offeredAnswer(reply, approval)).toBe('other');
+    for (const reply of ['no', 'No!', 'no 2', 'nope', 'skip', '👎']) expect(offeredAnswer(reply, approval)).toBe('no');
+    for (const reply of ['ok', '👍', 'okay', '2', 'yes, see you', 'lunch?', 'no idea who that is', 'more of it'])
+      expect(offeredAnswer(reply, approval)).toBeNull();
+    const choice = [asked('q', { kind: 'question', options: ['blue', 'red'] })];
+    for (const reply of ['2', 'Blue', 'yes']) expect(offeredAnswer(reply, choice)).toBe('other');
+    expect(offeredAnswer('green', choice)).toBeNull();
+    expect(offeredAnswer('2', [asked('q', { kind: 'question' })])).toBeNull();
+  });
+
   it('means nothing where nothing is open', () => expect(means('yes', [])).toBeNull());
 });
 
@@ -109,6 +147,7 @@ test('no words decide a question that their writer cannot have read', () => {
       fc.integer({ min: -10_000, max: 10_000 }).map((ms) => ago(ms)),
     ),
     unread: fc.boolean(),
+    noAtOnce: fc.boolean(),
   });
   const reply = fc.oneof(
     fc.string({ maxLength: 20 }),
@@ -123,7 +162,8 @@ test('no words decide a question that their writer cannot have read', () => {
       expect(deliveredAt!.getTime()).toBeLessThanOrEqual(NOW);
       if (meaning.kind !== 'decides') return;
       expect(kind).toBe('approval');
-      expect(deliveredAt!.getTime()).toBeLessThanOrEqual(NOW - written.readMs);
+      // a no changes nothing, so it need not have been read
+      if (meaning.answer.decision === 'allow') expect(deliveredAt!.getTime()).toBeLessThanOrEqual(NOW - written.readMs);
       if (unread && meaning.answer.decision === 'allow') expect(text).toMatch(/unread/);
     }),
     { runs: 1_000 },

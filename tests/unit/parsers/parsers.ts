@@ -87,6 +87,7 @@ const asked = (kind: 'question' | 'approval' | 'plan', number: number) => ({
   options: kind === 'question' ? ['Ada', 'Grace'] : [],
   deliveredAt: new Date(0),
   unread: false,
+  noAtOnce: true,
 });
 const orJson = (text: string): unknown => {
   try {

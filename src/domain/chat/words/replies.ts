@@ -12,6 +12,8 @@ export interface Asked {
   deliveredAt: Date | null;
   /** part of what must be read before a yes was not shown yet */
   unread: boolean;
+  /** a no changes nothing, so it need not wait until the question can have been read */
+  noAtOnce: boolean;
 }
 
 /** What a reply means for the questions that are open. */
@@ -29,6 +31,8 @@ export type Meaning =
   /** several are open, and the reply does not say which it means */
   | { kind: 'which'; questions: string[] }
   | { kind: 'no such number'; number: number }
+  /** a yes or a number that quotes another message, and so is about that one */
+  | { kind: 'elsewhere'; questions: string[] }
   /** words that decide nothing while an approval waits */
   | { kind: 'unclear'; questions: string[] };
 
@@ -39,6 +43,8 @@ export interface Written {
   readMs: number;
   /** the reply was put on exactly this question: a quote, a reaction or a vote */
   on?: string;
+  /** it quotes a message that asks none of the open questions */
+  elsewhere?: boolean;
 }
 
 /**
@@ -48,19 +54,26 @@ export interface Written {
 export function meaningOf(reply: string, open: readonly Asked[], written: Written): Meaning | null {
   const exact = open.find((question) => question.id === written.on);
   if (exact) return answer(exact, reply);
+  const named = targetOf(reply, open);
+  const bare = isBare(reply, open);
+  const denies = isNo(named?.reply ?? reply);
+  const decides = bare || isDecision(named?.reply ?? '');
+  if (written.elsewhere && decides && !denies)
+    return open.length > 0 ? { kind: 'elsewhere', questions: idsOf(open) } : null;
   const shown = open.filter(({ deliveredAt }) => deliveredAt !== null && deliveredAt <= written.at);
   const read = shown.filter(({ deliveredAt }) => deliveredAt!.getTime() + written.readMs <= written.at.getTime());
-  const named = targetOf(reply, open);
+  const counts = (question: Asked) =>
+    read.includes(question) || (denies && question.noAtOnce && shown.includes(question));
   if (named) {
     const question = open.find(({ number }) => number === named.number);
     if (!question) return { kind: 'no such number', number: named.number };
-    return read.includes(question) ? answer(question, named.reply) : { kind: 'too early', questions: [question.id] };
+    return counts(question) ? answer(question, named.reply) : { kind: 'too early', questions: [question.id] };
   }
-  if (isBare(reply, open)) {
+  if (bare) {
     if (open.length === 0) return null;
     const [only] = shown;
     if (shown.length > 1) return { kind: 'which', questions: idsOf(shown) };
-    return only && read.includes(only)
+    return only && counts(only)
       ? answer(only, reply)
       : { kind: 'too early', questions: idsOf(shown.length > 0 ? shown : open) };
   }
@@ -106,6 +119,24 @@ function markOf(word: string): number | null {
   return digits === undefined ? null : Number(digits);
 }
 
+/**
+ * What a message that is addressed to nobody answers to these questions: a no, something else that they offer, or
+ * nothing. People who talk to each other say "ok", so only the words of the questions count.
+ */
+export function offeredAnswer(
+  text: string,
+  open: readonly Pick<Asked, 'kind' | 'number' | 'options'>[],
+): 'no' | 'other' | null {
+  const asked = open.map((question) => ({ ...question, id: '', deliveredAt: null, unread: false, noAtOnce: true }));
+  const named = targetOf(text, asked);
+  const reply = named?.reply ?? text;
+  if (isNo(reply)) return 'no';
+  if (isDecision(reply)) return /^\s*(?:yes|y|\/?more)\b/i.test(reply) ? 'other' : null;
+  const choices = asked.filter(({ kind, options }) => kind === 'question' && options.length > 0);
+  return choices.length > 0 && isBare(text, choices) ? 'other' : null;
+}
+
+const isNo = (reply: string): boolean => parseApproval(reply)?.decision === 'deny';
 const isMore = (reply: string): boolean => /^\/?more[.!]?$/i.test(reply.trim());
 function withoutUnread(reply: string): { word: string; unread: boolean } {
   const words = isTooLong(reply) ? [] : reply.trim().split(/\s+/);

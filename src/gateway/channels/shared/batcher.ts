@@ -152,7 +152,7 @@ export class ChatBatcher {
     } else if (said.length === 1 && !first.rest) {
       const answers = first.questionId !== null || commandOf(first) !== null || (await isAsked(this.deps.db, threadId));
       const whole = heardOf(first);
-      const { author, approver, questionId } = first;
+      const { author, approver, questionId, elsewhere } = first;
       // commands and answers are passed on without quote and author
       const text = answers || author !== null ? first.prepared!.text : whole.text;
       await intake.say({
@@ -167,6 +167,7 @@ export class ChatBatcher {
         heard: whole.heard,
         ...(author !== null && { shown: whole.text }),
         ...(questionId && { questionId }),
+        elsewhere,
       });
     } else {
       const text = joinTexts(said.map((each) => heardOf(each).text));

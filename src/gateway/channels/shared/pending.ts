@@ -29,6 +29,8 @@ export interface PendingMessage {
   bare: boolean;
   /** quotes this open question */
   questionId: string | null;
+  /** quotes another message */
+  elsewhere: boolean;
   /** when the channel's server received it */
   sentAt: Date;
   /** the latest time at which it can have been written */

@@ -1,6 +1,7 @@
 import type { Config } from '../../../config.ts';
 import { isTooLong, phoneIn, plainWords } from '../../../domain/chat/words/commands.ts';
 import { membersOf } from '../../../domain/setting-lists.ts';
+import { releaseNumber } from '../../../store/whatsapp/contacts.ts';
 import { distrustPhone, trustedPhones, trustPhone } from '../../../store/whatsapp/trusted.ts';
 import { command } from './command.ts';
 
@@ -36,6 +37,10 @@ export const trustedCommand = command({
         ? `What +${phone} writes is ignored from now on.`
         : `+${phone} was not trusted.`;
     }
+    // also the way to say that the person with the number has a new account
+    await releaseNumber(now, phone);
+    if (membersOf(config.OWNER_PHONE_NUMBER ?? '').includes(phone))
+      return `+${phone} is your own number. Who writes from it next is taken for you.`;
     if (!set) await trustPhone(now, phone);
     return `+${phone} may write to me on WhatsApp, and reaches only the projects that you share: \`share demo with +${phone}\`.`;
   },

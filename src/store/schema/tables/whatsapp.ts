@@ -151,6 +151,8 @@ interface WaChatPauseTable {
   jid: string;
   until: Date;
   why: string;
+  /** the `error` of the refused message's ack */
+  code: string;
 }
 /** Members of a group. They are asked for at most once an hour, because WhatsApp refuses frequent queries. */
 interface WaGroupTable {
@@ -167,6 +169,15 @@ export interface GroupRecord {
   /** seconds until messages disappear */
   ephemeralDuration?: number;
   participants: Array<{ id: string; phoneNumber?: string }>;
+}
+
+/** The person whom the number of somebody who may write belongs to. */
+interface WaNumberHolderTable {
+  account: string;
+  pn: string;
+  lid: string;
+  /** somebody else was seen with the number, so it says nothing without a LID */
+  disputed: Generated<boolean>;
 }
 
 /** A number that the owner trusts besides those of the setting, as digits. */
@@ -186,4 +197,5 @@ export interface WhatsAppDatabase {
   wa_uploads: WaUploadTable;
   wa_chat_pauses: WaChatPauseTable;
   wa_trusted: WaTrustedTable;
+  wa_number_holders: WaNumberHolderTable;
 }

@@ -1,9 +1,15 @@
+import { createHash } from 'node:crypto';
 import type { Identity } from '../../../../contracts/decision.ts';
 import { OLD_AFTER_MS } from '../../../../domain/chat/burst.ts';
+import { isTooLong } from '../../../../domain/chat/words/commands.ts';
+import { offeredAnswer } from '../../../../domain/chat/words/replies.ts';
 import { samePerson } from '../../../../domain/whatsapp/identity.ts';
-import { findContact } from '../../../../store/whatsapp/contacts.ts';
-import { authorsOfTurn, type OurMessage, ourMessage, type Waiting } from '../../../../store/whatsapp/inbox.ts';
+import type { Db, Tx } from '../../../../store/postgres/database.ts';
+import { type Forms, findContact, holdsNumber } from '../../../../store/whatsapp/contacts.ts';
+import { authorsOfTurn, type OurMessage, openIn, ourMessage, type Waiting } from '../../../../store/whatsapp/inbox.ts';
+import { resumeChat } from '../../../../store/whatsapp/pause.ts';
 import { markAccepted } from '../../../../store/whatsapp/sends.ts';
+import { tellOwner } from '../../../../store/whatsapp/tell-owner.ts';
 import type { Approver } from '../../../intake/intake.ts';
 import type { CurrentLive, WhatsAppDeps } from '../live.ts';
 import { admit } from './admit.ts';
@@ -15,19 +21,58 @@ import { bothForms, identityOf, type Role, roleIn, type Self } from './identify.
  * The role of a group message's author in a turn: the owner, or one of the authors who began it, under either address.
  */
 const approverOf =
-  ({ account }: Pick<WhatsAppDeps, 'account'>, { author, key }: Incoming, owner: boolean): Approver =>
-  async (tx, turnId) => {
-    if (owner) return { owner, asked: false };
-    for (const { participant, fromMe } of await authorsOfTurn(tx, account, turnId)) {
-      if (fromMe || key.fromMe) {
-        if (fromMe && key.fromMe) return { owner, asked: true };
-        continue;
-      }
-      const forms = participant.endsWith('@lid') ? { lid: participant, pn: null } : { lid: null, pn: participant };
-      if (samePerson((await findContact(tx, account, forms)) ?? forms, author)) return { owner, asked: true };
+  (account: string, message: Incoming, owner: boolean): Approver =>
+  async (tx, turnId) => ({ owner, asked: !owner && (await began(tx, account, message, turnId)) });
+
+/** Whether the author of a message is one of those who began a turn, under either address. */
+async function began(tx: Db | Tx, account: string, { author, key, chat }: Incoming, turnId: string): Promise<boolean> {
+  for (const { participant, fromMe } of await authorsOfTurn(tx, account, turnId)) {
+    if (fromMe || key.fromMe || chat.kind !== 'group') {
+      if (fromMe === key.fromMe) return true;
+      continue;
     }
-    return { owner, asked: false };
-  };
+    const forms = participant.endsWith('@lid') ? { lid: participant, pn: null } : { lid: null, pn: participant };
+    if (samePerson((await findContact(tx, account, forms)) ?? forms, author)) return true;
+  }
+  return false;
+}
+
+/**
+ * Whether a message without trigger, mention or quote answers a question that is open in its chat: a no of anybody who
+ * may write, and each other answer of the person who was asked. In a group the owner is always asked.
+ */
+async function answersUnaddressed(
+  { db, account }: WhatsAppDeps,
+  message: Incoming,
+  verdict: string,
+  role: Role,
+): Promise<boolean> {
+  if ((verdict !== 'not_addressed' && verdict !== 'owner_typed') || message.quoted) return false;
+  const { chat } = message;
+  const text = textOf(message);
+  if (message.content.kind !== 'text' || isTooLong(text)) return false;
+  const address = chat.kind === 'group' ? chat.jid : (await findContact(db, account, chat.forms))?.chatAddress;
+  const open = address === undefined ? [] : await openIn(db, address);
+  const answer = open.length > 0 ? offeredAnswer(text, open) : null;
+  if (answer !== 'other') return answer === 'no';
+  if (role === 'owner' && chat.kind === 'group') return true;
+  for (const { turnId } of open) if (await began(db, account, message, turnId)) return true;
+  return false;
+}
+
+const textOf = ({ content }: Incoming): string => (content.kind === 'text' ? content.text.trim() : '');
+
+/** Says once that somebody else has the number of a person who may write. */
+async function tellOfNewAccount({ db, config }: WhatsAppDeps, { lid, pn }: Forms): Promise<void> {
+  const phone = pn!.split('@')[0]!;
+  const who = createHash('sha256').update(`${lid} ${pn}`).digest('hex').slice(0, 20);
+  await tellOwner(
+    db,
+    `number-${who}`,
+    `Somebody writes from +${phone} with another WhatsApp account than before, so the number may belong to somebody else now. I ignore them. If they may write, say: trust add +${phone}`,
+    config.OWNER_PHONE_NUMBER?.split(',')[0] ?? null,
+  );
+}
 
 /** How long an author waits whose number only WhatsApp knows, until the next attempt. */
 const UNKNOWN_MS = 5_000;
@@ -71,15 +116,21 @@ export async function admitted(
   const forms = await bothForms(deps, message.author);
   if (!forms) return { until: Date.now() + UNKNOWN_MS };
   message.author = forms;
-  const role = roleIn(self.people, forms);
+  const listed = roleIn(self.people, forms);
+  const another = listed !== 'stranger' && !key.fromMe && !(await holdsNumber(db, account, forms));
+  if (another) await tellOfNewAccount(deps, forms);
+  const role = another ? 'stranger' : listed;
   const quoted = role !== 'stranger' && message.quoted ? await ourMessage(db, account, message.quoted.id) : undefined;
   const echo = key.fromMe && (await ourMessage(db, account, key.messageId)) !== undefined;
   const admission = admit(message, { role, self, echo, quotesUs: quoted !== undefined, trigger: config.FETCH_TRIGGER });
   // WhatsApp shows us our own message, so it has it, even if its ack was lost
   if (echo) await markAccepted(db, account, [key.messageId]);
-  if (!admission.admitted) return { verdict: admission.verdict };
+  const answers = !admission.admitted && (await answersUnaddressed(deps, message, admission.verdict, role));
+  if (!admission.admitted && !answers) return { verdict: admission.verdict };
+  // who writes to us can be written to
+  if (chat.kind === 'direct' && !key.fromMe) await resumeChat(db, account, [chat.jid, forms.lid, forms.pn]);
   const { address, author } = await directory.placeOf(message);
-  const approver = chat.kind === 'group' ? approverOf(deps, message, role === 'owner') : undefined;
+  const approver = chat.kind === 'group' ? approverOf(account, message, role === 'owner') : undefined;
   const old = Date.now() - message.at.getTime() > OLD_AFTER_MS;
   const late = !old && row.notBefore !== null && row.attempts === 0;
   return {
@@ -87,7 +138,7 @@ export async function admitted(
     message,
     self,
     role,
-    text: admission.text,
+    text: admission.admitted ? admission.text : textOf(message),
     quoted,
     address,
     author,

@@ -7,11 +7,12 @@ import type { Forms } from '../../../../store/whatsapp/contacts.ts';
 import { type Handled, markHandled, received, replaceContent } from '../../../../store/whatsapp/inbox.ts';
 import { memberSource } from '../../shared/pending.ts';
 import type { CurrentLive, WhatsAppDeps } from '../live.ts';
-import { type Content, decodeRow, type Incoming } from './decode.ts';
+import { type Content, decodeRow, type Incoming, openedEdit } from './decode.ts';
 import { bothForms, roleIn, type Self } from './identify.ts';
 
 type Deps = WhatsAppDeps & { live: CurrentLive };
-type Change = Extract<Content, { kind: 'edit' | 'revoke' }>;
+type Edit = Extract<Content, { kind: 'edit' }>;
+type Change = Extract<Content, { kind: 'edit' | 'sealed_edit' | 'revoke' }>;
 
 /** What an edit or a deletion did. `waiting`: its message was not passed on yet, and changes or vanishes. */
 type AmendOutcome = { kind: 'waiting'; seq: number } | { kind: 'none' } | Amended;
@@ -24,19 +25,20 @@ export async function amend(
   deps: WhatsAppDeps & { live: CurrentLive },
   seq: number,
   message: Incoming,
-  content: Change,
+  change: Change,
   self: Self,
 ): Promise<AmendOutcome> {
   const { db, config } = deps;
-  const target = await ownTarget(deps, message, content.target, self);
-  const verdict = content.kind;
-  if (!target) {
-    await markHandled(db, [seq], verdict);
+  const target = await ownTarget(deps, message, change.target, self);
+  const content = change.kind === 'sealed_edit' ? target && (await opened(change, target.message, message)) : change;
+  const verdict = change.kind === 'sealed_edit' ? 'edit' : change.kind;
+  if (!target || !content) {
+    await markHandled(db, [seq], content ? verdict : 'edit_unreadable');
     return { kind: 'none' };
   }
   if (target.row.verdict === null) {
     await db.transaction().execute(async (tx) => {
-      if (content.kind === 'edit') await replaceContent(tx, target.row.seq, await withFile(target.message, content));
+      if (content.kind === 'edit') await replaceContent(tx, target.row.seq, await edited(target.message, content));
       else await markHandled(tx, [target.row.seq], 'revoked');
       await markHandled(tx, [seq], verdict);
     });
@@ -68,7 +70,7 @@ export async function amend(
     },
     async (tx) => {
       // a second edit changes the text of the first
-      if (content.kind === 'edit') await replaceContent(tx, target.row.seq, await withFile(target.message, content));
+      if (content.kind === 'edit') await replaceContent(tx, target.row.seq, await edited(target.message, content));
       await markHandled(tx, [seq], verdict);
     },
   );
@@ -91,13 +93,31 @@ async function ownTarget(
   return null;
 }
 
-/** The bytes of the edited message. The edit of a caption need not repeat the file. */
-async function withFile({ content: before }: Incoming, edit: Extract<Content, { kind: 'edit' }>): Promise<Buffer> {
-  if (before.kind !== 'media') return edit.content;
+/** A sealed edit of a message, opened; null when it cannot be, or would leave nothing to read. */
+async function opened(
+  sealed: Extract<Content, { kind: 'sealed_edit' }>,
+  target: Incoming,
+  { author }: Incoming,
+): Promise<Edit | null> {
+  if (!target.secret) return null;
+  const people = new Set([author.lid, author.pn, target.author.lid, target.author.pn].filter((jid) => jid !== null));
+  const edit = await openedEdit(sealed, target.secret, [...people]);
+  return edit && (edit.text.trim() || target.content.kind === 'media') ? edit : null;
+}
+
+/**
+ * The bytes of the edited message. The edit of a caption need not repeat the file, and the secret stays that of the
+ * first version.
+ */
+async function edited({ content: before, secret }: Incoming, edit: Edit): Promise<Buffer> {
   const { proto } = await import('@whiskeysockets/baileys');
-  const { imageMessage, videoMessage, documentMessage } = before.message;
-  for (const part of [imageMessage, videoMessage, documentMessage]) if (part) part.caption = edit.text;
-  return Buffer.from(proto.Message.encode(before.message).finish());
+  const message = before.kind === 'media' ? before.message : edit.message;
+  if (before.kind === 'media') {
+    const { imageMessage, videoMessage, documentMessage } = before.message;
+    for (const part of [imageMessage, videoMessage, documentMessage]) if (part) part.caption = edit.text;
+  }
+  const kept = { ...message, ...(secret && { messageContextInfo: { messageSecret: secret } }) };
+  return Buffer.from(proto.Message.encode(kept).finish());
 }
 
 const knownForms = async (deps: Deps, forms: Forms): Promise<Forms> => (await bothForms(deps, forms)) ?? forms;

@@ -1,4 +1,5 @@
-import type { proto } from '@whiskeysockets/baileys';
+import { createDecipheriv, hkdfSync } from 'node:crypto';
+import type { normalizeMessageContent, proto } from '@whiskeysockets/baileys';
 import { DAY } from '../../../../domain/time.ts';
 import {
   canonicalUser,
@@ -26,8 +27,9 @@ export type Content =
   /** `emoji` is empty when a reaction was removed */
   | { kind: 'reaction'; target: string; emoji: string }
   | { kind: 'vote'; poll: string; encPayload: Uint8Array; encIv: Uint8Array }
-  /** `content`: the bytes of the edited message */
-  | { kind: 'edit'; target: string; text: string; content: Buffer }
+  | { kind: 'edit'; target: string; text: string; message: proto.IMessage }
+  /** only the secret of the edited message opens it; `use` is a part of the key */
+  | { kind: 'sealed_edit'; target: string; use: string; encPayload: Uint8Array; encIv: Uint8Array }
   | { kind: 'revoke'; target: string }
   | {
       kind: 'nothing';
@@ -45,6 +47,8 @@ export interface Incoming {
   author: Forms;
   quoted: { id: string; text: string } | null;
   mentions: string[];
+  /** opens what comes sealed for this message later */
+  secret: Uint8Array | null;
   content: Content;
 }
 
@@ -62,6 +66,7 @@ export async function decodeRow(row: NewReceived & { receivedAt: Date }, me: Me)
     ...place,
     quoted: null,
     mentions: [],
+    secret: null,
   };
   const nothing = (why: Extract<Content, { kind: 'nothing' }>['why']): Incoming => ({
     ...base,
@@ -82,34 +87,85 @@ export async function decodeRow(row: NewReceived & { receivedAt: Date }, me: Me)
   // only our own devices may report what was sent in our name
   if (whole.deviceSentMessage && !row.fromMe) return nothing('forged');
   const sent = whole.deviceSentMessage?.message ?? whole;
-  const edited = sent.editedMessage?.message;
-  const protocol = (edited ?? normalizeMessageContent(sent))?.protocolMessage;
+  const protocol = protocolOf(sent, normalizeMessageContent);
   if (protocol) {
     const target = protocol.key?.id;
     if (protocol.type === proto.Message.ProtocolMessage.Type.REVOKE && target)
       return { ...base, content: { kind: 'revoke', target } };
     if (protocol.type === proto.Message.ProtocolMessage.Type.MESSAGE_EDIT && target && protocol.editedMessage) {
       const now = normalizeMessageContent(protocol.editedMessage) ?? {};
-      return {
-        ...base,
-        content: { kind: 'edit', target, text: textOf(now), content: Buffer.from(proto.Message.encode(now).finish()) },
-      };
+      return { ...base, content: { kind: 'edit', target, text: textOf(now), message: now } };
     }
     return nothing('protocol');
   }
   const message = normalizeMessageContent(sent) ?? {};
+  const secrets = [message, sent, whole].map((part) => part.messageContextInfo?.messageSecret);
   const context = contextOf(message);
   const quotedMessage = normalizeMessageContent(context?.quotedMessage ?? undefined);
   return {
     ...base,
     quoted: context?.stanzaId ? { id: context.stanzaId, text: quotedMessage ? textOf(quotedMessage) : '' } : null,
     mentions: (context?.mentionedJid ?? []).map(canonicalUser),
+    secret: secrets.find((secret) => secret?.length === SECRET_BYTES) ?? null,
     content: contentOf(message),
   };
 }
 
+const SECRET_BYTES = 32;
+const IV_BYTES = 12;
+const TAG_BYTES = 16;
+/** What a sealed message may be, by its type, and the words for it in its key. Changes of a poll are not read. */
+const SEALED: Readonly<Record<number, string>> = { 1: 'Event Edit', 2: 'Message Edit' };
+
+const protocolOf = (
+  message: proto.IMessage,
+  normalize: typeof normalizeMessageContent,
+): proto.Message.IProtocolMessage | null | undefined =>
+  (message.editedMessage?.message ?? normalize(message))?.protocolMessage;
+
+/**
+ * Opens a sealed edit with the secret of its message. `people`: every address that its author may have in the key; the
+ * phone used one form for the message and one for the edit, without saying which. Null when it does not open, or is no
+ * edit of that message.
+ */
+export async function openedEdit(
+  { target, use, encPayload, encIv }: Extract<Content, { kind: 'sealed_edit' }>,
+  secret: Uint8Array,
+  people: readonly string[],
+): Promise<Extract<Content, { kind: 'edit' }> | null> {
+  const { proto, normalizeMessageContent } = await import('@whiskeysockets/baileys');
+  for (const author of people) {
+    for (const editor of people) {
+      try {
+        const key = hkdfSync('sha256', secret, '', `${target}${author}${editor}${use}`, 32);
+        const open = createDecipheriv('aes-256-gcm', Buffer.from(key), encIv, { authTagLength: TAG_BYTES });
+        open.setAuthTag(encPayload.subarray(-TAG_BYTES));
+        const inner = proto.Message.decode(
+          Buffer.concat([open.update(encPayload.subarray(0, -TAG_BYTES)), open.final()]),
+        );
+        const protocol = protocolOf(inner, normalizeMessageContent);
+        const isEdit = protocol?.type === proto.Message.ProtocolMessage.Type.MESSAGE_EDIT;
+        if (protocol && (!isEdit || (protocol.key?.id ?? target) !== target)) return null;
+        const message = normalizeMessageContent(protocol ? (protocol.editedMessage ?? undefined) : inner);
+        return message ? { kind: 'edit', target, text: textOf(message), message } : null;
+      } catch {
+        // the other form, or it was sealed with something else
+      }
+    }
+  }
+  return null;
+}
+
 function contentOf(message: proto.IMessage): Content {
-  const { reactionMessage: reaction, pollUpdateMessage: vote } = message;
+  const { reactionMessage: reaction, pollUpdateMessage: vote, secretEncryptedMessage: sealed } = message;
+  if (sealed) {
+    const { encPayload, encIv, secretEncType, targetMessageKey } = sealed;
+    const use = SEALED[secretEncType ?? 0];
+    const target = targetMessageKey?.id;
+    return use && target && encPayload && encPayload.length > TAG_BYTES && encIv?.length === IV_BYTES
+      ? { kind: 'sealed_edit', target, use, encPayload, encIv }
+      : { kind: 'nothing', why: 'empty' };
+  }
   if (reaction)
     return reaction.key?.id
       ? { kind: 'reaction', target: reaction.key.id, emoji: reaction.text ?? '' }

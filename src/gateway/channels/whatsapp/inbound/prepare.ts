@@ -43,6 +43,7 @@ export class Preparer {
   pendingOf(it: Admitted, threadId: string): PendingMessage {
     const { row, message, author, by, approver, text, old, late, quoted, address } = it;
     const given = new AbortController();
+    const questionId = questionOf(quoted, address, text);
     const pending: PendingMessage = {
       seq: row.seq,
       id: idOf(message),
@@ -54,7 +55,8 @@ export class Preparer {
       text,
       quoted: message.quoted?.text ?? null,
       bare: message.content.kind === 'text',
-      questionId: questionOf(quoted, address, text),
+      questionId,
+      elsewhere: message.quoted !== null && questionId === null,
       sentAt: message.at,
       writtenAt: writtenAt(message),
       at: Date.now(),

@@ -1,15 +1,19 @@
+import { createHash } from 'node:crypto';
 import { shownOfMessage } from '../../../../domain/chat/context/context.ts';
 import { parseCommand } from '../../../../domain/chat/words/commands.ts';
+import { inline } from '../../../../domain/text/foreign-text.ts';
 import { HOUR, MINUTE } from '../../../../domain/time.ts';
 import type { Tx } from '../../../../store/postgres/database.ts';
+import { findGroup } from '../../../../store/whatsapp/groups.ts';
 import { markHandled, putOff, type Waiting } from '../../../../store/whatsapp/inbox.ts';
+import { tellOwner } from '../../../../store/whatsapp/tell-owner.ts';
 import { type Intake, IntakeError } from '../../../intake/intake.ts';
 import { ChatBatcher } from '../../shared/batcher.ts';
 import { createLimiter } from '../../shared/rate-limit.ts';
 import type { CurrentLive, WhatsAppDeps } from '../live.ts';
 import { type Admitted, admitted, type Sorted } from './admitted.ts';
 import { amend } from './amend.ts';
-import { type Content, decodeRow, idOf } from './decode.ts';
+import { type Content, decodeRow, type Incoming, idOf } from './decode.ts';
 import { ChatDirectory } from './directory.ts';
 import type { Self } from './identify.ts';
 import { type Decision, type Interpretation, interpretReaction, interpretVote } from './interpret.ts';
@@ -67,6 +71,7 @@ export class Sorter {
     const { content } = message;
     if (content.kind === 'nothing' && content.why !== 'stub') return { verdict: content.why };
     const it = await admitted(this.deps, this.directory, row, message, self);
+    if ('verdict' in it && it.verdict === 'stub') await this.tellUnreadable(message);
     if ('verdict' in it || 'until' in it) return it;
     const decides = await this.interpretation(it);
     if (decides && 'verdict' in decides) return decides;
@@ -76,17 +81,34 @@ export class Sorter {
       return { until: limited.until };
     }
     if (decides) await this.decide(it, decides);
-    else if (content.kind === 'edit' || content.kind === 'revoke') await this.change(it, content);
-    else if (content.kind === 'nothing')
-      await this.respond(
-        it.address,
-        '[a message that could not be read]',
-        UNREADABLE,
-        `${idOf(message)}/stub`,
-        row.seq,
-      );
+    else if (content.kind === 'edit' || content.kind === 'sealed_edit' || content.kind === 'revoke')
+      await this.change(it, content);
+    else if (content.kind === 'nothing') await this.askToRepeat(it);
     else await this.batch(it);
     return null;
+  }
+
+  /** A message that stayed unreadable although WhatsApp was asked for it again, where everything is for us. */
+  private async askToRepeat({ row, message, address, role }: Admitted): Promise<void> {
+    if (role !== 'owner') await this.tellUnreadable(message);
+    const said = '[a message that could not be read]';
+    await this.respond(address, said, UNREADABLE, `${idOf(message)}/stub`, row.seq);
+  }
+
+  /** Tells the owner of an unreadable message of somebody who may write: once an hour for each author and chat. */
+  private async tellUnreadable({ key, chat, name, at }: Incoming): Promise<void> {
+    const { db, account, config } = this.deps;
+    const group = chat.kind === 'group' ? await findGroup(db, account, chat.jid) : null;
+    const who = key.fromMe ? 'You' : (name ?? 'Somebody');
+    const where = chat.kind === 'group' ? ` in ${inline(group?.metadata.subject ?? 'a group', 80)}` : '';
+    const hour = Math.floor(at.getTime() / HOUR);
+    const about = createHash('sha256').update(JSON.stringify([key.chat, key.participant, key.fromMe, hour]));
+    await tellOwner(
+      db,
+      `unreadable-${about.digest('hex').slice(0, 20)}`,
+      `${inline(who, 60)} wrote something${where} that could not be read, although WhatsApp was asked for it again. It was not carried out: send it once more.`,
+      config.OWNER_PHONE_NUMBER?.split(',')[0] ?? null,
+    );
   }
 
   /** A failed row is retried later and later, and never given up: it is somebody's message. */
@@ -146,7 +168,7 @@ export class Sorter {
   /** Carries out an edit or a deletion. */
   private async change(
     { row, message, self, address }: Admitted,
-    content: Extract<Content, { kind: 'edit' | 'revoke' }>,
+    content: Extract<Content, { kind: 'edit' | 'sealed_edit' | 'revoke' }>,
   ): Promise<void> {
     const outcome = await amend(this.deps, row.seq, message, content, self);
     if (outcome.kind === 'waiting') this.batchers.get(address)?.remove(outcome.seq);

@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { HOUR, MINUTE } from '../../../../domain/time.ts';
 import type { GroupRecord } from '../../../../store/schema/tables/whatsapp.ts';
 import { findGroup, outdateGroup, type StoredGroup, saveGroups } from '../../../../store/whatsapp/groups.ts';
+import { resumeChat } from '../../../../store/whatsapp/pause.ts';
 import type { CurrentLive, OnOpen, WhatsAppDeps } from '../live.ts';
 
 const TTL_MS = HOUR;
@@ -77,6 +78,8 @@ export class GroupCache {
     const known = this.memory.get(jid);
     if (known) this.memory.set(jid, { ...known, fetchedAt: new Date(0) });
     await outdateGroup(this.deps.db, this.deps.account, jid).catch(this.notStored);
+    // who may write there may have changed
+    await resumeChat(this.deps.db, this.deps.account, [jid]).catch(this.notStored);
   }
 
   /** All groups in one query, at most once an hour; the event that it causes stores them. */

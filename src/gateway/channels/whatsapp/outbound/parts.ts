@@ -72,6 +72,10 @@ export class PartMaker {
       noFiles: (this.failures.get(row.id) ?? 0) >= MOST_UPLOADS,
     };
     const jid = await replyJid(db, account, row.address);
+    if (jid === null) {
+      await abandon(this.deps, row.id, 'the number of this chat belongs to somebody else now.');
+      return null;
+    }
     if (row.kind === 'progress') return await this.progress(row, writing, live, jid, signal);
     const { parts, counters } = write(writing);
     const making: Making = {

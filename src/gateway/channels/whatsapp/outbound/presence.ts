@@ -30,6 +30,7 @@ export function typing({ db, account, config, log }: WhatsAppDeps): OnOpen {
         const before = composing.get(address);
         if (before && before.at + COMPOSE_EVERY_MS > Date.now()) continue;
         const jid = before?.jid ?? (await replyJid(db, account, address));
+        if (jid === null) continue;
         await live.sock.sendPresenceUpdate('composing', jid);
         composing.set(address, { jid, at: Date.now() });
       }

@@ -1,16 +1,19 @@
-import { DAY, HOUR, MINUTE } from '../../../../domain/time.ts';
+import { HOUR, MINUTE } from '../../../../domain/time.ts';
 
-/** How long nothing is sent to a chat whose recipient was refused. */
+/** How long nothing is sent to a chat whose recipient was refused, at most. */
 const CHAT_PAUSE_MS = HOUR;
 /** When this many chats refuse within that time, the account is the problem and not one person. */
 export const REFUSED_CHATS = 3;
+
+/** How soon a message that waits notices that its chat goes on. */
+export const CHECK_MS = 5_000;
 
 /** The reaction to a refused message. `say` is one sentence for people. */
 type Refusal =
   /** the recipient's device list is outdated: fetch it and send the same message again */
   | { kind: 'devices' }
-  /** the same message later; with `pauseMs`, nothing else before */
-  | { kind: 'later'; afterMs: number; pauseMs?: number; say: string }
+  /** the same message later; before it, nothing else with `pauseMs`, and nothing else to this chat with `chatPauseMs` */
+  | { kind: 'later'; afterMs: number; pauseMs?: number; chatPauseMs?: number; say: string }
   /** this message will not be sent; with `chatPauseMs`, nothing else to this chat for so long */
   | { kind: 'failed'; chatPauseMs?: number; say: string };
 
@@ -31,9 +34,10 @@ export function refusalOf(code: string, attempt: number): Refusal {
     case '406':
       return {
         kind: 'later',
-        afterMs: 10 * MINUTE,
-        pauseMs: DAY,
-        say: `WhatsApp refused a message (${code}): this account is restricted or blocked. Nothing is sent for a day; look into WhatsApp on the phone.`,
+        afterMs: CHECK_MS,
+        // a chat may refuse for a moment, or until somebody changes it; what concerns the account ends the connection
+        chatPauseMs: Math.min(CHAT_PAUSE_MS, MINUTE * 4 ** (attempt - 1)),
+        say: `WhatsApp refused a message (${code}): this account may not write there at the moment. Messages to this chat wait and are tried again; other chats go on.`,
       };
     case '429':
       return {

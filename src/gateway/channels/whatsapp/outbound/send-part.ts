@@ -136,6 +136,7 @@ async function refused(sending: Sending, { send, count }: Attempt, code: string)
     throw new ChannelAway(`WhatsApp refused a message (${code}); it is sent again with a fresh list of devices.`, 1000);
   if (refusal.kind === 'later') {
     if (refusal.pauseMs) await pauseAll(deps, code, refusal.say, refusal.pauseMs);
+    if (refusal.chatPauseMs) await pauseOne(deps, send.jid, code, refusal.say, refusal.chatPauseMs);
     throw new ChannelAway(refusal.say, refusal.afterMs);
   }
   if (refusal.chatPauseMs) await pauseOne(deps, send.jid, code, refusal.say, refusal.chatPauseMs);

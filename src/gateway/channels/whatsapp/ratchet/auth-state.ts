@@ -206,8 +206,19 @@ class StoredAuthState implements AuthState {
   private revive(type: string, json: string): unknown {
     const { BufferJSON, proto } = this.options.baileys;
     const value = JSON.parse(json, BufferJSON.reviver);
+    if (type === 'sender-key') return revivedSenderKey(value, BufferJSON);
     return type === 'app-state-sync-key' && value ? proto.Message.AppStateSyncKeyData.fromObject(value) : value;
   }
+}
+
+/**
+ * Baileys writes the keys of skipped group messages as lists of numbers, and reads only base64. Without this, a message
+ * that is decrypted after a later one of its author stays unreadable.
+ */
+function revivedSenderKey(value: unknown, { replacer, reviver }: Baileys['BufferJSON']): unknown {
+  if (!(value instanceof Uint8Array)) return value;
+  const record: unknown = JSON.parse(Buffer.from(value).toString('utf8'), reviver);
+  return Buffer.from(JSON.stringify(record, replacer));
 }
 
 /** Marks a key as missing in the database; no JSON text is empty. */

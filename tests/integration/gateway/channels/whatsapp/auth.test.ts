@@ -14,10 +14,11 @@ import { waiting } from '../../../../../src/store/whatsapp/inbox.ts';
 import { startTestDatabase, type TestDatabase } from '../../../../support/database.ts';
 import { startPartition } from '../../../../support/partition.ts';
 import { until, within } from '../../../../support/until.ts';
+import { SenderKeys } from '../../../../support/whatsapp/sender-keys.ts';
 
 const account = 'default';
 const key = randomBytes(32).toString('hex');
-const log = { info() {}, warn() {} } as never;
+const log = { info() {}, warn() {}, error() {}, debug() {}, trace() {} } as never;
 let database: TestDatabase;
 
 beforeAll(async () => {
@@ -113,6 +114,29 @@ describe('the auth state', () => {
     ).rejects.toThrow();
     expect(fatal).toHaveLength(1);
     expect(Buffer.from((await (await open()).keys.get('session', ['s'])).s!)).toEqual(Buffer.from([1]));
+  });
+
+  it('opens group messages in any order, also in a new process', async () => {
+    const [groupId, authorJid] = ['1203630@g.us', '900002@lid'];
+    const phone = new SenderKeys('900002');
+    const item = { groupId, axolotlSenderKeyDistributionMessage: await phone.distribution(groupId) };
+    const sent: Buffer[] = [];
+    for (const text of ['one', 'two', 'three', 'four']) sent.push(await phone.encrypt(groupId, Buffer.from(text)));
+    const repository = async () => {
+      const { creds, keys } = await open();
+      const transactions = { maxCommitRetries: 1, delayBetweenTriesMs: 1 };
+      const auth = { creds, keys: baileys.addTransactionCapability(keys, log, transactions) };
+      return baileys.DEFAULT_CONNECTION_CONFIG.makeSignalRepository(auth, log, async () => undefined);
+    };
+    const first = await repository();
+    await first.processSenderKeyDistributionMessage({ item, authorJid });
+    const read = async (by: typeof first, at: number) =>
+      Buffer.from(await by.decryptGroupMessage({ group: groupId, authorJid, msg: sent[at]! })).toString();
+    expect(await read(first, 3)).toBe('four');
+    expect(await read(first, 1)).toBe('two');
+    const second = await repository();
+    expect([await read(second, 2), await read(second, 0)]).toEqual(['three', 'one']);
+    await expect(read(second, 0)).rejects.toThrow('old counter');
   });
 
   it('takes changed credentials along with the next keys: a pre-key and its counter cannot come apart', async () => {

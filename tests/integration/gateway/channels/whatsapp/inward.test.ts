@@ -1,9 +1,12 @@
+import { randomBytes } from 'node:crypto';
 import { proto } from '@whiskeysockets/baileys';
 import { describe, expect, it } from 'vitest';
-import { keepContact, learnMapping } from '../../../../../src/store/whatsapp/contacts.ts';
+import { findContact, keepContact, learnMapping } from '../../../../../src/store/whatsapp/contacts.ts';
 import { storeReceived } from '../../../../../src/store/whatsapp/inbox.ts';
+import { replyJid } from '../../../../../src/store/whatsapp/outgoing.ts';
 import { roleLog, script } from '../../../../support/app.ts';
 import { until } from '../../../../support/until.ts';
+import { sealEdit } from '../../../../support/whatsapp/handset.ts';
 import { ask, inward, shows } from '../../../../support/whatsapp/inward.ts';
 
 /** The whole instance: what happens with people's messages. */
@@ -25,7 +28,7 @@ const world = inward([
   'Quinn',
   'Rosa',
 ]);
-const { people, db, verdicts, shown, asked, verdictOf, turnsOf } = world;
+const { people, db, address, verdicts, shown, asked, verdictOf, turnsOf } = world;
 
 describe('messages on WhatsApp', () => {
   it('answers the owner, and what comes within a second becomes one turn', async () => {
@@ -173,6 +176,37 @@ describe('messages on WhatsApp', () => {
       'Fay (member): and called',
     );
   });
+
+  it('reads a message of a group after a later one of its author, and tells the owner once of one that stays unreadable', async () => {
+    const { Rosa } = people;
+    const group = world.fixture.group('Late', [Rosa]);
+    const { faults } = world.fixture;
+    const says = (text: string, options = {}) => group.send(Rosa, `@fetch ${text}`, options);
+    await verdictOf((await says('number 0')).id);
+    faults.resends = false;
+    faults.holdInbound(true);
+    const late = [await says('number 1'), await says('number 2'), await says('number 3')];
+    for (const { queue } of world.fixture.devices) queue.reverse();
+    faults.holdInbound(false);
+    for (const { id } of late) expect(await verdictOf(id)).not.toBe('stub');
+    expect(late.flatMap(({ id }) => Rosa.receiptsOf(id))).not.toContain('retry');
+    const lost = [await says('number 4', { corrupt: true }), await says('number 5', { corrupt: true })];
+    for (const { id } of lost) {
+      await until(`${id} was asked for again`, () => Rosa.receiptsOf(id).includes('retry'), 20_000);
+      await db().updateTable('wa_inbox').set({ not_before: null }).where('message_id', '=', id).execute();
+      expect(await verdictOf(id)).toBe('stub');
+    }
+    const told = await db()
+      .selectFrom('outbox')
+      .innerJoin('chats', 'chats.id', 'outbox.chat_id')
+      .select('outbox.body')
+      .where('chats.address', '=', await address(people.Ann))
+      .where('outbox.body', 'like', '%could not be read%')
+      .execute();
+    expect(told).toHaveLength(1);
+    expect(told[0]?.body).toMatch(/^Rosa wrote something in Late that could not be read/);
+    faults.resends = true;
+  });
 });
 
 describe('questions on WhatsApp', () => {
@@ -267,6 +301,23 @@ describe('changed messages on WhatsApp', () => {
           '[Otto edited an earlier message. It was:]\n| my number is seven\n[It reads now:]\n| my number is eight',
       },
     ]);
+    // an edit that nobody can open changes nothing, and is not answered
+    const targetMessageKey = { id, remoteJid: Otto.lid, fromMe: true };
+    const sealed = sealEdit(randomBytes(32), { id, author: Otto.lid, editor: Otto.lid }, { conversation: 'forged' });
+    const unreadable = await Otto.send({
+      proto: { secretEncryptedMessage: { targetMessageKey, secretEncType: 2, ...sealed } },
+    });
+    expect(await verdictOf(unreadable.id)).toBe('edit_unreadable');
+    // a second edit, and one in the form of before May 2026
+    for (const [form, text] of [
+      ['sealed', 'my number is nine'],
+      ['before', 'my number is ten'],
+    ] as const) {
+      expect(await verdictOf((await Otto.edit(id, text, form)).id)).toBe('edit');
+      expect(
+        await db().selectFrom('transcript').select('id').where('content', 'like', `%reads now:%${text}%`).execute(),
+      ).toHaveLength(1);
+    }
     // somebody else cannot edit it, whatever key they name
     const forged = await people.Ben.send({
       proto: {
@@ -278,6 +329,7 @@ describe('changed messages on WhatsApp', () => {
       },
     });
     expect(await verdictOf(forged.id)).toBe('edit');
+    expect(await turnsOf(Otto)).toHaveLength(1);
     expect(
       await db().selectFrom('transcript').select('id').where('content', 'like', '%forged%').execute(),
     ).toHaveLength(0);
@@ -325,6 +377,20 @@ describe('contacts', () => {
       id: first.id,
       pn: null,
     });
+    // a LID that is new with a known number is somebody new, with a chat of their own
+    const third = await keepContact(db(), 'test', { lid: null, pn: '4@s.whatsapp.net', name: null, replyJid: null });
+    expect((await person('24@lid', '4@s.whatsapp.net')).id).toBe(third.id);
+    const fourth = await person('25@lid', '4@s.whatsapp.net');
+    expect(fourth.id).not.toBe(third.id);
+    expect(fourth.chatAddress).toBe('25@lid');
+    expect(await replyJid(db(), 'test', '4@s.whatsapp.net')).toBe('24@lid');
+    await learnMapping(db(), 'test', { lid: '26@lid', pn: '4@s.whatsapp.net' });
+    expect(await findContact(db(), 'test', { lid: '25@lid', pn: null })).toMatchObject({ id: fourth.id, pn: null });
+    // somebody of whom only the number is known cannot be reached when another person has it
+    await keepContact(db(), 'test', { lid: null, pn: '5@s.whatsapp.net', name: null, replyJid: '5@s.whatsapp.net' });
+    await person('27@lid', '6@s.whatsapp.net');
+    await person('27@lid', '5@s.whatsapp.net');
+    expect(await replyJid(db(), 'test', '5@s.whatsapp.net')).toBeNull();
     await learnMapping(db(), 'test', { lid: '99@lid', pn: '9@s.whatsapp.net' });
     expect(
       await db()

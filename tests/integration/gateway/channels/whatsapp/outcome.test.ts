@@ -3,7 +3,7 @@ import { messageIdOf } from '../../../../../src/gateway/channels/whatsapp/outbou
 import { getMessage } from '../../../../../src/gateway/channels/whatsapp/outbound/receipts.ts';
 import { findOutgoing } from '../../../../../src/store/chats/messages/outbox.ts';
 import { wish } from '../../../../../src/store/whatsapp/account.ts';
-import { sendPause } from '../../../../../src/store/whatsapp/pause.ts';
+import { chatPause, sendPause } from '../../../../../src/store/whatsapp/pause.ts';
 import { deliveryFigures, sendsOf } from '../../../../../src/store/whatsapp/sends.ts';
 import { until } from '../../../../support/until.ts';
 import type { Contact } from '../../../../support/whatsapp/contact.ts';
@@ -13,7 +13,7 @@ import { el } from '../../../../support/whatsapp/stanza.ts';
 /** What became of a message to WhatsApp: refused, delivered, read, asked for again. */
 
 const out = outgoing();
-const { db, opened, closed, reconnect, channel, chatWith, queue, deliver, shownTo, stateOf, outboxState } = out;
+const { db, opened, closed, reconnect, channel, chatAt, chatWith, queue, deliver, shownTo, stateOf, outboxState } = out;
 
 describe('a refusal of WhatsApp', () => {
   let eve: Contact;
@@ -86,17 +86,49 @@ describe('a refusal of WhatsApp', () => {
     await until('it is delivered', async () => (await stateOf(id))[0] === 'delivered', 5_000);
   });
 
-  it('(403) keeps the message and stops everything', async () => {
-    const id = await queue(chat, 'blocked');
-    out.fixture.faults.ackError(403);
-    await expect(channel().send((await findOutgoing(db(), id))!, signal)).rejects.toMatchObject({
-      name: 'ChannelAway',
-    });
-    expect(await stateOf(id)).toEqual(['queued']);
-    expect(await sendPause(db(), ACCOUNT)).not.toBeNull();
+  it.each([402, 403, 406])(
+    '(%d) keeps the message and stops its chat alone, until a person asks again',
+    async (code) => {
+      const id = await queue(chat, `blocked ${code}`);
+      out.fixture.faults.ackError(code);
+      const tries = async () => channel().send((await findOutgoing(db(), id))!, signal);
+      for (let attempt = 0; attempt < 2; attempt++)
+        await expect(tries()).rejects.toMatchObject({ name: 'ChannelAway', retryAfterMs: 5_000 });
+      expect(await stateOf(id)).toEqual(['queued']);
+      expect(await sendPause(db(), ACCOUNT)).toBeNull();
+      const other = out.fixture.contact('Oda');
+      const next = await queue(await chatWith(other), 'to another chat');
+      await deliver(next);
+      expect((await shownTo(other, next)).shown.text).toBe('to another chat');
+      await wish(db(), ACCOUNT, { wanted: 'on' });
+      await deliver(id);
+      expect((await shownTo(eve, id)).shown.text).toBe(`blocked ${code}`);
+    },
+  );
+
+  it('(403) of many groups stops no other chat, and each goes on when its group changes', async () => {
+    const stop = out.groups.onOpen(out.live) as () => void;
+    const member = out.fixture.contact('Pia');
+    const group = out.fixture.group('Closed', [member]);
+    const chats = [await chatAt(group.jid)];
+    for (const name of ['A', 'B', 'C']) chats.push(await chatAt(out.fixture.group(name, [member]).jid));
+    const waiting: string[] = [];
+    for (const each of chats) {
+      const id = await queue(each, 'to a group');
+      out.fixture.faults.ackError(403);
+      await expect(channel().send((await findOutgoing(db(), id))!, signal)).rejects.toMatchObject({
+        message: expect.stringContaining('other chats go on'),
+      });
+      waiting.push(id);
+    }
+    expect(await sendPause(db(), ACCOUNT)).toBeNull();
+    group.rename('Open');
+    await until('its pause is over', async () => !(await chatPause(db(), ACCOUNT, group.jid)), 10_000);
+    await deliver(waiting[0]!);
+    expect((await shownTo(member, waiting[0]!)).shown.text).toBe('to a group');
+    expect(await chatPause(db(), ACCOUNT, chats[1]!.jid)).not.toBeNull();
     await wish(db(), ACCOUNT, { wanted: 'on' });
-    await deliver(id);
-    expect((await shownTo(eve, id)).shown.text).toBe('blocked');
+    stop();
   });
 
   it('with a code that nobody knows is tried again, then given up, so that the chat goes on', async () => {

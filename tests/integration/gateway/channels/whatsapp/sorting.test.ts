@@ -8,7 +8,9 @@ import { Receiver } from '../../../../../src/gateway/channels/whatsapp/inbound/r
 import { createIntake } from '../../../../../src/gateway/intake/intake.ts';
 import { json } from '../../../../../src/store/postgres/database.ts';
 import { wish } from '../../../../../src/store/whatsapp/account.ts';
+import { releaseNumber } from '../../../../../src/store/whatsapp/contacts.ts';
 import { storeReceived } from '../../../../../src/store/whatsapp/inbox.ts';
+import { replyJid } from '../../../../../src/store/whatsapp/outgoing.ts';
 import { startTestDatabase, type TestDatabase } from '../../../../support/database.ts';
 import { until } from '../../../../support/until.ts';
 
@@ -100,6 +102,9 @@ async function says(
   return { messageId, verdict };
 }
 const text = (conversation: string): proto.IMessage => ({ conversation });
+const quoting = (words: string, stanzaId: string, quotedMessage: proto.IMessage): proto.IMessage => ({
+  extendedTextMessage: { text: words, contextInfo: { stanzaId, quotedMessage } },
+});
 const thumb = (id: string, emoji: string): proto.IMessage => ({
   reactionMessage: { key: { id, remoteJid: group, fromMe: true }, text: emoji },
 });
@@ -234,6 +239,77 @@ it('what is not dangerous is approved by anybody who may write', async () => {
   const { questionId } = await asksFor('MODERATE');
   await says('Ben', text('@fetch 👍🏿'));
   expect(await decision(questionId)).toBe('allow');
+});
+
+it('a bare yes counts from the person who was asked and from the owner, a bare no from anybody who may write', async () => {
+  const first = await asksFor('DANGEROUS');
+  expect((await says('Ben', text('yes'))).verdict).toBe('not_addressed');
+  expect((await says('Ann', text('ok'))).verdict).toBe('not_addressed');
+  expect((await says('Ann', quoting('yes', 'OF-BEN', { conversation: 'lunch?' }))).verdict).toBe('not_addressed');
+  expect(await decision(first.questionId)).toBeNull();
+  expect((await says('Ann', text('Yes'), 'pn')).verdict).toBe('answer');
+  expect(await decision(first.questionId)).toBe('allow');
+  const second = await asksFor('DANGEROUS');
+  expect((await says('Owner', text('yes'))).verdict).toBe('answer');
+  expect(await decision(second.questionId)).toBe('allow');
+  const third = await asksFor('DANGEROUS');
+  expect((await says('Ben', text('no'))).verdict).toBe('answer');
+  expect(await decision(third.questionId)).toBe('deny');
+  // nothing is open any more, so people talk to each other
+  expect((await says('Ann', text('yes'))).verdict).toBe('not_addressed');
+});
+
+it('a yes that quotes another message of ours approves nothing, and a no counts', async () => {
+  const { questionId, shownAs } = await asksFor('DANGEROUS');
+  const other = await asksFor('DANGEROUS');
+  await says('Ann', thumb(other.shownAs, '👎'));
+  const reply = await says('Ann', quoting('yes', other.shownAs, { conversation: 'May I?' }));
+  expect(reply.verdict).toBe('reply');
+  expect((await replies()).at(-1)).toMatch(/^That quotes another message, so it decides nothing/);
+  expect((await says('Ann', quoting('@fetch yes', 'OF-BEN', { conversation: 'lunch?' }))).verdict).toBe('reply');
+  expect(await decision(questionId)).toBeNull();
+  await says('Ann', quoting('yes', shownAs, { conversation: 'May I?' }));
+  expect(await decision(questionId)).toBe('allow');
+  const third = await asksFor('DANGEROUS');
+  await says('Ben', quoting('no', shownAs, { conversation: 'May I?' }));
+  expect(await decision(third.questionId)).toBe('deny');
+});
+
+it('another account with a known number is a stranger, until the owner says otherwise', async () => {
+  const { questionId } = await asksFor('DANGEROUS');
+  const takes = async (words: string, participant: string, attrs: Record<string, string>) => {
+    const messageId = `3A${++counter}`;
+    const content = Buffer.from(proto.Message.encode(text(words)).finish());
+    const t = String(Math.floor(Date.now() / 1000));
+    const row = { account: ACCOUNT, chat: group, participant, fromMe: false, messageId, content };
+    await storeReceived(db(), [{ ...row, attrs: { t, ...attrs } }]);
+    receiver.wake();
+    return await until(`${words} is handled`, async () => (await rowOf(messageId)).verdict, 20_000);
+  };
+  // Ann has written with her LID. Somebody else has her number now, in either form of the address
+  expect(await takes('@fetch yes', '900@lid', { participant_pn: pn('Ann') })).toBe('stranger');
+  expect(await takes('@fetch yes', pn('Ann'), { participant_lid: '900@lid' })).toBe('stranger');
+  expect(await takes('@fetch yes', pn('Ann'), {})).toBe('stranger');
+  expect(await decision(questionId)).toBeNull();
+  // what waits for the former person does not go to the number
+  await says('Ben', text('@fetch hello'));
+  await db()
+    .updateTable('wa_contacts')
+    .set({ reply_jid: pn('Ben') })
+    .where('pn', '=', pn('Ben'))
+    .execute();
+  expect(await takes('@fetch hi', '902@lid', { participant_pn: pn('Ben') })).toBe('stranger');
+  expect(await replyJid(db(), ACCOUNT, lid('Ben'))).toBe(lid('Ben'));
+  const release = () =>
+    db()
+      .transaction()
+      .execute((tx) => releaseNumber(tx, pn('Ann').split('@')[0]!));
+  await release();
+  expect(await takes('@fetch hello', '900@lid', { participant_pn: pn('Ann') })).toBe('steer');
+  // somebody else asked for this
+  expect(await takes('yes', '900@lid', { participant_pn: pn('Ann') })).toBe('not_addressed');
+  expect(await decision(questionId)).toBeNull();
+  await release();
 });
 
 it('the echo of a message of ours proves that WhatsApp has it, when its ack was lost', async () => {

@@ -3,12 +3,13 @@ import { proto } from '@whiskeysockets/baileys';
 import { describe, expect, it } from 'vitest';
 import { createLimiter } from '../../../../../src/gateway/channels/shared/rate-limit.ts';
 import { admit } from '../../../../../src/gateway/channels/whatsapp/inbound/admit.ts';
-import { decodeRow, type Incoming } from '../../../../../src/gateway/channels/whatsapp/inbound/decode.ts';
+import { decodeRow, type Incoming, openedEdit } from '../../../../../src/gateway/channels/whatsapp/inbound/decode.ts';
 import { peopleOf, type Self } from '../../../../../src/gateway/channels/whatsapp/inbound/identify.ts';
 import { reactionText } from '../../../../../src/gateway/channels/whatsapp/inbound/interpret.ts';
 import { textFor } from '../../../../../src/gateway/intake/attachments/attachments.ts';
 import { sanitiseName, sanitiseText, TEXT_LIMIT } from '../../../../../src/gateway/intake/attachments/sanitise.ts';
 import type { NewReceived } from '../../../../../src/store/whatsapp/inbox.ts';
+import { sealEdit } from '../../../../support/whatsapp/handset.ts';
 
 const me = { jid: '15550001111@s.whatsapp.net', lid: '900001@lid' };
 const BOB = '900002@lid';
@@ -120,6 +121,68 @@ describe('reading a stored message', () => {
     expect((await decode({ protocolMessage: { type: types.HISTORY_SYNC_NOTIFICATION } })).content).toEqual({
       kind: 'nothing',
       why: 'protocol',
+    });
+  });
+
+  describe('a sealed edit', () => {
+    const secret = randomBytes(32);
+    const key = { id: 'T1', remoteJid: BOB, fromMe: true };
+    const type = proto.Message.ProtocolMessage.Type.MESSAGE_EDIT;
+    const edit = { protocolMessage: { key, type, editedMessage: { conversation: 'better' } } };
+    const by = (author: string, editor: string) => ({ id: 'T1', author, editor });
+    const opens = async (sealed: { encPayload: Uint8Array; encIv: Uint8Array }, secretEncType = 2) => {
+      const { content } = await decode({ secretEncryptedMessage: { targetMessageKey: key, secretEncType, ...sealed } });
+      return content.kind === 'sealed_edit' ? await openedEdit(content, secret, [BOB, BOB_PN]) : null;
+    };
+
+    it.each([
+      ['LID and LID', BOB, BOB],
+      ['number and LID', BOB_PN, BOB],
+      ['LID and number', BOB, BOB_PN],
+      ['number and number', BOB_PN, BOB_PN],
+    ])('opens with the secret of its message, written by %s', async (_, author, editor) => {
+      for (const inner of [edit, { editedMessage: { message: edit } }, { conversation: 'better' }])
+        expect(await opens(sealEdit(secret, by(author, editor), inner))).toMatchObject({
+          kind: 'edit',
+          target: 'T1',
+          text: 'better',
+        });
+    });
+
+    it('of an event is read too, and one of a poll is not', async () => {
+      const event = { eventMessage: { name: 'Lunch', description: 'at one' } };
+      expect(await opens(sealEdit(secret, by(BOB, BOB), event, 'Event Edit'), 1)).toMatchObject({
+        text: '[event: Lunch, at one]',
+      });
+      expect(await opens(sealEdit(secret, by(BOB, BOB), edit, 'Poll Edit'), 4)).toBeNull();
+    });
+
+    it('stays closed with another secret, message, person, use or text, and when it is no edit of its message', async () => {
+      const other = { ...edit.protocolMessage, key: { ...key, id: 'T2' } };
+      const revoke = { key, type: proto.Message.ProtocolMessage.Type.REVOKE };
+      const cut = sealEdit(secret, by(BOB, BOB), edit);
+      for (const sealed of [
+        sealEdit(randomBytes(32), by(BOB, BOB), edit),
+        sealEdit(secret, { ...by(BOB, BOB), id: 'T2' }, edit),
+        sealEdit(secret, by(BOB, '900003@lid'), edit),
+        sealEdit(secret, by(BOB, BOB), edit, 'Event Edit'),
+        sealEdit(secret, by(BOB, BOB), { protocolMessage: other }),
+        sealEdit(secret, by(BOB, BOB), { protocolMessage: revoke }),
+        { ...cut, encPayload: cut.encPayload.subarray(1) },
+        { ...cut, encIv: cut.encIv.subarray(1) },
+        { ...cut, encPayload: new Uint8Array(16) },
+      ])
+        expect(await opens(sealed)).toBeNull();
+    });
+
+    it('needs the secret that a phone put anywhere around its message', async () => {
+      const messageContextInfo = { messageSecret: secret };
+      const message = { conversation: 'x', messageContextInfo };
+      for (const sent of [message, { ephemeralMessage: { message } }])
+        expect(Buffer.from((await decode(sent)).secret!)).toEqual(secret);
+      const typed = { deviceSentMessage: { destinationJid: BOB, message: { conversation: 'x' } }, messageContextInfo };
+      expect(Buffer.from((await decode(typed, { fromMe: true })).secret!)).toEqual(secret);
+      expect((await decode({ conversation: 'x' })).secret).toBeNull();
     });
   });
 

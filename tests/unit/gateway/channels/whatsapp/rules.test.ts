@@ -13,7 +13,12 @@ import {
   roleOf,
   samePerson,
 } from '../../../../../src/domain/whatsapp/identity.ts';
-import { type Addressing, addressed } from '../../../../../src/domain/whatsapp/trigger.ts';
+import {
+  type Addressing,
+  addressed,
+  triggerProblem,
+  withoutTrigger,
+} from '../../../../../src/domain/whatsapp/trigger.ts';
 import { admitInWindow } from '../../../../../src/gateway/channels/shared/rate-limit.ts';
 import { ageNote } from '../../../../../src/gateway/channels/whatsapp/outbound/compose.ts';
 import { holds } from '../../../../support/property.ts';
@@ -245,6 +250,40 @@ describe('when a message is for us', () => {
     ['an empty trigger matches nothing', { trigger: ' ', text: 'hello' }, false, 'hello'],
   ])('%s', (_, more, expected, text) =>
     expect(addressed({ ...message, ...more })).toEqual({ addressed: expected, text }),
+  );
+});
+
+describe('the trigger', () => {
+  // a trigger is trimmed, and no word of a person is longer
+  const printable = fc
+    .string({ unit: 'grapheme', minLength: 1, maxLength: 20 })
+    .map((text) => text.trim())
+    .filter((text) => text !== '' && triggerProblem(text) === null);
+
+  it('calls at the beginning of a message, whatever characters it has', () => {
+    holds(
+      fc.property(printable, fc.constantFrom(' ', '\n', ', ', ': '), (trigger, between) => {
+        expect(withoutTrigger(`${trigger}${between}hello`, trigger)?.trim()).toBe('hello');
+        expect(withoutTrigger(`${trigger}`, trigger)).toBe('');
+        expect(withoutTrigger(`hello ${trigger}`, trigger)).toBeNull();
+      }),
+      {
+        examples: ['@my-bot', '@a.b*c', '(bot)', '[x]', '^go$', 'a|b', '\\d+', '{2}', '/bot', '@böt', '🤖'].map(
+          (trigger): [string, string] => [trigger, ' '],
+        ),
+      },
+    );
+  });
+
+  it.each([
+    ['an accent of two characters', 'cafe\u0301 hello', 'caf\u00e9'],
+    ['an emoji that the phone shows in colour', '❤\ufe0f hello', '❤'],
+    ['two words, with more between them', 'Hey  Fetch, hello', 'hey fetch'],
+  ])('is found with %s', (_, text, trigger) => expect(withoutTrigger(text, trigger)?.trim()).toBe('hello'));
+
+  it.each(['\u200b', '\u202e@bot', '@b\u0007t', 'a\nb', 'x'.repeat(61), 'yes', 'No', 'stop', '/help', '2', '👍'])(
+    'that would never match, or hides an answer or a command, is refused: %j',
+    (trigger) => expect(triggerProblem(trigger)).toMatch(/^must/),
   );
 });
 

@@ -91,8 +91,13 @@ describe('a refused message', () => {
     expect(refusalOf('463', 1)).toMatchObject({ kind: 'failed', chatPauseMs: expect.any(Number) });
   });
 
-  it.each(['402', '403', '406'])('%s stops everything for a day and keeps the message', (code) => {
-    expect(refusalOf(code, 1)).toMatchObject({ kind: 'later', pauseMs: DAY });
+  it.each(['402', '403', '406'])('is kept after %s, and stops its own chat alone, longer each time', (code) => {
+    const pauses = [1, 2, 3, 4, 40].map((attempt) => refusalOf(code, attempt));
+    expect(pauses.map((refusal) => 'chatPauseMs' in refusal && refusal.chatPauseMs)).toEqual(
+      [1, 4, 16, 60, 60].map((minutes) => minutes * 60_000),
+    );
+    for (const refusal of pauses) expect(refusal).toMatchObject({ kind: 'later' });
+    for (const refusal of pauses) expect(refusal).not.toHaveProperty('pauseMs');
   });
 
   it('is sent once more with fresh devices after 479', () => {
