@@ -30,6 +30,7 @@ const BUILT = [
   'bin/source-lines.js', // an escaped folder
   'kennel/runner/agent/permissions.ts', // names of tools
   'src/adapters/kennel/gate/model/routes.ts', // paths of model endpoints
+  'src/adapters/model/stream/written-calls.ts', // tags and tokens around calls
   'src/domain/consent/reactions.ts', // yes or no
   'src/domain/whatsapp/trigger.ts', // FETCH_TRIGGER, escaped
   'src/page/shared/text/inline.ts', // a row of backticks

@@ -10,7 +10,7 @@ interface PythonCall {
  */
 export function pythonCalls(text: string, at: number): { calls: PythonCall[]; end: number } | undefined {
   return attempt(text, at, (reader) => {
-    const closers = [...(reader.takeWord('print') ? [')'] : []), ...(reader.take('[') ? [']'] : [])];
+    const closers = [...(reader.takePrint() ? [')'] : []), ...(reader.take('[') ? [']'] : [])];
     const calls = [reader.call()];
     while (closers.includes(']') && reader.take(',')) calls.push(reader.call());
     for (const closer of closers.reverse()) reader.expect(closer);
@@ -74,9 +74,8 @@ class PythonReader {
     return true;
   }
 
-  /** The name of a function with its bracket. */
-  takeWord(name: string): boolean {
-    return this.match(new RegExp(`\\s*${name}\\s*\\(`, 'y')) !== undefined;
+  takePrint(): boolean {
+    return this.match(/\s{0,9}print\s{0,9}\(/y) !== undefined;
   }
 
   expect(mark: string): void {

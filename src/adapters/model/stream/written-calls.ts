@@ -119,7 +119,7 @@ export function bareCall(text: string, tools: readonly ModelTool[]): Bare {
   const named = tools.find(({ name }) => begin.startsWith(name) || (isShort && name.startsWith(begin)));
   if (named === undefined) return 'none';
   const rest = begin.slice(named.name.length);
-  return /^(?:\(|\s*\n\s*\{)/.test(rest) ? 'call' : isShort && /^\s*$/.test(rest) ? 'maybe' : 'none';
+  return /^(?:\(|[ \t]{0,9}\n\s{0,9}\{)/.test(rest) ? 'call' : isShort && /^\s*$/.test(rest) ? 'maybe' : 'none';
 }
 
 /** The same at the beginning of a later line, where JSON in a fence is an example. */
@@ -133,9 +133,9 @@ export function lineCall(line: string): Bare {
 
 /** Gemma, ReAct, Functionary, and gpt-oss where a server has removed the tokens of harmony. */
 const LINE =
-  /^(?:`{3}(?:tool_code|tool_calls?)\s|Action:\s*(?:[\w.:`-]+\s*\n\s*Action[ _]Input:|`{3}|[[{])|>>>(?!all\n)[\w.-]+\n|(?:assistant)?(?:commentary|analysis) to=)/i;
+  /^(?:`{3}(?:tool_code|tool_calls?)\s|Action:\s{0,4}(?:[\w.:`-]{1,80}[ \t]{0,4}\n\s{0,9}Action[ _]Input:|`{3}|[[{])|>>>(?!all\n)[\w.-]{1,80}\n|(?:assistant)?(?:commentary|analysis) to=)/i;
 const LINE_BEGINNING =
-  /^(?:`{3}\w{0,10}|Action:\s*`{0,2}[\w.:-]{0,64}`?\s*(?:\n\s*\w{0,6}[ _]?\w{0,5})?|>{1,3}[\w.-]{0,64})$/i;
+  /^(?:`{3}\w{0,10}|Action:\s{0,4}`{0,2}[\w.:-]{0,80}`?[ \t]{0,4}(?:\n\s{0,9}\w{0,6}[ _]?\w{0,5})?|>{1,3}[\w.-]{0,64})$/i;
 const LINE_WORDS = ['Action:', 'assistantcommentary to=', 'commentary to=', 'analysis to='];
 
 const BARE_JSON =
@@ -315,8 +315,10 @@ class CallReader {
     const begin = at + named[0].length;
     const object = this.objectAt(begin) ?? this.membersAt(begin, name);
     const end = object?.end ?? this.boundary(begin);
-    const close = this.match(/\s*(?:<\/(?:arguments|parameters|params|args|input)>)?(?:\s*<\/invoke>)?/iy, end)![0]
-      .length;
+    const close = this.match(
+      /\s{0,20}(?:<\/(?:arguments|parameters|params|args|input)>)?(?:\s{0,20}<\/invoke>)?/iy,
+      end,
+    )![0].length;
     return { calls: [{ name, arguments: object?.json ?? this.text.slice(begin, end) }], end: end + close };
   }
 
@@ -357,9 +359,13 @@ class CallReader {
     const end = length < 0 ? this.text.length : begin + length;
     const json = this.text
       .slice(begin, end)
-      .replace(/(<escape>|<\|"\|>)([\s\S]*?)\1|([A-Za-z_][\w-]*)(?=\s*:)/g, (_, __, said, key) =>
-        JSON.stringify(key ?? said),
-      );
+      .split(/<escape>|<\|"\|>/)
+      .map((part, at) =>
+        at % 2 === 1
+          ? JSON.stringify(part)
+          : part.replace(/[\w-]+:?/g, (word) => (word.endsWith(':') ? `"${word.slice(0, -1)}":` : word)),
+      )
+      .join('');
     return { calls: [{ name: this.nameOf(named[1]!), arguments: json }], end };
   }
 
