@@ -49,6 +49,7 @@ import * as directCalls from './migrations/0062-direct-calls.ts';
 import * as modelFacts from './migrations/0063-model-facts.ts';
 import * as stepState from './migrations/0064-step-state.ts';
 import * as toolFamilies from './migrations/0065-tool-families.ts';
+import * as whatsappTimers from './migrations/0068-whatsapp-timers.ts';
 
 /**
  * Versioned migrations, oldest first. Never edit a published one: add the next. The previous release must work with
@@ -105,6 +106,7 @@ const migrations: Record<string, Migration> = {
   '0063_model_facts': modelFacts,
   '0064_step_state': stepState,
   '0065_tool_families': toolFamilies,
+  '0068_whatsapp_timers': whatsappTimers,
 };
 
 /** A newer version has changed the database so that this version cannot use it. It must not be touched. */

@@ -41,6 +41,8 @@ interface FileMessage {
   unopened: boolean;
   /** Loads the file. @throws FileError */
   load(signal: AbortSignal): Promise<Buffer>;
+  /** Asks the sender for a file that has expired; true when it can be loaded now. */
+  askAgain?(signal: AbortSignal): Promise<boolean>;
   /** called when transcribing will take a while */
   onLongRecording(seconds: number): Promise<void>;
 }
@@ -85,8 +87,12 @@ export class AttachmentReader {
     try {
       const kept = await findAttachment(this.deps.db, id);
       if (kept) return withFile(message, kept);
-      if (file.kind === 'audio') return await this.listen(message, signal);
-      return await this.loading(() => this.read(message, signal));
+      return await this.opened(message, signal).catch(async (error) => {
+        // others load their files while the sender is waited for
+        const expired = error instanceof FileError && error.problem === 'expired';
+        if (!expired || !(await message.askAgain?.(signal))) throw error;
+        return await this.opened(message, signal);
+      });
     } catch (error) {
       if (!(error instanceof FileError)) throw error;
       const { problem, message: reason } = error;
@@ -99,6 +105,12 @@ export class AttachmentReader {
         tell: this.deps.problemText(problem, file.kind),
       };
     }
+  }
+
+  private opened(message: FileMessage, signal: AbortSignal): Promise<Prepared> {
+    return message.file.kind === 'audio'
+      ? this.listen(message, signal)
+      : this.loading(() => this.read(message, signal));
   }
 
   private async read(message: FileMessage, signal: AbortSignal): Promise<Prepared> {

@@ -152,6 +152,15 @@ interface WaChatPauseTable {
   until: Date;
   why: string;
 }
+/** After how long the messages of a chat disappear, as its people have chosen. */
+interface WaTimerTable {
+  account: string;
+  /** of the chat */
+  address: string;
+  /** 0: never */
+  seconds: number;
+  since: Date;
+}
 /** Members of a group. They are asked for at most once an hour, because WhatsApp refuses frequent queries. */
 interface WaGroupTable {
   account: string;
@@ -185,5 +194,6 @@ export interface WhatsAppDatabase {
   wa_groups: WaGroupTable;
   wa_uploads: WaUploadTable;
   wa_chat_pauses: WaChatPauseTable;
+  wa_timers: WaTimerTable;
   wa_trusted: WaTrustedTable;
 }

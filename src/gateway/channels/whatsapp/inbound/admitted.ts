@@ -1,12 +1,13 @@
 import type { Identity } from '../../../../contracts/decision.ts';
 import { OLD_AFTER_MS } from '../../../../domain/chat/burst.ts';
-import { type OurMessage, ourMessage, type Waiting } from '../../../../store/whatsapp/inbox.ts';
+import { samePerson } from '../../../../domain/whatsapp/identity.ts';
+import { type OurMessage, ourMessage, received, type Waiting } from '../../../../store/whatsapp/inbox.ts';
 import { markAccepted } from '../../../../store/whatsapp/sends.ts';
 import type { Approver } from '../../../intake/intake.ts';
 import type { CurrentLive, WhatsAppDeps } from '../live.ts';
 import { admit } from './admit.ts';
 import { approverOf } from './approver.ts';
-import type { Incoming } from './decode.ts';
+import { decodeRow, type Incoming, type OfOthers } from './decode.ts';
 import type { ChatDirectory } from './directory.ts';
 import { bothForms, identityOf, type Role, roleIn, type Self } from './identify.ts';
 
@@ -29,6 +30,10 @@ export interface Admitted {
   text: string;
   /** our message that it quotes */
   quoted: OurMessage | undefined;
+  /** it quotes what somebody else wrote, or what nobody can tell */
+  quotesOthers: boolean;
+  /** how the text of somebody else came into the message */
+  ofOthers: OfOthers | null;
   address: string;
   /** the author, in a group */
   author: string | null;
@@ -61,6 +66,8 @@ export async function admitted(
   if (!admission.admitted) return { verdict: admission.verdict };
   const { address, author } = await directory.placeOf(message);
   const approver = chat.kind === 'group' ? approverOf(deps, message, role === 'owner') : undefined;
+  const ours = quoted !== undefined && (quoted.address === address || quoted.address === chat.jid);
+  const quotesOthers = message.quoted !== null && !ours && !(await quotesOwn(deps, message, self));
   const old = Date.now() - message.at.getTime() > OLD_AFTER_MS;
   const late = !old && row.notBefore !== null && row.attempts === 0;
   return {
@@ -70,6 +77,8 @@ export async function admitted(
     role,
     text: admission.text,
     quoted,
+    quotesOthers,
+    ofOthers: message.ofOthers ?? (admission.quotes && quotesOthers ? 'quoted' : null),
     address,
     author,
     by: identityOf(role, forms),
@@ -77,4 +86,16 @@ export async function admitted(
     old,
     late,
   };
+}
+
+/** Whether a message quotes what its author wrote earlier in the same chat, and not what was only forwarded there. */
+async function quotesOwn(deps: WhatsAppDeps & { live: CurrentLive }, by: Incoming, self: Self): Promise<boolean> {
+  for (const row of await received(deps.db, deps.account, by.quoted!.id)) {
+    if (row.content === null || row.content.length === 0) continue;
+    const original = await decodeRow(row, self);
+    const author = (await bothForms(deps, original.author)) ?? original.author;
+    const samePlace = by.chat.kind === 'group' ? original.chat.jid === by.chat.jid : original.chat.kind === by.chat.kind;
+    if (samePlace && samePerson(author, by.author)) return original.ofOthers === null;
+  }
+  return false;
 }

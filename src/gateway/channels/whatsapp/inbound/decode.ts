@@ -10,8 +10,9 @@ import {
 } from '../../../../domain/whatsapp/identity.ts';
 import type { Forms } from '../../../../store/whatsapp/contacts.ts';
 import type { MessageKey, NewReceived } from '../../../../store/whatsapp/inbox.ts';
-import { sanitiseName, sanitiseText } from '../../../intake/attachments/sanitise.ts';
-import { type Media, mediaOf, shownAsText } from './media-kinds.ts';
+import { sanitiseName } from '../../../intake/attachments/sanitise.ts';
+import { type Media, mediaOf } from './media-kinds.ts';
+import { answerTo, isShared, isViewOnce, kindsOf, type Opened, opened, seenOnce, textOf } from './message-kinds.ts';
 
 /** The linked account's own addresses, without device; null before the first pairing. */
 export interface Me {
@@ -29,9 +30,13 @@ export type Content =
   /** `content`: the bytes of the edited message */
   | { kind: 'edit'; target: string; text: string; content: Buffer }
   | { kind: 'revoke'; target: string }
+  /** announces pictures and videos that follow, each in a message of its own */
+  | { kind: 'album'; expects: number }
+  /** nothing for the model; where everything is answered, the person is told `say` */
+  | { kind: 'unreadable'; say: string }
   | {
       kind: 'nothing';
-      why: 'stub' | 'protocol' | 'empty' | 'malformed' | 'forged' | 'status' | 'newsletter' | 'broadcast';
+      why: 'stub' | 'protocol' | 'empty' | 'copy' | 'malformed' | 'forged' | 'status' | 'newsletter' | 'broadcast';
     };
 
 /** A stored message, decoded. */
@@ -43,17 +48,26 @@ export interface Incoming {
   name: string | null;
   chat: { kind: 'self' | 'direct' | 'group'; jid: string; forms: Forms };
   author: Forms;
-  quoted: { id: string; text: string } | null;
+  /** `author`: JID of its author, as the sender names it */
+  quoted: { id: string; text: string; author: string | null } | null;
   mentions: string[];
+  /** how the text of somebody else came into the message; null when its author wrote it */
+  ofOthers: OfOthers | null;
+  /** id of the message that announced the album to which this picture belongs */
+  album: string | null;
+  /** after how many seconds messages of this chat disappear (0: never), and since when; null when it does not say */
+  timer: { seconds: number; since: Date } | null;
   content: Content;
 }
+
+export type OfOthers = 'forwarded' | 'forwarded many times' | 'shared' | 'quoted';
 
 /**
  * Decodes a row of the inbox. Never throws: bytes that are no message come back as `malformed`. Baileys is loaded on
  * first use.
  */
 export async function decodeRow(row: NewReceived & { receivedAt: Date }, me: Me): Promise<Incoming> {
-  const { proto, normalizeMessageContent } = await import('@whiskeysockets/baileys');
+  const { proto } = await import('@whiskeysockets/baileys');
   const place = placeOf(row, me);
   const base = {
     key: keyOf(row),
@@ -62,6 +76,9 @@ export async function decodeRow(row: NewReceived & { receivedAt: Date }, me: Me)
     ...place,
     quoted: null,
     mentions: [],
+    ofOthers: null,
+    album: null,
+    timer: null,
   };
   const nothing = (why: Extract<Content, { kind: 'nothing' }>['why']): Incoming => ({
     ...base,
@@ -82,14 +99,17 @@ export async function decodeRow(row: NewReceived & { receivedAt: Date }, me: Me)
   // only our own devices may report what was sent in our name
   if (whole.deviceSentMessage && !row.fromMe) return nothing('forged');
   const sent = whole.deviceSentMessage?.message ?? whole;
-  const edited = sent.editedMessage?.message;
-  const protocol = (edited ?? normalizeMessageContent(sent))?.protocolMessage;
+  const open = opened(sent);
+  const { message } = open;
+  const { protocolMessage: protocol } = message;
   if (protocol) {
     const target = protocol.key?.id;
-    if (protocol.type === proto.Message.ProtocolMessage.Type.REVOKE && target)
-      return { ...base, content: { kind: 'revoke', target } };
-    if (protocol.type === proto.Message.ProtocolMessage.Type.MESSAGE_EDIT && target && protocol.editedMessage) {
-      const now = normalizeMessageContent(protocol.editedMessage) ?? {};
+    const types = proto.Message.ProtocolMessage.Type;
+    if (protocol.type === types.EPHEMERAL_SETTING || protocol.type === types.EPHEMERAL_SYNC_RESPONSE)
+      return { ...nothing('protocol'), timer: timerOf(protocol.ephemeralExpiration ?? 0, null, base.at) };
+    if (protocol.type === types.REVOKE && target) return { ...base, content: { kind: 'revoke', target } };
+    if (protocol.type === types.MESSAGE_EDIT && target && protocol.editedMessage) {
+      const now = opened(protocol.editedMessage).message;
       return {
         ...base,
         content: { kind: 'edit', target, text: textOf(now), content: Buffer.from(proto.Message.encode(now).finish()) },
@@ -97,19 +117,35 @@ export async function decodeRow(row: NewReceived & { receivedAt: Date }, me: Me)
     }
     return nothing('protocol');
   }
-  const message = normalizeMessageContent(sent) ?? {};
-  const context = contextOf(message);
-  const quotedMessage = normalizeMessageContent(context?.quotedMessage ?? undefined);
+  // a kind of message that this version of the library does not know leaves nothing but its length
+  if (kindsOf(message).length === 0 && proto.Message.encode(whole).finish().length >= row.content.length)
+    return nothing('empty');
+  const contexts = contextsOf(message);
+  const quote = contexts.find((context) => context.stanzaId);
+  const quotedMessage = quote?.quotedMessage && opened(quote.quotedMessage);
+  const timed = contexts.find((context) => typeof context.expiration === 'number');
+  const { MEDIA_ALBUM } = proto.MessageAssociation.AssociationType;
   return {
     ...base,
-    quoted: context?.stanzaId ? { id: context.stanzaId, text: quotedMessage ? textOf(quotedMessage) : '' } : null,
-    mentions: (context?.mentionedJid ?? []).map(canonicalUser),
-    content: contentOf(message),
+    quoted: quote?.stanzaId
+      ? {
+          id: quote.stanzaId,
+          text: quotedMessage && !isViewOnce(quotedMessage) ? textOf(quotedMessage.message) : '',
+          author: quote.participant ? canonicalUser(quote.participant) : null,
+        }
+      : null,
+    mentions: contexts.flatMap((context) => context.mentionedJid ?? []).map(canonicalUser),
+    ofOthers: ofOthersIn(open, contexts),
+    album:
+      open.association?.associationType === MEDIA_ALBUM ? (open.association.parentMessageKey?.id ?? null) : null,
+    timer: timed ? timerOf(timed.expiration!, timed.ephemeralSettingTimestamp, base.at) : null,
+    content: isCopy(open.association, proto) ? { kind: 'nothing', why: 'copy' } : contentOf(open),
   };
 }
 
-function contentOf(message: proto.IMessage): Content {
-  const { reactionMessage: reaction, pollUpdateMessage: vote } = message;
+function contentOf(open: Opened): Content {
+  const { message } = open;
+  const { reactionMessage: reaction, pollUpdateMessage: vote, albumMessage: album } = message;
   if (reaction)
     return reaction.key?.id
       ? { kind: 'reaction', target: reaction.key.id, emoji: reaction.text ?? '' }
@@ -119,35 +155,71 @@ function contentOf(message: proto.IMessage): Content {
     const { encPayload, encIv } = vote.vote ?? {};
     return poll && encPayload && encIv ? { kind: 'vote', poll, encPayload, encIv } : { kind: 'nothing', why: 'empty' };
   }
+  if (album) {
+    const expects = Math.min((album.expectedImageCount ?? 0) + (album.expectedVideoCount ?? 0), MOST_IN_ALBUM);
+    return expects > 0 ? { kind: 'album', expects } : { kind: 'nothing', why: 'empty' };
+  }
+  if (isViewOnce(open)) return { kind: 'unreadable', say: answerTo(seenOnce())! };
   const media = mediaOf(message);
   if (media) return { kind: 'media', text: textOf(message), media, message };
   const text = textOf(message);
-  return text.trim() ? { kind: 'text', text } : { kind: 'nothing', why: 'empty' };
+  if (text.trim()) return { kind: 'text', text };
+  const say = answerTo(message);
+  return say === null ? { kind: 'nothing', why: 'empty' } : { kind: 'unreadable', say };
 }
 
-/**
- * What a person reads of a message: its text, its caption, or a line that describes it; empty when there is nothing to
- * read.
- */
-function textOf(message: proto.IMessage): string {
-  const said =
-    message.conversation ??
-    message.extendedTextMessage?.text ??
-    message.imageMessage?.caption ??
-    message.videoMessage?.caption ??
-    message.documentMessage?.caption ??
-    shownAsText(message);
-  return sanitiseText(said ?? '');
+/** More do not fit an album of a phone. */
+const MOST_IN_ALBUM = 100;
+
+/** The same picture or video once more, in another quality, or the film around a picture. */
+function isCopy(
+  association: proto.IMessageAssociation | null,
+  { MessageAssociation: { AssociationType: types } }: typeof proto,
+): boolean {
+  const copies = [
+    types.HD_IMAGE_DUAL_UPLOAD,
+    types.HD_VIDEO_DUAL_UPLOAD,
+    types.HEVC_VIDEO_DUAL_UPLOAD,
+    types.MOTION_PHOTO,
+  ];
+  return copies.some((type) => association?.associationType === type);
 }
 
-/** The context of whichever part a message has. */
-function contextOf(message: proto.IMessage): proto.IContextInfo | undefined {
-  for (const part of Object.values(message)) {
-    if (part && typeof part === 'object' && 'contextInfo' in part && part.contextInfo)
-      return part.contextInfo as proto.IContextInfo;
-  }
-  return undefined;
+/** WhatsApp shows "forwarded many times" from here on. */
+const MANY_FORWARDS = 5;
+
+function ofOthersIn({ message, wrappers }: Opened, contexts: readonly proto.IContextInfo[]): OfOthers | null {
+  const score = Math.max(0, ...contexts.map((context) => context.forwardingScore ?? 0));
+  if (score >= MANY_FORWARDS) return 'forwarded many times';
+  const forwarded = contexts.some(
+    (context) =>
+      context.isForwarded ||
+      context.forwardOrigin ||
+      context.forwardedNewsletterMessageInfo ||
+      context.forwardedAiBotMessageInfo ||
+      context.businessMessageForwardInfo,
+  );
+  if (score > 0 || forwarded || wrappers.includes('botForwardedMessage')) return 'forwarded';
+  return isShared(message) ? 'shared' : null;
 }
+
+/** Longer than any choice that WhatsApp offers. */
+const LONGEST_TIMER = 400 * (DAY / 1000);
+
+/** `setAt`: when the person chose it, in seconds, as their phone says; never later than the message. */
+function timerOf(seconds: number, setAt: unknown, at: Date): Incoming['timer'] {
+  if (!Number.isInteger(seconds) || seconds < 0 || seconds > LONGEST_TIMER) return null;
+  const chosen = Number(setAt ?? 0) * 1000;
+  return { seconds, since: chosen > 0 && chosen < at.getTime() ? new Date(chosen) : at };
+}
+
+/** The contexts of the parts that a message has; nearly always there is one. */
+const contextsOf = (message: proto.IMessage): proto.IContextInfo[] =>
+  Object.values(message).flatMap((part) =>
+    part && typeof part === 'object' && 'contextInfo' in part && part.contextInfo
+      ? [part.contextInfo as proto.IContextInfo]
+      : [],
+  );
 
 const keyOf = ({ account, chat, participant, fromMe, messageId }: MessageKey): MessageKey => ({
   account,
