@@ -1,6 +1,6 @@
 import { Connection } from '@temporalio/client';
 import { sql } from 'kysely';
-import type { LedgerEntry } from '../../src/adapters/model/practice/ledger.ts';
+import type { LedgerEntry } from '../../src/adapters/model/practice/completions.ts';
 import { ROUTINE } from '../../src/contracts/signals.ts';
 import type { Db } from '../../src/store/postgres/database.ts';
 import type { TestApp } from '../support/app.ts';

@@ -1,6 +1,6 @@
 import { appendFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import type { LedgerEntry } from '../../src/adapters/model/practice/ledger.ts';
+import type { LedgerEntry } from '../../src/adapters/model/practice/completions.ts';
 import { startPracticeServer } from '../../src/adapters/model/practice/server.ts';
 import { checkRequest } from './request-rules.ts';
 import { strictProvider } from './strict-provider.ts';

@@ -1,12 +1,39 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, linkSync, lstatSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeScratch, objectFormat, type Repository, tryGit } from '../git/git.ts';
+import { git, makeScratch, objectFormat, type Repository, tryGit, tryKept } from '../git/git.ts';
 import { type Head, headOf, isFolder, openRepository, type Place, textOrNull } from '../git/repository.ts';
 import { readIndex } from '../git/snapshot.ts';
-import { type Ref, refsOf } from '../git/transfer.ts';
+import { copyCommits, type Ref, refsOf } from '../git/transfer.ts';
 import { Refusal } from '../refusal.ts';
-import { adopt, hasFormer } from './adopt.ts';
+
+/** Whether the version before made checkpoints in this workspace. */
+const hasFormer = (repository: Repository): boolean =>
+  tryGit(repository, ['for-each-ref', '--count=1', 'refs/fetch/']).stdout !== '';
+
+/**
+ * Takes over checkpoints that the version before made in the workspace itself, under `refs/fetch`. This is done once;
+ * later refs there belong to somebody else.
+ */
+function adopt(repository: Repository): void {
+  const done = join(repository.store!, 'adopted');
+  if (existsSync(done)) return;
+  const refs = git(repository, ['for-each-ref', '--format=%(objectname) %(refname)', 'refs/fetch/'])
+    .split('\n')
+    .flatMap((line): Array<[string, string]> => {
+      const [oid, name] = line.split(' ');
+      return oid && name ? [[oid, name]] : [];
+    });
+  if (refs.length > 0) {
+    const oids = [...new Set(refs.map(([oid]) => oid))];
+    // a damaged one must not stop the others
+    if (!copyCommits(repository, oids)) for (const oid of oids) copyCommits(repository, [oid]);
+    // refs that the store already had stay as they are
+    for (const [oid, name] of refs)
+      tryKept(repository, ['update-ref', '--no-deref', name, oid, '0'.repeat(oid.length)]);
+  }
+  writeFileSync(done, '');
+}
 
 /**
  * The store of a workspace: our own git directory outside it, with all that undo needs. No agent's container mounts it.

@@ -1,3 +1,4 @@
+import { type FSWatcher, mkdirSync, watch } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { factsOf } from '../../../kennel/agents/registry.ts';
@@ -23,7 +24,34 @@ import { dropOldRuns, forgetRun, gateFolder, runFolder, runsFolder } from '../ta
 import { workspacesFolder } from '../task/task-workspace.ts';
 import { tellEnd } from './ended-app.ts';
 import { MapMaker } from './maps.ts';
-import { watchEntries } from './watch-entries.ts';
+
+/** Entries come one after the other, such as those of a folder that is copied. */
+const SETTLE_MS = 50;
+
+/**
+ * Calls `changed` soon after something was put into a folder or taken from it. A folder that cannot be watched is not
+ * an error. Returns a function that stops it.
+ */
+export function watchEntries(folder: string, changed: () => void): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  let watcher: FSWatcher | undefined;
+  try {
+    mkdirSync(folder, { recursive: true });
+    watcher = watch(folder, { persistent: false }, () => {
+      timer ??= setTimeout(() => {
+        timer = undefined;
+        changed();
+      }, SETTLE_MS).unref();
+    });
+    watcher.on('error', () => watcher?.close());
+  } catch {
+    // the system has no more watches, or the disk is read-only: the caller looks again by itself
+  }
+  return () => {
+    clearTimeout(timer);
+    watcher?.close();
+  };
+}
 
 const EVERY_MS = 5_000;
 const WAIT_MS = 500;

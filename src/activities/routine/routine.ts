@@ -1,16 +1,68 @@
 import { type CloseInput, PROMPT_STEP, type RoutineActivities } from '../../contracts/routine.ts';
 import type { Source } from '../../contracts/taint.ts';
+import { prefix } from '../../domain/text/storable.ts';
+import { isOver, taskOfCall } from '../../store/kennel/tasks/tasks.ts';
 import { findRoutine } from '../../store/routines/routines.ts';
-import { closeRun, findRun, type RoutineRun } from '../../store/routines/runs.ts';
+import { closeRun, findRun, type RoutineRun, replaceStep, type StepOutcome } from '../../store/routines/runs.ts';
 import { recordNotice } from '../../store/turns/complete-turn.ts';
 import { tools } from '../../tools/registry.ts';
 import type { RoutineDeps } from '../activity-deps.ts';
 import { fail } from '../failure.ts';
 import { beating, recording } from '../heartbeat.ts';
-import { endTaskStep } from './end-task-step.ts';
 import { openRun } from './open-run.ts';
-import { resultText, summaryOf } from './result-text.ts';
-import { runRoutineStep } from './run-routine-step.ts';
+import { endPrompt } from './prompt-step.ts';
+import { callIdOf, runRoutineStep } from './run-routine-step.ts';
+
+const EXCERPT_CHARS = 3000;
+
+function summaryOf(results: StepOutcome[], steps: number, reason?: string): string {
+  const [done, failed] = [
+    results.filter((result) => result.ok && !result.skipped),
+    results.filter((result) => !result.ok),
+  ];
+  const failures = failed.map((result) => `, step ${results.indexOf(result) + 1} (${result.name}) failed`);
+  return `${done.length} of ${steps} steps done${failures.join('')}${reason ? `; ${reason}` : ''}`;
+}
+
+const stateOf = ({ ok, skipped }: StepOutcome): string => (skipped ? 'skipped' : ok ? 'done' : 'failed');
+
+/**
+ * What the chat gets: the summary, a line for each routine step, and the output of the one that failed, or of the last
+ * one.
+ */
+function resultText(
+  run: Pick<RoutineRun, 'routine_name' | 'status' | 'summary' | 'results'> & { note?: string | null },
+): string {
+  const shown = run.results.find((result) => !result.ok) ?? run.results.findLast((result) => !result.skipped);
+  const excerpt =
+    shown && (shown.output.length > EXCERPT_CHARS ? `${prefix(shown.output, EXCERPT_CHARS)}\n[cut]` : shown.output);
+  if (shown?.tool === PROMPT_STEP)
+    return [`Automation "${run.routine_name}" ${run.status}.`, run.note, excerpt].filter(Boolean).join('\n\n');
+  const lines = run.results.map((result, index) => `${index + 1}. ${result.name} (${result.tool}): ${stateOf(result)}`);
+  return [`Workflow "${run.routine_name}" ${run.status}: ${run.summary}.`, run.note, lines.join('\n'), excerpt]
+    .filter(Boolean)
+    .join('\n\n');
+}
+
+/**
+ * The result of the coding task of a routine step becomes that of the step, once the task is over. A repeated attempt
+ * stores the same.
+ */
+async function endTaskStep(
+  { db }: Pick<RoutineDeps, 'db'>,
+  { runId, index }: { runId: string; index: number },
+): Promise<{ over: boolean; ok: boolean }> {
+  const [run, task] = await Promise.all([findRun(db, runId), taskOfCall(db, callIdOf(runId, index))]);
+  if (!run) throw fail('NotFound', `Run ${runId} is not in the database.`);
+  if (run.results[index]?.tool === PROMPT_STEP) return await endPrompt(db, runId, index);
+  if (task && !isOver(task.state)) return { over: false, ok: false };
+  const ok = task?.state === 'completed';
+  const output = task
+    ? `Task ${task.id} ${task.state}: ${task.result?.summary ?? task.reason ?? 'nothing is known of it'}`
+    : 'Its task is not there any more.';
+  await replaceStep(db, runId, index, { ok, output: [output, task?.result?.said ?? ''].filter(Boolean).join('\n\n') });
+  return { over: true, ok };
+}
 
 export const createRoutineActivities = (deps: RoutineDeps): RoutineActivities => ({
   openRun: recording((input) => openRun(deps, input)),

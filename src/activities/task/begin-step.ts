@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { cancellationSignal } from '@temporalio/activity';
 import { hasModel } from '../../../kennel/agents/registry.ts';
 import { loginProblem } from '../../adapters/kennel/login.ts';
@@ -10,7 +12,10 @@ import type { Author } from '../../contracts/workspace-ops.ts';
 import { askWhoSigns } from '../../domain/chat/words/sign-off.ts';
 import { modelOf } from '../../domain/tasks/agents/agents.ts';
 import { loginsOf } from '../../domain/tasks/agents/logins.ts';
+import { cacheSettings } from '../../domain/tasks/registries/cached-registries.ts';
+import { mirrorEnvironment, mirrorsOf } from '../../domain/tasks/registries/mirrors.ts';
 import { chatAutonomy } from '../../store/chats/threads/threads.ts';
+import { registriesOf } from '../../store/kennel/questions/egress-questions.ts';
 import { askForEnvironment } from '../../store/kennel/questions/task-environments.ts';
 import { tellOfTask } from '../../store/kennel/tasks/task-news.ts';
 import { findTask, setTaskState, type Task } from '../../store/kennel/tasks/tasks.ts';
@@ -22,14 +27,32 @@ import { fail } from '../failure.ts';
 import { requireHeld } from '../lease.ts';
 import { tellProgress } from './build-progress.ts';
 import { openGate } from './gate.ts';
-import { packageManagers } from './package-managers.ts';
 import { passOn, promptsOfRun, unheardAnswer } from './prompt-of-run.ts';
 import { registriesToAsk } from './registries.ts';
-import { runFolder, sendCommand } from './run/folder.ts';
+import { gateFolder, runFolder, sendCommand } from './run/folder.ts';
 import { limitOfLogin } from './run/model-limit.ts';
 import { type SetupSettled, settleSetup } from './setup-script.ts';
 import { GONE_FACTOR } from './task-records.ts';
 import { AUTHOR, workspaceOf, worktreeOption } from './task-workspace.ts';
+
+/**
+ * Environment variables by which the package managers of a run find the owner's mirrors, and the cache of this host.
+ * The gate must be open.
+ */
+async function packageManagers(
+  { config, db }: Pick<KennelDeps, 'config' | 'db'>,
+  task: Task,
+): Promise<Record<string, string>> {
+  const { FETCH_KENNEL_MIRRORS, FETCH_REGISTRY_CACHE_MB } = config;
+  if (FETCH_REGISTRY_CACHE_MB === 0) return mirrorEnvironment(FETCH_KENNEL_MIRRORS);
+  const registries = await registriesOf(db, task);
+  for (const { manager } of mirrorsOf(FETCH_KENNEL_MIRRORS)) registries.delete(manager);
+  const { variables, files } = cacheSettings(registries);
+  // a container cannot write this folder, so no link is followed
+  for (const [name, content] of Object.entries(files))
+    await writeFile(join(gateFolder(config, task.id), name), content);
+  return { ...variables, ...mirrorEnvironment(FETCH_KENNEL_MIRRORS, true) };
+}
 
 /** Before the first run: the image of the agent, and the worktree if the task has its own. */
 export async function prepareTask(deps: KennelDeps, task: Task): Promise<Prepared> {

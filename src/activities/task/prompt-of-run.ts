@@ -2,17 +2,42 @@ import { hasModel } from '../../../kennel/agents/registry.ts';
 import type { Config } from '../../config.ts';
 import { type Command, INSIDE } from '../../contracts/kennel.ts';
 import type { BeginInput } from '../../contracts/task.ts';
+import { AGREED, agreedPlan, changePlan, PLAN_FIRST, planInWords, STILL_PLANNING } from '../../domain/tasks/plan.ts';
 import { ABOUT_SETUP } from '../../domain/tasks/setup.ts';
 import { hostsAnswered } from '../../store/kennel/questions/egress-questions.ts';
-import { wordsToPlan } from '../../store/kennel/questions/task-plans.ts';
+import { type WordsToPlan, wordsToPlan } from '../../store/kennel/questions/task-plans.ts';
 import { findQuestion, taskQuestionId } from '../../store/kennel/questions/task-questions.ts';
 import { unsettledLine } from '../../store/kennel/tasks/task-log.ts';
 import type { Task } from '../../store/kennel/tasks/tasks.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import { isAllowed, type Question } from '../../store/turns/questions/questions.ts';
 import { fail } from '../failure.ts';
-import { aboutPlan } from './plan-of-run.ts';
 import { readLog, runFolder, sendCommand } from './run/folder.ts';
+
+/** What decides what a run is told of its plan. */
+interface Known {
+  /** what the person said to the plan, when this run is the first after it */
+  said: WordsToPlan | null;
+  /** the agent has heard the answers to its own questions */
+  heard: boolean;
+  /** the session knows the plan */
+  knows: boolean;
+}
+
+/** What the agent is told of its plan in this run; nothing for a task without one. */
+export function aboutPlan(
+  { plan }: Pick<Task, 'plan'>,
+  { plan: plans }: Pick<BeginInput, 'plan'>,
+  { said, heard, knows }: Known,
+): string[] {
+  const whole = plan && !knows ? [planInWords(plan, plans ? 'so far' : 'agreed')] : [];
+  if (plans) {
+    if (!heard) return [STILL_PLANNING];
+    return [...whole, said?.decision === 'answered' ? changePlan(said.words) : PLAN_FIRST];
+  }
+  if (!plan) return [];
+  return [...whole, said ? agreedPlan(said.changes) : AGREED];
+}
 
 /** What an agent is told: its prompt at the beginning of a run, and the answers to its questions. */
 

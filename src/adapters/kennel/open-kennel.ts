@@ -4,14 +4,13 @@ import type { WorkspaceAnswer, WorkspaceOp } from '../../contracts/workspace-ops
 import { Apps } from './apps/apps.ts';
 import { startAttached } from './attached-program.ts';
 import { type CommandContext, EMPTY_HOME, endCommand, runCommand } from './command.ts';
-import { homeLabel } from './docker/containers.ts';
+import { homeLabel, LABEL, unless } from './docker/containers.ts';
 import { connect, type Engine, explained } from './docker/engine.ts';
 import { createOwnership, type Ownership, systemFiles, userOf } from './docker/ownership.ts';
 import type { EnvironmentImages } from './environment/environment-images.ts';
 import { homeVariables, runVariables } from './environment/environments.ts';
 import type { SetupScripts } from './environment/setup-scripts.ts';
 import { WorkspaceImages } from './environment/workspace-images.ts';
-import { runningBesides, setFrozen } from './freeze.ts';
 import { openHostGate, throughGate } from './gate/host-gate.ts';
 import type { Images } from './images/image.ts';
 import { type ImageKind, imageKindOf } from './images/image-files.ts';
@@ -30,6 +29,31 @@ import type {
 } from './kennel.ts';
 import { inspectRun, listRuns, pauseRun, type RunContext, removeRun, startRun, sweepCommands } from './runs.ts';
 import { WorkspaceProgram } from './workspace-program.ts';
+
+/** Holding apps and commands, whose containers write to workspaces as those of tasks do. */
+
+/** Names of the containers of apps and commands of a home that run. */
+async function runningBesides({ engine, home }: Pick<RunContext, 'engine' | 'home'>): Promise<string[]> {
+  const found = await engine.docker.listContainers({
+    filters: { label: [`${LABEL.home}=${home}`], status: ['running'] },
+  });
+  return found
+    .filter(({ Labels }) => LABEL.app in Labels || (LABEL.until in Labels && !(LABEL.browser in Labels)))
+    .map(({ Names }) => Names[0]!.slice(1));
+}
+
+async function setFrozen(
+  { engine }: Pick<RunContext, 'engine'>,
+  names: readonly string[],
+  frozen: boolean,
+): Promise<void> {
+  // 404: it is gone; 409, 500: it has ended, or is so already
+  const settle = (name: string) =>
+    (frozen ? engine.docker.getContainer(name).pause() : engine.docker.getContainer(name).unpause()).catch(
+      unless(404, 409, 500),
+    );
+  await Promise.all(names.map(settle));
+}
 
 type KennelConfig = Pick<
   Config,

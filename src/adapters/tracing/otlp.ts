@@ -1,8 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import {
   type Context,
+  isSpanContextValid,
   ROOT_CONTEXT,
   type Span,
+  type SpanContext,
   SpanKind,
   SpanStatusCode,
   type Tracer,
@@ -18,8 +20,33 @@ import {
 } from '@opentelemetry/sdk-trace-base';
 import type { Logger } from 'pino';
 import type { SpanOptions, Tracing } from '../../telemetry/tracing.ts';
-import { failureType } from './failure-type.ts';
-import { parentOf, textOf } from './traceparent.ts';
+
+/** The header of W3C Trace Context, version 00. Later versions only add to its end. */
+const FORM = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:$|-)/;
+
+/** Null for text that is no `traceparent`: it comes from callers, too. */
+export function parentOf(text: string): SpanContext | null {
+  const [, traceId, spanId, flags] = FORM.exec(text.trim()) ?? [];
+  if (!traceId || !spanId || !flags || text.startsWith('ff')) return null;
+  const context = { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & 1, isRemote: true };
+  return isSpanContextValid(context) ? context : null;
+}
+
+export const textOf = ({ traceId, spanId, traceFlags }: SpanContext): string =>
+  `00-${traceId}-${spanId}-${traceFlags & 1 ? '01' : '00'}`;
+
+/** A word, as names of classes and failures are. */
+const WORD = /^[A-Za-z][A-Za-z0-9_]{0,60}$/;
+
+/**
+ * What kind of failure it was: the type of a classified one, the code of the system or the database, or the class.
+ * Never a text, which may quote anything.
+ */
+export function failureType(error: unknown): string {
+  const { type, code, name } = (error ?? {}) as { type?: unknown; code?: unknown; name?: unknown };
+  for (const each of [type, code, name]) if (typeof each === 'string' && WORD.test(each)) return each;
+  return 'Error';
+}
 
 /** Short, because what is not sent yet is lost when a process is killed. */
 const SEND_EVERY_MS = 1_000;

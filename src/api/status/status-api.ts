@@ -1,20 +1,72 @@
 import { randomUUID } from 'node:crypto';
 import Koa, { type Context, type Next } from 'koa';
-import { EdgeError } from '../errors/errors.ts';
+import { z } from 'zod';
+import { ConfigError } from '../../config.ts';
+import { appendAudit } from '../../store/home/audit-log.ts';
+import { ApiError, EdgeError } from '../errors/errors.ts';
 import { failureOf, refusalOf } from '../errors/runtime-errors.ts';
 import { requireKnownHost } from '../http/access/host.ts';
-import { withDocument } from '../http/openapi.ts';
+import { type Port, withDocument } from '../http/openapi.ts';
 import { sendJson } from '../http/reply.ts';
 import { routerOf, routesAt } from '../http/router.ts';
 import { adminProblem } from './admin.ts';
 import { servesCodec } from './codec.ts';
-import { postReload } from './config.ts';
 import { servesDocs } from './docs/pages.ts';
-import type { StatusDeps } from './endpoint.ts';
-import { statusPort } from './port.ts';
+import { endpoint, type StatusDeps } from './endpoint.ts';
 import { clearSession, deleteSession, getSession, getSessions } from './sessions.ts';
 import { getHealth, getStatus } from './status.ts';
 import { getQr, getWhatsApp, postLogout, postRestart, postStart, postStop } from './whatsapp.ts';
+
+const names = z.array(z.string());
+const reloaded = z
+  .object({
+    success: z.literal(true),
+    updatedKeys: names.describe('Settings that have another value from now on'),
+    restartKeys: names.describe('Settings that were changed, and have another value from the next start on'),
+    message: z.string(),
+  })
+  .meta({ id: 'Reloaded' });
+
+const postReload = endpoint({
+  method: 'POST',
+  path: '/api/config/reload',
+  summary: 'Apply what was changed in FETCH_HOME/.env, all of it or nothing',
+  answer: { schema: reloaded, what: 'What was changed here. Other processes of the instance follow within a second.' },
+  refusals: { 400: 'A setting is wrong, and nothing was changed; the message names each.' },
+  handle: async (_, { reload, store }) => {
+    try {
+      const { updated, restart } = reload();
+      if (updated.length + restart.length > 0)
+        await appendAudit(store.db, 'settings changed', { role: 'client' }, { names: [...updated, ...restart] });
+      const later =
+        restart.length > 0 ? `; ${restart.join(', ')} ${restart.length === 1 ? 'needs' : 'need'} a restart` : '';
+      return {
+        success: true as const,
+        updatedKeys: updated,
+        restartKeys: restart,
+        message: `${updated.length} key(s) updated${later}`,
+      };
+    } catch (error) {
+      throw error instanceof ConfigError ? new ApiError(400, error.message) : error;
+    }
+  },
+});
+
+/** What the OpenAPI document says about the status API. */
+export const statusPort: Port = {
+  title: 'Fetch status API',
+  description: 'State and health need no token; sessions, settings and what acts on WhatsApp need the admin token.',
+  security: {
+    bearer: { type: 'http', scheme: 'bearer', description: 'The admin token' },
+    query: { type: 'apiKey', in: 'query', name: 'token', description: 'For an <img>' },
+  },
+  refusal: z
+    .object({ success: z.literal(false), message: z.string(), error: z.string() })
+    .meta({ id: 'StatusRefusal' }),
+  wrongToken: 403,
+  // open like state and health, because it holds nothing private
+  open: true,
+};
 
 export const statusEndpoints = withDocument<StatusDeps>(statusPort, [
   getStatus,

@@ -1,11 +1,70 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
 import type { Context, Middleware, Next } from 'koa';
 import type { Config } from '../../config.ts';
+import { PACKAGE_ROOT } from '../../installation.ts';
 import { authoriser } from '../http/access/auth.ts';
 import { takesLoginLink } from '../http/access/login-link.ts';
 import { cookieTokens, hasSession } from '../http/access/session-cookie.ts';
-import { type PageFile, type PageFiles, readPageFiles } from './files.ts';
 import { setPageHeaders } from './headers.ts';
-import { NOT_BUILT, notLoggedIn } from './notices.ts';
+
+/**
+ * The built page (`scripts/page.ts`), in memory: it is small, and a build that runs meanwhile cannot mix two of them.
+ */
+type PageFiles = ReadonlyMap<string, PageFile>;
+
+interface PageFile {
+  type: string;
+  data: Buffer;
+}
+
+const TYPES: Record<string, string> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.ico': 'image/x-icon',
+  '.webmanifest': 'application/manifest+json',
+};
+
+/** Empty when the page was not built, such as in a clone without the packages of developers. */
+function readPageFiles(folder = join(PACKAGE_ROOT, 'dist', 'page')): PageFiles {
+  try {
+    return new Map(
+      readdirSync(folder)
+        .filter((name) => extname(name) in TYPES)
+        .map((name) => [name, { type: TYPES[extname(name)]!, data: readFileSync(join(folder, name)) }]),
+    );
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return new Map();
+    throw error;
+  }
+}
+
+/** Small pages without scripts, styles or anything of the owner. */
+
+const notice = (title: string, lines: string[]): { type: string; data: string } => ({
+  type: 'text/html; charset=utf-8',
+  data: `<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
+<title>Fetch</title>
+<main><h1>${title}</h1>
+${lines.map((line) => `<p>${line}</p>`).join('\n')}
+</main></html>
+`,
+});
+
+/** @param hadCookie the browser was let in before, so its session has ended, or the token is another one now */
+const notLoggedIn = (hadCookie: boolean) =>
+  notice(hadCookie ? 'This browser is not let in any more' : 'This browser is not let in yet', [
+    'On the machine that runs Fetch, write <code>fetch open</code> (in a clone: <code>npm run -s fetch -- open</code>). It prints a link.',
+    'Open that link here, once. The browser then remembers it.',
+  ]);
+
+const NOT_BUILT = notice('The page is not built', [
+  'In a clone, <code>npm ci</code> builds it. Install with the packages of developers, or write <code>npm run bundle</code>, and start Fetch again.',
+]);
 
 /** Addresses of the page; the phone's are those of CodeWhale. */
 const PAGES: Record<string, string> = { '/': 'index.html', '/mobile': 'mobile.html', '/mobile/': 'mobile.html' };

@@ -6,8 +6,14 @@ import { tell } from '../shared/elements/notices.tsx';
 import { bytes } from '../shared/figures.ts';
 import { displayed } from '../shared/seen.ts';
 import { call, reasonOf, send } from '../shared/server/http.ts';
+import { remember, remembered } from '../shared/theme.ts';
 import { texts } from '../texts.ts';
-import { draftOf, keepDraft } from './drafts.ts';
+
+/** What is written and not sent yet stays in this browser, for each chat. */
+const keyOf = (threadId: string): string => `fetch-draft-${threadId}`;
+
+const draftOf = (threadId: string): string => remembered(keyOf(threadId)) ?? '';
+const keepDraft = (threadId: string, text: string): void => remember(keyOf(threadId), text);
 
 /** The same limits as the server's, so that nobody waits for an upload that is refused. */
 const limitOf = ({ type }: File): number => FILE_LIMITS[kindOfType(type)];

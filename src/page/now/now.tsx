@@ -1,11 +1,31 @@
-import type { OwnerNow } from '../../contracts/owner.ts';
-import { Empty, Head, Shown } from '../shared/elements/parts.tsx';
+import type { OwnerFailed, OwnerNow } from '../../contracts/owner.ts';
+import { Actions, Ago, ChatLink, Dot, Empty, Head, Shown } from '../shared/elements/parts.tsx';
+import { linkTo } from '../shared/route.ts';
 import { now } from '../shared/server/data.ts';
 import { useResource } from '../shared/server/resource.ts';
 import { texts } from '../texts.ts';
-import { FailedRow } from './failed-row.tsx';
 import { QuestionCard } from './question-card.tsx';
 import { RunningRow } from './running-row.tsx';
+
+const FailedRow = ({ failed: { kind, id, chat, title, why, at, actions } }: { failed: OwnerFailed }) => (
+  <li class="row">
+    <div class="row-main">
+      <p class="row-title">
+        <Dot tone="bad" />
+        <a href={kind === 'task' ? linkTo('tasks', id) : linkTo('chats', chat.thread_id)}>{title}</a>
+      </p>
+      <p class="why">{why}</p>
+      <p class="meta">
+        <span>{texts.now.runs[kind]}</span>
+        <ChatLink chat={chat} />
+        <Ago at={at} />
+      </p>
+    </div>
+    <div class="row-actions">
+      <Actions actions={actions} />
+    </div>
+  </li>
+);
 
 export const NowPart = () => (
   <div class="page-column">

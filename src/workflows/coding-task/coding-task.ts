@@ -1,12 +1,80 @@
-import { CancellationScope, continueAsNew, isCancellation } from '@temporalio/workflow';
+import {
+  CancellationScope,
+  condition,
+  continueAsNew,
+  getExternalWorkflowHandle,
+  isCancellation,
+  patched,
+} from '@temporalio/workflow';
+import { workspaceFreeSignal } from '../../contracts/signals.ts';
 import type { TaskInput, TaskState } from '../../contracts/task.ts';
+import { HOUR } from '../../domain/time.ts';
 import { failureOf } from '../shared/failure-of.ts';
-import { claimAndWork } from './claim.ts';
-import { conclude } from './conclude.ts';
-import { listen } from './handlers.ts';
+import { give, listen } from './handlers.ts';
+import { onItsHost } from './host.ts';
 import { send } from './messages.ts';
-import { beginRun, CANCELLED, carriedBy, type End, type Renewal, show } from './task-run.ts';
+import { taskRecords } from './policies.ts';
+import {
+  beginRun,
+  CANCELLED,
+  carriedBy,
+  type End,
+  isCancelled,
+  isRenewable,
+  type Renewal,
+  show,
+  TAKES_WEEKS,
+  type TaskRun,
+} from './task-run.ts';
 import { work } from './work.ts';
+
+/** How often to look for a free workspace when no signal says so. Runs of earlier releases use the shorter time. */
+const CLAIM_AGAIN_MS = HOUR;
+const CLAIM_AGAIN_EARLIER_MS = 20_000;
+
+/** Waits for the workspace, then works. */
+async function claimAndWork(run: TaskRun): Promise<End | Renewal> {
+  const { taskId, firstStep } = run.input;
+  const neverBegan: End = {
+    state: 'cancelled',
+    reason: firstStep === undefined ? 'It was cancelled before it began.' : 'It was cancelled.',
+  };
+  for (;;) {
+    if (isCancelled(run)) return neverBegan;
+    run.mayBeFree = false;
+    const claimed = await taskRecords.claimWorkspace(taskId);
+    // the order came before there was a workflow to signal
+    if (claimed === 'cancel') return neverBegan;
+    if (claimed === 'pause') {
+      run.orders.spoken = true;
+      give(run, 'pause');
+    }
+    if (claimed) return await work(run);
+    if (isRenewable(run)) return { renew: null };
+    // a task that ends signals the waiting ones; this look is for a lost signal
+    const again = patched(TAKES_WEEKS) ? CLAIM_AGAIN_MS : CLAIM_AGAIN_EARLIER_MS;
+    await condition(() => run.mayBeFree || isCancelled(run), again, { summary: 'waiting for the workspace' });
+  }
+}
+
+/** Ends the container, has the changes committed, reports, and wakes the tasks that wait for the workspace. */
+async function conclude(run: TaskRun, { state, reason, gone }: End): Promise<TaskState> {
+  const { taskId } = run.input;
+  const { step } = run.view;
+  show(run, run.view.state, 'ends the container, commits, reports');
+  // a task that never began has no container, and must end even when there is no engine
+  if (step > 0 && !gone) await onItsHost(run, (host) => host.endStep({ taskId, step }));
+  const concluded = await onItsHost(run, (host) => host.conclude({ taskId, state, reason }));
+  run.over = true;
+  show(run, concluded.state, reason);
+  for (const waiting of concluded.waiting)
+    await getExternalWorkflowHandle(waiting)
+      .signal(workspaceFreeSignal)
+      .catch(() => {});
+  send(run, 'send report', concluded.outboxId);
+  await run.outgoing.sending;
+  return concluded.state;
+}
 
 /**
  * One coding task: waits for its workspace, starts the agent in a container, follows its log, carries questions to the

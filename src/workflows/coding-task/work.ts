@@ -1,16 +1,44 @@
 import { patched } from '@temporalio/workflow';
-import type { CarriedWork, Followed, HeldBack, ModelLimit, Prepared } from '../../contracts/task.ts';
+import type { AgreementAsked, CarriedWork, Followed, HeldBack, ModelLimit, Prepared } from '../../contracts/task.ts';
 import { span } from '../../domain/text/when.ts';
 import { MINUTE } from '../../domain/time.ts';
-import { untilAgreedTo } from './agreement.ts';
+import { awaitAnswer } from '../shared/await-answer.ts';
 import { askForHosts, askForRegistries } from './egress.ts';
 import { onItsHost } from './host.ts';
 import { untilOpen } from './limit.ts';
 import { enter, send, tell } from './messages.ts';
 import { insist, unlessOrdered, unpaused } from './orders.ts';
 import { untilAgreed } from './plan.ts';
+import { taskRecords } from './policies.ts';
 import { afterAnswer, answered, ask } from './questions.ts';
-import { CANCELLED, type End, isRenewable, type Renewal, show, type TaskRun } from './task-run.ts';
+import { CANCELLED, type End, isCancelled, isRenewable, type Renewal, show, type TaskRun } from './task-run.ts';
+
+/**
+ * Waits, for days if needed, until a person has said whether the repository may bring its own environment. No container
+ * runs meanwhile. False when cancelled.
+ */
+async function untilAgreedTo(run: TaskRun, { questionId: id, outboxId, title }: AgreementAsked): Promise<boolean> {
+  const { waits } = run.input;
+  send(run, 'send question', outboxId);
+  await enter(run, 'waiting', `waits for an answer: ${title}`, title);
+  const promises = awaitAnswer(
+    { id, decisions: run.decisions, isOver: () => isCancelled(run) },
+    {
+      what: 'an answer',
+      waits,
+      remindInMs: waits.remindAfterMs,
+      remind: () => taskRecords.remind(id),
+      send: (reminder) => send(run, 'send reminder', reminder),
+      expire: () => taskRecords.expire(id),
+      unanswered: 'deny',
+    },
+  );
+  let next = promises.next();
+  while (!next.done) next = promises.next(await next.value);
+  if (isCancelled(run)) return false;
+  await enter(run, 'running', 'goes on after the answer');
+  return true;
+}
 
 /** How often a container that vanishes is replaced before the task fails. */
 const MOST_REPLACEMENTS = 3;

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { watchEntries } from '../../../src/activities/host/watch-entries.ts';
+import { watchEntries } from '../../../src/activities/host/tend.ts';
 import { until } from '../../support/until.ts';
 
 const base = mkdtempSync(join(tmpdir(), 'fetch-watch-'));

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { linksOf } from '../../../src/adapters/kennel/gate/cache/links.ts';
 import type { Marks } from '../../../src/adapters/kennel/gate/cache/marks.ts';
+import { linksOf } from '../../../src/adapters/kennel/gate/cache/registries.ts';
 import type { IndexAnswer } from '../../../src/adapters/kennel/gate/cache/rewrite/rewriter.ts';
 import { rewriterFor } from '../../../src/adapters/kennel/gate/cache/rewrite/rewriters.ts';
 import { originOf } from '../../../src/domain/tasks/registries/registry-cache.ts';

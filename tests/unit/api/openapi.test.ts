@@ -6,8 +6,7 @@ import type { ApiDeps } from '../../../src/api/api-deps.ts';
 import { openApi } from '../../../src/api/http/openapi.ts';
 import { runtimePort } from '../../../src/api/runtime/port.ts';
 import { createRuntimeApi, runtimeEndpoints } from '../../../src/api/runtime-api.ts';
-import { statusPort } from '../../../src/api/status/port.ts';
-import { createStatusApi, statusEndpoints } from '../../../src/api/status/status-api.ts';
+import { createStatusApi, statusEndpoints, statusPort } from '../../../src/api/status/status-api.ts';
 import { loadConfig } from '../../../src/config.ts';
 
 const deps = {

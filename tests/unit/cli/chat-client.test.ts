@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { ApiClient } from '../../../src/client/api-client.ts';
-import { serverSentData } from '../../../src/client/api-client-sse.ts';
+import { ApiClient, serverSentData } from '../../../src/client/api-client.ts';
 import { ApiError } from '../../../src/domain/api-error.ts';
 import { chatServer, frame, until } from './chat-server.ts';
 

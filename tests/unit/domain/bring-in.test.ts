@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from 'vitest';
 import { fetchableAddress } from '../../../src/adapters/github/clone.ts';
-import { asOpened } from '../../../src/cli/chat/input/dragged.ts';
+import { asOpened } from '../../../src/cli/chat/input/typed.ts';
 import { nameFrom, parseBringIn, pastedPath } from '../../../src/domain/chat/words/bring-in.ts';
 
 describe('the words that bring in a project', () => {

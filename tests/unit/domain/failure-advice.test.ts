@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import { MODEL_AGENT_NAMES } from '../../../kennel/agents/registry.ts';
 import type { AgentName } from '../../../src/contracts/kennel.ts';
-import { withoutInside } from '../../../src/domain/tasks/agents/container-words.ts';
-import { failureForPeople } from '../../../src/domain/tasks/agents/failure-advice.ts';
+import { failureForPeople, withoutInside } from '../../../src/domain/tasks/agents/failure-advice.ts';
 import { holds } from '../../support/property.ts';
 
 const SETTINGS = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { hunk } from '../../../kennel/runner/agent/diff.ts';
+import { hunk } from '../../../kennel/runner/agent/tool-calls.ts';
 import { reportedDiffs } from '../../../src/domain/tasks/log-diff.ts';
 
 const ALL = 1_000_000;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { hunk } from '../../../kennel/runner/agent/diff.ts';
+import { hunk } from '../../../kennel/runner/agent/tool-calls.ts';
 import { Sanitiser } from '../../../kennel/runner/log/sanitiser.ts';
 import { TextBatcher } from '../../../kennel/runner/log/text-batcher.ts';
 

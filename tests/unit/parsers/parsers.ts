@@ -20,7 +20,7 @@ import { originList } from '../../../src/api/http/access/cors.ts';
 import { cookieTokens } from '../../../src/api/http/access/session-cookie.ts';
 import { decodeSegment } from '../../../src/api/http/path.ts';
 import { flag, readQuery, whole } from '../../../src/api/http/query.ts';
-import { arrowsOf } from '../../../src/api/status/docs/flowchart.ts';
+import { arrowsOf } from '../../../src/api/status/docs/html.ts';
 import { messageOf } from '../../../src/cli/chat/screen/message.ts';
 import { parseLogLine } from '../../../src/cli/instance/logs/log-line.ts';
 import { languageTag, quietSpan } from '../../../src/domain/chat/preferences.ts';

@@ -1,3 +1,6 @@
+import { execFile } from 'node:child_process';
+import { statfs } from 'node:fs/promises';
+import { promisify } from 'node:util';
 import type { Kennel } from '../../../adapters/kennel/kennel.ts';
 import type { Config } from '../../../config.ts';
 import type { Followed, FollowInput } from '../../../contracts/task.ts';
@@ -6,7 +9,22 @@ import { budgetUse } from '../../../store/kennel/tasks/usage.ts';
 import type { Db } from '../../../store/postgres/database.ts';
 import { lastWritten, type Read, readLog } from './folder.ts';
 import { dayLimit } from './model-limit.ts';
-import { folderMegabytes, freeMegabytes } from './size.ts';
+
+const run = promisify(execFile);
+
+/** Disk space that a folder uses, in MB; 0 when unknown. Files change while `du` counts, so its errors are ignored. */
+async function folderMegabytes(folder: string): Promise<number> {
+  const { stdout } = await run('du', ['-sm', folder], { timeout: 10_000 }).catch((error: { stdout?: string }) => ({
+    stdout: error.stdout ?? '',
+  }));
+  return Number.parseInt(stdout, 10) || 0;
+}
+
+/** Free disk space at a folder, in MB; null when unknown. */
+async function freeMegabytes(folder: string): Promise<number | null> {
+  const left = await statfs(folder).catch(() => null);
+  return left && Math.floor((left.bavail * left.bsize) / 2 ** 20);
+}
 
 /** What ends a run besides its own last line. */
 

@@ -1,18 +1,46 @@
 import { z } from 'zod';
-import type { OwnerFailed, OwnerNow, OwnerRunning } from '../../../contracts/owner.ts';
+import type { OwnerAction, OwnerChat, OwnerFailed, OwnerNow, OwnerRunning } from '../../../contracts/owner.ts';
+import { inline } from '../../../domain/text/foreign-text.ts';
 import { DAY } from '../../../domain/time.ts';
 import { chatsOfIds, chatsOfThreads } from '../../../store/owner/chat-names.ts';
-import { failedSince } from '../../../store/owner/views/failed.ts';
+import { type FailedRow, failedSince } from '../../../store/owner/views/failed.ts';
 import { runningRoutines, runningTasks, runningTurns } from '../../../store/owner/views/running.ts';
 import { askingNow, countWaiting, waitingQuestion, waitingQuestions } from '../../../store/owner/views/waiting.ts';
 import { ApiError } from '../../errors/errors.ts';
 import { count, type Fields, time, usd } from '../../http/fields.ts';
 import { isQuestionId } from '../../http/path.ts';
 import { endpoint } from '../../runtime/shared/endpoint.ts';
-import { actionFields, chatFields, lostChat } from '../shared.ts';
-import { failedView } from './failed-view.ts';
+import { actionFields, chatFields, lostChat, post, sayAgain } from '../shared.ts';
 import { questionFields, questionView } from './question-view.ts';
 import { routineView, taskView, turnView } from './running-view.ts';
+
+const UNKNOWN: Record<OwnerFailed['kind'], string> = {
+  turn: 'It ended without an answer.',
+  task: 'It ended without a reason.',
+  routine: 'A step failed.',
+  message: 'The channel did not take it.',
+};
+
+const failedView = (row: FailedRow, chat: OwnerChat): OwnerFailed => ({
+  kind: row.kind,
+  id: row.id,
+  chat,
+  title: inline(row.title, 200),
+  why: row.why ? inline(row.why, 1_000) : UNKNOWN[row.kind],
+  at: row.at.toISOString(),
+  actions: againOf(row),
+});
+
+/**
+ * The words of a turn, said once more; a task by its goal and workspace; a schedule by its run. A message that was not
+ * sent has gone into its chat all the same.
+ */
+function againOf({ kind, thread_id, said, workspace, cron_id }: FailedRow): OwnerAction[] {
+  if (kind === 'routine' && cron_id !== null) return [post('again', `/v1/owner/schedules/${cron_id}/run`)];
+  if (thread_id === null || said === null || said.trim() === '') return [];
+  if (kind === 'turn') return [sayAgain(thread_id, said)];
+  return kind === 'task' ? [sayAgain(thread_id, `Start this coding task in ${workspace} again: ${said}`)] : [];
+}
 
 const QUESTIONS_LISTED = 100;
 /** Characters of the evidence of a listed question; one question by itself has all of it. */

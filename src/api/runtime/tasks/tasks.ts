@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { AGENT_NAMES } from '../../../contracts/kennel.ts';
 import { taskStartWords } from '../../../domain/chat/words/tool-words.ts';
 import { storableText } from '../../../domain/text/storable.ts';
@@ -17,9 +18,33 @@ import { whole } from '../../http/query.ts';
 import { requestKey } from '../../http/request-key.ts';
 import { given } from '../shared/bodies.ts';
 import { endpoint } from '../shared/endpoint.ts';
-import { newTaskRequest } from './bodies.ts';
 import { acceptedRecord, recordOf, summaryOf } from './record.ts';
 import { taskList, taskRecord } from './schemas.ts';
+
+const text = () => z.string().nullish();
+const flag = () => z.boolean().nullish();
+
+const newTaskRequest = z
+  .object({
+    prompt: z.string(),
+    model: text(),
+    workspace: text().describe(
+      'A path is only kept. The name or the path of a Fetch workspace makes it a coding task there',
+    ),
+    mode: text(),
+    allow_shell: flag(),
+    trust_mode: flag(),
+    auto_approve: flag(),
+    agent: text().describe('A coding agent, or auto: makes it a coding task'),
+    harness: text().describe('The same as agent'),
+  })
+  .meta({
+    id: 'NewTaskRequest',
+    examples: [
+      { prompt: 'Summarise the open issues' },
+      { prompt: 'Fix the failing tests', agent: 'auto', workspace: 'demo' },
+    ],
+  });
 
 /** Most tasks in one answer; the counts are those of all. */
 const MOST_LISTED = 1_000;

@@ -1,8 +1,9 @@
-import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { existsSync, readdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import type { Config } from '../../../config.ts';
 import { visibleLine } from '../../../domain/text/evidence.ts';
-import { importedKeys } from '../../../store/home/imports/imports.ts';
+import { phoneOf } from '../../../domain/whatsapp/identity.ts';
+import { importedKeys, importTrusted } from '../../../store/home/imports/imports.ts';
 import { openStore, type Store } from '../../../store/postgres/database.ts';
 import type { ImportKind } from '../../../store/schema/tables/imports.ts';
 import { ensureHome } from '../../instance/home/home.ts';
@@ -10,12 +11,62 @@ import { ensureSecret } from '../../instance/home/tokens.ts';
 import { clusterFolder, databaseUrl } from '../../instance/servers/postgres.ts';
 import { readCopies } from './copies.ts';
 import { ownerIn, readSettings } from './env.ts';
-import { foldersOf } from './files.ts';
-import { type Found, type Left, merged, type Part, problemLine } from './found.ts';
-import { readOthers } from './others.ts';
+import { foldersOf, isFolder, JsonFile } from './files.ts';
+import { type Found, type Left, merged, nothing, type Part, problemLine } from './found.ts';
 import { type Chats, counted, readSessions } from './sessions.ts';
-import { readTrusted } from './trusted.ts';
 import { readWorkflows } from './workflows.ts';
+
+/**
+ * `whitelist.json`: numbers that may write besides the owner's. `done`: taken over before; who was removed since stays
+ * removed.
+ */
+function readTrusted({ data, done }: { data: string; done: ReadonlySet<string> }): Part {
+  const part = nothing();
+  const json = JsonFile.read(join(data, 'whitelist.json'), part.problems);
+  for (const [at, written] of (json?.list('trustedNumbers', part.problems) ?? []).entries()) {
+    const phone = typeof written === 'string' ? phoneOf(written) : null;
+    if (phone === null)
+      part.problems.push({
+        file: json!.file,
+        line: json!.lineOf('trustedNumbers', at),
+        text: 'This is no number with its country code.',
+      });
+    else if (!part.found.some(({ what }) => what === `trusted number +${phone}`))
+      part.found.push({
+        what: `trusted number +${phone}`,
+        here: done.has(phone),
+        take: async ({ db }) => {
+          await importTrusted(db, phone);
+          return null;
+        },
+      });
+  }
+  return part;
+}
+
+/** What an installation of the original has besides, and why it stays there. */
+const OTHERS: ReadonlyArray<readonly [path: string, what: string, why: string]> = [
+  ['data/tasks.db', 'coding tasks', 'their agents do not run any more; their changes are in the projects'],
+  ['data/identity', 'identity files', 'the assistant has no identity files here'],
+  ['data/agents', 'agent files', 'agents are chosen by FETCH_KENNEL_AGENTS here'],
+  ['data/.wwebjs_auth', 'WhatsApp login', 'another library made it: link this device with `fetch pair`'],
+  ['.wwebjs_auth', 'WhatsApp login', 'another library made it: link this device with `fetch pair`'],
+];
+
+function readOthers({ root, data }: { root: string; data: string }): Left[] {
+  const inFolder = (path: string): string =>
+    path.startsWith('data/') ? join(data, path.slice('data/'.length)) : join(root, path);
+  const left = OTHERS.filter(([path]) => existsSync(inFolder(path))).map(([path, what, why]) => ({
+    what: `${what} (${path})`,
+    why,
+  }));
+  const projects = join(root, 'workspace');
+  const names = isFolder(projects) ? readdirSync(projects).filter((name) => isFolder(join(projects, name))) : [];
+  return [
+    ...left,
+    ...names.map((name) => ({ what: `project ${name}`, why: `bring it in with \`open ${join(projects, name)}\`` })),
+  ];
+}
 
 /** The import cannot begin; `message` is for the person. */
 export class ImportError extends Error {

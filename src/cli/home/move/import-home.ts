@@ -2,6 +2,7 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { placeMoved } from '../../../adapters/moved-workspaces.ts';
 import { type Config, ConfigError } from '../../../config.ts';
+import { visibleLine } from '../../../domain/text/evidence.ts';
 import { startAllOver } from '../../../gateway/intake/reconcile/start-over.ts';
 import { auditHead } from '../../../store/home/audit-log.ts';
 import { checkDump, loadTables } from '../../../store/home/move/load.ts';
@@ -15,9 +16,41 @@ import { prepareServers } from '../../roles/prepare.ts';
 import { placeFiles, settingsIn } from './files.ts';
 import { MoveError } from './move-error.ts';
 import { filesIn, type Manifest, tablesIn } from './package.ts';
-import { importPlan } from './plan.ts';
+import type { HeldSettings } from './settings.ts';
 import { openSource, packageOf, type Source } from './source.ts';
-import { directUrl, lookAtTarget, serversOf, workspacesOfConfig } from './target.ts';
+import { directUrl, lookAtTarget, serversOf, type TargetReport, workspacesOfConfig } from './target.ts';
+
+interface Plan {
+  config: Config;
+  manifest: Manifest;
+  target: TargetReport;
+  replace: boolean;
+  settings: HeldSettings;
+}
+
+/** What a move does, for a person who decides about it. */
+function importPlan({ config, manifest, target, replace, settings }: Plan): string {
+  const { figures, dump, workspaces, at, version } = manifest;
+  if (target.imported && !replace)
+    return `This home (${manifest.home}) was moved to ${serversOf(config)} before. Its tables stay as they are there.`;
+  const rows = dump.tables.reduce((sum, table) => sum + table.rows, 0);
+  const taken = Object.keys(settings.taken);
+  return [
+    `The home ${manifest.home}, read at ${at} by release ${version}, goes to ${serversOf(config)}:`,
+    `  - ${figures.chats} chats in ${rows} rows; ${figures.openQuestions} open questions, ${figures.turns} turns at work, ${figures.messages} messages to send`,
+    `  - ${figures.crons} schedules, ${figures.reminders} reminders, ${figures.tasks} coding tasks, which begin again from the database`,
+    `  - ${figures.whatsapp ? 'the link of WhatsApp with its keys' : 'no WhatsApp: it is not linked'}`,
+    `  - keys, tokens and files to ${config.FETCH_HOME}${taken.length > 0 ? `, and the settings ${taken.join(', ')}` : ''}`,
+    ...(workspaces.length > 0
+      ? [`  - workspaces to ${workspacesOfConfig(config)}: ${workspaces.map(({ name }) => name).join(', ')}`]
+      : []),
+    ...settings.left.map(({ name, why }) => `  - not the setting ${visibleLine(name)}: ${visibleLine(why)}`),
+    ...(replace
+      ? [`What is there now is deleted: all tables of Fetch, and ${target.running} runs and schedules of Temporal.`]
+      : []),
+    'Not moved: histories of Temporal, logs, images and caches, deleted workspaces.',
+  ].join('\n');
+}
 
 interface Options {
   from: string;

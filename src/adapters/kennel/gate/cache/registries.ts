@@ -1,15 +1,44 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { egressWords } from '../../../../domain/tasks/egress.ts';
-import { labelsOf, type Origin, originOf } from '../../../../domain/tasks/registries/registry-cache.ts';
+import { cachedHost, labelsOf, type Origin, originOf } from '../../../../domain/tasks/registries/registry-cache.ts';
 import type { Target } from '../egress/allow-list.ts';
 import type { TunnelDeps } from '../egress/tunnel.ts';
-import { linksOf } from './links.ts';
+import type { Marks } from './marks.ts';
 import { type Answer, isBlocked, type RegistryCache } from './registry-cache.ts';
 import { headersOf, relay, textOf } from './relay.ts';
 import { type RegistryRequest, targetOf } from './request.ts';
+import type { Links } from './rewrite/rewriter.ts';
 import { rewriterFor } from './rewrite/rewriters.ts';
 import { type Upstream, upstream } from './upstream.ts';
+
+/**
+ * The addresses of an index of the registry `by`. `asked`: what the container asked for; `found`: where the index was,
+ * after redirects.
+ */
+export function linksOf(marks: Marks, by: Origin, asked: URL, found: URL): Links {
+  const hostOf = (url: URL): string | null => {
+    const origin = url.username || url.password ? null : originOf(url);
+    if (!origin) return null;
+    return labelsOf(origin) === labelsOf(by)
+      ? cachedHost(origin)
+      : cachedHost(origin, { mark: marks.of(origin, by), by });
+  };
+  const moved = asked.href !== found.href;
+  return {
+    host: (address) => {
+      const url = URL.parse(address);
+      return url && hostOf(url);
+    },
+    rewritten(address) {
+      // a relative one leads to the cache by itself, unless the container does not know where the index is
+      if (!moved && !URL.canParse(address) && !address.startsWith('//')) return null;
+      const url = URL.parse(address, found.href);
+      const host = url && hostOf(url);
+      return url && host ? `http://${host}${url.pathname}${url.search}${url.hash}` : null;
+    },
+  };
+}
 
 interface RegistriesDeps extends TunnelDeps {
   cache: RegistryCache;

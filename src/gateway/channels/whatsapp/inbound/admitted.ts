@@ -1,15 +1,39 @@
 import type { Identity } from '../../../../contracts/decision.ts';
 import { OLD_AFTER_MS } from '../../../../domain/chat/burst.ts';
 import { samePerson } from '../../../../domain/whatsapp/identity.ts';
-import { type OurMessage, ourMessage, received, type Waiting } from '../../../../store/whatsapp/inbox.ts';
+import { findContact } from '../../../../store/whatsapp/contacts.ts';
+import {
+  authorsOfTurn,
+  type OurMessage,
+  ourMessage,
+  received,
+  type Waiting,
+} from '../../../../store/whatsapp/inbox.ts';
 import { markAccepted } from '../../../../store/whatsapp/sends.ts';
 import type { Approver } from '../../../intake/intake.ts';
 import type { CurrentLive, WhatsAppDeps } from '../live.ts';
 import { admit } from './admit.ts';
-import { approverOf } from './approver.ts';
 import { decodeRow, type Incoming, type OfOthers } from './decode.ts';
 import type { ChatDirectory } from './directory.ts';
 import { bothForms, identityOf, type Role, roleIn, type Self } from './identify.ts';
+
+/**
+ * The role of a group message's author in a turn: the owner, or one of the authors who began it, under either address.
+ */
+const approverOf =
+  ({ account }: Pick<WhatsAppDeps, 'account'>, { author, key }: Incoming, owner: boolean): Approver =>
+  async (tx, turnId) => {
+    if (owner) return { owner, asked: false };
+    for (const { participant, fromMe } of await authorsOfTurn(tx, account, turnId)) {
+      if (fromMe || key.fromMe) {
+        if (fromMe && key.fromMe) return { owner, asked: true };
+        continue;
+      }
+      const forms = participant.endsWith('@lid') ? { lid: participant, pn: null } : { lid: null, pn: participant };
+      if (samePerson((await findContact(tx, account, forms)) ?? forms, author)) return { owner, asked: true };
+    }
+    return { owner, asked: false };
+  };
 
 /** How long an author waits whose number only WhatsApp knows, until the next attempt. */
 const UNKNOWN_MS = 5_000;

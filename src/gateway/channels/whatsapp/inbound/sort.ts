@@ -11,7 +11,6 @@ import type { CurrentLive, WhatsAppDeps } from '../live.ts';
 import { type Admitted, admitted, type Sorted } from './admitted.ts';
 import { amend } from './amend.ts';
 import { type Content, decodeRow, idOf } from './decode.ts';
-import { noteTimer } from './timers.ts';
 import { ChatDirectory } from './directory.ts';
 import type { Self } from './identify.ts';
 import { type Decision, type Interpretation, interpretReaction, interpretVote } from './interpret.ts';
@@ -73,7 +72,7 @@ export class Sorter {
   async sort(row: Waiting, self: Self): Promise<Sorted> {
     const message = await decodeRow(row, self);
     const { content } = message;
-    if (message.timer) await noteTimer(this.deps, message, self);
+    await this.directory.noteTimer(message, self);
     if (content.kind === 'nothing' && content.why !== 'stub') return { verdict: content.why };
     const it = await admitted(this.deps, this.directory, row, message, self);
     if ('verdict' in it || 'until' in it) return it;

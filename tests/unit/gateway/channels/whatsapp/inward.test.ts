@@ -6,7 +6,7 @@ import { admit } from '../../../../../src/gateway/channels/whatsapp/inbound/admi
 import { decodeRow, type Incoming } from '../../../../../src/gateway/channels/whatsapp/inbound/decode.ts';
 import { peopleOf, type Self } from '../../../../../src/gateway/channels/whatsapp/inbound/identify.ts';
 import { reactionText } from '../../../../../src/gateway/channels/whatsapp/inbound/interpret.ts';
-import { textFor } from '../../../../../src/gateway/intake/attachments/file-reading.ts';
+import { textFor } from '../../../../../src/gateway/intake/attachments/attachments.ts';
 import { sanitiseName, sanitiseText, TEXT_LIMIT } from '../../../../../src/gateway/intake/attachments/sanitise.ts';
 import type { NewReceived } from '../../../../../src/store/whatsapp/inbox.ts';
 
