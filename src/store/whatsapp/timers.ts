@@ -13,10 +13,7 @@ export async function learnTimer(db: Db, account: string, address: string, timer
     .insertInto('wa_timers')
     .values({ account, address, ...timer })
     .onConflict((c) =>
-      c
-        .columns(['account', 'address'])
-        .doUpdateSet(timer)
-        .where(sql<boolean>`excluded.since >= wa_timers.since`),
+      c.columns(['account', 'address']).doUpdateSet(timer).where(sql<boolean>`excluded.since >= wa_timers.since`),
     )
     .execute();
 }

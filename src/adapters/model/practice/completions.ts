@@ -30,11 +30,7 @@ export interface LedgerEntry {
 }
 
 /** Tells the ledger of a request now and when its response has ended. The signal aborts when the connection closes. */
-function follow(
-  response: ServerResponse,
-  entry: LedgerEntry,
-  ledger?: (entry: LedgerEntry) => void,
-): AbortSignal {
+function follow(response: ServerResponse, entry: LedgerEntry, ledger?: (entry: LedgerEntry) => void): AbortSignal {
   const gone = new AbortController();
   const become = (state: LedgerEntry['state']): void => {
     if (entry.state !== 'open') return;

@@ -59,10 +59,7 @@ export interface PendingMessage {
   drop(): void;
 }
 
-type ReadableMessage = Pick<
-  PendingMessage,
-  'author' | 'by' | 'prepared' | 'quoted' | 'quotesOthers' | 'ofOthers'
->;
+type ReadableMessage = Pick<PendingMessage, 'author' | 'by' | 'prepared' | 'quoted' | 'quotesOthers' | 'ofOthers'>;
 
 /** A message as the model reads it, and whose words it has. In a group only the owner's words count as the person's. */
 export function heardOf(message: ReadableMessage): { text: string; heard: Heard } {

@@ -175,7 +175,7 @@ export interface GroupRecord {
   addressingMode?: 'pn' | 'lid';
   /** seconds until messages disappear */
   ephemeralDuration?: number;
-  participants: Array<{ id: string; phoneNumber?: string }>;
+  participants: Array<{ id: string; phoneNumber?: string; lid?: string }>;
 }
 
 /** A number that the owner trusts besides those of the setting, as digits. */

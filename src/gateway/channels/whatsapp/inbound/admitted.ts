@@ -118,7 +118,8 @@ async function quotesOwn(deps: WhatsAppDeps & { live: CurrentLive }, by: Incomin
     if (row.content === null || row.content.length === 0) continue;
     const original = await decodeRow(row, self);
     const author = (await bothForms(deps, original.author)) ?? original.author;
-    const samePlace = by.chat.kind === 'group' ? original.chat.jid === by.chat.jid : original.chat.kind === by.chat.kind;
+    const samePlace =
+      by.chat.kind === 'group' ? original.chat.jid === by.chat.jid : original.chat.kind === by.chat.kind;
     if (samePlace && samePerson(author, by.author)) return original.ofOthers === null;
   }
   return false;

@@ -136,8 +136,7 @@ export async function decodeRow(row: NewReceived & { receivedAt: Date }, me: Me)
       : null,
     mentions: contexts.flatMap((context) => context.mentionedJid ?? []).map(canonicalUser),
     ofOthers: ofOthersIn(open, contexts),
-    album:
-      open.association?.associationType === MEDIA_ALBUM ? (open.association.parentMessageKey?.id ?? null) : null,
+    album: open.association?.associationType === MEDIA_ALBUM ? (open.association.parentMessageKey?.id ?? null) : null,
     timer: timed ? timerOf(timed.expiration!, timed.ephemeralSettingTimestamp, base.at) : null,
     content: isCopy(open.association, proto) ? { kind: 'nothing', why: 'copy' } : contentOf(open),
   };

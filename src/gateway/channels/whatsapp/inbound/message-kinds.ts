@@ -27,7 +27,11 @@ const textOfNote = (message: proto.IMessage | null | undefined): string =>
 const poll = ({ name, options }: proto.Message.IPollCreationMessage): string =>
   `[poll: ${name ?? ''}: ${(options ?? []).map((option) => option.optionName).join(' / ')}]`;
 const results = ({ name, pollVotes }: proto.Message.IPollResultSnapshotMessage): string =>
-  line('poll results', name, ...(pollVotes ?? []).map((vote) => `${vote.optionName} ${Number(vote.optionVoteCount ?? 0)}`));
+  line(
+    'poll results',
+    name,
+    ...(pollVotes ?? []).map((vote) => `${vote.optionName} ${Number(vote.optionVoteCount ?? 0)}`),
+  );
 const place = (
   { degreesLatitude, degreesLongitude }: proto.Message.ILocationMessage | proto.Message.ILiveLocationMessage,
   ...words: Array<string | null | undefined>
@@ -85,7 +89,13 @@ const KINDS: Kinds = {
       footer,
     ),
   orderMessage: ({ orderTitle, itemCount, message, totalCurrencyCode, totalAmount1000 }) =>
-    line('order', orderTitle, itemCount ? `${itemCount} items` : '', money(totalCurrencyCode, totalAmount1000), message),
+    line(
+      'order',
+      orderTitle,
+      itemCount ? `${itemCount} items` : '',
+      money(totalCurrencyCode, totalAmount1000),
+      message,
+    ),
   invoiceMessage: ({ note }) => line('invoice', note),
   sendPaymentMessage: ({ noteMessage }) => line('payment', textOfNote(noteMessage)),
   requestPaymentMessage: ({ noteMessage, currencyCodeIso4217, amount1000 }) =>
@@ -295,7 +305,9 @@ function shownOf(message: proto.IMessage): Exclude<Shown, undefined> {
 
 function timeOf(ms: unknown): string {
   const time = new Date(Number(ms ?? 0));
-  return Number(ms) > 0 && !Number.isNaN(time.getTime()) ? `${time.toISOString().slice(0, 16).replace('T', ' ')} UTC` : '';
+  return Number(ms) > 0 && !Number.isNaN(time.getTime())
+    ? `${time.toISOString().slice(0, 16).replace('T', ' ')} UTC`
+    : '';
 }
 
 function contactLine(contact: proto.Message.IContactMessage): string {
