@@ -22,9 +22,11 @@ export async function documentText(data: Buffer, signal: AbortSignal): Promise<s
 
 /** The text of a document that is text, whatever its declared type; null for everything else. */
 export function textFor(data: Buffer): string | null {
-  if (data.length === 0 || data.length > TEXT_BYTES || data.subarray(0, 8192).includes(0)) return null;
+  const begins = data.subarray(0, 2).toString('hex');
+  const wide = begins === 'fffe' ? 'utf-16le' : begins === 'feff' ? 'utf-16be' : null;
+  if (data.length === 0 || data.length > TEXT_BYTES || (!wide && data.subarray(0, 8192).includes(0))) return null;
   try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(data);
+    const text = new TextDecoder(wide ?? 'utf-8', { fatal: true }).decode(data);
     return sanitiseText(text, TEXT_CHARS);
   } catch {
     return null;

@@ -319,6 +319,8 @@ describe('what a text is cleaned of', () => {
 
   it('reads a document as text only when it is text', () => {
     expect(textFor(Buffer.from('a,b\n1,2'))).toBe('a,b\n1,2');
+    expect(textFor(Buffer.from('\ufeffa;ü', 'utf16le'))).toBe('a;ü');
+    expect(textFor(Buffer.from('\ufeffa;ü', 'utf16le').swap16())).toBe('a;ü');
     expect(textFor(Buffer.from([0x25, 0x50, 0x44, 0x46, 0, 1]))).toBeNull();
     expect(textFor(Buffer.from([0xc3, 0x28]))).toBeNull();
   });
