@@ -69,10 +69,10 @@ export const IMPORT_TABLE: Record<string, FolderRules> = {
   'gateway/channels/whatsapp': { imports: [...STORES, 'gateway'], owns: ['@whiskeysockets/baileys'] },
   activities: { imports: [...STORES, 'tools', 'gateway'] },
   api: { imports: [...STORES, 'tools', 'gateway'], owns: ['koa', '@koa/router'] },
-  client: { imports: GROUND },
+  client: { imports: GROUND, packages: ['eventsource-parser'] },
   page: {
-    imports: GROUND,
-    packages: ['preact', 'preact/hooks', 'eventsource-parser'],
+    imports: [...GROUND, 'client'],
+    packages: ['preact', 'preact/hooks'],
     owns: ['preact', 'preact/hooks'],
   },
   cli: {
@@ -244,8 +244,8 @@ export const overrides = (): object[] => [
     ...rule({
       patterns: [
         {
-          group: ['**/src/**', '**/kennel/**', '**/tests/**'],
-          message: 'Getting a Temporal server needs nothing of the product.',
+          group: ['**/src/**', '!**/src/contracts/user-error.ts', '**/kennel/**', '**/tests/**'],
+          message: 'Getting a Temporal server needs nothing of the product but its class of errors for people.',
         },
       ],
     }),

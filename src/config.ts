@@ -3,6 +3,7 @@ import { homedir } from 'node:os';
 import { delimiter, isAbsolute, join, resolve, sep } from 'node:path';
 import { parse } from 'dotenv';
 import { z } from 'zod';
+import { UserError } from './contracts/user-error.ts';
 import { LENIENT, membersOf } from './domain/setting-lists.ts';
 import { chatSettings } from './domain/settings/chat.ts';
 import { instanceSettings } from './domain/settings/instance.ts';
@@ -74,13 +75,14 @@ export type Config = Readonly<z.infer<typeof schema>> & {
 };
 
 /** Thrown with every problem of the configuration; `message` is ready for a person. */
-export class ConfigError extends Error {
+export class ConfigError extends UserError {
+  override readonly name = 'ConfigError';
+  override readonly exitCode = 2;
   readonly problems: readonly string[];
   constructor(problems: readonly string[]) {
     super(
       `The configuration has ${problems.length === 1 ? 'a problem' : `${problems.length} problems`}:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`,
     );
-    this.name = 'ConfigError';
     this.problems = problems;
   }
 }

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
+import { UserError } from '../src/contracts/user-error.ts';
 
 /**
  * Worker builds that run in parallel, as Temporal's Worker Deployments manage them. A worker with a build gets no work
@@ -26,11 +27,6 @@ export interface Deployment {
   rampPercent: number;
   /** workers without a build */
   unversionedWorkers: number;
-}
-
-/** A person's request cannot be carried out; the message says what to do instead. */
-export class DeployError extends Error {
-  override readonly name = 'DeployError';
 }
 
 const NOT_FOUND = 5;
@@ -185,7 +181,7 @@ export class WorkerDeployment {
       build === null
         ? ['worker without a build', 'fetch worker']
         : [`worker of build ${build}`, `FETCH_BUILD_ID=${build} fetch worker`];
-    throw new DeployError(
+    throw new UserError(
       `No ${worker} asks the queue "${this.taskQueue}" for work, so nothing would run. Start one first: ${command}`,
     );
   }

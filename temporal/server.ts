@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { delimiter, isAbsolute, join, sep } from 'node:path';
+import { UserError } from '../src/contracts/user-error.ts';
 import type { ReleaseSource } from './download.ts';
 import { goBinFolders } from './folders.ts';
 import type { Progress } from './progress.ts';
@@ -32,7 +33,7 @@ export interface ProvisionOptions {
  * No server could be found or installed. `message` lists what was tried, why each attempt failed, and what the person
  * can do.
  */
-export class ProvisionError extends Error {
+export class ProvisionError extends UserError {
   override readonly name = 'ProvisionError';
   readonly attempts: readonly Attempt[];
   constructor(attempts: readonly Attempt[]) {

@@ -1,4 +1,5 @@
 import { type Config, ConfigError, currentSources, type Reloaded, type Source, settings } from '../config.ts';
+import { UserError } from '../contracts/user-error.ts';
 import { LENIENT, membersOf } from '../domain/setting-lists.ts';
 import { isLive, isSecret, meantBy } from '../domain/settings/shapes.ts';
 import { nearest } from '../domain/text/nearest.ts';
@@ -7,7 +8,7 @@ import { keepSettings } from './env-file.ts';
 /** Settings as a person sees and changes them: `fetch config` and the owner's page. */
 
 /** A setting cannot be written; `message` is for the person. */
-export class SettingError extends Error {
+export class SettingError extends UserError {
   override readonly name = 'SettingError';
 }
 

@@ -1,5 +1,5 @@
 import { Argument, CommanderError, InvalidArgumentError, Option } from 'commander';
-import { ConfigError } from '../config.ts';
+import { UserError } from '../contracts/user-error.ts';
 import { addAuditCommands } from './commands/audit.ts';
 import { addBackupCommands } from './commands/backup.ts';
 import { addConfigCommands } from './commands/config.ts';
@@ -55,7 +55,7 @@ command('unpair', 'Log WhatsApp out', 'fetch unpair', () => async (config) => {
 });
 command('setup', 'Ask again which model, what to call you, and your time zone', 'fetch setup', () => async (config) => {
   if (!process.stdin.isTTY)
-    throw new ProblemError(
+    throw new UserError(
       `fetch setup asks questions and needs a terminal. Without one, write the settings to ${config.FETCH_HOME}/.env`,
     );
   await (await import('./setup/setup.ts')).setup(config);
@@ -152,31 +152,6 @@ function wholeNumber(value: string): number {
   return Number(value);
 }
 
-/** A plain message for the person; anything that is not one of ours is a defect and shows its stack. */
-class ProblemError extends Error {
-  override readonly name = 'ProblemError';
-}
-const plain = new Set([
-  'ProblemError',
-  'HomeError',
-  'PortError',
-  'ProvisionError',
-  'RunningError',
-  'KennelUnavailable',
-  'DeployError',
-  'StartError',
-  'ServiceError',
-  'SettingError',
-  'ImportError',
-  'McpError',
-  'BackupUnreadable',
-  'PoolerError',
-  'ServeError',
-  'ConnectionError',
-  'MoveError',
-  'TargetInUse',
-]);
-
 const holdsRoles = new Set(['start', 'serve', 'worker', 'gateway', 'api', 'kennel-worker', 'roles']);
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
@@ -193,16 +168,9 @@ try {
   await program.parseAsync();
 } catch (error) {
   if (error instanceof CommanderError) process.exit(error.exitCode === 0 ? 0 : 2);
-  if (error instanceof ConfigError) {
-    process.stderr.write(`${error.message}\n`);
-    process.exit(2);
-  }
   const { name, message, stack } = error as Error;
-  // a service must not start it again and again
-  if (name === 'HomeMoved') {
-    process.stderr.write(`${message}\n`);
-    process.exit(2);
-  }
-  process.stderr.write(`${plain.has(name) || name === 'Error' ? message : (stack ?? message)}\n`);
-  process.exit(1);
+  // the Error of another's library has a message for people, too; `McpError` is that of the MCP SDK
+  const plain = error instanceof UserError || name === 'Error' || name === 'McpError';
+  process.stderr.write(`${plain ? message : (stack ?? message)}\n`);
+  process.exit(error instanceof UserError ? error.exitCode : 1);
 }

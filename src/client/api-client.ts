@@ -2,34 +2,7 @@ import type { Displayed } from '../contracts/decision.ts';
 import type { EventEnvelope, ItemRecord, ThreadRecord, TurnRecord } from '../contracts/records.ts';
 import { ApiError } from '../domain/api-error.ts';
 import { reasonOf, request, type Server } from './api-request.ts';
-
-/**
- * Data of each server-sent event of a body, in order. `alive` is called for every chunk, keep-alive comments included.
- * An incomplete event is dropped: the caller asks for it again by its number.
- */
-export async function* serverSentData(
-  body: ReadableStream<Uint8Array>,
-  alive: () => void = () => {},
-): AsyncGenerator<string> {
-  const decoder = new TextDecoder();
-  let rest = '';
-  let data: string[] = [];
-  for await (const chunk of body as AsyncIterable<Uint8Array>) {
-    alive();
-    rest += decoder.decode(chunk, { stream: true });
-    // a CR at the very end may be half of a CRLF
-    const lines = rest.split(/\r\n|\n|\r(?!$)/);
-    rest = lines.pop()!;
-    for (const line of lines) {
-      if (line === '') {
-        if (data.length > 0) yield data.join('\n');
-        data = [];
-      } else if (line.startsWith('data:')) {
-        data.push(line.slice(line[5] === ' ' ? 6 : 5));
-      }
-    }
-  }
-}
+import { serverSentData } from './event-stream.ts';
 
 /** Waits that can be ended early, all together. */
 class Sleepers {

@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes, scryptSync } from 'node:crypto';
+import { UserError } from '../../contracts/user-error.ts';
 
 /**
  * The encrypted form of a backup. A header, then chunks of at most 1 MiB, each with its own AES-256-GCM tag. The nonce
@@ -21,7 +22,7 @@ const SCRYPT = { N: 2 ** 16, r: 8, p: 1, maxmem: 128 * 1024 * 1024 };
  * The file was cut, changed, or encrypted with another secret. Which of them, an attacker is not told and we cannot
  * know.
  */
-export class BackupUnreadable extends Error {
+export class BackupUnreadable extends UserError {
   override readonly name = 'BackupUnreadable';
 }
 

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { AgentName, RunSpec } from '../../contracts/kennel.ts';
+import { UserError } from '../../contracts/user-error.ts';
 import type { WorkspaceAnswer, WorkspaceOp } from '../../contracts/workspace-ops.ts';
 import type { MountedSkill } from './skill-folders.ts';
 
@@ -259,7 +260,7 @@ export interface RunContainer {
 }
 
 /** No engine answers, or the image cannot be built. `message` says what to do. */
-export class KennelUnavailable extends Error {
+export class KennelUnavailable extends UserError {
   override readonly name = 'KennelUnavailable';
 }
 

@@ -1,6 +1,7 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { CallToolResultSchema, ListToolsResultSchema } from '@modelcontextprotocol/sdk/types.js';
+import { UserError } from '../../contracts/user-error.ts';
 import { type ListedTool, MOST_TOOLS } from '../../domain/extensions/mcp-declaration.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
 import { VERSION } from '../../installation.ts';
@@ -9,7 +10,7 @@ import { type McpResult, resultOf } from './result.ts';
 /** One connection with an MCP server. Nothing that the server says or does can cost more than an error. */
 
 /** A server cannot be used; `message` is for people and for the model. */
-export class McpError extends Error {
+export class McpError extends UserError {
   override readonly name: string = 'McpError';
 }
 

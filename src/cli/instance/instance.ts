@@ -5,6 +5,7 @@ import { provideTemporal } from '../../../temporal/server.ts';
 import { BUILT_SERVER, CLI_VERSION, type TemporalBinary } from '../../../temporal/version.ts';
 import { createPayloadCodec } from '../../adapters/payloads/codec.ts';
 import { type Config, ConfigError, childEnvironment } from '../../config.ts';
+import { UserError } from '../../contracts/user-error.ts';
 import { ensureHome } from './home/home.ts';
 import { requireNotMoved } from './home/moved.ts';
 import { makePayloadKey, readPayloadKeys } from './home/payload-keys.ts';
@@ -38,25 +39,21 @@ export interface Instance {
 }
 
 /** Another process runs this home, or is just starting to. */
-class RunningError extends Error {
-  override readonly name = 'RunningError';
-  constructor(home: string, pid: number, urls: Urls | null) {
-    super(
-      urls
-        ? `Fetch already runs for ${home} (process ${pid}, ${urls.runtime}). Open a chat with it: fetch chat. End it: fetch stop. Or start a second one with another --home.`
-        : `Process ${pid} is just starting Fetch for ${home}. Open a chat with it when it is ready: fetch chat. End it: fetch stop. Or start a second one with another --home.`,
-    );
-  }
-}
+const alreadyRuns = (home: string, pid: number, urls: Urls | null): UserError =>
+  new UserError(
+    urls
+      ? `Fetch already runs for ${home} (process ${pid}, ${urls.runtime}). Open a chat with it: fetch chat. End it: fetch stop. Or start a second one with another --home.`
+      : `Process ${pid} is just starting Fetch for ${home}. Open a chat with it when it is ready: fetch chat. End it: fetch stop. Or start a second one with another --home.`,
+  );
 
-/** Makes this process the one that runs the home; throws RunningError when another is. */
+/** Makes this process the one that runs the home; @throws UserError when another is. */
 export async function claimOrExplain(home: string): Promise<{ release(): void }> {
   try {
     return await claimHome(home);
   } catch (error) {
     if (!(error instanceof HeldError)) throw error;
     const state = readRunState(home);
-    throw new RunningError(home, error.holder.pid, state?.supervisor.pid === error.holder.pid ? state.urls : null);
+    throw alreadyRuns(home, error.holder.pid, state?.supervisor.pid === error.holder.pid ? state.urls : null);
   }
 }
 
@@ -85,7 +82,7 @@ export async function startInstance(
   ensureHome(home);
   requireNotMoved(home);
   const running = await liveRunState(home);
-  if (running) throw new RunningError(home, running.supervisor.pid, running.urls);
+  if (running) throw alreadyRuns(home, running.supervisor.pid, running.urls);
   await freeTheWay(config, report);
   const runtimeToken = ensureToken(home, 'runtime-token', config.runtimeToken);
   ensureToken(home, 'admin-token', config.ADMIN_TOKEN);
@@ -130,7 +127,7 @@ const uiOf = (config: Config, target: UiAddress): Promise<UiProxy> =>
 
 /**
  * Ends what a killed start of this home has left behind, and sees that every port is free; the caller has claimed the
- * home. Throws PortError.
+ * home. Throws UserError.
  */
 export async function freeTheWay(config: Config, report: Reporter): Promise<void> {
   const home = config.FETCH_HOME;

@@ -1,9 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
-import { DeployError, type Deployment, WorkerDeployment } from '../../../temporal/deployment.ts';
+import { type Deployment, WorkerDeployment } from '../../../temporal/deployment.ts';
 import type { Config } from '../../config.ts';
 import { AGENT_QUEUE, BACKGROUND_QUEUE } from '../../contracts/ids.ts';
 import { CONVERSATION, wakeSignal } from '../../contracts/signals.ts';
+import { UserError } from '../../contracts/user-error.ts';
 import { startAllOver, startPatchedOver } from '../../gateway/intake/reconcile/start-over.ts';
 import { readPayloadKeys } from '../instance/home/payload-keys.ts';
 import { connectTemporal } from './connect.ts';
@@ -69,7 +70,7 @@ export const drain = (config: Config, build: string, { move }: { move?: boolean 
     const of = async () => known(await deployment.read(), build);
     const found = await of();
     if (found.role !== 'old')
-      throw new DeployError(
+      throw new UserError(
         `Build ${build} is ${found.role}. Make another one current first: fetch deploy current <build>`,
       );
     await wake(deployment, temporal, build);
@@ -139,7 +140,7 @@ export const off = (config: Config): Promise<void> =>
 export const startOver = (config: Config, { all }: { all?: boolean }): Promise<void> =>
   onDeployment(config, async (_deployment, temporal) => {
     if (all && readPayloadKeys(config).encrypts)
-      throw new DeployError('New payloads would be encrypted again. Set FETCH_PAYLOAD_KEYS=off for every role first.');
+      throw new UserError('New payloads would be encrypted again. Set FETCH_PAYLOAD_KEYS=off for every role first.');
     const reason = 'an older release is about to start: begins again from the records';
     const ended = await (all ? startAllOver(temporal, reason) : startPatchedOver(temporal, reason, { oneQueue: true }));
     say(
@@ -159,7 +160,7 @@ function known({ builds }: Deployment, id: string): Deployment['builds'][number]
   const build = builds.find((each) => each.id === id);
   if (build) return build;
   const names = builds.map((each) => each.id).join(', ');
-  throw new DeployError(
+  throw new UserError(
     `There is no build ${id}. ${names ? `Known are: ${names}` : 'No worker with a FETCH_BUILD_ID has ever run here.'}`,
   );
 }

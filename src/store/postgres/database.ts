@@ -21,7 +21,7 @@ export interface Store {
    * a reconnect it calls back with null ("look again").
    */
   listen(onThread: (threadId: string | null) => void): Promise<() => Promise<void>>;
-  /** throws a `PoolerError` if a pooler in front of the database does not let through what this needs */
+  /** throws a `UserError` if a pooler in front of the database does not let through what this needs */
   checkPooler(): Promise<void>;
   /** of the pool, now; `waiting`: queries that wait for one */
   connections(): { used: number; idle: number; waiting: number };

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
+import { UserError } from '../../contracts/user-error.ts';
 
 /** PostgreSQL's codes for a prepared statement that the connection does not have, or has already */
 const UNKNOWN_STATEMENT = '26000';
@@ -12,15 +13,10 @@ const NOTIFIED_MS = 10_000;
 
 const host = (url: string): string => new URL(url).host;
 
-/** What a pooler in front of DATABASE_URL does not let through, with what to do. */
-class PoolerError extends Error {
-  override readonly name = 'PoolerError';
-}
-
 /** An error of a first connection, in the words of the settings if a pooler gave it. */
 export const ofPooler = (error: unknown, url: string): unknown =>
   (error as { code?: string }).code === PROTOCOL_VIOLATION && (error as Error).message.includes('startup parameter')
-    ? new PoolerError(
+    ? new UserError(
         `A pooler answers at ${host(url)} (DATABASE_URL). Set DATABASE_DIRECT_URL to the address of its PostgreSQL server.`,
         { cause: error },
       )
@@ -64,7 +60,7 @@ async function checkNotifications(pool: pg.Pool, url: string, direct: string | u
     clearTimeout(late);
     await listener.end().catch(() => {});
   }
-  throw new PoolerError(
+  throw new UserError(
     direct === undefined
       ? `No notification arrives through ${host(url)} (DATABASE_URL), probably a pooler. Set DATABASE_DIRECT_URL to the address of its PostgreSQL server.`
       : `What is notified at ${host(url)} (DATABASE_URL) does not arrive at ${host(direct)} (DATABASE_DIRECT_URL). Both must lead to the same database, and DATABASE_DIRECT_URL to no pooler.`,
@@ -85,7 +81,7 @@ async function checkLimits(pool: pg.Pool, url: string): Promise<void> {
     ({ name }) =>
       `alter role "${first.role}" in database "${first.base}" set ${name} = '${name === 'lock_timeout' ? '10s' : '30s'}';`,
   );
-  throw new PoolerError(
+  throw new UserError(
     `Connections through ${host(url)} (DATABASE_URL) have no limit of time. Run this on the PostgreSQL server, and reconnect the pooler: ${commands.join(' ')}`,
   );
 }
@@ -107,7 +103,7 @@ async function checkStatements(pool: pg.Pool, url: string): Promise<void> {
   } catch (error) {
     const { code } = error as { code?: string };
     if (code !== UNKNOWN_STATEMENT && code !== KNOWN_STATEMENT) throw error;
-    throw new PoolerError(
+    throw new UserError(
       `The pooler at ${host(url)} (DATABASE_URL) keeps no prepared statements. Set FETCH_PREPARE_STATEMENTS=false.`,
       { cause: error },
     );

@@ -35,6 +35,22 @@ describe('thoughts that are written as text are thoughts', () => {
       'Yes.',
     ],
     ['<|channel|>analysis<|message|>hm<|start|>assistant<|channel|>final<|message|>Yes.', 'hm', 'Yes.'],
+    ['<scratchpad>hm</scratchpad>Yes.', 'hm', 'Yes.'],
+    ['<scratch_pad>hm</scratch_pad>Yes.', 'hm', 'Yes.'],
+    ['<reflection>hm</reflection>Yes.', 'hm', 'Yes.'],
+    ['<longcat_think>hm</longcat_think>Yes.', 'hm', 'Yes.'],
+    ['<ifm|think>hm</ifm|think>Yes.', 'hm', 'Yes.'],
+    ['<THINK>hm</THINK>Yes.', 'hm', 'Yes.'],
+    ['<Thinking>hm</Thinking>Yes.', 'hm', 'Yes.'],
+    ['<|think|>hm<|/think|>Yes.', 'hm', 'Yes.'],
+    ['<|channel>thought\nhm<channel|>Yes.<turn|>', 'thought\nhm', 'Yes.'],
+    ['<unused94>thought\nhm<unused95>Yes.', 'thought\nhm', 'Yes.'],
+    ['<|channel|>thought<|message|>hm<|end|>Yes.', 'hm', 'Yes.'],
+    ['<|START_THINKING|>hm<|END_THINKING|><|START_RESPONSE|>Yes.<|END_RESPONSE|>', 'hm', 'Yes.'],
+    ['<|begin_of_thought|>hm<|end_of_thought|>\n<|begin_of_solution|>Yes.<|end_of_solution|>', 'hm', 'Yes.'],
+    ['<think>hm</think><answer>Yes.</answer>', 'hm', 'Yes.'],
+    // a server that removes the tokens of harmony and leaves the names
+    ['analysisIt wants a yes.assistantfinalYes.', 'It wants a yes.', 'Yes.'],
     ['<think>a < b and `x`</think>Yes.', 'a < b and `x`', 'Yes.'],
     ['<think>never closed', 'never closed', ''],
     ['First.\n<think>hm</think>\nThen.', 'hm', 'First.\n\nThen.'],
@@ -57,6 +73,9 @@ describe('thoughts that are written as text are thoughts', () => {
     'First.\n<think> is a tag of Qwen.',
     'a < b, and b <c> d, [TOOL] and ◁ are text',
     'List<string> and <b>bold</b>, x <= y',
+    'analysis of the file is done',
+    '<answer>Yes.</answer>',
+    'Qwen begins with <|im_start|>user\nand goes on.',
     'Use ~~this~~ and `that',
     '<',
     'ends with <thin',
@@ -76,6 +95,21 @@ describe('thoughts that are written as text are thoughts', () => {
     );
     expect([answer.reasoning, answer.text]).toEqual(['ab', 'c']);
   });
+});
+
+test.each([
+  '<|im_start|>assistant\nYes.<|im_end|>',
+  'Yes.<|im_end|>\n<|im_start|>user\nAnd then?<|im_end|>\n<|im_start|>assistant\nNo.',
+  'Yes.<end_of_turn>\n<start_of_turn>user\nAnd then?',
+  'Yes.<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nAnd then?',
+  'Yes.<|user|>',
+  'Yes.<eos>',
+  'Yes.<|END_OF_TURN_TOKEN|>',
+])('tokens of a template, and the next message that a model makes up, are no part of the answer: %j', async (text) => {
+  for (const size of [1, 4, 1000]) {
+    const heard = await hear(writes(text, 'stop', size));
+    expect([heard.answer.text, heard.said.trimEnd()]).toEqual(['Yes.', 'Yes.']);
+  }
 });
 
 describe('a call that is written as text is a call', () => {
@@ -185,6 +219,67 @@ describe('a call that is written as text is a call', () => {
     ],
     ['Nemotron', `<TOOLCALL>[${JSON_A}]</TOOLCALL>`, [READ_A]],
     ['elements', '<tool_call><name>file_read</name><arguments>{"path": "a.txt"}</arguments></tool_call>', [READ_A]],
+    [
+      'one element for each argument',
+      '<tool_call><tool_name>file_read</tool_name><path>a.txt</path></tool_call>',
+      [READ_A],
+    ],
+    [
+      'older Claude',
+      '<function_calls>\n<invoke>\n<tool_name>file_read</tool_name>\n<parameters>\n<path>a.txt</path>\n</parameters>\n</invoke>\n</function_calls>',
+      [READ_A],
+    ],
+    [
+      'Cline',
+      '<file_write>\n<path>a.txt</path>\n<content>\none\n<b>two</b>\n</content>\n</file_write>',
+      [['file_write', { path: 'a.txt', content: 'one\n<b>two</b>' }]],
+    ],
+    ['a dict of Python', "<tool_call>{'name': 'file_read', 'arguments': {'path': 'a.txt'}}</tool_call>", [READ_A]],
+    ['Qwen with the wrong tag', `<tools>\n${JSON_A}\n</tools>`, [READ_A]],
+    ['LM Studio', `[TOOL_REQUEST]${JSON_A}[END_TOOL_REQUEST]`, [READ_A]],
+    ['Apertus', '<|tools_prefix|>[{"file_read": {"path": "a.txt"}}]<|tools_suffix|>', [READ_A]],
+    [
+      'Solar',
+      '<|tool_calls|><|tool_call:begin|>abc123<|tool_call:name|>file_read<|tool_call:args|>{"path": "a.txt"}<|tool_call:end|>',
+      [READ_A],
+    ],
+    [
+      'Step 3',
+      '<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="file_read"><steptml:parameter name="path">a.txt</steptml:parameter></steptml:invoke><｜tool_call_end｜><｜tool_calls_end｜>',
+      [READ_A],
+    ],
+    [
+      'LongCat',
+      '<longcat_tool_call>file_read\n<longcat_arg_key>path</longcat_arg_key>\n<longcat_arg_value>a.txt</longcat_arg_value>\n</longcat_tool_call>',
+      [READ_A],
+    ],
+    ['Functionary 2', '<|from|>assistant\n<|recipient|>file_read\n<|content|>{"path": "a.txt"}<|stop|>', [READ_A]],
+    ['Functionary 3', '>>>file_read\n{"path": "a.txt"}', [READ_A]],
+    ['FunctionGemma', '<start_function_call>call:file_read{path:<escape>a.txt<escape>}<end_function_call>', [READ_A]],
+    [
+      'Gemma 4',
+      '<|tool_call>call:file_read{path:<|"|>a.txt<|"|>,lines:5,whole:true}<tool_call|>',
+      [['file_read', { path: 'a.txt', lines: 5, whole: true }]],
+    ],
+    ['Gemma 3', '```tool_code\nprint(file_read(path="a.txt"))\n```', [READ_A]],
+    ['Gemini', '<tool_code>\nprint(default_api.file_read(path="a.txt"))\n</tool_code>', [READ_A]],
+    ['Llama 3.1 as Python', '<|python_tag|>file_read.call(path="a.txt")<|eom_id|>', [READ_A]],
+    ['Python alone', 'file_read(path="a.txt")', [READ_A]],
+    ['Python with an object', 'file_read({"path": "a.txt"})', [READ_A]],
+    ['older GLM', 'file_read\n{"path": "a.txt"}', [READ_A]],
+    [
+      'Command R',
+      `Action: \`\`\`json\n[{"tool_name": "file_read", "parameters": {"path": "a.txt"}}]\n\`\`\``,
+      [READ_A],
+    ],
+    ['ReAct', 'Action: file_read\nAction Input: {"path": "a.txt"}', [READ_A]],
+    ['older Qwen', '✿FUNCTION✿: file_read\n✿ARGS✿: {"path": "a.txt"}', [READ_A]],
+    ['harmony without its tokens', 'assistantcommentary to=functions.file_read json{"path": "a.txt"}', [READ_A]],
+    [
+      'several at once of OpenAI',
+      '{"tool_uses": [{"recipient_name": "functions.file_read", "parameters": {"path": "a.txt"}}]}',
+      [READ_A],
+    ],
     ['JSON alone', JSON_A, [READ_A]],
     ['JSON alone with "parameters"', '{"name": "file_read", "parameters": {"path": "a.txt"}}', [READ_A]],
     ['JSON in a fence', `\`\`\`json\n${JSON_A}\n\`\`\``, [READ_A]],
@@ -206,7 +301,7 @@ describe('a call that is written as text is a call', () => {
     }
   });
 
-  test.each(forms.filter(([, text]) => /^[<[]/.test(text) && !/^\[(?:file|\{)|channel/.test(text)))(
+  test.each(forms.filter(([, text]) => !/^\[file|^file_read|^functools|^```json|channel|^<\|start/.test(text)))(
     'of %s behind a sentence',
     async (_, text, expected) => {
       const heard = await hear(writes(`I will look.\n\n${text}`));
@@ -274,6 +369,15 @@ describe('text that only looks like a call is text', () => {
     'function=file_read',
     '<function=other>{}</function>',
     '[0.5, 1]',
+    `A call has this form:\n${JSON_A}\nThen it waits.`,
+    `For example:\n\n\`\`\`json\n${JSON_A}\n\`\`\``,
+    'file_read reads a file.',
+    'The tool file_read(path="a.txt") reads it.',
+    'Action: read the file\nand go on',
+    '> a quote\n>>> print(1)',
+    '```tool_code\nprint("a")\n```',
+    '<file_read> is the name of a tool.',
+    '{"a": 1}\n{"b": 2}',
   ])('%j', async (text) => {
     for (const size of [1, 4, 1000]) {
       const heard = await hear(writes(text, 'stop', size));

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { ApiClient, serverSentData } from '../../../src/client/api-client.ts';
+import { ApiClient } from '../../../src/client/api-client.ts';
+import { serverSentData } from '../../../src/client/event-stream.ts';
 import { ApiError } from '../../../src/domain/api-error.ts';
 import { chatServer, frame, until } from './chat-server.ts';
 

@@ -4,15 +4,27 @@ interface PythonCall {
   args: Record<string, unknown>;
 }
 
-/** `name(key=value, ...)`, or a list of such calls in brackets, at this place. Undefined for anything else. */
+/**
+ * `name(key=value, ...)`, or a list of such calls in brackets, at this place. Gemma prints them. Undefined for anything
+ * else.
+ */
 export function pythonCalls(text: string, at: number): { calls: PythonCall[]; end: number } | undefined {
-  const reader = new PythonReader(text, at);
-  try {
-    const isList = reader.take('[');
+  return attempt(text, at, (reader) => {
+    const closers = [...(reader.takeWord('print') ? [')'] : []), ...(reader.take('[') ? [']'] : [])];
     const calls = [reader.call()];
-    while (isList && reader.take(',')) calls.push(reader.call());
-    if (isList) reader.expect(']');
+    while (closers.includes(']') && reader.take(',')) calls.push(reader.call());
+    for (const closer of closers.reverse()) reader.expect(closer);
     return { calls, end: reader.at };
+  });
+}
+
+/** A literal as Python writes it, such as a `dict`, at this place. Undefined for anything else. */
+export const pythonValue = (text: string, at: number): { value: unknown; end: number } | undefined =>
+  attempt(text, at, (reader) => ({ value: reader.value(), end: reader.at }));
+
+function attempt<T>(text: string, at: number, read: (reader: PythonReader) => T): T | undefined {
+  try {
+    return read(new PythonReader(text, at));
   } catch (error) {
     if (error instanceof NotPython) return undefined;
     throw error;
@@ -34,9 +46,14 @@ class PythonReader {
   }
 
   call(): PythonCall {
-    const name = this.match(/[A-Za-z_][\w.]*/y) ?? this.fail();
+    const name = (this.match(/[A-Za-z_][\w.]*/y) ?? this.fail()).replace(/\.call$/, '');
     this.expect('(');
     const args: Record<string, unknown> = {};
+    if (this.take('{')) {
+      Object.assign(args, this.object());
+      this.expect(')');
+      return { name, args };
+    }
     while (!this.take(')')) {
       const key = this.match(/[A-Za-z_]\w*/y) ?? this.fail();
       this.expect('=');
@@ -57,11 +74,16 @@ class PythonReader {
     return true;
   }
 
+  /** The name of a function with its bracket. */
+  takeWord(name: string): boolean {
+    return this.match(new RegExp(`\\s*${name}\\s*\\(`, 'y')) !== undefined;
+  }
+
   expect(mark: string): void {
     if (!this.take(mark)) this.fail();
   }
 
-  private value(): unknown {
+  value(): unknown {
     if (this.depth >= DEEPEST) this.fail();
     this.depth += 1;
     const value = this.plainValue();

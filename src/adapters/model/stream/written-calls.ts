@@ -1,7 +1,7 @@
 import type { ModelTool } from '../model.ts';
 import { offeredName } from './calls.ts';
 import { jsonEnd, jsonState } from './json-progress.ts';
-import { pythonCalls } from './python-calls.ts';
+import { pythonCalls, pythonValue } from './python-calls.ts';
 
 /** A call that a model wrote as text. `arguments` may be malformed. */
 export interface WrittenCall {
@@ -15,23 +15,55 @@ interface Read {
   end: number;
 }
 
+/** The names of tags around calls. */
+const TAGS = 'tool_?calls?|longcat_tool_call|function_?calls?|toolcalls?|tool_use|tool_code|tools';
+/** The prefix of such a tag: `minimax:`, `｜DSML｜`. */
+const PREFIX = String.raw`(?:[\w-]+:|\|dsml\|)?`;
+/** The tokens around calls. */
+const TOKENS = [
+  String.raw`<\|(?:tool_calls?|tool_calls?_(?:section_)?(?:begin|start)|python_tag|start_action|action_start|tools_prefix)\|>`,
+  String.raw`<\|tool_call>|<start_function_call>`, // Gemma
+  String.raw`\[tool_(?:calls|request)\]`, // Mistral, LM Studio
+].join('|');
+
 /** The tags and tokens that stand around calls, in the plain form of `plain`. They say nothing by themselves. */
-const WRAPPER =
-  /\s*(?:<\/?(?:[\w-]+:|\|dsml\|)?(?:tool_?calls?|longcat_tool_call|function_?calls?|toolcalls?|tool_use|tool_code)>|<\/?\|\/?(?:tool_calls?|tool_calls?_(?:section_)?(?:begin|end|start)|tool_call_argument_begin|python_tag|start_action|end_action|action_start|action_end|plugin|eom_id|eot_id|im_end)\|>|\[\/?tool_calls\]|functools(?=\[)|[;,](?=\s*[{<[]))/iy;
+const WRAPPER = new RegExp(
+  [
+    String.raw`\s*(?:<\/?${PREFIX}(?:${TAGS})>`,
+    TOKENS,
+    String.raw`<\|\/?(?:\/?tool_calls?|tool_calls?_(?:section_)?end|tool_call_argument_begin|end_action|action_end|plugin|eom_id|eot_id|im_end|observation|stop|tools_suffix|tool_call:end)\|>`,
+    String.raw`<tool_call\|>|<end_function_call>|\[\/tool_calls\]|\[end_tool_request\]`,
+    String.raw`function\s*<\|tool_sep\|>(?=\s*<)|functools(?=\[)|action:(?=\s*[\`{[])|[;,](?=\s*[{<[]))`,
+  ].join('|'),
+  'iy',
+);
 
 /** A tag or token behind calls. After it, JSON is a call only behind another one in front of calls. */
-const ENDED = /(?:<\/[^<]*|end\|>|<\|\/tool_call\|>|<\|(?:im_end|eom_id|eot_id)\|>)$/i;
+const ENDED =
+  /(?:<\/[^<]*|end\|>|<\|\/tool_call\|>|<tool_call\|>|<end_function_call>|\[end_tool_request\]|<\|(?:im_end|eom_id|eot_id)\|>)$/i;
 
 /** How the first tag or token of calls begins. */
-const OPENER =
-  /^(?:<(?:[\w-]+:|\|dsml\|)?(?:tool_?calls?|longcat_tool_call|function_?calls?|toolcalls?|tool_use|invoke)(?:>|\s)|<function(?:=|\(|\/|\s+name)|<\|(?:tool_calls?|tool_calls?_(?:section_)?(?:begin|start)|python_tag|start_action|action_start)\|>|\[tool_calls\])/i;
+const OPENER = new RegExp(
+  [
+    String.raw`^(?:<${PREFIX}(?:${TAGS}|invoke)(?:>|\s)`,
+    String.raw`<function(?:=|\(|\/|\s+name)|<tool(?:_name)?>`,
+    TOKENS,
+    String.raw`<\|(?:from|recipient|tool_call:begin)\|>|✿FUNCTION✿:)`,
+  ].join('|'),
+  'i',
+);
 
 /**
  * The fullwidth bars and blocks of DeepSeek's tokens, as others write them. Of the same length, so that places agree.
  */
 const plain = (text: string): string => text.replaceAll('｜', '|').replaceAll('▁', '_');
 
-export const startsCalls = (text: string): boolean => OPENER.test(plain(text.slice(0, 64)));
+/** Whether a text begins with a tag or token of calls, or with a tag that is named after a tool. */
+export const startsCalls = (text: string, tools: readonly ModelTool[]): boolean => {
+  const begin = plain(text.slice(0, 80));
+  const tag = /^<([\w.-]+)\s*\/?>/.exec(begin)?.[1];
+  return OPENER.test(begin) || tools.some(({ name }) => name === tag);
+};
 
 /**
  * The calls of offered tools at the beginning of a text, with the tags around them; null when there are none. `length`
@@ -76,15 +108,38 @@ export function harmonyHeader(text: string, at: number): { said: string; end: nu
     : { said, end: at + length + '<|message|>'.length };
 }
 
-/** A call as a JSON object, in a fence or without one, in front of all else. `maybe`: more of it must be seen. */
-export function bareCall(text: string): 'call' | 'maybe' | 'none' {
+type Bare = 'call' | 'maybe' | 'none';
+
+/** A call in front of all else, in a fence or without one: JSON, or the name of a tool. `maybe`: more must be seen. */
+export function bareCall(text: string, tools: readonly ModelTool[]): Bare {
   const begin = text.slice(0, 200).trimStart();
   if (BARE_JSON.test(begin) || BARE_PYTHON.test(begin)) return 'call';
-  return BARE_BEGINNING.test(begin) && text.length < 200 ? 'maybe' : 'none';
+  const isShort = text.length < 200;
+  if (isShort && BARE_BEGINNING.test(begin)) return 'maybe';
+  const named = tools.find(({ name }) => begin.startsWith(name) || (isShort && name.startsWith(begin)));
+  if (named === undefined) return 'none';
+  const rest = begin.slice(named.name.length);
+  return /^(?:\(|\s*\n\s*\{)/.test(rest) ? 'call' : isShort && /^\s*$/.test(rest) ? 'maybe' : 'none';
 }
 
+/** The same at the beginning of a later line, where JSON in a fence is an example. */
+export function lineCall(line: string): Bare {
+  const text = line.trimStart();
+  if (text === '') return 'none';
+  if (LINE.test(text)) return 'call';
+  if (LINE_BEGINNING.test(text) || LINE_WORDS.some((each) => each.startsWith(text))) return 'maybe';
+  return text.startsWith('```') ? 'none' : bareCall(text, []);
+}
+
+/** Gemma, ReAct, Functionary, and gpt-oss where a server has removed the tokens of harmony. */
+const LINE =
+  /^(?:`{3}(?:tool_code|tool_calls?)\s|Action:\s*(?:[\w.:`-]+\s*\n\s*Action[ _]Input:|`{3}|[[{])|>>>(?!all\n)[\w.-]+\n|(?:assistant)?(?:commentary|analysis) to=)/i;
+const LINE_BEGINNING =
+  /^(?:`{3}\w{0,10}|Action:\s*`{0,2}[\w.:-]{0,64}`?\s*(?:\n\s*\w{0,6}[ _]?\w{0,5})?|>{1,3}[\w.-]{0,64})$/i;
+const LINE_WORDS = ['Action:', 'assistantcommentary to=', 'commentary to=', 'analysis to='];
+
 const BARE_JSON =
-  /^(?:`{3}\w*\s*)?(?:\[\s*)?\{\s*"(?:name|tool_name|tool|function_name|function|action|type|id|arguments|parameters|tool_calls?|function_call)"\s*:/;
+  /^(?:`{3}\w*\s*)?(?:\[\s*)?\{\s*"(?:name|tool_name|tool|function_name|function|action|type|id|arguments|parameters|tool_calls?|tool_uses|function_call)"\s*:/;
 const BARE_PYTHON = /^(?:`{3}\w*\s*)?\[\s*[\w.]{1,64}\(|^functools\[/;
 /** A text that may still become one of both. */
 const BARE_BEGINNING =
@@ -101,7 +156,7 @@ export function readBareCalls(text: string, tools: readonly ModelTool[]): Writte
   const calls: WrittenCall[] = [];
   let at = reader.skip(WRAPPER, 0);
   while (at < whole.length) {
-    const read = reader.jsonAt(at) ?? reader.pythonAt(at);
+    const read = reader.jsonAt(at) ?? reader.pythonAt(at) ?? reader.namedAt(at);
     if (!read) return null;
     calls.push(...read.calls);
     at = reader.skip(WRAPPER, read.end);
@@ -143,6 +198,8 @@ class CallReader {
       this.jsonAt(at) ??
       this.namedAt(at) ??
       this.elementsAt(at) ??
+      this.ownTagAt(at) ??
+      this.gemmaAt(at) ??
       this.pythonAt(at)
     );
   }
@@ -156,6 +213,9 @@ class CallReader {
       const calls = this.callsIn(value);
       return calls && calls.length > 0 ? { calls, end } : undefined;
     }
+    const python = /^[{[\s]*'/.test(this.text.slice(at, at + 20)) ? pythonValue(this.text, at) : undefined;
+    const meant = python && this.callsIn(python.value);
+    if (meant && meant.length > 0) return { calls: meant, end: python.end };
     const stop = end ?? this.boundary(at);
     const broken = this.brokenCall(this.text.slice(at, stop));
     return broken && { calls: [broken], end: stop };
@@ -212,18 +272,15 @@ class CallReader {
     };
   }
 
-  /** A name in front of the arguments: Mistral, Kimi, DeepSeek, GLM. */
-  private namedAt(at: number): Read | undefined {
-    const named = this.match(/(?:function\s*<\|tool_sep\|>\s*)?([\w.:-]+)/iy, at);
+  /** A name in front of the arguments: Mistral, Kimi, DeepSeek, GLM, Functionary, Solar, ReAct, harmony. */
+  namedAt(at: number): Read | undefined {
+    const named = this.match(NAMED_BEFORE, at);
     if (!named || !this.isOffered(named[1]!)) return undefined;
     const name = this.nameOf(named[1]!);
-    const begin = this.skip(
-      /\s+|<\|tool_sep\|>|<\|tool_call_argument_begin\|>|\[CALL_ID\]\s*[\w-]*|\[ARGS\]|```(?:json)?/iy,
-      at + named[0].length,
-    );
+    const begin = this.skip(NAMED_BETWEEN, at + named[0].length);
     const object = this.objectAt(begin);
     if (object) return { calls: [{ name, arguments: object.json }], end: this.behindClose(object.end) };
-    if (!this.match(/<arg_key>|<\/tool_call>/y, begin)) return undefined;
+    if (!this.match(/<(?:longcat_)?arg_key>|<\/(?:longcat_)?tool_call>/y, begin)) return undefined;
     const end = this.boundary(begin);
     const args = end < this.text.length ? this.pairsIn(begin, end, name) : undefined;
     return { calls: [{ name, arguments: args ? JSON.stringify(args) : this.text.slice(begin, end) }], end };
@@ -232,7 +289,7 @@ class CallReader {
   /** GLM's pairs; undefined when one of them is not whole. */
   private pairsIn(begin: number, end: number, name: string): Record<string, unknown> | undefined {
     const args: Record<string, unknown> = {};
-    const [before, ...pairs] = this.text.slice(begin, end).split('<arg_key>');
+    const [before, ...pairs] = this.text.slice(begin, end).replaceAll('longcat_arg', 'arg').split('<arg_key>');
     if (before?.trim() !== '') return undefined;
     for (const pair of pairs) {
       const [key, rest, ...keys] = pair.split('</arg_key>');
@@ -247,21 +304,63 @@ class CallReader {
     return args;
   }
 
-  /** The name and the arguments as elements. */
+  /** The name and the arguments as elements: an object, or an element for each argument. */
   private elementsAt(at: number): Read | undefined {
     const named = this.match(
-      /<((?:tool_|function_)?name)>\s*([\w.:-]+)\s*<\/\1>\s*<(?:arguments|parameters|params|args|input)>\s*/iy,
+      /(?:<invoke>\s*)?<((?:tool_|function_)?name|tool)>\s*([\w.:-]+)\s*<\/\1>\s*(?:<(?:arguments|parameters|params|args|input)>\s*)?/iy,
       at,
     );
     if (!named || !this.isOffered(named[2]!)) return undefined;
+    const name = this.nameOf(named[2]!);
     const begin = at + named[0].length;
-    const object = this.objectAt(begin);
+    const object = this.objectAt(begin) ?? this.membersAt(begin, name);
     const end = object?.end ?? this.boundary(begin);
-    const close = this.match(/\s*<\/(?:arguments|parameters|params|args|input)>/iy, end)?.[0].length ?? 0;
-    return {
-      calls: [{ name: this.nameOf(named[2]!), arguments: object?.json ?? this.text.slice(begin, end) }],
-      end: end + close,
-    };
+    const close = this.match(/\s*(?:<\/(?:arguments|parameters|params|args|input)>)?(?:\s*<\/invoke>)?/iy, end)![0]
+      .length;
+    return { calls: [{ name, arguments: object?.json ?? this.text.slice(begin, end) }], end: end + close };
+  }
+
+  /** `<name>` with an element for each argument, as Cline and Roo teach it. */
+  private ownTagAt(at: number): Read | undefined {
+    const named = this.match(/<([\w.-]+)\s*(\/?)>/y, at);
+    if (!named || !this.names.has(named[1]!)) return undefined;
+    const begin = at + named[0].length;
+    if (named[2] === '/') return { calls: [{ name: named[1]!, arguments: '{}' }], end: begin };
+    const object = this.objectAt(begin) ?? this.membersAt(begin, named[1]!);
+    const close = /^\s*<\/([\w.-]+)>/.exec(this.text.slice(object.end));
+    return close?.[1] === named[1]
+      ? { calls: [{ name: named[1]!, arguments: object.json }], end: object.end + close![0].length }
+      : undefined;
+  }
+
+  /** Elements that are named after the tool's arguments, as an object. */
+  private membersAt(begin: number, name: string): { json: string; end: number } {
+    const args: Record<string, unknown> = {};
+    const known = propertiesOf(this.tools.find((tool) => tool.name === name)?.parameters);
+    let end = begin;
+    for (;;) {
+      const opened = /^\s*<([\w.-]+)>/.exec(this.text.slice(end));
+      const from = end + (opened?.[0].length ?? 0);
+      const length = opened && known[opened[1]!] ? this.text.slice(from).indexOf(`</${opened[1]}>`) : -1;
+      if (!opened || length < 0) return { json: JSON.stringify(args), end };
+      args[opened[1]!] = this.valueOf(name, opened[1]!, this.text.slice(from, from + length));
+      end = from + length + opened[1]!.length + 3;
+    }
+  }
+
+  /** `call:name{key:<escape>text<escape>}`: Gemma with tokens around texts, and keys without marks. */
+  private gemmaAt(at: number): Read | undefined {
+    const named = this.match(/call:\s*([\w.:-]+)(?=\{)/y, at);
+    if (!named || !this.isOffered(named[1]!)) return undefined;
+    const begin = at + named[0].length;
+    const length = this.text.slice(begin).search(/<end_function_call>|<tool_call\|>/);
+    const end = length < 0 ? this.text.length : begin + length;
+    const json = this.text
+      .slice(begin, end)
+      .replace(/(<escape>|<\|"\|>)([\s\S]*?)\1|([A-Za-z_][\w-]*)(?=\s*:)/g, (_, __, said, key) =>
+        JSON.stringify(key ?? said),
+      );
+    return { calls: [{ name: this.nameOf(named[1]!), arguments: json }], end };
   }
 
   /** The object at this place, as it was written; up to the next tag when it does not end. */
@@ -343,6 +442,7 @@ class CallReader {
     const object = value as Record<string, unknown>;
     const inner =
       object.tool_calls ??
+      object.tool_uses ??
       object.tool_call ??
       object.function_call ??
       (typeof object.function === 'object' ? object.function : undefined);
@@ -399,12 +499,23 @@ function parsed(text: string): unknown {
   return undefined;
 }
 
+/** What stands before a name that stands before its arguments. */
+const NAMED_BEFORE =
+  /(?:function\s*<\|tool_sep\|>\s*|>>>|(?:<\|from\|>\s*assistant\s*)?<\|recipient\|>\s*|<\|tool_call:begin\|>[\w-]*\s*<\|tool_call:name\|>\s*|✿FUNCTION✿:\s*|Action:\s*`?|(?:assistant)?(?:commentary|analysis)\s+to=)?([\w.:-]+)`?/iy;
+/** What stands between such a name and its arguments. */
+const NAMED_BETWEEN =
+  /\s+|<\|tool_sep\|>|<\|tool_call_argument_begin\|>|<\|content\|>|<\|tool_call:args\|>|✿ARGS✿:|Action[ _]Input:|<\|(?:constrain|message)\|>|\[CALL_ID\]\s*[\w-]*|\[ARGS\]|```(?:json)?|(?:json|code)(?=[\s<{])/iy;
+
+interface Property {
+  type?: string | string[];
+  anyOf?: object[];
+}
+
+const propertiesOf = (parameters: object | undefined): Record<string, Property | undefined> =>
+  (parameters as { properties?: Record<string, Property> } | undefined)?.properties ?? {};
+
 function typesOf(parameters: object | undefined, key: string): string[] {
-  const schema = (
-    parameters as
-      | { properties?: Record<string, { type?: string | string[]; anyOf?: object[]; enum?: unknown[] }> }
-      | undefined
-  )?.properties?.[key];
+  const schema = propertiesOf(parameters)[key];
   if (!schema) return [];
   const inner = (schema.anyOf ?? []).flatMap((each) => (each as { type?: string | string[] }).type ?? []);
   return [schema.type ?? [], inner].flat(2) as string[];

@@ -3,6 +3,7 @@ import {
   bareCall,
   harmonyHeader,
   LONGEST_HEADER,
+  lineCall,
   readBareCalls,
   readCalls,
   startsCalls,
@@ -11,24 +12,51 @@ import {
 
 /** Tags around thoughts, by the name of the opening one. Where nothing is said, the closing tag is that of XML. */
 const THOUGHTS = new Map<string, string>(
-  ['think', 'thinking', 'thought', 'thoughts', 'reasoning', 'seed:think', 'mm:think', 'antml:thinking'].map((name) => [
-    name,
-    `</${name}>`,
-  ]),
+  [
+    'think',
+    'thinking',
+    'thought',
+    'thoughts',
+    'reasoning',
+    'reflection',
+    'scratchpad',
+    'scratch_pad',
+    'seed:think',
+    'mm:think',
+    'longcat_think',
+    'antml:thinking',
+    'ifm|think',
+  ].flatMap((name) =>
+    [name, name.toUpperCase(), name[0]!.toUpperCase() + name.slice(1)].map((each) => [each, `</${each}>`]),
+  ),
 )
   .set('|START_THINKING|', '<|END_THINKING|>') // Cohere
   .set('|begin_of_thought|', '<|end_of_thought|>')
-  .set('|inner_prefix|', '<|inner_suffix|>'); // Apertus
+  .set('|inner_prefix|', '<|inner_suffix|>') // Apertus
+  .set('|channel', '<channel|>') // Gemma 4
+  .set('unused94', '<unused95>') // MedGemma
+  .set('|think|', '<|/think|>')
+  .set('|thinking|', '<|/thinking|>');
 const BRACKETED = new Map([
   ['[THINK]', '[/THINK]'], // Mistral
   ['◁think▷', '◁/think▷'], // Kimi
 ]);
 const CLOSERS = new Set([...THOUGHTS.values(), ...BRACKETED.values()]);
-const LITERALS = [...BRACKETED.keys(), ...BRACKETED.values(), '[TOOL_CALLS]'];
+const LITERALS = [...BRACKETED.keys(), ...BRACKETED.values(), '[TOOL_CALLS]', '[TOOL_REQUEST]', '✿FUNCTION✿:'];
 
 /** Tokens behind an answer that a server forgot to remove. */
 const STOPS =
-  /^(?:<(?:\|(?:im_end|eot_id|eom_id|end|return|call|endoftext|end_of_text|end_of_turn)\||\/s|end_of_turn|｜end▁of▁sentence｜)>\s*)+/;
+  /^(?:<(?:\|(?:im_end|eot_id|eom_id|end|return|call|stop|endoftext|end_of_text|end_of_turn|end_of_role|role_end|user|observation|END_OF_TURN_TOKEN|END_RESPONSE|end_of_solution)\||\/s|eos|end_of_turn|turn\||｜(?:end▁of▁sentence|User)｜)>\s*)+/;
+/** The beginning of another message in a chat template. */
+const NEXT_MESSAGE =
+  /^(?:<\|im_start\|>|<start_of_turn>|<\|turn>|<\|start_of_role\|>|<\|start_header_id\|>)\s*([a-z]*)(?:<\|end_(?:of_role|header_id)\|>|\n)\s*/;
+const NEXT_BEGINNING =
+  /^(?:<\|im_start\|>|<start_of_turn>|<\|turn>|<\|start_of_role\|>|<\|start_header_id\|>)\s*[a-z]*(?:<[^>]{0,20})?$/;
+/** Tags and tokens in front of an answer. */
+const OPENING = /^<(?:answer|\|(?:START_RESPONSE|begin_of_solution|START_OF_TURN_TOKEN|CHATBOT_TOKEN)\|)>\s*/;
+/** The channels of harmony where a server has removed the tokens around their names. */
+const BARE_THOUGHT = /^(?:assistant)?analysis(?=\p{Lu})/u;
+const BARE_ANSWER = /assistant(?:final|(?=commentary to=))/;
 
 /** OpenAI's harmony: the end of a message. */
 const HARMONY_END = /<\|(?:end|call|return|start|channel)\|>/;
@@ -53,6 +81,10 @@ export class WrittenText {
   private rest = '';
   /** the rest may hold calls, and is read at the end */
   private isHeld = false;
+  /** a message of another follows, which is none of the answer */
+  private isEnded = false;
+  /** the answer stands in a tag of its own, behind thoughts */
+  private isWrapped = false;
   /** the marks that opened the code which the text is in */
   private code = '';
   private isFence = false;
@@ -74,6 +106,7 @@ export class WrittenText {
   }
 
   add(text: string): void {
+    if (this.isEnded) return;
     this.rest += text;
     if (!this.isHeld) this.read(false);
   }
@@ -125,25 +158,47 @@ export class WrittenText {
   }
 
   private readText(final: boolean): boolean {
-    if (this.takesBare && !this.hasText) {
-      const bare = bareCall(this.rest);
-      if (bare !== 'none' && !final) return bare === 'call' ? this.hold() : false;
-      const calls = bare === 'call' ? readBareCalls(this.rest, this.tools) : null;
-      if (calls) {
-        this.calls.push(...calls);
-        this.rest = '';
-        return false;
-      }
-    }
-    const at = this.rest.search(/[<[◁`~]/);
-    if (at < 0) {
-      this.say(this.take(this.rest.length));
-      return false;
-    }
-    this.say(this.take(at));
+    const line = this.takesBare && this.isLineBlank ? this.readLine(final) : undefined;
+    if (line !== undefined) return line;
     const mark = this.rest[0]!;
+    if (!/[<[◁✿`~]/.test(mark)) {
+      // calls may begin at the next line
+      const at = this.rest.search(this.takesBare ? /[<[◁✿`~]|(?<=\n)/ : /[<[◁✿`~]/);
+      this.say(this.take(at <= 0 ? this.rest.length : at));
+      return true;
+    }
     if (mark === '`' || mark === '~') return this.readCodeMark(final);
     return mark === '<' ? this.readTag(final) : this.readLiteral(final);
+  }
+
+  /** Calls that begin a line; undefined where none does. */
+  private readLine(final: boolean): boolean | undefined {
+    if (!this.hasText && BARE_THOUGHT.test(this.rest)) return this.readBareThought(final);
+    if (!this.hasText && this.rest.startsWith('>>>all\n')) this.take('>>>all\n'.length);
+    const bare = this.hasText ? 'none' : bareCall(this.rest, this.tools);
+    const either = bare === 'none' ? lineCall(this.rest) : bare;
+    if (either !== 'none' && !final) return either === 'call' ? this.hold() : false;
+    const calls = either === 'call' ? readBareCalls(this.rest, this.tools) : null;
+    if (calls) {
+      this.calls.push(...calls);
+      this.rest = '';
+      return false;
+    }
+    const read =
+      either === 'call' && bare === 'none' && !/^\s*[{[]/.test(this.rest) ? readCalls(this.rest, this.tools) : null;
+    if (!read) return undefined;
+    this.calls.push(...read.calls);
+    this.take(read.length);
+    return true;
+  }
+
+  private readBareThought(final: boolean): boolean | undefined {
+    if (!final) return this.hold();
+    const end = this.rest.search(BARE_ANSWER);
+    if (end < 0) return undefined;
+    this.think(this.take(end).replace(BARE_THOUGHT, ''));
+    this.rest = this.rest.replace(BARE_ANSWER, '');
+    return true;
   }
 
   private readCodeMark(final: boolean): boolean {
@@ -191,6 +246,8 @@ export class WrittenText {
     const length = name.length + 1;
     if (length === this.rest.length && length < LONGEST_TAG && !final) return false;
     const isClosed = this.rest[length] === '>';
+    const template = isClosed ? this.readTemplate(final) : undefined;
+    if (template !== undefined) return template;
     const thought = isClosed && this.isLineBlank ? THOUGHTS.get(name) : undefined;
     if (thought) return this.openThought(length + 1, thought);
     if (isClosed && CLOSERS.has(`<${name}>`)) return this.readCloser(length + 1, final);
@@ -202,7 +259,7 @@ export class WrittenText {
         this.take(stops.length);
         return true;
       }
-    } else if (this.tools.length > 0 && startsCalls(this.rest)) return this.readCallsHere(final);
+    } else if (this.tools.length > 0 && startsCalls(this.rest, this.tools)) return this.readCallsHere(final);
     this.say(this.take(length));
     return true;
   }
@@ -217,8 +274,35 @@ export class WrittenText {
     const thought = this.isLineBlank ? BRACKETED.get(literal) : undefined;
     if (thought) return this.openThought(literal.length, thought);
     if (CLOSERS.has(literal)) return this.readCloser(literal.length, final);
-    if (this.tools.length > 0 && startsCalls(this.rest)) return this.readCallsHere(final);
+    if (this.tools.length > 0 && startsCalls(this.rest, this.tools)) return this.readCallsHere(final);
     this.say(this.take(literal.length));
+    return true;
+  }
+
+  /**
+   * Tokens of a chat template in front of an answer, or behind it. What a model makes up behind its answer as the next
+   * message of a person is left out.
+   */
+  private readTemplate(final: boolean): boolean | undefined {
+    if (this.isWrapped && this.rest.startsWith('</answer>')) {
+      this.take('</answer>'.length);
+      return true;
+    }
+    const stops = STOPS.exec(this.rest)?.[0] ?? '';
+    const behind = this.rest.slice(stops.length);
+    if (!this.hasText && OPENING.test(behind) && (this.thought !== '' || behind[1] === '|')) {
+      this.isWrapped = behind[1] !== '|';
+      this.take(stops.length + OPENING.exec(behind)![0].length);
+      return true;
+    }
+    if (stops === '' && this.hasText) return undefined;
+    if (!final && (NEXT_BEGINNING.test(behind) || (stops !== '' && /^<[^>]{0,47}$/.test(behind)))) return false;
+    const next = NEXT_MESSAGE.exec(behind);
+    if (!next) return undefined;
+    const isAnswer = /^(?:assistant|model)?$/.test(next[1]!);
+    if (!isAnswer && stops === '') return undefined;
+    this.rest = isAnswer ? behind.slice(next[0].length) : '';
+    this.isEnded = !isAnswer;
     return true;
   }
 
@@ -292,7 +376,7 @@ export class WrittenText {
     }
     this.take(header.end);
     this.isHarmony = true;
-    if (/\banalysis\b|\bto=/.test(said))
+    if (/\b(?:analysis|thoughts?|thinking)\b|\bto=/.test(said))
       this.thinking = { close: HARMONY_END, open: '', from: this.thought.length, isFirst: true };
     else if (this.hasText) this.say('\n\n');
     else this.restart();

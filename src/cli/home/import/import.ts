@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Config } from '../../../config.ts';
+import { UserError } from '../../../contracts/user-error.ts';
 import { visibleLine } from '../../../domain/text/evidence.ts';
 import { phoneOf } from '../../../domain/whatsapp/identity.ts';
 import { importedKeys, importTrusted } from '../../../store/home/imports/imports.ts';
@@ -68,28 +69,23 @@ function readOthers({ root, data }: { root: string; data: string }): Left[] {
   ];
 }
 
-/** The import cannot begin; `message` is for the person. */
-export class ImportError extends Error {
-  override readonly name = 'ImportError';
-}
-
 /**
  * `fetch import`: takes over what an installation of the original Fetch has. Returns whether everything could be read
- * and taken. @throws ImportError
+ * and taken. @throws UserError
  */
 export async function run(config: Config, { from, dryRun }: { from: string; dryRun?: boolean }): Promise<boolean> {
   const folder = resolve(from);
-  if (!existsSync(folder)) throw new ImportError(`There is no folder ${folder}.`);
+  if (!existsSync(folder)) throw new UserError(`There is no folder ${folder}.`);
   const folders = foldersOf(folder);
   if (!folders)
-    throw new ImportError(
+    throw new UserError(
       `${folder} is no installation of Fetch: it has no .env, and no folder data with sessions.db, workflows.json or whitelist.json.`,
     );
   const home = config.FETCH_HOME;
   if (!dryRun) ensureHome(home);
   const store = await openDatabase(config, !dryRun);
   if (!store && !dryRun)
-    throw new ImportError(
+    throw new UserError(
       'The database does not run. Start Fetch first (fetch up), or set DATABASE_URL; then import again.',
     );
   try {
@@ -122,7 +118,7 @@ async function openDatabase(
     application: 'fetch-import',
     migrate,
   }).catch((error) => {
-    if (DATABASE_URL) throw new ImportError(`The database of DATABASE_URL cannot be used: ${error.message}`);
+    if (DATABASE_URL) throw new UserError(`The database of DATABASE_URL cannot be used: ${error.message}`);
     return null;
   });
 }

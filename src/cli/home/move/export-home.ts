@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Config } from '../../../config.ts';
+import { UserError } from '../../../contracts/user-error.ts';
 import { markMoved, requireNotMoved } from '../../instance/home/moved.ts';
 import { claimOrExplain } from '../../instance/instance.ts';
-import { MoveError } from './move-error.ts';
 import { isPackage, writePackage } from './package.ts';
 
 /**
@@ -14,15 +14,15 @@ export async function run(config: Config, { to }: { to: string }): Promise<void>
   const folder = resolve(to);
   const home = config.FETCH_HOME;
   if (config.DATABASE_URL || config.TEMPORAL_ADDRESS)
-    throw new MoveError(
+    throw new UserError(
       'fetch export-home is for a home with servers of its own. Unset DATABASE_URL and TEMPORAL_ADDRESS.',
     );
-  if (folder === home || folder.startsWith(`${home}/`)) throw new MoveError(`Name a folder outside of ${home}.`);
+  if (folder === home || folder.startsWith(`${home}/`)) throw new UserError(`Name a folder outside of ${home}.`);
   if (existsSync(folder) && isPackage(folder))
-    throw new MoveError(`${folder} has an export already. Name another folder.`);
+    throw new UserError(`${folder} has an export already. Name another folder.`);
   if (existsSync(folder) && readdirSync(folder).some((name) => !OURS.has(name)))
-    throw new MoveError(`${folder} is not empty. Name another folder.`);
-  if (!existsSync(home)) throw new MoveError(`There is no home ${home}.`);
+    throw new UserError(`${folder} is not empty. Name another folder.`);
+  if (!existsSync(home)) throw new UserError(`There is no home ${home}.`);
   const claim = await claimOrExplain(home);
   try {
     requireNotMoved(home);

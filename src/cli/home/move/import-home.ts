@@ -2,6 +2,7 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { placeMoved } from '../../../adapters/moved-workspaces.ts';
 import { type Config, ConfigError } from '../../../config.ts';
+import { UserError } from '../../../contracts/user-error.ts';
 import { visibleLine } from '../../../domain/text/evidence.ts';
 import { startAllOver } from '../../../gateway/intake/reconcile/start-over.ts';
 import { auditHead } from '../../../store/home/audit-log.ts';
@@ -14,7 +15,6 @@ import { claimOrExplain } from '../../instance/instance.ts';
 import { connectTemporal } from '../../roles/connect.ts';
 import { prepareServers } from '../../roles/prepare.ts';
 import { placeFiles, settingsIn } from './files.ts';
-import { MoveError } from './move-error.ts';
 import { filesIn, type Manifest, tablesIn } from './package.ts';
 import type { HeldSettings } from './settings.ts';
 import { openSource, packageOf, type Source } from './source.ts';
@@ -69,7 +69,7 @@ export async function run(config: Config, { from, yes = false, replace = false }
   requireServers(config);
   const home = config.FETCH_HOME;
   if (resolve(from) === home)
-    throw new MoveError(`${home} is also the FETCH_HOME of these servers. Give them another one: --home FOLDER`);
+    throw new UserError(`${home} is also the FETCH_HOME of these servers. Give them another one: --home FOLDER`);
   ensureHome(home);
   const claim = await claimOrExplain(home);
   const stage = join(home, '.import-home');
@@ -94,7 +94,7 @@ export async function run(config: Config, { from, yes = false, replace = false }
       }),
     );
     if (target.problems.length > 0)
-      throw new MoveError(`This cannot be done yet:\n${target.problems.map((each) => `  - ${each}`).join('\n')}`);
+      throw new UserError(`This cannot be done yet:\n${target.problems.map((each) => `  - ${each}`).join('\n')}`);
     if (!yes) return say('Nothing was changed. Do it: the same with --yes');
     if (!done) await move(config, source, found, replace);
     await conclude(config, source);

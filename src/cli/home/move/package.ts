@@ -5,6 +5,7 @@ import { createSealer } from '../../../adapters/encryption.ts';
 import { copyTree, describeMoved, type MovedWorkspace } from '../../../adapters/moved-workspaces.ts';
 import { findWorkspaces } from '../../../adapters/workspaces.ts';
 import type { Config } from '../../../config.ts';
+import { UserError } from '../../../contracts/user-error.ts';
 import { opensCredentials } from '../../../gateway/channels/whatsapp/ratchet/own-key.ts';
 import { VERSION } from '../../../installation.ts';
 import { type Dump, dumpTables } from '../../../store/home/move/dump.ts';
@@ -12,7 +13,6 @@ import { type HomeFigures, readHomeFigures, unfinishedTasks } from '../../../sto
 import { type Db, openStore } from '../../../store/postgres/database.ts';
 import { syncFolder } from '../backup/archive.ts';
 import { copyFolder } from '../backup/copy.ts';
-import { MoveError } from './move-error.ts';
 import { withScratchDatabase } from './scratch-database.ts';
 
 /**
@@ -47,7 +47,7 @@ const LEFT_OUT =
 
 /**
  * Writes a stopped home into `folder`; what an earlier export left there is replaced. The home stays as it is.
- * `config`: that of the home. @throws MoveError
+ * `config`: that of the home. @throws UserError
  */
 export async function writePackage(
   config: Config,
@@ -56,7 +56,7 @@ export async function writePackage(
 ): Promise<Manifest> {
   const home = config.FETCH_HOME;
   const secret = readSecret(home, 'chat-key');
-  if (secret === null) throw new MoveError(`${home} has no chat-key: Fetch has never run with it.`);
+  if (secret === null) throw new UserError(`${home} has no chat-key: Fetch has never run with it.`);
   for (const each of [tablesIn(folder), filesIn(folder)]) {
     rmSync(each, { recursive: true, force: true });
     mkdirSync(each, { recursive: true, mode: 0o700 });
@@ -87,11 +87,11 @@ export async function writePackage(
   return manifest;
 }
 
-/** @throws MoveError */
+/** @throws UserError */
 export function readPackage(folder: string): Manifest {
   const manifest = JSON.parse(readFileSync(join(folder, MANIFEST), 'utf8')) as Manifest;
   if (manifest.format !== 1)
-    throw new MoveError(
+    throw new UserError(
       `${folder} was exported by release ${manifest.version}, in another form. Use the same release here.`,
     );
   const absolute = (path: string | null) => path && resolve(folder, path);
@@ -123,7 +123,7 @@ async function takeFiles(config: Config, db: Db, to: string): Promise<void> {
   }
   const key = config.FETCH_ENCRYPTION_KEY ?? readSecret(home, 'encryption-key');
   if (!(await opensCredentials(db, 'default', createSealer(key ?? '0'.repeat(64)))))
-    throw new MoveError(
+    throw new UserError(
       `The key of ${home} does not open its WhatsApp credentials. Was FETCH_ENCRYPTION_KEY set elsewhere? Write it to ${join(home, '.env')}, and begin again.`,
     );
   if (key !== null) writeFileSync(join(to, 'encryption-key'), `${key}\n`, { mode: 0o600 });

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { copyFileSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { UserError } from '../../../contracts/user-error.ts';
 import { freePort } from '../../instance/servers/ports.ts';
 import {
   acceptsConnections,
@@ -14,26 +15,25 @@ import {
   removeCluster,
 } from '../../instance/servers/postgres.ts';
 import { copyFolder } from '../backup/copy.ts';
-import { MoveError } from './move-error.ts';
 
 const STARTS_MS = 60_000;
 const STOPS_MS = 30_000;
 
-/** The database of a stopped home, which must have been shut down in order. @throws MoveError */
+/** The database of a stopped home, which must have been shut down in order. @throws UserError */
 export function requireStoppedCluster(home: string): string {
   const cluster = clusterFolder(home);
   if (cluster === null || !existsSync(join(cluster, 'PG_VERSION')))
-    throw new MoveError(
+    throw new UserError(
       cluster === null
         ? `${home} has no database: it is no FETCH_HOME, or it used a DATABASE_URL of its own.`
         : `The database of ${home} lies in ${cluster}, which is not there: it was copied without it. Run \`fetch export-home\` where the home is, and import what that writes.`,
     );
   if (!existsSync(join(home, 'postgres-password')))
-    throw new MoveError(
+    throw new UserError(
       `${home} lacks the file postgres-password, without which its database cannot be opened. Copy it too.`,
     );
   if (existsSync(join(cluster, 'postmaster.pid')))
-    throw new MoveError(
+    throw new UserError(
       `The database of ${home} runs, was not stopped in order, or was copied while it ran. Where the home is: fetch up, then fetch stop. Then copy it again.`,
     );
   return cluster;
@@ -73,8 +73,8 @@ export async function withScratchDatabase<T>(
 async function started(server: ChildProcess, port: number): Promise<void> {
   for (const end = Date.now() + STARTS_MS; !(await acceptsConnections(port)); await pause(50)) {
     if (server.exitCode !== null || server.signalCode !== null)
-      throw new MoveError('The copy of the database does not start: it is damaged.');
-    if (Date.now() > end) throw new MoveError('The copy of the database did not start within a minute.');
+      throw new UserError('The copy of the database does not start: it is damaged.');
+    if (Date.now() > end) throw new UserError('The copy of the database did not start within a minute.');
   }
 }
 

@@ -1,10 +1,10 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { loadConfig } from '../../../config.ts';
+import { UserError } from '../../../contracts/user-error.ts';
 import { movedMark } from '../../instance/home/moved.ts';
 import { homeHolder } from '../../instance/home/start-lock.ts';
 import { claimOrExplain } from '../../instance/instance.ts';
-import { MoveError } from './move-error.ts';
 import { isPackage, type Manifest, readPackage, writePackage } from './package.ts';
 import { requireStoppedCluster } from './scratch-database.ts';
 
@@ -18,21 +18,21 @@ export interface Source {
 
 /**
  * Looks at the folder, and keeps the home in it from starting while it is moved. `to`: the servers that it is moved to,
- * which a move that was interrupted has noted already. A dry run takes no claim. @throws MoveError
+ * which a move that was interrupted has noted already. A dry run takes no claim. @throws UserError
  */
 export async function openSource(named: string, to: string, { dryRun }: { dryRun: boolean }): Promise<Source> {
   const folder = resolve(named);
-  if (!existsSync(folder) || !statSync(folder).isDirectory()) throw new MoveError(`There is no folder ${folder}.`);
+  if (!existsSync(folder) || !statSync(folder).isDirectory()) throw new UserError(`There is no folder ${folder}.`);
   requireReadable(folder);
   const mark = movedMark(folder);
   if (mark && mark.to !== to)
-    throw new MoveError(
+    throw new UserError(
       `${folder} was moved to ${mark.to} already (${mark.at}). A home in two places would answer twice. If it is not used there, remove ${join(folder, 'moved.json')} first.`,
     );
   if (isPackage(folder)) return { folder, direct: false, release: () => {} };
   const holder = await homeHolder(folder);
   if (holder)
-    throw new MoveError(`Fetch runs for ${folder} (process ${holder.pid}). End it first: fetch stop --home ${folder}`);
+    throw new UserError(`Fetch runs for ${folder} (process ${holder.pid}). End it first: fetch stop --home ${folder}`);
   requireStoppedCluster(folder);
   // no start of it until it is moved
   const claim = dryRun ? null : await claimOrExplain(folder);
@@ -44,7 +44,7 @@ function requireReadable(folder: string): void {
   try {
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch {
-    throw new MoveError(
+    throw new UserError(
       `${folder} cannot be read and written by this user. It is marked as moved, so that it does not start a second time.`,
     );
   }

@@ -1,6 +1,7 @@
 import { readTlsFiles } from '../../../adapters/connections/tls-files.ts';
 import { probeTls } from '../../../adapters/connections/tls-probe.ts';
 import { type Config, ConfigError } from '../../../config.ts';
+import { UserError } from '../../../contracts/user-error.ts';
 import { type Cause, causeOf, isLasting } from '../../../domain/connections/causes.ts';
 import { type ShownCertificate, sentenceOf } from '../../../domain/connections/sentences.ts';
 import { postgresServer, type Server, temporalServer } from './servers.ts';
@@ -10,7 +11,7 @@ import { postgresServer, type Server, temporalServer } from './servers.ts';
  */
 
 /** `lasting`: waiting does not help. */
-class ConnectionError extends Error {
+class ConnectionError extends UserError {
   override readonly name = 'ConnectionError';
   readonly lasting: boolean;
   constructor(message: string, { lasting, cause }: { lasting: boolean; cause: unknown }) {

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { UserError } from '../../../contracts/user-error.ts';
 
 /** The state folder cannot be used; `message` says why and what to do. */
-export class HomeError extends Error {
+export class HomeError extends UserError {
   override readonly name = 'HomeError';
 }
 

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { UserError } from '../../../contracts/user-error.ts';
 import { explainFileError } from './home.ts';
 
 /**
@@ -18,8 +19,10 @@ const FILE = 'moved.json';
 const INCOMING = 'moving-in.json';
 
 /** This home must not start; `message` says why and what to do. */
-export class HomeMoved extends Error {
+export class HomeMoved extends UserError {
   override readonly name = 'HomeMoved';
+  // a service must not start it again and again
+  override readonly exitCode = 2;
 }
 
 export function movedMark(home: string): Moved | null {

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { promisify } from 'node:util';
+import { UserError } from '../../../contracts/user-error.ts';
 import { commandOf } from '../home/process-identity.ts';
 
 export interface PortNeed {
@@ -18,11 +19,6 @@ interface PortHolder {
   command: string;
 }
 
-/** Some ports are taken; `message` names each, who holds it and what changes it. */
-class PortError extends Error {
-  override readonly name = 'PortError';
-}
-
 export const isPortFree = (port: number, host: string): Promise<boolean> =>
   new Promise((resolve, reject) => {
     const server = createServer();
@@ -30,13 +26,13 @@ export const isPortFree = (port: number, host: string): Promise<boolean> =>
       if (error.code === 'EADDRINUSE') resolve(false);
       else if (error.code === 'EACCES')
         reject(
-          new PortError(
+          new UserError(
             `Port ${port} may not be used by this user (ports below 1024 are privileged). Choose a higher one.`,
           ),
         );
       else if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND')
         reject(
-          new PortError(`${host} is not an address of this machine. Change FETCH_HOST or FETCH_RUNTIME_HOST (--host).`),
+          new UserError(`${host} is not an address of this machine. Change FETCH_HOST or FETCH_RUNTIME_HOST (--host).`),
         );
       else reject(error);
     });
@@ -54,7 +50,7 @@ export const freePort = (ip: string): Promise<number> =>
     });
   });
 
-/** Throws `PortError` with every conflict at once. */
+/** Throws `UserError` with every conflict at once. */
 export async function requirePorts(needs: PortNeed[]): Promise<void> {
   const problems: string[] = [];
   for (const [index, need] of needs.entries()) {
@@ -73,7 +69,7 @@ export async function requirePorts(needs: PortNeed[]): Promise<void> {
       );
     }
   }
-  if (problems.length > 0) throw new PortError(problems.join('\n'));
+  if (problems.length > 0) throw new UserError(problems.join('\n'));
 }
 
 /** Who listens on a TCP port, as far as this user may see it. */

@@ -2,8 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { MOBILE_IS_OFF } from '../../../api/errors/texts.ts';
 import { reasonOf } from '../../../client/api-request.ts';
 import type { Config } from '../../../config.ts';
+import { UserError } from '../../../contracts/user-error.ts';
 import { liveRunState, type RunState } from '../../instance/home/state-file.ts';
-import { ServeError, type ServeOptions, startOptions } from './settings.ts';
+import { type ServeOptions, startOptions } from './settings.ts';
 
 const PATIENCE_MS = 10_000;
 const LOOK_MS = 500;
@@ -14,7 +15,7 @@ interface Info {
   auth_required: boolean;
 }
 
-/** Sees that what runs is what was asked for: an instance keeps the settings of its start. @throws ServeError */
+/** Sees that what runs is what was asked for: an instance keeps the settings of its start. @throws UserError */
 export async function requireFitting(
   { urls, supervisor }: RunState,
   config: Config,
@@ -23,7 +24,7 @@ export async function requireFitting(
 ): Promise<void> {
   const misfits = await misfitsOf(urls.runtime, config, options, token);
   if (misfits.length > 0)
-    throw new ServeError(
+    throw new UserError(
       `Fetch already runs for ${config.FETCH_HOME} (process ${supervisor.pid}), and ${misfits.join('; ')}. End it first: fetch stop. Or ask for what runs.`,
     );
 }
@@ -53,7 +54,7 @@ async function ask(base: string, path: string, token: string): Promise<{ status:
     });
     return { status: answer.status, body: await answer.text() };
   } catch (error) {
-    throw new ServeError(
+    throw new UserError(
       `The runtime API at ${base} does not answer: ${reasonOf(error)}. Look at it: fetch status, fetch logs api`,
     );
   }

@@ -1,4 +1,5 @@
 import { type Config, loadConfig, sourcesOf } from '../../../config.ts';
+import { UserError } from '../../../contracts/user-error.ts';
 
 /** Options of `fetch serve`. */
 export interface ServeOptions {
@@ -14,26 +15,21 @@ export interface ServeOptions {
   qr?: boolean;
 }
 
-/** `fetch serve` cannot do what was asked; `message` says what to do. */
-export class ServeError extends Error {
-  override readonly name = 'ServeError';
-}
-
-/** @throws ServeError */
+/** @throws UserError */
 export function requireMode({ http, mobile, acp, mcp }: ServeOptions): void {
   if ([http || mobile, acp, mcp].filter(Boolean).length !== 1)
-    throw new ServeError('Error: Choose exactly one server mode: --mcp, --http/--mobile, or --acp');
+    throw new UserError('Error: Choose exactly one server mode: --mcp, --http/--mobile, or --acp');
 }
 
 /**
  * The settings that the options stand for, as flags. `--host` means the runtime API alone: nobody asks for the status
- * API on a network. @throws ServeError
+ * API on a network. @throws UserError
  */
 export function settingsOf(
   options: ServeOptions,
   { FETCH_HOST, ...flags }: Record<string, string>,
 ): Record<string, string> {
-  if (options.port === 0) throw new ServeError('Error: Port must be > 0');
+  if (options.port === 0) throw new UserError('Error: Port must be > 0');
   const token = options.authToken?.trim();
   const given: Record<string, string> = {
     ...flags,

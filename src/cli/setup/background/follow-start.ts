@@ -1,15 +1,11 @@
 import { statSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
+import { UserError } from '../../../contracts/user-error.ts';
 import { homeHolder } from '../../instance/home/start-lock.ts';
 import { liveRunState, type RoleName, type RoleStatus, type RunState } from '../../instance/home/state-file.ts';
 import { tailOf } from '../../instance/logs/log-tail.ts';
 import { logFile } from '../../instance/logs/role-log.ts';
 import type { Reporter } from '../../instance/progress.ts';
-
-/** The instance did not come up; `message` says why. */
-class StartError extends Error {
-  override readonly name = 'StartError';
-}
 
 const LOOK_MS = 50;
 /** Between two claims, or until a service manager has begun. */
@@ -40,7 +36,7 @@ interface Following {
   hasEnded?: () => Promise<boolean> | boolean;
 }
 
-/** Follows a start in another process, until its APIs serve. Throws StartError, or the signal's reason. */
+/** Follows a start in another process, until its APIs serve. Throws UserError, or the signal's reason. */
 export async function untilServing({
   home,
   report,
@@ -64,9 +60,9 @@ export async function untilServing({
       report.done('Worker, gateway and API are ready');
       return state;
     }
-    if (over) throw new StartError(said || `Fetch ended while it started. Its log: ${logFile(home, 'fetch')}`);
+    if (over) throw new UserError(said || `Fetch ended while it started. Its log: ${logFile(home, 'fetch')}`);
     if (Date.now() > end)
-      throw new StartError(
+      throw new UserError(
         'Fetch runs, but does not serve after 3 minutes. It goes on trying: "fetch status" says what it lacks, "fetch stop" ends it.',
       );
   }

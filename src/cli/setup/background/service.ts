@@ -1,3 +1,4 @@
+import { UserError } from '../../../contracts/user-error.ts';
 /** What a service manager must run. */
 export interface Launch {
   /** absolute */
@@ -42,6 +43,6 @@ export interface Service {
 export const programsAmong = (words: string[]): string[] => words.slice(0, -1).filter((word) => !word.startsWith('-'));
 
 /** A service cannot be installed or controlled; `message` says what to do. */
-export class ServiceError extends Error {
+export class ServiceError extends UserError {
   override readonly name = 'ServiceError';
 }

@@ -1,4 +1,5 @@
 import { validatePhoneNumberLength } from 'libphonenumber-js/min';
+import { UserError } from '../../../contracts/user-error.ts';
 import { phoneOf } from '../../../domain/whatsapp/identity.ts';
 
 const reasons: Record<string, string> = {
@@ -22,13 +23,8 @@ export function phoneToPair(written: string): string {
         : 'it is no number'
       : reasons[validatePhoneNumberLength(`+${digits}`) ?? ''];
   if (digits === null || wrong)
-    throw Object.assign(
-      new Error(
-        `${written} cannot be paired: ${wrong}. Write the number in international form, such as +49 170 1234567.`,
-      ),
-      {
-        name: 'ProblemError',
-      },
+    throw new UserError(
+      `${written} cannot be paired: ${wrong}. Write the number in international form, such as +49 170 1234567.`,
     );
   return digits;
 }

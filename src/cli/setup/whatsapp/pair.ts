@@ -1,10 +1,11 @@
 import { styleText } from 'node:util';
 import type { Config } from '../../../config.ts';
+import { UserError } from '../../../contracts/user-error.ts';
 import type { WhatsAppView } from '../../../contracts/whatsapp.ts';
 import type { ChatOffer } from '../../chat/input/options.ts';
 import { phoneToPair } from './pair-phone.ts';
 import { qrText } from './pair-qr.ts';
-import { follow, type WhatsAppClient, WhatsAppClientError, whatsappClientOf } from './whatsapp-client.ts';
+import { follow, type WhatsAppClient, whatsappClientOf } from './whatsapp-client.ts';
 
 export interface PairOptions {
   phone?: string;
@@ -29,7 +30,7 @@ export async function run(config: Config, options: PairOptions): Promise<void> {
     // the request has cleared earlier needs, so what is needed now is about this attempt
     if (view.wanted !== 'on' || view.needs !== null) {
       screen.clear();
-      throw new WhatsAppClientError(notLinked(view));
+      throw new UserError(notLinked(view));
     }
     screen.show(shownText(view, sizeOf(process.stdout)));
   }
@@ -49,7 +50,7 @@ export async function unpair(config: Config): Promise<void> {
     if (view.wanted === 'off' && view.phone === null)
       return say('WhatsApp is logged out. `fetch pair` links it again.');
   }
-  throw new WhatsAppClientError('WhatsApp is still logging out; `fetch doctor` tells how it stands.');
+  throw new UserError('WhatsApp is still logging out; `fetch doctor` tells how it stands.');
 }
 
 /**

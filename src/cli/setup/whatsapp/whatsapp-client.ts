@@ -1,13 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '../../../config.ts';
+import { UserError } from '../../../contracts/user-error.ts';
 import type { PairRequest, WhatsAppReport, WhatsAppView } from '../../../contracts/whatsapp.ts';
 import { ensureToken } from '../../instance/home/tokens.ts';
 import { readStatus } from '../../instance/status-report.ts';
-
-/** The status API of a running instance refused or did not answer; `message` is for the person. */
-export class WhatsAppClientError extends Error {
-  override readonly name = 'ProblemError';
-}
 
 /** What a terminal does with WhatsApp, over the status API of a running instance. */
 export interface WhatsAppClient {
@@ -43,17 +39,14 @@ export function whatsappClient({ statusUrl, adminToken }: { statusUrl: string; a
       });
     } catch (error) {
       if (signal?.aborted) throw error;
-      throw new WhatsAppClientError(
-        `Nothing answers at ${statusUrl}. Start it first, in another terminal: fetch start`,
-      );
+      throw new UserError(`Nothing answers at ${statusUrl}. Start it first, in another terminal: fetch start`);
     }
     const answer = (await response.json().catch(() => ({}))) as { message?: string; error?: string };
     if (response.status === 401 || response.status === 403)
-      throw new WhatsAppClientError(
+      throw new UserError(
         'The running instance has another ADMIN_TOKEN than this terminal. Use the same home (--home) and environment.',
       );
-    if (!response.ok)
-      throw new WhatsAppClientError(answer.message ?? answer.error ?? `${path} answered ${response.status}`);
+    if (!response.ok) throw new UserError(answer.message ?? answer.error ?? `${path} answered ${response.status}`);
     return answer;
   };
   return {

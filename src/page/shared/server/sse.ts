@@ -1,4 +1,4 @@
-import { createParser } from 'eventsource-parser';
+import { serverSentData } from '../../../client/event-stream.ts';
 import { ApiError } from '../../../domain/api-error.ts';
 import { connectionEnded, connectionLost, connectionOpen } from './connection.ts';
 import { refusal } from './http.ts';
@@ -73,15 +73,11 @@ async function readStream(
     });
     if (!response.ok || !response.body) throw await refusal(response);
     opened();
-    const parser = createParser({ onEvent: ({ data }) => onData(JSON.parse(data)) });
-    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
+    const alive = () => {
       clearTimeout(watchdog);
       watchdog = setTimeout(stop, SILENCE_MS);
-      parser.feed(value);
-    }
+    };
+    for await (const data of serverSentData(response.body, alive)) onData(JSON.parse(data));
   } finally {
     clearTimeout(watchdog);
     outer.removeEventListener('abort', stop);

@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
+import { UserError } from '../../../contracts/user-error.ts';
 import { type Dump, tableFile } from './dump.ts';
 import { columnList, type MovedTable, migrationsOf, movedTables, quoted } from './tables.ts';
 
@@ -14,11 +15,6 @@ interface Loading {
   home: string;
   /** may delete what somebody has said or done here */
   replace: boolean;
-}
-
-/** What is there is not empty, and nobody said that it may be replaced. */
-class TargetInUse extends Error {
-  override readonly name = 'TargetInUse';
 }
 
 /** Throws where a file is not the one that was dumped. */
@@ -52,7 +48,7 @@ export async function loadTables(url: string, { dump, folder, home, replace }: L
     const all = here.map(({ name }) => quoted(name)).join(', ');
     await client.query(`lock table ${all} in access exclusive mode`);
     if (!replace && (await isUsed(client)))
-      throw new TargetInUse('The database has chats by now. Import with --replace to delete them.');
+      throw new UserError('The database has chats by now. Import with --replace to delete them.');
     for (const { name } of here) await client.query(`alter table ${quoted(name)} disable trigger user`);
     await client.query(`truncate ${all}`);
     for (const table of dump.tables) await loadTable(client, table, table.rows, folder);
