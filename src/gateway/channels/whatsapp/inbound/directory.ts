@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { type Contact, findContact, keepContact } from '../../../../store/whatsapp/contacts.ts';
+import { ourMessage } from '../../../../store/whatsapp/inbox.ts';
 import { learnTimer } from '../../../../store/whatsapp/timers.ts';
 import type { Intake } from '../../../intake/intake.ts';
 import type { CurrentLive, WhatsAppDeps } from '../live.ts';
@@ -44,9 +45,10 @@ export class ChatDirectory {
    * Notes after how long messages of a chat disappear, as a message or a setting says it, so that ours disappear, too.
    * Of chats with strangers nothing is noted.
    */
-  async noteTimer({ chat, author, timer }: Incoming, { people }: Self): Promise<void> {
-    if (!timer) return;
+  async noteTimer({ chat, author, timer, key }: Incoming, { people }: Self): Promise<void> {
     const { db, account } = this.deps;
+    // a message of ours has the timer of the moment when it was made
+    if (!timer || (key.fromMe && (await ourMessage(db, account, key.messageId)))) return;
     const partner = chat.kind === 'group' ? author : chat.forms;
     const forms = (await bothForms(this.deps, partner)) ?? partner;
     if (chat.kind !== 'self' && roleIn(people, forms) === 'stranger') return;
