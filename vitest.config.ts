@@ -15,29 +15,54 @@ const UNITS_ALONE = [
   'tests/unit/kennel/runner-*.test.ts',
   'tests/unit/regular-expressions.test.ts',
 ];
-/** Whole stories, and real package managers: minutes each. */
+/** Folders of `tests/integration` that `npm test` checks, and of the other folders the main paths of the kennel. */
+const PARTS = ['api', 'gateway', 'page', 'store', 'turns'];
+const MAIN_PATHS = [
+  'tests/integration/kennel/containers.test.ts',
+  'tests/integration/tasks/{api-tasks,coding-task,questions}.test.ts',
+  'tests/integration/workspaces/{checkpoint,direct-edits}.test.ts',
+];
+/** Files of minutes. */
 const LONG = [
+  'tests/integration/gateway/intake/{drain,long-waits,reconcile-many}.test.ts',
+  'tests/integration/gateway/channels/whatsapp/{excess,security}.test.ts',
+];
+/** Builds of images, and stories that need them. One build at a time holds the engine: others would wait in vain. */
+const BUILDS = [
   'tests/{stories,together,tour}/*.test.ts',
-  'tests/integration/tasks/{environment,hosts,setup-script}.test.ts',
-  'tests/integration/workspaces/{environment,github-sync,hostile}.test.ts',
+  'tests/integration/tasks/{environment,setup-script}.test.ts',
 ];
 /** What is lost at a full disk shows only where the machine is not busy with something else. */
 const FULL_DISK = 'tests/integration/store/full-disk.test.ts';
+/** Most of a file is waiting: for containers, timers, and people who write once a second. */
+const SERVERS_AT_ONCE = 4;
 const MINUTE = 60_000;
 
-let order = 0;
-/** Projects run one after another, because each has its own number of files at once. */
+/** Projects run one after another, unless they have the same place in this order. */
+const ORDER = [
+  'unit',
+  'unit-isolated',
+  'servers',
+  'builds',
+  'alone',
+  'compose',
+  'chaos',
+  'agents',
+  'environments',
+  'hosts',
+];
 const project = (
   name: string,
   test: TestProjectConfiguration extends { test?: infer T } ? T : never,
+  beside = name,
 ): TestProjectConfiguration => ({
   extends: true,
-  test: { name, sequence: { groupOrder: order++ }, ...test },
+  test: { name, sequence: { groupOrder: ORDER.indexOf(beside) }, ...test },
 });
 
 /**
- * `npm test` runs the first four projects, `npm run test-system` the next three, and the rest have commands of their
- * own (package.json).
+ * `npm test` runs the first three projects, `npm run test-system` the next five, and the rest have commands of their own
+ * (package.json).
  */
 export default defineConfig({
   test: {
@@ -47,22 +72,34 @@ export default defineConfig({
     retry: 0,
     testTimeout: 2 * MINUTE,
     hookTimeout: 3 * MINUTE,
+    setupFiles: './tests/support/asserted.ts',
     expect: { poll: { timeout: MINUTE / 2 } },
     sequence: { sequencer: LongestFirst },
     projects: [
       // one process for many files: most of a short file is the start of its process
       project('unit', { include: ['tests/unit/**/*.test.ts'], exclude: UNITS_ALONE, isolate: false, maxWorkers: 2 }),
       project('unit-isolated', { include: UNITS_ALONE, maxWorkers: 2 }),
-      // most of a file is waiting: for containers, timers, and people who write once a second. Two leave a third of two
-      // cores idle
       project('servers', {
-        include: ['tests/{integration,conformance,replay}/**/*.test.ts'],
+        include: [
+          'tests/{conformance,replay}/**/*.test.ts',
+          `tests/integration/{${PARTS.join(',')}}/**/*.test.ts`,
+          ...MAIN_PATHS,
+        ],
         exclude: [...LONG, FULL_DISK],
-        maxWorkers: 3,
+        maxWorkers: SERVERS_AT_ONCE,
       }),
+      // together with `servers` where both run: the last file of the one does not hold up the other
+      project(
+        'system',
+        {
+          include: [`tests/integration/!(${PARTS.join('|')})/**/*.test.ts`, ...LONG],
+          exclude: [...MAIN_PATHS, ...BUILDS],
+          maxWorkers: SERVERS_AT_ONCE,
+        },
+        'servers',
+      ),
+      project('builds', { include: BUILDS, maxWorkers: 3 }),
       project('alone', { include: [FULL_DISK], maxWorkers: 1 }),
-      // beside the compose project, as the third file at once
-      project('system', { include: LONG, maxWorkers: 2 }),
       project('compose', {
         include: ['tests/compose/*.test.ts'],
         maxWorkers: 1,

@@ -5,12 +5,13 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { keepDurations, type Results } from './support/durations.ts';
+import { unproven } from './support/proofs.ts';
 
 /**
- * `npm test`: types, lint with the import boundaries, units, and every part on real servers. `npm run test-system`
- * (`--system`): whole stories, chaos, real package managers, and a server by Docker Compose. `--all`: both, as CI runs
- * them. Each fetches the servers that are not there, and ends with the slowest files and a plain count. Paths and
- * options of Vitest choose some tests. `--keep-durations` keeps what each file took.
+ * `npm test`: types, lint with the import boundaries, units, and the main parts on real servers. `npm run test-system`
+ * (`--system`): the other parts, whole stories, chaos, real package managers, and a server by Docker Compose. `--all`:
+ * both, as CI runs them. Each fetches the servers that are not there, and ends with the slowest files and a plain
+ * count. Paths and options of Vitest choose some tests. `--keep-durations` keeps what each file took.
  */
 const OWN = ['--system', '--all', '--keep-durations'];
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -52,7 +53,7 @@ async function tests(title: string, args: string[], mark?: string): Promise<void
   results.push(
     existsSync(file)
       ? (JSON.parse(readFileSync(file, 'utf8')) as Results)
-      : { passed: 0, failed: 1, skipped: 0, seconds: {} },
+      : { passed: 0, failed: 1, skipped: 0, seconds: {}, asserted: [] },
   );
   rmSync(dirname(file), { recursive: true, force: true });
 }
@@ -77,24 +78,32 @@ async function provideServers(): Promise<void> {
   await check('Chromium (installed once where there is none)', ...script('provide-chromium.ts'));
 }
 
-async function testMain(): Promise<void> {
-  await tests('Units', projects('unit', 'unit-isolated'));
+async function testServers(): Promise<void> {
   await waitForImages();
-  await tests('Parts on real Temporal, PostgreSQL and Docker', projects('servers', 'alone'));
+  // most of a server by Compose is waiting for its services
+  const compose = parts.system && isRoot ? testCompose() : undefined;
+  await tests(
+    'Parts and whole stories on real Temporal, PostgreSQL and Docker',
+    projects(...(parts.main ? ['servers'] : []), ...(parts.system ? ['system', 'builds'] : [])),
+  );
+  await compose;
 }
 
-async function testSystem(): Promise<void> {
-  await waitForImages();
-  // it needs Go for what a registry of images would give, and publishes ports: on a laptop it is `npm run test-compose`
-  if (isRoot)
-    await check('Programs of a server by Docker Compose (built once)', process.execPath, [
-      join(root, 'tests/compose/programs.ts'),
-    ]);
-  // most of a server by Compose is waiting for its services
-  const compose = isRoot ? tests('A server by Docker Compose', projects('compose'), '[compose]') : undefined;
-  await tests('Stories, and real package managers', projects('system'));
-  await compose;
-  await tests('Chaos', projects('chaos'));
+// it needs Go for what a registry of images would give, and publishes ports: on a laptop it is `npm run test-compose`
+async function testCompose(): Promise<void> {
+  await check('Programs of a server by Docker Compose (built once)', process.execPath, [
+    join(root, 'tests/compose/programs.ts'),
+  ]);
+  await tests('A server by Docker Compose', projects('compose'), '[compose]');
+}
+
+/** What tests are named for was shown: a test that is skipped, or asserts nothing, shows nothing. */
+function checkProofs(): void {
+  const missing = unproven(results.flatMap(({ asserted }) => asserted));
+  console.log(
+    `\n== Proofs of the contract, the numbered defects and the walls\n${missing.join('\n') || 'All are there'}`,
+  );
+  counted(missing.length);
 }
 
 // most of it is waiting for packages, and neither checks nor units need it
@@ -109,16 +118,18 @@ if (only.length > 0) {
   // a path may be one of the long forms, which have commands of their own
   const isPath = only.some((each) => existsSync(join(root, each)));
   const wanted = has('--system')
-    ? ['system', 'compose', 'chaos']
-    : ['unit', 'unit-isolated', 'servers', 'alone', 'system', 'chaos'];
+    ? ['system', 'builds', 'alone', 'compose', 'chaos']
+    : ['unit', 'unit-isolated', 'servers', 'system', 'builds', 'alone', 'chaos'];
   await tests('Chosen tests', [...only, ...(isPath ? [] : projects(...wanted))]);
 } else {
   const building = waitForImages();
   if (parts.main) await checkCode();
   await provideServers();
-  if (parts.main) await testMain();
-  if (parts.system) await testSystem();
+  if (parts.main) await tests('Units', projects('unit', 'unit-isolated'));
+  await testServers();
+  if (parts.system) await tests('A full disk, and chaos', projects('alone', 'chaos'));
   await building;
+  if (has('--all')) checkProofs();
 }
 
 const seconds = Object.assign({}, ...results.map((each) => each.seconds)) as Results['seconds'];

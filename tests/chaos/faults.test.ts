@@ -80,7 +80,7 @@ describe('a kill in the middle of a message', () => {
     const thread = await app.thread();
     await kill(app, 'temporal');
     const turn = await send(thread, [{ say: 'after the signal' }], 'after the signal');
-    await ended(thread, turn);
+    expect(await ended(thread, turn)).toMatchObject({ status: 'completed' });
     await allReady();
   });
 

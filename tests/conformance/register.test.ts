@@ -32,7 +32,7 @@ const rows = textOf('docs/differences.md')
 /** Null when there is such a proof, else what is missing. */
 function missing(proof: Proof): string | null {
   if ('title' in proof)
-    return ["'", '"', '`'].some((quote) => textOf(proof.file).includes(`(${quote}${proof.title}`))
+    return new RegExp(`\\(\\s*['"\`]${RegExp.escape(proof.title)}`).test(textOf(proof.file))
       ? null
       : `${proof.file}: ${proof.title}`;
   if ('returns' in proof)

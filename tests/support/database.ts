@@ -26,16 +26,11 @@ export async function startTestDatabase(max = 5, settings: readonly string[] = [
   await copyDatabaseTo(home);
   const [port] = await freePorts(1);
   const { file, args, env, uid, gid } = await preparePostgres(home, port!);
-  // a test's data need not survive a power failure
-  const server: ChildProcess = spawn(
-    file,
-    [...args, ...['fsync=off', ...settings].flatMap((setting) => ['-c', setting])],
-    {
-      env,
-      stdio: 'ignore',
-      ...(uid !== undefined && { uid, gid }),
-    },
-  );
+  const server: ChildProcess = spawn(file, [...args, ...settings.flatMap((setting) => ['-c', setting])], {
+    env,
+    stdio: 'ignore',
+    ...(uid !== undefined && { uid, gid }),
+  });
   await until('PostgreSQL takes connections', () => acceptsConnections(port!), 30_000);
   const url = databaseUrl(home, port!);
   const store = await openStore(url, { max, application: 'fetch-test' });

@@ -18,6 +18,8 @@ export interface Results {
   failed: number;
   skipped: number;
   seconds: Record<string, number>;
+  /** tests that have passed and asserted something (`proofs.ts`) */
+  asserted: string[];
 }
 
 /** Writes the results into the file that `--outputFile` names. */
@@ -38,11 +40,13 @@ export default class WriteResults implements Reporter {
       const { collectDuration, duration } = module.diagnostic();
       return [relative(ROOT, module.moduleId), Math.round((collectDuration + duration) / 1000)];
     });
+    const asserted = tests.filter((test) => test.result().state === 'passed' && (test.meta().assertions ?? 0) > 0);
     const results: Results = {
       passed,
       failed: Math.max(failed, isWhole ? 0 : 1),
       skipped: tests.length - passed - failed,
       seconds: Object.fromEntries(seconds),
+      asserted: asserted.map((test) => `${relative(ROOT, test.module.moduleId)} > ${test.fullName}`),
     };
     writeFileSync(this.file, JSON.stringify(results));
   }

@@ -13,9 +13,7 @@ export default class LongestFirst extends BaseSequencer {
     const kept = JSON.parse(readFileSync(DURATIONS, 'utf8')) as Record<string, number>;
     const seconds = ({ moduleId }: TestSpecification): number =>
       kept[relative(ROOT, moduleId)] ?? (moduleId.includes('/tests/unit/') ? 0 : UNKNOWN);
-    // by group and project, which stays
-    const sorted = await super.sort(files);
-    const rank = new Map([...new Set(sorted.map(({ project }) => project))].map((project, index) => [project, index]));
-    return sorted.sort((a, b) => rank.get(a.project)! - rank.get(b.project)! || seconds(b) - seconds(a));
+    const group = ({ project }: TestSpecification): number => project.config.sequence.groupOrder;
+    return (await super.sort(files)).sort((a, b) => group(a) - group(b) || seconds(b) - seconds(a));
   }
 }

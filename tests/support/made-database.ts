@@ -1,6 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import {
+  appendFileSync,
   chownSync,
   cpSync,
   existsSync,
@@ -36,10 +37,14 @@ import { until } from './until.ts';
 
 const MIGRATIONS = fileURLToPath(new URL('../../src/store/schema/migrations', import.meta.url));
 const PASSWORD = 'postgres-password';
+/** A test kills processes and no machine: nothing is lost that was not written through to the disk. */
+const SETTINGS = 'fsync = off\n';
 
 /** The same for the same server and the same migrations. */
 function stamp(): string {
-  const hash = createHash('sha256').update(fileURLToPath(import.meta.resolve(SERVER_PACKAGE)));
+  const hash = createHash('sha256')
+    .update(fileURLToPath(import.meta.resolve(SERVER_PACKAGE)))
+    .update(SETTINGS);
   for (const name of readdirSync(MIGRATIONS).sort()) hash.update(name).update(readFileSync(join(MIGRATIONS, name)));
   return hash.digest('hex').slice(0, 16);
 }
@@ -82,6 +87,7 @@ async function makeOnce(): Promise<string> {
   await (await openStore(databaseUrl(home, port!), { max: 1, application: 'fetch-test' })).close();
   server.kill('SIGINT');
   await until('PostgreSQL has stopped', () => server.exitCode !== null || server.signalCode !== null, 15_000);
+  appendFileSync(join(clusterFolder(home)!, 'postgresql.conf'), SETTINGS);
   try {
     renameSync(home, template);
   } catch (error) {

@@ -5,6 +5,10 @@ import { setTimeout as pause } from 'node:timers/promises';
  * costs nothing.
  */
 const BUSY_MS = 30_000;
+const LOOK_EVERY_MS = 25;
+/** A look at containers or at memory takes so long that looks without a pause would keep a core busy. */
+const PAUSE_PER_LOOK = 4;
+const LONGEST_PAUSE_MS = 250;
 
 /**
  * Waits for a condition, with a deadline of half a minute at least; what the condition throws is the reason when the
@@ -30,6 +34,7 @@ export async function within<T>(
   const deadline = Date.now() + ms;
   let reason: unknown;
   for (;;) {
+    const began = Date.now();
     try {
       const value = await condition();
       if (value) return value as NonNullable<Exclude<T, false>>;
@@ -37,7 +42,8 @@ export async function within<T>(
     } catch (error) {
       reason = error;
     }
-    if (Date.now() > deadline) throw new Error(`waited ${ms} ms in vain: ${what}`, { cause: reason });
-    await pause(25);
+    const now = Date.now();
+    if (now > deadline) throw new Error(`waited ${ms} ms in vain: ${what}`, { cause: reason });
+    await pause(Math.min(LONGEST_PAUSE_MS, Math.max(LOOK_EVERY_MS, PAUSE_PER_LOOK * (now - began))));
   }
 }

@@ -1,8 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-
-/** The original had 53 numbered defects. A test whose title has the number shows that ours does not have it. */
-const DEFECTS = 53;
+import { DEFECTS, defectsIn } from '../support/proofs.ts';
 
 const tests = new URL('../', import.meta.url);
 const titles = readdirSync(tests, { recursive: true, encoding: 'utf8' })
@@ -15,9 +13,7 @@ const titles = readdirSync(tests, { recursive: true, encoding: 'utf8' })
   .map(([, title = '', ofTable = '']) => title || ofTable);
 
 test('every numbered defect of the original has a test with its number', () => {
-  const numbers = new Set(
-    titles.flatMap((title) => [...title.matchAll(/\bdefect (\d+)\b/g)].map(([, number]) => Number(number))),
-  );
+  const numbers = new Set(titles.flatMap(defectsIn));
   const wanted = Array.from({ length: DEFECTS }, (_, index) => index + 1);
   expect(wanted.filter((number) => !numbers.has(number))).toEqual([]);
 });

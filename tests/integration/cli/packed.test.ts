@@ -26,7 +26,7 @@ const manifest = JSON.parse(clone('package.json')) as { version: string; depende
 let installed: Installed;
 beforeAll(async () => {
   installed = await installPacked();
-}, 300_000);
+}, 600_000);
 afterAll(() => installed?.remove());
 
 const fetchCommand = (args: string[], env: Record<string, string> = {}) =>

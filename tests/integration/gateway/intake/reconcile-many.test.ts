@@ -72,7 +72,7 @@ describe('a Temporal server that has lost everything', () => {
         await resignal(deps, at, 0, 500).catch(() => 0);
         return (await db.selectFrom('inbox').select('id').where('signalled_at', 'is', null).execute()).length === 1;
       },
-      180_000,
+      480_000,
     );
     const running = async (type: string) =>
       (await temporal.client.workflow.count(`WorkflowType = '${type}' AND ExecutionStatus = 'Running'`)).count;
@@ -80,5 +80,5 @@ describe('a Temporal server that has lost everything', () => {
       'every conversation and every task runs',
       async () => (await running('conversation')) === QUESTIONS - 1 && (await running('codingTask')) === TASKS - 1,
     );
-  }, 300_000);
+  }, 600_000);
 });

@@ -68,6 +68,7 @@ async function goesOn(held: HeldAccount, row: WaAccount, ended: Ended, changed: 
   const { link, over } = held;
   const { desired, reports, deps } = link;
   if (row.wanted === 'out' || (ended.interrupted && desired.row()?.wanted === 'out' && ended.openForMs > 0)) {
+    await held.auth.end();
     await reports.loggedOut(desired.row() ?? row);
     return false;
   }
@@ -131,13 +132,14 @@ async function react(held: HeldAccount, ended: Ended): Promise<Reaction> {
 
 /** Waits if waiting can help, and says what a person can do. False when only a person can help. */
 async function stopFor(
-  { link, over }: HeldAccount,
+  { link, auth, over }: HeldAccount,
   row: WaAccount,
   ended: Ended,
   reaction: Extract<Reaction, { kind: 'stop' }>,
   changed: AbortSignal,
 ): Promise<boolean> {
   const until = reaction.untilMs ? new Date(Date.now() + reaction.untilMs) : null;
+  if (reaction.needs === 'pairing') await auth.end();
   await link.reports.stopFor(row, ended, { ...reaction, until });
   if (until) return true;
   if (reaction.needs === 'lease') await either(over, changed, REPLACED_MS);

@@ -30,6 +30,8 @@ export interface AuthState {
   touch(): void;
   /** resolves when the present credentials are committed */
   save(): Promise<void>;
+  /** Waits for the writes that have begun and refuses later ones, before these credentials are put aside. */
+  end(): Promise<void>;
 }
 
 interface AuthOptions {
@@ -75,6 +77,8 @@ class StoredAuthState implements AuthState {
   /** the credentials changed since they were written */
   private dirty = false;
   private saving: Promise<void> = Promise.resolve();
+  private readonly writes = new Set<Promise<void>>();
+  private ended = false;
 
   constructor(options: AuthOptions, creds: AuthenticationCreds, rev: number) {
     this.options = options;
@@ -95,6 +99,11 @@ class StoredAuthState implements AuthState {
     this.dirty = true;
     this.saving = this.saving.catch(() => {}).then(() => (this.dirty ? this.commit([], []) : undefined));
     return this.saving;
+  }
+
+  async end(): Promise<void> {
+    this.ended = true;
+    await Promise.allSettled(this.writes);
   }
 
   private async read<T extends keyof SignalDataTypeMap>(
@@ -154,6 +163,8 @@ class StoredAuthState implements AuthState {
     const { db, account, sealer, holder, limitMs = LIMIT_MS } = this.options;
     const withCreds = this.dirty && this.paired();
     if (!withCreds && keys.length === 0 && received.length === 0) return;
+    // Baileys goes on for a moment after its connection has closed
+    if (this.ended) throw new Error('These WhatsApp credentials are no longer in use.');
     if (withCreds) {
       this.dirty = false;
       this.rev += 1;
@@ -161,9 +172,11 @@ class StoredAuthState implements AuthState {
     const creds = withCreds && {
       creds: { data: sealer.seal(placeOf(account, 'creds'), this.text(this.creds)), rev: this.rev },
     };
-    await this.orDie('storing the WhatsApp keys', () =>
+    const write = this.orDie('storing the WhatsApp keys', () =>
       writeAuth(db, account, { keys, received, ...creds }, { holder, timeoutMs: limitMs }),
     );
+    this.writes.add(write);
+    await write.finally(() => this.writes.delete(write));
     if (received.length > 0) this.options.onStored?.();
   }
 
