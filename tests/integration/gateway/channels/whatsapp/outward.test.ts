@@ -69,7 +69,7 @@ describe('messages to WhatsApp', () => {
     const stuck: string[] = [];
     out.fixture.faults.receipts.delivered = false;
     out.fixture.faults.dropAcks(2);
-    const sender = channel({ deadlineMs: 200, stuck: (why) => stuck.push(why) });
+    const sender = channel({ deadlineMs: 1_000, stuck: (why) => stuck.push(why) });
     await deliver(await queue(chat, 'hello?'), sender);
     out.fixture.faults.receipts.delivered = true;
     expect(stuck).toEqual(['2 messages in a row were not acknowledged on an open connection']);
