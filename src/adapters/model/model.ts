@@ -46,6 +46,10 @@ export interface ModelUsage {
   outputTokens: number;
   /** part of `inputTokens` that came from the endpoint's cache */
   cachedTokens: number;
+  /**
+   * what writing the cache cost beside the price of `inputTokens`, as a number of input tokens; 0 when unset
+   */
+  surchargeTokens?: number;
   /** part of `outputTokens` that was reasoning */
   reasoningTokens: number;
   /** the cost in US dollars, when the endpoint reports it */

@@ -11,6 +11,7 @@ import { diskWarning, requireDiskSpace, requireOwner } from '../instance/home/ho
 import { portNeeds, temporalCache } from '../instance/instance.ts';
 import { answersOn, isPortFree, portHolder } from '../instance/servers/ports.ts';
 import { postgresVersion, SERVER_PACKAGE } from '../instance/servers/postgres.ts';
+import { factsOf } from '../instance/servers/with-store.ts';
 import { readStatus } from '../instance/status-report.ts';
 import { installedService } from '../setup/background/find-service.ts';
 import { howItRuns, howText } from '../setup/background/how-it-runs.ts';
@@ -200,7 +201,7 @@ async function modelFinding(config: Config): Promise<Finding> {
     };
   const { verifyModel } = await import('../../adapters/model/endpoint/discover.ts');
   const model = config.AGENT_MODEL === PRACTICE ? undefined : config.AGENT_MODEL;
-  const result = await verifyModel({ ...config, AGENT_MODEL: model } as never, MODEL_PATIENCE_MS);
+  const result = await verifyModel({ ...config, AGENT_MODEL: model } as never, MODEL_PATIENCE_MS, factsOf(config));
   if (!result.ok) return missing('model', `${shownAddress(endpoint.baseUrl)}: ${result.error}`, mend);
   const found = ok(
     'model',

@@ -20,7 +20,9 @@ export interface ModelParts {
   /** names that an endpoint lists; throws with a reason for a person */
   models: (env: Record<string, string>) => Promise<string[]>;
   /** one real completion */
-  verify: (env: Record<string, string>) => Promise<{ ok: true; price?: string } | { ok: false; error: string }>;
+  verify: (
+    env: Record<string, string>,
+  ) => Promise<{ ok: true; price?: string; learned?: string } | { ok: false; error: string }>;
 }
 
 type Settings = Record<string, string>;
@@ -78,7 +80,7 @@ async function answeringModel(
   wait.start(`Asking ${named.AGENT_MODEL} for one word, to see that it answers`);
   const result = await parts.verify(named).catch((error: unknown) => ({ ok: false as const, error: reason(error) }));
   if (result.ok) {
-    wait.stop(`It answers${result.price ? `; ${result.price}` : ''}`);
+    wait.stop(['It answers', result.price, result.learned].filter(Boolean).join('; '));
     return named;
   }
   wait.error('It does not answer');

@@ -5,6 +5,7 @@ import { cancel, intro, outro, text } from '@clack/prompts';
 import { parse } from 'dotenv';
 import { keepSettings } from '../../adapters/env-file.ts';
 import type { Config } from '../../config.ts';
+import { factsOf } from '../instance/servers/with-store.ts';
 import { askModel, type ModelChoice, type ModelParts, type Terminal } from './model-question.ts';
 import { isCancel } from './questions.ts';
 
@@ -28,7 +29,7 @@ export async function firstStart(config: Config): Promise<boolean> {
 export async function setup(config: Config, parts?: SetupParts, terminal: Terminal = {}): Promise<void> {
   const file = join(config.FETCH_HOME, '.env');
   const known = parse(existsSync(file) ? readFileSync(file, 'utf8') : '');
-  const { discover, ...asked } = parts ?? (await realParts());
+  const { discover, ...asked } = parts ?? (await realParts(config));
   const values: Record<string, string | undefined> = {
     FETCH_USER_NAME: known.FETCH_USER_NAME || userName(),
     FETCH_TIME_ZONE: known.FETCH_TIME_ZONE || Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC',
@@ -72,9 +73,9 @@ async function askText(
 }
 
 /** Loaded when asked for: the model client is heavy, and most commands never need it. */
-async function realParts(): Promise<SetupParts> {
+async function realParts(config: Config): Promise<SetupParts> {
   const { discoverModels, modelsOf, verifyModel } = await import('../../adapters/model/endpoint/discover.ts');
-  return { discover: discoverModels, models: modelsOf, verify: verifyModel };
+  return { discover: discoverModels, models: modelsOf, verify: (env) => verifyModel(env, undefined, factsOf(config)) };
 }
 
 function userName(): string {

@@ -20,6 +20,8 @@ interface CallUsage {
   /** including reasoning */
   outputTokens: number;
   cachedTokens?: number;
+  /** what writing the cache cost beside that, as a number of input tokens */
+  surchargeTokens?: number;
   /** US dollars, when the endpoint reports the cost */
   usd?: number | null;
 }
@@ -57,9 +59,16 @@ export function costOf(names: readonly string[], usage: CallUsage, book: PriceBo
   const cached = Math.min(usage.cachedTokens ?? 0, usage.inputTokens);
   const [input, cachedInput, output] = price;
   // USD per million tokens is micro-dollars per token
-  const microUsd = roundUp((usage.inputTokens - cached) * input + cached * cachedInput + usage.outputTokens * output);
+  const fresh = usage.inputTokens - cached + (usage.surchargeTokens ?? 0);
+  const microUsd = roundUp(fresh * input + cached * cachedInput + usage.outputTokens * output);
   return { microUsd, unpriced: source === 'unknown' ? microUsd : 0 };
 }
+
+/**
+ * Writing to Anthropic's cache costs a quarter more than a fresh token, and twice as much for an hour: the part beside
+ * the price of a fresh token, as a number of input tokens.
+ */
+export const cacheSurcharge = (written: number, forAnHour = 0): number => Math.ceil(written / 4 + forAnHour);
 
 /** Rounds off binary fractions before rounding up. */
 const roundUp = (value: number): number => Math.ceil(Number(value.toFixed(6)));

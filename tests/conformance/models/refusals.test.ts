@@ -326,9 +326,13 @@ describe('roles that must alternate', () => {
     expect(bodies()).toHaveLength(1);
   });
 
-  test('hold beside a system message that a template refuses', async () => {
-    const check: Check = ({ body }) =>
-      body.messages[0].role === 'system' && invalid('System role not supported', {}, 500);
+  test.each([
+    ['System role not supported', 500],
+    ["Unsupported value: 'messages[0].role' does not support 'system' with this model.", 400],
+    ["messages with role 'system' is not allowed", 400],
+    ['Only user and assistant roles are supported!', 500],
+  ])('hold beside a system message that is refused: %s', async (message, status) => {
+    const check: Check = ({ body }) => body.messages[0].role === 'system' && invalid(message, {}, status);
     const { model, bodies } = await endpoint(check, [says('ok')]);
     await ask(model, [{ role: 'system', content: 's' }, ...hello]);
     expect(bodies()[1].messages).toEqual([{ role: 'user', content: 's\n\nhello' }]);
@@ -363,6 +367,18 @@ describe('a field that an endpoint does not know', () => {
     if (field === limit) expect(bodies().at(-1).max_completion_tokens).toBe(5);
   });
 
+  test.each([
+    'messages.1.content: none is not an allowed value',
+    "Invalid value for 'content': expected a string, got null.",
+  ])('may be a text that is null: then it is sent empty, after "%s"', async (message) => {
+    const { model, asked } = await endpoint(
+      ({ body }) => body.messages.some(({ content }: Any) => content === null) && invalid(message),
+      [says('one')],
+    );
+    expect((await ask(model, step())).text).toBe('one');
+    expect(asked().map(({ body }) => body.messages[1].content)).toEqual([null, '']);
+  });
+
   test('may be a value: then the nearest one that it takes is sent', async () => {
     const check: Check = ({ body }) =>
       body.reasoning_effort === 'minimal' &&
@@ -374,10 +390,11 @@ describe('a field that an endpoint does not know', () => {
     expect(bodies().at(-1).reasoning_effort).toBe('low');
   });
 
-  test('may stand in a schema', async () => {
-    const check: Check = ({ body }) =>
-      JSON.stringify(body.tools).includes('maxLength') &&
-      invalid(`Invalid JSON payload received. Unknown name "maxLength" at 'tools[0]': Cannot find field.`);
+  test.each([
+    `Invalid JSON payload received. Unknown name "maxLength" at 'tools[0]': Cannot find field.`,
+    'Invalid schema: unsupported keyword maxLength',
+  ])('may stand in a schema: %s', async (message) => {
+    const check: Check = ({ body }) => JSON.stringify(body.tools).includes('maxLength') && invalid(message);
     const { model, bodies } = await endpoint(check, [says('one')]);
     await ask(model, hello, {
       tools: [{ ...fileRead, parameters: { type: 'object', properties: { path: { type: 'string', maxLength: 9 } } } }],
@@ -390,6 +407,8 @@ describe('a refusal that no change can help', () => {
   test.each([
     ['registry.ollama.ai/library/gemma:latest does not support tools', 400],
     ['No endpoints found that support tool use.', 404],
+    ['`tools` is not supported with this model', 400],
+    ['Function calling is not enabled for models/gemma-3-27b-it', 400],
   ])('of tools is told in one true sentence: %s', async (message, status) => {
     const { model, asked } = await endpoint(({ body }) => body.tools && refusal(status, { error: { message } }), []);
     await expect(ask(model, hello)).rejects.toMatchObject({
@@ -399,10 +418,12 @@ describe('a refusal that no change can help', () => {
     expect([asked().length, (await model.facts('m')).noTools]).toEqual([1, true]);
   });
 
-  test('of many tools teaches how many it takes', async () => {
+  test.each([
+    "Invalid 'tools': array too long. Expected an array with maximum length 128, but got an array with length 129 instead.",
+    'Too many tools: 129 > 128',
+    'the number of tools should not exceed 128',
+  ])('of many tools teaches how many it takes: %s', async (message) => {
     const tools = Array.from({ length: 129 }, (_, n) => ({ ...fileRead, name: `t${n}` }));
-    const message =
-      "Invalid 'tools': array too long. Expected an array with maximum length 128, but got an array with length 129 instead.";
     const { model, asked } = await endpoint(() => invalid(message), []);
     await expect(ask(model, hello, { tools })).rejects.toMatchObject({ type: 'ModelRejected' });
     expect([asked().length, (await model.facts('m')).maxTools]).toEqual([1, 128]);

@@ -5,11 +5,13 @@ import { Client, Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { factsAddress } from '../../../src/adapters/model/endpoint/facts.ts';
 import { diagnose } from '../../../src/cli/checks/doctor.ts';
 import type { Finding } from '../../../src/cli/checks/finding.ts';
 import { serverFindings } from '../../../src/cli/checks/server/server.ts';
 import { prepareServers } from '../../../src/cli/roles/prepare.ts';
 import { loadConfig } from '../../../src/config.ts';
+import { factsIn } from '../../../src/store/turns/steps/model-facts.ts';
 import { freePorts, startTestApp, type TestApp } from '../../support/app.ts';
 import { until } from '../../support/until.ts';
 
@@ -131,4 +133,15 @@ it('says that a namespace or a server is missing, and what to do', async () => {
     mend: expect.stringContaining('DATABASE_URL'),
     detail: expect.stringMatching(/\w/),
   });
+});
+
+it('shows what turns have learned of the model, which its own request does not meet', async () => {
+  const { OPENAI_BASE_URL, OPENAI_API_KEY, AGENT_MODEL } = app.settings;
+  await factsIn(app.store.db).add(factsAddress(OPENAI_BASE_URL!), AGENT_MODEL!, { maxTools: 64 });
+  const config = configOf({
+    OPENAI_BASE_URL: OPENAI_BASE_URL!,
+    OPENAI_API_KEY: OPENAI_API_KEY!,
+    AGENT_MODEL: AGENT_MODEL!,
+  });
+  expect(named(await diagnose(config), 'model').detail).toContain('at most 64 tools');
 });

@@ -3,7 +3,7 @@ import { createMeter } from '../../../src/adapters/kennel/gate/model/meter.ts';
 import { upstreamsOf } from '../../../src/adapters/kennel/gate/model/upstreams.ts';
 import { isLocalEndpoint } from '../../../src/adapters/model/endpoint/local-endpoint.ts';
 import { breachText, taskBreach, turnBreach } from '../../../src/domain/model/budgets.ts';
-import { costOf, moneyText, priceBook, priceText, readPrices } from '../../../src/domain/model/price-book.ts';
+import { cacheSurcharge, costOf, moneyText, priceBook, priceText, readPrices } from '../../../src/domain/model/price-book.ts';
 import { DEAREST, listPrice } from '../../../src/domain/model/prices.ts';
 
 const usage = { inputTokens: 1_000, outputTokens: 100, cachedTokens: 400 };
@@ -13,6 +13,13 @@ const cost = (model: string, book = remote) => costOf([model], usage, book);
 
 test('a model call costs its uncached input, its cached input and its output, in millionths of a dollar', () => {
   expect(cost('gpt-5-mini')).toEqual({ microUsd: 600 * 0.25 + 400 * 0.025 + 100 * 2, unpriced: 0 });
+});
+
+test('what is written to the cache costs a quarter more than a fresh token, and for an hour twice as much', () => {
+  const written = { ...usage, surchargeTokens: cacheSurcharge(400, 100) };
+  expect(costOf(['claude-sonnet-4.5'], written, remote).microUsd - cost('claude-sonnet-4.5').microUsd).toBe(
+    400 * 0.25 * 3 + 100 * 3,
+  );
 });
 
 test.each([

@@ -1,4 +1,5 @@
 import type { AnswerEnd } from '../../../contracts/model.ts';
+import { cacheSurcharge } from '../../../domain/model/price-book.ts';
 import { ModelError } from '../error.ts';
 import type { ModelAnswer, ModelRequest, ModelUsage } from '../model.ts';
 import { AnswerDraft, tokens, type Watch, watched, watchedBytes } from '../request/ask.ts';
@@ -204,6 +205,7 @@ function usageOf({ inputTokens, outputTokens }: Finish['usage']): ModelUsage | u
   return {
     inputTokens: tokens(inputTokens.total),
     cachedTokens: tokens(inputTokens.cacheRead),
+    ...(tokens(inputTokens.cacheWrite) > 0 && { surchargeTokens: cacheSurcharge(tokens(inputTokens.cacheWrite)) }),
     outputTokens: tokens(outputTokens.total),
     reasoningTokens: tokens(outputTokens.reasoning),
   };

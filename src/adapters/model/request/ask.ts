@@ -1,7 +1,7 @@
 import type { AnswerEnd, ModelMessage, StepState, WireName } from '../../../contracts/model.ts';
 import { ModelError } from '../error.ts';
 import type { ModelAnswer, ModelCall, ModelRequest, ModelUsage } from '../model.ts';
-import { MOST_TOKENS } from '../stream/usage.ts';
+import { estimatedUsage, MOST_TOKENS } from '../stream/usage.ts';
 import { classify } from './classify.ts';
 import { type AnswerTimes, SilenceWatch } from './silence.ts';
 
@@ -127,12 +127,7 @@ export class AnswerDraft {
       this.text.length +
       this.reasoning.length +
       this.calls.reduce((sum, call) => sum + call.name.length + call.arguments.length, 0);
-    return {
-      inputTokens: Math.ceil(promptChars(this.request) / 4),
-      outputTokens: Math.ceil(chars / 4),
-      cachedTokens: 0,
-      reasoningTokens: 0,
-    };
+    return estimatedUsage(promptChars(this.request), chars);
   }
 }
 

@@ -89,6 +89,12 @@ const ROWS: readonly Row[] = [
     and: /missing|lacks|without|require|must/i,
     teaches: ({ request }) => (hasSteps(request) ? { facts: { skipSignature: true } } : null),
   },
+  // an empty text in place of null: servers whose messages are checked by pydantic ("none is not an allowed value")
+  {
+    says: /\bcontent\b/i,
+    and: /\bnull\b|\bnone\b|NoneType|valid string/i,
+    teaches: (refused) => (hasSteps(refused.request) && !overResponses(refused) ? leftOut('content', refused) : null),
+  },
   // chat templates of Mistral, Gemma, Llama 2 (llama.cpp, vLLM, LM Studio); Perplexity: "should alternate with
   // assistant"
   {
@@ -100,14 +106,15 @@ const ROWS: readonly Row[] = [
     says: /unexpected role|expected last role|follow (?:a )?['"`]?tool|after role ['"`]?tool/i,
     teaches: facts({ alternates: true }),
   },
-  // Gemma 2's template; Gemini's endpoint for Gemma: "Developer instruction is not enabled"
+  // Gemma 2's template; Gemini's endpoint for Gemma: "Developer instruction is not enabled"; OpenAI's o1: "does not
+  // support 'system' with this model"
   {
-    says: /system role (is )?not supported|(system|developer) (role|instruction|message|prompt)s? (is|are) not (supported|enabled|allowed)/i,
+    says: /system role (is )?not supported|support ['"`]?system['"`]?(?: with| prompt| message| role)|role ['"`]?system['"`]? (?:is )?not|only user and assistant roles|(system|developer) (role|instruction|message|prompt)s? (is|are) not (supported|enabled|allowed)/i,
     teaches: facts({ noSystem: true }),
   },
   // OpenAI: "Invalid 'tools': array too long. Expected an array with maximum length 128"
   {
-    says: /(?:maximum length|at most|maximum of|maximum is|limit of|limit is) (\d{1,4})(?!\d)/i,
+    says: /(?:maximum (?:length|of|is|number of \w+ is)|at most|limit(?: of| is|:)|not exceed|more than|>) ?(\d{1,4})(?!\d)/i,
     and: /\btools\b|functions/i,
     teaches: ({ request }, words) => {
       const most = Number(words[1]);
@@ -117,7 +124,7 @@ const ROWS: readonly Row[] = [
   // Ollama: "does not support tools"; OpenRouter 404: "support tool use"; vLLM: "requires --enable-auto-tool-choice";
   // llama.cpp: "requires --jinja"
   {
-    says: /(not|n't) support (tools?|functions?)\b|no endpoints found that support tool use|tools? (param(eter)? |calling |use )?(is|are) not supported|(not|n't) support (tool|function)[ -](use|call)/i,
+    says: /(not|n't) support (tools?|functions?)\b|no endpoints found that support tool use|(tools?|functions?)['"`]? (param(eter)? |calling |use )?(is|are) not (supported|enabled)|(not|n't) support (tool|function)[ -](use|call)/i,
     teaches: ({ request }) => (request.tools.length > 0 ? { facts: { noTools: true }, tell: NO_TOOLS } : null),
   },
   {
@@ -221,7 +228,10 @@ function fieldLesson(error: ModelError, { request, facts: known }: Refused): Les
   if (sent.includes('reasoning_effort') && EFFORT.test(error.message))
     return { id: 'reasoning_effort', facts: { omit: [...(known.omit ?? []), 'reasoning_effort'] } };
   const plain = error.message.replaceAll('\\', '');
-  const quoted = (word: string) => [`"${word}"`, `'${word}'`, `\`${word}\``].some((each) => plain.includes(each));
+  const quoted = (word: string) =>
+    [`"${word}"`, `'${word}'`, `\`${word}\``, `keyword ${word}`, `keyword: ${word}`].some((each) =>
+      plain.includes(each),
+    );
   const keyword = request.tools.length > 0 && UNSUPPORTED.test(plain) ? SCHEMA_WORDS.find(quoted) : undefined;
   return keyword !== undefined && !known.omit?.includes(keyword)
     ? { id: keyword, facts: { omit: [...(known.omit ?? []), keyword] } }

@@ -128,7 +128,8 @@ function wireStep(message: Assistant, ids: readonly string[], style: Style): obj
   const kept = (fields: Record<string, unknown> | null | undefined) =>
     Object.fromEntries(Object.entries(fields ?? {}).filter(([name]) => !style.facts.omit?.includes(name)));
   const thoughts = { ...(style.facts.reasoningBack && { reasoning_content: '' }), ...kept(own?.message) };
-  const content = message.content.trim() === '' ? null : message.content;
+  const none = style.facts.omit?.includes('content') ? '' : null;
+  const content = message.content.trim() === '' ? none : message.content;
   if (!message.calls?.length) return { role: 'assistant', content, ...thoughts };
   const skips = style.facts.skipSignature && !own;
   const calls = message.calls.map((call, at) => ({

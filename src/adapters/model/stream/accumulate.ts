@@ -3,7 +3,7 @@ import type { ModelAnswer, ModelCall, ModelRequest, ModelUsage } from '../model.
 import { CallParts, type WireCall } from './calls.ts';
 import { type Ending, endingOf } from './ends.ts';
 import { KeptFields } from './kept-fields.ts';
-import { UsageReader } from './usage.ts';
+import { estimatedUsage, UsageReader } from './usage.ts';
 import { readBareCalls, readCalls } from './written-calls.ts';
 import { WrittenText } from './written-text.ts';
 
@@ -223,12 +223,7 @@ export class Accumulator {
   private estimate(calls: readonly ModelCall[]): ModelUsage {
     const told = this.written.text.length + this.allReasoning.length;
     const chars = calls.reduce((sum, call) => sum + call.name.length + call.arguments.length, told);
-    return {
-      inputTokens: Math.ceil(this.promptChars / 4),
-      outputTokens: Math.ceil(chars / 4),
-      cachedTokens: 0,
-      reasoningTokens: 0,
-    };
+    return estimatedUsage(this.promptChars, chars);
   }
 }
 
@@ -249,17 +244,11 @@ export function readFailedGeneration(
       ? text.calls
       : (readBareCalls(generation, tools) ?? readCalls(generation, tools)?.calls ?? []);
   if (calls.length === 0) return null;
-  const usage = {
-    inputTokens: Math.ceil(promptChars / 4),
-    outputTokens: Math.ceil(generation.length / 4),
-    cachedTokens: 0,
-    reasoningTokens: 0,
-  };
   const said = { text: text.calls.length > 0 ? text.text.trimEnd() : '', reasoning: text.thought };
   return {
     ...said,
     calls: withIds(calls),
-    usage,
+    usage: estimatedUsage(promptChars, generation.length),
     usageEstimated: true,
     finishReason: 'tool_calls',
     end: 'complete',

@@ -1,10 +1,13 @@
+import { cacheSurcharge } from '../../../domain/model/price-book.ts';
 import type { ModelUsage } from '../model.ts';
 
 /** More tokens than any request has. The sum of two still fits an `int` of PostgreSQL. */
 export const MOST_TOKENS = 1_000_000_000;
 const MOST_USD = 100_000;
 
-type Figures = Partial<Record<'input' | 'output' | 'total' | 'cached' | 'uncounted' | 'reasoning' | 'usd', number>>;
+type Figures = Partial<
+  Record<'input' | 'output' | 'total' | 'cached' | 'written' | 'writtenForAnHour' | 'reasoning' | 'usd', number>
+>;
 
 /**
  * The places of each figure: OpenAI's, then Anthropic's, Gemini's, Ollama's and others'. A dot leads into an object.
@@ -38,7 +41,8 @@ const NAMES: Record<keyof Figures, string[]> = {
     'cache_read_input_tokens',
   ],
   // Anthropic does not count what it writes into the cache as input
-  uncounted: ['cache_creation_input_tokens'],
+  written: ['cache_creation_input_tokens', 'prompt_tokens_details.cache_write_tokens'],
+  writtenForAnHour: ['cache_creation.ephemeral_1h_input_tokens'],
   reasoning: [
     'completion_tokens_details.reasoning_tokens',
     'output_tokens_details.reasoning_tokens',
@@ -81,11 +85,13 @@ export class UsageReader {
 
   /** Undefined when the endpoint reported none. */
   result(): ModelUsage | undefined {
-    const { input, output = 0, total = 0, cached = 0, uncounted = 0, reasoning = 0, usd = 0 } = this.figures;
+    const { input, output = 0, total = 0, cached = 0, written = 0, reasoning = 0, usd = 0 } = this.figures;
     if (input === undefined) return undefined;
-    const inputTokens = this.apart ? Math.min(input + cached + uncounted, MOST_TOKENS) : input;
+    const inputTokens = this.apart ? Math.min(input + cached + written, MOST_TOKENS) : input;
+    const long = Math.min(this.figures.writtenForAnHour ?? 0, written);
     return {
       inputTokens,
+      ...(written > 0 && { surchargeTokens: cacheSurcharge(written - long, long) }),
       // Gemini and xAI do not count reasoning as completion tokens, but charge it: the total includes it
       outputTokens: Math.max(output, total - inputTokens),
       ...(usd > 0 && { usd: Math.min(usd, MOST_USD) }),
@@ -94,6 +100,14 @@ export class UsageReader {
     };
   }
 }
+
+/** The usage of an endpoint that reports none, from characters: a token has four of them. */
+export const estimatedUsage = (promptChars: number, answerChars: number): ModelUsage => ({
+  inputTokens: Math.ceil(promptChars / 4),
+  outputTokens: Math.ceil(answerChars / 4),
+  cachedTokens: 0,
+  reasoningTokens: 0,
+});
 
 /** An endpoint's figure, also one in quotes, as a number that can be stored; null when it is no number. */
 function count(value: unknown, exact: boolean): number | null {

@@ -1,5 +1,7 @@
+import type { FactsStore } from '../../../adapters/model/endpoint/facts.ts';
 import type { Config } from '../../../config.ts';
 import { openStore, type Store } from '../../../store/postgres/database.ts';
+import { factsIn } from '../../../store/turns/steps/model-facts.ts';
 import { directProblem } from '../connections/problems.ts';
 import { databaseUrl } from './postgres.ts';
 
@@ -17,3 +19,9 @@ export async function withStore<T>(config: Config, application: string, use: (st
     await store.close();
   }
 }
+
+/** What the instance has learned of models, for a command that asks one. It rejects while no instance runs. */
+export const factsOf = (config: Config): FactsStore => ({
+  read: (baseUrl) => withStore(config, 'fetch-facts', ({ db }) => factsIn(db).read(baseUrl)),
+  add: (baseUrl, model, facts) => withStore(config, 'fetch-facts', ({ db }) => factsIn(db).add(baseUrl, model, facts)),
+});

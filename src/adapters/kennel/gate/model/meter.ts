@@ -1,5 +1,5 @@
 import { createParser } from 'eventsource-parser';
-import { type Cost, costOf, type PriceBook } from '../../../../domain/model/price-book.ts';
+import { type Cost, cacheSurcharge, costOf, type PriceBook } from '../../../../domain/model/price-book.ts';
 import { prefix, storableText } from '../../../../domain/text/storable.ts';
 import type { ModelUsage } from '../../../../store/kennel/tasks/usage.ts';
 import type { Wire } from './routes.ts';
@@ -88,14 +88,15 @@ export function createMeter({ wire, contentType, model, requestBytes, prices }: 
   };
 }
 
-/** Writing to Anthropic's cache costs a quarter more than a fresh token; for an hour, twice as much. */
 function costOfSeen(names: readonly string[], seen: Seen, prices: PriceBook): Cost {
-  const asFresh = Math.ceil(seen.fresh + seen.cacheWrites * 1.25 + seen.longCacheWrites * 2);
-  return costOf(
-    names,
-    { inputTokens: asFresh + seen.cached, cachedTokens: seen.cached, outputTokens: seen.output, usd: seen.usd },
-    prices,
-  );
+  const usage = {
+    inputTokens: seen.fresh + seen.cacheWrites + seen.longCacheWrites + seen.cached,
+    surchargeTokens: cacheSurcharge(seen.cacheWrites, seen.longCacheWrites),
+    cachedTokens: seen.cached,
+    outputTokens: seen.output,
+    usd: seen.usd,
+  };
+  return costOf(names, usage, prices);
 }
 
 function estimate(seen: Seen, requestBytes: number, answerBytes: number): void {
