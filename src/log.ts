@@ -13,5 +13,9 @@ export function logDestination(fd: 1 | 2): DestinationStream {
   return stream;
 }
 
+/** JSON has nothing of an `Error`; Temporal's worker logs its failures under this name. */
+const error = (value: unknown): unknown => (value instanceof Error ? pino.stdSerializers.err(value) : value);
+
 /** The log of one part of a role, on its standard error. */
-export const createLog = (part: string, level: string): Logger => pino({ level, base: { part } }, logDestination(2));
+export const createLog = (part: string, level: string): Logger =>
+  pino({ level, base: { part }, serializers: { error } }, logDestination(2));

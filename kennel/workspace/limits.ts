@@ -39,6 +39,9 @@ export const LIMITS = {
   fingerprintEntries: 50_000,
   /** when the store has more loose objects, they are put into one pack */
   looseObjects: 4_000,
+  /** a task that would commit more than these is looked at by the person first: new files, and bytes */
+  commitFiles: 200,
+  commitBytes: 5 * 1024 * 1024,
   /** most files that one answer lists */
   listedFiles: 500,
 } as const;

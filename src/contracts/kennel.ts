@@ -36,6 +36,8 @@ export const INSIDE = {
   mcpSocket: '/run/fetch/gate/mcp.sock',
   /** the agent's own log-in file, read only; mounted when the spec says so */
   login: '/run/fetch-login',
+  /** packages that tasks of the workspace fetched, read only; where there are any, HOME of a command is `home` */
+  fetched: '/run/fetch-fetched',
   /** skills of the owner, each in a folder of its name, read only */
   skills: '/skills',
   /** where the program `fetch-setup` hands in a script */

@@ -47,9 +47,9 @@ export type WorkspaceOp = { worktree?: string } /** entries of a folder, folders
   | { op: 'settle'; key: string; author: Author }
   /**
    * saves the state after a task, and commits the task's changes on the branch that is checked out; a second call with
-   * the same key returns the answer of the first
+   * the same key returns the answer of the first. `uncommitted`: why earlier calls failed; this one only saves the state
    */
-  | { op: 'conclude'; key: string; message: string; author: Author; keepOnBranchOnly: boolean }
+  | { op: 'conclude'; key: string; message: string; author: Author; keepOnBranchOnly: boolean; uncommitted?: string }
   /**
    * `one`: back to the state before the newest task that is not undone, or before the direct edits of the newest turn.
    * `all`: back to before the first. `redo` takes back the last undo. A second call with the same `key` returns the

@@ -7,10 +7,23 @@ import { type Head, headOf, inProgress, type Place } from '../git/repository.ts'
 import { forgetFiles, readIndex, takeSnapshot } from '../git/snapshot.ts';
 import { indexLock, restage } from '../git/staging.ts';
 import { giveObjects, type Ref, tidy } from '../git/transfer.ts';
-import { changedTree, commitTree, diffTrees, jsonBlob, type Signature, treeOf } from '../git/trees.ts';
+import {
+  type Change,
+  changedTree,
+  commitTree,
+  diffTrees,
+  type Entry,
+  entriesOf,
+  isSubmodule,
+  jsonBlob,
+  type Signature,
+  treeOf,
+} from '../git/trees.ts';
+import { LIMITS } from '../limits.ts';
 import { testCommand } from '../project/profile.ts';
 import { besides, innerChanges, joined, othersOf } from './besides.ts';
 import { pathsOf, repositoryOf, takeHistory, withRest } from './checkpoint.ts';
+import { generatedAmong, generatedNote } from './generated.ts';
 import { objectDamage } from './git-folder.ts';
 import { among, retakeOthers } from './others.ts';
 import {
@@ -34,11 +47,20 @@ export interface Concluding {
   message: string;
   author: Author;
   keepOnBranchOnly: boolean;
+  uncommitted?: string;
 }
 
 /** The content of `refs/fetch/<key>/result`. `tip`: HEAD at the end of the task. */
 export interface Result extends Omit<ConcludedChanges, 'test'> {
   tip: string | null;
+}
+
+interface Changed {
+  before: Stored;
+  after: Stored;
+  prepared: string | null;
+  /** new files that are not committed */
+  generated: ReadonlyMap<string, string>;
 }
 
 type Committed = Pick<Result, 'commit' | 'keptOn' | 'note' | 'tip' | 'branch'>;
@@ -58,15 +80,26 @@ export function conclude(place: Place, op: Concluding, again: string | null = nu
   const after =
     (done.after && readState(repository, op.key, 'after')) || takeAfter(repository, before, op, { refs, head, unread });
   const inner = innerChanges(repository, before, after);
-  const files = joined(changedFiles(repository, before.tree, after.tree), inner.files);
+  const generated = generatedBy(repository, before, after);
+  const shown = changedTree(
+    repository,
+    after.tree,
+    [...generated.keys()].map((path) => [path, null]),
+  );
+  const files = joined(changedFiles(repository, before.tree, shown), inner.files);
   const committed: Committed =
     repository.kept === 'beside'
       ? { commit: null, branch: null, tip: null }
-      : commitChanges(repository, { before, after, prepared: done.commit ?? null }, op, {
-          ...op.author,
-          seconds: after.at,
-        });
-  const told = [again, committed.note, ...besides(repository, before, after), ...inner.notes].filter(Boolean).join(' ');
+      : op.uncommitted === undefined
+        ? commitChanges(repository, { before, after, prepared: done.commit ?? null, generated }, op, {
+            ...op.author,
+            seconds: after.at,
+          })
+        : onlySaved(repository, before, op.uncommitted);
+  const made = generatedNote(generated);
+  const told = [again, committed.note, made, ...besides(repository, before, after), ...inner.notes]
+    .filter(Boolean)
+    .join(' ');
   const result: Result = { ...files, ...committed, ...(told && { note: told }) };
   writeRef(repository, refOf(op.key, 'result'), jsonBlob(repository, result), done.result ?? null);
   tidy(repository);
@@ -131,10 +164,21 @@ function damageOf(repository: Repository, before: Stored, then: Facts, unread: s
   return objectDamage(repository, then) ?? unread;
 }
 
+/** What a task made that does not belong into a commit. */
+const generatedBy = (repository: Repository, before: Stored, after: Stored): ReadonlyMap<string, string> =>
+  generatedAmong(
+    repository.root,
+    diffTrees(repository, before.tree, after.tree).flatMap(({ path, from, to }) => (from === null && to ? [path] : [])),
+    entriesOf(
+      repository,
+      repository.kept === 'beside' ? before.tree : treeOf(repository, headOf(repository).commit),
+    ).keys(),
+  );
+
 /** `prepared`: the commit that an earlier call made, and may have been killed before it moved the branch to it. */
 function commitChanges(
   repository: Repository,
-  { before, after, prepared }: { before: Stored; after: Stored; prepared: string | null },
+  { before, after, prepared, generated }: Changed,
   op: Concluding,
   by: Signature,
 ): Committed {
@@ -142,21 +186,28 @@ function commitChanges(
   if (prepared && head.commit && isAncestor(repository, prepared, head.commit)) {
     // an earlier call was killed after it moved the branch: only the index may be behind
     if (head.commit === prepared) stageCommit(repository, firstParent(repository, prepared), prepared);
-    const keptOn = head.branch === null ? keepBranch(repository, op.key, prepared) : null;
+    const keptOn = branchFor(repository, before, { ...head, commit: prepared });
     return { commit: prepared, branch: head.branch, keptOn, tip: head.commit, note: notes(before, head, [], keptOn) };
   }
-  const { convert, filtered } = converter(
+  const { convert: converted, filtered } = converter(
     repository,
-    diffTrees(repository, before.tree, after.tree).map((change) => change.path),
+    diffTrees(repository, before.tree, after.tree).flatMap(({ path }) => (generated.has(path) ? [] : [path])),
   );
+  const convert = (path: string, entry: Entry) => (generated.has(path) ? 'skip' : converted(path, entry));
   const headTree = treeOf(repository, head.commit);
   const merged = mergeTrees(repository, before.tree, headTree, after.tree, { convert });
   const left = [...filtered];
   const own = head.commit !== before.head ? head.commit : null;
   if (merged.conflicts.length === 0 && merged.changes.length === 0) {
-    return { commit: own, branch: head.branch, tip: head.commit, note: notes(before, head, left, null) };
+    const keptOn = own && branchFor(repository, before, head);
+    return { commit: own, branch: head.branch, keptOn, tip: head.commit, note: notes(before, head, left, keptOn) };
   }
   const onOwnBranch = head.branch === `fetch/${op.key}`;
+  const much = onOwnBranch || op.keepOnBranchOnly ? null : tooMuch(repository, merged.changes);
+  if (much) {
+    const note = `Nothing is committed yet, because it is much: ${much}. Look at the files, then say "commit" or "undo".`;
+    return { commit: own, branch: head.branch, tip: head.commit, note };
+  }
   const why =
     op.keepOnBranchOnly && !onOwnBranch ? 'asked' : refusal(repository, merged.conflicts, headTree, merged.tree);
   const parents = head.commit ? [head.commit] : [];
@@ -174,7 +225,7 @@ function commitChanges(
     ]);
     if (moved.code === 0) {
       stageCommit(repository, head.commit, commit);
-      const keptOn = head.branch === null ? keepBranch(repository, op.key, commit) : null;
+      const keptOn = branchFor(repository, before, { ...head, commit });
       return { commit, branch: head.branch, keptOn, tip: commit, note: notes(before, head, left, keptOn) };
     }
     return keep(`the branch could not be moved (${moved.stderr.trim()})`);
@@ -182,7 +233,7 @@ function commitChanges(
   return keep(why);
 
   function keep(reason: string): Committed {
-    const tree = merged.conflicts.length === 0 ? merged.tree : wholeState(repository, headTree, after.tree);
+    const tree = merged.conflicts.length === 0 ? merged.tree : wholeState(repository, headTree, after.tree, generated);
     const commit = commitTree(repository, tree, parents, messageOf(op), by);
     giveObjects(repository, [commit], { except: [head.commit], made: true });
     const keptOn = keepBranch(repository, op.key, commit);
@@ -199,6 +250,28 @@ function commitChanges(
       note: [note, notes(before, head, left, null)].filter(Boolean).join(' '),
     };
   }
+}
+
+/** What earlier calls have committed, before they failed. */
+function onlySaved(repository: Repository, before: Stored, why: string): Committed {
+  const head = headOf(repository);
+  if (head.commit !== before.head) branchFor(repository, before, head);
+  const note = `The changes are in the files and could not be committed: ${why.split('\n')[0]}. Look at them and commit them yourself, or say "undo".`;
+  return { commit: head.commit === before.head ? null : head.commit, branch: head.branch, tip: head.commit, note };
+}
+
+/** How much a commit would add, where that is more than a person expects; null where it is not. */
+function tooMuch(repository: Repository, changes: readonly Change[]): string | null {
+  const fresh = changes.filter(({ from, to }) => from === null && to !== null).length;
+  const sizes = (entries: Array<Entry | null>): number =>
+    content(repository, ['cat-file', '--batch-check=%(objectsize)'], {
+      input: entries.flatMap((entry) => (entry && !isSubmodule(entry) ? [`${entry.oid}\n`] : [])).join(''),
+    })
+      .split('\n')
+      .reduce((sum, size) => sum + Number(size || 0), 0);
+  const bytes = sizes(changes.map(({ to }) => to)) - sizes(changes.map(({ from }) => from));
+  if (fresh <= LIMITS.commitFiles && bytes <= LIMITS.commitBytes) return null;
+  return `${fresh} new ${fresh === 1 ? 'file' : 'files'}, ${(bytes / 1_000_000).toFixed(1)} MB more`;
 }
 
 /** Why the task's changes cannot be committed on the branch; null when they can. */
@@ -221,17 +294,36 @@ function stageCommit(repository: Repository, from: string | null, to: string): v
 }
 
 /** All files as they are now, in the form in which they are committed. */
-function wholeState(repository: Repository, headTree: string, files: string): string {
+function wholeState(
+  repository: Repository,
+  headTree: string,
+  files: string,
+  without: ReadonlyMap<string, string>,
+): string {
   const changes = diffTrees(repository, headTree, files);
   const { convert } = converter(
     repository,
     changes.map((change) => change.path),
   );
   const entries = changes.flatMap(({ path, from, to }): Array<[string, typeof from]> => {
+    if (without.has(path)) return [];
     const entry = to && convert(path, to);
     return entry === 'skip' ? [] : [[path, entry]];
   });
   return changedTree(repository, headTree, entries);
+}
+
+/**
+ * The branch that holds a commit of a detached HEAD, which git would delete some day; null where HEAD is on a branch.
+ * The branch of a worktree goes on to it.
+ */
+function branchFor(repository: Repository, { key, worktree }: Stored, { branch, commit }: Head): string | null {
+  if (branch !== null || commit === null) return null;
+  const ref = `refs/heads/fetch/${key}`;
+  const there = worktree === null ? null : readOwnRef(repository, ref);
+  if (there && there !== commit && isAncestor(repository, there, commit))
+    tryGit(repository, ['update-ref', ref, commit, there]);
+  return keepBranch(repository, key, commit);
 }
 
 /** Creates branch `fetch/<key>`, with a number at its end if that name is taken. Returns its name. */
@@ -255,7 +347,7 @@ function notes(before: Stored, head: Head, filtered: string[], keptOn: string | 
     const name = (branch: string | null) => branch ?? 'a detached HEAD';
     all.push(`The task switched from ${name(before.branch)} to ${name(head.branch)}.`);
   }
-  if (head.branch === null && keptOn) all.push(`HEAD is detached; branch ${keptOn} keeps the commit.`);
+  if (head.branch === null && keptOn) all.push(`HEAD is detached; branch ${keptOn} keeps its commits.`);
   if (filtered.length > 0)
     all.push(`Not committed, as a filter of the repository would have to run over it: ${named(filtered)}.`);
   return all.length > 0 ? all.join(' ') : undefined;

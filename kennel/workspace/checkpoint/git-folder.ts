@@ -128,6 +128,20 @@ export function folderChanges(repository: Repository, from: Stored, to: Stored):
   );
 }
 
+/** What git keeps of a merge, rebase or the like while it is in progress; the first ones exist in no other state. */
+const BEGUN = /^(MERGE_HEAD|CHERRY_PICK_HEAD|REVERT_HEAD|BISECT_LOG|rebase-merge\/.*|rebase-apply\/.*)$/;
+const OF_IT = /^(MERGE_(MSG|MODE|RR)|AUTO_MERGE|ORIG_HEAD|REBASE_HEAD|BISECT_\w+|sequencer\/.*)$/;
+
+/** Changes by which an operation that was in progress in `before` is so again; none when it is, or there was none. */
+export function progressChanges(repository: Repository, after: Stored, before: Stored): Change[] {
+  const trees = [after, before].map((state) => extraOf(repository, state.extra, 'git'));
+  if (!trees[0] || !trees[1]) return [];
+  const changes = diffTrees(repository, trees[0], trees[1])
+    .map((change) => ({ ...change, path: plainPath(change.path) }))
+    .filter(({ path }) => BEGUN.test(path) || OF_IT.test(path));
+  return changes.some(({ path, from, to }) => BEGUN.test(path) && from === null && to !== null) ? changes : [];
+}
+
 export function applyToFolder(repository: Repository, changes: readonly Change[]): string[] {
   if (changes.length === 0 || repository.kept === 'beside') return [];
   return applyChanges({ ...repository, root: repository.commonDir }, changes, false).refused;

@@ -29,7 +29,8 @@ export function changedFiles(repository: Repository, from: string, to: string): 
   let added = 0;
   let removed = 0;
   for (let index = 0; index < counts.length; index += 1) {
-    const [plus, minus, path] = counts[index]!.split('\t');
+    // a path may have tabs as well
+    const [, plus, minus, path] = /^([^\t]*)\t([^\t]*)\t([\s\S]*)$/.exec(counts[index]!) ?? [];
     if (minus === undefined) continue;
     const count = { added: Number(plus) || 0, removed: Number(minus) || 0 };
     added += count.added;

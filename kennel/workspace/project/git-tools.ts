@@ -1,6 +1,7 @@
 import { copyFileSync, existsSync, lstatSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Author, WorkspaceAnswer } from '../../../src/contracts/workspace-ops.ts';
+import { generatedAmong, generatedNote } from '../checkpoint/generated.ts';
 import { named } from '../checkpoint/report.ts';
 import { shown } from '../files/names.ts';
 import { existing, linkInside } from '../files/paths.ts';
@@ -8,6 +9,7 @@ import { converter } from '../git/convert.ts';
 import { argument, GitFailed, git, type Repository, tryGit } from '../git/git.ts';
 import { utf8 } from '../git/process.ts';
 import { headOf, inProgress, needRepository, type Place } from '../git/repository.ts';
+import { readIndex } from '../git/snapshot.ts';
 import { indexLock } from '../git/staging.ts';
 import { bounded } from '../limits.ts';
 import { Refusal } from '../refusal.ts';
@@ -203,7 +205,10 @@ export function gitCommit(place: Place, message: string, paths: string[] | undef
   if (lock) throw new Refusal(`Nothing was committed: ${lock}.`);
   const chosen = paths?.map((path) => committedPath(repository, place, path));
   const status = statusOf(repository);
-  const all = chosen ?? (status.staged.length > 0 ? [] : ['.']);
+  // everything: then what tools have generated is left out
+  const whole = chosen ? chosen.length === 1 && chosen[0] === '.' : status.staged.length === 0;
+  const all = whole ? ['.'] : (chosen ?? []);
+  let generated: ReadonlyMap<string, string> = new Map();
   if (all.length > 0) {
     const due = git(repository, ['ls-files', '-z', '-m', '-o', '-d', '--exclude-standard', '--', ...all]).split('\0');
     const { filtered } = converter(
@@ -214,7 +219,9 @@ export function gitCommit(place: Place, message: string, paths: string[] | undef
       throw new Refusal(
         `A filter of the repository would have to run over ${named([...filtered])}, which is not done here. Commit them yourself, or name other paths.`,
       );
+    const before = new Set(readIndex(repository).entries.keys());
     git(repository, ['add', '-A', '--', ...all]);
+    if (whole) generated = unstageGenerated(repository, before);
   }
   const args = [
     'commit',
@@ -224,7 +231,7 @@ export function gitCommit(place: Place, message: string, paths: string[] | undef
     '--no-status',
     '-F',
     '-',
-    ...(chosen ? ['--only', '--', ...chosen] : []),
+    ...(chosen && !whole ? ['--only', '--', ...chosen] : []),
   ];
   const by = {
     name: author.name.replace(/[<>\r\n\0]/g, '').trim() || 'Fetch',
@@ -237,7 +244,9 @@ export function gitCommit(place: Place, message: string, paths: string[] | undef
     GIT_COMMITTER_EMAIL: by.email,
   };
   const ran = tryGit(repository, args, { input: Buffer.from(message, 'utf8'), env });
-  if (ran.code === 1 && statusOf(repository).staged.length === 0) throw new Refusal('There is nothing to commit.');
+  const made = generatedNote(generated);
+  if (ran.code === 1 && statusOf(repository).staged.length === 0)
+    throw new Refusal(['There is nothing to commit.', made].filter(Boolean).join(' '));
   if (ran.code !== 0) throw new GitFailed(`git commit: ${ran.stderr.trim() || ran.stdout.trim()}`);
   const head = headOf(repository);
   const stat = utf8(
@@ -253,9 +262,20 @@ export function gitCommit(place: Place, message: string, paths: string[] | undef
   ).trim();
   return {
     ok: true,
-    output: `Committed ${head.commit!.slice(0, 10)} on ${head.branch ?? 'a detached HEAD'}: ${stat}.`,
+    output: `Committed ${head.commit!.slice(0, 10)} on ${head.branch ?? 'a detached HEAD'}: ${stat}.${made ? ` ${made}` : ''}`,
     data: { commit: head.commit, branch: head.branch },
   };
+}
+
+/** Takes out of the index what tools have generated, unless it was there already. Returns it. */
+function unstageGenerated(repository: Repository, before: ReadonlySet<string>): ReadonlyMap<string, string> {
+  const fresh = [...readIndex(repository).entries.keys()].filter((path) => !before.has(path));
+  const generated = generatedAmong(repository.root, fresh, before);
+  if (generated.size > 0)
+    git(repository, ['update-index', '--force-remove', '-z', '--stdin'], {
+      input: [...generated.keys()].map((path) => `${path}\0`).join(''),
+    });
+  return generated;
 }
 
 export function gitBranch(

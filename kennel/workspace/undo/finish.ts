@@ -1,13 +1,16 @@
+import { lstatSync, mkdirSync, readdirSync, renameSync, rmdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { Undone, WorkspaceAnswer } from '../../../src/contracts/workspace-ops.ts';
 import { applyToFolder } from '../checkpoint/git-folder.ts';
 import { readRef } from '../checkpoint/record.ts';
 import { named } from '../checkpoint/report.ts';
 import { applyChanges, entryOnDisk, inTheWayOf } from '../files/apply.ts';
 import { shown } from '../files/names.ts';
-import { kept, type Repository } from '../git/git.ts';
+import { content, kept, type Repository, tryGit } from '../git/git.ts';
 import { foldersOf } from '../git/merge.ts';
 import { utf8 } from '../git/process.ts';
 import { headOf } from '../git/repository.ts';
+import { onDisk, readIndex } from '../git/snapshot.ts';
 import { restage } from '../git/staging.ts';
 import { giveObjects, setRefs } from '../git/transfer.ts';
 import { type Change, diffTrees, type Signature } from '../git/trees.ts';
@@ -31,6 +34,7 @@ export function finish(repository: Repository, record: UndoRecord, by: Signature
   if (refused.length > 0) notes.push(`${named(refused)} changed in the meantime and stay as they are`);
   notes.push(...leftNotes(repository, applyChanges(repository, others, false).refused, record.kind));
   if (record.kind === 'undo') {
+    for (const folder of record.nested ?? []) removeSkeleton(repository, folder.replace(/\/$/, ''));
     const lost = remakeEmpty(repository, record.folders ?? [], record.pipes ?? []);
     if (lost.length > 0) notes.push(`Empty folders or pipes could not be made again: ${named(lost)}`);
   }
@@ -47,13 +51,36 @@ export function finish(repository: Repository, record: UndoRecord, by: Signature
     const from = { commit: record.headFrom, branch: record.branchFrom };
     const to = { commit: record.headTo, branch: record.branchTo };
     if (moveHead(repository, headOf(repository), from, to, `fetch: ${record.kind} ${record.keys.join(' ')}`)) {
-      if (record.stagedFrom && record.stagedTo)
+      if (record.index) resumeIndex(repository, record.index);
+      else if (record.stagedFrom && record.stagedTo)
         restage(repository, diffTrees(repository, record.stagedFrom, record.stagedTo));
     } else notes.push('HEAD was moved in the meantime and stays where it is');
   }
   const done = { ...record, notes, done: true };
   writeUndoRecord(repository, done, by, stored);
   return answer(repository, done);
+}
+
+/** Writes the index of an operation that is in progress again, with its conflicts. */
+function resumeIndex(repository: Repository, index: string): void {
+  if (readIndex(repository).unmerged.size > 0) return;
+  const fresh = join(repository.gitDir, 'fetch', 'index');
+  mkdirSync(dirname(fresh), { recursive: true });
+  writeFileSync(fresh, Buffer.from(content(repository, ['cat-file', 'blob', index]), 'latin1'));
+  renameSync(fresh, join(repository.gitDir, 'index'));
+  tryGit(repository, ['update-index', '-q', '--ignore-submodules', '--refresh']);
+}
+
+/** Removes the empty folders that are left of a repository inside the workspace. A folder with a file stays. */
+function removeSkeleton(repository: Repository, folder: string): void {
+  const at = onDisk(repository.root, folder);
+  if (!lstatSync(at, { throwIfNoEntry: false })?.isDirectory()) return;
+  for (const name of readdirSync(at, 'latin1')) removeSkeleton(repository, `${folder}/${name}`);
+  try {
+    rmdirSync(at);
+  } catch {
+    // it is not empty
+  }
 }
 
 /**

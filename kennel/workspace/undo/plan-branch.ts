@@ -19,8 +19,9 @@ export function planBranch(
 ): UndoRecord {
   const { repository } = planning;
   const { key } = before;
-  const branch = after.branch;
-  const tip = readResult(repository, key)?.tip ?? after.head;
+  const result = readResult(repository, key);
+  const branch = after.branch ?? result?.keptOn ?? null;
+  const tip = result?.tip ?? after.head;
   const name = `refs/heads/${branch}`;
   const head = headOf(repository);
   const changes = [...refs];

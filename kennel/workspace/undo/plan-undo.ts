@@ -1,6 +1,6 @@
 import { othersOf } from '../checkpoint/besides.ts';
 import { pathsOf } from '../checkpoint/checkpoint.ts';
-import { firstParent, readResult } from '../checkpoint/conclude.ts';
+import { firstParent, isAncestor, readResult } from '../checkpoint/conclude.ts';
 import { among } from '../checkpoint/others.ts';
 import { extraOf, factsOf, hadRepository, readRef, refOf, type Stored } from '../checkpoint/record.ts';
 import type { Repository } from '../git/git.ts';
@@ -61,6 +61,7 @@ export function planUndo(planning: Planning, chosen: Task[], notes: string[]): U
       notes.push('Submodules are left as they are');
     }
   }
+  if (further.index) checkResumable(planning, chosen, start, head);
   return {
     ...recordOf(planning, from, head, commits, notes),
     ...further,
@@ -72,6 +73,20 @@ export function planUndo(planning: Planning, chosen: Task[], notes: string[]): U
     stagedFrom: start,
     stagedTo: staged,
   };
+}
+
+/** A merge or the like can be in progress again only where it was, and in an index that nobody has changed since. */
+function checkResumable({ repository }: Planning, chosen: Task[], staged: string | null, to: Head): void {
+  const whole = chosen.filter(({ before }) => !before.partial);
+  const [{ after, before: last }, { before }] = [whole[0]!, whole.at(-1)!];
+  if (to.commit !== before.head || to.branch !== before.branch)
+    throw new OwnRefusal(
+      'A merge was in progress before the task, and there are later or published commits since. Take them back with git; nothing was changed.',
+    );
+  if (staged !== stagedAfter(repository, last, after))
+    throw new OwnRefusal(
+      'A merge was in progress before the task, and something was staged since. Unstage it first; nothing was changed.',
+    );
 }
 
 /** Paths that were there before a task, and that git did not look at. */
@@ -94,14 +109,17 @@ function strip(repository: Repository, tree: string, apart: (path: string) => bo
 /** The index before a task, and as its conclusion left it; null when it had conflicts. */
 function stagedBeforeAndAfter(repository: Repository, before: Stored, after: Stored): [string, string] | null {
   const first = extraOf(repository, before.extra, 'staged');
+  const last = stagedAfter(repository, before, after);
+  return first && last ? [first, last] : null;
+}
+
+/** The index as the conclusion of a task left it. */
+function stagedAfter(repository: Repository, before: Stored, after: Stored): string | null {
   const last = extraOf(repository, after.extra, 'staged');
-  if (!first || !last) return null;
   const commit = readRef(repository, refOf(before.key, 'commit'));
-  if (!commit || (readResult(repository, before.key) ?? { commit }).commit !== commit) return [first, last];
-  return [
-    first,
-    mergeTrees(repository, treeOf(repository, firstParent(repository, commit)), last, treeOf(repository, commit)).tree,
-  ];
+  if (!last || !commit || (readResult(repository, before.key) ?? { commit }).commit !== commit) return last;
+  const parent = treeOf(repository, firstParent(repository, commit));
+  return mergeTrees(repository, parent, last, treeOf(repository, commit)).tree;
 }
 
 function headWithout(
@@ -121,8 +139,10 @@ function headWithout(
 function tipOf(repository: Repository, before: Stored, after: Stored): Head {
   const result = readResult(repository, before.key);
   if (result) return { commit: result.tip, branch: result.branch };
-  if (!readRef(repository, refOf(before.key, 'result')))
-    throw new OwnRefusal(`Task ${before.key} is still being concluded.`);
-  // the version before wrote some names so that they cannot be read again
-  return { commit: readRef(repository, refOf(before.key, 'commit')) ?? after.head, branch: after.branch };
+  // Its conclusion failed, or the version before wrote some names so that they cannot be read again. No undo is asked
+  // for while a task is at work.
+  const commit = readRef(repository, refOf(before.key, 'commit'));
+  const head = headOf(repository).commit;
+  const isHere = commit !== null && head !== null && isAncestor(repository, commit, head);
+  return { commit: isHere ? commit : after.head, branch: after.branch };
 }

@@ -1,6 +1,6 @@
 import { lstatSync, mkdirSync } from 'node:fs';
 import { otherChanges } from '../checkpoint/besides.ts';
-import { folderChanges } from '../checkpoint/git-folder.ts';
+import { folderChanges, progressChanges } from '../checkpoint/git-folder.ts';
 import { markedPath, plainPath } from '../checkpoint/others.ts';
 import { extraOf, factsOf, hadRepository, readOwnRef, type Stored } from '../checkpoint/record.ts';
 import { applyChanges, entryOnDisk } from '../files/apply.ts';
@@ -18,7 +18,7 @@ import type { UndoRecord } from './undo-log.ts';
 export type Further = Required<
   Pick<UndoRecord, 'refs' | 'othersFrom' | 'othersTo' | 'folderFrom' | 'folderTo' | 'folders' | 'pipes'>
 > &
-  Pick<UndoRecord, 'stashes'>;
+  Pick<UndoRecord, 'stashes' | 'nested' | 'index'>;
 
 export interface Task {
   before: Stored;
@@ -46,6 +46,8 @@ export function planFurther(repository: Repository, chosen: Task[], apart: (path
   }
   const whole = chosen.filter(({ before }) => !before.partial);
   const [newest, oldest] = [whole[0]?.after, whole.at(-1)?.before];
+  const begun = newest && oldest ? progressChanges(repository, newest, oldest) : [];
+  for (const change of begun) folder.set(change.path, change);
   return {
     refs: [...refs].map(([name, change]) => ({ name, ...change })),
     ...(refs.has('refs/stash') && {
@@ -53,6 +55,9 @@ export function planFurther(repository: Repository, chosen: Task[], apart: (path
     }),
     ...treesOf(repository, 'others', [...others.values()]),
     ...treesOf(repository, 'folder', [...folder.values()]),
+    // a folder with a git folder that no task found there
+    nested: chosen.flatMap(({ before, after }) => newNested(repository, before, after)),
+    ...(begun.length > 0 && { index: extraOf(repository, oldest!.extra, 'index') }),
     folders: [...folders],
     pipes: [...pipes],
   } as Further;
@@ -80,6 +85,11 @@ function refChanges(
     const passing = from === oid || name === own || symref !== undefined || name.startsWith('refs/heads/fetch/');
     return passing || (from !== null && name.startsWith('refs/remotes/')) ? [] : [{ name, from, to: oid }];
   });
+}
+
+function newNested(repository: Repository, before: Stored, after: Stored): string[] {
+  const then = factsOf(repository, before).nested;
+  return then ? (factsOf(repository, after).nested ?? []).filter((folder) => !then.includes(folder)) : [];
 }
 
 const STASHES = 'logs/refs/stash';

@@ -38,6 +38,10 @@ export interface UndoRecord {
   folderTo?: string;
   /** lists of stashes, which are a log of git */
   stashes?: { from: string | null; to: string | null };
+  /** the index file of a merge or the like that was in progress before, and is so again: a blob */
+  index?: string | null;
+  /** folders of repositories that tasks made inside the workspace: what is left of them goes */
+  nested?: string[];
   /** empty folders and pipes that were there before */
   folders?: string[];
   pipes?: string[];

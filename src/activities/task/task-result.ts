@@ -1,12 +1,12 @@
-import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import { KennelFull, KennelUnavailable } from '../../adapters/kennel/kennel.ts';
-import type { Config } from '../../config.ts';
 import { worktreeOf } from '../../contracts/kennel.ts';
 import type { Concluded } from '../../contracts/task.ts';
 import type { ConcludedChanges, WorkspaceAnswer } from '../../contracts/workspace-ops.ts';
 import { signedOff } from '../../domain/chat/words/sign-off.ts';
+import { hasNoTests } from '../../domain/tasks/report.ts';
+import { inline } from '../../domain/text/foreign-text.ts';
 import { cut, prefix } from '../../domain/text/storable.ts';
 import { MINUTE } from '../../domain/time.ts';
 import { lastSaid } from '../../store/kennel/tasks/task-log.ts';
@@ -56,43 +56,57 @@ export async function resultOf(
   await requireStillHere(deps, task);
   const by = await signatureOf(db, task.chat_id);
   const message = signedOff(commitMessage(task), by);
-  const concluded = await afterAll(
-    () =>
-      kennel.workspaceOp(
-        workspace,
-        {
-          ...worktreeOption(task),
-          op: 'conclude',
-          key: task.id,
-          message,
-          author: by ?? AUTHOR,
-          keepOnBranchOnly: state !== 'completed',
-        },
-        // this container starts while the agent's is removed, and looks at the files when nothing writes them any more
-        { after: gone },
-      ),
-    (why): WorkspaceAnswer => ({ ok: false, output: `Its changes could not be read, and were not committed: ${why}` }),
-  );
-  if (!concluded.ok) return { summary: `${reason} ${concluded.output}`.trim(), changes: null, tests: null, said };
+  const conclude = (uncommitted?: string) =>
+    kennel.workspaceOp(
+      workspace,
+      {
+        ...worktreeOption(task),
+        op: 'conclude',
+        key: task.id,
+        message,
+        author: by ?? AUTHOR,
+        keepOnBranchOnly: state !== 'completed',
+        ...(uncommitted !== undefined && { uncommitted }),
+      },
+      // this container starts while the agent's is removed, and looks at the files when nothing writes them any more
+      { after: gone },
+    );
+  const concluded = await afterAll(conclude, async (why): Promise<WorkspaceAnswer> => {
+    deps.log?.error({ task: task.id, error: why }, 'the changes of a task could not be committed');
+    return await conclude(why).catch(() => ({ ok: false, output: why }));
+  });
+  if (!concluded.ok) {
+    const problem = `Its changes could not be read, and were not committed: ${inline(concluded.output, 500)}`;
+    const todo = 'What it wrote is still in the folder. Look at it there, and commit what you want to keep.';
+    return { summary: `${reason} ${problem}`, problem: `${problem}\n${todo}`, changes: null, tests: null, said };
+  }
   const changes = concluded.data as unknown as ConcludedChanges;
-  const argv = state === 'completed' ? changes.test : null;
-  const tests =
-    argv &&
-    (await afterAll<TaskResult['tests']>(
-      () => runTests(deps, task, argv),
-      () => null,
-    ));
+  // there is no network: what the agent fetched has to do
+  await afterAll(
+    () => kennel.keepFetched(workspace, join(runFolder(config, task.id), 'home')),
+    () => {},
+  );
+  const tested = state === 'completed' ? await testsOf(deps, task, changes) : { tests: null };
   // its branch stays
   if (task.worktree) await afterAll<unknown>(leaveWorktree, () => null);
-  return { summary: reason, changes, tests, said };
+  return { summary: reason, changes, said, ...tested };
 }
 
-async function runTests({ config, kennel }: KennelDeps, task: Task, argv: string[]): Promise<TaskResult['tests']> {
+type Tested = Pick<TaskResult, 'tests' | 'untested'>;
+
+async function testsOf(deps: KennelDeps, task: Task, { test, files }: ConcludedChanges): Promise<Tested> {
+  if (files.length === 0) return { tests: null };
+  if (!test) return { tests: null, untested: 'the files of the project name none' };
+  return await afterAll<Tested>(
+    () => runTests(deps, task, test),
+    () => ({ tests: null, untested: 'their container could not be started' }),
+  );
+}
+
+async function runTests({ config, kennel }: KennelDeps, task: Task, argv: string[]): Promise<Tested> {
   const ran = await kennel.command({
     workspace: workspaceOf(config, task),
     environment: true,
-    // there is no network: what the agent fetched has to do
-    ...homeOfRuns(config, task),
     argv,
     ...(task.worktree && { cwd: worktreeOf(task.id) }),
     timeoutMs: TESTS_MS,
@@ -102,22 +116,15 @@ async function runTests({ config, kennel }: KennelDeps, task: Task, argv: string
   });
   const output =
     `${ran.stdout}${ran.stderr ? `\n${ran.stderr}` : ''}${ran.timedOut ? `\n[stopped after ${TESTS_MS / MINUTE} minutes]` : ''}`.trim();
+  const command = argv.join(' ');
   // a missing test runner says nothing about the code
-  if (ran.code === 127) return null;
-  return { command: argv.join(' '), ok: ran.code === 0, output };
-}
-
-/**
- * HOME of the runs of a task. Its containers are gone, so nothing can put a link in its place between the look and the
- * mount.
- */
-function homeOfRuns(config: Config, task: Task): { home?: string } {
-  const home = join(runFolder(config, task.id), 'home');
-  return lstatSync(home, { throwIfNoEntry: false })?.isDirectory() ? { home } : {};
+  if (ran.code === 127) return { tests: null, untested: `a program that ${command} needs is not there` };
+  if (hasNoTests(output)) return { tests: null, untested: `${command} found none` };
+  return { tests: { command, ok: ran.code === 0, output } };
 }
 
 /** The result of one part of the end, or its replacement when every attempt failed. */
-async function afterAll<T>(part: () => Promise<T>, otherwise: (why: string) => T): Promise<T> {
+async function afterAll<T>(part: () => Promise<T>, otherwise: (why: string) => T | Promise<T>): Promise<T> {
   try {
     return await part();
   } catch (error) {
@@ -127,7 +134,7 @@ async function afterAll<T>(part: () => Promise<T>, otherwise: (why: string) => T
       isStoreAway(error) ||
       cancellationSignal().aborted;
     if (passing || activityInfo().attempt < ATTEMPTS) throw error;
-    return otherwise((error as Error).message);
+    return await otherwise((error as Error).message);
   }
 }
 

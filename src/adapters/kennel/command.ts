@@ -26,8 +26,18 @@ export interface CommandContext {
   home: string;
 }
 
+interface WithPackages {
+  /** folder on the host with packages that tasks of the workspace fetched */
+  fetched?: string;
+}
+
+const TAKE_OVER = ['bash', '/opt/fetch/kennel/environment/fetched.sh'];
+
 /** Runs one command in its own container, which is always removed. Throws the signal's reason when aborted. */
-export async function runCommand(context: CommandContext, command: KennelCommand): Promise<CommandResult> {
+export async function runCommand(
+  context: CommandContext,
+  command: KennelCommand & WithPackages,
+): Promise<CommandResult> {
   const { engine } = context;
   command.signal?.throwIfAborted();
   const created = await engine.docker.createContainer(configuration(context, command));
@@ -118,15 +128,18 @@ function sink(stream: 'stdout' | 'stderr', { maxOutput, onOutput }: KennelComman
 
 export function configuration(
   { image, limits, user, system, home }: CommandContext,
-  command: KennelCommand,
+  command: KennelCommand & WithPackages,
 ): Docker.ContainerCreateOptions {
-  const env: Record<string, string> = { HOME: command.home === undefined ? EMPTY_HOME : INSIDE.home, ...command.env };
+  const { fetched } = command;
+  // packages may name the folder in which they were fetched
+  const emptyHome = fetched === undefined ? EMPTY_HOME : INSIDE.home;
+  const env: Record<string, string> = { HOME: emptyHome, ...command.env };
   // a killed worker cannot end the container, so it ends itself a little later
   const seconds = Math.ceil(command.timeoutMs / 1000) + 10;
   return {
     name: `fetch-${home}-command-${randomUUID()}`,
     Image: image,
-    Cmd: ['timeout', '--signal=KILL', String(seconds), ...command.argv],
+    Cmd: ['timeout', '--signal=KILL', String(seconds), ...(fetched === undefined ? [] : TAKE_OVER), ...command.argv],
     Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
     WorkingDir: command.workspace === null ? EMPTY_HOME : insideWorkspace(command.cwd),
     User: `${user.uid}:${user.gid}`,
@@ -145,11 +158,11 @@ export function configuration(
     HostConfig: hostConfig({
       limits,
       user,
-      emptyHome: EMPTY_HOME,
+      emptyHome,
       output: 'none',
       mounts: [
         ...(command.workspace === null ? [] : [mount(command.workspace, INSIDE.workspace, command.readOnly)]),
-        ...(command.home === undefined ? [] : [mount(command.home, INSIDE.home)]),
+        ...(fetched === undefined ? [] : [mount(fetched, INSIDE.fetched, true)]),
         ...(command.gate === undefined ? [] : [mount(command.gate, `${INSIDE.run}/gate`, true)]),
         ...(command.side === undefined ? [] : [mount(command.side, '/run/fetch-side')]),
         ...skillMounts(command.skills),

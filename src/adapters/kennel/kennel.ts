@@ -63,7 +63,12 @@ export interface Kennel {
   readonly apps: KennelApps;
   /** All containers on this engine with our label, in any state. */
   list(): Promise<RunContainer[]>;
-  /** Removes images of repositories that nobody used for two weeks. */
+  /**
+   * Moves the packages that a task fetched out of its HOME, for later commands in this workspace. Its containers must be
+   * gone.
+   */
+  keepFetched(workspace: string, home: string): Promise<void>;
+  /** Removes images of repositories, and packages of tasks, that nobody used for two weeks. */
   prune(): Promise<void>;
   /** Removes containers of commands whose process was killed, so that nobody waits for them. Returns how many. */
   sweep(): Promise<number>;
@@ -160,13 +165,11 @@ export interface KennelCommand {
   /** folder on the host, mounted at /workspace; null mounts nothing */
   workspace: string | null;
   readOnly?: boolean;
-  /** it runs in the environment that the repository asks for, and not in the image of the tools */
-  environment?: boolean;
   /**
-   * folder on the host that is HOME, as in the runs of a task: with what its package managers have fetched. It must be
-   * no link. An empty one when left out
+   * it runs in the environment that the repository asks for, and not in the image of the tools, with the packages that
+   * tasks fetched there
    */
-  home?: string;
+  environment?: boolean;
   argv: string[];
   /** relative to /workspace */
   cwd?: string;

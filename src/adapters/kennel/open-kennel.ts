@@ -11,6 +11,7 @@ import type { EnvironmentImages } from './environment/environment-images.ts';
 import { homeVariables, runVariables } from './environment/environments.ts';
 import type { SetupScripts } from './environment/setup-scripts.ts';
 import { WorkspaceImages } from './environment/workspace-images.ts';
+import { FetchedPackages } from './fetched.ts';
 import { openHostGate, throughGate } from './gate/host-gate.ts';
 import type { Images } from './images/image.ts';
 import { type ImageKind, imageKindOf } from './images/image-files.ts';
@@ -94,11 +95,13 @@ class HostKennel implements OpenKennel {
   private readonly ownership: Ownership;
   private readonly program: WorkspaceProgram;
   readonly apps: KennelApps;
+  private readonly fetched: FetchedPackages;
   private cpus: number | null = null;
 
   constructor(config: KennelConfig) {
     this.config = config;
     this.engine = connect(config);
+    this.fetched = new FetchedPackages(config.FETCH_HOME);
     this.all = new WorkspaceImages(this.engine, config, (workspace, op) => this.workspaceOp(workspace, op));
     this.images = this.all.kennel;
     this.environmentImages = this.all.built;
@@ -180,10 +183,13 @@ class HostKennel implements OpenKennel {
         command.signal,
       );
       if (command.workspace !== null && !command.readOnly) await this.ownership.settle(command.workspace);
+      const fetched =
+        command.environment && command.workspace !== null ? await this.fetched.of(command.workspace) : null;
       const env = command.environment
-        ? { ...homeVariables(command.home === undefined ? EMPTY_HOME : INSIDE.home), ...variables, ...command.env }
+        ? { ...homeVariables(fetched === null ? EMPTY_HOME : INSIDE.home), ...variables, ...command.env }
         : command.env;
-      if (!command.hosts?.length) return await runCommand({ ...context, image }, { ...command, env });
+      if (!command.hosts?.length)
+        return await runCommand({ ...context, image }, { ...command, env, ...(fetched !== null && { fetched }) });
       const gate = await openHostGate(this.config.FETCH_HOME, command.hosts);
       try {
         return await runCommand(
@@ -257,6 +263,11 @@ class HostKennel implements OpenKennel {
 
   async prune(): Promise<void> {
     await explained(() => this.environmentImages.prune());
+    await this.fetched.prune();
+  }
+
+  keepFetched(workspace: string, home: string): Promise<void> {
+    return this.fetched.keep(workspace, home);
   }
 
   sweep(): Promise<number> {

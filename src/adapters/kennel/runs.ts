@@ -237,14 +237,15 @@ export async function listRuns({ engine, home }: RunContext): Promise<RunContain
 /** The process that ran a command inspects its container within this time of its end. Later nobody does. */
 const LEFT_MS = 30_000;
 
-/** Removes containers of commands whose process was killed, so that nobody waits for them. */
+/**
+ * Removes containers of commands whose process was killed, so that nobody waits for them, and those that another
+ * instance has left: it may never run again. Returns how many were of this instance.
+ */
 export async function sweepCommands({ engine, home }: RunContext): Promise<number> {
-  const found = await engine.docker.listContainers({
-    all: true,
-    filters: { label: [`${LABEL.home}=${home}`, LABEL.until] },
-  });
+  const found = await engine.docker.listContainers({ all: true, filters: { label: [LABEL.home, LABEL.until] } });
   const over = await Promise.all(
     found.map(async ({ Id, Labels, State, Created }) => {
+      if (Labels[LABEL.home] !== home) return State === 'exited' && Number(Labels[LABEL.until]) < Date.now();
       if (Number(Labels[LABEL.until]) < Date.now()) return true;
       if (State === 'running' || Created * 1000 > Date.now() - LEFT_MS) return false;
       const ended = Date.parse((await inspectOrNull(engine.docker, Id))?.State.FinishedAt ?? '');
@@ -254,5 +255,5 @@ export async function sweepCommands({ engine, home }: RunContext): Promise<numbe
   );
   const left = found.filter((_, at) => over[at]);
   await Promise.all(left.map(({ Id }) => destroy(engine.docker, Id)));
-  return left.length;
+  return left.filter(({ Labels }) => Labels[LABEL.home] === home).length;
 }

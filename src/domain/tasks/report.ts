@@ -38,6 +38,10 @@ export interface Report {
     } | null;
     tests: { command: string; ok: boolean; output: string } | null;
     said: string;
+    /** what went wrong at its end, and what to do */
+    problem?: string;
+    /** why no tests were run */
+    untested?: string;
   };
 }
 
@@ -57,16 +61,18 @@ export function reportText(report: Report): string {
   const { result } = report;
   const cancelled = report.reason === CANCELLED_EARLY ? 'was cancelled before it began' : 'was cancelled';
   const headline = { completed: 'is done', failed: 'has failed', cancelled }[report.state];
+  const uncommitted = result.problem === undefined ? '' : ', but its changes were not committed';
   const said =
     result.said.length > SAID_SHOWN
       ? `${prefix(result.said, SAID_SHOWN)}\n[cut; task_status ${report.id} shows more]`
       : result.said;
   const parts = [
-    `Task ${report.id} ${headline}: "${inline(report.goal, 200)}"`,
+    `Task ${report.id} ${headline}${uncommitted}: "${inline(report.goal, 200)}"`,
+    result.problem ?? '',
     ...(saysMore(report) ? [inline(report.reason, 1_000)] : []),
     ...(report.planned ? ['It followed the plan that you agreed to.'] : []),
     changesText(report),
-    testsText(result.tests),
+    testsText(report),
     // the agent's words may be a stranger's, so they are quoted
     said.trim() ? `${report.harness} says:\n\n${blockQuote(said)}` : '',
     reachedText(report.reached ?? []),
@@ -98,12 +104,42 @@ function changesText({ id, state, worktree, result: { changes } }: Report): stri
   return [[`${where}:`, ...files, ...more].join('\n'), changes.note, how].filter(Boolean).join('\n\n');
 }
 
-function testsText(tests: Report['result']['tests']): string {
-  if (!tests) return '';
+function testsText({ state, result: { tests, changes, untested } }: Report): string {
+  // the agent may say something else
+  if (!tests)
+    return state === 'completed' && changes?.files.length ? `No tests were run${untested ? `: ${untested}` : ''}.` : '';
   if (tests.ok) return `Tests pass (${code(tests.command)}).`;
   const end = visible(tests.output).split('\n').slice(-TEST_LINES_SHOWN).join('\n');
   return `Tests fail (${code(tests.command)}):\n${codeFence(end)}`;
 }
+
+/** What test runners print that found nothing to run; many of them end with success then. */
+const NO_TESTS = [
+  /^Ran 0 tests in /m,
+  /^(?:#|ℹ) tests 0$/m,
+  /\bno tests ran\b/,
+  /\bNo test(?:s| files) found\b/i,
+  /\[no test files\]|\[no tests to run\]/,
+  /^running 0 tests$/m,
+  /\bNo tests (?:to run|executed)\b/i,
+  /^0 (?:examples|runs|tests), 0 /m,
+  /^ *0 passing/m,
+  /^make: (?:Nothing to be done for|'.{1,80}' is up to date)/m,
+];
+/** A part of the project has tests: something passed, failed, or could not be built. */
+const SOME_TESTS = [
+  /\b[1-9]\d* (?:passed|failed|passing|failing|errors?|examples?|runs|assertions)\b/,
+  /^Ran [1-9]/m,
+  /^(?:#|ℹ) tests [1-9]/m,
+  /^running [1-9]/m,
+  /^FAIL\b/m,
+  /^ok\s+\S+\s+(?:\(cached\)|[\d.]+s)$/m,
+  /\bTests run: [1-9]/,
+];
+
+/** Whether a test runner says that it has run no test at all. */
+export const hasNoTests = (output: string): boolean =>
+  NO_TESTS.some((none) => none.test(output)) && !SOME_TESTS.some((some) => some.test(output));
 
 const HOSTS_SHOWN = 8;
 

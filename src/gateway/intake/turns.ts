@@ -1,13 +1,16 @@
 import type { NamedCall } from '../../contracts/conversation.ts';
 import type { ThreadRecord, TurnRecord } from '../../contracts/records.ts';
+import { parseTaskOrder } from '../../domain/chat/words/commands.ts';
 import type { ThreadTransaction } from '../../store/chats/thread-transaction.ts';
 import { getThread } from '../../store/chats/threads/threads.ts';
 import type { Db } from '../../store/postgres/database.ts';
+import { addReply, replyNow, turnOfReply } from '../../store/turns/replies.ts';
 import type { Heard } from '../../store/turns/steps/transcript.ts';
 import { activeTurn, findTurn, openCompaction, openTurn, toTurnRecord } from '../../store/turns/turns.ts';
+import { taskOrder } from './commands/task-orders.ts';
 import { IntakeError } from './intake-error.ts';
 import type { MessageId } from './message.ts';
-import { type IdempotentRequest, once } from './once.ts';
+import { type IdempotentRequest, type Meant, once } from './once.ts';
 import type { IntakeDeps } from './signal.ts';
 
 export interface TurnRequest {
@@ -38,7 +41,30 @@ export interface StartedTurn {
 
 export function startTurn(deps: IntakeDeps, request: TurnRequest): Promise<StartedTurn> {
   const { threadId, prompt, channelMessageId: id, ...settings } = request;
-  return begin(deps, { threadId, id, body: prompt }, (tx) => openTurn(tx, { text: prompt, ...settings }));
+  return begin(
+    deps,
+    { threadId, id, body: prompt },
+    (tx) => openTurn(tx, { text: prompt, ...settings }),
+    settings.call || settings.heard ? undefined : (tx, inboxId) => orderOf(tx, { inboxId, said: prompt }),
+  );
+}
+
+const ORDERED = { pause: 'is paused', resume: 'goes on', cancel: 'is stopped' } as const;
+
+/** An order to a coding task (`pause`, `now`): a turn that is complete at once. Null for all other words. */
+async function orderOf(
+  tx: ThreadTransaction,
+  { inboxId, said }: { inboxId: string; said: string },
+): Promise<Meant | null> {
+  const order = parseTaskOrder(said);
+  // while a turn runs, a bare "stop" is for the turn
+  if (!order || (order.order === 'cancel' && !order.taskId && (await activeTurn(tx.now, tx.threadId)))) return null;
+  const meant = await taskOrder(tx.now, order, { chatId: tx.chatId, text: said, inboxId });
+  if (meant === null) return null;
+  const turnId = turnOfReply(inboxId);
+  if (typeof meant === 'string') return { arrival: await replyNow(tx, { inboxId, said, body: meant }), turnId };
+  await addReply(tx, { inboxId, said, body: `Task ${meant.taskId} ${ORDERED[meant.order]}.` });
+  return { arrival: meant, turnId };
 }
 
 /** A turn that only sums up what was said before. */
@@ -52,11 +78,14 @@ async function begin(
   deps: IntakeDeps,
   request: IdempotentRequest,
   open: (tx: ThreadTransaction) => TurnRecord,
+  otherwise?: (tx: ThreadTransaction, inboxId: string) => Promise<Meant | null>,
 ): Promise<StartedTurn> {
   const { threadId } = request;
   // as it was opened: a quick turn may have ended before its signal was accepted
   let opened: TurnRecord | undefined;
   const { turnId } = await once(deps, request, async (tx, { inboxId }) => {
+    const other = await otherwise?.(tx, inboxId);
+    if (other) return other;
     if (await activeTurn(tx.now, threadId)) throw new IntakeError('conflict', 'Thread already has an active turn');
     opened = open(tx);
     return { arrival: { kind: 'turn', inboxId, turnId: opened.id, threadId }, turnId: opened.id };

@@ -10,15 +10,36 @@ import { takeGrantsBack } from './steps/taint.ts';
 import { addSummary } from './steps/transcript.ts';
 import { addUserItem } from './user-items.ts';
 
+interface Reply {
+  inboxId: string;
+  said: string;
+  body: string;
+}
+
+export const turnOfReply = (inboxId: string): string => derivedId('msg_', inboxId).replace('msg_', 'turn_');
+
 /** A reply without a model: a complete turn, which may exist beside a running one. */
-export async function replyNow(
-  tx: ThreadTransaction,
-  reply: { inboxId: string; said: string; body: string },
-): Promise<Arrival> {
-  const turnId = derivedId('msg_', reply.inboxId).replace('msg_', 'turn_');
+export async function replyNow(tx: ThreadTransaction, reply: Reply): Promise<Arrival> {
+  const turnId = turnOfReply(reply.inboxId);
   const out = outboxId(turnId, 'reply');
   const { threadId, chatId } = tx;
-  const { body, said } = reply;
+  await addReply(tx, reply, () =>
+    tx.now
+      .insertInto('outbox')
+      .values({ id: out, chat_id: chatId, thread_id: threadId, turn_id: turnId, kind: 'answer', body: reply.body })
+      .execute(),
+  );
+  return { kind: 'reply', inboxId: reply.inboxId, outboxId: out };
+}
+
+/** The turn of a reply on the thread; `send` puts what else goes out into the same turn. */
+export async function addReply(
+  tx: ThreadTransaction,
+  { inboxId, said, body }: Reply,
+  send: () => Promise<unknown> = async () => {},
+): Promise<void> {
+  const turnId = turnOfReply(inboxId);
+  const { threadId } = tx;
   await addCompleteTurn(tx, { id: turnId, summary: said }, async () => {
     addUserItem(tx, { id: derivedId('item_', turnId, 'user'), turnId, text: said, announceStart: true, unheard: true });
     await addItem(tx, {
@@ -30,17 +51,13 @@ export async function replyNow(
       summary: body,
       detail: body,
     });
-    await tx.now
-      .insertInto('outbox')
-      .values({ id: out, chat_id: chatId, thread_id: threadId, turn_id: turnId, kind: 'answer', body })
-      .execute();
+    await send();
   });
-  return { kind: 'reply', inboxId: reply.inboxId, outboxId: out };
 }
 
 /** The text of the reply to a message that was answered without a model. */
 export const replyTo = async (db: Db, inboxId: string): Promise<string | null> => {
-  const out = outboxId(derivedId('msg_', inboxId).replace('msg_', 'turn_'), 'reply');
+  const out = outboxId(turnOfReply(inboxId), 'reply');
   return (await db.selectFrom('outbox').select('body').where('id', '=', out).executeTakeFirst())?.body ?? null;
 };
 

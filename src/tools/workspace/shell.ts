@@ -32,6 +32,10 @@ export const common = { runsIn: 'kennel', timeoutMs: MAX_MS + WITH_IMAGE_MS } as
 
 const NOT_FOUND =
   'A program was not found: what is there follows from the files of the repository (docs/kennel.md), and there is no network to install more.';
+/** How programs say that a package is missing, or that they cannot load it without a network. */
+const UNINSTALLED =
+  /Could not resolve host|Temporary failure in name resolution|EAI_AGAIN|ENOTFOUND|no such host|dial tcp: lookup|UnknownHostException|Unknown host|Cannot find (?:module|package)|No module named|Could not find gem|vendor\/autoload/;
+const INSTALL_FIRST = 'Its packages are not installed, and there is no network here: let a task install them first.';
 
 export const shown = (line: string, where: string): string =>
   `$ ${printed(line).trim().replaceAll('\n', '\n> ')}\n(in ${where})`;
@@ -163,7 +167,13 @@ export async function execute(
       signal: context.signal,
     });
     const { ok, output, metadata } = commandOutcome(title, result, performance.now() - began, timeoutMs);
-    const why = ok ? [] : [...(result.code === 127 ? [NOT_FOUND] : []), ...lacks];
+    const why = ok
+      ? []
+      : [
+          ...(result.code === 127 ? [NOT_FOUND] : []),
+          ...(UNINSTALLED.test(output) || (result.code === 127 && label === 'test') ? [INSTALL_FIRST] : []),
+          ...lacks,
+        ];
     return {
       ok,
       output: [output, ...why].join('\n\n'),

@@ -276,6 +276,29 @@ describe.skipIf(NO_DOCKER)('a command', () => {
     await live.remove();
     await expect(over.inspect()).rejects.toThrow('no such container');
   });
+
+  it('has ended, is removed by any instance, where its own was killed and never came back', async () => {
+    const { docker } = openKennel(at.config).engine;
+    const image = await openKennel(at.config).images.provide('tools');
+    const left = async (seconds: string, until: number) => {
+      const made = await docker.createContainer({
+        Image: image,
+        Cmd: ['sleep', seconds],
+        Labels: { 'fetch.home': 'another home', 'fetch.until': String(until) },
+      });
+      await made.start();
+      return made;
+    };
+    const [over, waited, works] = [
+      await left('0', Date.now() - 1),
+      await left('0', Date.now() + 60_000),
+      await left('60', Date.now() - 1),
+    ];
+    await Promise.all([over.wait(), waited.wait()]);
+    await at.kennel.sweep();
+    await expect(over.inspect()).rejects.toThrow('no such container');
+    for (const each of [waited, works]) await each.remove({ force: true });
+  });
 });
 
 describe.skipIf(NO_DOCKER)('the container of a step', () => {

@@ -51,28 +51,32 @@ describe('a coding task', () => {
     ]);
   });
 
-  it('is tested with what its agent fetched into HOME, but not through a link that it put in its place', async () => {
-    const { path, git } = await workspace(app, 'fetched');
-    writeFileSync(join(path, 'package.json'), JSON.stringify({ scripts: { test: 'cat $HOME/.cache/fetched' } }));
+  it('is tested in a HOME that its agent did not write, with packages that it fetched, but not through a link', async () => {
+    const { path, git } = await workspace(app, 'forged');
+    writeFileSync(
+      join(path, 'package.json'),
+      JSON.stringify({ scripts: { test: 'ls -A $HOME && cat $HOME/.m2/repository/kept && exit 3' } }),
+    );
     git('add', '.');
     git('commit', '-qm', 'test');
-    const { id } = await startTask(
-      app,
-      'run mkdir -p $HOME/.cache && echo kept > $HOME/.cache/fetched; write a.txt a',
-      { workspace: 'fetched' },
-    );
-    expect((await inState(app, id, 'completed')).result?.tests).toMatchObject({
-      command: 'npm test',
-      ok: true,
-      output: expect.stringContaining('kept'),
-    });
+    const forging = [
+      'mkdir -p $HOME/.m2/repository $HOME/.local/bin $HOME/.cargo $HOME/.config/pip $HOME/.cache',
+      'echo script-shell=/bin/true > $HOME/.npmrc',
+      'echo exit 0 | tee $HOME/.bashrc $HOME/.profile $HOME/.bash_profile > $HOME/.bash_login',
+      'echo "#!/bin/true" | tee $HOME/.local/bin/npm > $HOME/.gitconfig',
+      'echo kept > $HOME/.m2/repository/kept',
+    ];
+    const { id } = await startTask(app, `run ${forging.join(' && ')}; write a.txt a`, { workspace: 'forged' });
+    const { tests } = (await inState(app, id, 'completed')).result!;
+    expect(tests).toMatchObject({ command: 'npm test', ok: false });
+    expect(tests!.output).toMatch(/^\.m2\n\.npm\nkept$/m);
+    expect(tests!.output).not.toMatch(/\.npmrc|\.bashrc|\.profile|\.local|\.gitconfig/);
     const other = await startTask(
       app,
-      'write b.txt b; run mkdir -p $HOME/.cache && echo kept > $HOME/.cache/fetched && mv $HOME /run/fetch/aside && ln -s /run/fetch/aside /run/fetch/home',
-      { workspace: 'fetched' },
+      'write b.txt b; run mkdir /run/fetch/aside && echo other > /run/fetch/aside/kept && rm -rf $HOME/.m2 && mkdir $HOME/.m2 && ln -s /run/fetch/aside $HOME/.m2/repository',
+      { workspace: 'forged' },
     );
-    const { result } = await inState(app, other.id, 'completed');
-    expect(result?.tests).toMatchObject({ ok: false, output: expect.stringContaining('No such file') });
+    expect((await inState(app, other.id, 'completed')).result?.tests?.output).toMatch(/^kept$/m);
   });
 
   it('defect 27: asks, and goes on with the answer that a person gives in their own words', async () => {
@@ -149,8 +153,15 @@ describe('a coding task', () => {
     expect(
       execFileSync('docker', ['inspect', '-f', '{{.State.Paused}}', containersOf(id)[0]!], { encoding: 'utf8' }).trim(),
     ).toBe('true');
-    expect((await app.say(thread, 'resume')).kind).toBe('task');
+    // as a client says it that knows turns alone
+    const asked = app.model.requests().length;
+    const turn = await app.turn(thread, 'resume');
+    expect((await app.ended(thread, turn)).status).toBe('completed');
+    expect((await app.detail(thread)).items.filter((item) => item.turn_id === turn).map((item) => item.detail)).toEqual(
+      ['resume', `Task ${id} goes on.`],
+    );
     await inState(app, id, 'completed');
+    expect(app.model.requests()).toHaveLength(asked);
   });
 
   it('goes on after a "resume" that comes before the pause has taken effect', async () => {

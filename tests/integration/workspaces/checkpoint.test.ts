@@ -483,3 +483,193 @@ test('work in a worktree is committed on its branch, apart from the workspace', 
   expect(w.git('worktree', 'list').split('\n')).toHaveLength(1);
   expect(w.state()).toEqual(before);
 });
+
+test.each([
+  ['true', '\r\n', '\r\n'],
+  ['true', '\n', '\r\n'],
+  ['input', '\r\n', '\r\n'],
+])(
+  'a file with converted line ends that the person changed too is merged: autocrlf %s, committed with %j',
+  (autocrlf, committed, onDisk) => {
+    const text = (end: string, ...words: string[]) => words.map((word) => `${word}${end}`).join('');
+    const w = keep(Workspace.repository({ 'a.txt': text(committed, 'one', 'two', 'three', 'four', 'five') }));
+    w.git('config', 'core.autocrlf', autocrlf);
+    w.write({ 'a.txt': text(onDisk, 'mine', 'two', 'three', 'four', 'five') });
+    const before = w.state();
+    w.checkpoint('t1');
+    w.write({ 'a.txt': text(onDisk, 'mine', 'two', 'three', 'four', 'fifth') });
+    expect(w.conclude('t1')).toMatchObject({ commit: w.git('rev-parse', 'HEAD'), keptOn: null });
+    expect(w.git('show', 'HEAD:a.txt')).toBe(text(committed, 'one', 'two', 'three', 'four', 'fifth').trimEnd());
+    expect(w.undo().ok).toBe(true);
+    expect(w.state()).toEqual(before);
+  },
+);
+
+test('a task whose changes cannot be committed is saved all the same: its files are told, and undone', () => {
+  const w = keep(Workspace.repository());
+  const before = w.state();
+  w.checkpoint('t1');
+  w.write({ 'a.txt': 'two\n' });
+  const conclude = { op: 'conclude', key: 't1', message: 'Task t1', author, keepOnBranchOnly: false } as const;
+  const answer = w.ok({ ...conclude, uncommitted: 'git cat-file: bad file\nand more' });
+  expect(answer.data).toMatchObject({ commit: null, files: [{ path: 'a.txt', status: 'modified' }] });
+  expect(answer.output).toMatch(/could not be committed: git cat-file: bad file\. .* say "undo"/);
+  expect(w.git('rev-list', '--count', 'HEAD')).toBe('1');
+  expect(w.undo().ok).toBe(true);
+  expect(w.state()).toEqual(before);
+});
+
+test('commits of an agent that left the branch of its worktree are on that branch, and undone with it', () => {
+  const w = keep(Workspace.repository());
+  w.ok({ op: 'worktree', action: 'add', key: 't1', author });
+  w.checkpoint('t1', 't1');
+  const folder = join(w.root, '.git/fetch-worktrees/t1');
+  const inside = (...args: string[]) => w.git('-C', folder, ...args);
+  inside('checkout', '-q', '--detach');
+  for (const name of ['b.txt', 'c.txt']) {
+    writeFileSync(join(folder, name), `${name}\n`);
+    inside('add', '-A');
+    inside('commit', '-q', '-m', `Add ${name}`);
+  }
+  const tip = inside('rev-parse', 'HEAD');
+  const changes = w.conclude('t1', { worktree: 't1' });
+  expect(changes.files.map(({ path }) => path)).toEqual(['b.txt', 'c.txt']);
+  expect(changes).toMatchObject({ commit: tip, branch: null, keptOn: 'fetch/t1' });
+  expect(changes.note).toContain('branch fetch/t1 keeps its commits');
+  w.ok({ op: 'worktree', action: 'remove', key: 't1', author });
+  expect(w.git('rev-parse', 'fetch/t1')).toBe(tip);
+  expect(w.git('log', '--format=%s', 'fetch/t1').split('\n')).toEqual(['Add c.txt', 'Add b.txt', 'First']);
+  expect(w.ok({ op: 'undo', what: 'one', author, task: 't1' }).ok).toBe(true);
+  expect(w.git('branch', '--list')).toBe('* main');
+  expect(w.undo('redo').ok).toBe(true);
+  expect(w.git('rev-parse', 'fetch/t1')).toBe(tip);
+});
+
+test('what tools have generated stays out of the commit and is named, unless the project has files of its own there', () => {
+  const w = keep(
+    Workspace.repository({ 'package.json': '{}\n', 'docs/dist/kept.js': 'kept\n', 'docs/package.json': '{}\n' }),
+  );
+  const before = w.state();
+  w.checkpoint('t1');
+  w.write({
+    'src/a.ts': 'a\n',
+    'docs/dist/more.js': 'more\n',
+    'build.ts': 'no folder\n',
+    'env/pyvenv.cfg': 'home = /usr/bin\n',
+    'env/lib/x.py': 'x\n',
+    'src/__pycache__/a.cpython-311.pyc': 'x\n',
+    'dist/a.js': 'a\n',
+    'target/CACHEDIR.TAG': 'Signature: 8a477f597d28d172789f06886806bc55\n',
+    'target/debug/a': 'a\n',
+    'node_modules/left-pad/index.js': 'x\n',
+    'a.out': Buffer.from('\x7fELF\0\0\0'),
+    'model.bin': Buffer.alloc(2 * 1024 * 1024),
+    'icon.png': Buffer.from('\x89PNG\0\0'),
+    'a\tb.txt': 'one\ntwo\n',
+  });
+  const changes = w.conclude('t1');
+  const committed = ['a\tb.txt', 'build.ts', 'docs/dist/more.js', 'icon.png', 'src/a.ts'];
+  expect(changes.files.map(({ path, added }) => [path, added])).toEqual([
+    ['a\\tb.txt', 2],
+    ['build.ts', 1],
+    ['docs/dist/more.js', 1],
+    ['icon.png', 0],
+    ['src/a.ts', 1],
+  ]);
+  expect(w.git('show', '-z', '--name-only', '--format=', 'HEAD').split('\0').filter(Boolean)).toEqual(committed);
+  for (const name of [
+    'env/ (2 files)',
+    'src/__pycache__/ (1 file)',
+    'dist/ (1 file)',
+    'target/ (2 files)',
+    'node_modules/',
+    'a.out',
+    'model.bin',
+  ])
+    expect(changes.note).toContain(name);
+  expect(w.read('env/lib/x.py')).toBe('x\n');
+  expect(w.undo().ok).toBe(true);
+  expect(w.state()).toEqual(before);
+  w.undo('redo');
+  w.write({ 'later.txt': 'later\n' });
+  const later = w.ok({ op: 'git-commit', message: 'Later', author });
+  expect(w.git('show', '--name-only', '--format=', 'HEAD')).toBe('later.txt');
+  expect(later.output).toContain('node_modules/');
+});
+
+test.each([
+  [
+    'more than 200 new files',
+    Object.fromEntries(Array.from({ length: 201 }, (_, at) => [`data/${at}.txt`, 'x\n'])),
+    '201 new files',
+  ],
+  ['more than 5 MB', { 'data.csv': '1,2,3,4,5,6\n'.repeat(500_000) }, '1 new file, 6.0 MB more'],
+])('%s are not committed before the person has looked at them, and are undone', (_, files, told) => {
+  const w = keep(Workspace.repository());
+  const before = w.state();
+  w.checkpoint('t1');
+  w.write(files);
+  const changes = w.conclude('t1');
+  expect(changes.commit).toBeNull();
+  expect(changes.note).toContain(`Nothing is committed yet, because it is much: ${told}`);
+  expect(w.git('rev-list', '--count', 'HEAD')).toBe('1');
+  expect(w.undo().ok).toBe(true);
+  expect(w.state()).toEqual(before);
+});
+
+test('a merge that a task finished is in progress again after undo, with its conflicts and what was staged', () => {
+  const w = keep(Workspace.repository({ 'a.txt': 'one\n', 'b.txt': 'b\n' }));
+  w.git('switch', '-q', '-c', 'other');
+  w.write({ 'a.txt': 'theirs\n', 'c.txt': 'theirs\n' });
+  w.git('add', '-A');
+  w.git('commit', '-q', '-m', 'Theirs');
+  w.git('switch', '-q', 'main');
+  w.write({ 'a.txt': 'mine\n' });
+  w.git('commit', '-q', '-am', 'Mine');
+  expect(() => w.git('merge', '-q', 'other')).toThrow(/CONFLICT/);
+  const stateOf = () => ({ ...w.state(), merge: w.read('.git/MERGE_HEAD'), message: w.read('.git/MERGE_MSG') });
+  const before = stateOf();
+  expect(before.status).toContain('AA a.txt'.replace('AA', 'UU'));
+  w.checkpoint('t1');
+  w.write({ 'a.txt': 'both\n' });
+  w.git('add', '-A');
+  w.git('commit', '-q', '--no-edit');
+  w.write({ 'd.txt': 'd\n' });
+  const changes = w.conclude('t1');
+  expect(w.git('log', '-1', '--format=%s')).toBe('Task t1');
+  w.git('commit', '-q', '--allow-empty', '-m', 'Later');
+  expect(w.undo()).toMatchObject({ ok: false, output: expect.stringContaining('A merge was in progress') });
+  w.git('reset', '-q', '--soft', changes.commit!);
+  expect(w.undo().ok).toBe(true);
+  expect(stateOf()).toEqual(before);
+  w.git('merge', '--abort');
+  expect(w.read('a.txt')).toBe('mine\n');
+});
+
+test('a repository that a task made inside of the workspace goes whole, and stays where the person has put a file', () => {
+  const w = keep(Workspace.repository());
+  const before = w.state();
+  w.checkpoint('t1');
+  for (const name of ['inner', 'deep/er']) {
+    w.git('init', '-q', name);
+    w.write({ [`${name}/x.txt`]: 'x\n' });
+  }
+  w.conclude('t1');
+  w.write({ 'deep/er/mine.txt': 'mine\n' });
+  expect(w.undo().ok).toBe(true);
+  expect(existsSync(join(w.root, 'inner'))).toBe(false);
+  expect(w.read('deep/er/mine.txt')).toBe('mine\n');
+  w.write({ deep: null });
+  expect(w.state()).toEqual(before);
+});
+
+test('hooks of the project do not run at the commit of a task', () => {
+  const w = keep(Workspace.repository());
+  w.write({ '.husky/_/pre-commit': '#!/bin/sh\necho ran > ran; exit 1\n' });
+  chmodSync(join(w.root, '.husky/_/pre-commit'), 0o755);
+  w.git('config', 'core.hooksPath', '.husky/_');
+  w.checkpoint('t1');
+  w.write({ 'a.txt': 'two\n' });
+  expect(w.conclude('t1').commit).toBe(w.git('rev-parse', 'HEAD'));
+  expect(existsSync(join(w.root, 'ran'))).toBe(false);
+});

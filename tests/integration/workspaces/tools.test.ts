@@ -487,6 +487,35 @@ describe.skipIf(!engine)('tools on workspaces', () => {
         ok: false,
         output: expect.stringContaining('is not known'),
       });
+      await bench.call('file_write', {
+        workspace: 'tested',
+        path: 'lacks.test.mjs',
+        content: "import 'left-pad';\n",
+      });
+      expect(
+        (await bench.call('app_test', { workspace: 'tested', command: 'node --test lacks.test.mjs' })).output,
+      ).toContain('let a task install them first');
+    });
+
+    it('find the packages that a task fetched, and no setting that it left in its HOME', async () => {
+      const of = mkdtempSync(join(home, 'task-'));
+      const path = join(folder, 'fetched');
+      mkdirSync(path);
+      writeFileSync(join(path, 'Makefile'), 'test:\n\t@python3 -c "import fetched, json" && ls -A $$HOME/.m2 $$HOME\n');
+      const modules = join(of, '.local/lib/python3.11/site-packages');
+      mkdirSync(modules, { recursive: true });
+      writeFileSync(join(modules, 'fetched.py'), 'print("of a task")\n');
+      writeFileSync(join(modules, 'json.py'), 'print("in place of ours")\n');
+      writeFileSync(join(modules, 'sitecustomize.py'), 'import os; os._exit(0)\n');
+      writeFileSync(join(modules, 'usercustomize.py'), 'import os; os._exit(0)\n');
+      writeFileSync(join(modules, 'forged.pth'), 'import os; os._exit(0)\n');
+      mkdirSync(join(of, '.m2/repository'), { recursive: true });
+      writeFileSync(join(of, '.npmrc'), 'script-shell=/bin/true\n');
+      await kennel.keepFetched(path, of);
+      const { output } = await bench.call('app_test', { workspace: 'fetched' });
+      expect(output).toContain('of a task\n');
+      expect(output).toMatch(/repository/);
+      expect(output).not.toMatch(/\.npmrc|in place of ours/);
     });
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Report, reportText } from '../../../src/domain/tasks/report.ts';
+import { hasNoTests, type Report, reportText } from '../../../src/domain/tasks/report.ts';
 import { toWhatsApp } from '../../../src/gateway/channels/whatsapp/text/markup.ts';
 
 const report: Report = {
@@ -108,5 +108,41 @@ describe('the report of a task', () => {
     const text = reportText({ ...report, result: { ...report.result, changes: { ...report.result.changes!, files } } });
     expect(text.match(/^- added/gm)).toHaveLength(12);
     expect(text).toContain('\n- and 8 more\n');
+  });
+
+  it('says that no tests were run, beside an agent that says they pass', () => {
+    const result = { ...report.result, tests: null, said: 'All 212 tests pass' };
+    expect(reportText({ ...report, result: { ...result, untested: 'the files of the project name none' } })).toContain(
+      '\n\nNo tests were run: the files of the project name none.\n\n',
+    );
+    expect(reportText({ ...report, result })).toContain('\n\nNo tests were run.\n\n');
+    expect(reportText({ ...report, state: 'failed', result })).not.toContain('No tests');
+  });
+
+  it('says first that the changes of a task were not committed, and what to do', () => {
+    const problem = 'Its changes could not be read. Look at the folder.';
+    const text = reportText({ ...report, result: { changes: null, tests: null, said: '', problem } });
+    expect(text).toMatch(
+      /^Task tsk_1 is done, but its changes were not committed: "add rate limiting to the API"\n\nIts changes could not be read\. Look at the folder\.\n\n/,
+    );
+  });
+
+  it.each([
+    ['unittest', '\n----\nRan 0 tests in 0.000s\n\nOK', true],
+    ['unittest with tests', '\n----\nRan 3 tests in 0.010s\n\nOK', false],
+    ['node', '# tests 0\n# suites 0\n# pass 0', true],
+    ['node with tests', 'ℹ tests 2\nℹ pass 2', false],
+    ['pytest', 'collected 0 items\n\n==== no tests ran in 0.01s ====', true],
+    ['go', '?   \texample.com/a\t[no test files]\nok  \texample.com/b\t0.002s [no tests to run]', true],
+    ['go with tests', '?   \texample.com/a\t[no test files]\nok  \texample.com/b\t0.002s', false],
+    ['go that does not build', '?   \texample.com/a\t[no test files]\nFAIL\texample.com/b [build failed]', false],
+    ['cargo', 'running 0 tests\n\ntest result: ok. 0 passed; 0 failed', true],
+    ['cargo with doc tests alone', 'running 0 tests\n\nrunning 1 test\ntest src/lib.rs ... ok', false],
+    ['jest', 'No tests found, exiting with code 0', true],
+    ['vitest', 'No test files found, exiting with code 1', true],
+    ['make', "make: Nothing to be done for 'test'.", true],
+    ['a test that speaks of none', '1 passed: says "No tests found" where there are none', false],
+  ])('knows whether a runner has run any test: %s', (_, output, none) => {
+    expect(hasNoTests(output)).toBe(none);
   });
 });

@@ -33,6 +33,7 @@ const always = [
   'kennel/package-lock.json',
   'kennel/agents/install.sh',
   'kennel/warm-up.sh',
+  'kennel/environment/fetched.sh',
 ];
 // every image tries itself with the practice agent while it is built (`kennel/warm-up.sh`)
 const folders = [

@@ -23,7 +23,7 @@ export const orderCommand = command({
 });
 
 /** What an order means for the coding tasks of its chat: a signal, a question which task is meant, or nothing. */
-async function taskOrder(
+export async function taskOrder(
   tx: Tx,
   order: TaskOrder,
   said: { chatId: string; text: string; inboxId: string },

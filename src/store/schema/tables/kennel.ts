@@ -46,6 +46,10 @@ export interface TaskResult {
   changes: ConcludedChanges | null;
   tests: { command: string; ok: boolean; output: string } | null;
   said: string;
+  /** what went wrong at its end, and what to do; results of versions before have none */
+  problem?: string;
+  /** why no tests were run, in words that follow a colon */
+  untested?: string;
 }
 /** What an agent means to do. */
 interface TaskPlan {
