@@ -5,7 +5,7 @@ import { bounded, LIMITS } from '../limits.ts';
 import { Refusal } from '../refusal.ts';
 import { isGitName, shown } from './names.ts';
 import { existing } from './paths.ts';
-import { openFile, refuseBinary, sized } from './text.ts';
+import { openFile, readBytes, refuseBinary, sized } from './text.ts';
 
 /** Entries of a folder and its subfolders, folders first, without git's own files and the content of `node_modules`. */
 export function list(root: string, path: string, depth: number, limit: number): WorkspaceAnswer {
@@ -77,7 +77,10 @@ export function read(root: string, path: string, from: number, count: number): W
   const file = openFile(found.absolute, path);
   try {
     const size = fstatSync(file).size;
-    const taken = takeLines(file, path, size, first, last);
+    const wide = utf16Of(file);
+    const taken = wide
+      ? takeWide(new TextDecoder(wide).decode(readBytes(found.absolute, path, LIMITS.readBytes, '')), first, last)
+      : takeLines(file, path, size, first, last);
     if (taken.lines.length === 0) {
       if (size === 0)
         return {
@@ -104,13 +107,36 @@ export function read(root: string, path: string, from: number, count: number): W
   }
 }
 
-function takeLines(
-  file: number,
-  path: string,
-  size: number,
-  first: number,
-  last: number,
-): { lines: string[]; seen: number; complete: boolean } {
+interface Taken {
+  lines: string[];
+  seen: number;
+  complete: boolean;
+}
+
+/** The encoding of a file that begins as UTF-16 does; null for others. Windows programs write such files. */
+function utf16Of(file: number): 'utf-16le' | 'utf-16be' | null {
+  const mark = Buffer.alloc(2);
+  readSync(file, mark, 0, 2, 0);
+  const begins = mark.toString('hex');
+  return begins === 'fffe' ? 'utf-16le' : begins === 'feff' ? 'utf-16be' : null;
+}
+
+/** The same as `takeLines`, of a text that is in memory. */
+function takeWide(text: string, first: number, last: number): Taken {
+  const all = text.split(/\r?\n/);
+  if (all.at(-1) === '') all.pop();
+  const lines: string[] = [];
+  let chars = 0;
+  for (const line of all.slice(first - 1, last)) {
+    if (chars > LIMITS.outputChars) break;
+    const more = line.length - LIMITS.lineChars;
+    lines.push(shownLine(line.slice(0, LIMITS.lineChars)) + (more > 0 ? ` … (${more} more)` : ''));
+    chars += lines.at(-1)!.length;
+  }
+  return { lines, seen: all.length, complete: first - 1 + lines.length >= all.length };
+}
+
+function takeLines(file: number, path: string, size: number, first: number, last: number): Taken {
   const chunk = Buffer.alloc(256 * 1024);
   const lines: string[] = [];
   let kept: Buffer[] = [];

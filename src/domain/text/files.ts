@@ -14,7 +14,7 @@ export interface FileShown {
 
 /** How much of a document is part of the message, in characters. */
 export const SHOWN_FILE_CHARS = 20_000;
-/** Most pictures in one request, the newest ones: each costs as much as a page of text, on every step. */
+/** Most pictures in one request, of the newest messages: each costs as much as a page of text, on every step. */
 export const SHOWN_PICTURES = 4;
 
 /**
@@ -28,6 +28,20 @@ export function withDocuments(content: string, files: readonly FileShown[], most
   // a recording is already in the message, as its words
   const listed = files.filter((file) => file.kind !== 'audio').map((file) => `${file.id} (${named(file)})`);
   return [content, ...texts, ...(listed.length > 0 ? [`[attached: ${listed.join(', ')}]`] : [])].join('\n\n');
+}
+
+/**
+ * Says which pictures of a message are not in the request; empty when all are. `files`: what came with the message, of
+ * which those with a picture are shown.
+ */
+export function unseenPictures(files: readonly FileShown[]): string {
+  const pictures = files.filter(({ kind }) => kind === 'image');
+  const unseen = pictures.flatMap(({ picture }, at) => (picture === null ? [String(at + 1)] : []));
+  if (unseen.length === 0) return '';
+  if (unseen.length === pictures.length)
+    return pictures.length === 1 ? '[The picture is not shown to you.]' : '[The pictures are not shown to you.]';
+  const shown = `${pictures.length - unseen.length} of the ${pictures.length} pictures are shown to you`;
+  return `[${shown}, in their order. Not shown: ${unseen.length === 1 ? 'picture' : 'pictures'} ${unseen.join(', ')}. Say so if it matters.]`;
 }
 
 /** The sender chose the name, so it is made safe for one line. */

@@ -81,6 +81,7 @@ async function forgetChats(tx: Tx, { chats, threads, tasks }: Subject, counts: C
   const addresses = phones.map(({ address }) => address);
   await remove(tx, 'wa_inbox', 'chat', addresses, counts);
   await remove(tx, 'wa_sends', 'jid', addresses, counts);
+  await remove(tx, 'wa_timers', 'address', addresses, counts);
   for (const [table, ids] of [
     ['turns', turns],
     ['threads', threads],
@@ -122,6 +123,7 @@ async function forgetPerson(tx: Tx, { addresses, phone }: Subject, counts: Count
   await remove(tx, 'workspace_shares', 'person', people, counts);
   for (const column of ['chat', 'participant']) await remove(tx, 'wa_inbox', column, addresses, counts);
   for (const table of ['wa_sends', 'wa_chat_pauses']) await remove(tx, table, 'jid', addresses, counts);
+  await remove(tx, 'wa_timers', 'address', addresses, counts);
   for (const column of ['pn', 'lid', 'chat_address']) await remove(tx, 'wa_contacts', column, addresses, counts);
   for (const column of ['pn', 'lid']) await remove(tx, 'wa_number_holders', column, addresses, counts);
   const users = addresses.map((address) => address.split('@', 1)[0]!);

@@ -51,6 +51,7 @@ import * as stepState from './migrations/0064-step-state.ts';
 import * as toolFamilies from './migrations/0065-tool-families.ts';
 import * as budgets from './migrations/0066-budgets.ts';
 import * as peopleAndRefusals from './migrations/0067-people-and-refusals.ts';
+import * as whatsappTimers from './migrations/0068-whatsapp-timers.ts';
 
 /**
  * Versioned migrations, oldest first. Never edit a published one: add the next. The previous release must work with
@@ -109,6 +110,7 @@ const migrations: Record<string, Migration> = {
   '0065_tool_families': toolFamilies,
   '0066_budgets': budgets,
   '0067_people_and_refusals': peopleAndRefusals,
+  '0068_whatsapp_timers': whatsappTimers,
 };
 
 /** A newer version has changed the database so that this version cannot use it. It must not be touched. */

@@ -22,7 +22,8 @@ interface Running {
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'fetch-serve-'));
-const home = join(folder, 'home');
+/** as people name folders, and below with locales that this machine does not have */
+const home = join(folder, 'my hömes');
 const started: Running[] = [];
 let env: Record<string, string>;
 let ports: number[];
@@ -35,6 +36,8 @@ beforeAll(async () => {
     ...Object.fromEntries(
       Object.entries(childEnvironment({})).filter(([name]) => !FETCH_SETTING.test(name) && !name.startsWith('VITEST')),
     ),
+    LANG: 'en_GB.UTF-8',
+    LC_ALL: 'xx_YY.UTF-8',
     FETCH_HOME: home,
     FETCH_STATUS_PORT: String(ports[1]),
     FETCH_TEMPORAL_PORT: String(ports[2]),

@@ -31,6 +31,22 @@ test('lists folders first, with sizes, links and odd names in sight, and says wh
   expect(w.ok({ op: 'list', path: '.', depth: 1, limit: 2 }).output).toContain('more entries are left out');
 });
 
+test('reads the lines of a UTF-16 file, which programs on Windows write', () => {
+  const text = 'first\r\nzweite Zeile: ü\r\n';
+  const little = Buffer.from(`\ufeff${text}`, 'utf16le');
+  const big = Buffer.from(little).swap16();
+  for (const [name, bytes] of [
+    ['little.txt', little],
+    ['big.txt', big],
+  ] as const) {
+    w.write({ [name]: bytes });
+    expect(w.ok({ op: 'read', path: name, from: 1, lines: 9 }).output).toBe('1  first\n2  zweite Zeile: ü');
+    expect(w.ok({ op: 'read', path: name, from: 1, lines: 1 }).output).toContain('more lines follow');
+  }
+  w.write({ 'no-text.bin': Buffer.from([0xff, 0xd8, 0, 1]) });
+  expect(w.ask({ op: 'read', path: 'no-text.bin', from: 1, lines: 1 }).output).toContain('binary');
+});
+
 test('reads lines with their numbers, and refuses what is binary or not there with the nearest name', () => {
   expect(w.ok({ op: 'read', path: 'src/main.ts', from: 2, lines: 2 }).output).toBe(
     '2  two\n3  three\n… more lines follow after line 3 (18 bytes in all)',

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { proto } from '@whiskeysockets/baileys';
+import { proto } from '@whiskeysockets/baileys';
 import type { MediaServer } from './media.ts';
 import type { MediaKind } from './media-crypto.ts';
 
@@ -17,6 +17,8 @@ export interface MediaContent {
   url?: string;
   directPath?: string;
   fileLength?: number;
+  /** id of the message that announced the album */
+  album?: string;
 }
 
 export type Content =
@@ -53,7 +55,11 @@ export function buildMessage(content: Content, id: string, media: MediaServer): 
       messageContextInfo: { messageSecret: randomBytes(32) },
     };
   }
-  if ('image' in content) return { imageMessage: file('image', content.image, content, id, media) };
+  if ('image' in content)
+    return {
+      imageMessage: file('image', content.image, content, id, media),
+      ...(content.album && { messageContextInfo: inAlbum(content.album) }),
+    };
   if ('video' in content) return { videoMessage: file('video', content.video, content, id, media) };
   if ('audio' in content) {
     const { caption: _, ...sound } = file('audio', content.audio, content, id, media);
@@ -66,6 +72,13 @@ export function buildMessage(content: Content, id: string, media: MediaServer): 
     },
   };
 }
+
+const inAlbum = (id: string): proto.IMessageContextInfo => ({
+  messageAssociation: {
+    associationType: proto.MessageAssociation.AssociationType.MEDIA_ALBUM,
+    parentMessageKey: { id },
+  },
+});
 
 function file(
   kind: Exclude<MediaKind, 'history'>,

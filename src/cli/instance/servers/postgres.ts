@@ -108,7 +108,7 @@ export async function preparePostgres(home: string, port: number): Promise<Postg
       ...['-c', 'max_connections=80', '-c', 'shared_buffers=32MB', '-c', 'timezone=UTC', '-c', 'log_timezone=UTC'],
       ...['-c', 'log_checkpoints=off', '-c', 'lc_messages=C'],
     ],
-    env: serverEnvironment({ LC_MESSAGES: 'C' }),
+    env: serverEnvironment({ LC_ALL: 'C' }),
     ...identity,
   };
 }
@@ -223,7 +223,7 @@ async function makeCluster(home: string, bin: string, identity: Identity): Promi
         '--locale-provider=builtin',
         '--builtin-locale=C.UTF-8',
       ],
-      { ...identity, cwd: parent, env: serverEnvironment({ LC_MESSAGES: 'C' }) },
+      { ...identity, cwd: parent, env: serverEnvironment({ LC_ALL: 'C' }) },
     );
     rmSync(passwordFile);
     if (isRoot) symlinkSync(data, link(home));

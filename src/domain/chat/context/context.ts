@@ -1,7 +1,7 @@
 import type { ModelMessage, StepState } from '../../../contracts/model.ts';
 import type { Source } from '../../../contracts/taint.ts';
 import { note, quotation } from '../../text/fences.ts';
-import { type FileShown, withDocuments } from '../../text/files.ts';
+import { type FileShown, unseenPictures, withDocuments } from '../../text/files.ts';
 import { prefix } from '../../text/storable.ts';
 
 /** Tool outputs longer than this are shown cut, with how to read on. */
@@ -145,7 +145,9 @@ export function toModelMessages(
       const pictures = attached.flatMap((file) => file.picture ?? []);
       out.push({
         role: 'user',
-        content: withDocuments(message.content, attached, shown.message),
+        content: [withDocuments(message.content, attached, shown.message), unseenPictures(attached)]
+          .filter(Boolean)
+          .join('\n'),
         ...(pictures.length > 0 && { pictures }),
       });
     } else {

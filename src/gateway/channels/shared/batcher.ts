@@ -6,7 +6,8 @@ import type { Db, Tx } from '../../../store/postgres/database.ts';
 import { isAsked } from '../../../store/turns/questions/questions.ts';
 import { isCommand } from '../../intake/commands/table.ts';
 import type { Also, Intake } from '../../intake/intake.ts';
-import { heardOf, heardTogether, type PendingMessage } from './pending.ts';
+import { albumNotes, hasAllOfAlbums, isBareAlbum, numbered } from './albums.ts';
+import { heardOf, heardTogether, type PendingMessage, saidIn } from './pending.ts';
 
 /** A backlog arrives in parts: wait until nothing has come for this long, or until it is this much. */
 const OLD_QUIET_MS = 3_000;
@@ -89,32 +90,44 @@ export class ChatBatcher {
   private async complete(now: number, allRead: boolean): Promise<PendingMessage[]> {
     const word = this.pending.find((each) => commandOf(each) !== null);
     if (word && commandOf(word) !== 'stop') return [word];
-    const before = word ? this.pending.slice(0, this.pending.indexOf(word)) : this.pending;
     if (word) {
       // the turn to be stopped must begin first; files that still load are not waited for
-      for (const loads of before.filter((each) => !each.prepared)) {
+      const before = this.pending.slice(0, this.pending.indexOf(word));
+      for (const loads of before.filter((each) => !each.prepared || isBareAlbum(each, before))) {
         await this.deps.markHandled(this.deps.db, [loads.seq], 'stopped');
         this.remove(loads.seq);
       }
     }
-    const [first] = this.pending;
+    const waiting = this.pending.filter((each) => !each.apart || each.prepared);
+    const [first] = waiting;
     if (!first || first === word) return word ? [word] : [];
     const asked =
       !first.old &&
       !first.late &&
       !first.rest &&
       (first.questionId !== null || (await isAsked(this.deps.db, this.deps.threadId)));
-    if (asked) return first.prepared ? [first] : [];
-    const end = this.pending.findIndex(
+    if (asked) {
+      // what is written while an album is on its way may be an answer
+      const album = first.announces === null ? [] : waiting.filter((each) => each.album !== null || each.pictured);
+      if (album.every((each) => each.prepared) && hasAllOfAlbums(album, this.pending, now) && album.length > 0)
+        return album;
+      const other = waiting.find((each) => !album.includes(each));
+      return other?.prepared ? [other] : [];
+    }
+    const end = waiting.findIndex(
       (each) => each === word || each.old !== first.old || each.late !== first.late || (first.rest && !each.rest),
     );
-    const run = end < 0 ? [...this.pending] : this.pending.slice(0, end);
+    const run = end < 0 ? waiting : waiting.slice(0, end);
     if (run.some((each) => !each.prepared)) return [];
     const quiet = now - run.reduce((newest, each) => Math.max(newest, each.at), 0);
     const complete =
       word !== undefined ||
       first.rest ||
-      (first.late ? allRead : first.old ? quiet >= OLD_QUIET_MS || run.length >= OLD_MANY : ready(run, now));
+      (first.late
+        ? allRead
+        : first.old
+          ? quiet >= OLD_QUIET_MS || run.length >= OLD_MANY
+          : ready(run, now) && hasAllOfAlbums(run, this.pending, now));
     return complete ? run : [];
   }
 
@@ -122,10 +135,11 @@ export class ChatBatcher {
     const { intake, threadId } = this.deps;
     for (const each of run) await this.tell(each);
     const said = run.filter((each) => each.prepared!.text !== '');
+    const albums = run.filter((each) => each.announces !== null);
     const first = said[0];
-    if (!first) return;
+    if (!first) return await this.tellEmpty(albums);
     const also = this.handled(
-      said.map((each) => each.seq),
+      [...said, ...albums].map((each) => each.seq),
       first.old ? 'old' : null,
     );
     const channelMessageId = first.id;
@@ -135,7 +149,7 @@ export class ChatBatcher {
       const messages = said.map((each) => ({
         at: each.sentAt,
         author: each.author ?? each.name ?? 'The person',
-        text: each.prepared!.text,
+        text: saidIn(each),
       }));
       // nothing of it will be carried out, so it holds no order of the person
       const heard = { ...heardTogether(said), words: '' };
@@ -149,7 +163,7 @@ export class ChatBatcher {
         also,
         heard,
       });
-    } else if (said.length === 1 && !first.rest) {
+    } else if (said.length === 1 && albums.length === 0 && first.ofOthers === null && !first.rest) {
       const answers = first.questionId !== null || commandOf(first) !== null || (await isAsked(this.deps.db, threadId));
       const whole = heardOf(first);
       const { author, approver, questionId, elsewhere } = first;
@@ -170,7 +184,7 @@ export class ChatBatcher {
         elsewhere,
       });
     } else {
-      const text = joinTexts(said.map((each) => heardOf(each).text));
+      const text = joinTexts([...numbered(said).map((each) => heardOf(each).text), ...albumNotes(albums, said)]);
       await intake.say({
         threadId,
         text,
@@ -198,6 +212,18 @@ export class ChatBatcher {
     });
   }
 
+  /** Nothing came of the albums that were announced. */
+  private async tellEmpty(albums: readonly PendingMessage[]): Promise<void> {
+    for (const { id, seq } of albums)
+      await this.deps.intake.respond({
+        threadId: this.deps.threadId,
+        said: '[an album]',
+        body: 'The pictures of your album did not reach me. Please send them again.',
+        channelMessageId: `${id}/empty`,
+        also: this.handled([seq], 'told'),
+      });
+  }
+
   /** Says once that the text is more than one turn takes. A person who wrote too fast was told already. */
   private async tellParts(run: readonly PendingMessage[], rest: readonly PendingMessage[]): Promise<void> {
     const [first] = run;
@@ -221,7 +247,8 @@ export class ChatBatcher {
 
 const sizeOf = (pending: PendingMessage): { text: string; files: number } => ({
   text: heardOf(pending).text,
-  files: pending.prepared!.attachmentIds.length,
+  // an album is one turn, however long it is
+  files: pending.album === null ? pending.prepared!.attachmentIds.length : 0,
 });
 
 /**

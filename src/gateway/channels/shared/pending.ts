@@ -1,7 +1,7 @@
 import type { Identity } from '../../../contracts/decision.ts';
 import type { Source } from '../../../contracts/taint.ts';
 import { unionOf } from '../../../domain/consent/taint.ts';
-import { saidBy } from '../../../domain/text/fences.ts';
+import { quotation, saidBy } from '../../../domain/text/fences.ts';
 import { prefix } from '../../../domain/text/storable.ts';
 import type { Heard } from '../../../store/turns/steps/transcript.ts';
 import type { Prepared } from '../../intake/attachments/attachments.ts';
@@ -25,8 +25,20 @@ export interface PendingMessage {
   text: string;
   /** text of the quoted message */
   quoted: string | null;
-  /** only text, so it may be a command */
+  /** the quoted message is not known to be the author's or ours */
+  quotesOthers: boolean;
+  /** how the text of somebody else came into the message ("forwarded"); null when the author wrote it */
+  ofOthers: string | null;
+  /** only text that its author wrote, so it may be a command */
   bare: boolean;
+  /** it only announces so many pictures and videos, which follow */
+  announces: number | null;
+  /** the channel's id of the message that announced it, or null */
+  album: string | null;
+  /** a picture or video, which may belong to an album */
+  pictured: boolean;
+  /** its file takes long, so the messages after it do not wait for it */
+  apart: boolean;
   /** quotes this open question */
   questionId: string | null;
   /** quotes another message */
@@ -49,18 +61,31 @@ export interface PendingMessage {
   drop(): void;
 }
 
-type ReadableMessage = Pick<PendingMessage, 'author' | 'by' | 'prepared' | 'quoted'>;
+type ReadableMessage = Pick<PendingMessage, 'author' | 'by' | 'prepared' | 'quoted' | 'quotesOthers' | 'ofOthers'>;
 
 /** A message as the model reads it, and whose words it has. In a group only the owner's words count as the person's. */
-export function heardOf({ author, by, prepared, quoted }: ReadableMessage): { text: string; heard: Heard } {
-  const words = prepared!.text;
-  const text = withQuote(words, quoted);
-  if (author === null) return { text, heard: text === words ? {} : { words } };
+export function heardOf(message: ReadableMessage): { text: string; heard: Heard } {
+  const { author, by, prepared, quoted, quotesOthers, ofOthers } = message;
+  const said = saidIn(message);
+  const text = withQuote(said, quoted);
+  const quotes = text !== said;
+  const words = ofOthers === null ? prepared!.text : '';
+  const sources = [
+    ...(ofOthers === null ? [] : [memberSource(`a ${ofOthers.split(' ')[0]} message`)]),
+    ...(quotes && (quotesOthers || author !== null) ? [memberSource('a quoted message')] : []),
+  ];
+  const heard = { words, ...(sources.length > 0 && { sources }) };
+  if (author === null) return { text, heard: text === words ? {} : heard };
   const owner = by.role === 'owner';
   const shown = saidBy({ name: author, owner }, text);
-  if (!owner) return { text: shown, heard: { sources: [memberSource(author)], words: '' } };
-  return { text: shown, heard: { words, ...(text !== words && { sources: [memberSource('a quoted message')] }) } };
+  return { text: shown, heard: owner ? heard : { sources: [memberSource(author)], words: '' } };
 }
+
+/** The text of a message, with a note where somebody else wrote it. */
+export const saidIn = ({ ofOthers, prepared }: Pick<PendingMessage, 'ofOthers' | 'prepared'>): string =>
+  ofOthers === null || prepared!.text === ''
+    ? prepared!.text
+    : `[${ofOthers[0]!.toUpperCase()}${ofOthers.slice(1)}; somebody else wrote this:]\n${quotation(prepared!.text)}`;
 
 export const memberSource = (label: string): Source => ({ kind: 'member', label });
 

@@ -25,7 +25,7 @@ export function assemble(gateway: Gateway, account: string): { stop(): Promise<v
   const live: CurrentLive = () => connection?.live() ?? null;
   const receiver = new Receiver({ ...deps, intake, live, receives: () => connection?.receives() ?? false });
   const groups = new GroupCache({ ...deps, live });
-  const sender = whatsappSender({ ...deps, live, stuck: exit });
+  const sender = whatsappSender({ ...deps, live, groupOf: groups.cachedGroupMetadata, stuck: exit });
   const stopPruning = startPruning(deps);
   connection = startConnection({
     ...deps,

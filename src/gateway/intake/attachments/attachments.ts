@@ -22,9 +22,11 @@ export async function documentText(data: Buffer, signal: AbortSignal): Promise<s
 
 /** The text of a document that is text, whatever its declared type; null for everything else. */
 export function textFor(data: Buffer): string | null {
-  if (data.length === 0 || data.length > TEXT_BYTES || data.subarray(0, 8192).includes(0)) return null;
+  const begins = data.subarray(0, 2).toString('hex');
+  const wide = begins === 'fffe' ? 'utf-16le' : begins === 'feff' ? 'utf-16be' : null;
+  if (data.length === 0 || data.length > TEXT_BYTES || (!wide && data.subarray(0, 8192).includes(0))) return null;
   try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(data);
+    const text = new TextDecoder(wide ?? 'utf-8', { fatal: true }).decode(data);
     return sanitiseText(text, TEXT_CHARS);
   } catch {
     return null;
@@ -62,6 +64,8 @@ interface FileMessage {
   unopened: boolean;
   /** Loads the file. @throws FileError */
   load(signal: AbortSignal): Promise<Buffer>;
+  /** Asks the sender for a file that has expired; true when it can be loaded now. */
+  askAgain?(signal: AbortSignal): Promise<boolean>;
   /** called when transcribing will take a while */
   onLongRecording(seconds: number): Promise<void>;
 }
@@ -106,8 +110,12 @@ export class AttachmentReader {
     try {
       const kept = await findAttachment(this.deps.db, id);
       if (kept) return withFile(message, kept);
-      if (file.kind === 'audio') return await this.listen(message, signal);
-      return await this.loading(() => this.read(message, signal));
+      return await this.opened(message, signal).catch(async (error) => {
+        // others load their files while the sender is waited for
+        const expired = error instanceof FileError && error.problem === 'expired';
+        if (!expired || !(await message.askAgain?.(signal))) throw error;
+        return await this.opened(message, signal);
+      });
     } catch (error) {
       if (!(error instanceof FileError)) throw error;
       const { problem, message: reason } = error;
@@ -120,6 +128,12 @@ export class AttachmentReader {
         tell: this.deps.problemText(problem, file.kind),
       };
     }
+  }
+
+  private opened(message: FileMessage, signal: AbortSignal): Promise<Prepared> {
+    return message.file.kind === 'audio'
+      ? this.listen(message, signal)
+      : this.loading(() => this.read(message, signal));
   }
 
   private async read(message: FileMessage, signal: AbortSignal): Promise<Prepared> {

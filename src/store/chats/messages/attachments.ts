@@ -122,15 +122,21 @@ export const attachmentOfChat = (
     .where('threads.chat_id', '=', chatId)
     .executeTakeFirst();
 
-/** What a model is shown of these attachments, in the order of their messages: of the pictures only the latest. */
-export async function shownFiles(db: Db, ids: readonly string[]): Promise<Map<string, FileShown>> {
+/**
+ * What a model is shown of these attachments, by message, oldest first. Pictures of the newest messages are shown, and
+ * of one message the first.
+ */
+export async function shownFiles(db: Db, messages: ReadonlyArray<readonly string[]>): Promise<Map<string, FileShown>> {
+  const ids = messages.flat();
   if (ids.length === 0) return new Map();
   const rows = await db
     .selectFrom('attachments')
     .select(['id', 'kind', 'name', 'text'])
-    .where('id', 'in', [...ids])
+    .where('id', 'in', ids)
     .execute();
-  const pictures = ids.filter((id) => rows.some((row) => row.id === id && row.kind === 'image')).slice(-SHOWN_PICTURES);
+  const images = new Set(rows.flatMap(({ id, kind }) => (kind === 'image' ? [id] : [])));
+  const newest = messages.toReversed().flat();
+  const pictures = newest.filter((id) => images.has(id)).slice(0, SHOWN_PICTURES);
   const seen =
     pictures.length > 0
       ? await db.selectFrom('attachments').select(['id', 'preview']).where('id', 'in', pictures).execute()

@@ -154,6 +154,15 @@ interface WaChatPauseTable {
   /** the `error` of the refused message's ack */
   code: string;
 }
+/** After how long the messages of a chat disappear, as its people have chosen. */
+interface WaTimerTable {
+  account: string;
+  /** of the chat */
+  address: string;
+  /** 0: never */
+  seconds: number;
+  since: Date;
+}
 /** Members of a group. They are asked for at most once an hour, because WhatsApp refuses frequent queries. */
 interface WaGroupTable {
   account: string;
@@ -168,7 +177,7 @@ export interface GroupRecord {
   addressingMode?: 'pn' | 'lid';
   /** seconds until messages disappear */
   ephemeralDuration?: number;
-  participants: Array<{ id: string; phoneNumber?: string }>;
+  participants: Array<{ id: string; phoneNumber?: string; lid?: string }>;
 }
 
 /** The person whom the number of somebody who may write belongs to. */
@@ -196,6 +205,7 @@ export interface WhatsAppDatabase {
   wa_groups: WaGroupTable;
   wa_uploads: WaUploadTable;
   wa_chat_pauses: WaChatPauseTable;
+  wa_timers: WaTimerTable;
   wa_trusted: WaTrustedTable;
   wa_number_holders: WaNumberHolderTable;
 }

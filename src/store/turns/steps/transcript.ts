@@ -101,7 +101,7 @@ export async function loadHistory(db: Db, threadId: string): Promise<History> {
   const calls: CallsById = { get: (id) => fresh.get(id) ?? before.calls.get(id) };
   const files = await shownFiles(
     db,
-    messages.flatMap(({ attachment_ids = [], call_ids }) => [
+    messages.map(({ attachment_ids = [], call_ids }) => [
       ...attachment_ids,
       ...call_ids.flatMap((id) => calls.get(id)?.picture ?? []),
     ]),

@@ -3,7 +3,9 @@ import type { Incoming } from './decode.ts';
 import type { Role, Self } from './identify.ts';
 
 /** What happens to a message: it ends with a reason (`verdict`), or goes on with the text that is meant for us. */
-type Admission = { admitted: true; text: string } | { admitted: false; verdict: string };
+type Admission =
+  | { admitted: true; text: string /** the text is the quoted one */; quotes?: true }
+  | { admitted: false; verdict: string };
 
 interface Circumstances {
   role: Role;
@@ -28,11 +30,11 @@ export function admit(message: Incoming, { role, self, echo, quotesUs, trigger }
   if (role === 'stranger') return refuse(key.fromMe ? 'phone_typed' : 'stranger');
   // what the owner types to others is talk between people, on either kind of number
   const toOthers = key.fromMe && chat.kind !== 'self';
-  if (content.kind === 'nothing') {
-    // nobody knows whether it was for us, so the person is asked to repeat it only where everything is for us
-    const ours = chat.kind === 'self' || (chat.kind === 'direct' && self.number === 'dedicated' && !toOthers);
-    return ours ? { admitted: true, text: '' } : refuse('stub');
-  }
+  // without a text nobody knows whether it was for us, so it counts only where everything is for us
+  const allForUs = chat.kind === 'self' || (chat.kind === 'direct' && self.number === 'dedicated' && !toOthers);
+  if (content.kind === 'nothing') return allForUs ? { admitted: true, text: '' } : refuse('stub');
+  if (content.kind === 'album' || content.kind === 'unreadable')
+    return allForUs ? { admitted: true, text: '' } : refuse(key.fromMe ? 'owner_typed' : 'not_addressed');
   if (content.kind !== 'text' && content.kind !== 'media') return { admitted: true, text: '' };
   const voice = content.kind === 'media' && content.media.voice;
   const { addressed: isForUs, text } = addressed({
@@ -47,5 +49,7 @@ export function admit(message: Incoming, { role, self, echo, quotesUs, trigger }
   if (!isForUs) return refuse(key.fromMe ? 'owner_typed' : 'not_addressed');
   if (text || content.kind === 'media') return { admitted: true, text };
   // only the trigger: it is about the quoted message, or the person wants to know what this is
-  return { admitted: true, text: message.quoted?.text || 'help' };
+  return message.quoted?.text
+    ? { admitted: true, text: message.quoted.text, quotes: true }
+    : { admitted: true, text: 'help' };
 }

@@ -6,14 +6,21 @@ import { offeredAnswer } from '../../../../domain/chat/words/replies.ts';
 import { samePerson } from '../../../../domain/whatsapp/identity.ts';
 import type { Db, Tx } from '../../../../store/postgres/database.ts';
 import { type Forms, findContact, holdsNumber } from '../../../../store/whatsapp/contacts.ts';
-import { authorsOfTurn, type OurMessage, openIn, ourMessage, type Waiting } from '../../../../store/whatsapp/inbox.ts';
+import {
+  authorsOfTurn,
+  type OurMessage,
+  openIn,
+  ourMessage,
+  received,
+  type Waiting,
+} from '../../../../store/whatsapp/inbox.ts';
 import { resumeChat } from '../../../../store/whatsapp/pause.ts';
 import { markAccepted } from '../../../../store/whatsapp/sends.ts';
 import { tellOwner } from '../../../../store/whatsapp/tell-owner.ts';
 import type { Approver } from '../../../intake/intake.ts';
 import type { CurrentLive, WhatsAppDeps } from '../live.ts';
 import { admit } from './admit.ts';
-import type { Incoming } from './decode.ts';
+import { decodeRow, type Incoming, type OfOthers } from './decode.ts';
 import type { ChatDirectory } from './directory.ts';
 import { bothForms, identityOf, type Role, roleIn, type Self } from './identify.ts';
 
@@ -47,7 +54,7 @@ async function answersUnaddressed(
   verdict: string,
   role: Role,
 ): Promise<boolean> {
-  if ((verdict !== 'not_addressed' && verdict !== 'owner_typed') || message.quoted) return false;
+  if ((verdict !== 'not_addressed' && verdict !== 'owner_typed') || message.quoted || message.ofOthers) return false;
   const { chat } = message;
   const text = textOf(message);
   if (message.content.kind !== 'text' || isTooLong(text)) return false;
@@ -93,6 +100,10 @@ export interface Admitted {
   text: string;
   /** our message that it quotes */
   quoted: OurMessage | undefined;
+  /** it quotes what somebody else wrote, or what nobody can tell */
+  quotesOthers: boolean;
+  /** how the text of somebody else came into the message */
+  ofOthers: OfOthers | null;
   address: string;
   /** the author, in a group */
   author: string | null;
@@ -131,6 +142,8 @@ export async function admitted(
   if (chat.kind === 'direct' && !key.fromMe) await resumeChat(db, account, [chat.jid, forms.lid, forms.pn]);
   const { address, author } = await directory.placeOf(message);
   const approver = chat.kind === 'group' ? approverOf(account, message, role === 'owner') : undefined;
+  const ours = quoted !== undefined && (quoted.address === address || quoted.address === chat.jid);
+  const quotesOthers = message.quoted !== null && !ours && !(await quotesOwn(deps, message, self));
   const old = Date.now() - message.at.getTime() > OLD_AFTER_MS;
   const late = !old && row.notBefore !== null && row.attempts === 0;
   return {
@@ -140,6 +153,8 @@ export async function admitted(
     role,
     text: admission.admitted ? admission.text : textOf(message),
     quoted,
+    quotesOthers,
+    ofOthers: message.ofOthers ?? (admission.admitted && admission.quotes && quotesOthers ? 'quoted' : null),
     address,
     author,
     by: identityOf(role, forms),
@@ -147,4 +162,17 @@ export async function admitted(
     old,
     late,
   };
+}
+
+/** Whether a message quotes what its author wrote earlier in the same chat, and not what was only forwarded there. */
+async function quotesOwn(deps: WhatsAppDeps & { live: CurrentLive }, by: Incoming, self: Self): Promise<boolean> {
+  for (const row of await received(deps.db, deps.account, by.quoted!.id)) {
+    if (row.content === null || row.content.length === 0) continue;
+    const original = await decodeRow(row, self);
+    const author = (await bothForms(deps, original.author)) ?? original.author;
+    const samePlace =
+      by.chat.kind === 'group' ? original.chat.jid === by.chat.jid : original.chat.kind === by.chat.kind;
+    if (samePlace && samePerson(author, by.author)) return original.ofOthers === null;
+  }
+  return false;
 }

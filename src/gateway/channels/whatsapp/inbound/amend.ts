@@ -53,8 +53,9 @@ export async function amend(
   const group = message.chat.kind === 'group';
   const owner = roleIn(self.people, message.author) === 'owner';
   const who = `${oneLine(message.name ?? '') || 'Somebody'}${group ? ` (${owner ? 'owner' : 'member'})` : ''}`;
-  const heard: Heard =
-    group && !owner ? { sources: [memberSource(message.name ?? 'a member')], words: '' } : { words: now ?? '' };
+  const others =
+    group && !owner ? (message.name ?? 'a member') : target.message.ofOthers ? 'a forwarded message' : null;
+  const heard: Heard = others === null ? { words: now ?? '' } : { sources: [memberSource(others)], words: '' };
   return await amendInput(
     db,
     target.row.inboxId,

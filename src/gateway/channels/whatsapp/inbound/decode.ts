@@ -1,5 +1,5 @@
 import { createDecipheriv, hkdfSync } from 'node:crypto';
-import type { normalizeMessageContent, proto } from '@whiskeysockets/baileys';
+import type { proto } from '@whiskeysockets/baileys';
 import { DAY } from '../../../../domain/time.ts';
 import {
   canonicalUser,
@@ -11,8 +11,9 @@ import {
 } from '../../../../domain/whatsapp/identity.ts';
 import type { Forms } from '../../../../store/whatsapp/contacts.ts';
 import type { MessageKey, NewReceived } from '../../../../store/whatsapp/inbox.ts';
-import { sanitiseName, sanitiseText } from '../../../intake/attachments/sanitise.ts';
-import { type Media, mediaOf, shownAsText } from './media-kinds.ts';
+import { sanitiseName } from '../../../intake/attachments/sanitise.ts';
+import { type Media, mediaOf } from './media-kinds.ts';
+import { answerTo, isShared, isViewOnce, kindsOf, type Opened, opened, seenOnce, textOf } from './message-kinds.ts';
 
 /** The linked account's own addresses, without device; null before the first pairing. */
 export interface Me {
@@ -31,9 +32,13 @@ export type Content =
   /** only the secret of the edited message opens it; `use` is a part of the key */
   | { kind: 'sealed_edit'; target: string; use: string; encPayload: Uint8Array; encIv: Uint8Array }
   | { kind: 'revoke'; target: string }
+  /** announces pictures and videos that follow, each in a message of its own */
+  | { kind: 'album'; expects: number }
+  /** nothing for the model; where everything is answered, the person is told `say` */
+  | { kind: 'unreadable'; say: string }
   | {
       kind: 'nothing';
-      why: 'stub' | 'protocol' | 'empty' | 'malformed' | 'forged' | 'status' | 'newsletter' | 'broadcast';
+      why: 'stub' | 'protocol' | 'empty' | 'copy' | 'malformed' | 'forged' | 'status' | 'newsletter' | 'broadcast';
     };
 
 /** A stored message, decoded. */
@@ -45,19 +50,28 @@ export interface Incoming {
   name: string | null;
   chat: { kind: 'self' | 'direct' | 'group'; jid: string; forms: Forms };
   author: Forms;
-  quoted: { id: string; text: string } | null;
+  /** `author`: JID of its author, as the sender names it */
+  quoted: { id: string; text: string; author: string | null } | null;
   mentions: string[];
   /** opens what comes sealed for this message later */
   secret: Uint8Array | null;
+  /** how the text of somebody else came into the message; null when its author wrote it */
+  ofOthers: OfOthers | null;
+  /** id of the message that announced the album to which this picture belongs */
+  album: string | null;
+  /** after how many seconds messages of this chat disappear (0: never), and since when; null when it does not say */
+  timer: { seconds: number; since: Date } | null;
   content: Content;
 }
+
+export type OfOthers = 'forwarded' | 'forwarded many times' | 'shared' | 'quoted';
 
 /**
  * Decodes a row of the inbox. Never throws: bytes that are no message come back as `malformed`. Baileys is loaded on
  * first use.
  */
 export async function decodeRow(row: NewReceived & { receivedAt: Date }, me: Me): Promise<Incoming> {
-  const { proto, normalizeMessageContent } = await import('@whiskeysockets/baileys');
+  const { proto } = await import('@whiskeysockets/baileys');
   const place = placeOf(row, me);
   const base = {
     key: keyOf(row),
@@ -67,6 +81,9 @@ export async function decodeRow(row: NewReceived & { receivedAt: Date }, me: Me)
     quoted: null,
     mentions: [],
     secret: null,
+    ofOthers: null,
+    album: null,
+    timer: null,
   };
   const nothing = (why: Extract<Content, { kind: 'nothing' }>['why']): Incoming => ({
     ...base,
@@ -87,27 +104,45 @@ export async function decodeRow(row: NewReceived & { receivedAt: Date }, me: Me)
   // only our own devices may report what was sent in our name
   if (whole.deviceSentMessage && !row.fromMe) return nothing('forged');
   const sent = whole.deviceSentMessage?.message ?? whole;
-  const protocol = protocolOf(sent, normalizeMessageContent);
+  const open = opened(sent);
+  const { message } = open;
+  const { protocolMessage: protocol } = message;
   if (protocol) {
     const target = protocol.key?.id;
-    if (protocol.type === proto.Message.ProtocolMessage.Type.REVOKE && target)
-      return { ...base, content: { kind: 'revoke', target } };
-    if (protocol.type === proto.Message.ProtocolMessage.Type.MESSAGE_EDIT && target && protocol.editedMessage) {
-      const now = normalizeMessageContent(protocol.editedMessage) ?? {};
+    const types = proto.Message.ProtocolMessage.Type;
+    if (protocol.type === types.EPHEMERAL_SETTING || protocol.type === types.EPHEMERAL_SYNC_RESPONSE)
+      return { ...nothing('protocol'), timer: timerOf(protocol.ephemeralExpiration ?? 0, null, base.at) };
+    if (protocol.type === types.REVOKE && target) return { ...base, content: { kind: 'revoke', target } };
+    if (protocol.type === types.MESSAGE_EDIT && target && protocol.editedMessage) {
+      const now = opened(protocol.editedMessage).message;
       return { ...base, content: { kind: 'edit', target, text: textOf(now), message: now } };
     }
     return nothing('protocol');
   }
-  const message = normalizeMessageContent(sent) ?? {};
+  // a kind of message that this version of the library does not know leaves nothing but its length
+  if (kindsOf(message).length === 0 && proto.Message.encode(whole).finish().length >= row.content.length)
+    return nothing('empty');
+  const contexts = contextsOf(message);
+  const quote = contexts.find((context) => context.stanzaId);
+  const quotedMessage = quote?.quotedMessage && opened(quote.quotedMessage);
+  const timed = contexts.find((context) => typeof context.expiration === 'number');
   const secrets = [message, sent, whole].map((part) => part.messageContextInfo?.messageSecret);
-  const context = contextOf(message);
-  const quotedMessage = normalizeMessageContent(context?.quotedMessage ?? undefined);
+  const { MEDIA_ALBUM } = proto.MessageAssociation.AssociationType;
   return {
     ...base,
-    quoted: context?.stanzaId ? { id: context.stanzaId, text: quotedMessage ? textOf(quotedMessage) : '' } : null,
-    mentions: (context?.mentionedJid ?? []).map(canonicalUser),
+    quoted: quote?.stanzaId
+      ? {
+          id: quote.stanzaId,
+          text: quotedMessage && !isViewOnce(quotedMessage) ? textOf(quotedMessage.message) : '',
+          author: quote.participant ? canonicalUser(quote.participant) : null,
+        }
+      : null,
+    mentions: contexts.flatMap((context) => context.mentionedJid ?? []).map(canonicalUser),
     secret: secrets.find((secret) => secret?.length === SECRET_BYTES) ?? null,
-    content: contentOf(message),
+    ofOthers: ofOthersIn(open, contexts),
+    album: open.association?.associationType === MEDIA_ALBUM ? (open.association.parentMessageKey?.id ?? null) : null,
+    timer: timed ? timerOf(timed.expiration!, timed.ephemeralSettingTimestamp, base.at) : null,
+    content: isCopy(open.association, proto) ? { kind: 'nothing', why: 'copy' } : contentOf(open),
   };
 }
 
@@ -116,12 +151,6 @@ const IV_BYTES = 12;
 const TAG_BYTES = 16;
 /** What a sealed message may be, by its type, and the words for it in its key. Changes of a poll are not read. */
 const SEALED: Readonly<Record<number, string>> = { 1: 'Event Edit', 2: 'Message Edit' };
-
-const protocolOf = (
-  message: proto.IMessage,
-  normalize: typeof normalizeMessageContent,
-): proto.Message.IProtocolMessage | null | undefined =>
-  (message.editedMessage?.message ?? normalize(message))?.protocolMessage;
 
 /**
  * Opens a sealed edit with the secret of its message. `people`: every address that its author may have in the key; the
@@ -133,7 +162,7 @@ export async function openedEdit(
   secret: Uint8Array,
   people: readonly string[],
 ): Promise<Extract<Content, { kind: 'edit' }> | null> {
-  const { proto, normalizeMessageContent } = await import('@whiskeysockets/baileys');
+  const { proto } = await import('@whiskeysockets/baileys');
   for (const author of people) {
     for (const editor of people) {
       try {
@@ -143,11 +172,13 @@ export async function openedEdit(
         const inner = proto.Message.decode(
           Buffer.concat([open.update(encPayload.subarray(0, -TAG_BYTES)), open.final()]),
         );
-        const protocol = protocolOf(inner, normalizeMessageContent);
+        const protocol = opened(inner).message.protocolMessage;
         const isEdit = protocol?.type === proto.Message.ProtocolMessage.Type.MESSAGE_EDIT;
         if (protocol && (!isEdit || (protocol.key?.id ?? target) !== target)) return null;
-        const message = normalizeMessageContent(protocol ? (protocol.editedMessage ?? undefined) : inner);
-        return message ? { kind: 'edit', target, text: textOf(message), message } : null;
+        const now = protocol ? protocol.editedMessage : inner;
+        if (!now) return null;
+        const { message } = opened(now);
+        return { kind: 'edit', target, text: textOf(message), message };
       } catch {
         // the other form, or it was sealed with something else
       }
@@ -156,8 +187,10 @@ export async function openedEdit(
   return null;
 }
 
-function contentOf(message: proto.IMessage): Content {
-  const { reactionMessage: reaction, pollUpdateMessage: vote, secretEncryptedMessage: sealed } = message;
+function contentOf(open: Opened): Content {
+  const { message } = open;
+  const { reactionMessage: reaction, pollUpdateMessage: vote, albumMessage: album } = message;
+  const { secretEncryptedMessage: sealed } = message;
   if (sealed) {
     const { encPayload, encIv, secretEncType, targetMessageKey } = sealed;
     const use = SEALED[secretEncType ?? 0];
@@ -175,35 +208,71 @@ function contentOf(message: proto.IMessage): Content {
     const { encPayload, encIv } = vote.vote ?? {};
     return poll && encPayload && encIv ? { kind: 'vote', poll, encPayload, encIv } : { kind: 'nothing', why: 'empty' };
   }
+  if (album) {
+    const expects = Math.min((album.expectedImageCount ?? 0) + (album.expectedVideoCount ?? 0), MOST_IN_ALBUM);
+    return expects > 0 ? { kind: 'album', expects } : { kind: 'nothing', why: 'empty' };
+  }
+  if (isViewOnce(open)) return { kind: 'unreadable', say: answerTo(seenOnce())! };
   const media = mediaOf(message);
   if (media) return { kind: 'media', text: textOf(message), media, message };
   const text = textOf(message);
-  return text.trim() ? { kind: 'text', text } : { kind: 'nothing', why: 'empty' };
+  if (text.trim()) return { kind: 'text', text };
+  const say = answerTo(message);
+  return say === null ? { kind: 'nothing', why: 'empty' } : { kind: 'unreadable', say };
 }
 
-/**
- * What a person reads of a message: its text, its caption, or a line that describes it; empty when there is nothing to
- * read.
- */
-function textOf(message: proto.IMessage): string {
-  const said =
-    message.conversation ??
-    message.extendedTextMessage?.text ??
-    message.imageMessage?.caption ??
-    message.videoMessage?.caption ??
-    message.documentMessage?.caption ??
-    shownAsText(message);
-  return sanitiseText(said ?? '');
+/** More do not fit an album of a phone. */
+const MOST_IN_ALBUM = 100;
+
+/** The same picture or video once more, in another quality, or the film around a picture. */
+function isCopy(
+  association: proto.IMessageAssociation | null,
+  { MessageAssociation: { AssociationType: types } }: typeof proto,
+): boolean {
+  const copies = [
+    types.HD_IMAGE_DUAL_UPLOAD,
+    types.HD_VIDEO_DUAL_UPLOAD,
+    types.HEVC_VIDEO_DUAL_UPLOAD,
+    types.MOTION_PHOTO,
+  ];
+  return copies.some((type) => association?.associationType === type);
 }
 
-/** The context of whichever part a message has. */
-function contextOf(message: proto.IMessage): proto.IContextInfo | undefined {
-  for (const part of Object.values(message)) {
-    if (part && typeof part === 'object' && 'contextInfo' in part && part.contextInfo)
-      return part.contextInfo as proto.IContextInfo;
-  }
-  return undefined;
+/** WhatsApp shows "forwarded many times" from here on. */
+const MANY_FORWARDS = 5;
+
+function ofOthersIn({ message, wrappers }: Opened, contexts: readonly proto.IContextInfo[]): OfOthers | null {
+  const score = Math.max(0, ...contexts.map((context) => context.forwardingScore ?? 0));
+  if (score >= MANY_FORWARDS) return 'forwarded many times';
+  const forwarded = contexts.some(
+    (context) =>
+      context.isForwarded ||
+      context.forwardOrigin ||
+      context.forwardedNewsletterMessageInfo ||
+      context.forwardedAiBotMessageInfo ||
+      context.businessMessageForwardInfo,
+  );
+  if (score > 0 || forwarded || wrappers.includes('botForwardedMessage')) return 'forwarded';
+  return isShared(message) ? 'shared' : null;
 }
+
+/** Longer than any choice that WhatsApp offers. */
+const LONGEST_TIMER = 400 * (DAY / 1000);
+
+/** `setAt`: when the person chose it, in seconds, as their phone says; never later than the message. */
+function timerOf(seconds: number, setAt: unknown, at: Date): Incoming['timer'] {
+  if (!Number.isInteger(seconds) || seconds < 0 || seconds > LONGEST_TIMER) return null;
+  const chosen = Number(setAt ?? 0) * 1000;
+  return { seconds, since: chosen > 0 && chosen < at.getTime() ? new Date(chosen) : at };
+}
+
+/** The contexts of the parts that a message has; nearly always there is one. */
+const contextsOf = (message: proto.IMessage): proto.IContextInfo[] =>
+  Object.values(message).flatMap((part) =>
+    part && typeof part === 'object' && 'contextInfo' in part && part.contextInfo
+      ? [part.contextInfo as proto.IContextInfo]
+      : [],
+  );
 
 const keyOf = ({ account, chat, participant, fromMe, messageId }: MessageKey): MessageKey => ({
   account,

@@ -1,9 +1,11 @@
 import { LRUCache } from 'lru-cache';
-import { type Contact, keepContact } from '../../../../store/whatsapp/contacts.ts';
+import { type Contact, findContact, keepContact } from '../../../../store/whatsapp/contacts.ts';
+import { ourMessage } from '../../../../store/whatsapp/inbox.ts';
+import { learnTimer } from '../../../../store/whatsapp/timers.ts';
 import type { Intake } from '../../../intake/intake.ts';
 import type { CurrentLive, WhatsAppDeps } from '../live.ts';
 import type { Incoming } from './decode.ts';
-import { bothForms } from './identify.ts';
+import { bothForms, roleIn, type Self } from './identify.ts';
 
 const CONTACT_MS = 3_000;
 
@@ -37,6 +39,22 @@ export class ChatDirectory {
     const { id } = await this.deps.intake.channelThread('whatsapp', address);
     this.threads.set(address, id);
     return id;
+  }
+
+  /**
+   * Notes after how long messages of a chat disappear, as a message or a setting says it, so that ours disappear, too.
+   * Of chats with strangers nothing is noted.
+   */
+  async noteTimer({ chat, author, timer, key }: Incoming, { people }: Self): Promise<void> {
+    const { db, account } = this.deps;
+    // a message of ours has the timer of the moment when it was made
+    if (!timer || (key.fromMe && (await ourMessage(db, account, key.messageId)))) return;
+    const partner = chat.kind === 'group' ? author : chat.forms;
+    const forms = (await bothForms(this.deps, partner)) ?? partner;
+    if (chat.kind !== 'self' && roleIn(people, forms) === 'stranger') return;
+    const contact = chat.kind === 'group' ? undefined : await findContact(db, account, forms);
+    const address = chat.kind === 'group' ? chat.jid : (contact?.chatAddress ?? forms.lid ?? forms.pn ?? chat.jid);
+    await learnTimer(db, account, address, timer);
   }
 
   private contactOf(person: Parameters<typeof keepContact>[2]): Promise<Contact> {

@@ -131,39 +131,24 @@ function decryptor(media: Media, limit: number): { add(chunk: Uint8Array): void;
 /** Pauses before the second and third attempt, when the media server cannot be reached. */
 const AGAIN_MS = [1_000, 4_000];
 
-/** Loads the file of a message, in at most three attempts. @throws FileError */
-export async function loadMedia(...args: Parameters<typeof loadOnce>): Promise<Buffer> {
+/** Loads a file, in at most three attempts. @throws FileError */
+export async function loadMedia(media: Media, options: DownloadOptions): Promise<Buffer> {
   for (let attempt = 0; ; attempt++) {
     try {
-      return await loadOnce(...args);
+      return await download(media, options);
     } catch (error) {
       const wait = AGAIN_MS[attempt];
       if (!(error instanceof FileError && error.problem === 'away') || wait === undefined) throw error;
-      await pause(wait, undefined, { signal: args[2].signal });
+      await pause(wait, undefined, { signal: options.signal });
     }
   }
 }
 
 /**
- * Loads the file of a message. If WhatsApp's server no longer has it, asks the sending phone for it, which needs an
- * open connection. @throws FileError
+ * Asks the sending phone for a file that WhatsApp's server no longer has, which needs an open connection. Returns where
+ * it is now, or null when the phone did not answer in time.
  */
-async function loadOnce(
-  media: Media,
-  message: { key: MessageKey; content: proto.IMessage },
-  options: DownloadOptions & { live: CurrentLive; patienceMs?: number },
-): Promise<Buffer> {
-  try {
-    return await download(media, options);
-  } catch (error) {
-    if (!(error instanceof FileError) || error.problem !== 'expired') throw error;
-    const again = await uploadedAgain(message, options);
-    if (!again) throw error;
-    return await download(again, options);
-  }
-}
-
-async function uploadedAgain(
+export async function uploadedAgain(
   { key, content }: { key: MessageKey; content: proto.IMessage },
   { live, signal, patienceMs = REUPLOAD_MS }: { live: CurrentLive; signal: AbortSignal; patienceMs?: number },
 ): Promise<Media | null> {

@@ -1,6 +1,6 @@
 import type { proto } from '@whiskeysockets/baileys';
 import type { FileFacts } from '../../../intake/attachments/attachments.ts';
-import { sanitiseName, sanitiseText } from '../../../intake/attachments/sanitise.ts';
+import { sanitiseName } from '../../../intake/attachments/sanitise.ts';
 
 /** A file that came with a message, still on WhatsApp's media server and encrypted. */
 export interface Media extends FileFacts {
@@ -61,44 +61,4 @@ function pathOf(part: Part): string {
   } catch {
     return '';
   }
-}
-
-/** Messages that are not text but can be described in words; undefined for others. */
-export function shownAsText(message: proto.IMessage): string | undefined {
-  const {
-    contactMessage: contact,
-    contactsArrayMessage: contacts,
-    locationMessage: place,
-    liveLocationMessage: live,
-    stickerMessage: sticker,
-  } = message;
-  const poll = message.pollCreationMessage ?? message.pollCreationMessageV2 ?? message.pollCreationMessageV3;
-  if (contact) return contactLine(contact);
-  if (contacts) return (contacts.contacts ?? []).slice(0, 20).map(contactLine).join('\n');
-  if (place ?? live) {
-    const { degreesLatitude, degreesLongitude } = (place ?? live)!;
-    const words = [place?.name, place?.address, live?.caption, `${degreesLatitude}, ${degreesLongitude}`].filter(
-      Boolean,
-    );
-    return `[location: ${words.join(', ')}]`;
-  }
-  if (sticker) return '[sticker]';
-  if (poll) return `[poll: ${poll.name ?? ''}: ${(poll.options ?? []).map((option) => option.optionName).join(' / ')}]`;
-  const event = message.eventMessage;
-  if (event) return `[event: ${[event.name, event.description].filter(Boolean).join(', ')}]`;
-  return (
-    message.buttonsResponseMessage?.selectedDisplayText ??
-    message.templateButtonReplyMessage?.selectedDisplayText ??
-    message.listResponseMessage?.title ??
-    undefined
-  );
-}
-
-function contactLine(contact: proto.Message.IContactMessage): string {
-  const numbers = [
-    ...(contact.vcard ?? '')
-      .slice(0, 10_000)
-      .matchAll(/(?<=^|\n)(?:item\d{1,3}\.)?(?:TEL|EMAIL)[^:\n]{0,200}:([^\n]+)/gi),
-  ].map((match) => match[1]!.trim());
-  return `[contact: ${[sanitiseText(contact.displayName ?? ''), ...numbers.slice(0, 5)].filter(Boolean).join(', ')}]`;
 }

@@ -6,7 +6,7 @@ import type { PendingMessage } from '../../shared/pending.ts';
 import type { CurrentLive, WhatsAppDeps } from '../live.ts';
 import type { Admitted } from './admitted.ts';
 import { type Content, idOf, writtenAt } from './decode.ts';
-import { loadMedia, mediaProblemText } from './download.ts';
+import { loadMedia, mediaProblemText, uploadedAgain } from './download.ts';
 
 type Media = Extract<Content, { kind: 'media' }>;
 
@@ -41,9 +41,10 @@ export class Preparer {
 
   /** The message as it waits in its chat, while its file is loaded. */
   pendingOf(it: Admitted, threadId: string): PendingMessage {
-    const { row, message, author, by, approver, text, old, late, quoted, address } = it;
+    const { row, message, author, by, approver, text, old, late, quoted, quotesOthers, ofOthers, address } = it;
+    const { content } = message;
     const given = new AbortController();
-    const questionId = questionOf(quoted, address, text);
+    const questionId = ofOthers === null ? questionOf(quoted, address, text) : null;
     const pending: PendingMessage = {
       seq: row.seq,
       id: idOf(message),
@@ -53,8 +54,15 @@ export class Preparer {
       by,
       approver,
       text,
-      quoted: message.quoted?.text ?? null,
-      bare: message.content.kind === 'text',
+      // when only the trigger was written, the quote is the text
+      quoted: ofOthers === 'quoted' ? null : (message.quoted?.text ?? null),
+      quotesOthers,
+      ofOthers,
+      bare: content.kind === 'text' && ofOthers === null,
+      announces: content.kind === 'album' ? content.expects : null,
+      album: content.kind === 'album' ? message.key.messageId : message.album,
+      pictured: content.kind === 'media' && (content.media.kind === 'image' || content.media.kind === 'video'),
+      apart: false,
       questionId,
       elsewhere: message.quoted !== null && questionId === null,
       sentAt: message.at,
@@ -62,16 +70,19 @@ export class Preparer {
       at: Date.now(),
       old,
       late,
-      prepared: message.content.kind === 'media' ? null : { text, attachmentIds: [], tell: null },
+      prepared: content.kind === 'media' ? null : { text, attachmentIds: [], tell: null },
       drop: () => given.abort(),
     };
-    if (message.content.kind === 'media')
-      this.wait(pending, it, threadId, message.content, AbortSignal.any([given.signal, this.stopping.signal]));
+    if (content.kind === 'media')
+      this.wait(pending, it, threadId, content, AbortSignal.any([given.signal, this.stopping.signal]));
     return pending;
   }
 
   private wait(pending: PendingMessage, it: Admitted, threadId: string, content: Media, signal: AbortSignal): void {
-    this.prepare(it, threadId, content, signal)
+    const apart = () => {
+      pending.apart = true;
+    };
+    this.prepare(it, threadId, content, signal, apart)
       .then(
         (prepared) => {
           pending.prepared = prepared;
@@ -89,9 +100,11 @@ export class Preparer {
     threadId: string,
     content: Media,
     signal: AbortSignal,
+    apart: () => void,
   ): Promise<Prepared> {
     const { db, config, live, respond } = this.deps;
     const { key } = message;
+    let { media } = content;
     await countAttempt(db, row.seq);
     return await this.attachments.prepare(
       {
@@ -100,12 +113,13 @@ export class Preparer {
         text,
         file: content.media,
         unopened: row.attempts >= GIVEN_UP_AFTER,
-        load: (loading) =>
-          loadMedia(
-            content.media,
-            { key, content: content.message },
-            { host: config.WA_MEDIA_HOST, signal: loading, live },
-          ),
+        load: (loading) => loadMedia(media, { host: config.WA_MEDIA_HOST, signal: loading }),
+        askAgain: async (waiting) => {
+          apart();
+          const again = await uploadedAgain({ key, content: content.message }, { live, signal: waiting });
+          media = again ?? media;
+          return again !== null;
+        },
         onLongRecording: (seconds) =>
           respond(threadId, '[a voice note]', listeningFor(seconds), `${idOf(message)}/listening`),
       },

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import { shownOfMessage } from '../../../../domain/chat/context/context.ts';
 import { parseCommand } from '../../../../domain/chat/words/commands.ts';
 import { inline } from '../../../../domain/text/foreign-text.ts';
@@ -34,6 +35,10 @@ const FAILED_LONGEST_MS = HOUR;
 const UNREADABLE = 'A message from you reached me, but I could not read it. Please send it again.';
 const TOO_MANY = 'That is a lot at once. I read what came first now and the rest in about a minute; nothing is lost.';
 
+/** The album that a message announces or belongs to. */
+const albumOf = ({ address, message: { author, album, content, key } }: Admitted): string =>
+  `${address}/${author.lid ?? author.pn}/${content.kind === 'album' ? key.messageId : album}`;
+
 /** Decides for each row what it is and for which chat, and gives messages for us to the batcher of their chat. */
 export class Sorter {
   /** batchers with messages, by the address of their chat */
@@ -44,6 +49,8 @@ export class Sorter {
   private readonly limiter: ReturnType<typeof createLimiter>;
   /** a person who wrote too much must still be able to stop the result */
   private readonly stops = createLimiter(STOPS_PER_MINUTE);
+  /** pictures that announced albums still expect, by album; 0 as well when some came before their album */
+  private readonly albums = new LRUCache<string, number>({ max: 1_000 });
   /** when chats were last told that much is read in parts */
   private readonly toldParts = new Map<string, number>();
 
@@ -69,12 +76,14 @@ export class Sorter {
   async sort(row: Waiting, self: Self): Promise<Sorted> {
     const message = await decodeRow(row, self);
     const { content } = message;
+    await this.directory.noteTimer(message, self);
     if (content.kind === 'nothing' && content.why !== 'stub') return { verdict: content.why };
     const it = await admitted(this.deps, this.directory, row, message, self);
     if ('verdict' in it && it.verdict === 'stub') await this.tellUnreadable(message);
     if ('verdict' in it || 'until' in it) return it;
     const decides = await this.interpretation(it);
     if (decides && 'verdict' in decides) return decides;
+    if (content.kind === 'album' && this.albums.has(albumOf(it))) return { verdict: 'empty' };
     const limited = this.limited(it);
     if (limited) {
       if (limited.tell) await this.respond(it.address, '[many messages at once]', TOO_MANY, `limit/${row.seq}`);
@@ -84,15 +93,19 @@ export class Sorter {
     else if (content.kind === 'edit' || content.kind === 'sealed_edit' || content.kind === 'revoke')
       await this.change(it, content);
     else if (content.kind === 'nothing') await this.askToRepeat(it);
+    else if (content.kind === 'unreadable') await this.cannotRead(it, content.say);
     else await this.batch(it);
     return null;
   }
 
   /** A message that stayed unreadable although WhatsApp was asked for it again, where everything is for us. */
-  private async askToRepeat({ row, message, address, role }: Admitted): Promise<void> {
-    if (role !== 'owner') await this.tellUnreadable(message);
-    const said = '[a message that could not be read]';
-    await this.respond(address, said, UNREADABLE, `${idOf(message)}/stub`, row.seq);
+  private async askToRepeat(it: Admitted): Promise<void> {
+    if (it.role !== 'owner') await this.tellUnreadable(it.message);
+    await this.cannotRead(it, UNREADABLE);
+  }
+
+  private async cannotRead({ row, message, address }: Admitted, say: string): Promise<void> {
+    await this.respond(address, '[a message that could not be read]', say, `${idOf(message)}/stub`, row.seq);
   }
 
   /** Tells the owner of an unreadable message of somebody who may write: once an hour for each author and chat. */
@@ -136,9 +149,12 @@ export class Sorter {
   }
 
   /** Until when a message over the limit waits, and whether to say so; null: it is accepted now. */
-  private limited({ message, text, address, old, late }: Admitted): { until: number; tell: boolean } | null {
+  private limited(it: Admitted): { until: number; tell: boolean } | null {
+    const { message, text, address, ofOthers, old, late } = it;
+    // an album counts as one message
+    if (message.album !== null && this.expected(it)) return null;
     const writer = message.author.lid ?? message.author.pn ?? '';
-    const isStop = message.content.kind === 'revoke' || parseCommand(text) === 'stop';
+    const isStop = message.content.kind === 'revoke' || (ofOthers === null && parseCommand(text) === 'stop');
     if (
       old ||
       (late && this.batchers.get(address)?.hasLate) ||
@@ -147,6 +163,13 @@ export class Sorter {
       return null;
     const limited = late ? this.limiter.checkHeld(writer) : this.limiter.check(writer, message.at.getTime());
     return limited.admitted ? null : limited;
+  }
+
+  /** Whether an announced album still expects this picture. A picture before its album is noted. */
+  private expected(it: Admitted): boolean {
+    const left = this.albums.get(albumOf(it)) ?? 0;
+    this.albums.set(albumOf(it), Math.max(0, left - 1));
+    return left > 0;
   }
 
   private async decide(
@@ -181,6 +204,7 @@ export class Sorter {
   }
 
   private async batch(it: Admitted): Promise<void> {
+    if (it.message.content.kind === 'album') this.albums.set(albumOf(it), it.message.content.expects);
     const threadId = await this.directory.threadOf(it.address);
     const batcher = this.batchers.get(it.address) ?? this.newBatcher(it.address, threadId);
     this.batchers.set(it.address, batcher);

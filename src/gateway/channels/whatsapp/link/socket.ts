@@ -1,4 +1,4 @@
-import type { GroupMetadata, proto, WAMessageKey, WASocket } from '@whiskeysockets/baileys';
+import type { GroupMetadata, proto, SocketConfig, WAMessageKey, WASocket } from '@whiskeysockets/baileys';
 import type { Logger } from 'pino';
 import type { Config } from '../../../../config.ts';
 import { MINUTE } from '../../../../domain/time.ts';
@@ -108,11 +108,18 @@ export function makeSocket({
     // Baileys waits this long inside the mutex of all messages, and an unreadable message must not delay the others
     retryRequestDelayMs: 10,
     shouldIgnoreJid: isIgnored,
+    patchMessageBeforeSending: onceEach,
     ...caches,
     ...questions,
   });
   ratchet.attachStanzas(sock);
   return sock;
+}
+
+/** A message to oneself names each own device twice, as the sender's and as the recipient's. */
+function onceEach(message: proto.IMessage, jids?: string[]): ReturnType<SocketConfig['patchMessageBeforeSending']> {
+  const each = [...new Set(jids)];
+  return jids && each.length < jids.length ? each.map((recipientJid) => ({ recipientJid, message }) as never) : message;
 }
 
 /** Ends a socket now, without waiting for a server that does not answer the closing handshake. */

@@ -31,8 +31,17 @@ export async function encode(
     jid,
     messageId,
     quoted,
+    timer,
     log,
-  }: { live: Live; jid: string; messageId: string; quoted: Quotable | null; log: WhatsAppDeps['log'] },
+  }: {
+    live: Live;
+    jid: string;
+    messageId: string;
+    quoted: Quotable | null;
+    /** seconds after which messages of the chat disappear; 0: never; null: not known */
+    timer: number | null;
+    log: WhatsAppDeps['log'];
+  },
 ): Promise<Buffer> {
   const { generateWAMessageContent, generateWAMessageFromContent, proto } = await import('@whiskeysockets/baileys');
   const inner = await generateWAMessageContent(contentOf(sendable, jid), {
@@ -42,12 +51,16 @@ export async function encode(
     jid,
   });
   const context = sendable.kind === 'edit' || !quoted ? null : await quote(quoted, live, jid);
+  const expiration = timer ?? context?.expiration ?? 0;
   const whole = generateWAMessageFromContent(jid, inner, {
     userJid: ownJid(live, jid),
     messageId,
     ...(context && { quoted: context.message }),
-    ...(context?.expiration && { ephemeralExpiration: context.expiration }),
+    ...(expiration > 0 && { ephemeralExpiration: expiration }),
   });
+  const edited = whole.message!.protocolMessage?.editedMessage?.extendedTextMessage;
+  // the library leaves edits as they are
+  if (edited && expiration > 0) edited.contextInfo = { ...edited.contextInfo, expiration };
   return Buffer.from(proto.Message.encode(whole.message!).finish());
 }
 

@@ -1,9 +1,11 @@
-import type { GroupMetadata, WASocket } from '@whiskeysockets/baileys';
+import type { BaileysEventMap, GroupMetadata, WASocket } from '@whiskeysockets/baileys';
 import { LRUCache } from 'lru-cache';
 import { HOUR, MINUTE } from '../../../../domain/time.ts';
+import { isGroup } from '../../../../domain/whatsapp/identity.ts';
 import type { GroupRecord } from '../../../../store/schema/tables/whatsapp.ts';
 import { findGroup, outdateGroup, type StoredGroup, saveGroups } from '../../../../store/whatsapp/groups.ts';
 import { resumeChat } from '../../../../store/whatsapp/pause.ts';
+import { learnTimer } from '../../../../store/whatsapp/timers.ts';
 import type { CurrentLive, OnOpen, WhatsAppDeps } from '../live.ts';
 
 const TTL_MS = HOUR;
@@ -44,14 +46,17 @@ export class GroupCache {
     const upserted = (groups: GroupMetadata[]) => void this.keep(groups);
     const updated = (groups: Array<Partial<GroupMetadata>>) => this.update(groups);
     const joined = ({ id }: { id: string }) => void this.outdate(id);
+    const changed = (chats: BaileysEventMap['chats.update']) => void this.noteTimers(chats);
     sock.ev.on('groups.upsert', upserted);
     sock.ev.on('groups.update', updated);
     sock.ev.on('group-participants.update', joined);
+    sock.ev.on('chats.update', changed);
     void this.fetchAll(sock);
     return () => {
       sock.ev.off('groups.upsert', upserted);
       sock.ev.off('groups.update', updated);
       sock.ev.off('group-participants.update', joined);
+      sock.ev.off('chats.update', changed);
     };
   };
 
@@ -59,6 +64,16 @@ export class GroupCache {
   private update(groups: Array<Partial<GroupMetadata>>): void {
     void this.keep(groups.filter((group): group is GroupMetadata => Array.isArray(group.participants)));
     for (const group of groups) if (group.id && !group.participants) void this.outdate(group.id);
+  }
+
+  /** A notification says that messages of a group disappear after another time, or no longer. */
+  private async noteTimers(chats: BaileysEventMap['chats.update']): Promise<void> {
+    const { db, account } = this.deps;
+    for (const { id, ephemeralExpiration: seconds } of chats) {
+      if (!id || !isGroup(id) || seconds === undefined) continue;
+      await learnTimer(db, account, id, { seconds: seconds ?? 0, since: new Date() }).catch(this.notStored);
+      await this.outdate(id);
+    }
   }
 
   private async keep(groups: readonly GroupMetadata[]): Promise<void> {
@@ -109,5 +124,9 @@ const toRecord = ({ id, subject, addressingMode, ephemeralDuration, participants
   subject,
   ...(addressingMode && { addressingMode: addressingMode as 'pn' | 'lid' }),
   ...(ephemeralDuration && { ephemeralDuration }),
-  participants: participants.map(({ id, phoneNumber }) => ({ id, ...(phoneNumber && { phoneNumber }) })),
+  participants: participants.map(({ id, phoneNumber, lid }) => ({
+    id,
+    ...(phoneNumber && { phoneNumber }),
+    ...(lid && { lid }),
+  })),
 });

@@ -11,6 +11,7 @@ import {
   sendableAttachment,
 } from '../../../../store/whatsapp/outgoing.ts';
 import { addSends, type NewSend, type Send, sendsOf } from '../../../../store/whatsapp/sends.ts';
+import { timerOf } from '../../../../store/whatsapp/timers.ts';
 import { keepUpload, uploadsOf } from '../../../../store/whatsapp/uploads.ts';
 import { withoutSecrets } from '../library/silence.ts';
 import type { Live, WhatsAppDeps } from '../live.ts';
@@ -42,6 +43,8 @@ interface Making {
   noFiles: boolean;
   /** the message that the first one quotes */
   answers: Quotable | null;
+  /** seconds after which messages of the chat disappear; null when that is not known */
+  timer: number | null;
   /** files that an earlier attempt uploaded; null when there are no files */
   uploaded: Awaited<ReturnType<typeof uploadsOf>> | null;
 }
@@ -84,6 +87,7 @@ export class PartMaker {
       jid,
       noFiles: writing.noFiles === true,
       answers: await answered(db, account, row),
+      timer: await timerOf(db, account, row.address),
       uploaded: parts.some((each, part) => fileOf(each, jid, part) !== '') ? await uploadsOf(db, row.id) : null,
     };
     const sends: NewSend[] = [];
@@ -97,14 +101,18 @@ export class PartMaker {
     return await addSends(db, account, row.id, sends, counters);
   }
 
-  private async make({ row, live, jid, noFiles, answers, uploaded }: Making, part: Part, at: number): Promise<NewSend> {
+  private async make(
+    { row, live, jid, noFiles, answers, timer, uploaded }: Making,
+    part: Part,
+    at: number,
+  ): Promise<NewSend> {
     const { db, log } = this.deps;
     const messageId = messageIdOf(row.id, at);
     const file = fileOf(part, jid, at);
     const known = uploaded?.get(file);
     const quoted = at === 0 ? answers : null;
     const content =
-      known ?? (await encode(await this.sendable(part, row, noFiles), { live, jid, messageId, quoted, log }));
+      known ?? (await encode(await this.sendable(part, row, noFiles), { live, jid, messageId, quoted, timer, log }));
     // stored at once, so that the attempt after a kill finds it
     if (file !== '' && !known && !noFiles) await keepUpload(db, row.id, file, content);
     return {
@@ -163,7 +171,8 @@ export class PartMaker {
     const text = writeProgress(writing);
     const to = into?.jid ?? jid;
     const sendable: Sendable = into ? { kind: 'edit', text, messageId: into.messageId } : { kind: 'text', text };
-    const content = await encode(sendable, { live, jid: to, messageId, quoted: null, log });
+    const timer = await timerOf(db, account, row.address);
+    const content = await encode(sendable, { live, jid: to, messageId, quoted: null, timer, log });
     const send: NewSend = { messageId, part: 0, jid: to, content, questionId: null, edits: into?.messageId ?? null };
     return await addSends(db, account, row.id, [send], { normalizedCount: 0, chunkedCount: 0, fallbackSplitCount: 0 });
   }

@@ -69,13 +69,45 @@ export async function sendPart(sending: Sending, send: Send, live: Live, signal:
 
 /**
  * Baileys records who got the keys of a group before they are sent. Keys that went with a lost attempt, of any message,
- * may never have arrived.
+ * may never have arrived. Keys that somebody has who is no longer in the group are replaced.
  */
-async function refreshGroupKeys({ deps, keyed }: Sending, { send, count, live }: Attempt): Promise<void> {
+async function refreshGroupKeys(sending: Sending, { send, count, live }: Attempt): Promise<void> {
+  const { deps, keyed } = sending;
   const { jid } = send;
-  if (isGroup(jid) && (count > 1 || (!keyed.has(jid) && (await hasLostAttempt(deps.db, send)))))
-    await forgetKeyed(jid, live);
+  if (isGroup(jid)) {
+    if (await hasLeaver(sending, jid, live)) await renewKeys(jid, live);
+    else if (count > 1 || (!keyed.has(jid) && (await hasLostAttempt(deps.db, send)))) await forgetKeyed(jid, live);
+  }
   keyed.delete(jid);
+}
+
+/** Whether somebody has the keys of a group and is not in it. */
+async function hasLeaver({ deps }: Sending, jid: string, { sock, me }: Live): Promise<boolean> {
+  const { [jid]: keyed } = await sock.authState.keys.get('sender-key-memory', [jid]);
+  const group = keyed && (await deps.groupOf?.(jid));
+  if (!group) return false;
+  const members = new Set(
+    [me.jid, me.lid, ...group.participants.flatMap(({ id, phoneNumber, lid }) => [id, phoneNumber, lid])].flatMap(
+      (each) => (each ? [canonicalUser(each)] : []),
+    ),
+  );
+  return Object.keys(keyed).some((device) => !members.has(canonicalUser(device)));
+}
+
+/** Replaces our keys of a group; the next message carries the new ones for everybody. */
+async function renewKeys(jid: string, { sock }: Live): Promise<void> {
+  const { keys, creds } = sock.authState;
+  // as libsignal names them: LIDs are marked by the number of their domain
+  const own = [creds.me?.id, creds.me?.lid].flatMap((id) => {
+    const [, user, device, server] = /^([^:@]+)(?::(\d+))?@(.+)$/.exec(id ?? '') ?? [];
+    return user ? [`${jid}::${server === 'lid' ? `${user}_1` : user}::${device ?? 0}`] : [];
+  });
+  await keys.transaction(async () => {
+    await keys.set({
+      'sender-key': Object.fromEntries(own.map((name) => [name, null])),
+      'sender-key-memory': { [jid]: null },
+    });
+  }, jid);
 }
 
 /** Makes the next message to a group carry its keys for everybody. */

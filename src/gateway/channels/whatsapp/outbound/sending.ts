@@ -1,3 +1,4 @@
+import type { GroupMetadata } from '@whiskeysockets/baileys';
 import { DAY } from '../../../../domain/time.ts';
 import { tellElsewhere } from '../../../../store/whatsapp/account.ts';
 import { giveUp, sentSince } from '../../../../store/whatsapp/sends.ts';
@@ -6,6 +7,8 @@ import type { CurrentLive, WhatsAppDeps } from '../live.ts';
 
 export interface SenderDeps extends WhatsAppDeps {
   live: CurrentLive;
+  /** the members of a group, as WhatsApp last said */
+  groupOf?: (jid: string) => Promise<GroupMetadata | undefined>;
   /** called when the socket is open but the server no longer answers sends; only a new process helps */
   stuck?: (why: string) => void;
   /** how long the server may take to answer a send */

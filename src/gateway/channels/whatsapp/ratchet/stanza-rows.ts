@@ -1,15 +1,16 @@
 import type { BinaryNode, proto } from '@whiskeysockets/baileys';
 import { LRUCache } from 'lru-cache';
 import type { MessageKey, NewReceived } from '../../../../store/whatsapp/inbox.ts';
+import { isViewOnce, kindsOf, opened, seenOnce } from '../inbound/message-kinds.ts';
 import type { Baileys } from '../library/baileys.ts';
 
 type Attrs = Record<string, string>;
 type SenderKey = { item: proto.Message.ISenderKeyDistributionMessage; authorJid: string };
 
-/** Parts of a message that hold nothing for a person. */
-const CARRIERS = new Set(['senderKeyDistributionMessage', 'messageContextInfo']);
-/** Kinds of messages whose content never follows: bots, hosted numbers, pictures to be viewed once. */
-const NEVER_FOLLOWS = new Set(['bot_unavailable_fanout', 'hosted_unavailable_fanout', 'view_once_unavailable_fanout']);
+/** Kinds of messages whose content never follows: of bots, and of hosted numbers. */
+const NEVER_FOLLOWS = new Set(['bot_unavailable_fanout', 'hosted_unavailable_fanout']);
+/** A picture to be seen once, which WhatsApp shows on the phone only. */
+const SEEN_ONCE = 'view_once_unavailable_fanout';
 
 export const isIgnored = (jid: string): boolean => jid === 'status@broadcast' || jid.endsWith('@newsletter');
 
@@ -55,10 +56,23 @@ export class StanzaReader {
     // messages of our own phone to this device: Baileys reads them, but a message that was asked for again is one for
     // us
     if (attrs.category === 'peer') return { rows: row.fromMe ? this.resent(inner) : [], senderKey };
-    const says = Object.entries(inner).some(
-      ([name, value]) => !CARRIERS.has(name) && value !== null && value !== undefined,
-    );
-    return { rows: says ? [{ ...row, content: Buffer.from(bytes) }] : [], senderKey };
+    const content = this.keptOf(message, inner, bytes);
+    return { rows: content ? [{ ...row, content }] : [], senderKey };
+  }
+
+  /** What is stored of a message: nothing of what only Baileys needs, and no file that may be seen once. */
+  private keptOf(message: proto.IMessage, inner: proto.IMessage, bytes: Uint8Array): Buffer | null {
+    const { encode } = this.baileys.proto.Message;
+    if (isViewOnce(opened(inner))) {
+      const { deviceSentMessage } = message;
+      const kept = deviceSentMessage
+        ? { deviceSentMessage: { ...deviceSentMessage, message: seenOnce() } }
+        : seenOnce();
+      return Buffer.from(encode(kept).finish());
+    }
+    // a kind of message that this version of the library does not know is lost when it is decoded
+    const unknown = !inner.senderKeyDistributionMessage && encode(message).finish().length < bytes.length;
+    return kindsOf(inner).length > 0 || unknown ? Buffer.from(bytes) : null;
   }
 
   /** The stub of a message that could not be decrypted; none when it was decrypted before. */
@@ -80,10 +94,12 @@ export class StanzaReader {
     const unavailable = children.find((child) => child.tag === 'unavailable');
     const attrs = node.attrs as Attrs;
     const readable = children.some((child) => child.tag === 'enc' || child.tag === 'plaintext');
+    const once = unavailable?.attrs.type === SEEN_ONCE;
     if (readable || attrs.category === 'peer' || NEVER_FOLLOWS.has(unavailable?.attrs.type ?? '')) return [];
     try {
       const { row } = this.opened(attrs);
       if (isIgnored(row.chat)) return [];
+      if (once) return [{ ...row, content: Buffer.from(this.baileys.proto.Message.encode(seenOnce()).finish()) }];
       this.asked.set(row.messageId, { row });
       return [row];
     } catch {
@@ -148,7 +164,8 @@ export class StanzaReader {
   private resentRow({ message, key, messageTimestamp, pushName }: proto.IWebMessageInfo): NewReceived[] {
     const { proto, jidNormalizedUser } = this.baileys;
     if (!message || !key?.id || !key.remoteJid) return [];
-    const content = Buffer.from(proto.Message.encode(message).finish());
+    const content = this.keptOf(message, message, proto.Message.encode(message).finish());
+    if (!content) return [];
     const known = this.asked.get(key.id)?.row;
     if (known) return [{ ...known, content }];
     const participant = key.participant ? jidNormalizedUser(key.participant) : '';

@@ -72,6 +72,41 @@ describe('the keys of a group', () => {
     await readBy(next, 'the next one');
   });
 
+  it('are replaced when somebody has left, who could read on with the old ones', async () => {
+    const stop = out.groups.onOpen(out.live) as () => void;
+    const sender = channel({ groupOf: out.groups.cachedGroupMetadata });
+    const group = out.fixture.group('Leavers', members);
+    const here = await chatAt(group.jid);
+    const say = async (text: string) => {
+      const id = await queue(here, text);
+      await deliver(id, sender);
+      expect((await shownTo(members[0], id)).shown.text).toBe(text);
+      const { account } = out.fixture;
+      const name = `${group.jid}::${account.lid.split('@')[0]}_1::${out.client.auth.state.creds.me!.id.match(/:(\d+)@/)![1]}`;
+      const stored = await out.client.auth.state.keys.get('sender-key', [name]);
+      return JSON.stringify(stored[name]);
+    };
+    await say('all of us');
+    const before = await say('still all of us');
+    const given = () => out.fixture.ledger.messages.at(-1)!.participants.length;
+    expect(given()).toBe(0);
+    group.remove(members[1]);
+    await until(
+      'the change is stored',
+      async () =>
+        (
+          await db().selectFrom('wa_groups').select('fetched_at').where('jid', '=', group.jid).executeTakeFirst()
+        )?.fetched_at.getTime() === 0,
+      5_000,
+    );
+    expect(await say('without Jon')).not.toBe(before);
+    expect(given()).toBeGreaterThan(0);
+    await say('and on');
+    expect(given()).toBe(0);
+    stop();
+    expect(out.fixture.ledger.undecryptable).toEqual([]);
+  });
+
   it('are not given again while messages arrive', async () => {
     const distributed = () => out.fixture.ledger.messages.map(({ participants }) => participants.length);
     for (const text of ['one', 'two', 'three']) {

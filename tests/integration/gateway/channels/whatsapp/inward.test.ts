@@ -27,6 +27,7 @@ const world = inward([
   'Paul',
   'Quinn',
   'Rosa',
+  'Sam',
 ]);
 const { people, db, address, verdicts, shown, asked, verdictOf, turnsOf } = world;
 
@@ -146,7 +147,9 @@ describe('messages on WhatsApp', () => {
   it('treats the self chat as input, and what is typed to others as talk between people', async () => {
     const { phone } = world.fixture;
     await phone.selfChat(script([{ say: 'note taken' }]));
-    await until('the phone shows the answer', () => phone.received.find(shows('note taken')), 30_000);
+    const note = await until('the phone shows the answer', () => phone.received.find(shows('note taken')), 30_000);
+    // the library names each own device twice
+    expect(note.times).toBe(1);
     const talk = await phone.send(people.Ann, 'see you tomorrow');
     expect(await verdictOf(talk.id)).toBe('owner_typed');
     expect(asked('see you tomorrow')).toHaveLength(0);
@@ -206,6 +209,48 @@ describe('messages on WhatsApp', () => {
     expect(told).toHaveLength(1);
     expect(told[0]?.body).toMatch(/^Rosa wrote something in Late that could not be read/);
     faults.resends = true;
+  });
+});
+
+describe('pictures on WhatsApp', () => {
+  const PNG = Buffer.from(
+    'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+    'base64',
+  );
+
+  it('of an album are one turn, each with its caption, and the model knows which it has not seen', async () => {
+    const { Sam } = people;
+    const { id: album } = await Sam.send({ proto: { albumMessage: { expectedImageCount: 5 } } });
+    for (const caption of ['before', 'after', undefined, 'third'])
+      await Sam.send({ image: PNG, album, ...(caption && { caption }) });
+    const stored = async () =>
+      (await db().selectFrom('attachments').select('id').where('kind', '=', 'image').execute()).length;
+    await until('four are loaded', async () => (await stored()) >= 4, 20_000);
+    const at = Date.now();
+    await until('a burst of messages would be over', () => Date.now() - at > 1_500, 5_000);
+    expect(asked('before')).toEqual([]);
+    await Sam.send({ image: PNG, caption: 'fourth', album });
+    const { user } = await until('the model is asked', () => asked('fourth')[0], 20_000);
+    expect(user.replace(/, [\d.]+ kB/g, '')).toMatch(
+      /^before\n\[picture 1\]\nafter\n\[picture 2\]\n\[picture 3\]\nthird\n\[picture 4\]\nfourth\n\[picture 5\]\n/,
+    );
+    expect(user).toContain('Not shown: picture 5.');
+    expect(await turnsOf(Sam)).toHaveLength(1);
+    expect(await verdictOf(album)).toBe('turn');
+  });
+
+  it('to be seen once are neither opened nor stored, and the sender is told', async () => {
+    const { Sam } = people;
+    const once = { url: 'https://x.example/v/t1', mediaKey: Buffer.alloc(32, 7), caption: 'for your eyes' };
+    const { id } = await Sam.send({ proto: { viewOnceMessageV2: { message: { imageMessage: once } } } });
+    await shown(Sam, 'neither opened nor kept');
+    const { content } = await db()
+      .selectFrom('wa_inbox')
+      .select('content')
+      .where('message_id', '=', id)
+      .executeTakeFirstOrThrow();
+    expect(content!.includes('for your eyes') || content!.includes(Buffer.alloc(32, 7))).toBe(false);
+    expect(asked('for your eyes')).toEqual([]);
   });
 });
 

@@ -4,6 +4,7 @@ import { messageIdOf } from '../../../../../src/gateway/channels/whatsapp/outbou
 import { findOutgoing } from '../../../../../src/store/chats/messages/outbox.ts';
 import { json } from '../../../../../src/store/postgres/database.ts';
 import { sendsOf } from '../../../../../src/store/whatsapp/sends.ts';
+import { learnTimer } from '../../../../../src/store/whatsapp/timers.ts';
 import { until } from '../../../../support/until.ts';
 import type { Contact } from '../../../../support/whatsapp/contact.ts';
 import { ACCOUNT, type Chat, HOUR, outgoing, signal } from '../../../../support/whatsapp/outgoing.ts';
@@ -68,7 +69,7 @@ describe('messages to WhatsApp', () => {
     const stuck: string[] = [];
     out.fixture.faults.receipts.delivered = false;
     out.fixture.faults.dropAcks(2);
-    const sender = channel({ deadlineMs: 200, stuck: (why) => stuck.push(why) });
+    const sender = channel({ deadlineMs: 1_000, stuck: (why) => stuck.push(why) });
     await deliver(await queue(chat, 'hello?'), sender);
     out.fixture.faults.receipts.delivered = true;
     expect(stuck).toEqual(['2 messages in a row were not acknowledged on an open connection']);
@@ -265,6 +266,35 @@ describe('messages to WhatsApp', () => {
     await deliver(id);
     expect((await shownTo(bob, id)).quotedId).toBe(asked.id);
     expect((await shownTo(bob, id, 1)).quotedId).toBeNull();
+  });
+
+  it('disappear when the messages of their chat do: every part, files, polls and edits, until that is turned off', async () => {
+    const { proto } = await import('@whiskeysockets/baileys');
+    const since = (ms: number) => new Date(1_790_000_000_000 + ms);
+    const expirations = async (id: string) =>
+      (await sendsOf(db(), id)).map(({ content }) => {
+        const message = proto.Message.decode(content);
+        const part = message.protocolMessage?.editedMessage ?? message;
+        const kinds = [part.extendedTextMessage, part.documentMessage, part.pollCreationMessageV3];
+        return kinds.find(Boolean)?.contextInfo?.expiration ?? null;
+      });
+    const sent = async (...[body, fields]: [string, Parameters<typeof queue>[2]?]) => {
+      const id = await queue(chat, body, fields);
+      await deliver(id);
+      return await expirations(id);
+    };
+    expect(await sent('nothing is known yet')).toEqual([null]);
+    await learnTimer(db(), ACCOUNT, chat.jid, { seconds: 86_400, since: since(1) });
+    // what was said before does not count
+    await learnTimer(db(), ACCOUNT, chat.jid, { seconds: 0, since: since(0) });
+    expect(await sent('two days later, by a schedule')).toEqual([86_400]);
+    expect(await sent('word '.repeat(2000))).toEqual([86_400, 86_400, 86_400]);
+    expect(await sent('line\n'.repeat(6_000))).toEqual([86_400]);
+    const turnId = await turnOf(chat, 'in_progress');
+    expect(await sent('step 1', { kind: 'progress', turnId })).toEqual([86_400]);
+    expect(await sent('step 2', { kind: 'progress', turnId })).toEqual([86_400]);
+    await learnTimer(db(), ACCOUNT, chat.jid, { seconds: 0, since: since(2) });
+    expect(await sent('kept again')).toEqual([null]);
   });
 
   it('reach the own phone in the chat with oneself', async () => {

@@ -11,6 +11,7 @@ import { wish } from '../../../../../src/store/whatsapp/account.ts';
 import { releaseNumber } from '../../../../../src/store/whatsapp/contacts.ts';
 import { storeReceived } from '../../../../../src/store/whatsapp/inbox.ts';
 import { replyJid } from '../../../../../src/store/whatsapp/outgoing.ts';
+import { timerOf } from '../../../../../src/store/whatsapp/timers.ts';
 import { startTestDatabase, type TestDatabase } from '../../../../support/database.ts';
 import { until } from '../../../../support/until.ts';
 
@@ -310,6 +311,71 @@ it('another account with a known number is a stranger, until the owner says othe
   expect(await takes('yes', '900@lid', { participant_pn: pn('Ann') })).toBe('not_addressed');
   expect(await decision(questionId)).toBeNull();
   await release();
+});
+
+/** What the model is given of a message, and whose words it counts as. */
+const given = async (messageId: string) =>
+  await db()
+    .selectFrom('wa_inbox')
+    .innerJoin('inbox', 'inbox.id', 'wa_inbox.inbox_id')
+    .innerJoin('transcript', 'transcript.turn_id', 'inbox.turn_id')
+    .select(['transcript.content', 'transcript.words', 'transcript.sources'])
+    .where('wa_inbox.message_id', '=', messageId)
+    .orderBy('transcript.ord', 'desc')
+    .executeTakeFirstOrThrow();
+const forwarded = (said: string): proto.IMessage => ({
+  extendedTextMessage: { text: said, contextInfo: { isForwarded: true, forwardingScore: 1 } },
+});
+
+it('a forwarded yes decides nothing, and a forwarded "stop" stops nothing: the words are somebody else’s', async () => {
+  const { questionId, shownAs } = await asksFor('DANGEROUS');
+  const { verdict, messageId } = await says('Owner', forwarded('@fetch yes'));
+  expect(verdict).toBe('steer');
+  expect(await given(messageId)).toMatchObject({
+    content: expect.stringContaining('(owner): [Forwarded; somebody else wrote this:]'),
+    words: '',
+    sources: [{ kind: 'member', label: 'a forwarded message' }],
+  });
+  const quoting = forwarded('yes');
+  quoting.extendedTextMessage!.contextInfo!.stanzaId = shownAs;
+  expect((await says('Owner', quoting)).verdict).toBe('steer');
+  expect((await says('Owner', forwarded('@fetch stop'))).verdict).toBe('steer');
+  expect(await decision(questionId)).toBeNull();
+  expect((await says('Owner', text('@fetch yes'))).verdict).toBe('answer');
+  expect(await decision(questionId)).toBe('allow');
+});
+
+it('a trigger alone makes the words that it quotes no order of the person who quotes them', async () => {
+  const quoted = { stanzaId: '3AOTHER', participant: '777@lid', quotedMessage: { conversation: 'status' } };
+  const { messageId, verdict } = await says('Owner', { extendedTextMessage: { text: '@fetch', contextInfo: quoted } });
+  // it is no command either
+  expect(verdict).toBe('turn');
+  expect(await given(messageId)).toMatchObject({
+    content: 'Owner (owner): [Quoted; somebody else wrote this:]\n  | status',
+    words: '',
+    sources: [{ kind: 'member', label: 'a quoted message' }],
+  });
+});
+
+it('the time after which messages disappear is learned from a setting and from messages, and an older one is not', async () => {
+  const { EPHEMERAL_SETTING } = proto.Message.ProtocolMessage.Type;
+  const setting = (ephemeralExpiration: number) => ({
+    protocolMessage: { type: EPHEMERAL_SETTING, ephemeralExpiration },
+  });
+  const timed = (expiration: number): proto.IMessage => ({
+    extendedTextMessage: { text: 'talk', contextInfo: { expiration } },
+  });
+  const at = Date.now() - 60_000;
+  const timerAfter = async (message: proto.IMessage, ms: number, who: Name = 'Ann') => {
+    const id = await writes(who, message, 'lid', at + ms);
+    await until('it is handled', async () => (await rowOf(id)).verdict, 20_000);
+    return await timerOf(db(), ACCOUNT, group);
+  };
+  expect(await timerAfter(timed(86_400), 1_000)).toBe(86_400);
+  expect(await timerAfter(setting(604_800), 20_000)).toBe(604_800);
+  expect(await timerAfter(timed(86_400), 10_000)).toBe(604_800);
+  expect(await timerAfter(text('plain'), 30_000)).toBe(604_800);
+  expect(await timerAfter(setting(0), 40_000)).toBe(0);
 });
 
 it('the echo of a message of ours proves that WhatsApp has it, when its ack was lost', async () => {

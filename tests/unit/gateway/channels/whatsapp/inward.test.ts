@@ -215,6 +215,111 @@ describe('reading a stored message', () => {
     expect((await decode(place)).content).toEqual({ kind: 'text', text: '[location: Berlin, 52.5, 13.4]' });
   });
 
+  it('knows what somebody else wrote: forwarded texts and captions, cards, products', async () => {
+    const forwarded = (contextInfo: proto.IContextInfo) =>
+      decode({ extendedTextMessage: { text: 'yes', contextInfo } }).then(({ ofOthers }) => ofOthers);
+    expect(await forwarded({ isForwarded: true, forwardingScore: 1 })).toBe('forwarded');
+    expect(await forwarded({ isForwarded: true })).toBe('forwarded');
+    expect(await forwarded({ forwardingScore: 5 })).toBe('forwarded many times');
+    expect(await forwarded({ forwardedNewsletterMessageInfo: { newsletterName: 'News' } })).toBe('forwarded');
+    expect(await forwarded({})).toBeNull();
+    for (const kind of ['imageMessage', 'videoMessage', 'audioMessage', 'documentMessage', 'locationMessage'])
+      expect((await decode({ [kind]: { contextInfo: { isForwarded: true } } })).ofOthers).toBe('forwarded');
+    const bot = { botForwardedMessage: { message: { extendedTextMessage: { text: 'from a bot' } } } };
+    expect(await decode(bot)).toMatchObject({ ofOthers: 'forwarded', content: { text: 'from a bot' } });
+    expect((await decode({ contactMessage: { displayName: 'Ann' } })).ofOthers).toBe('shared');
+    expect((await decode({ productMessage: { product: { title: 'Kettle' } } })).ofOthers).toBe('shared');
+  });
+
+  it('reads after how long messages disappear from messages and settings, and never from a wrong number', async () => {
+    const at = Math.floor(Date.now() / 1000);
+    const timed = (contextInfo: proto.IContextInfo) => decode({ extendedTextMessage: { text: 'x', contextInfo } });
+    const chosen = await timed({ expiration: 86_400, ephemeralSettingTimestamp: at - 100 });
+    expect(chosen.timer).toEqual({ seconds: 86_400, since: new Date((at - 100) * 1000) });
+    // the phone's clock runs ahead
+    const ahead = await timed({ expiration: 0, ephemeralSettingTimestamp: at + 9_999 });
+    expect(ahead.timer!.seconds).toBe(0);
+    expect(ahead.timer!.since.getTime()).toBeLessThanOrEqual(Date.now());
+    for (const wrong of [4_000_000_000, 4_294_967_295]) expect((await timed({ expiration: wrong })).timer).toBeNull();
+    expect((await decode({ conversation: 'x' })).timer).toBeNull();
+    const { EPHEMERAL_SETTING } = proto.Message.ProtocolMessage.Type;
+    const setting = { protocolMessage: { type: EPHEMERAL_SETTING, ephemeralExpiration: 604_800 } };
+    expect(await decode({ ephemeralMessage: { message: setting } })).toMatchObject({
+      timer: { seconds: 604_800 },
+      content: { why: 'protocol' },
+    });
+    expect((await decode({ protocolMessage: { type: EPHEMERAL_SETTING } })).timer!.seconds).toBe(0);
+  });
+
+  it('knows an album and its pictures, and a picture that comes again in another quality', async () => {
+    const { AssociationType } = proto.MessageAssociation;
+    const album = await decode({ albumMessage: { expectedImageCount: 4, expectedVideoCount: 1 } });
+    expect(album.content).toEqual({ kind: 'album', expects: 5 });
+    expect((await decode({ albumMessage: {} })).content).toMatchObject({ kind: 'nothing', why: 'empty' });
+    const picture = (associationType: number): proto.IMessage => ({
+      imageMessage: { caption: 'one' },
+      messageContextInfo: { messageAssociation: { associationType, parentMessageKey: { id: 'ALBUM' } } },
+    });
+    const part = await decode(picture(AssociationType.MEDIA_ALBUM));
+    expect(part).toMatchObject({ album: 'ALBUM', content: { kind: 'media', text: 'one' } });
+    const again = { associatedChildMessage: { message: picture(AssociationType.HD_IMAGE_DUAL_UPLOAD) } };
+    expect((await decode(again)).content).toEqual({ kind: 'nothing', why: 'copy' });
+  });
+
+  it('opens nothing that is to be seen once, in either form', async () => {
+    const file = { url: 'https://x/y', caption: 'secret' };
+    for (const once of [
+      { viewOnceMessage: { message: { imageMessage: file } } },
+      { viewOnceMessageV2: { message: { videoMessage: file } } },
+      { ephemeralMessage: { message: { viewOnceMessageV2Extension: { message: { audioMessage: {} } } } } },
+      { imageMessage: { ...file, viewOnce: true } },
+      { viewOnceMessage: {} },
+    ]) {
+      const { content } = await decode(once);
+      expect(content).toEqual({ kind: 'unreadable', say: expect.stringContaining('neither opened nor kept') });
+    }
+  });
+
+  it('answers every kind of message that a person can send: with words for the model, or with a sentence', async () => {
+    const said: Array<[proto.IMessage, string]> = [
+      [{ lottieStickerMessage: { message: { stickerMessage: {} } } }, '[sticker]'],
+      [{ stickerMessage: { isAnimated: true } }, '[animated sticker]'],
+      [{ groupInviteMessage: { groupName: 'Team', caption: 'join us' } }, '[invitation to the group: Team, join us]'],
+      [
+        { orderMessage: { orderTitle: 'Tea', itemCount: 2, totalAmount1000: 12_500, totalCurrencyCode: 'EUR' } },
+        '12.50 EUR',
+      ],
+      [{ productMessage: { product: { title: 'Kettle', description: 'red' } } }, '[product: Kettle, red]'],
+      [{ pollCreationMessageV5: { name: 'When?', options: [{ optionName: 'now' }] } }, '[poll: When?: now]'],
+      [{ pollCreationMessageV4: { message: { pollCreationMessage: { name: 'Who?' } } } }, '[poll: Who?'],
+      [
+        { pollResultSnapshotMessage: { name: 'When?', pollVotes: [{ optionName: 'now', optionVoteCount: 3 }] } },
+        'now 3',
+      ],
+      [{ eventMessage: { name: 'Party', location: { name: 'Roof' } } }, '[event: Party, Roof]'],
+      [{ requestPaymentMessage: { amount1000: 5000, currencyCodeIso4217: 'USD' } }, '5.00 USD'],
+      [{ templateMessage: { hydratedTemplate: { hydratedContentText: 'Your parcel' } } }, 'Your parcel'],
+      [{ interactiveMessage: { body: { text: 'Choose' } } }, 'Choose'],
+      [{ listMessage: { title: 'Menu', sections: [{ rows: [{ title: 'Soup' }] }] } }, 'Menu, Soup'],
+      [{ buttonsMessage: { contentText: 'Sure?' } }, 'Sure?'],
+      [{ scheduledCallCreationMessage: { title: 'Weekly' } }, 'Weekly'],
+      [{ newsletterFollowerInviteMessageV2: { newsletterName: 'News' } }, 'News'],
+      [{ questionMessage: { message: { extendedTextMessage: { text: 'why?' } } } }, 'why?'],
+      [{ groupMentionedMessage: { message: { conversation: 'all of you' } } }, 'all of you'],
+    ];
+    for (const [message, text] of said) {
+      const { content } = await decode(message);
+      expect(content).toEqual({ kind: 'text', text: expect.stringContaining(text) });
+    }
+    for (const message of [{ call: {} }, { bcallMessage: {} }, { placeholderMessage: {} }, { encCommentMessage: {} }])
+      expect((await decode(message)).content).toEqual({ kind: 'unreadable', say: expect.stringMatching(/write/) });
+    // field 250, which no version knows yet
+    const unknown = Buffer.concat([varint((250 << 3) | 2), varint(2), Buffer.from('hi')]);
+    expect((await decode(unknown)).content).toMatchObject({ kind: 'unreadable' });
+    for (const message of [{ keepInChatMessage: {} }, { pinInChatMessage: {} }, { messageContextInfo: {} }])
+      expect((await decode(message)).content).toMatchObject({ kind: 'nothing' });
+  });
+
   it('survives bytes that are no message, however deep or broken', async () => {
     expect((await decode(Buffer.from([0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]))).content).toEqual({
       kind: 'nothing',
@@ -277,6 +382,8 @@ describe('what a text is cleaned of', () => {
 
   it('reads a document as text only when it is text', () => {
     expect(textFor(Buffer.from('a,b\n1,2'))).toBe('a,b\n1,2');
+    expect(textFor(Buffer.from('\ufeffa;ü', 'utf16le'))).toBe('a;ü');
+    expect(textFor(Buffer.from('\ufeffa;ü', 'utf16le').swap16())).toBe('a;ü');
     expect(textFor(Buffer.from([0x25, 0x50, 0x44, 0x46, 0, 1]))).toBeNull();
     expect(textFor(Buffer.from([0xc3, 0x28]))).toBeNull();
   });
@@ -388,7 +495,7 @@ describe('who may write, and what is for us', () => {
         contextInfo: { stanzaId: 'X', quotedMessage: { conversation: 'fix the build' } },
       },
     };
-    expect(await judged(quoting)).toEqual({ admitted: true, text: 'fix the build' });
+    expect(await judged(quoting)).toEqual({ admitted: true, text: 'fix the build', quotes: true });
     expect(await judged(text('@fetch'))).toEqual({ admitted: true, text: 'help' });
   });
 });
