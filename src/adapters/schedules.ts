@@ -5,14 +5,14 @@ import {
   type ScheduleDescription,
   ScheduleNotFoundError,
   ScheduleOverlapPolicy,
-  type ScheduleSpec,
   type ScheduleUpdateOptions,
 } from '@temporalio/client';
 import { AGENT_QUEUE, BACKGROUND_QUEUE, scheduledRunWorkflowId, scheduleId } from '../contracts/ids.ts';
 import { BACKGROUND_PRIORITY } from '../contracts/priority.ts';
 import type { RoutineInput } from '../contracts/routine.ts';
-import { isInterval, readInterval } from '../domain/interval-firings.ts';
-import { HOUR, MINUTE } from '../domain/time.ts';
+import { isInterval } from '../domain/interval-firings.ts';
+import { HOUR } from '../domain/time.ts';
+import { instantsOf, specOf } from './schedule-spec.ts';
 
 export interface NewSchedule {
   cronId: string;
@@ -51,14 +51,14 @@ export const scheduleOfCron = (
 
 export interface ScheduleView {
   paused: boolean;
-  /** soonest first; empty when paused or finished */
-  next: Date[];
   /** when it last fired, whatever the result */
   lastFired: Date | null;
   catchupMs: number;
   overlap: string | undefined;
   priority: number | undefined;
   taskQueue: string;
+  /** instants that it has besides its calendars */
+  instants: string;
 }
 
 /**
@@ -112,22 +112,12 @@ const memoOf = ({ schedule, timeZone, input, catchupMs, gives }: NewSchedule) =>
   ...(gives.length > 0 && { gives }),
 });
 
-/** An interval cannot have days of the week, so all others are left out. */
-function specOf(schedule: string): Omit<ScheduleSpec, 'timezone'> {
-  if (!isInterval(schedule)) return { cronExpressions: [schedule] };
-  const { hours, offset, days } = readInterval(schedule);
-  const others = days.length === 0 ? [] : DAY_NAMES.filter((_, day) => !days.includes(day));
-  return {
-    intervals: [{ every: hours * HOUR, offset: offset * MINUTE }],
-    ...(others.length > 0 && { skip: [{ dayOfWeek: others, hour: '*', minute: '*', second: '*' }] }),
-  };
-}
-
-const DAY_NAMES = ['SUNDAY', 'MONDAY', 'TUESDAY', 'WEDNESDAY', 'THURSDAY', 'FRIDAY', 'SATURDAY'] as const;
+const specFor = ({ schedule, timeZone, catchupMs }: NewSchedule) =>
+  specOf(schedule, timeZone, new Date(Date.now() - catchupMs));
 
 /** When a schedule fires, and the run that it starts. */
 const firingsOf = (wanted: NewSchedule) => ({
-  spec: { ...specOf(wanted.schedule), timezone: wanted.timeZone },
+  spec: specFor(wanted),
   action: {
     type: 'startWorkflow' as const,
     workflowType: 'routine',
@@ -171,18 +161,25 @@ export async function listScheduled(temporal: Client): Promise<Map<string, Liste
   return found;
 }
 
-/** Gives a schedule the policies of this version, and its runs their priority and their queue. */
+/** Whether a schedule has times in the hours in which clocks change, of which it knows those of the next years only. */
+export const hasClockChanges = (wanted: NewSchedule): boolean =>
+  !isInterval(wanted.schedule) && instantsOf(specFor(wanted)) !== '';
+
+/** Gives a schedule the policies of this version and the clock changes of the next years, and its runs their priority and their queue. */
 export async function bringUpToDate(temporal: Client, wanted: NewSchedule): Promise<void> {
   const view = await describeSchedule(temporal, wanted.cronId);
+  const spec = specFor(wanted);
   if (
     !view ||
-    (view.overlap === OVERLAP &&
+    (view.instants === instantsOf(spec) &&
+      view.overlap === OVERLAP &&
       view.catchupMs === wanted.catchupMs &&
       view.priority === BACKGROUND_PRIORITY.priorityKey &&
       view.taskQueue === BACKGROUND_QUEUE)
   )
     return;
   await updateSchedule(temporal, wanted.cronId, ({ policies, action }) => ({
+    spec,
     policies: { ...policies, overlap: OVERLAP, catchupWindow: wanted.catchupMs },
     action: { ...action, priority: BACKGROUND_PRIORITY, taskQueue: BACKGROUND_QUEUE },
   }));
@@ -200,15 +197,15 @@ export async function useOneQueue(temporal: Client): Promise<void> {
 /** Null when there is no such schedule. */
 export async function describeSchedule(temporal: Client, cronId: string): Promise<ScheduleView | null> {
   try {
-    const { state, info, policies, action } = await temporal.schedule.getHandle(scheduleId(cronId)).describe();
+    const { state, info, policies, action, spec } = await temporal.schedule.getHandle(scheduleId(cronId)).describe();
     return {
       paused: state.paused,
-      next: state.paused ? [] : info.nextActionTimes,
       lastFired: info.recentActions.at(-1)?.takenAt ?? null,
       catchupMs: policies.catchupWindow,
       overlap: policies.overlap,
       priority: action.priority?.priorityKey,
       taskQueue: action.taskQueue,
+      instants: instantsOf(spec),
     };
   } catch (error) {
     if (error instanceof ScheduleNotFoundError) return null;

@@ -17,6 +17,8 @@ export type Arrival =
       questionId: string;
       decision: Decision /** the coding task that asked; it is signalled in place of the conversation */;
       taskId?: string;
+      /** the conversation that waits, where another chat was asked */
+      workflowId?: string;
     }
   /** the turn must stop; what was done is kept */
   | { kind: 'stop'; inboxId: string; turnId: string }
@@ -97,6 +99,8 @@ export interface ThinkInput {
   turnId: string;
   threadId: string;
   step: number;
+  /** the workflow asks at a budget; one of an earlier release waits for the next day */
+  asksAtBudget?: true;
 }
 
 export interface StepUsage {
@@ -108,8 +112,13 @@ export interface StepUsage {
 }
 
 export interface ThinkResult {
-  /** `closed`: the answer is stored and the turn is over. `continue`: a message arrived meanwhile, so think again. */
-  next: 'tools' | 'closed' | 'continue';
+  /**
+   * `closed`: the answer is stored and the turn is over. `continue`: a message arrived meanwhile, so think again.
+   * `asks`: a budget is used up, and the step begins again after the answer.
+   */
+  next: 'tools' | 'closed' | 'continue' | 'asks';
+  /** the question at a budget; `opensAt`: when the budget begins again, in ms since the epoch */
+  asks?: { questionId: string; opensAt: number | null };
   calls: CallVerdict[];
   /**
    * outbox row for the person: the answer, or what the model said before a question or before a message that came

@@ -196,12 +196,16 @@ export interface SpendFigures {
 }
 
 export interface BudgetUse {
-  /** `chat`: turns of a chat. `tasks`: all coding tasks of a chat. `task`: one that runs. */
-  scope: 'chat' | 'tasks' | 'task';
+  /**
+   * `chat`: turns of a chat. `tasks`: all coding tasks of a chat. `task`: one that runs. `month`: all of a chat in a
+   * month. `schedule`: the runs of one.
+   */
+  scope: 'chat' | 'tasks' | 'task' | 'month' | 'schedule';
   chat: OwnerChat;
   task_id: string | null;
   unit: 'usd' | 'tokens';
   used: number;
+  /** with what was allowed beyond it */
   limit: number;
   /** the setting that raises it */
   setting: string;

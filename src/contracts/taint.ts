@@ -35,7 +35,7 @@ export interface Source {
   label: string;
 }
 
-/** Effects that leave the machine, or that outlast the turn outside a workspace. */
+/** Effects that leave the machine, outlast the turn outside a workspace, delete, or run a command. */
 export const SINKS = [
   'fetch',
   'search',
@@ -50,6 +50,8 @@ export const SINKS = [
   'settings',
   'browse',
   'mcp',
+  'delete',
+  'command',
 ] as const;
 export type Sink = (typeof SINKS)[number];
 

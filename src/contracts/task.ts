@@ -108,8 +108,14 @@ export type Followed = {
   /** the working time is used up */
   | { what: 'timeout' }
   /** money, tokens or disk space are used up */
-  | { what: 'budget'; reason: string }
+  | ({ what: 'budget' } & BudgetStop)
 );
+
+/** `asks`: the question whether more may be spent; without it the task ends. `opensAt`: ms since the epoch. */
+export interface BudgetStop {
+  reason: string;
+  asks?: { questionId: string; opensAt: number | null };
+}
 
 /**
  * `limit`: a rate or usage limit. `overload`: the endpoint has too much to do, which is a matter of minutes. `budget`:
@@ -137,6 +143,8 @@ export interface FollowInput {
   waitsForLimits?: true;
   /** the workflow asks about hosts */
   asksForHosts?: true;
+  /** the workflow asks whether more may be spent; one of an earlier release ends the task, or waits for the next day */
+  asksAtBudget?: true;
 }
 
 export interface BeginInput {
@@ -146,14 +154,13 @@ export interface BeginInput {
   /** the first run of a workflow: files, HEAD and index are saved before the agent starts */
   checkpoint: boolean;
   waitsForLimits?: true;
+  asksAtBudget?: true;
   /** it can only read, and hands in a plan */
   plan?: true;
 }
 
 /** The container was not started, because the agent could only be refused. */
-export interface HeldBack {
-  limit: ModelLimit;
-}
+export type HeldBack = { limit: ModelLimit } | { budget: BudgetStop };
 
 export interface Concluded {
   state: 'completed' | 'failed' | 'cancelled';

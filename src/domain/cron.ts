@@ -1,5 +1,5 @@
-import { Cron } from 'croner';
-import { type Firings, intervalFirings, isInterval } from './interval-firings.ts';
+import { repeatedTime } from './clock.ts';
+import { firings } from './firings.ts';
 import { MINUTE } from './time.ts';
 
 /**
@@ -49,10 +49,10 @@ export function parseSchedule(text: string, timeZone: string, from: Date): Parse
 
 /** The next `count` firings after `from`; fewer when there are no more. */
 export function nextFirings(schedule: string, timeZone: string, from: Date, count: number): Date[] {
-  return cron(schedule, timeZone).nextRuns(count, from);
+  return firings(schedule, timeZone, from).take(count).toArray();
 }
 
-/** `Sat 2026-11-21 09:00 (Europe/Berlin)` */
+/** `Sat 2026-11-21 09:00 (Europe/Berlin)`; a time that the clock shows twice says which one it is. */
 export function describeTime(at: Date, timeZone: string): string {
   const parts = new Intl.DateTimeFormat('en-GB', {
     timeZone,
@@ -65,7 +65,9 @@ export function describeTime(at: Date, timeZone: string): string {
     hourCycle: 'h23',
   }).formatToParts(at);
   const part = (type: string) => parts.find((entry) => entry.type === type)?.value ?? '';
-  return `${part('weekday')} ${part('year')}-${part('month')}-${part('day')} ${part('hour')}:${part('minute')} (${timeZone})`;
+  const repeated = repeatedTime(at.getTime(), timeZone);
+  const which = repeated ? `, the ${repeated} of two, because clocks go back` : '';
+  return `${part('weekday')} ${part('year')}-${part('month')}-${part('day')} ${part('hour')}:${part('minute')} (${timeZone}${which})`;
 }
 
 export function isTimeZone(zone: string): boolean {
@@ -78,11 +80,8 @@ export function isTimeZone(zone: string): boolean {
   }
 }
 
-const cron = (schedule: string, timeZone: string): Firings =>
-  isInterval(schedule)
-    ? intervalFirings(schedule, timeZone)
-    : new Cron(schedule, { mode: '5-part', timezone: timeZone, domAndDow: true, paused: true });
-const next = (schedule: string, timeZone: string, from: Date): Date | null => cron(schedule, timeZone).nextRun(from);
+const next = (schedule: string, timeZone: string, from: Date): Date | null =>
+  nextFirings(schedule, timeZone, from, 1)[0] ?? null;
 const refuse = (error: string): ParsedSchedule => ({ ok: false, error });
 
 /**
@@ -99,11 +98,10 @@ interface Missed {
 
 /** Firings between `from` and `firing`, both excluded: those that did not run, when `from` is the last one that did. */
 export function missedBetween(schedule: string, timeZone: string, from: Date, firing: Date): Missed | null {
-  const pattern = cron(schedule, timeZone);
-  const first = pattern.nextRun(from);
-  if (!first || first >= firing) return null;
-  const missed: Missed = { count: 1, first, last: first };
-  for (let at = pattern.nextRun(first); at && at < firing && missed.count < MOST_MISSED; at = pattern.nextRun(at)) {
+  let missed: Missed | null = null;
+  for (const at of firings(schedule, timeZone, from)) {
+    if (at >= firing || missed?.count === MOST_MISSED) break;
+    missed ??= { count: 0, first: at, last: at };
     missed.count += 1;
     missed.last = at;
   }
@@ -143,9 +141,9 @@ export function firingNote(
 /** More firings than the densest allowed schedule has in a day, so that the shortest gap is among them. */
 const LOOKED_AT = 300;
 
-/** The shortest time between two firings, ms. */
-export function shortestGap(schedule: string, timeZone: string, from: Date): number {
-  const times = nextFirings(schedule, timeZone, from, LOOKED_AT).map((at) => at.getTime());
+/** The shortest time between two firings, ms, on a clock that does not change. */
+export function shortestGap(schedule: string, from: Date): number {
+  const times = nextFirings(schedule, 'UTC', from, LOOKED_AT).map((at) => at.getTime());
   return times.slice(1).reduce((least, at, index) => Math.min(least, at - times[index]!), Number.POSITIVE_INFINITY);
 }
 

@@ -6,12 +6,6 @@ import { HOUR, MINUTE } from './time.ts';
  * ones, so a change of the clock neither doubles nor drops a firing.
  */
 
-/** When a schedule fires. croner's patterns have the same methods. */
-export interface Firings {
-  nextRun(from: Date): Date | null;
-  nextRuns(count: number, from: Date): Date[];
-}
-
 interface Interval {
   hours: number;
   /** minutes after the beginning of an interval */
@@ -40,22 +34,15 @@ export function readInterval(schedule: string): Interval {
   };
 }
 
-export function intervalFirings(schedule: string, timeZone: string): Firings {
+export function* intervalFirings(schedule: string, timeZone: string, from: Date): Generator<Date, void> {
   const { hours, offset, days } = readInterval(schedule);
   const [every, phase] = [hours * HOUR, offset * MINUTE];
   const weekday = new Intl.DateTimeFormat('en-US', { timeZone, weekday: 'short' });
-  const fires = (at: Date) => days.length === 0 || days.includes(WEEKDAYS.indexOf(weekday.format(at).toUpperCase()));
-  const nextRun = (from: Date): Date | null => {
-    const first = Math.floor((from.getTime() - phase) / every) + 1;
-    for (let count = first; count < first + MOST_LOOKED_AT; count += 1) {
-      const at = new Date(count * every + phase);
-      if (fires(at)) return at;
-    }
-    return null;
-  };
-  const nextRuns = (count: number, from: Date): Date[] => {
-    const next = count > 0 ? nextRun(from) : null;
-    return next ? [next, ...nextRuns(count - 1, next)] : [];
-  };
-  return { nextRun, nextRuns };
+  let count = Math.floor((from.getTime() - phase) / every) + 1;
+  for (let lookedAt = 0; lookedAt < MOST_LOOKED_AT; lookedAt += 1, count += 1) {
+    const at = new Date(count * every + phase);
+    if (days.length > 0 && !days.includes(WEEKDAYS.indexOf(weekday.format(at).toUpperCase()))) continue;
+    yield at;
+    lookedAt = 0;
+  }
 }

@@ -7,7 +7,7 @@ import type { Danger, Effect } from '../contracts/conversation.ts';
 import type { Sink, Source, SourceKind } from '../contracts/taint.ts';
 import type { CallItemKind } from '../domain/chat/item-kinds.ts';
 import type { Family } from '../domain/chat/tool-families.ts';
-import type { Sent } from '../domain/consent/taint.ts';
+import type { Sent, Effect as Taintable } from '../domain/consent/taint.ts';
 import type { Db } from '../store/postgres/database.ts';
 
 /** Where a tool runs: in this worker process, or in a container of the kennel. */
@@ -81,8 +81,8 @@ export interface Tool<S extends z.ZodType = z.ZodType> {
   /** which one it reads, for people: a host, a path; the tool's name when unset */
   readFrom?: (args: z.output<S>) => string;
   /**
-   * effects that leave the machine, or outlast the turn outside a workspace; after text of others was read, they need a
-   * yes
+   * effects that leave the machine, outlast the turn outside a workspace, delete, or run a command; after text of others
+   * was read, they need a yes
    */
   sends: readonly Sink[];
   /**
@@ -90,6 +90,8 @@ export interface Tool<S extends z.ZodType = z.ZodType> {
    * always needs one after reading.
    */
   sent?: (args: z.output<S>) => Sent | null;
+  /** why it is refused to everybody but the owner, before anybody is asked about it */
+  ownersOnly?: string;
   /** needs a yes each time, whatever was read, trusted or allowed */
   asksAlways?: (args: z.output<S>) => boolean;
   /** runs commands that the model or a project wrote; not available where a thread allows no shell */
@@ -149,3 +151,10 @@ export const defineTool = <S extends z.ZodType>(tool: Tool<S>): Tool => tool as 
 
 /** The danger of a call with these arguments. */
 export const dangerOf = (tool: Tool, args: unknown): Danger => tool.dangerOf?.(args as never) ?? tool.danger;
+
+/** A call as the policy of taint sees it. */
+export const effectOf = (tool: Tool, args: Record<string, unknown>): Taintable => ({
+  sends: tool.sends,
+  sent: tool.sent ? tool.sent(args as never) : null,
+  always: tool.asksAlways?.(args as never) === true,
+});

@@ -33,7 +33,13 @@ export interface Part {
 export async function openBench(size: Size): Promise<Bench> {
   // a thousand turns of one chat spend more in a minute than a person does in a day; fifty tasks are more than a laptop
   // should run
-  const settings = { FETCH_MAX_DAY_TOKENS: '2000000000', FETCH_MAX_DAY_USD: '1000000', FETCH_KENNEL_SLOTS: '50' };
+  const settings = {
+    FETCH_MAX_DAY_TOKENS: '2000000000',
+    FETCH_MAX_DAY_USD: '1000000',
+    FETCH_MAX_MONTH_TOKENS: '2000000000',
+    FETCH_MAX_MONTH_USD: '1000000',
+    FETCH_KENNEL_SLOTS: '50',
+  };
   const app = await startTestApp(settings, { skim: true });
   const connection = await Connection.connect({ address: app.temporalAddress });
   const temporal = new Client({ connection });

@@ -148,9 +148,8 @@ async function endedTask({ store: { db } }: TestApp, thread: string, texts: Page
       detail: texts.output,
     },
   ]);
-  await addTaskUsage(db, id, [
-    { model: 'scripted', calls: 4, inputTokens: 41_000, outputTokens: 2_300, microUsd: 180_000 },
-  ]);
+  const used = { model: 'scripted', calls: 4, inputTokens: 41_000, outputTokens: 2_300, microUsd: 180_000 };
+  await addTaskUsage(db, id, [used], 'UTC');
   const git = { branch, head: 'abc', modified: 2, untracked: 1, ahead: 1, behind: 0, remote: null };
   const profile = { language: 'TypeScript', framework: null, packageManager: 'npm', test: null, git };
   await saveWorkspace(db, { host: HOST, name: workspace, path: `/workspaces/${id}`, profile });

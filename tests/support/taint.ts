@@ -71,7 +71,7 @@ export async function playChat(
   const answer = async (calls: CheckedCall[], text: string) => {
     const input = { threadId, turnId, step: ++step };
     const [subject, history] = await Promise.all([
-      loadSubject(db, input, { account: '', name: 'm' }),
+      loadSubject(db, input, { account: '', name: 'm' }, 'UTC'),
       loadHistory(db, threadId),
     ]);
     const judged = await withTaint(db, { threadId, ...subject! }, history, calls);

@@ -1,3 +1,4 @@
+import type { Sink } from '../../src/contracts/taint.ts';
 import { createThread, type NewThread } from '../../src/store/chats/threads/threads.ts';
 import type { Db } from '../../src/store/postgres/database.ts';
 
@@ -28,4 +29,15 @@ export async function newThread(db: Db, named: Partial<NewThread> = {}): Promise
   });
   const { chat_id } = await db.selectFrom('threads').select('chat_id').where('id', '=', id).executeTakeFirstOrThrow();
   return { threadId: id, chatId: chat_id };
+}
+
+/** As `yes always for …` does: calls with these sinks need no yes in the chat of this thread. */
+export async function allowForGood(db: Db, thread: string, ...sinks: Sink[]): Promise<void> {
+  const { chat_id } = await db
+    .selectFrom('threads')
+    .select('chat_id')
+    .where('id', '=', thread)
+    .executeTakeFirstOrThrow();
+  const grants = sinks.map((sink) => ({ chat_id, sink, question_id: null }));
+  await db.insertInto('sink_grants').values(grants).execute();
 }

@@ -69,7 +69,9 @@ async function preview(actor: Actor): Promise<void> {
   const [printed, served] = [canary('app', actor.name), canary('served', actor.name)];
   const command = `node -e "console.log('${printed}'); require('http').createServer((q, a) => a.end('${served}')).listen(3000, '127.0.0.1')"`;
   await ask(actor, [['app_run', { workspace: actor.project, command, keep: true }]], 'Third: $LAST');
-  const said = await actor.gets(/Third:|Answer yes/);
+  // a page was read, so the command is asked about
+  await actor.agrees();
+  const said = await actor.gets(/Third:/);
   const [address] = /http:\/\/127\.0\.0\.1:\d+/.exec(said) ?? [];
   expect(address, said).toBeDefined();
   expect(await (await fetch(address!)).text()).toBe(served);

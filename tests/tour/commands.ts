@@ -136,7 +136,9 @@ const several: Line[] = [
 ];
 
 const rest: Line[] = [
-  [calls(['app_run', { workspace: 'demo', command: server, keep: true }]), /It runs until/],
+  // reports of agents were read
+  [calls(['app_run', { workspace: 'demo', command: server, keep: true }]), /Run this until it is stopped/],
+  ['yes always for command', /It runs until/],
   ['apps', /app-[0-9a-f]{6}/],
   ['app log', /here/],
   ['app stop', /Stopped app-/],

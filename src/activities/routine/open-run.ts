@@ -2,12 +2,16 @@ import { deleteSchedule } from '../../adapters/schedules.ts';
 import { kennelQueue } from '../../contracts/ids.ts';
 import type { OpenedRun, OpenedStep, OpenInput, RoutineStep } from '../../contracts/routine.ts';
 import { firingNote, isOvertaken } from '../../domain/cron.ts';
+import { budgetsOf, usedUp } from '../../domain/model/spending.ts';
+import { signalArrival } from '../../gateway/intake/signal.ts';
 import { chatAutonomy } from '../../store/chats/threads/threads.ts';
 import { hostOfChat } from '../../store/kennel/hosts/hosts.ts';
-import { findCron, lastSettled } from '../../store/routines/crons.ts';
+import { budgetsOfCron, type Cron, findCron, lastSettled, settleFiring } from '../../store/routines/crons.ts';
 import { findRoutine, type Routine } from '../../store/routines/routines.ts';
 import { findRun, openRun as insertRun, type RoutineRun, runningRun } from '../../store/routines/runs.ts';
+import { askAtLimit } from '../../store/turns/questions/budget-questions.ts';
 import { tools } from '../../tools/registry.ts';
+import { spends } from '../../tools/routines/estimate.ts';
 import { problemOfRun } from '../../tools/routines/routine-steps.ts';
 import type { RoutineDeps } from '../activity-deps.ts';
 import { givenTo } from './given.ts';
@@ -39,6 +43,10 @@ export async function openRun(deps: RoutineDeps, input: OpenInput): Promise<Open
     if (isOvertaken(cron.schedule, cron.time_zone, scheduledFor, now)) return { ...unopened, coalesced: true };
     // reconciling continues a run whose workflow is gone, or ends it and tells the person
     if (await runningRun(db, routine.id)) return { ...unopened, wait: true };
+    if (await isHeldBack(deps, routine, cron)) {
+      await settleFiring(db, cron.id, scheduledFor);
+      return { ...unopened, coalesced: true };
+    }
     note = firingNote({ schedule: cron.schedule, timeZone: cron.time_zone }, lastSettled(cron), scheduledFor, now);
   }
   const given = await givenTo(db, input, cron);
@@ -54,6 +62,22 @@ export async function openRun(deps: RoutineDeps, input: OpenInput): Promise<Open
   const problem = problemBefore(routine, run);
   const steps = await Promise.all(routine.steps.map((step) => policyOf(deps, input.chatId, step)));
   return { name: routine.name, channel: chat.channel, steps, ...(problem && { problem }) };
+}
+
+/**
+ * A budget of the schedule or of its chat is used up. The person is asked once in its period; until a yes, or the next
+ * period, its firings are left out.
+ */
+async function isHeldBack(deps: RoutineDeps, routine: Routine, cron: Cron): Promise<boolean> {
+  const { db, config } = deps;
+  if (!spends(routine.steps, (name) => tools.get(name))) return false;
+  const mark = usedUp(budgetsOf('schedule', await budgetsOfCron(db, cron, config.FETCH_TIME_ZONE), config));
+  if (!mark) return false;
+  const waits = mark.budget.level === 'schedule' ? '' : `“${cron.name}” does not run.`;
+  const asked = await askAtLimit(db, { id: cron.id, threadId: null, account: cron.chat_id, waits }, mark);
+  // if the signal fails, the sweeper finds the row
+  if (asked.state === 'asked' && asked.told) await signalArrival(deps, asked.told).catch(() => {});
+  return true;
 }
 
 /** Why a run cannot begin with what it was given. Its routine may have other inputs than when they were checked. */

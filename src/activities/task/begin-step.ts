@@ -30,6 +30,7 @@ import { openGate } from './gate.ts';
 import { passOn, promptsOfRun, unheardAnswer } from './prompt-of-run.ts';
 import { registriesToAsk } from './registries.ts';
 import { gateFolder, runFolder, sendCommand } from './run/folder.ts';
+import { spendingBreach } from './run/limits.ts';
 import { limitOfLogin } from './run/model-limit.ts';
 import { type SetupSettled, settleSetup } from './setup-script.ts';
 import { GONE_FACTOR } from './task-records.ts';
@@ -115,6 +116,8 @@ export async function beginStep(deps: KennelDeps, task: Task, input: BeginInput)
   const login = loginOf(config, task.harness);
   const limit = input.waitsForLimits ? await limitOfLogin(deps, task) : null;
   if (limit) return { limit };
+  const spent = input.asksAtBudget ? await spendingBreach(deps, task, input) : null;
+  if (spent?.what === 'budget') return { budget: { reason: spent.reason, ...(spent.asks && { asks: spent.asks }) } };
   const setup = await settleSetup(deps, task);
   await openGate(deps, task);
   const skills = await mountSkills(config.FETCH_HOME, await agreedSkillsInThread(db, task.thread_id));

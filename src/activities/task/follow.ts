@@ -152,7 +152,7 @@ async function look(at: Following, read: Read, task: Task): Promise<Stop | null>
     const end =
       (input.waitsForLimits ? await modelLimit(db, input.taskId) : null) ??
       logBreach(config, at.lines, read.size) ??
-      (await spendingBreach(config, db, input)) ??
+      (await spendingBreach(deps, task, input)) ??
       (await diskBreach(config, folder)) ??
       (await timeBreach(folder, read, { deadline: at.deadline, began: at.began, silenceMs: input.silenceMs })) ??
       (await containerGone(kennel, config, input, folder, read)) ??
@@ -181,7 +181,10 @@ async function hostsWanted({ deps }: Following, task: Task): Promise<Stop | null
 async function limitBehind({ deps, input }: Following, task: Task, line: StopLine): Promise<Stop | null> {
   if (line.type !== 'ended') return null;
   if (line.outcome === 'completed') await loginAnswered(deps, task);
-  return input.waitsForLimits && line.outcome === 'failed' ? await endedAtLimit(deps, task, line) : null;
+  if (!input.waitsForLimits || line.outcome !== 'failed') return null;
+  return (
+    (input.asksAtBudget ? await spendingBreach(deps, task, input) : null) ?? (await endedAtLimit(deps, task, line))
+  );
 }
 
 async function followed({ deps, input }: Following, offset: number, stop: Stop): Promise<Followed> {

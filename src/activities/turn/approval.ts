@@ -1,4 +1,8 @@
+import type { Config } from '../../config.ts';
+import { parseSchedule } from '../../domain/cron.ts';
 import { argumentsEvidence, commandEvidence, quotedEvidence, visibleLine } from '../../domain/text/evidence.ts';
+import { addressWarnings } from '../../domain/text/look-alikes.ts';
+import { zoneOf } from '../../store/chats/preferences.ts';
 import { chatOfThread } from '../../store/chats/threads/threads.ts';
 import { activeWorkspace, listWorkspaces } from '../../store/kennel/workspaces/workspaces.ts';
 import type { Db } from '../../store/postgres/database.ts';
@@ -6,13 +10,18 @@ import { findRoutine } from '../../store/routines/routines.ts';
 import type { Call } from '../../store/turns/steps/calls.ts';
 import { toolOfTurn } from '../../tools/extensions/added-tools.ts';
 import { approvalSentence, tools } from '../../tools/registry.ts';
+import { estimateOf } from '../../tools/routines/estimate.ts';
 import type { Tool } from '../../tools/tool.ts';
 
 /**
  * What a person is asked about a call, and what they decide by, whole: the place, and the command, the difference or
  * the arguments.
  */
-export async function approvalOf(db: Db, call: Call): Promise<{ sentence: string; evidence: string }> {
+export async function approvalOf(
+  db: Db,
+  call: Call,
+  config: Pick<Config, 'FETCH_TIME_ZONE'>,
+): Promise<{ sentence: string; evidence: string }> {
   const tool = await toolOfTurn(db, call.turn_id, call.name);
   // arguments have a meaning of ours only for tools of ours: of any other tool, every one is shown as it is
   if (!tools.has(call.name))
@@ -22,9 +31,23 @@ export async function approvalOf(db: Db, call: Call): Promise<{ sentence: string
   const where = at && [file, `workspace ${at.workspace}`, at.host && `host ${at.host}`].filter(Boolean).join(', ');
   return {
     sentence: approvalSentence(call.name, call.args, at ? ` in ${at.workspace}` : ''),
-    evidence: [...(where ? [where] : []), whatOf(call), await stepsOf(db, call)].filter(Boolean).join('\n'),
+    evidence: [
+      ...(where ? [where] : []),
+      ...misleading(call),
+      whatOf(call),
+      await stepsOf(db, call),
+      await costOf(db, call, config),
+    ]
+      .filter(Boolean)
+      .join('\n'),
   };
 }
+
+/** What about the address of a call may mislead the person who is asked. */
+const misleading = ({ args }: Call): string[] =>
+  [args.url, args.from].flatMap((address) =>
+    typeof address === 'string' ? addressWarnings(visibleLine(address)) : [],
+  );
 
 function whatOf({ args, metadata }: Call): string {
   const { command, cwd, workspace: _, confirm: __, ...rest } = args;
@@ -45,6 +68,21 @@ async function stepsOf(db: Db, call: Call): Promise<string> {
     routine?.steps.map(({ tool, args }, index) => `${index + 1}. ${visibleLine(tool)}\n${argumentsEvidence(args)}`) ??
     [];
   return steps.length > 0 ? `Its steps:\n${steps.join('\n')}` : '';
+}
+
+/** What a schedule will probably cost, before it is agreed to. */
+async function costOf(
+  db: Db,
+  { name, args, thread_id }: Call,
+  config: Pick<Config, 'FETCH_TIME_ZONE'>,
+): Promise<string> {
+  if (name !== 'cron_create' || typeof args.workflow !== 'string' || typeof args.schedule !== 'string') return '';
+  const chatId = await chatOfThread(db, thread_id);
+  const routine = await findRoutine(db, chatId, args.workflow);
+  const timeZone = typeof args.timezone === 'string' ? args.timezone : await zoneOf(db, chatId, config);
+  const parsed = parseSchedule(args.schedule, timeZone, new Date());
+  if (!routine || !parsed.ok) return '';
+  return await estimateOf(db, { ...routine, schedule: parsed.schedule, timeZone }, (tool) => tools.get(tool));
 }
 
 /** The workspace of a call, with the hosts that have it: none for one that the call makes. */

@@ -22,7 +22,7 @@ export function createRecordActivities(deps: Pick<ActivityDeps, 'db' | 'config' 
       const call = await findCall(db, input.callId);
       const approval =
         call && input.kind === 'approval'
-          ? { ...(await approvalOf(db, call)), intent: await saidInStep(db, input.turnId, call.step) }
+          ? { ...(await approvalOf(db, call, config)), intent: await saidInStep(db, input.turnId, call.step) }
           : null;
       const { title, ...asked } = await ask(db, input, approval);
       const shown =

@@ -81,7 +81,8 @@ export async function openMcpSession(
   }
   return {
     async tools(within) {
-      const found: ListedTool[] = [];
+      const found = new Map<string, ListedTool>();
+      const read = new Set<string>();
       let cursor: string | undefined;
       // not `listTools`, which compiles the schemas of the server into code
       for (let page = 0; page < MOST_PAGES; page += 1) {
@@ -93,11 +94,13 @@ export async function openMcpSession(
             signal: within,
           }),
         );
-        found.push(...listed.tools);
+        for (const tool of listed.tools) if (!found.has(tool.name)) found.set(tool.name, tool);
         cursor = listed.nextCursor;
-        if (cursor === undefined || found.length > MOST_TOOLS * 4) return found;
+        // a server that repeats a cursor would give the same pages again
+        if (cursor === undefined || read.has(cursor) || found.size > MOST_TOOLS * 4) break;
+        read.add(cursor);
       }
-      return found;
+      return [...found.values()];
     },
     async call(name, args, { signal: within, timeoutMs }) {
       const request = client.request(

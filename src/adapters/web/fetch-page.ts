@@ -30,6 +30,8 @@ interface FetchedPage {
   text: string;
   /** the body was longer than `maxBytes` */
   cut: boolean;
+  /** many of its characters are lost, because its encoding is not the one that it declares */
+  unreadable: boolean;
 }
 
 /** An expected failure of a fetch; `message` is written for the model. */
@@ -133,14 +135,16 @@ async function readText(response: Response, url: URL, maxBytes: number): Promise
     size += chunk.byteLength;
   }
   const bytes = Buffer.concat(chunks);
+  const text = decode(bytes, header, cut);
   if (!type && bytes.subarray(0, 1024).includes(0)) throw new FetchError(`${url.href} is not text.`);
   return {
     url: url.href,
     status: response.status,
     statusText: response.statusText,
     type,
-    text: decode(bytes, header),
+    text,
     cut,
+    unreadable: isUnreadable(text),
   };
 }
 
@@ -148,30 +152,57 @@ const TEXT_APPLICATIONS =
   /^application\/(json|xml|xhtml\+xml|javascript|ecmascript|yaml|x-yaml|toml|x-ndjson|ld\+json|sql|graphql|[\w.-]+\+(json|xml|yaml))$/;
 const isText = (type: string): boolean => type === '' || type.startsWith('text/') || TEXT_APPLICATIONS.test(type);
 
-/** Byte order mark, then the header, then the page's own `<meta>`, then UTF-8. An unknown charset is read as UTF-8. */
-function decode(bytes: Buffer, contentType: string): string {
-  const mark =
-    bytes[0] === 0xef && bytes[1] === 0xbb
-      ? 'utf-8'
-      : bytes[0] === 0xff && bytes[1] === 0xfe
-        ? 'utf-16le'
-        : bytes[0] === 0xfe && bytes[1] === 0xff
-          ? 'utf-16be'
-          : null;
-  const named = /charset\s*=\s*["']?([^\s"';,]+)/i.exec(contentType)?.[1];
-  const meta = /<meta[^<>]{0,200}charset\s{0,5}=\s{0,5}["']?([\w-]+)/i.exec(
-    bytes.subarray(0, 2048).toString('latin1'),
-  )?.[1];
-  for (const label of [mark, named, meta]) {
-    if (!label) continue;
+/** A declaration may stand this late, in bytes. */
+const DECLARED_WITHIN = 512 * 1024;
+
+/**
+ * Declarations are late, missing or wrong, so the bytes decide between them: a byte order mark, then UTF-8 if the bytes
+ * are that, then the declaration in which every character can be read. Latin 1 reads anything, and servers name it for
+ * pages that they do not know: it comes last.
+ */
+function decode(bytes: Buffer, contentType: string, cut: boolean): string {
+  const start = bytes.subarray(0, DECLARED_WITHIN).toString('latin1');
+  const declared = [
+    /charset\s*=\s*["']?([^\s"';,]+)/i.exec(contentType)?.[1],
+    /^[^<]{0,20}<\?xml[^<>]{0,200}encoding\s{0,5}=\s{0,5}["']([\w-]+)/i.exec(start)?.[1],
+    /<meta[^<>]{0,200}charset\s{0,5}=\s{0,5}["']?([\w-]+)/i.exec(start)?.[1],
+  ].flatMap((label) => decoderOf(label) ?? []);
+  const last = declared.filter(({ encoding }) => encoding === 'windows-1252');
+  const utf8 = /[^\0-\x7f]/.test(start) ? ['utf-8'] : [];
+  const labels = [
+    markOf(bytes) ?? [],
+    utf8,
+    declared.filter((decoder) => !last.includes(decoder)).map(({ encoding }) => encoding),
+    last.map(({ encoding }) => encoding),
+  ].flat();
+  for (const label of labels) {
     try {
-      return new TextDecoder(label).decode(bytes);
+      // as a stream, the last character may be cut
+      return new TextDecoder(label, { fatal: true }).decode(bytes, { stream: cut });
     } catch {
-      // not a label of the standard; the next source may be better
+      // not in this encoding; the next one may fit
     }
   }
-  return new TextDecoder().decode(bytes);
+  return new TextDecoder(markOf(bytes) ?? declared[0]?.encoding).decode(bytes);
 }
+
+function markOf(bytes: Buffer): string | null {
+  if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) return 'utf-8';
+  // an XML or HTML page in UTF-16 without a mark begins with `<`
+  if ((bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0x3c && bytes[1] === 0)) return 'utf-16le';
+  return (bytes[0] === 0xfe && bytes[1] === 0xff) || (bytes[0] === 0 && bytes[1] === 0x3c) ? 'utf-16be' : null;
+}
+
+function decoderOf(label: string | undefined): InstanceType<typeof TextDecoder> | null {
+  try {
+    return label === undefined ? null : new TextDecoder(label);
+  } catch {
+    return null;
+  }
+}
+
+/** Whether more than one character in 200 could not be read. */
+const isUnreadable = (text: string): boolean => (text.match(/\ufffd/g)?.length ?? 0) * 200 > text.length;
 
 const hostOf = (address: string): string => URL.parse(address)?.host ?? 'The server';
 

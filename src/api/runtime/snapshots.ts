@@ -61,6 +61,8 @@ export const postSnapshotRestore = endpoint({
     const { turn } = await intake.startTurn({
       threadId: snapshot.thread_id,
       prompt: undoWords(snapshot),
+      // a program's wish, which asks as its tool does
+      call: { name: 'undo', args: { task: snapshot.id, workspace: snapshot.workspace } },
       channelMessageId,
     });
     return { snapshot_id: id, thread_id: snapshot.thread_id, turn_id: turn.id };

@@ -6,7 +6,7 @@ import type { Db } from '../../store/postgres/database.ts';
 import { ping } from '../../store/postgres/health.ts';
 import { readAccount } from '../../store/whatsapp/account.ts';
 import { Reply } from '../http/endpoint.ts';
-import { isAdmin, isOwnMachine } from './admin.ts';
+import { isAdmin, isOwnProgram } from './admin.ts';
 import { endpoint } from './endpoint.ts';
 import { viewOf } from './whatsapp-view.ts';
 
@@ -42,7 +42,10 @@ const notifications = z
 const status = z
   .object({
     state: z.enum(['initializing', 'qr_pending', 'authenticated', 'disconnected', 'error']),
-    qrCode: z.string().nullable().describe('Only for programs of this machine and for holders of the admin token'),
+    qrCode: z
+      .string()
+      .nullable()
+      .describe('Only for programs of the same user of this machine and for holders of the admin token'),
     qrUrl: z.string().nullable(),
     uptime: count.describe('Seconds'),
     messageCount: count.describe('Since the start'),
@@ -115,11 +118,11 @@ export const getHealth = endpoint({
   },
 });
 
-/** The QR links a device to the account, so only this machine and holders of the token see it. */
+/** The QR links a device to the account, so only programs of the same user and holders of the token see it. */
 async function whatsappOf(ctx: Context, db: Db, adminToken: string) {
   const row = await readAccount(db, 'default');
   const { state, qr, lastError } = viewOf(row);
-  const shown = qr !== null && (isAdmin(ctx, adminToken) || isOwnMachine(ctx));
+  const shown = qr !== null && (isAdmin(ctx, adminToken) || isOwnProgram(ctx));
   return {
     state,
     qrCode: shown ? qr : null,

@@ -7,11 +7,12 @@ import { type Config, childEnvironment } from '../../config.ts';
 import { rebuildCommand } from '../../installation.ts';
 import { directProblem, temporalProblem } from '../instance/connections/problems.ts';
 import { temporalEndpoint } from '../instance/connections/temporal-endpoint.ts';
+import { lostHead } from '../instance/home/audit-head.ts';
 import { diskWarning, requireDiskSpace, requireOwner } from '../instance/home/home.ts';
 import { portNeeds, temporalCache } from '../instance/instance.ts';
 import { answersOn, isPortFree, portHolder } from '../instance/servers/ports.ts';
 import { postgresVersion, SERVER_PACKAGE } from '../instance/servers/postgres.ts';
-import { factsOf } from '../instance/servers/with-store.ts';
+import { factsOf, withStore } from '../instance/servers/with-store.ts';
 import { readStatus } from '../instance/status-report.ts';
 import { installedService } from '../setup/background/find-service.ts';
 import { howItRuns, howText } from '../setup/background/how-it-runs.ts';
@@ -62,6 +63,7 @@ const checks: Check[] = [
   kennelFinding,
   runsFinding,
   async (config) => backupFinding(config),
+  auditFinding,
   portFindings,
   async (config) => {
     const { serverFindings } = await import('./server/server.ts');
@@ -70,6 +72,14 @@ const checks: Check[] = [
     );
   },
 ];
+
+/** Whether the newest entry of the audit log that this home knows is still there. It is known while Fetch runs. */
+async function auditFinding(config: Config): Promise<Finding[]> {
+  const lost = await withStore(config, 'fetch-doctor', ({ db }) => lostHead(db, config.FETCH_HOME)).catch(() => null);
+  if (!lost) return [];
+  const what = `entry ${lost.seq} was there and is not any more, or is another one`;
+  return [missing('audit log', what, 'somebody has changed the database: fetch audit verify')];
+}
 
 export async function diagnose(config: Config): Promise<Finding[]> {
   return (await Promise.all(checks.map((check) => check(config)))).flat();

@@ -49,6 +49,7 @@ export async function run({ config, role, alone, store, temporal, native, conver
     log,
     mirrors: mirrorsOf(config.FETCH_KENNEL_MIRRORS),
     cache,
+    zone: () => config.FETCH_TIME_ZONE,
     mcp: (task) => taskMcp({ db: store.db, config, kennel, ...task }),
   });
   const browserGate = createBrowserGate({

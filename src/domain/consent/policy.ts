@@ -49,3 +49,6 @@ export const mayApprove = (danger: Danger, by: { owner: boolean; asked: boolean 
  */
 export const mayTrust = ({ role }: Pick<DecidedBy, 'role'>): boolean =>
   role === 'owner' || role === 'terminal' || role === 'client';
+
+/** The owner, and a person whom the owner trusts, may let more money be spent. */
+export const maySpend = (by: Pick<DecidedBy, 'role'>): boolean => mayTrust(by) || by.role === 'trusted';

@@ -80,6 +80,8 @@ export function normalUrl(url: string): string | null {
 
 /** Nobody writes a longer one into a sentence. */
 const LONGEST_URL = 4000;
+/** Characters that close a sentence behind an address: a bracket, a quote, a full stop. */
+const MOST_ENDINGS = 8;
 const CLOSING = /[.,;:!?)\]}'"*_>»”’]$/;
 
 /** The addresses in a text, normalised. `bare`: `example.org/docs` counts too, because people write it so. */
@@ -87,7 +89,11 @@ export function urlsIn(text: string, bare = false): Set<string> {
   const found = new Set<string>();
   const add = (url: string): void => {
     // nothing tells where an address ends and the sentence goes on, so every possible ending counts
-    for (let rest = url; rest !== ''; rest = rest.slice(0, -1)) {
+    for (
+      let [rest, endings] = [url, 0];
+      rest !== '' && endings <= MOST_ENDINGS;
+      rest = rest.slice(0, -1), endings += 1
+    ) {
       const normal = normalUrl(rest);
       if (normal !== null) found.add(normal);
       if (!CLOSING.test(rest)) break;
@@ -143,6 +149,8 @@ const SINK_WORDS: Record<Sink, string> = {
   settings: 'change how I work in this chat',
   browse: 'click or type on a web page',
   mcp: 'use a tool of an MCP server',
+  delete: 'delete something',
+  command: 'run a command',
 };
 
 /** Why a person is asked; empty where the question itself says all. */

@@ -1,5 +1,6 @@
 import type { TurnLimits } from '../../contracts/conversation.ts';
-import { DAY, MINUTE } from '../time.ts';
+import { MINUTE } from '../time.ts';
+import { type Amount, amount, type BudgetFacts, type BudgetSettings, usd } from './spending.ts';
 
 export interface Used {
   steps: number;
@@ -12,6 +13,8 @@ export interface Used {
 }
 
 export interface Breach {
+  /** of money or tokens: a person may allow more */
+  asks?: true;
   budget: string;
   used: string;
   limit: string;
@@ -23,8 +26,6 @@ export interface Breach {
 /** Steps of earlier releases do not record it. */
 const unknownPrice = ({ unpriced }: { unpriced?: number | undefined }): Pick<Breach, 'unpriced'> =>
   unpriced ? { unpriced: true } : {};
-
-const usd = (micro: number): string => `$${(micro / 1_000_000).toFixed(micro < 10_000 ? 4 : 2)}`;
 
 /**
  * The first budget of a turn that is used up, or null. It is checked before each step, so that a turn stops in time.
@@ -41,6 +42,7 @@ export function turnBreach(limits: TurnLimits, used: Used): Breach | null {
     };
   if (used.tokens >= limits.maxTokens)
     return {
+      asks: true,
       budget: 'tokens in a turn',
       used: `${used.tokens}`,
       limit: `${limits.maxTokens}`,
@@ -48,6 +50,7 @@ export function turnBreach(limits: TurnLimits, used: Used): Breach | null {
     };
   if (used.microUsd >= limits.maxMicroUsd)
     return {
+      asks: true,
       budget: 'money in a turn',
       used: usd(used.microUsd),
       limit: usd(limits.maxMicroUsd),
@@ -65,99 +68,80 @@ export function turnBreach(limits: TurnLimits, used: Used): Breach | null {
   return null;
 }
 
-/** The first budget of a chat's day that is used up, or null. */
-export function dayBreach(
-  limits: { tokens: number; microUsd: number },
-  used: { tokens: number; microUsd: number; unpriced?: number },
-): Breach | null {
-  if (used.tokens >= limits.tokens)
-    return {
-      budget: 'tokens of this chat today',
-      used: `${used.tokens}`,
-      limit: `${limits.tokens}`,
-      raise: 'FETCH_MAX_DAY_TOKENS',
-    };
-  if (used.microUsd >= limits.microUsd)
-    return {
-      budget: 'money of this chat today',
-      used: usd(used.microUsd),
-      limit: usd(limits.microUsd),
-      raise: 'FETCH_MAX_DAY_USD',
-      ...unknownPrice(used),
-    };
-  return null;
-}
-
 /**
- * What a coding task may use, and what all coding tasks of its chat may use in a UTC day. Money in millionths of a US
- * dollar.
+ * What a coding task may use, all coding tasks of its chat in a day, its chat in a month, and its schedule in a day.
+ * Money in millionths of a US dollar.
  */
 export interface TaskBudget {
   tokens: number;
   microUsd: number;
   dayTokens: number;
   dayMicroUsd: number;
+  month?: Amount;
+  schedule?: Amount;
 }
 
-export interface TaskUsed {
-  tokens: number;
-  microUsd: number;
-  unpriced?: number;
-  today: { tokens: number; microUsd: number; unpriced?: number };
+type Spent = Amount & { unpriced?: number };
+
+/** `granted`: what a person has allowed beyond each budget. */
+export interface TaskUsed extends Spent {
+  today: Spent;
+  month?: Spent;
+  schedule?: Spent;
+  granted?: Partial<Record<'task' | 'tasks' | 'month' | 'schedule', Amount>>;
 }
 
-interface TaskBudgetSettings {
-  FETCH_TASK_MAX_TOKENS: number;
-  FETCH_TASK_MAX_USD: number;
-  FETCH_TASK_MAX_DAY_TOKENS: number;
-  FETCH_TASK_MAX_DAY_USD: number;
-}
-
-export const taskBudget = (settings: TaskBudgetSettings): TaskBudget => ({
-  tokens: settings.FETCH_TASK_MAX_TOKENS,
-  microUsd: Math.round(settings.FETCH_TASK_MAX_USD * 1_000_000),
+export const taskBudget = (settings: BudgetSettings): TaskBudget => ({
+  ...amount(settings.FETCH_TASK_MAX_TOKENS, settings.FETCH_TASK_MAX_USD),
   dayTokens: settings.FETCH_TASK_MAX_DAY_TOKENS,
   dayMicroUsd: Math.round(settings.FETCH_TASK_MAX_DAY_USD * 1_000_000),
+  month: amount(settings.FETCH_MAX_MONTH_TOKENS, settings.FETCH_MAX_MONTH_USD),
+  schedule: amount(settings.FETCH_MAX_SCHEDULE_TOKENS, settings.FETCH_MAX_SCHEDULE_USD),
 });
 
 /** The first budget of a coding task that is used up, or null. */
 export function taskBreach(limits: TaskBudget, used: TaskUsed): Breach | null {
-  if (used.tokens >= limits.tokens)
-    return {
-      budget: 'tokens of this task',
-      used: `${used.tokens}`,
-      limit: `${limits.tokens}`,
-      raise: 'FETCH_TASK_MAX_TOKENS',
-    };
-  if (used.microUsd >= limits.microUsd)
-    return {
-      budget: 'money of this task',
-      used: usd(used.microUsd),
-      limit: usd(limits.microUsd),
-      raise: 'FETCH_TASK_MAX_USD',
-      ...unknownPrice(used),
-    };
-  const { today } = used;
-  if (today.tokens >= limits.dayTokens)
-    return {
-      budget: "tokens of this chat's coding tasks today",
-      used: `${today.tokens}`,
-      limit: `${limits.dayTokens}`,
-      raise: 'FETCH_TASK_MAX_DAY_TOKENS',
-    };
-  if (today.microUsd >= limits.dayMicroUsd)
-    return {
-      budget: "money of this chat's coding tasks today",
-      used: usd(today.microUsd),
-      limit: usd(limits.dayMicroUsd),
-      raise: 'FETCH_TASK_MAX_DAY_USD',
-      ...unknownPrice(today),
-    };
+  const day = { tokens: limits.dayTokens, microUsd: limits.dayMicroUsd };
+  const levels = [
+    { of: 'this task', key: 'task', limit: limits, used, raise: 'FETCH_TASK_MAX' },
+    { of: "this chat's coding tasks today", key: 'tasks', limit: day, used: used.today, raise: 'FETCH_TASK_MAX_DAY' },
+    {
+      of: 'this schedule today',
+      key: 'schedule',
+      limit: limits.schedule,
+      used: used.schedule,
+      raise: 'FETCH_MAX_SCHEDULE',
+    },
+    { of: 'this chat this month', key: 'month', limit: limits.month, used: used.month, raise: 'FETCH_MAX_MONTH' },
+  ] as const;
+  for (const { of, key, limit, used: spent, raise } of levels) {
+    if (!limit || !spent) continue;
+    const more = used.granted?.[key] ?? { tokens: 0, microUsd: 0 };
+    const [tokens, microUsd] = [limit.tokens + more.tokens, limit.microUsd + more.microUsd];
+    if (spent.tokens >= tokens)
+      return { budget: `tokens of ${of}`, used: `${spent.tokens}`, limit: `${tokens}`, raise: `${raise}_TOKENS` };
+    if (spent.microUsd >= microUsd)
+      return {
+        budget: `money of ${of}`,
+        used: usd(spent.microUsd),
+        limit: usd(microUsd),
+        raise: `${raise}_USD`,
+        ...unknownPrice(spent),
+      };
+  }
   return null;
 }
 
-/** When the budgets of the next day begin, midnight UTC, in ms since the epoch. */
-export const nextDay = (now: number = Date.now()): number => (Math.floor(now / DAY) + 1) * DAY;
+/** What is compared with the budgets of a task. */
+export function taskUse({ own, tasks, monthly, schedule, cron, grants }: BudgetFacts): TaskUsed {
+  const granted: NonNullable<TaskUsed['granted']> = {};
+  for (const { scope, tokens, microUsd } of grants) {
+    const level = scope.split(' ')[0] as keyof typeof granted;
+    const before = granted[level] ?? { tokens: 0, microUsd: 0 };
+    granted[level] = { tokens: before.tokens + tokens, microUsd: before.microUsd + microUsd };
+  }
+  return { ...own, today: tasks, month: monthly, ...(cron && { schedule }), granted };
+}
 
 export const breachText = (breach: Breach): string =>
   `The budget for ${breach.budget} is used up: ${breachFigures(breach)} Raise ${breach.raise} and restart to go further; what was done so far is kept.`;

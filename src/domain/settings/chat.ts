@@ -49,8 +49,18 @@ export const chatSettings = {
   FETCH_MAX_TOOL_CALLS: whole(60).describe('Tool calls in a turn'),
   FETCH_MAX_TURN_TOKENS: whole(2_000_000).describe('Tokens in a turn'),
   FETCH_MAX_TURN_USD: positive(5).describe('Money in a turn, US dollars'),
-  FETCH_MAX_DAY_TOKENS: whole(20_000_000).describe('Tokens of a chat in a day (UTC)'),
-  FETCH_MAX_DAY_USD: positive(25).describe('Money of a chat in a day (UTC), US dollars'),
+  FETCH_MAX_DAY_TOKENS: whole(20_000_000).describe(
+    'Tokens of a chat in a day of FETCH_TIME_ZONE, with the runs of its automations; at each limit I ask before I go on',
+  ),
+  FETCH_MAX_DAY_USD: positive(25).describe('Money of a chat in a day, counted in the same way, US dollars'),
+  FETCH_MAX_MONTH_TOKENS: whole(500_000_000).describe(
+    'Tokens of a chat in a month, with its coding tasks and the runs of its automations',
+  ),
+  FETCH_MAX_MONTH_USD: positive(250).describe('Money of a chat in a month, counted in the same way, US dollars'),
+  FETCH_MAX_SCHEDULE_TOKENS: whole(20_000_000).describe('Tokens of all runs of one schedule or automation in a day'),
+  FETCH_MAX_SCHEDULE_USD: positive(5).describe(
+    'Money of all runs of one schedule or automation in a day, US dollars; at the limit it stops and asks once',
+  ),
   FETCH_MAX_TURN_MINUTES: positive(240, 20_000).describe('Time of a turn, without waits for a person'),
   FETCH_CONTEXT_TOKENS: live(
     whole(48_000).describe('Tokens of history that a model step may see before it is summed up'),

@@ -106,8 +106,12 @@ export const kennelSettings = {
   ),
   FETCH_TASK_MAX_TOKENS: whole(20_000_000).describe('Tokens of a coding task'),
   FETCH_TASK_MAX_USD: positive(10).describe('Money of a coding task, US dollars'),
-  FETCH_TASK_MAX_DAY_TOKENS: whole(100_000_000).describe('Tokens of all coding tasks of a chat in a day (UTC)'),
-  FETCH_TASK_MAX_DAY_USD: positive(50).describe('Money of all coding tasks of a chat in a day (UTC), US dollars'),
+  FETCH_TASK_MAX_DAY_TOKENS: whole(100_000_000).describe(
+    'Tokens of all coding tasks of a chat in a day of FETCH_TIME_ZONE',
+  ),
+  FETCH_TASK_MAX_DAY_USD: positive(50).describe(
+    'Money of all coding tasks of a chat in a day of FETCH_TIME_ZONE, US dollars',
+  ),
   FETCH_TASK_MAX_LOG_LINES: live(
     whole(100_000).describe('Most lines in the log of a coding task; a task that writes more is ended'),
   ),

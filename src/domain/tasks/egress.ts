@@ -1,4 +1,5 @@
 import { reactionAnswer } from '../consent/reactions.ts';
+import { hostWarnings } from '../text/look-alikes.ts';
 import { MINUTE } from '../time.ts';
 
 /** Hosts that coding tasks ask for: what the person is asked, what an answer means, and what the agent is told. */
@@ -130,7 +131,8 @@ export function egressQuestion({ taskId, workspace, hosts, more, tools, warnings
   const tool = hosts.some(isTool)
     ? ['A yes to an MCP tool holds for every call of it, and what it is called with is not shown.']
     : [];
-  return [all, ...rest, ...open, ...long, ...tool, ...warnings].join('\n');
+  const misleading = hosts.filter((at) => !isTool(at)).flatMap(hostWarnings);
+  return [all, ...rest, ...misleading, ...open, ...long, ...tool, ...warnings].join('\n');
 }
 
 const listed = (names: readonly string[]): string =>

@@ -2,7 +2,7 @@ import type { Arrival } from '../../contracts/conversation.ts';
 import type { DecidedBy, Displayed } from '../../contracts/decision.ts';
 import { parseApproval } from '../../domain/chat/words/commands.ts';
 import { type Asked, type Meaning, meaningOf } from '../../domain/chat/words/replies.ts';
-import { mayApprove, mayTrust } from '../../domain/consent/policy.ts';
+import { mayApprove, maySpend, mayTrust } from '../../domain/consent/policy.ts';
 import { egressVerdict, isAllowing } from '../../domain/tasks/egress.ts';
 import type { ThreadTransaction } from '../../store/chats/thread-transaction.ts';
 import { isAboutHosts, settleHosts } from '../../store/kennel/questions/egress-questions.ts';
@@ -207,8 +207,13 @@ async function decide(
   { answer }: Extract<Meaning, { kind: 'decides' }>,
   reply: Reply,
 ): Promise<Answered> {
-  const { decision, remember, always } = answer;
+  const { decision, always } = answer;
+  const remember = answer.remember && question.budget === null;
   const { by, approver } = reply;
+  if (question.budget && decision === 'allow' && !maySpend(by))
+    return {
+      reply: 'Only the owner, or a person whom the owner trusts, can let me spend more. It waits for one of them.',
+    };
   if ((remember || always) && !mayTrust(by))
     return { reply: 'Only the owner can allow everything that follows. Say yes for this one alone.' };
   const { danger, tainted, grantable } = await dangerOf(tx.now, question);
@@ -229,12 +234,17 @@ async function decide(
   return { answer: arrivalOf(question, reply.inboxId, decision), question };
 }
 
-const arrivalOf = ({ id, task_id }: Question, inboxId: string, decision: 'answered' | 'allow' | 'deny'): Arrival => ({
+const arrivalOf = (
+  { id, task_id, budget }: Question,
+  inboxId: string,
+  decision: 'answered' | 'allow' | 'deny',
+): Arrival => ({
   kind: 'answer',
   inboxId,
   questionId: id,
   decision,
   ...(task_id && { taskId: task_id }),
+  ...(budget?.workflowId && { workflowId: budget.workflowId }),
 });
 
 const stillOpen = (questions: readonly Question[]): string =>

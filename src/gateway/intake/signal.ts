@@ -57,21 +57,28 @@ async function signalOwner(deps: IntakeDeps, row: ToSignal): Promise<void> {
       questionId: arrival.questionId,
       decision: arrival.decision,
     });
+  else if (arrival.kind === 'answer' && arrival.workflowId)
+    await signalIfThere(deps, arrival.workflowId, arrivalSignal, { ...arrival, inboxId: signalId(row) });
   else await signalConversation(deps, row);
 }
 
-/**
- * A task without a workflow hears nothing. Nothing is lost: answers and orders are in the store, where its next
- * workflow looks.
- */
-export async function signalTask(
-  { temporal }: Pick<IntakeDeps, 'temporal'>,
+/** A task without a workflow hears nothing. */
+export const signalTask = (
+  deps: Pick<IntakeDeps, 'temporal'>,
   taskId: string,
+  signal: string,
+  value: unknown,
+): Promise<void> => signalIfThere(deps, taskWorkflowId(taskId), signal, value);
+
+/** Nothing is lost without a workflow: answers and orders are in the store, where the next one looks. */
+async function signalIfThere(
+  { temporal }: Pick<IntakeDeps, 'temporal'>,
+  workflowId: string,
   signal: string,
   value: unknown,
 ): Promise<void> {
   await temporal
-    .withDeadline(Date.now() + 10_000, () => temporal.workflow.getHandle(taskWorkflowId(taskId)).signal(signal, value))
+    .withDeadline(Date.now() + 10_000, () => temporal.workflow.getHandle(workflowId).signal(signal, value))
     .catch((error) => {
       if (!(error instanceof WorkflowNotFoundError)) throw error;
     });

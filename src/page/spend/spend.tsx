@@ -76,7 +76,10 @@ function Everything({
         ) : (
           <ul class="rows">
             {budgets.slice(0, SHOWN_BUDGETS).map((budget) => (
-              <Budget key={`${budget.scope}${budget.task_id}${budget.chat.thread_id}${budget.unit}`} budget={budget} />
+              <Budget
+                key={`${budget.scope}${budget.task_id}${budget.chat.thread_id}${budget.unit}${budget.used}`}
+                budget={budget}
+              />
             ))}
           </ul>
         )}

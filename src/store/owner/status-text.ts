@@ -38,7 +38,7 @@ export async function statusText(
   const calls = active
     ? await tx.selectFrom('calls').select(['name', 'state']).where('turn_id', '=', active.id).execute()
     : [];
-  const today = await spentToday(tx, chatId);
+  const today = await spentToday(tx, chatId, settings.FETCH_TIME_ZONE);
   const lines: string[] = [];
   if (active) {
     const seconds = Math.round((Date.now() - (active.started_at ?? active.created_at).getTime()) / 1000);

@@ -1,8 +1,10 @@
 import { type Selectable, sql } from 'kysely';
+import type { BudgetFacts } from '../../domain/model/spending.ts';
 import type { Given } from '../../domain/routine-inputs.ts';
 import { nullIfTaken } from '../postgres/conflicts.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
 import type { CronTable } from '../schema/tables/routines.ts';
+import { budgetFacts } from '../turns/steps/spending.ts';
 
 export type Cron = Selectable<CronTable>;
 
@@ -102,6 +104,25 @@ export async function deleteCron(db: Db, id: string): Promise<void> {
 /** Firings up to this moment ran, or do not count. */
 export const lastSettled = ({ last_fired, enabled_since }: Pick<Cron, 'last_fired' | 'enabled_since'>): Date =>
   last_fired && last_fired > enabled_since ? last_fired : enabled_since;
+
+/** A firing was left out on purpose: it does not count as missed. */
+export const settleFiring = async (db: Db, id: string, at: Date): Promise<void> => {
+  await db.updateTable('crons').set({ last_fired: at }).where('id', '=', id).execute();
+};
+
+/** What the budgets of a schedule are compared with before a run begins. */
+export async function budgetsOfCron(db: Db, { id, chat_id }: Cron, zone: string): Promise<BudgetFacts> {
+  const facts = budgetFacts({
+    of: sql`null::text`,
+    account: sql`${chat_id}::text`,
+    cron: sql`${id}::text`,
+    level: 'schedule',
+    own: sql`select 0 as tokens, 0 as micro_usd, 0 as unpriced`,
+    zone,
+  });
+  const { rows } = await sql<{ facts: BudgetFacts }>`select ${facts} as facts`.execute(db);
+  return rows[0]!.facts;
+}
 
 /**
  * The row first, so that a missing schedule is created again with the right state. `markSent` follows, when the

@@ -49,6 +49,7 @@ import * as directCalls from './migrations/0062-direct-calls.ts';
 import * as modelFacts from './migrations/0063-model-facts.ts';
 import * as stepState from './migrations/0064-step-state.ts';
 import * as toolFamilies from './migrations/0065-tool-families.ts';
+import * as budgets from './migrations/0066-budgets.ts';
 import * as peopleAndRefusals from './migrations/0067-people-and-refusals.ts';
 
 /**
@@ -106,6 +107,7 @@ const migrations: Record<string, Migration> = {
   '0063_model_facts': modelFacts,
   '0064_step_state': stepState,
   '0065_tool_families': toolFamilies,
+  '0066_budgets': budgets,
   '0067_people_and_refusals': peopleAndRefusals,
 };
 

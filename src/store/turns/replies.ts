@@ -1,7 +1,8 @@
 import { sql } from 'kysely';
 import type { Arrival, Autonomy } from '../../contracts/conversation.ts';
-import { outboxId } from '../../contracts/ids.ts';
+import { type Channel, outboxId } from '../../contracts/ids.ts';
 import { derivedId } from '../chats/ids.ts';
+import { receive } from '../chats/messages/inbox.ts';
 import type { ThreadTransaction } from '../chats/thread-transaction.ts';
 import { addItem } from '../chats/threads/items.ts';
 import type { Db, Tx } from '../postgres/database.ts';
@@ -60,6 +61,36 @@ export const replyTo = async (db: Db, inboxId: string): Promise<string | null> =
   const out = outboxId(turnOfReply(inboxId), 'reply');
   return (await db.selectFrom('outbox').select('body').where('id', '=', out).executeTakeFirst())?.body ?? null;
 };
+
+/** A message that a conversation must send. */
+export interface Told {
+  inboxId: string;
+  arrival: Arrival;
+  chatId: string;
+  channel: Channel;
+  workflowId: string;
+}
+
+/** Lets the conversation of the chat send a row of the outbox. If its signal fails, the sweeper finds the inbox row. */
+export async function sendBeside(tx: ThreadTransaction, outboxId: string): Promise<Told> {
+  const { chatId } = tx;
+  const inboxId = derivedId('msg_', outboxId).replace('msg_', 'inb_');
+  const arrival: Arrival = { kind: 'reply', inboxId, outboxId };
+  receive(tx, {
+    id: inboxId,
+    turnId: null,
+    key: { id: `tells ${outboxId}`, fingerprint: null },
+    arrival,
+    body: '',
+    writtenBy: [],
+  });
+  const { channel, workflow_id } = await tx.now
+    .selectFrom('chats')
+    .select(['channel', 'workflow_id'])
+    .where('id', '=', chatId)
+    .executeTakeFirstOrThrow();
+  return { inboxId, arrival, chatId, channel, workflowId: workflow_id };
+}
 
 /** A note beside a running turn: an outbox row and a line on the screens. */
 export async function notify(

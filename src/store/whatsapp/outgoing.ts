@@ -12,8 +12,8 @@ export interface Asked {
   prompt: string;
   options: string[];
   number: number;
-  /** a coding task asks it: the message is complete, with the container's words quoted */
-  ofTask: boolean;
+  /** the message is complete: that of a coding task quotes the container's words, that of a budget says what waits */
+  isWhole: boolean;
   /** what an approval is decided by, as much as this message shows, and how many characters follow */
   evidence: string | null;
   rest: number;
@@ -83,6 +83,7 @@ async function askedBy(db: Db, id: string, turnId: string): Promise<Asked | null
       'questions.number',
       'questions.evidence',
       'questions.task_id',
+      'questions.budget',
       'questions.shown',
       'calls.args',
     ])
@@ -102,7 +103,7 @@ async function askedBy(db: Db, id: string, turnId: string): Promise<Asked | null
       prompt,
       options,
       number,
-      ofTask: question.task_id !== null,
+      isWhole: question.task_id !== null || question.budget !== null,
       evidence: evidence?.slice(0, end) ?? null,
       rest: (evidence?.length ?? 0) - end,
       reminder: id !== asks,

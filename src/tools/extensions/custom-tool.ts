@@ -25,7 +25,10 @@ export function customTool(hash: string, custom: CustomTool): Tool {
     needsShell: true,
     reads: ['command'],
     // the owner chose its hosts; what goes there follows from the arguments
-    sends: custom.hosts.length > 0 ? ['egress'] : [],
+    sends: [
+      ...(custom.hosts.length > 0 ? (['egress'] as const) : []),
+      ...(danger === 'DANGEROUS' ? (['command'] as const) : []),
+    ],
     item: 'command_execution',
     notARoutineStep: true,
     asks: (_, at) => `Run your tool ${custom.name}${at}?`,

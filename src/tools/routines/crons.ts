@@ -17,6 +17,7 @@ import { taintOfCall, unaskedSources } from '../../store/turns/steps/taint.ts';
 import { named, shown } from '../approval-words.ts';
 import { idFromCall } from '../call-ids.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
+import { estimateOf } from './estimate.ts';
 import { nameOrId, noSuchWorkflow } from './find-routine.ts';
 import { givenInputs, type Lookup, problemOfRun } from './routine-steps.ts';
 import { startRun } from './start-run.ts';
@@ -32,7 +33,7 @@ const OFTEN_MS = 5 * MINUTE;
 
 export function isOften({ schedule, timezone = 'UTC' }: { schedule: string; timezone?: string | undefined }): boolean {
   const parsed = parseSchedule(schedule, timezone, new Date());
-  return parsed.ok && shortestGap(parsed.schedule, timezone, new Date()) < OFTEN_MS;
+  return parsed.ok && shortestGap(parsed.schedule, new Date()) < OFTEN_MS;
 }
 
 export async function noSuchCron({ db, chatId }: ToolContext, wanted: string): Promise<ToolOutcome> {
@@ -103,10 +104,11 @@ export const cronTools = (lookup: Lookup): Tool[] => [
         : next
           ? `It fires next on ${describeTime(next, timezone)}.`
           : '';
+      const cost = await estimateOf(context.db, { ...routine, schedule: parsed.schedule, timeZone: timezone }, lookup);
       return {
         ok: true,
         output:
-          `Created cron "${name}" (${id}) for workflow "${routine.name}": ${parsed.schedule} in ${timezone}. ${when}`.trim(),
+          `Created cron "${name}" (${id}) for workflow "${routine.name}": ${parsed.schedule} in ${timezone}. ${when} ${cost}`.trim(),
         metadata: {
           id,
           name,
@@ -130,6 +132,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
     danger: 'SAFE',
     schema: z.strictObject({}),
     run: async (_args, { db, temporal, chatId }) => {
+      const now = new Date();
       const routines = new Map((await listRoutines(db, chatId)).map((routine) => [routine.id, routine.name]));
       const crons = await Promise.all(
         (await listCrons(db, chatId)).map(async (cron) => {
@@ -141,7 +144,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
             schedule: cron.rrule ?? cron.schedule,
             timezone: cron.time_zone,
             state: !view ? 'unscheduled' : view.paused ? 'disabled' : 'enabled',
-            nextRunAt: view?.next[0] ?? null,
+            nextRunAt: (view?.paused === false && nextFirings(cron.schedule, cron.time_zone, now, 1)[0]) || null,
             lastRunAt: last?.started_at ?? view?.lastFired ?? null,
             lastStatus: last?.status ?? null,
             lastResult: last?.summary ?? null,

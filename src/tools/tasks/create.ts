@@ -2,12 +2,10 @@ import { z } from 'zod';
 import { taskWorkflowId } from '../../contracts/ids.ts';
 import { AGENT_NAMES } from '../../contracts/kennel.ts';
 import { parsePlanFirst } from '../../domain/chat/words/plan-words.ts';
-import { breachText, taskBreach, taskBudget } from '../../domain/model/budgets.ts';
 import { chooseAgent } from '../../domain/tasks/agents/agents.ts';
 import { DAY, HOUR } from '../../domain/time.ts';
 import { planWishes } from '../../store/kennel/questions/task-plans.ts';
 import { insertTask, lastNamedAgent } from '../../store/kennel/tasks/tasks.ts';
-import { taskSpendingToday } from '../../store/kennel/tasks/usage.ts';
 import { shown } from '../approval-words.ts';
 import { idFromCall } from '../call-ids.ts';
 import { toldInPrompt } from '../declarations.ts';
@@ -77,9 +75,6 @@ async function create(args: z.output<typeof schema>, context: ToolContext): Prom
   });
   if (!chosen.ok)
     return { ok: false, output: chosen.why, ...(chosen.choices && { metadata: { choices: chosen.choices } }) };
-  const today = await taskSpendingToday(context.db, context.chatId);
-  const breach = taskBreach(taskBudget(context.config), { tokens: 0, microUsd: 0, today });
-  if (breach) return { ok: false, output: breachText(breach) };
   const planning = await plansFirst(context, args);
   const id = idFromCall('tsk_', context.callId);
   const task = await insertTask(context.db, {

@@ -56,6 +56,11 @@ export const webFetch = defineTool({
             ? `${title}\n${page.url}`
             : page.url
           : `${page.url} answered ${page.status} ${page.statusText}`.trim(),
+        ...(page.unreadable
+          ? [
+              '[This page stays unreadable in part: its encoding is not one that it declares. Do not guess the lost words.]',
+            ]
+          : []),
         content || '(no readable text on this page)',
         ...(truncated
           ? [

@@ -32,8 +32,8 @@ export const appTools: Tool[] = [
     family: 'apps',
     reads: ['command'],
     readFrom: (args) => (args.command ?? 'the start command').slice(0, 60),
-    // its container has no network; who visits it is on this machine
-    sends: [],
+    // its container has no network, and who visits it is on this machine; what it deletes may be gone
+    sends: ['command'],
     description:
       'Run a bash command of the project, by default its usual start command, as shell_run does. With keep it is left running, as for a server: the answer names an address for a browser on this machine.',
     danger: 'DANGEROUS',

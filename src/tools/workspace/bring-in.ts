@@ -15,6 +15,7 @@ import { about, dataOf, look } from './view.ts';
 /** `workspace_clone`: brings in a project that exists already, from a server or from a folder of the host. */
 
 const no = (output: string): ToolOutcome => ({ ok: false, output });
+const OWNERS_ONLY = 'Only the owner brings in projects.';
 const isPath = (from: string): boolean => pastedPath(from) !== null;
 
 export const bringInTools: Tool[] = [
@@ -30,6 +31,7 @@ export const bringInTools: Tool[] = [
     sent: ({ from }) => ({ urls: [from] }),
     // what is in the folder can be read in containers from then on
     asksAlways: ({ from }) => isPath(from),
+    ownersOnly: OWNERS_ONLY,
     notARoutineStep: true,
     description: 'Make a workspace from an existing git repository or folder, which itself is not changed.',
     danger: 'MODERATE',
@@ -52,7 +54,7 @@ async function bringIn(
   { from: wanted, name: named }: { from: string; name?: string },
 ): Promise<ToolOutcome> {
   const { config, db, chatId, signal } = context;
-  if ((await reachOf(db, context)) !== null) return no('Only the owner brings in projects.');
+  if ((await reachOf(db, context)) !== null) return no(OWNERS_ONLY);
   const path = pastedPath(wanted);
   const from = path ? path.replace(/^~(?=\/)/, homedir()) : fetchableAddress(wanted, config.GITHUB_API_URL);
   if (from === null)

@@ -131,7 +131,7 @@ export const fileTools: Tool[] = [
     name: 'file_delete',
     family: 'core',
     reads: [],
-    sends: [],
+    sends: ['delete'],
     description: 'Delete one file.',
     danger: 'DANGEROUS',
     schema: z.strictObject({
@@ -150,7 +150,7 @@ export const fileTools: Tool[] = [
     name: 'folder_delete',
     family: 'workspaces',
     reads: [],
-    sends: [],
+    sends: ['delete'],
     description: 'Delete a folder with everything in it.',
     danger: 'DANGEROUS',
     schema: z.strictObject({

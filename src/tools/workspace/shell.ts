@@ -50,8 +50,8 @@ export const shellTools: Tool[] = [
     family: 'core',
     reads: ['command'],
     readFrom: (args) => args.command.slice(0, 60),
-    // its container has no network
-    sends: [],
+    // its container has no network, but what it deletes may be gone
+    sends: ['command'],
     description: `Run a bash command in the workspace, in a container without network, and wait for its end.`,
     danger: 'DANGEROUS',
     // what a command did must not be done twice

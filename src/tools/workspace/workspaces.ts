@@ -103,7 +103,7 @@ export const workspaceTools: Tool[] = [
     name: 'workspace_delete',
     family: 'workspaces',
     reads: [],
-    sends: [],
+    sends: ['delete'],
     description: `Delete a workspace, but not the active one. Its folder is kept for ${TRASH_DAYS} days.`,
     danger: 'DANGEROUS',
     schema: z.strictObject({ name: nameArgument, confirm: confirmArgument }),

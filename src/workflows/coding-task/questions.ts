@@ -1,7 +1,8 @@
-import type { TaskInput } from '../../contracts/task.ts';
+import type { BudgetStop, TaskInput } from '../../contracts/task.ts';
 import {
   answerWithin,
   awaitAnswer,
+  awaitBudget,
   decidedBySignalAlone,
   type Question,
   readDecision,
@@ -67,6 +68,25 @@ export async function answered(run: TaskRun, asked: Asked): Promise<boolean> {
     send: (outboxId) => send(run, 'send reminder', outboxId),
     expire: () => taskRecords.expire(id),
     unanswered: 'answered',
+  });
+  let next = promises.next();
+  while (!next.done) next = promises.next(await next.value);
+  if (!isCancelled(run)) await enter(run, 'running', 'goes on after the answer');
+  return !isCancelled(run);
+}
+
+/** Waits for the answer at a budget. False when cancelled. What was allowed is found when the next run begins. */
+export async function untilMayGoOn(
+  run: TaskRun,
+  { questionId: id, opensAt }: NonNullable<BudgetStop['asks']>,
+): Promise<boolean> {
+  const title = 'may more be spent?';
+  await enter(run, 'waiting', `waits for an answer: ${title}`, title);
+  const promises = awaitBudget(questionOf(run, { id, title }), opensAt, {
+    waits: run.input.waits,
+    remind: () => taskRecords.remind(id),
+    send: (outboxId) => send(run, 'send reminder', outboxId),
+    expire: () => taskRecords.expire(id),
   });
   let next = promises.next();
   while (!next.done) next = promises.next(await next.value);

@@ -1,5 +1,13 @@
 import { patched } from '@temporalio/workflow';
-import type { AgreementAsked, CarriedWork, Followed, HeldBack, ModelLimit, Prepared } from '../../contracts/task.ts';
+import type {
+  AgreementAsked,
+  BudgetStop,
+  CarriedWork,
+  Followed,
+  HeldBack,
+  ModelLimit,
+  Prepared,
+} from '../../contracts/task.ts';
 import { span } from '../../domain/text/when.ts';
 import { MINUTE } from '../../domain/time.ts';
 import { awaitAnswer } from '../shared/await-answer.ts';
@@ -10,7 +18,7 @@ import { enter, send, tell } from './messages.ts';
 import { insist, unlessOrdered, unpaused } from './orders.ts';
 import { untilAgreed } from './plan.ts';
 import { taskRecords } from './policies.ts';
-import { afterAnswer, answered, ask } from './questions.ts';
+import { afterAnswer, answered, ask, untilMayGoOn } from './questions.ts';
 import { CANCELLED, type End, isCancelled, isRenewable, type Renewal, show, type TaskRun } from './task-run.ts';
 
 /**
@@ -70,7 +78,7 @@ export async function work(run: TaskRun, carried?: CarriedWork): Promise<End | R
       const begun = await begin(run, at);
       if (begun === 'cancelled') return CANCELLED;
       if (begun) {
-        const end = await afterLimit(run, at, begun.limit);
+        const end = 'budget' in begun ? await atBudget(run, begun.budget) : await afterLimit(run, at, begun.limit);
         if (end) return end;
         continue;
       }
@@ -114,6 +122,13 @@ async function after(run: TaskRun, at: CarriedWork, followed: Followed): Promise
       // an agent that is told to stop may take its turn back: Gemini CLI removes the whole of it from its session
       await onItsHost(run, (host) => host.endStep({ taskId, step, kills: true }));
       const end = await afterLimit(run, at, followed);
+      if (end) return end;
+      break;
+    }
+    case 'budget': {
+      if (!followed.asks) return await afterEnd(run, at, followed);
+      await onItsHost(run, (host) => host.endStep({ taskId, step, kills: true }));
+      const end = await atBudget(run, followed);
       if (end) return end;
       break;
     }
@@ -171,6 +186,7 @@ async function begin(run: TaskRun, { first, step, plans }: CarriedWork): Promise
       holdMs: limits.holdMs,
       checkpoint,
       waitsForLimits: true,
+      asksAtBudget: true,
       ...(plans && { plan: true }),
     });
   });
@@ -193,6 +209,13 @@ async function afterLimit(run: TaskRun, at: CarriedWork, limit: ModelLimit): Pro
   }
   await enter(run, 'running', 'goes on after the limit of its model');
   return null;
+}
+
+/** Asks whether more may be spent. No container runs meanwhile. Returns how the task ends; null when it goes on. */
+async function atBudget(run: TaskRun, { reason, asks }: BudgetStop): Promise<End | null> {
+  if (!asks) return { state: 'failed', reason };
+  if (!(await untilMayGoOn(run, asks))) return CANCELLED;
+  return (await prepare(run)) ? null : CANCELLED;
 }
 
 /** Looks for what the containers need; false when the task is cancelled. */
@@ -228,6 +251,7 @@ async function follow(run: TaskRun, { step, offset }: CarriedWork): Promise<Foll
     progressMs: PROGRESS_MS,
     waitsForLimits: true as const,
     asksForHosts: true as const,
+    asksAtBudget: true as const,
   };
   try {
     return await unlessOrdered(run, () =>

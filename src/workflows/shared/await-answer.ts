@@ -93,6 +93,28 @@ export function* answerWithin(question: Question, ms: number, summary: string): 
 }
 
 /**
+ * Waits for the answer at a budget, at the longest until the budget begins again. Who goes on then looks at the store,
+ * which knows what was allowed. `opensAt`: ms since the epoch.
+ */
+export function* awaitBudget(
+  question: Question,
+  opensAt: number | null,
+  patience: Pick<Patience, 'waits' | 'remind' | 'send' | 'expire'>,
+): PromiseSequence<void> {
+  const { waits, remind } = patience;
+  const opensInMs = opensAt === null ? Number.POSITIVE_INFINITY : Math.max(opensAt - Date.now(), 1_000);
+  const remindInMs = Math.min(waits.remindAfterMs, opensInMs);
+  yield* awaitAnswer(question, {
+    ...patience,
+    what: 'an answer: may more be spent?',
+    waits: { remindAfterMs: remindInMs, expireAfterMs: Math.min(waits.expireAfterMs, opensInMs) },
+    remindInMs,
+    remind: () => (remindInMs === opensInMs ? Promise.resolve(null) : remind()),
+    unanswered: 'deny',
+  });
+}
+
+/**
  * Waits for an answer as long as it takes: reminds once, then lets the question expire. Afterwards the question is
  * decided, or the wait is over.
  */

@@ -86,7 +86,12 @@ describe('coding tasks', () => {
       task,
       [...Array(5).keys()].map((index) => line(index + 1, { type: 'text', messageId: 'm', text: `part ${index}` })),
     );
-    await addTaskUsage(db, task.id, [{ model: 'big', calls: 2, inputTokens: 100, outputTokens: 20, microUsd: 5_000 }]);
+    await addTaskUsage(
+      db,
+      task.id,
+      [{ model: 'big', calls: 2, inputTokens: 100, outputTokens: 20, microUsd: 5_000 }],
+      'UTC',
+    );
     await finish(task);
     const detail = await owner.get<TaskDetail>(`/v1/owner/tasks/${task.id}`);
     expect(detail).toMatchObject({
@@ -163,12 +168,11 @@ describe('what is spent', () => {
     const { threadId, chatId } = await newThread(db);
     await db.updateTable('threads').set({ title: 'Dear chat' }).where('id', '=', threadId).execute();
     await onThread(db, threadId, (tx) =>
-      addSpending(tx, chatId, { tokens: 900_000, microUsd: 4_500_000, unpriced: 500_000 }),
+      addSpending(tx, { chatId, zone: 'UTC' }, { tokens: 900_000, microUsd: 4_500_000, unpriced: 500_000 }),
     );
     const task = await owner.task('dear task', { threadId });
-    await addTaskUsage(db, task.id, [
-      { model: 'dear', calls: 1, inputTokens: 1_000, outputTokens: 1_000, microUsd: 2_000_000, unpriced: 0 },
-    ]);
+    const dear = { model: 'dear', calls: 1, inputTokens: 1_000, outputTokens: 1_000, microUsd: 2_000_000, unpriced: 0 };
+    await addTaskUsage(db, task.id, [dear], 'UTC');
     const spend = await owner.get<OwnerSpend>('/v1/owner/spend?days=7');
     expect(spend.days).toHaveLength(7);
     expect(spend.days.at(-1)).toMatchObject({ day: spend.today, chats_usd: 4.5, cost_usd: spend.total_today.cost_usd });

@@ -5,6 +5,7 @@ import type { TestApp } from '../../support/app.ts';
 import { NO_DOCKER } from '../../support/docker.ts';
 import { agree, found, offeredIn, outputOf, told } from '../../support/extensions.ts';
 import { inState, startTask, startTaskApp, workspace } from '../../support/kennel-app.ts';
+import { allowForGood } from '../../support/thread.ts';
 
 /** Custom tools and skills of the owner in a whole instance. */
 
@@ -129,6 +130,7 @@ describe.skipIf(NO_DOCKER)('custom tools and skills', () => {
     skill('counting', text, { 'count.sh': '#!/bin/sh\nwc -c < "$1"\n', 'notes.md': 'plain\n' });
     await found(app, 'counting', ({ hash }) => hash !== null);
     const thread = await app.thread({ allow_shell: true });
+    await allowForGood(app.store.db, thread, 'command');
     const run = async (command: string): Promise<string> => {
       const turn = await app.turn(thread, [
         { call: [['shell_run', { command, workspace: 'demo' }]] },

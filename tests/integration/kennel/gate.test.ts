@@ -15,7 +15,8 @@ import { loadConfig } from '../../../src/config.ts';
 import type { AgentName } from '../../../src/contracts/kennel.ts';
 import { refusalsOf } from '../../../src/store/kennel/egress/egress.ts';
 import { findTask } from '../../../src/store/kennel/tasks/tasks.ts';
-import { taskSpendingToday, usageOf } from '../../../src/store/kennel/tasks/usage.ts';
+import { usageOf } from '../../../src/store/kennel/tasks/usage.ts';
+import { today } from '../../../src/store/turns/steps/spending.ts';
 import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { type LimitedEndpoint, startLimitedEndpoint } from '../../support/limited-endpoint.ts';
 import { script } from '../../support/providers/script.ts';
@@ -711,16 +712,23 @@ describe('the budget of a task', () => {
   });
 
   it('is that of a day, too, for all tasks of a chat together', async () => {
-    const before = await taskSpendingToday(database.store.db, `api/${threadId}`);
-    const day = { dayTokens: before.tokens + 60 };
+    const spentToday = async () =>
+      (
+        await database.store.db
+          .selectFrom('task_spending')
+          .select('tokens')
+          .where('chat_id', '=', `api/${threadId}`)
+          .where('day', '=', today('UTC'))
+          .executeTakeFirst()
+      )?.tokens ?? 0;
+    const before = await spentToday();
+    const day = { dayTokens: before + 60 };
     const first = await opened({ budget: day });
     expect((await ask(first.folder, CALLS.anthropic.path(), CALLS.anthropic.body(false, { say: 'x' }))).status).toBe(
       200,
     );
     await until('it is stored', async () => (await first.used()).tokens >= 60, 5000);
-    expect((await taskSpendingToday(database.store.db, `api/${threadId}`)).tokens).toBe(
-      before.tokens + (await first.used()).tokens,
-    );
+    expect(await spentToday()).toBe(before + (await first.used()).tokens);
     const second = await opened({ budget: day });
     const refused = await ask(second.folder, CALLS.anthropic.path(), CALLS.anthropic.body(false, { say: 'x' }));
     expect([refused.status, JSON.parse(refused.text).error.message]).toEqual([

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { keepAuditHead, notedHead } from '../../../src/cli/instance/home/audit-head.ts';
+import { keepAuditHead, lostHead, notedHead } from '../../../src/cli/instance/home/audit-head.ts';
 import { type AuditBody, appendAudit, auditHead, newestAudit, verifyAudit } from '../../../src/store/home/audit-log.ts';
 import { addMemory, removeAnyMemories } from '../../../src/store/owner/memories.ts';
 import type { Db } from '../../../src/store/postgres/database.ts';
@@ -148,12 +148,18 @@ describe('the audit log', () => {
     try {
       await filled(3);
       keepAuditHead(db, home, log)();
-      const noted = await until('the head is noted', () => notedHead(home));
-      expect(noted).toEqual(await auditHead(db));
-      await tamper((tx) => tx.deleteFrom('audit_log').where('seq', '=', 3).execute());
+      await until('the head is noted', () => notedHead(home));
+      const stop = keepAuditHead(db, home, log);
+      await filled(1);
+      const noted = (await auditHead(db))!;
+      await until('a new entry is noted, too', () => notedHead(home)?.hash === noted.hash);
+      stop();
+      expect(await lostHead(db, home)).toBeNull();
+      await tamper((tx) => tx.deleteFrom('audit_log').where('seq', '=', noted.seq).execute());
       keepAuditHead(db, home, log)();
       await until('the loss is logged', () => errors.length > 0);
       expect(notedHead(home)).toEqual(noted);
+      expect(await lostHead(db, home)).toEqual(noted);
     } finally {
       rmSync(home, { recursive: true, force: true });
     }

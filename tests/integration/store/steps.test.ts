@@ -63,7 +63,7 @@ const think = async (
 ) => {
   const { db } = database.store;
   const input = { threadId, turnId, step };
-  const subject = (await loadSubject(db, input, MODEL))!;
+  const subject = (await loadSubject(db, input, MODEL, 'UTC'))!;
   const given = { ...answer(text, options.readUpto ?? (await read(threadId)), options.calls), state: options.state };
   if (options.refused !== undefined)
     given.calls[options.refused] = {
@@ -248,7 +248,7 @@ describe('an answer of tool calls', () => {
     const thread = await freshThread();
     const turn = await begin(thread, 'go');
     const input = { threadId: thread, turnId: turn, step: 1 };
-    const subject = (await loadSubject(db, input, MODEL))!;
+    const subject = (await loadSubject(db, input, MODEL, 'UTC'))!;
     const readUpto = await read(thread);
     await finishTurn(db, { turnId: turn, threadId: thread, status: 'interrupted' });
     const result = await storeAnswer(db, input, subject, answer('', readUpto, 1));

@@ -90,10 +90,12 @@ describe('what a chat spent', () => {
     const { db } = api.store;
     const threads = await Promise.all([freshThread(), freshThread()]);
     const add = (thread: string) =>
-      onThread(db, thread, (tx) => addSpending(tx, tx.chatId, { tokens: 3, microUsd: 5, unpriced: 2 }));
+      onThread(db, thread, (tx) =>
+        addSpending(tx, { chatId: tx.chatId, zone: 'UTC' }, { tokens: 3, microUsd: 5, unpriced: 2 }),
+      );
     await Promise.all(Array.from({ length: 20 }, () => add(threads[0]!)));
-    expect(await spentToday(db, `api/${threads[0]}`)).toEqual({ tokens: 60, microUsd: 100, unpriced: 40 });
-    expect(await spentToday(db, `api/${threads[1]}`)).toEqual({ tokens: 0, microUsd: 0, unpriced: 0 });
+    expect(await spentToday(db, `api/${threads[0]}`, 'UTC')).toEqual({ tokens: 60, microUsd: 100, unpriced: 40 });
+    expect(await spentToday(db, `api/${threads[1]}`, 'UTC')).toEqual({ tokens: 0, microUsd: 0, unpriced: 0 });
   });
 });
 

@@ -11,6 +11,7 @@ import {
   startTaskApp,
   workspace,
 } from '../../support/kennel-app.ts';
+import { allowForGood } from '../../support/thread.ts';
 import { until } from '../../support/until.ts';
 
 /** Two chats at work at the same moment, and the files of a task as its chat sees them. */
@@ -118,6 +119,7 @@ describe('two chats with a task each', () => {
 it('defect 16: a file that is made, changed or deleted reaches the chat as such, from a tool and from an agent, and stands in the result', async () => {
   const { path, git } = await workspace(app, 'files');
   const thread = await app.thread({ allow_shell: true });
+  await allowForGood(app.store.db, thread, 'delete');
   const turn = await app.turn(thread, [
     { call: [['file_write', { path: 'made.txt', content: 'a\n', workspace: 'files' }]] },
     { call: [['file_edit', { path: 'made.txt', find: 'a', replace: 'b', workspace: 'files' }]] },

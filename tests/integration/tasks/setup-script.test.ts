@@ -11,6 +11,7 @@ import {
   startTaskApp,
   workspace,
 } from '../../support/kennel-app.ts';
+import { allowForGood } from '../../support/thread.ts';
 import { until } from '../../support/until.ts';
 
 let app: TestApp;
@@ -68,6 +69,7 @@ describe('a setup script that an agent proposes', () => {
       expect(JSON.stringify(await linesOf(app, id))).toContain(`${first}-root`);
       expect((await said(id)).at(-1)).toContain('The image has what this script installs');
 
+      await allowForGood(app.store.db, thread, 'command');
       const turn = await app.turn(thread, [
         { call: [['shell_run', { command: 'tiny', workspace: 'proposes' }]] },
         { say: '$LAST' },

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { accountOf } from '../../../src/adapters/model/endpoint/account.ts';
 import { limitedAt, noteLimit } from '../../../src/store/turns/limits.ts';
+import { today } from '../../../src/store/turns/steps/spending.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 import { until } from '../../support/until.ts';
 
@@ -114,26 +115,100 @@ describe('a limit that others have met', () => {
   });
 });
 
-describe('the budget of a day', () => {
-  it('defect 45: that is used up is waited for, told once with the way to raise it, and ends nothing', async () => {
+describe('a budget that is used up', () => {
+  const chatOf = async (thread: string): Promise<string> =>
+    (await app.store.db.selectFrom('threads').select('chat_id').where('id', '=', thread).executeTakeFirstOrThrow())
+      .chat_id;
+  const spend = async (thread: string, usd: number) =>
+    await app.store.db
+      .insertInto('spending')
+      .values({ chat_id: await chatOf(thread), day: today('Europe/Berlin'), tokens: 1, micro_usd: usd * 1_000_000 })
+      .onConflict((c) => c.columns(['chat_id', 'day']).doUpdateSet({ micro_usd: usd * 1_000_000 }))
+      .execute();
+  const questions = (thread: string) =>
+    app.store.db.selectFrom('questions').selectAll().where('thread_id', '=', thread).orderBy('asked_at').execute();
+  const asked = (thread: string, count: number) =>
+    until(`question ${count} is open`, async () => {
+      const all = await questions(thread);
+      return all.length === count && all.at(-1)!.state === 'open' && all.at(-1)!.delivered_at ? all.at(-1)! : null;
+    });
+  const read = (thread: string) =>
+    app.store.db
+      .selectFrom('outbox')
+      .select(['kind', 'body'])
+      .where('thread_id', '=', thread)
+      .orderBy('created_at')
+      .execute();
+
+  it('defect 45: is asked about once over kills of the worker and the database, and a yes goes on exactly there for so much more', async () => {
     const thread = await app.thread();
-    const first = await app.turn(thread, [{ say: 'spent' }]);
-    await app.ended(thread, first);
-    const { chat_id } = await app.store.db
-      .selectFrom('threads')
-      .select('chat_id')
-      .where('id', '=', thread)
-      .executeTakeFirstOrThrow();
-    await app.store.db.updateTable('spending').set({ tokens: 1_000_000_000 }).where('chat_id', '=', chat_id).execute();
-    const turn = await app.turn(thread, [{ say: 'tomorrow' }]);
-    const { body } = await told(turn, /^The budget for tokens of this chat today is used up/);
-    expect(body).toMatch(
-      /I go on at .*, when the day is over; raise FETCH_MAX_DAY_TOKENS and restart to go on sooner, `stop` ends it\.$/,
-    );
-    expect(await statusLine(thread)).toMatch(/^Waiting for the next day of its budget, at /);
+    await spend(thread, 30);
+    const turn = await app.turn(thread, [{ call: [['workflow_list', {}]] }, { say: 'all of it' }]);
+    const question = await asked(thread, 1);
+    expect(question.prompt).toBe('I have spent $30 of $25 today. Continue for $25 more?');
+    expect(await statusLine(thread)).toMatch(/^Waiting for your answer: I have spent/);
+    app.kill('worker');
+    app.kill('postgres');
+    await app.whenReady();
     expect(app.model.asked(turn)).toBe(0);
+    await app.say(thread, 'yes');
+    expect((await app.ended(thread, turn)).status).toBe('completed');
+    expect(app.model.asked(turn)).toBe(2);
+    expect(await questions(thread)).toHaveLength(1);
+    // so much more, and then it asks again
+    await spend(thread, 56);
+    const next = await app.turn(thread, [{ say: 'no' }]);
+    const second = await asked(thread, 2);
+    expect(second.prompt).toBe('I have spent $56 of $55 today. Continue for $25 more?');
+    await app.say(thread, 'no');
+    expect((await app.ended(thread, next)).status).toBe('completed');
+    expect(app.model.asked(next)).toBe(0);
+    const said = (await read(thread)).map(({ body }) => body).join('\n');
+    expect(said).toMatch(/I stopped here, because no more is to be spent\./);
+    expect(said).not.toMatch(/FETCH_|microUsd/);
+  });
+
+  it('of one answer keeps what was said, also when the answer is no', async () => {
+    const thread = await app.thread();
+    const turn = await app.turn(thread, [
+      { say: 'The first half is done.', call: [['ask_user', { question: 'Which half next?' }]] },
+      { say: 'never' },
+    ]);
+    await asked(thread, 1);
+    await app.store.db.updateTable('steps').set({ micro_usd: 5_500_000 }).where('turn_id', '=', turn).execute();
+    await app.say(thread, 'the second');
+    expect((await asked(thread, 2)).prompt).toBe('I have spent $5.50 of $5 on this answer. Continue for $5 more?');
+    await app.say(thread, 'no');
+    expect((await app.ended(thread, turn)).status).toBe('completed');
+    expect((await read(thread)).at(-1)!.body).toMatch(/So far I had said:\nThe first half is done\.$/);
+    expect(app.model.asked(turn)).toBe(1);
+  });
+
+  it('is told once at four fifths, for each budget and period', async () => {
+    const thread = await app.thread();
+    await spend(thread, 21);
+    for (const words of ['one', 'two']) await app.ended(thread, await app.turn(thread, [{ say: words }]));
+    const told = (await read(thread)).filter(({ kind }) => kind === 'notice');
+    expect(told.map(({ body }) => body)).toEqual(['I have spent $21 of $25 today. At $25 I ask before I go on.']);
+  });
+
+  it('counts by the day and the month of the owner, with what coding tasks have spent', async () => {
+    const thread = await app.thread();
+    const yesterday = sql<string>`${today('Europe/Berlin')} - 1`;
+    await app.store.db
+      .insertInto('spending')
+      .values({ chat_id: await chatOf(thread), day: yesterday, tokens: 1, micro_usd: 26_000_000 })
+      .execute();
+    await app.store.db
+      .insertInto('task_spending')
+      .values({ chat_id: await chatOf(thread), day: today('Europe/Berlin'), tokens: 1, micro_usd: 240_000_000 })
+      .execute();
+    const turn = await app.turn(thread, [{ say: 'on' }]);
+    const { prompt } = await asked(thread, 1);
+    expect(prompt).toMatch(/^I have spent \$2(?:66|40) of \$250 this month\. Continue for \$250 more\?$/);
     await app.say(thread, 'stop');
     expect((await app.ended(thread, turn, 10_000)).status).toBe('interrupted');
+    expect((await questions(thread))[0]!.state).toBe('cancelled');
   });
 });
 

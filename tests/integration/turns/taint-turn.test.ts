@@ -105,3 +105,52 @@ it('refuses what a workflow would send that was made after reading, where nobody
   expect(told.detail).toContain('web_fetch was not run. I have read text that others wrote');
   expect(leaks().some((path) => path.includes('secret=5'))).toBe(false);
 });
+
+it('lets a person end a schedule in so many words, although others were read, and asks no model', async () => {
+  const thread = await app.thread();
+  const crons = async () =>
+    (await app.store.db.selectFrom('crons').select('name').where('name', '=', 'tidy-up').execute()).length;
+  const made = await app.turn(thread, [
+    { call: [['workflow_create', { name: 'tidy', steps: ['workflow_list'] }]] },
+    { call: [['cron_create', { name: 'tidy-up', workflow: 'tidy', schedule: '0 3 * * *' }]] },
+    { call: [['web_fetch', { url: `${base}/news` }]] },
+    { say: 'done' },
+  ]);
+  await app.ended(thread, made);
+  expect(await crons()).toBe(1);
+  const { turn_id } = await app.say(thread, 'schedules remove tidy-up');
+  expect((await app.ended(thread, turn_id!)).status).toBe('completed');
+  expect(await crons()).toBe(0);
+  const detail = await app.detail(thread);
+  expect(detail.pending_approvals).toEqual([]);
+  expect(detail.items.at(-1)?.detail).toBe('Deleted cron "tidy-up".');
+});
+
+it('returns a question that only asks for leave to the model, and takes no answer for consent', async () => {
+  const thread = await app.thread();
+  const turn = await app.turn(
+    thread,
+    scripted([
+      { call: [['web_fetch', { url: `${base}/news` }]] },
+      { call: [['ask_user', { question: 'Shall I fetch the secret?', options: ['Yes', 'No'] }]] },
+      { call: [['web_fetch', { url: `${base}/leak?leave=1` }]] },
+      { say: 'done' },
+    ]),
+  );
+  const { id } = await approval(thread);
+  const calls = await app.store.db
+    .selectFrom('calls')
+    .selectAll()
+    .where('turn_id', '=', turn)
+    .orderBy('step')
+    .execute();
+  expect(calls.map(({ name, ok }) => [name, ok])).toEqual([
+    ['web_fetch', true],
+    ['ask_user', false],
+    ['web_fetch', null],
+  ]);
+  expect(calls[1]!.output).toMatch(/decide yourself/);
+  expect((await app.request('POST', `/v1/approvals/${id}`, { decision: 'deny' })).status).toBe(200);
+  await app.ended(thread, turn);
+  expect(asked).not.toContain('/leak?leave=1');
+});

@@ -173,6 +173,35 @@ test('the charset comes from the header, then from the page, and an unknown one 
     expect((await get(`http://127.0.0.1:${port}${path}`)).text).toContain('caf\u00e9');
 });
 
+test('the bytes decide where a declaration is late, contradicts the header, or stands in the XML', async () => {
+  const russian = Buffer.from([0xcf, 0xf0, 0xe8, 0xe2, 0xe5, 0xf2]);
+  const page = (head: string, body: Buffer) => Buffer.concat([Buffer.from(head), body]);
+  const late = `<html><head><script>${' '.repeat(40_000)}</script><meta charset="windows-1251">`;
+  const bodies: Record<string, [string, Buffer]> = {
+    '/late': ['text/html', page(late, russian)],
+    '/xml': ['application/xhtml+xml', page('<?xml version="1.0" encoding="windows-1251"?><p>', russian)],
+    '/latin': ['text/html; charset=iso-8859-1', page('<meta charset="windows-1251">', russian)],
+    '/wrong': ['text/html; charset=utf-8', page('<meta charset="windows-1251">', russian)],
+    '/utf8': ['text/html; charset=windows-1251', Buffer.from('Привет')],
+    '/utf16': ['text/html', Buffer.from('<p>Привет', 'utf16le')],
+  };
+  const { port } = await serve((request, response) => {
+    const [type, body] = bodies[request.url!]!;
+    response.writeHead(200, { 'content-type': type }).end(body);
+  });
+  for (const path of Object.keys(bodies)) {
+    const { text, unreadable } = await get(`http://127.0.0.1:${port}${path}`);
+    expect({ path, unreadable, read: text.includes('Привет') }).toEqual({ path, unreadable: false, read: true });
+  }
+});
+
+test('a page that stays unreadable is known as such', async () => {
+  const { port } = await serve((_, response) =>
+    response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end(Buffer.from([0xcf, 0xf0, 0xe8, 0xe2])),
+  );
+  expect((await get(`http://127.0.0.1:${port}/`)).unreadable).toBe(true);
+});
+
 test('what is not text is refused politely', async () => {
   const { port } = await serve((_, response) => response.writeHead(200, { 'content-type': 'image/png' }).end('x'));
   await expect(get(`http://127.0.0.1:${port}/`)).rejects.toThrow('image/png, which cannot be read as text');

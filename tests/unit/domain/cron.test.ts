@@ -62,7 +62,7 @@ test.each([
   ['0 9,9 1 * *', 28 * 24 * 60],
   ['59 23 * * *', 24 * 60],
 ])('%s leaves at least %i minutes between two firings', (schedule, minutes) => {
-  expect(shortestGap(schedule, 'UTC', from)).toBe(minutes * 60_000);
+  expect(shortestGap(schedule, from)).toBe(minutes * 60_000);
 });
 
 test.each([

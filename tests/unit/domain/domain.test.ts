@@ -9,7 +9,7 @@ import {
 } from '../../../src/domain/chat/context/context.ts';
 import { chooseOption, isStrayNumber, parseCommand } from '../../../src/domain/chat/words/commands.ts';
 import { decide, decideUnattended, mayApprove } from '../../../src/domain/consent/policy.ts';
-import { breachText, dayBreach, turnBreach } from '../../../src/domain/model/budgets.ts';
+import { breachText, turnBreach } from '../../../src/domain/model/budgets.ts';
 
 describe('words that work without a model', () => {
   it.each([
@@ -108,8 +108,6 @@ describe('budgets', () => {
   });
   it('let go on what is below all of them', () => {
     expect(turnBreach(limits, used)).toBeNull();
-    expect(dayBreach({ tokens: 10, microUsd: 10 }, { tokens: 9, microUsd: 9 })).toBeNull();
-    expect(dayBreach({ tokens: 10, microUsd: 10 }, { tokens: 10, microUsd: 0 })?.raise).toBe('FETCH_MAX_DAY_TOKENS');
   });
 });
 

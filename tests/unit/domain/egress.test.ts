@@ -27,7 +27,7 @@ describe('a question about hosts', () => {
     expect(
       egressQuestion({ ...about, hosts, more: 40, tools: ['npm', 'git'], warnings: ['It may be their wish.'] }),
     ).toBe(
-      'npm and git in task tsk_12 (demo) want 2 hosts:\n- a.example\n- [2001:db8::1]:8443\nIt also asked for 40 more, which stay refused.\nIt may be their wish.',
+      'npm and git in task tsk_12 (demo) want 2 hosts:\n- a.example\n- [2001:db8::1]:8443\nIt also asked for 40 more, which stay refused.\n2001:db8::1 is a number and no name: nothing says whose it is.\nPort 8443 is an unusual one.\nIt may be their wish.',
     );
   });
 

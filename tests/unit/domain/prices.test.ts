@@ -3,7 +3,14 @@ import { createMeter } from '../../../src/adapters/kennel/gate/model/meter.ts';
 import { upstreamsOf } from '../../../src/adapters/kennel/gate/model/upstreams.ts';
 import { isLocalEndpoint } from '../../../src/adapters/model/endpoint/local-endpoint.ts';
 import { breachText, taskBreach, turnBreach } from '../../../src/domain/model/budgets.ts';
-import { cacheSurcharge, costOf, moneyText, priceBook, priceText, readPrices } from '../../../src/domain/model/price-book.ts';
+import {
+  cacheSurcharge,
+  costOf,
+  moneyText,
+  priceBook,
+  priceText,
+  readPrices,
+} from '../../../src/domain/model/price-book.ts';
 import { DEAREST, listPrice } from '../../../src/domain/model/prices.ts';
 
 const usage = { inputTokens: 1_000, outputTokens: 100, cachedTokens: 400 };

@@ -83,7 +83,7 @@ describe('the registries of a project', () => {
         hosts: [one, { host: 'pypi.example', port: 8443 }],
       }),
     ).toBe(
-      'demo is a project for npm and pip: may tasks here use its package registries?\n- packages.example.com\n- pypi.example:8443',
+      'demo is a project for npm and pip: may tasks here use its package registries?\n- packages.example.com\n- pypi.example:8443\npypi.example is not pypi.org: the end of its name says whose it is (pypi.example).\nPort 8443 is an unusual one.',
     );
   });
 });

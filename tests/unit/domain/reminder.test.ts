@@ -63,7 +63,13 @@ describe('remind me', () => {
   it('knows the nights in which clocks change', async () => {
     // 02:30 does not exist on this day: the clock goes from 02:00 to 03:00
     expect(await read('remind me to look on 2027-03-28 at 02:30')).toMatchObject({
-      at: new Date('2027-03-28T01:30:00Z'),
+      at: new Date('2027-03-28T01:00:00Z'),
+      leftOut: true,
+    });
+    // 02:30 comes twice on this day
+    expect(await read('remind me to look on 2027-10-31 at 02:30')).toEqual({
+      what: 'look',
+      at: new Date('2027-10-31T00:30:00Z'),
     });
     expect(await read('remind me to look at 9:00 on 2027-03-28')).toMatchObject({
       at: new Date('2027-03-28T07:00:00Z'),

@@ -78,7 +78,7 @@ describe('the time in a sentence', () => {
     const berlin = (text: string, now: string) => opens(`resets ${text} (Europe/Berlin)`, undefined, Date.parse(now));
     // an hour is left out: 9 o'clock of summer
     expect(berlin('9am', '2026-03-28T20:00:00Z')).toBe('2026-03-29T07:00:00');
-    expect(berlin('2:30am', '2026-03-28T20:00:00Z')).toBe('2026-03-29T01:30:00');
+    expect(berlin('2:30am', '2026-03-28T20:00:00Z')).toBe('2026-03-29T01:00:00');
     // an hour comes twice: 9 o'clock of winter; half past two for the first and for the second time
     expect(berlin('9am', '2026-10-24T20:00:00Z')).toBe('2026-10-25T08:00:00');
     expect(berlin('2:30am', '2026-10-24T20:00:00Z')).toBe('2026-10-25T00:30:00');
@@ -112,9 +112,10 @@ describe('the time in a sentence', () => {
           .toLowerCase();
         const hourIn = (at: number) =>
           Number(new Date(at).toLocaleString('en-GB', { timeZone: zone, hour: '2-digit' }));
-        // a clock that the zone leaves out in spring is taken for the one an hour later
-        expect([said(hour), said(hour + 1)]).toContain(shown);
-        if (shown !== said(hour)) expect(hourIn(now + wait - 3_600_000)).toBe((hour + 23) % 24);
+        if (shown === said(hour)) return;
+        // the zone leaves this clock out in spring: it is the next that exists, when the clock has just gone forward
+        expect(hourIn(now + wait)).toBe((hour + 1) % 24);
+        expect(hourIn(now + wait - 60_000)).toBe((hour + 23) % 24);
       }),
     );
   });

@@ -47,17 +47,21 @@ function server(name: string, count: number): Map<string, AddedTool> {
 describe('the first request of a fresh chat', () => {
   it.each(['whatsapp', 'api', 'console'] as const)('has at most 3,000 tokens on %s', (channel) => {
     const config = { FETCH_TIME_ZONE: 'America/Argentina/Buenos_Aires', FETCH_USER_NAME: 'Alexandra' } as Config;
-    const subject = {
-      preferences: {},
-      channel,
-      group: false,
-      thread: { system_prompt: null },
-    } as unknown as StepSubject;
-    const messages = [
-      { role: 'system' as const, content: systemPrompt(config, subject) },
-      { role: 'user' as const, content: 'Hello, what can you do for me?' },
-    ];
-    expect(requestTokens(messages, offeredTools(offer()))).toBeLessThanOrEqual(3_000);
+    for (const autonomy of ['supervised', 'cautious', 'autonomous']) {
+      const subject = {
+        preferences: {},
+        channel,
+        group: false,
+        autonomy,
+        turn: {},
+        thread: { system_prompt: null, mode: 'agent', allow_shell: false },
+      } as unknown as StepSubject;
+      const messages = [
+        { role: 'system' as const, content: systemPrompt(config, subject) },
+        { role: 'user' as const, content: 'Hello, what can you do for me?' },
+      ];
+      expect(requestTokens(messages, offeredTools(offer())), autonomy).toBeLessThanOrEqual(3_000);
+    }
   });
 
   it('offers about twenty tools, among them what every chat needs', () => {

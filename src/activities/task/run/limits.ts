@@ -3,10 +3,23 @@ import { statfs } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import type { Kennel } from '../../../adapters/kennel/kennel.ts';
 import type { Config } from '../../../config.ts';
-import type { Followed, FollowInput } from '../../../contracts/task.ts';
-import { breachText, taskBreach, taskBudget } from '../../../domain/model/budgets.ts';
-import { budgetUse } from '../../../store/kennel/tasks/usage.ts';
-import type { Db } from '../../../store/postgres/database.ts';
+import type { BudgetStop, Followed, FollowInput } from '../../../contracts/task.ts';
+import { breachText, taskBreach, taskBudget, taskUse } from '../../../domain/model/budgets.ts';
+import {
+  type BudgetFacts,
+  budgetsOf,
+  type Mark,
+  nearlyUsedUp,
+  spentText,
+  usedUp,
+} from '../../../domain/model/spending.ts';
+import { inline } from '../../../domain/text/foreign-text.ts';
+import { signalArrival } from '../../../gateway/intake/signal.ts';
+import type { Task } from '../../../store/kennel/tasks/tasks.ts';
+import { budgetsOfTask } from '../../../store/kennel/tasks/usage.ts';
+import { askAtLimit } from '../../../store/turns/questions/budget-questions.ts';
+import type { KennelDeps } from '../../activity-deps.ts';
+import { tellNear } from '../../turn/limits/budgets.ts';
 import { lastWritten, type Read, readLog } from './folder.ts';
 import { dayLimit } from './model-limit.ts';
 
@@ -61,14 +74,48 @@ export async function folderBreach({ FETCH_KENNEL_DISK_MB }: Config, folder: str
     : null;
 }
 
+/** What a run is to stop for, or not even to begin: a budget of money or tokens is used up. */
 export async function spendingBreach(
-  config: Config,
-  db: Db,
-  { taskId, waitsForLimits }: FollowInput,
+  deps: Pick<KennelDeps, 'db' | 'config' | 'temporal'>,
+  task: Task,
+  { waitsForLimits, asksAtBudget }: Pick<FollowInput, 'waitsForLimits' | 'asksAtBudget'>,
 ): Promise<Stop | null> {
-  const used = await budgetUse(db, taskId);
-  const breach = taskBreach(taskBudget(config), used);
-  return breach && ((waitsForLimits ? dayLimit(config, used) : null) ?? overBudget(breachText(breach)));
+  const { db, config } = deps;
+  const facts = await budgetsOfTask(db, task.id, config.FETCH_TIME_ZONE);
+  if (!facts) return null;
+  const budgets = budgetsOf('task', facts, config);
+  const mark = usedUp(budgets);
+  if (mark && asksAtBudget) return { what: 'budget', ...(await askForTask(deps, task, facts, mark)) };
+  if (mark) {
+    const breach = taskBreach(taskBudget(config), taskUse(facts));
+    return (waitsForLimits ? dayLimit(mark) : null) ?? (breach && overBudget(breachText(breach)));
+  }
+  await tellNear(deps, facts, nearlyUsedUp(budgets, { orMore: false }));
+  return null;
+}
+
+async function askForTask(
+  deps: Pick<KennelDeps, 'db' | 'config' | 'temporal'>,
+  task: Task,
+  { account }: BudgetFacts,
+  mark: Mark,
+): Promise<BudgetStop> {
+  const asked = await askAtLimit(
+    deps.db,
+    {
+      id: task.id,
+      threadId: task.thread_id,
+      taskId: task.id,
+      account,
+      waits: `The work in ${task.workspace} waits: “${inline(task.goal, 80)}”.`,
+    },
+    mark,
+  );
+  if (asked.state === 'refused')
+    return { reason: `${spentText(mark)} No more is to be spent on it; what was done so far is kept.` };
+  // if the signal fails, the sweeper finds the row
+  if (asked.told) await signalArrival(deps, asked.told).catch(() => {});
+  return { reason: spentText(mark), asks: { questionId: asked.questionId, opensAt: asked.opensAt } };
 }
 
 /** A workspace has no size limit, and the database may be on the same disk. */

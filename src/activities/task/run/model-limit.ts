@@ -2,10 +2,10 @@ import type { Config } from '../../../config.ts';
 import type { LogLine } from '../../../contracts/kennel.ts';
 import type { ModelLimit } from '../../../contracts/task.ts';
 import { limitInFailure } from '../../../domain/model/agent-limit.ts';
-import { nextDay, type TaskUsed, taskBreach, taskBudget } from '../../../domain/model/budgets.ts';
+import { budgetsOf, type Mark, usedUp } from '../../../domain/model/spending.ts';
 import { loginsOf } from '../../../domain/tasks/agents/logins.ts';
 import type { Task } from '../../../store/kennel/tasks/tasks.ts';
-import { budgetUse } from '../../../store/kennel/tasks/usage.ts';
+import { budgetsOfTask } from '../../../store/kennel/tasks/usage.ts';
 import type { Db } from '../../../store/postgres/database.ts';
 import {
   forgetLimit,
@@ -54,7 +54,8 @@ export async function endedAtLimit(
 ): Promise<AtLimit | null> {
   const refused = await refusalOf(db, task.id);
   if (refused && refused.opensInMs > -RECENT_MS) return limitAt(refused);
-  const day = dayLimit(config, await budgetUse(db, task.id));
+  const facts = await budgetsOfTask(db, task.id, config.FETCH_TIME_ZONE);
+  const day = facts && dayLimit(usedUp(budgetsOf('task', facts, config)));
   if (day) return day;
   const said = limitInFailure(reason, Date.now());
   if (said?.kind !== 'wait') return null;
@@ -91,11 +92,6 @@ const limitAt = ({ kind, named, opensInMs }: KnownLimit): AtLimit => ({
   opensAt: Date.now() + Math.max(opensInMs, 0),
 });
 
-/** The budget of the day is a limit that opens at midnight UTC. */
-export function dayLimit(config: Config, used: TaskUsed): AtLimit | null {
-  const budget = taskBudget(config);
-  const own = { ...budget, dayTokens: Number.POSITIVE_INFINITY, dayMicroUsd: Number.POSITIVE_INFINITY };
-  // what the task itself may use does not come back tomorrow
-  if (taskBreach(own, used) || !taskBreach(budget, used)) return null;
-  return { what: 'limit', kind: 'budget', named: true, opensAt: nextDay() + SKEW_MS };
-}
+/** For a workflow that does not ask: the budget of a day is a limit that opens at midnight. */
+export const dayLimit = (mark: Mark | null): AtLimit | null =>
+  mark?.budget.endsAt ? { what: 'limit', kind: 'budget', named: true, opensAt: mark.budget.endsAt + SKEW_MS } : null;

@@ -8,7 +8,7 @@ import { grantsOf, pagesRead } from '../../../store/turns/steps/taint.ts';
 import type { History } from '../../../store/turns/steps/transcript.ts';
 import type { AddedTools } from '../../../tools/extensions/added-tools.ts';
 import { tools } from '../../../tools/registry.ts';
-import type { Tool, ToolOutcome } from '../../../tools/tool.ts';
+import { effectOf, type Tool, type ToolOutcome } from '../../../tools/tool.ts';
 
 /** Where the text that a model reads comes from, and what that means for the calls that it makes. */
 
@@ -67,13 +67,6 @@ function ownWords(messages: readonly DialogueMessage[], calls: History['calls'],
   });
 }
 
-/** A call as the policy of taint sees it. */
-const effectOf = (tool: Tool, args: Record<string, unknown>): Effect => ({
-  sends: tool.sends,
-  sent: tool.sent ? tool.sent(args as never) : null,
-  always: tool.asksAlways?.(args as never) === true,
-});
-
 function effectOfCall({ verdict, args, refusal }: CheckedCall, added?: AddedTools): Effect | null {
   const tool = tools.get(verdict.name) ?? added?.get(verdict.name)?.tool;
   return tool && refusal === undefined ? effectOf(tool, args) : null;
@@ -118,11 +111,14 @@ export async function withTaint(
     links: new Set(),
     grants: sources.length > 0 ? await grantsOf(db, at.chatId) : new Set(),
   };
-  let taints = effects.map((effect) => effect && taintOf(effect, known));
+  // what a person has commanded in so many words is nobody else's wish
+  const knownTo = (at: number, more: Partial<Provenance> = {}): Provenance =>
+    calls[at]!.commanded ? { ...known, sources: [] } : { ...known, ...more };
+  let taints = effects.map((effect, index) => effect && taintOf(effect, knownTo(index)));
   // pages are searched only for an address that nothing else explains
   if (effects.some((effect, index) => effect?.sent?.urls?.length && taints[index]?.asks.length)) {
     const links = urlsIn((await pagesRead(db, at.threadId)).join('\n'));
-    taints = effects.map((effect) => effect && taintOf(effect, { ...known, links }));
+    taints = effects.map((effect, index) => effect && taintOf(effect, knownTo(index, { links })));
   }
   return calls.map((call, index) => ({ ...call, taint: taints[index] ?? null }));
 }

@@ -7,7 +7,6 @@ import { HOUR } from '../../../domain/time.ts';
 import { signalArrival } from '../../../gateway/intake/signal.ts';
 import { endWaits, type ModelWait, noteWait } from '../../../store/turns/steps/model-waits.ts';
 import type { ActivityDeps } from '../../activity-deps.ts';
-import { DayBudgetSpent } from './day-budget.ts';
 import { AtLimit, LOOK_MS } from './shared-limits.ts';
 
 export const patienceLimits = ({ config }: Pick<ActivityDeps, 'config'>): PatienceLimits => ({
@@ -62,16 +61,6 @@ export class ModelWaits {
     // another one is asking at this moment
     if (error instanceof AtLimit && error.held && waitMs <= 2 * LOOK_MS) return;
     const opens = new Date(Date.now() + waitMs);
-    if (error instanceof DayBudgetSpent) {
-      const { opensAt, breach } = error;
-      const tell = `${error.message} I go on at ${this.#time(opensAt)}, when the day is over; raise ${breach.raise} and restart to go on sooner, \`stop\` ends it.`;
-      return await this.#note({
-        kind: 'limit',
-        what: `the next day of its budget, at ${this.#time(opensAt)}`,
-        until: opensAt,
-        tell,
-      });
-    }
     if (what === 'silence') {
       const why = cut(error.message.replace(/\s+/g, ' '), REASON_CHARS);
       const tell = `The model at ${this.#host} gives no answer; I try again until ${this.#time(this.#givenUpAt)}. \`stop\` ends it. (It said: ${why})`;

@@ -9,10 +9,11 @@ import {
 } from '../../../adapters/model/model.ts';
 import { promptChars } from '../../../adapters/model/request/ask.ts';
 import { hasPictures } from '../../../adapters/model/request/pictures.ts';
-import type { StepUsage, ThinkInput, ThinkResult } from '../../../contracts/conversation.ts';
+import { ASK_USER, type StepUsage, type ThinkInput, type ThinkResult } from '../../../contracts/conversation.ts';
 import { stepKey } from '../../../contracts/ids.ts';
 import { fittedTo, shownWithin, toModelMessages } from '../../../domain/chat/context/context.ts';
 import { type Family, openedBy, withOpened } from '../../../domain/chat/tool-families.ts';
+import { type AskedLeave, asksLeaveOnly, DECIDE_YOURSELF } from '../../../domain/consent/leave.ts';
 import { accessOf } from '../../../domain/consent/tool-access.ts';
 import {
   budgetWithin,
@@ -22,7 +23,8 @@ import {
   tooSmallText,
 } from '../../../domain/model/context-size.ts';
 import { costOf } from '../../../domain/model/price-book.ts';
-import { note } from '../../../domain/text/fences.ts';
+import { isNote, note } from '../../../domain/text/fences.ts';
+import { reachOf } from '../../../store/chats/shares.ts';
 import type { Db } from '../../../store/postgres/database.ts';
 import type { CheckedCall } from '../../../store/turns/steps/new-calls.ts';
 import type { StepSubject } from '../../../store/turns/steps/step-subject.ts';
@@ -31,6 +33,7 @@ import { type History, loadHistory } from '../../../store/turns/steps/transcript
 import { keepForTurn, skillsAmong } from '../../../store/turns/turn-extensions.ts';
 import { addedTools } from '../../../tools/extensions/added-tools.ts';
 import { familiesCalled, MOST_TOOLS, type Offer, offeredTools, openingWords } from '../../../tools/offer.ts';
+import { tools } from '../../../tools/registry.ts';
 import type { ActivityDeps } from '../../activity-deps.ts';
 import { fittingHistory } from '../context/compact.ts';
 import { systemPrompt } from '../context/prompt.ts';
@@ -140,7 +143,7 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
     const { answer, refusal, note: told } = endOf(asked.answer, { history, loops: loops.ends });
     const calls = refusal
       ? answer.calls.map((call) => refusedCall(call, refusal))
-      : await checkedCalls(deps, asking, history, answer, offer);
+      : await checkedCalls(deps, asking, history, { ...answer, commanded: asked.commanded === true }, offer);
     return await storeAnswer(deps.db, asking.input, asking.subject, {
       text: answer.text,
       ...(told && { note: told }),
@@ -258,6 +261,8 @@ const messagesOf = (
 /** An answer with what it has cost. */
 interface Asked {
   answer: ModelAnswer;
+  /** the words of a person are its call, and no model was asked */
+  commanded?: boolean;
   usage: StepUsage;
   cachedTokens: number;
   reasoningTokens: number;
@@ -293,6 +298,7 @@ async function askForAnswer(
   if (known)
     return {
       answer: known,
+      commanded: subject.turn.call === null,
       usage: { inputTokens: 0, outputTokens: 0, microUsd: 0 },
       cachedTokens: 0,
       reasoningTokens: 0,
@@ -379,15 +385,45 @@ async function ask(
 /** The calls of an answer, each with its verdict, what its turn had read, and the queue of its host. */
 async function checkedCalls(
   { db, config }: ActivityDeps,
-  { input, subject }: Asking,
+  asking: Asking,
   history: History,
-  answer: ModelAnswer,
+  { calls: made, commanded }: Pick<ModelAnswer, 'calls'> & { commanded: boolean },
   { access, added }: Offer,
 ): Promise<CheckedCall[]> {
+  const { input, subject } = asking;
   const { chatId, group } = subject;
-  const checked = answer.calls.map((call) => checkCall(call, access, added));
+  const checked = await Promise.all(
+    made.map(async (call) => {
+      const it = checkCall(call, access, added);
+      const refusal = it.refusal === undefined ? await refusalOf(db, asking, it) : null;
+      return refusal === null
+        ? { ...it, ...(commanded && it.verdict.name !== STARTS_WORK && isOwnCommand(history) && { commanded }) }
+        : refusedCall(call, refusal);
+    }),
+  );
   const calls = await withTaint(db, { threadId: input.threadId, chatId, group }, history, checked, added);
   return await routeToKennel(db, config, chatId, calls, added);
+}
+
+/** Work that goes on for hours is asked about as its danger wants, also when the words of a person begin it. */
+const STARTS_WORK = 'task_create';
+
+/** The latest words of a person hold no text of others: a member of a group, or a forwarded message. */
+const isOwnCommand = ({ messages }: History): boolean =>
+  !messages.findLast(({ role, content }) => role === 'user' && !isNote(content))?.sources?.length;
+
+/** Why a call is refused before anybody is asked about it, in words for the model; null when it is not. */
+async function refusalOf(
+  db: Db,
+  { input, subject }: Asking,
+  { verdict, args }: Pick<CheckedCall, 'verdict' | 'args'>,
+): Promise<string | null> {
+  if (verdict.name === ASK_USER)
+    return subject.autonomy === 'autonomous' && asksLeaveOnly(args as unknown as AskedLeave) ? DECIDE_YOURSELF : null;
+  const { ownersOnly } = tools.get(verdict.name) ?? {};
+  return ownersOnly && (await reachOf(db, { chatId: subject.chatId, turnId: input.turnId })) !== null
+    ? ownersOnly
+    : null;
 }
 
 function sumOf(one: StepUsage, other: StepUsage): StepUsage {

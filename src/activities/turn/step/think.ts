@@ -1,8 +1,8 @@
 import { activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity';
 import { type Model, ModelError } from '../../../adapters/model/model.ts';
 import type { ThinkInput, ThinkResult } from '../../../contracts/conversation.ts';
-import { dayBreach } from '../../../domain/model/budgets.ts';
 import { afterFailure, type Patience, patienceFrom } from '../../../domain/model/patience.ts';
+import { askForMore } from '../../../domain/model/spending.ts';
 import { endStaleAnswers } from '../../../store/chats/threads/items.ts';
 import { tellDelay } from '../../../store/turns/steps/model-waits.ts';
 import { loadSubject, type StepSubject } from '../../../store/turns/steps/step-subject.ts';
@@ -11,7 +11,7 @@ import { stepsEnded } from '../../../telemetry/metrics.ts';
 import type { ActivityDeps } from '../../activity-deps.ts';
 import { asFailure, fail, finalOf } from '../../failure.ts';
 import { beat } from '../../heartbeat.ts';
-import { DayBudgetSpent } from '../limits/day-budget.ts';
+import { stopAtLimit, tellAfterStep, turnMark } from '../limits/budgets.ts';
 import { ModelWaits, patienceLimits } from '../limits/model-waits.ts';
 import { SharedLimits } from '../limits/shared-limits.ts';
 import { turnEnded } from '../turn-ended.ts';
@@ -72,13 +72,21 @@ async function answerStep(
   const { db, model } = deps;
   const info = activityInfo();
   // the dialogue is read in parallel with the data that says whether it is needed, because it nearly always is
-  const [subject, history] = await Promise.all([loadSubject(db, input, model), loadHistory(db, input.threadId)]);
+  const { FETCH_TIME_ZONE: zone } = deps.config;
+  const [subject, history] = await Promise.all([loadSubject(db, input, model, zone), loadHistory(db, input.threadId)]);
   waits.timeZone = subject?.preferences.timeZone;
   if (!subject) throw fail('NotFound', `Turn ${input.turnId} is not in the database.`);
   if (subject.stored) return { ...subject.stored, chatMicroUsd: subject.spentEver };
   if (subject.turn.status !== 'in_progress') return closed(subject);
   if (info.attempt > 1) await endStaleAnswers(db, input.turnId, input.threadId);
-  refuseOverBudget(deps, subject);
+  const mark = turnMark(deps, subject);
+  // a workflow of an earlier release waits for the next day by itself
+  if (mark?.budget.endsAt && !input.asksAtBudget)
+    throw fail('ModelRateLimited', askForMore(mark), {
+      nextRetryDelayMs: Math.max(mark.budget.endsAt - Date.now(), 1_000),
+    });
+  if (mark && input.asksAtBudget)
+    return await stopAtLimit(deps, input, { subject, history, mark, model: modelFor(model, subject) });
   if (idleMs(input, before, subject) > TELL_DELAY_MS) await tellDelay(db, input);
 
   const name = modelFor(model, subject);
@@ -86,18 +94,18 @@ async function answerStep(
   const limits = new SharedLimits(db, subject.limits, { probes: input.step === 1 && info.attempt === 1 });
   const watched = { ...deps, model: limits.watched(waits.watched()) };
   const doStep = isCompaction(input, subject) ? compactWith : answerWith;
-  const withSpent = (result: ThinkResult): ThinkResult => ({
-    ...result,
-    chatMicroUsd: subject.spentEver + result.usage.microUsd,
-  });
+  const withSpent = async (result: ThinkResult): Promise<ThinkResult> => {
+    await tellAfterStep(deps, subject, result);
+    return { ...result, chatMicroUsd: subject.spentEver + result.usage.microUsd };
+  };
   try {
-    return withSpent(await doStep(watched, name, input, subject, history));
+    return await withSpent(await doStep(watched, name, input, subject, history));
   } catch (first) {
     const { fallback } = model;
     if (!fallback || fallback === name || !(first instanceof ModelError) || !takesOver(first, info.attempt))
       throw first;
     try {
-      return withSpent(await doStep(watched, fallback, input, subject, await loadHistory(db, input.threadId)));
+      return await withSpent(await doStep(watched, fallback, input, subject, await loadHistory(db, input.threadId)));
     } catch (second) {
       throw sooner(first, second);
     }
@@ -135,12 +143,6 @@ const closed = (subject: StepSubject): ThinkResult => ({
   autoApprove: false,
   usage: { inputTokens: 0, outputTokens: 0, microUsd: 0 },
 });
-
-function refuseOverBudget({ config }: ActivityDeps, subject: StepSubject): void {
-  const limits = { tokens: config.FETCH_MAX_DAY_TOKENS, microUsd: Math.round(config.FETCH_MAX_DAY_USD * 1_000_000) };
-  const breach = dayBreach(limits, subject.spentToday);
-  if (breach) throw new DayBudgetSpent(breach);
-}
 
 const modelFor = (model: Model, subject: StepSubject): string => {
   const chosen = subject.turn.model ?? subject.preferences.model ?? subject.thread.model;

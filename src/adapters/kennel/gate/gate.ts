@@ -2,11 +2,11 @@ import type { Server } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { Agent } from 'undici';
-import type { TaskBudget } from '../../../domain/model/budgets.ts';
+import { type TaskBudget, type TaskUsed, taskUse } from '../../../domain/model/budgets.ts';
 import type { MirrorAddress } from '../../../domain/tasks/registries/mirrors.ts';
 import { addRefusals, addTraffic } from '../../../store/kennel/egress/egress.ts';
 import { noteAsk, rulesOfTask } from '../../../store/kennel/egress/egress-rules.ts';
-import { addTaskUsage, budgetUse } from '../../../store/kennel/tasks/usage.ts';
+import { addTaskUsage, budgetsOfTask } from '../../../store/kennel/tasks/usage.ts';
 import type { Db } from '../../../store/postgres/database.ts';
 import { forgetLimit, limitOf, mayTryLimit, noteLimit, noteRefusal } from '../../../store/turns/limits.ts';
 import { KeyedMutex } from '../../keyed-mutex.ts';
@@ -75,6 +75,8 @@ export interface GateDeps {
   /** what is kept of package registries; without it, all of it goes through tunnels */
   cache?: RegistryCache | null;
   resolve?: Resolver;
+  /** the time zone of the owner, by which a day of a budget begins */
+  zone?: () => string;
   /** the MCP servers of the owner for a task; without it agents get none */
   mcp?: (task: { taskId: string; threadId: string; admission: Admission; log: Logger }) => TaskMcp;
 }
@@ -128,6 +130,7 @@ export function createGate({
   allows = isPublicAddress,
   mirrors = [],
   cache = null,
+  zone = () => 'UTC',
   resolve = systemResolver,
   mcp,
 }: GateDeps): Gate {
@@ -146,6 +149,12 @@ export function createGate({
   // a task's open and close never overlap
   const turns = new KeyedMutex();
 
+  async function usedBy(taskId: string): Promise<TaskUsed> {
+    const facts = await budgetsOfTask(db, taskId, zone());
+    if (!facts) throw new Error(`Task ${taskId} is not in the database.`);
+    return taskUse(facts);
+  }
+
   async function open(task: GateTask): Promise<void> {
     const allowed = allowList(task.allow);
     const known = tasks.get(task.taskId);
@@ -163,7 +172,10 @@ export function createGate({
     if (known) await shut(task.taskId);
     const taskLog = log.child({ taskId: task.taskId });
     const ledger = new Ledger(
-      { usage: () => budgetUse(db, task.taskId), add: (rows) => addTaskUsage(db, task.taskId, rows) },
+      {
+        usage: () => usedBy(task.taskId),
+        add: (rows) => addTaskUsage(db, task.taskId, rows, zone()),
+      },
       task.budget,
       time.storeWait,
     );

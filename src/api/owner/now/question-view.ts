@@ -111,8 +111,9 @@ function answerOf(row: WaitingRow, kind: OwnerQuestion['kind'], seen: number): O
     ];
     return { method: 'POST', path, choices, words };
   }
-  // text of others may be behind these, and a build reaches the network: a yes to all that follows does not cover them
-  const each = kind === 'setup' || (row.taint?.asks.length ?? 0) > 0;
+  // text of others may be behind these, a build reaches the network, and money is spent: a yes to all that follows does not
+  // cover them
+  const each = kind === 'setup' || row.budget !== null || (row.taint?.asks.length ?? 0) > 0;
   const choices = [
     { label: 'yes', description: 'this one', body: { decision: 'allow', seen }, kind: 'yes' as const },
     { label: 'no', description: 'it is not done', body: { decision: 'deny' }, kind: 'no' as const },

@@ -1,18 +1,20 @@
 import { z } from 'zod';
 import type { BudgetUse, OwnerSpend, SpendFigures } from '../../../contracts/owner.ts';
-import { nextDay } from '../../../domain/model/budgets.ts';
 import { DAY } from '../../../domain/time.ts';
 import { chatsOfIds } from '../../../store/owner/chat-names.ts';
 import {
   type DaySum,
+  grantsNow,
   type Sum,
   spendByChat,
   spendByDay,
   spendByModel,
   spendByTask,
+  usedBySchedules,
   usedByTasks,
   usedByTasksOfDay,
   usedByTurns,
+  usedInMonth,
 } from '../../../store/owner/views/spend.ts';
 import { count, type Fields, time, usd } from '../../http/fields.ts';
 import { whole } from '../../http/query.ts';
@@ -32,7 +34,7 @@ const figures = {
 
 const budget = z
   .object({
-    scope: z.enum(['chat', 'tasks', 'task']),
+    scope: z.enum(['chat', 'tasks', 'task', 'month', 'schedule']),
     chat: chatFields,
     task_id: z.string().nullable(),
     unit: z.enum(['usd', 'tokens']),
@@ -61,34 +63,40 @@ export const getSpend = endpoint({
   path: '/v1/owner/spend',
   summary: 'What models have cost, and what is left of the budgets of today',
   query: { days: whole.describe(`${USUAL_DAYS} when left out, ${MOST_DAYS} at most; today is one of them`) },
-  answer: { schema: spend, what: 'By day, model, chat and task. Days are UTC.' },
+  answer: { schema: spend, what: 'By day, model, chat and task. Days are those of FETCH_TIME_ZONE.' },
   handle: async ({ query }, { store: { db }, config }) => {
     const days = Math.min(Math.max(1, query.days ?? USUAL_DAYS), MOST_DAYS);
     const now = Date.now();
-    const [byDay, byModel, byChat, byTask, turns, tasks, tasksOfDay] = await Promise.all([
-      spendByDay(db, days),
-      spendByModel(db, days, LISTED),
-      spendByChat(db, days, LISTED),
-      spendByTask(db, days, LISTED),
-      usedByTurns(db),
+    const { FETCH_TIME_ZONE: zone } = config;
+    const [byDay, byModel, byChat, byTask, turns, tasks, tasksOfDay, months, schedules, grants] = await Promise.all([
+      spendByDay(db, days, zone),
+      spendByModel(db, days, LISTED, zone),
+      spendByChat(db, days, LISTED, zone),
+      spendByTask(db, days, LISTED, zone),
+      usedByTurns(db, zone),
       usedByTasks(db),
-      usedByTasksOfDay(db),
+      usedByTasksOfDay(db, zone),
+      usedInMonth(db, zone),
+      usedBySchedules(db, zone),
+      grantsNow(db, zone),
     ]);
     const chats = await chatsOfIds(
       db,
-      [...byChat, ...turns, ...tasks, ...tasksOfDay].map(({ chat_id }) => chat_id),
+      [...byChat, ...turns, ...tasks, ...tasksOfDay, ...months, ...schedules].map(({ chat_id }) => chat_id),
     );
     const chatOf = (id: string) => chats.get(id) ?? lostChat(id);
     const series = seriesOf(byDay.today, days, byDay.sums);
     const { tokens, cost_usd, unpriced_usd } = series.at(-1)!;
     return {
       today: byDay.today,
-      resets_at: new Date(nextDay(now)).toISOString(),
+      resets_at: new Date(byDay.resetsAt).toISOString(),
       total_today: { tokens, cost_usd, unpriced_usd },
-      budgets: budgetsOf({ turns, tasks, tasksOfDay }, config, now).map(({ chat_id, ...use }) => ({
-        ...use,
-        chat: chatOf(chat_id),
-      })),
+      budgets: budgetsOf({ turns, tasks, tasksOfDay, months, schedules, grants }, config, now, byDay.resetsAt).map(
+        ({ chat_id, ...use }) => ({
+          ...use,
+          chat: chatOf(chat_id),
+        }),
+      ),
       days: series,
       models: byModel.map(({ model, tokens, micro_usd }) => ({ model, tokens, cost_usd: usdOf(micro_usd) })),
       chats: byChat.map(({ chat_id, ...sum }) => ({ chat: chatOf(chat_id), ...figuresOf(sum) })),

@@ -90,7 +90,7 @@ export const removeEgress = endpoint({
       host: z.string(),
       workspace: z.string(),
       to: z.string(),
-      port: z.int().positive().nullish().describe('null: every port'),
+      port: z.int().positive().max(65_535).nullish().describe('null: every port'),
     })
     .meta({ id: 'EgressRemoval', examples: [{ host: 'local', workspace: 'demo', to: 'example.com', port: 443 }] }),
   answer: doing('The rule is gone.'),

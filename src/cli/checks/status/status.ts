@@ -33,7 +33,7 @@ async function dearest(config: Config, workflows: string): Promise<string[]> {
     },
   ).catch(() => null);
   try {
-    const rows = store ? await dearestToday(store.db, DEAREST) : [];
+    const rows = store ? await dearestToday(store.db, DEAREST, config.FETCH_TIME_ZONE) : [];
     return rows.map(
       (row) =>
         `dearest today ${row.unpriced > 0 ? 'at most ' : ''}$${(Number(row.micro_usd) / 1e6).toFixed(4)} ${workflows}/${encodeURIComponent(row.workflow_id)}`,

@@ -1,11 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
-import { open, readdir, rename, rm } from 'node:fs/promises';
+import { chmod, lstat, open, readdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { seal, unseal } from '../../../adapters/backup/sealed-stream.ts';
+
+/** Set user ID, set group ID, sticky. */
+const SPECIAL_BITS = 0o7000;
 
 /** A folder as one encrypted tar file. The system's `tar` reads only what was authenticated. */
 
@@ -51,6 +54,16 @@ async function syncOne(path: string): Promise<void> {
 export async function unpack(secret: string, file: string, folder: string): Promise<void> {
   const tar = spawn('tar', ['-C', folder, '--no-same-owner', '-xpf', '-'], { stdio: ['pipe', 'ignore', 'pipe'] });
   await fed(tar, secret, file);
+  await disarm(folder);
+}
+
+/** Without devices, pipes and sockets, and without the bits by which a program runs as somebody else. */
+async function disarm(path: string): Promise<void> {
+  const entry = await lstat(path);
+  if (entry.isSymbolicLink()) return;
+  if (!entry.isDirectory() && !entry.isFile()) return await rm(path);
+  if (entry.mode & SPECIAL_BITS) await chmod(path, entry.mode & 0o777);
+  if (entry.isDirectory()) for (const name of await readdir(path)) await disarm(join(path, name));
 }
 
 /** The text of one entry, after the whole file was checked. */

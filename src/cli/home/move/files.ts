@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { copyFile, lstat, readlink, symlink } from 'node:fs/promises';
+import { chmod, copyFile, lstat, readlink, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'dotenv';
 import { keepSettings } from '../../../adapters/env-file.ts';
@@ -67,10 +67,16 @@ async function place(from: string, to: string, stays: string[]): Promise<void> {
     if (!same && !entry.isSymbolicLink()) stays.push(`${to} has another content here, which stays`);
     return;
   }
+  // a device or a pipe belongs to the machine that it was made on
+  if (!entry.isFile() && !entry.isSymbolicLink()) return;
   const half = `${to}.moving`;
   rmSync(half, { force: true });
   if (entry.isSymbolicLink()) await symlink(await readlink(from), half);
-  else await copyFile(from, half);
+  else {
+    await copyFile(from, half);
+    // no program here runs as somebody else because it did so there
+    await chmod(half, entry.mode & 0o777);
+  }
   renameSync(half, to);
 }
 

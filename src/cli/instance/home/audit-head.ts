@@ -1,7 +1,6 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { HOUR } from '../../../domain/time.ts';
 import { type AuditHead, auditEntry, auditHead } from '../../../store/home/audit-log.ts';
 import type { Db } from '../../../store/postgres/database.ts';
 
@@ -22,28 +21,48 @@ export function notedHead(home: string): AuditHead | null {
 }
 
 export function noteHead(home: string, head: AuditHead): void {
-  writeFileSync(`${fileOf(home)}.new`, `${JSON.stringify(head)}\n`, { mode: 0o600 });
+  // a file that a power cut emptied would note nothing
+  writeFileSync(`${fileOf(home)}.new`, `${JSON.stringify(head)}\n`, { mode: 0o600, flush: true });
   renameSync(`${fileOf(home)}.new`, fileOf(home));
 }
 
+/** How long an entry may be in the log before the home knows it. */
+const NOTED_WITHIN_MS = 1_000;
+
+/** The entry that this home has noted and the log does not have any more; null when the log has it. */
+export async function lostHead(db: Db, home: string): Promise<AuditHead | null> {
+  const noted = notedHead(home);
+  return noted && (await auditEntry(db, noted.seq))?.hash.toString('hex') !== noted.hash ? noted : null;
+}
+
 /**
- * Notes it now and each hour. A head that the log does not have any more stays noted, so that `fetch audit verify`
- * finds it. Returns a function that ends it.
+ * Notes each entry within a second. A head that the log does not have any more stays noted, so that `fetch audit
+ * verify` and `fetch doctor` find it. An entry whose process was killed before it was noted is noted at the next start.
+ * Returns a function that ends it.
  */
 export function keepAuditHead(db: Db, home: string, log?: Pick<Logger, 'error' | 'warn'>): () => void {
+  let told: string | undefined;
   const keep = async () => {
-    const noted = notedHead(home);
-    const same = noted && (await auditEntry(db, noted.seq))?.hash.toString('hex') === noted.hash;
-    if (noted && !same)
-      return log?.error({ entry: noted.seq }, 'the audit log lacks an entry that was there: fetch audit verify');
     const head = await auditHead(db);
-    if (head && head.hash !== noted?.hash) noteHead(home, head);
+    if (head && head.hash === notedHead(home)?.hash) return;
+    const lost = await lostHead(db, home);
+    if (!lost) return head ? noteHead(home, head) : undefined;
+    if (told !== lost.hash)
+      log?.error({ entry: lost.seq }, 'the audit log lacks an entry that was there: fetch audit verify');
+    told = lost.hash;
   };
+  const timer = setInterval(() => tryTo(), NOTED_WITHIN_MS).unref();
+  let unknown = '';
   const tryTo = () =>
-    void keep().catch((error: Error) =>
-      log?.warn({ error: error.message }, 'the end of the audit log could not be noted'),
+    void keep().then(
+      () => {
+        unknown = '';
+      },
+      ({ message }: Error) => {
+        if (message !== unknown) log?.warn({ error: message }, 'the end of the audit log could not be noted');
+        unknown = message;
+      },
     );
   tryTo();
-  const timer = setInterval(tryTo, HOUR).unref();
   return () => clearInterval(timer);
 }

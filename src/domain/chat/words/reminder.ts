@@ -1,4 +1,5 @@
 import type { ParsedResult } from 'chrono-node/en';
+import { momentOf, wallOf } from '../../clock.ts';
 import { DAY } from '../../time.ts';
 import { isTooLong } from './commands.ts';
 
@@ -38,7 +39,8 @@ interface Remind {
   certain: boolean;
 }
 
-export type Reminder = { what: string; at: Date } | { problem: 'what' | 'when' | 'past' };
+/** `leftOut`: the clock never shows the time that was said, because it goes forward then; `at` is the next that exists. */
+export type Reminder = { what: string; at: Date; leftOut?: true } | { problem: 'what' | 'when' | 'past' };
 
 /** How a person reads clocks and dates. */
 interface Clock {
@@ -78,7 +80,7 @@ export async function readRemind(
   const dayFirst = isDayFirst(language, timeZone);
   const rest = dayFirst ? said.replace(DOTTED, '$1/$2') : said;
   // the library counts in the local time of the process, so it is given the person's clock as if it were UTC
-  const clock = wallOf(now, timeZone);
+  const clock = new Date(wallOf(now.getTime(), timeZone));
   const times = (dayFirst ? english.GB : english).parse(rest, { instant: clock, timezone: 0 }, { forwardDate: true });
   const time =
     times.find((each) => (certain || SAYING.test(rest)) && isLast(each, rest)) ??
@@ -89,9 +91,12 @@ export async function readRemind(
     .replace(/^[:,] ?/, '')
     .replace(/^(?:to|about|of|that)(?: |$)/i, '');
   if (what === '') return { problem: 'what' };
-  const at = instantOf(time, now, clock, timeZone);
+  const moment = momentSaid(time, now, clock, timeZone);
+  const at = new Date(moment.at);
   if (at <= now) return { problem: 'past' };
-  return at.getTime() - now.getTime() < LONGEST_MS ? { what, at } : { problem: 'when' };
+  return moment.at - now.getTime() < LONGEST_MS
+    ? { what, at, ...(moment.shown === 0 && { leftOut: true }) }
+    : { problem: 'when' };
 }
 
 /** What is to be said has a word before it, where the time stands behind it: "what we did on Friday" is a question. */
@@ -110,44 +115,16 @@ const withoutJoint = (before: string, time: string): string =>
 const MORNING = 9;
 const PART_OF_DAY = /night|evening|afternoon|morning/i;
 
-function instantOf(time: ParsedResult, now: Date, clock: Date, timeZone: string): Date {
+function momentSaid(time: ParsedResult, now: Date, clock: Date, timeZone: string): ReturnType<typeof momentOf> {
   const { start, text } = time;
   const shown = start.date();
   const kinds = time.tags();
   // "in two hours" is two hours, also in the night in which clocks change
-  if (kinds.has('result/relativeDateAndTime')) return new Date(now.getTime() + shown.getTime() - clock.getTime());
+  if (kinds.has('result/relativeDateAndTime'))
+    return { at: now.getTime() + shown.getTime() - clock.getTime(), shown: 1 };
   // "9am UTC" names its own zone
-  if (start.isCertain('timezoneOffset')) return shown;
+  if (start.isCertain('timezoneOffset')) return { at: shown.getTime(), shown: 1 };
   if (!start.isCertain('hour') && !kinds.has('result/relativeDate') && !PART_OF_DAY.test(text))
     shown.setUTCHours(MORNING, 0, 0, 0);
-  return fromWall(shown, timeZone);
-}
-
-/** What a clock in this zone shows, as if it were UTC. */
-function wallOf(at: Date, timeZone: string): Date {
-  const parts = new Intl.DateTimeFormat('en-GB', {
-    timeZone,
-    hourCycle: 'h23',
-    year: 'numeric',
-    month: 'numeric',
-    day: 'numeric',
-    hour: 'numeric',
-    minute: 'numeric',
-    second: 'numeric',
-  }).formatToParts(at);
-  const [year, month, day, hour, minute, second] = (['year', 'month', 'day', 'hour', 'minute', 'second'] as const).map(
-    (type) => Number(parts.find((part) => part.type === type)?.value),
-  );
-  return new Date(Date.UTC(year!, month! - 1, day, hour, minute, second, at.getUTCMilliseconds()));
-}
-
-/**
- * The moment at which a clock in this zone shows this. A time that the change of clocks leaves out is the same time
- * after it.
- */
-function fromWall(wall: Date, timeZone: string): Date {
-  const ahead = (at: number): number => wallOf(new Date(at), timeZone).getTime() - at;
-  const first = wall.getTime() - ahead(wall.getTime());
-  const second = wall.getTime() - ahead(first);
-  return new Date(ahead(second) === ahead(first) ? second : Math.max(first, second));
+  return momentOf(shown.getTime(), timeZone);
 }

@@ -1,3 +1,4 @@
+import { hostWarnings } from '../../text/look-alikes.ts';
 import { type AskedHost, shownHost } from '../egress.ts';
 
 /**
@@ -99,9 +100,11 @@ export function registryQuestion({
   const what =
     tools.length === 1 && tool ? (PROJECTS[tool] ?? `a project for ${tool}`) : `a project for ${tools.join(' and ')}`;
   const [only] = hosts;
-  if (hosts.length === 1 && only)
-    return `${workspace} is ${what}: may tasks here use its package registry (${shownHost(only)})?`;
-  return `${workspace} is ${what}: may tasks here use its package registries?\n${hosts.map((host) => `- ${shownHost(host)}`).join('\n')}`;
+  const question =
+    hosts.length === 1 && only
+      ? `${workspace} is ${what}: may tasks here use its package registry (${shownHost(only)})?`
+      : `${workspace} is ${what}: may tasks here use its package registries?\n${hosts.map((host) => `- ${shownHost(host)}`).join('\n')}`;
+  return [question, ...hosts.flatMap(hostWarnings)].join('\n');
 }
 
 export const HOW_TO_ANSWER_REGISTRIES =

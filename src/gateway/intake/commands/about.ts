@@ -10,13 +10,19 @@ export const usage = command({
   help: ['`usage` says how many tokens and how much money this chat has used, today and in all'],
   parse: saying('usage', '/u', 'show usage'),
   mayAnswer: true,
-  run: async (_, { tx, owned, shared }) => {
-    const here = usageLines('This chat', await usageTotals(tx.now, tx.chatId));
+  run: async (_, { tx, config, owned, shared }) => {
+    const { FETCH_TIME_ZONE: zone } = config;
+    const here = usageLines('This chat', await usageTotals(tx.now, tx.chatId, zone));
     // others read along in a group
-    const everywhere = owned && !shared ? usageLines('All chats', await usageTotals(tx.now, null)) : [];
-    const { cached, input } = await cachedToday(tx.now, tx.chatId);
+    const everywhere = owned && !shared ? usageLines('All chats', await usageTotals(tx.now, null, zone)) : [];
+    const { cached, input } = await cachedToday(tx.now, tx.chatId, zone);
     const saved = input > 0 ? [`Of ${input} input tokens today, ${cached} came from the cache of the endpoint.`] : [];
-    return [...here, ...everywhere, ...saved, 'A day begins at midnight UTC.'].join('\n');
+    return [
+      ...here,
+      ...everywhere,
+      ...saved,
+      `A day begins at midnight${zone === 'UTC' ? ' UTC' : ` in ${zone}`}.`,
+    ].join('\n');
   },
 });
 

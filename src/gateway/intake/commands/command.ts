@@ -43,8 +43,11 @@ export interface Command<Asked = unknown> {
   parse(text: string): Asked | null;
   /** why somebody who is not the owner may not say this; null when everybody may */
   ownersOnly?(asked: Asked): string | null;
-  /** while a question is open, the bare word is its answer; with a slash it is the command */
-  mayAnswer?: boolean;
+  /**
+   * While something is asked, the bare word is its answer; with a slash it is the command. `question`: it answers a
+   * question, and no approval.
+   */
+  mayAnswer?: boolean | 'question';
   /** may be the beginning of a longer message, so it waits for the rest */
   mayContinue?: boolean;
   run(asked: Asked, context: CommandContext): Promise<Outcome>;

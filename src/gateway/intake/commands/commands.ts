@@ -26,6 +26,8 @@ export async function runCommand(
 
 async function run(each: Command, asked: unknown, context: CommandContext): Promise<Outcome> {
   const { tx, text, owned } = context;
-  if (each.mayAnswer && !text.trim().startsWith('/') && (await isAsked(tx.now, tx.threadId))) return null;
+  const { mayAnswer } = each;
+  if (mayAnswer && !text.trim().startsWith('/') && (await isAsked(tx.now, tx.threadId, mayAnswer === 'question')))
+    return null;
   return (!owned && each.ownersOnly?.(asked)) || (await each.run(asked, context));
 }

@@ -33,6 +33,7 @@ export const remind = command({
     const sources = shared && !owned ? [{ kind: 'member' as const, label: 'a reminder' }] : [];
     const reminder = await insertReminder(tx.now, { chatId: tx.chatId, what: read.what, dueAt: read.at, sources });
     afterwards((temporal) => startReminder(temporal, reminder));
-    return `I will remind you on ${describeTime(read.at, zone)}: ${read.what}`;
+    const moved = read.leftOut ? ' (clocks go forward over the time that you said)' : '';
+    return `I will remind you on ${describeTime(read.at, zone)}${moved}: ${read.what}`;
   },
 });

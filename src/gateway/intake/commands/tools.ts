@@ -21,7 +21,7 @@ export const undo = command({
     '`undo` takes back what the last coding task changed, or the edits and commands of the last turn, `undo all` all of it, `redo` the last undo; `undo tsk_…` names one',
   ],
   parse: parseUndo,
-  mayAnswer: true,
+  mayAnswer: 'question',
   run: async (_, context) => toolTurn(context, context.text),
 });
 

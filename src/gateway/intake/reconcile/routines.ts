@@ -1,5 +1,11 @@
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
-import { bringUpToDate, createSchedule, listScheduled, scheduleOfCron } from '../../../adapters/schedules.ts';
+import {
+  bringUpToDate,
+  createSchedule,
+  hasClockChanges,
+  listScheduled,
+  scheduleOfCron,
+} from '../../../adapters/schedules.ts';
 import { BACKGROUND_QUEUE } from '../../../contracts/ids.ts';
 import { BACKGROUND_PRIORITY } from '../../../contracts/priority.ts';
 import type { RoutineInput } from '../../../contracts/routine.ts';
@@ -55,8 +61,8 @@ function endedBy(status: Held['status']): string | null {
 }
 
 /**
- * Crons whose schedule is gone, does not have what the row says, was paused in the Web UI, or has the policies, the
- * priority or the queue of an earlier release or setting. All schedules are listed at once, because a request for each
+ * Crons whose schedule is gone, does not have what the row says, was paused in the Web UI, lacks clock changes that are
+ * near by now, or has the policies, the priority or the queue of an earlier release or setting. All schedules are listed at once, because a request for each
  * would cost too much. `updated`: crons that this process has checked, because a memo cannot be changed.
  */
 export function scheduleComparison(
@@ -75,8 +81,8 @@ export function scheduleComparison(
     // the list is some seconds late; an existing schedule is left as it is
     if (there === undefined) return await createSchedule(temporal, wanted, lastSettled(cron));
     if (there.paused === cron.enabled) await followPause({ db, temporal }, cron);
-    if (there.catchupMs !== wanted.catchupMs && !updated.has(cron.id)) {
-      await bringUpToDate(temporal, wanted);
+    if (!updated.has(cron.id)) {
+      if (there.catchupMs !== wanted.catchupMs || hasClockChanges(wanted)) await bringUpToDate(temporal, wanted);
       updated.add(cron.id);
     }
     return false;

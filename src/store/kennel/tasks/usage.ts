@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
-import type { TaskUsed } from '../../../domain/model/budgets.ts';
+import type { BudgetFacts } from '../../../domain/model/spending.ts';
 import type { Db, Tx } from '../../postgres/database.ts';
-import { type Spent, TODAY } from '../../turns/steps/spending.ts';
+import { addedTo, budgetFacts, today } from '../../turns/steps/spending.ts';
 
 /** What a task used of one model, or an increment of it. Tokens are whole, money is in millionths of a US dollar. */
 export interface ModelUsage {
@@ -63,71 +63,60 @@ export async function usageOf(db: Db | Tx, taskId: string): Promise<TaskUsage> {
 }
 
 /**
- * What the budgets of a task are compared with: its own usage, and that of all tasks of its chat since midnight UTC.
+ * The run of a schedule to which a task belongs: one of whose automation began its thread, or one whose step made it. Its
+ * schedule is null for a run that a person started.
  */
-export async function budgetUse(db: Db | Tx, taskId: string): Promise<TaskUsed> {
-  const row = await db
-    .selectFrom('tasks')
-    .leftJoin('task_spending', (join) =>
-      join.onRef('task_spending.chat_id', '=', 'tasks.chat_id').on('task_spending.day', '=', TODAY),
-    )
-    .select(['task_spending.tokens', 'task_spending.micro_usd', 'task_spending.unpriced'])
-    .where('tasks.id', '=', taskId)
-    .executeTakeFirst();
-  const { tokens, microUsd, unpriced } = await usageOf(db, taskId);
-  return {
-    tokens,
-    microUsd,
-    unpriced,
-    today: { tokens: row?.tokens ?? 0, microUsd: row?.micro_usd ?? 0, unpriced: row?.unpriced ?? 0 },
-  };
-}
+const RUN = sql`lateral (
+  select r.cron_id, case when b.run_id is null then null else r.chat_id end as account
+  from tasks as of_run left join background_tasks b on b.thread_id = of_run.thread_id
+    join routine_runs r on r.id = coalesce(b.run_id, regexp_replace(of_run.call_id, '_[0-9]+$', ''))
+  where of_run.id = tasks.id limit 1)`;
 
-/** What all tasks of a chat used since midnight UTC. */
-export async function taskSpendingToday(db: Db | Tx, chatId: string): Promise<Spent> {
-  const row = await db
-    .selectFrom('task_spending')
-    .select(['tokens', 'micro_usd', 'unpriced'])
-    .where('chat_id', '=', chatId)
-    .where('day', '=', TODAY)
-    .executeTakeFirst();
-  return { tokens: row?.tokens ?? 0, microUsd: row?.micro_usd ?? 0, unpriced: row?.unpriced ?? 0 };
+/** What the budgets of a task are compared with; undefined when there is no such task. */
+export async function budgetsOfTask(db: Db | Tx, taskId: string, zone: string): Promise<BudgetFacts | undefined> {
+  const facts = budgetFacts({
+    of: sql`tasks.id`,
+    account: sql`coalesce(run.account, tasks.chat_id)`,
+    cron: sql`run.cron_id`,
+    level: 'task',
+    own: sql`select input_tokens + output_tokens as tokens, micro_usd, unpriced from task_usage where task_id = tasks.id`,
+    zone,
+  });
+  const { rows } = await sql<{ facts: BudgetFacts }>`
+    select ${facts} as facts from tasks left join ${RUN} run on true where tasks.id = ${taskId}`.execute(db);
+  return rows[0]?.facts;
 }
 
 /**
  * Adds to the counters of a task and of its chat's day in one transaction. Each model may be named once. Throws when
  * the task does not exist.
  */
-export async function addTaskUsage(db: Db, taskId: string, increments: readonly ModelUsage[]): Promise<void> {
+export async function addTaskUsage(
+  db: Db,
+  taskId: string,
+  increments: readonly ModelUsage[],
+  zone: string,
+): Promise<void> {
   if (!increments.length) return;
   await db.transaction().execute(async (tx) => {
     await addToTask(tx, taskId, increments);
     const sum = (of: (one: ModelUsage) => number): number => increments.reduce((total, one) => total + of(one), 0);
-    await tx
-      .insertInto('task_spending')
-      .columns(['chat_id', 'day', 'tokens', 'micro_usd', 'unpriced'])
-      .expression((e) =>
-        e
-          .selectFrom('tasks')
-          .where('id', '=', taskId)
-          .select([
-            'chat_id',
-            TODAY.as('day'),
-            e.val(sum((one) => one.inputTokens + one.outputTokens)).as('tokens'),
-            e.val(sum((one) => one.microUsd)).as('micro_usd'),
-            e.val(sum((one) => one.unpriced ?? 0)).as('unpriced'),
-          ]),
-      )
-      .onConflict((c) =>
-        c.columns(['chat_id', 'day']).doUpdateSet({
-          tokens: sql`task_spending.tokens + excluded.tokens`,
-          micro_usd: sql`task_spending.micro_usd + excluded.micro_usd`,
-          unpriced: sql`task_spending.unpriced + excluded.unpriced`,
-        }),
-      )
-      .execute();
+    const spent = sql`${today(zone)}, ${sum((one) => one.inputTokens + one.outputTokens)}::bigint,
+      ${sum((one) => one.microUsd)}::bigint, ${sum((one) => one.unpriced ?? 0)}::bigint`;
+    await sql`insert into task_spending (chat_id, day, tokens, micro_usd, unpriced)
+      select chat_id, ${spent} from tasks where id = ${taskId}
+      on conflict (chat_id, day) do update set ${added('task_spending')}`.execute(tx);
+    await sql`insert into schedule_spending (cron_id, kind, account, day, tokens, micro_usd, unpriced)
+      select run.cron_id, 'tasks', run.account, ${spent} from tasks join ${RUN} run on true
+      where tasks.id = ${taskId} and run.cron_id is not null
+      on conflict (cron_id, day, kind) do update set ${added('schedule_spending')}`.execute(tx);
   });
 }
+
+const added = (table: 'task_spending' | 'schedule_spending') => {
+  const { tokens, micro_usd, unpriced } = addedTo(table);
+  return sql`tokens = ${tokens}, micro_usd = ${micro_usd}, unpriced = ${unpriced}`;
+};
 
 async function addToTask(tx: Tx, taskId: string, increments: readonly ModelUsage[]): Promise<void> {
   await tx

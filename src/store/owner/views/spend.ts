@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
 import { HOUR } from '../../../domain/time.ts';
 import type { Db } from '../../postgres/database.ts';
-import { TODAY } from '../../turns/steps/spending.ts';
+import { today } from '../../turns/steps/spending.ts';
 
-/** What models cost, over all chats and coding tasks. Days are UTC, money is in millionths of a US dollar. */
+/** What models cost, over all chats and coding tasks. Days are those of `zone`, money is in millionths of a US dollar. */
 
 export interface Sum {
   tokens: number;
@@ -12,7 +12,7 @@ export interface Sum {
 }
 
 const sums = sql`sum(tokens)::bigint as tokens, sum(micro_usd)::bigint as micro_usd, sum(unpriced)::bigint as unpriced`;
-const firstDay = (days: number) => sql<string>`(${TODAY} - ${days - 1}::int)`;
+const firstDay = (days: number, zone: string) => sql<string>`(${today(zone)} - ${days - 1}::int)`;
 
 export interface DaySum extends Sum {
   day: string;
@@ -21,24 +21,36 @@ export interface DaySum extends Sum {
 }
 
 /** Of the last `days` days, today included. */
-export async function spendByDay(db: Db, days: number): Promise<{ today: string; sums: DaySum[] }> {
+export async function spendByDay(
+  db: Db,
+  days: number,
+  zone: string,
+): Promise<{ today: string; resetsAt: number; sums: DaySum[] }> {
   const [{ rows: sumsOfDays }, { rows }] = await Promise.all([
     sql<DaySum>`
       select to_char(day, 'YYYY-MM-DD') as day, of, ${sums} from (
-        select day, 'chats' as of, tokens, micro_usd, unpriced from spending where day >= ${firstDay(days)}
-        union all select day, 'tasks', tokens, micro_usd, unpriced from task_spending where day >= ${firstDay(days)}) as spent
+        select day, 'chats' as of, tokens, micro_usd, unpriced from spending where day >= ${firstDay(days, zone)}
+        union all select day, 'tasks', tokens, micro_usd, unpriced from task_spending where day >= ${firstDay(days, zone)}) as spent
       group by 1, 2 order by 1`.execute(db),
-    sql<{ today: string }>`select to_char(${TODAY}, 'YYYY-MM-DD') as today`.execute(db),
+    sql<{ today: string; resets_at: number }>`select to_char(day, 'YYYY-MM-DD') as today,
+        (extract(epoch from ((day + 1)::timestamp at time zone ${zone}::text)) * 1000)::float8 as resets_at
+      from (select ${today(zone)} as day) as d`.execute(db),
   ]);
-  return { today: rows[0]!.today, sums: sumsOfDays };
+  const { today: day, resets_at: resetsAt } = rows[0]!;
+  return { today: day, resetsAt, sums: sumsOfDays };
 }
 
 /** The dearest first. */
-export async function spendByChat(db: Db, days: number, limit: number): Promise<Array<Sum & { chat_id: string }>> {
+export async function spendByChat(
+  db: Db,
+  days: number,
+  limit: number,
+  zone: string,
+): Promise<Array<Sum & { chat_id: string }>> {
   const { rows } = await sql<Sum & { chat_id: string }>`
     select chat_id, ${sums} from (
-      select chat_id, tokens, micro_usd, unpriced from spending where day >= ${firstDay(days)}
-      union all select chat_id, tokens, micro_usd, unpriced from task_spending where day >= ${firstDay(days)}) as spent
+      select chat_id, tokens, micro_usd, unpriced from spending where day >= ${firstDay(days, zone)}
+      union all select chat_id, tokens, micro_usd, unpriced from task_spending where day >= ${firstDay(days, zone)}) as spent
     group by chat_id order by 3 desc, 2 desc, 1 limit ${limit}`.execute(db);
   return rows;
 }
@@ -47,8 +59,9 @@ export async function spendByModel(
   db: Db,
   days: number,
   limit: number,
+  zone: string,
 ): Promise<Array<Omit<Sum, 'unpriced'> & { model: string }>> {
-  const since = sql`(${firstDay(days)}::timestamp at time zone 'utc')`;
+  const since = sql`(${firstDay(days, zone)}::timestamp at time zone ${zone}::text)`;
   const { rows } = await sql<Omit<Sum, 'unpriced'> & { model: string }>`
     select model, sum(tokens)::bigint as tokens, sum(micro_usd)::bigint as micro_usd from (
       select model, input_tokens + output_tokens as tokens, micro_usd from steps where created_at >= ${since}
@@ -62,12 +75,13 @@ export async function spendByTask(
   db: Db,
   days: number,
   limit: number,
+  zone: string,
 ): Promise<Array<Sum & { id: string; goal: string; thread_id: string }>> {
   const { rows } = await sql<Sum & { id: string; goal: string; thread_id: string }>`
     select tasks.id, tasks.goal, tasks.thread_id, used.* from tasks join lateral (
       select sum(input_tokens + output_tokens)::bigint as tokens, sum(micro_usd)::bigint as micro_usd, sum(unpriced)::bigint as unpriced
       from task_usage where task_id = tasks.id having count(*) > 0) as used on true
-    where tasks.created_at >= (${firstDay(days)}::timestamp at time zone 'utc')
+    where tasks.created_at >= (${firstDay(days, zone)}::timestamp at time zone ${zone}::text)
     order by used.micro_usd desc, used.tokens desc, tasks.id limit ${limit}`.execute(db);
   return rows;
 }
@@ -85,7 +99,7 @@ export interface Use {
 }
 
 /** Turns of each chat that spent something today, with the last hour as their pace. */
-export async function usedByTurns(db: Db): Promise<Use[]> {
+export async function usedByTurns(db: Db, zone: string): Promise<Use[]> {
   const { rows } = await sql<Use>`
     with hour as (
       select threads.chat_id, sum(steps.input_tokens + steps.output_tokens)::bigint as tokens, sum(steps.micro_usd)::bigint as micro_usd
@@ -93,7 +107,7 @@ export async function usedByTurns(db: Db): Promise<Use[]> {
       where steps.created_at >= now() - interval '1 hour' group by threads.chat_id)
     select spending.chat_id, null as task_id, spending.tokens, spending.micro_usd, coalesce(hour.tokens, 0) as pace_tokens,
       coalesce(hour.micro_usd, 0) as pace_micro_usd, ${HOUR}::int as pace_ms
-    from spending left join hour on hour.chat_id = spending.chat_id where spending.day = ${TODAY} and spending.tokens > 0`.execute(
+    from spending left join hour on hour.chat_id = spending.chat_id where spending.day = ${today(zone)} and spending.tokens > 0`.execute(
     db,
   );
   return rows;
@@ -112,8 +126,46 @@ export async function usedByTasks(db: Db): Promise<Use[]> {
 }
 
 /** What the coding tasks of each chat used today. The pace is that of those that are not over. */
-export async function usedByTasksOfDay(db: Db): Promise<Array<Pick<Use, 'chat_id' | 'tokens' | 'micro_usd'>>> {
+export async function usedByTasksOfDay(
+  db: Db,
+  zone: string,
+): Promise<Array<Pick<Use, 'chat_id' | 'tokens' | 'micro_usd'>>> {
   const { rows } = await sql<Pick<Use, 'chat_id' | 'tokens' | 'micro_usd'>>`
-    select chat_id, tokens, micro_usd from task_spending where day = ${TODAY} and tokens > 0`.execute(db);
+    select chat_id, tokens, micro_usd from task_spending where day = ${today(zone)} and tokens > 0`.execute(db);
+  return rows;
+}
+
+type Used = Pick<Use, 'chat_id' | 'tokens' | 'micro_usd'>;
+
+/** What each chat used this month, with its coding tasks and the runs that it pays for. */
+export async function usedInMonth(db: Db, zone: string): Promise<Used[]> {
+  const month = sql`day >= date_trunc('month', ${today(zone)})::date`;
+  const { rows } = await sql<Used>`
+    select chat_id, sum(tokens)::bigint as tokens, sum(micro_usd)::bigint as micro_usd from (
+      select chat_id, tokens, micro_usd from spending where ${month}
+      union all select chat_id, tokens, micro_usd from task_spending where ${month}
+      union all select account, tokens, micro_usd from schedule_spending where account is not null and ${month}) as spent
+    group by chat_id`.execute(db);
+  return rows;
+}
+
+/** What the runs of each schedule used today. */
+export async function usedBySchedules(db: Db, zone: string): Promise<Array<Used & { cron_id: string }>> {
+  const { rows } = await sql<Used & { cron_id: string }>`
+    select cron_id, crons.chat_id, sum(tokens)::bigint as tokens, sum(micro_usd)::bigint as micro_usd
+    from schedule_spending join crons on crons.id = cron_id where day = ${today(zone)} group by 1, 2`.execute(db);
+  return rows;
+}
+
+/** What persons have allowed beyond the budgets that hold now. */
+export async function grantsNow(
+  db: Db,
+  zone: string,
+): Promise<Array<{ scope: string; tokens: number; micro_usd: number }>> {
+  const { rows } = await sql<{ scope: string; tokens: number; micro_usd: number }>`
+    select scope, sum(tokens)::bigint as tokens, sum(micro_usd)::bigint as micro_usd from budget_grants
+    where period in ('', to_char(${today(zone)}, 'YYYY-MM-DD'), to_char(${today(zone)}, 'YYYY-MM')) group by scope`.execute(
+    db,
+  );
   return rows;
 }

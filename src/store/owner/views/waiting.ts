@@ -19,6 +19,7 @@ const questions = (db: Db) =>
       'questions.evidence',
       'questions.asked_at',
       'questions.delivered_at',
+      'questions.budget',
       'calls.name as tool',
       'calls.args',
       'calls.taint',

@@ -148,9 +148,43 @@ export interface QuestionTable {
   decided_at: Date | null;
   /** null while it is open, and when nobody decided (it expired) */
   decided_by: NullableJson<DecidedBy>;
+  /** what a yes allows beyond a budget; null for every other question */
+  budget: NullableJson<BudgetAsked>;
 }
 
-/** What a chat spent on a day (UTC): the sum of its steps, so that a budget is checked without adding them up. */
+/** A yes allows so much more of one budget. Money in millionths of a US dollar. */
+export interface BudgetAsked {
+  scope: string;
+  period: string;
+  tokens: number;
+  microUsd: number;
+  /** the conversation that waits, where it is another than that of the chat which is asked */
+  workflowId?: string;
+}
+
+/** What a person has allowed beyond a budget. */
+interface BudgetGrantTable {
+  question_id: string;
+  scope: string;
+  period: string;
+  tokens: number;
+  micro_usd: number;
+  given_at: Created;
+}
+
+/** What the runs of a schedule spent on a day: turns of automations, and coding tasks. */
+interface ScheduleSpendingTable {
+  cron_id: string;
+  day: string;
+  kind: 'turns' | 'tasks';
+  /** the chat whose budgets count it too; null where it is counted there already */
+  account: string | null;
+  tokens: number;
+  micro_usd: number;
+  unpriced: Generated<number>;
+}
+
+/** What a chat spent on a day of the owner's time zone: the sum of its steps, so that a budget is checked without adding them up. */
 interface SpendingTable {
   chat_id: string;
   day: string;
@@ -197,6 +231,8 @@ export interface TurnDatabase {
   summaries: SummaryTable;
   questions: QuestionTable;
   spending: SpendingTable;
+  budget_grants: BudgetGrantTable;
+  schedule_spending: ScheduleSpendingTable;
   sink_grants: SinkGrantTable;
   model_waits: ModelWaitTable;
   model_facts: ModelFactsTable;

@@ -41,7 +41,9 @@ export async function decideQuestion(
   it: Verdict,
   by: Identity,
 ): Promise<void> {
-  const { decision, remember, skip = false, always } = it;
+  const { decision, skip = false, always } = it;
+  // "yes all" covers calls, and never money
+  const remember = it.remember && question.budget === null;
   await decided(tx.now, question, {
     state: 'answered',
     decision,
@@ -58,6 +60,11 @@ export async function decideQuestion(
           payload: { approval_id: question.id, decision, remember },
         },
   );
+  if (decision === 'allow' && question.budget) {
+    const { scope, period, tokens, microUsd } = question.budget;
+    const grant = { question_id: question.id, scope, period, tokens, micro_usd: microUsd };
+    await tx.now.insertInto('budget_grants').values(grant).execute();
+  }
   if (decision === 'allow' && always) await giveGrant(tx.now, question.chat_id, always, question.id);
   if (decision === 'allow' && remember) {
     await tx.now.updateTable('threads').set({ auto_approve: true }).where('id', '=', question.thread_id).execute();

@@ -45,10 +45,10 @@ export const shownEvidence = ({
 /** An open approval in a thread's detail, with the fields of its `approval.required`. */
 export async function approvalRequest(
   db: Db | Tx,
-  question: Pick<Question, 'id' | 'call_id' | 'task_id' | 'turn_id' | 'prompt' | 'evidence' | 'shown'>,
+  question: Pick<Question, 'id' | 'call_id' | 'task_id' | 'turn_id' | 'prompt' | 'evidence' | 'shown' | 'budget'>,
 ): Promise<Record<string, unknown>> {
   const about =
-    question.call_id === null ? await askedByTask(db, question) : await askedForCall(db, question, question.call_id);
+    question.call_id === null ? await askedByWork(db, question) : await askedForCall(db, question, question.call_id);
   // a question from before evidence was stored has the arguments
   const asked =
     question.evidence === null
@@ -71,12 +71,18 @@ async function askedForCall(db: Db | Tx, { prompt }: Pick<Question, 'prompt'>, c
   };
 }
 
-/** A coding task asks without a call, in a turn that says which task asks for what. */
-async function askedByTask(db: Db | Tx, { id, task_id, prompt }: Pick<Question, 'id' | 'task_id' | 'prompt'>) {
+/** A coding task asks without a call, in a turn that says which task asks for what. So does a budget. */
+async function askedByWork(
+  db: Db | Tx,
+  { id, task_id, prompt, budget }: Pick<Question, 'id' | 'task_id' | 'prompt' | 'budget'>,
+) {
   const said = await db
     .selectFrom('items')
     .select('detail')
     .where('id', '=', derivedId('item_', id))
     .executeTakeFirst();
-  return { tool_name: 'coding_task', description: said?.detail ?? prompt, intent_summary: null, input: { task_id } };
+  const about = { description: said?.detail ?? prompt, intent_summary: null };
+  return budget
+    ? { tool_name: 'budget', ...about, input: {} }
+    : { tool_name: 'coding_task', ...about, input: { task_id } };
 }

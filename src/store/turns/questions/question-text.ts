@@ -38,7 +38,9 @@ export function howToAnswer({
   options,
   evidence,
   shown,
-}: Pick<Question, 'kind' | 'options' | 'evidence' | 'shown'>): string {
+  budget = null,
+}: Pick<Question, 'kind' | 'options' | 'evidence' | 'shown'> & Partial<Pick<Question, 'budget'>>): string {
+  if (budget) return 'Answer yes or no.';
   if (kind === 'question')
     return options.length > 0 ? 'Answer with a number or in your own words.' : 'Answer in your own words.';
   const rest = evidence === null ? 0 : evidence.length - shown;

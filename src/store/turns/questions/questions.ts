@@ -68,15 +68,10 @@ export const openQuestions = (tx: Tx, threadId: string): Promise<Question[]> =>
     .execute();
 
 /** True while a thread waits for an answer. */
-export async function isAsked(db: Db | Tx, threadId: string): Promise<boolean> {
-  const row = await db
-    .selectFrom('questions')
-    .select('id')
-    .where('thread_id', '=', threadId)
-    .where('state', '=', 'open')
-    .limit(1)
-    .executeTakeFirst();
-  return row !== undefined;
+export async function isAsked(db: Db | Tx, threadId: string, questionsOnly = false): Promise<boolean> {
+  let query = db.selectFrom('questions').select('id').where('thread_id', '=', threadId).where('state', '=', 'open');
+  if (questionsOnly) query = query.where('kind', '=', 'question');
+  return (await query.limit(1).executeTakeFirst()) !== undefined;
 }
 
 /**
@@ -95,7 +90,9 @@ export async function dangerOf(
     .where('id', '=', question.call_id)
     .executeTakeFirstOrThrow();
   const asks = taint?.asks ?? [];
-  return { danger, tainted: asks.length > 0, grantable: taint?.each ? [] : asks };
+  // for a deletion or a command the rule of its danger holds: the owner, or the person who asked for it
+  const tainted = asks.some((sink) => sink !== 'delete' && sink !== 'command');
+  return { danger, tainted, grantable: taint?.each ? [] : asks };
 }
 
 export const threadOf = async (db: Db, questionId: string): Promise<string | undefined> =>

@@ -80,7 +80,7 @@ export function rememberAnswer(
 export function writeStep(
   batch: WriteBatch,
   { turnId, step }: ThinkInput,
-  { chatId }: StepSubject,
+  subject: StepSubject,
   { model, usage, cachedTokens = 0, reasoningTokens = 0 }: Answer,
   result: ThinkResult,
   unread: readonly string[] = [],
@@ -97,7 +97,7 @@ export function writeStep(
       .insertInto('steps')
       .values({ key: stepKey(turnId, step), turn_id: turnId, step, model, result: json(result), ...used }),
   );
-  addSpending(batch, chatId, {
+  addSpending(batch, subject, {
     tokens: usage.inputTokens + usage.outputTokens,
     microUsd: usage.microUsd,
     unpriced: usage.unpriced ?? 0,

@@ -1,12 +1,10 @@
-import type { Arrival, ThinkInput } from '../../../contracts/conversation.ts';
-import type { Channel } from '../../../contracts/ids.ts';
+import type { ThinkInput } from '../../../contracts/conversation.ts';
 import { HOUR } from '../../../domain/time.ts';
 import { derivedId } from '../../chats/ids.ts';
-import { receive } from '../../chats/messages/inbox.ts';
 import { onThread } from '../../chats/thread-transaction.ts';
 import { addItem } from '../../chats/threads/items.ts';
 import type { Db, Tx } from '../../postgres/database.ts';
-import { notify } from '../replies.ts';
+import { notify, sendBeside, type Told } from '../replies.ts';
 
 export interface ModelWait {
   /** `limit`: the endpoint asked for the wait. `silence`: it does not answer */
@@ -16,15 +14,6 @@ export interface ModelWait {
   until: Date;
   /** text for the person; null while the wait is too short */
   tell: string | null;
-}
-
-/** A message that the conversation must send. */
-interface Told {
-  inboxId: string;
-  arrival: Arrival;
-  chatId: string;
-  channel: Channel;
-  workflowId: string;
 }
 
 /** A turn reports a kind of wait once, and again only when it became this much longer. */
@@ -41,7 +30,6 @@ export async function noteWait(
   const { turnId, threadId } = at;
   const { kind, what, until } = wait;
   return await onThread(db, threadId, async (tx) => {
-    const { chatId } = tx;
     const turn = await tx.now.selectFrom('turns').select('status').where('id', '=', turnId).executeTakeFirst();
     if (turn?.status !== 'in_progress') return null;
     const known = await tx.now
@@ -61,22 +49,7 @@ export async function noteWait(
       .execute();
     if (!tells) return null;
     const outboxId = await notify(tx, { turnId, key: `${kind}${told}`, body: wait.tell! });
-    const inboxId = derivedId('msg_', outboxId).replace('msg_', 'inb_');
-    const arrival: Arrival = { kind: 'reply', inboxId, outboxId };
-    receive(tx, {
-      id: inboxId,
-      turnId: null,
-      key: { id: `tells ${outboxId}`, fingerprint: null },
-      arrival,
-      body: '',
-      writtenBy: [],
-    });
-    const { channel, workflow_id } = await tx.now
-      .selectFrom('chats')
-      .select(['channel', 'workflow_id'])
-      .where('id', '=', chatId)
-      .executeTakeFirstOrThrow();
-    return { inboxId, arrival, chatId, channel, workflowId: workflow_id };
+    return await sendBeside(tx, outboxId);
   });
 }
 

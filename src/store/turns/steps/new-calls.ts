@@ -16,6 +16,8 @@ export interface CheckedCall {
   /** how the tool's calls are shown; an ordinary tool call when unset */
   item?: CallItemKind;
   refusal?: string;
+  /** the words of a person are this call, so that only what asks each time asks */
+  commanded?: boolean;
   /** for a call with a sink: what its turn had read, and what a person must allow because of it */
   taint?: CallTaint | null;
 }
@@ -45,7 +47,7 @@ export function newCall(
   const { name, danger, effect } = call.verdict;
   const detail = JSON.stringify(call.args);
   const refused = call.refusal !== undefined;
-  const policy = policyOf(call.verdict, trust.autonomy, trust.autoApprove, call.taint);
+  const policy = policyOf(call.verdict, trust.autonomy, trust.autoApprove || call.commanded === true, call.taint);
   return {
     verdict: { ...call.verdict, callId: id, policy },
     row: {

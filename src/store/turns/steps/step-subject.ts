@@ -3,6 +3,7 @@ import { isGroupChat } from '../../../contracts/channels.ts';
 import type { ThinkInput, ThinkResult } from '../../../contracts/conversation.ts';
 import { type Channel, stepKey } from '../../../contracts/ids.ts';
 import type { Preferences } from '../../../domain/chat/preferences.ts';
+import type { BudgetFacts } from '../../../domain/model/spending.ts';
 import { compiled } from '../../postgres/compiled-query.ts';
 import type { Db } from '../../postgres/database.ts';
 import type { Database } from '../../schema/schema.ts';
@@ -10,7 +11,7 @@ import type { ThreadTable } from '../../schema/tables/chats.ts';
 import type { TurnTable } from '../../schema/tables/turns.ts';
 import { type KnownLimit, msUntil } from '../limits.ts';
 import { agreedNow } from '../turn-extensions.ts';
-import { type Spent, TODAY } from './spending.ts';
+import { budgetFacts } from './spending.ts';
 
 export interface StepSubject {
   turn: Pick<
@@ -27,8 +28,12 @@ export interface StepSubject {
   channel: Channel;
   /** a group chat */
   group: boolean;
-  /** by the whole chat */
-  spentToday: Spent;
+  /** what the budgets of the turn are compared with */
+  budgets: BudgetFacts;
+  /** the time zone of the owner, for the day of what it spends */
+  zone: string;
+  /** the run of an automation that it belongs to */
+  run: { cronId: string | null; account: string } | undefined;
   /** by the whole chat in all its time, without this step if it is not stored yet */
   spentEver: number;
   /** limits that others have met, by model */
@@ -87,13 +92,14 @@ const spentEver = (e: ExpressionBuilder<Database, 'chats'>) =>
 
 const subjectOf = compiled(
   'step_subject',
-  (db, turnId: string, key: string, account: string, name: string, fallback: string) =>
+  (db, turnId: string, key: string, account: string, name: string, fallback: string, zone: string) =>
     db
       .selectFrom('turns')
       .innerJoin('threads', 'threads.id', 'turns.thread_id')
       .innerJoin('chats', 'chats.id', 'threads.chat_id')
       .leftJoin('steps', (join) => join.on('steps.key', '=', key))
-      .leftJoin('spending', (join) => join.onRef('spending.chat_id', '=', 'chats.id').on('spending.day', '=', TODAY))
+      .leftJoin('background_tasks', 'background_tasks.thread_id', 'threads.id')
+      .leftJoin('routine_runs', 'routine_runs.id', 'background_tasks.run_id')
       .select([
         'turns.status',
         'turns.started_at',
@@ -115,12 +121,18 @@ const subjectOf = compiled(
         'chats.autonomy',
       ])
       .select(['chats.channel', 'chats.address', 'chats.preferences'])
-      .select([
-        'spending.tokens as spent_tokens',
-        'spending.micro_usd as spent_micro_usd',
-        'spending.unpriced as spent_unpriced',
-        'steps.result as stored',
-      ])
+      .select(['routine_runs.chat_id as run_chat', 'routine_runs.cron_id as run_cron', 'steps.result as stored'])
+      .select(() =>
+        budgetFacts({
+          of: sql`turns.id`,
+          account: sql`coalesce(routine_runs.chat_id, chats.id)`,
+          cron: sql`routine_runs.cron_id`,
+          level: 'turn',
+          own: sql`select input_tokens + output_tokens as tokens, micro_usd, coalesce((result->'usage'->>'unpriced')::numeric, 0) as unpriced
+            from steps as own where own.turn_id = turns.id`,
+          zone,
+        }).as('budgets'),
+      )
       .select((e) => spentEver(e).as('spent_ever'))
       .select((e) => limitsOf(e, account, name, fallback).as('limits'))
       .where('turns.id', '=', turnId),
@@ -131,9 +143,10 @@ export async function loadSubject(
   db: Db,
   input: ThinkInput,
   { account, name, fallback }: StepModel,
+  zone: string,
 ): Promise<StepSubject | null> {
   const key = stepKey(input.turnId, input.step);
-  const [row] = (await db.executeQuery(subjectOf(input.turnId, key, account, name, fallback ?? name))).rows;
+  const [row] = (await db.executeQuery(subjectOf(input.turnId, key, account, name, fallback ?? name, zone))).rows;
   if (!row) return null;
   const {
     thread_model,
@@ -147,9 +160,9 @@ export async function loadSubject(
     preferences,
     channel,
     address,
-    spent_tokens,
-    spent_micro_usd,
-    spent_unpriced,
+    run_chat,
+    run_cron,
+    budgets,
     spent_ever,
     stored,
     limits,
@@ -172,7 +185,9 @@ export async function loadSubject(
     chatId: chat_id,
     channel,
     group: isGroupChat(channel, address),
-    spentToday: { tokens: spent_tokens ?? 0, microUsd: spent_micro_usd ?? 0, unpriced: spent_unpriced ?? 0 },
+    budgets,
+    zone,
+    run: run_chat === null ? undefined : { cronId: run_cron, account: run_chat },
     spentEver: spent_ever ?? 0,
     limits: limits ?? {},
     extensions: { hashes: extensions ?? agreed_now ?? [], kept: extensions !== null },

@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import type { Db, Tx } from '../../postgres/database.ts';
-import { type Spent, TODAY } from './spending.ts';
+import { type Spent, today } from './spending.ts';
 
-/** What was spent: since midnight UTC, and ever. */
+/** What was spent: since midnight in the time zone of the owner, and ever. */
 export interface UsageTotal {
   today: Spent;
   ever: Spent;
@@ -12,13 +12,17 @@ export interface UsageTotal {
 export async function usageTotals(
   db: Db | Tx,
   chatId: string | null,
+  zone: string,
 ): Promise<{ turns: UsageTotal; tasks: UsageTotal }> {
-  const [turns, tasks] = await Promise.all([totalOf(db, 'spending', chatId), totalOf(db, 'task_spending', chatId)]);
+  const [turns, tasks] = await Promise.all([
+    totalOf(db, 'spending', chatId, zone),
+    totalOf(db, 'task_spending', chatId, zone),
+  ]);
   return { turns, tasks };
 }
 
-/** Input tokens of a chat since midnight UTC, and how many of them came from the cache of the endpoint. */
-export const cachedToday = (db: Db | Tx, chatId: string): Promise<{ cached: number; input: number }> =>
+/** Input tokens of a chat since midnight, and how many of them came from the cache of the endpoint. */
+export const cachedToday = (db: Db | Tx, chatId: string, zone: string): Promise<{ cached: number; input: number }> =>
   db
     .selectFrom('steps')
     .innerJoin('turns', 'turns.id', 'steps.turn_id')
@@ -28,12 +32,17 @@ export const cachedToday = (db: Db | Tx, chatId: string): Promise<{ cached: numb
       sql<number>`coalesce(sum(steps.input_tokens), 0)::bigint`.as('input'),
     ])
     .where('threads.chat_id', '=', chatId)
-    .where('steps.created_at', '>=', sql<Date>`date_trunc('day', now() at time zone 'utc') at time zone 'utc'`)
+    .where('steps.created_at', '>=', sql<Date>`${today(zone)}::timestamp at time zone ${zone}::text`)
     .executeTakeFirstOrThrow();
 
-async function totalOf(db: Db | Tx, days: 'spending' | 'task_spending', chatId: string | null): Promise<UsageTotal> {
-  const sum = (column: string, today: boolean) =>
-    sql<number>`coalesce(sum(${sql.ref(column)}) ${today ? sql`filter (where day = ${TODAY})` : sql``}, 0)::bigint`;
+async function totalOf(
+  db: Db | Tx,
+  days: 'spending' | 'task_spending',
+  chatId: string | null,
+  zone: string,
+): Promise<UsageTotal> {
+  const sum = (column: string, ofToday: boolean) =>
+    sql<number>`coalesce(sum(${sql.ref(column)}) ${ofToday ? sql`filter (where day = ${today(zone)})` : sql``}, 0)::bigint`;
   let query = db
     .selectFrom(days)
     .select([

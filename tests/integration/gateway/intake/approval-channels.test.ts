@@ -146,3 +146,14 @@ it('the terminal shows the question and what it is decided by; a bare yes that c
     chat.kill('SIGTERM');
   }
 });
+
+it('refuses a folder of the machine to a trusted person, and asks nobody about it', async () => {
+  await ben.send(script([{ call: [['workspace_clone', { from: '/etc' }]] }, { say: 'It says: $LAST' }]));
+  await told(ben, 'It says: Only the owner brings in projects.');
+  const asked = await world.app.store.db
+    .selectFrom('questions')
+    .select('id')
+    .where('prompt', 'like', '%/etc%')
+    .execute();
+  expect(asked).toEqual([]);
+});

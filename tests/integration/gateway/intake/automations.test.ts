@@ -262,3 +262,66 @@ describe('over kills', () => {
     expect(await ended(asked!.id)).toMatchObject({ id: 'run-unsent', status: 'completed' });
   });
 });
+
+describe('the budget of a schedule', () => {
+  it('counts its runs together, stops them with one question, and lets them go on after a yes', async () => {
+    const { db } = app.store;
+    const thread = await app.thread();
+    const { id } = await create({ name: 'Dear', thread_id: thread });
+    const spend = (usd: number) =>
+      db
+        .updateTable('schedule_spending')
+        .set({ micro_usd: usd * 1_000_000 })
+        .where('cron_id', '=', id)
+        .execute();
+    const asked = (count: number) =>
+      until(`${count} questions are open or answered`, async () => {
+        const all = await db
+          .selectFrom('questions')
+          .select(['prompt', 'state', 'delivered_at'])
+          .where('thread_id', '=', thread)
+          .orderBy('asked_at')
+          .execute();
+        return all.length === count && all.at(-1)!.delivered_at ? all : null;
+      });
+    const completed = (count: number) =>
+      until(`${count} runs have completed`, async () => {
+        const runs = await ask<Run[]>('GET', `/${id}/runs`);
+        return runs.length === count && runs.every(({ status }) => status === 'completed');
+      });
+    const fired = async (times: number) => {
+      await scheduleOf(id).trigger();
+      await until(`it has fired ${times} times`, async () => {
+        const { recentActions } = (await scheduleOf(id).describe()).info;
+        if (recentActions.length < times) return false;
+        const { workflow } = recentActions.at(-1)!.action;
+        return (await temporal.workflow.getHandle(workflow.workflowId).describe()).status.name !== 'RUNNING';
+      });
+    };
+    await ask('POST', `/${id}/run`);
+    await completed(1);
+    expect(
+      await db.selectFrom('schedule_spending').select(['account', 'kind']).where('cron_id', '=', id).execute(),
+    ).toEqual([{ account: await chatOfThread(db, thread), kind: 'turns' }]);
+
+    await spend(6);
+    for (const times of [1, 2]) await fired(times);
+    expect((await asked(1)).map(({ prompt }) => prompt)).toEqual([
+      'The schedule “Dear” has spent $6 of $5 today. Continue for $5 more?',
+    ]);
+    await completed(1);
+    await app.say(thread, 'yes');
+    await until('it is allowed', async () => (await asked(1))[0]!.state === 'answered');
+    await fired(3);
+    await completed(2);
+
+    // in the middle of a run, too, in the chat that gets its results
+    await spend(12);
+    await ask('POST', `/${id}/run`);
+    expect((await asked(2)).at(-1)!.prompt).toBe(
+      'The schedule “Dear” has spent $12 of $11 today. Continue for $5 more?',
+    );
+    await app.say(thread, 'yes');
+    await completed(3);
+  });
+});

@@ -111,24 +111,34 @@ describe('a command', () => {
     expect(answer?.detail).toBe('You chose usage');
   });
 
-  it('takes back what tasks changed with the tool of the model, its question and its answer, and without the model', async () => {
+  it('takes back what tasks changed with the tool of the model, without the model and without a question', async () => {
     const thread = await app.thread();
     const requests = app.model.requests().length;
     expect(await told(thread, 'supervised')).toContain('I ask before everything');
     const { kind, turn_id } = await app.say(thread, 'Undo all!');
     expect(kind).toBe('turn');
-    const { id } = await until('a yes is asked for', async () => (await app.detail(thread)).pending_approvals[0]);
-    expect(JSON.stringify((await app.detail(thread)).pending_approvals)).toContain(
-      'Take back everything that tasks and edits changed',
-    );
-    expect(await told(thread, '/redo')).toContain('I am still at work. Say `stop` first, then `/redo`.');
-    expect((await app.request('POST', `/v1/approvals/${id}`, { decision: 'allow' })).status).toBeLessThan(300);
     expect((await app.ended(thread, turn_id!)).status).toBe('completed');
+    const asked = app.store.db.selectFrom('questions').select('id').where('thread_id', '=', thread);
+    expect(await asked.execute()).toEqual([]);
     const answer = (await app.detail(thread)).items.findLast(
       (item) => item.turn_id === turn_id && item.kind === 'agent_message',
     );
     expect(answer?.detail).toMatch(/workspace/i);
     expect(app.model.requests().length).toBe(requests);
+  });
+
+  it('is never taken for words to a turn that waits for a yes', async () => {
+    const thread = await app.thread();
+    await told(thread, 'supervised');
+    const turn = await app.turn(thread, [
+      { call: [['workflow_create', { name: 'asked', steps: ['workflow_list'] }]] },
+      { say: 'Done.' },
+    ]);
+    const { id } = await until('a yes is asked for', async () => (await app.detail(thread)).pending_approvals[0]);
+    expect(await told(thread, 'undo all')).toContain('I am still at work. Say `stop` first, then `undo all`.');
+    expect((await app.request('POST', `/v1/approvals/${id}`, { decision: 'deny' })).status).toBeLessThan(300);
+    const { steer_count } = await app.ended(thread, turn);
+    expect(steer_count).toBe(0);
   });
 
   it('ends a schedule by its number', async () => {

@@ -1,7 +1,9 @@
+import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import {
   bringUpToDate,
   createSchedule,
+  deleteSchedule,
   describeSchedule,
   listScheduled,
   type NewSchedule,
@@ -10,8 +12,12 @@ import { startOver } from '../../../../src/cli/roles/deploy.ts';
 import { buildWorkflowBundle, entryOf } from '../../../../src/cli/roles/temporal/workflow-bundle.ts';
 import { AGENT_QUEUE, BACKGROUND_QUEUE, scheduleId } from '../../../../src/contracts/ids.ts';
 import { BACKGROUND_PRIORITY } from '../../../../src/contracts/priority.ts';
+import { nextClockChange } from '../../../../src/domain/clock.ts';
+import { firings } from '../../../../src/domain/firings.ts';
+import { DAY, HOUR } from '../../../../src/domain/time.ts';
 import { endedRuns, startRuns } from '../../../support/background-runs.ts';
 import { begin } from '../../../support/deployment-scenes.ts';
+import { holds } from '../../../support/property.ts';
 import { type Releases, startReleases } from '../../../support/releases.ts';
 import { until } from '../../../support/until.ts';
 
@@ -124,6 +130,63 @@ describe('a schedule', () => {
     });
     const after = (await temporal.schedule.getHandle(scheduleId('cron_old')).describe()).action;
     expect(after).toMatchObject({ args: action.args, memo: action.memo, staticSummary: action.staticSummary });
+  });
+
+  it('of an earlier release gets the clock changes of the next years, and stays paused', async () => {
+    const { temporal } = releases;
+    const handle = temporal.schedule.getHandle(scheduleId('cron_night'));
+    const { action } = await temporal.schedule.getHandle(scheduleId('cron_new')).describe();
+    await temporal.schedule.create({
+      scheduleId: scheduleId('cron_night'),
+      spec: { cronExpressions: ['30 2 * * *'], timezone: 'Europe/Berlin' },
+      action,
+      state: { paused: true },
+    });
+    await bringUpToDate(temporal, { ...wanted('cron_night'), schedule: '30 2 * * *', timeZone: 'Europe/Berlin' });
+    const { spec, state } = await handle.describe();
+    expect(state.paused).toBe(true);
+    expect(spec.intervals?.length).toBeGreaterThan(4);
+    expect(spec.calendars?.length).toBeGreaterThan(6);
+  });
+
+  it('fires around clock changes exactly when its preview says', async () => {
+    const { temporal } = releases;
+    const zones = fc.constantFrom(
+      ...['Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'Africa/Casablanca', 'America/Havana'],
+      ...['Africa/Cairo', 'Pacific/Chatham', 'Asia/Beirut', 'America/Santiago', 'Antarctica/Troll', 'America/Nuuk'],
+    );
+    const patterns = fc.constantFrom(
+      ...['30 2 * * *', '0 0 * * *', '*/30 * * * *', '0 */2 * * *', '15,45 * * * *', '*/10 2 * * *', '0 3 * * SUN'],
+      ...['0,30 0-3 * * *', '30 23 * * *', '45 1 25-31 MAR,OCT *', '*/5 0-4 * * *'],
+    );
+    let made = 0;
+    await holds(
+      fc.asyncProperty(zones, patterns, async (timeZone, schedule) => {
+        made += 1;
+        const cronId = `cron_clock_${made}`;
+        await createSchedule(temporal, { ...wanted(cronId), schedule, timeZone });
+        const end = Date.now() + 2.9 * 365 * DAY;
+        let change = nextClockChange(timeZone, Date.now() + 2 * DAY, end);
+        for (; change; change = nextClockChange(timeZone, change.at, end)) {
+          const [from, to] = [change.at - 36 * HOUR, change.at + 36 * HOUR];
+          const { startTime } = await temporal.workflowService.listScheduleMatchingTimes({
+            namespace: 'default',
+            scheduleId: scheduleId(cronId),
+            startTime: { seconds: (from / 1_000) as never },
+            endTime: { seconds: (to / 1_000) as never },
+          });
+          const expected: string[] = [];
+          for (const at of firings(schedule, timeZone, new Date(from))) {
+            if (at.getTime() > to) break;
+            expected.push(at.toISOString());
+          }
+          const fired = startTime.map(({ seconds }) => new Date(Number(seconds) * 1_000).toISOString());
+          expect({ timeZone, schedule, fired }).toEqual({ timeZone, schedule, fired: expected });
+        }
+        await deleteSchedule(temporal, cronId);
+      }),
+      { runs: 12, soak: 1_000, examples: [['Africa/Cairo', '0 */2 * * *']] },
+    );
   });
 
   it('and runs that wait go back to the one queue of an earlier release before that starts', async () => {

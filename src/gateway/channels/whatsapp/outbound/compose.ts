@@ -62,7 +62,7 @@ export function writeProgress(writing: Writing): string {
 }
 
 function writeQuestion(writing: Writing, question: Asked, lead: string[]): { parts: Part[]; counters: Counters } {
-  if (question.ofTask)
+  if (question.isWhole)
     return asking(writeText(writing, writing.row.body, question.reminder ? lead.slice(0, -1) : lead, []));
   if (question.kind === 'approval')
     return asking(

@@ -77,20 +77,30 @@ export function readLine(line: string): Span[] {
   const runs = [...line.matchAll(/`+/g)].filter(
     ({ 0: run, index }) => run.length !== 2 && !(line[index - 1] === NEUTRAL && line[index + run.length] === NEUTRAL),
   );
+  // from the end: of each width, where the next run of it is
+  const nextOf: number[] = [];
+  const byWidth = new Map<number, number>();
+  for (let i = runs.length - 1; i >= 0; i--) {
+    const width = runs[i]![0].length;
+    nextOf[i] = byWidth.get(width) ?? -1;
+    byWidth.set(width, i);
+  }
+  const covered = new Uint8Array(line.length);
+  const fix = (span: Span): void => {
+    fixed.push(span);
+    covered.fill(1, span.start, span.end);
+  };
   for (let i = 0; i < runs.length; i++) {
-    const j = runs.findIndex((run, at) => at > i && run[0].length === runs[i]![0].length);
+    const j = nextOf[i]!;
     if (j < 0) continue;
     const width = runs[i]![0].length;
-    fixed.push({ start: runs[i]!.index, end: runs[j]!.index + width, kind: 'code', width });
+    fix({ start: runs[i]!.index, end: runs[j]!.index + width, kind: 'code', width });
     i = j;
   }
   for (const url of line.matchAll(/(?:https?:\/\/|www\.)\S+/gi)) {
     const end = url.index + url[0].length;
-    if (!fixed.some((span) => url.index < span.end && end > span.start))
-      fixed.push({ start: url.index, end, kind: 'url', width: 0 });
+    if (!covered.subarray(url.index, end).includes(1)) fix({ start: url.index, end, kind: 'url', width: 0 });
   }
-  const covered = new Uint8Array(line.length);
-  for (const span of fixed) covered.fill(1, span.start, span.end);
   return [...fixed, ...[...delimiters].flatMap((char) => emphasis(line, char as '*' | '_' | '~', covered))];
 }
 

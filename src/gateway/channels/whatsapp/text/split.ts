@@ -22,7 +22,7 @@ export function splitText(text: string, limit = 4000): string[] {
 /** `fallbacks` counts the cuts that found no paragraph. */
 export function cutText(text: string, limit: number): { parts: string[]; fallbacks: number } {
   const size = Math.max(SMALLEST, limit);
-  const blocks = fencedBlocks(text);
+  const layout = layoutOf(text);
   const parts: string[] = [];
   let fallbacks = 0;
   let reopened = '';
@@ -32,9 +32,9 @@ export function cutText(text: string, limit: number): { parts: string[]; fallbac
       parts.push(reopened + text.slice(at));
       break;
     }
-    const { cut, paragraph } = place(text, at, size - reopened.length, blocks);
+    const { cut, paragraph } = place(text, at, size - reopened.length, layout);
     if (!paragraph) fallbacks += 1;
-    const block = fenceAround(blocks, cut, size);
+    const block = fenceAround(layout.block(cut), cut, size);
     const part = reopened + text.slice(at, cut);
     parts.push(block ? `${part}${part.endsWith('\n') ? '' : '\n'}${block.fence}` : part);
     reopened = block ? `${block.fence}\n` : '';
@@ -43,10 +43,39 @@ export function cutText(text: string, limit: number): { parts: string[]; fallbac
   return { parts, fallbacks };
 }
 
-/** The fenced block whose code is cut at an offset. A block whose fence is as long as the parts is left alone. */
-function fenceAround(blocks: readonly Fenced[], cut: number, size: number): Fenced | undefined {
-  return blocks.find(({ codeStart, codeEnd, fence }) => cut > codeStart && cut < codeEnd && fence.length * 4 < size);
+/** What a text is at an offset. Each answer takes a few steps, however long the text is and whatever is in it. */
+interface Layout {
+  /** the fenced block that an offset is in */
+  block(offset: number): Fenced | undefined;
+  /** whether it is within emphasis, code or an address of its line */
+  marked(offset: number): boolean;
 }
+
+function layoutOf(text: string): Layout {
+  const blocks = fencedBlocks(text);
+  return {
+    block: (offset) => {
+      const last = lastBefore(blocks, offset);
+      return last && offset < last.end ? last : undefined;
+    },
+    marked: reader(text),
+  };
+}
+
+/** The last of these that begins before an offset. They are in their order. */
+function lastBefore<T extends { start: number }>(all: readonly T[], offset: number): T | undefined {
+  let [low, high] = [0, all.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (all[middle]!.start < offset) low = middle + 1;
+    else high = middle;
+  }
+  return all[low - 1];
+}
+
+/** The block, if its code is cut at an offset. A block whose fence is as long as the parts is left alone. */
+const fenceAround = (block: Fenced | undefined, cut: number, size: number): Fenced | undefined =>
+  block && cut > block.codeStart && cut < block.codeEnd && block.fence.length * 4 < size ? block : undefined;
 
 const pattern = {
   paragraph: /\n\s*\n/g,
@@ -55,14 +84,14 @@ const pattern = {
   word: /\s+/g,
 };
 
-const lineMark = /[^\S\n]*(?:[-*◦](?:\s|$)|[☐☑>])/uy;
+const lineMark = /[^\S\n]{0,64}(?:[-*◦](?:\s|$)|[☐☑>])/uy;
 
 /** Where to cut a text of at most `room` units that starts at `at`. */
-function place(text: string, at: number, room: number, blocks: readonly Fenced[]): { cut: number; paragraph: boolean } {
+function place(text: string, at: number, room: number, layout: Layout): { cut: number; paragraph: boolean } {
   const window = text.slice(at, at + room + 1);
-  const inside = (offset: number) => blocks.find(({ start, end }) => offset > start && offset < end);
+  const { block: inside, marked } = layout;
   const closing = (offset: number) => {
-    const block = fenceAround(blocks, offset, Infinity);
+    const block = fenceAround(inside(offset), offset, Infinity);
     return block ? block.fence.length + 1 : 0;
   };
   const fits = (offset: number) => offset > at && offset - at + closing(offset) <= room;
@@ -74,7 +103,6 @@ function place(text: string, at: number, room: number, blocks: readonly Fenced[]
     if (!block) return true;
     return (level === 'line' || level === 'word') && offset > block.codeStart && offset < block.codeEnd;
   };
-  const marked = reader(text);
   /** Words inside a line that a phone would take for a list or quote mark at the beginning of a message. */
   const becomesMark = (offset: number) => {
     lineMark.lastIndex = offset;
@@ -104,20 +132,31 @@ function place(text: string, at: number, room: number, blocks: readonly Fenced[]
   };
 }
 
-/**
- * Tells whether an offset is within emphasis, code or an address of its line. It keeps the last line that it read, for
- * texts that are one line.
- */
+/** Tells whether an offset is within a span of its line. It keeps the line that it read last. */
 function reader(text: string): (offset: number) => boolean {
-  let last: { start: number; spans: Span[] } | undefined;
+  let last: { start: number; end: number; spans: Array<Pick<Span, 'start' | 'end'>> } | undefined;
   return (offset) => {
-    const start = text.lastIndexOf('\n', offset - 1) + 1;
-    if (last?.start !== start) {
+    if (!last || offset <= last.start || offset > last.end) {
+      const start = text.lastIndexOf('\n', offset - 1) + 1;
       const end = text.indexOf('\n', offset);
-      last = { start, spans: readLine(text.slice(start, end < 0 ? undefined : end)) };
+      const line = { start, end: end < 0 ? text.length : end };
+      last = { ...line, spans: joinedSpans(readLine(text.slice(line.start, line.end))) };
     }
-    return last.spans.some((span) => start + span.start < offset && offset < start + span.end);
+    const at = offset - last.start;
+    const span = lastBefore(last.spans, at);
+    return span !== undefined && at < span.end;
   };
+}
+
+/** Spans that share more than an end become one. */
+function joinedSpans(spans: readonly Span[]): Array<Pick<Span, 'start' | 'end'>> {
+  const all: Array<Pick<Span, 'start' | 'end'>> = [];
+  for (const { start, end } of spans.toSorted((a, b) => a.start - b.start)) {
+    const before = all.at(-1);
+    if (before && start < before.end) before.end = Math.max(before.end, end);
+    else all.push({ start, end });
+  }
+  return all;
 }
 
 /** Characters that belong to the character before them. */

@@ -18,7 +18,7 @@ const asked = (fields: Partial<Asked>): Asked => ({
   prompt: 'Which one?',
   options: [],
   number: 1,
-  ofTask: false,
+  isWhole: false,
   evidence: null,
   rest: 0,
   reminder: false,
@@ -136,7 +136,7 @@ describe('a question', () => {
   });
 
   it('of a coding task is its own message, which a quote or a reaction answers', () => {
-    const question = asked({ kind: 'approval', prompt: 'May codex do this?', ofTask: true });
+    const question = asked({ kind: 'approval', prompt: 'May codex do this?', isWhole: true });
     expect(write(writing('Task tsk_1 (demo) needs your consent:\n\nMay codex do this?', { question })).parts).toEqual([
       { kind: 'text', text: 'Task tsk_1 (demo) needs your consent:\n\nMay codex do this?', asks: true },
     ]);

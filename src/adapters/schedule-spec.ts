@@ -1,0 +1,132 @@
+import type { ScheduleSpec } from '@temporalio/client';
+import { type ClockChange, nextClockChange, wallOf } from '../domain/clock.ts';
+import { firings, wallPattern } from '../domain/firings.ts';
+import { isInterval, readInterval } from '../domain/interval-firings.ts';
+import { DAY, HOUR, MINUTE, SECOND } from '../domain/time.ts';
+
+/**
+ * Temporal's calendars leave out a time that does not exist, and take either of two. So the hours of a clock change are
+ * taken out of the calendars, and each firing in them is an instant of its own.
+ */
+
+/** Changes of the next years. Each start of the gateway looks further. */
+const YEARS_AHEAD = 3;
+/** ms. In Cairo, where clocks go back at midnight, Temporal also takes an hour before the repeated one for another. */
+const MARGIN = 2 * HOUR;
+/** Years that Temporal's calendars know. */
+const [FIRST_YEAR, LAST_YEAR] = [2000, 2100];
+
+/** `since`: firings from then on may still be caught up. */
+export function specOf(schedule: string, timeZone: string, since: Date): ScheduleSpec {
+  if (isInterval(schedule)) return { ...intervalSpec(schedule), timezone: timeZone };
+  const changes = changesFor(schedule, timeZone, since);
+  if (changes.length === 0) return { cronExpressions: [schedule], timezone: timeZone };
+  return {
+    cronExpressions: calendarsWithout(
+      schedule,
+      changes.flatMap(({ hours }) => hours),
+    ),
+    intervals: changes.flatMap((change) => instantsOfChange(schedule, timeZone, change)),
+    timezone: timeZone,
+  };
+}
+
+/** Instants that a spec of `specOf` has besides its calendars. */
+export const instantsOf = ({ intervals = [] }: ScheduleSpec): string => intervals.map(({ every }) => every).join();
+
+/** An interval cannot have days of the week, so all others are left out. */
+function intervalSpec(schedule: string): ScheduleSpec {
+  const { hours, offset, days } = readInterval(schedule);
+  const others = days.length === 0 ? [] : DAY_NAMES.filter((_, day) => !days.includes(day));
+  return {
+    intervals: [{ every: hours * HOUR, offset: offset * MINUTE }],
+    ...(others.length > 0 && { skip: [{ dayOfWeek: others, hour: '*', minute: '*', second: '*' }] }),
+  };
+}
+
+const DAY_NAMES = ['SUNDAY', 'MONDAY', 'TUESDAY', 'WEDNESDAY', 'THURSDAY', 'FRIDAY', 'SATURDAY'] as const;
+
+/** `hours`: those that it leaves out or repeats and some around them, if a schedule has times in them, as clocks show them. */
+interface Change {
+  at: number;
+  hours: number[];
+}
+
+function changesFor(schedule: string, timeZone: string, since: Date): Change[] {
+  const pattern = wallPattern(schedule);
+  const changes: Change[] = [];
+  const end = Date.now() + YEARS_AHEAD * 365 * DAY;
+  let change = nextClockChange(timeZone, since.getTime() - DAY, end);
+  for (; change; change = nextClockChange(timeZone, change.at, end)) {
+    const hours = hoursOf(change).filter(
+      (hour) => (pattern.nextRun(new Date(hour - SECOND))?.getTime() ?? Number.POSITIVE_INFINITY) < hour + HOUR,
+    );
+    if (hours.length > 0) changes.push({ at: change.at, hours });
+  }
+  return changes;
+}
+
+function hoursOf({ at, before, after }: ClockChange): number[] {
+  const first = Math.floor((at + Math.min(before, after) - MARGIN) / HOUR);
+  const end = Math.ceil((at + Math.max(before, after) + MARGIN) / HOUR);
+  return Array.from({ length: end - first }, (_, index) => (first + index) * HOUR);
+}
+
+/** Calendars are in local time, and these are not: as an interval, an instant comes once, and again after fifty years. */
+function instantsOfChange(schedule: string, timeZone: string, { at, hours }: Change): { every: number }[] {
+  const instants: { every: number }[] = [];
+  for (const firing of firings(schedule, timeZone, new Date(at - DAY))) {
+    const every = firing.getTime();
+    if (every > at + DAY) break;
+    if (every === at || hours.includes(Math.floor(wallOf(every, timeZone) / HOUR) * HOUR)) instants.push({ every });
+  }
+  return instants;
+}
+
+/** The calendars of a schedule, without these hours. The sixth field of Temporal's cron is the year. */
+function calendarsWithout(schedule: string, hours: readonly number[]): string[] {
+  const [minute, hour, day, month, weekday] = schedule.split(' ') as [string, string, string, string, string];
+  const all = {
+    month: numbersOf(`* * * ${month} *`, 1, 12, (number) => Date.UTC(2024, number - 1)),
+    day: numbersOf(`* * ${day} * *`, 1, 31, (number) => Date.UTC(2024, 0, number)),
+    hour: numbersOf(`* ${hour} * * *`, 0, 23, (number) => Date.UTC(2024, 0, 1, number)),
+  };
+  const calendars: string[] = [];
+  const add = (at: { hour?: string; day?: string; month?: string; year: string }) =>
+    calendars.push(`${minute} ${at.hour ?? hour} ${at.day ?? day} ${at.month ?? month} ${weekday} ${at.year}`);
+  const years = Map.groupBy(hours, (wall) => String(new Date(wall).getUTCFullYear()));
+  add({ year: yearsWithout([...years.keys()].map(Number)) });
+  for (const [year, ofYear] of years) {
+    const months = Map.groupBy(ofYear, (wall) => new Date(wall).getUTCMonth() + 1);
+    const otherMonths = listWithout(all.month, months);
+    if (otherMonths) add({ month: otherMonths, year });
+    for (const [number, ofMonth] of months) {
+      const days = Map.groupBy(ofMonth, (wall) => new Date(wall).getUTCDate());
+      const otherDays = listWithout(all.day, days);
+      if (otherDays) add({ day: otherDays, month: String(number), year });
+      for (const [date, ofDay] of days) {
+        const otherHours = listWithout(all.hour, new Set(ofDay.map((wall) => new Date(wall).getUTCHours())));
+        if (otherHours) add({ hour: otherHours, day: String(date), month: String(number), year });
+      }
+    }
+  }
+  return calendars;
+}
+
+/** The numbers that a pattern has in one of its fields. */
+function numbersOf(pattern: string, first: number, last: number, timeOf: (number: number) => number): number[] {
+  const cron = wallPattern(pattern);
+  const numbers = Array.from({ length: last - first + 1 }, (_, index) => first + index);
+  return numbers.filter((number) => cron.match(new Date(timeOf(number))));
+}
+
+const listWithout = (numbers: readonly number[], out: { has(number: number): boolean }): string =>
+  numbers.filter((number) => !out.has(number)).join();
+
+function yearsWithout(out: readonly number[]): string {
+  const [first, last] = [Math.min(...out), Math.max(...out)];
+  const between = Array.from({ length: last - first }, (_, index) => first + index).filter(
+    (year) => !out.includes(year),
+  );
+  return [`${FIRST_YEAR}-${first - 1}`, ...between, `${last + 1}-${LAST_YEAR}`].join();
+}

@@ -1,0 +1,242 @@
+import { DAY, HOUR } from '../time.ts';
+
+/** Budgets of money and tokens: when the person hears of them, and what they are asked. */
+
+/** Tokens, and money in millionths of a US dollar. */
+export interface Amount {
+  tokens: number;
+  microUsd: number;
+}
+
+interface Used extends Amount {
+  /** the part that counts at the highest known price, because the right price is unknown */
+  unpriced?: number;
+}
+
+/**
+ * `turn`: one answer. `task`: one coding task. `tasks`: all coding tasks of a chat on a day. `day`, `month`: a chat with
+ * its schedules. `schedule`: one schedule on a day.
+ */
+type Level = 'turn' | 'task' | 'tasks' | 'day' | 'month' | 'schedule';
+
+interface Budget {
+  level: Level;
+  /** whose it is, as grants name it */
+  scope: string;
+  /** a local day or month; empty for a budget that lasts as long as its work */
+  period: string;
+  /** when the next period begins, in ms since the epoch */
+  endsAt: number | null;
+  limit: Amount;
+  /** what a person has allowed beyond the limit */
+  granted: Amount;
+  used: Used;
+  /** of a schedule */
+  name: string;
+}
+
+/** What the store knows of the budgets of a turn, a coding task or a schedule. */
+export interface BudgetFacts {
+  /** id of the turn or task; null for a schedule that has not begun */
+  of: string | null;
+  /** the chat whose budgets count it: for a run of an automation, the chat that gets its results */
+  account: string;
+  /** the schedule that it belongs to */
+  cron: { id: string; name: string } | null;
+  /** `2026-11-26` and `2026-11`, in the time zone of the owner */
+  today: string;
+  month: string;
+  /** ms since the epoch */
+  dayEndsAt: number;
+  monthEndsAt: number;
+  own: Used;
+  day: Used;
+  tasks: Used;
+  monthly: Used;
+  schedule: Used;
+  grants: ReadonlyArray<Amount & { scope: string; period: string }>;
+}
+
+/** The settings of all budgets. */
+export interface BudgetSettings {
+  FETCH_MAX_TURN_TOKENS: number;
+  FETCH_MAX_TURN_USD: number;
+  FETCH_MAX_DAY_TOKENS: number;
+  FETCH_MAX_DAY_USD: number;
+  FETCH_MAX_MONTH_TOKENS: number;
+  FETCH_MAX_MONTH_USD: number;
+  FETCH_MAX_SCHEDULE_TOKENS: number;
+  FETCH_MAX_SCHEDULE_USD: number;
+  FETCH_TASK_MAX_TOKENS: number;
+  FETCH_TASK_MAX_USD: number;
+  FETCH_TASK_MAX_DAY_TOKENS: number;
+  FETCH_TASK_MAX_DAY_USD: number;
+}
+
+export const amount = (tokens: number, usd: number): Amount => ({ tokens, microUsd: Math.round(usd * 1_000_000) });
+
+/** The budgets that hold for it, the narrowest first. */
+export function budgetsOf(kind: 'turn' | 'task' | 'schedule', facts: BudgetFacts, settings: BudgetSettings): Budget[] {
+  const { account, cron, today, month, dayEndsAt, monthEndsAt } = facts;
+  const budget = (
+    level: Level,
+    of: string,
+    [period, endsAt]: readonly [string, number | null],
+    [tokens, usd]: readonly [number, number],
+    used: Used,
+  ): Budget => {
+    const scope = `${level} ${of}`;
+    const grants = facts.grants.filter((grant) => grant.scope === scope && grant.period === period);
+    const granted = grants.reduce(
+      (sum, grant) => ({ tokens: sum.tokens + grant.tokens, microUsd: sum.microUsd + grant.microUsd }),
+      { tokens: 0, microUsd: 0 },
+    );
+    return { level, scope, period, endsAt, limit: amount(tokens, usd), granted, used, name: cron?.name ?? '' };
+  };
+  const s = settings;
+  const day = [today, dayEndsAt] as const;
+  const always = ['', null] as const;
+  const own =
+    kind === 'turn'
+      ? [budget('turn', facts.of!, always, [s.FETCH_MAX_TURN_TOKENS, s.FETCH_MAX_TURN_USD], facts.own)]
+      : kind === 'task'
+        ? [budget('task', facts.of!, always, [s.FETCH_TASK_MAX_TOKENS, s.FETCH_TASK_MAX_USD], facts.own)]
+        : [];
+  const ofSchedule = cron
+    ? [budget('schedule', cron.id, day, [s.FETCH_MAX_SCHEDULE_TOKENS, s.FETCH_MAX_SCHEDULE_USD], facts.schedule)]
+    : [];
+  const ofDay =
+    kind === 'task'
+      ? budget('tasks', account, day, [s.FETCH_TASK_MAX_DAY_TOKENS, s.FETCH_TASK_MAX_DAY_USD], facts.tasks)
+      : budget('day', account, day, [s.FETCH_MAX_DAY_TOKENS, s.FETCH_MAX_DAY_USD], facts.day);
+  const ofMonth = budget(
+    'month',
+    account,
+    [month, monthEndsAt],
+    [s.FETCH_MAX_MONTH_TOKENS, s.FETCH_MAX_MONTH_USD],
+    facts.monthly,
+  );
+  return [...own, ...ofSchedule, ofDay, ofMonth];
+}
+
+/** A budget and the unit in which it is used up, or nearly. */
+export interface Mark {
+  budget: Budget;
+  unit: keyof Amount;
+}
+
+const UNITS = ['tokens', 'microUsd'] as const;
+const most = ({ limit, granted }: Budget, unit: keyof Amount): number => limit[unit] + granted[unit];
+
+/** The first budget that is used up, or null. */
+export function usedUp(budgets: readonly Budget[]): Mark | null {
+  for (const budget of budgets)
+    for (const unit of UNITS) if (budget.used[unit] >= most(budget, unit)) return { budget, unit };
+  return null;
+}
+
+/** From this part of a budget on, the person knows of it. */
+const NEAR = 0.8;
+
+/** The budgets of which most is used. `orMore`: those that are used up are among them. */
+export const nearlyUsedUp = (budgets: readonly Budget[], { orMore }: { orMore: boolean }): Mark[] =>
+  budgets.flatMap((budget) => {
+    const unit = UNITS.find((each) => {
+      const limit = most(budget, each);
+      return budget.used[each] >= NEAR * limit && (orMore || budget.used[each] < limit);
+    });
+    return unit ? [{ budget, unit }] : [];
+  });
+
+/** With what a step of this very moment adds. */
+export const withMore = (budgets: readonly Budget[], more: Used): Budget[] =>
+  budgets.map((budget) => ({
+    ...budget,
+    used: {
+      tokens: budget.used.tokens + more.tokens,
+      microUsd: budget.used.microUsd + more.microUsd,
+      unpriced: (budget.used.unpriced ?? 0) + (more.unpriced ?? 0),
+    },
+  }));
+
+/** What a yes adds: as much as the limit, beyond what is used now. */
+export function grantFor({ budget, unit }: Mark): Amount {
+  const more = budget.used[unit] + budget.limit[unit] - most(budget, unit);
+  return { tokens: 0, microUsd: 0, [unit]: more };
+}
+
+/** `$5`, `$0.40`, `$0.0012` */
+export function usd(microUsd: number): string {
+  if (microUsd % 1_000_000 === 0) return `$${microUsd / 1_000_000}`;
+  return `$${(microUsd / 1_000_000).toFixed(microUsd < 10_000 ? 4 : 2)}`;
+}
+
+const figure = (value: number, unit: keyof Amount): string =>
+  unit === 'microUsd' ? usd(value) : value.toLocaleString('en-US');
+
+/** `I have spent $5 of $5 today.` */
+export function spentText({ budget, unit }: Mark): string {
+  const { level, used, name } = budget;
+  const upTo = unit === 'microUsd' && (used.unpriced ?? 0) > 0 ? 'at most ' : '';
+  const spent = unit === 'microUsd' ? 'spent' : 'used';
+  const figures = `${upTo}${figure(used[unit], unit)} of ${figure(most(budget, unit), unit)}${unit === 'tokens' ? ' tokens' : ''}`;
+  return {
+    turn: `I have ${spent} ${figures} on this answer.`,
+    day: `I have ${spent} ${figures} today.`,
+    month: `I have ${spent} ${figures} this month.`,
+    schedule: `The schedule “${name}” has ${spent} ${figures} today.`,
+    task: `This coding task has ${spent} ${figures}.`,
+    tasks: `The coding tasks of this chat have ${spent} ${figures} today.`,
+  }[level];
+}
+
+const unknownPrice = ({ budget, unit }: Mark): string =>
+  unit === 'microUsd' && (budget.used.unpriced ?? 0) > 0
+    ? ' The price of the model is not known, so the highest known price counts.'
+    : '';
+
+/** The question at a limit. */
+export const askForMore = (mark: Mark): string =>
+  `${spentText(mark)} Continue for ${figure(mark.budget.limit[mark.unit], mark.unit)} more?`;
+
+/** What the person is told beside the question. `now` in ms since the epoch; `begun`: work waits for the answer. */
+export function aboutQuestion(mark: Mark, now: number, begun: boolean): string {
+  const { endsAt, level } = mark.budget;
+  // the longest day has an hour more
+  const soon = endsAt !== null && endsAt - now < DAY + HOUR;
+  const otherwise = begun
+    ? `Without an answer it ${soon ? 'goes on when the day is over' : 'ends with what is done'}.`
+    : `Until then it does not run; without an answer it begins again when the ${level === 'month' ? 'month' : 'day'} is over.`;
+  return `${otherwise}${unknownPrice(mark)}`;
+}
+
+/** What the person reads when most of a budget is used. */
+export function nearText(mark: Mark): string {
+  const limit = figure(most(mark.budget, mark.unit), mark.unit);
+  return `${spentText(mark)} At ${limit}${mark.unit === 'tokens' ? ' tokens' : ''} I ask before I go on.${unknownPrice(mark)}`;
+}
+
+/** Below this many runs in a day, what one run costs says more. */
+const OFTEN = 0.9;
+
+/** `It will cost about $0.40 a day.` In tokens where the price is not known, or nothing is charged. */
+export function estimateText(run: Amount & { unpriced: number }, runsPerDay: number): string {
+  const often = runsPerDay >= OFTEN;
+  const times = often ? runsPerDay : 1;
+  const when = often ? 'a day' : 'each time';
+  if (run.microUsd > 0 && run.unpriced === 0) return `It will cost about ${rounded(run.microUsd * times)} ${when}.`;
+  const tokens = Number((run.tokens * times).toPrecision(2));
+  return tokens > 0 ? `It will use about ${tokens.toLocaleString('en-US')} tokens ${when}.` : '';
+}
+
+const rounded = (microUsd: number): string =>
+  microUsd < 10_000 ? 'less than $0.01' : `$${(microUsd / 1_000_000).toFixed(2)}`;
+
+/** The answer of a turn whose person wants no more spent. */
+export const endedText = (known: string | null): string =>
+  [
+    'I stopped here, because no more is to be spent. What was done is kept.',
+    known ? `So far I had said:\n${known}` : '',
+  ]
+    .filter(Boolean)
+    .join('\n\n');

@@ -1,0 +1,108 @@
+/**
+ * What about an address may mislead the person who is asked about it. It is said beside the address, in sentences, and
+ * decides nothing.
+ */
+
+/** Names that others like to be taken for, with the domains that are theirs. */
+const BRANDS: Record<string, readonly string[]> = {
+  amazon: ['amazon.com', 'amazonaws.com'],
+  anthropic: ['anthropic.com'],
+  apple: ['apple.com'],
+  azure: ['azure.com', 'azure.net', 'azureedge.net'],
+  bitbucket: ['bitbucket.org'],
+  cloudflare: ['cloudflare.com'],
+  debian: ['debian.org'],
+  deepseek: ['deepseek.com'],
+  docker: ['docker.com', 'docker.io'],
+  facebook: ['facebook.com'],
+  github: ['github.com', 'github.io', 'github.dev', 'githubusercontent.com', 'githubassets.com', 'githubcopilot.com'],
+  gitlab: ['gitlab.com', 'gitlab.io'],
+  google: ['google.com', 'googleapis.com', 'googleusercontent.com', 'googlesource.com'],
+  huggingface: ['huggingface.co'],
+  microsoft: ['microsoft.com', 'microsoftonline.com'],
+  nodejs: ['nodejs.org'],
+  npmjs: ['npmjs.org', 'npmjs.com'],
+  openai: ['openai.com'],
+  paypal: ['paypal.com'],
+  pypi: ['pypi.org'],
+  pythonhosted: ['pythonhosted.org'],
+  rubygems: ['rubygems.org'],
+  telegram: ['telegram.org'],
+  ubuntu: ['ubuntu.com'],
+  whatsapp: ['whatsapp.com', 'whatsapp.net'],
+};
+/** Ends of names that mean something only at the end. */
+const ENDS = new Set(['com', 'org', 'net', 'io', 'dev', 'ai', 'app', 'edu', 'gov']);
+const USUAL_PORTS = new Set([22, 80, 443]);
+
+/** The warnings about a host. `port`: null where it does not matter. */
+export function hostWarnings({ host, port }: { host: string; port: number | null }): string[] {
+  const name = host
+    .toLowerCase()
+    .replace(/^\[|\]$/g, '')
+    .replace(/(?<!\.)\.$/, '');
+  const odd = port === null || USUAL_PORTS.has(port) ? [] : [`Port ${port} is an unusual one.`];
+  // also 2130706433, 0x7f.1 and 017700000001, which programs read as addresses
+  if (name.includes(':') || /^(?:0x[\da-f]*|\d+)(?:\.(?:0x[\da-f]*|\d+)){0,3}$/.test(name))
+    return [`${shown(name)} is a number and no name: nothing says whose it is.`, ...odd];
+  const labels = name.split('.');
+  const other = labels.some((label) => label.startsWith('xn--')) || /[^\x20-\x7e]/.test(name);
+  const foreign = other ? [`${shown(name)} has letters of another alphabet, which may look like others.`] : [];
+  return [...foreign, ...brandWarnings(name, labels), ...odd];
+}
+
+function brandWarnings(name: string, labels: readonly string[]): string[] {
+  const last = labels.length - 1;
+  const owner = labels.slice(-2).join('.');
+  for (const [brand, own] of Object.entries(BRANDS)) {
+    if (own.some((domain) => name === domain || name.endsWith(`.${domain}`))) return [];
+    if (labels.some((label) => resembles(label, brand)))
+      return [`${shown(name)} is not ${own[0]}: the end of its name says whose it is (${shown(owner)}).`];
+  }
+  // `com.au` is such an end as a whole
+  const inside = labels.findIndex(
+    (label, at) => ENDS.has(label) && at > 0 && at < last - (labels[last]!.length === 2 ? 1 : 0),
+  );
+  return inside < 0
+    ? []
+    : [
+        `${shown(name)} only looks like ${shown(labels.slice(0, inside + 1).join('.'))}: the end of its name says whose it is (${shown(owner)}).`,
+      ];
+}
+
+/** Whether a part of a name has a brand in it, as it is, with digits for letters, or with one letter changed. */
+function resembles(label: string, brand: string): boolean {
+  const read = label
+    .replaceAll('rn', 'm')
+    .replaceAll('vv', 'w')
+    .replace(/[0135@]/g, (sign) => LETTERS[sign]!);
+  const forms = [label, read, read.replaceAll('l', 'i')];
+  return (
+    forms.some((form) => form.includes(brand) || form.includes(brand.replaceAll('l', 'i'))) ||
+    label.split(/[-_]/).some((part) => isOneLetterOff(part, brand))
+  );
+}
+const LETTERS: Record<string, string> = { 0: 'o', 1: 'l', 3: 'e', 5: 's', '@': 'a' };
+
+/** One letter more, one less, another one, or two that are swapped. */
+function isOneLetterOff(part: string, brand: string): boolean {
+  if (part === brand || Math.abs(part.length - brand.length) > 1 || brand.length < 5) return false;
+  let begin = 0;
+  while (begin < part.length && part[begin] === brand[begin]) begin += 1;
+  const [a, b] = [part.slice(begin), brand.slice(begin)];
+  const swapped = a.length > 1 && a[0] === b[1] && a[1] === b[0] && a.slice(2) === b.slice(2);
+  return swapped || a.slice(1) === b.slice(1) || a.slice(1) === b || a === b.slice(1);
+}
+
+/** The warnings about a web address, as it is written. */
+export function addressWarnings(address: string): string[] {
+  const [, userinfo, host = '', port] =
+    /^[a-z][a-z0-9+.-]{0,20}:\/\/(?:([^/?#]*)@)?(\[[^\]/?#]*\]|[^:/?#@]*)(?::(\d{1,5}))?/i.exec(
+      address.slice(0, 2000),
+    ) ?? [];
+  if (host === '') return [];
+  const before = userinfo === undefined ? [] : [`What stands before the @ is no address. It leads to ${shown(host)}.`];
+  return [...before, ...hostWarnings({ host, port: port === undefined ? null : Number(port) })];
+}
+
+const shown = (name: string): string => (name.length <= 70 ? name : `…${name.slice(-69)}`);
