@@ -137,3 +137,7 @@ export const linesOf = async (app: Pick<TestApp, 'store'>, id: string): Promise<
   (await app.store.db.selectFrom('task_log').select('line').where('task_id', '=', id).orderBy('seq').execute()).map(
     (row) => row.line,
   );
+
+/** What a question says of an address with a port on this machine. */
+export const warningsOf = (at: string): string =>
+  `\n127.0.0.1 is a number and no name: nothing says whose it is.\nPort ${at.split(':')[1]} is an unusual one.`;
