@@ -209,7 +209,9 @@ export class Accumulator {
       this.written.add(isRepeated ? text.slice(this.repeated.length) : text);
       this.repeated = isRepeated ? text : this.repeated + text;
     }
-    for (const call of [...parts.calls, ...callsOf(message)]) this.calls.add(call, soFar);
+    const calls = [...parts.calls, ...callsOf(message)];
+    if (calls.length > 0) this.written.release();
+    for (const call of calls) this.calls.add(call, soFar);
   }
 
   private addReasoning(text: string, soFar: boolean): void {

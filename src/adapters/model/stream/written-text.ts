@@ -111,6 +111,11 @@ export class WrittenText {
     if (!this.isHeld) this.read(false);
   }
 
+  /** A call has come in a field of its own: what only might have become one in the text is text. */
+  release(): void {
+    if (!this.isHeld && !this.thinking && !this.rest.startsWith('<')) this.read(true);
+  }
+
   /** Nothing follows. */
   end(): void {
     this.read(true);
