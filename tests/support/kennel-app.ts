@@ -138,6 +138,8 @@ export const linesOf = async (app: Pick<TestApp, 'store'>, id: string): Promise<
     (row) => row.line,
   );
 
-/** What a question says of an address with a port on this machine. */
-export const warningsOf = (at: string): string =>
-  `\n127.0.0.1 is a number and no name: nothing says whose it is.\nPort ${at.split(':')[1]} is an unusual one.`;
+/** What a question says of an address that is a number with a port. */
+export const warningsOf = (at: string): string => {
+  const [host, port] = at.split(':');
+  return `\n${host} is a number and no name: nothing says whose it is.\nPort ${port} is an unusual one.`;
+};
