@@ -1,6 +1,7 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { addTaskUsage } from '../../../src/store/kennel/tasks/usage.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 import { requireDocker } from '../../support/docker.ts';
 import {
@@ -186,5 +187,66 @@ describe('a task whose model is at its limit', () => {
     endpoint.refuse({ status: 402, body: { type: 'error', error } });
     const { id } = await begun('unpaid', GOAL);
     await inState(app, id, 'failed');
+  });
+});
+
+describe('a task that has used up its budget', () => {
+  const question = (id: string) =>
+    until(
+      `task ${id} asks whether more may be spent`,
+      () =>
+        app.store.db
+          .selectFrom('questions')
+          .selectAll()
+          .where('task_id', '=', id)
+          .where('state', '=', 'open')
+          .where('delivered_at', 'is not', null)
+          .executeTakeFirst(),
+      90_000,
+    );
+  const written = (id: string) =>
+    until(
+      `task ${id} has written its first file`,
+      async () => {
+        const { ended_at, state, reason } = await findTask(app, id);
+        if (ended_at) throw new Error(`it is ${state}: ${reason}`);
+        return (await linesOf(app, id)).some(({ type }) => type === 'tool');
+      },
+      120_000,
+    );
+  const spent = async (id: string, usd: number) =>
+    await addTaskUsage(
+      app.store.db,
+      id,
+      [{ model: 'dear', calls: 1, inputTokens: 1, outputTokens: 1, microUsd: usd * 1_000_000 }],
+      'UTC',
+    );
+
+  it('waits for a yes without a container, over killed processes, and goes on in its session; a no ends it', async () => {
+    const { id, thread, path } = await begun('spends', 'write a.txt a; run sleep 20; append b.txt b');
+    await written(id);
+    await spent(id, 11);
+    const { prompt } = await question(id);
+    expect(prompt).toMatch(/^The work in spends waits: .* has spent \$11 of \$10\. Continue for \$10 more\?$/);
+    await until('its container is gone', () => containersOf(id).length === 0);
+    app.kill('worker');
+    app.kill('kennel');
+    await app.whenReady();
+    await app.say(thread, 'yes');
+    await inState(app, id, 'completed', 120_000);
+    expect(readFileSync(join(path, 'b.txt'), 'utf8')).toContain('b');
+    const asked = await app.store.db.selectFrom('questions').select('id').where('task_id', '=', id).execute();
+    expect(asked).toHaveLength(1);
+
+    const other = await begun('refused', 'write a.txt a; run sleep 20; append b.txt b');
+    await written(other.id);
+    await spent(other.id, 12);
+    await question(other.id);
+    await app.say(other.thread, 'no');
+    const { reason } = await inState(app, other.id, 'failed', 60_000);
+    expect(reason).toBe(
+      'This coding task has spent $12 of $10. No more is to be spent on it; what was done so far is kept.',
+    );
+    expect(existsSync(join(other.path, 'a.txt'))).toBe(true);
   });
 });
