@@ -131,7 +131,7 @@ export function egressQuestion({ taskId, workspace, hosts, more, tools, warnings
   const tool = hosts.some(isTool)
     ? ['A yes to an MCP tool holds for every call of it, and what it is called with is not shown.']
     : [];
-  const misleading = hosts.filter((at) => !isTool(at)).flatMap(hostWarnings);
+  const misleading = new Set(hosts.filter((at) => !isTool(at)).flatMap(hostWarnings));
   return [all, ...rest, ...misleading, ...open, ...long, ...tool, ...warnings].join('\n');
 }
 

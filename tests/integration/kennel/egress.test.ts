@@ -47,7 +47,9 @@ describe('a host without a rule', () => {
     await at.asked(1);
     expect([one.said(), there.connections]).toEqual(['', 0]);
     const { prompt, options } = await at.answer('this task');
-    expect(prompt).toBe(`npm in task ${at.task.id} (held) wants files.example:${there.port}.`);
+    expect(prompt).toBe(
+      `npm in task ${at.task.id} (held) wants files.example:${there.port}.\nPort ${there.port} is an unusual one.`,
+    );
     expect(options).toEqual(['once', 'this task', 'this project', 'no']);
     await one.begins('HTTP/1.1 200 ');
     one.socket.write('ping');
@@ -83,7 +85,9 @@ describe('a host without a rule', () => {
     await at.asked(2);
     await at.due();
     const { prompt } = await at.answer('no');
-    expect(prompt).toBe(`A program in task ${at.task.id} (several) wants 2 hosts:\n- a.example\n- b.example:8443`);
+    expect(prompt).toBe(
+      `A program in task ${at.task.id} (several) wants 2 hosts:\n- a.example\n- b.example:8443\nPort 8443 is an unusual one.`,
+    );
     for (const each of [one, two]) await each.begins('HTTP/1.1 403 Not allowed by the person');
     const again = at.connect('a.example:443');
     await again.begins('HTTP/1.1 403 ');
@@ -204,7 +208,7 @@ describe('an agent that asks for everything', () => {
     expect(asks.length).toBeLessThanOrEqual(HOSTS_ASKED);
     const { prompt } = await at.answer('no');
     expect(prompt.split('\n').filter((line) => line.startsWith('- '))).toHaveLength(12);
-    expect(prompt).toMatch(/It also asked for \d+ more, which stay refused\.$/);
+    expect(prompt).toMatch(/It also asked for \d+ more, which stay refused\.\nPort \d+ is an unusual one\.$/);
     expect(await dueEgress(db, at.task)).toBeNull();
     expect(there).toMatchObject({ connections: 0, bytes: 0 });
   });

@@ -104,7 +104,7 @@ export function registryQuestion({
     hosts.length === 1 && only
       ? `${workspace} is ${what}: may tasks here use its package registry (${shownHost(only)})?`
       : `${workspace} is ${what}: may tasks here use its package registries?\n${hosts.map((host) => `- ${shownHost(host)}`).join('\n')}`;
-  return [question, ...hosts.flatMap(hostWarnings)].join('\n');
+  return [question, ...new Set(hosts.flatMap(hostWarnings))].join('\n');
 }
 
 export const HOW_TO_ANSWER_REGISTRIES =
