@@ -49,14 +49,20 @@ const misleading = ({ args }: Call): string[] =>
     typeof address === 'string' ? addressWarnings(visibleLine(address)) : [],
   );
 
-function whatOf({ args, metadata }: Call): string {
+/** Lines of a deleted file that are shown: its path says what goes, and undo brings it back. */
+const DELETED_LINES = 12;
+
+function whatOf({ name, args, metadata }: Call): string {
   const { command, cwd, workspace: _, confirm: __, ...rest } = args;
   if (typeof command === 'string') {
     const folder = typeof cwd === 'string' && cwd !== '.' ? `in the folder ${visibleLine(cwd)}\n` : '';
     return folder + commandEvidence(command);
   }
   const preview = metadata?.preview;
-  return typeof preview === 'string' ? quotedEvidence(preview) : argumentsEvidence(rest);
+  if (typeof preview !== 'string') return argumentsEvidence(rest);
+  const lines = preview.split('\n');
+  if (name !== 'file_delete' || lines.length <= DELETED_LINES) return quotedEvidence(preview);
+  return `${quotedEvidence(lines.slice(0, DELETED_LINES).join('\n'))}\n… and ${lines.length - DELETED_LINES} more lines`;
 }
 
 /** The name of a workflow does not say what it does, so its routine steps are shown. */
