@@ -100,7 +100,7 @@ const files: Row[] = [
   row('Take that back', 'undo', {}, /Undid 1 direct edit/),
   row('Delete the notes', 'file_delete', { path: 'notes/a.txt' }, /Deleted file notes\/a\.txt/),
   row('Make a folder', 'file_write', { path: 'old/b.txt', content: 'b\n' }, /old\/b\.txt/),
-  row('Delete the folder', 'folder_delete', { path: 'old' }, /Deleted folder old/),
+  row('Take the folder away', 'folder_delete', { path: 'old' }, /Deleted folder old/),
   row('What was in the letter?', 'read_attachment', async ({ id }) => ({ id: await id('att') }), /Dear Ann/),
 ];
 
