@@ -6,6 +6,7 @@ import { background } from './background.ts';
 import { openBench, type Part, type Size, warmUp } from './bench.ts';
 import { browserSnapshot } from './browser-snapshot.ts';
 import { coldStart } from './cold-start.ts';
+import { crowd } from './crowd.ts';
 import { printTable, type Row } from './figures.ts';
 import { footprint } from './footprint.ts';
 import { historyContext } from './history-context.ts';
@@ -32,7 +33,7 @@ import { whatsappTurn } from './whatsapp-turn.ts';
  * own, which is linked; those of the kennel need a Docker engine.
  */
 const parts: Part[] = [
-  ...[coldStart, footprint, turnCost, anatomy, toolOverhead, longChat, historyContext, manyChats, background],
+  ...[coldStart, footprint, turnCost, anatomy, toolOverhead, longChat, historyContext, manyChats, crowd, background],
   ...[statusLoad, ownerPage, manyRows, sleeping, waiting, recovery, kills],
   ...[whatsappTurn, whatsappInbound, whatsappMemory],
   ...[kennelStart, kennelMemory, kennelSize, browserSnapshot, kennelReattach],

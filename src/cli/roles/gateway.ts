@@ -37,7 +37,7 @@ export async function run({ config, role, store, temporal, native, converter }: 
           taskQueue: gatewayQueue(driver.name),
           activities: await gatewayActivities({ db: store.db, sender, config }),
           ...workerTimings(config),
-          ...activityTraces(store.db),
+          interceptors: { activity: activityTraces(store.db) },
           maxConcurrentActivityTaskExecutions: 20,
         });
         const ended = runToEnd(worker);

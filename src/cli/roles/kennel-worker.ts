@@ -97,7 +97,7 @@ export async function run({ config, role, alone, store, temporal, native, conver
     taskQueue: kennelQueue(host),
     activities: await kennelActivities({ ...deps, workspacesFolder: workspacesFolder(config), browsers }),
     ...workerTimings(config),
-    ...activityTraces(store.db),
+    interceptors: { activity: activityTraces(store.db) },
     // following is waiting: what a host can hold is bounded by its places for containers
     maxConcurrentActivityTaskExecutions: 200,
   });

@@ -13,6 +13,7 @@ import { factsIn } from '../../store/turns/steps/model-facts.ts';
 import type { RoleContext } from './process/role-context.ts';
 import { activityTraces } from './temporal/activity-traces.ts';
 import { backgroundWorker } from './temporal/background-worker.ts';
+import { stickyQueues } from './temporal/sticky-queues.ts';
 import { drained, runToEnd, workerTimings } from './temporal/temporal-runtime.ts';
 import { idleReason, workerDeployment } from './temporal/worker-versioning.ts';
 import { cachedWorkflowBundle } from './temporal/workflow-bundle.ts';
@@ -26,6 +27,7 @@ export async function run({ config, role, store, temporal, native, converter }: 
       config.FETCH_BUILD_ID === undefined ? 'unversioned' : 'versioned',
     ),
   ]);
+  const sticky = await stickyQueues(temporal, config.TEMPORAL_NAMESPACE, join(config.FETCH_HOME, 'cache', 'workers'));
   const deps = { db: store.db, temporal, config, model, log: createLog('worker', config.LOG_LEVEL) };
   const common: Omit<WorkerOptions, 'taskQueue'> = {
     connection: native,
@@ -34,7 +36,7 @@ export async function run({ config, role, store, temporal, native, converter }: 
     workflowBundle,
     activities: await workerActivities(deps),
     ...workerTimings(config),
-    ...activityTraces(store.db),
+    interceptors: { activity: [...activityTraces(store.db), ...sticky.interceptors] },
     ...(config.FETCH_BUILD_ID !== undefined && (await versioned(temporal, config.FETCH_BUILD_ID))),
   };
   const worker = await Worker.create({
@@ -44,6 +46,8 @@ export async function run({ config, role, store, temporal, native, converter }: 
     // one thread runs them: more at once only wait there, where no priority sorts them. Fewer cost turns per second
     // (measured)
     maxConcurrentWorkflowTaskExecutions: 8,
+    // the first turn of a chat comes by the normal queue: with the SDK's fifth of the polls it waits twice as long
+    nonStickyToStickyPollRatio: 0.5,
     // below the number of active chats everything stalls (measured), so well above it
     maxCachedWorkflows: 250,
   });
@@ -53,6 +57,7 @@ export async function run({ config, role, store, temporal, native, converter }: 
   role.onStop(async () => {
     stopWatching();
     await Promise.all([drained([worker], [running]), background.drain()]);
+    await sticky.forget();
     await model.close();
   });
   role.ready(`${AGENT_QUEUE} (${model.kind}: ${model.name})`);

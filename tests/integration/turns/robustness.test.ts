@@ -3,6 +3,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { Connection } from '@temporalio/client';
+import { temporal } from '@temporalio/proto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { databaseUrl } from '../../../src/cli/instance/servers/postgres.ts';
 import { childEnvironment } from '../../../src/config.ts';
@@ -13,6 +14,8 @@ import { startTemporalProxy } from '../../support/temporal-proxy.ts';
 import { until } from '../../support/until.ts';
 
 const ENTRY = fileURLToPath(new URL('../../../bin/fetch.js', import.meta.url));
+
+const SCHEDULE_TO_START = temporal.api.enums.v1.TimeoutType.TIMEOUT_TYPE_SCHEDULE_TO_START;
 
 let app: TestApp;
 let slow: Server;
@@ -43,6 +46,64 @@ async function call(
     .executeTakeFirstOrThrow();
   return { ok: row.ok === true, output: row.output ?? '' };
 }
+
+describe('a worker', () => {
+  const chats = 8;
+  const pidOf = () => app.state().roles.find(({ name }) => name === 'worker')!.pid!;
+
+  /** Threads that the worker remembers, each with a turn that waits for it: it is stopped, as by a very busy machine. */
+  async function stopped(): Promise<{ threads: string[]; turns: string[] }> {
+    const threads = await Promise.all(Array.from({ length: chats }, () => app.thread()));
+    for (const thread of threads) await app.ended(thread, await app.turn(thread, [{ say: 'hello' }]));
+    process.kill(pidOf(), 'SIGSTOP');
+    return { threads, turns: await Promise.all(threads.map((each) => app.turn(each, [{ say: 'again' }]))) };
+  }
+
+  /** Workflow tasks of these chats that waited in vain for their worker, and those that another one gave back. */
+  async function given(threads: string[]): Promise<{ timedOut: number; failed: number }> {
+    const connection = await Connection.connect({ address: app.temporalAddress });
+    const { workflow } = clientOf(app, connection);
+    const found = { timedOut: 0, failed: 0 };
+    for (const thread of threads) {
+      const { workflow_id: id } = await app.store.db
+        .selectFrom('threads')
+        .innerJoin('chats', 'chats.id', 'threads.chat_id')
+        .select('chats.workflow_id')
+        .where('threads.id', '=', thread)
+        .executeTakeFirstOrThrow();
+      for (const event of (await workflow.getHandle(id).fetchHistory()).events ?? []) {
+        const { timeoutType } = event.workflowTaskTimedOutEventAttributes ?? {};
+        if (timeoutType === SCHEDULE_TO_START) found.timedOut += 1;
+        if (event.workflowTaskFailedEventAttributes) found.failed += 1;
+      }
+    }
+    await connection.close();
+    return found;
+  }
+
+  it('that is only busy for seconds keeps its conversations', async () => {
+    const { threads, turns } = await stopped();
+    // longer than a dead one may be waited for
+    await new Promise((wake) => setTimeout(wake, 4_000));
+    process.kill(pidOf(), 'SIGCONT');
+    for (const [at, thread] of threads.entries()) await app.ended(thread, turns[at]!);
+    expect(await given(threads)).toMatchObject({ timedOut: 0 });
+  });
+
+  it('gives the conversations of a killed one back at once', async () => {
+    const { threads, turns } = await stopped();
+    const killed = app.kill('worker');
+    const worker = () => app.state().roles.find(({ name }) => name === 'worker')!;
+    const begun = Date.now();
+    await until('another worker is ready', () => worker().state === 'ready' && worker().pid !== killed);
+    const took = Date.now() - begun;
+    for (const [at, thread] of threads.entries()) await app.ended(thread, turns[at]!);
+    const { timedOut, failed } = await given(threads);
+    // on a machine so busy that the next worker comes late, the server has given them back before
+    expect(timedOut + failed).toBeGreaterThan(0);
+    if (took < 7_000) expect({ timedOut, gaveBack: failed > 0 }).toEqual({ timedOut: 0, gaveBack: true });
+  });
+});
 
 describe('a cron that was made disabled', () => {
   it('is enabled by a tool, disabled again, and made again where its schedule is gone', async () => {

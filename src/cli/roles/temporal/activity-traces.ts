@@ -1,4 +1,4 @@
-import type { ActivityInterceptorsFactory, WorkerOptions } from '@temporalio/worker';
+import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import { type Traced, traceOf } from '../../../store/home/operations/traces.ts';
 import type { Db } from '../../../store/postgres/database.ts';
 import { isTracing, type SpanAttributes, traced } from '../../../telemetry/tracing.ts';
@@ -9,8 +9,7 @@ import { isTracing, type SpanAttributes, traced } from '../../../telemetry/traci
  * `@temporalio/interceptors-opentelemetry` follows, would not do: a conversation runs for ever, so every later message
  * would be in the trace of the first one, and a new Temporal server would have none. Workflows stay as they are.
  */
-export const activityTraces = (db: Db): Pick<WorkerOptions, 'interceptors'> =>
-  isTracing() ? { interceptors: { activity: [tracing(db)] } } : {};
+export const activityTraces = (db: Db): ActivityInterceptorsFactory[] => (isTracing() ? [tracing(db)] : []);
 
 const tracing =
   (db: Db): ActivityInterceptorsFactory =>

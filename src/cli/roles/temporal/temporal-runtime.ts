@@ -50,8 +50,8 @@ export const workerTimings = (config: Config) =>
     // the throttle is also how late a cancellation arrives: far below the heartbeat time-out of the activities
     maxHeartbeatThrottleInterval: 1000,
     defaultHeartbeatThrottleInterval: 1000,
-    // how long a dead worker's cached conversations stay unreachable
-    stickyQueueScheduleToStartTimeout: 2000,
+    // a busy worker keeps its conversations so long; those of a killed one are given back (sticky-queues.ts)
+    stickyQueueScheduleToStartTimeout: 10_000,
     // steps that are under way are finished on a stop; what takes longer is cancelled, and the next worker goes on
     shutdownGraceTime: graceMs(config),
     shutdownForceTime: graceMs(config) + FORCE_MS,
