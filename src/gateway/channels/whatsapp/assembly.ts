@@ -2,7 +2,7 @@ import { createSealer } from '../../../adapters/encryption.ts';
 import { DAY, HOUR } from '../../../domain/time.ts';
 import { KEPT_DAYS, pruneContent } from '../../../store/whatsapp/prune.ts';
 import type { ChannelSender, Gateway } from '../channel.ts';
-import { learnMappings } from './inbound/identify.ts';
+import { learnMappings } from './inbound/directory.ts';
 import { Receiver } from './inbound/receive.ts';
 import { loadBaileys, tolerateStrayRejections } from './library/baileys.ts';
 import { silenceConsole } from './library/silence.ts';

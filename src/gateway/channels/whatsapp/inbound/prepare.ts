@@ -4,7 +4,7 @@ import { countAttempt, type OurMessage, type Waiting } from '../../../../store/w
 import { AttachmentReader, type Prepared } from '../../../intake/attachments/attachments.ts';
 import type { PendingMessage } from '../../shared/pending.ts';
 import type { CurrentLive, WhatsAppDeps } from '../live.ts';
-import type { Admitted } from './admitted.ts';
+import type { Admitted } from './admit.ts';
 import { type Content, idOf, writtenAt } from './decode.ts';
 import { loadMedia, mediaProblemText, uploadedAgain } from './download.ts';
 

@@ -17,7 +17,7 @@ import { withoutSecrets } from '../library/silence.ts';
 import type { Live, WhatsAppDeps } from '../live.ts';
 import { type Part, type Writing, write, writeProgress } from './compose.ts';
 import { encode, type Sendable } from './encode.ts';
-import { abandon } from './sending.ts';
+import { abandon } from './problems.ts';
 
 /** Failed uploads after which the text of a message is sent without its file. */
 const MOST_UPLOADS = 5;
