@@ -10,7 +10,7 @@ import { activeTurn, openTurn } from '../../store/turns/turns.ts';
 import { addUserItem } from '../../store/turns/user-items.ts';
 import { answerOpen } from './answers.ts';
 import type { CommandContext } from './commands/command.ts';
-import { runCommand } from './commands/commands.ts';
+import { runCommand } from './commands/table.ts';
 import type { AnsweredMessage, InboundMessage, IntakeResult } from './message.ts';
 import { type InboxEntry, type Meant, once } from './once.ts';
 import type { IntakeDeps } from './signal.ts';

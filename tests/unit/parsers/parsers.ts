@@ -63,7 +63,7 @@ import { isTooDeep } from '../../../src/domain/text/depth.ts';
 import { secretIn } from '../../../src/domain/text/secrets.ts';
 import { phoneOf } from '../../../src/domain/whatsapp/identity.ts';
 import { withoutTrigger } from '../../../src/domain/whatsapp/trigger.ts';
-import { sanitiseName, sanitiseText } from '../../../src/gateway/intake/attachments/sanitise.ts';
+import { sanitiseName, sanitiseText } from '../../../src/gateway/intake/attachments.ts';
 import { isCommand } from '../../../src/gateway/intake/commands/table.ts';
 import { isTestCommand } from '../../../src/tools/workspace/test-command.ts';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { storableText } from '../../../domain/text/storable.ts';
-import type { AutomationChange, AutomationState } from '../../../gateway/intake/background/automations.ts';
+import type { AutomationChange, AutomationState } from '../../../gateway/intake/automations.ts';
 import { type AutomationRun, runsOfAutomation } from '../../../store/routines/automations.ts';
 import { automationNotFound, automationTextEmpty, automationTextRequired } from '../../errors/texts.ts';
 import { isId } from '../../http/path.ts';

@@ -1,13 +1,13 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { startRoutineRun } from '../../../adapters/routine-runs.ts';
-import { deleteSchedule } from '../../../adapters/schedules.ts';
-import { routineWorkflowId } from '../../../contracts/ids.ts';
-import type { PromptArgs } from '../../../contracts/routine.ts';
-import { isTimeZone, nextFirings } from '../../../domain/cron.ts';
-import { readRrule } from '../../../domain/rrule.ts';
-import { zoneOf } from '../../../store/chats/preferences.ts';
-import type { RequestKey } from '../../../store/chats/request-keys.ts';
-import { chatOfThread, getThread } from '../../../store/chats/threads/threads.ts';
+import { startRoutineRun } from '../../adapters/routine-runs.ts';
+import { deleteSchedule } from '../../adapters/schedules.ts';
+import { routineWorkflowId } from '../../contracts/ids.ts';
+import type { PromptArgs } from '../../contracts/routine.ts';
+import { isTimeZone, nextFirings } from '../../domain/cron.ts';
+import { readRrule } from '../../domain/rrule.ts';
+import { zoneOf } from '../../store/chats/preferences.ts';
+import type { RequestKey } from '../../store/chats/request-keys.ts';
+import { chatOfThread, getThread } from '../../store/chats/threads/threads.ts';
 import {
   type Automation,
   type AutomationRun,
@@ -17,13 +17,12 @@ import {
   insertAutomation,
   listAutomations,
   runsOfAutomation,
-} from '../../../store/routines/automations.ts';
-import { deleteCron, setCronEnabled } from '../../../store/routines/crons.ts';
-import { openRun } from '../../../store/routines/runs.ts';
-import { IntakeError } from '../intake-error.ts';
-import type { IntakeDeps } from '../signal.ts';
-import { channelThread } from '../threads.ts';
-import { followPause, PATIENCE_MS, sendSoon, viewOf } from './schedule.ts';
+} from '../../store/routines/automations.ts';
+import { deleteCron, setCronEnabled } from '../../store/routines/crons.ts';
+import { openRun } from '../../store/routines/runs.ts';
+import { followPause, SCHEDULE_PATIENCE_MS, sendSoon, viewOf } from './schedules.ts';
+import { type IntakeDeps, IntakeError } from './signal.ts';
+import { channelThread } from './threads.ts';
 
 /**
  * Prompts that run by a rule. Each is a cron whose routine has one step, so schedules, missed firings, runs and their
@@ -82,7 +81,7 @@ export const createAutomations = (deps: Deps): Automations => ({
 
 /** A server that is away is waited for once, not for each. */
 async function list(deps: Deps): Promise<AutomationState[]> {
-  const deadline = Date.now() + PATIENCE_MS;
+  const deadline = Date.now() + SCHEDULE_PATIENCE_MS;
   return await Promise.all((await listAutomations(deps.db)).map((automation) => stateOf(deps, automation, deadline)));
 }
 
@@ -150,7 +149,9 @@ async function setEnabled(deps: Deps, id: string, enabled: boolean): Promise<Aut
 async function remove(deps: Deps, id: string): Promise<AutomationState> {
   const deleted = await automationOf(deps, id);
   await deleteCron(deps.db, id);
-  await deps.temporal.withDeadline(Date.now() + PATIENCE_MS, () => deleteSchedule(deps.temporal, id)).catch(() => {});
+  await deps.temporal
+    .withDeadline(Date.now() + SCHEDULE_PATIENCE_MS, () => deleteSchedule(deps.temporal, id))
+    .catch(() => {});
   return deleted;
 }
 
@@ -171,7 +172,9 @@ async function run(deps: Deps, id: string, key: RequestKey): Promise<AutomationR
     given,
   });
   const input = { routineId: routine.id, chatId: routine.chat_id, runId, cronId: id };
-  await temporal.withDeadline(Date.now() + PATIENCE_MS, () => startRoutineRun(temporal, input)).catch(() => {});
+  await temporal
+    .withDeadline(Date.now() + SCHEDULE_PATIENCE_MS, () => startRoutineRun(temporal, input))
+    .catch(() => {});
   return (await runsOfAutomation(db, id, 50)).find((run) => run.id === runId)!;
 }
 
@@ -183,7 +186,7 @@ async function automationOf(deps: Deps, id: string): Promise<AutomationState> {
 async function stateOf(
   deps: Deps,
   automation: Automation,
-  deadline = Date.now() + PATIENCE_MS,
+  deadline = Date.now() + SCHEDULE_PATIENCE_MS,
 ): Promise<AutomationState> {
   const view = await viewOf(deps, automation.id, deadline);
   const row = await followPause(deps, automation, view);
