@@ -4,7 +4,7 @@ import { inline } from '../../../domain/text/foreign-text.ts';
 import { revokeRules } from '../../../store/kennel/egress/egress-rules.ts';
 import { listWorkspaceDetails, type WorkspaceDetail } from '../../../store/owner/views/workspaces.ts';
 import { ApiError } from '../../errors/errors.ts';
-import { count, type Fields, time } from '../../http/fields.ts';
+import { count, type Fields, time } from '../../http/endpoint.ts';
 import { endpoint } from '../../runtime/shared/endpoint.ts';
 import { doing } from '../shared.ts';
 

@@ -6,13 +6,11 @@ import { pictureFor } from '../../../adapters/pictures.ts';
 import type { Uploaded } from '../../../contracts/owner.ts';
 import { FILE_LIMITS } from '../../../domain/chat/file-limits.ts';
 import { AttachmentReader, type FileFacts, sanitiseName, withFile } from '../../../gateway/intake/attachments.ts';
-import { attachmentId, findAttachment } from '../../../store/chats/messages/attachments.ts';
-import { ApiError } from '../../errors/errors.ts';
-import { attachmentNotFound } from '../../errors/texts.ts';
+import { attachmentId, bytesOfAttachment, findAttachment } from '../../../store/chats/messages/attachments.ts';
+import { ApiError, attachmentNotFound } from '../../errors/errors.ts';
 import { readBody } from '../../http/body.ts';
-import { count, type Fields } from '../../http/fields.ts';
-import { isId } from '../../http/path.ts';
-import { requestKey } from '../../http/request-key.ts';
+import { count, type Fields } from '../../http/endpoint.ts';
+import { isId, requestKey } from '../../http/request.ts';
 import { endpoint, type RuntimeDeps } from '../shared/endpoint.ts';
 import { existingThread } from '../threads/threads.ts';
 
@@ -137,3 +135,23 @@ export async function withAttachments(
   }
   return { text: words, attachmentIds: named };
 }
+
+export const getAttachment = endpoint({
+  method: 'GET',
+  path: '/v1/threads/{id}/attachments/{attachment}',
+  summary: 'Read a file of a thread, such as a screenshot that an answer names',
+  answer: { written: { type: 'application/octet-stream' }, what: 'The file.' },
+  refusals: { 404: 'The thread has no such file.' },
+  handle: async ({ ctx, params: { id, attachment } }, { store }) => {
+    const file = isId(id) && isId(attachment) ? await bytesOfAttachment(store.db, id, attachment) : undefined;
+    if (!file) throw attachmentNotFound(attachment);
+    ctx.status = 200;
+    // strangers may have sent it, so no page of this origin is made of it
+    ctx.set({
+      'Content-Type': 'application/octet-stream',
+      'Content-Disposition': 'attachment',
+      'X-Content-Type-Options': 'nosniff',
+    });
+    ctx.body = file.data;
+  },
+});

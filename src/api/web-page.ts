@@ -1,12 +1,46 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import type { Context, Middleware, Next } from 'koa';
-import type { Config } from '../../config.ts';
-import { PACKAGE_ROOT } from '../../installation.ts';
-import { authoriser } from '../http/access/auth.ts';
-import { takesLoginLink } from '../http/access/login-link.ts';
-import { cookieTokens, hasSession } from '../http/access/session-cookie.ts';
-import { setPageHeaders } from './headers.ts';
+import type { Config } from '../config.ts';
+import { PACKAGE_ROOT } from '../installation.ts';
+import { authoriser, takesLoginLink } from './http/access/auth.ts';
+import { cookieTokens, hasSession } from './http/access/session-cookie.ts';
+
+/**
+ * What the page may do. Scripts and styles come from files of ours only: words of a model, a page or a stranger can
+ * never become a script, even where the page made a mistake. `data:` is the picture of the QR code, `blob:` pictures of
+ * chats.
+ */
+const POLICY = Object.entries({
+  'default-src': "'none'",
+  'script-src': "'self'",
+  'style-src': "'self'",
+  'img-src': "'self' data: blob:",
+  'media-src': 'blob:',
+  'connect-src': "'self'",
+  'manifest-src': "'self'",
+  'worker-src': "'self'",
+  'base-uri': "'none'",
+  'form-action': "'none'",
+  'frame-ancestors': "'none'",
+  'require-trusted-types-for': "'script'",
+  'trusted-types': 'fetch',
+})
+  .map(([name, value]) => `${name} ${value}`)
+  .join('; ');
+
+/** Set on everything of the page, also on the notices. */
+function setPageHeaders(ctx: Context): void {
+  ctx.set({
+    'Content-Security-Policy': POLICY,
+    'X-Content-Type-Options': 'nosniff',
+    'X-Frame-Options': 'DENY',
+    'Referrer-Policy': 'no-referrer',
+    'Cross-Origin-Opener-Policy': 'same-origin',
+    'Cross-Origin-Resource-Policy': 'same-origin',
+    'Permissions-Policy': 'camera=(), microphone=(), geolocation=(), payment=()',
+  });
+}
 
 /**
  * The built page (`scripts/page.ts`), in memory: it is small, and a build that runs meanwhile cannot mix two of them.
