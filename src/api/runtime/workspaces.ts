@@ -1,8 +1,13 @@
 import { z } from 'zod';
 import { undoWords } from '../../domain/chat/words/tool-words.ts';
 import { cut } from '../../domain/text/storable.ts';
-import { findSnapshot, listSnapshots, type Snapshot } from '../../store/kennel/workspaces/snapshots.ts';
-import { workspaceAt, workspaceOfAddress } from '../../store/kennel/workspaces/workspaces.ts';
+import {
+  findSnapshot,
+  listSnapshots,
+  type Snapshot,
+  workspaceAt,
+  workspaceOfAddress,
+} from '../../store/kennel/workspaces/workspaces.ts';
 import { snapshotLimit, snapshotNotFound } from '../errors/errors.ts';
 import { isId, requestKey, whole } from '../http/request.ts';
 import { endpoint } from './shared/endpoint.ts';

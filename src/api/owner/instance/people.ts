@@ -3,10 +3,9 @@ import type { ChatTrust, OwnerChats, OwnerPeople } from '../../../contracts/owne
 import { phoneIn } from '../../../domain/chat/words/commands.ts';
 import { trustedBySetting } from '../../../gateway/intake/commands/trusted.ts';
 import { listShares } from '../../../store/chats/shares.ts';
-import { chatsOfThreads } from '../../../store/owner/chat-names.ts';
-import { listGroups, listTrust } from '../../../store/owner/trust.ts';
+import { chatsOfThreads, listGroups, listTrust } from '../../../store/owner/views/chats.ts';
 import { replyTo } from '../../../store/turns/replies.ts';
-import { distrustPhone, trustedPhones, trustPhone } from '../../../store/whatsapp/trusted.ts';
+import { distrustPhone, trustedPhones, trustPhone } from '../../../store/whatsapp/contacts.ts';
 import { ApiError } from '../../errors/errors.ts';
 import { count, type Fields, time } from '../../http/endpoint.ts';
 import { requestKey } from '../../http/request.ts';

@@ -2,17 +2,21 @@ import { z } from 'zod';
 import type { OwnerAction, OwnerChat, OwnerFailed, OwnerNow, OwnerRunning } from '../../../contracts/owner.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
 import { DAY } from '../../../domain/time.ts';
-import { chatsOfIds, chatsOfThreads } from '../../../store/owner/chat-names.ts';
-import { type FailedRow, failedSince } from '../../../store/owner/views/failed.ts';
+import { chatsOfIds, chatsOfThreads } from '../../../store/owner/views/chats.ts';
 import {
+  askingNow,
+  countWaiting,
+  type FailedRow,
+  failedSince,
   type RunningRoutine,
   type RunningTask,
   type RunningTurn,
   runningRoutines,
   runningTasks,
   runningTurns,
-} from '../../../store/owner/views/running.ts';
-import { askingNow, countWaiting, waitingQuestion, waitingQuestions } from '../../../store/owner/views/waiting.ts';
+  waitingQuestion,
+  waitingQuestions,
+} from '../../../store/owner/views/now.ts';
 import { ApiError } from '../../errors/errors.ts';
 import { count, type Fields, time, usd } from '../../http/endpoint.ts';
 import { isQuestionId } from '../../http/request.ts';

@@ -5,7 +5,7 @@ import { inputsText } from '../../../domain/routine-inputs.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
 import { storableText } from '../../../domain/text/storable.ts';
 import { isServerAway } from '../../../gateway/intake/signal.ts';
-import { chatsOfIds } from '../../../store/owner/chat-names.ts';
+import { chatsOfIds } from '../../../store/owner/views/chats.ts';
 import { endReminder, listReminders, listSchedules, type ScheduleRow } from '../../../store/owner/views/schedules.ts';
 import { ApiError, textRequired } from '../../errors/errors.ts';
 import { type Fields, time } from '../../http/endpoint.ts';

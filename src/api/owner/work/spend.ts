@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { BudgetUse, OwnerSpend, SpendFigures } from '../../../contracts/owner.ts';
 import { DAY } from '../../../domain/time.ts';
-import { chatsOfIds } from '../../../store/owner/chat-names.ts';
+import { chatsOfIds } from '../../../store/owner/views/chats.ts';
 import {
   type DaySum,
   grantsNow,

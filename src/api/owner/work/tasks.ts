@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { usageOf } from '../../../store/kennel/tasks/usage.ts';
-import { chatsOfThreads } from '../../../store/owner/chat-names.ts';
+import { chatsOfThreads } from '../../../store/owner/views/chats.ts';
 import {
   editsInLog,
   egressOfTask,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { USAGE_GROUPS, type UsageGroup, usageReport } from '../../../store/turns/steps/usage-report.ts';
+import { USAGE_GROUPS, type UsageGroup, usageReport } from '../../../store/turns/steps/usage.ts';
 import { ApiError, badTime, SINCE_AFTER_UNTIL, unsupportedGroup } from '../../errors/errors.ts';
 import { endpoint } from '../shared/endpoint.ts';
 

@@ -17,9 +17,8 @@ import {
   sessionThreads,
 } from '../../../store/chats/sessions/program-sessions.ts';
 import { listWorkspaces } from '../../../store/kennel/workspaces/workspaces.ts';
-import { threadDetail } from '../../../store/turns/thread-detail.ts';
+import { threadDetail, updateThread } from '../../../store/turns/thread-detail.ts';
 import { activeTurn } from '../../../store/turns/turns.ts';
-import { updateThread } from '../../../store/turns/update-thread.ts';
 import { ApiError } from '../../errors/errors.ts';
 import { sendEmpty, sendJson } from '../../http/reply.ts';
 import type { RuntimeDeps } from '../shared/endpoint.ts';

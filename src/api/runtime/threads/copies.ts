@@ -1,6 +1,6 @@
 import type { ThreadRecord } from '../../../contracts/records.ts';
 import { chatKey } from '../../../store/chats/ids.ts';
-import { copyThread, GroupThread, type ThreadCopy } from '../../../store/turns/copies/copy-thread.ts';
+import { copyThread, GroupThread, type ThreadCopy } from '../../../store/turns/copy-thread.ts';
 import { ApiError, threadNotFound } from '../../errors/errors.ts';
 import { isId, requestKey } from '../../http/request.ts';
 import { endpoint, type RuntimeDeps } from '../shared/endpoint.ts';

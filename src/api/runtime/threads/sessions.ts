@@ -7,8 +7,8 @@ import {
   sessionFigures,
   sessionWithoutMessages,
 } from '../../../store/chats/sessions/sessions.ts';
+import { updateThread } from '../../../store/turns/thread-detail.ts';
 import { activeTurn } from '../../../store/turns/turns.ts';
-import { updateThread } from '../../../store/turns/update-thread.ts';
 import { badSessionId, nothingToSave, sessionInUse, sessionNotFound, textRequired } from '../../errors/errors.ts';
 import { sendEmpty } from '../../http/reply.ts';
 import { isId, requestKey, whole } from '../../http/request.ts';

@@ -5,8 +5,7 @@ import { findName } from '../../../domain/tasks/workspace-names.ts';
 import { listShares, shareWorkspace, unshareWorkspace } from '../../../store/chats/shares.ts';
 import { listWorkspaces } from '../../../store/kennel/workspaces/workspaces.ts';
 import type { Tx } from '../../../store/postgres/database.ts';
-import { releaseNumber } from '../../../store/whatsapp/contacts.ts';
-import { distrustPhone, trustedPhones, trustPhone } from '../../../store/whatsapp/trusted.ts';
+import { distrustPhone, releaseNumber, trustedPhones, trustPhone } from '../../../store/whatsapp/contacts.ts';
 import { command } from './command.ts';
 
 /** Who may write on WhatsApp besides the owner. */

@@ -7,7 +7,14 @@ import { offeredAnswer } from '../../../../domain/chat/words/replies.ts';
 import { canonicalUser, numberMode, roleOf, samePerson } from '../../../../domain/whatsapp/identity.ts';
 import { addressed } from '../../../../domain/whatsapp/trigger.ts';
 import type { Db, Tx } from '../../../../store/postgres/database.ts';
-import { type Forms, findContact, holdsNumber, ownIdentity } from '../../../../store/whatsapp/contacts.ts';
+import { tellOwner } from '../../../../store/whatsapp/account.ts';
+import {
+  type Forms,
+  findContact,
+  holdsNumber,
+  ownIdentity,
+  trustedPhones,
+} from '../../../../store/whatsapp/contacts.ts';
 import {
   authorsOfTurn,
   type OurMessage,
@@ -18,8 +25,6 @@ import {
 } from '../../../../store/whatsapp/inbox.ts';
 import { resumeChat } from '../../../../store/whatsapp/pause.ts';
 import { markAccepted } from '../../../../store/whatsapp/sends.ts';
-import { tellOwner } from '../../../../store/whatsapp/tell-owner.ts';
-import { trustedPhones } from '../../../../store/whatsapp/trusted.ts';
 import type { Approver } from '../../../intake/intake.ts';
 import type { CurrentLive, WhatsAppDeps } from '../live.ts';
 import { decodeRow, type Incoming, type Me, type OfOthers } from './decode.ts';

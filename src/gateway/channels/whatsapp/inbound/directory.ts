@@ -1,15 +1,15 @@
 import { LRUCache } from 'lru-cache';
 import { canonicalUser, roleOf } from '../../../../domain/whatsapp/identity.ts';
+import { learnTimer } from '../../../../store/whatsapp/chats.ts';
 import {
   type Contact,
   type Forms,
   findContact,
   keepContact,
   learnMapping,
+  trustedPhones,
 } from '../../../../store/whatsapp/contacts.ts';
 import { ourMessage } from '../../../../store/whatsapp/inbox.ts';
-import { learnTimer } from '../../../../store/whatsapp/timers.ts';
-import { trustedPhones } from '../../../../store/whatsapp/trusted.ts';
 import type { Intake } from '../../../intake/intake.ts';
 import type { CurrentLive, OnOpen, WhatsAppDeps } from '../live.ts';
 import type { Incoming } from './decode.ts';

@@ -1,5 +1,6 @@
 import type { ColumnType } from 'kysely';
 import type { DecidedBy } from '../../../contracts/decision.ts';
+import type { Source } from '../../../contracts/taint.ts';
 import type { Declaration, ExtensionKind } from '../../../domain/extensions/extension.ts';
 import type { Created, Json, NullableJson } from '../columns.ts';
 
@@ -51,4 +52,19 @@ export interface ExtensionDatabase {
   mcp_logins: McpLoginTable;
   extension_versions: ExtensionVersionTable;
   extensions: ExtensionTable;
+}
+
+export interface MemoryTable {
+  id: string;
+  /** `owner` for the owner's own chats, the chat's id for every other chat */
+  owner: string;
+  body: string;
+  /** what the turn had read that made it; a memory with sources is never in a prompt by itself */
+  sources: Json<Source[]>;
+  created_at: Created;
+  words: ColumnType<string, never, never>;
+}
+
+export interface MemoryDatabase {
+  memories: MemoryTable;
 }

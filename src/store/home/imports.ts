@@ -1,10 +1,43 @@
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { sql } from 'kysely';
-import type { Source } from '../../../contracts/taint.ts';
-import { cut, derivedId, roughTokens } from '../../chats/ids.ts';
-import { onThread, type ThreadTransaction } from '../../chats/thread-transaction.ts';
-import { insertItems, itemRow } from '../../chats/threads/items.ts';
-import { type Db, json } from '../../postgres/database.ts';
-import { claimImport } from './imports.ts';
+import type { Source } from '../../contracts/taint.ts';
+import { cut, derivedId, roughTokens } from '../chats/ids.ts';
+import { onThread, type ThreadTransaction } from '../chats/thread-transaction.ts';
+import { insertItems, itemRow } from '../chats/threads/items.ts';
+import { type Db, json, type Tx } from '../postgres/database.ts';
+import type { ImportKind } from '../schema/tables/home.ts';
+import { trustPhone } from '../whatsapp/contacts.ts';
+
+/** The record of what was taken over. */
+
+/** Empty in the database of an older release, which has no record. */
+export async function importedKeys(db: Db, kind: ImportKind): Promise<Set<string>> {
+  const { rows } = await sql<{ there: boolean }>`select to_regclass('imports') is not null as there`.execute(db);
+  if (!rows[0]?.there) return new Set();
+  return new Set(
+    (await db.selectFrom('imports').select('key').where('kind', '=', kind).execute()).map(({ key }) => key),
+  );
+}
+
+/** Records that this is taken over. True for the first caller. */
+export async function claimImport(tx: Db | Tx, kind: ImportKind, key: string): Promise<boolean> {
+  const row = await tx
+    .insertInto('imports')
+    .values({ kind, key })
+    .onConflict((c) => c.doNothing())
+    .returning('key')
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** Trusts a number, once: one that is distrusted later stays so. */
+export const importTrusted = (db: Db, phone: string): Promise<void> =>
+  db.transaction().execute(async (tx) => {
+    if (await claimImport(tx, 'trusted number', phone)) await trustPhone(tx, phone);
+  });
 
 /** What was said in a chat before it came here. */
 export interface PastMessage {
@@ -137,4 +170,31 @@ async function addTurns(tx: ThreadTransaction, turns: readonly PastTurn[]): Prom
     select said.id, said.thread_id, said.turn_id, said.role, said.content, '[]', said.sources, said.tokens, said.created_at
     from jsonb_array_elements(${json(said)}::jsonb) with ordinality as given (value, position), jsonb_populate_record(null::transcript, given.value) as said
     order by given.position`.execute(tx.now);
+}
+
+/** A session in the SQLite file of the original Fetch: JSON, if nothing is broken. */
+interface OriginalRow {
+  id: string;
+  data: string;
+}
+
+/**
+ * The rows of `sessions.db`. A copy is read, so that neither the file nor what stands beside it changes. Throws when it
+ * is no such database.
+ */
+export function originalSessions(file: string): OriginalRow[] {
+  const folder = mkdtempSync(join(tmpdir(), 'fetch-import-'));
+  try {
+    const copy = join(folder, 'sessions.db');
+    for (const end of ['', '-wal']) if (existsSync(file + end)) copyFileSync(file + end, copy + end);
+    const db = new DatabaseSync(copy);
+    try {
+      const rows = db.prepare('select id, data from sessions order by rowid').all();
+      return rows.map(({ id, data }) => ({ id: String(id), data: String(data) }));
+    } finally {
+      db.close();
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
