@@ -86,7 +86,7 @@ const UNLINK_DAYS = 14;
  * Warns, once for each period, when the phone was not used for long: WhatsApp then unlinks its devices, and cannot be
  * asked about it.
  */
-export function warnOfIdlePhone({ db, account, log }: WhatsAppDeps): OnOpen {
+function warnOfIdlePhone({ db, account, log }: WhatsAppDeps): OnOpen {
   return () => {
     const look = async (): Promise<void> => {
       const seen = (await readAccount(db, account))?.phone_seen_at;
