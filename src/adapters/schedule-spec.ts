@@ -1,7 +1,6 @@
 import type { ScheduleSpec } from '@temporalio/client';
 import { type ClockChange, nextClockChange, wallOf } from '../domain/clock.ts';
-import { firings, wallPattern } from '../domain/firings.ts';
-import { isInterval, readInterval } from '../domain/interval-firings.ts';
+import { firings, isInterval, readInterval, wallPattern } from '../domain/firings.ts';
 import { DAY, HOUR, MINUTE, SECOND } from '../domain/time.ts';
 
 /**

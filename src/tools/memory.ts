@@ -5,10 +5,8 @@ import { secretIn } from '../domain/text/secrets.ts';
 import { addMemory, countMemories, findMemories, removeMemories } from '../store/owner/memories.ts';
 import { memoryOwner } from '../store/owner/memory-owner.ts';
 import { taintOfCall } from '../store/turns/steps/taint.ts';
-import { shown } from './approval-words.ts';
-import { idFromCall } from './call-ids.ts';
 import { untold } from './declarations.ts';
-import { defineTool, type Tool, type ToolContext, type ToolOutcome } from './tool.ts';
+import { defineTool, idFromCall, shown, type Tool, type ToolContext, type ToolOutcome } from './tool.ts';
 
 /**
  * `remember`, `recall`, `forget`: what holds beyond a conversation. The chats that only the owner reads share one

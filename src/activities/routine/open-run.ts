@@ -11,8 +11,7 @@ import { findRoutine, type Routine } from '../../store/routines/routines.ts';
 import { findRun, openRun as insertRun, type RoutineRun, runningRun } from '../../store/routines/runs.ts';
 import { askAtLimit } from '../../store/turns/questions/budget-questions.ts';
 import { tools } from '../../tools/registry.ts';
-import { spends } from '../../tools/routines/estimate.ts';
-import { problemOfRun } from '../../tools/routines/routine-steps.ts';
+import { problemOfRun, spends } from '../../tools/routines/routine-steps.ts';
 import type { RoutineDeps } from '../activity-deps.ts';
 import { givenTo } from './given.ts';
 

@@ -1,15 +1,14 @@
 import { PROMPT_STEP, type PromptArgs, type StepInput, type StepResult } from '../../contracts/routine.ts';
 import type { Source } from '../../contracts/taint.ts';
-import { decideUnattended } from '../../domain/consent/policy.ts';
+import { closedTo, decideUnattended } from '../../domain/consent/policy.ts';
 import { whyAsked } from '../../domain/consent/taint.ts';
-import { closedTo } from '../../domain/consent/tool-access.ts';
 import { unknownOutcome } from '../../domain/failures.ts';
 import { type Inputs, missingInputs } from '../../domain/routine-inputs.ts';
 import { chatAccess, chatAutonomy } from '../../store/chats/threads/threads.ts';
 import { findRoutine } from '../../store/routines/routines.ts';
 import { beginOnce, findRun, type RoutineRun, storeStep } from '../../store/routines/runs.ts';
 import { tools } from '../../tools/registry.ts';
-import { filledArgs } from '../../tools/routines/filled-args.ts';
+import { filledArgs } from '../../tools/routines/routine-steps.ts';
 import { dangerOf, type Tool, type ToolOutcome } from '../../tools/tool.ts';
 import type { RoutineDeps } from '../activity-deps.ts';
 import { fail } from '../failure.ts';

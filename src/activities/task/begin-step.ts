@@ -10,10 +10,10 @@ import { type AgentName, type RunSpec, worktreeOf } from '../../contracts/kennel
 import type { AgreementAsked, BeginInput, HeldBack, Prepared } from '../../contracts/task.ts';
 import type { Author } from '../../contracts/workspace-ops.ts';
 import { askWhoSigns } from '../../domain/chat/words/sign-off.ts';
+import { loginsOf } from '../../domain/tasks/agents/agent-settings.ts';
 import { modelOf } from '../../domain/tasks/agents/agents.ts';
-import { loginsOf } from '../../domain/tasks/agents/logins.ts';
-import { cacheSettings } from '../../domain/tasks/registries/cached-registries.ts';
 import { mirrorEnvironment, mirrorsOf } from '../../domain/tasks/registries/mirrors.ts';
+import { cacheSettings } from '../../domain/tasks/registries/registry-cache.ts';
 import { chatAutonomy } from '../../store/chats/threads/threads.ts';
 import { registriesOf } from '../../store/kennel/questions/egress-questions.ts';
 import { askForEnvironment } from '../../store/kennel/questions/task-environments.ts';

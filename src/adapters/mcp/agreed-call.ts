@@ -6,8 +6,7 @@ import type { Db } from '../../store/postgres/database.ts';
 import type { Kennel } from '../kennel/kennel.ts';
 import type { McpPlace } from './config-file.ts';
 import { configuredServer, connectTo, type LoginPlace } from './configured.ts';
-import type { McpResult } from './result.ts';
-import { McpError, type McpSession, NeedsLogin } from './session.ts';
+import { McpError, type McpResult, type McpSession, NeedsLogin } from './session.ts';
 
 /** What a process has to call a server with. */
 export interface CallAccess {

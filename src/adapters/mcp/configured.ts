@@ -4,7 +4,7 @@ import type { Db } from '../../store/postgres/database.ts';
 import type { Kennel } from '../kennel/kennel.ts';
 import { type McpPlace, mcpConfigFile, readMcpConfig } from './config-file.ts';
 import { httpTransport } from './http.ts';
-import { type LoginPlace, oauthReach } from './oauth/reach.ts';
+import { type LoginPlace, oauthReach } from './oauth/oauth-fetch.ts';
 import { ServerTokens } from './oauth/server-tokens.ts';
 import { McpError, type McpSession, openMcpSession } from './session.ts';
 import { stdioTransport } from './stdio.ts';

@@ -1,7 +1,7 @@
 import { findServer } from '../../activities/extensions/find-servers.ts';
 import { readMcpConfig } from '../../adapters/mcp/config-file.ts';
 import { hasOwnToken } from '../../adapters/mcp/http.ts';
-import { revokeLogin } from '../../adapters/mcp/oauth/revoke.ts';
+import { revokeLogin } from '../../adapters/mcp/oauth/login.ts';
 import { openLogin, sealLogin } from '../../adapters/mcp/oauth/stored-login.ts';
 import type { Config } from '../../config.ts';
 import type { ConfiguredServer } from '../../domain/extensions/mcp-config.ts';

@@ -27,3 +27,7 @@ export function meantBy({ meant, among = [] }: Pick<WrongMember, 'meant' | 'amon
   const near = meant ?? nearest(member, among)[0];
   return near === undefined ? '' : `; did you mean ${near}?`;
 }
+
+/** Whether only programs of this machine reach what listens on this address. */
+export const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { startRoutineRun } from '../../adapters/routine-runs.ts';
 import { deleteSchedule } from '../../adapters/schedules.ts';
+import { startRoutineRun } from '../../adapters/workflows.ts';
 import { routineWorkflowId } from '../../contracts/ids.ts';
 import type { RequestKey } from '../../store/chats/request-keys.ts';
 import { type Cron, deleteCron, findCronById, setCronEnabled } from '../../store/routines/crons.ts';

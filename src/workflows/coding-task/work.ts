@@ -8,8 +8,7 @@ import type {
   ModelLimit,
   Prepared,
 } from '../../contracts/task.ts';
-import { span } from '../../domain/text/when.ts';
-import { MINUTE } from '../../domain/time.ts';
+import { MINUTE, span } from '../../domain/time.ts';
 import { awaitAnswer } from '../shared/await-answer.ts';
 import { askForHosts, askForRegistries } from './egress.ts';
 import { onItsHost } from './host.ts';

@@ -35,7 +35,6 @@ import {
   parseTaskOrder,
   phoneIn,
 } from '../../../src/domain/chat/words/commands.ts';
-import { parsePlanFirst, parsePlanPreference } from '../../../src/domain/chat/words/plan-words.ts';
 import { parseRemind, readRemind } from '../../../src/domain/chat/words/reminder.ts';
 import { meaningOf } from '../../../src/domain/chat/words/replies.ts';
 import { parseSignOff } from '../../../src/domain/chat/words/sign-off.ts';
@@ -56,16 +55,16 @@ import { limitInFailure, readFailure } from '../../../src/domain/model/agent-lim
 import { inputsOf } from '../../../src/domain/routine-inputs.ts';
 import { egressHost, membersOf } from '../../../src/domain/setting-lists.ts';
 import { egressVerdict, toolName } from '../../../src/domain/tasks/egress.ts';
-import { readPlan } from '../../../src/domain/tasks/plan.ts';
+import { parsePlanFirst, parsePlanPreference, readPlan } from '../../../src/domain/tasks/plan.ts';
 import { mirrorsProblem } from '../../../src/domain/tasks/registries/mirrors.ts';
 import { registriesIn } from '../../../src/domain/tasks/registries/registries.ts';
-import { isTooDeep } from '../../../src/domain/text/depth.ts';
+import { isTooDeep } from '../../../src/domain/text/lenient-json.ts';
 import { secretIn } from '../../../src/domain/text/secrets.ts';
 import { phoneOf } from '../../../src/domain/whatsapp/identity.ts';
 import { withoutTrigger } from '../../../src/domain/whatsapp/trigger.ts';
 import { sanitiseName, sanitiseText } from '../../../src/gateway/intake/attachments/sanitise.ts';
 import { isCommand } from '../../../src/gateway/intake/commands/table.ts';
-import { isTestCommand } from '../../../src/tools/workspace/test-command.ts';
+import { isTestCommand } from '../../../src/tools/workspace/shell.ts';
 
 /** Every parser of texts from outside that is ours, with texts that it understands: fuzzing begins at those. */
 

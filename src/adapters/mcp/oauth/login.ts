@@ -6,8 +6,7 @@ import { inline } from '../../../domain/text/foreign-text.ts';
 import { hasOwnToken } from '../http.ts';
 import { McpError } from '../session.ts';
 import { type FoundLogin, findLoginPlace } from './discovery.ts';
-import { checkAddress, oauthFetch } from './oauth-fetch.ts';
-import { type LoginPlace, oauthReach } from './reach.ts';
+import { checkAddress, type LoginPlace, oauthFetch, oauthReach } from './oauth-fetch.ts';
 import { type StoredLogin, takenTokens } from './stored-login.ts';
 
 /** Where the browser goes, and what becomes of the address that it comes back to. Nothing is stored here. */
@@ -171,4 +170,26 @@ function storedLogin(
     },
     ...takenTokens(name, tokens),
   };
+}
+
+/** Tells the authorization server that a login is over (RFC 7009). False when it could not be told. @throws McpError */
+export async function revokeLogin(
+  configured: ConfiguredServer,
+  { url, metadata, client, refreshToken, accessToken }: StoredLogin,
+  config: LoginPlace,
+) {
+  if (!metadata.revocation_endpoint) return false;
+  const { client_id, client_secret } = client;
+  const body = new URLSearchParams({
+    token: refreshToken ?? accessToken,
+    client_id,
+    ...(client_secret !== undefined && { client_secret }),
+  });
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+  const response = await oauthFetch(oauthReach(configured, url, config))(metadata.revocation_endpoint, {
+    method: 'POST',
+    headers,
+    body,
+  });
+  return response.ok;
 }

@@ -1,4 +1,4 @@
-import { isNote } from '../../../domain/text/fences.ts';
+import { isNote } from '../../../domain/text/foreign-text.ts';
 
 /** A message as it comes over the wire; content that is not text counts as empty. */
 export interface WireMessage {

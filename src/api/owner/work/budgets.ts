@@ -1,6 +1,6 @@
 import type { Config } from '../../../config.ts';
 import type { BudgetUse } from '../../../contracts/owner.ts';
-import { type Pace, usedUpAt } from '../../../domain/model/pace.ts';
+import { type Pace, usedUpAt } from '../../../domain/model/budgets.ts';
 import { DAY } from '../../../domain/time.ts';
 import type { Use } from '../../../store/owner/views/spend.ts';
 

@@ -4,7 +4,7 @@ import pLimit from 'p-limit';
 import { z } from 'zod';
 import { pictureFor } from '../../../adapters/pictures.ts';
 import type { Uploaded } from '../../../contracts/owner.ts';
-import { FILE_LIMITS } from '../../../domain/chat/file-limits.ts';
+import { FILE_LIMITS } from '../../../domain/text/files.ts';
 import { AttachmentReader, type FileFacts, withFile } from '../../../gateway/intake/attachments/attachments.ts';
 import { sanitiseName } from '../../../gateway/intake/attachments/sanitise.ts';
 import { attachmentId, findAttachment } from '../../../store/chats/messages/attachments.ts';

@@ -1,4 +1,4 @@
-import { startReminder } from '../../../adapters/reminders.ts';
+import { startReminder } from '../../../adapters/workflows.ts';
 import { parseRemind, type Reminder, readRemind } from '../../../domain/chat/words/reminder.ts';
 import { describeTime } from '../../../domain/cron.ts';
 import { chosenIn } from '../../../store/chats/preferences.ts';

@@ -1,5 +1,5 @@
 import { inline } from '../../../domain/text/foreign-text.ts';
-import { ago, span } from '../../../domain/text/when.ts';
+import { ago, span } from '../../../domain/time.ts';
 import { type Task, tasksOfChat } from '../../../store/kennel/tasks/tasks.ts';
 import { command, saying } from './command.ts';
 
