@@ -1,6 +1,6 @@
 import { type FoundFile, readCustomTools, readSkills } from '../../adapters/extension-files.ts';
 import { fileStamp, NO_FILE } from '../../adapters/file-stamp.ts';
-import { mcpConfigFile } from '../../adapters/mcp/config-file.ts';
+import { mcpConfigFile } from '../../adapters/mcp/configured.ts';
 import { type Declaration, type ExtensionKind, KIND_WORDS, nameOf } from '../../domain/extensions/extension.ts';
 import { MINUTE } from '../../domain/time.ts';
 import { forgetOthers, hashOf, noteFound, noteProblem } from '../../store/owner/extensions.ts';

@@ -14,7 +14,7 @@ import type { RoutineDeps } from '../activity-deps.ts';
 import { fail } from '../failure.ts';
 import { clearUp, runTool, taskMadeBy } from '../run-tool.ts';
 import { taintUnattended } from '../turn/context/provenance.ts';
-import { givenByCall } from './given.ts';
+import { givenByCall } from './open-run.ts';
 import { startPrompt } from './prompt-step.ts';
 
 type Args = Record<string, unknown>;

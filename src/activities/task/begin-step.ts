@@ -25,7 +25,7 @@ import { agreedSkillsInThread } from '../../store/turns/turn-extensions.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 import { fail } from '../failure.ts';
 import { requireHeld } from '../lease.ts';
-import { tellProgress } from './build-progress.ts';
+import { tellProgress } from '../progress.ts';
 import { openGate } from './gate.ts';
 import { passOn, promptsOfRun, unheardAnswer } from './prompt-of-run.ts';
 import { registriesToAsk } from './registries.ts';

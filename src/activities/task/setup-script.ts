@@ -6,7 +6,7 @@ import { latestQuestionOfTask } from '../../store/kennel/questions/task-question
 import { type ProposedSetup, proposedSetup } from '../../store/kennel/questions/task-setups.ts';
 import type { Task } from '../../store/kennel/tasks/tasks.ts';
 import type { KennelDeps } from '../activity-deps.ts';
-import { tellProgress } from './build-progress.ts';
+import { tellProgress } from '../progress.ts';
 import { workspaceOf } from './task-workspace.ts';
 
 /** What became of the script that the task proposed last. */

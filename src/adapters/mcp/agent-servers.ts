@@ -17,7 +17,7 @@ import type { Admission } from '../kennel/gate/egress/admission.ts';
 import type { TaskMcp } from '../kennel/gate/gate.ts';
 import { createSlots, type Slots } from '../kennel/gate/slots.ts';
 import { type AgreedTool, type CallAccess, callAgreed } from './agreed-call.ts';
-import { readMcpConfig } from './config-file.ts';
+import { readMcpConfig } from './configured.ts';
 
 /**
  * The MCP servers of the owner as a coding agent in a container sees them: one path for each, over a socket of the

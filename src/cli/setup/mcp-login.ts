@@ -1,7 +1,6 @@
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
-import { beginLogin, OtherLogin } from '../../adapters/mcp/oauth/login.ts';
-import { listenOnLoopback } from '../../adapters/mcp/oauth/loopback.ts';
+import { beginLogin, listenOnLoopback, OtherLogin } from '../../adapters/mcp/oauth/login.ts';
 import type { StoredLogin } from '../../adapters/mcp/oauth/stored-login.ts';
 import type { Config } from '../../config.ts';
 import type { ConfiguredServer } from '../../domain/extensions/mcp-config.ts';

@@ -1,5 +1,5 @@
 import { findServer } from '../../activities/extensions/find-servers.ts';
-import { readMcpConfig } from '../../adapters/mcp/config-file.ts';
+import { readMcpConfig } from '../../adapters/mcp/configured.ts';
 import { hasOwnToken } from '../../adapters/mcp/http.ts';
 import { revokeLogin } from '../../adapters/mcp/oauth/login.ts';
 import { openLogin, sealLogin } from '../../adapters/mcp/oauth/stored-login.ts';

@@ -1,5 +1,5 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
-import { isLocalEndpoint } from '../../../adapters/model/endpoint/local-endpoint.ts';
+import { isLocalEndpoint } from '../../../adapters/model/endpoint/endpoint.ts';
 import {
   type ModelAnswer,
   ModelError,

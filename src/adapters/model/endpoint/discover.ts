@@ -1,8 +1,7 @@
 import type { Config } from '../../../config.ts';
 import type { ModelFacts, WireName } from '../../../contracts/model.ts';
 import { priceText } from '../../../domain/model/price-book.ts';
-import { ModelError } from '../error.ts';
-import type { ModelMessage, ModelTool } from '../model.ts';
+import { ModelError, type ModelMessage, type ModelTool } from '../model.ts';
 import { listModels } from './client.ts';
 import { endpointOf, type ModelSettings, PRACTICE } from './endpoint.ts';
 import type { FactsStore } from './facts.ts';
