@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { taskWorkflowId } from '../../contracts/ids.ts';
 import { AGENT_NAMES, type AgentName } from '../../contracts/kennel.ts';
+import { parsePlanFirst } from '../../domain/chat/words/plan-words.ts';
 import { chooseAgent } from '../../domain/tasks/agents/agents.ts';
-import { parsePlanFirst } from '../../domain/tasks/plan.ts';
 import { findName } from '../../domain/tasks/workspace-names.ts';
 import { suggestion } from '../../domain/text/nearest.ts';
 import { DAY, HOUR } from '../../domain/time.ts';

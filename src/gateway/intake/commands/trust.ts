@@ -1,5 +1,5 @@
 import { askAgainText, parseAskAgain, parseAutonomy } from '../../../domain/chat/words/commands.ts';
-import { parsePlanPreference, planPreferenceText } from '../../../domain/tasks/plan.ts';
+import { parsePlanPreference, planPreferenceText } from '../../../domain/chat/words/plan-words.ts';
 import { planFirst, setPlanFirst } from '../../../store/chats/threads/threads.ts';
 import { trust } from '../../../store/turns/replies.ts';
 import { takeGrantsBack } from '../../../store/turns/steps/taint.ts';
