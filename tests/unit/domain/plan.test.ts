@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { changedBy, planOf } from '../../../kennel/agents/practice/plan.ts';
 import { aboutPlan } from '../../../src/activities/task/prompt-of-run.ts';
+import { parsePlanFirst, parsePlanPreference } from '../../../src/domain/chat/words/plan-words.ts';
 import { type Asked, meaningOf } from '../../../src/domain/chat/words/replies.ts';
 import {
   AGREED,
@@ -8,8 +9,6 @@ import {
   changePlan,
   filesOfPlan,
   PLAN_FIRST,
-  parsePlanFirst,
-  parsePlanPreference,
   quotedPlan,
   readPlan,
   STILL_PLANNING,

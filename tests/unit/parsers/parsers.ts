@@ -35,6 +35,7 @@ import {
   parseTaskOrder,
   phoneIn,
 } from '../../../src/domain/chat/words/commands.ts';
+import { parsePlanFirst, parsePlanPreference } from '../../../src/domain/chat/words/plan-words.ts';
 import { parseRemind, readRemind } from '../../../src/domain/chat/words/reminder.ts';
 import { meaningOf } from '../../../src/domain/chat/words/replies.ts';
 import { parseSignOff } from '../../../src/domain/chat/words/sign-off.ts';
@@ -55,7 +56,7 @@ import { limitInFailure, readFailure } from '../../../src/domain/model/agent-lim
 import { inputsOf } from '../../../src/domain/routine-inputs.ts';
 import { egressHost, membersOf } from '../../../src/domain/setting-lists.ts';
 import { egressVerdict, toolName } from '../../../src/domain/tasks/egress.ts';
-import { parsePlanFirst, parsePlanPreference, readPlan } from '../../../src/domain/tasks/plan.ts';
+import { readPlan } from '../../../src/domain/tasks/plan.ts';
 import { mirrorsProblem } from '../../../src/domain/tasks/registries/mirrors.ts';
 import { registriesIn } from '../../../src/domain/tasks/registries/registries.ts';
 import { isTooDeep } from '../../../src/domain/text/lenient-json.ts';
