@@ -1,5 +1,5 @@
 import { factsOf, hasModel } from '../../kennel/agents/registry.ts';
-import { profileOf } from '../../kennel/runner/profile/find.ts';
+import { profileOf } from '../../kennel/runner/profile/profile.ts';
 import { AGENT_NAMES, type AgentName } from '../../src/contracts/kennel.ts';
 import { modelSetting } from '../../src/domain/tasks/agents/agent-settings.ts';
 import { table } from './page.ts';

@@ -1,4 +1,6 @@
+import { existsSync } from 'node:fs';
 import type { PromptResponse, SessionUpdate, ToolCallUpdate } from '@agentclientprotocol/sdk';
+import type { AgentName } from '../../../src/contracts/kennel.ts';
 
 /**
  * What one coding agent needs beside the protocol that all of them speak (ACP v1): data and small pure functions.
@@ -67,7 +69,7 @@ export interface Profile {
  * `modeId` in place of `mode`, or an option of the session. Sessions keep both: `work` is set when one is resumed to
  * work, unless `mode` says a mode.
  */
-export type PlanMode = { modeId: string; work?: string } | { configId: string; plan: string; work: string };
+type PlanMode = { modeId: string; work?: string } | { configId: string; plan: string; work: string };
 
 export interface ProfileContext {
   /** HOME of the agent, kept over the steps of a run */
@@ -138,3 +140,21 @@ export interface Turn {
   /** what `watchUpdate` and `watchFile` said last, null when nothing */
   seen: string | null;
 }
+
+/** The profile of an agent, by the name of its folder. An image holds that of its own agent, and practice. */
+export async function profileOf(name: AgentName): Promise<Profile> {
+  const file = new URL(`../../agents/${name}/profile.ts`, import.meta.url);
+  // a name is a folder and no path
+  if (!/^[a-z]+$/.test(name) || !existsSync(file)) throw new Error(`There is no agent named ${name} in this image`);
+  return ((await import(file.href)) as { profile: Profile }).profile;
+}
+
+/**
+ * Where the image has its agent (`kennel/agents/install.sh`). `FETCH_AGENT` names another folder, for an agent that is
+ * not in an image.
+ */
+export const AGENT_FOLDER = '/opt/agent';
+
+/** A program of the agent. */
+export const program = (context: Pick<ProfileContext, 'env'>, name: string): string =>
+  `${context.env.FETCH_AGENT ?? AGENT_FOLDER}/bin/${name}`;

@@ -7,7 +7,7 @@ import { mergeEnv } from '../../../src/adapters/env-file.ts';
 import { parseFullName, parseRemote } from '../../../src/adapters/github/remote.ts';
 import { allowList, parseTarget } from '../../../src/adapters/kennel/gate/egress/allow-list.ts';
 import { limitIn } from '../../../src/adapters/kennel/gate/model/limits.ts';
-import { refusalIn } from '../../../src/adapters/kennel/gate/model/stream-refusal.ts';
+import { refusalIn } from '../../../src/adapters/kennel/gate/model/usage-readers.ts';
 import { parseRequest } from '../../../src/adapters/model/practice/request.ts';
 import { firstJson } from '../../../src/adapters/model/practice/script.ts';
 import { waitOf } from '../../../src/adapters/model/request/reset-time.ts';

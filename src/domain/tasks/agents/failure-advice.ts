@@ -64,7 +64,7 @@ const MISSING =
 
 /** Only what stands at the beginning counts, because the rest may be text of others. */
 const PHRASES: ReadonlyArray<readonly [Trouble, RegExp]> = [
-  // our own gate (`model-failure.ts`)
+  // our own gate (`gate/model/errors.ts`)
   ['address', /^The model endpoint (?:cannot be reached|redirects elsewhere)/],
   [
     'address',

@@ -1,9 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { limitedAt } from '../../../../store/turns/limits.ts';
 import { createSlots } from '../slots.ts';
-import { refuse } from './errors.ts';
+import { explainFailure, refuse } from './errors.ts';
 import { ModelCall, type ModelCallDeps } from './model-call.ts';
-import { explainFailure } from './model-failure.ts';
 import { readBody } from './request-body.ts';
 import { type Protocol, protocolOf, routeOf } from './routes.ts';
 import type { UpstreamOrWhy } from './upstreams.ts';
