@@ -1,15 +1,13 @@
 import { z } from 'zod';
 import { KeptOutput } from '../adapters/kennel/kept-output.ts';
 import { callAgreed } from '../adapters/mcp/agreed-call.ts';
-import { INSIDE } from '../contracts/kennel.ts';
 import { type CustomTool, commandOf } from '../domain/extensions/custom-tool.ts';
 import type { DeclaredTool, McpDeclaration } from '../domain/extensions/mcp-declaration.ts';
-import type { Skill } from '../domain/extensions/skill.ts';
 import { isAgreed } from '../store/owner/extensions.ts';
 import type { Db } from '../store/postgres/database.ts';
-import { declarationsOf, extensionsOfTurn, skillsIn } from '../store/turns/turn-extensions.ts';
+import { declarationsOf, extensionsOfTurn } from '../store/turns/turn-extensions.ts';
 import { type AddedTool, tools } from './registry.ts';
-import { defineTool, endedByRestart, restarted, type Tool, type ToolContext } from './tool.ts';
+import { defineTool, endedByRestart, restarted, type Tool } from './tool.ts';
 import { commandOutcome, printed } from './workspace/command-text.ts';
 import { inWorkspace, WITH_IMAGE_MS } from './workspace/in-workspace.ts';
 
@@ -182,46 +180,3 @@ export async function addedTools(db: Db, hashes: readonly string[]): Promise<Add
 /** The tool of a call: one of the registry, or one that its turn was offered. */
 export const toolOfTurn = async (db: Db, turnId: string, name: string): Promise<Tool | undefined> =>
   tools.get(name) ?? (await addedTools(db, await extensionsOfTurn(db, turnId))).get(name)?.tool;
-
-/**
- * Reads a skill that the owner agreed to: its text is theirs. It is what was shown then, whatever its folder has now.
- */
-export const skillRead = defineTool({
-  name: 'skill_read',
-  family: 'skills',
-  description: 'Read a skill, or a file that it names.',
-  schema: z.strictObject({ skill: z.string().max(64), file: z.string().max(300).optional() }),
-  danger: 'SAFE',
-  effect: 'idempotent',
-  runsIn: 'worker',
-  reads: [],
-  sends: [],
-  onStore: 'reads',
-  notARoutineStep: true,
-  timeoutMs: 10_000,
-  run: async ({ skill: wanted, file }, context) => {
-    const skills = await skillsOf(context);
-    const found = skills.find(({ skill }) => skill.name === wanted);
-    const no = (output: string) => ({ ok: false, output });
-    if (!found)
-      return no(
-        skills.length === 0
-          ? 'There are no skills here.'
-          : `There is no skill of this name. There are: ${skills.map(({ skill }) => skill.name).join(', ')}.`,
-      );
-    const { skill, hash } = found;
-    if (!(await isAgreed(context.db, hash))) return no(`The owner does not agree to the skill ${skill.name} any more.`);
-    const files = skill.files.map(({ path }) => path);
-    const listed =
-      files.length > 0
-        ? `\n\n[its files, in containers of commands and coding tasks in ${INSIDE.skills}/${skill.name}: ${files.join(', ')}]`
-        : '';
-    if (file === undefined || file === 'SKILL.md') return { ok: true, output: `${skill.body}${listed}` };
-    const text = skill.files.find(({ path }) => path === file)?.text;
-    return text === undefined ? no(`The skill has no such file.${listed}`) : { ok: true, output: text };
-  },
-});
-
-async function skillsOf({ db, turnId }: ToolContext): Promise<Array<{ hash: string; skill: Skill }>> {
-  return skillsIn(await declarationsOf(db, await extensionsOfTurn(db, turnId)));
-}

@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import { errors } from 'undici';
-import { TooLarge } from './request-body.ts';
 import type { Protocol } from './routes.ts';
 
 /** An answer of the gate itself. `message` is one or two sentences for people who read the agent's output. */
@@ -48,6 +47,11 @@ export function refuse(response: ServerResponse, protocol: Protocol | null, refu
     connection: 'close',
   });
   response.end(body);
+}
+
+/** A request that is larger than the gate takes. The message says the limit. */
+export class TooLarge extends Error {
+  override readonly name = 'TooLarge';
 }
 
 const codeOf = (error: unknown): string => String((error as NodeJS.ErrnoException | undefined)?.code ?? '');

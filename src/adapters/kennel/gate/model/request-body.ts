@@ -1,13 +1,9 @@
 import type { IncomingMessage } from 'node:http';
-import type { Refusal } from './errors.ts';
+import { type Refusal, TooLarge } from './errors.ts';
 import type { Wire } from './routes.ts';
 
 /** Largest request in bytes; the providers' own limits are 20 to 32 MB. */
 const MAX_REQUEST = 32 * 1024 * 1024;
-
-export class TooLarge extends Error {
-  override readonly name = 'TooLarge';
-}
 
 type ReadBody = { bytes: Buffer | null; model: string | null } | { refusal: Refusal };
 
