@@ -12,7 +12,7 @@ import { runFolder, sendCommand } from './run/folder.ts';
 import { spendingBreach } from './run/limits.ts';
 import { limitOfLogin } from './run/model-limit.ts';
 import { committer, packageManagers, settleSetup, specOf } from './run-spec.ts';
-import { AUTHOR, workspaceOf } from './task-workspace.ts';
+import { AUTHOR, workspaceOf, worktreeOption } from './task-workspace.ts';
 
 /** Starts the container of a run. Its agent begins once the checkpoint exists. */
 export async function beginStep(deps: KennelDeps, task: Task, input: BeginInput): Promise<HeldBack | undefined> {
