@@ -1,6 +1,5 @@
-import { repeatedTime } from './clock.ts';
 import { firings } from './firings.ts';
-import { MINUTE } from './time.ts';
+import { MINUTE, repeatedTime } from './time.ts';
 
 /**
  * The grammar of schedules: five fields (minute hour day-of-month month weekday), which Temporal and cron-parser must

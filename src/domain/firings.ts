@@ -1,6 +1,5 @@
 import { Cron } from 'croner';
-import { type ClockChange, nextClockChange, offsetAt } from './clock.ts';
-import { DAY, HOUR, MINUTE, SECOND } from './time.ts';
+import { type ClockChange, DAY, HOUR, MINUTE, nextClockChange, offsetAt, SECOND } from './time.ts';
 
 /**
  * Schedules that fire every so many hours: `@every 2h/37m` fires 37 minutes after each second hour since 1970 in UTC,

@@ -4,7 +4,7 @@ import { FETCH_TIMEOUT_MS, FetchError, fetchPage } from '../adapters/web/fetch-p
 import { SelectorError } from '../adapters/web/readable-page.ts';
 import { SEARCH_TIMEOUT_MS, SearchError, searchWeb } from '../adapters/web/searxng.ts';
 import type { Config } from '../config.ts';
-import { membersOf } from '../domain/setting-lists.ts';
+import { membersOf } from '../domain/settings/shapes.ts';
 import { inline } from '../domain/text/foreign-text.ts';
 import { prefix } from '../domain/text/storable.ts';
 import { defineTool } from './tool.ts';

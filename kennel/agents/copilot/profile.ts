@@ -1,5 +1,4 @@
-import { failureByError } from '../../runner/profile/failures.ts';
-import { AGENT_FOLDER, type Profile, program } from '../../runner/profile/profile.ts';
+import { AGENT_FOLDER, failureByError, type Profile, program } from '../../runner/profile/profile.ts';
 
 /** Its modes are named by addresses. */
 const MODES = 'https://agentclientprotocol.com/protocol/session-modes';

@@ -1,6 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { failureByError } from '../../runner/profile/failures.ts';
-import { type Profile, program } from '../../runner/profile/profile.ts';
+import { failureByError, type Profile, program } from '../../runner/profile/profile.ts';
 
 /** The agent without a model (`agent.ts`): the same path as the real ones, for tests and for a first look. */
 export const profile: Profile = {

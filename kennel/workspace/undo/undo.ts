@@ -13,8 +13,7 @@ import type { Signature } from '../git/trees.ts';
 import { OwnRefusal } from '../refusal.ts';
 import { answer, finish } from './finish.ts';
 import { planHead } from './move-head.ts';
-import { type Planning, recordOf, stagedOf, type Undoing, without } from './plan.ts';
-import { planUndo } from './plan-undo.ts';
+import { type Planning, planUndo, recordOf, stagedOf, type Undoing, without } from './plan-undo.ts';
 import type { Task } from './take-back.ts';
 import { readUndoLog, standing, type UndoRecord, writeUndoRecord } from './undo-log.ts';
 

@@ -2,7 +2,7 @@ import { type FSWatcher, mkdirSync, watch } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { factsOf } from '../../../kennel/agents/registry.ts';
-import { gitIdentityOfUser } from '../../adapters/git-identity.ts';
+import { gitIdentityOfUser } from '../../adapters/github/host-git.ts';
 import type { Browsers } from '../../adapters/kennel/browser/browsers.ts';
 import { loginProblem } from '../../adapters/kennel/login.ts';
 import { dropSkillFolders } from '../../adapters/kennel/skill-folders.ts';

@@ -16,8 +16,7 @@ import type { RoutineDeps } from '../activity-deps.ts';
 import { fail } from '../failure.ts';
 import { beating, recording } from '../heartbeat.ts';
 import { openRun } from './open-run.ts';
-import { endPrompt } from './prompt-step.ts';
-import { callIdOf, runRoutineStep } from './run-routine-step.ts';
+import { callIdOf, endPrompt, runRoutineStep } from './run-routine-step.ts';
 
 const EXCERPT_CHARS = 3000;
 

@@ -7,7 +7,7 @@ import type { Config } from '../../config.ts';
 import type { AgentName } from '../../contracts/kennel.ts';
 import type { AgreementAsked, Prepared } from '../../contracts/task.ts';
 import { askWhoSigns } from '../../domain/chat/words/sign-off.ts';
-import { membersOf } from '../../domain/setting-lists.ts';
+import { membersOf } from '../../domain/settings/shapes.ts';
 import { loginsOf } from '../../domain/tasks/agents/agent-settings.ts';
 import { shownHost } from '../../domain/tasks/egress.ts';
 import { mirrorEnvironment, mirrorsOf } from '../../domain/tasks/registries/mirrors.ts';

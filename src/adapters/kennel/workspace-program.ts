@@ -5,8 +5,7 @@ import type { WorkspaceAnswer, WorkspaceOp } from '../../contracts/workspace-ops
 import { MINUTE } from '../../domain/time.ts';
 import { sideFolder } from '../workspaces.ts';
 import { type CommandContext, configuration } from './command.ts';
-import { destroy } from './docker/containers.ts';
-import { Demux } from './docker/demux.ts';
+import { Demux, destroy } from './docker/containers.ts';
 import { explained } from './docker/engine.ts';
 import { userOf } from './docker/ownership.ts';
 import type { KennelCommand, WorkspaceOpOptions } from './kennel.ts';

@@ -17,7 +17,7 @@ import { taskMcp } from '../../adapters/mcp/agent-servers.ts';
 import { isPublicAddress } from '../../adapters/web/address-guard.ts';
 import type { Config } from '../../config.ts';
 import { kennelQueue } from '../../contracts/ids.ts';
-import { membersOf } from '../../domain/setting-lists.ts';
+import { membersOf } from '../../domain/settings/shapes.ts';
 import { loginsOf } from '../../domain/tasks/agents/agent-settings.ts';
 import { loginWarning } from '../../domain/tasks/agents/agents.ts';
 import { mirrorsOf } from '../../domain/tasks/registries/mirrors.ts';

@@ -6,7 +6,7 @@ import { awaitAnswer, decidedBySignalAlone, type PromiseSequence, readDecision }
 import { failureOf, hostIsAway } from '../shared/failure-of.ts';
 import { actAs, previewOn, records } from '../shared/policies.ts';
 import { startTask } from '../shared/start-task.ts';
-import type { Turn } from './turn-state.ts';
+import type { Turn } from './chat-state.ts';
 
 /**
  * Runs the calls of one model step in parallel, within the limit, while questions wait. Returns when all have settled.

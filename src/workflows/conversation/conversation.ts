@@ -14,9 +14,8 @@ import type { Arrival, ConversationInput, ConversationView } from '../../contrac
 import { arrivalSignal, holdsQuery, viewQuery, wakeSignal } from '../../contracts/signals.ts';
 import { failureOf } from '../shared/failure-of.ts';
 import { deliverOn, records } from '../shared/policies.ts';
-import { beginChat, type Chat, carriedBy, isRenewable, type PendingTurn, showQueue } from './chat-state.ts';
+import { beginChat, type Chat, carriedBy, isRenewable, type PendingTurn, showQueue, WorkClock } from './chat-state.ts';
 import { runTurn } from './turn.ts';
-import { WorkClock } from './turn-state.ts';
 
 /**
  * How many inbox ids are remembered against a repeated signal. The inbox table deduplicates messages for ever; this

@@ -8,8 +8,8 @@ import { parseFullName, parseRemote } from '../../../src/adapters/github/remote.
 import { allowList, parseTarget } from '../../../src/adapters/kennel/gate/egress/allow-list.ts';
 import { limitIn } from '../../../src/adapters/kennel/gate/model/limits.ts';
 import { refusalIn } from '../../../src/adapters/kennel/gate/model/usage-readers.ts';
-import { parseRequest } from '../../../src/adapters/model/practice/request.ts';
 import { firstJson } from '../../../src/adapters/model/practice/script.ts';
+import { parseRequest } from '../../../src/adapters/model/practice/situation.ts';
 import { waitOf } from '../../../src/adapters/model/request/reset-time.ts';
 import { readAnswer, SearchError } from '../../../src/adapters/web/searxng.ts';
 import { EdgeError } from '../../../src/api/errors/errors.ts';
@@ -54,7 +54,7 @@ import { parseSkill } from '../../../src/domain/extensions/skill.ts';
 import { plainSchema, RefusedDeclaration } from '../../../src/domain/extensions/tool-schema.ts';
 import { limitInFailure, readFailure } from '../../../src/domain/model/agent-limit.ts';
 import { inputsOf } from '../../../src/domain/routine-inputs.ts';
-import { egressHost, membersOf } from '../../../src/domain/setting-lists.ts';
+import { egressHost, membersOf } from '../../../src/domain/settings/shapes.ts';
 import { egressVerdict, toolName } from '../../../src/domain/tasks/egress.ts';
 import { readPlan } from '../../../src/domain/tasks/plan.ts';
 import { mirrorsProblem } from '../../../src/domain/tasks/registries/mirrors.ts';

@@ -1,7 +1,6 @@
 import { chatStep, summaryStep } from './chat-steps.ts';
-import type { ScriptStep } from './script.ts';
-import type { Situation } from './situation.ts';
-import { type OfferedTool, type Use, useOf } from './use.ts';
+import { type ScriptStep, type Use, useOf } from './script.ts';
+import type { OfferedTool, Situation } from './situation.ts';
 
 const DEMO =
   'write hello.txt hello; wait 20; ask Which name shall it greet? | Ada | Grace; append hello.txt , {answer}; run cat hello.txt';

@@ -1,6 +1,6 @@
 import type { Config } from '../../../config.ts';
 import { isTooLong, phoneIn, plainWords } from '../../../domain/chat/words/commands.ts';
-import { membersOf } from '../../../domain/setting-lists.ts';
+import { membersOf } from '../../../domain/settings/shapes.ts';
 import { releaseNumber } from '../../../store/whatsapp/contacts.ts';
 import { distrustPhone, trustedPhones, trustPhone } from '../../../store/whatsapp/trusted.ts';
 import { command } from './command.ts';

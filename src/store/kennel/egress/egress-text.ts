@@ -1,4 +1,4 @@
-import { membersOf } from '../../../domain/setting-lists.ts';
+import { membersOf } from '../../../domain/settings/shapes.ts';
 import { isTool, shownHost } from '../../../domain/tasks/egress.ts';
 import type { Db, Tx } from '../../postgres/database.ts';
 import { workspacesOfChat } from '../workspaces/workspaces.ts';

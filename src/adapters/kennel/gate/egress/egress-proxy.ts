@@ -10,8 +10,7 @@ import type { Admission } from './admission.ts';
 import { parseTarget, type Target } from './allow-list.ts';
 import { isLocal, type LocalWay } from './local-apps.ts';
 import { forwardPlain, isOpenRead, refusePlain } from './plain.ts';
-import type { RefusedHosts } from './refused-hosts.ts';
-import type { TrafficCount } from './traffic.ts';
+import type { RefusedHosts, TrafficCount } from './traffic.ts';
 import { deny, openTunnel, type TunnelDeps } from './tunnel.ts';
 
 interface EgressProxyDeps extends TunnelDeps {
