@@ -4,7 +4,7 @@ import { closedTo, decideUnattended } from '../../domain/consent/policy.ts';
 import { whyAsked } from '../../domain/consent/taint.ts';
 import { unknownOutcome } from '../../domain/failures.ts';
 import { type Inputs, missingInputs } from '../../domain/routine-inputs.ts';
-import { startBackgroundTask } from '../../gateway/intake/background/start-task.ts';
+import { startBackgroundTask } from '../../gateway/intake/background.ts';
 import { chatAccess, chatAutonomy } from '../../store/chats/threads/threads.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import { taskOfRun } from '../../store/routines/background-tasks.ts';

@@ -14,8 +14,7 @@ import { mirrorEnvironment, mirrorsOf } from '../../domain/tasks/registries/mirr
 import { MANIFESTS, REGISTRIES_SCRIPT, registriesIn } from '../../domain/tasks/registries/registries.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
 import { managersDecided, wantRegistries } from '../../store/kennel/questions/egress-questions.ts';
-import { askForEnvironment } from '../../store/kennel/questions/task-environments.ts';
-import { wordsToPlan } from '../../store/kennel/questions/task-plans.ts';
+import { askForEnvironment, wordsToPlan } from '../../store/kennel/questions/task-plans.ts';
 import { tellOfTask } from '../../store/kennel/tasks/task-news.ts';
 import type { Task } from '../../store/kennel/tasks/tasks.ts';
 import { asksWhoSigns, gitIdentity } from '../../store/kennel/workspaces/signatures.ts';

@@ -3,7 +3,7 @@ import type { RecordActivities } from '../../contracts/activities.ts';
 import type { AskInput, AskResult, FinishInput } from '../../contracts/conversation.ts';
 import { unknownOutcome } from '../../domain/failures.ts';
 import { cut } from '../../store/chats/ids.ts';
-import { traceOf } from '../../store/home/operations/traces.ts';
+import { traceOf } from '../../store/home/operations.ts';
 import { type Db, isGone } from '../../store/postgres/database.ts';
 import { endedTurn, finishTurn } from '../../store/turns/finish.ts';
 import { ask } from '../../store/turns/questions/ask.ts';

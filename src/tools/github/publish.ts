@@ -7,7 +7,7 @@ import {
   isEmpty,
   type Repository,
 } from '../../adapters/github/repositories.ts';
-import { intentOf, noteIntent } from '../../store/kennel/workspaces/intents.ts';
+import { intentOf, noteIntent } from '../../store/kennel/workspaces/call-output.ts';
 import { defineTool, named, type ToolContext, type ToolOutcome } from '../tool.ts';
 import {
   changeWorkspace,

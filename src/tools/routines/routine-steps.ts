@@ -8,7 +8,7 @@ import { fillInputs, hasInputs, type Inputs, inputsOf, missingInputs } from '../
 import { suggestion } from '../../domain/text/nearest.ts';
 import { DAY } from '../../domain/time.ts';
 import type { Db } from '../../store/postgres/database.ts';
-import { costOfRuns, usualCost } from '../../store/routines/estimate.ts';
+import { costOfRuns, usualCost } from '../../store/routines/runs.ts';
 import { untold } from '../declarations.ts';
 import type { Tool } from '../tool.ts';
 

@@ -13,13 +13,11 @@ import { parseRequest } from '../../../src/adapters/model/practice/situation.ts'
 import { waitOf } from '../../../src/adapters/model/request/reset-time.ts';
 import { readAnswer, SearchError } from '../../../src/adapters/web/searxng.ts';
 import { EdgeError } from '../../../src/api/errors/errors.ts';
-import { JsonSyntaxError } from '../../../src/api/errors/json-position.ts';
-import { readJson } from '../../../src/api/errors/json-text.ts';
+import { JsonSyntaxError, readJson } from '../../../src/api/errors/json-text.ts';
 import { queryToken } from '../../../src/api/http/access/auth.ts';
 import { originList } from '../../../src/api/http/access/cors.ts';
 import { cookieTokens } from '../../../src/api/http/access/session-cookie.ts';
-import { decodeSegment } from '../../../src/api/http/path.ts';
-import { flag, readQuery, whole } from '../../../src/api/http/query.ts';
+import { decodeSegment, flag, readQuery, whole } from '../../../src/api/http/request.ts';
 import { arrowsOf } from '../../../src/api/status/docs/html.ts';
 import { messageOf } from '../../../src/cli/chat/screen/message.ts';
 import { parseLogLine } from '../../../src/cli/instance/logs/log-line.ts';
@@ -63,7 +61,7 @@ import { isTooDeep } from '../../../src/domain/text/lenient-json.ts';
 import { secretIn } from '../../../src/domain/text/secrets.ts';
 import { phoneOf } from '../../../src/domain/whatsapp/identity.ts';
 import { withoutTrigger } from '../../../src/domain/whatsapp/trigger.ts';
-import { sanitiseName, sanitiseText } from '../../../src/gateway/intake/attachments/sanitise.ts';
+import { sanitiseName, sanitiseText } from '../../../src/gateway/intake/attachments.ts';
 import { isCommand } from '../../../src/gateway/intake/commands/table.ts';
 import { isTestCommand } from '../../../src/tools/workspace/shell.ts';
 

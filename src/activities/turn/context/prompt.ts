@@ -9,12 +9,10 @@ import { accessOf } from '../../../domain/consent/policy.ts';
 import { type Skill, skillsPrompt } from '../../../domain/extensions/skill.ts';
 import { MINUTE } from '../../../domain/time.ts';
 import { reachOf } from '../../../store/chats/shares.ts';
-import { workOfChat } from '../../../store/kennel/tasks/chat-work.ts';
+import { workOfChat } from '../../../store/kennel/tasks/task-news.ts';
 import { mapOfChat } from '../../../store/kennel/workspaces/repository-maps.ts';
-import { memoriesForPrompt } from '../../../store/owner/memories.ts';
-import { memoryOwner } from '../../../store/owner/memory-owner.ts';
-import type { Db } from '../../../store/postgres/database.ts';
-import { perDatabase } from '../../../store/postgres/per-database.ts';
+import { memoriesForPrompt, memoryOwner } from '../../../store/owner/memories.ts';
+import { type Db, perDatabase } from '../../../store/postgres/database.ts';
 import type { StepSubject } from '../../../store/turns/steps/step-subject.ts';
 
 const dates = new Map<string, Intl.DateTimeFormat>();
