@@ -5,7 +5,7 @@ import { mayTrust } from '../domain/consent/policy.ts';
 import { isTimeZone } from '../domain/cron.ts';
 import { choose, chosenIn } from '../store/chats/preferences.ts';
 import { reachOf } from '../store/chats/shares.ts';
-import { egressText } from '../store/kennel/egress/egress-rules.ts';
+import { egressText } from '../store/kennel/egress-rules.ts';
 import { approverOfCall } from '../store/turns/questions/questions.ts';
 import { trust } from '../store/turns/replies.ts';
 import { defineTool, shown, type ToolContext, type ToolOutcome } from './tool.ts';

@@ -6,7 +6,7 @@ import { budgetsOf, usedUp } from '../../domain/model/spending.ts';
 import type { Given, Inputs } from '../../domain/routine-inputs.ts';
 import { signalArrival } from '../../gateway/intake/signal.ts';
 import { chatAutonomy } from '../../store/chats/threads/threads.ts';
-import { hostOfChat } from '../../store/kennel/hosts/hosts.ts';
+import { hostOfChat } from '../../store/kennel/hosts.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import { budgetsOfCron, type Cron, findCron, lastSettled, settleFiring } from '../../store/routines/crons.ts';
 import { findRoutine, type Routine } from '../../store/routines/routines.ts';

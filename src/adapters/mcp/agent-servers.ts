@@ -11,7 +11,7 @@ import type { Logger } from 'pino';
 import { offeredToAgents } from '../../domain/extensions/mcp-declaration.ts';
 import { askedTool, egressWords } from '../../domain/tasks/egress.ts';
 import { VERSION } from '../../installation.ts';
-import { addTraffic } from '../../store/kennel/egress/egress.ts';
+import { addTraffic } from '../../store/kennel/egress.ts';
 import { agreedInThread } from '../../store/turns/turn-extensions.ts';
 import type { Admission } from '../kennel/gate/egress/admission.ts';
 import type { TaskMcp } from '../kennel/gate/gate.ts';

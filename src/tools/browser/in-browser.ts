@@ -10,7 +10,7 @@ import { isLocal, type LocalApps } from '../../adapters/kennel/gate/egress/local
 import type { App, Kennel } from '../../adapters/kennel/kennel.ts';
 import { conversationOf } from '../../store/chats/conversation-start.ts';
 import { reachOf } from '../../store/chats/shares.ts';
-import { rulesOfWorkspaces } from '../../store/kennel/egress/egress-rules.ts';
+import { rulesOfWorkspaces } from '../../store/kennel/egress-rules.ts';
 import { activeWorkspace } from '../../store/kennel/workspaces/workspaces.ts';
 import type { ToolContext, ToolOutcome } from '../tool.ts';
 import { visibleApps } from '../workspace/apps.ts';

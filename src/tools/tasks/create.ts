@@ -7,7 +7,7 @@ import { findName } from '../../domain/tasks/workspace-names.ts';
 import { suggestion } from '../../domain/text/nearest.ts';
 import { DAY, HOUR } from '../../domain/time.ts';
 import { reachOf } from '../../store/chats/shares.ts';
-import { type KennelHost, listHosts } from '../../store/kennel/hosts/hosts.ts';
+import { type KennelHost, listHosts } from '../../store/kennel/hosts.ts';
 import { planWishes } from '../../store/kennel/questions/task-plans.ts';
 import { insertTask, lastNamedAgent } from '../../store/kennel/tasks/tasks.ts';
 import { activeWorkspace, listWorkspaces } from '../../store/kennel/workspaces/workspaces.ts';

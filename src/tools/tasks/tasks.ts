@@ -7,7 +7,7 @@ import { shownHost } from '../../domain/tasks/egress.ts';
 import { duration, saysMore } from '../../domain/tasks/report.ts';
 import { reachOf } from '../../store/chats/shares.ts';
 import { onThread } from '../../store/chats/thread-transaction.ts';
-import { refusalsOf } from '../../store/kennel/egress/egress.ts';
+import { refusalsOf } from '../../store/kennel/egress.ts';
 import { isAboutHosts } from '../../store/kennel/questions/egress-questions.ts';
 import { latestQuestionOfTask, openQuestionOfTask } from '../../store/kennel/questions/task-questions.ts';
 import { isLimited, type Task, tasksOfChat } from '../../store/kennel/tasks/tasks.ts';

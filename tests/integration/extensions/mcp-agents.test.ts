@@ -6,7 +6,7 @@ import { taskMcp, toolsForAgents } from '../../../src/adapters/mcp/agent-servers
 import { connectTo } from '../../../src/adapters/mcp/configured.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { parseMcpConfig } from '../../../src/domain/extensions/mcp-config.ts';
-import { reachedBy } from '../../../src/store/kennel/egress/egress.ts';
+import { reachedBy } from '../../../src/store/kennel/egress.ts';
 import { type GateBench, type OpenedTask, startGateBench } from '../../support/gate-bench.ts';
 import { agreeTo } from '../../support/mcp/agree.ts';
 import { startMcpServer, type TestMcpServer } from '../../support/mcp/server.ts';

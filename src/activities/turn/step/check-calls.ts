@@ -3,7 +3,7 @@ import type { Config } from '../../../config.ts';
 import { kennelQueue } from '../../../contracts/ids.ts';
 import type { ToolAccess } from '../../../domain/consent/policy.ts';
 import { cut } from '../../../domain/text/storable.ts';
-import { hostOfChat, listHosts } from '../../../store/kennel/hosts/hosts.ts';
+import { hostOfChat, listHosts } from '../../../store/kennel/hosts.ts';
 import type { Db } from '../../../store/postgres/database.ts';
 import type { CheckedCall } from '../../../store/turns/steps/new-calls.ts';
 import type { AddedTools } from '../../../tools/added-tools.ts';
