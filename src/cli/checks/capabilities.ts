@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { mcpConfigFile, readMcpConfig } from '../../adapters/mcp/config-file.ts';
+import { mcpConfigFile, readMcpConfig } from '../../adapters/mcp/configured.ts';
 import { endpointOf, PRACTICE } from '../../adapters/model/endpoint/endpoint.ts';
 import { type Config, childEnvironment, type Source, sourcesOf } from '../../config.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
@@ -9,8 +9,7 @@ import { VERSION } from '../../installation.ts';
 import { type Extension, listExtensions } from '../../store/owner/extensions.ts';
 import { clusterFolder } from '../instance/servers/postgres.ts';
 import { withStore } from '../instance/servers/with-store.ts';
-import type { Finding } from './finding.ts';
-import { shownAddress } from './shown-address.ts';
+import { type Finding, shownAddress } from './finding.ts';
 
 interface ServerHealth {
   name: string;

@@ -1,11 +1,11 @@
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
-import { dataConverter } from '../../adapters/payloads/converter.ts';
+import { dataConverter } from '../../adapters/payloads/codec.ts';
 import type { Config } from '../../config.ts';
 import { notePayloadKey, usedPayloadKeys } from '../../store/home/payload-keys.ts';
 import { type Db, openStore } from '../../store/postgres/database.ts';
 import { databaseProblem, temporalProblem } from '../instance/connections/problems.ts';
-import { temporalEndpoint } from '../instance/connections/temporal-endpoint.ts';
+import { temporalEndpoint } from '../instance/connections/servers.ts';
 import { readPayloadKeys } from '../instance/home/payload-keys.ts';
 import type { Connections } from './process/role-context.ts';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type Docker from 'dockerode';
 import type { Config } from '../../../config.ts';
 import { MINUTE } from '../../../domain/time.ts';
-import type { EgressRule } from '../../../store/kennel/egress/egress-rules.ts';
+import type { EgressRule } from '../../../store/kennel/egress-rules.ts';
 import { KeyedMutex } from '../../keyed-mutex.ts';
 import { destroy, homeLabel, inspectOrNull, LABEL, statusOf } from '../docker/containers.ts';
 import { explained } from '../docker/engine.ts';
@@ -11,8 +11,7 @@ import type { BrowserGate, RefusedAddress } from '../gate/browser-gate.ts';
 import type { LocalApps } from '../gate/egress/local-apps.ts';
 import { KennelFull } from '../kennel.ts';
 import type { OpenKennel } from '../open-kennel.ts';
-import { browserKey, browserName, configuration } from './container.ts';
-import { execIn } from './exec.ts';
+import { browserKey, browserName, configuration, execIn } from './container.ts';
 
 /** Whose browser is meant. */
 export interface BrowserOwner {

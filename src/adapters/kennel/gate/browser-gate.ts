@@ -1,14 +1,13 @@
 import type { Logger } from 'pino';
 import { egressWords } from '../../../domain/tasks/egress.ts';
-import { type EgressRule, ruleFor } from '../../../store/kennel/egress/egress-rules.ts';
+import { type EgressRule, ruleFor } from '../../../store/kennel/egress-rules.ts';
 import { KeyedMutex } from '../../keyed-mutex.ts';
 import { type AddressRule, isPublicAddress, type Resolver, systemResolver } from '../../web/address-guard.ts';
 import type { Admission } from './egress/admission.ts';
 import type { AllowList, Target } from './egress/allow-list.ts';
 import { EgressProxy } from './egress/egress-proxy.ts';
 import { isLocal, type LocalApps, LocalWay } from './egress/local-apps.ts';
-import { createRefusedHosts, type RefusedHosts } from './egress/refused-hosts.ts';
-import { createTrafficCount } from './egress/traffic.ts';
+import { createRefusedHosts, createTrafficCount, type RefusedHosts } from './egress/traffic.ts';
 import { createSlots } from './slots.ts';
 import { openSocketFolder, type SocketFolder } from './socket.ts';
 
