@@ -16,7 +16,7 @@ import {
   WITH_IMAGE_MS,
   workspaceArgument,
 } from './in-workspace.ts';
-import { isTestCommand, splitWords } from './test-command.ts';
+import { isTestCommand, lacksPackages, splitWords } from './test-command.ts';
 
 /** Commands in a container of the workspace: no network, no keys, and only the workspace mounted. */
 
@@ -32,9 +32,6 @@ export const common = { runsIn: 'kennel', timeoutMs: MAX_MS + WITH_IMAGE_MS } as
 
 const NOT_FOUND =
   'A program was not found: what is there follows from the files of the repository (docs/kennel.md), and there is no network to install more.';
-/** How programs say that a package is missing, or that they cannot load it without a network. */
-const UNINSTALLED =
-  /Could not resolve host|Temporary failure in name resolution|EAI_AGAIN|ENOTFOUND|no such host|dial tcp: lookup|UnknownHostException|Unknown host|Cannot find (?:module|package)|No module named|Could not find gem|vendor\/autoload/;
 const INSTALL_FIRST = 'Its packages are not installed, and there is no network here: let a task install them first.';
 
 export const shown = (line: string, where: string): string =>
@@ -171,7 +168,7 @@ export async function execute(
       ? []
       : [
           ...(result.code === 127 ? [NOT_FOUND] : []),
-          ...(UNINSTALLED.test(output) || (result.code === 127 && label === 'test') ? [INSTALL_FIRST] : []),
+          ...(lacksPackages(output, label === 'test' ? result.code : null) ? [INSTALL_FIRST] : []),
           ...lacks,
         ];
     return {

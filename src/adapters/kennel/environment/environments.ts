@@ -1,7 +1,13 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { CopiedContent, CopiedFile, Devcontainer, FoundEnvironment } from '../../../contracts/environment.ts';
+import type {
+  CopiedContent,
+  CopiedFile,
+  Devcontainer,
+  FoundEnvironment,
+  RefusedLine,
+} from '../../../contracts/environment.ts';
 import { INSIDE } from '../../../contracts/kennel.ts';
 import type { WorkspaceAnswer, WorkspaceOp } from '../../../contracts/workspace-ops.ts';
 import { blockQuote, inline } from '../../../domain/text/foreign-text.ts';
@@ -12,10 +18,20 @@ import { replaceFile } from './replace-file.ts';
 import { SetupScripts } from './setup-scripts.ts';
 import { stampOf } from './stamp.ts';
 
-/** The environment of a workspace, as its files are now. */
-export interface Environment {
+/** A way to make the image of a workspace. */
+interface Choice {
   /** null: the images of the kennel have all that it needs */
   recipe: Recipe | null;
+  /** what of the versions a person should know */
+  notes: string[];
+  /** what to say when it cannot be built and the next choice is used; null for the last */
+  lost: string | null;
+}
+
+/** The environment of a workspace, as its files are now. */
+export interface Environment {
+  /** the first that can be built is used */
+  choices: Choice[];
   /** environment variables that the repository sets */
   variables: Record<string, string>;
   /** shell lines that prepare the workspace */
@@ -59,15 +75,14 @@ export class Environments {
     const asked = askedBy(found.devcontainer);
     const decision = asked && (await this.decision(asked.hash));
     const agreed = decision === 'yes';
-    const { recipe, notes } = recipeOf(found, agreed, script ?? (await this.scripts.of(workspace))?.script ?? null);
+    const setup = script ?? (await this.scripts.of(workspace))?.script ?? null;
     const undecided = decision === null ? asked : null;
     return {
-      recipe,
+      choices: choicesOf(found, agreed, setup),
       variables: found.variables,
       setup: agreed ? (found.devcontainer?.setup ?? []) : [],
       undecided,
       notes: [
-        ...notes,
         ...refusals(found),
         ...(undecided
           ? [`${undecided.file} brings its own image or commands. They wait for your yes: the next coding task asks.`]
@@ -134,6 +149,31 @@ export class Environments {
   }
 }
 
+/** Its devcontainer, what a no to that gives, and that without package managers. */
+function choicesOf(found: FoundEnvironment, agreed: boolean, script: string | null): Choice[] {
+  const own = recipeOf(found, agreed, script);
+  const { devcontainer, managers } = found;
+  return [
+    ...(own.recipe?.base
+      ? [
+          {
+            ...own,
+            lost: `${devcontainer!.file} could not be used, so this task has the languages that the files of the repository name, as after a no.`,
+          },
+        ]
+      : []),
+    ...(managers.length > 0
+      ? [
+          {
+            ...recipeOf(found, false, script),
+            lost: `${managers.map(({ name }) => name).join(' and ')} could not be installed, so this task goes on without.`,
+          },
+        ]
+      : []),
+    { ...recipeOf({ ...found, managers: [] }, false, script), lost: null },
+  ];
+}
+
 /** Only what runs code of others is asked about. */
 function askedBy(devcontainer: Devcontainer | null): EnvironmentAsked | null {
   if (!devcontainer) return null;
@@ -170,13 +210,17 @@ function copies(copied: readonly CopiedFile[]): string {
   ].join('\n');
 }
 
-function refusals({ refused }: FoundEnvironment): string[] {
-  if (refused.length === 0) return [];
-  const lines = refused.map(
-    ({ file, line, text, why }) => `${inline(`${file}, line ${line}: ${text}`, 300)}\n${inline(why, 300)}`,
-  );
-  return [`The devcontainer of this repository is not used, because of:\n${blockQuote(lines.join('\n'))}`];
+function refusals({ refused, unused }: FoundEnvironment): string[] {
+  if (refused.length > 0) return [`The devcontainer of this repository is not used, because of:\n${quoted(refused)}`];
+  return unused.length > 0 ? [`The devcontainer of this repository is used without:\n${quoted(unused)}`] : [];
 }
+
+const quoted = (lines: readonly RefusedLine[]): string =>
+  blockQuote(
+    lines
+      .map(({ file, line, text, why }) => `${inline(`${file}, line ${line}: ${text}`, 300)}\n${inline(why, 300)}`)
+      .join('\n'),
+  );
 
 /**
  * The variables of an agent's container. Programs in Java do not know `HTTPS_PROXY`: without these, Maven and Gradle
@@ -204,6 +248,9 @@ export const homeVariables = (home: string): Record<string, string> => ({
   PIP_CACHE_DIR: `${home}/.cache/pip`,
   // Debian's pip refuses without it, also where it installs for the user alone
   PIP_BREAK_SYSTEM_PACKAGES: '1',
+  // in the workspace, where the tests after a task find them
+  POETRY_VIRTUALENVS_IN_PROJECT: 'true',
+  PIPENV_VENV_IN_PROJECT: '1',
   npm_config_cache: `${home}/.npm`,
   COMPOSER_HOME: `${home}/.composer`,
   GEM_HOME: `${home}/.gem`,

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 const SOURCE = /\.(c|cc|cpp|cxx|go|rs|java|php|rb)$/;
 /** Files in which a repository says what it needs. */
 const MANIFEST =
-  /^(\.tool-versions|\.?mise\.toml|\.nvmrc|\.(node|python|ruby|java|go|php)-version|rust-toolchain(\.toml)?|go\.mod|Cargo\.toml|pyproject\.toml|requirements\.txt|setup\.py|Pipfile|package\.json|pom\.xml|build\.gradle(\.kts)?|composer\.json|Gemfile|CMakeLists\.txt|configure\.ac|meson\.build|\.devcontainer\.json)$/;
+  /^(\.tool-versions|pnpm-(lock|workspace)\.yaml|yarn\.lock|\.yarnrc\.yml|bun\.lockb?|(poetry|uv|pdm|Pipfile)\.lock|uv\.toml|configure\.in|Makefile\.am|\.?mise\.toml|\.nvmrc|\.(node|python|ruby|java|go|php)-version|rust-toolchain(\.toml)?|go\.mod|Cargo\.toml|pyproject\.toml|requirements\.txt|setup\.py|Pipfile|package\.json|pom\.xml|build\.gradle(\.kts)?|composer\.json|Gemfile|CMakeLists\.txt|configure\.ac|meson\.build|\.devcontainer\.json)$/;
 const MOST_NAMES = 5_000;
 
 /**
