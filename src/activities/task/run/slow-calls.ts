@@ -4,7 +4,7 @@ import { inline } from '../../../domain/text/foreign-text.ts';
 import { MINUTE, SECOND } from '../../../domain/time.ts';
 import { signalArrival } from '../../../gateway/intake/signal.ts';
 import { derivedId } from '../../../store/chats/ids.ts';
-import { tellOfTask } from '../../../store/kennel/tasks/task-news.ts';
+import { tellOfTask, whereToTell } from '../../../store/kennel/tasks/task-news.ts';
 import type { Task } from '../../../store/kennel/tasks/tasks.ts';
 import type { KennelDeps } from '../../activity-deps.ts';
 
@@ -32,7 +32,7 @@ interface Call extends Pick<ToolLine, 'id' | 'title' | 'kind' | 'step'> {
   told: number;
 }
 
-export interface SlowCall extends Readonly<Call> {
+interface SlowCall extends Readonly<Call> {
   /** how long the same call took before; null when it never ended before */
   beforeMs: number | null;
 }
@@ -95,11 +95,7 @@ export async function tellSlow(
 ): Promise<void> {
   const key = derivedId('call_', call.step, call.id, call.told);
   const outboxId = await tellOfTask(deps.db, task, `slow_${key}`, slowText(task, call), 'quoting');
-  const { channel, workflow_id: workflowId } = await deps.db
-    .selectFrom('chats')
-    .select(['channel', 'workflow_id'])
-    .where('id', '=', task.chat_id)
-    .executeTakeFirstOrThrow();
+  const { channel, workflowId } = await whereToTell(deps.db, task);
   const arrival = { kind: 'reply' as const, inboxId: outboxId, outboxId };
   // if the signal fails, the sweeper finds the row
   await signalArrival(deps, { inboxId: outboxId, arrival, chatId: task.chat_id, channel, workflowId }).catch(() => {});

@@ -1,3 +1,4 @@
+import type { Channel } from '../../../contracts/ids.ts';
 import type { Source } from '../../../contracts/taint.ts';
 import type { Db } from '../../postgres/database.ts';
 import { recordNotice } from '../../turns/complete-turn.ts';
@@ -35,3 +36,11 @@ export async function tellOfTask(
   });
   return outboxId;
 }
+
+/** The channel and the workflow of a task's chat, which sends what is told of it. */
+export const whereToTell = (db: Db, { chat_id: id }: Task): Promise<{ channel: Channel; workflowId: string }> =>
+  db
+    .selectFrom('chats')
+    .select(['channel', 'workflow_id as workflowId'])
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow();
