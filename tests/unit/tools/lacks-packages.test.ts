@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { lacksPackages } from '../../../src/tools/workspace/test-command.ts';
+import { lacksPackages } from '../../../src/tools/workspace/shell.ts';
 
 it.each([
   "Error: Cannot find module 'express'",
