@@ -48,7 +48,7 @@ export interface Report {
 }
 
 const SUBJECT_CHARS = 72;
-const SUBJECT_LINE = /^[ \t>*_`#-]{0,6}commit(?: message| subject)?:[*_` \t]{0,6}(\S.{0,300})$/gim;
+const SUBJECT_LINE = /^[ \t>*_`#-]{0,6}commit(?: message| subject)?:(.{1,300})$/gim;
 
 /** For the agent, after the goal. */
 export const ABOUT_COMMIT = `End your last message with a line "Commit: " and a summary of what you changed, in at most 60 characters.`;
@@ -57,8 +57,8 @@ export const ABOUT_COMMIT = `End your last message with a line "Commit: " and a 
 export function subjectIn(said: string): { subject: string | null; said: string } {
   const found = [...said.matchAll(SUBJECT_LINE)].at(-1);
   const subject = inline(found?.[1] ?? '', 400)
-    .replace(/[*_`"' .]+$/, '')
-    .replace(/^[*_`"']+/, '');
+    .replace(/(?<![*_`"' .])[*_`"' .]+$/, '')
+    .replace(/^[*_`"' ]+/, '');
   if (!found || subject === '') return { subject: null, said };
   const rest = `${said.slice(0, found.index)}${said.slice(found.index + found[0].length)}`;
   return { subject: cut(subject, SUBJECT_CHARS), said: rest.trim() };

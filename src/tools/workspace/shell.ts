@@ -95,7 +95,7 @@ const UNINSTALLED = [
   // a path that begins with a dot is a file of the project itself
   /Cannot find (?:module|package) ['"](?![./])|node_modules (?:missing|state file)|seem to have been installed/,
   /No module named|No matching distribution found|Could not find a version that satisfies/,
-  /Could not find (?:gem|[^\n]{1,200} in (?:any of the sources|locally installed gems))|vendor\/(?:autoload|bin\/)/,
+  /Could not find gem| in (?:any of the sources|locally installed gems)|vendor\/(?:autoload|bin\/)/,
   /failed to (?:download|get) `|no matching package named/,
   /Could not (?:transfer artifact|resolve (?:dependencies|all))|No cached version of/,
 ];
