@@ -13,11 +13,19 @@ import { readText } from '../files/text.ts';
 import type { Place } from '../git/repository.ts';
 import { Refusal } from '../refusal.ts';
 import { BuildFiles } from './build-files.ts';
+import {
+  all,
+  commands,
+  featureOf,
+  isEmpty,
+  OWN_VARIABLE,
+  properties,
+  REFUSED,
+  REFUSED_IN_BUILD,
+  texts,
+} from './devcontainer-parts.ts';
 import { readDockerfile, type Source } from './dockerfile.ts';
-import { featureOf } from './features.ts';
-import { all, commands, isEmpty, properties, texts } from './json-tree.ts';
 import type { Asked } from './manifests.ts';
-import { OWN_VARIABLE, REFUSED, REFUSED_IN_BUILD } from './refused-keys.ts';
 
 const PLACES = ['.devcontainer/devcontainer.json', '.devcontainer.json'];
 const FILE_BYTES = 256 * 1024;
@@ -40,6 +48,8 @@ export interface ReadDevcontainer {
   variables: Record<string, string>;
   own: Devcontainer | null;
   refused: RefusedLine[];
+  /** lines that are left out */
+  unused: RefusedLine[];
   files: string[];
   /** what is in the files that its Dockerfile copies */
   contents(): CopiedContent[];
@@ -67,6 +77,7 @@ const nothing = (): ReadDevcontainer => ({
   variables: {},
   own: null,
   refused: [],
+  unused: [],
   files: [],
   contents: () => [],
 });
@@ -108,13 +119,16 @@ class Reading {
   }
 
   refuse(offset: number, why: string): void {
-    const line = this.text.slice(0, offset).split('\n').length;
-    this.refuseLine({ file: this.file, line, text: this.text.split('\n')[line - 1] ?? '', why });
+    this.refuseLine(this.lineAt(offset, why));
   }
 
-  private refuseLine({ text, ...line }: RefusedLine): void {
-    if (this.result.refused.length < MOST_REFUSED)
-      this.result.refused.push({ ...line, text: text.trim().slice(0, LINE_CHARS) });
+  private lineAt(offset: number, why: string): RefusedLine {
+    const line = this.text.slice(0, offset).split('\n').length;
+    return { file: this.file, line, text: this.text.split('\n')[line - 1] ?? '', why };
+  }
+
+  private refuseLine({ text, ...line }: RefusedLine, among = this.result.refused): void {
+    if (among.length < MOST_REFUSED) among.push({ ...line, text: text.trim().slice(0, LINE_CHARS) });
   }
 
   private get own(): Devcontainer {
@@ -231,9 +245,12 @@ class Reading {
     for (const [name, options, at] of properties(value)) {
       const feature = featureOf(name, getNodeValue(options));
       if (feature === null)
-        this.refuse(
-          at,
-          'Only features that are packages are known here; this one would run a program of its author as root.',
+        this.refuseLine(
+          this.lineAt(
+            at,
+            'Only features that are packages are known here; this one would run a program of its author as root.',
+          ),
+          this.result.unused,
         );
       else {
         this.result.asked.push(...feature.asked);

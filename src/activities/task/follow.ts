@@ -1,12 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity';
+import { LRUCache } from 'lru-cache';
 import type { LogLine } from '../../contracts/kennel.ts';
 import type { Followed, FollowInput } from '../../contracts/task.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
 import { cut } from '../../store/chats/ids.ts';
 import { dueEgress } from '../../store/kennel/questions/egress-questions.ts';
 import { taskQuestionId } from '../../store/kennel/questions/task-questions.ts';
-import { countLines, doing, storeLines } from '../../store/kennel/tasks/task-log.ts';
+import { countLines, doing, openCalls, storeLines } from '../../store/kennel/tasks/task-log.ts';
 import { findTask, isOver, type Task } from '../../store/kennel/tasks/tasks.ts';
 import { usageOf } from '../../store/kennel/tasks/usage.ts';
 import type { KennelDeps } from '../activity-deps.ts';
@@ -23,8 +24,8 @@ import {
   spendingBreach,
   timeBreach,
 } from './run/limits.ts';
-import { createLogPace } from './run/log-pace.ts';
 import { endedAtLimit, loginAnswered, modelLimit } from './run/model-limit.ts';
+import { SlowCalls, tellSlow } from './run/slow-calls.ts';
 
 /** How often a log is looked at besides each time it grows. */
 const LOOK_MS = 200;
@@ -45,21 +46,51 @@ interface Following {
   lines: number;
   /** the latest progress that operators may read */
   said: string | null;
+  slow: SlowCalls;
   began: number;
   deadline: number;
   checkedAt: number;
   measuredAt: number;
 }
 
+/** How fast a log is stored. A working agent stays far below; a flood waits in its file, which has a limit. */
+const LINES_PER_SECOND = 500;
+const BYTES_PER_SECOND = 1024 * 1024;
+/** What may come at once, because a host that was away must catch up. */
+const BURST_SECONDS = 10;
+
+interface LogPace {
+  /** Records what was stored; returns how many ms to wait before more. */
+  took(lines: number, bytes: number, now?: number): number;
+}
+
+function createLogPace(): LogPace {
+  let owed = { lines: 0, bytes: 0 };
+  let since = Date.now();
+  return {
+    took(lines, bytes, now = Date.now()) {
+      const seconds = (now - since) / 1000;
+      since = now;
+      owed = {
+        lines: Math.max(0, owed.lines - seconds * LINES_PER_SECOND) + lines,
+        bytes: Math.max(0, owed.bytes - seconds * BYTES_PER_SECOND) + bytes,
+      };
+      const behind = Math.max(owed.lines / LINES_PER_SECOND, owed.bytes / BYTES_PER_SECOND) - BURST_SECONDS;
+      return Math.max(0, Math.ceil(behind * 1000));
+    },
+  };
+}
+
 /**
  * Follows the log of a run until the workflow is needed. The heartbeat carries the offset, and every line is stored
  * under its number: the next attempt continues after the last stored line and stores none twice.
  */
-export const createFollow =
-  (deps: KennelDeps) =>
-  async (input: FollowInput): Promise<Followed> => {
+export const createFollow = (deps: KennelDeps) => {
+  // each attempt ends after a minute of progress, and a slow call goes on over many of them
+  const slowCalls = new LRUCache<string, SlowCalls>({ max: 100 });
+  return async (input: FollowInput): Promise<Followed> => {
     const signal = cancellationSignal();
-    const at = begin(deps, input);
+    const at = begin(deps, input, slowCalls.get(input.taskId));
     const beats = setInterval(
       () => heartbeat({ offset: at.offset, ...(at.said && { doing: cut(at.said, 100) }) }),
       HEARTBEAT_MS,
@@ -70,6 +101,9 @@ export const createFollow =
       const progress = createProgress(deps, taskProgress(task));
       const pace = createLogPace();
       at.lines = await countLines(deps.db, task.id);
+      // another process has followed this run so far
+      if (!slowCalls.has(task.id)) for (const line of await openCalls(deps.db, task.id, input.step)) at.slow.take(line);
+      slowCalls.set(task.id, at.slow);
       for (;;) {
         signal.throwIfAborted();
         // the container goes on by itself, and the next attempt continues here
@@ -102,8 +136,9 @@ export const createFollow =
       clearInterval(beats);
     }
   };
+};
 
-function begin(deps: KennelDeps, input: FollowInput): Following {
+function begin(deps: KennelDeps, input: FollowInput, slow = new SlowCalls()): Following {
   const info = activityInfo();
   // the heartbeat of the previous attempt says what is already stored
   const before = (info.heartbeatDetails as { offset?: number } | undefined)?.offset ?? 0;
@@ -115,6 +150,7 @@ function begin(deps: KennelDeps, input: FollowInput): Following {
     offset: Math.max(before, input.offset),
     lines: 0,
     said: null,
+    slow,
     began: now,
     deadline: info.scheduledTimestampMs + input.remainingMs,
     checkedAt: 0,
@@ -135,6 +171,7 @@ const showsText = ({ config }: KennelDeps): boolean => config.FETCH_UI_TEXT === 
 /** Stores lines, and records progress for operators. Returns the latest progress worth telling the person. */
 async function store(at: Following, task: Task, lines: LogLine[]): Promise<string | null> {
   const added = await storeLines(at.deps.db, task, lines);
+  for (const line of lines) if (line.step === at.input.step) at.slow.take(line);
   at.said =
     added
       .map((line) => (isAsking(line) && !showsText(at.deps) ? ASKING[line.type] : doing(line)))
@@ -158,6 +195,7 @@ async function look(at: Following, read: Read, task: Task): Promise<Stop | null>
       (await containerGone(kennel, config, input, folder, read)) ??
       (input.asksForHosts ? await hostsWanted(at, task) : null);
     if (end) return end;
+    for (const call of at.slow.due(now)) await tellSlow(deps, task, call);
     if (at.said && now - at.began >= input.progressMs) return { what: 'progress', doing: at.said };
   }
   if (now - at.measuredAt < MEASURE_MS) return null;

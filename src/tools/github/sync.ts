@@ -1,10 +1,12 @@
 import { z } from 'zod';
-import { fullName, webHost } from '../../adapters/github/remote.ts';
-import { findRepository, type Repository } from '../../adapters/github/repositories.ts';
+import type { Repository } from '../../adapters/github/repositories.ts';
 import { signedOff } from '../../domain/chat/words/sign-off.ts';
+import { inline } from '../../domain/text/foreign-text.ts';
+import { SecretScan, secretsSentence } from '../../domain/text/secrets.ts';
+import { MINUTE } from '../../domain/time.ts';
 import { signatureOf } from '../../store/kennel/workspaces/signatures.ts';
-import { named } from '../approval-words.ts';
-import { defineTool, type ToolContext, type ToolOutcome } from '../tool.ts';
+import { defineTool, named, type ToolContext, type ToolOutcome } from '../tool.ts';
+import { printed } from '../workspace/command-text.ts';
 import {
   AUTHOR,
   changeWorkspace,
@@ -15,12 +17,11 @@ import {
   WITH_IMAGE_MS,
   workspaceArgument,
 } from '../workspace/in-workspace.ts';
-import { retriedWithToken, writeAccess } from './access.ts';
+import { retriedWithToken } from './access.ts';
+import { GIT, pushBranch } from './bundle.ts';
 import { makeRepository, shownUrl } from './publish.ts';
-import { pushBranch } from './push-branch.ts';
 import { rebaseOnto } from './rebase.ts';
-import { uncommittedSecrets } from './uncommitted-secrets.ts';
-import { branchOf, type GitOnBranch, isOutcome, remoteOf } from './workspace-repository.ts';
+import { branchOf, type GitOnBranch, isOutcome, remoteOf, writableOf } from './workspace-repository.ts';
 
 /** `workspace_sync`: commits what changed and pushes it. */
 
@@ -57,6 +58,53 @@ export const syncTool = defineTool({
     retriedWithToken(context, () => changeWorkspace(context, name, (at) => sync(context, at, message))),
 });
 
+const LIMIT_MS = 5 * MINUTE;
+
+/**
+ * Prints what a commit of everything would add. It works in a git directory of its own, which borrows index and
+ * objects: so it writes nothing into the workspace, and no filter or setting of the repository changes what is seen.
+ */
+const SCRIPT = [
+  'place=$(mktemp -d)',
+  'index=$("$@" rev-parse --git-path index)',
+  'exclude=$("$@" rev-parse --git-path info/exclude)',
+  'objects=$(realpath "$("$@" rev-parse --git-path objects)")',
+  'ignored=$("$@" config core.excludesFile || true)',
+  'head=$("$@" rev-parse --quiet --verify HEAD || "$@" hash-object -t tree /dev/null)',
+  '"$@" init --quiet --bare --template= "$place"',
+  'if [ -f "$index" ]; then cp "$index" "$place/index"; fi',
+  'if [ -f "$exclude" ]; then mkdir "$place/info"; cp "$exclude" "$place/info/exclude"; fi',
+  'export GIT_DIR=$place GIT_WORK_TREE=$PWD GIT_ALTERNATE_OBJECT_DIRECTORIES=$objects',
+  'set -- "$@" -c "core.excludesFile=$ignored"',
+  // known to the index, with no object
+  '"$@" add --intent-to-add .',
+  '"$@" diff -U0 --text --no-renames --no-color --no-ext-diff --no-textconv "$head"',
+].join('\n');
+
+/**
+ * Why what is not committed yet must not be: a secret in a commit is much harder to take back than one in a file. Null:
+ * it may be.
+ */
+async function uncommittedSecrets({ kennel, path }: Opened, { config, signal }: ToolContext): Promise<string | null> {
+  const scan = new SecretScan(config.GH_TOKEN ? [config.GH_TOKEN] : []);
+  const result = await kennel.command({
+    workspace: path,
+    readOnly: true,
+    argv: ['bash', '-ec', SCRIPT, 'scan', ...GIT],
+    timeoutMs: LIMIT_MS,
+    maxOutput: 4096,
+    label: 'git-scan',
+    onOutput: (stream, text) => {
+      if (stream === 'stdout') scan.push(text);
+    },
+    signal,
+  });
+  if (result.code !== 0)
+    return `What changed could not be searched for secrets, so nothing was pushed: ${printed(result.stderr).trim().slice(-300)}`;
+  const findings = scan.end();
+  return findings.length > 0 ? secretsSentence(findings, inline) : null;
+}
+
 async function sync(context: ToolContext, at: Opened, message: string | undefined): Promise<ToolOutcome> {
   const git = await branchOf(context, at);
   if (isOutcome(git)) return git;
@@ -71,14 +119,7 @@ async function sync(context: ToolContext, at: Opened, message: string | undefine
   if (!committed && git.head === null)
     return { ok: false, output: `${at.name} has no commit and no files, so there is nothing to push.` };
   const said = committed ? committed.output : 'Nothing new to commit';
-  const repository = remote
-    ? await findRepository(writeAccess(context), remote)
-    : await makeRepository(context, at.name, '', false);
-  if (!repository)
-    return {
-      ok: false,
-      output: `${said}. ${fullName(remote!)} is not on ${webHost(context.config.GITHUB_API_URL)}, or GH_TOKEN may not see it.`,
-    };
+  const repository = remote ? await writableOf(context, at, git) : await makeRepository(context, at.name, '', false);
   if (isOutcome(repository)) return { ok: false, output: `${said}. ${repository.output}` };
   const pushed = await pushOverNews(context, at, git.branch, repository);
   if ('why' in pushed)

@@ -16,7 +16,6 @@ import {
   WITH_IMAGE_MS,
   workspaceArgument,
 } from './in-workspace.ts';
-import { isTestCommand, splitWords } from './test-command.ts';
 
 /** Commands in a container of the workspace: no network, no keys, and only the workspace mounted. */
 
@@ -32,15 +31,84 @@ export const common = { runsIn: 'kennel', timeoutMs: MAX_MS + WITH_IMAGE_MS } as
 
 const NOT_FOUND =
   'A program was not found: what is there follows from the files of the repository (docs/kennel.md), and there is no network to install more.';
-/** How programs say that a package is missing, or that they cannot load it without a network. */
-const UNINSTALLED =
-  /Could not resolve host|Temporary failure in name resolution|EAI_AGAIN|ENOTFOUND|no such host|dial tcp: lookup|UnknownHostException|Unknown host|Cannot find (?:module|package)|No module named|Could not find gem|vendor\/autoload/;
 const INSTALL_FIRST = 'Its packages are not installed, and there is no network here: let a task install them first.';
 
 export const shown = (line: string, where: string): string =>
   `$ ${printed(line).trim().replaceAll('\n', '\n> ')}\n(in ${where})`;
 export const folderName = (workspace: string | undefined, cwd = '.'): string =>
   [workspace ?? 'the active workspace', ...(cwd === '.' ? [] : [cwd])].join('/');
+
+/**
+ * Test runners, as the first words of their command lines. Anything may follow, except what a shell would interpret.
+ */
+const RUNNERS: ReadonlyArray<readonly string[]> = [
+  ...['npm', 'pnpm', 'yarn', 'bun'].flatMap((manager) => [
+    [manager, 'test'],
+    [manager, 't'],
+    [manager, 'run', 'test'],
+  ]),
+  ...['vitest', 'jest', 'mocha', 'ava', 'tap'].flatMap((runner) => [['npx', runner], [runner]]),
+  ['node', '--test'],
+  ['deno', 'test'],
+  ['go', 'test'],
+  ['cargo', 'test'],
+  ['cargo', 'nextest', 'run'],
+  ['pytest'],
+  ['python', '-m', 'pytest'],
+  ['python3', '-m', 'pytest'],
+  ['python', '-m', 'unittest'],
+  ['python3', '-m', 'unittest'],
+  ['uv', 'run', 'pytest'],
+  ['tox'],
+  ['make', 'test'],
+  ['make', 'check'],
+  ['mvn', 'test'],
+  ['gradle', 'test'],
+  ['./gradlew', 'test'],
+  ['dotnet', 'test'],
+  ['mix', 'test'],
+  ['rspec'],
+  ['bundle', 'exec', 'rspec'],
+  ['phpunit'],
+  ['swift', 'test'],
+];
+
+/** Whether a command line starts a test runner. It is run without a shell, where quotes only hold words together. */
+export function isTestCommand(line: string): boolean {
+  const words = splitWords(line);
+  // npm run test:unit, yarn run test-all
+  const script = words.findIndex((word, at) => at > 0 && words[at - 1] === 'run' && /^test[:.-][\w:.-]+$/.test(word));
+  const plain = script === 2 ? [...words.slice(0, 2), 'test'] : words;
+  return RUNNERS.some((runner) => runner.every((word, at) => plain[at] === word));
+}
+
+/** Words of a command line; `'…'` and `"…"` hold words with spaces. */
+export const splitWords = (line: string): string[] =>
+  [...line.matchAll(/(?:[^\s'"]|'[^']*'|"[^"]*")+/g)].map(([word]) =>
+    word.replace(/'([^']*)'|"([^"]*)"/g, (_, single?: string, double?: string) => single ?? double ?? ''),
+  );
+
+/** How programs say that a package is missing, or that they cannot load it without a network. */
+const UNINSTALLED = [
+  /Could not resolve host|Temporary failure in name resolution|EAI_AGAIN|ENOTFOUND|[Uu]nknown ?[Hh]ost|dns error/,
+  /no such host|dial tcp: lookup|no required module provides package|module lookup disabled/,
+  // a path that begins with a dot is a file of the project itself
+  /Cannot find (?:module|package) ['"](?![./])|node_modules (?:missing|state file)|seem to have been installed/,
+  /No module named|No matching distribution found|Could not find a version that satisfies/,
+  /Could not find gem| in (?:any of the sources|locally installed gems)|vendor\/(?:autoload|bin\/)/,
+  /failed to (?:download|get) `|no matching package named/,
+  /Could not (?:transfer artifact|resolve (?:dependencies|all))|No cached version of/,
+];
+/** A script of a project names programs of its packages. */
+const NO_PROGRAM = /sh: (?:line )?\d{1,6}: \S{1,80}: (?:command )?not found|[Cc]ommand not found/;
+
+/**
+ * Whether a command failed because the packages of its project are not there. `testsEndedWith`: its exit code, when it
+ * ran tests.
+ */
+export const lacksPackages = (output: string, testsEndedWith: number | null = null): boolean =>
+  UNINSTALLED.some((pattern) => pattern.test(output)) ||
+  (testsEndedWith !== null && (testsEndedWith === 127 || NO_PROGRAM.test(output)));
 
 export const shellTools: Tool[] = [
   defineTool({
@@ -171,7 +239,7 @@ export async function execute(
       ? []
       : [
           ...(result.code === 127 ? [NOT_FOUND] : []),
-          ...(UNINSTALLED.test(output) || (result.code === 127 && label === 'test') ? [INSTALL_FIRST] : []),
+          ...(lacksPackages(output, label === 'test' ? result.code : null) ? [INSTALL_FIRST] : []),
           ...lacks,
         ];
     return {

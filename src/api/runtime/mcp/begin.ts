@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type CallToolResult, said, type ToolRequest, unknownTool } from '../../../adapters/mcp/serving/protocol.ts';
 import type { Source } from '../../../contracts/taint.ts';
-import { isTooDeep } from '../../../domain/text/depth.ts';
+import { isTooDeep } from '../../../domain/text/lenient-json.ts';
 import { cut, storableText } from '../../../domain/text/storable.ts';
 import { IntakeError } from '../../../gateway/intake/intake.ts';
 import { chatKey } from '../../../store/chats/ids.ts';
@@ -22,7 +22,7 @@ import { createThread } from '../../../store/chats/threads/threads.ts';
 import type { RuntimeDeps } from '../shared/endpoint.ts';
 import { accessOf, admitted, CALL_RESULT, CHAT, CHAT_REPLY } from './offered.ts';
 import { stillWaits } from './results.ts';
-import type { ProgramSession } from './session-id.ts';
+import type { ProgramSession } from './wire.ts';
 
 /** A turn that is to be followed from `seq` on, or an answer that needs none. */
 type Begun = { threadId: string; turnId: string; seq: number } | { answer: CallToolResult };
