@@ -4,7 +4,7 @@ import type { OwnerEvent } from '../../../contracts/owner.ts';
 import { changesSince } from '../../../store/owner/views/changes.ts';
 import { count, type Fields } from '../../http/fields.ts';
 import { whole } from '../../http/query.ts';
-import { lastEventId } from '../../runtime/events/events.ts';
+import { cursorOf, frameOf } from '../../runtime/events/event-stream.ts';
 import { endpoint, type RuntimeDeps } from '../../runtime/shared/endpoint.ts';
 import { Changes } from './changes.ts';
 
@@ -27,13 +27,15 @@ export const getOwnerEvents = endpoint({
   method: 'GET',
   path: '/v1/owner/events',
   summary: 'Follow what changes anywhere',
-  query: { since_seq: whole.describe('Changes after this place; Last-Event-ID says the same') },
+  query: {
+    since_seq: whole.describe('Changes after this place; Last-Event-ID says the same, and the later of both counts'),
+  },
   answer: {
     written: { type: 'text/event-stream', schema: change },
     what: 'Each says what to read again. One may come twice; none is left out.',
   },
   handle: async ({ ctx, query }, deps) => {
-    const since = query.since_seq ?? lastEventId(ctx.get('last-event-id'));
+    const since = cursorOf(ctx, query.since_seq);
     ctx.status = 200;
     ctx.set({ 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-cache', 'X-Accel-Buffering': 'no' });
     const gone = new AbortController();
@@ -90,4 +92,4 @@ async function catchUp(
   for (const about of WITHOUT_EVENTS) box.put({ about, thread_id: null, kinds: [] });
 }
 
-const frame = (event: OwnerEvent): string => `event: changed\nid: ${event.seq}\ndata: ${JSON.stringify(event)}\n\n`;
+const frame = (event: OwnerEvent): string => frameOf('changed', event, event.seq);

@@ -6,8 +6,8 @@ import type {
   SessionMessage,
   SessionRow,
 } from '../../../store/chats/sessions/sessions.ts';
+import { UNTITLED } from '../../../store/chats/threads/thread-summaries.ts';
 import type { BlockMessage, sessionMetadata } from './session-schemas.ts';
-import { UNTITLED } from './summary.ts';
 
 const TITLE_CHARS = 50;
 
