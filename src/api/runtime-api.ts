@@ -39,7 +39,15 @@ import { postCompact } from './runtime/threads/compact.ts';
 import { postFork, postResume } from './runtime/threads/copies.ts';
 import { deleteSession, getSession, getSessions, postResumeThread, postSession } from './runtime/threads/sessions.ts';
 import { getThreadsSummary } from './runtime/threads/summary.ts';
-import { getConsole, getThreadDetail, getThreads, patchThread, postThread } from './runtime/threads/threads.ts';
+import {
+  getConsole,
+  getRunningThreads,
+  getThreadDetail,
+  getThreads,
+  patchThread,
+  postThread,
+} from './runtime/threads/threads.ts';
+import { postPatchUndo, postRetry, postUndo } from './runtime/threads/undo.ts';
 import { postApproval, postUserInput } from './runtime/turns/answers.ts';
 import { getAttachment } from './runtime/turns/attachments.ts';
 import { postInterrupt, postMessage, postSteer, postTurn } from './runtime/turns/turns.ts';
@@ -51,6 +59,7 @@ export const runtimeEndpoints = withDocument<RuntimeDeps>(runtimePort, [
   getHealth,
   getRuntimeInfo,
   getThreads,
+  getRunningThreads,
   postThread,
   getThreadDetail,
   patchThread,
@@ -73,6 +82,9 @@ export const runtimeEndpoints = withDocument<RuntimeDeps>(runtimePort, [
   getThreadsSummary,
   postResume,
   postFork,
+  postUndo,
+  postRetry,
+  postPatchUndo,
   postCompact,
   getSessions,
   postSession,

@@ -6,7 +6,7 @@ import type { ItemStatus, TurnRecord, TurnStatus, TurnUsage } from '../../contra
 import { cut, derivedId, freshId } from '../chats/ids.ts';
 import { dropUnsent } from '../chats/messages/outbox.ts';
 import type { ThreadTransaction } from '../chats/thread-transaction.ts';
-import { endUnfinished } from '../chats/threads/items.ts';
+import { endUnfinished, insertItems, itemEvent, itemRow } from '../chats/threads/items.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
 import type { StepTable, TurnTable } from '../schema/tables/turns.ts';
 import type { Heard } from './steps/transcript.ts';
@@ -85,6 +85,8 @@ interface NewTurn {
   unheard?: boolean;
   /** sources of the text */
   heard?: Heard;
+  /** what the person is told at its beginning */
+  notice?: string;
 }
 
 type TurnSettings = Pick<NewTurn, 'model' | 'autoApprove' | 'mode' | 'allowShell' | 'call'>;
@@ -145,7 +147,21 @@ export function openTurn(tx: ThreadTransaction, input: NewTurn): TurnRecord {
   const id = freshId('turn_');
   const itemId = derivedId('item_', id, 'user');
   const row = insertTurn(tx, id, { ...input, summary: input.inputSummary?.trim() || input.text, compaction: false });
-  const record = turnRecord(row, [itemId]);
+  const notice =
+    input.notice === undefined
+      ? []
+      : [
+          itemRow({
+            id: derivedId('item_', id, 'notice'),
+            turnId: id,
+            threadId: tx.threadId,
+            kind: 'status',
+            status: 'completed',
+            summary: input.notice,
+            detail: input.notice,
+          }),
+        ];
+  const record = turnRecord(row, [itemId, ...notice.map((item) => item.id)]);
   const said = insertUserItem(tx, {
     id: itemId,
     turnId: id,
@@ -154,11 +170,13 @@ export function openTurn(tx: ThreadTransaction, input: NewTurn): TurnRecord {
     unheard: input.unheard,
     heard: input.heard,
   });
-  tx.append({ event: 'turn.started', turnId: id, payload: { turn: record } }, ...said, {
-    event: 'turn.lifecycle',
-    turnId: id,
-    payload: { status: 'in_progress' },
-  });
+  insertItems(tx, notice);
+  tx.append(
+    { event: 'turn.started', turnId: id, payload: { turn: record } },
+    ...said,
+    { event: 'turn.lifecycle', turnId: id, payload: { status: 'in_progress' } },
+    ...notice.map((item) => itemEvent(item)),
+  );
   return record;
 }
 

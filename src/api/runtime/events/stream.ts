@@ -6,7 +6,7 @@ import { createThread } from '../../../store/chats/threads/threads.ts';
 import { requestKey } from '../../http/request-key.ts';
 import { streamTurnRequest } from '../shared/bodies.ts';
 import { endpoint, type RuntimeDeps } from '../shared/endpoint.ts';
-import { newApiThread } from '../threads/threads.ts';
+import { newApiThread, withoutEffect } from '../threads/threads.ts';
 import { requiredText } from '../turns/turns.ts';
 import { cursorOf, frameOf, KEEPALIVE, STOPPING, STREAM_END, sendEvents } from './event-stream.ts';
 import { follow } from './follow.ts';
@@ -75,6 +75,7 @@ export const postStream = endpoint({
     const { turn } = await deps.intake.startTurn({
       threadId: thread.id,
       prompt,
+      notice: withoutEffect(body),
       channelMessageId: requestKey(ctx, 'stream', body),
     });
     const since = cursorOf(ctx, undefined) ?? 0;

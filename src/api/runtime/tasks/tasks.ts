@@ -18,6 +18,7 @@ import { whole } from '../../http/query.ts';
 import { requestKey } from '../../http/request-key.ts';
 import { given } from '../shared/bodies.ts';
 import { endpoint } from '../shared/endpoint.ts';
+import { withoutEffect } from '../threads/threads.ts';
 import { acceptedRecord, recordOf, summaryOf } from './record.ts';
 import { taskList, taskRecord } from './schemas.ts';
 
@@ -90,6 +91,7 @@ export const postTask = endpoint({
       trustMode: body.trust_mode ?? false,
       autoApprove: body.auto_approve ?? false,
       coding: coding !== null,
+      notice: withoutEffect(body),
       key: requestKey(ctx, 'task', body),
     });
     return await acceptedRecord(db, (await findTaskRows(db, task.id, 1))[0]!);

@@ -36,9 +36,29 @@ export async function listSnapshots(db: Db, limit: number): Promise<Snapshot[]> 
     .slice(0, limit);
 }
 
+/** Those of a thread since a moment, newest first. */
+export async function snapshotsSince(db: Db, threadId: string, since: Date): Promise<Snapshot[]> {
+  const found = await Promise.all([
+    tasks(sql`and thread_id = ${threadId} and started_at >= ${since}`).execute(db),
+    edits(sql`and thread_id = ${threadId} and ended_at >= ${since}`).execute(db),
+  ]);
+  return found.flatMap(({ rows }) => rows).sort((a, b) => b.at.getTime() - a.at.getTime());
+}
+
 export async function findSnapshot(db: Db, id: string): Promise<Snapshot | undefined> {
   const { rows } = await (id.startsWith('edit-') ? edits(sql`and ${key} = ${id}`) : tasks(sql`and id = ${id}`)).execute(
     db,
   );
   return rows[0];
 }
+
+/** What the undo of a turn came to; undefined before it has run. */
+export const resultOfUndo = async (db: Db, turnId: string): Promise<{ ok: boolean; output: string } | undefined> => {
+  const call = await db
+    .selectFrom('calls')
+    .select(['ok', 'output'])
+    .where('turn_id', '=', turnId)
+    .where('state', '=', 'done')
+    .executeTakeFirst();
+  return call && { ok: call.ok === true, output: call.output ?? '' };
+};

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { derivedId } from '../../chats/ids.ts';
 import { idInCopy } from '../../chats/threads/copied-ids.ts';
 import type { Tx } from '../../postgres/database.ts';
 import { UNFINISHED } from '../finish.ts';
@@ -17,6 +18,16 @@ export async function copyDialogue(tx: Tx, copying: Copying): Promise<void> {
   // rows first that others name
   for (const copy of [copyTurns, copyItems, copyAttachments, copyCalls, copyTranscript, copySummaries])
     await copy(tx, copying);
+}
+
+/** Takes a turn of the source, and all that came after it, out of the copy. */
+export async function dropFrom(tx: Tx, { to, turnId }: { to: string; turnId: string }): Promise<void> {
+  const dropped = sql`select id from turns where thread_id = ${to}
+    and created_at >= (select created_at from turns where id = ${derivedId('turn_', to, turnId)})`;
+  // a summary that has read what is dropped would tell of it
+  await sql`delete from summaries where thread_id = ${to}
+    and upto >= (select min(ord) from transcript where turn_id in (${dropped}))`.execute(tx);
+  await sql`delete from turns where id in (${dropped})`.execute(tx);
 }
 
 /** What the turns cost stays with the source. */
