@@ -47,11 +47,11 @@ import {
   patchThread,
   postThread,
 } from './runtime/threads/threads.ts';
-import { postPatchUndo, postRetry, postUndo } from './runtime/threads/undo.ts';
 import { postApproval, postUserInput } from './runtime/turns/answers.ts';
 import { getAttachment } from './runtime/turns/attachments.ts';
 import { postInterrupt, postMessage, postSteer, postTurn } from './runtime/turns/turns.ts';
 import { postAttachment } from './runtime/turns/uploads.ts';
+import { postPatchUndo, postRetry, postUndo } from './runtime/undo.ts';
 import { getWorkspaceStatus } from './runtime/workspace-status.ts';
 import { ownersPage } from './web-page/page.ts';
 

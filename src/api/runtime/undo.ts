@@ -1,20 +1,20 @@
 import { z } from 'zod';
-import type { EventEnvelope, ThreadRecord } from '../../../contracts/records.ts';
-import { undoWords } from '../../../domain/chat/words/tool-words.ts';
-import type { RequestKey } from '../../../store/chats/request-keys.ts';
-import { latestSeq, readEvents } from '../../../store/chats/threads/events.ts';
-import { resultOfUndo, type Snapshot, snapshotsSince } from '../../../store/kennel/workspaces/snapshots.ts';
-import { type SaidTurn, saidTurn } from '../../../store/turns/copies/copy-thread.ts';
-import { activeTurn } from '../../../store/turns/turns.ts';
-import { nothingToUndo, threadBusy, undoNotDone } from '../../errors/texts.ts';
-import { requestKey } from '../../http/request-key.ts';
-import { follow } from '../events/follow.ts';
-import { retryRequest, undoRequest } from '../shared/bodies.ts';
-import { endpoint, type RuntimeDeps } from '../shared/endpoint.ts';
-import { threadRecord, turnRecord } from '../shared/record-schemas.ts';
-import { requiredText } from '../turns/turns.ts';
-import { copyOf, sameSettings } from './copies.ts';
-import { existingThread, withoutEffect } from './threads.ts';
+import type { EventEnvelope, ThreadRecord } from '../../contracts/records.ts';
+import { undoWords } from '../../domain/chat/words/tool-words.ts';
+import type { RequestKey } from '../../store/chats/request-keys.ts';
+import { latestSeq, readEvents } from '../../store/chats/threads/events.ts';
+import { resultOfUndo, type Snapshot, snapshotsSince } from '../../store/kennel/workspaces/snapshots.ts';
+import { type SaidTurn, saidTurn } from '../../store/turns/copies/copy-thread.ts';
+import { activeTurn } from '../../store/turns/turns.ts';
+import { nothingToUndo, threadBusy, undoNotDone } from '../errors/texts.ts';
+import { requestKey } from '../http/request-key.ts';
+import { follow } from './events/follow.ts';
+import { retryRequest, undoRequest } from './shared/bodies.ts';
+import { endpoint, type RuntimeDeps } from './shared/endpoint.ts';
+import { threadRecord, turnRecord } from './shared/record-schemas.ts';
+import { copyOf, sameSettings } from './threads/copies.ts';
+import { existingThread, withoutEffect } from './threads/threads.ts';
+import { requiredText } from './turns/turns.ts';
 
 /** The conversation as it was before a message: a copy of the thread that ends there. The thread itself stays. */
 
