@@ -32,8 +32,11 @@ beforeAll(async () => {
     { call: [['ask_user', { question: 'Which?', options: ['red', 'green'] }]] },
     { say: 'done' },
   ]);
+  const made = async (path: string, body: object) =>
+    ((await app.request('POST', path, body)).body as { id: string }).id;
+  const rule = { name: 'Daily', prompt: 'work', rrule: 'FREQ=WEEKLY;BYDAY=MO;BYHOUR=9;BYMINUTE=0' };
   ids = {
-    id: [thread, other],
+    id: [thread, other, await made('/v1/tasks', { prompt: 'work' }), await made('/v1/automations', rule)],
     thread_id: [thread, other],
     turn_id: [turn, waits],
     group_by: ['day', 'model', 'provider', 'thread'],
@@ -77,7 +80,8 @@ const ask = (base: string, { method, path, headers, body }: Asked): Promise<Answ
 /** A path or a query that no endpoint has is refused before an endpoint is found. */
 const ROUTING = new Set([404, 405]);
 
-const BAD_SHAPE = 'Failed to deserialize the JSON body';
+/** Other refusals of a body say what a value must be beyond its type. */
+const BAD_SHAPE = /^Failed to deserialize the JSON body[^\n]*(?:invalid type|missing field)/;
 
 function answersOf(document: Document): (operation: Operation, asked: Asked, answered: Answered) => string | null {
   const schemas = new Map<Schema, z.ZodType>();
@@ -103,7 +107,7 @@ function answersOf(document: Document): (operation: Operation, asked: Asked, ans
   return (operation, asked, { status, type, body }) => {
     const fit = fits(operation, asked);
     if (fit === false && status < 400) return `a ${status} for a body that is not as documented: ${asked.body}`;
-    if (fit === true && status === 422 && body.startsWith(BAD_SHAPE)) return `a body that fits is refused: ${body}`;
+    if (fit === true && status === 422 && BAD_SHAPE.test(body)) return `a body that fits is refused: ${body}`;
     if (status >= 400 && !ROUTING.has(status) && body.trim() === '') return `a ${status} gives no reason`;
     const named = operation.responses[status];
     if (!named)

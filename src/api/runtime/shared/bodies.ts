@@ -12,6 +12,7 @@ const seen = () =>
   z
     .int()
     .nonnegative()
+    .max(2 ** 31 - 1)
     .optional()
     .describe('Characters of the evidence that the person was shown: a yes to more than that is refused');
 
