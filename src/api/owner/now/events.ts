@@ -2,9 +2,9 @@ import { Readable } from 'node:stream';
 import { z } from 'zod';
 import type { OwnerEvent } from '../../../contracts/owner.ts';
 import { changesSince } from '../../../store/owner/views/changes.ts';
-import { count, type Fields } from '../../http/fields.ts';
-import { whole } from '../../http/query.ts';
-import { cursorOf, frameOf } from '../../runtime/events/event-stream.ts';
+import { count, type Fields } from '../../http/endpoint.ts';
+import { whole } from '../../http/request.ts';
+import { cursorOf, frameOf } from '../../runtime/events/follow.ts';
 import { endpoint, type RuntimeDeps } from '../../runtime/shared/endpoint.ts';
 import { Changes } from './changes.ts';
 

@@ -1,11 +1,10 @@
 import type { z } from 'zod';
 import { latestSeq, readFrames } from '../../../store/chats/threads/events.ts';
-import { whole } from '../../http/query.ts';
+import { whole } from '../../http/request.ts';
 import { endpoint, type RuntimeDeps } from '../shared/endpoint.ts';
 import { eventRecord } from '../shared/record-schemas.ts';
 import { existingThread } from '../threads/threads.ts';
-import { cursorOf, frameOf, KEEPALIVE, STOPPING, STREAM_END, sendEvents } from './event-stream.ts';
-import { follow } from './follow.ts';
+import { cursorOf, follow, frameOf, KEEPALIVE, STOPPING, STREAM_END, sendEvents } from './follow.ts';
 
 /** What a reader of a long log gets at once, and what this process holds of it at most. */
 const BATCH = { events: 256, bytes: 256 * 1024 };
