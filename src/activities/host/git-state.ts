@@ -12,6 +12,8 @@ const LIMIT_MS = 60_000;
 const GIT_FILES = ['', '.git', '.git/HEAD', '.git/index', '.git/logs/HEAD'];
 /** A look starts a container, so a workspace without a sign of change waits longer than one with it. */
 const FULL_LOOK_MS = 600_000;
+/** The question what is due reads the threads of a day. */
+const IDLE_MS = 15_000;
 
 /** Reads branch, head and changes of used workspaces again, one at a time, so that lists are right without a tool. */
 export class GitRefresher {
@@ -19,6 +21,7 @@ export class GitRefresher {
   /** by path: what the files of git were like at the last look, and when that was */
   private readonly looks = new Map<string, { stamp: string; at: number }>();
   private busy = false;
+  private idleUntil = 0;
 
   constructor(deps: RefreshDeps) {
     this.deps = deps;
@@ -26,7 +29,7 @@ export class GitRefresher {
 
   /** Begins the next look that is due, if none is under way. */
   async begin(): Promise<void> {
-    if (this.busy) return;
+    if (this.busy || Date.now() < this.idleUntil) return;
     for (const due of await dueLooks(this.deps.db, this.deps.host)) {
       const stamp = await stampOf(due.path);
       const last = this.looks.get(due.path) ?? { stamp: '', at: due.seen_at.getTime() };
@@ -40,6 +43,7 @@ export class GitRefresher {
       });
       return;
     }
+    this.idleUntil = Date.now() + IDLE_MS;
   }
 
   private async look({ name, path }: SeenWorkspace): Promise<void> {
