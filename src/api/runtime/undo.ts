@@ -8,7 +8,7 @@ import { type SaidTurn, saidTurn } from '../../store/turns/copy-thread.ts';
 import { activeTurn } from '../../store/turns/turns.ts';
 import { nothingToUndo, threadBusy, undoNotDone } from '../errors/errors.ts';
 import { requestKey } from '../http/request.ts';
-import { follow } from './events/follow.ts';
+import { follow } from './events/events.ts';
 import { retryRequest, undoRequest } from './shared/bodies.ts';
 import { endpoint, type RuntimeDeps } from './shared/endpoint.ts';
 import { threadRecord, turnRecord } from './shared/record-schemas.ts';

@@ -14,7 +14,7 @@ import type { UpstreamSettings } from '../../../src/adapters/kennel/gate/model/u
 import { loadConfig } from '../../../src/config.ts';
 import type { AgentName } from '../../../src/contracts/kennel.ts';
 import { readEvents } from '../../../src/store/chats/threads/events.ts';
-import { refusalsOf } from '../../../src/store/kennel/egress/egress.ts';
+import { refusalsOf } from '../../../src/store/kennel/egress.ts';
 import { findTask } from '../../../src/store/kennel/tasks/tasks.ts';
 import { usageOf } from '../../../src/store/kennel/tasks/usage.ts';
 import { today } from '../../../src/store/turns/steps/spending.ts';

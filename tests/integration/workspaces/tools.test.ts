@@ -19,7 +19,7 @@ import { GitRefresher } from '../../../src/activities/host/git-state.ts';
 import { MapMaker } from '../../../src/activities/host/maps.ts';
 import { openKennel } from '../../../src/adapters/kennel/open-kennel.ts';
 import { type Config, loadConfig } from '../../../src/config.ts';
-import { hostOfChat, listHosts, reportHost } from '../../../src/store/kennel/hosts/hosts.ts';
+import { hostOfChat, listHosts, reportHost } from '../../../src/store/kennel/hosts.ts';
 import { dueMap, mapOfChat } from '../../../src/store/kennel/workspaces/repository-maps.ts';
 import { activeWorkspace, recordWorkspaces, workspacesOf } from '../../../src/store/kennel/workspaces/workspaces.ts';
 import { syncTools } from '../../../src/tools/github/github.ts';

@@ -8,7 +8,7 @@ import { streamTurnRequest } from '../shared/bodies.ts';
 import { endpoint, type RuntimeDeps } from '../shared/endpoint.ts';
 import { newApiThread, withoutEffect } from '../threads/threads.ts';
 import { requiredText } from '../turns/turns.ts';
-import { cursorOf, follow, frameOf, KEEPALIVE, STOPPING, STREAM_END, sendEvents } from './follow.ts';
+import { cursorOf, follow, frameOf, KEEPALIVE, STOPPING, STREAM_END, sendEvents } from './events.ts';
 
 /** A frame of the compatibility stream. */
 interface Frame {

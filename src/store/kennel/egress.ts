@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
-import { shownHost } from '../../../domain/tasks/egress.ts';
-import { onThread } from '../../chats/thread-transaction.ts';
-import type { Db, Tx } from '../../postgres/database.ts';
+import { shownHost } from '../../domain/tasks/egress.ts';
+import { onThread } from '../chats/thread-transaction.ts';
+import type { Db, Tx } from '../postgres/database.ts';
 
 /** How often a container of a task asked for a refused host. */
 export interface Refused {
