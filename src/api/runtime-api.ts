@@ -36,6 +36,7 @@ import { deleteSession, getSession, getSessions, postResumeThread, postSession }
 import { getThreadsSummary } from './runtime/threads/summary.ts';
 import {
   getConsole,
+  getRunningThreads,
   getThreadDetail,
   getThreads,
   patchThread,
@@ -45,6 +46,7 @@ import {
 import { postApproval, postUserInput } from './runtime/turns/answers.ts';
 import { getAttachment, postAttachment } from './runtime/turns/files.ts';
 import { postInterrupt, postMessage, postSteer, postTurn } from './runtime/turns/turns.ts';
+import { postPatchUndo, postRetry, postUndo } from './runtime/undo.ts';
 import { getSnapshots, getWorkspaceStatus, postSnapshotRestore } from './runtime/workspaces.ts';
 import { ownersPage } from './web-page.ts';
 
@@ -52,7 +54,7 @@ import { ownersPage } from './web-page.ts';
 export const runtimePort: Port = {
   title: 'Fetch runtime API',
   description:
-    'Threads, turns and their events. `/health` and `/v1/runtime/info` need no token. What is wrong with a path, a query or a body is told as plain text, everything else as JSON. The same Idempotency-Key within an operation and its target has one effect and gives the same answer; with another body it is refused with 422.',
+    'Threads, turns and their events. `/health` and `/v1/runtime/info` need no token. What is wrong with a path, a query or a body is told as plain text, everything else as JSON. The same Idempotency-Key (or `operation_key` in a JSON body) within an operation and its target has one effect and gives the same answer; with another body it is refused with 422.',
   security: {
     bearer: { type: 'http', scheme: 'bearer', description: 'The runtime token' },
     query: { type: 'apiKey', in: 'query', name: 'token', description: 'For clients that cannot set headers' },
@@ -66,6 +68,7 @@ export const runtimeEndpoints = withDocument<RuntimeDeps>(runtimePort, [
   getHealth,
   getRuntimeInfo,
   getThreads,
+  getRunningThreads,
   postThread,
   getThreadDetail,
   patchThread,
@@ -88,6 +91,9 @@ export const runtimeEndpoints = withDocument<RuntimeDeps>(runtimePort, [
   getThreadsSummary,
   postResume,
   postFork,
+  postUndo,
+  postRetry,
+  postPatchUndo,
   postCompact,
   getSessions,
   postSession,

@@ -21,6 +21,8 @@ export interface ApiStack {
   statusPort: number;
   store: Store;
   databaseUrl: string;
+  /** what a process says before it closes its servers; streams end */
+  stop(): void;
   workspace: string;
   config: Config;
   /** another runtime API on the same store, set up from these variables as a start would do it; returns its port */
@@ -106,6 +108,7 @@ export async function startApi(options: {
       others.push(other);
       return other.port;
     },
+    stop: () => stopping.abort(),
     close: async () => {
       stopping.abort();
       await Promise.all([runtime, status, ...others].map((server) => server.close(100)));

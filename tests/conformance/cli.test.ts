@@ -83,7 +83,7 @@ describe('doctor --json', () => {
       strict_tool_mode: theirs.strict_tool_mode,
       mcp: { config_path: join(home, 'mcp.json'), present: false, servers: [] },
       skills: {
-        agents: { path: join(workspace, '.agents/skills'), present: true, count: 1 },
+        agents: { path: join(workspace, '.agents/skills'), present: true, count: 0 },
         global: { path: join(home, 'skills'), present: false, count: 0 },
       },
       plugins: { present: false, count: 0 },

@@ -33,7 +33,7 @@ const framesOf = (frames: readonly string[]): Frame[] =>
   frames
     .filter((frame) => !frame.startsWith(':'))
     .map((frame) => {
-      const [, event, data] = /^event: (.+)\ndata: (.+)\n\n$/.exec(frame)!;
+      const [, event, data] = /^event: (.+)\n(?:id: \d+\n)?data: (.+)\n\n$/.exec(frame)!;
       return { event: event!, data: JSON.parse(data!) as Frame['data'] };
     });
 
@@ -64,14 +64,12 @@ async function* readFrames(response: Response): AsyncGenerator<Frame> {
   expect(text).toBe('');
 }
 
-/** What our frames lack of the fields that the recorded ones have. `usage` is not told apart yet. */
+/** What our frames lack of the fields that the recorded ones have. */
 function missingFields(recorded: readonly Frame[], ours: readonly Frame[]): string[] {
   return recorded.flatMap((theirs) => {
     const same = ours.find(({ event }) => event === theirs.event);
     const have = shapeOf(same?.data);
-    const wanted = [...shapeOf(theirs.data)].filter(
-      (field) => !/^(input\b|usage\.(prompt_cache_(hit|miss)_tokens|reasoning_tokens))/.test(field),
-    );
+    const wanted = [...shapeOf(theirs.data)].filter((field) => !/^input\b/.test(field));
     // the reference's approvals may have a text before them
     return wanted
       .filter((field) => !have.has(field) && field !== 'intent_summary:null')
@@ -308,6 +306,83 @@ describe('a fork', () => {
     const before = await totals();
     await app.request('POST', `/v1/threads/${source}/fork`);
     expect(await totals()).toEqual(before);
+  });
+});
+
+it.each([{ mode: 'yolo' }, { trust_mode: true }])(
+  'a turn says that %j changes nothing, unless everything is allowed anyway',
+  async (settings) => {
+    const notices = async (more: object) => {
+      const thread = await app.thread({ ...settings, ...more });
+      await app.ended(thread, await app.turn(thread, [{ say: 'done' }]));
+      return (await app.detail(thread)).items.filter(({ kind }) => kind === 'status').map(({ summary }) => summary);
+    };
+    expect(await notices({})).toEqual([expect.stringContaining('no effect here')]);
+    expect(await notices({ auto_approve: true })).toEqual([]);
+  },
+);
+
+describe('undo and retry', () => {
+  const post = async (path: string, body: object = {}) => {
+    const { status, body: answer } = await app.request('POST', path, body);
+    return { status, ...(answer as { thread: ThreadRecord; turn: TurnRecord; original_user_text: string | null }) };
+  };
+  const answers = ({ items }: Detail) =>
+    items.filter(({ kind }) => kind === 'agent_message').map(({ detail }) => detail);
+  const twoTurns = async (): Promise<string> => {
+    const source = await app.thread();
+    await app.ended(source, await app.turn(source, [{ call: [LOOK] }, { say: 'remembered: aubergine' }]));
+    await app.ended(source, await app.turn(source, [{ say: 'then: begonia' }]));
+    return source;
+  };
+
+  it('copy the conversation as it was before a message, and leave the thread as it is', async () => {
+    const source = await twoTurns();
+    const before = await app.detail(source);
+    const last = await post(`/v1/threads/${source}/undo`, { operation_key: 'once' });
+    expect(last).toMatchObject({ status: 201, original_user_text: script([{ say: 'then: begonia' }]) });
+    expect((await post(`/v1/threads/${source}/undo`, { operation_key: 'once' })).thread.id).toBe(last.thread.id);
+    expect(answers(await app.detail(last.thread.id))).toEqual(['remembered: aubergine']);
+    const all = await post(`/v1/threads/${source}/patch-undo`, { depth: 1 });
+    expect(all).toMatchObject({
+      status: 201,
+      patch_result: { files_restored: 0, summary: null, snapshot_label: null },
+    });
+    expect((await app.detail(all.thread.id)).turns).toEqual([]);
+    expect(all.thread).not.toHaveProperty('latest_turn_id');
+    expect((await post(`/v1/threads/${source}/undo`, { depth: 2 })).status).toBe(400);
+    const [forked] = await app.events(all.thread.id);
+    expect(forked).toMatchObject({
+      event: 'thread.forked',
+      payload: { backtrack_depth_from_tail: 1, dropped_turn_id: before.turns[0]!.id },
+    });
+    expect(await app.detail(source)).toEqual(before);
+  });
+
+  it('say a message again, or another in its place, to a model that has not heard what is taken back', async () => {
+    const source = await twoTurns();
+    const again = await post(`/v1/threads/${source}/retry`);
+    await app.ended(again.thread.id, again.turn.id);
+    expect(answers(await app.detail(again.thread.id))).toEqual(['remembered: aubergine', 'then: begonia']);
+    const other = await post(`/v1/threads/${source}/retry`, { prompt: script([{ say: 'or: cactus' }]) });
+    await app.ended(other.thread.id, other.turn.id);
+    expect(answers(await app.detail(other.thread.id))).toEqual(['remembered: aubergine', 'or: cactus']);
+    expect(asked.at(-1)).toContain('aubergine');
+    expect(asked.at(-1)).not.toContain('begonia');
+  });
+
+  it('wait for the end of a turn, which threads/running names meanwhile', async () => {
+    const source = await app.thread();
+    const turn = await app.turn(source, [{ hang: true }]);
+    const running = (await app.request('GET', '/v1/threads/running')).body as ThreadRecord[];
+    expect(running.map(({ id, latest_turn_id }) => [id, latest_turn_id])).toContainEqual([source, turn]);
+    for (const name of ['undo', 'retry', 'patch-undo'])
+      expect((await post(`/v1/threads/${source}/${name}`)).status).toBe(409);
+    await app.request('POST', `/v1/threads/${source}/turns/${turn}/interrupt`);
+    await app.ended(source, turn);
+    expect(
+      ((await app.request('GET', '/v1/threads/running')).body as ThreadRecord[]).map(({ id }) => id),
+    ).not.toContain(source);
   });
 });
 

@@ -277,11 +277,6 @@ export const eventDifferences: EventDifference[] = [
     adds: /^item\.completed status completed "A restart held/,
     optional: true,
   },
-  {
-    cases: /./,
-    why: 'cache hits and reasoning tokens are not told apart yet',
-    lacks: /usage\.(prompt_cache_(hit|miss)_tokens|reasoning_tokens):/,
-  },
 ];
 
 /** Where tasks and automations are answered otherwise than recorded. Fields are left out of both sides. */

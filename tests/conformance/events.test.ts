@@ -58,7 +58,9 @@ function follow(path: string, headers: Record<string, string> = {}): Promise<Fol
             .filter((frame) => !frame.startsWith(':'))
             .map(
               (frame) =>
-                JSON.parse(/^event: .+\ndata: (.+)$/.exec(frame)![1]!) as EventEnvelope & { previous_seq: number },
+                JSON.parse(/^event: .+\nid: \d+\ndata: (.+)$/.exec(frame)![1]!) as EventEnvelope & {
+                  previous_seq: number;
+                },
             );
         resolve({ text: () => text, events, request, pause: () => incoming.pause(), resume: () => incoming.resume() });
       },
@@ -70,7 +72,7 @@ function follow(path: string, headers: Record<string, string> = {}): Promise<Fol
 const until = (what: () => boolean) => expect.poll(what, { timeout: 10_000, interval: 10 }).toBe(true);
 
 describe('the event stream', () => {
-  it('gives the backlog and then what happens, with no gap and no duplicate, in frames of exactly two lines', async () => {
+  it('gives the backlog and then what happens, with no gap and no duplicate, in frames of exactly three lines', async () => {
     const { id } = await newThread();
     await append(id, 300);
     const writing = append(id, 300);
@@ -92,18 +94,24 @@ describe('the event stream', () => {
     stream.request.destroy();
   });
 
-  it('starts after since_seq, or after Last-Event-ID when there is none, and keeps a silent connection alive', async () => {
+  it('starts after since_seq or Last-Event-ID, the later of both, and keeps a silent connection alive', async () => {
     const { id } = await newThread();
     await append(id, 3);
     const all = await follow(`/v1/threads/${id}/events`);
     await until(() => all.events().length === 4);
     const middle = all.events()[1]!.seq;
     const after = await follow(`/v1/threads/${id}/events?since_seq=${middle}`);
-    const resumed = await follow(`/v1/threads/${id}/events`, { 'Last-Event-ID': String(middle) });
+    expect(all.text()).toContain(`\nid: ${middle}\n`);
+    const header = { 'Last-Event-ID': String(middle) };
+    const resumed = await follow(`/v1/threads/${id}/events`, header);
+    // as the EventSource of a browser comes back
+    const again = await follow(`/v1/threads/${id}/events?since_seq=0`, header);
     await until(
-      () => after.events().length === 2 && resumed.events().length === 2 && after.text().includes(': keepalive\n\n'),
+      () =>
+        [after, resumed, again].every((stream) => stream.events().length === 2) &&
+        after.text().includes(': keepalive\n\n'),
     );
-    for (const stream of [all, after, resumed]) stream.request.destroy();
+    for (const stream of [all, after, resumed, again]) stream.request.destroy();
   });
 
   it('goes on for a client whose cursor is beyond the end', async () => {
@@ -156,6 +164,25 @@ describe('the status API', () => {
     expect(await send(api.statusPort, 'GET', '/api/nope', {})).toMatchObject({
       status: 404,
       body: '{"error":"Not found"}',
+    });
+  });
+});
+
+describe('a stop of the server', () => {
+  it('is the last frame of each stream, and no event of the thread', async () => {
+    const { id } = await newThread();
+    const stream = await follow(`/v1/threads/${id}/events`);
+    await until(() => stream.events().length === 1);
+    api.stop();
+    await until(() => stream.events().length === 2);
+    const [first, last] = stream.events();
+    expect(last).toMatchObject({
+      event: 'stream.end',
+      kind: 'stream.end',
+      thread_id: id,
+      seq: first!.seq,
+      previous_seq: first!.seq,
+      payload: { reason: 'server_stopping' },
     });
   });
 });

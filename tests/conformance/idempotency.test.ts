@@ -28,6 +28,24 @@ describe('an idempotency key', () => {
     expect((await ask('/v1/threads', 'another-thread', { model: 'a' })).body.id).not.toBe(made[0]!.body.id);
   });
 
+  it('may stand in the body, also in one that is ignored otherwise', async () => {
+    const post = async (path: string, body: unknown) => {
+      const headers = { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' };
+      const { status, body: text } = await send(api.port, 'POST', path, headers, JSON.stringify(body));
+      return { status, text, id: status < 300 ? (JSON.parse(text) as { id: string }).id : null };
+    };
+    const { id } = await post('/v1/threads', { model: 'a', operation_key: 'in-body' });
+    expect((await ask('/v1/threads', 'in-body', { model: 'a' })).body.id).toBe(id);
+    expect((await post('/v1/threads', { model: 'b', operation_key: 'in-body' })).status).toBe(422);
+    const fork = await post(`/v1/threads/${id}/fork`, { operation_key: 'fork\0\ud800' });
+    expect((await post(`/v1/threads/${id}/fork`, { operation_key: 'fork\0\ud800' })).id).toBe(fork.id);
+    expect(await post('/v1/threads', { operation_key: 7 })).toMatchObject({
+      status: 422,
+      text: expect.stringContaining('operation_key'),
+    });
+    expect((await post('/v1/threads', { operation_key: 'x'.repeat(201) })).status).toBe(400);
+  });
+
   it('gives the same turn, and names another request under another operation', async () => {
     const thread = await newThread();
     const turns = `/v1/threads/${thread}/turns`;

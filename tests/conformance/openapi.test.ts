@@ -77,12 +77,17 @@ it('says what the runtime API answers', async () => {
   await answered('POST /v1/threads/{id}/resume', values);
   const fork = await answered<ThreadRecord>('POST /v1/threads/{id}/fork', values);
   await answered('POST /v1/threads/{id}/compact', { id: fork.id }, { reason: 'enough' });
-  await saidTurn(api.store.db, (await answered<ThreadRecord>('POST /v1/threads', {}, {})).id, 'hello', 'hi');
+  const { id: said } = await answered<ThreadRecord>('POST /v1/threads', {}, {});
+  await saidTurn(api.store.db, said, 'hello', 'hi');
   const { sessions } = await answered<{ sessions: Array<{ id: string }> }>('GET /v1/sessions?limit=5');
   const session = { id: sessions[0]!.id };
   await answered('POST /v1/sessions', {}, { thread_id: session.id, title: 'Kept' });
   await answered('GET /v1/sessions/{id}', session);
   await answered('POST /v1/sessions/{id}/resume-thread', session, {});
+  await answered('GET /v1/threads/running');
+  await answered('POST /v1/threads/{id}/undo', { id: said }, {});
+  await answered('POST /v1/threads/{id}/patch-undo', { id: said }, { depth: 0 });
+  await answered('POST /v1/threads/{id}/retry', { id: said }, { prompt: 'again' });
   await answered('GET /v1/console');
   await answered('GET /v1/usage?group_by=model');
   await answered('GET /v1/workspace/status');

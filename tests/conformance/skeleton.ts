@@ -18,12 +18,17 @@ export type Envelope = EventEnvelope & { previous_seq?: number };
 /** Kinds that a client draws alike: which of them a tool is depends on the tool, and tools differ. */
 const TOOLS = new Set(['tool_call', 'file_change', 'command_execution']);
 
-/** @throws for a frame that is not exactly `event: <name>`, `data: <one line of JSON>`, blank line, or a comment */
+/**
+ * @throws for a frame that is not exactly `event: <name>`, `id: <seq>` (recorded ones have none), `data: <one line of
+ * JSON>`, blank line, or a comment
+ */
 export function parseFrame(frame: string): Envelope | null {
   if (frame === ': keepalive\n\n') return null;
-  const parts = /^event: (\S+)\ndata: (.+)\n\n$/.exec(frame);
+  const parts = /^event: (\S+)\n(?:id: (\d+)\n)?data: (.+)\n\n$/.exec(frame);
   if (!parts) throw new Error(`not a frame: ${JSON.stringify(frame)}`);
-  const envelope = JSON.parse(parts[2]!) as Envelope;
+  const envelope = JSON.parse(parts[3]!) as Envelope;
+  if (parts[2] !== undefined && Number(parts[2]) !== envelope.seq)
+    throw new Error(`the id ${parts[2]} is another event's`);
   if (envelope.event !== parts[1] || envelope.kind !== parts[1])
     throw new Error(`the frame ${parts[1]} holds the event ${envelope.event}`);
   return envelope;

@@ -142,7 +142,8 @@ const segment = (known: readonly string[]): fc.Arbitrary<string> =>
 const queryText = (document: Document, schema: Schema, known: readonly string[]): fc.Arbitrary<string> =>
   fc.oneof(
     fromSchema(document, schema).map((value) =>
-      encodeURIComponent(wellFormed(typeof value === 'string' ? value : JSON.stringify(value))),
+      // a longer address is refused before an endpoint is found
+      encodeURIComponent(wellFormed((typeof value === 'string' ? value : JSON.stringify(value)).slice(0, 2_000))),
     ),
     known.length > 0 ? fc.constantFrom(...known) : fc.constant(''),
     fc.constantFrom(...NASTY, '-1', '1e9', '18446744073709551616', 'true', '2026-01-01T00:00:00Z', '0'),
@@ -210,24 +211,29 @@ function fromSchema(
 
   function ofType(
     type: string | undefined,
-    { minimum = -1_000, maximum = 2 ** 31, minLength = 0, maxLength = 200, ...rest }: Schema,
+    { minimum = -1_000, maximum = Number.MAX_SAFE_INTEGER, minLength = 0, maxLength = 2 ** 20, ...rest }: Schema,
   ): fc.Arbitrary<Json> {
     switch (type) {
       case 'null':
         return fc.constant(null);
       case 'boolean':
         return fc.boolean();
-      case 'integer':
-        return fc.integer({
-          min: Math.max(minimum, -(2 ** 31)),
-          max: Math.max(minimum, Math.min(maximum, 2 ** 31 - 1)),
-        });
+      case 'integer': {
+        const edges = [minimum, maximum, 2 ** 31 - 1, 2 ** 31, 2 ** 32, Number.MAX_SAFE_INTEGER];
+        return fc.oneof(
+          fc.integer({
+            min: Math.max(minimum, -(2 ** 31)),
+            max: Math.max(minimum, Math.min(maximum, 2 ** 31 - 1)),
+          }),
+          fc.constantFrom(...edges.filter((edge) => edge >= minimum && edge <= maximum)),
+        );
+      }
       case 'number':
         return fc.double({ min: minimum, max: maximum, noNaN: true });
       case 'string':
         return fc.oneof(
           fc.string({ unit: 'binary', minLength, maxLength: Math.min(maxLength, Math.max(minLength, 60)) }),
-          fc.constantFrom('x', 'a b', 'agent', 'day'),
+          fc.constantFrom('x', 'a b', 'agent', 'day', ...HOSTILE.filter((text) => text.length <= maxLength)),
         );
       case 'array':
         return fc.array(inner(rest.items ?? {}), {
@@ -249,6 +255,21 @@ function fromSchema(
     return fc.record(Object.fromEntries(fields), { requiredKeys: required }) as fc.Arbitrary<Json>;
   }
 }
+
+/** Texts that stores, templates and screens have stumbled over. */
+const HOSTILE = [
+  '\0',
+  'a\0b',
+  '\ud800',
+  'a\udfff',
+  '__proto__',
+  'constructor',
+  '\u202Egpj.exe',
+  '\u0000\u0001\u001b[2J',
+  '%00',
+  '$1',
+  'x'.repeat(1_000_000),
+];
 
 /** A lone surrogate cannot be encoded. */
 const wellFormed = (text: string): string => text.toWellFormed();

@@ -23,6 +23,7 @@ import { openGate } from '../task/gate.ts';
 import { dropOldRuns, forgetRun, gateFolder, runFolder, runsFolder } from '../task/run/folder.ts';
 import { workspacesFolder } from '../task/task-workspace.ts';
 import { tellEnd } from './ended-app.ts';
+import { GitRefresher } from './git-state.ts';
 import { MapMaker } from './maps.ts';
 
 /** Entries come one after the other, such as those of a folder that is copied. */
@@ -75,6 +76,7 @@ type Tending = KennelDeps & {
   /** read once: it changes seldom */
   git: Promise<Author | null>;
   maps: MapMaker;
+  looks: GitRefresher;
   timer?: NodeJS.Timeout;
   /** one listing of the workspaces after the other, so that an older one never overwrites a newer one */
   listing: Promise<void>;
@@ -89,14 +91,15 @@ const chores = {
   'end browsers': endBrowsers,
   'look after apps': tendApps,
   'begin a map': ({ maps }: Tending) => maps.begin(),
+  'look at a workspace again': ({ looks }: Tending) => looks.begin(),
   'forget what tasks left': forget,
   'empty the trash': clear,
 };
 
 /**
  * What a host does by itself every few seconds: reports that it lives and what it can do, lists its workspaces, opens
- * the gate of tasks that an earlier process began, ends containers of tasks that are over, and makes maps of
- * repositories. Returns a function that stops it.
+ * the gate of tasks that an earlier process began, ends containers of tasks that are over, makes maps of repositories and
+ * looks at workspaces again. Returns a function that stops it.
  */
 export function tendHost(deps: KennelDeps & { browsers: Browsers; log: Logger }): () => void {
   const none = {
@@ -107,7 +110,13 @@ export function tendHost(deps: KennelDeps & { browsers: Browsers; log: Logger })
     apps: null,
     listing: Promise.resolve(),
   };
-  const tending: Tending = { ...deps, ...none, git: gitIdentityOfUser(), maps: new MapMaker(deps) };
+  const tending: Tending = {
+    ...deps,
+    ...none,
+    git: gitIdentityOfUser(),
+    maps: new MapMaker(deps),
+    looks: new GitRefresher(deps),
+  };
   void round(tending);
   // a person who puts a folder there goes on typing its name
   const unwatch = watchEntries(workspacesFolder(deps.config), () => tending.lease.held() && void did(tending, LIST));

@@ -38,6 +38,11 @@ export const TOKEN_REQUIRED = 'runtime API bearer token required';
 export const MOBILE_IS_OFF = 'mobile control is disabled; start with `fetch serve --mobile`';
 export const keyTooLong = (limit: number): ApiError =>
   new ApiError(400, `Idempotency-Key is longer than ${limit} characters`);
+export const threadBusy = (): ApiError => new ApiError(409, 'Thread already has an active turn');
+export const nothingToUndo = (id: string, depth: number): ApiError =>
+  new ApiError(400, `Thread ${id} has no message at depth ${depth}`);
+export const undoNotDone = (output: string | null): ApiError =>
+  new ApiError(409, output ?? 'The files are not restored yet: answer the question in the thread, and ask again');
 export const textRequired = (field: string): ApiError => new ApiError(400, `${field} is required`);
 export const notBlank = (field: string): ApiError => new ApiError(400, `${field} must not be empty`);
 export const NO_THREAD_FIELD = 'At least one thread field is required';

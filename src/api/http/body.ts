@@ -13,19 +13,36 @@ const BODY_LIMIT = 2 * 1024 * 1024;
  */
 export async function jsonBody<S extends z.ZodObject>(ctx: Context, schema: S): Promise<z.output<S>> {
   if (!isJson(ctx.get('content-type'))) throw notJson();
-  return parseBody(await readBody(ctx.req), schema);
+  return parseBody(ctx, await readBody(ctx.req), schema);
 }
 
 /** An optional body: without one, each field counts as not given. @throws EdgeError 400, 413, 422 */
 export async function optionalBody<S extends z.ZodObject>(ctx: Context, schema: S): Promise<z.output<S>> {
   const bytes = await readBody(ctx.req);
-  return parseBody(bytes.length > 0 ? bytes : Buffer.from('{}'), schema);
+  return parseBody(ctx, bytes.length > 0 ? bytes : Buffer.from('{}'), schema);
+}
+
+/** Reads no more than the key of an operation from a body that is ignored. */
+export async function ignoredBody(ctx: Context): Promise<void> {
+  if (!isJson(ctx.get('content-type'))) return;
+  const value = await readBody(ctx.req)
+    .then((bytes) => JSON.parse(bytes.toString('utf8')) as unknown)
+    .catch(() => null);
+  noteKey(ctx, value);
+}
+
+/** `operation_key` of any body says what the header Idempotency-Key says; `requestKey` reads it. */
+function noteKey(ctx: Context, value: unknown): void {
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, 'operation_key')) return;
+  const { operation_key: key } = value as { operation_key: unknown };
+  if (typeof key === 'string') ctx.state.operationKey = key;
+  else if (key !== null) throw badBody('operation_key: expected a string');
 }
 
 /** `application/json` and `application/<anything>+json`, with any parameters. */
 const isJson = (type: string): boolean => /^application\/(?:[^\s;/]+\+)?json\s*(?:;.*)?$/i.test(type.trim());
 
-function parseBody<S extends z.ZodObject>(bytes: Buffer, schema: S): z.output<S> {
+function parseBody<S extends z.ZodObject>(ctx: Context, bytes: Buffer, schema: S): z.output<S> {
   let root: JsonNode;
   try {
     root = readJson(bytes);
@@ -37,6 +54,7 @@ function parseBody<S extends z.ZodObject>(bytes: Buffer, schema: S): z.output<S>
   const parsed = schema.safeParse(value);
   const misfit = firstMisfit(root, value, schema, parsed.error?.issues ?? []);
   if (misfit) throw badBody(`${misfit.path ? `${misfit.path}: ` : ''}${misfit.what} at ${position(bytes, misfit.at)}`);
+  noteKey(ctx, value);
   return parsed.data as z.output<S>;
 }
 

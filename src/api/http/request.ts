@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { Context } from 'koa';
 import { z } from 'zod';
+import { storableText } from '../../domain/text/storable.ts';
 import type { RequestKey } from '../../store/chats/request-keys.ts';
 import { badQuery, badSegment, keyTooLong } from '../errors/errors.ts';
 import type { QueryFields, QueryOf } from './endpoint.ts';
@@ -73,11 +74,12 @@ const LENGTH_LIMIT = 200;
 const BARE_BEFORE: ReadonlySet<string> = new Set(['turn', 'message']);
 
 /**
- * Identifies a request: the client's `Idempotency-Key` within its operation and target, or a fresh key. `body` is the
- * parsed request, so the same JSON in another order counts as a repetition. @throws ApiError 400
+ * Identifies a request: the client's `Idempotency-Key`, or `operation_key` of its body, within its operation and target, or
+ * a fresh key. `body` is the parsed request, so the same JSON in another order counts as a repetition. @throws ApiError 400
  */
 export function requestKey(ctx: Context, operation: string, body: unknown): RequestKey {
-  const key = ctx.get('idempotency-key').trim();
+  const named: unknown = ctx.state.operationKey;
+  const key = storableText(ctx.get('idempotency-key') || (typeof named === 'string' ? named : '')).trim();
   if (key.length > LENGTH_LIMIT) throw keyTooLong(LENGTH_LIMIT);
   if (!key) return { id: randomUUID(), fingerprint: null };
   const fingerprint = createHash('sha256')

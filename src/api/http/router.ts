@@ -1,7 +1,7 @@
 import Router from '@koa/router';
 import type { Context } from 'koa';
 import { annotate, traced } from '../../telemetry/tracing.ts';
-import { jsonBody, optionalBody } from './body.ts';
+import { ignoredBody, jsonBody, optionalBody } from './body.ts';
 import { type Endpoint, paramsOf, Reply } from './endpoint.ts';
 import { sendJson } from './reply.ts';
 import { decodeSegment, readQuery } from './request.ts';
@@ -50,6 +50,7 @@ async function answer<Deps>(ctx: Context, endpoint: Endpoint<Deps>, deps: Deps):
   const query = readQuery(ctx.querystring, endpoint.query ?? {});
   const body =
     endpoint.body && (await (endpoint.bodyOptional ? optionalBody(ctx, endpoint.body) : jsonBody(ctx, endpoint.body)));
+  if (endpoint.method === 'POST' && !endpoint.body && !endpoint.upload) await ignoredBody(ctx);
   const value = await endpoint.handle({ ctx, params, query, body }, deps);
   if (value instanceof Reply) sendJson(ctx, value.status, value.value);
   else if (endpoint.answer.schema) sendJson(ctx, endpoint.answer.status ?? 200, value);

@@ -53,7 +53,8 @@ const folder = (path: string, isOne: (name: string) => boolean) => {
   const present = existsSync(path);
   return { path, present, count: present ? readdirSync(path).filter(isOne).length : 0 };
 };
-const skillsIn = (path: string) => folder(path, (name) => existsSync(join(path, name, 'SKILL.md')));
+/** Skills that other programs read from there, and Fetch does not, are not counted. */
+const unread = (path: string) => ({ path, present: existsSync(path), count: 0 });
 /** Fields of the contract for what Fetch does not have. */
 const NOTHING = { path: null, present: false, count: 0 };
 
@@ -96,12 +97,12 @@ export async function capabilities(config: Config, findings: readonly Finding[])
     },
     skills: {
       selected: join(home, 'skills'),
-      global: skillsIn(join(home, 'skills')),
-      agents: skillsIn(join(workspace, '.agents', 'skills')),
-      agents_global: skillsIn(join(homedir(), '.agents', 'skills')),
-      local: skillsIn(join(workspace, 'skills')),
-      opencode: skillsIn(join(workspace, '.opencode', 'skills')),
-      claude: skillsIn(join(workspace, '.claude', 'skills')),
+      global: folder(join(home, 'skills'), (name) => existsSync(join(home, 'skills', name, 'SKILL.md'))),
+      agents: unread(join(workspace, '.agents', 'skills')),
+      agents_global: unread(join(homedir(), '.agents', 'skills')),
+      local: unread(join(workspace, 'skills')),
+      opencode: unread(join(workspace, '.opencode', 'skills')),
+      claude: unread(join(workspace, '.claude', 'skills')),
     },
     tools: folder(join(home, 'tools'), (name) => name.endsWith('.json')),
     plugins: NOTHING,

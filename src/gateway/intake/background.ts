@@ -72,6 +72,8 @@ interface BackgroundRequest {
   coding?: boolean;
   /** the run of an automation that starts it */
   runId?: string;
+  /** what the person is told at its beginning */
+  notice?: string;
   /** the same key gives the same task */
   key: RequestKey;
 }
@@ -119,10 +121,10 @@ export async function startBackgroundTask(
 function openTask(
   tx: ThreadTransaction,
   id: string,
-  { prompt, coding = false, runId }: BackgroundRequest,
+  { prompt, coding = false, runId, notice }: BackgroundRequest,
 ): BackgroundTask {
   const inboxId = freshId('inb_');
-  const turn = openTurn(tx, { text: prompt });
+  const turn = openTurn(tx, { text: prompt, notice });
   const arrival: Arrival = { kind: 'turn', inboxId, turnId: turn.id, threadId: tx.threadId };
   // the key is the thread's: nobody else can write to it yet
   const key = { id: randomUUID(), fingerprint: null };

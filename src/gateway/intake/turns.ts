@@ -24,6 +24,8 @@ export interface TurnRequest {
   call?: NamedCall;
   /** whose words the prompt consists of, where they are not the person's */
   heard?: Heard;
+  /** what the person is told at its beginning */
+  notice?: string;
   channelMessageId: MessageId;
 }
 

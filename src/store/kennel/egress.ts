@@ -1,4 +1,6 @@
 import { sql } from 'kysely';
+import { shownHost } from '../../domain/tasks/egress.ts';
+import { onThread } from '../chats/thread-transaction.ts';
 import type { Db, Tx } from '../postgres/database.ts';
 
 /** How often a container of a task asked for a refused host. */
@@ -19,21 +21,41 @@ export interface Reached {
 }
 
 /**
- * Adds refusals of a task in one statement; each host and port may be named once. Throws when the task does not exist.
+ * Adds refusals of a task; each host and port may be named once. Its thread is told the first time that a host is
+ * refused. Throws when the task does not exist.
  */
-export async function addRefusals(db: Db | Tx, taskId: string, refusals: readonly Refused[]): Promise<void> {
+export async function addRefusals(db: Db, taskId: string, refusals: readonly Refused[]): Promise<void> {
   if (!refusals.length) return;
-  await db
-    .insertInto('task_egress')
-    .values(refusals.map((one) => ({ task_id: taskId, ...one })))
-    .onConflict((c) =>
-      c.columns(['task_id', 'host', 'port']).doUpdateSet({
-        refused: sql`task_egress.refused + excluded.refused`,
-        last_at: sql`now()`,
-      }),
-    )
-    .execute();
+  const add = async (tx: Db | Tx): Promise<void> => {
+    await tx
+      .insertInto('task_egress')
+      .values(refusals.map((one) => ({ task_id: taskId, ...one })))
+      .onConflict((c) =>
+        c.columns(['task_id', 'host', 'port']).doUpdateSet({
+          refused: sql`task_egress.refused + excluded.refused`,
+          last_at: sql`now()`,
+        }),
+      )
+      .execute();
+  };
+  const before = new Set((await refusalsOf(db, taskId, 10_000)).map(keyOf));
+  const first = refusals.filter((one) => !before.has(keyOf(one)) && one.port !== 0);
+  if (first.length === 0) return await add(db);
+  const task = await db
+    .selectFrom('tasks')
+    .select(['thread_id', 'turn_id', 'call_id'])
+    .where('id', '=', taskId)
+    .executeTakeFirstOrThrow();
+  await onThread(db, task.thread_id, async (tx) => {
+    await add(tx.now);
+    for (const host of first) {
+      const payload = { tool_id: task.call_id, tool_name: 'task_create', reason: `${shownHost(host)} was refused` };
+      tx.append({ event: 'sandbox.denied', turnId: task.turn_id, payload });
+    }
+  });
 }
+
+const keyOf = ({ host, port }: Pick<Refused, 'host' | 'port'>): string => `${host}:${port}`;
 
 /**
  * Adds traffic of a task in one statement; each host and port may be named once. Throws when the task does not exist.

@@ -92,7 +92,7 @@ export async function storeCompaction(
     const items = state.items.map((item) =>
       item.id === itemOf(turnId) ? { ...item, status: 'completed' as const } : item,
     );
-    if (ended) await closeTurn(tx, withUsage({ ...state, items }, done.usage), 'completed');
+    if (ended) await closeTurn(tx, withUsage({ ...state, items }, answer), 'completed');
     return { result, ended };
   });
 }

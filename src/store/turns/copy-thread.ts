@@ -27,6 +27,8 @@ export interface ThreadCopy {
     source: Selectable<ThreadTable>,
   ): Omit<NewThread, 'channel' | 'address' | 'archived' | 'autonomy' | 'chatKey' | 'forked_from'>;
   chatKey: NewThread['chatKey'];
+  /** the copy ends before this turn of the source */
+  before?: string;
   /** the same key gives the same copy */
   key?: RequestKey;
   /** adds the events that tell of the copy; `made`: before its dialogue was there */
@@ -64,11 +66,12 @@ export async function copyThread(db: Db, copy: ThreadCopy): Promise<ThreadRecord
       forked_from: sourceId,
     });
     await copyDialogue(now, { from: sourceId, to: id });
+    if (copy.before !== undefined) await dropFrom(now, { to: id, turnId: copy.before });
     await sql`update chats set workspace = source.workspace, workspace_host = source.workspace_host, preferences = source.preferences
       from chats as source where source.id = ${chatId} and chats.id = (select chat_id from threads where id = ${id})`.execute(
       now,
     );
-    const latest = sql<string>`(select ${idInCopy('turn_', id, 'source.latest_turn_id')} from threads as source where source.id = ${sourceId})`;
+    const latest = sql<string>`(select id from turns where thread_id = ${id} order by created_at desc, id desc limit 1)`;
     const families = source.families && JSON.stringify(source.families);
     const row = await now
       .updateTable('threads')
@@ -78,7 +81,7 @@ export async function copyThread(db: Db, copy: ThreadCopy): Promise<ThreadRecord
       .executeTakeFirstOrThrow();
     const tx = await lockThread(now, id);
     // without it, the model would take up what the turn in the source still does
-    if (running)
+    if (running && copy.before === undefined)
       remember(tx, {
         id: derivedId('msg_', id, 'copied'),
         turnId: derivedId('turn_', id, running.id),
@@ -105,6 +108,16 @@ async function copyDialogue(tx: Tx, copying: Copying): Promise<void> {
   // rows first that others name
   for (const copy of [copyTurns, copyItems, copyAttachments, copyCalls, copyTranscript, copySummaries])
     await copy(tx, copying);
+}
+
+/** Takes a turn of the source, and all that came after it, out of the copy. */
+async function dropFrom(tx: Tx, { to, turnId }: { to: string; turnId: string }): Promise<void> {
+  const dropped = sql`select id from turns where thread_id = ${to}
+    and created_at >= (select created_at from turns where id = ${derivedId('turn_', to, turnId)})`;
+  // a summary that has read what is dropped would tell of it
+  await sql`delete from summaries where thread_id = ${to}
+    and upto >= (select min(ord) from transcript where turn_id in (${dropped}))`.execute(tx);
+  await sql`delete from turns where id in (${dropped})`.execute(tx);
 }
 
 /** What the turns cost stays with the source. */
@@ -163,3 +176,24 @@ const copySummaries = (tx: Tx, { from, to }: Copying) =>
         join transcript as copy on copy.id = ${idInCopy('msg_', to, 'said.id')}) as place
     where summaries.thread_id = ${from}
     order by summaries.upto on conflict (id) do nothing`.execute(tx);
+
+/** A turn that began with words of a person. */
+export interface SaidTurn {
+  id: string;
+  created_at: Date;
+  model: string | null;
+  mode: string | null;
+  text: string;
+}
+
+/** `depth`: how many such turns came after it. */
+export async function saidTurn(db: Db, threadId: string, depth: number): Promise<SaidTurn | undefined> {
+  const { rows } = await sql<SaidTurn>`
+    select turns.id, turns.created_at, turns.model, turns.mode, said.text
+    from turns cross join lateral (select coalesce(detail, summary) as text from items
+      where turn_id = turns.id and kind = 'user_message' order by ord limit 1) as said
+    where turns.thread_id = ${threadId} and turns.call is null order by turns.created_at desc, turns.id desc offset ${depth}::int limit 1`.execute(
+    db,
+  );
+  return rows[0];
+}

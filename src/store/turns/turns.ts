@@ -2,14 +2,14 @@ import type { Selectable } from 'kysely';
 import { jsonArrayFrom } from 'kysely/helpers/postgres';
 import type { NamedCall } from '../../contracts/conversation.ts';
 import { outboxId } from '../../contracts/ids.ts';
-import type { ItemStatus, TurnRecord, TurnStatus } from '../../contracts/records.ts';
+import type { ItemStatus, TurnRecord, TurnStatus, TurnUsage } from '../../contracts/records.ts';
 import { cut, derivedId, freshId } from '../chats/ids.ts';
 import { dropUnsent } from '../chats/messages/outbox.ts';
 import type { ThreadTransaction } from '../chats/thread-transaction.ts';
-import { endUnfinished, insertItems, itemRow, toItemRecord } from '../chats/threads/items.ts';
+import { endUnfinished, insertItems, itemEvent, itemRow, toItemRecord } from '../chats/threads/items.ts';
 import type { NewEvent, WriteBatch } from '../chats/write-batch.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
-import type { TurnTable } from '../schema/tables/turns.ts';
+import type { StepTable, TurnTable } from '../schema/tables/turns.ts';
 import { type Heard, remember } from './steps/transcript.ts';
 
 export async function toTurnRecord(db: Db | Tx, row: Selectable<TurnTable>): Promise<TurnRecord> {
@@ -30,10 +30,21 @@ export const turnRecord = (row: Selectable<TurnTable>, itemIds: string[]): TurnR
   ...(row.started_at && { started_at: row.started_at.toISOString() }),
   ...(row.ended_at && { ended_at: row.ended_at.toISOString() }),
   ...(row.ended_at && row.started_at && { duration_ms: row.ended_at.getTime() - row.started_at.getTime() }),
-  ...(row.usage && { usage: row.usage }),
+  ...(row.usage && { usage: usageInOrder(row.usage) }),
   ...(row.error !== null && { error: row.error }),
   item_ids: itemIds,
   steer_count: row.steer_count,
+});
+
+/** The database keeps the fields of JSON in another order than the contract. */
+const usageInOrder = ({ input_tokens, output_tokens, ...parts }: TurnUsage): TurnUsage => ({
+  input_tokens,
+  output_tokens,
+  ...(parts.prompt_cache_hit_tokens !== undefined && {
+    prompt_cache_hit_tokens: parts.prompt_cache_hit_tokens,
+    prompt_cache_miss_tokens: parts.prompt_cache_miss_tokens ?? 0,
+    reasoning_tokens: parts.reasoning_tokens ?? 0,
+  }),
 });
 
 export const findTurn = (db: Db | Tx, id: string): Promise<Selectable<TurnTable> | undefined> =>
@@ -74,6 +85,8 @@ interface NewTurn {
   unheard?: boolean;
   /** sources of the text */
   heard?: Heard;
+  /** what the person is told at its beginning */
+  notice?: string;
 }
 
 type TurnSettings = Pick<NewTurn, 'model' | 'autoApprove' | 'mode' | 'allowShell' | 'call'>;
@@ -134,7 +147,21 @@ export function openTurn(tx: ThreadTransaction, input: NewTurn): TurnRecord {
   const id = freshId('turn_');
   const itemId = derivedId('item_', id, 'user');
   const row = insertTurn(tx, id, { ...input, summary: input.inputSummary?.trim() || input.text, compaction: false });
-  const record = turnRecord(row, [itemId]);
+  const notice =
+    input.notice === undefined
+      ? []
+      : [
+          itemRow({
+            id: derivedId('item_', id, 'notice'),
+            turnId: id,
+            threadId: tx.threadId,
+            kind: 'status',
+            status: 'completed',
+            summary: input.notice,
+            detail: input.notice,
+          }),
+        ];
+  const record = turnRecord(row, [itemId, ...notice.map((item) => item.id)]);
   const said = insertUserItem(tx, {
     id: itemId,
     turnId: id,
@@ -143,11 +170,13 @@ export function openTurn(tx: ThreadTransaction, input: NewTurn): TurnRecord {
     unheard: input.unheard,
     heard: input.heard,
   });
-  tx.append({ event: 'turn.started', turnId: id, payload: { turn: record } }, ...said, {
-    event: 'turn.lifecycle',
-    turnId: id,
-    payload: { status: 'in_progress' },
-  });
+  insertItems(tx, notice);
+  tx.append(
+    { event: 'turn.started', turnId: id, payload: { turn: record } },
+    ...said,
+    { event: 'turn.lifecycle', turnId: id, payload: { status: 'in_progress' } },
+    ...notice.map((item) => itemEvent(item)),
+  );
   return record;
 }
 
@@ -157,8 +186,10 @@ export interface TurnState {
   /** in their order */
   items: Array<{ id: string; kind: string; status: ItemStatus }>;
   openQuestions: string[];
-  /** sum of its steps so far */
-  used: { inputTokens: number; outputTokens: number; microUsd: number };
+  /** by its steps so far */
+  used: Array<
+    Pick<Selectable<StepTable>, 'input_tokens' | 'output_tokens' | 'cached_tokens' | 'reasoning_tokens' | 'micro_usd'>
+  >;
 }
 
 /** As the database has it; the caller has sent what was pending. */
@@ -189,7 +220,7 @@ export const selectTurnState = (tx: Tx, turnId: string) =>
       jsonArrayFrom(
         e
           .selectFrom('steps')
-          .select(['input_tokens', 'output_tokens', 'steps.micro_usd'])
+          .select(['input_tokens', 'output_tokens', 'cached_tokens', 'reasoning_tokens', 'steps.micro_usd'])
           .where('steps.turn_id', '=', turnId),
       ).as('steps'),
     ])
@@ -198,13 +229,23 @@ export const selectTurnState = (tx: Tx, turnId: string) =>
 type TurnStateRow = NonNullable<Awaited<ReturnType<ReturnType<typeof selectTurnState>['executeTakeFirst']>>>;
 
 export function toTurnState({ items, questions, steps, ...turn }: TurnStateRow): TurnState {
-  const used = { inputTokens: 0, outputTokens: 0, microUsd: 0 };
-  for (const step of steps) {
-    used.inputTokens += step.input_tokens;
-    used.outputTokens += step.output_tokens;
-    used.microUsd += step.micro_usd;
-  }
-  return { turn, items, openQuestions: questions.map((question) => question.id), used };
+  return { turn, items, openQuestions: questions.map((question) => question.id), used: steps };
+}
+
+const sumOf = <Row>(rows: readonly Row[], count: (row: Row) => number): number =>
+  rows.reduce((sum, row) => sum + count(row), 0);
+
+function usageOf(steps: TurnState['used']): TurnUsage {
+  // an endpoint may count more from its cache than it was sent
+  const hit = sumOf(steps, ({ cached_tokens, input_tokens }) => Math.min(cached_tokens, input_tokens));
+  const input = sumOf(steps, ({ input_tokens }) => input_tokens);
+  return {
+    input_tokens: input,
+    output_tokens: sumOf(steps, ({ output_tokens }) => output_tokens),
+    prompt_cache_hit_tokens: hit,
+    prompt_cache_miss_tokens: input - hit,
+    reasoning_tokens: sumOf(steps, ({ reasoning_tokens }) => reasoning_tokens),
+  };
 }
 
 /** Closes a turn in progress, with its open items and questions. */
@@ -215,8 +256,9 @@ export async function closeTurn(
   error?: string,
 ): Promise<void> {
   const { id } = state.turn;
-  const usage = { input_tokens: state.used.inputTokens, output_tokens: state.used.outputTokens };
-  const end = { status, ended_at: new Date(), error: error ?? null, micro_usd: state.used.microUsd };
+  const usage = usageOf(state.used);
+  const micro_usd = sumOf(state.used, ({ micro_usd }) => micro_usd);
+  const end = { status, ended_at: new Date(), error: error ?? null, micro_usd };
   tx.later((db) =>
     db
       .updateTable('turns')

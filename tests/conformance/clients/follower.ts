@@ -17,7 +17,7 @@ export interface Opening {
 
 /**
  * Follows the events of one thread over every break, as clients do: it takes each event once. An event that comes twice
- * and is not the same, one that is out of order or unknown, a gap, and a frame that is not two lines are failures.
+ * and is not the same, one that is out of order or unknown, a gap, and a frame that is not three lines are failures.
  */
 export class Follower {
   readonly events: KnownEvent[] = [];
@@ -97,6 +97,7 @@ export class Follower {
     const envelope = parseFrame(frame);
     if (!envelope) return previous;
     const { seq, event, schema_version: version, previous_seq: said } = envelope;
+    if (event === 'stream.end' && seq === previous) return previous;
     if (version !== 1) throw new Error(`the envelope of ${seq} has version ${version}`);
     if (said !== previous || seq <= previous)
       throw new Error(`after event ${previous} comes ${seq}, which follows ${said}`);

@@ -134,6 +134,7 @@ export const payloads = {
   'user_input.required': inputShape,
   'user_input.answered': z.looseObject({ input_id: z.string() }),
   'user_input.canceled': z.looseObject({ id: z.string() }),
+  'sandbox.denied': z.looseObject({ tool_id: z.string(), tool_name: z.string(), reason: z.string() }),
   'coherence.state': z.looseObject({ state: z.string() }),
 };
 export type EventName = keyof typeof payloads;

@@ -13,6 +13,7 @@ import { createGate, type Gate, type GateDeps } from '../../../src/adapters/kenn
 import type { UpstreamSettings } from '../../../src/adapters/kennel/gate/model/upstreams.ts';
 import { loadConfig } from '../../../src/config.ts';
 import type { AgentName } from '../../../src/contracts/kennel.ts';
+import { readEvents } from '../../../src/store/chats/threads/events.ts';
 import { refusalsOf } from '../../../src/store/kennel/egress.ts';
 import { findTask } from '../../../src/store/kennel/tasks/tasks.ts';
 import { usageOf } from '../../../src/store/kennel/tasks/usage.ts';
@@ -926,6 +927,15 @@ describe('the egress socket', () => {
       { host: 'registry.example', port: 22, refused: 1 },
       { host: 'registry.example', port: 80, refused: 1 },
     ]);
+    const task = (await findTask(database.store.db, taskId))!;
+    const events = await readEvents(database.store.db, task.thread_id, 0, 1000);
+    const denied = events.filter(({ event }) => event === 'sandbox.denied').map(({ payload }) => payload);
+    expect(denied).toHaveLength(4);
+    expect(denied[0]).toEqual({
+      tool_id: task.call_id,
+      tool_name: 'task_create',
+      reason: 'evil.example was refused',
+    });
   });
 
   it.each(['127.0.0.1', '10.1.2.3', '169.254.169.254', '100.64.0.1', '::1', 'fd00::1', '::ffff:127.0.0.1'])(

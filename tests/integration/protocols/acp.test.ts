@@ -2,7 +2,7 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { script, startTestApp, type TestApp } from '../../support/app.ts';
-import { choose, type Editor, type EditorOptions, openEditor, spawnFor } from '../../support/editor.ts';
+import { choose, type Editor, type EditorOptions, nobody, openEditor, spawnFor } from '../../support/editor.ts';
 import { until } from '../../support/until.ts';
 
 let app: TestApp;
@@ -129,6 +129,22 @@ describe('an editor', () => {
     expect(editor.text()).toContain('It is Red.');
   });
 
+  it('asks again after a dialogue that was closed, as soon as the person writes something else', async () => {
+    const closed = { outcome: 'cancelled' } as const;
+    const outcomes = [closed, closed, choose('allow')];
+    const editor = await open({ permit: () => outcomes.shift() ?? nobody });
+    const sessionId = await newSession(editor);
+    await app.request('POST', `/v1/threads/${sessionId}/messages`, { text: 'supervised' });
+    await prompt(editor, sessionId, [REMEMBER, { say: 'Done: $LAST' }]);
+    expect(editor.text()).toContain('Answer yes or no.');
+    expect((await prompt(editor, sessionId, 'what is it for?')).stopReason).toBe('end_turn');
+    expect(editor.asked).toHaveLength(2);
+    expect((await prompt(editor, sessionId, 'go on with that, please')).stopReason).toBe('end_turn');
+    expect(editor.asked).toHaveLength(3);
+    const end = editor.updates.findLast((update) => update.sessionUpdate === 'tool_call_update');
+    expect(end).toMatchObject({ status: 'completed' });
+  });
+
   it('cancels a turn, and says something to one that runs', async () => {
     const editor = await open();
     const sessionId = await newSession(editor);
@@ -219,6 +235,10 @@ describe('an editor', () => {
     expect(
       (await other.agent.request('session/list', { cwd })).sessions.some((one) => one.sessionId === sessionId),
     ).toBe(false);
+    for (const method of ['session/load', 'session/resume'] as const)
+      await expect(other.agent.request(method, { sessionId, cwd, mcpServers: [] })).rejects.toMatchObject({
+        code: -32002,
+      });
   });
 });
 

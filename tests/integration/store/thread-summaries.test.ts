@@ -184,6 +184,7 @@ describe('a list of summaries', () => {
     for (const search of ['aubergine_', '100% a', 'VEGET', threadId.slice(4)])
       expect((await summaries({ search, limit: 1 })).map(({ id }) => id)).toEqual([threadId]);
     expect(await summaries({ search: 'aubergine%plan' })).toEqual([]);
+    expect(await summaries({ search: 'new thread' })).toHaveLength(3);
     await updateThread(db(), threadId, { archived: true });
     expect(await summaries({ search: 'vegetables' })).toEqual([]);
     expect((await summaries({ search: 'vegetables', archived_only: true })).map(({ archived }) => archived)).toEqual([

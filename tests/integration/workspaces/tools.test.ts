@@ -15,12 +15,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pino from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { GitRefresher } from '../../../src/activities/host/git-state.ts';
 import { MapMaker } from '../../../src/activities/host/maps.ts';
 import { openKennel } from '../../../src/adapters/kennel/open-kennel.ts';
 import { type Config, loadConfig } from '../../../src/config.ts';
 import { hostOfChat, listHosts, reportHost } from '../../../src/store/kennel/hosts.ts';
 import { dueMap, mapOfChat } from '../../../src/store/kennel/workspaces/repository-maps.ts';
-import { activeWorkspace, recordWorkspaces } from '../../../src/store/kennel/workspaces/workspaces.ts';
+import { activeWorkspace, recordWorkspaces, workspacesOf } from '../../../src/store/kennel/workspaces/workspaces.ts';
 import { syncTools } from '../../../src/tools/github/github.ts';
 import { appTools } from '../../../src/tools/workspace/apps.ts';
 import { commandOf } from '../../../src/tools/workspace/direct-edit.ts';
@@ -153,6 +154,31 @@ describe.skipIf(!engine)('tools on workspaces', () => {
         lines: expect.arrayContaining(['src/greeting.js: greeting']),
       });
       expect(await dueMap(db, 'local', new Set())).toBeNull();
+    });
+
+    it('are looked at again in the background, so that branch and changes are right without a tool', async () => {
+      const chat = await newBench();
+      await chat.call('workspace_select', { name: 'web-1' });
+      const { db } = database.store;
+      const looks = new GitRefresher({ db, host: 'local', kennel, log: pino({ enabled: false }) });
+      const seen = async () =>
+        (await workspacesOf(db, 'local')).find(({ name }) => name === 'web-1')!.profile?.git?.branch;
+      const age = (seconds: number) =>
+        db
+          .updateTable('workspaces')
+          .set({ seen_at: new Date(Date.now() - seconds * 1000) })
+          .where('name', '=', 'web-1')
+          .execute();
+      await age(90);
+      git('web-1', 'checkout', '-q', '-b', 'elsewhere');
+      await looks.begin();
+      await until('the other branch is seen', async () => (await seen()) === 'elsewhere');
+      git('web-1', 'checkout', '-q', 'main');
+      await age(90);
+      await until('the branch is seen again', async () => {
+        await looks.begin();
+        return (await seen()) === 'main';
+      });
     });
 
     it('defect 5, defect 25: are active for a chat of their own', async () => {

@@ -9,7 +9,7 @@ import { changesOf, changesSince, type Digests, digests, settledSeq } from '../.
 import type { Db } from '../../../store/postgres/database.ts';
 import { count, type Fields } from '../../http/endpoint.ts';
 import { whole } from '../../http/request.ts';
-import { lastEventId } from '../../runtime/events/events.ts';
+import { cursorOf, frameOf } from '../../runtime/events/events.ts';
 import { endpoint, type RuntimeDeps } from '../../runtime/shared/endpoint.ts';
 import type { Wakeups } from '../../runtime/shared/wakeups.ts';
 
@@ -32,13 +32,15 @@ export const getOwnerEvents = endpoint({
   method: 'GET',
   path: '/v1/owner/events',
   summary: 'Follow what changes anywhere',
-  query: { since_seq: whole.describe('Changes after this place; Last-Event-ID says the same') },
+  query: {
+    since_seq: whole.describe('Changes after this place; Last-Event-ID says the same, and the later of both counts'),
+  },
   answer: {
     written: { type: 'text/event-stream', schema: change },
     what: 'Each says what to read again. One may come twice; none is left out.',
   },
   handle: async ({ ctx, query }, deps) => {
-    const since = query.since_seq ?? lastEventId(ctx.get('last-event-id'));
+    const since = cursorOf(ctx, query.since_seq);
     ctx.status = 200;
     ctx.set({ 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-cache', 'X-Accel-Buffering': 'no' });
     const gone = new AbortController();
@@ -95,7 +97,7 @@ async function catchUp(
   for (const about of WITHOUT_EVENTS) box.put({ about, thread_id: null, kinds: [] });
 }
 
-const frame = (event: OwnerEvent): string => `event: changed\nid: ${event.seq}\ndata: ${JSON.stringify(event)}\n\n`;
+const frame = (event: OwnerEvent): string => frameOf('changed', event, event.seq);
 
 type Change = Omit<OwnerEvent, 'seq'>;
 

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
 import pLimit from 'p-limit';
+import type { z } from 'zod';
 import { latestSeq, readFrames } from '../../../store/chats/threads/events.ts';
 import { sseReaders } from '../../../telemetry/metrics.ts';
 import type { StreamTimes } from '../../api-deps.ts';
@@ -17,14 +18,16 @@ export const getEvents = endpoint({
   method: 'GET',
   path: '/v1/threads/{id}/events',
   summary: 'Follow the events of a thread',
-  query: { since_seq: whole.describe('Events after this one; Last-Event-ID says the same') },
+  query: {
+    since_seq: whole.describe('Events after this one; Last-Event-ID says the same, and the later of both counts'),
+  },
   answer: {
     written: { type: 'text/event-stream', schema: eventRecord },
-    what: 'Stored events, then new ones as they happen, and comments while none do.',
+    what: 'Stored events, then new ones as they happen, and comments while none do. `stream.end` is last when the server stops: it is no event of the thread, and has the `seq` of the one before it.',
   },
   refusals: { 404: 'There is no such thread.' },
   handle: async ({ ctx, params: { id }, query }, deps) => {
-    const since = query.since_seq ?? lastEventId(ctx.get('last-event-id'));
+    const since = cursorOf(ctx, query.since_seq);
     await existingThread(id, deps);
     // a cursor beyond the end belongs to another store, or to the time before a restore; the client still sees what
     // happens from now on
@@ -37,15 +40,51 @@ async function* frames(
   deps: RuntimeDeps,
   at: { threadId: string; cursor: number; signal: AbortSignal },
 ): AsyncGenerator<string> {
+  let last = at.cursor;
   const read = async (cursor: number) => {
     const found = await readFrames(deps.store.db, at.threadId, cursor, BATCH);
-    return found && { part: found.text, cursor: found.seq, more: found.more };
+    return found && { part: found, cursor: found.seq, more: found.more };
   };
-  for await (const text of follow(deps, at, read)) yield text ?? KEEPALIVE;
+  for await (const found of follow(deps, at, read)) {
+    yield found?.text ?? KEEPALIVE;
+    last = found?.seq ?? last;
+  }
+  if (deps.stopping?.aborted) yield frameOf(STREAM_END, streamEnd(at.threadId, last), last);
 }
 
-export function lastEventId(header: string): number | undefined {
-  return /^[0-9]{1,15}$/.test(header) ? Number(header) : undefined;
+function streamEnd(threadId: string, seq: number): z.output<typeof eventRecord> {
+  const at = new Date().toISOString();
+  return {
+    schema_version: 1,
+    seq,
+    event: STREAM_END,
+    kind: STREAM_END,
+    thread_id: threadId,
+    turn_id: null,
+    item_id: null,
+    timestamp: at,
+    created_at: at,
+    payload: STOPPING,
+    previous_seq: seq,
+  };
+}
+
+/** One frame. `id`: a client that comes back sends it as Last-Event-ID. */
+export const frameOf = (event: string, data: unknown, id?: number): string =>
+  `event: ${event}\n${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`;
+
+/** The last frame of a stream that ends because the server stops, so that clients come back without alarm. */
+export const STREAM_END = 'stream.end';
+export const STOPPING = { reason: 'server_stopping' };
+
+/**
+ * The cursor of a request; undefined for none. A browser that reconnects repeats its address, so the later of both
+ * counts.
+ */
+export function cursorOf(ctx: Context, sinceSeq: number | undefined): number | undefined {
+  const header = ctx.get('last-event-id');
+  const last = /^[0-9]{1,15}$/.test(header) ? Number(header) : undefined;
+  return last === undefined || sinceSeq === undefined ? (sinceSeq ?? last) : Math.max(sinceSeq, last);
 }
 
 /** What a silent stream sends, so that nobody on the way closes it. */

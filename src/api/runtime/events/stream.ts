@@ -6,9 +6,9 @@ import { createThread } from '../../../store/chats/threads/threads.ts';
 import { requestKey } from '../../http/request.ts';
 import { streamTurnRequest } from '../shared/bodies.ts';
 import { endpoint, type RuntimeDeps } from '../shared/endpoint.ts';
-import { newApiThread } from '../threads/threads.ts';
+import { newApiThread, withoutEffect } from '../threads/threads.ts';
 import { requiredText } from '../turns/turns.ts';
-import { follow, KEEPALIVE, sendEvents } from './events.ts';
+import { cursorOf, follow, frameOf, KEEPALIVE, STOPPING, STREAM_END, sendEvents } from './events.ts';
 
 /** A frame of the compatibility stream. */
 interface Frame {
@@ -21,7 +21,7 @@ const TOOLS: ReadonlySet<string> = new Set(['tool_call', 'file_change', 'command
 const PASSED_ON = /^(approval\.(required|decided|timeout)|sandbox\.denied|user_input\.(required|answered|canceled))$/;
 
 /** An event of a turn as the compatibility stream tells it; null for what it leaves out, such as thoughts. */
-function frameOf({ event, payload }: EventEnvelope): Frame | null {
+function told({ event, payload }: EventEnvelope): Frame | null {
   if (PASSED_ON.test(event)) return { event, data: payload };
   const { item, tool, delta, kind, turn } = payload as {
     item?: ItemRecord;
@@ -61,7 +61,7 @@ export const postStream = endpoint({
   body: streamTurnRequest,
   answer: {
     written: { type: 'text/event-stream', schema: z.record(z.string(), z.unknown()) },
-    what: 'What happens in the turn; `done` is last. The same for the same Idempotency-Key.',
+    what: 'What happens in the turn; `done` is last, or `stream.end` when the server stops. The same for the same Idempotency-Key, after Last-Event-ID.',
   },
   handle: async ({ ctx, body }, deps) => {
     const prompt = requiredText(body.prompt, 'prompt');
@@ -74,20 +74,20 @@ export const postStream = endpoint({
     const { turn } = await deps.intake.startTurn({
       threadId: thread.id,
       prompt,
+      notice: withoutEffect(body),
       channelMessageId: requestKey(ctx, 'stream', body),
     });
-    sendEvents(ctx, deps, (signal) => frames(deps, thread, turn, signal));
+    const since = cursorOf(ctx, undefined) ?? 0;
+    sendEvents(ctx, deps, (signal) => frames(deps, { thread, turn, since, signal }));
   },
 });
 
 async function* frames(
   deps: RuntimeDeps,
-  thread: ThreadRecord,
-  turn: TurnRecord,
-  signal: AbortSignal,
+  { thread, turn, since, signal }: { thread: ThreadRecord; turn: TurnRecord; since: number; signal: AbortSignal },
 ): AsyncGenerator<string> {
   const { id, model, mode, workspace } = thread;
-  yield written({ event: 'turn.started', data: { thread_id: id, turn_id: turn.id, model, mode, workspace } });
+  if (since === 0) yield frameOf('turn.started', { thread_id: id, turn_id: turn.id, model, mode, workspace });
   const read = async (cursor: number) => {
     const events = await readEvents(deps.store.db, id, cursor, BATCH);
     return events.length > 0 ? { part: events, cursor: events.at(-1)!.seq, more: events.length === BATCH } : null;
@@ -96,12 +96,12 @@ async function* frames(
     if (!events) yield KEEPALIVE;
     for (const event of events ?? []) {
       if (event.turn_id !== turn.id) continue;
-      const frame = frameOf(event);
-      if (frame) yield written(frame);
-      if (isEnd(event)) return yield written({ event: 'done', data: {} });
+      const frame = told(event);
+      if (frame && event.seq > since) yield frameOf(frame.event, frame.data, event.seq);
+      if (isEnd(event)) return yield frameOf('done', {});
     }
   }
+  if (deps.stopping?.aborted) yield frameOf(STREAM_END, STOPPING);
 }
 
 const isEnd = ({ event }: EventEnvelope): boolean => event === 'turn.completed';
-const written = ({ event, data }: Frame): string => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;

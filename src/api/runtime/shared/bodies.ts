@@ -12,6 +12,7 @@ const seen = () =>
   z
     .int()
     .nonnegative()
+    .max(2 ** 31 - 1)
     .optional()
     .describe('Characters of the evidence that the person was shown: a yes to more than that is refused');
 
@@ -64,6 +65,15 @@ export const steerTurnRequest = z
 export const compactThreadRequest = z
   .object({ reason: text().describe('What the turn is called') })
   .meta({ id: 'CompactThreadRequest', examples: [{}, { reason: 'The release is done' }] });
+
+const depth = () =>
+  z.int().min(0).max(1_000_000).nullish().describe('How many later messages go as well; 0 when left out');
+
+export const undoRequest = z.object({ depth: depth() }).meta({ id: 'UndoRequest', examples: [{}, { depth: 1 }] });
+
+export const retryRequest = z
+  .object({ depth: depth(), prompt: text().describe('What is said in its place') })
+  .meta({ id: 'RetryRequest', examples: [{}, { prompt: 'Only the tests, please' }] });
 
 export const createSessionRequest = z
   .object({ thread_id: z.string(), title: text().describe('Becomes the title of the thread') })

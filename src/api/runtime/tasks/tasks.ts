@@ -16,6 +16,7 @@ import {
 import { isId, requestKey, whole } from '../../http/request.ts';
 import { given } from '../shared/bodies.ts';
 import { endpoint } from '../shared/endpoint.ts';
+import { withoutEffect } from '../threads/threads.ts';
 import { acceptedRecord, recordOf, summaryOf } from './record.ts';
 import { taskList, taskRecord } from './schemas.ts';
 
@@ -88,6 +89,7 @@ export const postTask = endpoint({
       trustMode: body.trust_mode ?? false,
       autoApprove: body.auto_approve ?? false,
       coding: coding !== null,
+      notice: withoutEffect(body),
       key: requestKey(ctx, 'task', body),
     });
     return await acceptedRecord(db, (await findTaskRows(db, task.id, 1))[0]!);

@@ -32,22 +32,25 @@ export const postFork = endpoint({
     if (!isId(id)) throw threadNotFound(id);
     return await copyOf(deps, {
       source: id,
-      settings: ({ model, workspace, mode, allow_shell, trust_mode, auto_approve, system_prompt, title }) => ({
-        model,
-        workspace,
-        mode,
-        allow_shell,
-        trust_mode,
-        auto_approve,
-        system_prompt,
-        title,
-      }),
+      settings: sameSettings,
       key: requestKey(ctx, `fork ${id}`, null),
       announce: (tx, { thread, sourceId }) =>
         tx.append({ event: 'thread.forked', payload: { thread, source_thread_id: sourceId } }),
     });
   },
 });
+
+/** A copy may do what its source may. */
+export const sameSettings: ThreadCopy['settings'] = ({
+  model,
+  workspace,
+  mode,
+  allow_shell,
+  trust_mode,
+  auto_approve,
+  system_prompt,
+  title,
+}) => ({ model, workspace, mode, allow_shell, trust_mode, auto_approve, system_prompt, title });
 
 /** @throws ApiError 400 for a group */
 export async function copyOf(

@@ -12,6 +12,7 @@ import {
   sessionFigures,
   sessionWithoutMessages,
 } from '../../../store/chats/sessions/sessions.ts';
+import { UNTITLED } from '../../../store/chats/threads/thread-summaries.ts';
 import { updateThread } from '../../../store/turns/thread-detail.ts';
 import { activeTurn } from '../../../store/turns/turns.ts';
 import { badSessionId, nothingToSave, sessionInUse, sessionNotFound, textRequired } from '../../errors/errors.ts';
@@ -20,7 +21,6 @@ import { isId, requestKey, whole } from '../../http/request.ts';
 import { createSessionRequest, given, resumeSessionRequest } from '../shared/bodies.ts';
 import { endpoint } from '../shared/endpoint.ts';
 import { copyOf } from './copies.ts';
-import { UNTITLED } from './summary.ts';
 import { existingThread, threadWorkspace } from './threads.ts';
 
 /** Sessions: the same records as threads, as clients of the older session manager know them. */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { CHANNELS, capabilitiesOf } from '../../../contracts/channels.ts';
 import { cut } from '../../../domain/text/storable.ts';
 import { userIdOf } from '../../../domain/whatsapp/identity.ts';
-import { type ThreadSummaryRow, threadSummaries } from '../../../store/chats/threads/thread-summaries.ts';
+import { type ThreadSummaryRow, threadSummaries, UNTITLED } from '../../../store/chats/threads/thread-summaries.ts';
 import { flag, whole } from '../../http/request.ts';
 import { endpoint } from '../shared/endpoint.ts';
 
@@ -10,7 +10,6 @@ const TITLE_CHARS = 72;
 const PREVIEW_CHARS = 140;
 const USUALLY = 50;
 const MOST = 500;
-export const UNTITLED = 'New Thread';
 
 const threadSummary = z
   .object({

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ThreadRecord } from '../../../contracts/records.ts';
 import { thingsToTry } from '../../../domain/chat/words/help.ts';
 import { chatKey } from '../../../store/chats/ids.ts';
-import { createThread, getThread, listThreads } from '../../../store/chats/threads/threads.ts';
+import { createThread, getThread, listThreads, runningThreads } from '../../../store/chats/threads/threads.ts';
 import { type ThreadChanges, threadDetail, updateThread } from '../../../store/turns/thread-detail.ts';
 import type { ApiDeps } from '../../api-deps.ts';
 import { ApiError, NO_THREAD_FIELD, notBlank, threadNotFound, workspaceInUse } from '../../errors/errors.ts';
@@ -42,6 +42,14 @@ export const getThreads = endpoint({
       include_archived: query.include_archived ?? false,
       archived_only: query.archived_only ?? false,
     }),
+});
+
+export const getRunningThreads = endpoint({
+  method: 'GET',
+  path: '/v1/threads/running',
+  summary: 'List threads whose turn runs, archived ones too',
+  answer: { schema: z.array(threadRecord), what: 'Threads, the newest first. `latest_turn_id` is the turn.' },
+  handle: async (_, { store }) => await runningThreads(store.db),
 });
 
 const threadDetailRecord = z
@@ -152,6 +160,18 @@ export const newApiThread = (config: ApiDeps['config'], body: ThreadSettings) =>
   archived: body.archived,
   autonomy: config.FETCH_AUTONOMY,
 });
+
+/** What is told of settings that allow everything in the reference and nothing here. */
+export const withoutEffect = ({
+  mode,
+  trust_mode,
+  auto_approve,
+}: Partial<Record<'mode', string | null> & Record<'trust_mode' | 'auto_approve', boolean | null>>):
+  | string
+  | undefined =>
+  !auto_approve && (trust_mode || mode?.trim() === 'yolo')
+    ? 'The mode "yolo" and trust_mode have no effect here: what needs a yes is still asked. auto_approve allows it.'
+    : undefined;
 
 /** The folder of a thread that names none. */
 export const threadWorkspace = ({ FETCH_WORKSPACE }: Pick<ApiDeps['config'], 'FETCH_WORKSPACE'>): string =>

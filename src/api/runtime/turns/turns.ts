@@ -7,7 +7,7 @@ import { isId, requestKey } from '../../http/request.ts';
 import { given, messageRequest, startTurnRequest, steerTurnRequest } from '../shared/bodies.ts';
 import { endpoint } from '../shared/endpoint.ts';
 import { threadRecord, turnRecord } from '../shared/record-schemas.ts';
-import { existingThread } from '../threads/threads.ts';
+import { existingThread, withoutEffect } from '../threads/threads.ts';
 import { withAttachments } from './files.ts';
 
 const refusals = { 404: 'There is no such thread.', 409: 'That turn does not run.' };
@@ -25,10 +25,15 @@ export const postTurn = endpoint({
   refusals: { 404: 'There is no such thread.', 409: 'A turn runs on this thread.' },
   handle: async ({ ctx, params: { id }, body }, deps) => {
     const prompt = requiredText(body.prompt, 'prompt');
-    await existingThread(id, deps);
+    const { mode, trust_mode, auto_approve } = await existingThread(id, deps);
     return await deps.intake.startTurn({
       threadId: id,
       prompt,
+      notice: withoutEffect({
+        mode: given(body.mode) ?? mode,
+        trust_mode: body.trust_mode ?? trust_mode,
+        auto_approve: body.auto_approve ?? auto_approve,
+      }),
       inputSummary: given(body.input_summary),
       model: given(body.model),
       autoApprove: body.auto_approve ?? undefined,

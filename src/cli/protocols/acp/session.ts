@@ -29,11 +29,12 @@ interface SessionDeps {
 
 /** A question that waits. `shownAt`: since when the editor shows it, ms since the epoch. */
 interface Open {
+  asked: Asked;
   settled: AbortController;
   shownAt: number;
   /** the turn that it holds up; questions of coding tasks hold up none */
   turnId: string | null;
-  /** only the next message can answer it */
+  /** its dialogue was closed, or there is none: the next message answers it, or it is asked again */
   typed: boolean;
 }
 
@@ -93,6 +94,7 @@ export class Session {
       if (this.#cancelled && said.turn_id) await this.#deps.api.interrupt(this.threadId, said.turn_id);
       const { latest_seq } = await this.#detail();
       await this.#until(() => this.#seq >= latest_seq);
+      this.#askAgain();
       return said.turn_id === null ? 'end_turn' : await this.#endOf(said.turn_id);
     } finally {
       this.#updates.dropEcho(prompt.text);
@@ -165,12 +167,22 @@ export class Session {
   #ask(asked: Asked, turnId: string | null): void {
     const id = idOf(asked);
     if (this.#questions.has(id)) return;
-    const question: Open = { settled: new AbortController(), shownAt: Date.now(), turnId, typed: false };
+    const question: Open = { asked, settled: new AbortController(), shownAt: Date.now(), turnId, typed: false };
     this.#questions.set(id, question);
-    this.#askNow(asked, question).catch(this.#deps.failed);
+    this.#askNow(question).catch(this.#deps.failed);
   }
 
-  async #askNow(asked: Asked, question: Open): Promise<void> {
+  /** A message that answered none of the open questions would otherwise wait behind them for ever. */
+  #askAgain(): void {
+    for (const question of this.#questions.values()) {
+      if (!question?.typed || this.#cancelled) continue;
+      question.typed = false;
+      this.#askNow(question).catch(this.#deps.failed);
+    }
+  }
+
+  async #askNow(question: Open): Promise<void> {
+    const { asked } = question;
     const { api, client, capabilities, workspaces } = this.#deps;
     const { signal } = question.settled;
     const entries = planIn(asked);
@@ -180,14 +192,9 @@ export class Session {
       if (!signal.aborted) this.#deps.failed(error);
       return 'typed' as const;
     });
-    if (how === 'settled' || signal.aborted || this.#cancelled) return;
-    await this.#show([
-      {
-        sessionUpdate: 'agent_message_chunk',
-        messageId: idOf(asked),
-        content: { type: 'text', text: typedText(asked) },
-      },
-    ]);
+    if (how === 'settled' || signal.aborted) return;
+    const content = { type: 'text' as const, text: typedText(asked) };
+    if (!this.#cancelled) await this.#show([{ sessionUpdate: 'agent_message_chunk', messageId: idOf(asked), content }]);
     question.typed = true;
     this.#wake();
   }

@@ -106,7 +106,8 @@ export class Sessions {
 
   async #known(id: string): Promise<ThreadDetail> {
     const detail = await this.#deps.api.detail(id, PAGE);
-    if (!detail) throw RequestError.resourceNotFound(id);
+    // a deleted session is an archived thread
+    if (!detail || detail.thread.archived) throw RequestError.resourceNotFound(id);
     return detail;
   }
 }

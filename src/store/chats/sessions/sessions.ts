@@ -3,6 +3,7 @@ import type { Autonomy } from '../../../contracts/conversation.ts';
 import type { Channel } from '../../../contracts/ids.ts';
 import type { Profile } from '../../../contracts/workspace-ops.ts';
 import type { Db, Tx } from '../../postgres/database.ts';
+import { UNTITLED } from '../threads/thread-summaries.ts';
 
 /**
  * A thread as the status API shows it: a session. Threads that were deleted as sessions are none until somebody uses
@@ -72,7 +73,7 @@ const SESSIONS = sql`threads join chats on chats.id = threads.chat_id
 export async function listSessions(db: Db, limit: number, search = ''): Promise<SessionRow[]> {
   const { rows } = await sql<Omit<SessionRow, 'messages'>>`
     select ${HEAD} from ${SESSIONS}
-    where threads.deleted_at is null and position(lower(${search}) in lower(coalesce(threads.title, first.input_summary, ''))) > 0
+    where threads.deleted_at is null and position(lower(${search}) in lower(coalesce(threads.title, first.input_summary, ${UNTITLED}))) > 0
     order by threads.updated_at desc, threads.id limit ${limit}`.execute(db);
   const messages = await countMessages(
     db,

@@ -20,7 +20,7 @@ interface FrameLimits {
 }
 
 /**
- * Frames of the events of a thread after `sinceSeq`, oldest first: exactly two lines each, as existing parsers expect.
+ * Frames of the events of a thread after `sinceSeq`, oldest first: exactly three lines each, name, id and data, as existing parsers expect.
  * `previous_seq` is the event before it, or
  * `sinceSeq`. Null when there are none. PostgreSQL writes the frames: with many readers of a long log, making them here
  * would delay every other request.
@@ -49,7 +49,7 @@ const framesAfter = compiled(
         select * from events where thread_id = ${threadId} and seq > ${sinceSeq}::bigint order by seq limit ${events}::int + 1),
       sized as (select *, row_number() over by_seq as place, sum(pg_column_size(payload)) over by_seq as bytes, lag(seq) over by_seq as previous
         from found window by_seq as (order by seq))
-    select max(seq) as seq, max(seq) < (select max(seq) from found) as more, string_agg(concat('event: ', event, E'\ndata: {"schema_version":1,"seq":', seq,
+    select max(seq) as seq, max(seq) < (select max(seq) from found) as more, string_agg(concat('event: ', event, E'\nid: ', seq, E'\ndata: {"schema_version":1,"seq":', seq,
       ',"event":', ${quoted(sql`event`)}, ',"kind":', ${quoted(sql`event`)}, ',"thread_id":', to_json(${threadId}::text),
       ',"turn_id":', ${quoted(sql`turn_id`)}, ',"item_id":', ${quoted(sql`item_id`)}, ',"timestamp":"', ${AT}, '","created_at":"', ${AT},
       '","payload":', payload, ',"previous_seq":', coalesce(previous, ${sinceSeq}::bigint), E'}\n\n'), '' order by seq) as text

@@ -33,6 +33,9 @@ export interface ThreadSummaryRow {
   micro_usd: number;
 }
 
+/** The title of a thread in which nothing was said yet. */
+export const UNTITLED = 'New Thread';
+
 export interface ThreadFilter {
   limit: number;
   include_archived: boolean;
@@ -96,8 +99,10 @@ function archiveCondition({ archived_only, include_archived }: ThreadFilter): Ra
   return include_archived ? sql`true` : sql`not threads.archived and threads.deleted_at is null`;
 }
 
+const TITLE = sql`coalesce(threads.title, nullif(latest.input_summary, ''), ${sql.lit(UNTITLED)})`;
+
 /** The texts are those that a summary shows, so that a hit can be seen. */
 const searchCondition = (search: string | undefined): RawBuilder<unknown> =>
   search
-    ? sql`position(lower(${search}) in lower(concat_ws(E'\n', threads.id, coalesce(threads.title, latest.input_summary), spoken.summary, threads.model))) > 0`
+    ? sql`position(lower(${search}) in lower(concat_ws(E'\n', threads.id, ${TITLE}, spoken.summary, threads.model))) > 0`
     : sql`true`;

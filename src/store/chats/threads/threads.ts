@@ -193,6 +193,18 @@ export async function listThreads(
   return (await query.execute()).map(toThreadRecord);
 }
 
+/** Threads whose turn runs, archived ones too. */
+export async function runningThreads(db: Db): Promise<ThreadRecord[]> {
+  const rows = await db
+    .selectFrom('threads')
+    .selectAll()
+    .where('id', 'in', (e) => e.selectFrom('turns').select('thread_id').where('status', '=', 'in_progress'))
+    .orderBy('updated_at', 'desc')
+    .orderBy('id')
+    .execute();
+  return rows.map(toThreadRecord);
+}
+
 const EMPTY = sql<Buffer>`''::bytea`;
 
 /**

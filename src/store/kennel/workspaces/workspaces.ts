@@ -56,6 +56,24 @@ export async function saveWorkspace(
     .execute();
 }
 
+export type SeenWorkspace = Pick<Selectable<WorkspaceTable>, 'name' | 'path' | 'seen_at'>;
+
+/** While somebody works in a workspace, its container is theirs. */
+const QUIET_SECONDS = 60;
+
+/** Workspaces of a host that conversations of the last day use, and nobody works in now. Longest unseen first. */
+export async function dueLooks(db: Db, host: string): Promise<SeenWorkspace[]> {
+  const { rows } = await sql<SeenWorkspace>`
+    select name, path, seen_at from workspaces
+    where host = ${host} and seen_at < now() - ${QUIET_SECONDS} * interval '1 second'
+      and not exists (select from tasks where tasks.host = workspaces.host and tasks.workspace = workspaces.name and ended_at is null)
+      and exists (select from threads join chats on chats.id = threads.chat_id where threads.updated_at > now() - interval '1 day'
+        and case when chats.workspace is null then threads.workspace = workspaces.path
+          else chats.workspace_host = workspaces.host and chats.workspace = workspaces.name end)
+    order by seen_at`.execute(db);
+  return rows;
+}
+
 /** Removes a workspace; chats in which it was active have none. */
 export async function forgetWorkspace(db: Db, host: string, name: string): Promise<void> {
   await db.deleteFrom('workspaces').where('host', '=', host).where('name', '=', name).execute();
@@ -199,9 +217,29 @@ export async function listSnapshots(db: Db, limit: number): Promise<Snapshot[]> 
     .slice(0, limit);
 }
 
+/** Those of a thread since a moment, newest first. */
+export async function snapshotsSince(db: Db, threadId: string, since: Date): Promise<Snapshot[]> {
+  const found = await Promise.all([
+    tasks(sql`and thread_id = ${threadId} and started_at >= ${since}`).execute(db),
+    edits(sql`and thread_id = ${threadId} and ended_at >= ${since}`).execute(db),
+  ]);
+  return found.flatMap(({ rows }) => rows).sort((a, b) => b.at.getTime() - a.at.getTime());
+}
+
 export async function findSnapshot(db: Db, id: string): Promise<Snapshot | undefined> {
   const { rows } = await (id.startsWith('edit-') ? edits(sql`and ${key} = ${id}`) : tasks(sql`and id = ${id}`)).execute(
     db,
   );
   return rows[0];
 }
+
+/** What the undo of a turn came to; undefined before it has run. */
+export const resultOfUndo = async (db: Db, turnId: string): Promise<{ ok: boolean; output: string } | undefined> => {
+  const call = await db
+    .selectFrom('calls')
+    .select(['ok', 'output'])
+    .where('turn_id', '=', turnId)
+    .where('state', '=', 'done')
+    .executeTakeFirst();
+  return call && { ok: call.ok === true, output: call.output ?? '' };
+};

@@ -36,7 +36,7 @@ export interface TurnTable {
   ended_at: Date | null;
 }
 
-interface StepTable {
+export interface StepTable {
   key: string;
   turn_id: string;
   step: number;

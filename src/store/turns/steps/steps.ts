@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { jsonArrayFrom } from 'kysely/helpers/postgres';
-import type { Arrival, StepUsage, ThinkInput, ThinkResult } from '../../../contracts/conversation.ts';
+import type { Arrival, ThinkInput, ThinkResult } from '../../../contracts/conversation.ts';
 import { stepKey } from '../../../contracts/ids.ts';
 import { derivedId, steerMessageId } from '../../chats/ids.ts';
 import { onThread, onThreadIf, requireUnchanged, type ThreadTransaction } from '../../chats/thread-transaction.ts';
@@ -140,7 +140,7 @@ async function storeOnThread(db: Db, input: ThinkInput, subject: StepSubject, an
     if (heard) tell(tx, input, subject, result.outboxId!, answer.text.trim());
     if (ends) {
       tell(tx, input, subject, result.outboxId!, await endingText(tx, input, answer, state));
-      await closeTurn(tx, withUsage(state, answer.usage), 'completed');
+      await closeTurn(tx, withUsage(state, answer), 'completed');
     }
     return result;
   });
@@ -217,14 +217,19 @@ async function endingText(
 /** With a step that this very transaction stores. */
 export const withUsage = (
   { used, ...state }: TurnState,
-  { inputTokens, outputTokens, microUsd }: StepUsage,
+  { usage, cachedTokens = 0, reasoningTokens = 0 }: Pick<Answer, 'usage' | 'cachedTokens' | 'reasoningTokens'>,
 ): TurnState => ({
   ...state,
-  used: {
-    inputTokens: used.inputTokens + inputTokens,
-    outputTokens: used.outputTokens + outputTokens,
-    microUsd: used.microUsd + microUsd,
-  },
+  used: [
+    ...used,
+    {
+      input_tokens: usage.inputTokens,
+      output_tokens: usage.outputTokens,
+      cached_tokens: cachedTokens,
+      reasoning_tokens: reasoningTokens,
+      micro_usd: usage.microUsd,
+    },
+  ],
 });
 
 /**
