@@ -1,14 +1,18 @@
 import { costOf } from '../../domain/model/price-book.ts';
 import { modelSeconds, modelTokens, modelUsd } from '../../telemetry/metrics.ts';
 import { annotate, traced } from '../../telemetry/tracing.ts';
-import { type Model, type ModelAnswer, ModelError, type ModelRequest } from './model.ts';
+import { type LostAnswer, type Model, type ModelAnswer, ModelError, type ModelRequest } from './model.ts';
 
 /** A model whose requests are counted, and traced: how long, how many tokens, what they cost. */
 export const measured = (model: Model): Model => ({
   ...model,
   complete: (request) => {
     const attributes = { 'gen_ai.operation.name': 'chat', 'gen_ai.request.model': request.model };
-    return traced('chat', { kind: 'client', attributes }, () => complete(model, request));
+    const onLost = (lost: LostAnswer) => {
+      countUsage(model, request, lost);
+      request.onLost?.(lost);
+    };
+    return traced('chat', { kind: 'client', attributes }, () => complete(model, { ...request, onLost }));
   },
 });
 
@@ -26,7 +30,7 @@ async function complete(model: Model, request: ModelRequest): Promise<ModelAnswe
   }
 }
 
-function countUsage(model: Model, request: ModelRequest, answer: ModelAnswer): void {
+function countUsage(model: Model, request: ModelRequest, answer: LostAnswer): void {
   const { inputTokens, cachedTokens, outputTokens } = answer.usage;
   modelTokens.add({ kind: 'input' }, inputTokens);
   modelTokens.add({ kind: 'cached' }, cachedTokens);

@@ -1,5 +1,5 @@
 import { ModelError } from '../error.ts';
-import type { ModelAnswer, ModelCall, ModelRequest, ModelUsage } from '../model.ts';
+import type { LostAnswer, ModelAnswer, ModelCall, ModelRequest, ModelUsage } from '../model.ts';
 import { CallParts, type WireCall } from './calls.ts';
 import { type Ending, endingOf } from './ends.ts';
 import { KeptFields } from './kept-fields.ts';
@@ -125,6 +125,18 @@ export class Accumulator {
     };
   }
 
+  /** What an answer that ended early has used: what the endpoint has said of it counts. */
+  sofar(): LostAnswer {
+    const told = this.usage.result();
+    const { calls } = this.calls.result();
+    const guessed = this.estimate(calls, this.written.length);
+    return {
+      model: this.model,
+      usage: told ? { ...told, outputTokens: Math.max(told.outputTokens, guessed.outputTokens) } : guessed,
+      usageEstimated: told === undefined || told.outputTokens < guessed.outputTokens,
+    };
+  }
+
   private endingAt(end: BodyEnd): Exclude<Ending, 'broken' | 'overflow'> {
     if (this.finishReason === '') {
       if (end === 'closed' || !this.hasChoice || this.calls.hasHalf)
@@ -222,8 +234,11 @@ export class Accumulator {
     this.asked.onDelta('agent_reasoning', more);
   }
 
-  private estimate(calls: readonly ModelCall[]): ModelUsage {
-    const told = this.written.text.length + this.allReasoning.length;
+  private estimate(
+    calls: readonly ModelCall[],
+    text = this.written.text.length + this.written.thought.length,
+  ): ModelUsage {
+    const told = text + this.reasoning.length;
     const chars = calls.reduce((sum, call) => sum + call.name.length + call.arguments.length, told);
     return estimatedUsage(this.promptChars, chars);
   }

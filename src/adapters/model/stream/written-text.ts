@@ -177,6 +177,11 @@ export class WrittenText {
     this.thinking = undefined;
   }
 
+  /** characters so far, also those that are not decided yet */
+  get length(): number {
+    return this.text.length + this.thought.length + this.rest.length;
+  }
+
   private read(final: boolean): void {
     let goesOn = true;
     while (goesOn && this.rest !== '')
