@@ -41,6 +41,9 @@ interface WireMessage {
   usage?: unknown;
 }
 
+/** Words in place of a reason while the answer goes on. */
+const NO_REASON = new Set(['', 'null', 'none', 'undefined', 'finish_reason_unspecified']);
+
 /** How a body ended: with the word that it is complete, or because the connection closed. */
 export type BodyEnd = 'done' | 'closed';
 
@@ -199,7 +202,7 @@ export class Accumulator {
    * Some servers name a reason in every chunk. A word that the answer is whole does not take back one that it is not.
    */
   private addReason(reason: unknown): void {
-    if (typeof reason !== 'string' || reason === '' || reason === 'null') return;
+    if (typeof reason !== 'string' || NO_REASON.has(reason.toLowerCase())) return;
     if (this.finishReason !== '' && endingOf(reason) === 'complete' && endingOf(this.finishReason) !== 'complete')
       return;
     this.finishReason = reason;
