@@ -51,6 +51,7 @@ export function NewSchedule() {
                 <li key={each}>{each}</li>
               ))}
             </ol>
+            {preview.estimate && <p class="meta">{preview.estimate}</p>}
           </>
         )}
         {problem && <p class="hint">{problem}</p>}

@@ -19,6 +19,7 @@ const OVERFLOW: RegExp[] = [
   /(token limit exceeded|exceeded model token limit|too many tokens|tokens? exceed)/i, // Kimi, Cohere, Mistral
   /prompt tokens? (exceed|limit)/i, // GitHub Copilot, Z.AI
   /too large for model with \d+ maximum context/i, // Mistral
+  /request too large for model/i, // Groq: larger than what a minute allows, so it never gets through
   /must have less than \d+ tokens|tokens \+ `?max_new_tokens/i, // text-generation-inference
   /(prompt|input|inputs|messages?|tokens)\b[^.]{0,60} exceed(s|ed|ing)? (the )?(max|model limit|limit of \d+ tokens)(?![^.]{0,40} per )/i, // Z.AI, MiniMax
   // Anthropic, llama.cpp, GitHub (codes)
@@ -124,8 +125,6 @@ function byStatus(status: number, text: string, wait: number | undefined): [Fail
   // OpenRouter: money reserved by running requests is free again at the time that it names
   if (status === 402) return [wait === undefined ? 'ModelPaymentRequired' : 'ModelRateLimited', 'LLM error: HTTP 402'];
   if (status === 404) return ['ModelNotFound', 'Invalid request (404)'];
-  // Groq: a request that is larger than what a minute allows never gets through
-  if (status === 413) return ['ContextOverflow', 'Invalid request (413)'];
   // for an empty account OpenAI answers 429 and Anthropic 400; waiting does not help
   if (status === 429)
     return [

@@ -62,6 +62,7 @@ export const automationRecord = z
     thread_id: z.string().optional().describe('Where its results go'),
     allow_shell: z.boolean(),
     auto_approve: z.boolean(),
+    estimate: z.string().optional().describe('What its runs will probably cost, where that is known; not in the list'),
   })
   .meta({ id: 'AutomationRecord' });
 export type AutomationRecord = z.output<typeof automationRecord>;
