@@ -469,6 +469,16 @@ describe('usage is found', () => {
       [chunk({ content: 'x' }, 'stop', { usageMetadata: { promptTokenCount: 16, candidatesTokenCount: 4 } })],
       {},
     ],
+    [
+      'where Bedrock puts it',
+      [
+        chunk({ content: 'x' }, 'stop', {
+          'amazon-bedrock-invocationMetrics': { inputTokenCount: 16, outputTokenCount: 4, firstByteLatency: 9 },
+        }),
+      ],
+      {},
+    ],
+    ['inside of anything', [chunk({ content: 'x' }, 'stop', { metadata: { usage: plain } })], {}],
     ['as text', [chunk({ content: 'x' }, 'stop', { usage: { prompt_tokens: '16', completion_tokens: '4' } })], {}],
     [
       'with what came from the cache',

@@ -82,7 +82,7 @@ export class Accumulator {
   /** A chunk of the stream, or the whole answer of a provider that does not stream. */
   add(chunk: WireChunk): void {
     if (typeof chunk.model === 'string' && chunk.model !== '') this.model = chunk.model;
-    for (const figures of [chunk.usage, chunk.x_groq?.usage, chunk.usageMetadata]) if (figures) this.usage.add(figures);
+    for (const figures of figuresIn(chunk)) this.usage.add(figures);
     if (chunk.prompt_eval_count !== undefined) this.usage.add(chunk);
     const [choice, ...others] = [chunk.choices ?? ollamaChoice(chunk) ?? []]
       .flat()
@@ -275,6 +275,17 @@ export function readFailedGeneration(
     model,
   };
 }
+
+/** Objects that may hold figures: `usage`, Groq's `x_groq.usage`, Bedrock's metrics, and wherever else they stand. */
+function figuresIn(chunk: WireChunk): object[] {
+  const inside = (value: object): object[] =>
+    Object.entries(value).flatMap(([name, each]) =>
+      typeof each === 'object' && each !== null && !Array.isArray(each) && !NO_FIGURES.has(name) ? [each] : [],
+    );
+  return inside(chunk).flatMap((each) => [...inside(each), each]);
+}
+
+const NO_FIGURES = new Set(['choices', 'message', 'delta', 'error']);
 
 const withIds = (calls: ReadonlyArray<Omit<ModelCall, 'id'>>): ModelCall[] =>
   calls.map((call, at) => ({ id: `call_${at + 1}`, ...call }));
