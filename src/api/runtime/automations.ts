@@ -1,31 +1,14 @@
 import { z } from 'zod';
-<<<<<<< HEAD:src/api/runtime/automations/automations.ts
-import { storableText } from '../../../domain/text/storable.ts';
-import type { AutomationChange, AutomationState } from '../../../gateway/intake/automations.ts';
-import type { Db } from '../../../store/postgres/database.ts';
-import { type AutomationRun, runsOfAutomation } from '../../../store/routines/automations.ts';
-import { automationNotFound, automationTextEmpty, automationTextRequired } from '../../errors/errors.ts';
-import { isId, requestKey, whole } from '../../http/request.ts';
-import { given } from '../shared/bodies.ts';
-import { endpoint } from '../shared/endpoint.ts';
-import { estimated } from '../shared/estimate.ts';
-import {
-  type AutomationRecord,
-  type AutomationRunRecord,
-  automationRecord,
-  automationRunRecord,
-  newAutomationRequest,
-  updateAutomationRequest,
-} from './schemas.ts';
-=======
 import { storableText } from '../../domain/text/storable.ts';
 import type { AutomationChange, AutomationState } from '../../gateway/intake/automations.ts';
+import type { Db } from '../../store/postgres/database.ts';
 import { type AutomationRun, runsOfAutomation } from '../../store/routines/automations.ts';
 import { TASK_STATUSES } from '../../store/routines/background-tasks.ts';
 import { automationNotFound, automationTextEmpty, automationTextRequired } from '../errors/errors.ts';
 import { isId, requestKey, whole } from '../http/request.ts';
 import { given } from './shared/bodies.ts';
 import { endpoint } from './shared/endpoint.ts';
+import { estimated } from './shared/estimate.ts';
 
 const time = () => z.iso.datetime().meta({ pattern: undefined });
 const text = () => z.string().nullish();
@@ -88,6 +71,7 @@ const automationRecord = z
     thread_id: z.string().optional().describe('Where its results go'),
     allow_shell: z.boolean(),
     auto_approve: z.boolean(),
+    estimate: z.string().optional().describe('What its runs will probably cost, where that is known; not in the list'),
   })
   .meta({ id: 'AutomationRecord' });
 type AutomationRecord = z.output<typeof automationRecord>;
@@ -109,7 +93,6 @@ const automationRunRecord = z
   })
   .meta({ id: 'AutomationRun' });
 type AutomationRunRecord = z.output<typeof automationRunRecord>;
->>>>>>> main:src/api/runtime/automations.ts
 
 const recordOf = (automation: AutomationState): AutomationRecord => ({
   schema_version: 1,
