@@ -1,9 +1,11 @@
-<<<<<<< HEAD
-import { ModelError } from '../error.ts';
-import type { LostAnswer, ModelAnswer, ModelCall, ModelRequest, ModelUsage } from '../model.ts';
-=======
-import { type ModelAnswer, type ModelCall, ModelError, type ModelRequest, type ModelUsage } from '../model.ts';
->>>>>>> main
+import {
+  type LostAnswer,
+  type ModelAnswer,
+  type ModelCall,
+  ModelError,
+  type ModelRequest,
+  type ModelUsage,
+} from '../model.ts';
 import { CallParts, type WireCall } from './calls.ts';
 import { type Ending, endingOf } from './ends.ts';
 import { KeptFields } from './kept-fields.ts';
