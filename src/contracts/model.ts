@@ -56,6 +56,8 @@ export interface ModelFacts {
   noSystem?: true;
   /** messages of users and of the assistant must alternate, and a user message must not follow the result of a tool */
   alternates?: true;
+  /** a step may have one call only, so a step with more is several */
+  singleCalls?: true;
   /** every assistant message must have `reasoning_content`, also where the model that wrote it gave none */
   reasoningBack?: true;
   /** calls of other models need the mark that skips the check of signatures */

@@ -159,6 +159,8 @@ export interface SchedulePreview {
   described: string[];
   /** what is left of the text when the words of time are taken out; empty for a bare expression */
   what: string;
+  /** what its runs will probably cost, as a sentence; unset where nothing is known */
+  estimate?: string;
 }
 
 /**

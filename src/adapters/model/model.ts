@@ -69,6 +69,8 @@ export interface ModelRequest {
   onDelta(kind: 'agent_message' | 'agent_reasoning', text: string): void;
   /** a part of the answer arrived, even one without text */
   onPart?(): void;
+  /** an answer that had begun is lost, because it broke off or was stopped, or is none: what it has used so far */
+  onLost?(lost: LostAnswer): void;
   /** how much it thinks; the endpoint's default when unset. Left out where the endpoint refuses it */
   effort?: string | undefined;
   /** limit of tokens in the answer; the endpoint's default when unset */
@@ -92,6 +94,12 @@ export interface ModelUsage {
   reasoningTokens: number;
   /** the cost in US dollars, when the endpoint reports it */
   usd?: number;
+}
+
+export interface LostAnswer {
+  model: string;
+  usage: ModelUsage;
+  usageEstimated: boolean;
 }
 
 export interface ModelAnswer {

@@ -1,12 +1,14 @@
 import { z } from 'zod';
 import { storableText } from '../../domain/text/storable.ts';
 import type { AutomationChange, AutomationState } from '../../gateway/intake/automations.ts';
+import type { Db } from '../../store/postgres/database.ts';
 import { type AutomationRun, runsOfAutomation } from '../../store/routines/automations.ts';
 import { TASK_STATUSES } from '../../store/routines/background-tasks.ts';
 import { automationNotFound, automationTextEmpty, automationTextRequired } from '../errors/errors.ts';
 import { isId, requestKey, whole } from '../http/request.ts';
 import { given } from './shared/bodies.ts';
 import { endpoint } from './shared/endpoint.ts';
+import { estimated } from './shared/estimate.ts';
 
 const time = () => z.iso.datetime().meta({ pattern: undefined });
 const text = () => z.string().nullish();
@@ -69,6 +71,7 @@ const automationRecord = z
     thread_id: z.string().optional().describe('Where its results go'),
     allow_shell: z.boolean(),
     auto_approve: z.boolean(),
+    estimate: z.string().optional().describe('What its runs will probably cost, where that is known; not in the list'),
   })
   .meta({ id: 'AutomationRecord' });
 type AutomationRecord = z.output<typeof automationRecord>;
@@ -107,6 +110,15 @@ const recordOf = (automation: AutomationState): AutomationRecord => ({
   ...(automation.thread_id !== null && { thread_id: automation.thread_id }),
   allow_shell: automation.args.allow_shell,
   auto_approve: automation.args.auto_approve,
+});
+
+const withEstimate = async (db: Db, automation: AutomationState): Promise<AutomationRecord> => ({
+  ...recordOf(automation),
+  ...(await estimated(db, {
+    id: automation.routine_id,
+    schedule: automation.schedule,
+    timeZone: automation.time_zone,
+  })),
 });
 
 /** A run that somebody asked for was due when they did. */
@@ -149,7 +161,7 @@ export const postAutomation = endpoint({
     400: 'A field is blank, or the rule or the time zone is not understood.',
     404: 'There is no such thread.',
   },
-  handle: async ({ ctx, body }, { intake }) => {
+  handle: async ({ ctx, body }, { intake, store }) => {
     const name = requiredText(body.name, automationTextRequired('name'));
     const prompt = requiredText(body.prompt, automationTextRequired('prompt'));
     const fields = {
@@ -165,7 +177,10 @@ export const postAutomation = endpoint({
       },
       threadId: given(body.thread_id),
     };
-    return recordOf(await intake.background.automations.create(fields, requestKey(ctx, 'automation', body)));
+    return await withEstimate(
+      store.db,
+      await intake.background.automations.create(fields, requestKey(ctx, 'automation', body)),
+    );
   },
 });
 
@@ -175,7 +190,8 @@ export const getAutomation = endpoint({
   summary: 'Read an automation',
   answer,
   refusals,
-  handle: async ({ params: { id } }, { intake }) => recordOf(await intake.background.automations.get(checkedId(id))),
+  handle: async ({ params: { id } }, { intake, store }) =>
+    await withEstimate(store.db, await intake.background.automations.get(checkedId(id))),
 });
 
 export const patchAutomation = endpoint({
@@ -185,8 +201,8 @@ export const patchAutomation = endpoint({
   body: updateAutomationRequest,
   answer,
   refusals: { ...refusals, 400: 'A field is blank, or the rule or the time zone is not understood.' },
-  handle: async ({ params: { id }, body }, { intake }) =>
-    recordOf(await intake.background.automations.update(checkedId(id), changesIn(body))),
+  handle: async ({ params: { id }, body }, { intake, store }) =>
+    await withEstimate(store.db, await intake.background.automations.update(checkedId(id), changesIn(body))),
 });
 
 export const deleteAutomation = endpoint({

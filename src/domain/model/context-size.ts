@@ -10,6 +10,9 @@ const NAMED: readonly RegExp[] = [
   /maximum number of tokens allowed \(?(\d[\d,]*)/i, // Gemini
   /> (\d[\d,]*) maximum/i, // Anthropic
   /model with (\d[\d,]*) maximum context/i, // Mistral
+  /must (?:have less than|be <=) (\d[\d,]*)/i, // text-generation-inference
+  /exceed(?:s|ing)? (?:the )?(?:maximum|model limit) (\d[\d,]*)/i, // Z.AI
+  /tokens per minute \(TPM\): Limit (\d[\d,]*), Requested/i, // Groq: more is never taken at once
 ];
 
 /** How many tokens a refused request had, as endpoints tell it. */

@@ -6,6 +6,7 @@ import { mayApprove, maySpend, mayTrust } from '../../domain/consent/policy.ts';
 import { egressVerdict, isAllowing } from '../../domain/tasks/egress.ts';
 import type { ThreadTransaction } from '../../store/chats/thread-transaction.ts';
 import { isAboutHosts, settleHosts } from '../../store/kennel/questions/egress-questions.ts';
+import type { Tx } from '../../store/postgres/database.ts';
 import { answerQuestion, decideQuestion } from '../../store/turns/questions/decide.ts';
 import { howToAnswer, readOn } from '../../store/turns/questions/question-text.ts';
 import {
@@ -15,6 +16,7 @@ import {
   type Question,
   threadOfApproval,
 } from '../../store/turns/questions/questions.ts';
+import { isTurnRunning } from '../../store/turns/turns.ts';
 import type { Approver, MessageId } from './message.ts';
 import { once } from './once.ts';
 import { type IntakeDeps, IntakeError } from './signal.ts';
@@ -230,8 +232,18 @@ async function decide(
         : 'Only the owner, or the person who asked for this, may approve it. It waits for one of them.',
     };
   await decideQuestion(tx, question, answer, by);
+  if (await isOfWaitingSchedule(tx.now, question)) return { reply: scheduleDecided(question, decision) };
   return { answer: arrivalOf(question, reply.inboxId, decision), question };
 }
+
+/** No turn or task waits for this answer: the schedule looks at it when it is to run again. */
+const isOfWaitingSchedule = async (tx: Tx, { budget, task_id, turn_id }: Question): Promise<boolean> =>
+  budget !== null && !budget.workflowId && task_id === null && !(await isTurnRunning(tx, turn_id));
+
+const scheduleDecided = ({ budget }: Question, decision: 'allow' | 'deny'): string =>
+  decision === 'allow'
+    ? 'It may spend more. It runs again at its next time.'
+    : `It spends no more, and runs again when the ${budget!.period.length > 'YYYY-MM'.length ? 'day' : 'month'} is over.`;
 
 const arrivalOf = (
   { id, task_id, budget }: Question,

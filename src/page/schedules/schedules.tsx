@@ -138,6 +138,7 @@ function NewSchedule() {
                 <li key={each}>{each}</li>
               ))}
             </ol>
+            {preview.estimate && <p class="meta">{preview.estimate}</p>}
           </>
         )}
         {problem && <p class="hint">{problem}</p>}

@@ -146,7 +146,12 @@ export async function endedTurn(db: Db, turnId: string) {
       'chats.channel',
     ])
     .select((e) => [
-      e.selectFrom('steps').select(e.fn.countAll<number>().as('count')).where('steps.turn_id', '=', turnId).as('steps'),
+      e
+        .selectFrom('steps')
+        .select(e.fn.countAll<number>().as('count'))
+        .where('steps.turn_id', '=', turnId)
+        .where('steps.step', '>', 0)
+        .as('steps'),
       e.selectFrom('calls').select(e.fn.countAll<number>().as('count')).where('calls.turn_id', '=', turnId).as('calls'),
     ])
     .where('turns.id', '=', turnId)

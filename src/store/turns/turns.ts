@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import { jsonArrayFrom } from 'kysely/helpers/postgres';
 import type { NamedCall } from '../../contracts/conversation.ts';
 import { outboxId } from '../../contracts/ids.ts';
@@ -248,6 +248,22 @@ function usageOf(steps: TurnState['used']): TurnUsage {
   };
 }
 
+/** What a turn has asked about money in the chat that pays, which may be another one, is asked no more. */
+async function withdrawBudgets(tx: Tx, turnId: string, at: Date): Promise<void> {
+  const asked = await tx
+    .updateTable('questions')
+    .set({ state: 'cancelled', decided_at: at })
+    .where('state', '=', 'open')
+    .where('budget', 'is not', null)
+    .where(sql<boolean>`starts_with(id, ${`${turnId}_budget`})`)
+    .returning(['id', 'turn_id'])
+    .execute();
+  await dropUnsent(
+    tx,
+    asked.map((question) => outboxId(question.turn_id, question.id)),
+  );
+}
+
 /** Closes a turn in progress, with its open items and questions. */
 export async function closeTurn(
   tx: ThreadTransaction,
@@ -279,6 +295,7 @@ export async function closeTurn(
       state.openQuestions.map((question) => outboxId(id, question)),
     );
   }
+  if (status !== 'completed') await withdrawBudgets(tx.now, id, end.ended_at);
   tx.later((db) => db.updateTable('threads').set({ updated_at: end.ended_at }).where('id', '=', tx.threadId));
   const record = turnRecord(
     { ...state.turn, ...end, usage },

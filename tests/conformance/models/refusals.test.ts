@@ -148,6 +148,8 @@ describe("the provider's own state", () => {
       'Kimi (QuantumNous/new-api#3121)',
       'thinking is enabled but reasoning_content is missing in assistant tool call message at index 2',
     ],
+    ['another', 'An assistant message with tool_calls must contain reasoning_content.'],
+    ['an empty one is enough', 'messages[1]: expected reasoning_content in thinking mode'],
   ])('is the thoughts of the model, and nothing for steps of others: %s', async (_, message) => {
     const check: Check = ({ body }) =>
       body.messages.some(
@@ -331,12 +333,40 @@ describe('roles that must alternate', () => {
     ["Unsupported value: 'messages[0].role' does not support 'system' with this model.", 400],
     ["messages with role 'system' is not allowed", 400],
     ['Only user and assistant roles are supported!', 500],
+    ['Invalid role: system', 400],
+    ["'system' is not one of ['user', 'assistant']", 400],
+    ['role must be one of user, assistant', 422],
   ])('hold beside a system message that is refused: %s', async (message, status) => {
     const check: Check = ({ body }) => body.messages[0].role === 'system' && invalid(message, {}, status);
     const { model, bodies } = await endpoint(check, [says('ok')]);
     await ask(model, [{ role: 'system', content: 's' }, ...hello]);
     expect(bodies()[1].messages).toEqual([{ role: 'user', content: 's\n\nhello' }]);
   });
+});
+
+test.each([
+  'This model only supports single tool-calls at once!',
+  'Only one tool call per message is supported by this chat template.',
+])('steps of one call are sent where the template takes no more: %s', async (message) => {
+  const { model, bodies } = await endpoint(
+    ({ body }) => body.messages.some(({ tool_calls }: Any) => tool_calls?.length > 1) && invalid(message, {}, 500),
+    [says('one'), says('two')],
+  );
+  const two = ['a', 'b'].map((id) => ({ id, name: 'file_read', arguments: `{"path":"${id}.txt"}` }));
+  const thread: ModelMessage[] = [
+    ...hello,
+    { role: 'assistant', content: 'I look.', calls: two },
+    ...two.map(({ id }): ModelMessage => ({ role: 'tool', callId: id, content: id })),
+  ];
+  expect([(await ask(model, thread)).text, (await ask(model, thread)).text]).toEqual(['one', 'two']);
+  expect(bodies()).toHaveLength(3);
+  const [, ...sent] = bodies().at(-1).messages;
+  expect(sent.map(({ role, content }: Any) => [role, content])).toEqual([
+    ['assistant', 'I look.'],
+    ['tool', 'a'],
+    ['assistant', null],
+    ['tool', 'b'],
+  ]);
 });
 
 describe('a field that an endpoint does not know', () => {
@@ -370,6 +400,8 @@ describe('a field that an endpoint does not know', () => {
   test.each([
     'messages.1.content: none is not an allowed value',
     "Invalid value for 'content': expected a string, got null.",
+    'messages[1]: missing field `content`',
+    'messages.1.content: Field required',
   ])('may be a text that is null: then it is sent empty, after "%s"', async (message) => {
     const { model, asked } = await endpoint(
       ({ body }) => body.messages.some(({ content }: Any) => content === null) && invalid(message),
@@ -379,12 +411,12 @@ describe('a field that an endpoint does not know', () => {
     expect(asked().map(({ body }) => body.messages[1].content)).toEqual([null, '']);
   });
 
-  test('may be a value: then the nearest one that it takes is sent', async () => {
+  test.each([
+    "Unsupported value: 'reasoning_effort' does not support 'minimal' with this model. Supported values are: 'low', 'medium', and 'high'.",
+    "Invalid value: 'minimal'. Supported values are: 'low' and 'high'.",
+  ])('may be a value: then the nearest one that it takes is sent: %s', async (message) => {
     const check: Check = ({ body }) =>
-      body.reasoning_effort === 'minimal' &&
-      invalid(
-        "Unsupported value: 'reasoning_effort' does not support 'minimal' with this model. Supported values are: 'low', 'medium', and 'high'.",
-      );
+      body.reasoning_effort === 'minimal' && invalid(message, { param: 'reasoning_effort' });
     const { model, bodies } = await endpoint(check, [says('one')]);
     await ask(model, hello, { effort: 'minimal' });
     expect(bodies().at(-1).reasoning_effort).toBe('low');
@@ -393,6 +425,8 @@ describe('a field that an endpoint does not know', () => {
   test.each([
     `Invalid JSON payload received. Unknown name "maxLength" at 'tools[0]': Cannot find field.`,
     'Invalid schema: unsupported keyword maxLength',
+    'Unsupported JSON schema feature: maxLength',
+    'failed to parse grammar',
   ])('may stand in a schema: %s', async (message) => {
     const check: Check = ({ body }) => JSON.stringify(body.tools).includes('maxLength') && invalid(message);
     const { model, bodies } = await endpoint(check, [says('one')]);
@@ -409,6 +443,9 @@ describe('a refusal that no change can help', () => {
     ['No endpoints found that support tool use.', 404],
     ['`tools` is not supported with this model', 400],
     ['Function calling is not enabled for models/gemma-3-27b-it', 400],
+    ["m does not support parameters: ['tools'], for model=m", 400],
+    ["Unknown parameter: 'tools'.", 400],
+    ['tools: Extra inputs are not permitted', 422],
   ])('of tools is told in one true sentence: %s', async (message, status) => {
     const { model, asked } = await endpoint(({ body }) => body.tools && refusal(status, { error: { message } }), []);
     await expect(ask(model, hello)).rejects.toMatchObject({
@@ -422,6 +459,8 @@ describe('a refusal that no change can help', () => {
     "Invalid 'tools': array too long. Expected an array with maximum length 128, but got an array with length 129 instead.",
     'Too many tools: 129 > 128',
     'the number of tools should not exceed 128',
+    'tools length must be less than or equal to 128',
+    'Too many functions: up to 128 functions are allowed',
   ])('of many tools teaches how many it takes: %s', async (message) => {
     const tools = Array.from({ length: 129 }, (_, n) => ({ ...fileRead, name: `t${n}` }));
     const { model, asked } = await endpoint(() => invalid(message), []);

@@ -1,5 +1,6 @@
-import { describe, expect, test } from 'vitest';
-import { jsonAnswer, refusal, streamed } from './endpoint.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { openaiModel } from '../../../src/adapters/model/endpoint/openai.ts';
+import { jsonAnswer, refusal, startEndpoint, streamed } from './endpoint.ts';
 import { askedOver, HELLO, stepped, TOOL } from './wires.ts';
 
 /** The events of OpenAI's Responses API, as its reference shows them. */
@@ -358,4 +359,25 @@ describe('a failure', () => {
       [false, false],
     ]);
   });
+});
+
+test.each([
+  "Function tools with reasoning_effort are not supported for m in /v1/chat/completions. Use /v1/responses or set reasoning_effort to 'none'.",
+  'This model is only supported in v1/responses and not in v1/chat/completions.',
+  "The requested model 'm' can only be used with the Responses API.",
+  'The chatCompletion operation does not work with the specified model, m.',
+  'This is not a chat model and thus not supported in the v1/chat/completions endpoint.',
+  "Tools cannot be used with reasoning on this endpoint unless the effort is 'none'.",
+])('A model is asked over this API after a refusal of chat completions, for good: %s', async (words) => {
+  const endpoint = await startEndpoint({
+    answers: [streamed(created, ...saying(0, 'one'), last([])), streamed(created, ...saying(0, 'two'), last([]))],
+    check: ({ path }) => (path.endsWith('/responses') ? null : refusal(400, { error: { message: words } })),
+  });
+  onTestFinished(() => endpoint.close());
+  const model = openaiModel({ kind: 'custom', baseUrl: endpoint.baseUrl, name: 'm' });
+  const ask = async () => {
+    const more = { tools: [TOOL], signal: new AbortController().signal, onDelta: () => {}, requestId: 'r' };
+    return (await model.complete({ model: 'm', messages: HELLO, ...more })).text;
+  };
+  expect([await ask(), await ask(), endpoint.requests().length]).toEqual(['one', 'two', 3]);
 });

@@ -195,36 +195,64 @@ describe('calls come together', () => {
 
 describe('an answer ends', () => {
   const said = (finish: string | null, delta: object = { content: 'text' }) => ended(finish, chunk(delta));
-  test.each(['stop', 'eos', 'end_turn', 'stop_sequence', 'STOP', 'COMPLETE', 'FinishReason.STOP', '<|im_end|>'])(
-    'complete with "%s"',
-    async (finish) => {
-      expect((await hear(said(finish))).answer).toMatchObject({ text: 'text', end: 'complete' });
-    },
-  );
-  test.each(['length', 'max_tokens', 'MAX_TOKENS', 'max_output_tokens', 'model_length', 'a word of tomorrow'])(
-    'cut with "%s"',
-    async (finish) => {
-      expect((await hear(said(finish))).answer).toMatchObject({ text: 'text', end: 'cut' });
-    },
-  );
-  test.each(['content_filter', 'sensitive', 'refusal', 'SAFETY', 'RECITATION', 'PROHIBITED_CONTENT', 'blocklist'])(
-    'refused with "%s"',
-    async (finish) => {
-      expect((await hear(said(finish, { content: '' }))).answer).toMatchObject({ text: '', end: 'refused', calls: [] });
-    },
-  );
-  test.each(['network_error', 'error', 'timeout', 'insufficient_system_resource', 'MALFORMED_FUNCTION_CALL', 'abort'])(
-    'broken, to be asked again, with "%s"',
-    async (finish) => {
-      expect(await refused(said(finish))).toMatchObject({ type: 'ModelStreamBroken', retryable: true });
-    },
-  );
-  test.each(['model_context_window_exceeded', 'context_length_exceeded'])(
-    'because the context is full with "%s"',
-    async (finish) => {
-      expect(await refused(said(finish))).toMatchObject({ type: 'ContextOverflow' });
-    },
-  );
+  test.each([
+    ...['stop', 'eos', 'end_turn', 'stop_sequence', 'STOP', 'COMPLETE', 'FinishReason.STOP', '<|im_end|>'],
+    ...['endTurn', 'toolUse', 'REASON_STOP', 'eot_token', 'matched_stop', 'none', 'FINISH_REASON_UNSPECIFIED'],
+  ])('complete with "%s"', async (finish) => {
+    expect((await hear(said(finish))).answer).toMatchObject({ text: 'text', end: 'complete' });
+  });
+  test.each([
+    'length',
+    'max_tokens',
+    'MAX_TOKENS',
+    'max_output_tokens',
+    'model_length',
+    'maxTokens',
+    'REASON_MAX_LEN',
+    'OTHER',
+    'a word of tomorrow',
+  ])('cut with "%s"', async (finish) => {
+    expect((await hear(said(finish))).answer).toMatchObject({ text: 'text', end: 'cut' });
+  });
+  test.each([
+    'content_filter',
+    'sensitive',
+    'refusal',
+    'SAFETY',
+    'RECITATION',
+    'PROHIBITED_CONTENT',
+    'blocklist',
+    'ERROR_TOXIC',
+    'guardrailIntervened',
+    'IMAGE_SAFETY',
+    'denied',
+  ])('refused with "%s"', async (finish) => {
+    expect((await hear(said(finish, { content: '' }))).answer).toMatchObject({ text: '', end: 'refused', calls: [] });
+  });
+  test.each([
+    'network_error',
+    'error',
+    'timeout',
+    'insufficient_system_resource',
+    'MALFORMED_FUNCTION_CALL',
+    'abort',
+    'MISSING_THOUGHT_SIGNATURE',
+    'connection_reset',
+    'server_shutdown',
+    'load',
+    'out_of_memory',
+  ])('broken, to be asked again, with "%s"', async (finish) => {
+    expect(await refused(said(finish))).toMatchObject({ type: 'ModelStreamBroken', retryable: true });
+  });
+  test.each([
+    'model_context_window_exceeded',
+    'context_length_exceeded',
+    'ERROR_LIMIT',
+    'REASON_MAX_CONTEXT',
+    'prompt_too_long',
+  ])('because the context is full with "%s"', async (finish) => {
+    expect(await refused(said(finish))).toMatchObject({ type: 'ContextOverflow' });
+  });
 
   test.each<[string, ScriptedAnswer, object]>([
     ['[DONE] without a finish', streamed(chunk({ content: 'text' }), DONE), { text: 'text', end: 'complete' }],
@@ -441,6 +469,16 @@ describe('usage is found', () => {
       [chunk({ content: 'x' }, 'stop', { usageMetadata: { promptTokenCount: 16, candidatesTokenCount: 4 } })],
       {},
     ],
+    [
+      'where Bedrock puts it',
+      [
+        chunk({ content: 'x' }, 'stop', {
+          'amazon-bedrock-invocationMetrics': { inputTokenCount: 16, outputTokenCount: 4, firstByteLatency: 9 },
+        }),
+      ],
+      {},
+    ],
+    ['inside of anything', [chunk({ content: 'x' }, 'stop', { metadata: { usage: plain } })], {}],
     ['as text', [chunk({ content: 'x' }, 'stop', { usage: { prompt_tokens: '16', completion_tokens: '4' } })], {}],
     [
       'with what came from the cache',

@@ -52,6 +52,18 @@ describe('thoughts that are written as text are thoughts', () => {
     // a server that removes the tokens of harmony and leaves the names
     ['analysisIt wants a yes.assistantfinalYes.', 'It wants a yes.', 'Yes.'],
     ['<think>a < b and `x`</think>Yes.', 'a < b and `x`', 'Yes.'],
+    ['<think budget="9">hm</think>Yes.', 'hm', 'Yes.'],
+    ['<inner_monologue>hm</inner_monologue>Yes.', 'hm', 'Yes.'],
+    ['<Chain_of_Thought>hm</Chain_of_Thought>\n\nYes.', 'hm', 'Yes.'],
+    ['<analysis>hm</analysis>Yes.', 'hm', 'Yes.'],
+    ['<|thought_start|>hm<|thought_end|>Yes.', 'hm', 'Yes.'],
+    ['<｜begin▁of▁thought｜>hm<｜end▁of▁thought｜>Yes.', 'hm', 'Yes.'],
+    ['<|think|>hm<|end|><|begin|>assistant<|content|>Yes.<|end|>', 'hm', 'Yes.'],
+    ['<think>hm</think><|begin_of_box|>Yes.<|end_of_box|>', 'hm', 'Yes.'],
+    ['<think>hm</think>\n<response>Yes.</response>', 'hm', 'Yes.'],
+    ['Here is my thought process:\nhm\n\nHere is my response:\nYes.', '\nhm\n\n', 'Yes.'],
+    ['Here are my reasoning steps:\nhm\n[BEGIN FINAL RESPONSE]\nYes.\n[END FINAL RESPONSE]', '\nhm\n', 'Yes.'],
+    ['Thought: it wants a yes.\nFinal Answer: Yes.', 'it wants a yes.', 'Yes.'],
     ['<think>never closed', 'never closed', ''],
     ['First.\n<think>hm</think>\nThen.', 'hm', 'First.\n\nThen.'],
     // the template has opened the thought
@@ -75,6 +87,10 @@ describe('thoughts that are written as text are thoughts', () => {
     'List<string> and <b>bold</b>, x <= y',
     'analysis of the file is done',
     '<answer>Yes.</answer>',
+    '<analysis>The form that you asked for.</analysis>',
+    '<reasons>Two of them',
+    'Here is my thought on it.',
+    'Thought: it is an old word.',
     'Qwen begins with <|im_start|>user\nand goes on.',
     'Use ~~this~~ and `that',
     '<',
@@ -280,6 +296,52 @@ describe('a call that is written as text is a call', () => {
       '{"tool_uses": [{"recipient_name": "functions.file_read", "parameters": {"path": "a.txt"}}]}',
       [READ_A],
     ],
+    ['Llama 4 with tokens', '<|python_start|>[file_read(path="a.txt")]<|python_end|>', [READ_A]],
+    [
+      'Olmo 3',
+      '<function_calls>\nfile_read(path="a.txt")\nfile_read(path="b.txt")\n</function_calls>',
+      [READ_A, READ_B],
+    ],
+    [
+      'Hunyuan',
+      '<tool_calls><tool_call>file_read<tool_sep><arg_key>path</arg_key><arg_value>a.txt</arg_value></tool_call></tool_calls>',
+      [READ_A],
+    ],
+    [
+      'Cline for a server',
+      '<use_mcp_tool>\n<server_name>x</server_name>\n<tool_name>file_read</tool_name>\n<arguments>\n{"path": "a.txt"}\n</arguments>\n</use_mcp_tool>',
+      [READ_A],
+    ],
+    ['a tag with a hyphen', `<tool-call>\n${JSON_A}\n</tool-call>`, [READ_A]],
+    ['a tag of one word', `<tool>\n${JSON_A}\n</tool>`, [READ_A]],
+    ['an attribute', '<tool_call name="file_read" arguments=\'{"path": "a.txt"}\' />', [READ_A]],
+    ['attributes', '<file_read path="a.txt" />', [READ_A]],
+    ['actions', '<action>file_read</action>\n<action_input>{"path": "a.txt"}</action_input>', [READ_A]],
+    ['Glaive', `<functioncall> {"name": "file_read", "arguments": '{"path": "a.txt"}'}`, [READ_A]],
+    [
+      'one brace too many',
+      '<tool_call>\n{"name": "file_read", "arguments": {"path": "a.txt"}}}\n</tool_call>',
+      [READ_A],
+    ],
+    [
+      'made up results',
+      `<tool_call>\n${JSON_A}\n</tool_call>\n<tool_response>\nAAA\n</tool_response>\nIt is AAA.`,
+      [READ_A],
+    ],
+    ['ReAct as Python', 'Action: file_read(path="a.txt")\nObservation: AAA\nFinal Answer: AAA', [READ_A]],
+    ['words before it', 'Tool call: file_read({"path": "a.txt"})', [READ_A]],
+    ['words in brackets', '[Tool call: file_read({"path": "a.txt"})]', [READ_A]],
+    ['fat words before it', '**Tool Call:** `file_read`\n```json\n{"path": "a.txt"}\n```', [READ_A]],
+    ['harmony, the recipient alone', 'to=functions.file_read {"path": "a.txt"}', [READ_A]],
+    ['JSON alone, flat', '{"tool": "file_read", "path": "a.txt"}', [READ_A]],
+    ['JSON alone under the name', '{"file_read": {"path": "a.txt"}}', [READ_A]],
+    [
+      'JSON alone behind a thought',
+      '{"thought": "hm", "action": "file_read", "action_input": {"path": "a.txt"}}',
+      [READ_A],
+    ],
+    ['tags in a fence', `\`\`\`xml\n<tool_call>\n${JSON_A}\n</tool_call>\n\`\`\``, [READ_A]],
+    ['Python in a fence', '```python\nfile_read(path="a.txt")\n```', [READ_A]],
     ['JSON alone', JSON_A, [READ_A]],
     ['JSON alone with "parameters"', '{"name": "file_read", "parameters": {"path": "a.txt"}}', [READ_A]],
     ['JSON in a fence', `\`\`\`json\n${JSON_A}\n\`\`\``, [READ_A]],
@@ -301,17 +363,19 @@ describe('a call that is written as text is a call', () => {
     }
   });
 
-  test.each(forms.filter(([, text]) => !/^\[file|^file_read|^functools|^```json|channel|^<\|start/.test(text)))(
-    'of %s behind a sentence',
-    async (_, text, expected) => {
-      const heard = await hear(writes(`I will look.\n\n${text}`));
-      expect([callsOf(heard), heard.answer.text, heard.said.trimEnd()]).toEqual([
-        expected,
-        'I will look.',
-        'I will look.',
-      ]);
-    },
-  );
+  test.each(
+    forms.filter(
+      ([, text]) =>
+        !/^\[file|^file_read|^functools|^```(?:json|xml|python)|channel|^<\|start|^\{"(?:tool|file|thought)/.test(text),
+    ),
+  )('of %s behind a sentence', async (_, text, expected) => {
+    const heard = await hear(writes(`I will look.\n\n${text}`));
+    expect([callsOf(heard), heard.answer.text, heard.said.trimEnd()]).toEqual([
+      expected,
+      'I will look.',
+      'I will look.',
+    ]);
+  });
 
   test('in the thoughts of Kimi (S24)', async () => {
     const leak =
@@ -346,6 +410,10 @@ describe('a call that is written as text and cannot be read is told to the model
       '<parameter=path>\na.txt\n</parameter>\n<parameter=content>\nhalf',
     ],
     ['{"name": "file_read", "arguments": {"path": a.txt}}', '{"path": a.txt}'],
+    [
+      '<tool_call>\n{"name"="file_read", "arguments": {"path": "a.txt"}}\n</tool_call>',
+      '{"name"="file_read", "arguments": {"path": "a.txt"}}',
+    ],
   ])('%j', async (text, args) => {
     const heard = await hear(writes(text));
     expect([heard.answer.calls.map((call) => call.arguments), heard.answer.text]).toEqual([[args], '']);
@@ -353,12 +421,25 @@ describe('a call that is written as text and cannot be read is told to the model
   });
 });
 
+test.each([
+  ['<tool_call>\n{"name": "read_file", "arguments": {}}\n</tool_call>', 'read_file'],
+  ['<function=other>{}</function>', 'other'],
+  ['<tool_call>other\n<arg_key>a</arg_key>\n<arg_value>b</arg_value>\n</tool_call>', 'other'],
+  ['[TOOL_CALLS]other[ARGS]{}', 'other'],
+])('an answer that is nothing but a call of an unknown tool is told to the model: %j', async (text, name) => {
+  const heard = await hear(writes(text));
+  expect([heard.answer.calls.map((call) => call.name), heard.answer.text, heard.said]).toEqual([[name], '', '']);
+});
+
 describe('text that only looks like a call is text', () => {
   test.each([
     `Qwen writes this:\n\n\`\`\`\n<tool_call>\n${JSON_A}\n</tool_call>\n\`\`\`\n\nThen it waits.`,
     `The form is \`<tool_call>${JSON_A}</tool_call>\`.`,
     `The <tool_call> tag holds JSON. In a fence:\n\`\`\`\n<tool_call>\n${JSON_A}\n</tool_call>\n\`\`\``,
-    '<tool_call>\n{"name": "unknown_tool", "arguments": {}}\n</tool_call>',
+    'This calls a tool:\n<tool_call>\n{"name": "unknown_tool", "arguments": {}}\n</tool_call>',
+    '<tools>\n{"name": "unknown_tool", "description": "Nothing."}\n</tools>',
+    '{"file_read": 1, "file_write": 2}',
+    '{"tool": "file_read", "since": 2024}',
     '{"name": "Bob", "age": 5}',
     '{"name": "file_read", "description": "Reads a file."}',
     '```json\n{"name": "fetch-durable", "type": "module"}\n```\nThat is the file.',
@@ -367,7 +448,7 @@ describe('text that only looks like a call is text', () => {
     '[link](http://a.b) and [TOOL_CALLS] is a token of Mistral',
     '{ not json at all',
     'function=file_read',
-    '<function=other>{}</function>',
+    'Llama writes <function=other>{}</function>',
     '[0.5, 1]',
     `A call has this form:\n${JSON_A}\nThen it waits.`,
     `For example:\n\n\`\`\`json\n${JSON_A}\n\`\`\``,
@@ -450,6 +531,14 @@ describe('whatever bytes come', () => {
     '<function=file_read>',
     '</function>',
     '<｜tool▁calls▁begin｜>',
+    '<analysis>',
+    '</analysis>',
+    '<think a="b">',
+    'Thought: ',
+    '\nFinal Answer: ',
+    '[Tool call: ',
+    'file_read(path="a.txt")',
+    '<tool_response>',
   );
   const text = fc.array(word, { maxLength: 12 }).map((words) => words.join(''));
 

@@ -150,3 +150,28 @@ it('a call with several values behind one another is refused with a reason, and 
   expect([status, sent]).toEqual(['completed', ['One by one.']]);
   expect(JSON.stringify(requests[1]!.body.messages.at(-1))).toMatch(/several JSON values, one behind the other/);
 });
+
+it('An answer that broke off is paid for: its tokens are estimated, and count for the turn and the day', async () => {
+  const thread = await app.thread();
+  const spent = async () =>
+    Number(
+      (
+        await app.store.db
+          .selectFrom('spending')
+          .select((e) => e.fn.sum('tokens').as('sum'))
+          .executeTakeFirst()
+      )?.sum ?? 0,
+    );
+  const before = await spent();
+  const { sent } = await turnWith(thread, streamed(chunk({ content: 'The heron stands. '.repeat(100) })), says('Hi.'));
+  expect(sent).toEqual(['Hi.']);
+  const { turns } = await app.detail(thread);
+  const rows = await app.store.db.selectFrom('steps').selectAll().where('turn_id', '=', turns.at(-1)!.id).execute();
+  const lost = rows.find(({ step }) => step === 0)!;
+  expect(lost).toMatchObject({ estimated: true, output_tokens: 450 });
+  expect(lost.input_tokens).toBeGreaterThan(100);
+  const all = rows.reduce((sum, row) => sum + row.input_tokens + row.output_tokens, 0);
+  expect((await spent()) - before).toBe(all);
+  const { input_tokens = 0, output_tokens = 0 } = turns.at(-1)!.usage ?? {};
+  expect(input_tokens + output_tokens).toBe(all);
+});

@@ -3,6 +3,9 @@ import { factsAddress } from '../../../src/adapters/model/endpoint/facts.ts';
 import { factsIn } from '../../../src/store/turns/steps/model-facts.ts';
 import {
   type AskedCompletion,
+  callChunk,
+  chunk,
+  DONE,
   event,
   refusal,
   type ScriptedAnswer,
@@ -13,12 +16,17 @@ import {
 import { startTestApp, type TestApp } from '../../support/app.ts';
 
 /**
- * Turns of two steps over the protocols of OpenAI's Responses, Anthropic and Gemini. One server speaks all three. It
+ * Turns of two steps over chat completions, OpenAI's Responses, Anthropic and Gemini. One server speaks all four. It
  * refuses a request that lacks what it gave with an earlier step of the same model, and one that has what it gave with
  * a step of another.
  */
 
-const SEALS = { responses: 'sealed-by-openai', anthropic: 'sealed-by-anthropic', gemini: 'sealed-by-gemini' } as const;
+const SEALS = {
+  chat: 'sealed-by-a-chat-model',
+  responses: 'sealed-by-openai',
+  anthropic: 'sealed-by-anthropic',
+  gemini: 'sealed-by-gemini',
+} as const;
 type Wire = keyof typeof SEALS;
 const WIRES = Object.keys(SEALS) as Wire[];
 
@@ -39,9 +47,15 @@ afterAll(async () => {
 });
 
 /** Steps with a call that this wire's model was asked to make so far; each has left its seal. */
-const called: Record<Wire, number> = { responses: 0, anthropic: 0, gemini: 0 };
+const called: Record<Wire, number> = { chat: 0, responses: 0, anthropic: 0, gemini: 0 };
 const wireOf = ({ path }: AskedCompletion): Wire =>
-  path.endsWith('/responses') ? 'responses' : path.endsWith('/messages') ? 'anthropic' : 'gemini';
+  path.endsWith('/chat/completions')
+    ? 'chat'
+    : path.endsWith('/responses')
+      ? 'responses'
+      : path.endsWith('/messages')
+        ? 'anthropic'
+        : 'gemini';
 
 function answerTo(asked: AskedCompletion): ScriptedAnswer {
   const wire = wireOf(asked);
@@ -61,6 +75,7 @@ function answerTo(asked: AskedCompletion): ScriptedAnswer {
 
 /** Whether the last message is the result of a tool. */
 const endOf: Record<Wire, (body: AskedCompletion['body']) => boolean> = {
+  chat: ({ messages }) => messages.at(-1).role === 'tool',
   responses: ({ input }) => input.at(-1).type === 'function_call_output',
   anthropic: ({ messages }) => messages.at(-1).content.at(-1).type === 'tool_result',
   gemini: ({ contents }) => contents.at(-1).parts.at(-1).functionResponse !== undefined,
@@ -97,10 +112,25 @@ const candidate = (...parts: object[]) =>
   streamed(event({ candidates: [{ content: { role: 'model', parts }, finishReason: 'STOP' }] }));
 
 const ANSWERS: Record<Wire, { call: ScriptedAnswer; done: ScriptedAnswer }> = {
+  chat: {
+    call: streamed(
+      chunk({ reasoning_content: 'Hm.' }),
+      callChunk({
+        ...{ index: 0, id: 'call_1', function: { name: 'report_progress', arguments: args } },
+        extra_content: { google: { thought_signature: SEALS.chat } },
+      }),
+      callChunk({ index: 1, id: 'call_2', function: { name: 'report_progress', arguments: args } }),
+      chunk({}, 'tool_calls'),
+      DONE,
+    ),
+    done: streamed(chunk({ content: 'done over chat' }), chunk({}, 'stop'), DONE),
+  },
   responses: {
     call: completed(
       { id: 'rs_1', type: 'reasoning', summary: [], encrypted_content: SEALS.responses },
-      { id: 'fc_1', type: 'function_call', call_id: 'call_1', name: 'report_progress', arguments: args },
+      ...['1', '2'].map((id) => ({
+        ...{ id: `fc_${id}`, type: 'function_call', call_id: `call_${id}`, name: 'report_progress', arguments: args },
+      })),
     ),
     done: completed({
       id: 'msg_1',
@@ -121,6 +151,10 @@ const ANSWERS: Record<Wire, { call: ScriptedAnswer; done: ScriptedAnswer }> = {
         { type: 'tool_use', id: 'toolu_1', name: 'report_progress', input: {} },
         { type: 'input_json_delta', partial_json: args },
       ],
+      [
+        { type: 'tool_use', id: 'toolu_2', name: 'report_progress', input: {} },
+        { type: 'input_json_delta', partial_json: args },
+      ],
     ),
     done: message('end_turn', [
       { type: 'text', text: '' },
@@ -128,17 +162,33 @@ const ANSWERS: Record<Wire, { call: ScriptedAnswer; done: ScriptedAnswer }> = {
     ]),
   },
   gemini: {
-    call: candidate({
-      functionCall: { name: 'report_progress', args: JSON.parse(args) },
-      thoughtSignature: SEALS.gemini,
-    }),
+    call: candidate(
+      { functionCall: { name: 'report_progress', args: JSON.parse(args) }, thoughtSignature: SEALS.gemini },
+      { functionCall: { name: 'report_progress', args: JSON.parse(args) } },
+    ),
     done: candidate({ text: 'done over gemini' }),
   },
 };
 
 it('A thread that changes its model in every direction gets through turns with a tool over every wire', async () => {
   const thread = await app.thread();
-  for (const wire of [...WIRES, ...WIRES, 'anthropic', 'responses'] as Wire[]) {
+  // every wire follows every other one
+  const order = [
+    'chat',
+    'responses',
+    'anthropic',
+    'gemini',
+    'chat',
+    'anthropic',
+    'responses',
+    'gemini',
+    'responses',
+    'chat',
+    'gemini',
+    'anthropic',
+    'chat',
+  ];
+  for (const wire of order as Wire[]) {
     const { status, body } = await app.request('POST', `/v1/threads/${thread}/turns`, {
       prompt: 'Go on',
       model: `m-${wire}`,
@@ -150,5 +200,5 @@ it('A thread that changes its model in every direction gets through turns with a
     expect(items.findLast(({ kind }) => kind === 'agent_message')?.detail).toBe(`done over ${wire}`);
   }
   // each turn was two requests, and none was refused
-  expect(endpoint.requests()).toHaveLength(16);
+  expect(endpoint.requests()).toHaveLength(2 * order.length);
 });

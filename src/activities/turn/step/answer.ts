@@ -154,6 +154,7 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
       usage: sumOf(asked.usage, fitting.spent),
       cachedTokens: asked.cachedTokens,
       reasoningTokens: asked.reasoningTokens,
+      ...(asked.estimated && { estimated: true }),
       readUpto: history.messages.at(-1)?.ord ?? history.upto,
       item: await stream.settle(),
     });
@@ -264,6 +265,8 @@ interface Asked {
   usage: StepUsage;
   cachedTokens: number;
   reasoningTokens: number;
+  /** the endpoint did not say all of the tokens */
+  estimated?: boolean;
 }
 
 const SAY_SOMETHING = note(
@@ -316,6 +319,7 @@ async function askForAnswer(
     usage: sumOf(first.usage, second.usage),
     cachedTokens: first.cachedTokens + second.cachedTokens,
     reasoningTokens: first.reasoningTokens + second.reasoningTokens,
+    estimated: first.estimated || second.estimated,
   };
 }
 
@@ -377,6 +381,7 @@ async function ask(
     usage: { inputTokens, outputTokens, microUsd, ...(unpriced > 0 && { unpriced }) },
     cachedTokens,
     reasoningTokens,
+    estimated: answer.usageEstimated,
   };
 }
 

@@ -12,6 +12,7 @@ import type { ActivityDeps } from '../../activity-deps.ts';
 import { asFailure, fail, finalOf } from '../../failure.ts';
 import { beat } from '../../heartbeat.ts';
 import { stopAtLimit, tellAfterStep, turnMark } from '../limits/budgets.ts';
+import { countingLost } from '../limits/lost-answers.ts';
 import { ModelWaits, patienceLimits } from '../limits/model-waits.ts';
 import { SharedLimits } from '../limits/shared-limits.ts';
 import { turnEnded } from '../turn-records.ts';
@@ -92,7 +93,8 @@ async function answerStep(
   const name = modelFor(model, subject);
   // a person who writes may have bought more since the limit was met
   const limits = new SharedLimits(db, subject.limits, { probes: input.step === 1 && info.attempt === 1 });
-  const watched = { ...deps, model: limits.watched(waits.watched()) };
+  const counted = countingLost(deps, limits.watched(waits.watched()), input, subject);
+  const watched = { ...deps, model: counted.model };
   const doStep = isCompaction(input, subject) ? compactWith : answerWith;
   const withSpent = async (result: ThinkResult): Promise<ThinkResult> => {
     await tellAfterStep(deps, subject, result);
@@ -109,6 +111,8 @@ async function answerStep(
     } catch (second) {
       throw sooner(first, second);
     }
+  } finally {
+    await counted.kept();
   }
 }
 

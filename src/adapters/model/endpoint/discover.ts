@@ -123,6 +123,7 @@ function factsText(facts: ModelFacts): string {
     facts.noPictures && 'no pictures',
     facts.noSystem && 'no system message',
     facts.alternates && 'messages must alternate',
+    facts.singleCalls && 'one call at a time',
     facts.reasoningBack && 'wants its thoughts back',
     facts.omit?.includes('stream_options') && 'no count of tokens',
     facts.contextTokens && `${facts.contextTokens.toLocaleString('en-US')} tokens of context`,

@@ -1,7 +1,7 @@
 import { costOf } from '../../../domain/model/price-book.ts';
 import { modelSeconds, modelTokens, modelUsd } from '../../../telemetry/metrics.ts';
 import { annotate, traced } from '../../../telemetry/tracing.ts';
-import { type Model, type ModelAnswer, ModelError, type ModelRequest } from '../model.ts';
+import { type LostAnswer, type Model, type ModelAnswer, ModelError, type ModelRequest } from '../model.ts';
 import { startPracticeServer } from '../practice/server.ts';
 import { timesWithin } from '../request/silence.ts';
 import { customModelName } from './client.ts';
@@ -41,7 +41,11 @@ export const measured = (model: Model): Model => ({
   ...model,
   complete: (request) => {
     const attributes = { 'gen_ai.operation.name': 'chat', 'gen_ai.request.model': request.model };
-    return traced('chat', { kind: 'client', attributes }, () => complete(model, request));
+    const onLost = (lost: LostAnswer) => {
+      countUsage(model, request, lost);
+      request.onLost?.(lost);
+    };
+    return traced('chat', { kind: 'client', attributes }, () => complete(model, { ...request, onLost }));
   },
 });
 
@@ -59,7 +63,7 @@ async function complete(model: Model, request: ModelRequest): Promise<ModelAnswe
   }
 }
 
-function countUsage(model: Model, request: ModelRequest, answer: ModelAnswer): void {
+function countUsage(model: Model, request: ModelRequest, answer: LostAnswer): void {
   const { inputTokens, cachedTokens, outputTokens } = answer.usage;
   modelTokens.add({ kind: 'input' }, inputTokens);
   modelTokens.add({ kind: 'cached' }, cachedTokens);

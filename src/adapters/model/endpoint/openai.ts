@@ -91,6 +91,7 @@ async function refuseCut(sizes: ContextSizes, request: ModelRequest, answer: Mod
   // the model is in memory now, so its server may tell the size
   const { running = cut.size } = await sizes.now(request.model);
   if (cut.least < running) return;
+  request.onLost?.(answer);
   throw new ModelError(
     'ContextOverflow',
     `LLM error: the endpoint read only a part of the request, because it has a context size of ${running} tokens`,

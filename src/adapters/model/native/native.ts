@@ -1,6 +1,6 @@
 import type { AnswerEnd } from '../../../contracts/model.ts';
 import { cacheSurcharge } from '../../../domain/model/price-book.ts';
-import { type ModelAnswer, ModelError, type ModelRequest, type ModelUsage } from '../model.ts';
+import { type LostAnswer, type ModelAnswer, ModelError, type ModelRequest, type ModelUsage } from '../model.ts';
 import { AnswerDraft, tokens, type Watch, watched, watchedBytes } from '../request/ask.ts';
 import type { AnswerTimes } from '../request/silence.ts';
 import { leanFetch } from '../request/transport.ts';
@@ -30,6 +30,7 @@ export const askNative = (vendor: Vendor, options: NativeOptions, request: Model
     try {
       const { stream } = await model.doStream(callOf(vendor, options, request, watch.controller.signal));
       const reader = new NativeReader(vendor, request);
+      watch.sofar = () => reader.sofar();
       for await (const part of stream) {
         if (part.type !== 'stream-start') watch.part();
         if (reader.add(part)) return reader.finish(options.baseUrl);
@@ -163,6 +164,17 @@ class NativeReader {
       usage: usageOf(usage),
       ...(!this.odd && this.parts.length > 0 && { state: { wire, endpoint, model, data: { parts: this.parts } } }),
     });
+  }
+
+  /** What an answer that ended early has used. */
+  sofar(): LostAnswer {
+    const calls = this.parts.filter(({ kind }) => kind === 'call');
+    const estimated = this.draft.sofar(
+      this.model,
+      calls.reduce((sum, { text }) => sum + text.length, 0),
+    );
+    const told = this.last && usageOf(this.last.usage);
+    return told ? { ...estimated, usage: told, usageEstimated: false } : estimated;
   }
 
   private begin(

@@ -1,5 +1,12 @@
 import type { AnswerEnd, ModelMessage, StepState, WireName } from '../../../contracts/model.ts';
-import { type ModelAnswer, type ModelCall, ModelError, type ModelRequest, type ModelUsage } from '../model.ts';
+import {
+  type LostAnswer,
+  type ModelAnswer,
+  type ModelCall,
+  ModelError,
+  type ModelRequest,
+  type ModelUsage,
+} from '../model.ts';
 import { estimatedUsage, MOST_TOKENS } from '../stream/usage.ts';
 import { classify } from './classify.ts';
 import { type AnswerTimes, SilenceWatch } from './silence.ts';
@@ -18,6 +25,8 @@ export interface Watch {
   byte(): void;
   /** a part of the answer has come */
   part(): void;
+  /** set by the wire: what it has read of the answer */
+  sofar?: () => LostAnswer;
 }
 
 /**
@@ -39,9 +48,13 @@ export async function watched(
     silence.part();
     request.onPart?.();
   };
+  const watch: Watch = { controller, accepted: () => (phase = 'stream'), byte: () => silence.byte(), part };
   try {
-    return await ask({ controller, accepted: () => (phase = 'stream'), byte: () => silence.byte(), part });
+    return await ask(watch);
   } catch (error) {
+    const lost = watch.sofar?.();
+    // an endpoint that has said nothing has most likely charged nothing
+    if (lost && lost.usage.outputTokens > 0) request.onLost?.(lost);
     // a library that ends its stream early aborts the controller with a reason of its own
     if (request.signal.aborted) throw request.signal.reason;
     if (controller.signal.reason instanceof ModelError) throw controller.signal.reason;
@@ -121,11 +134,16 @@ export class AnswerDraft {
     };
   }
 
-  private estimate(): ModelUsage {
+  /** What the answer has used so far. `halfCalls`: characters of calls that are not whole */
+  sofar(model: string, halfCalls: number): LostAnswer {
+    return { model: model || this.request.model, usage: this.estimate(halfCalls), usageEstimated: true };
+  }
+
+  private estimate(more = 0): ModelUsage {
     const chars =
       this.text.length +
       this.reasoning.length +
-      this.calls.reduce((sum, call) => sum + call.name.length + call.arguments.length, 0);
+      this.calls.reduce((sum, call) => sum + call.name.length + call.arguments.length, more);
     return estimatedUsage(promptChars(this.request), chars);
   }
 }

@@ -19,6 +19,9 @@ const OVERFLOW: RegExp[] = [
   /(token limit exceeded|exceeded model token limit|too many tokens|tokens? exceed)/i, // Kimi, Cohere, Mistral
   /prompt tokens? (exceed|limit)/i, // GitHub Copilot, Z.AI
   /too large for model with \d+ maximum context/i, // Mistral
+  /request too large for model/i, // Groq: larger than what a minute allows, so it never gets through
+  /must have less than \d+ tokens|tokens \+ `?max_new_tokens/i, // text-generation-inference
+  /(prompt|input|inputs|messages?|tokens)\b[^.]{0,60} exceed(s|ed|ing)? (the )?(max|model limit|limit of \d+ tokens)(?![^.]{0,40} per )/i, // Z.AI, MiniMax
   // Anthropic, llama.cpp, GitHub (codes)
   /request_too_large|exceed_context_size_error|model_max_prompt_tokens_exceeded/i,
 ];

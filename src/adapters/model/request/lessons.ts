@@ -50,7 +50,7 @@ const ROWS: readonly Row[] = [
   // OpenAI gpt-5.4 and later, Azure (openai/openai-openapi#541): also where no effort was sent. gpt-5-codex, o3-pro:
   // "only supported in v1/responses". A proxy may not have the Responses API, so only its answer proves it
   {
-    says: /function tools with reasoning_effort|reasoning_effort to '?none|(only|use|in) (the )?`?\/?v1\/responses/i,
+    says: /function tools with reasoning_effort|reasoning_effort to '?none|(only|use|in) (the )?`?\/?v1\/responses|\bresponses[ _-]?api\b|not supported (?:in|with|by|for) (?:the )?[\w/]{0,9}chat[ /_]completions|chat ?completions? operation does not work|tools\b.{0,40} (?:with|when|while|unless) .{0,30}(?:reasoning|thinking)|(?:reasoning|thinking).{0,40} (?:with|alongside|together with) (?:function |tool )?(?:tools?|call(?:s|ing))\b/i,
     teaches: ({ request, facts: known }) => {
       if (known.wire === 'responses') return OVER_CHAT;
       return known.wire === undefined
@@ -79,7 +79,7 @@ const ROWS: readonly Row[] = [
   // missing"
   {
     says: /reasoning_content/i,
-    and: /passed back|missing|required|must be (?:set|present|provided|included)/i,
+    and: /passed back|missing|required|\bmust\b(?! not)|lacks|(?<!un)expected|empty/i,
     teaches: ({ request }) => (hasSteps(request) ? { facts: { reasoningBack: true } } : null),
   },
   // Gemini (continuedev/continue#8865)
@@ -91,13 +91,13 @@ const ROWS: readonly Row[] = [
   // an empty text in place of null: servers whose messages are checked by pydantic ("none is not an allowed value")
   {
     says: /\bcontent\b/i,
-    and: /\bnull\b|\bnone\b|NoneType|valid string/i,
+    and: /\bnull\b|\bnone\b|NoneType|valid string|missing|required/i,
     teaches: (refused) => (hasSteps(refused.request) && !overResponses(refused) ? leftOut('content', refused) : null),
   },
   // chat templates of Mistral, Gemma, Llama 2 (llama.cpp, vLLM, LM Studio); Perplexity: "should alternate with
   // assistant"
   {
-    says: /roles? must alternate|should alternate|alternate between|multiturn requests alternate/i,
+    says: /roles? must alternate|(?:should|must) alternate|alternate between|requests alternate|(?:consecutive|successive) (?:user|messages|roles)|multiple ['"`]?user['"`]? (?:roles|messages)|immediately after a user turn/i,
     teaches: facts({ alternates: true }),
   },
   // Mistral: "Expected last role User or Tool … but got assistant", "Unexpected role 'user' after role 'tool'"
@@ -108,12 +108,12 @@ const ROWS: readonly Row[] = [
   // Gemma 2's template; Gemini's endpoint for Gemma: "Developer instruction is not enabled"; OpenAI's o1: "does not
   // support 'system' with this model"
   {
-    says: /system role (is )?not supported|support ['"`]?system['"`]?(?: with| prompt| message| role)|role ['"`]?system['"`]? (?:is )?not|only user and assistant roles|(system|developer) (role|instruction|message|prompt)s? (is|are) not (supported|enabled|allowed)/i,
+    says: /system role (is )?not supported|support ['"`]?system['"`]?(?: with| prompt| message| role)|role ['"`]?system['"`]? (?:is )?not|(?:invalid|unsupported|unknown|unexpected) (?:message )?role:? ['"`]?system|['"`]system['"`] is not one of|roles? must be (?:one of|either) ['"`[]*user['"`]*(?:,| or| and) ['"`]*assistant|only user and assistant roles|(system|developer) (role|instruction|message|prompt)s? (is|are) not (supported|enabled|allowed)/i,
     teaches: facts({ noSystem: true }),
   },
   // OpenAI: "Invalid 'tools': array too long. Expected an array with maximum length 128"
   {
-    says: /(?:maximum (?:length|of|is|number of \w+ is)|at most|limit(?: of| is|:)|not exceed|more than|>) ?(\d{1,4})(?!\d)/i,
+    says: /(?:maximum (?:length|of|is|allowed is|number of \w+ is)|max(?:imum)?:?|at most|up to|limit(?: of| is|:)|not exceed|exceeds? the \w+ of|more than|less than or equal to|>|<=) ?(\d{1,4})(?!\d)/i,
     and: /\btools\b|functions/i,
     teaches: ({ request }, words) => {
       const most = Number(words[1]);
@@ -123,12 +123,21 @@ const ROWS: readonly Row[] = [
   // Ollama: "does not support tools"; OpenRouter 404: "support tool use"; vLLM: "requires --enable-auto-tool-choice";
   // llama.cpp: "requires --jinja"
   {
-    says: /(not|n't) support (tools?|functions?)\b|no endpoints found that support tool use|(tools?|functions?)['"`]? (param(eter)? |calling |use )?(is|are) not (supported|enabled)|(not|n't) support (tool|function)[ -](use|call)/i,
+    says: /(not|n't) support (tools?|functions?)\b|no endpoints found that support tool use|(tools?|functions?)['"`]? (param(eter)? |calling |use )?(is|are) not (supported|enabled)|(not|n't) support (tool|function)[ -](use|call)|(not|n't) support param(?:eter)?s:? \[?['"`]tools\b|(?:cannot|can't|unable to) (?:use|call) (?:tools|functions)\b|(?:unsupported|unknown|unrecognized|unexpected)[\w ]{0,30}:? ['"`]?tools['"`]?(?![\w.[])|(?:^|[\s.:])tools: (?:extra|unexpected|unknown)/i,
     teaches: ({ request }) => (request.tools.length > 0 ? { facts: { noTools: true }, tell: NO_TOOLS } : null),
   },
   {
     says: /--enable-auto-tool-choice|requires? --jinja/i,
     teaches: ({ request }) => (request.tools.length > 0 ? { facts: { noTools: true }, tell: null } : null),
+  },
+  // templates of Llama 3 (vLLM, llama.cpp)
+  {
+    says: /(?:single|one) (?:tool|function)[ -]?calls?\b/i,
+    and: /\bonly\b|at once|at a time|multiple|parallel/i,
+    teaches: ({ request }) =>
+      request.messages.some((message) => message.role === 'assistant' && (message.calls?.length ?? 0) > 1)
+        ? { facts: { singleCalls: true } }
+        : null,
   },
   // OpenAI: "Supported values are: 'low', 'medium', and 'high'"; Groq: "must be one of `none` or `default`"
   {
@@ -149,16 +158,17 @@ const ROWS: readonly Row[] = [
  * model that thinks (Anthropic: "Expected
  * `thinking` or `redacted_thinking`, but found `tool_use`").
  */
-const STATE = /encrypted.content|\bsignature|thinking`? blocks?\b/i;
+const STATE =
+  /encrypted.(?:content|data|reasoning)|\bsignature|thought_signature|thinking`? blocks?\b|item with id|reasoning_details/i;
 const NOT_TAKEN =
-  /could not be|(?:is|are) invalid|invalid (?:`|')?(?:signature|encrypted)|not valid|(?:corrupted|unknown) |cannot|must|start/i;
+  /could not be|(?:is|are) invalid|invalid (?:`|')?(?:\w+ )?(?:signature|encrypted)|not valid|not found|(?:corrupted|unknown|expired) |malformed|mismatch|does not match|failed|cannot|must|start/i;
 const OPEN_LOOP = /expected `?thinking|reasoning' item|required following item/i;
 
 function stateLesson(error: ModelError, { request }: Refused): Lesson | null {
   const stated =
     request.effort !== undefined || request.messages.some((message) => message.role === 'assistant' && message.state);
   return stated &&
-    error.type === 'ModelRejected' &&
+    (error.type === 'ModelRejected' || error.type === 'ModelNotFound') &&
     ((STATE.test(error.message) && NOT_TAKEN.test(error.message)) || OPEN_LOOP.test(error.message))
     ? { id: 'state', facts: {}, plain: true }
     : null;
@@ -176,7 +186,8 @@ export function lessonOf(error: unknown, refused: Refused, taken: ReadonlySet<st
   const lacking = lacksResponses(error, refused);
   if (!isRefusal(error) && !lacking) return null;
   const rows = ROWS.flatMap(({ says, and, teaches }, at) => {
-    const words = and && !and.test(error.message) ? null : says.exec(error.message);
+    // OpenAI names the field beside its sentence
+    const words = and && !and.test(`${error.message} ${error.param ?? ''}`) ? null : says.exec(error.message);
     const lesson = words && teaches(refused, words);
     return lesson && isNew(lesson.facts, refused.facts) ? [{ ...lesson, id: `${at} ${refused.facts.wire ?? ''}` }] : [];
   });
@@ -230,7 +241,7 @@ function fieldLesson(error: ModelError, { request, facts: known }: Refused): Les
   const quoted = (word: string) =>
     [`"${word}"`, `'${word}'`, `\`${word}\``, `keyword ${word}`, `keyword: ${word}`].some((each) =>
       plain.includes(each),
-    );
+    ) || new RegExp(`(?:schema|unsupported|feature|field)[^.]{0,40}[: ]${word}\\b`, 'i').test(plain);
   const keyword = request.tools.length > 0 && UNSUPPORTED.test(plain) ? SCHEMA_WORDS.find(quoted) : undefined;
   return keyword !== undefined && !known.omit?.includes(keyword)
     ? { id: keyword, facts: { omit: [...(known.omit ?? []), keyword] } }
@@ -280,6 +291,9 @@ function fieldsOf({ data }: StepState): string[] {
  */
 const NO_PICTURES = /image|vision|multimodal|mmproj|modalit/i;
 
+/** How endpoints say that they cannot read a tool's schema, without saying which word of it (llama.cpp 500). */
+const SCHEMA = /schema|grammar|function_?declarations?|parse tools?|tools?\b.{0,40}\bparameters/i;
+
 /** Changes that may help where the refusal names no reason. Most endpoints only say that the request is wrong. */
 function guesses(error: ModelError, { request, facts: known }: Refused): Lesson[] {
   const rejected = error.type === 'ModelRejected';
@@ -289,7 +303,11 @@ function guesses(error: ModelError, { request, facts: known }: Refused): Lesson[
       .map(({ role }) => role)
       .join();
   const roles = rejected && !known.alternates && order({}) !== order({ alternates: true });
+  const declared = JSON.stringify(request.tools.map(({ parameters }) => parameters));
+  const words = SCHEMA_WORDS.filter((word) => declared.includes(`"${word}":`) && !known.omit?.includes(word));
+  const schema = words.length > 0 && SCHEMA.test(error.message);
   return [
+    ...(schema ? [{ id: 'schema', facts: { omit: [...(known.omit ?? []), ...words] }, guess: true }] : []),
     ...(pictures ? [{ id: 'pictures', facts: { noPictures: true } as const, guess: true }] : []),
     ...(roles ? [{ id: 'roles', facts: { alternates: true } as const, guess: true }] : []),
   ];

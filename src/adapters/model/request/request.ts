@@ -26,12 +26,9 @@ export async function requestOnce(
     try {
       const response = await post(options.client, body, request.requestId, watch.controller.signal);
       watch.accepted();
-      return await readAnswer(
-        response,
-        new Accumulator(request, { endpoint: options.baseUrl, promptChars }),
-        request.signal,
-        watch,
-      );
+      const answer = new Accumulator(request, { endpoint: options.baseUrl, promptChars });
+      watch.sofar = () => answer.sofar();
+      return await readAnswer(response, answer, request.signal, watch);
     } catch (error) {
       return recovered(error, request, promptChars);
     }

@@ -19,11 +19,12 @@ const NO_RESULT = 'No result: this call was interrupted before it ended, so its 
  */
 export function strictThread(
   messages: readonly ModelMessage[],
-  { alternates, noSystem }: Pick<ModelFacts, 'alternates' | 'noSystem'> = {},
+  { alternates, noSystem, singleCalls }: Pick<ModelFacts, 'alternates' | 'noSystem' | 'singleCalls'> = {},
 ): ModelMessage[] {
   const first = messages.findIndex(({ role }) => role !== 'system');
   const leading = (first < 0 ? messages : messages.slice(0, first)).filter(isSaid);
-  const talk = ordered(first < 0 ? [] : messages.slice(first));
+  const whole = ordered(first < 0 ? [] : messages.slice(first));
+  const talk = singleCalls ? whole.flatMap(oneCallEach(whole)) : whole;
   if (talk[0]?.role !== 'user') talk.unshift(BEGIN);
   if (talk.at(-1)!.role === 'assistant') talk.push(GO_ON);
   const system = joined(leading);
@@ -77,6 +78,26 @@ const asNote = ({ content }: Said): Said => ({ role: 'user', content: note('inst
 
 const resultsOf = ({ calls = [] }: Assistant, results: Placed['results']): Result[] =>
   calls.map((call, at) => results[at] ?? { role: 'tool', callId: call.id, content: NO_RESULT });
+
+/**
+ * A step with several calls as steps of one call, each with its result. What the provider gave with the step fits none
+ * of them.
+ */
+const oneCallEach =
+  (all: readonly ModelMessage[]) =>
+  (message: ModelMessage, at: number): ModelMessage[] => {
+    if (message.role === 'tool') return isOfSeveral(all, at) ? [] : [message];
+    if (message.role !== 'assistant' || (message.calls?.length ?? 0) < 2) return [message];
+    return message.calls!.flatMap((call, nth) => [
+      { role: 'assistant' as const, content: nth === 0 ? message.content : '', calls: [call] },
+      all[at + 1 + nth]!,
+    ]);
+  };
+
+function isOfSeveral(all: readonly ModelMessage[], at: number): boolean {
+  const step = all.slice(0, at).findLast(({ role }) => role === 'assistant') as Assistant;
+  return step.calls!.length > 1;
+}
 
 /** One message where several of the same role follow each other. */
 function alternating(messages: readonly ModelMessage[]): ModelMessage[] {

@@ -1,7 +1,7 @@
 import type OpenAI from 'openai';
 import { Stream } from 'openai/streaming';
 import type { AnswerEnd } from '../../../contracts/model.ts';
-import { type ModelAnswer, ModelError, type ModelRequest, type ModelUsage } from '../model.ts';
+import { type LostAnswer, type ModelAnswer, ModelError, type ModelRequest, type ModelUsage } from '../model.ts';
 import { AnswerDraft, tokens, type Watch, watched, watchedBytes } from '../request/ask.ts';
 import type { AnswerTimes } from '../request/silence.ts';
 import { textOf } from '../request/transport.ts';
@@ -58,6 +58,7 @@ export const askResponses = (options: ResponsesOptions, request: ModelRequest): 
       .asResponse();
     watch.accepted();
     const reader = new ResponseReader(request);
+    watch.sofar = () => reader.sofar();
     for await (const event of eventsOf(options.client, response, watch)) {
       watch.part();
       if (reader.add(event)) return reader.finish(options.baseUrl);
@@ -91,6 +92,8 @@ class ResponseReader {
   private readonly items: ResponseItem[] = [];
   /** how much of an item was streamed, in characters, by its place */
   private readonly streamed = new Map<number, { text: number; thought: number }>();
+  /** characters of the arguments of calls */
+  private called = 0;
   private refused = false;
   private last: ResponseBody = {};
 
@@ -107,6 +110,7 @@ class ResponseReader {
     else if (event.type === 'response.reasoning_summary_text.delta' || event.type === 'response.reasoning_text.delta')
       this.stream(at, 'thought', event.delta);
     else if (event.type === 'response.reasoning_summary_part.added') this.draft.breakThought();
+    else if (event.type === 'response.function_call_arguments.delta') this.called += String(event.delta ?? '').length;
     else if (event.type === 'response.output_item.done' && event.item) this.done(at, event.item);
     else if (LAST_EVENTS.has(event.type)) {
       this.last = event.response ?? {};
@@ -141,6 +145,13 @@ class ResponseReader {
       ...(items.length > 0 &&
         items.every(isWhole) && { state: { wire: 'responses', endpoint, model: this.model, data: { items } } }),
     });
+  }
+
+  /** What a response that ended early has used: the endpoint may say it in its last event. */
+  sofar(): LostAnswer {
+    const { model, usage, usageEstimated } = this.draft.sofar(this.last.model || this.model, this.called);
+    const told = usageOf(this.last.usage);
+    return { model, usage: told ?? usage, usageEstimated: told === undefined && usageEstimated };
   }
 
   private stream(at: number, kind: 'text' | 'thought', delta: unknown): void {

@@ -1,4 +1,11 @@
-import { type ModelAnswer, type ModelCall, ModelError, type ModelRequest, type ModelUsage } from '../model.ts';
+import {
+  type LostAnswer,
+  type ModelAnswer,
+  type ModelCall,
+  ModelError,
+  type ModelRequest,
+  type ModelUsage,
+} from '../model.ts';
 import { CallParts, type WireCall } from './calls.ts';
 import { type Ending, endingOf } from './ends.ts';
 import { KeptFields } from './kept-fields.ts';
@@ -40,6 +47,9 @@ interface WireMessage {
   usage?: unknown;
 }
 
+/** Words in place of a reason while the answer goes on. */
+const NO_REASON = new Set(['', 'null', 'none', 'undefined', 'finish_reason_unspecified']);
+
 /** How a body ended: with the word that it is complete, or because the connection closed. */
 export type BodyEnd = 'done' | 'closed';
 
@@ -78,7 +88,7 @@ export class Accumulator {
   /** A chunk of the stream, or the whole answer of a provider that does not stream. */
   add(chunk: WireChunk): void {
     if (typeof chunk.model === 'string' && chunk.model !== '') this.model = chunk.model;
-    for (const figures of [chunk.usage, chunk.x_groq?.usage, chunk.usageMetadata]) if (figures) this.usage.add(figures);
+    for (const figures of figuresIn(chunk)) this.usage.add(figures);
     if (chunk.prompt_eval_count !== undefined) this.usage.add(chunk);
     const [choice, ...others] = [chunk.choices ?? ollamaChoice(chunk) ?? []]
       .flat()
@@ -121,6 +131,18 @@ export class Accumulator {
       end: ending,
       ...(ending === 'complete' && this.state(own)),
       model: this.model,
+    };
+  }
+
+  /** What an answer that ended early has used: what the endpoint has said of it counts. */
+  sofar(): LostAnswer {
+    const told = this.usage.result();
+    const { calls } = this.calls.result();
+    const guessed = this.estimate(calls, this.written.length);
+    return {
+      model: this.model,
+      usage: told ? { ...told, outputTokens: Math.max(told.outputTokens, guessed.outputTokens) } : guessed,
+      usageEstimated: told === undefined || told.outputTokens < guessed.outputTokens,
     };
   }
 
@@ -186,7 +208,7 @@ export class Accumulator {
    * Some servers name a reason in every chunk. A word that the answer is whole does not take back one that it is not.
    */
   private addReason(reason: unknown): void {
-    if (typeof reason !== 'string' || reason === '' || reason === 'null') return;
+    if (typeof reason !== 'string' || NO_REASON.has(reason.toLowerCase())) return;
     if (this.finishReason !== '' && endingOf(reason) === 'complete' && endingOf(this.finishReason) !== 'complete')
       return;
     this.finishReason = reason;
@@ -221,8 +243,11 @@ export class Accumulator {
     this.asked.onDelta('agent_reasoning', more);
   }
 
-  private estimate(calls: readonly ModelCall[]): ModelUsage {
-    const told = this.written.text.length + this.allReasoning.length;
+  private estimate(
+    calls: readonly ModelCall[],
+    text = this.written.text.length + this.written.thought.length,
+  ): ModelUsage {
+    const told = text + this.reasoning.length;
     const chars = calls.reduce((sum, call) => sum + call.name.length + call.arguments.length, told);
     return estimatedUsage(this.promptChars, chars);
   }
@@ -256,6 +281,17 @@ export function readFailedGeneration(
     model,
   };
 }
+
+/** Objects that may hold figures: `usage`, Groq's `x_groq.usage`, Bedrock's metrics, and wherever else they stand. */
+function figuresIn(chunk: WireChunk): object[] {
+  const inside = (value: object): object[] =>
+    Object.entries(value).flatMap(([name, each]) =>
+      typeof each === 'object' && each !== null && !Array.isArray(each) && !NO_FIGURES.has(name) ? [each] : [],
+    );
+  return inside(chunk).flatMap((each) => [...inside(each), each]);
+}
+
+const NO_FIGURES = new Set(['choices', 'message', 'delta', 'error']);
 
 const withIds = (calls: ReadonlyArray<Omit<ModelCall, 'id'>>): ModelCall[] =>
   calls.map((call, at) => ({ id: `call_${at + 1}`, ...call }));

@@ -21,6 +21,10 @@ const COMPLETE = new Set([
   'eot',
   'eot_id',
   'im_end',
+  'eot_token',
+  'stop_str', // SGLang, text-generation servers
+  'matched_stop',
+  'stop_id',
   'end_of_text',
   'endoftext',
   'end_of_sentence',
@@ -36,14 +40,16 @@ const COMPLETE = new Set([
 
 /** Tried in this order. A word that none knows is a cut: it is no end that anybody promised. */
 const OTHERS: Array<[RegExp, Ending]> = [
-  [/context/, 'overflow'], // Anthropic: model_context_window_exceeded
+  // Anthropic: model_context_window_exceeded; Cohere: ERROR_LIMIT; xAI: MAX_CONTEXT
+  [/context|^error_limit$|(?:prompt|input)_(?:is_)?too_long|kv_cache/, 'overflow'],
   [
-    /filter|refus|safety|sensitive|recitation|block|prohibited|spii|moderat|guardrail|policy|violat|unsafe|flagged|risk|inspection|^language$/,
+    /filter|refus|safety|sensitive|recitation|block|prohibited|spii|moderat|guardrail|policy|violat|unsafe|flagged|risk|inspection|toxic|harm|hate|violen|sexual|copyright|jailbreak|protected_material|denied|reject|declin|disallow|not_allowed|^language$/,
     'refused',
   ],
-  // Gemini's malformed_function_call is a slip of the model, so asking again helps
+  // Gemini's malformed_function_call and missing_thought_signature are slips, so asking again helps; Ollama's load and
+  // unload are answers of a model that was not in memory
   [
-    /error|time_?d?_?out|network|abort|cancel|disconnect|interrupt|overload|unavailable|fail|insufficient_system|malformed|unexpected_tool|rate_limit|preempt/,
+    /error|exception|crash|time_?d?_?out|network|connection|gateway|abort|cancel|disconnect|interrupt|overload|unavailable|fail|insufficient_system|malformed|unexpected_tool|missing_thought|rate_limit|preempt|evict|kill|lost|shut_?down|terminated|out_of_memory|internal|^(?:un)?load$|^server_/,
     'broken',
   ],
 ];
@@ -52,9 +58,10 @@ const OTHERS: Array<[RegExp, Ending]> = [
 export function endingOf(reason: string): Ending {
   const word = reason
     .trim()
+    .replace(/([a-z])(?=[A-Z])/g, '$1_') // Bedrock: endTurn, toolUse
     .replace(/[\s-]+/g, '_')
     .toLowerCase()
-    .replace(/^finish_?reason[._]/, '')
+    .replace(/^(?:finish_?)?reason[._]/, '')
     .replace(/[<|/>]/g, '');
   if (COMPLETE.has(word)) return 'complete';
   return OTHERS.find(([pattern]) => pattern.test(word))?.[1] ?? 'cut';

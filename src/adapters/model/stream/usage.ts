@@ -21,6 +21,7 @@ const NAMES: Record<keyof Figures, string[]> = {
     'promptTokens',
     'inputTokens',
     'prompt_token_count',
+    'inputTokenCount', // Bedrock
   ],
   output: [
     'completion_tokens',
@@ -30,6 +31,7 @@ const NAMES: Record<keyof Figures, string[]> = {
     'completionTokens',
     'outputTokens',
     'generated_tokens',
+    'outputTokenCount',
   ],
   total: ['total_tokens', 'totalTokenCount', 'totalTokens'],
   cached: [

@@ -16,24 +16,29 @@ interface Read {
 }
 
 /** The names of tags around calls. */
-const TAGS = 'tool_?calls?|longcat_tool_call|function_?calls?|toolcalls?|tool_use|tool_code|tools';
+const TAGS = 'tool[_-]?calls?|longcat_tool_call|function[_-]?calls?|tool_use|use_tool|use_mcp_tool|tool_code|tools';
 /** The prefix of such a tag: `minimax:`, `｜DSML｜`. */
 const PREFIX = String.raw`(?:[\w-]+:|\|dsml\|)?`;
 /** The tokens around calls. */
 const TOKENS = [
-  String.raw`<\|(?:tool_calls?|tool_calls?_(?:section_)?(?:begin|start)|python_tag|start_action|action_start|tools_prefix)\|>`,
+  String.raw`<\|(?:tool_calls?|tool_calls?_(?:section_)?(?:begin|start)|python_(?:tag|start)|tool|start_action|action_start|tools_prefix)\|>`,
   String.raw`<\|tool_call>|<start_function_call>`, // Gemma
   String.raw`\[tool_(?:calls|request)\]`, // Mistral, LM Studio
 ].join('|');
 
+/** Words before a call, as models write them down for a reader. */
+const LABEL = String.raw`[[*#]{0,3}(?:tool|function)[ _]call(?:\*\*)?:(?:\*\*)?(?=\s*[\w.{\x60-])`;
+
 /** The tags and tokens that stand around calls, in the plain form of `plain`. They say nothing by themselves. */
 const WRAPPER = new RegExp(
   [
-    String.raw`\s*(?:<\/?${PREFIX}(?:${TAGS})>`,
+    String.raw`\s*(?:<\/?${PREFIX}(?:${TAGS})>|<(?:tool|function|action)>(?=\s*[{[])|<\/(?:tool|function|action)>`,
+    // Cline names the server of a tool
+    String.raw`<server_name>[^<>]*<\/server_name>|\}{1,3}(?=\s*<\/${PREFIX}(?:${TAGS})>)`,
     TOKENS,
-    String.raw`<\|\/?(?:\/?tool_calls?|tool_calls?_(?:section_)?end|tool_call_argument_begin|end_action|action_end|plugin|eom_id|eot_id|im_end|observation|stop|tools_suffix|tool_call:end)\|>`,
+    String.raw`<\|\/?(?:\/?tool_calls?|tool_calls?_(?:section_)?end|tool_call_argument_begin|end_action|action_end|plugin|python_end|\/tool|eom_id|eot_id|im_end|observation|stop|tools_suffix|tool_call:end)\|>`,
     String.raw`<tool_call\|>|<end_function_call>|\[\/tool_calls\]|\[end_tool_request\]`,
-    String.raw`function\s*<\|tool_sep\|>(?=\s*<)|functools(?=\[)|action:(?=\s*[\`{[])|[;,](?=\s*[{<[]))`,
+    String.raw`function\s*<\|tool_sep\|>(?=\s*<)|functools(?=\[)|${LABEL}|action:(?=\s*(?:[\`{[]|[\w.]+\())|[;,](?=\s*[{<[]))`,
   ].join('|'),
   'iy',
 );
@@ -46,7 +51,7 @@ const ENDED =
 const OPENER = new RegExp(
   [
     String.raw`^(?:<${PREFIX}(?:${TAGS}|invoke)(?:>|\s)`,
-    String.raw`<function(?:=|\(|\/|\s+name)|<tool(?:_name)?>`,
+    String.raw`<(?:function|use_tool)(?:=|\(|\/|\s+name)|<(?:tool(?:_name)?|function|action)>`,
     TOKENS,
     String.raw`<\|(?:from|recipient|tool_call:begin)\|>|✿FUNCTION✿:)`,
   ].join('|'),
@@ -61,7 +66,7 @@ const plain = (text: string): string => text.replaceAll('｜', '|').replaceAll('
 /** Whether a text begins with a tag or token of calls, or with a tag that is named after a tool. */
 export const startsCalls = (text: string, tools: readonly ModelTool[]): boolean => {
   const begin = plain(text.slice(0, 80));
-  const tag = /^<([\w.-]+)\s*\/?>/.exec(begin)?.[1];
+  const tag = /^<([\w.-]+)(?:\s+[\w-]+=|\s*\/?>)/.exec(begin)?.[1];
   return OPENER.test(begin) || tools.some(({ name }) => name === tag);
 };
 
@@ -69,13 +74,35 @@ export const startsCalls = (text: string, tools: readonly ModelTool[]): boolean 
  * The calls of offered tools at the beginning of a text, with the tags around them; null when there are none. `length`
  * is that of what was read.
  */
-export function readCalls(text: string, tools: readonly ModelTool[]): { calls: WrittenCall[]; length: number } | null {
-  const reader = new CallReader(text, tools);
+export const readCalls = (text: string, tools: readonly ModelTool[]): ReadCalls | null =>
+  callsBy(new CallReader(text, tools), text);
+
+/**
+ * A whole answer in the tags of calls that names no offered tool, or that cannot be read: the model is told so, because
+ * it is nothing for a person. Null for all else.
+ */
+export function readUnknownCalls(text: string, tools: readonly ModelTool[]): ReadCalls | null {
+  const read = callsBy(new CallReader(text, tools, { isStrict: true, takesAny: true }), text);
+  if (read && text.slice(read.length).trim() === '') return read;
+  const body = UNREADABLE.exec(text)?.[1] ?? '';
+  const words = new Set(body.slice(0, 200).split(/[^\w.-]+/));
+  const named = tools.find(({ name }) => words.has(name));
+  return named ? { calls: [{ name: named.name, arguments: body.trim() }], length: text.length } : null;
+}
+
+const UNREADABLE = new RegExp(String.raw`^\s*<${PREFIX}(?:${TAGS})>([\s\S]*)<\/${PREFIX}(?:${TAGS})>\s*$`, 'i');
+
+interface ReadCalls {
+  calls: WrittenCall[];
+  length: number;
+}
+
+function callsBy(reader: CallReader, text: string): ReadCalls | null {
   const calls: WrittenCall[] = [];
   let at = 0;
   for (;;) {
     const begin = reader.skip(WRAPPER, at);
-    const read = ENDED.test(plain(text.slice(at, begin)))
+    const read = ENDED.test(plain(text.slice(at, begin)).replace(/<\/server_name>$/, ''))
       ? reader.taggedAt(begin)
       : reader.readAt(begin + fenceLength(text, begin));
     if (!read) break;
@@ -83,8 +110,10 @@ export function readCalls(text: string, tools: readonly ModelTool[]): { calls: W
     at = read.end + (/^\s*```(?![\w`])/.exec(text.slice(read.end, read.end + 20))?.[0].length ?? 0);
   }
   // the tags behind the last call
-  at = calls.length > 0 ? reader.skip(WRAPPER, at) : 0;
-  return calls.length > 0 ? { calls, length: at } : null;
+  if (calls.length === 0) return null;
+  at = reader.skip(WRAPPER, at);
+  const isLabelled = /^\s*\[\w+[ _]call:/i.test(text.slice(0, 40));
+  return { calls, length: at + (isLabelled && text[at] === ']' ? 1 : 0) };
 }
 
 const fenceLength = (text: string, at: number): number =>
@@ -113,7 +142,9 @@ type Bare = 'call' | 'maybe' | 'none';
 /** A call in front of all else, in a fence or without one: JSON, or the name of a tool. `maybe`: more must be seen. */
 export function bareCall(text: string, tools: readonly ModelTool[]): Bare {
   const begin = text.slice(0, 200).trimStart();
-  if (BARE_JSON.test(begin) || BARE_PYTHON.test(begin)) return 'call';
+  if (BARE_JSON.test(begin) || BARE_PYTHON.test(begin) || BARE_TAG.test(begin)) return 'call';
+  const key = /^(?:`{3}\w*\s*)?(?:\[\s*)?\{\s*"([\w.-]+)"\s*:/.exec(begin)?.[1];
+  if (key !== undefined && tools.some(({ name }) => name === key)) return 'call';
   const isShort = text.length < 200;
   if (isShort && BARE_BEGINNING.test(begin)) return 'maybe';
   const named = tools.find(({ name }) => begin.startsWith(name) || (isShort && name.startsWith(begin)));
@@ -127,23 +158,32 @@ export function lineCall(line: string): Bare {
   const text = line.trimStart();
   if (text === '') return 'none';
   if (LINE.test(text)) return 'call';
-  if (LINE_BEGINNING.test(text) || LINE_WORDS.some((each) => each.startsWith(text))) return 'maybe';
+  if (LINE_BEGINNING.test(text) || LINE_WORDS.some((each) => each.startsWith(text.toLowerCase()))) return 'maybe';
   return text.startsWith('```') ? 'none' : bareCall(text, []);
 }
 
 /** Gemma, ReAct, Functionary, and gpt-oss where a server has removed the tokens of harmony. */
 const LINE =
-  /^(?:`{3}(?:tool_code|tool_calls?)\s|Action:\s{0,4}(?:[\w.:`-]{1,80}[ \t]{0,4}\n\s{0,9}Action[ _]Input:|`{3}|[[{])|>>>(?!all\n)[\w.-]{1,80}\n|(?:assistant)?(?:commentary|analysis) to=)/i;
+  /^(?:`{3}(?:tool_code|tool_calls?)\s|Action:\s{0,4}(?:[\w.:`-]{1,80}[ \t]{0,4}\n\s{0,9}Action[ _]Input:|`{3}|[[{])|Action:\s{0,4}[\w.]{1,80}\(|>>>(?!all\n)[\w.-]{1,80}\n|(?:(?:assistant)?(?:commentary|analysis) )?to=[\w.]|[[*#]{0,3}(?:tool|function)[ _]call(?:\*\*)?:)/i;
 const LINE_BEGINNING =
   /^(?:`{3}\w{0,10}|Action:\s{0,4}`{0,2}[\w.:-]{0,80}`?[ \t]{0,4}(?:\n\s{0,9}\w{0,6}[ _]?\w{0,5})?|>{1,3}[\w.-]{0,64})$/i;
-const LINE_WORDS = ['Action:', 'assistantcommentary to=', 'commentary to=', 'analysis to='];
+const LINE_WORDS = ['', '[', '**', '#', '##', '###']
+  .flatMap((mark) =>
+    ['tool call', 'tool_call', 'function call', 'function_call'].flatMap((words) => [
+      `${mark}${words}:`,
+      `${mark}${words}**:`,
+    ]),
+  )
+  .concat(['action:', 'assistantcommentary to=', 'commentary to=', 'analysis to=', 'to=']);
 
 const BARE_JSON =
-  /^(?:`{3}\w*\s*)?(?:\[\s*)?\{\s*"(?:name|tool_name|tool|function_name|function|action|type|id|arguments|parameters|tool_calls?|tool_uses|function_call)"\s*:/;
-const BARE_PYTHON = /^(?:`{3}\w*\s*)?\[\s*[\w.]{1,64}\(|^functools\[/;
+  /^(?:`{3}\w*\s*)?(?:\[\s*)?\{\s*"(?:name|tool_name|tool|function_name|function|action|type|id|arguments|parameters|tool_calls?|tool_uses|function_call|thoughts?|reasoning|thinking|plan)"\s*:/;
+const BARE_PYTHON = /^(?:`{3}\w*\s*)?\[\s*[\w.]{1,64}\(|^`{3}\w*\s+(?:print\(\s*)?[\w.]{1,64}\(|^functools\[/;
+/** A fence around tags. */
+const BARE_TAG = new RegExp(String.raw`^\x60{3}\w*\s+<${PREFIX}(?:${TAGS})>`, 'i');
 /** A text that may still become one of both. */
 const BARE_BEGINNING =
-  /^(?:`{0,3}|`{3}\w{1,12}\s*|(?:`{3}\w{0,12}\s*)?(?:\[\s*)?(?:\{\s*(?:"\w{0,16}"?\s*)?)?|(?:`{3}\w{0,12}\s*)?\[\s*[\w.]{0,64}|f(?:u(?:n(?:c(?:t(?:o(?:o(?:ls?)?)?)?)?)?)?)?)$/;
+  /^(?:`{0,3}|`{3}\w{1,12}\s*|(?:`{3}\w{0,12}\s*)?(?:\[\s*)?(?:\{\s*(?:"[\w.-]{0,64}"?\s*)?)?|(?:`{3}\w{0,12}\s*)?\[\s*[\w.]{0,64}|`{3}\w{0,12}\s+(?:[\w.]{1,64}|<[\w:|]{0,30})|f(?:u(?:n(?:c(?:t(?:o(?:o(?:ls?)?)?)?)?)?)?)?)$/;
 
 /** The calls of an answer that is nothing but calls as JSON; null when it is something else. */
 export function readBareCalls(text: string, tools: readonly ModelTool[]): WrittenCall[] | null {
@@ -152,11 +192,12 @@ export function readBareCalls(text: string, tools: readonly ModelTool[]): Writte
     .replace(/^`{3}\w*\s*/, '')
     .replace(/`{3}$/, '')
     .trim();
-  const reader = new CallReader(whole, tools, true);
+  const reader = new CallReader(whole, tools, { isStrict: true });
   const calls: WrittenCall[] = [];
   let at = reader.skip(WRAPPER, 0);
+  at += /^\s*/.exec(whole.slice(at))![0].length;
   while (at < whole.length) {
-    const read = reader.jsonAt(at) ?? reader.pythonAt(at) ?? reader.namedAt(at);
+    const read = reader.jsonAt(at) ?? reader.pythonAt(at) ?? reader.namedAt(at) ?? reader.taggedAt(at);
     if (!read) return null;
     calls.push(...read.calls);
     at = reader.skip(WRAPPER, read.end);
@@ -173,13 +214,16 @@ class CallReader {
   private readonly names: ReadonlySet<string>;
   /** JSON counts only with a name and arguments */
   private readonly isStrict: boolean;
+  /** calls of tools that were not offered, too */
+  private readonly takesAny: boolean;
 
-  constructor(text: string, tools: readonly ModelTool[], isStrict = false) {
+  constructor(text: string, tools: readonly ModelTool[], { isStrict = false, takesAny = false } = {}) {
     this.text = text;
     this.plain = plain(text);
     this.tools = tools;
     this.names = new Set(tools.map(({ name }) => name));
     this.isStrict = isStrict;
+    this.takesAny = takesAny;
   }
 
   /** Behind all matches of the pattern that follow each other from here. */
@@ -252,18 +296,20 @@ class CallReader {
   taggedAt(at: number): Read | undefined {
     const opened =
       this.match(
-        /<(?:[\w-]+:|\|dsml\|)?(?:invoke|function_call|function|tool_call|tool)\s+name\s*=\s*["']([^"']+)["'][^>]*>/iy,
+        /<(?:[\w-]+:|\|dsml\|)?(?:invoke|function_call|function|tool_call|use_tool|tool)\s+name\s*=\s*["']([^"']+)["']([^>]*)>/iy,
         at,
       ) ?? this.match(/<function[=(/]\s*["']?([\w.:-]+)["']?\)?(?:\s*[>=,])?/iy, at);
     if (!opened || !this.isOffered(opened[1]!)) return undefined;
     const name = this.nameOf(opened[1]!);
     const begin = at + opened[0].length;
+    const given = /\s(?:arguments|parameters|args|input)\s*=\s*(?:'([^']*)'|"([^"]*)")/.exec(opened[2] ?? '');
+    if (given) return { calls: [{ name, arguments: given[1] ?? given[2]! }], end: this.behindClose(begin) };
     const object = this.objectAt(begin);
     if (object) return { calls: [{ name, arguments: object.json }], end: this.behindClose(object.end) };
     const close = this.plain
       .slice(begin)
       .search(
-        /<\/(?:[\w-]+:|\|dsml\|)?(?:invoke|function_call|function|tool_call|tool)>|<function=|<(?:[\w-]+:|\|dsml\|)?invoke\s/i,
+        /<\/(?:[\w-]+:|\|dsml\|)?(?:invoke|function_call|function|tool_call|use_tool|tool)>|<function=|<(?:[\w-]+:|\|dsml\|)?invoke\s/i,
       );
     const end = close < 0 ? this.text.length : begin + close;
     return {
@@ -307,7 +353,7 @@ class CallReader {
   /** The name and the arguments as elements: an object, or an element for each argument. */
   private elementsAt(at: number): Read | undefined {
     const named = this.match(
-      /(?:<invoke>\s*)?<((?:tool_|function_)?name|tool)>\s*([\w.:-]+)\s*<\/\1>\s*(?:<(?:arguments|parameters|params|args|input)>\s*)?/iy,
+      /(?:<invoke>\s*)?<((?:tool_|function_)?name|tool|action)>\s*([\w.:-]+)\s*<\/\1>\s*(?:<(?:arguments|parameters|params|args|(?:action_|tool_)?input)>\s*)?/iy,
       at,
     );
     if (!named || !this.isOffered(named[2]!)) return undefined;
@@ -316,7 +362,7 @@ class CallReader {
     const object = this.objectAt(begin) ?? this.membersAt(begin, name);
     const end = object?.end ?? this.boundary(begin);
     const close = this.match(
-      /\s{0,20}(?:<\/(?:arguments|parameters|params|args|input)>)?(?:\s{0,20}<\/invoke>)?/iy,
+      /\s{0,20}(?:<\/(?:arguments|parameters|params|args|(?:action_|tool_)?input)>)?(?:\s{0,20}<\/invoke>)?/iy,
       end,
     )![0].length;
     return { calls: [{ name, arguments: object?.json ?? this.text.slice(begin, end) }], end: end + close };
@@ -324,15 +370,31 @@ class CallReader {
 
   /** `<name>` with an element for each argument, as Cline and Roo teach it. */
   private ownTagAt(at: number): Read | undefined {
-    const named = this.match(/<([\w.-]+)\s*(\/?)>/y, at);
+    const named = this.match(/<([\w.-]+)((?:\s+[\w-]+=(?:"[^"]*"|'[^']*'))*)\s*(\/?)>/y, at);
     if (!named || !this.names.has(named[1]!)) return undefined;
     const begin = at + named[0].length;
-    if (named[2] === '/') return { calls: [{ name: named[1]!, arguments: '{}' }], end: begin };
+    const attributes = named[2] === '' ? undefined : this.attributesIn(named[2]!, named[1]!);
+    if (named[3] === '/') return { calls: [{ name: named[1]!, arguments: attributes ?? '{}' }], end: begin };
+    if (attributes !== undefined) {
+      const close = new RegExp(`^\\s*</${named[1]}>`).exec(this.text.slice(begin))?.[0];
+      return close === undefined
+        ? undefined
+        : { calls: [{ name: named[1]!, arguments: attributes }], end: begin + close.length };
+    }
     const object = this.objectAt(begin) ?? this.membersAt(begin, named[1]!);
     const close = /^\s*<\/([\w.-]+)>/.exec(this.text.slice(object.end));
     return close?.[1] === named[1]
       ? { calls: [{ name: named[1]!, arguments: object.json }], end: object.end + close![0].length }
       : undefined;
+  }
+
+  private attributesIn(written: string, name: string): string {
+    const pairs = [...written.matchAll(/\s*([\w-]{1,64})=(?:"([^"]*)"|'([^']*)')/gy)];
+    return JSON.stringify(
+      Object.fromEntries(
+        pairs.map(([, key, double, single]) => [key, this.valueOf(name, key!, double ?? single ?? '')]),
+      ),
+    );
   }
 
   /** Elements that are named after the tool's arguments, as an object. */
@@ -433,8 +495,10 @@ class CallReader {
   private behindClose(from: number): number {
     return (
       from +
-      (this.match(/\s*(?:>\s*)?<\/(?:[\w-]+:|\|dsml\|)?(?:invoke|function_call|function|tool_call|tool)>/iy, from)?.[0]
-        .length ?? 0)
+      (this.match(
+        /\s*(?:>\s*)?<\/(?:[\w-]+:|\|dsml\|)?(?:invoke|function_call|function|tool_call|use_tool|tool)>/iy,
+        from,
+      )?.[0].length ?? 0)
     );
   }
 
@@ -457,15 +521,20 @@ class CallReader {
       | string
       | undefined;
     const key = ARGUMENT_KEYS.find((each) => object[each] !== undefined);
+    if (name !== undefined && (key !== undefined || !this.isStrict))
+      return [{ name: this.nameOf(name), arguments: argumentsOf(key === undefined ? {} : object[key]) }];
+    // the arguments beside the name
+    const known = propertiesOf(this.tools.find((tool) => tool.name === name)?.parameters);
+    const beside = Object.entries(object).filter(([each]) => !NAME_KEYS.includes(each));
     if (name !== undefined)
-      return key === undefined && this.isStrict
-        ? undefined
-        : [{ name: this.nameOf(name), arguments: argumentsOf(key === undefined ? {} : object[key]) }];
+      return beside.length > 0 && beside.every(([each]) => known[each])
+        ? [{ name: this.nameOf(name), arguments: JSON.stringify(Object.fromEntries(beside)) }]
+        : undefined;
     // the name as the only key
     const [only, ...others] = Object.entries(object);
-    if (this.isStrict || !only || others.length > 0 || !this.isOffered(only[0]) || typeof only[1] !== 'object')
-      return undefined;
-    return [{ name: this.nameOf(only[0]), arguments: argumentsOf(only[1]) }];
+    return only && others.length === 0 && this.names.has(only[0]) && typeof only[1] === 'object' && only[1] !== null
+      ? [{ name: only[0], arguments: argumentsOf(only[1]) }]
+      : undefined;
   }
 
   /** A call that cannot be read as JSON but names a tool: the model is told what is wrong with it. */
@@ -475,12 +544,14 @@ class CallReader {
     const key = ARGUMENTS.exec(raw);
     if (!key && this.isStrict) return undefined;
     const begin = key ? key.index + key[0].length : 0;
-    const args = raw.slice(begin, jsonEnd(raw, begin));
+    // Glaive puts the arguments into single quotes
+    const quoted = /^'(\{[\s\S]*\})'\s*\}+\s*$/.exec(raw.slice(begin))?.[1];
+    const args = quoted ?? raw.slice(begin, jsonEnd(raw, begin));
     return { name: this.nameOf(name), arguments: key && jsonState(args) !== 'empty' ? args : raw };
   }
 
   private isOffered(name: string): boolean {
-    return this.names.has(offeredName(name, this.names));
+    return this.takesAny || this.names.has(offeredName(name, this.names));
   }
 
   private nameOf(name: string): string {
@@ -507,10 +578,10 @@ function parsed(text: string): unknown {
 
 /** What stands before a name that stands before its arguments. */
 const NAMED_BEFORE =
-  /(?:function\s*<\|tool_sep\|>\s*|>>>|(?:<\|from\|>\s*assistant\s*)?<\|recipient\|>\s*|<\|tool_call:begin\|>[\w-]*\s*<\|tool_call:name\|>\s*|✿FUNCTION✿:\s*|Action:\s*`?|(?:assistant)?(?:commentary|analysis)\s+to=)?([\w.:-]+)`?/iy;
+  /(?:function\s*<\|tool_sep\|>\s*|>>>|(?:<\|from\|>\s*assistant\s*)?<\|recipient\|>\s*|<\|tool_call:begin\|>[\w-]*\s*<\|tool_call:name\|>\s*|✿FUNCTION✿:\s*|Action:\s*|(?:(?:assistant)?(?:commentary|analysis)\s+)?to=)?`?([\w.:-]+)`?/iy;
 /** What stands between such a name and its arguments. */
 const NAMED_BETWEEN =
-  /\s+|<\|tool_sep\|>|<\|tool_call_argument_begin\|>|<\|content\|>|<\|tool_call:args\|>|✿ARGS✿:|Action[ _]Input:|<\|(?:constrain|message)\|>|\[CALL_ID\]\s*[\w-]*|\[ARGS\]|```(?:json)?|(?:json|code)(?=[\s<{])/iy;
+  /\s+|<\|tool_sep\|>|<tool_sep>|<\|tool_call_argument_begin\|>|<\|content\|>|<\|tool_call:args\|>|✿ARGS✿:|Action[ _]Input:|<\|(?:constrain|message)\|>|\[CALL_ID\]\s*[\w-]*|,?\s*(?:arguments|parameters|args|input)\s*[:=]|\[ARGS\]|```(?:json)?|(?:json|code)(?=[\s<{])/iy;
 
 interface Property {
   type?: string | string[];

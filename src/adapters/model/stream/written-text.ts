@@ -6,12 +6,13 @@ import {
   lineCall,
   readBareCalls,
   readCalls,
+  readUnknownCalls,
   startsCalls,
   type WrittenCall,
 } from './written-calls.ts';
 
 /** Tags around thoughts, by the name of the opening one. Where nothing is said, the closing tag is that of XML. */
-const THOUGHTS = new Map<string, string>(
+const THOUGHTS = new Map<string, string | RegExp>(
   [
     'think',
     'thinking',
@@ -27,7 +28,7 @@ const THOUGHTS = new Map<string, string>(
     'antml:thinking',
     'ifm|think',
   ].flatMap((name) =>
-    [name, name.toUpperCase(), name[0]!.toUpperCase() + name.slice(1)].map((each) => [each, `</${each}>`]),
+    [name, name.toUpperCase(), name[0]!.toUpperCase() + name.slice(1)].map((each) => [each, `</${each}>`] as const),
   ),
 )
   .set('|START_THINKING|', '<|END_THINKING|>') // Cohere
@@ -35,13 +36,51 @@ const THOUGHTS = new Map<string, string>(
   .set('|inner_prefix|', '<|inner_suffix|>') // Apertus
   .set('|channel', '<channel|>') // Gemma 4
   .set('unused94', '<unused95>') // MedGemma
-  .set('|think|', '<|/think|>')
+  .set('|think|', /<\|(?:\/think|end)\|>/) // the second: Solar
   .set('|thinking|', '<|/thinking|>');
 const BRACKETED = new Map([
   ['[THINK]', '[/THINK]'], // Mistral
+  ['[think]', '[/think]'],
   ['◁think▷', '◁/think▷'], // Kimi
 ]);
-const CLOSERS = new Set([...THOUGHTS.values(), ...BRACKETED.values()]);
+const CLOSERS = new Set<unknown>([...THOUGHTS.values(), '<|/think|>', ...BRACKETED.values()]);
+
+/** Other tags around a thought in front of an answer: a name that says so, and tokens as MiniCPM's. */
+function closeOf(name: string): string | undefined {
+  const word = name.toLowerCase();
+  if (/^[\w:-]{1,48}$/.test(name))
+    return /^(?:analysis|internal)$|think|thought|reason|reflect|monologue|scratch|deliberat/.test(word)
+      ? `</${name}>`
+      : undefined;
+  if (!/^[|｜][\w▁]{1,48}[|｜]$/.test(name) || !/think|thought|reason/.test(word)) return undefined;
+  const end = name.replace(/start|begin/i, (begin) => (begin === begin.toUpperCase() ? 'END' : 'end'));
+  return end === name ? undefined : `<${end}>`;
+}
+
+/**
+ * Thoughts that begin with words, and the words behind which the answer stands: harmony without the tokens around its
+ * names, Granite, Apriel, ReAct.
+ */
+const WORDED_THOUGHTS: ReadonlyArray<{ begins: RegExp; answer: RegExp; words: readonly string[] }> = [
+  { begins: /^(?:assistant)?analysis(?=\p{Lu})/u, answer: /assistant(?:final|(?=commentary to=))/, words: [] },
+  {
+    begins: /^Here(?:'s| is) my thought process:/,
+    answer: /Here(?:'s| is) my response:\s*/,
+    words: ["Here's my thought process:", 'Here is my thought process:'],
+  },
+  {
+    begins: /^Here are my reasoning steps:/,
+    answer: /\[BEGIN FINAL RESPONSE\]\s*/,
+    words: ['Here are my reasoning steps:'],
+  },
+  { begins: /^Thought:\s(?![\s\S]*\nAction:)/, answer: /\n[ \t]{0,9}Final Answer:\s{0,9}/, words: ['Thought: '] },
+];
+const beginsThought = (text: string): boolean =>
+  WORDED_THOUGHTS.some(({ words }) => words.some((each) => each.startsWith(text)));
+
+/** What models make up behind their calls as the results. */
+const RESULTS =
+  /^\s*(?:<(?:tool_|function_)?(?:responses?|results?|outputs?|observations?)\b[^<>]*>|<\|?(?:observation|tool_response|tool_results?)\|?>|<[|｜]tool[_▁]outputs?[_▁]begin[|｜]>|\[TOOL_RESULTS\]|Observation:)/i;
 const LITERALS = [...BRACKETED.keys(), ...BRACKETED.values(), '[TOOL_CALLS]', '[TOOL_REQUEST]', '✿FUNCTION✿:'];
 
 /** Tokens behind an answer that a server forgot to remove. */
@@ -53,10 +92,11 @@ const NEXT_MESSAGE =
 const NEXT_BEGINNING =
   /^(?:<\|im_start\|>|<start_of_turn>|<\|turn>|<\|start_of_role\|>|<\|start_header_id\|>)\s*[a-z]*(?:<[^>]{0,20})?$/;
 /** Tags and tokens in front of an answer. */
-const OPENING = /^<(?:answer|\|(?:START_RESPONSE|begin_of_solution|START_OF_TURN_TOKEN|CHATBOT_TOKEN)\|)>\s*/;
-/** The channels of harmony where a server has removed the tokens around their names. */
-const BARE_THOUGHT = /^(?:assistant)?analysis(?=\p{Lu})/u;
-const BARE_ANSWER = /assistant(?:final|(?=commentary to=))/;
+const OPENING =
+  /^<(?:(answer|response|final_answer|final)|\|(?:START_RESPONSE|begin_of_solution|START_OF_TURN_TOKEN|CHATBOT_TOKEN|content)\|)>\s*/;
+/** Tokens around the answer in a text, which say nothing: GLM. */
+const BOX = /^\|(?:begin|end)_of_box\|$/;
+const NEXT_PART = '<|begin|>assistant';
 
 /** OpenAI's harmony: the end of a message. */
 const HARMONY_END = /<\|(?:end|call|return|start|channel)\|>/;
@@ -83,12 +123,14 @@ export class WrittenText {
   private isHeld = false;
   /** a message of another follows, which is none of the answer */
   private isEnded = false;
-  /** the answer stands in a tag of its own, behind thoughts */
-  private isWrapped = false;
+  /** the answer stands in a tag of its own, behind thoughts: what closes it */
+  private wrapper = '';
   /** the marks that opened the code which the text is in */
   private code = '';
   private isFence = false;
   private thinking: { close: string | RegExp; open: string; from: number; isFirst: boolean } | undefined;
+  /** the tags of a first thought that may be tags of the answer */
+  private likely: { open: string; close: string } | undefined;
   private isHarmony = false;
   private last = '';
   private isLineBlank = true;
@@ -119,12 +161,25 @@ export class WrittenText {
   /** Nothing follows. */
   end(): void {
     this.read(true);
+    if (this.likely && this.calls.length === 0 && this.text.trim() === '') this.sayLikely();
     const open = this.thinking;
     if (!open || open.isFirst) return;
     // what looked like a thought in the middle of an answer was none
     const told = this.thought.slice(open.from);
     this.thought = this.thought.slice(0, open.from);
     this.say(open.open + told);
+  }
+
+  /** Nothing else was said, so the tag was one of the answer. */
+  private sayLikely(): void {
+    this.text = this.likely!.open + this.thought + (this.thinking ? '' : this.likely!.close);
+    this.thought = '';
+    this.thinking = undefined;
+  }
+
+  /** characters so far, also those that are not decided yet */
+  get length(): number {
+    return this.text.length + this.thought.length + this.rest.length;
   }
 
   private read(final: boolean): void {
@@ -163,6 +218,8 @@ export class WrittenText {
   }
 
   private readText(final: boolean): boolean {
+    const thought = this.hasText ? undefined : this.readWordedThought(final);
+    if (thought !== undefined) return thought;
     const line = this.takesBare && this.isLineBlank ? this.readLine(final) : undefined;
     if (line !== undefined) return line;
     const mark = this.rest[0]!;
@@ -178,7 +235,6 @@ export class WrittenText {
 
   /** Calls that begin a line; undefined where none does. */
   private readLine(final: boolean): boolean | undefined {
-    if (!this.hasText && BARE_THOUGHT.test(this.rest)) return this.readBareThought(final);
     if (!this.hasText && this.rest.startsWith('>>>all\n')) this.take('>>>all\n'.length);
     const bare = this.hasText ? 'none' : bareCall(this.rest, this.tools);
     const either = bare === 'none' ? lineCall(this.rest) : bare;
@@ -190,19 +246,29 @@ export class WrittenText {
       return false;
     }
     const read =
-      either === 'call' && bare === 'none' && !/^\s*[{[]/.test(this.rest) ? readCalls(this.rest, this.tools) : null;
+      either === 'call' && bare === 'none' && !/^\s*(?:\{|\[(?!\w+[ _]call:))/i.test(this.rest)
+        ? readCalls(this.rest, this.tools)
+        : null;
     if (!read) return undefined;
-    this.calls.push(...read.calls);
-    this.take(read.length);
+    return this.takeCalls(read);
+  }
+
+  /** Nothing behind the calls counts that the model made up as their results. */
+  private takeCalls({ calls, length }: { calls: readonly WrittenCall[]; length: number }): true {
+    this.calls.push(...calls);
+    this.take(length);
+    if (RESULTS.test(this.rest)) this.rest = '';
     return true;
   }
 
-  private readBareThought(final: boolean): boolean | undefined {
+  private readWordedThought(final: boolean): boolean | undefined {
+    const worded = WORDED_THOUGHTS.find(({ begins }) => begins.test(this.rest));
+    if (!worded) return !final && beginsThought(this.rest) ? false : undefined;
     if (!final) return this.hold();
-    const end = this.rest.search(BARE_ANSWER);
+    const end = this.rest.search(worded.answer);
     if (end < 0) return undefined;
-    this.think(this.take(end).replace(BARE_THOUGHT, ''));
-    this.rest = this.rest.replace(BARE_ANSWER, '');
+    this.think(this.take(end).replace(worded.begins, ''));
+    this.rest = this.rest.replace(worded.answer, '').replace(/\s{0,9}\[END FINAL RESPONSE\]\s{0,9}/, '');
     return true;
   }
 
@@ -253,8 +319,12 @@ export class WrittenText {
     const isClosed = this.rest[length] === '>';
     const template = isClosed ? this.readTemplate(final) : undefined;
     if (template !== undefined) return template;
-    const thought = isClosed && this.isLineBlank ? THOUGHTS.get(name) : undefined;
-    if (thought) return this.openThought(length + 1, thought);
+    if (isClosed && BOX.test(name)) {
+      this.take(length + 1);
+      return true;
+    }
+    const thought = this.isLineBlank ? this.thoughtTag(name, length, final) : undefined;
+    if (thought !== undefined) return thought;
     if (isClosed && CLOSERS.has(`<${name}>`)) return this.readCloser(length + 1, final);
     if (isClosed && /^\|(?:start|channel|message)\|$/.test(name)) return this.readHarmony(final);
     if (isClosed && STOPS.test(this.rest)) {
@@ -265,8 +335,24 @@ export class WrittenText {
         return true;
       }
     } else if (this.tools.length > 0 && startsCalls(this.rest, this.tools)) return this.readCallsHere(final);
+    // a tag that is named after a tool may have attributes
+    if (!final && /^<[\w.-]+\s+[\w-]*$/.test(this.rest) && this.tools.some((tool) => tool.name === name)) return false;
     this.say(this.take(length));
     return true;
+  }
+
+  /** The beginning of a thought, also in a tag with attributes. */
+  private thoughtTag(name: string, length: number, final: boolean): boolean | undefined {
+    const known = THOUGHTS.get(name);
+    const close = known ?? (this.hasText || this.thought !== '' ? undefined : closeOf(name));
+    if (close === undefined) return undefined;
+    const more = /^[ \t][^<>\n]{0,200}/.exec(this.rest.slice(length))?.[0].length ?? 0;
+    const next = this.rest[length + more];
+    if (next === undefined && !final && (more > 0 || known === undefined)) return false;
+    if (next !== '>' || (more > 0 && this.hasText)) return undefined;
+    if (typeof close === 'string' && known === undefined)
+      this.likely = { open: this.rest.slice(0, length + more + 1), close };
+    return this.openThought(length + more + 1, close);
   }
 
   private readLiteral(final: boolean): boolean {
@@ -289,15 +375,21 @@ export class WrittenText {
    * message of a person is left out.
    */
   private readTemplate(final: boolean): boolean | undefined {
-    if (this.isWrapped && this.rest.startsWith('</answer>')) {
-      this.take('</answer>'.length);
+    if (this.wrapper !== '' && this.rest.startsWith(this.wrapper)) {
+      this.take(this.wrapper.length);
+      return true;
+    }
+    if (!this.hasText && this.thought !== '' && this.rest.startsWith('<|begin|>')) {
+      if (!final && NEXT_PART.startsWith(this.rest)) return false;
+      this.take(this.rest.startsWith(NEXT_PART) ? NEXT_PART.length : '<|begin|>'.length);
       return true;
     }
     const stops = STOPS.exec(this.rest)?.[0] ?? '';
     const behind = this.rest.slice(stops.length);
     if (!this.hasText && OPENING.test(behind) && (this.thought !== '' || behind[1] === '|')) {
-      this.isWrapped = behind[1] !== '|';
-      this.take(stops.length + OPENING.exec(behind)![0].length);
+      const [tag, name] = OPENING.exec(behind)!;
+      this.wrapper = name === undefined ? '' : `</${name}>`;
+      this.take(stops.length + tag.length);
       return true;
     }
     if (stops === '' && this.hasText) return undefined;
@@ -354,7 +446,9 @@ export class WrittenText {
     this.think(this.take(found));
     // the header of harmony's next message is read where text is read
     this.take(
-      typeof close === 'string' ? close.length : (/^<\|(?:end|call|return)\|>/.exec(this.rest)?.[0].length ?? 0),
+      typeof close === 'string'
+        ? close.length
+        : (/^<\|(?:end|call|return|\/think)\|>/.exec(this.rest)?.[0].length ?? 0),
     );
     const { isFirst } = this.thinking!;
     this.thinking = undefined;
@@ -373,11 +467,7 @@ export class WrittenText {
     if (/\bto=/.test(said)) {
       if (this.tools.length > 0 && !final) return this.hold();
       const read = readCalls(this.rest, this.tools);
-      if (read) {
-        this.calls.push(...read.calls);
-        this.take(read.length);
-        return true;
-      }
+      if (read) return this.takeCalls(read);
     }
     this.take(header.end);
     this.isHarmony = true;
@@ -390,13 +480,9 @@ export class WrittenText {
 
   private readCallsHere(final: boolean): boolean {
     if (!final) return this.hold();
-    const read = readCalls(this.rest, this.tools);
-    if (!read) {
-      this.say(this.take(1));
-      return true;
-    }
-    this.calls.push(...read.calls);
-    this.take(read.length);
+    const read = readCalls(this.rest, this.tools) ?? (this.hasText ? null : readUnknownCalls(this.rest, this.tools));
+    if (read) return this.takeCalls(read);
+    this.say(this.take(1));
     return true;
   }
 }

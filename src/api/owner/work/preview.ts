@@ -8,6 +8,7 @@ import { chatOfThread } from '../../../store/chats/threads/threads.ts';
 import { ApiError, textRequired } from '../../errors/errors.ts';
 import { type Fields, time } from '../../http/endpoint.ts';
 import { endpoint } from '../../runtime/shared/endpoint.ts';
+import { estimated } from '../../runtime/shared/estimate.ts';
 import { existingThread } from '../../runtime/threads/threads.ts';
 
 const NEXT = 5;
@@ -22,6 +23,7 @@ const preview = z
     firings: z.array(time()),
     described: z.array(z.string()),
     what: z.string().describe('What is left of the text without the words of time'),
+    estimate: z.string().optional().describe('What its runs will probably cost, where that is known'),
   } satisfies Fields<SchedulePreview>)
   .meta({ id: 'SchedulePreview' });
 
@@ -48,7 +50,10 @@ export const postPreview = endpoint({
     const words = readSchedule(said);
     const parsed = parseSchedule(words?.schedule ?? said, zone, now);
     if (parsed.ok)
-      return viewOf('cron', parsed.schedule, zone, nextFirings(parsed.schedule, zone, now, NEXT), words?.what ?? '');
+      return {
+        ...viewOf('cron', parsed.schedule, zone, nextFirings(parsed.schedule, zone, now, NEXT), words?.what ?? ''),
+        ...(await estimated(deps.store.db, { id: '', schedule: parsed.schedule, timeZone: zone })),
+      };
     const once = words
       ? null
       : await readRemind({ rest: parseRemind(said)?.rest ?? said, certain: true }, now, { timeZone: zone });

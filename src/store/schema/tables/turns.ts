@@ -39,6 +39,7 @@ export interface TurnTable {
 export interface StepTable {
   key: string;
   turn_id: string;
+  /** 0: an answer that broke off */
   step: number;
   model: string;
   result: Json<ThinkResult>;
@@ -49,6 +50,8 @@ export interface StepTable {
   cached_tokens: Generated<number>;
   /** the part of the output that was thoughts */
   reasoning_tokens: Generated<number>;
+  /** the endpoint did not say all of the tokens, so they are estimated from characters */
+  estimated: Generated<boolean>;
   created_at: Created;
 }
 

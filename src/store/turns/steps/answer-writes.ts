@@ -29,6 +29,8 @@ export interface Answer {
   cachedTokens?: number;
   /** the part of the output that was thoughts */
   reasoningTokens?: number;
+  /** the endpoint did not say all of the tokens */
+  estimated?: boolean;
   /** later transcript rows arrived while the model was answering */
   readUpto: number;
   /** all families of tools that the thread has opened, where that has changed */
@@ -81,27 +83,11 @@ export function writeStep(
   batch: WriteBatch,
   { turnId, step }: ThinkInput,
   subject: StepSubject,
-  { model, usage, cachedTokens = 0, reasoningTokens = 0 }: Answer,
+  answer: Cost,
   result: ThinkResult,
   unread: readonly string[] = [],
 ): void {
-  const tokens = {
-    input_tokens: usage.inputTokens,
-    output_tokens: usage.outputTokens,
-    cached_tokens: cachedTokens,
-    reasoning_tokens: reasoningTokens,
-  };
-  const used = { ...tokens, micro_usd: usage.microUsd };
-  batch.later((db) =>
-    db
-      .insertInto('steps')
-      .values({ key: stepKey(turnId, step), turn_id: turnId, step, model, result: json(result), ...used }),
-  );
-  addSpending(batch, subject, {
-    tokens: usage.inputTokens + usage.outputTokens,
-    microUsd: usage.microUsd,
-    unpriced: usage.unpriced ?? 0,
-  });
+  writeCost(batch, { key: stepKey(turnId, step), turn_id: turnId, step }, subject, answer, result);
   batch.later((db) => {
     const read = db
       .updateTable('inbox')
@@ -109,6 +95,32 @@ export function writeStep(
       .where('turn_id', '=', turnId)
       .where('consumed_at', 'is', null);
     return unread.length === 0 ? read : read.where('id', 'not in', [...unread]);
+  });
+}
+
+/** What an answer has cost. */
+export type Cost = Pick<Answer, 'model' | 'usage' | 'cachedTokens' | 'reasoningTokens' | 'estimated'>;
+
+/** Stores what an answer has cost, for its turn, its chat and its schedule. */
+export function writeCost(
+  batch: WriteBatch,
+  row: { key: string; turn_id: string; step: number },
+  subject: StepSubject,
+  { model, usage, cachedTokens = 0, reasoningTokens = 0, estimated = false }: Cost,
+  result: ThinkResult,
+): void {
+  const used = {
+    input_tokens: usage.inputTokens,
+    output_tokens: usage.outputTokens,
+    cached_tokens: cachedTokens,
+    reasoning_tokens: reasoningTokens,
+    micro_usd: usage.microUsd,
+  };
+  batch.later((db) => db.insertInto('steps').values({ ...row, model, result: json(result), ...used, estimated }));
+  addSpending(batch, subject, {
+    tokens: usage.inputTokens + usage.outputTokens,
+    microUsd: usage.microUsd,
+    unpriced: usage.unpriced ?? 0,
   });
 }
 

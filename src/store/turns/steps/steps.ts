@@ -11,11 +11,13 @@ import { closeTurn, selectTurnState, type TurnState, toTurnState } from '../turn
 import {
   type Answer,
   asks,
+  type Cost,
   familiesKept,
   rememberAnswer,
   stepResult,
   storeItems,
   tell,
+  writeCost,
   writeStep,
 } from './answer-writes.ts';
 import { keepFresh } from './calls.ts';
@@ -273,3 +275,16 @@ export const latestModel = async (db: Db | Tx, threadId: string): Promise<string
       .limit(1)
       .executeTakeFirst()
   )?.model ?? null;
+
+/** Counts what an answer has cost that broke off or was stopped, so that budgets hold. */
+export const keepLost = async (
+  db: Db,
+  { turnId, threadId }: ThinkInput,
+  subject: StepSubject,
+  lost: Cost & { key: string },
+): Promise<void> =>
+  onThread(db, threadId, async (tx) => {
+    const { key, usage } = lost;
+    const result = { next: 'closed' as const, calls: [], autonomy: subject.autonomy, autoApprove: false, usage };
+    writeCost(tx, { key, turn_id: turnId, step: 0 }, subject, lost, result);
+  });

@@ -24,6 +24,7 @@ interface Run {
   status: string;
   task_id?: string;
   thread_id?: string;
+  turn_id?: string;
   error?: string;
 }
 
@@ -310,7 +311,9 @@ describe('the budget of a schedule', () => {
       'The schedule “Dear” has spent $6 of $5 today. Continue for $5 more?',
     ]);
     await completed(1);
-    await app.say(thread, 'yes');
+    expect(await app.say(thread, 'yes')).toMatchObject({ kind: 'reply' });
+    const { items } = await app.detail(thread);
+    expect(items.at(-1)?.detail).toBe('It may spend more. It runs again at its next time.');
     await until('it is allowed', async () => (await asked(1))[0]!.state === 'answered');
     await fired(3);
     await completed(2);
@@ -323,5 +326,14 @@ describe('the budget of a schedule', () => {
     );
     await app.say(thread, 'yes');
     await completed(3);
+    expect(await ask('GET', `/${id}`)).toMatchObject({ estimate: expect.stringMatching(/^It will (cost|use) about /) });
+
+    // a question of a run that is stopped is asked no more
+    await spend(18);
+    await ask('POST', `/${id}/run`);
+    await asked(3);
+    const [run] = await ask<Run[]>('GET', `/${id}/runs`);
+    await app.request('POST', `/v1/threads/${run!.thread_id}/turns/${run!.turn_id}/interrupt`, {});
+    await until('it is withdrawn', async () => (await asked(3)).at(-1)!.state === 'cancelled');
   });
 });
