@@ -105,6 +105,7 @@ function put(
     return {
       ok: true,
       output: `${shown(path)} has this content already.`,
+      ours: true,
       data: { path, added: 0, removed: 0, diff: '' },
     };
   const change = unifiedDiff(path, before, after);
@@ -123,6 +124,7 @@ function put(
   return {
     ok: true,
     output: `${what} ${shown(path)} (+${change.added} −${change.removed}).${unkept ? ` ${unkept}` : ''}`,
+    ...(unkept === null && { ours: true as const }),
     data: { ...data },
   };
 }

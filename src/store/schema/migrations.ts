@@ -52,6 +52,7 @@ import * as toolFamilies from './migrations/0065-tool-families.ts';
 import * as budgets from './migrations/0066-budgets.ts';
 import * as peopleAndRefusals from './migrations/0067-people-and-refusals.ts';
 import * as whatsappTimers from './migrations/0068-whatsapp-timers.ts';
+import * as ownContent from './migrations/0072-own-content.ts';
 
 /**
  * Versioned migrations, oldest first. Never edit a published one: add the next. The previous release must work with
@@ -111,6 +112,7 @@ const migrations: Record<string, Migration> = {
   '0066_budgets': budgets,
   '0067_people_and_refusals': peopleAndRefusals,
   '0068_whatsapp_timers': whatsappTimers,
+  '0072_own_content': ownContent,
 };
 
 /** A newer version has changed the database so that this version cannot use it. It must not be touched. */

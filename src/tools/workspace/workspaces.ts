@@ -74,7 +74,7 @@ export const workspaceTools: Tool[] = [
     description: 'Show what a workspace is and its git state.',
     danger: 'SAFE',
     schema: z.strictObject({ name: workspaceArgument }),
-    run: ({ name }, context) => inWorkspace(context, name, (at) => status(context, at)),
+    run: ({ name }, context) => inWorkspace(context, name, (at) => status(context, at), {}),
   }),
   defineTool({
     ...common,

@@ -60,6 +60,12 @@ export class WorkspaceImages {
     }
   }
 
+  /** Languages and services are of the distribution; a base, a script or commands of a repository are of others. */
+  async isPlain(workspace: string): Promise<boolean> {
+    const { recipe, setup } = await this.environments.of(workspace);
+    return setup.length === 0 && !recipe?.base && (recipe?.script ?? null) === null;
+  }
+
   async undecided(workspace: string): Promise<EnvironmentAsked | null> {
     return (await this.environments.of(workspace)).undecided;
   }

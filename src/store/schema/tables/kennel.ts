@@ -207,7 +207,17 @@ interface SignatureTable {
   email: string | null;
   asked_by: ColumnType<string | null, string | null | undefined, string | null>;
 }
+/** What a chat has written itself. `path`: `.` is the whole workspace, `tsk_…` the same when a task began. */
+interface OwnContentTable {
+  chat_id: string;
+  /** id of the folder */
+  workspace: string;
+  path: string;
+  /** SHA-256, hex */
+  digest: string;
+}
 export interface KennelDatabase {
+  own_content: OwnContentTable;
   kennel_hosts: KennelHostTable;
   workspaces: WorkspaceTable;
   workspace_shares: WorkspaceShareTable;
