@@ -27,6 +27,7 @@ import { fail } from '../failure.ts';
 import { requireHeld } from '../lease.ts';
 import { tellProgress } from './build-progress.ts';
 import { openGate } from './gate.ts';
+import { noteOwnStart } from './own-work.ts';
 import { passOn, promptsOfRun, unheardAnswer } from './prompt-of-run.ts';
 import { registriesToAsk } from './registries.ts';
 import { gateFolder, runFolder, sendCommand } from './run/folder.ts';
@@ -215,7 +216,10 @@ const committer = ({ name, email }: Author): Record<string, string> => ({
   GIT_COMMITTER_EMAIL: email,
 });
 
-async function checkpoint({ kennel }: KennelDeps, task: Task, workspace: string): Promise<void> {
+async function checkpoint(deps: KennelDeps, task: Task, workspace: string): Promise<void> {
+  const { kennel } = deps;
+  // the checkpoint itself changes git's own files
+  await noteOwnStart(deps, task);
   const operation = { ...worktreeOption(task), op: 'checkpoint', key: task.id, author: AUTHOR } as const;
   const made = await kennel.workspaceOp(workspace, operation);
   if (!made.ok) throw fail('NotFound', made.output);

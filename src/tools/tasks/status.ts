@@ -24,6 +24,7 @@ export const taskStatus = defineTool({
     onTask(context, args.taskId, async (task) => ({
       ok: true,
       output: await statusText(context, task),
+      ...(task.result?.own && { ours: true as const }),
       metadata: { task: await taskView(context, task) },
     })),
 });

@@ -1,7 +1,13 @@
 import { createHash } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { identified } from '../../adapters/workspaces.ts';
-import { noteOwn, ownContent, WHOLE, workedSince } from '../../store/kennel/workspaces/own-content.ts';
+import {
+  noteOthersAtWork,
+  noteOwn,
+  ownContent,
+  WHOLE,
+  workedSince,
+} from '../../store/kennel/workspaces/own-content.ts';
 import type { ToolContext, ToolOutcome } from '../tool.ts';
 import type { Opened } from './in-workspace.ts';
 
@@ -39,9 +45,15 @@ async function visiting<T>(path: string, by: string, act: (visit: Visit) => Prom
   }
 }
 
-/** Runs a call whose reach is not known: nothing beside it counts as the chat's own. */
-export const beside = (at: Opened, { callId }: ToolContext, act: () => Promise<ToolOutcome>): Promise<ToolOutcome> =>
-  visiting(at.path, callId, act);
+/** Runs a call that may bring something of others: nothing beside it counts as the chat's own. */
+export async function beside(
+  at: Opened,
+  { db, callId }: ToolContext,
+  act: () => Promise<ToolOutcome>,
+): Promise<ToolOutcome> {
+  await noteOthersAtWork(db, await folderOf(at));
+  return await visiting(at.path, callId, act);
+}
 
 /** Runs a call, and says whether its output is the chat's own. Notes what it leaves there. */
 export async function asOwn(
@@ -51,7 +63,8 @@ export async function asOwn(
   act: () => Promise<ToolOutcome>,
 ): Promise<ToolOutcome> {
   const { db, chatId, callId } = context;
-  if (!context.clean) return await visiting(at.path, callId, act);
+  if (!context.clean)
+    return await (extent.changes === undefined ? visiting(at.path, callId, act) : beside(at, context, act));
   return await visiting(at.path, chatId, async (visit) => {
     const began = new Date();
     const place = { chatId, workspace: await folderOf(at) };
@@ -99,7 +112,8 @@ export async function asOwn(
 export async function noteMade(at: Opened, context: ToolContext): Promise<void> {
   if (!context.clean) return;
   const digest = await digestOf(at, WHOLE, context);
-  if (digest !== null) await noteOwn(context.db, { chatId: context.chatId, workspace: await folderOf(at) }, WHOLE, digest);
+  if (digest !== null)
+    await noteOwn(context.db, { chatId: context.chatId, workspace: await folderOf(at) }, WHOLE, digest);
 }
 
 const folderOf = async (at: Pick<Opened, 'name' | 'path'>): Promise<string> => (await identified([at]))[0]!.identity;
