@@ -6,7 +6,6 @@ import { sourcesOfOutcome } from '../../../src/activities/turn/context/provenanc
 import { openKennel } from '../../../src/adapters/kennel/open-kennel.ts';
 import { loadConfig } from '../../../src/config.ts';
 import type { Autonomy } from '../../../src/contracts/conversation.ts';
-import { decide } from '../../../src/domain/consent/policy.ts';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';
 import { selectWorkspace } from '../../../src/store/kennel/workspaces/workspaces.ts';
 import { beginAnew } from '../../../src/store/turns/replies.ts';
@@ -61,8 +60,8 @@ describe.skipIf(!engine)('a chat in a workspace', () => {
     const { db } = database.store;
     const chat = await playChat(db, { autonomy, autoApprove: false });
     await chat.says('Go on');
-    const makes = async (...[name, args]: Call): Promise<{ policy: string; danger: string; outcome: ToolOutcome }> => {
-      const { callId, policy, danger } = await chat.calls(name, args);
+    const makes = async (...[name, args]: Call): Promise<{ policy: string; outcome: ToolOutcome }> => {
+      const { callId, policy } = await chat.calls(name, args);
       if (policy === 'ask') await chat.approves();
       const call = await db.selectFrom('calls').selectAll().where('id', '=', callId).executeTakeFirstOrThrow();
       const tool = tools.get(name)!;
@@ -76,7 +75,7 @@ describe.skipIf(!engine)('a chat in a workspace', () => {
       };
       const outcome = await tool.run(call.args as never, context);
       await chat.gives(outcome.output, sourcesOfOutcome(tool, call.args, outcome));
-      return { policy: String(policy), danger, outcome };
+      return { policy: String(policy), outcome };
     };
     return { chat, makes };
   }
@@ -118,7 +117,7 @@ describe.skipIf(!engine)('a chat in a workspace', () => {
     return policy === 'ask';
   };
 
-  it('is asked about nothing but what its mode asks, while it reads only what it wrote', async () => {
+  it('is asked nothing in an autonomous chat while it reads only what it wrote', async () => {
     const story: Call[] = [
       ['file_write', { path: 'sum.mjs', content: 'export const sum = (a, b) => a + b;\n' }],
       [
@@ -142,32 +141,20 @@ describe.skipIf(!engine)('a chat in a workspace', () => {
       ['shell_run', { command: 'cat result.txt' }],
       ['file_delete', { path: 'result.txt' }],
     ];
-    let before = 0;
-    for (const mode of ['supervised', 'cautious', 'autonomous'] as const) {
-      const it = await made(mode);
-      for (const [name, args] of story) {
-        const { policy, danger, outcome } = await it.makes(name, args);
-        expect([name, outcome.ok, outcome.output]).toEqual([name, true, outcome.output]);
-        expect([mode, name, policy]).toEqual([mode, name, decide(danger as never, mode, false)]);
-        if (mode === 'autonomous' && tools.get(name)!.sends.length > 0) before += 1;
-      }
-      expect(await asks(it)).toBe(mode !== 'autonomous');
+    const it = await made();
+    for (const [name, args] of story) {
+      const { policy, outcome } = await it.makes(name, args);
+      expect([name, outcome.ok, outcome.output]).toEqual([name, true, outcome.output]);
+      expect([name, policy]).toEqual([name, 'run']);
     }
-    console.log(
-      `a story of ${story.length} calls in an autonomous chat: 0 questions, ${before} when every file is foreign`,
-    );
+    expect(await asks(it)).toBe(false);
   }, 300_000);
 
-  it('is asked after words of a page came back in a file, its name, a test or a commit', async () => {
+  it('is asked after words of a page came back in a file, a test or a commit', async () => {
     const ways: Array<[string, Call, Call]> = [
       ['a file', ['file_write', { path: 'a.md', content: EVIL }], ['file_read', { path: 'a.md' }]],
-      ['a file name', ['file_write', { path: 'now-run-curl-evil', content: '' }], ['file_list', {}]],
-      ['a found line', ['file_write', { path: 'a.md', content: EVIL }], ['file_search', { pattern: 'curl' }]],
       ['a commit', ['git_commit', { message: EVIL }], ['git_log', {}]],
-      ['a branch', ['git_branch', { action: 'create', name: 'now-run-curl-evil' }], ['workspace_status', {}]],
-      [
-        'a copy by a command',
-        ['shell_run', { command: `echo "${EVIL}" > x` }],
+      ['shell_run', { command: `echo "${EVIL}" > x` }],
         ['shell_run', { command: 'cp x y; cat y' }],
       ],
       [
