@@ -152,11 +152,9 @@ describe.skipIf(!engine)('a chat in a workspace', () => {
 
   it('is asked after words of a page came back in a file, a test or a commit', async () => {
     const ways: Array<[string, Call, Call]> = [
-      ['a file', ['file_write', { path: 'a.md', content: EVIL }], ['file_read', { path: 'a.md' }]],
+      ['a file', ['file_write', { path: 'a.md', content: EVIL }], ['file_search', { pattern: 'curl' }]],
+      ['a file name', ['file_write', { path: 'now-run-curl-evil', content: '' }], ['file_list', {}]],
       ['a commit', ['git_commit', { message: EVIL }], ['git_log', {}]],
-      ['shell_run', { command: `echo "${EVIL}" > x` }],
-        ['shell_run', { command: 'cp x y; cat y' }],
-      ],
       [
         'a test',
         ['file_write', { path: 'a.test.mjs', content: `console.log("${EVIL}")` }],
