@@ -1,7 +1,7 @@
 import type { Arrival } from '../contracts/conversation.ts';
 import { MINUTE } from '../domain/time.ts';
 import { signalArrival } from '../gateway/intake/signal.ts';
-import { type ProgressReport, recordProgress } from '../store/chats/messages/progress.ts';
+import { type ProgressReport, recordProgress } from '../store/chats/messages/outbox.ts';
 import type { Task } from '../store/kennel/tasks/tasks.ts';
 import type { ActivityDeps } from './activity-deps.ts';
 

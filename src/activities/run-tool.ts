@@ -1,7 +1,7 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import type { Effect } from '../contracts/conversation.ts';
 import type { TaskInput } from '../contracts/task.ts';
-import { taskInput } from '../gateway/intake/workflow-inputs.ts';
+import { taskInput } from '../gateway/intake/signal.ts';
 import { isOver, taskOfCall } from '../store/kennel/tasks/tasks.ts';
 import { toolCalls, toolSeconds } from '../telemetry/metrics.ts';
 import { annotate } from '../telemetry/tracing.ts';

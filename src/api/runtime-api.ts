@@ -1,14 +1,12 @@
 import Koa, { type Context, type Next } from 'koa';
+import { z } from 'zod';
 import type { ApiDeps } from './api-deps.ts';
-import { EdgeError } from './errors/errors.ts';
+import { EdgeError, TOKEN_REQUIRED } from './errors/errors.ts';
 import { failureOf, refusalOf } from './errors/runtime-errors.ts';
-import { TOKEN_REQUIRED } from './errors/texts.ts';
-import { asksForToken, authoriser } from './http/access/auth.ts';
-import { originList, setCors } from './http/access/cors.ts';
-import { forbidEmbedding } from './http/access/embedding.ts';
+import { asksForToken, authoriser, mobileGate } from './http/access/auth.ts';
+import { forbidEmbedding, originList, setCors } from './http/access/cors.ts';
 import { requireKnownHost } from './http/access/host.ts';
-import { mobileGate } from './http/access/mobile-gate.ts';
-import { withDocument } from './http/openapi.ts';
+import { type Port, withDocument } from './http/openapi.ts';
 import { sendEmpty, sendError, sendText } from './http/reply.ts';
 import { routerOf, routesAt } from './http/router.ts';
 import { ownerEndpoints } from './owner/owner-api.ts';
@@ -30,22 +28,39 @@ import { getMcpServers, getMcpTools } from './runtime/instance/mcp-servers.ts';
 import { getSkills, postSkill } from './runtime/instance/skills.ts';
 import { getUsage } from './runtime/instance/usage.ts';
 import { deleteMcp, getMcp, postMcp } from './runtime/mcp/mcp.ts';
-import { runtimePort } from './runtime/port.ts';
 import type { RuntimeDeps } from './runtime/shared/endpoint.ts';
 import { Wakeups } from './runtime/shared/wakeups.ts';
-import { getSnapshots, postSnapshotRestore } from './runtime/snapshots.ts';
 import { getTask, getTasks, postTask, postTaskCancel } from './runtime/tasks/tasks.ts';
-import { postCompact } from './runtime/threads/compact.ts';
 import { postFork, postResume } from './runtime/threads/copies.ts';
 import { deleteSession, getSession, getSessions, postResumeThread, postSession } from './runtime/threads/sessions.ts';
 import { getThreadsSummary } from './runtime/threads/summary.ts';
-import { getConsole, getThreadDetail, getThreads, patchThread, postThread } from './runtime/threads/threads.ts';
+import {
+  getConsole,
+  getThreadDetail,
+  getThreads,
+  patchThread,
+  postCompact,
+  postThread,
+} from './runtime/threads/threads.ts';
 import { postApproval, postUserInput } from './runtime/turns/answers.ts';
-import { getAttachment } from './runtime/turns/attachments.ts';
+import { getAttachment, postAttachment } from './runtime/turns/files.ts';
 import { postInterrupt, postMessage, postSteer, postTurn } from './runtime/turns/turns.ts';
-import { postAttachment } from './runtime/turns/uploads.ts';
-import { getWorkspaceStatus } from './runtime/workspace-status.ts';
-import { ownersPage } from './web-page/page.ts';
+import { getSnapshots, getWorkspaceStatus, postSnapshotRestore } from './runtime/workspaces.ts';
+import { ownersPage } from './web-page.ts';
+
+/** What the OpenAPI document says about the runtime API. */
+export const runtimePort: Port = {
+  title: 'Fetch runtime API',
+  description:
+    'Threads, turns and their events. `/health` and `/v1/runtime/info` need no token. What is wrong with a path, a query or a body is told as plain text, everything else as JSON. The same Idempotency-Key within an operation and its target has one effect and gives the same answer; with another body it is refused with 422.',
+  security: {
+    bearer: { type: 'http', scheme: 'bearer', description: 'The runtime token' },
+    query: { type: 'apiKey', in: 'query', name: 'token', description: 'For clients that cannot set headers' },
+  },
+  refusal: z.object({ error: z.object({ message: z.string(), status: z.int() }) }).meta({ id: 'Refusal' }),
+  plainTextRefusals: true,
+  idempotencyKeys: true,
+};
 
 export const runtimeEndpoints = withDocument<RuntimeDeps>(runtimePort, [
   getHealth,

@@ -10,7 +10,7 @@ import {
 import type { Template } from '../contracts/workspace-ops.ts';
 import { sameName } from '../domain/tasks/workspace-names.ts';
 import { shareWithMakers } from '../store/chats/shares.ts';
-import { intentOf, noteIntent } from '../store/kennel/workspaces/intents.ts';
+import { intentOf, noteIntent } from '../store/kennel/workspaces/call-output.ts';
 import { signatureOf } from '../store/kennel/workspaces/signatures.ts';
 import { activeWorkspace, forgetWorkspace, selectIfNone, tasksIn } from '../store/kennel/workspaces/workspaces.ts';
 import { publishNew } from './github/publish.ts';

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { write } from '../../src/gateway/channels/whatsapp/outbound/compose.ts';
-import { dropOutgoing } from '../../src/store/chats/messages/outbox.ts';
-import { recordProgress } from '../../src/store/chats/messages/progress.ts';
+import { dropOutgoing, recordProgress } from '../../src/store/chats/messages/outbox.ts';
 import { recordNotice } from '../../src/store/turns/complete-turn.ts';
 import { report, wish } from '../../src/store/whatsapp/account.ts';
 import { addSends } from '../../src/store/whatsapp/sends.ts';

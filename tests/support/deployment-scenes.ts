@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { createReconcile } from '../../src/gateway/intake/reconcile/reconcile.ts';
-import { resignal } from '../../src/gateway/intake/reconcile/resignal.ts';
+import { resignal } from '../../src/gateway/intake/reconcile/sweeper.ts';
 import { recordWorkspaces } from '../../src/store/kennel/workspaces/workspaces.ts';
 import { script } from './app.ts';
 import type { Releases } from './releases.ts';

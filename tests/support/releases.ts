@@ -11,7 +11,7 @@ import { temporalCache } from '../../src/cli/instance/instance.ts';
 import { workerDeployment } from '../../src/cli/roles/temporal/worker-versioning.ts';
 import { type Config, childEnvironment, loadConfig } from '../../src/config.ts';
 import { AGENT_QUEUE, gatewayQueue, kennelQueue } from '../../src/contracts/ids.ts';
-import { screenSender } from '../../src/gateway/channels/screens.ts';
+import { screenSender } from '../../src/gateway/channels/registry.ts';
 import { createIntake, type Intake } from '../../src/gateway/intake/intake.ts';
 import { reportHost } from '../../src/store/kennel/hosts/hosts.ts';
 import type { Store } from '../../src/store/postgres/database.ts';

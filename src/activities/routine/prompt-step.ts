@@ -1,5 +1,5 @@
 import type { PromptArgs } from '../../contracts/routine.ts';
-import { startBackgroundTask } from '../../gateway/intake/background/start-task.ts';
+import { startBackgroundTask } from '../../gateway/intake/background.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import { taskOfRun } from '../../store/routines/background-tasks.ts';
 import { type RoutineRun, replaceStep } from '../../store/routines/runs.ts';

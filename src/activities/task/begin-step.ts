@@ -16,7 +16,7 @@ import { cacheSettings } from '../../domain/tasks/registries/cached-registries.t
 import { mirrorEnvironment, mirrorsOf } from '../../domain/tasks/registries/mirrors.ts';
 import { chatAutonomy } from '../../store/chats/threads/threads.ts';
 import { registriesOf } from '../../store/kennel/questions/egress-questions.ts';
-import { askForEnvironment } from '../../store/kennel/questions/task-environments.ts';
+import { askForEnvironment } from '../../store/kennel/questions/task-plans.ts';
 import { tellOfTask } from '../../store/kennel/tasks/task-news.ts';
 import { findTask, setTaskState, type Task } from '../../store/kennel/tasks/tasks.ts';
 import { asksWhoSigns, gitIdentity, signatureOf } from '../../store/kennel/workspaces/signatures.ts';

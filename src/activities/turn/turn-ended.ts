@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { FinishInput } from '../../contracts/conversation.ts';
-import { traceOf } from '../../store/home/operations/traces.ts';
+import { traceOf } from '../../store/home/operations.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import { endedTurn } from '../../store/turns/finish.ts';
 import { turnsEnded } from '../../telemetry/metrics.ts';

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { type JsonNode, joinPath } from './json-position.ts';
+import { type JsonNode, joinPath } from './json-text.ts';
 
 /** Where a body has the wrong shape, in the words of serde, which clients know. */
 interface Misfit {

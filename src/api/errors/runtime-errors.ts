@@ -2,8 +2,7 @@ import { IntakeError } from '../../gateway/intake/intake.ts';
 import { KeyReused } from '../../store/chats/request-keys.ts';
 import { NoThread } from '../../store/postgres/database.ts';
 import { isDatabaseAway, isDiskFull } from '../../store/postgres/health.ts';
-import { ApiError } from './errors.ts';
-import { DATABASE_AWAY, DISK_FULL, INTERNAL } from './texts.ts';
+import { ApiError, DATABASE_AWAY, DISK_FULL, INTERNAL } from './errors.ts';
 
 const STATUS = { not_found: 404, conflict: 409, invalid: 400, reused: 422 } as const;
 

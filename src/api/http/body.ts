@@ -1,10 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import type { z } from 'zod';
-import { type JsonNode, JsonSyntaxError, position } from '../errors/json-position.ts';
-import { readJson } from '../errors/json-text.ts';
+import { badBody, badJson, bodyBrokenOff, bodyTooLong, notJson } from '../errors/errors.ts';
+import { type JsonNode, JsonSyntaxError, position, readJson } from '../errors/json-text.ts';
 import { firstMisfit } from '../errors/misfit.ts';
-import { badBody, badJson, bodyBrokenOff, bodyTooLong, notJson } from '../errors/texts.ts';
 
 const BODY_LIMIT = 2 * 1024 * 1024;
 

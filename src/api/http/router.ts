@@ -3,9 +3,8 @@ import type { Context } from 'koa';
 import { annotate, traced } from '../../telemetry/tracing.ts';
 import { jsonBody, optionalBody } from './body.ts';
 import { type Endpoint, paramsOf, Reply } from './endpoint.ts';
-import { decodeSegment } from './path.ts';
-import { readQuery } from './query.ts';
 import { sendJson } from './reply.ts';
+import { decodeSegment, readQuery } from './request.ts';
 
 const REGISTER = { GET: 'get', POST: 'post', PATCH: 'patch', DELETE: 'delete' } as const;
 

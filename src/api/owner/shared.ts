@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { OwnerAction, OwnerChat, OwnerDone } from '../../contracts/owner.ts';
-import type { Fields } from '../http/fields.ts';
+import type { Fields } from '../http/endpoint.ts';
 
 /** Parts of several answers. */
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import type { Context } from 'koa';
 import { queryToken } from '../http/access/auth.ts';
-import { sameSecret } from '../http/access/secrets.ts';
+import { sameSecret } from '../http/access/session-cookie.ts';
 
 /**
  * Why a request may not act as the admin: 401 without a token, 403 with another one. The token is a header, or

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { ApiDeps } from '../api-deps.ts';
 import { endpointsWith } from '../http/endpoint.ts';
 
@@ -10,3 +11,9 @@ export type StatusDeps = Pick<
 };
 
 export const endpoint = endpointsWith<StatusDeps>();
+
+/** How the status API answers a request that changed something. */
+const success = z.object({ success: z.literal(true), message: z.string() }).meta({ id: 'Taken' });
+
+export const taken = (what: string) => ({ schema: success, what });
+export const done = (message: string) => ({ success: true as const, message });

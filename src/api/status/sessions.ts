@@ -4,9 +4,8 @@ import { userIdOf } from '../../domain/whatsapp/identity.ts';
 import { listSessions, readSession } from '../../store/chats/sessions/sessions.ts';
 import { listWorkspaces } from '../../store/kennel/workspaces/workspaces.ts';
 import { ApiError, EdgeError } from '../errors/errors.ts';
-import { ID } from '../http/path.ts';
-import { done, taken } from './answers.ts';
-import { endpoint } from './endpoint.ts';
+import { ID } from '../http/request.ts';
+import { done, endpoint, taken } from './endpoint.ts';
 
 /** Sessions: the threads of all channels, as clients of the status API know them. All need the admin token. */
 

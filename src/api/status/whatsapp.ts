@@ -2,10 +2,17 @@ import { renderSVG } from 'uqr';
 import { z } from 'zod';
 import { readAccount, wish } from '../../store/whatsapp/account.ts';
 import { Reply } from '../http/endpoint.ts';
-import { done, taken } from './answers.ts';
-import { endpoint } from './endpoint.ts';
-import { ACCOUNT, connect, disconnect, logOut, pairRequest, reportOf, reportSchema } from './whatsapp-account.ts';
-import { viewOf } from './whatsapp-view.ts';
+import { done, endpoint, taken } from './endpoint.ts';
+import {
+  ACCOUNT,
+  connect,
+  disconnect,
+  logOut,
+  pairRequest,
+  reportOf,
+  reportSchema,
+  viewOf,
+} from './whatsapp-account.ts';
 
 /** Endpoints that change the WhatsApp account or show its QR. All need the admin token. */
 

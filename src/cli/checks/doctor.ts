@@ -184,7 +184,7 @@ async function temporalFinding(config: Config): Promise<Finding> {
 
 async function postgresAt(config: Config, url: string): Promise<Finding> {
   const { openStore } = await import('../../store/postgres/database.ts');
-  const { readServerFacts } = await import('../../store/home/operations/server-facts.ts');
+  const { readServerFacts } = await import('../../store/home/operations.ts');
   const store = await openStore(url, { max: 1, application: 'fetch-doctor', migrate: false }).catch(async (error) => {
     throw await directProblem(config, error);
   });

@@ -72,7 +72,7 @@ async function tellOfFailure(config: Config, folder: string, why: string): Promi
   // loaded now: a supervisor that lives for weeks needs no database else
   const [{ withStore }, { tellOwner }] = await Promise.all([
     import('./servers/with-store.ts'),
-    import('../../store/whatsapp/tell-owner.ts'),
+    import('../../store/whatsapp/account.ts'),
   ]);
   await withStore(config, 'fetch-backup', ({ db }) => tellOwner(db, key, text, config.OWNER_PHONE_NUMBER ?? null));
 }

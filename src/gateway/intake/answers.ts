@@ -15,10 +15,9 @@ import {
   type Question,
   threadOfApproval,
 } from '../../store/turns/questions/questions.ts';
-import { IntakeError } from './intake-error.ts';
 import type { Approver, MessageId } from './message.ts';
 import { once } from './once.ts';
-import type { IntakeDeps } from './signal.ts';
+import { type IntakeDeps, IntakeError } from './signal.ts';
 
 /** Who answers. */
 interface Answerer {

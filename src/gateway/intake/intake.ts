@@ -2,19 +2,18 @@ import type { Channel } from '../../contracts/ids.ts';
 import type { ThreadRecord, TurnRecord } from '../../contracts/records.ts';
 import type { SetUp } from '../../domain/chat/words/help.ts';
 import { type ApprovalDecision, answerInput, decideApproval, type InputAnswers } from './answers.ts';
-import { type Background, createBackground } from './background/background.ts';
+import { type Background, createBackground } from './background.ts';
 import { setUpOf } from './commands/help.ts';
 import type { AnsweredMessage, InboundMessage, IntakeResult } from './message.ts';
 import { respond, say } from './say.ts';
 import { createSchedules, type Schedules } from './schedules.ts';
-import { clearSession, deleteSession } from './sessions.ts';
 import type { IntakeDeps } from './signal.ts';
 import { type InterruptRequest, interrupt, type SteerRequest, steer } from './stop-and-steer.ts';
-import { channelThread } from './threads.ts';
+import { channelThread, clearSession, deleteSession } from './threads.ts';
 import { type CompactionRequest, compact, type StartedTurn, startTurn, type TurnRequest } from './turns.ts';
 
-export { IntakeError } from './intake-error.ts';
 export type { Also, Approver } from './message.ts';
+export { IntakeError } from './signal.ts';
 
 /**
  * The only way in. Whatever a person does becomes an inbox row, in one transaction with what it means (a turn, a

@@ -9,9 +9,8 @@ import { KeyReused } from '../../store/chats/request-keys.ts';
 import { onThread, type ThreadTransaction } from '../../store/chats/thread-transaction.ts';
 import { NoThread } from '../../store/postgres/database.ts';
 import { annotate, currentTrace, traced } from '../../telemetry/tracing.ts';
-import { IntakeError } from './intake-error.ts';
 import type { Also, MessageId } from './message.ts';
-import { type IntakeDeps, signalArrival, type ToSignal } from './signal.ts';
+import { type IntakeDeps, IntakeError, signalArrival, type ToSignal } from './signal.ts';
 
 /** How long a request waits until its signal is accepted; usually that takes some milliseconds. */
 const SIGNAL_PATIENCE_MS = 1000;

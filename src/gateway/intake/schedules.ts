@@ -1,14 +1,28 @@
 import { createHash, randomUUID } from 'node:crypto';
+import pLimit from 'p-limit';
 import { startRoutineRun } from '../../adapters/routine-runs.ts';
-import { deleteSchedule } from '../../adapters/schedules.ts';
+import {
+  createSchedule,
+  deleteSchedule,
+  describeSchedule,
+  replaceSchedule,
+  type ScheduleView,
+  scheduleOfCron,
+} from '../../adapters/schedules.ts';
 import { routineWorkflowId } from '../../contracts/ids.ts';
 import type { RequestKey } from '../../store/chats/request-keys.ts';
-import { type Cron, deleteCron, findCronById, setCronEnabled } from '../../store/routines/crons.ts';
+import {
+  type Cron,
+  deleteCron,
+  findCronById,
+  followSchedule,
+  lastSettled,
+  markSent,
+  setCronEnabled,
+} from '../../store/routines/crons.ts';
 import { findRoutineById } from '../../store/routines/routines.ts';
 import { openRun, runningRun } from '../../store/routines/runs.ts';
-import { sendSoon } from './background/schedule.ts';
-import { IntakeError } from './intake-error.ts';
-import type { IntakeDeps } from './signal.ts';
+import { type IntakeDeps, IntakeError } from './signal.ts';
 
 /**
  * Schedules that their owner runs, pauses and ends by hand. It is the owner who does it, so nobody is asked. Each
@@ -78,3 +92,50 @@ async function requireCron({ db }: IntakeDeps, id: string): Promise<Cron> {
   if (!cron) throw missing(id);
   return cron;
 }
+
+/** How long a request waits for the Temporal server. What it does not take now, reconciling sends later. */
+export const SCHEDULE_PATIENCE_MS = 2_000;
+/** A schedule may show a change of ours this much later than its row. */
+const SETTLING_MS = 2_000;
+/** Schedules that are looked at at once. */
+const atOnce = pLimit(8);
+
+/** Gives the schedule of a cron what its row says, also its pause. */
+export async function sendSchedule({ db, temporal, config }: IntakeDeps, cron: Cron): Promise<void> {
+  const wanted = scheduleOfCron(cron, config.FETCH_CATCHUP_HOURS);
+  if (!(await createSchedule(temporal, wanted, lastSettled(cron)))) await replaceSchedule(temporal, wanted);
+  await markSent(db, cron);
+}
+
+/**
+ * The same, at once if the server answers. The row says that it is still to be sent, so nothing is lost when it does
+ * not.
+ */
+export async function sendSoon(deps: IntakeDeps, cron: Cron): Promise<void> {
+  await deps.temporal.withDeadline(Date.now() + SCHEDULE_PATIENCE_MS, () => sendSchedule(deps, cron)).catch(() => {});
+}
+
+/**
+ * Looks whether the schedule was paused or unpaused by itself, and lets the row follow. Returns the row as it is then.
+ */
+export async function followPause(
+  { db, temporal }: Pick<IntakeDeps, 'db' | 'temporal'>,
+  cron: Cron,
+  view?: ScheduleView | null,
+): Promise<Cron> {
+  if (cron.unsent || Date.now() - cron.updated_at.getTime() < SETTLING_MS) return cron;
+  const seen = view === undefined ? await describeSchedule(temporal, cron.id) : view;
+  if (!seen || seen.paused !== cron.enabled) return cron;
+  return (await followSchedule(db, cron, !seen.paused)) ?? cron;
+}
+
+/**
+ * What the server knows of a schedule now; null when it knows none, or does not answer until `deadline` (ms since the
+ * epoch).
+ */
+export const viewOf = (
+  { temporal }: Pick<IntakeDeps, 'temporal'>,
+  cronId: string,
+  deadline: number,
+): Promise<ScheduleView | null> =>
+  atOnce(() => temporal.withDeadline(deadline, () => describeSchedule(temporal, cronId)).catch(() => null));

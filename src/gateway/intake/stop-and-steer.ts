@@ -5,12 +5,10 @@ import type { ThreadTransaction } from '../../store/chats/thread-transaction.ts'
 import type { WriteBatch } from '../../store/chats/write-batch.ts';
 import type { Tx } from '../../store/postgres/database.ts';
 import type { Heard } from '../../store/turns/steps/transcript.ts';
-import { activeTurn, countSteer, toTurnRecord } from '../../store/turns/turns.ts';
-import { addUserItem } from '../../store/turns/user-items.ts';
-import { IntakeError } from './intake-error.ts';
+import { activeTurn, addUserItem, countSteer, toTurnRecord } from '../../store/turns/turns.ts';
 import type { MessageId } from './message.ts';
 import { once } from './once.ts';
-import type { IntakeDeps } from './signal.ts';
+import { type IntakeDeps, IntakeError } from './signal.ts';
 import { requireTurn } from './turns.ts';
 
 export interface InterruptRequest {

@@ -7,11 +7,10 @@ import type { Db } from '../../store/postgres/database.ts';
 import { addReply, replyNow, turnOfReply } from '../../store/turns/replies.ts';
 import type { Heard } from '../../store/turns/steps/transcript.ts';
 import { activeTurn, findTurn, openCompaction, openTurn, toTurnRecord } from '../../store/turns/turns.ts';
-import { taskOrder } from './commands/task-orders.ts';
-import { IntakeError } from './intake-error.ts';
+import { taskOrder } from './commands/tasks.ts';
 import type { MessageId } from './message.ts';
 import { type IdempotentRequest, type Meant, once } from './once.ts';
-import type { IntakeDeps } from './signal.ts';
+import { type IntakeDeps, IntakeError } from './signal.ts';
 
 export interface TurnRequest {
   threadId: string;

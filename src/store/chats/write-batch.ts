@@ -1,6 +1,6 @@
 import { type OperationNodeSource, type QueryCreator, type RawBuilder, sql } from 'kysely';
 import { EVENTS_CHANNEL, json } from '../postgres/database.ts';
-import { queryBuilder } from '../postgres/query-builder.ts';
+import { queryBuilder } from '../postgres/driver.ts';
 import type { Database } from '../schema/schema.ts';
 
 export interface NewEvent {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Selectable, sql } from 'kysely';
 import { type Db, json, type Tx } from '../postgres/database.ts';
-import type { AuditTable } from '../schema/tables/audit.ts';
+import type { AuditTable } from '../schema/tables/home.ts';
 
 /** What people allowed, changed and deleted. Triggers of the database write nearly all of it (migration 0050). */
 

@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely';
 import type { Db } from '../postgres/database.ts';
-import type { PayloadKeyTable } from '../schema/tables/payloads.ts';
+import type { PayloadKeyTable } from '../schema/tables/home.ts';
 
 /**
  * The ids of keys that have encrypted payloads in Temporal: a role without the newest one would stop every workflow

@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely';
 import type { Db } from '../postgres/database.ts';
-import type { McpLoginTable } from '../schema/tables/extensions.ts';
+import type { McpLoginTable } from '../schema/tables/owner.ts';
 
 /** Logins at MCP servers. All processes share them, because a renewal may end the token that another process holds. */
 

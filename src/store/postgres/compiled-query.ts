@@ -1,8 +1,7 @@
 import { CompiledQuery, type QueryCreator } from 'kysely';
 import type { Database } from '../schema/schema.ts';
 import type { Db } from './database.ts';
-import type { NamedQuery } from './prepared-statements.ts';
-import { queryBuilder } from './query-builder.ts';
+import { type NamedQuery, queryBuilder } from './driver.ts';
 
 /** What the query builder makes, and what `sql` makes. */
 interface Compiles<R> {

@@ -3,10 +3,8 @@ import pg from 'pg';
 import { storableJson } from '../../domain/text/storable.ts';
 import { migrate } from '../schema/migrations.ts';
 import type { Database } from '../schema/schema.ts';
-import { PooledDriver, postgresOver } from './driver.ts';
-import { keepDriver } from './pipelined-transaction.ts';
+import { keepDriver, PooledDriver, PreparedStatements, postgresOver } from './driver.ts';
 import { checkPooler, ofPooler } from './pooler.ts';
-import { PreparedStatements } from './prepared-statements.ts';
 
 // int8 arrives as a string by default; sequence numbers and micro-dollars stay far below 2^53
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
@@ -174,5 +172,21 @@ async function listen(url: string, onThread: (threadId: string | null) => void):
   return async () => {
     stopped = true;
     await client?.end().catch(() => {});
+  };
+}
+
+/** For the rejection of a change that a unique index refuses. Throws every other error. */
+export function nullIfTaken(error: unknown): null {
+  if ((error as { code?: string }).code === '23505') return null;
+  throw error;
+}
+
+/** What a process keeps in memory for a database: created on first use, and removed with the database. */
+export function perDatabase<T>(make: () => T): (db: Db) => T {
+  const known = new WeakMap<Db, T>();
+  return (db) => {
+    const found = known.get(db) ?? make();
+    known.set(db, found);
+    return found;
   };
 }

@@ -3,6 +3,8 @@ import {
   type DatabaseConnection,
   type Dialect,
   type Driver,
+  DummyDriver,
+  Kysely,
   PostgresAdapter,
   PostgresIntrospector,
   PostgresQueryCompiler,
@@ -11,7 +13,47 @@ import {
 } from 'kysely';
 import type pg from 'pg';
 import { storableText } from '../../domain/text/storable.ts';
-import type { PreparedStatements } from './prepared-statements.ts';
+import type { Database } from '../schema/schema.ts';
+
+/** A query with the name of its prepared statement. `compiled` creates them. */
+export interface NamedQuery extends CompiledQuery {
+  readonly name: string;
+}
+
+/**
+ * Limit of prepared texts without their own name. A process sends a few dozen; only lists of ids of changing length
+ * could make more.
+ */
+const LIMIT = 200;
+
+/**
+ * The names of the statements that connections to one database keep prepared: parsing and planning cost a short
+ * statement more than running it. What `compiled` makes brings its name. Other texts get a number when they are sent
+ * first, because the query builder makes them at run time: which filters apply and how many writes wait decides. A full
+ * list takes no more instead of dropping the oldest, which connections would still hold.
+ */
+export class PreparedStatements {
+  readonly #numbered = new Map<string, string>();
+  #generation = 0;
+
+  /** Undefined: this text is not prepared. */
+  nameOf(query: CompiledQuery | NamedQuery): string | undefined {
+    if ('name' in query) return this.#generation === 0 ? query.name : `${query.name}_${this.#generation}`;
+    const { sql, parameters } = query;
+    if (parameters.length === 0) return undefined;
+    const known = this.#numbered.get(sql);
+    if (known !== undefined || this.#numbered.size >= LIMIT) return known;
+    const name = `built_${this.#numbered.size}_${this.#generation}`;
+    this.#numbered.set(sql, name);
+    return name;
+  }
+
+  /** Prepares all of them again under new names, after another version of this program has changed a table. */
+  renew(): void {
+    this.#generation += 1;
+    this.#numbered.clear();
+  }
+}
 
 /** PostgreSQL for Kysely, over a driver of ours. */
 export const postgresOver = (driver: Driver): Dialect => ({
@@ -124,4 +166,38 @@ class PooledConnection implements DatabaseConnection {
 function storable(value: unknown): unknown {
   if (typeof value === 'string') return storableText(value);
   return Array.isArray(value) ? value.map(storable) : value;
+}
+
+class NoConnection extends DummyDriver {
+  override acquireConnection(): Promise<never> {
+    throw new Error('the query builder has no connection: it reads nothing and sends nothing');
+  }
+}
+
+/** Builds and compiles statements that are sent later, on the connection of a transaction. */
+export const queryBuilder = new Kysely<Database>({ dialect: postgresOver(new NoConnection()) });
+
+/** Kysely waits for each statement before it sends the next, so statements that are sent at once bypass it. */
+type Db = Kysely<Database>;
+const drivers = new WeakMap<Db, PooledDriver>();
+
+export const keepDriver = (db: Db, driver: PooledDriver): void => void drivers.set(db, driver);
+
+/**
+ * A transaction whose statements do not depend on each other's results. All are sent at once, in one round trip.
+ * Rejects with the first error; then nothing is stored.
+ */
+export async function pipelinedTransaction(db: Db, statements: readonly CompiledQuery[]): Promise<void> {
+  const driver = drivers.get(db);
+  if (!driver) throw new Error('this database was not opened by openStore');
+  const connection = await driver.acquireConnection();
+  try {
+    // each statement has its own sync: after an error the aborted transaction refuses the rest, `commit` rolls back,
+    // and all are answered
+    const sent = ['begin', ...statements, 'commit'].map((statement) => connection.send(statement));
+    const failed = (await Promise.allSettled(sent)).find((outcome) => outcome.status === 'rejected');
+    if (failed) throw failed.reason;
+  } finally {
+    connection.release();
+  }
 }

@@ -2,7 +2,7 @@ import { type RawBuilder, type Selectable, sql } from 'kysely';
 import type { RequestKey } from '../chats/request-keys.ts';
 import type { ThreadTransaction } from '../chats/thread-transaction.ts';
 import type { Db } from '../postgres/database.ts';
-import type { BackgroundTaskTable } from '../schema/tables/background.ts';
+import type { BackgroundTaskTable } from '../schema/tables/routines.ts';
 
 /** Tasks as clients of the runtime API know them: background tasks, and coding tasks of any chat. */
 

@@ -1,8 +1,7 @@
 import { type Selectable, sql } from 'kysely';
 import type { BudgetFacts } from '../../domain/model/spending.ts';
 import type { Given } from '../../domain/routine-inputs.ts';
-import { nullIfTaken } from '../postgres/conflicts.ts';
-import { type Db, json, type Tx } from '../postgres/database.ts';
+import { type Db, json, nullIfTaken, type Tx } from '../postgres/database.ts';
 import type { CronTable } from '../schema/tables/routines.ts';
 import { budgetFacts } from '../turns/steps/spending.ts';
 

@@ -1,8 +1,7 @@
 import { type Selectable, sql } from 'kysely';
 import type { RoutineStep } from '../../contracts/routine.ts';
 import type { Source } from '../../contracts/taint.ts';
-import { nullIfTaken } from '../postgres/conflicts.ts';
-import { type Db, json, type Tx } from '../postgres/database.ts';
+import { type Db, json, nullIfTaken, type Tx } from '../postgres/database.ts';
 import type { RoutineTable } from '../schema/tables/routines.ts';
 
 /** Routines, crons and runs. A tool can find only those of its own chat. */

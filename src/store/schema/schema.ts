@@ -1,12 +1,8 @@
-import type { AuditDatabase } from './tables/audit.ts';
-import type { BackgroundDatabase } from './tables/background.ts';
 import type { ChatDatabase } from './tables/chats.ts';
-import type { ExtensionDatabase } from './tables/extensions.ts';
-import type { ImportDatabase } from './tables/imports.ts';
+import type { AuditDatabase, ImportDatabase, PayloadDatabase } from './tables/home.ts';
 import type { KennelDatabase } from './tables/kennel.ts';
-import type { MemoryDatabase } from './tables/memories.ts';
-import type { PayloadDatabase } from './tables/payloads.ts';
-import type { RoutineDatabase } from './tables/routines.ts';
+import type { ExtensionDatabase, MemoryDatabase } from './tables/owner.ts';
+import type { BackgroundDatabase, RoutineDatabase } from './tables/routines.ts';
 import type { TurnDatabase } from './tables/turns.ts';
 import type { WhatsAppDatabase } from './tables/whatsapp.ts';
 

@@ -9,7 +9,7 @@ import type { Db, Tx } from '../postgres/database.ts';
 import { addCompleteTurn } from './complete-turn.ts';
 import { takeGrantsBack } from './steps/taint.ts';
 import { addSummary } from './steps/transcript.ts';
-import { addUserItem } from './user-items.ts';
+import { addUserItem } from './turns.ts';
 
 interface Reply {
   inboxId: string;

@@ -3,8 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { Declaration } from '../../domain/extensions/extension.ts';
 import type { Skill } from '../../domain/extensions/skill.ts';
 import { ofOthers } from '../chats/shares.ts';
-import { type Db, json } from '../postgres/database.ts';
-import { perDatabase } from '../postgres/per-database.ts';
+import { type Db, json, perDatabase } from '../postgres/database.ts';
 
 /** Which versions of extensions a turn works with: those of its first step, whatever changes meanwhile. */
 

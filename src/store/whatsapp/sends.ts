@@ -2,7 +2,7 @@ import { type Selectable, sql } from 'kysely';
 import type { DeliveryFigures } from '../../contracts/whatsapp.ts';
 import type { Db, Tx } from '../postgres/database.ts';
 import type { WaSendTable } from '../schema/tables/whatsapp.ts';
-import { dropUploads } from './uploads.ts';
+import { dropUploads } from './outgoing.ts';
 
 /** The parts that are sent for one outbox row, and what happened to each. */
 

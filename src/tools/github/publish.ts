@@ -7,7 +7,7 @@ import {
   isEmpty,
   type Repository,
 } from '../../adapters/github/repositories.ts';
-import { intentOf, noteIntent } from '../../store/kennel/workspaces/intents.ts';
+import { intentOf, noteIntent } from '../../store/kennel/workspaces/call-output.ts';
 import { named } from '../approval-words.ts';
 import { defineTool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import {

@@ -3,7 +3,7 @@ import { nextFirings } from '../../domain/cron.ts';
 import { estimateText } from '../../domain/model/spending.ts';
 import { DAY } from '../../domain/time.ts';
 import type { Db } from '../../store/postgres/database.ts';
-import { costOfRuns, usualCost } from '../../store/routines/estimate.ts';
+import { costOfRuns, usualCost } from '../../store/routines/runs.ts';
 import type { Lookup } from './routine-steps.ts';
 
 /** So many firings show how often a schedule fires in a day. */

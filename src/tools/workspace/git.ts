@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { KEY } from '../../contracts/workspace-ops.ts';
 import { signedOff } from '../../domain/chat/words/sign-off.ts';
 import { branchProblem } from '../../domain/tasks/workspace-names.ts';
-import { intentOf, noteIntent } from '../../store/kennel/workspaces/intents.ts';
+import { intentOf, noteIntent } from '../../store/kennel/workspaces/call-output.ts';
 import { signatureOf } from '../../store/kennel/workspaces/signatures.ts';
 import { named } from '../approval-words.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';

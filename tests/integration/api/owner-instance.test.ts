@@ -22,7 +22,7 @@ import { reportHost } from '../../../src/store/kennel/hosts/hosts.ts';
 import { saveWorkspace } from '../../../src/store/kennel/workspaces/workspaces.ts';
 import { giveGrant } from '../../../src/store/turns/steps/taint.ts';
 import { report } from '../../../src/store/whatsapp/account.ts';
-import { saveGroups } from '../../../src/store/whatsapp/groups.ts';
+import { saveGroups } from '../../../src/store/whatsapp/chats.ts';
 import { type OwnerApi, startOwnerApi } from '../../support/owner-api.ts';
 import { newThread } from '../../support/thread.ts';
 

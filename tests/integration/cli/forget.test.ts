@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { deleteIdle } from '../../../src/gateway/intake/retention.ts';
+import { deleteIdle } from '../../../src/gateway/intake/reconcile/sweeper.ts';
 import type { AuditBody } from '../../../src/store/home/audit-log.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 import { holding as tablesHolding } from '../../support/holding.ts';

@@ -8,7 +8,7 @@ import { keepAuditHead, lostHead, notedHead } from '../../../src/cli/instance/ho
 import { type AuditBody, appendAudit, auditHead, newestAudit, verifyAudit } from '../../../src/store/home/audit-log.ts';
 import { addMemory, removeAnyMemories } from '../../../src/store/owner/memories.ts';
 import type { Db } from '../../../src/store/postgres/database.ts';
-import { trustPhone } from '../../../src/store/whatsapp/trusted.ts';
+import { trustPhone } from '../../../src/store/whatsapp/contacts.ts';
 import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { until } from '../../support/until.ts';
 

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { addMemory, findMemories, memoriesForPrompt } from '../../../src/store/owner/memories.ts';
-import { memoryOwner } from '../../../src/store/owner/memory-owner.ts';
+import { addMemory, findMemories, memoriesForPrompt, memoryOwner } from '../../../src/store/owner/memories.ts';
 import { keepContact } from '../../../src/store/whatsapp/contacts.ts';
 import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { newThread } from '../../support/thread.ts';

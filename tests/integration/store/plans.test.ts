@@ -2,7 +2,7 @@ import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../../src/config.ts';
 import { createReconcile } from '../../../src/gateway/intake/reconcile/reconcile.ts';
-import { resignal } from '../../../src/gateway/intake/reconcile/resignal.ts';
+import { resignal } from '../../../src/gateway/intake/reconcile/sweeper.ts';
 import { openStore } from '../../../src/store/postgres/database.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 import { fillTables, readsOf, resetReads } from '../../support/many-rows.ts';

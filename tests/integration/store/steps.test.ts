@@ -13,8 +13,7 @@ import { callIdOf } from '../../../src/store/turns/steps/new-calls.ts';
 import { loadSubject } from '../../../src/store/turns/steps/step-subject.ts';
 import { storeAnswer } from '../../../src/store/turns/steps/steps.ts';
 import { addSummary, loadHistory, remember } from '../../../src/store/turns/steps/transcript.ts';
-import { openTurn } from '../../../src/store/turns/turns.ts';
-import { addUserItem } from '../../../src/store/turns/user-items.ts';
+import { addUserItem, openTurn } from '../../../src/store/turns/turns.ts';
 import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { newThread } from '../../support/thread.ts';
 

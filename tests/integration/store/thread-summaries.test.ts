@@ -7,8 +7,8 @@ import {
   threadSummaries,
 } from '../../../src/store/chats/threads/thread-summaries.ts';
 import { saveWorkspace } from '../../../src/store/kennel/workspaces/workspaces.ts';
+import { updateThread } from '../../../src/store/turns/thread-detail.ts';
 import { openTurn } from '../../../src/store/turns/turns.ts';
-import { updateThread } from '../../../src/store/turns/update-thread.ts';
 import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { saidTurn } from '../../support/said.ts';
 import { newThread } from '../../support/thread.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { traceOf } from '../../../src/store/home/operations/traces.ts';
+import { traceOf } from '../../../src/store/home/operations.ts';
 import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { fillTables } from '../../support/many-rows.ts';
 

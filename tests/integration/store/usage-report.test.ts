@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';
-import { usageReport } from '../../../src/store/turns/steps/usage-report.ts';
+import { usageReport } from '../../../src/store/turns/steps/usage.ts';
 import { closeTurn, openTurn, turnState } from '../../../src/store/turns/turns.ts';
 import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { newThread } from '../../support/thread.ts';

@@ -4,7 +4,7 @@ import type { Kennel } from '../../../src/adapters/kennel/kennel.ts';
 import { loadConfig } from '../../../src/config.ts';
 import type { LogLine } from '../../../src/contracts/kennel.ts';
 import type { Profile } from '../../../src/contracts/workspace-ops.ts';
-import { orderCommand } from '../../../src/gateway/intake/commands/task-orders.ts';
+import { orderCommand } from '../../../src/gateway/intake/commands/tasks.ts';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';
 import { reportHost } from '../../../src/store/kennel/hosts/hosts.ts';
 import { askForTask } from '../../../src/store/kennel/questions/task-questions.ts';

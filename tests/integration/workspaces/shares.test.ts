@@ -6,7 +6,7 @@ import type { Kennel } from '../../../src/adapters/kennel/kennel.ts';
 import type { Config } from '../../../src/config.ts';
 import type { Identity } from '../../../src/contracts/decision.ts';
 import type { CommandContext } from '../../../src/gateway/intake/commands/command.ts';
-import { shareCommand } from '../../../src/gateway/intake/commands/sharing.ts';
+import { shareCommand } from '../../../src/gateway/intake/commands/trusted.ts';
 import { receive } from '../../../src/store/chats/messages/inbox.ts';
 import { reachOf } from '../../../src/store/chats/shares.ts';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';

@@ -7,8 +7,7 @@ import type { Live, WhatsAppDeps } from '../../../src/gateway/channels/whatsapp/
 import { GroupCache } from '../../../src/gateway/channels/whatsapp/outbound/group-cache.ts';
 import { messageIdOf } from '../../../src/gateway/channels/whatsapp/outbound/parts.ts';
 import { getMessage, trackReceipts } from '../../../src/gateway/channels/whatsapp/outbound/receipts.ts';
-import { whatsappSender } from '../../../src/gateway/channels/whatsapp/outbound/send.ts';
-import type { SenderDeps } from '../../../src/gateway/channels/whatsapp/outbound/sending.ts';
+import { type SenderDeps, whatsappSender } from '../../../src/gateway/channels/whatsapp/outbound/send.ts';
 import { findOutgoing, markSent } from '../../../src/store/chats/messages/outbox.ts';
 import type { OutboxTable } from '../../../src/store/schema/tables/chats.ts';
 import { sendsOf } from '../../../src/store/whatsapp/sends.ts';

@@ -1,7 +1,7 @@
 import { deflateSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { pdfText } from '../../../src/adapters/pdf/pdf.ts';
-import { documentText } from '../../../src/gateway/intake/attachments/attachments.ts';
+import { documentText } from '../../../src/gateway/intake/attachments.ts';
 import { pdf } from '../../support/pdf.ts';
 
 const signal = new AbortController().signal;

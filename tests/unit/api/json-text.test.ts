@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { JsonNode } from '../../../src/api/errors/json-position.ts';
-import { readJson } from '../../../src/api/errors/json-text.ts';
+import { type JsonNode, readJson } from '../../../src/api/errors/json-text.ts';
 import { holds } from '../../support/property.ts';
 
 const read = (text: string): JsonNode | null => {

@@ -4,8 +4,7 @@ import type Koa from 'koa';
 import { describe, expect, it } from 'vitest';
 import type { ApiDeps } from '../../../src/api/api-deps.ts';
 import { openApi } from '../../../src/api/http/openapi.ts';
-import { runtimePort } from '../../../src/api/runtime/port.ts';
-import { createRuntimeApi, runtimeEndpoints } from '../../../src/api/runtime-api.ts';
+import { createRuntimeApi, runtimeEndpoints, runtimePort } from '../../../src/api/runtime-api.ts';
 import { createStatusApi, statusEndpoints, statusPort } from '../../../src/api/status/status-api.ts';
 import { loadConfig } from '../../../src/config.ts';
 

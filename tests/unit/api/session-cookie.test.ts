@@ -1,7 +1,6 @@
 import Koa, { type Context } from 'koa';
 import { expect, it } from 'vitest';
-import { isAuthorised } from '../../../src/api/http/access/auth.ts';
-import { takesLoginLink } from '../../../src/api/http/access/login-link.ts';
+import { isAuthorised, takesLoginLink } from '../../../src/api/http/access/auth.ts';
 import {
   clearSessionCookie,
   cookieTokens,

@@ -5,12 +5,10 @@ import { repositoryMapText } from '../../../domain/chat/context/repository-map.t
 import { workspaceContext } from '../../../domain/chat/context/workspace-context.ts';
 import { MINUTE } from '../../../domain/time.ts';
 import { reachOf } from '../../../store/chats/shares.ts';
-import { workOfChat } from '../../../store/kennel/tasks/chat-work.ts';
+import { workOfChat } from '../../../store/kennel/tasks/task-news.ts';
 import { mapOfChat } from '../../../store/kennel/workspaces/repository-maps.ts';
-import { memoriesForPrompt } from '../../../store/owner/memories.ts';
-import { memoryOwner } from '../../../store/owner/memory-owner.ts';
-import type { Db } from '../../../store/postgres/database.ts';
-import { perDatabase } from '../../../store/postgres/per-database.ts';
+import { memoriesForPrompt, memoryOwner } from '../../../store/owner/memories.ts';
+import { type Db, perDatabase } from '../../../store/postgres/database.ts';
 
 /** What a prompt says besides the dialogue. */
 export interface PromptFacts {

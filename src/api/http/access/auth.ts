@@ -1,8 +1,10 @@
 import type { IncomingMessage } from 'node:http';
+import type { Context, Middleware, Next } from 'koa';
 import type { Config } from '../../../config.ts';
+import { MOBILE_IS_OFF, TOKEN_REQUIRED } from '../../errors/errors.ts';
+import { sendEmpty, sendError, sendText } from '../reply.ts';
 import { originList } from './cors.ts';
-import { sameSecret } from './secrets.ts';
-import { cookieTokens, hasSession } from './session-cookie.ts';
+import { cookieTokens, hasSession, sameSecret, setSessionCookie } from './session-cookie.ts';
 
 /** A token that is configured is asked for in any case. */
 export const asksForToken = ({
@@ -48,7 +50,7 @@ function isFromThisMachine(request: IncomingMessage, trustedOrigin: (origin: str
 }
 
 /** Whether the request shows the token where no browser puts it unasked. */
-export function showsToken({ headers, url = '' }: IncomingMessage, token: string): boolean {
+function showsToken({ headers, url = '' }: IncomingMessage, token: string): boolean {
   const bearer = headers.authorization?.startsWith('Bearer ')
     ? headers.authorization.slice('Bearer '.length)
     : undefined;
@@ -89,4 +91,46 @@ function decode(text: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/**
+ * Takes the token out of the link to a page: `GET /?token=…` sets the cookie and leads to `/`. False where the request
+ * has no right token in its query; nothing is written then.
+ *
+ * The answer is a page that leads on, not a redirect. A redirect belongs to the page on which the link was clicked, and
+ * if that is a page of others, browsers leave a strict cookie out of the request that follows.
+ */
+export function takesLoginLink(ctx: Context, token: string): boolean {
+  const shown = ctx.method === 'GET' ? queryToken(ctx.req.url ?? '') : undefined;
+  if (shown === undefined || !sameSecret(shown, token)) return false;
+  setSessionCookie(ctx, token);
+  ctx.status = 200;
+  // the path is one that was routed to the caller, so it holds nothing foreign
+  ctx.set({ Refresh: `0; url=${ctx.path}`, 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer' });
+  ctx.type = 'html';
+  ctx.body = '<!doctype html><meta charset="utf-8"><title>Fetch</title><p>Logging in …</p>\n';
+  return true;
+}
+
+interface Gate {
+  /** the page is served at all; read for each request */
+  isOn: () => boolean;
+  /** null: no token is asked for */
+  token: string | null;
+}
+
+/**
+ * Lets requests for the page at `/mobile` pass, or answers them. Without the token nobody on the network learns that
+ * there is a page. A session counts whatever page has the link: nobody else can read the page, and it sits in no frame.
+ */
+export function mobileGate({ isOn, token }: Gate): Middleware {
+  const isShown = ({ req }: Context): boolean => token === null || showsToken(req, token) || hasSession(req, token);
+  return (ctx: Context, next: Next) => {
+    if ((ctx.path !== '/mobile' && ctx.path !== '/mobile/') || ctx.method === 'OPTIONS') return next();
+    const reads = ctx.method === 'GET' || ctx.method === 'HEAD';
+    if (!reads) ctx.set('Allow', 'GET,HEAD');
+    if (reads && !isOn()) return sendText(ctx, 404, MOBILE_IS_OFF);
+    if (!isShown(ctx)) return sendError(ctx, 401, TOKEN_REQUIRED);
+    return reads ? next() : sendEmpty(ctx, 405);
+  };
 }

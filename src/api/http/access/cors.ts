@@ -36,3 +36,16 @@ export function setCors(ctx: Context, allowed: (origin: string) => boolean): voi
     ctx.set({ 'Access-Control-Allow-Origin': origin, 'Access-Control-Expose-Headers': 'mcp-session-id' });
   if (ctx.method === 'OPTIONS') ctx.set(PREFLIGHT);
 }
+
+/**
+ * Keeps answers out of pages of other origins. A browser sends the session cookie for a frame, a picture or a script
+ * that another port of this host asks for. Requests of the CORS list are not meant: they are made in another mode.
+ */
+export function forbidEmbedding(ctx: Context): void {
+  ctx.set({
+    'X-Content-Type-Options': 'nosniff',
+    'X-Frame-Options': 'DENY',
+    'Content-Security-Policy': "frame-ancestors 'none'",
+    'Cross-Origin-Resource-Policy': 'same-origin',
+  });
+}

@@ -5,7 +5,7 @@ import { shownValue } from '../../../adapters/settings-file.ts';
 import type { Config } from '../../../config.ts';
 import type { ModelCheck } from '../../../contracts/owner.ts';
 import { factsIn } from '../../../store/turns/steps/model-facts.ts';
-import { count, type Fields } from '../../http/fields.ts';
+import { count, type Fields } from '../../http/endpoint.ts';
 import { endpoint } from '../../runtime/shared/endpoint.ts';
 
 const PATIENCE_MS = 30_000;

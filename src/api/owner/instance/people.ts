@@ -3,13 +3,12 @@ import type { ChatTrust, OwnerChats, OwnerPeople } from '../../../contracts/owne
 import { phoneIn } from '../../../domain/chat/words/commands.ts';
 import { trustedBySetting } from '../../../gateway/intake/commands/trusted.ts';
 import { listShares } from '../../../store/chats/shares.ts';
-import { chatsOfThreads } from '../../../store/owner/chat-names.ts';
-import { listGroups, listTrust } from '../../../store/owner/trust.ts';
+import { chatsOfThreads, listGroups, listTrust } from '../../../store/owner/views/chats.ts';
 import { replyTo } from '../../../store/turns/replies.ts';
-import { distrustPhone, trustedPhones, trustPhone } from '../../../store/whatsapp/trusted.ts';
+import { distrustPhone, trustedPhones, trustPhone } from '../../../store/whatsapp/contacts.ts';
 import { ApiError } from '../../errors/errors.ts';
-import { count, type Fields, time } from '../../http/fields.ts';
-import { requestKey } from '../../http/request-key.ts';
+import { count, type Fields, time } from '../../http/endpoint.ts';
+import { requestKey } from '../../http/request.ts';
 import { endpoint } from '../../runtime/shared/endpoint.ts';
 import { existingThread } from '../../runtime/threads/threads.ts';
 import { ACCOUNT } from '../../status/whatsapp-account.ts';

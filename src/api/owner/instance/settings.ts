@@ -5,7 +5,7 @@ import type { OwnerSettings, SettingsChanged, SettingView } from '../../../contr
 import { isSecret } from '../../../domain/settings/shapes.ts';
 import { appendAudit } from '../../../store/home/audit-log.ts';
 import { ApiError } from '../../errors/errors.ts';
-import type { Fields } from '../../http/fields.ts';
+import type { Fields } from '../../http/endpoint.ts';
 import { endpoint, type RuntimeDeps } from '../../runtime/shared/endpoint.ts';
 
 const setting = z

@@ -3,8 +3,8 @@ import { factsOf, isAgent } from '../../../../kennel/agents/registry.ts';
 import type { OwnerAgents, OwnerBackups, OwnerDoctor, OwnerLogs, OwnerTemporal } from '../../../contracts/owner.ts';
 import { listHosts } from '../../../store/kennel/hosts/hosts.ts';
 import { ApiError } from '../../errors/errors.ts';
-import { count, type Fields, time } from '../../http/fields.ts';
-import { whole } from '../../http/query.ts';
+import { count, type Fields, time } from '../../http/endpoint.ts';
+import { whole } from '../../http/request.ts';
 import { endpoint } from '../../runtime/shared/endpoint.ts';
 
 /** How the instance is. */

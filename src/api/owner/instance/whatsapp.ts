@@ -1,7 +1,7 @@
 import { renderSVG } from 'uqr';
 import { z } from 'zod';
 import type { OwnerWhatsApp } from '../../../contracts/owner.ts';
-import type { Fields } from '../../http/fields.ts';
+import type { Fields } from '../../http/endpoint.ts';
 import { endpoint } from '../../runtime/shared/endpoint.ts';
 import { connect, disconnect, logOut, pairRequest, reportFields, reportOf } from '../../status/whatsapp-account.ts';
 import { doing } from '../shared.ts';

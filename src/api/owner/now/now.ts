@@ -2,17 +2,28 @@ import { z } from 'zod';
 import type { OwnerAction, OwnerChat, OwnerFailed, OwnerNow, OwnerRunning } from '../../../contracts/owner.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
 import { DAY } from '../../../domain/time.ts';
-import { chatsOfIds, chatsOfThreads } from '../../../store/owner/chat-names.ts';
-import { type FailedRow, failedSince } from '../../../store/owner/views/failed.ts';
-import { runningRoutines, runningTasks, runningTurns } from '../../../store/owner/views/running.ts';
-import { askingNow, countWaiting, waitingQuestion, waitingQuestions } from '../../../store/owner/views/waiting.ts';
+import { chatsOfIds, chatsOfThreads } from '../../../store/owner/views/chats.ts';
+import {
+  askingNow,
+  countWaiting,
+  type FailedRow,
+  failedSince,
+  type RunningRoutine,
+  type RunningTask,
+  type RunningTurn,
+  runningRoutines,
+  runningTasks,
+  runningTurns,
+  waitingQuestion,
+  waitingQuestions,
+} from '../../../store/owner/views/now.ts';
 import { ApiError } from '../../errors/errors.ts';
-import { count, type Fields, time, usd } from '../../http/fields.ts';
-import { isQuestionId } from '../../http/path.ts';
+import { count, type Fields, time, usd } from '../../http/endpoint.ts';
+import { isQuestionId } from '../../http/request.ts';
 import { endpoint } from '../../runtime/shared/endpoint.ts';
-import { actionFields, chatFields, lostChat, post, sayAgain } from '../shared.ts';
+import { actionFields, chatFields, lostChat, post, sayAgain, usdOf } from '../shared.ts';
+import { ordersOf } from '../work/task-view.ts';
 import { questionFields, questionView } from './question-view.ts';
-import { routineView, taskView, turnView } from './running-view.ts';
 
 const UNKNOWN: Record<OwnerFailed['kind'], string> = {
   turn: 'It ended without an answer.',
@@ -144,4 +155,58 @@ export const getQuestion = endpoint({
     const chats = await chatsOfThreads(db, [row.thread_id]);
     return questionView(row, chats.get(row.thread_id) ?? lostChat(row.thread_id), Number.MAX_SAFE_INTEGER);
   },
+});
+
+const TITLE_CHARS = 200;
+
+function turnView(turn: RunningTurn, chat: OwnerChat): OwnerRunning {
+  const { wait, wait_until: until, asked, tools } = turn;
+  return {
+    kind: 'turn',
+    id: turn.id,
+    chat,
+    title: inline(turn.input_summary, TITLE_CHARS),
+    state: asked ? 'waiting' : wait ? 'limited' : 'running',
+    doing: wait ? `waits for ${wait}` : asked ? 'waits for your answer' : tools.length > 0 ? tools.join(', ') : null,
+    since: turn.since.toISOString(),
+    until: wait && until ? until.toISOString() : null,
+    cost_usd: usdOf(turn.micro_usd),
+    actions: [post('stop', `/v1/threads/${turn.thread_id}/turns/${turn.id}/interrupt`)],
+  };
+}
+
+/** `asking`: a person has not answered its question yet. */
+function taskView(task: RunningTask, chat: OwnerChat, asking: boolean): OwnerRunning {
+  const limited = task.limited_until !== null && task.state === 'waiting';
+  return {
+    kind: 'task',
+    id: task.id,
+    chat,
+    title: inline(task.goal, TITLE_CHARS),
+    state: asking
+      ? 'waiting'
+      : limited
+        ? 'limited'
+        : task.state === 'queued' || task.state === 'waiting' || task.state === 'paused'
+          ? task.state
+          : 'running',
+    doing: task.last === null ? null : inline(task.last, TITLE_CHARS),
+    since: task.since.toISOString(),
+    until: limited ? task.limited_until!.toISOString() : null,
+    cost_usd: usdOf(task.micro_usd),
+    actions: ordersOf(task),
+  };
+}
+
+const routineView = (run: RunningRoutine, chat: OwnerChat): OwnerRunning => ({
+  kind: 'routine',
+  id: run.id,
+  chat,
+  title: inline(run.routine_name, TITLE_CHARS),
+  state: 'running',
+  doing: `${run.done} of ${run.steps} steps done${run.last ? `, the last was ${inline(run.last, 80)}` : ''}`,
+  since: run.started_at.toISOString(),
+  until: null,
+  cost_usd: 0,
+  actions: [],
 });

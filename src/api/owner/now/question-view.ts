@@ -4,8 +4,8 @@ import { HOW_TO_ANSWER } from '../../../domain/tasks/egress.ts';
 import { argumentsEvidence } from '../../../domain/text/evidence.ts';
 import { prefix } from '../../../domain/text/storable.ts';
 import { isAboutHosts } from '../../../store/kennel/questions/egress-questions.ts';
-import type { WaitingRow } from '../../../store/owner/views/waiting.ts';
-import { count, type Fields, time } from '../../http/fields.ts';
+import type { WaitingRow } from '../../../store/owner/views/now.ts';
+import { count, type Fields, time } from '../../http/endpoint.ts';
 import { chatFields } from '../shared.ts';
 
 const answerFields = z.object({

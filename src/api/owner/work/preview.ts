@@ -5,9 +5,8 @@ import { readSchedule } from '../../../domain/chat/words/schedule-words.ts';
 import { describeTime, isTimeZone, nextFirings, parseSchedule } from '../../../domain/cron.ts';
 import { zoneOf } from '../../../store/chats/preferences.ts';
 import { chatOfThread } from '../../../store/chats/threads/threads.ts';
-import { ApiError } from '../../errors/errors.ts';
-import { textRequired } from '../../errors/texts.ts';
-import { type Fields, time } from '../../http/fields.ts';
+import { ApiError, textRequired } from '../../errors/errors.ts';
+import { type Fields, time } from '../../http/endpoint.ts';
 import { endpoint } from '../../runtime/shared/endpoint.ts';
 import { existingThread } from '../../runtime/threads/threads.ts';
 

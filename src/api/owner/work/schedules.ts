@@ -1,18 +1,18 @@
 import { z } from 'zod';
-import type { OwnerSchedule, OwnerSchedules, ScheduleAsked, ScheduleRun } from '../../../contracts/owner.ts';
+import type { OwnerChat, OwnerSchedule, OwnerSchedules, ScheduleAsked, ScheduleRun } from '../../../contracts/owner.ts';
+import { nextFirings } from '../../../domain/cron.ts';
+import { inputsText } from '../../../domain/routine-inputs.ts';
+import { inline } from '../../../domain/text/foreign-text.ts';
 import { storableText } from '../../../domain/text/storable.ts';
 import { isServerAway } from '../../../gateway/intake/signal.ts';
-import { chatsOfIds } from '../../../store/owner/chat-names.ts';
-import { endReminder, listReminders, listSchedules } from '../../../store/owner/views/schedules.ts';
-import { ApiError } from '../../errors/errors.ts';
-import { textRequired } from '../../errors/texts.ts';
-import { type Fields, time } from '../../http/fields.ts';
-import { isId } from '../../http/path.ts';
-import { requestKey } from '../../http/request-key.ts';
+import { chatsOfIds } from '../../../store/owner/views/chats.ts';
+import { endReminder, listReminders, listSchedules, type ScheduleRow } from '../../../store/owner/views/schedules.ts';
+import { ApiError, textRequired } from '../../errors/errors.ts';
+import { type Fields, time } from '../../http/endpoint.ts';
+import { isId, requestKey } from '../../http/request.ts';
 import { endpoint, type RuntimeDeps } from '../../runtime/shared/endpoint.ts';
 import { existingThread } from '../../runtime/threads/threads.ts';
-import { actionFields, chatFields, doing } from '../shared.ts';
-import { reminderView, scheduleView } from './schedule-view.ts';
+import { actionFields, chatFields, doing, post } from '../shared.ts';
 
 const MOST_LISTED = 500;
 const RUNS_LISTED = 10;
@@ -157,3 +157,49 @@ async function onSchedule(id: string, { log }: RuntimeDeps, act: () => Promise<u
     throw new ApiError(503, 'The Temporal server does not answer, so nothing was changed. Try again.');
   }
 }
+
+const NEXT = 5;
+const SUMMARY_CHARS = 2_000;
+
+function scheduleView(row: ScheduleRow, chat: OwnerChat | null, now: Date): OwnerSchedule {
+  const { id, name, enabled, schedule, rrule, time_zone } = row;
+  const gives = inputsText(row.inputs);
+  return {
+    id,
+    kind: rrule === null ? 'cron' : 'automation',
+    chat,
+    name,
+    what: gives ? `${row.routine} with ${gives}` : row.routine,
+    expression: rrule ?? schedule,
+    time_zone,
+    enabled,
+    next: enabled ? nextFirings(schedule, time_zone, now, NEXT).map((at) => at.toISOString()) : [],
+    runs: row.runs.map((run) => ({
+      ...run,
+      summary: run.summary === null ? null : inline(run.summary, SUMMARY_CHARS),
+    })),
+    actions: [
+      post('run', `/v1/owner/schedules/${id}/run`),
+      enabled ? post('pause', `/v1/owner/schedules/${id}/pause`) : post('resume', `/v1/owner/schedules/${id}/resume`),
+      { name: 'remove', method: 'DELETE', path: `/v1/owner/schedules/${id}`, body: null },
+    ],
+  };
+}
+
+const reminderView = (
+  { id, what, due_at }: { id: string; what: string; due_at: Date },
+  chat: OwnerChat | null,
+  { FETCH_TIME_ZONE }: { FETCH_TIME_ZONE: string },
+): OwnerSchedule => ({
+  id,
+  kind: 'reminder',
+  chat,
+  name: inline(what, 80),
+  what,
+  expression: null,
+  time_zone: FETCH_TIME_ZONE,
+  enabled: true,
+  next: [due_at.toISOString()],
+  runs: [],
+  actions: [{ name: 'remove', method: 'DELETE', path: `/v1/owner/schedules/${id}`, body: null }],
+});

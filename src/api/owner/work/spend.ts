@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { BudgetUse, OwnerSpend, SpendFigures } from '../../../contracts/owner.ts';
 import { DAY } from '../../../domain/time.ts';
-import { chatsOfIds } from '../../../store/owner/chat-names.ts';
+import { chatsOfIds } from '../../../store/owner/views/chats.ts';
 import {
   type DaySum,
   grantsNow,
@@ -16,8 +16,8 @@ import {
   usedByTurns,
   usedInMonth,
 } from '../../../store/owner/views/spend.ts';
-import { count, type Fields, time, usd } from '../../http/fields.ts';
-import { whole } from '../../http/query.ts';
+import { count, type Fields, time, usd } from '../../http/endpoint.ts';
+import { whole } from '../../http/request.ts';
 import { endpoint } from '../../runtime/shared/endpoint.ts';
 import { chatFields, lostChat, usdOf } from '../shared.ts';
 import { budgetsOf } from './budgets.ts';

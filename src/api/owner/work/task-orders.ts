@@ -1,10 +1,10 @@
 import { isOver } from '../../../store/kennel/tasks/tasks.ts';
 import { replyTo } from '../../../store/turns/replies.ts';
 import { ApiError } from '../../errors/errors.ts';
-import { requestKey } from '../../http/request-key.ts';
+import { requestKey } from '../../http/request.ts';
 import { endpoint } from '../../runtime/shared/endpoint.ts';
-import { ORDERS, type Order } from './task-actions.ts';
 import { orderedFields } from './task-schemas.ts';
+import { ORDERS, type Order } from './task-view.ts';
 import { existingTask } from './tasks.ts';
 
 /** The words by which a chat gives the order. With a slash they answer no open question. */

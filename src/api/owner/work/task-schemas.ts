@@ -11,7 +11,7 @@ import type {
   TaskSummary,
   TaskTests,
 } from '../../../contracts/owner.ts';
-import { count, type Fields, time, usd } from '../../http/fields.ts';
+import { count, type Fields, time, usd } from '../../http/endpoint.ts';
 import { actionFields, chatFields } from '../shared.ts';
 
 export const taskStates = ['queued', 'running', 'waiting', 'paused', 'completed', 'failed', 'cancelled'] as const;

@@ -1,11 +1,24 @@
 import { factsOf, isAgent } from '../../../../kennel/agents/registry.ts';
-import type { OwnerChat, TaskChanges, TaskDiff, TaskSummary } from '../../../contracts/owner.ts';
+import type { OwnerAction, OwnerChat, TaskChanges, TaskDiff, TaskSummary } from '../../../contracts/owner.ts';
 import type { ConcludedChanges } from '../../../contracts/workspace-ops.ts';
 import { reportedDiffs } from '../../../domain/tasks/log-diff.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
+import { isLimited, isOver, type Task } from '../../../store/kennel/tasks/tasks.ts';
 import type { TaskRow } from '../../../store/owner/views/tasks.ts';
-import { timeOf, usdOf } from '../shared.ts';
-import { ordersOf } from './task-actions.ts';
+import { post, timeOf, usdOf } from '../shared.ts';
+
+export const ORDERS = ['stop', 'pause', 'resume', 'undo', 'redo'] as const;
+export type Order = (typeof ORDERS)[number];
+
+/** What can be ordered of a coding task now. */
+export function ordersOf(
+  task: Pick<Task, 'id' | 'state' | 'pausing' | 'limited_until'> & { files_changed?: number | null },
+): OwnerAction[] {
+  const order = (name: Order) => post(name, `/v1/owner/tasks/${task.id}/${name}`);
+  if (isOver(task.state)) return task.files_changed ? [order('undo'), order('redo')] : [];
+  const held = task.state === 'paused' || task.pausing;
+  return [order('stop'), ...(held || isLimited(task) ? [order('resume')] : []), ...(held ? [] : [order('pause')])];
+}
 
 /** Characters of all differences of one answer. */
 const DIFF_CHARS = 1_000_000;

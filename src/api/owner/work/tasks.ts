@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { usageOf } from '../../../store/kennel/tasks/usage.ts';
-import { chatsOfThreads } from '../../../store/owner/chat-names.ts';
+import { chatsOfThreads } from '../../../store/owner/views/chats.ts';
 import {
   editsInLog,
   egressOfTask,
@@ -10,8 +10,7 @@ import {
   taskDetail,
 } from '../../../store/owner/views/tasks.ts';
 import { ApiError } from '../../errors/errors.ts';
-import { isId } from '../../http/path.ts';
-import { whole } from '../../http/query.ts';
+import { isId, whole } from '../../http/request.ts';
 import { endpoint, type RuntimeDeps } from '../../runtime/shared/endpoint.ts';
 import { lostChat, usdOf } from '../shared.ts';
 import { diffFields, logFields, taskFields, taskList, taskStates } from './task-schemas.ts';

@@ -1,11 +1,9 @@
 import { z } from 'zod';
 import { storableText } from '../../../domain/text/storable.ts';
-import type { AutomationChange, AutomationState } from '../../../gateway/intake/background/automations.ts';
+import type { AutomationChange, AutomationState } from '../../../gateway/intake/automations.ts';
 import { type AutomationRun, runsOfAutomation } from '../../../store/routines/automations.ts';
-import { automationNotFound, automationTextEmpty, automationTextRequired } from '../../errors/texts.ts';
-import { isId } from '../../http/path.ts';
-import { whole } from '../../http/query.ts';
-import { requestKey } from '../../http/request-key.ts';
+import { automationNotFound, automationTextEmpty, automationTextRequired } from '../../errors/errors.ts';
+import { isId, requestKey, whole } from '../../http/request.ts';
 import { given } from '../shared/bodies.ts';
 import { endpoint } from '../shared/endpoint.ts';
 import {

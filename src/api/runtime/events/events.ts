@@ -1,10 +1,9 @@
 import { latestSeq, readFrames } from '../../../store/chats/threads/events.ts';
-import { whole } from '../../http/query.ts';
+import { whole } from '../../http/request.ts';
 import { endpoint, type RuntimeDeps } from '../shared/endpoint.ts';
 import { eventRecord } from '../shared/record-schemas.ts';
 import { existingThread } from '../threads/threads.ts';
-import { KEEPALIVE, sendEvents } from './event-stream.ts';
-import { follow } from './follow.ts';
+import { follow, KEEPALIVE, sendEvents } from './follow.ts';
 
 /** What a reader of a long log gets at once, and what this process holds of it at most. */
 const BATCH = { events: 256, bytes: 256 * 1024 };

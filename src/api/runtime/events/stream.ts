@@ -3,13 +3,12 @@ import type { EventEnvelope, ItemRecord, ThreadRecord, TurnRecord } from '../../
 import { chatKey } from '../../../store/chats/ids.ts';
 import { readEvents } from '../../../store/chats/threads/events.ts';
 import { createThread } from '../../../store/chats/threads/threads.ts';
-import { requestKey } from '../../http/request-key.ts';
+import { requestKey } from '../../http/request.ts';
 import { streamTurnRequest } from '../shared/bodies.ts';
 import { endpoint, type RuntimeDeps } from '../shared/endpoint.ts';
 import { newApiThread } from '../threads/threads.ts';
 import { requiredText } from '../turns/turns.ts';
-import { KEEPALIVE, sendEvents } from './event-stream.ts';
-import { follow } from './follow.ts';
+import { follow, KEEPALIVE, sendEvents } from './follow.ts';
 
 /** A frame of the compatibility stream. */
 interface Frame {

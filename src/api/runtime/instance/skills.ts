@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { Config } from '../../../config.ts';
 import { decideVersion, type Extension, listExtensions } from '../../../store/owner/extensions.ts';
-import { skillNotAgreed, skillNotFound } from '../../errors/texts.ts';
+import { skillNotAgreed, skillNotFound } from '../../errors/errors.ts';
 import { skillRequest } from '../shared/bodies.ts';
 import { endpoint } from '../shared/endpoint.ts';
 

@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { USAGE_GROUPS, type UsageGroup, usageReport } from '../../../store/turns/steps/usage-report.ts';
-import { ApiError } from '../../errors/errors.ts';
-import { badTime, SINCE_AFTER_UNTIL, unsupportedGroup } from '../../errors/texts.ts';
+import { USAGE_GROUPS, type UsageGroup, usageReport } from '../../../store/turns/steps/usage.ts';
+import { ApiError, badTime, SINCE_AFTER_UNTIL, unsupportedGroup } from '../../errors/errors.ts';
 import { endpoint } from '../shared/endpoint.ts';
 
 const count = () => z.int().nonnegative();

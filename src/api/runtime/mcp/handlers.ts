@@ -1,19 +1,43 @@
 import { Readable } from 'node:stream';
+import { pathToFileURL } from 'node:url';
 import type { Context } from 'koa';
-import { answerRequest, clientOf, McpError, type Offer, toolRequest } from '../../../adapters/mcp/serving/protocol.ts';
-import { isProgramThread, outcomeOfTurn, sessionThreads } from '../../../store/chats/sessions/program-sessions.ts';
+import { z } from 'zod';
+import {
+  answerRequest,
+  clientOf,
+  McpError,
+  type Offer,
+  type Resource,
+  toolRequest,
+} from '../../../adapters/mcp/serving/protocol.ts';
+import {
+  isProgramThread,
+  outcomeOfTurn,
+  programThreads,
+  sessionThreads,
+} from '../../../store/chats/sessions/program-sessions.ts';
+import { listWorkspaces } from '../../../store/kennel/workspaces/workspaces.ts';
+import { threadDetail, updateThread } from '../../../store/turns/thread-detail.ts';
 import { activeTurn } from '../../../store/turns/turns.ts';
-import { updateThread } from '../../../store/turns/update-thread.ts';
 import { ApiError } from '../../errors/errors.ts';
 import { sendEmpty, sendJson } from '../../http/reply.ts';
 import type { RuntimeDeps } from '../shared/endpoint.ts';
-import { begin, cancelRequest, stop } from './begin.ts';
+import { begin, CHAT_KEYS, cancelRequest, stop } from './begin.ts';
 import { callStream } from './call-stream.ts';
 import { takeForm } from './forms.ts';
-import type { Message } from './message.ts';
 import { offeredTools } from './offered.ts';
-import { readResource, resources } from './resources.ts';
 import { cursorOf, newSessionId, type ProgramSession, type StreamCursor, sessionOf } from './session-id.ts';
+
+/** One message of JSON-RPC: a request, a notification or a response. */
+export const message = z
+  .looseObject({
+    jsonrpc: z.literal('2.0'),
+    id: z.union([z.string().max(200), z.number()]).optional(),
+    method: z.string().optional(),
+    params: z.looseObject({}).optional(),
+  })
+  .meta({ id: 'McpMessage', examples: [{ jsonrpc: '2.0', id: 1, method: 'tools/list' }] });
+export type Message = z.output<typeof message>;
 
 /**
  * The SDK's transport keeps sessions and streams in the memory of one process. Here a session is its id and a stream is
@@ -124,4 +148,55 @@ function gone(ctx: Context, { stopping }: RuntimeDeps): AbortSignal {
 /** A turn in a thread of a program. */
 async function isOfProgram({ store }: RuntimeDeps, { threadId, turnId }: StreamCursor): Promise<boolean> {
   return (await outcomeOfTurn(store.db, turnId))?.threadId === threadId && (await isProgramThread(store.db, threadId));
+}
+
+const SESSION = 'deepseek://session/';
+const MOST = 100;
+const READ_TURNS = 50;
+
+/** The folders of the workspaces, and the conversations that programs began. Chats of people are not among them. */
+export async function resources({ store }: RuntimeDeps): Promise<Resource[]> {
+  const [workspaces, threads] = await Promise.all([
+    listWorkspaces(store.db),
+    programThreads(store.db, CHAT_KEYS, MOST),
+  ]);
+  return [
+    ...workspaces.map(({ name, path, host }) => ({
+      uri: pathToFileURL(path).href,
+      name,
+      description: `Workspace on ${host}; its files are read with file_read`,
+    })),
+    ...threads.map(({ id, title }) => ({ uri: SESSION + id, name: title ?? id, mimeType: 'text/plain' })),
+  ];
+}
+
+/** Null when there is no such resource. */
+export async function readResource(
+  { store }: RuntimeDeps,
+  uri: string,
+): Promise<{ text: string; mimeType: string } | null> {
+  if (uri.startsWith(SESSION)) {
+    const id = uri.slice(SESSION.length);
+    const detail = (await isProgramThread(store.db, id))
+      ? await threadDetail(store.db, id, { lastTurns: READ_TURNS })
+      : null;
+    const said = detail?.items.filter(({ kind }) => kind === 'user_message' || kind === 'agent_message');
+    return said
+      ? {
+          text: said
+            .map(
+              ({ kind, detail, summary }) => `${kind === 'user_message' ? 'user' : 'assistant'}: ${detail ?? summary}`,
+            )
+            .join('\n\n'),
+          mimeType: 'text/plain',
+        }
+      : null;
+  }
+  const workspace = (await listWorkspaces(store.db)).find(({ path }) => pathToFileURL(path).href === uri);
+  return workspace
+    ? {
+        text: `The workspace ${workspace.name}. Use file_list and file_read with workspace "${workspace.name}".`,
+        mimeType: 'text/plain',
+      }
+    : null;
 }

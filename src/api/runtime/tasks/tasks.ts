@@ -12,10 +12,8 @@ import {
   textRequired,
   unknownAgent,
   unknownWorkspace,
-} from '../../errors/texts.ts';
-import { isId } from '../../http/path.ts';
-import { whole } from '../../http/query.ts';
-import { requestKey } from '../../http/request-key.ts';
+} from '../../errors/errors.ts';
+import { isId, requestKey, whole } from '../../http/request.ts';
 import { given } from '../shared/bodies.ts';
 import { endpoint } from '../shared/endpoint.ts';
 import { acceptedRecord, recordOf, summaryOf } from './record.ts';

@@ -1,10 +1,8 @@
 import type { ThreadRecord } from '../../../contracts/records.ts';
 import { chatKey } from '../../../store/chats/ids.ts';
-import { copyThread, GroupThread, type ThreadCopy } from '../../../store/turns/copies/copy-thread.ts';
-import { ApiError } from '../../errors/errors.ts';
-import { threadNotFound } from '../../errors/texts.ts';
-import { isId } from '../../http/path.ts';
-import { requestKey } from '../../http/request-key.ts';
+import { copyThread, GroupThread, type ThreadCopy } from '../../../store/turns/copy-thread.ts';
+import { ApiError, threadNotFound } from '../../errors/errors.ts';
+import { isId, requestKey } from '../../http/request.ts';
 import { endpoint, type RuntimeDeps } from '../shared/endpoint.ts';
 import { threadRecord } from '../shared/record-schemas.ts';
 import { existingThread } from './threads.ts';

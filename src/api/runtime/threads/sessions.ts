@@ -7,18 +7,15 @@ import {
   sessionFigures,
   sessionWithoutMessages,
 } from '../../../store/chats/sessions/sessions.ts';
+import { updateThread } from '../../../store/turns/thread-detail.ts';
 import { activeTurn } from '../../../store/turns/turns.ts';
-import { updateThread } from '../../../store/turns/update-thread.ts';
-import { badSessionId, nothingToSave, sessionInUse, sessionNotFound, textRequired } from '../../errors/texts.ts';
-import { isId } from '../../http/path.ts';
-import { whole } from '../../http/query.ts';
+import { badSessionId, nothingToSave, sessionInUse, sessionNotFound, textRequired } from '../../errors/errors.ts';
 import { sendEmpty } from '../../http/reply.ts';
-import { requestKey } from '../../http/request-key.ts';
+import { isId, requestKey, whole } from '../../http/request.ts';
 import { createSessionRequest, given, resumeSessionRequest } from '../shared/bodies.ts';
 import { endpoint } from '../shared/endpoint.ts';
 import { copyOf } from './copies.ts';
-import { savedSession, sessionMetadata } from './session-schemas.ts';
-import { blocksOf, metadataOf, titleOf } from './session-view.ts';
+import { blocksOf, metadataOf, savedSession, sessionMetadata, titleOf } from './session-view.ts';
 import { existingThread, threadWorkspace } from './threads.ts';
 
 /** Sessions: the same records as threads, as clients of the older session manager know them. */

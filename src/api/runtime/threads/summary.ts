@@ -3,7 +3,7 @@ import { CHANNELS, capabilitiesOf } from '../../../contracts/channels.ts';
 import { cut } from '../../../domain/text/storable.ts';
 import { userIdOf } from '../../../domain/whatsapp/identity.ts';
 import { type ThreadSummaryRow, threadSummaries } from '../../../store/chats/threads/thread-summaries.ts';
-import { flag, whole } from '../../http/query.ts';
+import { flag, whole } from '../../http/request.ts';
 import { endpoint } from '../shared/endpoint.ts';
 
 const TITLE_CHARS = 72;

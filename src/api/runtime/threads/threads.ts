@@ -3,15 +3,11 @@ import type { ThreadRecord } from '../../../contracts/records.ts';
 import { thingsToTry } from '../../../domain/chat/words/help.ts';
 import { chatKey } from '../../../store/chats/ids.ts';
 import { createThread, getThread, listThreads } from '../../../store/chats/threads/threads.ts';
-import { threadDetail } from '../../../store/turns/thread-detail.ts';
-import { type ThreadChanges, updateThread } from '../../../store/turns/update-thread.ts';
+import { type ThreadChanges, threadDetail, updateThread } from '../../../store/turns/thread-detail.ts';
 import type { ApiDeps } from '../../api-deps.ts';
-import { ApiError } from '../../errors/errors.ts';
-import { NO_THREAD_FIELD, notBlank, threadNotFound, workspaceInUse } from '../../errors/texts.ts';
-import { ID, isId } from '../../http/path.ts';
-import { flag, whole } from '../../http/query.ts';
-import { requestKey } from '../../http/request-key.ts';
-import { createThreadRequest, given, updateThreadRequest } from '../shared/bodies.ts';
+import { ApiError, NO_THREAD_FIELD, notBlank, threadNotFound, workspaceInUse } from '../../errors/errors.ts';
+import { flag, ID, isId, requestKey, whole } from '../../http/request.ts';
+import { compactThreadRequest, createThreadRequest, given, updateThreadRequest } from '../shared/bodies.ts';
 import { endpoint } from '../shared/endpoint.ts';
 import { itemRecord, threadFields, threadRecord, turnRecord } from '../shared/record-schemas.ts';
 
@@ -167,3 +163,24 @@ export async function existingThread(id: string, { store }: Pick<ApiDeps, 'store
   if (!thread) throw threadNotFound(id);
   return thread;
 }
+
+export const postCompact = endpoint({
+  method: 'POST',
+  path: '/v1/threads/{id}/compact',
+  summary: 'Sum up what was said before the last message, in a turn of its own',
+  body: compactThreadRequest,
+  answer: {
+    status: 202,
+    schema: z.object({ thread: threadRecord, turn: turnRecord }),
+    what: 'The turn; the same for the same Idempotency-Key.',
+  },
+  refusals: { 404: 'There is no such thread.', 409: 'A turn runs on this thread.' },
+  handle: async ({ ctx, params: { id }, body }, deps) => {
+    await existingThread(id, deps);
+    return await deps.intake.compact({
+      threadId: id,
+      reason: given(body.reason),
+      channelMessageId: requestKey(ctx, 'compact', body),
+    });
+  },
+});

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { getThread } from '../../../store/chats/threads/threads.ts';
-import { invalidDecision, noPendingApproval, noPendingInput, threadOfInputNotFound } from '../../errors/texts.ts';
-import { isId, isQuestionId } from '../../http/path.ts';
-import { requestKey } from '../../http/request-key.ts';
+import { invalidDecision, noPendingApproval, noPendingInput, threadOfInputNotFound } from '../../errors/errors.ts';
+import { isId, isQuestionId, requestKey } from '../../http/request.ts';
 import { approvalDecisionRequest, userInputRequest } from '../shared/bodies.ts';
 import { endpoint } from '../shared/endpoint.ts';
 

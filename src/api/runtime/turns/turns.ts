@@ -2,14 +2,13 @@ import { z } from 'zod';
 import { withQuotes } from '../../../domain/chat/context/quotes.ts';
 import { storableText } from '../../../domain/text/storable.ts';
 import type { ApiDeps } from '../../api-deps.ts';
-import { textRequired, turnNotActive } from '../../errors/texts.ts';
-import { isId } from '../../http/path.ts';
-import { requestKey } from '../../http/request-key.ts';
+import { textRequired, turnNotActive } from '../../errors/errors.ts';
+import { isId, requestKey } from '../../http/request.ts';
 import { given, messageRequest, startTurnRequest, steerTurnRequest } from '../shared/bodies.ts';
 import { endpoint } from '../shared/endpoint.ts';
 import { threadRecord, turnRecord } from '../shared/record-schemas.ts';
 import { existingThread } from '../threads/threads.ts';
-import { withAttachments } from './uploads.ts';
+import { withAttachments } from './files.ts';
 
 const refusals = { 404: 'There is no such thread.', 409: 'That turn does not run.' };
 

@@ -1,4 +1,4 @@
-import type { ServerFacts } from '../../../store/home/operations/server-facts.ts';
+import type { ServerFacts } from '../../../store/home/operations.ts';
 import type { Finding } from '../finding.ts';
 
 /** Above this share of its connections a server soon refuses one. */

@@ -1,7 +1,7 @@
 import { Client, Connection } from '@temporalio/client';
 import type { Config } from '../../../config.ts';
 import { AGENT_QUEUE, BACKGROUND_QUEUE, gatewayQueue, kennelQueue } from '../../../contracts/ids.ts';
-import { readServerFacts, type ServerFacts } from '../../../store/home/operations/server-facts.ts';
+import { readServerFacts, type ServerFacts } from '../../../store/home/operations.ts';
 import { type KennelHost, listHosts } from '../../../store/kennel/hosts/hosts.ts';
 import { type Db, openStore } from '../../../store/postgres/database.ts';
 import { schemaState } from '../../../store/schema/migrations.ts';

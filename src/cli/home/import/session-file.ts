@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { originalSessions } from '../../../store/home/imports/original-sessions.ts';
+import { originalSessions } from '../../../store/home/imports.ts';
 import { JsonFile, unreadable } from './files.ts';
 import type { Problem } from './found.ts';
 

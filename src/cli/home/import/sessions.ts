@@ -4,7 +4,7 @@ import type { Source } from '../../../contracts/taint.ts';
 import { storableText } from '../../../domain/text/storable.ts';
 import { canonicalUser } from '../../../domain/whatsapp/identity.ts';
 import { channelThread } from '../../../gateway/intake/threads.ts';
-import { importHistory, type PastMessage } from '../../../store/home/imports/history.ts';
+import { importHistory, type PastMessage } from '../../../store/home/imports.ts';
 import { keepContact } from '../../../store/whatsapp/contacts.ts';
 import { type Into, nothing, type Part } from './found.ts';
 import { type StoredSession, storedSessions } from './session-file.ts';

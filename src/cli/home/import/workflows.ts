@@ -7,7 +7,7 @@ import { parseSchedule, scheduleSlug } from '../../../domain/cron.ts';
 import { phoneOf } from '../../../domain/whatsapp/identity.ts';
 import { channelThread } from '../../../gateway/intake/threads.ts';
 import { chatOfThread } from '../../../store/chats/threads/threads.ts';
-import { claimImport } from '../../../store/home/imports/imports.ts';
+import { claimImport } from '../../../store/home/imports.ts';
 import { insertCron } from '../../../store/routines/crons.ts';
 import { findRoutine, insertRoutine } from '../../../store/routines/routines.ts';
 import { tools } from '../../../tools/registry.ts';

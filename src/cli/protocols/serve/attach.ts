@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { MOBILE_IS_OFF } from '../../../api/errors/texts.ts';
+import { MOBILE_IS_OFF } from '../../../api/errors/errors.ts';
 import { reasonOf } from '../../../client/api-request.ts';
 import type { Config } from '../../../config.ts';
 import { UserError } from '../../../contracts/user-error.ts';

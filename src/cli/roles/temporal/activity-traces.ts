@@ -1,5 +1,5 @@
 import type { ActivityInterceptorsFactory, WorkerOptions } from '@temporalio/worker';
-import { type Traced, traceOf } from '../../../store/home/operations/traces.ts';
+import { type Traced, traceOf } from '../../../store/home/operations.ts';
 import type { Db } from '../../../store/postgres/database.ts';
 import { isTracing, type SpanAttributes, traced } from '../../../telemetry/tracing.ts';
 

@@ -6,8 +6,16 @@ import type { Db, Tx } from '../../../store/postgres/database.ts';
 import { isAsked } from '../../../store/turns/questions/questions.ts';
 import { isCommand } from '../../intake/commands/table.ts';
 import type { Also, Intake } from '../../intake/intake.ts';
-import { albumNotes, hasAllOfAlbums, isBareAlbum, numbered } from './albums.ts';
-import { heardOf, heardTogether, type PendingMessage, saidIn } from './pending.ts';
+import {
+  albumNotes,
+  hasAllOfAlbums,
+  heardOf,
+  heardTogether,
+  isBareAlbum,
+  numbered,
+  type PendingMessage,
+  saidIn,
+} from './pending.ts';
 
 /** A backlog arrives in parts: wait until nothing has come for this long, or until it is this much. */
 const OLD_QUIET_MS = 3_000;

@@ -1,13 +1,13 @@
 import { createSealer } from '../../../adapters/encryption.ts';
 import { DAY, HOUR } from '../../../domain/time.ts';
+import { readAccount, tellElsewhere } from '../../../store/whatsapp/account.ts';
 import { KEPT_DAYS, pruneContent } from '../../../store/whatsapp/prune.ts';
 import type { ChannelSender, Gateway } from '../channel.ts';
-import { learnMappings } from './inbound/identify.ts';
+import { learnMappings } from './inbound/directory.ts';
 import { Receiver } from './inbound/receive.ts';
 import { loadBaileys, tolerateStrayRejections } from './library/baileys.ts';
 import { silenceConsole } from './library/silence.ts';
 import { startConnection } from './link/connection.ts';
-import { warnOfIdlePhone } from './link/phone-idle.ts';
 import type { CurrentLive, OnOpen, WhatsAppDeps } from './live.ts';
 import { GroupCache } from './outbound/group-cache.ts';
 import { typing } from './outbound/presence.ts';
@@ -77,4 +77,31 @@ function startPruning({ db, account, log }: WhatsAppDeps): () => void {
   prune();
   const timer = setInterval(prune, HOUR);
   return () => clearInterval(timer);
+}
+
+const WARN_DAYS = 10;
+const UNLINK_DAYS = 14;
+
+/**
+ * Warns, once for each period, when the phone was not used for long: WhatsApp then unlinks its devices, and cannot be
+ * asked about it.
+ */
+function warnOfIdlePhone({ db, account, log }: WhatsAppDeps): OnOpen {
+  return () => {
+    const look = async (): Promise<void> => {
+      const seen = (await readAccount(db, account))?.phone_seen_at;
+      const days = seen ? Math.floor((Date.now() - seen.getTime()) / DAY) : 0;
+      if (!seen || days < WARN_DAYS) return;
+      const left = Math.max(0, UNLINK_DAYS - days);
+      const text = `WhatsApp on the phone was not seen in use for ${days} days. In about ${left} days it unlinks this device; opening WhatsApp on the phone prevents that.`;
+      await tellElsewhere(db, account, `phone-${seen.getTime()}`, text, true);
+    };
+    const check = () =>
+      void look().catch((error: Error) =>
+        log.warn({ reason: error.message }, 'could not look when the phone was last seen'),
+      );
+    check();
+    const timer = setInterval(check, HOUR);
+    return () => clearInterval(timer);
+  };
 }

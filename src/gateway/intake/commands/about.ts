@@ -1,7 +1,7 @@
 import { moneyText } from '../../../domain/model/price-book.ts';
 import { VERSION } from '../../../installation.ts';
 import type { Spent } from '../../../store/turns/steps/spending.ts';
-import { cachedToday, type UsageTotal, usageTotals } from '../../../store/turns/steps/usage-totals.ts';
+import { cachedToday, type UsageTotal, usageTotals } from '../../../store/turns/steps/usage.ts';
 import { command, saying } from './command.ts';
 
 /** What this program is, and what its model has cost. */

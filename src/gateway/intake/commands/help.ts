@@ -1,9 +1,10 @@
 import { endpointOf } from '../../../adapters/model/endpoint/endpoint.ts';
 import type { Config } from '../../../config.ts';
-import { helpText, type SetUp } from '../../../domain/chat/words/help.ts';
+import { greetingText, helpText, type SetUp } from '../../../domain/chat/words/help.ts';
 import { listHosts } from '../../../store/kennel/hosts/hosts.ts';
 import type { Db, Tx } from '../../../store/postgres/database.ts';
-import type { Command, CommandContext } from './command.ts';
+import { isBlank } from '../../../store/turns/steps/transcript.ts';
+import { type Command, type CommandContext, command, saying } from './command.ts';
 
 export const helpOf = async ({ tx, config }: CommandContext, commands: readonly Command[]): Promise<string> =>
   helpText(
@@ -16,3 +17,17 @@ export async function setUpOf(db: Db | Tx, config: Config): Promise<SetUp> {
   const hosts = await listHosts(db);
   return { practice: endpointOf(config) === null, tasks: hosts.some(({ alive, ready }) => alive && ready) };
 }
+
+const GREETINGS = ['hi', 'hello', 'hey', 'hallo', 'good morning', 'good afternoon', 'good evening', 'good day'];
+
+/** A greeting gets one back, with what can be tried. In a conversation that has begun, it is for the model. */
+export const greeting = command({
+  help: [],
+  parse: saying(...GREETINGS, ...GREETINGS.flatMap((words) => [`${words} there`, `${words} fetch`, `${words}, fetch`])),
+  mayAnswer: true,
+  mayContinue: true,
+  run: async (_, { tx, config, owned, turnId }) => {
+    if (turnId || !(await isBlank(tx.now, tx.threadId))) return null;
+    return greetingText(await setUpOf(tx.now, config), owned ? config.FETCH_USER_NAME : undefined);
+  },
+});

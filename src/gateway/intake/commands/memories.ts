@@ -1,8 +1,7 @@
 import { memoryLine } from '../../../domain/chat/context/memory.ts';
 import { isTooLong, plainWords } from '../../../domain/chat/words/commands.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
-import { listMemories, removeMemories } from '../../../store/owner/memories.ts';
-import { memoryOwner } from '../../../store/owner/memory-owner.ts';
+import { listMemories, memoryOwner, removeMemories } from '../../../store/owner/memories.ts';
 import { command, saying } from './command.ts';
 
 /** What is remembered, shown and deleted without a model. */

@@ -1,13 +1,17 @@
 import type { Identity } from '../../../contracts/decision.ts';
+import { parseEgress } from '../../../domain/chat/words/commands.ts';
 import { mayTrust } from '../../../domain/consent/policy.ts';
+import { shownHost } from '../../../domain/tasks/egress.ts';
 import { findName } from '../../../domain/tasks/workspace-names.ts';
 import { suggestion } from '../../../domain/text/nearest.ts';
 import { listShares } from '../../../store/chats/shares.ts';
+import { egressText, revokeRules } from '../../../store/kennel/egress/egress-rules.ts';
 import {
   activeWorkspace,
   listWorkspaces,
   selectWorkspace,
   type WorkspaceRow,
+  workspacesOfChat,
 } from '../../../store/kennel/workspaces/workspaces.ts';
 import type { Tx } from '../../../store/postgres/database.ts';
 import { command, saying } from './command.ts';
@@ -65,4 +69,25 @@ async function reachable(tx: Tx, by: Identity): Promise<WorkspaceRow[]> {
   if (mayTrust(by)) return rows;
   const shared = (await listShares(tx)).filter(({ person }) => person === by.id).map(({ workspace }) => workspace);
   return rows.filter(({ name }) => shared.includes(name));
+}
+
+export const egressCommand = command({
+  help: [
+    '`egress` lists the hosts that tasks here may reach; `egress remove example.com` takes one back. A task that wants another host asks you',
+  ],
+  parse: parseEgress,
+  ownersOnly: ({ what }) => (what === 'remove' ? 'Only the owner takes back what tasks may reach.' : null),
+  run: async (order, { tx, config }) =>
+    order.what === 'remove'
+      ? await remove(tx.now, tx.chatId, order)
+      : (await egressText(tx.now, config, tx.chatId)).text,
+});
+
+async function remove(tx: Tx, chatId: string, at: { host: string; port: number | null }): Promise<string> {
+  const gone: string[] = [];
+  for (const { host, name } of await workspacesOfChat(tx, chatId))
+    gone.push(...(await revokeRules(tx, host, [name], at)));
+  const shown = shownHost({ host: at.host, port: at.port ?? 443 });
+  if (gone.length === 0) return `There is no rule about ${shown} here. Say \`egress\` to see what there is.`;
+  return `The rule about ${shown} in ${gone.join(', ')} is gone. Open connections to it end now, and the next task that wants it asks you.`;
 }

@@ -1,11 +1,13 @@
+import { startReminder } from '../../../adapters/reminders.ts';
+import { type Reminder as AskedReminder, parseRemind, readRemind } from '../../../domain/chat/words/reminder.ts';
 import { parseScheduleRemoval } from '../../../domain/chat/words/tool-words.ts';
 import { describeTime, nextFirings } from '../../../domain/cron.ts';
 import { inputsText } from '../../../domain/routine-inputs.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
-import { zoneOf } from '../../../store/chats/preferences.ts';
+import { chosenIn, zoneOf } from '../../../store/chats/preferences.ts';
 import type { Tx } from '../../../store/postgres/database.ts';
 import { type Cron, listCrons } from '../../../store/routines/crons.ts';
-import { type Reminder, remindersOf, removeReminder } from '../../../store/routines/reminders.ts';
+import { insertReminder, type Reminder, remindersOf, removeReminder } from '../../../store/routines/reminders.ts';
 import { listRoutines } from '../../../store/routines/routines.ts';
 import { command, saying } from './command.ts';
 import { toolTurn } from './tools.ts';
@@ -92,3 +94,36 @@ const namesOf = (entry: Entry): string[] =>
   ('cron' in entry ? [entry.cron.id, entry.cron.name] : [entry.reminder.id, entry.reminder.what]).map((name) =>
     name.toLowerCase(),
   );
+
+/** Most reminders of a chat that wait. */
+const MOST_REMINDERS = 100;
+
+const REMINDER_EXAMPLES =
+  'Say for example `remind me to stretch in 20 minutes`, `remind me to call Ann at 9:00 tomorrow` or `remind me on Friday to pay the rent`.';
+
+const REMINDER_PROBLEMS: Record<Extract<AskedReminder, { problem: string }>['problem'], string> = {
+  what: 'What shall I remind you of?',
+  when: 'I did not find a time in that.',
+  past: 'That time is over.',
+};
+
+export const remind = command({
+  help: ['`remind me to stretch in 20 minutes` or `remind me at 9:00 tomorrow to call Ann` says it then, once'],
+  parse: parseRemind,
+  run: async (asked, { tx, config, shared, owned, afterwards }) => {
+    const { language, timeZone: zone = config.FETCH_TIME_ZONE } = (await chosenIn(tx.now, tx.chatId)).preferences;
+    const read = await readRemind(asked, tx.at, { timeZone: zone, language });
+    if (read === null) return null;
+    if ('problem' in read)
+      return `${REMINDER_PROBLEMS[read.problem]} ${REMINDER_EXAMPLES}${read.problem === 'what' ? '' : ` Here it is ${describeTime(tx.at, zone)}.`}`;
+    const waiting = (await remindersOf(tx.now, tx.chatId)).length;
+    if (waiting >= MOST_REMINDERS)
+      return `${waiting} reminders wait in this chat, and no more than ${MOST_REMINDERS} are allowed. \`schedules\` lists them.`;
+    // in a group, what somebody else wants to be told is not the owner's word
+    const sources = shared && !owned ? [{ kind: 'member' as const, label: 'a reminder' }] : [];
+    const reminder = await insertReminder(tx.now, { chatId: tx.chatId, what: read.what, dueAt: read.at, sources });
+    afterwards((temporal) => startReminder(temporal, reminder));
+    const moved = read.leftOut ? ' (clocks go forward over the time that you said)' : '';
+    return `I will remind you on ${describeTime(read.at, zone)}${moved}: ${read.what}`;
+  },
+});

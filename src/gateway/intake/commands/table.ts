@@ -1,23 +1,22 @@
+import type { Config } from '../../../config.ts';
+import { mayTrust } from '../../../domain/consent/policy.ts';
+import { withoutTrigger } from '../../../domain/whatsapp/trigger.ts';
+import type { ThreadTransaction } from '../../../store/chats/thread-transaction.ts';
+import { isAsked } from '../../../store/turns/questions/questions.ts';
 import { usage, version } from './about.ts';
-import type { Command, CommandContext } from './command.ts';
+import type { Command, CommandContext, CommandMessage, Outcome } from './command.ts';
 import { clear, help, newConversation, status, stop } from './conversation.ts';
-import { egressCommand } from './egress.ts';
 import { toolsCommand } from './extensions.ts';
-import { greeting } from './greeting.ts';
-import { helpOf } from './help.ts';
+import { greeting, helpOf } from './help.ts';
 import { forget, memories } from './memories.ts';
 import { chooseModel, model } from './model.ts';
-import { preferences } from './preferences.ts';
-import { project, projects } from './projects.ts';
-import { remind } from './remind.ts';
-import { removeSchedule, schedules } from './schedules.ts';
-import { shareCommand } from './sharing.ts';
-import { signCommand } from './sign-off.ts';
-import { orderCommand } from './task-orders.ts';
-import { tasks } from './tasks.ts';
+import { preferences, signCommand } from './preferences.ts';
+import { egressCommand, project, projects } from './projects.ts';
+import { remind, removeSchedule, schedules } from './schedules.ts';
+import { orderCommand, tasks } from './tasks.ts';
 import { apps, bringIn, undo } from './tools.ts';
 import { askAgain, autonomy, plan, plans } from './trust.ts';
-import { trustedCommand } from './trusted.ts';
+import { shareCommand, trustedCommand } from './trusted.ts';
 
 /** Every command, in the order in which a message is compared with them and in which `help` lists them. */
 export const COMMANDS: readonly Command[] = [
@@ -61,3 +60,29 @@ export const COMMANDS: readonly Command[] = [
  */
 export const isCommand = (text: string): boolean =>
   COMMANDS.some(({ parse, mayContinue }) => !mayContinue && parse(text) !== null);
+
+/** Carries out the command that a whole message is, without the model. Null when it is none. */
+export async function runCommand(
+  tx: ThreadTransaction,
+  config: Config,
+  message: CommandMessage,
+  afterwards: CommandContext['afterwards'],
+): Promise<Outcome> {
+  // where nobody else writes, the trigger is not needed and people write it all the same
+  const text = withoutTrigger(message.text, config.FETCH_TRIGGER)?.trim() ?? message.text;
+  const context: CommandContext = { ...message, text, tx, config, afterwards, owned: mayTrust(message.by) };
+  for (const each of COMMANDS) {
+    const asked = each.parse(text);
+    const outcome = asked === null ? null : await run(each, asked, context);
+    if (outcome !== null) return outcome;
+  }
+  return null;
+}
+
+async function run(each: Command, asked: unknown, context: CommandContext): Promise<Outcome> {
+  const { tx, text, owned } = context;
+  const { mayAnswer } = each;
+  if (mayAnswer && !text.trim().startsWith('/') && (await isAsked(tx.now, tx.threadId, mayAnswer === 'question')))
+    return null;
+  return (!owned && each.ownersOnly?.(asked)) || (await each.run(asked, context));
+}

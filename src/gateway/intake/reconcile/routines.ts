@@ -12,7 +12,7 @@ import type { RoutineInput } from '../../../contracts/routine.ts';
 import { ROUTINE } from '../../../contracts/signals.ts';
 import { type Cron, lastSettled } from '../../../store/routines/crons.ts';
 import type { OpenRun } from '../../../store/routines/reconcile.ts';
-import { followPause, sendSchedule } from '../background/schedule.ts';
+import { followPause, sendSchedule } from '../schedules.ts';
 import type { IntakeDeps } from '../signal.ts';
 import type { Held, Holdings } from './holdings.ts';
 

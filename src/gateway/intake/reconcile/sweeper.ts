@@ -1,8 +1,11 @@
+import type { Arrival } from '../../../contracts/conversation.ts';
+import { DAY, HOUR } from '../../../domain/time.ts';
 import { createLog } from '../../../log.ts';
-import { retention } from '../retention.ts';
-import type { IntakeDeps } from '../signal.ts';
+import { arrivalOf, type Unsignalled, unsignalled } from '../../../store/chats/messages/inbox.ts';
+import { idleSessions } from '../../../store/chats/sessions/sessions.ts';
+import { type IntakeDeps, IntakeError, isServerAway, signalArrival } from '../signal.ts';
+import { deleteSession } from '../threads.ts';
 import { createReconcile, type Reconcile, type Reconciled } from './reconcile.ts';
-import { type Resignalling, resignal } from './resignal.ts';
 
 const SWEEP_MS = 1000;
 const RECONCILE_MS = 30_000;
@@ -122,4 +125,96 @@ function tell(log: Log, reconciled: Partial<Reconciled>): boolean {
         'could not compare some rows with the Temporal server; the next round tries them again',
       );
   return Object.values(reconciled).every(({ failed }) => failed === 0);
+}
+
+/** in one round; the next one takes what is left */
+const AT_ONCE = 200;
+
+/**
+ * Erases the texts of sessions in which nothing was said for FETCH_KEEP_DAYS, as their deletion does. One at work is
+ * left for a later round.
+ */
+function retention(deps: Pick<IntakeDeps, 'db' | 'config'>, log: ReturnType<typeof createLog>): () => Promise<number> {
+  return async () => {
+    const days = deps.config.FETCH_KEEP_DAYS;
+    if (days === undefined) return HOUR;
+    try {
+      const deleted = await deleteIdle(deps, new Date(Date.now() - days * DAY));
+      if (deleted > 0) log.info({ deleted, days }, 'erased sessions that were older than FETCH_KEEP_DAYS');
+    } catch (error) {
+      log.warn(
+        { error: (error as Error).message },
+        'could not look for sessions that are to be erased; the next round does',
+      );
+    }
+    return HOUR;
+  };
+}
+
+export async function deleteIdle(deps: Pick<IntakeDeps, 'db'>, before: Date): Promise<number> {
+  let deleted = 0;
+  for (const id of await idleSessions(deps.db, before, AT_ONCE)) {
+    try {
+      await deleteSession(deps, id);
+      deleted += 1;
+    } catch (error) {
+      if (!(error instanceof IntakeError)) throw error;
+    }
+  }
+  return deleted;
+}
+
+/** Where the last round stopped, so that failing rows do not block the rows behind them. */
+export interface Resignalling {
+  after: Unsignalled | null;
+}
+
+/** Chats that are signalled in parallel. The rows of one chat go in order. */
+const PARALLEL = 8;
+
+/**
+ * Signals rows whose signal was lost in a crash. At most `limit` at a time, so that a backlog does not delay new
+ * messages.
+ */
+export async function resignal(
+  deps: IntakeDeps,
+  at: Resignalling = { after: null },
+  olderThanMs = 2000,
+  limit = 50,
+): Promise<number> {
+  const rows = await unsignalled(deps.db, olderThanMs, limit, at.after);
+  at.after = rows.length === limit ? rows.at(-1)! : null;
+  let found = 0;
+  let failure: Error | undefined;
+  const chats = [...Map.groupBy(rows, (row) => row.chatId).values()];
+  const lane = async () => {
+    for (let chat = chats.shift(); chat; chat = chats.shift()) {
+      try {
+        for (const { id } of chat) if (await signalRow(deps, id)) found += 1;
+      } catch (error) {
+        if (isServerAway(error)) throw error;
+        failure = error as Error;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: PARALLEL }, lane));
+  if (failure) throw new Error(`${found} of ${rows.length} rows could be signalled again: ${failure.message}`);
+  return found;
+}
+
+async function signalRow(deps: IntakeDeps, inboxId: string): Promise<boolean> {
+  const row = await arrivalOf(deps.db, inboxId);
+  if (!row || row.signalled_at) return false;
+  const { arrival, chat_id, channel, workflow_id, resignalled, trace_parent } = row;
+  const known = {
+    inboxId,
+    arrival: arrival as Arrival,
+    chatId: chat_id,
+    channel,
+    workflowId: workflow_id,
+    resignalled,
+    traceParent: trace_parent,
+  };
+  await signalArrival(deps, known);
+  return true;
 }

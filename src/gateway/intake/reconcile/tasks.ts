@@ -6,8 +6,7 @@ import { taskPage } from '../../../domain/tasks/page.ts';
 import { MINUTE } from '../../../domain/time.ts';
 import { cut } from '../../../store/chats/ids.ts';
 import { isLimited, isOver, orderedOf, type TaskWithQuestion } from '../../../store/kennel/tasks/tasks.ts';
-import { type IntakeDeps, signalTask } from '../signal.ts';
-import { taskInput } from '../workflow-inputs.ts';
+import { type IntakeDeps, signalTask, taskInput } from '../signal.ts';
 import type { Holdings } from './holdings.ts';
 
 /** Wait before a failed workflow is started again, because the cause of the failure may still be there. */

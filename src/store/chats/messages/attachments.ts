@@ -3,9 +3,8 @@ import { type Selectable, sql } from 'kysely';
 import { type FileShown, SHOWN_FILE_CHARS, SHOWN_PICTURES } from '../../../domain/text/files.ts';
 import { type Db, json, type Tx } from '../../postgres/database.ts';
 import type { AttachmentTable } from '../../schema/tables/chats.ts';
-import { derivedId } from '../ids.ts';
+import { derivedId, isOrWas } from '../ids.ts';
 import type { ThreadTransaction } from '../thread-transaction.ts';
-import { isOrWas } from '../threads/copied-ids.ts';
 
 interface NewAttachment {
   /** derived from the message that it came with, so that a repeated message stores it once */

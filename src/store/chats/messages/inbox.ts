@@ -2,8 +2,7 @@ import { sql } from 'kysely';
 import type { Arrival } from '../../../contracts/conversation.ts';
 import type { Identity } from '../../../contracts/decision.ts';
 import type { Channel } from '../../../contracts/ids.ts';
-import { type Db, json, type Tx } from '../../postgres/database.ts';
-import { perDatabase } from '../../postgres/per-database.ts';
+import { type Db, json, perDatabase, type Tx } from '../../postgres/database.ts';
 import { type RequestKey, requireSame } from '../request-keys.ts';
 import type { ThreadTransaction } from '../thread-transaction.ts';
 

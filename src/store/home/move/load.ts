@@ -4,8 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { UserError } from '../../../contracts/user-error.ts';
-import { type Dump, tableFile } from './dump.ts';
-import { columnList, type MovedTable, migrationsOf, movedTables, quoted } from './tables.ts';
+import { columnList, type Dump, type MovedTable, migrationsOf, movedTables, quoted, tableFile } from './dump.ts';
 
 interface Loading {
   dump: Dump;

@@ -27,9 +27,8 @@ import { numbered } from '../../turns/questions/question-text.ts';
 import type { Question } from '../../turns/questions/questions.ts';
 import { addRules, beginOnce, decidedOf, noteAsk, openAsks, ruleFor, rulesOfTask } from '../egress/egress-rules.ts';
 import { findTask, type Task } from '../tasks/tasks.ts';
-import { insertQuestion, placeOfQuestion, showQuestion } from './show-question.ts';
+import { insertQuestion, placeOfQuestion, showQuestion, warningsOf } from './show-question.ts';
 import { findQuestion, latestQuestionOfTask } from './task-questions.ts';
-import { warningsOf } from './task-taint.ts';
 
 /** A full stop is in no id that a container can choose. */
 const MARK = '_egress.';

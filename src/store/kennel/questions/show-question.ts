@@ -1,15 +1,18 @@
 import type { Insertable } from 'kysely';
 import { outboxId } from '../../../contracts/ids.ts';
+import { whyAsked } from '../../../domain/consent/taint.ts';
+import { shownHost } from '../../../domain/tasks/egress.ts';
 import { derivedId } from '../../chats/ids.ts';
 import type { ThreadTransaction } from '../../chats/thread-transaction.ts';
 import { addItem } from '../../chats/threads/items.ts';
-import { json } from '../../postgres/database.ts';
+import { json, type Tx } from '../../postgres/database.ts';
 import type { QuestionTable } from '../../schema/tables/turns.ts';
 import { addCompleteTurn } from '../../turns/complete-turn.ts';
 import type { openedNow } from '../../turns/questions/ask.ts';
 import { shownEvidence } from '../../turns/questions/question-payloads.ts';
 import type { Question } from '../../turns/questions/questions.ts';
 import { remember } from '../../turns/steps/transcript.ts';
+import { reachedBy } from '../egress/egress.ts';
 import { sourceOfTask } from '../tasks/task-news.ts';
 import type { Task } from '../tasks/tasks.ts';
 
@@ -90,3 +93,18 @@ export const approvalOfTask = (
     ...shownEvidence(asks),
   },
 });
+
+/**
+ * Why text of others may be behind what a task asks for: the task was made after some was read, or has read from hosts
+ * itself.
+ */
+export async function warningsOf(tx: Tx, task: Task): Promise<string[]> {
+  const call = await tx.selectFrom('calls').select('taint').where('id', '=', task.call_id).executeTakeFirst();
+  const reached = await reachedBy(tx, task.id, 3);
+  return [
+    ...(call?.taint?.asks.length ? [whyAsked({ ...call.taint, asks: ['egress'] })] : []),
+    ...(reached.length > 0
+      ? [`It has read text of others before (${reached.map(shownHost).join(', ')}), and this may be their wish.`]
+      : []),
+  ];
+}

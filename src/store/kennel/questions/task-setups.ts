@@ -7,8 +7,7 @@ import { openedNow } from '../../turns/questions/ask.ts';
 import { approvalText } from '../../turns/questions/question-text.ts';
 import { isAllowed } from '../../turns/questions/questions.ts';
 import type { Task } from '../tasks/tasks.ts';
-import { approvalOfTask, insertQuestion, showQuestion } from './show-question.ts';
-import { warningsOf } from './task-taint.ts';
+import { approvalOfTask, insertQuestion, showQuestion, warningsOf } from './show-question.ts';
 
 /** A script that a task proposed last. */
 export interface ProposedSetup {

@@ -1,4 +1,7 @@
+import { sql } from 'kysely';
 import type { Source } from '../../../contracts/taint.ts';
+import type { ChatWork } from '../../../domain/chat/context/workspace-context.ts';
+import { compiled } from '../../postgres/compiled-query.ts';
 import type { Db } from '../../postgres/database.ts';
 import { recordNotice } from '../../turns/complete-turn.ts';
 import type { Task } from './tasks.ts';
@@ -36,3 +39,23 @@ export async function tellOfTask(
   });
   return outboxId;
 }
+
+/** Tasks that a prompt names. */
+const TASKS = 3;
+
+/** The goal of a task that was made after text of others was read may be their words, so it is left out. */
+const workOf = compiled(
+  'chat_work',
+  (_, chatId: string) => sql<ChatWork>`
+    select chats.workspace, chats.workspace_host as host, workspaces.profile, to_json(workspaces.seen_at)#>>'{}' as "seenAt",
+      (select coalesce(json_agg(latest order by latest.created_at), '[]') from (
+        select tasks.id, tasks.state, tasks.harness, tasks.workspace, tasks.created_at, tasks.ended_at as "endedAt",
+          case when jsonb_array_length(coalesce(calls.taint->'sources', '[]')) = 0 then left(tasks.goal, 200) end as goal
+        from tasks left join calls on calls.id = tasks.call_id
+        where tasks.chat_id = chats.id order by tasks.created_at desc limit ${TASKS}) latest) as tasks
+    from chats left join workspaces on workspaces.host = chats.workspace_host and workspaces.name = chats.workspace
+    where chats.id = ${chatId}`,
+);
+
+export const workOfChat = async (db: Db, chatId: string): Promise<ChatWork | null> =>
+  (await db.executeQuery(workOf(chatId))).rows[0] ?? null;

@@ -4,14 +4,12 @@ import type { ThinkResult } from '../../../contracts/conversation.ts';
 import type { Source } from '../../../contracts/taint.ts';
 import { policyOf, type Verdict } from '../../../domain/consent/policy.ts';
 import { visible, visibleWithin } from '../../../domain/text/foreign-text.ts';
-import { cut } from '../../chats/ids.ts';
+import { cut, isOrWas } from '../../chats/ids.ts';
 import { onThread, onThreadIf, requireUnchanged, type ThreadTransaction } from '../../chats/thread-transaction.ts';
-import { isOrWas } from '../../chats/threads/copied-ids.ts';
 import { type ItemRow, insertItems, itemEvent, itemRow } from '../../chats/threads/items.ts';
 import type { WriteBatch } from '../../chats/write-batch.ts';
 import { compiled } from '../../postgres/compiled-query.ts';
-import { type Db, json, type Tx } from '../../postgres/database.ts';
-import { perDatabase } from '../../postgres/per-database.ts';
+import { type Db, json, perDatabase, type Tx } from '../../postgres/database.ts';
 import type { CallTable } from '../../schema/tables/turns.ts';
 
 /** Stored output of a tool call of this chat; undefined when there is no such call here. */

@@ -11,7 +11,7 @@ import { visible } from '../../../../src/domain/text/foreign-text.ts';
 import { storableText } from '../../../../src/domain/text/storable.ts';
 import { doing, storeLines } from '../../../../src/store/kennel/tasks/task-log.ts';
 import { insertTask } from '../../../../src/store/kennel/tasks/tasks.ts';
-import { saveGroups } from '../../../../src/store/whatsapp/groups.ts';
+import { saveGroups } from '../../../../src/store/whatsapp/chats.ts';
 import { storeReceived } from '../../../../src/store/whatsapp/inbox.ts';
 import { anyText } from '../../../support/any-text.ts';
 import type { TestApp } from '../../../support/app.ts';

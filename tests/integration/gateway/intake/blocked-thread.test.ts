@@ -1,8 +1,7 @@
 import { sql } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ThreadBusy, ThreadQueue } from '../../../../src/store/chats/thread-queue.ts';
-import { onThread } from '../../../../src/store/chats/thread-transaction.ts';
+import { onThread, ThreadBusy, ThreadQueue } from '../../../../src/store/chats/thread-transaction.ts';
 import { isDatabaseAway } from '../../../../src/store/postgres/health.ts';
 import { startTestDatabase, type TestDatabase } from '../../../support/database.ts';
 import { newThread } from '../../../support/thread.ts';

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Config, loadConfig } from '../../../../src/config.ts';
 import { createReconcile } from '../../../../src/gateway/intake/reconcile/reconcile.ts';
-import { type Resignalling, resignal } from '../../../../src/gateway/intake/reconcile/resignal.ts';
+import { type Resignalling, resignal } from '../../../../src/gateway/intake/reconcile/sweeper.ts';
 import { startTestDatabase, type TestDatabase } from '../../../support/database.ts';
 import { startTestTemporal, type TestTemporal } from '../../../support/temporal.ts';
 import { until } from '../../../support/until.ts';

@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { albumNotes, hasAllOfAlbums, numbered } from '../../../../src/gateway/channels/shared/albums.ts';
-import { heardOf, heardTogether, type PendingMessage } from '../../../../src/gateway/channels/shared/pending.ts';
+import {
+  albumNotes,
+  hasAllOfAlbums,
+  heardOf,
+  heardTogether,
+  numbered,
+  type PendingMessage,
+} from '../../../../src/gateway/channels/shared/pending.ts';
 
 let seq = 0;
 const said = (text: string, fields: Partial<PendingMessage> = {}): PendingMessage => ({

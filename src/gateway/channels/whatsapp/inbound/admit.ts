@@ -1,9 +1,87 @@
+import { createHash } from 'node:crypto';
+import type { Config } from '../../../../config.ts';
+import type { Identity } from '../../../../contracts/decision.ts';
+import { OLD_AFTER_MS } from '../../../../domain/chat/burst.ts';
+import { isTooLong } from '../../../../domain/chat/words/commands.ts';
+import { offeredAnswer } from '../../../../domain/chat/words/replies.ts';
+import { canonicalUser, numberMode, roleOf, samePerson } from '../../../../domain/whatsapp/identity.ts';
 import { addressed } from '../../../../domain/whatsapp/trigger.ts';
-import type { Incoming } from './decode.ts';
-import type { Role, Self } from './identify.ts';
+import type { Db, Tx } from '../../../../store/postgres/database.ts';
+import { tellOwner } from '../../../../store/whatsapp/account.ts';
+import {
+  type Forms,
+  findContact,
+  holdsNumber,
+  ownIdentity,
+  trustedPhones,
+} from '../../../../store/whatsapp/contacts.ts';
+import {
+  authorsOfTurn,
+  type OurMessage,
+  openIn,
+  ourMessage,
+  received,
+  type Waiting,
+} from '../../../../store/whatsapp/inbox.ts';
+import { resumeChat } from '../../../../store/whatsapp/pause.ts';
+import { markAccepted } from '../../../../store/whatsapp/sends.ts';
+import type { Approver } from '../../../intake/intake.ts';
+import type { CurrentLive, WhatsAppDeps } from '../live.ts';
+import { decodeRow, type Incoming, type Me, type OfOthers } from './decode.ts';
+import { bothForms, type ChatDirectory, jidsOf } from './directory.ts';
+
+type Role = 'owner' | 'trusted' | 'stranger';
+/** JIDs of the people who may use it. */
+interface People {
+  owner: string[];
+  trusted: string[];
+}
+/** The linked account, and how its number is used. */
+export interface Self extends Me {
+  number: 'shared' | 'dedicated';
+  people: People;
+}
+
+/** Who is who on this account. Without OWNER_PHONE_NUMBER the account itself is the owner. */
+export async function whoIsWho({
+  db,
+  config,
+  account,
+}: Pick<WhatsAppDeps, 'db' | 'config' | 'account'>): Promise<Self> {
+  const [own, told] = await Promise.all([ownIdentity(db, account), trustedPhones(db)]);
+  const people = peopleOf(config, own, told);
+  const number = numberMode(config, own.number, own.jid ?? '');
+  return { jid: own.jid && canonicalUser(own.jid), lid: own.lid && canonicalUser(own.lid), number, people };
+}
+
+/** `told`: numbers that the owner trusts besides those of the setting. */
+export function peopleOf(
+  config: Pick<Config, 'OWNER_PHONE_NUMBER' | 'TRUSTED_PHONE_NUMBERS'>,
+  own: Me,
+  told: readonly string[] = [],
+): People {
+  const owner = jidsOf(config.OWNER_PHONE_NUMBER);
+  const itself = [own.jid, own.lid].filter((jid) => jid !== null);
+  // if the account itself is the owner, its LID counts too, before any contact says so
+  const named = own.jid && owner.includes(canonicalUser(own.jid)) ? [...owner, ...itself] : owner;
+  return {
+    owner: owner.length > 0 ? named : itself,
+    trusted: [...jidsOf(config.TRUSTED_PHONE_NUMBERS), ...jidsOf(told.join(','))],
+  };
+}
+
+/** The author's identity for the store: the number if known, because settings name people by number. */
+const identityOf = (role: Role, { pn, lid }: Forms): Identity => {
+  const jid = pn ?? lid;
+  return {
+    role: role === 'stranger' ? 'member' : role,
+    channel: 'whatsapp',
+    ...(jid && { id: pn ? pn.split('@')[0]! : jid }),
+  };
+};
 
 /** What happens to a message: it ends with a reason (`verdict`), or goes on with the text that is meant for us. */
-type Admission =
+type Verdict =
   | { admitted: true; text: string /** the text is the quoted one */; quotes?: true }
   | { admitted: false; verdict: string };
 
@@ -17,13 +95,13 @@ interface Circumstances {
   trigger: string;
 }
 
-const refuse = (verdict: string): Admission => ({ admitted: false, verdict });
+const refuse = (verdict: string): Verdict => ({ admitted: false, verdict });
 
 /**
  * Whether a message is for us, from somebody who may write to us. Pure. Reactions, votes, edits and deletions need no
  * trigger, because they name their message.
  */
-export function admit(message: Incoming, { role, self, echo, quotesUs, trigger }: Circumstances): Admission {
+export function verdictOn(message: Incoming, { role, self, echo, quotesUs, trigger }: Circumstances): Verdict {
   const { content, chat, key } = message;
   if (content.kind === 'nothing' && content.why !== 'stub') return refuse(content.why);
   if (key.fromMe && echo) return refuse('echo');
@@ -52,4 +130,163 @@ export function admit(message: Incoming, { role, self, echo, quotesUs, trigger }
   return message.quoted?.text
     ? { admitted: true, text: message.quoted.text, quotes: true }
     : { admitted: true, text: 'help' };
+}
+
+/**
+ * The role of a group message's author in a turn: the owner, or one of the authors who began it, under either address.
+ */
+const approverOf =
+  (account: string, message: Incoming, owner: boolean): Approver =>
+  async (tx, turnId) => ({ owner, asked: !owner && (await began(tx, account, message, turnId)) });
+
+/** Whether the author of a message is one of those who began a turn, under either address. */
+async function began(tx: Db | Tx, account: string, { author, key, chat }: Incoming, turnId: string): Promise<boolean> {
+  for (const { participant, fromMe } of await authorsOfTurn(tx, account, turnId)) {
+    if (fromMe || key.fromMe || chat.kind !== 'group') {
+      if (fromMe === key.fromMe) return true;
+      continue;
+    }
+    const forms = participant.endsWith('@lid') ? { lid: participant, pn: null } : { lid: null, pn: participant };
+    if (samePerson((await findContact(tx, account, forms)) ?? forms, author)) return true;
+  }
+  return false;
+}
+
+/**
+ * Whether a message without trigger, mention or quote answers a question that is open in its chat: a no of anybody who
+ * may write, and each other answer of the person who was asked. In a group the owner is always asked.
+ */
+async function answersUnaddressed(
+  { db, account }: WhatsAppDeps,
+  message: Incoming,
+  verdict: string,
+  role: Role,
+): Promise<boolean> {
+  if ((verdict !== 'not_addressed' && verdict !== 'owner_typed') || message.quoted || message.ofOthers) return false;
+  const { chat } = message;
+  const text = textOf(message);
+  if (message.content.kind !== 'text' || isTooLong(text)) return false;
+  const address = chat.kind === 'group' ? chat.jid : (await findContact(db, account, chat.forms))?.chatAddress;
+  const open = address === undefined ? [] : await openIn(db, address);
+  const answer = open.length > 0 ? offeredAnswer(text, open) : null;
+  if (answer !== 'other') return answer === 'no';
+  if (role === 'owner' && chat.kind === 'group') return true;
+  for (const { turnId } of open) if (await began(db, account, message, turnId)) return true;
+  return false;
+}
+
+const textOf = ({ content }: Incoming): string => (content.kind === 'text' ? content.text.trim() : '');
+
+/** Says once that somebody else has the number of a person who may write. */
+async function tellOfNewAccount({ db, config }: WhatsAppDeps, { lid, pn }: Forms): Promise<void> {
+  const phone = pn!.split('@')[0]!;
+  const who = createHash('sha256').update(`${lid} ${pn}`).digest('hex').slice(0, 20);
+  await tellOwner(
+    db,
+    `number-${who}`,
+    `Somebody writes from +${phone} with another WhatsApp account than before, so the number may belong to somebody else now. I ignore them. If they may write, say: trust add +${phone}`,
+    config.OWNER_PHONE_NUMBER?.split(',')[0] ?? null,
+  );
+}
+
+/** How long an author waits whose number only WhatsApp knows, until the next attempt. */
+const UNKNOWN_MS = 5_000;
+
+/**
+ * What the caller does with a row: end it with the verdict, or delay it (`until` in ms since the epoch). Null: it was
+ * handled, or is pending in its chat.
+ */
+export type Sorted = { verdict: string } | { until: number } | null;
+
+/** A message for us, with what is known about it. */
+export interface Admitted {
+  row: Waiting;
+  message: Incoming;
+  self: Self;
+  role: Role;
+  /** the part of its text that is meant for us */
+  text: string;
+  /** our message that it quotes */
+  quoted: OurMessage | undefined;
+  /** it quotes what somebody else wrote, or what nobody can tell */
+  quotesOthers: boolean;
+  /** how the text of somebody else came into the message */
+  ofOthers: OfOthers | null;
+  address: string;
+  /** the author, in a group */
+  author: string | null;
+  by: Identity;
+  approver: Approver | undefined;
+  old: boolean;
+  /** was delayed before because it was over the limit or its author was unknown, and not after a failure */
+  late: boolean;
+}
+
+/** Whether a message is for us, and from whom. */
+export async function admit(
+  deps: WhatsAppDeps & { live: CurrentLive },
+  directory: ChatDirectory,
+  row: Waiting,
+  message: Incoming,
+  self: Self,
+): Promise<Admitted | NonNullable<Sorted>> {
+  const { db, account, config } = deps;
+  const { key, chat } = message;
+  const forms = await bothForms(deps, message.author);
+  if (!forms) return { until: Date.now() + UNKNOWN_MS };
+  message.author = forms;
+  const listed = roleOf(forms, self.people);
+  const another = listed !== 'stranger' && !key.fromMe && !(await holdsNumber(db, account, forms));
+  if (another) await tellOfNewAccount(deps, forms);
+  const role = another ? 'stranger' : listed;
+  const quoted = role !== 'stranger' && message.quoted ? await ourMessage(db, account, message.quoted.id) : undefined;
+  const echo = key.fromMe && (await ourMessage(db, account, key.messageId)) !== undefined;
+  const verdict = verdictOn(message, {
+    role,
+    self,
+    echo,
+    quotesUs: quoted !== undefined,
+    trigger: config.FETCH_TRIGGER,
+  });
+  // WhatsApp shows us our own message, so it has it, even if its ack was lost
+  if (echo) await markAccepted(db, account, [key.messageId]);
+  const answers = !verdict.admitted && (await answersUnaddressed(deps, message, verdict.verdict, role));
+  if (!verdict.admitted && !answers) return { verdict: verdict.verdict };
+  // who writes to us can be written to
+  if (chat.kind === 'direct' && !key.fromMe) await resumeChat(db, account, [chat.jid, forms.lid, forms.pn]);
+  const { address, author } = await directory.placeOf(message);
+  const approver = chat.kind === 'group' ? approverOf(account, message, role === 'owner') : undefined;
+  const ours = quoted !== undefined && (quoted.address === address || quoted.address === chat.jid);
+  const quotesOthers = message.quoted !== null && !ours && !(await quotesOwn(deps, message, self));
+  const old = Date.now() - message.at.getTime() > OLD_AFTER_MS;
+  const late = !old && row.notBefore !== null && row.attempts === 0;
+  return {
+    row,
+    message,
+    self,
+    role,
+    text: verdict.admitted ? verdict.text : textOf(message),
+    quoted,
+    quotesOthers,
+    ofOthers: message.ofOthers ?? (verdict.admitted && verdict.quotes && quotesOthers ? 'quoted' : null),
+    address,
+    author,
+    by: identityOf(role, forms),
+    approver,
+    old,
+    late,
+  };
+}
+
+/** Whether a message quotes what its author wrote earlier in the same chat, and not what was only forwarded there. */
+async function quotesOwn(deps: WhatsAppDeps & { live: CurrentLive }, by: Incoming, self: Self): Promise<boolean> {
+  for (const row of await received(deps.db, deps.account, by.quoted!.id)) {
+    if (row.content === null || row.content.length === 0) continue;
+    const original = await decodeRow(row, self);
+    const author = (await bothForms(deps, original.author)) ?? original.author;
+    const samePlace =
+      by.chat.kind === 'group' ? original.chat.jid === by.chat.jid : original.chat.kind === by.chat.kind;
+    if (samePlace && samePerson(author, by.author)) return original.ofOthers === null;
+  }
+  return false;
 }

@@ -1,5 +1,5 @@
 import { continued, oneLine, quotation } from '../../../../domain/text/fences.ts';
-import { samePerson } from '../../../../domain/whatsapp/identity.ts';
+import { roleOf, samePerson } from '../../../../domain/whatsapp/identity.ts';
 import { addressed } from '../../../../domain/whatsapp/trigger.ts';
 import { type Amended, amendInput } from '../../../../store/turns/amend.ts';
 import type { Heard } from '../../../../store/turns/steps/transcript.ts';
@@ -7,8 +7,9 @@ import type { Forms } from '../../../../store/whatsapp/contacts.ts';
 import { type Handled, markHandled, received, replaceContent } from '../../../../store/whatsapp/inbox.ts';
 import { memberSource } from '../../shared/pending.ts';
 import type { CurrentLive, WhatsAppDeps } from '../live.ts';
+import type { Self } from './admit.ts';
 import { type Content, decodeRow, type Incoming, openedEdit } from './decode.ts';
-import { bothForms, roleIn, type Self } from './identify.ts';
+import { bothForms } from './directory.ts';
 
 type Deps = WhatsAppDeps & { live: CurrentLive };
 type Edit = Extract<Content, { kind: 'edit' }>;
@@ -51,7 +52,7 @@ export async function amend(
   const was = textOf(target.message);
   const now = content.kind === 'edit' ? content.text : null;
   const group = message.chat.kind === 'group';
-  const owner = roleIn(self.people, message.author) === 'owner';
+  const owner = roleOf(message.author, self.people) === 'owner';
   const who = `${oneLine(message.name ?? '') || 'Somebody'}${group ? ` (${owner ? 'owner' : 'member'})` : ''}`;
   const others =
     group && !owner ? (message.name ?? 'a member') : target.message.ofOthers ? 'a forwarded message' : null;

@@ -1,11 +1,69 @@
 import { LRUCache } from 'lru-cache';
-import { type Contact, findContact, keepContact } from '../../../../store/whatsapp/contacts.ts';
+import { canonicalUser, roleOf } from '../../../../domain/whatsapp/identity.ts';
+import { learnTimer } from '../../../../store/whatsapp/chats.ts';
+import {
+  type Contact,
+  type Forms,
+  findContact,
+  keepContact,
+  learnMapping,
+  trustedPhones,
+} from '../../../../store/whatsapp/contacts.ts';
 import { ourMessage } from '../../../../store/whatsapp/inbox.ts';
-import { learnTimer } from '../../../../store/whatsapp/timers.ts';
 import type { Intake } from '../../../intake/intake.ts';
-import type { CurrentLive, WhatsAppDeps } from '../live.ts';
+import type { CurrentLive, OnOpen, WhatsAppDeps } from '../live.ts';
 import type { Incoming } from './decode.ts';
-import { bothForms, roleIn, type Self } from './identify.ts';
+
+/** The addresses of a setting's phone numbers. */
+export const jidsOf = (phones: string | undefined): string[] =>
+  (phones ?? '').split(',').flatMap((phone) => (phone ? [`${phone}@s.whatsapp.net`] : []));
+
+/**
+ * Both forms of an address, as far as known: from the stanza, the contacts, or Baileys. Null when only an open
+ * connection could tell; then the message waits, and does not count as a stranger's.
+ */
+export async function bothForms(deps: WhatsAppDeps & { live: CurrentLive }, forms: Forms): Promise<Forms | null> {
+  if (forms.pn || !forms.lid) return forms;
+  const contact = await findContact(deps.db, deps.account, forms);
+  if (contact?.pn) return { lid: forms.lid, pn: contact.pn };
+  const live = deps.live();
+  if (!live) return null;
+  const pn = await live.sock.signalRepository.lidMapping.getPNForLID(forms.lid).catch(() => null);
+  return { lid: forms.lid, pn: pn ? canonicalUser(pn) : null };
+}
+
+/**
+ * Records which LIDs and numbers belong together for known people, and asks once for the LIDs of the authorised people:
+ * their messages need not contain their number.
+ */
+export const learnMappings =
+  ({ db, config, account, log }: WhatsAppDeps): OnOpen =>
+  ({ sock, closed }) => {
+    const learn = (mapping: { lid: string; pn: string }): void => {
+      const known = { lid: canonicalUser(mapping.lid), pn: canonicalUser(mapping.pn) };
+      learnMapping(db, account, known).catch((error) =>
+        log.warn({ reason: error.message }, 'could not note which number a person has; the next message tells it'),
+      );
+    };
+    const ask = async (): Promise<void> => {
+      for (const pn of [
+        ...jidsOf(config.OWNER_PHONE_NUMBER),
+        ...jidsOf(config.TRUSTED_PHONE_NUMBERS),
+        ...jidsOf((await trustedPhones(db)).join(',')),
+      ]) {
+        if (closed.aborted) return;
+        await sock.signalRepository.lidMapping.getLIDForPN(pn).catch(() => null);
+      }
+    };
+    sock.ev.on('lid-mapping.update', learn);
+    ask().catch((error) =>
+      log.warn(
+        { reason: error.message },
+        'could not ask for the addresses of trusted people; their messages tell them',
+      ),
+    );
+    return () => sock.ev.off('lid-mapping.update', learn);
+  };
 
 const CONTACT_MS = 3_000;
 
@@ -45,13 +103,13 @@ export class ChatDirectory {
    * Notes after how long messages of a chat disappear, as a message or a setting says it, so that ours disappear, too.
    * Of chats with strangers nothing is noted.
    */
-  async noteTimer({ chat, author, timer, key }: Incoming, { people }: Self): Promise<void> {
+  async noteTimer({ chat, author, timer, key }: Incoming, people: Parameters<typeof roleOf>[1]): Promise<void> {
     const { db, account } = this.deps;
     // a message of ours has the timer of the moment when it was made
     if (!timer || (key.fromMe && (await ourMessage(db, account, key.messageId)))) return;
     const partner = chat.kind === 'group' ? author : chat.forms;
     const forms = (await bothForms(this.deps, partner)) ?? partner;
-    if (chat.kind !== 'self' && roleIn(people, forms) === 'stranger') return;
+    if (chat.kind !== 'self' && roleOf(forms, people) === 'stranger') return;
     const contact = chat.kind === 'group' ? undefined : await findContact(db, account, forms);
     const address = chat.kind === 'group' ? chat.jid : (contact?.chatAddress ?? forms.lid ?? forms.pn ?? chat.jid);
     await learnTimer(db, account, address, timer);

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { proto } from '@whiskeysockets/baileys';
 import { FILE_LIMITS } from '../../../../domain/chat/file-limits.ts';
 import type { MessageKey } from '../../../../store/whatsapp/inbox.ts';
-import { FileError, type FileProblem } from '../../../intake/attachments/attachments.ts';
+import { FileError, type FileProblem } from '../../../intake/attachments.ts';
 import type { CurrentLive } from '../live.ts';
 import { type Media, mediaOf } from './media-kinds.ts';
 

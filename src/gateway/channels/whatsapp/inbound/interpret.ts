@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { optionOf, reactionAnswer } from '../../../../domain/consent/reactions.ts';
 import { type OurMessage, ourMessage } from '../../../../store/whatsapp/inbox.ts';
 import type { WhatsAppDeps } from '../live.ts';
+import type { Self } from './admit.ts';
 import type { Content, Incoming } from './decode.ts';
-import type { Self } from './identify.ts';
 
 /** The question that a reaction or vote decides, and the words of the answer. */
 export interface Decision {

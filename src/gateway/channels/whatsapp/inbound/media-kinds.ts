@@ -1,6 +1,5 @@
 import type { proto } from '@whiskeysockets/baileys';
-import type { FileFacts } from '../../../intake/attachments/attachments.ts';
-import { sanitiseName } from '../../../intake/attachments/sanitise.ts';
+import { type FileFacts, sanitiseName } from '../../../intake/attachments.ts';
 
 /** A file that came with a message, still on WhatsApp's media server and encrypted. */
 export interface Media extends FileFacts {

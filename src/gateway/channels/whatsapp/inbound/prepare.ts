@@ -1,10 +1,10 @@
 import { parseCommand } from '../../../../domain/chat/words/commands.ts';
 import { attachmentId } from '../../../../store/chats/messages/attachments.ts';
 import { countAttempt, type OurMessage, type Waiting } from '../../../../store/whatsapp/inbox.ts';
-import { AttachmentReader, type Prepared } from '../../../intake/attachments/attachments.ts';
+import { AttachmentReader, type Prepared } from '../../../intake/attachments.ts';
 import type { PendingMessage } from '../../shared/pending.ts';
 import type { CurrentLive, WhatsAppDeps } from '../live.ts';
-import type { Admitted } from './admitted.ts';
+import type { Admitted } from './admit.ts';
 import { type Content, idOf, writtenAt } from './decode.ts';
 import { loadMedia, mediaProblemText, uploadedAgain } from './download.ts';
 

@@ -2,7 +2,7 @@ import { markHandled, putOff, type Waiting, waiting } from '../../../../store/wh
 import type { Intake } from '../../../intake/intake.ts';
 import { loadBaileys } from '../library/baileys.ts';
 import type { CurrentLive, WhatsAppDeps } from '../live.ts';
-import { whoIsWho } from './identify.ts';
+import { whoIsWho } from './admit.ts';
 import { Sorter } from './sort.ts';
 
 const POLL_MS = 1_000;

@@ -5,18 +5,17 @@ import { parseCommand } from '../../../../domain/chat/words/commands.ts';
 import { inline } from '../../../../domain/text/foreign-text.ts';
 import { HOUR, MINUTE } from '../../../../domain/time.ts';
 import type { Tx } from '../../../../store/postgres/database.ts';
-import { findGroup } from '../../../../store/whatsapp/groups.ts';
+import { tellOwner } from '../../../../store/whatsapp/account.ts';
+import { findGroup } from '../../../../store/whatsapp/chats.ts';
 import { markHandled, putOff, type Waiting } from '../../../../store/whatsapp/inbox.ts';
-import { tellOwner } from '../../../../store/whatsapp/tell-owner.ts';
 import { type Intake, IntakeError } from '../../../intake/intake.ts';
 import { ChatBatcher } from '../../shared/batcher.ts';
 import { createLimiter } from '../../shared/rate-limit.ts';
 import type { CurrentLive, WhatsAppDeps } from '../live.ts';
-import { type Admitted, admitted, type Sorted } from './admitted.ts';
+import { type Admitted, admit, type Self, type Sorted } from './admit.ts';
 import { amend } from './amend.ts';
 import { type Content, decodeRow, type Incoming, idOf } from './decode.ts';
 import { ChatDirectory } from './directory.ts';
-import type { Self } from './identify.ts';
 import { type Decision, type Interpretation, interpretReaction, interpretVote } from './interpret.ts';
 import { Preparer } from './prepare.ts';
 
@@ -76,9 +75,9 @@ export class Sorter {
   async sort(row: Waiting, self: Self): Promise<Sorted> {
     const message = await decodeRow(row, self);
     const { content } = message;
-    await this.directory.noteTimer(message, self);
+    await this.directory.noteTimer(message, self.people);
     if (content.kind === 'nothing' && content.why !== 'stub') return { verdict: content.why };
-    const it = await admitted(this.deps, this.directory, row, message, self);
+    const it = await admit(this.deps, this.directory, row, message, self);
     if ('verdict' in it && it.verdict === 'stub') await this.tellUnreadable(message);
     if ('verdict' in it || 'until' in it) return it;
     const decides = await this.interpretation(it);

@@ -1,6 +1,6 @@
+import { createRequire } from 'node:module';
 import type { Logger } from 'pino';
 import { guardCertificates } from './certificates.ts';
-import { guardSessions } from './sessions.ts';
 import { silenceConsole, withoutSecrets } from './silence.ts';
 
 export type Baileys = typeof import('@whiskeysockets/baileys');
@@ -86,4 +86,78 @@ function reasonOf(details: unknown): string | undefined {
   if (cause === undefined) return undefined;
   const text = cause instanceof Error ? cause.message : typeof cause === 'string' ? cause.split('\n')[0]! : '';
   return text ? withoutSecrets(text) : undefined;
+}
+
+interface Session {
+  serialize(): object;
+  constructor: { deserialize(data: object): Session };
+}
+interface Libsignal {
+  SessionCipher: {
+    prototype: { doDecryptWhisperMessage(message: Buffer, session: Session | undefined): Promise<Buffer> };
+  };
+}
+
+let guarded = false;
+
+/**
+ * Leaves a session unchanged when an attempt to decrypt fails. libsignal tries a message on every session with a
+ * device, advances each ratchet before it checks the MAC, and stores all of them when one fits. So a message that its
+ * author encrypted before knowing our newest session would ruin that session, and nobody could read what is sent in it.
+ * Affects the libsignal that Baileys uses, in the whole process.
+ */
+function guardSessions(): void {
+  if (guarded) return;
+  guarded = true;
+  const { resolve } = createRequire(import.meta.url);
+  const { prototype } = (createRequire(resolve('@whiskeysockets/baileys'))('libsignal') as Libsignal).SessionCipher;
+  const decrypt = prototype.doDecryptWhisperMessage;
+  prototype.doDecryptWhisperMessage = async function (message, session) {
+    const before = session?.serialize();
+    try {
+      return await decrypt.call(this, message, session);
+    } catch (error) {
+      if (session && before) Object.assign(session, session.constructor.deserialize(before));
+      throw error;
+    }
+  };
+}
+
+type Version = readonly [number, number, number];
+
+const FETCH_MS = 10_000;
+
+const parse = (text: string): Version => text.split('.').map(Number) as unknown as Version;
+const newer = (a: Version, b: Version): boolean =>
+  a[0] !== b[0] ? a[0] > b[0] : a[1] !== b[1] ? a[1] > b[1] : a[2] > b[2];
+
+/**
+ * The version to announce: the configured one, else one that was accepted after a refusal if it is newer than the
+ * bundled one, else null (bundled).
+ */
+export function announcedVersion(
+  configured: string | undefined,
+  accepted: string | null,
+  bundled: Version,
+): string | null {
+  if (configured) return configured;
+  return accepted && newer(parse(accepted), bundled) ? accepted : null;
+}
+
+/**
+ * A newer version of WhatsApp Web than the refused one, from the two public sources; null when there is none. Asked
+ * only after a refusal.
+ */
+export async function fetchNewerVersion(baileys: Baileys, refused: string | null, log: Logger): Promise<string | null> {
+  const than: Version = refused ? parse(refused) : (baileys.DEFAULT_CONNECTION_CONFIG.version as Version);
+  const late = new Promise<null>((resolve) => setTimeout(resolve, FETCH_MS, null).unref());
+  for (const fetchLatest of [baileys.fetchLatestWaWebVersion, baileys.fetchLatestBaileysVersion]) {
+    const found = await Promise.race([
+      fetchLatest({ signal: AbortSignal.timeout(FETCH_MS) } as RequestInit).catch(() => null),
+      late,
+    ]);
+    if (found?.isLatest && newer(found.version, than)) return found.version.join('.');
+  }
+  log.warn('no newer version of WhatsApp Web could be found');
+  return null;
 }

@@ -1,8 +1,7 @@
 import { DAY, HOUR } from '../../../../domain/time.ts';
 import { backoffMs, reactionTo } from '../../../../domain/whatsapp/disconnect.ts';
 import type { WaAccount } from '../../../../store/whatsapp/account.ts';
-import type { Baileys } from '../library/baileys.ts';
-import { announcedVersion, fetchNewerVersion } from '../library/version.ts';
+import { announcedVersion, type Baileys, fetchNewerVersion } from '../library/baileys.ts';
 import { type AuthState, openAuthState } from '../ratchet/auth-state.ts';
 import type { Ended } from './attempt.ts';
 import { connect } from './connect.ts';

@@ -1,9 +1,9 @@
 import type { GroupMetadata, proto, SocketConfig, WAMessageKey, WASocket } from '@whiskeysockets/baileys';
+import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { Config } from '../../../../config.ts';
 import { MINUTE } from '../../../../domain/time.ts';
 import { type Baileys, quietLogger } from '../library/baileys.ts';
-import { baileysCache } from '../library/baileys-cache.ts';
 import type { AuthState } from '../ratchet/auth-state.ts';
 import type { Ratchet } from '../ratchet/ratchet.ts';
 import { isIgnored } from '../ratchet/stanza-rows.ts';
@@ -128,4 +128,24 @@ export async function endSocket(sock: WASocket, error?: Error): Promise<void> {
   const ended = sock.end(error);
   raw?.terminate();
   await ended;
+}
+
+/** A cache with Baileys' interface, limited in size and age. It outlives a socket. */
+export function baileysCache(max: number, ttlMs: number) {
+  const entries = new LRUCache<string, { value: unknown }>({ max, ttl: ttlMs });
+  const get = <T>(key: string): T | undefined => entries.get(key)?.value as T | undefined;
+  const set = <T>(key: string, value: T): void => void entries.set(key, { value });
+  const del = (key: string): void => void entries.delete(key);
+  return {
+    get,
+    set,
+    del,
+    flushAll: (): void => entries.clear(),
+    mget: async <T>(keys: string[]): Promise<Record<string, T | undefined>> =>
+      Object.fromEntries(keys.map((key) => [key, get<T>(key)])),
+    mset: <T>(pairs: Array<{ key: string; value: T }>): void => {
+      for (const { key, value } of pairs) set(key, value);
+    },
+    mdel: (keys: string[]): void => keys.forEach(del),
+  };
 }

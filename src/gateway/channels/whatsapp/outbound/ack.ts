@@ -1,9 +1,6 @@
 import type { BinaryNode } from '@whiskeysockets/baileys';
 import type { Live } from '../live.ts';
 
-const timeOf = (seconds: string | undefined): { at?: Date } =>
-  seconds && Number(seconds) > 0 ? { at: new Date(Number(seconds) * 1000) } : {};
-
 /**
  * The server's answer to a message. `late`: none in time; `closed`: the connection ended first. In both cases nobody
  * knows whether it was accepted.
@@ -13,6 +10,9 @@ export type ServerAnswer =
   | { kind: 'refused'; code: string }
   | { kind: 'late' }
   | { kind: 'closed' };
+
+const timeOf = (seconds: string | undefined): { at?: Date } =>
+  seconds && Number(seconds) > 0 ? { at: new Date(Number(seconds) * 1000) } : {};
 
 /**
  * Listens for the server's answer to a message id; call it before the bytes are sent. A recipient's receipt proves as
@@ -51,4 +51,14 @@ export function listenForAnswer(
       signal.removeEventListener('abort', closed);
     },
   };
+}
+
+/** Errors of a closed socket: its own status (428, 408, 440, ...) or a bare number. */
+export function isClosed(error: unknown): boolean {
+  if (typeof error === 'number') return true;
+  const { output, message } = (error ?? {}) as { output?: { statusCode?: number }; message?: string };
+  return (
+    [408, 428, 440, 503, 515].includes(output?.statusCode ?? 0) ||
+    /connection (closed|terminated|lost)|websocket/i.test(message ?? '')
+  );
 }

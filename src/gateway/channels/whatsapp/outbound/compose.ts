@@ -4,9 +4,8 @@ import { HOUR } from '../../../../domain/time.ts';
 import type { Asked, OutgoingRow } from '../../../../store/whatsapp/outgoing.ts';
 import type { Counters } from '../../../../store/whatsapp/sends.ts';
 import { type Attached, takeAttachments } from '../../shared/markdown.ts';
-import { formatReply } from '../text/formatting.ts';
 import { toWhatsApp } from '../text/markup.ts';
-import { asFile, splitText } from '../text/split.ts';
+import { asFile, formatReply, splitText } from '../text/split.ts';
 
 /**
  * One message, before it becomes a WhatsApp message. `asks`: a reaction to it, a quote of it or a vote in it answers

@@ -3,9 +3,8 @@ import { LRUCache } from 'lru-cache';
 import { HOUR, MINUTE } from '../../../../domain/time.ts';
 import { isGroup } from '../../../../domain/whatsapp/identity.ts';
 import type { GroupRecord } from '../../../../store/schema/tables/whatsapp.ts';
-import { findGroup, outdateGroup, type StoredGroup, saveGroups } from '../../../../store/whatsapp/groups.ts';
+import { findGroup, learnTimer, outdateGroup, type StoredGroup, saveGroups } from '../../../../store/whatsapp/chats.ts';
 import { resumeChat } from '../../../../store/whatsapp/pause.ts';
-import { learnTimer } from '../../../../store/whatsapp/timers.ts';
 import type { CurrentLive, OnOpen, WhatsAppDeps } from '../live.ts';
 
 const TTL_MS = HOUR;

@@ -2,22 +2,23 @@ import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { MINUTE } from '../../../../domain/time.ts';
 import { dropOutgoing } from '../../../../store/chats/messages/outbox.ts';
+import { timerOf } from '../../../../store/whatsapp/chats.ts';
 import {
   answered,
+  keepUpload,
   type OutgoingRow,
   progressState,
   type Quotable,
   replyJid,
   sendableAttachment,
+  uploadsOf,
 } from '../../../../store/whatsapp/outgoing.ts';
 import { addSends, type NewSend, type Send, sendsOf } from '../../../../store/whatsapp/sends.ts';
-import { timerOf } from '../../../../store/whatsapp/timers.ts';
-import { keepUpload, uploadsOf } from '../../../../store/whatsapp/uploads.ts';
 import { withoutSecrets } from '../library/silence.ts';
 import type { Live, WhatsAppDeps } from '../live.ts';
 import { type Part, type Writing, write, writeProgress } from './compose.ts';
 import { encode, type Sendable } from './encode.ts';
-import { abandon } from './sending.ts';
+import { abandon } from './problems.ts';
 
 /** Failed uploads after which the text of a message is sent without its file. */
 const MOST_UPLOADS = 5;

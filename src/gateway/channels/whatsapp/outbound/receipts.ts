@@ -1,6 +1,6 @@
 import type { BaileysEventMap, proto, WAMessageKey } from '@whiskeysockets/baileys';
 import { canonicalUser, isGroup } from '../../../../domain/whatsapp/identity.ts';
-import { findGroup } from '../../../../store/whatsapp/groups.ts';
+import { findGroup } from '../../../../store/whatsapp/chats.ts';
 import { samePersonKnown } from '../../../../store/whatsapp/outgoing.ts';
 import { findSend, markAccepted, markReceipt, markRefusedLater } from '../../../../store/whatsapp/sends.ts';
 import type { OnOpen, WhatsAppDeps } from '../live.ts';

@@ -1,28 +1,49 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { DAY } from '../../../../domain/time.ts';
 import { findOutgoingRow } from '../../../../store/whatsapp/outgoing.ts';
+import { sentSince } from '../../../../store/whatsapp/sends.ts';
 import { ChannelAway, type ChannelSender } from '../../channel.ts';
-import type { Live } from '../live.ts';
+import { createPacer, type Pacer } from '../../shared/pacing.ts';
+import type { CurrentLive, Live } from '../live.ts';
 import { PartMaker } from './parts.ts';
-import { unlessPaused } from './pauses.ts';
-import { sendPart } from './send-part.ts';
-import { createSending, type SenderDeps, type Sending } from './sending.ts';
+import { tell } from './problems.ts';
+import { PartSender } from './send-part.ts';
 
 /** The queue is served only while a connection is open, so this covers the time between two connections. */
 const PATIENCE_MS = 5_000;
+
+export type SenderDeps = ConstructorParameters<typeof PartSender>[0] & {
+  live: CurrentLive;
+  /** how long a send waits for a connection before it returns to the task queue */
+  patienceMs?: number;
+  pacer?: Pacer;
+};
+
+/** What the sends of an account share. */
+interface Sending {
+  deps: SenderDeps;
+  pacer: Pacer;
+  maker: PartMaker;
+  sender: PartSender;
+}
 
 /**
  * Sends on WhatsApp. Returns when the server has accepted every part of an outbox row, or when the row was given up for
  * a reason that is reported elsewhere.
  */
 export function whatsappSender(deps: SenderDeps): ChannelSender {
-  const sending = createSending(deps);
-  const maker = new PartMaker(deps);
+  const sending = {
+    deps,
+    pacer: deps.pacer ?? pacerOf(deps),
+    maker: new PartMaker(deps),
+    sender: new PartSender(deps),
+  };
   const running = new Map<string, Promise<void>>();
   return {
     // an attempt that Temporal gave up may still run here; the next one waits for its end and continues from there
     async send({ id }, signal) {
       const before = running.get(id);
-      const mine = (before ?? Promise.resolve()).catch(() => {}).then(() => deliver(sending, maker, id, signal));
+      const mine = (before ?? Promise.resolve()).catch(() => {}).then(() => deliver(sending, id, signal));
       running.set(id, mine);
       try {
         await mine;
@@ -33,9 +54,18 @@ export function whatsappSender(deps: SenderDeps): ChannelSender {
   };
 }
 
-async function deliver(sending: Sending, maker: PartMaker, id: string, signal: AbortSignal): Promise<void> {
-  const { deps, pacer } = sending;
-  await unlessPaused(deps, null);
+function pacerOf(deps: SenderDeps): Pacer {
+  const { db, account, config } = deps;
+  const { WHATSAPP_PACE_MS: paceMs, WHATSAPP_PER_MINUTE: perMinute, WHATSAPP_PER_DAY: perDay } = config;
+  const onDayFull = () => {
+    const day = Math.floor(Date.now() / DAY);
+    void tell(deps, `day-${day}`, `${perDay} WhatsApp messages were sent in a day (WHATSAPP_PER_DAY). More wait.`);
+  };
+  return createPacer({ paceMs, perMinute, perDay }, (since) => sentSince(db, account, since), { onDayFull });
+}
+
+async function deliver({ deps, pacer, maker, sender }: Sending, id: string, signal: AbortSignal): Promise<void> {
+  await sender.unlessPaused(null);
   const live = await connected(deps, signal);
   // read after the wait, because a question may have been decided meanwhile
   const row = await findOutgoingRow(deps.db, id);
@@ -44,11 +74,11 @@ async function deliver(sending: Sending, maker: PartMaker, id: string, signal: A
   try {
     for (const send of (await maker.partsOf(row, live, ended)) ?? []) {
       if (send.state !== 'queued') continue;
-      await unlessPaused(deps, send.jid);
+      await sender.unlessPaused(send.jid);
       await pacer.take(ended);
       // after a send on a closed socket nobody would know whether it arrived
       if (live.closed.aborted) throw new ChannelAway('The connection to WhatsApp closed; the message waits.', 500);
-      if (!(await sendPart(sending, send, live, ended))) return;
+      if (!(await sender.send(send, live, ended))) return;
     }
   } catch (error) {
     throw live.closed.aborted && !(error instanceof ChannelAway)

@@ -1,3 +1,4 @@
+import { toWhatsApp } from './markup.ts';
 import { type Fenced, fencedBlocks, readLine, type Span } from './phone-text.ts';
 
 /** A smaller limit leaves no space for text between two fences. */
@@ -176,4 +177,33 @@ function character(text: string, at: number, room: number, fits: (offset: number
   for (let end = at + room; end > at + 1; end--)
     if (fits(end) && !/^[\udc00-\udfff]/.test(text.slice(end, end + 1))) return end;
   return at + room;
+}
+
+/** What formatting did, under the names that `responseFormattingMetrics` shows. */
+interface FormattingCounters {
+  /** Replies whose markup differs from their markdown. */
+  normalizedCount: number;
+  /** Replies that became more than one message. */
+  chunkedCount: number;
+  /** Cuts that found no paragraph to cut at. */
+  fallbackSplitCount: number;
+}
+
+/**
+ * The messages of a reply, each at most `limit` UTF-16 units, with the counters of this reply alone. A blank reply has
+ * no messages.
+ */
+export function formatReply(markdown: string, limit: number): { parts: string[]; counters: FormattingCounters } {
+  const markup = toWhatsApp(markdown);
+  const cut = cutText(markup, limit);
+  // WhatsApp refuses a message without a visible character
+  const parts = cut.parts.filter((part) => part.trim() !== '');
+  return {
+    parts,
+    counters: {
+      normalizedCount: markup === markdown ? 0 : 1,
+      chunkedCount: parts.length > 1 ? 1 : 0,
+      fallbackSplitCount: cut.fallbacks,
+    },
+  };
 }

@@ -8,10 +8,10 @@ import { Receiver } from '../../../../../src/gateway/channels/whatsapp/inbound/r
 import { createIntake } from '../../../../../src/gateway/intake/intake.ts';
 import { json } from '../../../../../src/store/postgres/database.ts';
 import { wish } from '../../../../../src/store/whatsapp/account.ts';
+import { timerOf } from '../../../../../src/store/whatsapp/chats.ts';
 import { releaseNumber } from '../../../../../src/store/whatsapp/contacts.ts';
 import { storeReceived } from '../../../../../src/store/whatsapp/inbox.ts';
 import { replyJid } from '../../../../../src/store/whatsapp/outgoing.ts';
-import { timerOf } from '../../../../../src/store/whatsapp/timers.ts';
 import { startTestDatabase, type TestDatabase } from '../../../../support/database.ts';
 import { until } from '../../../../support/until.ts';
 

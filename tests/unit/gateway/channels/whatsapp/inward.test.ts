@@ -2,12 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { proto } from '@whiskeysockets/baileys';
 import { describe, expect, it } from 'vitest';
 import { createLimiter } from '../../../../../src/gateway/channels/shared/rate-limit.ts';
-import { admit } from '../../../../../src/gateway/channels/whatsapp/inbound/admit.ts';
+import { peopleOf, type Self, verdictOn } from '../../../../../src/gateway/channels/whatsapp/inbound/admit.ts';
 import { decodeRow, type Incoming, openedEdit } from '../../../../../src/gateway/channels/whatsapp/inbound/decode.ts';
-import { peopleOf, type Self } from '../../../../../src/gateway/channels/whatsapp/inbound/identify.ts';
 import { reactionText } from '../../../../../src/gateway/channels/whatsapp/inbound/interpret.ts';
-import { textFor } from '../../../../../src/gateway/intake/attachments/attachments.ts';
-import { sanitiseName, sanitiseText, TEXT_LIMIT } from '../../../../../src/gateway/intake/attachments/sanitise.ts';
+import { sanitiseName, sanitiseText, TEXT_LIMIT, textFor } from '../../../../../src/gateway/intake/attachments.ts';
 import type { NewReceived } from '../../../../../src/store/whatsapp/inbox.ts';
 import { sealEdit } from '../../../../support/whatsapp/handset.ts';
 
@@ -395,9 +393,9 @@ describe('who may write, and what is for us', () => {
   const judged = async (
     message: proto.IMessage,
     fields: Partial<NewReceived> = {},
-    more: Partial<Parameters<typeof admit>[1]> = {},
+    more: Partial<Parameters<typeof verdictOn>[1]> = {},
   ) =>
-    admit(await decode(message, fields), {
+    verdictOn(await decode(message, fields), {
       role: 'trusted',
       self: self('shared'),
       echo: false,
@@ -450,8 +448,8 @@ describe('who may write, and what is for us', () => {
   });
 
   it('asks for a message that could not be read only where every message is for us', async () => {
-    const stub = async (fields: Partial<NewReceived>, more: Partial<Parameters<typeof admit>[1]>) => {
-      const it = await admit(await decode(null, fields), {
+    const stub = async (fields: Partial<NewReceived>, more: Partial<Parameters<typeof verdictOn>[1]>) => {
+      const it = await verdictOn(await decode(null, fields), {
         role: 'trusted',
         self: self('shared'),
         echo: false,

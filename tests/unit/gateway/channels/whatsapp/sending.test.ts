@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { DAY } from '../../../../../src/domain/time.ts';
 import { createPacer, waitFor } from '../../../../../src/gateway/channels/shared/pacing.ts';
 import { messageIdOf } from '../../../../../src/gateway/channels/whatsapp/outbound/parts.ts';
-import { refusalOf } from '../../../../../src/gateway/channels/whatsapp/outbound/refusals.ts';
+import { refusalOf } from '../../../../../src/gateway/channels/whatsapp/outbound/send-part.ts';
 import { holds } from '../../../../support/property.ts';
 
 describe('the id of an outgoing message', () => {

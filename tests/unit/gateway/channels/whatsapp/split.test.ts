@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formatReply } from '../../../../../src/gateway/channels/whatsapp/text/formatting.ts';
 import { plainWords, toWhatsApp } from '../../../../../src/gateway/channels/whatsapp/text/markup.ts';
 import { fencedBlocks } from '../../../../../src/gateway/channels/whatsapp/text/phone-text.ts';
-import { asFile, splitText } from '../../../../../src/gateway/channels/whatsapp/text/split.ts';
+import { asFile, formatReply, splitText } from '../../../../../src/gateway/channels/whatsapp/text/split.ts';
 import { documents } from '../../../../support/markdown.ts';
 import { holds } from '../../../../support/property.ts';
 

@@ -1,0 +1,99 @@
+import { sql } from 'kysely';
+import { capabilitiesOf, isGroupChat } from '../../../contracts/channels.ts';
+import type { Autonomy } from '../../../contracts/conversation.ts';
+import type { OwnerChat } from '../../../contracts/owner.ts';
+import { inline } from '../../../domain/text/foreign-text.ts';
+import type { Db } from '../../postgres/database.ts';
+
+/** What the owner's page calls chats. */
+
+const NAME_CHARS = 80;
+
+interface NameRow {
+  id: string;
+  channel: string;
+  address: string;
+  title: string | null;
+  person: string | null;
+  subject: string | null;
+  begun: string | null;
+}
+
+/**
+ * Chats of these threads, by the id of the thread. Unknown ids are left out. Each chat is looked up by its id (`limit
+ * 1`), because a join may read all of them.
+ */
+export async function chatsOfThreads(db: Db, threadIds: readonly string[]): Promise<Map<string, OwnerChat>> {
+  const ids = [...new Set(threadIds)];
+  if (ids.length === 0) return new Map();
+  const { rows } = await sql<NameRow>`
+    select threads.id, chats.channel, chats.address, threads.title,
+      (select coalesce(name, '+' || split_part(pn, '@', 1)) from wa_contacts where chat_address = chats.address order by id limit 1) as person,
+      (select metadata ->> 'subject' from wa_groups where jid = chats.address limit 1) as subject,
+      (select left(input_summary, ${NAME_CHARS * 2}) from turns where turns.id = threads.latest_turn_id) as begun
+    from threads cross join lateral (select channel, address from chats where chats.id = threads.chat_id limit 1) as chats
+    where threads.id = any(${ids})`.execute(db);
+  return new Map(rows.map((row) => [row.id, toChat(row)]));
+}
+
+function toChat({ id, channel, address, title, person, subject, begun }: NameRow): OwnerChat {
+  const { screen, label } = capabilitiesOf(channel);
+  // threads of clients have nothing but what was said last
+  const name = title ?? subject ?? person ?? (screen === 'client' ? begun : null) ?? label;
+  return { thread_id: id, channel, name: inline(name, NAME_CHARS) || label, group: isGroupChat(channel, address) };
+}
+
+/** The same by the id of the chat: each with the thread that was used last. */
+export async function chatsOfIds(db: Db, chatIds: readonly string[]): Promise<Map<string, OwnerChat>> {
+  const ids = [...new Set(chatIds)];
+  if (ids.length === 0) return new Map();
+  const { rows } = await sql<{ chat_id: string; id: string }>`
+    select wanted.id as chat_id, latest.id from unnest(${ids}::text[]) as wanted (id)
+    cross join lateral (select id from threads where chat_id = wanted.id order by updated_at desc limit 1) as latest`.execute(
+    db,
+  );
+  const named = await chatsOfThreads(
+    db,
+    rows.map(({ id }) => id),
+  );
+  return new Map(rows.map(({ chat_id, id }) => [chat_id, named.get(id)!]));
+}
+
+/** How much chats may do without asking, and who writes in them. */
+
+interface TrustRow {
+  thread_id: string;
+  autonomy: Autonomy;
+  auto_approve: boolean;
+  grants: string[];
+  last_active_at: Date;
+}
+
+/**
+ * The latest active first. Each chat is looked up by its id (`limit 1`), because a join may read all of them. An API
+ * thread is its own chat; of another chat this is the thread that was used last.
+ */
+export async function listTrust(db: Db, limit: number): Promise<TrustRow[]> {
+  const { rows } = await sql<TrustRow>`
+    select threads.id as thread_id, chats.autonomy, threads.auto_approve, threads.updated_at as last_active_at,
+      coalesce((select array_agg(sink order by sink) from sink_grants where sink_grants.chat_id = chats.id), '{}') as grants
+    from threads cross join lateral (select id, autonomy from chats where chats.id = threads.chat_id limit 1) as chats
+    where threads.deleted_at is null and not threads.archived and not exists (
+      select from threads as later where later.chat_id = threads.chat_id and (later.updated_at, later.id) > (threads.updated_at, threads.id))
+    order by threads.updated_at desc, threads.id limit ${limit}`.execute(db);
+  return rows;
+}
+
+/** The groups that WhatsApp told of, each with its thread where somebody has written to us there. */
+export async function listGroups(
+  db: Db,
+  account: string,
+  limit: number,
+): Promise<Array<{ name: string; members: number | null; thread_id: string | null }>> {
+  const { rows } = await sql<{ name: string; members: number | null; thread_id: string | null }>`
+    select coalesce(metadata ->> 'subject', jid) as name, jsonb_array_length(metadata -> 'participants') as members,
+      (select threads.id from chats join threads on threads.chat_id = chats.id where chats.channel = 'whatsapp' and chats.address = jid
+        order by threads.updated_at desc limit 1) as thread_id
+    from wa_groups where account = ${account} order by lower(metadata ->> 'subject'), jid limit ${limit}`.execute(db);
+  return rows;
+}

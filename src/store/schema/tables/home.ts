@@ -1,0 +1,42 @@
+import type { ColumnType } from 'kysely';
+import type { Created } from '../columns.ts';
+
+/** An entry of the audit log. The database appends it; nothing changes it. */
+export interface AuditTable {
+  /** from 1 on, without a gap */
+  seq: number;
+  /** JSON, exactly as it was hashed */
+  body: string;
+  /** of the entry before it, this number and this text */
+  hash: Buffer;
+}
+
+export interface AuditDatabase {
+  audit_log: AuditTable;
+}
+
+/** One thing that was taken over from another installation. */
+interface ImportTable {
+  kind: ImportKind;
+  /** its id or name there */
+  key: string;
+  imported_at: Created;
+}
+
+export type ImportKind = 'session' | 'trusted number' | 'workflow' | 'cron' | 'home';
+
+export interface ImportDatabase {
+  imports: ImportTable;
+}
+
+/** A key that has encrypted payloads in Temporal. The key itself is not in the database. */
+export interface PayloadKeyTable {
+  id: string;
+  first_used_at: Created;
+  /** when a role that encrypts with it has last started */
+  used_at: ColumnType<Date, Date | undefined, Date>;
+}
+
+export interface PayloadDatabase {
+  payload_keys: PayloadKeyTable;
+}

@@ -1,0 +1,70 @@
+import type { ColumnType } from 'kysely';
+import type { DecidedBy } from '../../../contracts/decision.ts';
+import type { Source } from '../../../contracts/taint.ts';
+import type { Declaration, ExtensionKind } from '../../../domain/extensions/extension.ts';
+import type { Created, Json, NullableJson } from '../columns.ts';
+
+/**
+ * One version of what the owner brought along, as a person is shown it. It never changes; only the decision about it
+ * does.
+ */
+interface ExtensionVersionTable {
+  hash: string;
+  kind: ExtensionKind;
+  name: string;
+  declaration: Json<Declaration>;
+  found_at: Created;
+  /** null: nobody has decided yet */
+  agreed: boolean | null;
+  decided_at: Date | null;
+  decided_by: NullableJson<DecidedBy>;
+}
+
+/** What is configured now. */
+interface ExtensionTable {
+  kind: ExtensionKind;
+  name: string;
+  /** null: nothing usable was found */
+  hash: string | null;
+  /** why it cannot be used now, or could not be looked at */
+  problem: string | null;
+  looked_at: ColumnType<Date, Date | undefined, Date>;
+}
+
+/** A login of the owner at an MCP server. */
+export interface McpLoginTable {
+  server: string;
+  /** the address that it is for: no other gets its token */
+  url: string;
+  issuer: string;
+  /** the tokens and the client that they belong to, encrypted */
+  sealed: Buffer;
+  /** null: its server does not say */
+  expires_at: Date | null;
+  renewable: boolean;
+  /** why it cannot be used any more: the owner must log in again */
+  refused: string | null;
+  logged_in_at: ColumnType<Date, Date | undefined, Date>;
+  renewed_at: ColumnType<Date, Date | undefined, Date>;
+}
+
+export interface ExtensionDatabase {
+  mcp_logins: McpLoginTable;
+  extension_versions: ExtensionVersionTable;
+  extensions: ExtensionTable;
+}
+
+export interface MemoryTable {
+  id: string;
+  /** `owner` for the owner's own chats, the chat's id for every other chat */
+  owner: string;
+  body: string;
+  /** what the turn had read that made it; a memory with sources is never in a prompt by itself */
+  sources: Json<Source[]>;
+  created_at: Created;
+  words: ColumnType<string, never, never>;
+}
+
+export interface MemoryDatabase {
+  memories: MemoryTable;
+}
