@@ -23,8 +23,11 @@ export function nameSources(folder) {
     const found = mapOf(url)?.findOrigin(Number(line), Number(column));
     return found?.fileName ? `${new URL(found.fileName, url).href}:${found.lineNumber}:${found.columnNumber}` : place;
   };
+  // a worker tries its workflows in a context of their own, and drops the error: reading maps for it would cost a third
+  // of a second
+  const shown = (error, frame) => (error instanceof Error ? frame.replace(places, source) : frame);
   Error.prepareStackTrace = (error, frames) =>
-    [`${error}`, ...frames.map((frame) => `    at ${frame}`.replace(places, source))].join('\n');
+    [`${error}`, ...frames.map((frame) => shown(error, `    at ${frame}`))].join('\n');
 }
 
 function read(url) {

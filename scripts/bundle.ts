@@ -124,11 +124,15 @@ export async function bundleInto(out: string, placeOf: (source: string) => strin
 
 /** The bundle of a clone counts while each of its files has the size and the time that it has now (`bin/bundle.js`). */
 async function bundleClone(): Promise<void> {
+  const { freshBundle } = (await import(new URL('../bin/bundle.js', import.meta.url).href)) as {
+    freshBundle(root: string): string | undefined;
+  };
+  if (freshBundle(root)) return;
   mkdirSync(CLONE, { recursive: true });
   const began = Date.now();
   const folder = `${began}-${process.pid}`;
   const { files } = await bundleInto(join(CLONE, folder), (source) => source);
-  const stamps = [...files, 'node_modules/.package-lock.json'].map((file) => {
+  const stamps = [...files, 'scripts/bundle.ts', 'node_modules/.package-lock.json'].map((file) => {
     const { size, mtimeMs } = statSync(join(root, file));
     if (mtimeMs > began) throw new Error(`${file} was changed while it was bundled`);
     return [file, size, mtimeMs];

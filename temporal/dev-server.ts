@@ -63,7 +63,7 @@ export function devServerArguments(options: {
     // another table, and leave those that wait now.
     ...['--dynamic-config-value', 'matching.useNewMatcher=true'],
     // How late the server says that a queue has something: five seconds by default. The first routine run waits for it
-    // (src/cli/roles/temporal/background-worker.ts).
+    // (src/cli/roles/worker.ts).
     ...['--dynamic-config-value', 'matching.TaskQueueInfoByBuildIdTTL="1s"'],
     // Each workflow that it keeps in memory takes some 60 KB of the server, asleep or not; by default it keeps 128,000
     // of them for an hour. Others are read from the file when they are needed.

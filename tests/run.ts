@@ -83,8 +83,8 @@ async function testServers(): Promise<void> {
   // most of a server by Compose is waiting for its services
   const compose = parts.system && isRoot ? testCompose() : undefined;
   await tests(
-    'Parts and whole stories on real Temporal, PostgreSQL and Docker',
-    projects(...(parts.main ? ['servers'] : []), ...(parts.system ? ['system', 'builds'] : [])),
+    'Parts on real Temporal, PostgreSQL and Docker',
+    projects(...(parts.main ? ['servers'] : []), ...(parts.system ? ['system'] : [])),
   );
   await compose;
 }
@@ -132,7 +132,8 @@ if (only.length > 0) {
   await provideServers();
   if (parts.main) await tests('Units', projects('unit', 'unit-isolated'));
   await testServers();
-  if (parts.system) await tests('A full disk, and chaos', projects('alone', 'chaos'));
+  if (parts.system)
+    await tests('A full disk, whole stories, builds of images, and chaos', projects('alone', 'builds', 'chaos'));
   await building;
   if (has('--all')) checkProofs();
 }

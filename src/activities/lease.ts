@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { type HostClaim, holdHost, hostHolder, releaseHost } from '../store/kennel/hosts/leases.ts';
+import { type HostClaim, holdHost, hostHolder, releaseHost } from '../store/kennel/hosts.ts';
 import type { Db } from '../store/postgres/database.ts';
 import { fail } from './failure.ts';
 

@@ -20,7 +20,7 @@ import {
   postAutomationPause,
   postAutomationResume,
   postAutomationRun,
-} from './runtime/automations/automations.ts';
+} from './runtime/automations.ts';
 import { getEvents } from './runtime/events/events.ts';
 import { postStream } from './runtime/events/stream.ts';
 import { getHealth, getRuntimeInfo } from './runtime/instance/info.ts';

@@ -1,18 +1,16 @@
 import { Argument, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { UserError } from '../contracts/user-error.ts';
 import { addAuditCommands } from './commands/audit.ts';
-import { addBackupCommands } from './commands/backup.ts';
+import { addBackupCommands, addMoveCommands } from './commands/backup.ts';
 import { addConfigCommands } from './commands/config.ts';
 import { addDeployCommands } from './commands/deploy.ts';
 import { addKennelCommands } from './commands/kennel.ts';
 import { addMcpCommands } from './commands/mcp.ts';
 import { addMemoryCommands } from './commands/memory.ts';
-import { addMoveCommands } from './commands/move.ts';
 import { addPayloadKeyCommands } from './commands/payload-keys.ts';
 import { command, program } from './commands/program.ts';
-import { addProtocolCommands } from './commands/protocols.ts';
 import { addRoleCommands } from './commands/roles.ts';
-import { addServeCommands } from './commands/serve.ts';
+import { addProtocolCommands, addServeCommands } from './commands/serve.ts';
 
 /** The `fetch` command. Commands are imported when they run: `fetch status` must not load a workflow engine. */
 
@@ -73,7 +71,7 @@ command(
   'status',
   'Show the roles of this home; exit code 3 when nothing runs',
   'fetch status --json',
-  (self) => async (config) => (await import('./checks/status/status.ts')).run(config, self.opts()),
+  (self) => async (config) => (await import('./checks/status.ts')).run(config, self.opts()),
 ).option('--json', 'print JSON');
 command(
   'logs',
@@ -138,7 +136,7 @@ command(
   'ui',
   'Show the link that lets a browser into the Temporal Web UI',
   'fetch ui',
-  () => async (config) => (await import('./checks/status/ui.ts')).run(config),
+  () => async (config) => (await import('./checks/web-ui.ts')).run(config),
 );
 command(
   'stop',

@@ -8,7 +8,7 @@ import { NO_PAYLOAD_KEYS } from '../../src/adapters/payloads/keys.ts';
 import { listen } from '../../src/api/http/listen.ts';
 import { createRuntimeApi } from '../../src/api/runtime-api.ts';
 import { createStatusApi } from '../../src/api/status/status-api.ts';
-import { ensureToken } from '../../src/cli/instance/home/tokens.ts';
+import { ensureToken } from '../../src/cli/instance/home/home.ts';
 import { freePort } from '../../src/cli/instance/servers/ports.ts';
 import { databaseUrl, preparePostgres, removeCluster } from '../../src/cli/instance/servers/postgres.ts';
 import { ownerInstance } from '../../src/cli/roles/owner-instance.ts';

@@ -6,7 +6,7 @@ import { sql } from 'kysely';
 import { pino } from 'pino';
 import { createGate, type Gate, type GateDeps } from '../../src/adapters/kennel/gate/gate.ts';
 import { loadConfig } from '../../src/config.ts';
-import { openAsks } from '../../src/store/kennel/egress/egress-rules.ts';
+import { openAsks } from '../../src/store/kennel/egress-rules.ts';
 import { askAboutHosts, dueEgress, settleHosts } from '../../src/store/kennel/questions/egress-questions.ts';
 import { findQuestion } from '../../src/store/kennel/questions/task-questions.ts';
 import { findTask, type Task } from '../../src/store/kennel/tasks/tasks.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
-import { reportHost } from '../../src/store/kennel/hosts/hosts.ts';
+import { reportHost } from '../../src/store/kennel/hosts.ts';
 import { storeLines } from '../../src/store/kennel/tasks/task-log.ts';
 import { endTask, insertTask, type Task } from '../../src/store/kennel/tasks/tasks.ts';
 import { addTaskUsage } from '../../src/store/kennel/tasks/usage.ts';

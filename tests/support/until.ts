@@ -9,6 +9,9 @@ const LOOK_EVERY_MS = 25;
 /** A look at containers or at memory takes so long that looks without a pause would keep a core busy. */
 const PAUSE_PER_LOOK = 4;
 const LONGEST_PAUSE_MS = 250;
+/** A wait of seconds needs fewer looks: they ask the same servers as what is waited for. It lasts a twentieth longer. */
+const PAUSE_PER_WAIT = 1 / 20;
+const LONGEST_PAUSE_PER_WAIT_MS = 100;
 
 /**
  * Waits for a condition, with a deadline of half a minute at least; what the condition throws is the reason when the
@@ -31,7 +34,8 @@ export async function within<T>(
   condition: () => Promise<T> | T,
   ms: number,
 ): Promise<NonNullable<Exclude<T, false>>> {
-  const deadline = Date.now() + ms;
+  const started = Date.now();
+  const deadline = started + ms;
   let reason: unknown;
   for (;;) {
     const began = Date.now();
@@ -44,6 +48,7 @@ export async function within<T>(
     }
     const now = Date.now();
     if (now > deadline) throw new Error(`waited ${ms} ms in vain: ${what}`, { cause: reason });
-    await pause(Math.min(LONGEST_PAUSE_MS, Math.max(LOOK_EVERY_MS, PAUSE_PER_LOOK * (now - began))));
+    const perWait = Math.min(LONGEST_PAUSE_PER_WAIT_MS, PAUSE_PER_WAIT * (now - started));
+    await pause(Math.min(LONGEST_PAUSE_MS, Math.max(LOOK_EVERY_MS, perWait, PAUSE_PER_LOOK * (now - began))));
   }
 }

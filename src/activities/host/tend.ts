@@ -13,7 +13,7 @@ import { missingFor } from '../../domain/tasks/agents/agents.ts';
 import { loginsOf } from '../../domain/tasks/agents/logins.ts';
 import { HOUR } from '../../domain/time.ts';
 import { isCurrentConversation } from '../../store/chats/conversation-start.ts';
-import { reportHost } from '../../store/kennel/hosts/hosts.ts';
+import { reportHost } from '../../store/kennel/hosts.ts';
 import { findTask, isOver, liveTaskIds, liveTasksOf } from '../../store/kennel/tasks/tasks.ts';
 import { markEnded } from '../../store/kennel/workspaces/apps.ts';
 import { recordWorkspaces } from '../../store/kennel/workspaces/workspaces.ts';

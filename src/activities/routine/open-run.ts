@@ -5,7 +5,7 @@ import { firingNote, isOvertaken } from '../../domain/cron.ts';
 import { budgetsOf, usedUp } from '../../domain/model/spending.ts';
 import { signalArrival } from '../../gateway/intake/signal.ts';
 import { chatAutonomy } from '../../store/chats/threads/threads.ts';
-import { hostOfChat } from '../../store/kennel/hosts/hosts.ts';
+import { hostOfChat } from '../../store/kennel/hosts.ts';
 import { budgetsOfCron, type Cron, findCron, lastSettled, settleFiring } from '../../store/routines/crons.ts';
 import { findRoutine, type Routine } from '../../store/routines/routines.ts';
 import { findRun, openRun as insertRun, type RoutineRun, runningRun } from '../../store/routines/runs.ts';

@@ -3,7 +3,7 @@ import { isAgent } from '../../../kennel/agents/registry.ts';
 import type { Concluded } from '../../contracts/task.ts';
 import { failureForPeople } from '../../domain/tasks/agents/failure-advice.ts';
 import { reportText } from '../../domain/tasks/report.ts';
-import { type Reached, reachedBy } from '../../store/kennel/egress/egress.ts';
+import { type Reached, reachedBy } from '../../store/kennel/egress.ts';
 import { closeTaskQuestions } from '../../store/kennel/questions/task-questions.ts';
 import { endTaskItems } from '../../store/kennel/tasks/task-log.ts';
 import { taskOutboxId, tellOfTask } from '../../store/kennel/tasks/task-news.ts';

@@ -3,7 +3,7 @@ import type { TaskRecordActivities } from '../../contracts/task.ts';
 import { limitNotice, limitStatus, otherAgents } from '../../domain/tasks/agents/limit-notice.ts';
 import { mirrorsOf } from '../../domain/tasks/registries/mirrors.ts';
 import { zoneOf } from '../../store/chats/preferences.ts';
-import { listHosts, moveTask } from '../../store/kennel/hosts/hosts.ts';
+import { listHosts, moveTask } from '../../store/kennel/hosts.ts';
 import { askAboutHosts, isAboutHosts, settleHosts } from '../../store/kennel/questions/egress-questions.ts';
 import { askForPlan } from '../../store/kennel/questions/task-plans.ts';
 import { askForTask, findQuestion } from '../../store/kennel/questions/task-questions.ts';

@@ -1,5 +1,5 @@
 import { askedTool, egressWords } from '../../domain/tasks/egress.ts';
-import { addTraffic } from '../../store/kennel/egress/egress.ts';
+import { addTraffic } from '../../store/kennel/egress.ts';
 import type { Admission } from '../kennel/gate/egress/admission.ts';
 import type { TaskMcp } from '../kennel/gate/gate.ts';
 import { type AgentServersDeps, serveAgents } from './agent-servers.ts';

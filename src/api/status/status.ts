@@ -8,7 +8,7 @@ import { readAccount } from '../../store/whatsapp/account.ts';
 import { Reply } from '../http/endpoint.ts';
 import { isAdmin, isOwnProgram } from './admin.ts';
 import { endpoint } from './endpoint.ts';
-import { viewOf } from './whatsapp-account.ts';
+import { viewOf } from './whatsapp.ts';
 
 /** Endpoints that need no token and show nothing private. */
 

@@ -9,8 +9,7 @@ import { VERSION } from '../../installation.ts';
 import { type Extension, listExtensions } from '../../store/owner/extensions.ts';
 import { clusterFolder } from '../instance/servers/postgres.ts';
 import { withStore } from '../instance/servers/with-store.ts';
-import type { Finding } from './finding.ts';
-import { shownAddress } from './shown-address.ts';
+import { type Finding, shownAddress } from './finding.ts';
 
 interface ServerHealth {
   name: string;

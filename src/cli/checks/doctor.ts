@@ -6,7 +6,7 @@ import { compareVersions, MIN_SERVER } from '../../../temporal/version.ts';
 import { type Config, childEnvironment } from '../../config.ts';
 import { rebuildCommand } from '../../installation.ts';
 import { directProblem, temporalProblem } from '../instance/connections/problems.ts';
-import { temporalEndpoint } from '../instance/connections/temporal-endpoint.ts';
+import { temporalEndpoint } from '../instance/connections/servers.ts';
 import { lostHead } from '../instance/home/audit-head.ts';
 import { diskWarning, requireDiskSpace, requireOwner } from '../instance/home/home.ts';
 import { portNeeds, temporalCache } from '../instance/instance.ts';
@@ -14,13 +14,11 @@ import { answersOn, isPortFree, portHolder } from '../instance/servers/ports.ts'
 import { postgresVersion, SERVER_PACKAGE } from '../instance/servers/postgres.ts';
 import { factsOf, withStore } from '../instance/servers/with-store.ts';
 import { readStatus } from '../instance/status-report.ts';
-import { installedService } from '../setup/background/find-service.ts';
-import { howItRuns, howText } from '../setup/background/how-it-runs.ts';
+import { howItRuns, howText, installedService } from '../setup/background/find-service.ts';
 import { backupFinding } from './backup.ts';
-import { exitCodeOf, type Finding, printFindings } from './finding.ts';
+import { exitCodeOf, type Finding, printFindings, shownAddress } from './finding.ts';
 import { kennelFinding } from './kennel.ts';
 import { answersHere } from './server/server-roles.ts';
-import { shownAddress } from './shown-address.ts';
 import { whatsappFinding } from './whatsapp.ts';
 
 /** A check does not wait longer than this for a model. */

@@ -52,3 +52,20 @@ function workers(text: string): number {
   if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
   return Math.min(8, Math.max(1, Number(text)));
 }
+
+/** Commands that speak a protocol on stdin and stdout: an editor or another program starts them. */
+export function addProtocolCommands(): void {
+  command(
+    'acp',
+    'Be the agent of an editor that speaks the Agent Client Protocol; the editor starts it',
+    'fetch acp --home ~/.fetch-work',
+    () => async (config, reload, flags) => (await import('../protocols/acp/acp.ts')).runAcp({ config, reload, flags }),
+  );
+  command(
+    'mcp-server',
+    'Offer the tools to an MCP client, on stdin and stdout; the client starts it',
+    'fetch mcp-server --home ~/.fetch-work',
+    () => async (config, reload, flags) =>
+      (await import('../protocols/mcp-server.ts')).runMcp({ config, reload, flags }),
+  );
+}

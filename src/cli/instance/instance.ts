@@ -6,7 +6,7 @@ import { BUILT_SERVER, CLI_VERSION, type TemporalBinary } from '../../../tempora
 import { createPayloadCodec } from '../../adapters/payloads/codec.ts';
 import { type Config, ConfigError, childEnvironment } from '../../config.ts';
 import { UserError } from '../../contracts/user-error.ts';
-import { ensureHome } from './home/home.ts';
+import { ensureHome, ensureSecret, ensureToken } from './home/home.ts';
 import { requireNotMoved } from './home/moved.ts';
 import { makePayloadKey, readPayloadKeys } from './home/payload-keys.ts';
 import { endProcess, startTimeOf } from './home/process-identity.ts';
@@ -19,7 +19,6 @@ import {
   removeRunState,
   type Urls,
 } from './home/state-file.ts';
-import { ensureSecret, ensureToken } from './home/tokens.ts';
 import type { Reporter } from './progress.ts';
 import { type PortNeed, portHolder, requirePorts } from './servers/ports.ts';
 import { clearStalePostmaster, databaseUrl, preparePostgres } from './servers/postgres.ts';

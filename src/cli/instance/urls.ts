@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Config } from '../../config.ts';
 import type { Urls } from './home/state-file.ts';
 
@@ -13,3 +15,30 @@ export const urlsOf = (config: Config): Urls => ({
       ? null
       : `http://127.0.0.1:${config.FETCH_TEMPORAL_UI_PORT}`,
 });
+
+/**
+ * Address and token of the runtime API of this home's instance, which may have ended. Throws an Error whose message is
+ * for a person.
+ */
+export function runningInstance(config: Config): { baseUrl: string; token: string } {
+  const read = (name: string): string | undefined => {
+    try {
+      return readFileSync(join(config.FETCH_HOME, name), 'utf8').trim() || undefined;
+    } catch {
+      return undefined;
+    }
+  };
+  let baseUrl: string | undefined;
+  try {
+    baseUrl = (JSON.parse(read('run.json') ?? '{}') as { urls?: { runtime?: string } }).urls?.runtime;
+  } catch {
+    // being written, or torn by a crash; the configured address will do
+  }
+  baseUrl ??= urlsOf(config).runtime;
+  const token = config.runtimeToken ?? read('runtime-token');
+  if (!token)
+    throw new Error(
+      `There is no token in ${join(config.FETCH_HOME, 'runtime-token')}, so nothing has been started with this home. Start it with "fetch start", or name another home with FETCH_HOME.`,
+    );
+  return { baseUrl, token };
+}

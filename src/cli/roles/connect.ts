@@ -5,7 +5,7 @@ import type { Config } from '../../config.ts';
 import { notePayloadKey, usedPayloadKeys } from '../../store/home/payload-keys.ts';
 import { type Db, openStore } from '../../store/postgres/database.ts';
 import { databaseProblem, temporalProblem } from '../instance/connections/problems.ts';
-import { temporalEndpoint } from '../instance/connections/temporal-endpoint.ts';
+import { temporalEndpoint } from '../instance/connections/servers.ts';
 import { readPayloadKeys } from '../instance/home/payload-keys.ts';
 import type { Connections } from './process/role-context.ts';
 

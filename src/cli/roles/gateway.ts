@@ -6,7 +6,7 @@ import { CHANNEL_DRIVERS } from '../../gateway/channels/registry.ts';
 import { createIntake } from '../../gateway/intake/intake.ts';
 import { sweep } from '../../gateway/intake/reconcile/sweeper.ts';
 import { createLog } from '../../log.ts';
-import { ensureSecret } from '../instance/home/tokens.ts';
+import { ensureSecret } from '../instance/home/home.ts';
 import { leaseHolder } from './process/lease-holder.ts';
 import type { RoleContext } from './process/role-context.ts';
 import { activityTraces } from './temporal/activity-traces.ts';

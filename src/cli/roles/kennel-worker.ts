@@ -1,3 +1,6 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from '@temporalio/worker';
 import type { KennelDeps } from '../../activities/activity-deps.ts';
@@ -23,10 +26,9 @@ import { loginsOf } from '../../domain/tasks/agents/logins.ts';
 import { mirrorsOf } from '../../domain/tasks/registries/mirrors.ts';
 import type { LeaseHolder } from '../../gateway/channels/channel.ts';
 import { createLog } from '../../log.ts';
-import type { HostClaim } from '../../store/kennel/hosts/leases.ts';
+import type { HostClaim } from '../../store/kennel/hosts.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import { collectKennel } from './metrics/collect.ts';
-import { hostIdentity } from './process/host-identity.ts';
 import { leaseHolder } from './process/lease-holder.ts';
 import type { RoleContext } from './process/role-context.ts';
 import { activityTraces } from './temporal/activity-traces.ts';
@@ -151,3 +153,19 @@ const LOOK_BACK_MS = 5_000;
 /** Shorter than the time after which a task of this host goes on at another one. */
 const leaseMs = ({ FETCH_KENNEL_AWAY_SECONDS }: Config): number =>
   Math.min(LEASE_MS, FETCH_KENNEL_AWAY_SECONDS * 5_000);
+
+/**
+ * The id of a home as a kennel host: made once, kept beside its run folders. Two homes never have the same one,
+ * whatever their hosts are called.
+ */
+async function hostIdentity(home: string): Promise<string> {
+  const folder = join(home, 'kennel');
+  const file = join(folder, 'host-id');
+  await mkdir(folder, { recursive: true });
+  await writeFile(file, `${randomUUID()}\n`, { flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error;
+  });
+  const id = (await readFile(file, 'utf8')).trim();
+  if (id === '') throw new Error(`${file} is empty. Remove it, and a new id is made.`);
+  return id;
+}

@@ -5,9 +5,9 @@ import { type Config, settings } from '../../config.ts';
 import type { OwnerBackups, OwnerDoctor, OwnerLogs } from '../../contracts/owner.ts';
 import { isSecret } from '../../domain/settings/shapes.ts';
 import { backupFinding } from '../checks/backup.ts';
-import { webUiLink } from '../checks/status/web-ui.ts';
+import { webUiLink } from '../checks/web-ui.ts';
 import { keptBackups } from '../instance/home/kept-backups.ts';
-import { isNoise, LOG_NAMES, type LogPlace, readLog } from '../instance/logs/log-tail.ts';
+import { isNoise, LOG_NAMES, type LogPlace, readLog } from '../instance/logs/logs.ts';
 import { type LogName, logsOf } from '../instance/logs/role-log.ts';
 
 /** Bytes of one log that one answer has of what is new. */

@@ -3,7 +3,7 @@ import type { Config } from '../../config.ts';
 import { forgetPayloadKeys } from '../../store/home/payload-keys.ts';
 import { openStore } from '../../store/postgres/database.ts';
 import { directProblem, temporalProblem } from '../instance/connections/problems.ts';
-import { temporalEndpoint } from '../instance/connections/temporal-endpoint.ts';
+import { temporalEndpoint } from '../instance/connections/servers.ts';
 import { roleProcess } from '../instance/supervisor/role-process.ts';
 
 /** `fetch prepare`: one step before the roles, for servers that run elsewhere. */

@@ -1,18 +1,23 @@
+import { createInterface } from 'node:readline';
+import { setTimeout as pause } from 'node:timers/promises';
 import { findServer } from '../../activities/extensions/find-servers.ts';
 import { readMcpConfig } from '../../adapters/mcp/config-file.ts';
 import { hasOwnToken } from '../../adapters/mcp/http.ts';
+import { beginLogin, OtherLogin } from '../../adapters/mcp/oauth/login.ts';
+import { listenOnLoopback } from '../../adapters/mcp/oauth/loopback.ts';
 import { revokeLogin } from '../../adapters/mcp/oauth/revoke.ts';
-import { openLogin, sealLogin } from '../../adapters/mcp/oauth/stored-login.ts';
+import { openLogin, type StoredLogin, sealLogin } from '../../adapters/mcp/oauth/stored-login.ts';
 import type { Config } from '../../config.ts';
 import type { ConfiguredServer } from '../../domain/extensions/mcp-config.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
+import { MINUTE } from '../../domain/time.ts';
 import { extensionLine } from '../../gateway/intake/commands/extensions.ts';
 import { createLog } from '../../log.ts';
 import { findExtension } from '../../store/owner/extensions.ts';
 import { findLogin, type LoginRow, listLogins, removeLogin, storeLogin } from '../../store/owner/mcp-logins.ts';
-import { ensureSecret } from '../instance/home/tokens.ts';
+import { ensureSecret } from '../instance/home/home.ts';
 import { withStore } from '../instance/servers/with-store.ts';
-import { askForLogin } from './mcp-login.ts';
+import { openBrowser } from './open.ts';
 
 /** `fetch mcp …`: the logins at MCP servers. */
 
@@ -97,3 +102,78 @@ export const logout = (config: Config, name: string): Promise<void> =>
       `You are logged out of ${name}.${told ? '' : ' Its authorization server was not told: there, the login goes on until it ends.'}`,
     );
   });
+
+/** A person logs in with a browser, on this machine or on another one. */
+
+const WAIT_MINUTES = 15;
+
+interface LoginTerms {
+  config: Config;
+  say: (text: string) => void;
+  /** open one here, if there is one */
+  browser: boolean;
+  scope?: string | undefined;
+}
+
+/** Returns when the browser has come back, or the person has pasted where it went. @throws McpError */
+async function askForLogin(
+  configured: ConfiguredServer,
+  { config, say, browser, scope }: LoginTerms,
+): Promise<StoredLogin> {
+  const done = Promise.withResolvers<StoredLogin>();
+  let begun: Awaited<ReturnType<typeof beginLogin>> | undefined;
+  const take = async (answer: URLSearchParams): Promise<{ ok: boolean; text: string }> => {
+    try {
+      if (!begun) throw new OtherLogin('The login has not begun.');
+      done.resolve(await begun.finish(answer));
+      return { ok: true, text: 'The login is done. You can close this page.' };
+    } catch (error) {
+      // anybody can send such an answer, so it must not end the login
+      if (error instanceof OtherLogin) return { ok: false, text: error.message };
+      done.reject(error);
+      return { ok: false, text: 'The login did not work. The terminal says why.' };
+    }
+  };
+  const { reach } = configured.server;
+  const loopback = await listenOnLoopback((reach.over === 'http' && reach.oauth?.redirectPort) || 0, take);
+  const over = new AbortController();
+  try {
+    begun = await beginLogin(configured, { redirect: loopback.redirect, scope, config });
+    say(`Open this address in a browser, and log in to ${new URL(begun.issuer).host}:\n\n${begun.address}\n`);
+    say(
+      'If the browser is on another machine, its last page cannot be shown. Copy the address of that page, and paste it here.',
+    );
+    if (browser) openBrowser(begun.address);
+    readPasted(take, say, over.signal);
+    return await Promise.race([done.promise, tooLate(over.signal)]);
+  } finally {
+    over.abort();
+    loopback.close();
+  }
+}
+
+async function tooLate(signal: AbortSignal): Promise<never> {
+  await pause(WAIT_MINUTES * MINUTE, undefined, { signal }).catch(() => {});
+  throw new Error(`Nobody has logged in for ${WAIT_MINUTES} minutes. Nothing was changed.`);
+}
+
+function readPasted(
+  take: (answer: URLSearchParams) => Promise<{ ok: boolean; text: string }>,
+  say: (text: string) => void,
+  over: AbortSignal,
+): void {
+  const lines = createInterface({ input: process.stdin });
+  lines.on('line', (line) => {
+    if (line.trim() === '') return;
+    const answer = URL.parse(line.trim())?.searchParams;
+    if (!answer?.has('state'))
+      return say(
+        'This is not the address of the last page: that one begins with http://127.0.0.1 and has "state=" in it.',
+      );
+    void take(answer).then(({ ok, text }) => ok || say(text));
+  });
+  over.addEventListener('abort', () => {
+    lines.close();
+    process.stdin.unref?.();
+  });
+}

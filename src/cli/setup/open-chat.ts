@@ -1,11 +1,10 @@
 import { join } from 'node:path';
-import { ApiClient } from '../../client/api-client.ts';
-import { reasonOf } from '../../client/api-request.ts';
+import { ApiClient, reasonOf } from '../../client/api-client.ts';
 import type { Config } from '../../config.ts';
 import { ApiError } from '../../domain/api-error.ts';
 import { chat } from '../chat/chat.ts';
-import type { ChatOptions } from '../chat/input/options.ts';
-import { runningInstance } from '../instance/running-instance.ts';
+import type { ChatOptions } from '../chat/input/session.ts';
+import { runningInstance } from '../instance/urls.ts';
 
 /** `fetch chat`: connects this terminal to a running instance. Throws an Error whose message is for a person. */
 export async function run(config: Config): Promise<void> {

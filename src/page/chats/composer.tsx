@@ -2,7 +2,7 @@ import { useRef, useState } from 'preact/hooks';
 import type { Uploaded } from '../../contracts/owner.ts';
 import { FILE_LIMITS, kindOfType } from '../../domain/chat/file-limits.ts';
 import { Icon } from '../shared/elements/icons.tsx';
-import { tell } from '../shared/elements/notices.tsx';
+import { tell } from '../shared/elements/parts.tsx';
 import { bytes } from '../shared/figures.ts';
 import { displayed } from '../shared/seen.ts';
 import { call, reasonOf, send } from '../shared/server/http.ts';

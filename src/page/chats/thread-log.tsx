@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Icon } from '../shared/elements/icons.tsx';
-import { tell } from '../shared/elements/notices.tsx';
+import { tell } from '../shared/elements/parts.tsx';
 import { reasonOf } from '../shared/server/http.ts';
 import { texts } from '../texts.ts';
 import type { ThreadView } from './thread-state.ts';

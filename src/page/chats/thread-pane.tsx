@@ -1,13 +1,11 @@
 import { useState } from 'preact/hooks';
 import { QuestionCard } from '../now/question-card.tsx';
 import { Icon } from '../shared/elements/icons.tsx';
-import { tell } from '../shared/elements/notices.tsx';
-import { Loading, Problem, WorkButton } from '../shared/elements/parts.tsx';
+import { Loading, Problem, tell, WorkButton } from '../shared/elements/parts.tsx';
 import { money } from '../shared/figures.ts';
 import { goTo, linkTo } from '../shared/route.ts';
-import { now } from '../shared/server/data.ts';
 import { call, reasonOf, send } from '../shared/server/http.ts';
-import { useResource } from '../shared/server/resource.ts';
+import { now, useResource } from '../shared/server/resource.ts';
 import { texts } from '../texts.ts';
 import { Composer } from './composer.tsx';
 import { useThread } from './follow-thread.ts';

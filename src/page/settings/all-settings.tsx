@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { SettingView } from '../../contracts/owner.ts';
-import { tell } from '../shared/elements/notices.tsx';
-import { Shown } from '../shared/elements/parts.tsx';
+import { Shown, tell } from '../shared/elements/parts.tsx';
 import { reasonOf } from '../shared/server/http.ts';
 import { useResource } from '../shared/server/resource.ts';
 import { texts } from '../texts.ts';

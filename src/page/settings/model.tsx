@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { ModelCheck, OwnerSettings } from '../../contracts/owner.ts';
-import { tell } from '../shared/elements/notices.tsx';
-import { Problem, Shown } from '../shared/elements/parts.tsx';
+import { Problem, Shown, tell } from '../shared/elements/parts.tsx';
 import { call, reasonOf } from '../shared/server/http.ts';
 import { useResource } from '../shared/server/resource.ts';
 import { texts } from '../texts.ts';

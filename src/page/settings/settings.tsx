@@ -1,19 +1,134 @@
 import type { ComponentChildren } from 'preact';
-import type { OwnerBackups } from '../../contracts/owner.ts';
-import { Problem, Shown, Tag } from '../shared/elements/parts.tsx';
+import { useState } from 'preact/hooks';
+import type { OwnerAgents, OwnerBackups, OwnerDoctor, OwnerTemporal } from '../../contracts/owner.ts';
+import { notificationState, setSound, soundOn } from '../shared/alerts.ts';
+import { Empty, Problem, Shown, Tag, tell, WorkButton } from '../shared/elements/parts.tsx';
 import { bytes, moment } from '../shared/figures.ts';
 import { linkTo } from '../shared/route.ts';
+import { call, reasonOf } from '../shared/server/http.ts';
 import { Resource, useResource } from '../shared/server/resource.ts';
+import { useStore } from '../shared/store.ts';
 import { texts } from '../texts.ts';
-import { AgentsSection } from './agents.tsx';
-import { AlertsSection } from './alerts.tsx';
 import { AllSettings } from './all-settings.tsx';
 import { SettingsNotes } from './data.tsx';
-import { HealthSection } from './health.tsx';
 import { LogsSection } from './logs.tsx';
 import { ModelSection } from './model.tsx';
 import { TrustSection } from './trust.tsx';
 import { WhatsAppSection } from './whatsapp.tsx';
+
+const agentWords = texts.settings.agents;
+const agents = new Resource<OwnerAgents>('/v1/owner/agents', ({ about }) => about === 'agents', 2_000);
+
+const AgentsSection = () => (
+  <Shown of={agents} loaded={useResource(agents)}>
+    {({ hosts }) => (
+      <div class="cards">
+        {hosts.length === 0 && <Empty title={agentWords.none} icon="tasks" />}
+        {hosts.map(({ host, alive, problem, slots, agents: all }) => (
+          <article key={host} class="card" aria-label={host}>
+            <h2>{host}</h2>
+            <p class="meta">
+              <Tag tone={alive ? 'good' : 'plain'}>{alive ? agentWords.alive : agentWords.away}</Tag>
+              <span>{agentWords.slots(slots)}</span>
+            </p>
+            {problem && <p class="turn-note bad">{problem}</p>}
+            <ul class="plain-list">
+              {all.map(({ name, label, ready, why }) => (
+                <li key={name} class="egress-rule">
+                  <Tag tone={ready ? 'good' : 'plain'}>{ready ? agentWords.ready : agentWords.notReady}</Tag>
+                  <span>{label}</span>
+                  {why && <span class="hint">{why}</span>}
+                </li>
+              ))}
+            </ul>
+          </article>
+        ))}
+      </div>
+    )}
+  </Shown>
+);
+
+const alertWords = texts.settings.alerts;
+
+/** How this browser says that somebody is needed. */
+function AlertsSection() {
+  const sound = useStore(soundOn);
+  const [allowed, setAllowed] = useState(notificationState());
+  return (
+    <div class="card form">
+      <p class="hint">{alertWords.badge}</p>
+      <label class="check">
+        <input type="checkbox" checked={sound} onChange={(event) => setSound(event.currentTarget.checked)} />
+        {alertWords.sound}
+      </label>
+      <p>{alertWords.notify}</p>
+      {allowed === 'default' && (
+        <button type="button" class="button" onClick={() => void Notification.requestPermission().then(setAllowed)}>
+          {alertWords.allow}
+        </button>
+      )}
+      {allowed === 'denied' && <p class="hint">{alertWords.denied}</p>}
+      {allowed === 'missing' && <p class="hint">{alertWords.missing}</p>}
+      {allowed === 'granted' && <p class="turn-note good">{texts.connection.open}</p>}
+      <p class="hint">{alertWords.install}</p>
+      <p class="hint">{alertWords.quiet}</p>
+    </div>
+  );
+}
+
+const healthWords = texts.settings.health;
+const TONES = { ok: 'good', warning: 'wait', missing: 'bad' } as const;
+
+/** What `fetch doctor` says, and the way to the engine. */
+function HealthSection() {
+  const [report, setReport] = useState<OwnerDoctor | null>(null);
+  return (
+    <div class="card">
+      <div class="buttons">
+        <WorkButton
+          label={healthWords.run}
+          kind="primary"
+          work={async () => {
+            tell(healthWords.running);
+            setReport(await call<OwnerDoctor>('/v1/owner/doctor'));
+          }}
+        />
+        <WorkButton label={healthWords.openTemporal} icon="external" kind="quiet" work={() => openTemporal()} />
+      </div>
+      {report?.ok && <p class="turn-note good">{healthWords.ok}</p>}
+      <ul class="plain-list" aria-live="polite">
+        {report?.findings.map(({ name, state, version, detail, mend }) => (
+          <li key={name} class="finding">
+            <Tag tone={TONES[state]}>{healthWords.states[state]}</Tag>
+            <div>
+              <strong>{name}</strong> {version} <span class="hint">{detail}</span>
+              {mend && <p>{mend}</p>}
+            </div>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+/** The address lets the browser in, so it is asked for when it is wanted and not kept on the page. */
+async function openTemporal(workflow?: string): Promise<string | undefined> {
+  // opened before the answer, because browsers allow a window only while a person clicks
+  const tab = window.open('', '_blank');
+  try {
+    const { url, why } = await call<OwnerTemporal>(
+      `/v1/owner/temporal${workflow ? `?workflow=${encodeURIComponent(workflow)}` : ''}`,
+    );
+    if (url === null || !tab) throw new Error(why ?? texts.unreachable);
+    tab.opener = null;
+    tab.location.href = url;
+    return undefined;
+  } catch (error) {
+    tab?.close();
+    tell(reasonOf(error), true);
+    return undefined;
+  }
+}
 
 const words = texts.settings.backups;
 const backups = new Resource<OwnerBackups>('/v1/owner/backups', ({ about }) => about === 'settings', 5_000);

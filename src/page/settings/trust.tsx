@@ -1,6 +1,5 @@
 import type { ChatTrust, OwnerChats, OwnerPeople } from '../../contracts/owner.ts';
-import { tell } from '../shared/elements/notices.tsx';
-import { ChatLink, Shown, Tag, WorkButton } from '../shared/elements/parts.tsx';
+import { ChatLink, Shown, Tag, tell, WorkButton } from '../shared/elements/parts.tsx';
 import { reasonOf, send } from '../shared/server/http.ts';
 import { Resource, useResource } from '../shared/server/resource.ts';
 import { texts } from '../texts.ts';

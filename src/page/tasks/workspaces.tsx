@@ -5,8 +5,7 @@ import { linkTo } from '../shared/route.ts';
 import { send } from '../shared/server/http.ts';
 import { useResource } from '../shared/server/resource.ts';
 import { texts } from '../texts.ts';
-import { workspaces } from './data.ts';
-import { TaskTabs } from './task-tabs.tsx';
+import { TaskTabs, workspaces } from './shared.tsx';
 
 export const Workspaces = () => (
   <div class="page-column scrolls">

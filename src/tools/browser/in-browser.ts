@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { BrowserFailed, type BrowserOwner, type Browsers, NoBrowser } from '../../adapters/kennel/browser/browsers.ts';
 import { conversationOf } from '../../store/chats/conversation-start.ts';
-import { rulesOfWorkspaces } from '../../store/kennel/egress/egress-rules.ts';
+import { rulesOfWorkspaces } from '../../store/kennel/egress-rules.ts';
 import { activeWorkspace } from '../../store/kennel/workspaces/workspaces.ts';
 import type { ToolContext, ToolOutcome } from '../tool.ts';
 import { onSite, type Site, showBuild, WITH_IMAGE_MS } from '../workspace/in-workspace.ts';

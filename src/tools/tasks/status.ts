@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { moneyText } from '../../domain/model/price-book.ts';
 import { shownHost } from '../../domain/tasks/egress.ts';
 import { duration, saysMore } from '../../domain/tasks/report.ts';
-import { refusalsOf } from '../../store/kennel/egress/egress.ts';
+import { refusalsOf } from '../../store/kennel/egress.ts';
 import { openQuestionOfTask } from '../../store/kennel/questions/task-questions.ts';
 import type { Task } from '../../store/kennel/tasks/tasks.ts';
 import { usageOf } from '../../store/kennel/tasks/usage.ts';

@@ -2,7 +2,7 @@ import type { AgentName } from '../../contracts/kennel.ts';
 import { findName } from '../../domain/tasks/workspace-names.ts';
 import { suggestion } from '../../domain/text/nearest.ts';
 import { reachOf } from '../../store/chats/shares.ts';
-import { type KennelHost, listHosts } from '../../store/kennel/hosts/hosts.ts';
+import { type KennelHost, listHosts } from '../../store/kennel/hosts.ts';
 import { activeWorkspace, listWorkspaces } from '../../store/kennel/workspaces/workspaces.ts';
 import type { ToolContext } from '../tool.ts';
 import { type Absence, hostsMayBeStarting } from '../workspace/await-engine.ts';

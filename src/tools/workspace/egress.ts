@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { egressText } from '../../store/kennel/egress/egress-rules.ts';
+import { egressText } from '../../store/kennel/egress-rules.ts';
 import { defineTool } from '../tool.ts';
 
 /**

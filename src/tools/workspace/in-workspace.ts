@@ -8,7 +8,7 @@ import { checkPath, findName, quoted } from '../../domain/tasks/workspace-names.
 import { suggestion } from '../../domain/text/nearest.ts';
 import { MINUTE } from '../../domain/time.ts';
 import { reachOf } from '../../store/chats/shares.ts';
-import { listHosts } from '../../store/kennel/hosts/hosts.ts';
+import { listHosts } from '../../store/kennel/hosts.ts';
 import { streamOutput } from '../../store/kennel/workspaces/call-output.ts';
 import { activeWorkspace, listWorkspaces } from '../../store/kennel/workspaces/workspaces.ts';
 import { toldInPrompt, untold } from '../declarations.ts';

@@ -1,6 +1,6 @@
 import { get } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Mailbox } from '../../../src/api/owner/now/changes.ts';
+import { Mailbox } from '../../../src/api/owner/now/events.ts';
 import type { OwnerEvent } from '../../../src/contracts/owner.ts';
 import type { ThreadRecord } from '../../../src/contracts/records.ts';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';

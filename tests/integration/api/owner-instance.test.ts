@@ -17,8 +17,8 @@ import type {
   OwnerWorkspaces,
   SettingsChanged,
 } from '../../../src/contracts/owner.ts';
-import { addRules } from '../../../src/store/kennel/egress/egress-rules.ts';
-import { reportHost } from '../../../src/store/kennel/hosts/hosts.ts';
+import { addRules } from '../../../src/store/kennel/egress-rules.ts';
+import { reportHost } from '../../../src/store/kennel/hosts.ts';
 import { saveWorkspace } from '../../../src/store/kennel/workspaces/workspaces.ts';
 import { giveGrant } from '../../../src/store/turns/steps/taint.ts';
 import { report } from '../../../src/store/whatsapp/account.ts';

@@ -4,7 +4,7 @@ import type { OwnerNow, OwnerQuestion } from '../../../src/contracts/owner.ts';
 import type { ThreadRecord, TurnRecord } from '../../../src/contracts/records.ts';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';
 import { readEvents } from '../../../src/store/chats/threads/events.ts';
-import { noteAsk } from '../../../src/store/kennel/egress/egress-rules.ts';
+import { noteAsk } from '../../../src/store/kennel/egress-rules.ts';
 import { askAboutHosts, dueEgress } from '../../../src/store/kennel/questions/egress-questions.ts';
 import { askForPlan } from '../../../src/store/kennel/questions/task-plans.ts';
 import { askForTask } from '../../../src/store/kennel/questions/task-questions.ts';

@@ -3,7 +3,7 @@ import { browserKey } from '../../../src/adapters/kennel/browser/container.ts';
 import { LABEL } from '../../../src/adapters/kennel/docker/containers.ts';
 import { isCurrentConversation } from '../../../src/store/chats/conversation-start.ts';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';
-import { addRules } from '../../../src/store/kennel/egress/egress-rules.ts';
+import { addRules } from '../../../src/store/kennel/egress-rules.ts';
 import { selectWorkspace } from '../../../src/store/kennel/workspaces/workspaces.ts';
 import { beginAnew } from '../../../src/store/turns/replies.ts';
 import { browserTools } from '../../../src/tools/browser/browser.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { allowList } from '../../../src/adapters/kennel/gate/egress/allow-list.ts';
 import { openKennel } from '../../../src/adapters/kennel/open-kennel.ts';
-import { addRules } from '../../../src/store/kennel/egress/egress-rules.ts';
+import { addRules } from '../../../src/store/kennel/egress-rules.ts';
 import {
   type BrowserBench,
   type ConnectionCounter,

@@ -9,7 +9,7 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { shownCertificateFindings } from '../../../src/cli/checks/server/certificates.ts';
 import { databaseProblem, temporalProblem } from '../../../src/cli/instance/connections/problems.ts';
-import { temporalEndpoint } from '../../../src/cli/instance/connections/temporal-endpoint.ts';
+import { temporalEndpoint } from '../../../src/cli/instance/connections/servers.ts';
 import { childEnvironment, loadConfig } from '../../../src/config.ts';
 import { openStore } from '../../../src/store/postgres/database.ts';
 import { prepareNamespace } from '../../../temporal/namespace.ts';

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { taskWorkflowId } from '../../../src/contracts/ids.ts';
-import { listHosts } from '../../../src/store/kennel/hosts/hosts.ts';
+import { listHosts } from '../../../src/store/kennel/hosts.ts';
 import { findTask, insertTask, setTaskState } from '../../../src/store/kennel/tasks/tasks.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 import { until } from '../../support/until.ts';

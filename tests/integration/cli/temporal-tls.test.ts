@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { temporalEndpoint } from '../../../src/cli/instance/connections/temporal-endpoint.ts';
+import { temporalEndpoint } from '../../../src/cli/instance/connections/servers.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { prepareNamespace } from '../../../temporal/namespace.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';

@@ -7,7 +7,7 @@ import { connectTo } from '../../../src/adapters/mcp/configured.ts';
 import { taskMcp } from '../../../src/adapters/mcp/task-mcp.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { parseMcpConfig } from '../../../src/domain/extensions/mcp-config.ts';
-import { reachedBy } from '../../../src/store/kennel/egress/egress.ts';
+import { reachedBy } from '../../../src/store/kennel/egress.ts';
 import { type GateBench, type OpenedTask, startGateBench } from '../../support/gate-bench.ts';
 import { agreeTo } from '../../support/mcp/agree.ts';
 import { startMcpServer, type TestMcpServer } from '../../support/mcp/server.ts';

@@ -13,7 +13,7 @@ import { createGate, type Gate, type GateDeps } from '../../../src/adapters/kenn
 import type { UpstreamSettings } from '../../../src/adapters/kennel/gate/model/upstreams.ts';
 import { loadConfig } from '../../../src/config.ts';
 import type { AgentName } from '../../../src/contracts/kennel.ts';
-import { refusalsOf } from '../../../src/store/kennel/egress/egress.ts';
+import { refusalsOf } from '../../../src/store/kennel/egress.ts';
 import { findTask } from '../../../src/store/kennel/tasks/tasks.ts';
 import { usageOf } from '../../../src/store/kennel/tasks/usage.ts';
 import { today } from '../../../src/store/turns/steps/spending.ts';

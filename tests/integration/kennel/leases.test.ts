@@ -7,8 +7,7 @@ import { HostTaken, keepHost, takeHost } from '../../../src/activities/lease.ts'
 import { routeToKennel } from '../../../src/activities/turn/step/kennel-routing.ts';
 import { findWorkspaces, identified } from '../../../src/adapters/workspaces.ts';
 import { loadConfig } from '../../../src/config.ts';
-import { moveTask, reportHost } from '../../../src/store/kennel/hosts/hosts.ts';
-import { holdHost } from '../../../src/store/kennel/hosts/leases.ts';
+import { holdHost, moveTask, reportHost } from '../../../src/store/kennel/hosts.ts';
 import { claimWorkspace, insertTask } from '../../../src/store/kennel/tasks/tasks.ts';
 import { recordWorkspaces } from '../../../src/store/kennel/workspaces/workspaces.ts';
 import { openStore } from '../../../src/store/postgres/database.ts';

@@ -11,8 +11,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { openRegistryCache, RegistryCache } from '../../../src/adapters/kennel/gate/cache/registry-cache.ts';
 import type { GateDeps } from '../../../src/adapters/kennel/gate/gate.ts';
 import { cachedHost, type Origin } from '../../../src/domain/tasks/registries/registry-cache.ts';
-import { reachedBy } from '../../../src/store/kennel/egress/egress.ts';
-import { openAsks, revokeRules } from '../../../src/store/kennel/egress/egress-rules.ts';
+import { reachedBy } from '../../../src/store/kennel/egress.ts';
+import { openAsks, revokeRules } from '../../../src/store/kennel/egress-rules.ts';
 import { type GateBench, type OpenedTask, startGateBench } from '../../support/gate-bench.ts';
 import { until } from '../../support/until.ts';
 

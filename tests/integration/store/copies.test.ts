@@ -10,8 +10,7 @@ import {
   saveAttachment,
 } from '../../../src/store/chats/messages/attachments.ts';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';
-import { eraseTexts } from '../../../src/store/chats/threads/erase.ts';
-import { chatOfThread } from '../../../src/store/chats/threads/threads.ts';
+import { chatOfThread, eraseTexts } from '../../../src/store/chats/threads/threads.ts';
 import { runningAppsOf } from '../../../src/store/kennel/workspaces/apps.ts';
 import { json } from '../../../src/store/postgres/database.ts';
 import { copyThread, GroupThread } from '../../../src/store/turns/copy-thread.ts';

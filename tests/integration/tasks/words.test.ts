@@ -6,7 +6,7 @@ import type { LogLine } from '../../../src/contracts/kennel.ts';
 import type { Profile } from '../../../src/contracts/workspace-ops.ts';
 import { orderCommand } from '../../../src/gateway/intake/commands/tasks.ts';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';
-import { reportHost } from '../../../src/store/kennel/hosts/hosts.ts';
+import { reportHost } from '../../../src/store/kennel/hosts.ts';
 import { askForTask } from '../../../src/store/kennel/questions/task-questions.ts';
 import { storeLines } from '../../../src/store/kennel/tasks/task-log.ts';
 import { insertTask, setTaskState, type Task } from '../../../src/store/kennel/tasks/tasks.ts';

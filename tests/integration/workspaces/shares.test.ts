@@ -10,7 +10,7 @@ import { shareCommand } from '../../../src/gateway/intake/commands/trusted.ts';
 import { receive } from '../../../src/store/chats/messages/inbox.ts';
 import { reachOf } from '../../../src/store/chats/shares.ts';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';
-import { reportHost } from '../../../src/store/kennel/hosts/hosts.ts';
+import { reportHost } from '../../../src/store/kennel/hosts.ts';
 import { forgetWorkspace, recordWorkspaces, selectWorkspace } from '../../../src/store/kennel/workspaces/workspaces.ts';
 import { taskTools } from '../../../src/tools/tasks/tasks.ts';
 import type { Tool } from '../../../src/tools/tool.ts';

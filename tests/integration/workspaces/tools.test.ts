@@ -18,7 +18,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MapMaker } from '../../../src/activities/host/maps.ts';
 import { openKennel } from '../../../src/adapters/kennel/open-kennel.ts';
 import { type Config, loadConfig } from '../../../src/config.ts';
-import { hostOfChat, listHosts, reportHost } from '../../../src/store/kennel/hosts/hosts.ts';
+import { hostOfChat, listHosts, reportHost } from '../../../src/store/kennel/hosts.ts';
 import { dueMap, mapOfChat } from '../../../src/store/kennel/workspaces/repository-maps.ts';
 import { activeWorkspace, recordWorkspaces } from '../../../src/store/kennel/workspaces/workspaces.ts';
 import { syncTools } from '../../../src/tools/github/github.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { createRefusedHosts } from '../../../src/adapters/kennel/gate/egress/refused-hosts.ts';
 import { Ledger, type LedgerStore } from '../../../src/adapters/kennel/gate/model/ledger.ts';
 import { createSlots } from '../../../src/adapters/kennel/gate/slots.ts';
-import type { Refused } from '../../../src/store/kennel/egress/egress.ts';
+import type { Refused } from '../../../src/store/kennel/egress.ts';
 import type { ModelUsage } from '../../../src/store/kennel/tasks/usage.ts';
 
 const signal = new AbortController().signal;

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { asksForWhatsApp } from '../../../src/cli/chat/input/greeting.ts';
+import { asksForWhatsApp } from '../../../src/cli/chat/input/typed.ts';
 import { clock, collapsed, type PastMessage, whenTold } from '../../../src/cli/chat/view/past.ts';
 import { seenOf } from '../../../src/cli/chat/view/seen.ts';
 import { looksLikeAnswer } from '../../../src/domain/chat/words/commands.ts';

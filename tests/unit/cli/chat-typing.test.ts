@@ -1,9 +1,8 @@
 import { PassThrough } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, it, test, vi } from 'vitest';
-import { Editor } from '../../../src/cli/chat/screen/editor.ts';
+import { Editor, goesOn, messageOf, nextLine } from '../../../src/cli/chat/screen/editor.ts';
 import { type Key, readKeys } from '../../../src/cli/chat/screen/keys.ts';
-import { goesOn, messageOf, nextLine } from '../../../src/cli/chat/screen/message.ts';
 import { holds } from '../../support/property.ts';
 
 /** What a keyboard's bytes mean, cut into chunks at these places. */

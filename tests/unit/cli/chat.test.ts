@@ -5,7 +5,7 @@ import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { chat } from '../../../src/cli/chat/chat.ts';
-import type { ChatOptions } from '../../../src/cli/chat/input/options.ts';
+import type { ChatOptions } from '../../../src/cli/chat/input/session.ts';
 import { loadHistory, rememberMessage } from '../../../src/cli/chat/screen/history.ts';
 import { elapsed, plain } from '../../../src/cli/chat/screen/text.ts';
 import { run as runChat } from '../../../src/cli/setup/open-chat.ts';

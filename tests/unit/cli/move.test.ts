@@ -2,9 +2,8 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { placeFiles } from '../../../src/cli/home/move/files.ts';
+import { heldSettings, placeFiles } from '../../../src/cli/home/move/files.ts';
 import { requireStoppedCluster } from '../../../src/cli/home/move/scratch-database.ts';
-import { heldSettings } from '../../../src/cli/home/move/settings.ts';
 import {
   HomeMoved,
   markMoved,

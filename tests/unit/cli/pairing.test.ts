@@ -1,8 +1,7 @@
 import { encode } from 'uqr';
 import { describe, expect, it, test } from 'vitest';
 import { widthOf } from '../../../src/cli/chat/screen/layout.ts';
-import { phoneToPair } from '../../../src/cli/setup/whatsapp/pair-phone.ts';
-import { qrText, sextants } from '../../../src/cli/setup/whatsapp/pair-qr.ts';
+import { phoneToPair, qrText, sextants } from '../../../src/cli/setup/whatsapp/pair.ts';
 
 // as long as the real ones are
 const QR = `https://wa.me/settings/linked_devices#2@${'aB3+'.repeat(26)},${['x', 'y', 'z'].map((key) => `${key.repeat(43)}=`).join(',')}`;

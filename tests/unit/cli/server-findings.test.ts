@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { generate } from 'selfsigned';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { certificateFindings } from '../../../src/cli/checks/server/certificates.ts';
-import { connectionFinding, schemaFinding } from '../../../src/cli/checks/server/database-server.ts';
-import { queueFindings } from '../../../src/cli/checks/server/server.ts';
+import { connectionFinding, queueFindings, schemaFinding } from '../../../src/cli/checks/server/server.ts';
 import { loadConfig } from '../../../src/config.ts';
 
 let folder: string;

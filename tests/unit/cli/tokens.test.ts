@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { ensureToken, firstAdminToken } from '../../../src/cli/instance/home/tokens.ts';
+import { ensureToken, firstAdminToken } from '../../../src/cli/instance/home/home.ts';
 
 let home: string;
 beforeEach(() => {

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { webUiLink } from '../../../src/cli/checks/status/web-ui.ts';
+import { webUiLink } from '../../../src/cli/checks/web-ui.ts';
 import { portNeeds, startInstance } from '../../../src/cli/instance/instance.ts';
 import { loadConfig } from '../../../src/config.ts';
 

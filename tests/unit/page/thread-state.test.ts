@@ -1,11 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { EventEnvelope, ItemRecord, ThreadRecord, TurnRecord } from '../../../src/contracts/records.ts';
-import { groupsOf, shownSteps } from '../../../src/page/chats/groups.ts';
 import {
   fold,
   foldAll,
+  groupsOf,
   runningTurn,
+  shownSteps,
   type ThreadDetail,
   viewOf,
   withOlder,

@@ -19,7 +19,7 @@ import { originList } from '../../../src/api/http/access/cors.ts';
 import { cookieTokens } from '../../../src/api/http/access/session-cookie.ts';
 import { decodeSegment, flag, readQuery, whole } from '../../../src/api/http/request.ts';
 import { arrowsOf } from '../../../src/api/status/docs/html.ts';
-import { messageOf } from '../../../src/cli/chat/screen/message.ts';
+import { messageOf } from '../../../src/cli/chat/screen/editor.ts';
 import { parseLogLine } from '../../../src/cli/instance/logs/log-line.ts';
 import { languageTag, quietSpan } from '../../../src/domain/chat/preferences.ts';
 import { nameFrom, parseBringIn, pastedPath } from '../../../src/domain/chat/words/bring-in.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '../../../config.ts';
 import { kennelQueue } from '../../../contracts/ids.ts';
-import { hostOfChat, listHosts } from '../../../store/kennel/hosts/hosts.ts';
+import { hostOfChat, listHosts } from '../../../store/kennel/hosts.ts';
 import type { Db } from '../../../store/postgres/database.ts';
 import type { CheckedCall } from '../../../store/turns/steps/new-calls.ts';
 import type { AddedTools } from '../../../tools/extensions/added-tools.ts';

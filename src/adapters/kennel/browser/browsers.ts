@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type Docker from 'dockerode';
 import type { Config } from '../../../config.ts';
 import { MINUTE } from '../../../domain/time.ts';
-import type { EgressRule } from '../../../store/kennel/egress/egress-rules.ts';
+import type { EgressRule } from '../../../store/kennel/egress-rules.ts';
 import { KeyedMutex } from '../../keyed-mutex.ts';
 import { destroy, homeLabel, inspectOrNull, LABEL, statusOf } from '../docker/containers.ts';
 import { explained } from '../docker/engine.ts';

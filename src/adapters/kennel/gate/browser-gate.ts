@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { egressWords } from '../../../domain/tasks/egress.ts';
-import { type EgressRule, ruleFor } from '../../../store/kennel/egress/egress-rules.ts';
+import { type EgressRule, ruleFor } from '../../../store/kennel/egress-rules.ts';
 import { KeyedMutex } from '../../keyed-mutex.ts';
 import { type AddressRule, isPublicAddress, type Resolver, systemResolver } from '../../web/address-guard.ts';
 import type { Admission } from './egress/admission.ts';

@@ -11,7 +11,7 @@ import { count, type Fields, time } from '../../http/endpoint.ts';
 import { requestKey } from '../../http/request.ts';
 import { endpoint } from '../../runtime/shared/endpoint.ts';
 import { existingThread } from '../../runtime/threads/threads.ts';
-import { ACCOUNT } from '../../status/whatsapp-account.ts';
+import { ACCOUNT } from '../../status/whatsapp.ts';
 import { chatFields, doing, lostChat } from '../shared.ts';
 
 const CHATS_LISTED = 200;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { factsOf, isAgent } from '../../../../kennel/agents/registry.ts';
 import type { OwnerAgents, OwnerBackups, OwnerDoctor, OwnerLogs, OwnerTemporal } from '../../../contracts/owner.ts';
-import { listHosts } from '../../../store/kennel/hosts/hosts.ts';
+import { listHosts } from '../../../store/kennel/hosts.ts';
 import { ApiError } from '../../errors/errors.ts';
 import { count, type Fields, time } from '../../http/endpoint.ts';
 import { whole } from '../../http/request.ts';

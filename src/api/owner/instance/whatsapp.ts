@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { OwnerWhatsApp } from '../../../contracts/owner.ts';
 import type { Fields } from '../../http/endpoint.ts';
 import { endpoint } from '../../runtime/shared/endpoint.ts';
-import { connect, disconnect, logOut, pairRequest, reportFields, reportOf } from '../../status/whatsapp-account.ts';
+import { connect, disconnect, logOut, pairRequest, reportFields, reportOf } from '../../status/whatsapp.ts';
 import { doing } from '../shared.ts';
 
 export const getOwnerWhatsApp = endpoint({

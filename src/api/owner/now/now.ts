@@ -22,7 +22,7 @@ import { count, type Fields, time, usd } from '../../http/endpoint.ts';
 import { isQuestionId } from '../../http/request.ts';
 import { endpoint } from '../../runtime/shared/endpoint.ts';
 import { actionFields, chatFields, lostChat, post, sayAgain, usdOf } from '../shared.ts';
-import { ordersOf } from '../work/task-view.ts';
+import { ordersOf } from '../work/tasks.ts';
 import { questionFields, questionView } from './question-view.ts';
 
 const UNKNOWN: Record<OwnerFailed['kind'], string> = {

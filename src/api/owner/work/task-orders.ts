@@ -4,8 +4,7 @@ import { ApiError } from '../../errors/errors.ts';
 import { requestKey } from '../../http/request.ts';
 import { endpoint } from '../../runtime/shared/endpoint.ts';
 import { orderedFields } from './task-schemas.ts';
-import { ORDERS, type Order } from './task-view.ts';
-import { existingTask } from './tasks.ts';
+import { existingTask, ORDERS, type Order } from './tasks.ts';
 
 /** The words by which a chat gives the order. With a slash they answer no open question. */
 const WORDS: Record<Order, (id: string) => string> = {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { EgressRuleView, OwnerWorkspace, OwnerWorkspaces } from '../../../contracts/owner.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
-import { revokeRules } from '../../../store/kennel/egress/egress-rules.ts';
+import { revokeRules } from '../../../store/kennel/egress-rules.ts';
 import { listWorkspaceDetails, type WorkspaceDetail } from '../../../store/owner/views/tasks.ts';
 import { ApiError } from '../../errors/errors.ts';
 import { count, type Fields, time } from '../../http/endpoint.ts';

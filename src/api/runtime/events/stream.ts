@@ -8,7 +8,7 @@ import { streamTurnRequest } from '../shared/bodies.ts';
 import { endpoint, type RuntimeDeps } from '../shared/endpoint.ts';
 import { newApiThread } from '../threads/threads.ts';
 import { requiredText } from '../turns/turns.ts';
-import { follow, KEEPALIVE, sendEvents } from './follow.ts';
+import { follow, KEEPALIVE, sendEvents } from './events.ts';
 
 /** A frame of the compatibility stream. */
 interface Frame {

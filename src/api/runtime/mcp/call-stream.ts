@@ -2,7 +2,7 @@ import { PRIMED_SINCE } from '../../../adapters/mcp/serving/protocol.ts';
 import type { EventEnvelope } from '../../../contracts/records.ts';
 import { latestSeq, readEvents } from '../../../store/chats/threads/events.ts';
 import { decisionOf } from '../../../store/turns/questions/questions.ts';
-import { type Batch, follow } from '../events/follow.ts';
+import { type Batch, follow } from '../events/events.ts';
 import type { RuntimeDeps } from '../shared/endpoint.ts';
 import { type AskedPayload, formOf, textOf } from './forms.ts';
 import { resultOf, stillWaits } from './results.ts';

@@ -1,4 +1,4 @@
-import { type ChatSession, send } from './sending.ts';
+import { type ChatSession, send } from './session.ts';
 
 /** Commands about what runs now; they do not wait for its end. */
 const AT_ONCE = /^\/?(stop|status)$/i;

@@ -1,13 +1,13 @@
 import { statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { resolve } from 'node:path';
-import { reasonOf } from '../../../client/api-request.ts';
+import type { Colors } from 'picocolors/types.js';
+import { reasonOf } from '../../../client/api-client.ts';
 import { ApiError } from '../../../domain/api-error.ts';
 import { pastedPath } from '../../../domain/chat/words/bring-in.ts';
 import { rememberMessage } from '../screen/history.ts';
-import { asksForWhatsApp } from './greeting.ts';
-import type { ChatOffer, ChatOptions } from './options.ts';
-import { type ChatSession, send } from './sending.ts';
+import { styleLine } from '../screen/text.ts';
+import { type ChatOffer, type ChatOptions, type ChatSession, send } from './session.ts';
 
 /**
  * A message that is a folder, as the words that bring it in: terminals paste the path of a folder that is dragged into
@@ -100,3 +100,21 @@ function interruptOrLeave({ api, threadId, screen, view, signal, leave }: ChatSe
     });
   };
 }
+
+/** What an empty chat begins with. */
+export function greeting(
+  things: readonly string[],
+  { whatsapp, colors }: { whatsapp: boolean; colors: Colors },
+): string {
+  return [
+    'Hello. Write what you need in your own words. Three things to try:',
+    ...things.map((thing, index) => `  ${index + 1}. ${thing}`),
+    `\`help\` shows them again.${whatsapp ? ' `whatsapp` links your phone.' : ''} Alt+Enter begins a new line, Ctrl-D leaves.`,
+  ]
+    .map((line) => styleLine(line, false, colors))
+    .join('\n');
+}
+
+/** A message that asks for WhatsApp. While a question is open, the bare word may be its answer. */
+export const asksForWhatsApp = (text: string, asked: boolean): boolean =>
+  /^\/(?:whatsapp|pair)$/i.test(text) || (!asked && /^(?:(?:link|connect|pair) )?whatsapp[.!]?$|^pair$/i.test(text));

@@ -1,3 +1,5 @@
+import { drawn, rowsOf } from './layout.ts';
+
 /** The text that is being written, with the cursor's offset. It knows nothing about terminals. */
 export class Editor {
   text = '';
@@ -154,3 +156,69 @@ const sameColumn = (before: string, line: string): number =>
     .slice(0, [...segmenter.segment(before)].length)
     .reduce((sum, { segment }) => sum + segment.length, 0);
 const isWord = (character: string): boolean => /[\p{L}\p{N}\p{M}_\p{Cs}]/u.test(character);
+
+/** How several lines become one message: `\` at the end of a line continues it, and `"""` begins and ends a block. */
+const FENCE = '"""';
+
+/** Whether Enter begins a new line and does not send. */
+export function goesOn(text: string): boolean {
+  if (text.trimStart().startsWith(FENCE)) return !closed(text);
+  return endsWithBackslash(text);
+}
+
+/** The text after Enter began a new line, without the `\`. */
+export const nextLine = (text: string): string =>
+  `${!text.trimStart().startsWith(FENCE) && endsWithBackslash(text) ? text.slice(0, -1) : text}\n`;
+
+/** What is sent: the inside of a block, or the text as it is. */
+export function messageOf(text: string): string {
+  const whole = text.trim();
+  if (!whole.startsWith(FENCE) || !closed(text)) return whole;
+  return whole.slice(FENCE.length, -FENCE.length).replace(/^ *\n/, '').trimEnd();
+}
+
+const closed = (text: string): boolean => {
+  const whole = text.trim();
+  return whole.length >= 2 * FENCE.length && whole.endsWith(FENCE);
+};
+
+/** An even number of backslashes is text, such as the doubled end of a Windows path. */
+const endsWithBackslash = (text: string): boolean => (/(?<!\\)\\{1,100}$/.exec(text)?.[0].length ?? 0) % 2 === 1;
+
+export const PROMPT = '› ';
+const INDENT = '  ';
+/** lines of a message that stay on the screen when it is sent */
+const KEPT_LINES = 12;
+
+/** The typed text in at most `most` rows, with the cursor's row and the text before the cursor in it. */
+export function typedRows(
+  editor: Editor,
+  width: number,
+  most: number,
+): { rows: string[]; cursor: number; before: string } {
+  const rows: Array<{ text: string; start: number }> = [];
+  let at = 0;
+  for (const line of editor.text.split('\n')) {
+    for (const { start, end } of rowsOf(line, width - PROMPT.length))
+      rows.push({ text: line.slice(start, end), start: at + start });
+    at += line.length + 1;
+  }
+  const cursor = rows.findLastIndex(({ start }) => start <= editor.cursor);
+  const first = Math.max(0, Math.min(cursor - most + 2, rows.length - most));
+  const lead = (index: number): string => (index === 0 ? PROMPT : INDENT);
+  const shown = rows.slice(first, first + most).map(({ text }, index) => lead(first + index) + drawn(text));
+  if (first > 0) shown[0] = `${INDENT}… ${first + 1} rows above`;
+  const here = rows[cursor]!;
+  return {
+    rows: shown,
+    cursor: cursor - first,
+    before: lead(cursor) + drawn(here.text.slice(0, editor.cursor - here.start)),
+  };
+}
+
+/** A sent message, as it stays on the screen. */
+export function sentText(text: string): string {
+  const lines = text.split('\n');
+  const kept = lines.length > KEPT_LINES + 1 ? [...lines.slice(0, KEPT_LINES), `… (${lines.length} lines)`] : lines;
+  return kept.map((line, index) => (index === 0 ? PROMPT : INDENT) + line).join('\n');
+}

@@ -1,8 +1,8 @@
 import type { PendingApproval, PendingUserInput, ThreadDetail } from '../../../client/api-client.ts';
 import type { EventEnvelope, ItemRecord, TurnRecord } from '../../../contracts/records.ts';
 import { MINUTE } from '../../../domain/time.ts';
+import { sentText } from '../screen/editor.ts';
 import { elapsed, gist, oneLine, plain } from '../screen/text.ts';
-import { sentText } from '../screen/typed-rows.ts';
 import type { Screen } from '../screen/types.ts';
 import { AnswerStream } from './answer.ts';
 import { clock, collapsed, type PastMessage, saidIn, whenTold } from './past.ts';

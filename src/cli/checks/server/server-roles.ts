@@ -1,6 +1,6 @@
 import type { Config } from '../../../config.ts';
 import { AGENT_QUEUE, gatewayQueue } from '../../../contracts/ids.ts';
-import type { KennelHost } from '../../../store/kennel/hosts/hosts.ts';
+import type { KennelHost } from '../../../store/kennel/hosts.ts';
 import type { QueueStats } from '../../instance/connections/queue-stats.ts';
 import type { OwnRole } from '../../instance/home/state-file.ts';
 import type { Finding } from '../finding.ts';

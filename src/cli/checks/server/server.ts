@@ -2,15 +2,14 @@ import { Client, Connection } from '@temporalio/client';
 import type { Config } from '../../../config.ts';
 import { AGENT_QUEUE, BACKGROUND_QUEUE, gatewayQueue, kennelQueue } from '../../../contracts/ids.ts';
 import { readServerFacts, type ServerFacts } from '../../../store/home/operations.ts';
-import { type KennelHost, listHosts } from '../../../store/kennel/hosts/hosts.ts';
+import { type KennelHost, listHosts } from '../../../store/kennel/hosts.ts';
 import { type Db, openStore } from '../../../store/postgres/database.ts';
 import { schemaState } from '../../../store/schema/migrations.ts';
 import { readAccount } from '../../../store/whatsapp/account.ts';
 import { type QueueStats, queueStats } from '../../instance/connections/queue-stats.ts';
-import { temporalEndpoint } from '../../instance/connections/temporal-endpoint.ts';
+import { temporalEndpoint } from '../../instance/connections/servers.ts';
 import type { Finding } from '../finding.ts';
 import { certificateFindings, shownCertificateFindings } from './certificates.ts';
-import { connectionFinding, schemaFinding } from './database-server.ts';
 import { namespaceFindings } from './namespace.ts';
 import { roleFindings } from './server-roles.ts';
 
@@ -131,3 +130,47 @@ const queuesOf = ({ hosts, whatsapp }: Records): string[] => [
   ...(whatsapp ? [gatewayQueue('whatsapp')] : []),
   ...hosts.filter(({ alive }) => alive).map(({ host }) => kennelQueue(host)),
 ];
+
+/** Above this share of its connections a server soon refuses one. */
+const MANY = 0.8;
+
+export function connectionFinding({ bytes, connections, maxConnections }: ServerFacts): Finding {
+  const detail = `${connections} of ${maxConnections} connections in use, our database has ${Math.ceil(bytes / 1e6)} MB`;
+  const many = connections >= maxConnections * MANY;
+  return {
+    name: 'database',
+    state: many ? 'warning' : 'ok',
+    version: null,
+    detail,
+    mend: many ? 'raise max_connections of PostgreSQL, or run fewer roles' : null,
+  };
+}
+
+export function schemaFinding({ missing, newer }: { missing: string[]; newer: string[] }): Finding {
+  const name = 'schema';
+  if (missing.length > 0 && newer.length > 0)
+    return {
+      name,
+      state: 'missing',
+      version: null,
+      detail: `belongs to a newer release (${newer.at(-1)})`,
+      mend: 'install the newer release again',
+    };
+  if (missing.length > 0)
+    return {
+      name,
+      state: 'missing',
+      version: null,
+      detail: `${missing.length} changes of the tables are missing (${missing.at(-1)})`,
+      mend: 'fetch prepare',
+    };
+  if (newer.length > 0)
+    return {
+      name,
+      state: 'warning',
+      version: null,
+      detail: `a newer release has changed the tables (${newer.at(-1)}); this one can use them`,
+      mend: 'run the same release everywhere',
+    };
+  return { name, state: 'ok', version: null, detail: 'the tables are those of this release', mend: null };
+}

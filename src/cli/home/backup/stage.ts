@@ -6,7 +6,7 @@ import type { Config } from '../../../config.ts';
 import { VERSION } from '../../../installation.ts';
 import { baseBackup } from '../../../store/postgres/base-backup.ts';
 import { clusterFolder, databaseUrl } from '../../instance/servers/postgres.ts';
-import { copyFolder } from './copy.ts';
+import { copyFolder } from './archive.ts';
 
 /** What a backup says of itself. */
 export interface Manifest {

@@ -1,7 +1,6 @@
 import { cpSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { isFolder, unreadable } from './files.ts';
-import { nothing, type Part } from './found.ts';
+import { isFolder, nothing, type Part, unreadable } from './files.ts';
 
 /**
  * Skills (a folder each) and custom tools (a file each), which are copied into folders of the same name in FETCH_HOME.

@@ -4,8 +4,7 @@ import { parse } from 'dotenv';
 import { keepSettings } from '../../../adapters/env-file.ts';
 import { settings } from '../../../config.ts';
 import { isOriginalName, ORIGINAL_NAMES } from '../../../domain/settings/original-names.ts';
-import { textOf } from './files.ts';
-import { type Found, nothing, type Part } from './found.ts';
+import { type Found, nothing, type Part, textOf } from './files.ts';
 
 /** Settings of the original keep their names. What is set here stays. */
 

@@ -7,13 +7,21 @@ import { phoneOf } from '../../../domain/whatsapp/identity.ts';
 import { importedKeys, importTrusted } from '../../../store/home/imports.ts';
 import { openStore, type Store } from '../../../store/postgres/database.ts';
 import type { ImportKind } from '../../../store/schema/tables/home.ts';
-import { ensureHome } from '../../instance/home/home.ts';
-import { ensureSecret } from '../../instance/home/tokens.ts';
+import { ensureHome, ensureSecret } from '../../instance/home/home.ts';
 import { clusterFolder, databaseUrl } from '../../instance/servers/postgres.ts';
 import { readCopies } from './copies.ts';
 import { ownerIn, readSettings } from './env.ts';
-import { foldersOf, isFolder, JsonFile } from './files.ts';
-import { type Found, type Left, merged, nothing, type Part, problemLine } from './found.ts';
+import {
+  type Found,
+  foldersOf,
+  isFolder,
+  JsonFile,
+  type Left,
+  merged,
+  nothing,
+  type Part,
+  problemLine,
+} from './files.ts';
 import { type Chats, counted, readSessions } from './sessions.ts';
 import { readWorkflows } from './workflows.ts';
 

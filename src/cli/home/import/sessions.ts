@@ -1,13 +1,14 @@
-import { basename } from 'node:path';
+import { existsSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { z } from 'zod';
 import type { Config } from '../../../config.ts';
 import type { Source } from '../../../contracts/taint.ts';
 import { storableText } from '../../../domain/text/storable.ts';
 import { canonicalUser } from '../../../domain/whatsapp/identity.ts';
 import { channelThread } from '../../../gateway/intake/threads.ts';
-import { importHistory, type PastMessage } from '../../../store/home/imports.ts';
+import { importHistory, originalSessions, type PastMessage } from '../../../store/home/imports.ts';
 import { keepContact } from '../../../store/whatsapp/contacts.ts';
-import { type Into, nothing, type Part } from './found.ts';
-import { type StoredSession, storedSessions } from './session-file.ts';
+import { type Into, JsonFile, nothing, type Part, type Problem, unreadable } from './files.ts';
 
 /** What was said with the original: each session becomes the history of a WhatsApp chat. */
 
@@ -139,3 +140,75 @@ function messagesOf({ messages }: StoredSession): { messages: PastMessage[]; bro
 /** Not before the one before it, and not in the future: clocks of containers jump. */
 const inOrder = (at: Date, before: Date | undefined): Date =>
   new Date(Math.min(Math.max(at.getTime(), before?.getTime() ?? 0), Date.now()));
+
+/**
+ * The sessions of the original as they are stored: rows of an SQLite file, or a list in a JSON file of older versions.
+ */
+
+/** What is used of a session. The original adds fields from version to version. */
+const session = z.object({
+  id: z.string().min(1).max(200),
+  userId: z.string().min(1).max(200),
+  messages: z.array(z.unknown()),
+  currentProject: z.object({ name: z.string() }).nullish(),
+  preferences: z.object({ autonomyLevel: z.string().optional() }).nullish(),
+});
+type StoredSession = z.output<typeof session>;
+
+/** Where a session was read. */
+interface Place {
+  file: string;
+  line: number | null;
+}
+
+function storedSessions(data: string, problems: Problem[]): Array<{ session: StoredSession; place: Place }> {
+  const rows = [...inDatabase(join(data, 'sessions.db'), problems), ...inJson(join(data, 'sessions.json'), problems)];
+  const known = new Set<string>();
+  return rows.flatMap(({ value, name, place }) => {
+    const read = session.safeParse(value);
+    if (!read.success) {
+      problems.push({
+        ...place,
+        text: `Session ${name} cannot be read: ${read.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ')}.`,
+      });
+      return [];
+    }
+    // the newer file comes first
+    if (known.has(read.data.id)) return [];
+    known.add(read.data.id);
+    return [{ session: read.data, place }];
+  });
+}
+
+type Row = { value: unknown; name: string; place: Place };
+
+function inDatabase(file: string, problems: Problem[]): Row[] {
+  if (!existsSync(file)) return [];
+  const place = { file, line: null };
+  const why = [file, `${file}-wal`].map(unreadable).find((text) => text !== null);
+  try {
+    if (why) throw new Error(`it ${why}`);
+    return originalSessions(file).flatMap(({ id, data }) => rowOf(id, data, place, problems));
+  } catch (error) {
+    problems.push({ ...place, text: `It cannot be read: ${(error as Error).message}.` });
+    return [];
+  }
+}
+
+function rowOf(id: string, data: string, place: Place, problems: Problem[]): Row[] {
+  try {
+    return [{ value: JSON.parse(data), name: id, place }];
+  } catch (error) {
+    problems.push({ ...place, text: `Session ${id} is no JSON: ${(error as Error).message}.` });
+    return [];
+  }
+}
+
+function inJson(file: string, problems: Problem[]): Row[] {
+  const json = JsonFile.read(file, problems);
+  return (json?.list('sessions', problems) ?? []).map((value, at) => ({
+    value,
+    name: String(at + 1),
+    place: { file, line: json!.lineOf('sessions', at) },
+  }));
+}

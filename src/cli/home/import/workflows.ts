@@ -12,8 +12,7 @@ import { insertCron } from '../../../store/routines/crons.ts';
 import { findRoutine, insertRoutine } from '../../../store/routines/routines.ts';
 import { tools } from '../../../tools/registry.ts';
 import { checkRoutineSteps, routineStep } from '../../../tools/routines/routine-steps.ts';
-import { JsonFile } from './files.ts';
-import { type Found, type Into, nothing, type Part } from './found.ts';
+import { type Found, type Into, JsonFile, nothing, type Part } from './files.ts';
 import { type Chats, chatOf, counted } from './sessions.ts';
 
 /**

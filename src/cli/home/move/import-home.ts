@@ -1,7 +1,7 @@
-import { mkdirSync, rmSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { placeMoved } from '../../../adapters/moved-workspaces.ts';
-import { type Config, ConfigError } from '../../../config.ts';
+import { type Config, ConfigError, loadConfig } from '../../../config.ts';
 import { UserError } from '../../../contracts/user-error.ts';
 import { visibleLine } from '../../../domain/text/evidence.ts';
 import { startAllOver } from '../../../gateway/intake/reconcile/start-over.ts';
@@ -10,14 +10,14 @@ import { checkDump, loadTables } from '../../../store/home/move/load.ts';
 import { openStore } from '../../../store/postgres/database.ts';
 import { noteHead } from '../../instance/home/audit-head.ts';
 import { ensureHome } from '../../instance/home/home.ts';
-import { markMoved, markMovingIn, movedIn } from '../../instance/home/moved.ts';
+import { markMoved, markMovingIn, movedIn, movedMark } from '../../instance/home/moved.ts';
+import { homeHolder } from '../../instance/home/start-lock.ts';
 import { claimOrExplain } from '../../instance/instance.ts';
 import { connectTemporal } from '../../roles/connect.ts';
 import { prepareServers } from '../../roles/prepare.ts';
-import { placeFiles, settingsIn } from './files.ts';
-import { filesIn, type Manifest, tablesIn } from './package.ts';
-import type { HeldSettings } from './settings.ts';
-import { openSource, packageOf, type Source } from './source.ts';
+import { type HeldSettings, placeFiles, settingsIn } from './files.ts';
+import { filesIn, isPackage, type Manifest, readPackage, tablesIn, writePackage } from './package.ts';
+import { requireStoppedCluster } from './scratch-database.ts';
 import { directUrl, lookAtTarget, serversOf, type TargetReport, workspacesOfConfig } from './target.ts';
 
 interface Plan {
@@ -166,4 +166,57 @@ async function conclude(config: Config, source: Source): Promise<void> {
     say(
       `${source.folder} does not start any more. If it is a copy, put its moved.json also into the home that it was copied from, and end Fetch there.`,
     );
+}
+
+/** Where a home is moved from: its own folder, or what `fetch export-home` wrote. */
+interface Source {
+  folder: string;
+  /** the home itself is read, not an export of it */
+  direct: boolean;
+  release(): void;
+}
+
+/**
+ * Looks at the folder, and keeps the home in it from starting while it is moved. `to`: the servers that it is moved to,
+ * which a move that was interrupted has noted already. A dry run takes no claim. @throws UserError
+ */
+async function openSource(named: string, to: string, { dryRun }: { dryRun: boolean }): Promise<Source> {
+  const folder = resolve(named);
+  if (!existsSync(folder) || !statSync(folder).isDirectory()) throw new UserError(`There is no folder ${folder}.`);
+  requireReadable(folder);
+  const mark = movedMark(folder);
+  if (mark && mark.to !== to)
+    throw new UserError(
+      `${folder} was moved to ${mark.to} already (${mark.at}). A home in two places would answer twice. If it is not used there, remove ${join(folder, 'moved.json')} first.`,
+    );
+  if (isPackage(folder)) return { folder, direct: false, release: () => {} };
+  const holder = await homeHolder(folder);
+  if (holder)
+    throw new UserError(`Fetch runs for ${folder} (process ${holder.pid}). End it first: fetch stop --home ${folder}`);
+  requireStoppedCluster(folder);
+  // no start of it until it is moved
+  const claim = dryRun ? null : await claimOrExplain(folder);
+  return { folder, direct: true, release: () => claim?.release() };
+}
+
+/** Where the mark goes, and what has keys in it. */
+function requireReadable(folder: string): void {
+  try {
+    accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch {
+    throw new UserError(
+      `${folder} cannot be read and written by this user. It is marked as moved, so that it does not start a second time.`,
+    );
+  }
+}
+
+/** The package of a source, and where it lies. `stage`: where a package of a home is made. */
+async function packageOf({ folder, direct }: Source, stage: string): Promise<{ manifest: Manifest; folder: string }> {
+  // its own settings, as a service of it has them: the environment of this command is that of the servers
+  if (direct)
+    return {
+      manifest: await writePackage(loadConfig({ FETCH_HOME: folder }, {}), stage, { workspaces: false }),
+      folder: stage,
+    };
+  return { manifest: readPackage(folder), folder };
 }

@@ -11,8 +11,7 @@ import { VERSION } from '../../../installation.ts';
 import { type Dump, dumpTables } from '../../../store/home/move/dump.ts';
 import { type HomeFigures, readHomeFigures, unfinishedTasks } from '../../../store/home/move/figures.ts';
 import { type Db, openStore } from '../../../store/postgres/database.ts';
-import { syncFolder } from '../backup/archive.ts';
-import { copyFolder } from '../backup/copy.ts';
+import { copyFolder, syncFolder } from '../backup/archive.ts';
 import { withScratchDatabase } from './scratch-database.ts';
 
 /**

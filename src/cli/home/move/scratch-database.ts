@@ -14,7 +14,7 @@ import {
   preparePostgres,
   removeCluster,
 } from '../../instance/servers/postgres.ts';
-import { copyFolder } from '../backup/copy.ts';
+import { copyFolder } from '../backup/archive.ts';
 
 const STARTS_MS = 60_000;
 const STOPS_MS = 30_000;

@@ -8,9 +8,8 @@ import type {
 } from '@agentclientprotocol/sdk';
 import type { PendingApproval, PendingUserInput } from '../../../client/api-client.ts';
 import { quotedIn } from '../../../domain/text/evidence.ts';
-import { diffsIn } from './diffs.ts';
 import type { ThreadApi } from './thread-api.ts';
-import { absolute, words } from './tool-calls.ts';
+import { absolute, diffsIn, words } from './tool-calls.ts';
 
 /** An open question of a thread, as its event and the thread's detail have it. */
 export type Asked = { approval: PendingApproval } | { input: PendingUserInput };

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type * as acp from '@agentclientprotocol/sdk';
 import { RequestError } from '@agentclientprotocol/sdk';
-import type { ThreadDetail } from '../../../client/api-client.ts';
-import { reasonOf } from '../../../client/api-request.ts';
+import { reasonOf, type ThreadDetail } from '../../../client/api-client.ts';
 import { invalid, readPrompt } from './prompt.ts';
 import { Session } from './session.ts';
 import type { ThreadApi } from './thread-api.ts';

@@ -1,5 +1,4 @@
-import { ApiClient, type ThreadDetail } from '../../../client/api-client.ts';
-import { request } from '../../../client/api-request.ts';
+import { ApiClient, request, type ThreadDetail } from '../../../client/api-client.ts';
 import type { Displayed } from '../../../contracts/decision.ts';
 import type { Uploaded } from '../../../contracts/owner.ts';
 import type { EventEnvelope, ThreadRecord } from '../../../contracts/records.ts';

@@ -1,7 +1,6 @@
 import { isAbsolute, join } from 'node:path';
 import type { ToolCall, ToolCallContent, ToolCallLocation, ToolKind } from '@agentclientprotocol/sdk';
 import type { ItemRecord } from '../../../contracts/records.ts';
-import { diffsIn } from './diffs.ts';
 
 /** A call as `item.started` announces it. */
 export interface StartedTool {
@@ -90,3 +89,42 @@ function located(path: unknown, workspace: unknown, workspaces: string): { locat
 
 export const absolute = (path: string, workspace: unknown, workspaces: string): string =>
   isAbsolute(path) ? path : join(workspaces, typeof workspace === 'string' ? workspace : '', path);
+
+/** Editors show a whole file beside a small change badly, and a huge one not at all. */
+const MOST_HUNKS = 50;
+
+/**
+ * Each hunk of a unified diff as editors show it: the lines before and after, with those around them. Empty for a text
+ * that is no diff.
+ */
+export function diffsIn(text: string, pathOf: (path: string) => string, named?: string): ToolCallContent[] {
+  const found: ToolCallContent[] = [];
+  let path = named;
+  let hunk: { before: string[]; after: string[] } | null = null;
+  const end = (): void => {
+    if (hunk && path !== undefined && found.length < MOST_HUNKS)
+      found.push({
+        type: 'diff',
+        path: pathOf(path),
+        oldText: hunk.before.length > 0 ? hunk.before.join('\n') : null,
+        newText: hunk.after.join('\n'),
+      });
+    hunk = null;
+  };
+  for (const line of text.split('\n')) {
+    if (line.startsWith('@@')) {
+      end();
+      hunk = { before: [], after: [] };
+    } else if (hunk && /^[ +-]/.test(line)) {
+      const content = line.slice(1);
+      if (line[0] !== '+') hunk.before.push(content);
+      if (line[0] !== '-') hunk.after.push(content);
+    } else if (!line.startsWith('\\')) {
+      end();
+      const file = /^\+\+\+ (?:b\/)?(.+?)\t?$/.exec(line)?.[1];
+      if (file && file !== '/dev/null') path = file;
+    }
+  }
+  end();
+  return found;
+}

@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import type { Config } from '../../../config.ts';
 import { AGENT_QUEUE, BACKGROUND_QUEUE, gatewayQueue, kennelQueue } from '../../../contracts/ids.ts';
 import { readFigures } from '../../../store/home/operations.ts';
-import { listHosts } from '../../../store/kennel/hosts/hosts.ts';
+import { listHosts } from '../../../store/kennel/hosts.ts';
 import type { Store } from '../../../store/postgres/database.ts';
 import { readAccount } from '../../../store/whatsapp/account.ts';
 import {

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { UserError } from '../../../contracts/user-error.ts';
 import { homeHolder } from '../../instance/home/start-lock.ts';
 import { liveRunState, type RoleName, type RoleStatus, type RunState } from '../../instance/home/state-file.ts';
-import { tailOf } from '../../instance/logs/log-tail.ts';
+import { tailOf } from '../../instance/logs/logs.ts';
 import { logFile } from '../../instance/logs/role-log.ts';
 import type { Reporter } from '../../instance/progress.ts';
 

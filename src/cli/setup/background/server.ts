@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Server } from '../../../client/api-request.ts';
+import type { Server } from '../../../client/api-client.ts';
 import { ApiError } from '../../../domain/api-error.ts';
-import { ensureToken } from '../../instance/home/tokens.ts';
+import { ensureToken } from '../../instance/home/home.ts';
 import { logReporter } from '../../instance/progress.ts';
 import { type Call, ensureUp } from './background.ts';
 

@@ -1,8 +1,8 @@
 import { confirm } from '@clack/prompts';
 import { keepSettings } from '../../../adapters/env-file.ts';
 import type { Config } from '../../../config.ts';
+import { ensureToken } from '../../instance/home/home.ts';
 import { liveRunState } from '../../instance/home/state-file.ts';
-import { ensureToken } from '../../instance/home/tokens.ts';
 import { terminalReporter } from '../../instance/progress.ts';
 import { isCancel } from '../questions.ts';
 import { type Call, ensureUp, type Up } from './background.ts';

@@ -4,8 +4,7 @@ import { settingsElsewhere } from '../../../config.ts';
 import { personReporter } from '../../instance/progress.ts';
 import { isCancel } from '../questions.ts';
 import { type Call, ensureUp } from './background.ts';
-import { installedService, launchOf, serviceOf, withoutManager } from './find-service.ts';
-import { howItRuns, howText } from './how-it-runs.ts';
+import { howItRuns, howText, installedService, launchOf, serviceOf, withoutManager } from './find-service.ts';
 import type { Service } from './service.ts';
 
 export interface UpOptions {

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '../../../config.ts';
 import { UserError } from '../../../contracts/user-error.ts';
 import type { PairRequest, WhatsAppReport, WhatsAppView } from '../../../contracts/whatsapp.ts';
-import { ensureToken } from '../../instance/home/tokens.ts';
+import { ensureToken } from '../../instance/home/home.ts';
 import { readStatus } from '../../instance/status-report.ts';
 
 /** What a terminal does with WhatsApp, over the status API of a running instance. */

@@ -1,7 +1,7 @@
 import { endpointOf } from '../../../adapters/model/endpoint/endpoint.ts';
 import type { Config } from '../../../config.ts';
 import { greetingText, helpText, type SetUp } from '../../../domain/chat/words/help.ts';
-import { listHosts } from '../../../store/kennel/hosts/hosts.ts';
+import { listHosts } from '../../../store/kennel/hosts.ts';
 import type { Db, Tx } from '../../../store/postgres/database.ts';
 import { isBlank } from '../../../store/turns/steps/transcript.ts';
 import { type Command, type CommandContext, command, saying } from './command.ts';

@@ -5,7 +5,7 @@ import { shownHost } from '../../../domain/tasks/egress.ts';
 import { findName } from '../../../domain/tasks/workspace-names.ts';
 import { suggestion } from '../../../domain/text/nearest.ts';
 import { listShares } from '../../../store/chats/shares.ts';
-import { egressText, revokeRules } from '../../../store/kennel/egress/egress-rules.ts';
+import { egressText, revokeRules } from '../../../store/kennel/egress-rules.ts';
 import {
   activeWorkspace,
   listWorkspaces,

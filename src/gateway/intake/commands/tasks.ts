@@ -4,7 +4,7 @@ import { parseTaskOrder, type TaskOrder } from '../../../domain/chat/words/comma
 import { inline } from '../../../domain/text/foreign-text.ts';
 import { ago, span } from '../../../domain/text/when.ts';
 import { cut } from '../../../store/chats/ids.ts';
-import { listHosts } from '../../../store/kennel/hosts/hosts.ts';
+import { listHosts } from '../../../store/kennel/hosts.ts';
 import { isLimited, markOrdered, setAgent, type Task, tasksOfChat } from '../../../store/kennel/tasks/tasks.ts';
 import type { Tx } from '../../../store/postgres/database.ts';
 import { openLimits } from '../../../store/turns/limits.ts';

@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks';
-import type { OwnerEvent } from '../../../contracts/owner.ts';
+import type { OwnerEvent, OwnerNow } from '../../../contracts/owner.ts';
 import { Store, useStore } from '../store.ts';
 import { call, reasonOf } from './http.ts';
 
@@ -100,3 +100,10 @@ export function useResource<Value>(resource: Resource<Value>): Loaded<Value> {
 
 /** Text that only streams in changes nothing in lists. */
 export const moreThanText = ({ kinds }: OwnerEvent): boolean => kinds.some((kind) => kind !== 'item.delta');
+
+/** What waits, runs and failed: every part needs it, for the badge and for questions inside a chat. */
+export const now = new Resource<OwnerNow>(
+  '/v1/owner/now',
+  (event) => ['tasks', 'schedules'].includes(event.about) || moreThanText(event),
+  350,
+);

@@ -1,7 +1,31 @@
 import { serverSentData } from '../../../client/event-stream.ts';
 import { ApiError } from '../../../domain/api-error.ts';
-import { connectionEnded, connectionLost, connectionOpen } from './connection.ts';
+import { Store } from '../store.ts';
 import { refusal } from './http.ts';
+
+/** `refused`: the server answers, and wants a new link. */
+type Connection = 'connecting' | 'open' | 'lost' | 'refused';
+
+export const connection = new Store<Connection>('connecting');
+
+/** streams that have no connection now */
+const broken = new Set<AbortSignal>();
+
+function connectionOpen(stream: AbortSignal): void {
+  broken.delete(stream);
+  if (broken.size === 0) connection.set('open');
+}
+
+/** Nobody wants this stream any more, so it says nothing about the connection. */
+function connectionEnded(stream: AbortSignal): void {
+  const counted = broken.delete(stream);
+  if (counted && broken.size === 0) connection.set('open');
+}
+
+function connectionLost(stream: AbortSignal, error: unknown): void {
+  broken.add(stream);
+  connection.set(error instanceof ApiError && error.status === 401 ? 'refused' : 'lost');
+}
 
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 5_000;

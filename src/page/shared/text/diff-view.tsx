@@ -1,4 +1,4 @@
-import { memo } from '../memo.ts';
+import { memo } from '../store.ts';
 import { diffLines } from './diff.ts';
 
 /** More lines than this make a browser slow; the text says that there are more. */

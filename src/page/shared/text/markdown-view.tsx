@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { AttachmentLink, AttachmentPicture } from '../elements/attachment.tsx';
-import { memo } from '../memo.ts';
+import { memo } from '../store.ts';
 import type { Inline } from './inline.ts';
 import { attachmentIn, type Block, markdownOf, safeAddress } from './markdown.ts';
 

@@ -25,7 +25,7 @@ import { openedNow } from '../../turns/questions/ask.ts';
 import { inputRequest } from '../../turns/questions/question-payloads.ts';
 import { numbered } from '../../turns/questions/question-text.ts';
 import type { Question } from '../../turns/questions/questions.ts';
-import { addRules, beginOnce, decidedOf, noteAsk, openAsks, ruleFor, rulesOfTask } from '../egress/egress-rules.ts';
+import { addRules, beginOnce, decidedOf, noteAsk, openAsks, ruleFor, rulesOfTask } from '../egress-rules.ts';
 import { findTask, type Task } from '../tasks/tasks.ts';
 import { insertQuestion, placeOfQuestion, showQuestion, warningsOf } from './show-question.ts';
 import { findQuestion, latestQuestionOfTask } from './task-questions.ts';

@@ -12,7 +12,7 @@ import type { openedNow } from '../../turns/questions/ask.ts';
 import { shownEvidence } from '../../turns/questions/question-payloads.ts';
 import type { Question } from '../../turns/questions/questions.ts';
 import { remember } from '../../turns/steps/transcript.ts';
-import { reachedBy } from '../egress/egress.ts';
+import { reachedBy } from '../egress.ts';
 import { sourceOfTask } from '../tasks/task-news.ts';
 import type { Task } from '../tasks/tasks.ts';
 

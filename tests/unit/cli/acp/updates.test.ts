@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { diffsIn } from '../../../../src/cli/protocols/acp/diffs.ts';
+import { readLine } from '../../../../src/cli/protocols/acp/acp.ts';
 import { readPrompt } from '../../../../src/cli/protocols/acp/prompt.ts';
 import { planIn } from '../../../../src/cli/protocols/acp/questions.ts';
+import { diffsIn } from '../../../../src/cli/protocols/acp/tool-calls.ts';
 import { Updates } from '../../../../src/cli/protocols/acp/updates.ts';
-import { readLine } from '../../../../src/cli/protocols/acp/wire.ts';
 import type { EventEnvelope, ItemRecord } from '../../../../src/contracts/records.ts';
 
 const item = (fields: Partial<ItemRecord>): ItemRecord => ({

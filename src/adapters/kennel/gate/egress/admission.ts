@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { egressWords } from '../../../../domain/tasks/egress.ts';
 import { HOUR } from '../../../../domain/time.ts';
-import { type EgressRule, ruleFor } from '../../../../store/kennel/egress/egress-rules.ts';
+import { type EgressRule, ruleFor } from '../../../../store/kennel/egress-rules.ts';
 import type { AllowList, Target } from './allow-list.ts';
 
 /** Where the rules of a task are, and where it asks for more. */

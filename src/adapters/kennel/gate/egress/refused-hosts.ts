@@ -1,4 +1,4 @@
-import type { Refused } from '../../../../store/kennel/egress/egress.ts';
+import type { Refused } from '../../../../store/kennel/egress.ts';
 import type { Target } from './allow-list.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { Reached } from '../../../../store/kennel/egress/egress.ts';
+import type { Reached } from '../../../../store/kennel/egress.ts';
 import type { Target } from './allow-list.ts';
 
 /** Counts what the tunnels of one task carried, by host. The store is told at most once in `everyMs`. */

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { createSealer, WrongKey } from '../../../../../src/adapters/encryption.ts';
-import { viewOf } from '../../../../../src/api/status/whatsapp-account.ts';
+import { viewOf } from '../../../../../src/api/status/whatsapp.ts';
 import { numberMode } from '../../../../../src/domain/whatsapp/identity.ts';
 import { announcedVersion } from '../../../../../src/gateway/channels/whatsapp/library/baileys.ts';
 import { withoutSecrets } from '../../../../../src/gateway/channels/whatsapp/library/silence.ts';

@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely';
-import type { DecidedBy } from '../../../contracts/decision.ts';
-import { membersOf } from '../../../domain/setting-lists.ts';
+import type { DecidedBy } from '../../contracts/decision.ts';
+import { membersOf } from '../../domain/setting-lists.ts';
 import {
   type AskedHost,
   type EgressVerdict,
@@ -9,12 +9,12 @@ import {
   isTool,
   ONCE_MS,
   shownHost,
-} from '../../../domain/tasks/egress.ts';
-import { type Db, json, type Tx } from '../../postgres/database.ts';
-import type { EgressAskTable } from '../../schema/tables/kennel.ts';
-import type { Task } from '../tasks/tasks.ts';
-import { workspacesOfChat } from '../workspaces/workspaces.ts';
+} from '../../domain/tasks/egress.ts';
+import { type Db, json, type Tx } from '../postgres/database.ts';
+import type { EgressAskTable } from '../schema/tables/kennel.ts';
 import { refusalsIn } from './egress.ts';
+import type { Task } from './tasks/tasks.ts';
+import { workspacesOfChat } from './workspaces/workspaces.ts';
 
 /** Rules of people about hosts, and what tasks ask for without one. A rule holds for exactly one host and port. */
 

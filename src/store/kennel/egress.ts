@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Db, Tx } from '../../postgres/database.ts';
+import type { Db, Tx } from '../postgres/database.ts';
 
 /** How often a container of a task asked for a refused host. */
 export interface Refused {

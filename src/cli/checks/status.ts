@@ -1,13 +1,13 @@
 import { styleText } from 'node:util';
-import type { Config } from '../../../config.ts';
-import type { DeliveryFigures, WhatsAppReport } from '../../../contracts/whatsapp.ts';
-import { openStore } from '../../../store/postgres/database.ts';
-import { dearestToday } from '../../../store/turns/steps/spending.ts';
-import { diskWarning } from '../../instance/home/home.ts';
-import { clusterFolder, databaseUrl } from '../../instance/servers/postgres.ts';
-import { readStatus } from '../../instance/status-report.ts';
-import { howItRuns, howText } from '../../setup/background/how-it-runs.ts';
-import { whatsappClientOf } from '../../setup/whatsapp/whatsapp-client.ts';
+import type { Config } from '../../config.ts';
+import type { DeliveryFigures, WhatsAppReport } from '../../contracts/whatsapp.ts';
+import { openStore } from '../../store/postgres/database.ts';
+import { dearestToday } from '../../store/turns/steps/spending.ts';
+import { diskWarning } from '../instance/home/home.ts';
+import { clusterFolder, databaseUrl } from '../instance/servers/postgres.ts';
+import { readStatus } from '../instance/status-report.ts';
+import { howItRuns, howText } from '../setup/background/find-service.ts';
+import { whatsappClientOf } from '../setup/whatsapp/whatsapp-client.ts';
 
 const DEAREST = 3;
 

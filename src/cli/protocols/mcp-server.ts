@@ -1,7 +1,7 @@
-import { bridgeStdio } from '../../../adapters/mcp/serving/bridge.ts';
-import { ApiError } from '../../../domain/api-error.ts';
-import type { Call } from '../../setup/background/background.ts';
-import { FoundServer } from '../../setup/background/server.ts';
+import { bridgeStdio } from '../../adapters/mcp/serving/bridge.ts';
+import { ApiError } from '../../domain/api-error.ts';
+import type { Call } from '../setup/background/background.ts';
+import { FoundServer } from '../setup/background/server.ts';
 
 /**
  * `fetch mcp-server`: our tools for an MCP client, on standard input and output. The running instance has the session
