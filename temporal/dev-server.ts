@@ -59,7 +59,7 @@ export function devServerArguments(options: {
     // Gives the worker its next activity in the reply to the workflow task and not through a queue. This brings a turn
     // from 107 ms to 48 ms.
     ...['--dynamic-config-value', 'system.enableActivityEagerExecution=true'],
-    // Priorities (src/contracts/priority.ts) count only with this. `matching.enableFairness` would store tasks in
+    // Priorities (src/contracts/ids.ts) count only with this. `matching.enableFairness` would store tasks in
     // another table, and leave those that wait now.
     ...['--dynamic-config-value', 'matching.useNewMatcher=true'],
     // How late the server says that a queue has something: five seconds by default. The first routine run waits for it

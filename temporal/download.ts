@@ -6,8 +6,7 @@ import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { EnvHttpProxyAgent, fetch } from 'undici';
-import { writableFolder } from './folders.ts';
-import type { Progress } from './progress.ts';
+import { type Progress, writableFolder } from './folders.ts';
 import { CLI_VERSION } from './version.ts';
 
 const OFFICIAL = `https://github.com/temporalio/cli/releases/download/v${CLI_VERSION}`;

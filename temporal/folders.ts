@@ -3,6 +3,13 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 
+/** Progress of the current work. `done` and `total` are bytes of a download; without `total` its length is unknown. */
+export interface Progress {
+  text: string;
+  done?: number;
+  total?: number;
+}
+
 /** The Go of this machine. */
 export const findGo = (env: Record<string, string>): string | undefined =>
   [...(env.PATH ?? '').split(delimiter).filter(Boolean), '/usr/local/go/bin', '/usr/lib/go/bin']

@@ -2,8 +2,7 @@ import { spawn } from 'node:child_process';
 import { copyFileSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { findGo, writableFolder } from './folders.ts';
-import type { Progress } from './progress.ts';
+import { findGo, type Progress, writableFolder } from './folders.ts';
 
 /** The modules of the build, each pinned with its hash: the CLI, and a newer server than the CLI's own. */
 const MODULES = fileURLToPath(new URL('./build/', import.meta.url));

@@ -2,8 +2,7 @@ import { existsSync } from 'node:fs';
 import { delimiter, isAbsolute, join, sep } from 'node:path';
 import { UserError } from '../src/contracts/user-error.ts';
 import type { ReleaseSource } from './download.ts';
-import { goBinFolders } from './folders.ts';
-import type { Progress } from './progress.ts';
+import { goBinFolders, type Progress } from './folders.ts';
 import { CLI_VERSION, inspect, type TemporalBinary } from './version.ts';
 
 export interface Attempt {

@@ -1,6 +1,153 @@
-import { agentsTable, loginsTable } from './agent-tables.ts';
-import { envExample, liveSettings, originalNames, settingsTable } from './settings-table.ts';
+import { factsOf, hasModel } from '../../kennel/agents/registry.ts';
+import { profileOf } from '../../kennel/runner/profile/profile.ts';
+import { settings } from '../../src/config.ts';
+import { AGENT_NAMES, type AgentName } from '../../src/contracts/kennel.ts';
+import { enablesAgent, ORIGINAL_NAMES } from '../../src/domain/settings/original-names.ts';
+import { isLive } from '../../src/domain/settings/shapes.ts';
+import { modelSetting } from '../../src/domain/tasks/agents/agent-settings.ts';
+import { table } from './page.ts';
 import { toolsPage } from './tools-page.ts';
+
+/** What each agent needs to reach a model. */
+const agentsTable = (): string =>
+  table(
+    ['agent', 'name', 'needs', 'its model', 'remark'],
+    AGENT_NAMES.map((name) => [
+      factsOf(name).label,
+      `\`${name}\``,
+      needs(name),
+      modelNames(name),
+      factsOf(name).remark ?? '',
+    ]),
+  );
+
+const NEEDS = {
+  anthropic: '`ANTHROPIC_API_KEY`',
+  gemini: '`GEMINI_API_KEY`',
+  openai: 'an OpenAI-compatible endpoint',
+} as const;
+
+function needs(name: AgentName): string {
+  const { model } = factsOf(name);
+  return model ? NEEDS[model.protocol] : 'nothing';
+}
+
+function modelNames(name: AgentName): string {
+  const { model } = factsOf(name);
+  if (!model || !hasModel(name)) return 'none';
+  const own = `\`${modelSetting(name)}\``;
+  if (model.protocol !== 'openai') return `${own}, or its own default`;
+  return model.mustBeNamed ? `${own} or \`AGENT_MODEL\`` : `${own}, \`AGENT_MODEL\`, or the default of OpenAI`;
+}
+
+/** The log-in that each may have instead of a key. */
+async function loginsTable(): Promise<string> {
+  const rows = AGENT_NAMES.map(async (name) => {
+    const { hosts, remark = '' } = factsOf(name).login;
+    return [name, `\`~/${(await profileOf(name)).login}\``, hosts.join(', ') || 'none', remark];
+  });
+  return table(
+    ['agent', 'file of its log-in', 'hosts that its containers may reach then', 'remark'],
+    await Promise.all(rows),
+  );
+}
+
+interface Setting {
+  name: string;
+  /** as one would write it in a `.env` file; undefined when the setting has none */
+  fallback: string | undefined;
+  meaning: string;
+}
+
+/** FETCH_HOME is required by the schema, because its default depends on the person's home folder. */
+const HOME_DEFAULT = '~/.fetch';
+
+export const listSettings = (): Setting[] =>
+  Object.entries(settings).map(([name, schema]) => {
+    const parsed = name === 'FETCH_HOME' ? HOME_DEFAULT : schema.safeParse(undefined).data;
+    const fallback = parsed === undefined || parsed === '' ? undefined : String(parsed);
+    return { name, fallback, meaning: schema.description ?? '' };
+  });
+
+/** Who reads about a setting: those of tests start with these words. */
+type Audience = 'people' | 'tests';
+const FOR_TESTS = 'For tests: ';
+
+export const settingsTable = (audience: Audience): string =>
+  table(
+    ['setting', 'default', 'meaning'],
+    listSettings()
+      .filter(({ meaning }) => meaning.startsWith(FOR_TESTS) === (audience === 'tests'))
+      .map(({ name, fallback, meaning }) => [
+        `\`${name}\``,
+        fallback === undefined ? '' : `\`${fallback}\``,
+        audience === 'tests' ? meaning.slice(FOR_TESTS.length) : meaning,
+      ]),
+  );
+
+/** The settings that change without a restart. */
+const liveSettings = (): string =>
+  Object.entries(settings)
+    .flatMap(([name, schema]) => (isLive(schema) ? [`\`${name}\``] : []))
+    .join(', ');
+
+/** What only docker-compose.yml reads, when a copy of the example is beside it. */
+const FOR_COMPOSE = [
+  '# For `docker compose` only (docs/server.md): copied to .env beside docker-compose.yml, this file also holds what follows.',
+  '',
+  '# full: with SearXNG and the Web UI of Temporal; minimal: without; full,observability: with Prometheus and Grafana, too',
+  'COMPOSE_PROFILES=full',
+  '',
+  '# FETCH_HOME there: a folder of the host, which the containers see at the same path',
+  '# FETCH_HOME=/var/lib/fetch',
+  '',
+  "# Group of the engine's socket, for the kennel: stat -c %g /var/run/docker.sock",
+  '# DOCKER_GID=999',
+  '',
+  '# The socket itself, on the host',
+  '# DOCKER_SOCKET=/var/run/docker.sock',
+  '',
+  '# Address of the host at which the APIs are published. Beyond loopback put TLS in front of them',
+  '# PUBLISH_ADDRESS=127.0.0.1',
+  '',
+  '# Ports of the profile observability, on loopback',
+  '# GRAFANA_PORT=3000',
+  '# PROMETHEUS_PORT=9090',
+];
+
+/** The text of `.env.example`; every line of a setting is a comment, so that a copy of it changes nothing. */
+export const envExample = (): string =>
+  [
+    '# Settings of Fetch, generated from src/config.ts by "npm run docs". Copy the lines you want to FETCH_HOME/.env (mode 0600) and uncomment them.',
+    '# The environment wins over that file, a flag over both. FETCH_HOME itself is only read from the environment or --home.',
+    '# A secret may be in a file of its own: OPENAI_API_KEY_FILE=/path/to/file in place of OPENAI_API_KEY, and so for every key, token and DATABASE_URL.',
+    ...listSettings().flatMap(({ name, fallback, meaning }) => ['', `# ${meaning}`, `# ${name}=${fallback ?? ''}`]),
+    '',
+    '# Names of Fetch 0.0.94 that work, too, where the setting above is unset.',
+    ...Object.entries(ORIGINAL_NAMES).flatMap(([name, { is, meaning }]) => ['', `# ${is}: ${meaning}`, `# ${name}=`]),
+    '',
+    '# FETCH_KENNEL_AGENTS: true for each that may be used; one that is set turns off those that are not',
+    ...AGENT_NAMES.filter(hasModel).map((agent) => `# ${enablesAgent(agent)}=`),
+    '',
+    ...FOR_COMPOSE,
+    '',
+  ].join('\n');
+
+/** What became of the variables of the original that have another name here. */
+const originalNames = (): string =>
+  table(
+    ['name in Fetch 0.0.94', 'setting here', 'its value'],
+    [
+      ...Object.entries(ORIGINAL_NAMES).map(([name, { is, meaning }]) => [`\`${name}\``, `\`${is}\``, meaning]),
+      [
+        AGENT_NAMES.filter(hasModel)
+          .map((agent) => `\`${enablesAgent(agent)}\``)
+          .join(', '),
+        '`FETCH_KENNEL_AGENTS`',
+        '`true` for each that may be used; one that is set turns off those that are not',
+      ],
+    ],
+  );
 
 /** Every generated table: the page that it is in, its name there, and what it says. */
 export const TABLES: ReadonlyArray<{ page: string; name: string; text: () => string | Promise<string> }> = [

@@ -2,8 +2,8 @@ import type { Arrival } from '../contracts/conversation.ts';
 import { MINUTE } from '../domain/time.ts';
 import { signalArrival } from '../gateway/intake/signal.ts';
 import { type ProgressReport, recordProgress } from '../store/chats/messages/outbox.ts';
-import type { Task } from '../store/kennel/tasks/tasks.ts';
-import type { ActivityDeps } from './activity-deps.ts';
+import { setTaskNews, type Task } from '../store/kennel/tasks/tasks.ts';
+import type { ActivityDeps, KennelDeps } from './activity-deps.ts';
 
 type ProgressDeps = Pick<ActivityDeps, 'db' | 'temporal' | 'config'>;
 /** Gets what is being done, or null when nothing new is known. */
@@ -51,3 +51,9 @@ export const taskProgress = (task: Task) => (doing: string) => {
     text: `Task ${task.id} (${task.harness} in ${task.workspace}), ${minutes} min: ${doing}`,
   };
 };
+
+/** Tells the person and operators how far the build of an image is. */
+export function tellProgress(deps: KennelDeps, task: Task): (text: string) => void {
+  const progress = createProgress(deps, taskProgress(task), 0);
+  return (text) => void Promise.all([setTaskNews(deps.db, task.id, text), progress(text)]).catch(() => {});
+}

@@ -8,12 +8,11 @@ import type { createDeliver } from './deliver.ts';
 
 /** The queues `agent` and `background`, which workers poll. */
 export async function workerActivities(deps: ActivityDeps) {
-  const [turn, step, records, routine, reminder, task] = await Promise.all([
+  const [turn, step, records, routine, task] = await Promise.all([
     import('./turn/act.ts'),
     import('./turn/step/think.ts'),
     import('./turn/turn-records.ts'),
     import('./routine/routine.ts'),
-    import('./routine/reminder.ts'),
     import('./task/task-records.ts'),
   ]);
   return {
@@ -22,22 +21,21 @@ export async function workerActivities(deps: ActivityDeps) {
     actOnStore: turn.createActOnStore(deps),
     ...records.createRecordActivities(deps),
     ...routine.createRoutineActivities(deps),
-    ...reminder.createReminderActivities(deps),
+    ...routine.createReminderActivities(deps),
     ...task.createTaskRecords(deps),
   };
 }
 
 /** The queue `kennel-<host>` of a host with containers. */
 export async function kennelActivities(deps: KennelDeps & HostDeps) {
-  const [turn, preview, routine, task] = await Promise.all([
+  const [turn, routine, task] = await Promise.all([
     import('./turn/act.ts'),
-    import('./turn/preview.ts'),
     import('./routine/routine.ts'),
     import('./task/task-activities.ts'),
   ]);
   return {
     act: turn.createAct(deps),
-    preview: preview.createPreview(deps),
+    preview: turn.createPreview(deps),
     runRoutineStep: routine.createRoutineActivities(deps).runRoutineStep,
     ...task.createTaskActivities(deps),
   };

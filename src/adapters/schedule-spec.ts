@@ -1,8 +1,6 @@
 import type { ScheduleSpec } from '@temporalio/client';
-import { type ClockChange, nextClockChange, wallOf } from '../domain/clock.ts';
-import { firings, wallPattern } from '../domain/firings.ts';
-import { isInterval, readInterval } from '../domain/interval-firings.ts';
-import { DAY, HOUR, MINUTE, SECOND } from '../domain/time.ts';
+import { firings, isInterval, readInterval, wallPattern } from '../domain/firings.ts';
+import { type ClockChange, DAY, HOUR, MINUTE, nextClockChange, SECOND, wallOf } from '../domain/time.ts';
 
 /**
  * Temporal's calendars leave out a time that does not exist, and take either of two. So the hours of a clock change are

@@ -7,10 +7,15 @@ import {
   ScheduleOverlapPolicy,
   type ScheduleUpdateOptions,
 } from '@temporalio/client';
-import { AGENT_QUEUE, BACKGROUND_QUEUE, scheduledRunWorkflowId, scheduleId } from '../contracts/ids.ts';
-import { BACKGROUND_PRIORITY } from '../contracts/priority.ts';
+import {
+  AGENT_QUEUE,
+  BACKGROUND_PRIORITY,
+  BACKGROUND_QUEUE,
+  scheduledRunWorkflowId,
+  scheduleId,
+} from '../contracts/ids.ts';
 import type { RoutineInput } from '../contracts/routine.ts';
-import { isInterval } from '../domain/interval-firings.ts';
+import { isInterval } from '../domain/firings.ts';
 import { HOUR } from '../domain/time.ts';
 import { instantsOf, specOf } from './schedule-spec.ts';
 

@@ -1,7 +1,6 @@
 import { type Config, ConfigError, currentSources, type Reloaded, type Source, settings } from '../config.ts';
 import { UserError } from '../contracts/user-error.ts';
-import { LENIENT, membersOf } from '../domain/setting-lists.ts';
-import { isLive, isSecret, meantBy } from '../domain/settings/shapes.ts';
+import { isLive, isSecret, LENIENT, meantBy, membersOf } from '../domain/settings/shapes.ts';
 import { nearest } from '../domain/text/nearest.ts';
 import { keepSettings } from './env-file.ts';
 

@@ -9,6 +9,7 @@ import type {
   ThinkResult,
 } from './conversation.ts';
 import type { Decision } from './decision.ts';
+import type { Channel } from './ids.ts';
 
 /**
  * Activities of a turn. There is one for a model step, one for a tool call and one for a send: none exists only to keep
@@ -37,4 +38,20 @@ export interface RecordActivities {
   recordUnknown(input: { callId: string; why?: string }): Promise<void>;
   /** outbox id of what the person is told, or null when the turn had ended already */
   finish(input: FinishInput): Promise<string | null>;
+}
+
+/** What crosses the boundary of the `reminder` workflow. */
+export interface ReminderInput {
+  reminderId: string;
+}
+
+/** A message that is ready to be sent. */
+interface SaidReminder {
+  outboxId: string;
+  channel: Channel;
+}
+
+export interface ReminderActivities {
+  /** null when it was removed, or its chat is gone */
+  sayReminder(reminderId: string): Promise<SaidReminder | null>;
 }

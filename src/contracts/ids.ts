@@ -34,3 +34,10 @@ export const outboxId = (turnId: string, what: string): string => `out_${turnId.
 export const taskWorkflowId = (taskId: string): string => `task/${taskId}`;
 /** Task queue of everything that needs the containers or workspaces of one host. */
 export const kennelQueue = (host: string): string => `kennel-${host}`;
+
+/**
+ * Of routine runs, by hand or by schedule, and of the coding tasks that they start, which share a queue with people's:
+ * a worker gets their tasks when no others wait. Conversations have no priority, which the server takes as 3: they live
+ * for ever, and the priority of a workflow cannot be changed while it runs.
+ */
+export const BACKGROUND_PRIORITY = { priorityKey: 5 };

@@ -1,11 +1,10 @@
-import { repeatedTime } from './clock.ts';
 import { firings } from './firings.ts';
-import { MINUTE } from './time.ts';
+import { MINUTE, repeatedTime } from './time.ts';
 
 /**
  * The grammar of schedules: five fields (minute hour day-of-month month weekday), which Temporal and cron-parser must
  * read alike. Day of month and weekday must BOTH match when both are given, unlike in crontab(5). Automations may also
- * have an interval (`interval-firings.ts`), which nobody can write in a chat.
+ * have an interval (`firings.ts`), which nobody can write in a chat.
  */
 
 type ParsedSchedule = { ok: true; schedule: string } | { ok: false; error: string };

@@ -1,4 +1,4 @@
-import { intervalText, WEEKDAYS } from './interval-firings.ts';
+import { intervalText, WEEKDAYS } from './firings.ts';
 import { MINUTE } from './time.ts';
 
 /**

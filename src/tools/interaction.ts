@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { ASK_USER } from '../contracts/conversation.ts';
 import { findCallOutput } from '../store/turns/steps/calls.ts';
 import { messageOfChat } from '../store/turns/steps/transcript.ts';
+import { excerpt } from './attachments.ts';
 import { untold } from './declarations.ts';
-import { excerpt } from './excerpt.ts';
 import { defineTool, type Tool } from './tool.ts';
 
 const unique = (values: string[]): boolean =>

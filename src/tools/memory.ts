@@ -4,10 +4,8 @@ import { unionOf } from '../domain/consent/taint.ts';
 import { secretIn } from '../domain/text/secrets.ts';
 import { addMemory, countMemories, findMemories, memoryOwner, removeMemories } from '../store/owner/memories.ts';
 import { taintOfCall } from '../store/turns/steps/taint.ts';
-import { shown } from './approval-words.ts';
-import { idFromCall } from './call-ids.ts';
 import { untold } from './declarations.ts';
-import { defineTool, type Tool, type ToolContext, type ToolOutcome } from './tool.ts';
+import { defineTool, idFromCall, shown, type Tool, type ToolContext, type ToolOutcome } from './tool.ts';
 
 /**
  * `remember`, `recall`, `forget`: what holds beyond a conversation. The chats that only the owner reads share one

@@ -1,7 +1,7 @@
 import type { AddedFamilies, Family } from '../domain/chat/tool-families.ts';
-import { closedTo, type ToolAccess } from '../domain/consent/tool-access.ts';
+import { closedTo, type ToolAccess } from '../domain/consent/policy.ts';
+import type { AddedTools } from './added-tools.ts';
 import type { ModelTool } from './declarations.ts';
-import type { AddedTools } from './extensions/added-tools.ts';
 import { builtInFamilies, openTools, openToolsFor } from './open-tools.ts';
 import { declarations, tools } from './registry.ts';
 import type { Tool } from './tool.ts';

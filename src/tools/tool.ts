@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Client } from '@temporalio/client';
 import type { z } from 'zod';
 import type { Browsers } from '../adapters/kennel/browser/browsers.ts';
@@ -5,9 +6,9 @@ import type { Kennel } from '../adapters/kennel/kennel.ts';
 import type { Config } from '../config.ts';
 import type { Danger, Effect } from '../contracts/conversation.ts';
 import type { Sink, Source, SourceKind } from '../contracts/taint.ts';
-import type { CallItemKind } from '../domain/chat/item-kinds.ts';
-import type { Family } from '../domain/chat/tool-families.ts';
+import type { CallItemKind, Family } from '../domain/chat/tool-families.ts';
 import type { Sent, Effect as Taintable } from '../domain/consent/taint.ts';
+import { visibleLine } from '../domain/text/evidence.ts';
 import type { Db } from '../store/postgres/database.ts';
 
 /** Where a tool runs: in this worker process, or in a container of the kennel. */
@@ -160,3 +161,21 @@ export const effectOf = (tool: Tool, args: Record<string, unknown>): Taintable =
   sent: tool.sent ? tool.sent(args as never) : null,
   always: tool.asksAlways?.(args as never) === true,
 });
+
+/** An id that is the same on every attempt of a call: `prefix` and 10 characters. */
+export const idFromCall = (prefix: 'wf_' | 'mem_' | `cron_${string}_` | 'wfr_' | 'tsk_', callId: string): string =>
+  prefix +
+  BigInt(`0x${createHash('sha256').update(callId).digest('hex')}`)
+    .toString(36)
+    .slice(-10);
+
+/** Shows the values of arguments in the question of an approval, with nothing hidden. */
+
+export const shown = (value: unknown, max = 120): string => {
+  const text = visibleLine(String(value ?? ''));
+  return text.length > max ? `${text.slice(0, max)}…` : text;
+};
+
+export const named = (value: unknown): string => `"${shown(value, 80)}"`;
+
+export const namedTask = (id: string | undefined): string => (id ? `the task ${shown(id)}` : 'the current task');

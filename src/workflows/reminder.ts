@@ -1,4 +1,4 @@
-import type { ReminderActivities, ReminderInput } from '../contracts/reminder.ts';
+import type { ReminderActivities, ReminderInput } from '../contracts/activities.ts';
 import { patientRecords } from './shared/patient.ts';
 import { deliverOn } from './shared/policies.ts';
 

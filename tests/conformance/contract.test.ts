@@ -12,7 +12,7 @@ import { withoutTrigger } from '../../src/domain/whatsapp/trigger.ts';
 import { sanitiseText } from '../../src/gateway/intake/attachments.ts';
 import { browserTools } from '../../src/tools/browser/browser.ts';
 import type { ToolContext } from '../../src/tools/tool.ts';
-import { MAX_CONTENT, webFetch } from '../../src/tools/web/fetch.ts';
+import { MAX_CONTENT, webFetch } from '../../src/tools/web.ts';
 
 /** What the contract says that has no place of its own: defaults, limits, and words of a person. */
 

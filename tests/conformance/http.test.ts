@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readMcpConfig } from '../../src/adapters/mcp/config-file.ts';
+import { readMcpConfig } from '../../src/adapters/mcp/configured.ts';
 import type { ThreadRecord, TurnRecord } from '../../src/contracts/records.ts';
 import type { Profile } from '../../src/contracts/workspace-ops.ts';
 import { declarationOf } from '../../src/domain/extensions/mcp-declaration.ts';

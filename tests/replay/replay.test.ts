@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { dataConverter } from '../../src/adapters/payloads/converter.ts';
+import { dataConverter } from '../../src/adapters/payloads/codec.ts';
 import { payloadKeys } from '../../src/adapters/payloads/keys.ts';
 import { buildWorkflowBundle } from '../../src/cli/roles/temporal/workflow-bundle.ts';
 import { type HistoryEvent, type HistoryJson, privateParts } from './scrub.ts';

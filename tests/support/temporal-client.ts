@@ -1,5 +1,5 @@
 import { Client, type Connection } from '@temporalio/client';
-import { dataConverter } from '../../src/adapters/payloads/converter.ts';
+import { dataConverter } from '../../src/adapters/payloads/codec.ts';
 import { readPayloadKeys } from '../../src/cli/instance/home/payload-keys.ts';
 
 /** A client that reads and writes payloads as the roles of this home do. */

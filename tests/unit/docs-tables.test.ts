@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs';
 import { parse } from 'dotenv';
 import { describe, expect, it } from 'vitest';
 import { withTable } from '../../scripts/docs/page.ts';
-import { envExample, listSettings, settingsTable } from '../../scripts/docs/settings-table.ts';
-import { FILES, TABLES } from '../../scripts/docs/tables.ts';
+import { envExample, FILES, listSettings, settingsTable, TABLES } from '../../scripts/docs/tables.ts';
 import { settings } from '../../src/config.ts';
 
 const file = (name: string): string => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8');

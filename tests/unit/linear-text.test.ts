@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import { normalUrl, standsIn, urlsIn } from '../../src/domain/consent/taint.ts';
 import * as evidence from '../../src/domain/text/evidence.ts';
-import * as fences from '../../src/domain/text/fences.ts';
 import { withDocuments } from '../../src/domain/text/files.ts';
 import * as foreign from '../../src/domain/text/foreign-text.ts';
 import { lenientJson } from '../../src/domain/text/lenient-json.ts';
@@ -34,9 +33,9 @@ const FUNCTIONS: Record<string, (text: string) => unknown> = {
   commandEvidence: evidence.commandEvidence,
   argumentsEvidence: (text) => evidence.argumentsEvidence({ text }),
   pageEnd: (text) => evidence.pageEnd(text, 0),
-  note: (text) => fences.note(text, text),
-  oneLine: fences.oneLine,
-  saidBy: (text) => fences.saidBy({ name: text, owner: false }, text),
+  note: (text) => foreign.note(text, text),
+  oneLine: foreign.oneLine,
+  saidBy: (text) => foreign.saidBy({ name: text, owner: false }, text),
   withDocuments: (text) =>
     withDocuments(text, [{ id: 'att_1', kind: 'document', name: text, text, picture: null }], text.length),
   'foreign.visible': foreign.visible,

@@ -1,6 +1,12 @@
-import { AGENT_FOLDER, program } from '../../runner/profile/agent-paths.ts';
-import { FAILURES_OPT_IN, failureByError, sessionFailure } from '../../runner/profile/failures.ts';
-import { type Profile, retries } from '../../runner/profile/profile.ts';
+import {
+  AGENT_FOLDER,
+  FAILURES_OPT_IN,
+  failureByError,
+  type Profile,
+  program,
+  retries,
+  sessionFailure,
+} from '../../runner/profile/profile.ts';
 
 /** Claude Code behind its ACP adapter, which drives the native CLI of the image. */
 export const profile: Profile = {

@@ -1,6 +1,13 @@
-import { AGENT_FOLDER, program } from '../../runner/profile/agent-paths.ts';
-import { FAILURES_OPT_IN, failureByError, sessionFailure } from '../../runner/profile/failures.ts';
-import { type Profile, type ProfileContext, retries } from '../../runner/profile/profile.ts';
+import {
+  AGENT_FOLDER,
+  FAILURES_OPT_IN,
+  failureByError,
+  type Profile,
+  type ProfileContext,
+  program,
+  retries,
+  sessionFailure,
+} from '../../runner/profile/profile.ts';
 
 /** Codex behind its ACP adapter. It speaks the Responses API only. */
 export const profile: Profile = {

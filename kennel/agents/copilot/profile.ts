@@ -1,6 +1,4 @@
-import { AGENT_FOLDER, program } from '../../runner/profile/agent-paths.ts';
-import { failureByError } from '../../runner/profile/failures.ts';
-import type { Profile } from '../../runner/profile/profile.ts';
+import { AGENT_FOLDER, failureByError, type Profile, program } from '../../runner/profile/profile.ts';
 
 /** Its modes are named by addresses. */
 const MODES = 'https://agentclientprotocol.com/protocol/session-modes';

@@ -1,8 +1,13 @@
 import { readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { AGENT_FOLDER, program } from '../../runner/profile/agent-paths.ts';
-import { failureByError } from '../../runner/profile/failures.ts';
-import { type Profile, type ProfileContext, retries } from '../../runner/profile/profile.ts';
+import {
+  AGENT_FOLDER,
+  failureByError,
+  type Profile,
+  type ProfileContext,
+  program,
+  retries,
+} from '../../runner/profile/profile.ts';
 
 const settings = (context: ProfileContext) => ({
   // the address alone would make it a "gateway", which it does not take without a terminal

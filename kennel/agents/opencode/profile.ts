@@ -1,8 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { AGENT_FOLDER, program } from '../../runner/profile/agent-paths.ts';
-import { failureByError } from '../../runner/profile/failures.ts';
-import type { Profile, ProfileContext } from '../../runner/profile/profile.ts';
+import {
+  AGENT_FOLDER,
+  failureByError,
+  type Profile,
+  type ProfileContext,
+  program,
+} from '../../runner/profile/profile.ts';
 
 /** OpenCode, which speaks ACP itself. */
 export const profile: Profile = {

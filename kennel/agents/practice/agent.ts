@@ -7,8 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { Readable, Writable } from 'node:stream';
 import * as acp from '@agentclientprotocol/sdk';
 import { type AskServer, askHuman } from './ask.ts';
-import { type Clause, clauseOf, clausesOf, UNDERSTOOD } from './goal.ts';
-import { changedBy, planOf } from './plan.ts';
+import { type Clause, changedBy, clauseOf, clausesOf, planOf, UNDERSTOOD } from './goal.ts';
 import { loadSession, type Session, saveSession } from './session.ts';
 import { appendOnce, runShell, waitSeconds, writeWhole } from './work.ts';
 

@@ -1,7 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { program } from '../../runner/profile/agent-paths.ts';
-import { failureByError } from '../../runner/profile/failures.ts';
-import type { Profile } from '../../runner/profile/profile.ts';
+import { failureByError, type Profile, program } from '../../runner/profile/profile.ts';
 
 /** The agent without a model (`agent.ts`): the same path as the real ones, for tests and for a first look. */
 export const profile: Profile = {

@@ -1,4 +1,5 @@
-import { join } from 'node:path';
+import { lstatSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { RunSpec } from '../../../src/contracts/kennel.ts';
 import { MCP_SERVER } from '../questions/ask-human.ts';
 import type { Settings } from '../settings.ts';
@@ -49,4 +50,26 @@ export function baseEnvironment({ env, egressProxy }: ProfileContext): Record<st
     NO_PROXY: none,
     no_proxy: none,
   };
+}
+
+/** Long strings without spaces, whatever the format. Paths and addresses are also in log-ins, and are no secrets. */
+const secretsOf = (login: string): string[] =>
+  (login.match(/[^\s"',:{}[\]\\]{20,}/g) ?? []).filter((text) => !text.startsWith('/'));
+
+/**
+ * Copies the agent's log-in, which is mounted read only, to where the agent looks for it, because agents renew it in
+ * place and write beside it. A later run keeps what an earlier one renewed, unless the person has logged in again.
+ * Returns what must be hidden in everything that is shown or stored.
+ */
+export function copyLogin(mounted: string, own: string): string[] {
+  const login = readFileSync(mounted, 'utf8');
+  const kept = lstatSync(own, { throwIfNoEntry: false });
+  if (kept?.isFile() && kept.mtimeMs >= statSync(mounted).mtimeMs)
+    return secretsOf(`${login} ${readFileSync(own, 'utf8')}`);
+  mkdirSync(dirname(own), { recursive: true, mode: 0o700 });
+  const part = `${own}.part`;
+  rmSync(part, { recursive: true, force: true });
+  writeFileSync(part, login, { mode: 0o600, flag: 'wx' });
+  renameSync(part, own);
+  return secretsOf(login);
 }

@@ -13,11 +13,19 @@ import { readText } from '../files/text.ts';
 import type { Place } from '../git/repository.ts';
 import { Refusal } from '../refusal.ts';
 import { BuildFiles } from './build-files.ts';
+import {
+  all,
+  commands,
+  featureOf,
+  isEmpty,
+  OWN_VARIABLE,
+  properties,
+  REFUSED,
+  REFUSED_IN_BUILD,
+  texts,
+} from './devcontainer-parts.ts';
 import { readDockerfile, type Source } from './dockerfile.ts';
-import { featureOf } from './features.ts';
-import { all, commands, isEmpty, properties, texts } from './json-tree.ts';
 import type { Asked } from './manifests.ts';
-import { OWN_VARIABLE, REFUSED, REFUSED_IN_BUILD } from './refused-keys.ts';
 
 const PLACES = ['.devcontainer/devcontainer.json', '.devcontainer.json'];
 const FILE_BYTES = 256 * 1024;

@@ -1,19 +1,122 @@
+import type { Author } from '../../../src/contracts/workspace-ops.ts';
 import { othersOf } from '../checkpoint/besides.ts';
 import { pathsOf } from '../checkpoint/checkpoint.ts';
 import { firstParent, isAncestor, readResult } from '../checkpoint/conclude.ts';
 import { among } from '../checkpoint/others.ts';
-import { extraOf, factsOf, hadRepository, readRef, refOf, type Stored } from '../checkpoint/record.ts';
-import type { Repository } from '../git/git.ts';
+import { extraOf, factsOf, hadRepository, readOwnRef, readRef, refOf, type Stored } from '../checkpoint/record.ts';
+import { named } from '../checkpoint/report.ts';
+import { git, type Repository } from '../git/git.ts';
 import { mergeTrees } from '../git/merge.ts';
+import { utf8 } from '../git/process.ts';
 import { type Head, headOf } from '../git/repository.ts';
-import { takeSnapshot } from '../git/snapshot.ts';
-import { changedTree, diffTrees, entriesOf, isSubmodule, treeOf } from '../git/trees.ts';
-import { OwnRefusal } from '../refusal.ts';
+import { type Snapshot, takeSnapshot } from '../git/snapshot.ts';
+import { changedTree, diffTrees, emptyTree, entriesOf, isSubmodule, type Signature, treeOf } from '../git/trees.ts';
+import { OwnRefusal, Refusal } from '../refusal.ts';
 import { planHead } from './move-head.ts';
-import { type Planning, recordOf, stagedOf, without } from './plan.ts';
-import { planBranch } from './plan-branch.ts';
 import { planFurther, type Task } from './take-back.ts';
 import type { UndoRecord } from './undo-log.ts';
+
+export interface Undoing {
+  what: 'one' | 'all' | 'redo';
+  author: Author;
+  key?: string;
+  task?: string;
+}
+
+/** What every plan starts from: the undo log so far, and what is asked, by whom. */
+export interface Planning {
+  repository: Repository;
+  log: UndoRecord[];
+  op: Undoing;
+  by: Signature;
+}
+
+/** What a record of each kind has. */
+export function recordOf(
+  { repository, log, op, by }: Planning,
+  from: Head,
+  to: Head,
+  commits: UndoRecord['commits'],
+  notes: string[],
+) {
+  return {
+    n: (log.at(-1)?.n ?? 0) + 1,
+    request: op.key ?? null,
+    worktree: repository.worktree,
+    headFrom: from.commit,
+    headTo: to.commit,
+    branchFrom: from.branch,
+    branchTo: to.branch,
+    commits,
+    notes: [...new Set(notes)],
+    done: false,
+    at: by.seconds,
+  };
+}
+
+export function stagedOf(repository: Repository, snapshot: Snapshot): string | null {
+  if (repository.kept === 'beside') return null;
+  if (snapshot.staged === null)
+    throw new OwnRefusal('The index has unresolved conflicts; resolve them first. Nothing was changed.');
+  return snapshot.staged;
+}
+
+/** `ours` with the change from `after` to `before` made on it; refused when it does not fit. */
+export function without(repository: Repository, after: string, ours: string, before: string, what: string): string {
+  const merged = mergeTrees(repository, after, ours, before);
+  if (merged.conflicts.length === 0) return merged.tree;
+  throw new Refusal(
+    `${what} ${named(merged.conflicts)} were changed since, in the same places. Nothing was changed; put those changes away first.`,
+  );
+}
+
+/** A task in a worktree has left a branch, and nothing else. */
+function planBranch(
+  planning: Planning,
+  { before, after }: Task,
+  notes: string[],
+  refs: UndoRecord['refs'] = [],
+): UndoRecord {
+  const { repository } = planning;
+  const { key } = before;
+  const result = readResult(repository, key);
+  const branch = after.branch ?? result?.keptOn ?? null;
+  const tip = result?.tip ?? after.head;
+  const name = `refs/heads/${branch}`;
+  const head = headOf(repository);
+  const changes = [...refs];
+  if (branch !== null && tip && readOwnRef(repository, name)) {
+    if (readOwnRef(repository, name) !== tip)
+      throw new Refusal(`Branch ${branch} has had commits since. Nothing was changed; look at it first.`);
+    if (head.branch === branch)
+      throw new Refusal(`Branch ${branch} is checked out. Switch to another one first; nothing was changed.`);
+    const holders = holdersOf(repository, tip, name);
+    if (holders.length > 0 && tip !== before.head) {
+      throw new Refusal(
+        `The commits of task ${key} are in ${named(holders)} by now. Take them back there with git revert; nothing was changed.`,
+      );
+    }
+    changes.push({ name: Buffer.from(name).toString('latin1'), from: tip, to: null });
+  } else notes.push('Its branch is gone already');
+  const none = emptyTree(repository);
+  return {
+    ...recordOf(planning, head, head, 'none', notes),
+    refs: changes,
+    kind: 'undo',
+    of: null,
+    keys: [key],
+    filesFrom: none,
+    filesTo: none,
+    stagedFrom: null,
+    stagedTo: null,
+  };
+}
+
+/** Other branches that hold a commit. */
+const holdersOf = (repository: Repository, commit: string, except: string): string[] =>
+  git(repository, ['for-each-ref', '--format=%(refname)', '--contains', commit, 'refs/heads', 'refs/remotes'])
+    .split('\n')
+    .filter((ref) => ref !== '' && utf8(ref) !== except);
 
 export function planUndo(planning: Planning, chosen: Task[], notes: string[]): UndoRecord {
   const { repository } = planning;

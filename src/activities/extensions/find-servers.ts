@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import type { Kennel } from '../../adapters/kennel/kennel.ts';
-import { readMcpConfig } from '../../adapters/mcp/config-file.ts';
-import { connectTo } from '../../adapters/mcp/configured.ts';
+import { connectTo, readMcpConfig } from '../../adapters/mcp/configured.ts';
 import type { Config } from '../../config.ts';
 import { KIND_WORDS } from '../../domain/extensions/extension.ts';
 import type { ConfiguredServer } from '../../domain/extensions/mcp-config.ts';

@@ -3,18 +3,20 @@ import { kennelQueue } from '../../contracts/ids.ts';
 import type { OpenedRun, OpenedStep, OpenInput, RoutineStep } from '../../contracts/routine.ts';
 import { firingNote, isOvertaken } from '../../domain/cron.ts';
 import { budgetsOf, usedUp } from '../../domain/model/spending.ts';
+import type { Given, Inputs } from '../../domain/routine-inputs.ts';
 import { signalArrival } from '../../gateway/intake/signal.ts';
 import { chatAutonomy } from '../../store/chats/threads/threads.ts';
 import { hostOfChat } from '../../store/kennel/hosts.ts';
+import type { Db } from '../../store/postgres/database.ts';
 import { budgetsOfCron, type Cron, findCron, lastSettled, settleFiring } from '../../store/routines/crons.ts';
 import { findRoutine, type Routine } from '../../store/routines/routines.ts';
 import { findRun, openRun as insertRun, type RoutineRun, runningRun } from '../../store/routines/runs.ts';
 import { askAtLimit } from '../../store/turns/questions/budget-questions.ts';
+import { findCallWithChat } from '../../store/turns/steps/calls.ts';
+import { taintOfCall, unaskedSources } from '../../store/turns/steps/taint.ts';
 import { tools } from '../../tools/registry.ts';
-import { spends } from '../../tools/routines/estimate.ts';
-import { problemOfRun } from '../../tools/routines/routine-steps.ts';
+import { problemOfRun, spends } from '../../tools/routines/routine-steps.ts';
 import type { RoutineDeps } from '../activity-deps.ts';
-import { givenTo } from './given.ts';
 
 /** Opens a run, or says why not now. Null when the routine or its chat is gone. */
 export async function openRun(deps: RoutineDeps, input: OpenInput): Promise<OpenedRun | null> {
@@ -107,4 +109,15 @@ async function policyOf(
     timeoutMs: tool?.timeoutMs ?? 10_000,
     ...(host && { queue: kennelQueue(host) }),
   };
+}
+
+/** What a run is given: by its cron, or by the call that started it. */
+const givenTo = async (db: Db, { chatId, callId }: OpenInput, cron: Cron | undefined): Promise<Given> =>
+  cron ? { inputs: cron.inputs, sources: cron.sources } : await givenByCall(db, chatId, callId);
+
+/** What the call of workflow_run had given, and what its turn had read if no person was asked about it. */
+export async function givenByCall(db: Db, chatId: string, callId: string | undefined): Promise<Given> {
+  const call = callId === undefined ? undefined : await findCallWithChat(db, callId);
+  if (callId === undefined || call?.chatId !== chatId) return { inputs: {}, sources: [] };
+  return { inputs: (call.args.inputs ?? {}) as Inputs, sources: unaskedSources(await taintOfCall(db, callId)) };
 }

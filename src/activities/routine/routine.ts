@@ -1,7 +1,13 @@
+import type { Config } from '../../config.ts';
+import type { ReminderActivities } from '../../contracts/activities.ts';
 import { type CloseInput, PROMPT_STEP, type RoutineActivities } from '../../contracts/routine.ts';
 import type { Source } from '../../contracts/taint.ts';
+import { describeTime } from '../../domain/cron.ts';
 import { prefix } from '../../domain/text/storable.ts';
+import { zoneOf } from '../../store/chats/preferences.ts';
 import { isOver, taskOfCall } from '../../store/kennel/tasks/tasks.ts';
+import type { Db } from '../../store/postgres/database.ts';
+import { findReminder, markSaid, type Reminder } from '../../store/routines/reminders.ts';
 import { findRoutine } from '../../store/routines/routines.ts';
 import { closeRun, findRun, type RoutineRun, replaceStep, type StepOutcome } from '../../store/routines/runs.ts';
 import { recordNotice } from '../../store/turns/complete-turn.ts';
@@ -10,8 +16,7 @@ import type { RoutineDeps } from '../activity-deps.ts';
 import { fail } from '../failure.ts';
 import { beating, recording } from '../heartbeat.ts';
 import { openRun } from './open-run.ts';
-import { endPrompt } from './prompt-step.ts';
-import { callIdOf, runRoutineStep } from './run-routine-step.ts';
+import { callIdOf, endPrompt, runRoutineStep } from './run-routine-step.ts';
 
 const EXCERPT_CHARS = 3000;
 
@@ -98,4 +103,25 @@ function sourcesOfRun(run: RoutineRun): Source[] {
   // a prompt may read anything
   const reads = run.results.some((result) => result.tool === PROMPT_STEP || tools.get(result.tool)?.reads.length);
   return reads ? [{ kind: 'routine', label: run.routine_name }] : [];
+}
+
+/** One that is later than this says when it was due. */
+const LATE_MS = 60_000;
+
+export const createReminderActivities = ({ db, config }: { db: Db; config: Config }): ReminderActivities => ({
+  sayReminder: recording(async (reminderId: string) => {
+    const reminder = await findReminder(db, reminderId);
+    if (!reminder || reminder.state === 'removed') return null;
+    const outboxId = `out_${reminderId}_said`;
+    // first the message, which is stored once for its id: a kill before the mark says nothing twice
+    const text = reminderText(reminder, await zoneOf(db, reminder.chat_id, config));
+    await recordNotice(db, { chatId: reminder.chat_id, outboxId, text, kind: 'notice', sources: reminder.sources });
+    await markSaid(db, reminderId);
+    return { outboxId, channel: reminder.channel };
+  }),
+});
+
+function reminderText({ what, due_at }: Reminder, timeZone: string): string {
+  const late = Date.now() - due_at.getTime() > LATE_MS ? ` (it was due on ${describeTime(due_at, timeZone)})` : '';
+  return `⏰ Reminder: ${what}${late}`;
 }

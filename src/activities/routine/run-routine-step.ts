@@ -1,22 +1,24 @@
 import { PROMPT_STEP, type PromptArgs, type StepInput, type StepResult } from '../../contracts/routine.ts';
 import type { Source } from '../../contracts/taint.ts';
-import { decideUnattended } from '../../domain/consent/policy.ts';
+import { closedTo, decideUnattended } from '../../domain/consent/policy.ts';
 import { whyAsked } from '../../domain/consent/taint.ts';
-import { closedTo } from '../../domain/consent/tool-access.ts';
 import { unknownOutcome } from '../../domain/failures.ts';
 import { type Inputs, missingInputs } from '../../domain/routine-inputs.ts';
+import { startBackgroundTask } from '../../gateway/intake/background.ts';
 import { chatAccess, chatAutonomy } from '../../store/chats/threads/threads.ts';
+import type { Db } from '../../store/postgres/database.ts';
+import { taskOfRun } from '../../store/routines/background-tasks.ts';
 import { findRoutine } from '../../store/routines/routines.ts';
-import { beginOnce, findRun, type RoutineRun, storeStep } from '../../store/routines/runs.ts';
+import { beginOnce, findRun, type RoutineRun, replaceStep, storeStep } from '../../store/routines/runs.ts';
+import { lastWordsOf } from '../../store/routines/task-detail.ts';
 import { tools } from '../../tools/registry.ts';
-import { filledArgs } from '../../tools/routines/filled-args.ts';
+import { filledArgs } from '../../tools/routines/routine-steps.ts';
 import { dangerOf, type Tool, type ToolOutcome } from '../../tools/tool.ts';
 import type { RoutineDeps } from '../activity-deps.ts';
 import { fail } from '../failure.ts';
 import { clearUp, runTool, taskMadeBy } from '../run-tool.ts';
 import { taintUnattended } from '../turn/context/provenance.ts';
-import { givenByCall } from './given.ts';
-import { startPrompt } from './prompt-step.ts';
+import { givenByCall } from './open-run.ts';
 
 type Args = Record<string, unknown>;
 
@@ -121,4 +123,39 @@ async function mayRun(
   if (decideUnattended(tool.danger, autonomy, taint) === 'refuse')
     return `${tool.name} was not run. ${whyAsked(taint!)} Nobody can be asked while a workflow runs: ask for it in the chat.`;
   return { args: data };
+}
+
+/**
+ * The step of an automation: its prompt runs as a background task, which the run waits for. A repeated attempt finds
+ * the task of the first.
+ */
+async function startPrompt(deps: RoutineDeps, run: RoutineRun, callId: string, args: PromptArgs): Promise<ToolOutcome> {
+  const task = await startBackgroundTask(
+    // ids of threads are random, so the key of their chats need not be secret
+    { ...deps, secret: '' },
+    {
+      prompt: args.prompt,
+      model: undefined,
+      workspace: args.cwds[0],
+      mode: undefined,
+      allowShell: args.allow_shell,
+      trustMode: false,
+      autoApprove: args.auto_approve,
+      runId: run.id,
+      key: { id: `run ${callId}`, fingerprint: callId },
+    },
+  );
+  return { ok: true, output: `Task ${task.id} was started.` };
+}
+
+/** The answer becomes the result of the step, once the task is over. A repeated attempt stores the same. */
+export async function endPrompt(db: Db, runId: string, index: number): Promise<{ over: boolean; ok: boolean }> {
+  const task = await taskOfRun(db, runId);
+  if (task && ['queued', 'running'].includes(task.status)) return { over: false, ok: false };
+  const ok = task?.status === 'completed';
+  const output = task
+    ? (task.error ?? (await lastWordsOf(db, task.turn_id)) ?? `Task ${task.id} was ${task.status}.`)
+    : 'Its task is not there any more.';
+  await replaceStep(db, runId, index, { ok, output });
+  return { over: true, ok };
 }

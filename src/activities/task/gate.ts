@@ -2,7 +2,7 @@ import { factsOf } from '../../../kennel/agents/registry.ts';
 import type { Config } from '../../config.ts';
 import type { AgentName } from '../../contracts/kennel.ts';
 import { taskBudget } from '../../domain/model/budgets.ts';
-import { loginsOf } from '../../domain/tasks/agents/logins.ts';
+import { loginsOf } from '../../domain/tasks/agents/agent-settings.ts';
 import type { Task } from '../../store/kennel/tasks/tasks.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 import { gateFolder } from './run/folder.ts';

@@ -1,6 +1,6 @@
 import { toolsForAgents } from '../../adapters/mcp/agent-servers.ts';
 import { identified } from '../../adapters/workspaces.ts';
-import { loginsOf } from '../../domain/tasks/agents/logins.ts';
+import { loginsOf } from '../../domain/tasks/agents/agent-settings.ts';
 import type { Task } from '../../store/kennel/tasks/tasks.ts';
 import {
   forgetOwn,

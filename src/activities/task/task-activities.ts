@@ -5,9 +5,10 @@ import type { KennelDeps } from '../activity-deps.ts';
 import { fail } from '../failure.ts';
 import { beating } from '../heartbeat.ts';
 import { requireHeld } from '../lease.ts';
-import { beginStep, prepareTask } from './begin-step.ts';
+import { beginStep } from './begin-step.ts';
 import { conclude } from './conclude.ts';
 import { createFollow } from './follow.ts';
+import { prepareTask } from './prepare-task.ts';
 import { passOn } from './prompt-of-run.ts';
 import { runFolder, sendCommand } from './run/folder.ts';
 

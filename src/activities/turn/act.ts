@@ -1,7 +1,15 @@
+import { cancellationSignal } from '@temporalio/activity';
 import type { ActInput, ActResult } from '../../contracts/conversation.ts';
 import { unknownOutcome } from '../../domain/failures.ts';
-import { type BegunCall, beginCall, type Outcome, settleBegun } from '../../store/turns/steps/calls.ts';
-import { toolOfTurn } from '../../tools/extensions/added-tools.ts';
+import {
+  type BegunCall,
+  beginCall,
+  findCallWithChat,
+  notePreview,
+  type Outcome,
+  settleBegun,
+} from '../../store/turns/steps/calls.ts';
+import { toolOfTurn } from '../../tools/added-tools.ts';
 import { tools } from '../../tools/registry.ts';
 import type { ActivityDeps, HostDeps } from '../activity-deps.ts';
 import { fail } from '../failure.ts';
@@ -64,3 +72,23 @@ async function keep(deps: Pick<ActivityDeps, 'db' | 'config'>, call: BegunCall, 
 
 const hostOf = ({ kennel, host, workspacesFolder, browsers, lease }: Partial<HostDeps>): Partial<HostDeps> =>
   kennel ? { kennel, host, workspacesFolder, browsers, lease } : {};
+
+/**
+ * Stores with a call what its approval will show: the differences or the command. If that fails, the approval shows the
+ * arguments.
+ */
+export const createPreview = (deps: Omit<ActivityDeps, 'model'> & HostDeps) =>
+  beating(async ({ callId, threadId, turnId }: ActInput): Promise<void> => {
+    const found = await findCallWithChat(deps.db, callId);
+    const tool = tools.get(found?.name ?? '');
+    if (!found || !tool?.preview) return;
+    const text = await tool.preview(found.args as never, {
+      ...deps,
+      callId,
+      chatId: found.chatId,
+      threadId,
+      turnId,
+      signal: cancellationSignal(),
+    });
+    if (text) await notePreview(deps.db, callId, text);
+  });

@@ -8,9 +8,9 @@ import { activeWorkspace, listWorkspaces } from '../../store/kennel/workspaces/w
 import type { Db } from '../../store/postgres/database.ts';
 import { findRoutine } from '../../store/routines/routines.ts';
 import type { Call } from '../../store/turns/steps/calls.ts';
-import { toolOfTurn } from '../../tools/extensions/added-tools.ts';
+import { toolOfTurn } from '../../tools/added-tools.ts';
 import { approvalSentence, tools } from '../../tools/registry.ts';
-import { estimateOf } from '../../tools/routines/estimate.ts';
+import { estimateOf } from '../../tools/routines/routine-steps.ts';
 import type { Tool } from '../../tools/tool.ts';
 
 /**

@@ -1,18 +1,21 @@
+import type { Logger } from 'pino';
 import type { RecordActivities } from '../../contracts/activities.ts';
 import type { AskInput, AskResult, FinishInput } from '../../contracts/conversation.ts';
 import { unknownOutcome } from '../../domain/failures.ts';
 import { cut } from '../../store/chats/ids.ts';
-import { isGone } from '../../store/postgres/database.ts';
-import { finishTurn } from '../../store/turns/finish.ts';
+import { traceOf } from '../../store/home/operations.ts';
+import { type Db, isGone } from '../../store/postgres/database.ts';
+import { endedTurn, finishTurn } from '../../store/turns/finish.ts';
 import { ask } from '../../store/turns/questions/ask.ts';
 import { expireQuestion, remindQuestion } from '../../store/turns/questions/decide.ts';
 import { decisionOf } from '../../store/turns/questions/questions.ts';
 import { findCall, settle } from '../../store/turns/steps/calls.ts';
 import { saidInStep } from '../../store/turns/steps/transcript.ts';
+import { turnsEnded } from '../../telemetry/metrics.ts';
+import { addSpan, isTracing } from '../../telemetry/tracing.ts';
 import type { ActivityDeps } from '../activity-deps.ts';
 import { recording } from '../heartbeat.ts';
 import { approvalOf } from './approval.ts';
-import { turnEnded } from './turn-ended.ts';
 
 /** Short activities on our own store. As local activities they take half the time and a third of the events. */
 export function createRecordActivities(deps: Pick<ActivityDeps, 'db' | 'config' | 'log'>): RecordActivities {
@@ -60,4 +63,36 @@ function approvedThing(args: Record<string, unknown> | undefined, withText: bool
   const text = (value: unknown) => (typeof value === 'string' ? cut(value.replace(/\s+/g, ' ').trim(), 60) : '');
   const where = text(args?.workspace) && `in ${text(args?.workspace)}`;
   return [withText && text(args?.path ?? args?.command), where].filter(Boolean).join(' ');
+}
+
+/**
+ * Counts a turn that has ended, adds it to its trace, and writes one log line. Nobody waits for these two, and when the
+ * store is away they are lost.
+ */
+export function turnEnded(
+  { db, log }: { db: Db; log?: Logger | undefined },
+  turnId: string,
+  outcome: 'completed' | FinishInput['status'],
+  why?: string,
+): void {
+  turnsEnded.add({ outcome });
+  if (!log?.isLevelEnabled('info') && !isTracing()) return;
+  void tell(db, log, turnId, why).catch(() => {});
+}
+
+async function tell(db: Db, log: Logger | undefined, turnId: string, why: string | undefined): Promise<void> {
+  const turn = await endedTurn(db, turnId);
+  if (!turn) return;
+  const { status, began, ended, ...figures } = turn;
+  log?.info({ ...figures, ...(why && { why }) }, `turn ${status}`);
+  if (!isTracing()) return;
+  const attributes = {
+    'fetch.turn_id': turnId,
+    'fetch.channel': figures.channel,
+    'fetch.outcome': status,
+    'fetch.steps': figures.steps,
+    'fetch.calls': figures.calls,
+  };
+  // the activity that ended the turn is only a part of it
+  addSpan('turn', { kind: 'internal', parent: await traceOf(db, { turnId }), attributes, began, ended });
 }

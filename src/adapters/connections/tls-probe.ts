@@ -1,7 +1,6 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { checkServerIdentity, connect as connectTls, type PeerCertificate, type TLSSocket } from 'node:tls';
-import { CLOSED_AFTER_HANDSHAKE } from '../../domain/connections/causes.ts';
-import type { ShownCertificate } from '../../domain/connections/sentences.ts';
+import { CLOSED_AFTER_HANDSHAKE, type ShownCertificate } from '../../domain/connections/sentences.ts';
 import type { TlsMaterial } from './tls-files.ts';
 
 /**

@@ -1,5 +1,6 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { childEnvironment } from '../../config.ts';
+import type { Author } from '../../contracts/workspace-ops.ts';
 
 /** git as a process of the host, with an environment of its own: it reads no settings, hooks or helpers of anybody. */
 
@@ -84,3 +85,26 @@ export function git(
     child.on('close', (code) => resolve({ code, out: out.join(''), said: errors.join('').trim().slice(-2000) }));
   });
 }
+
+const READ_MS = 5_000;
+
+/**
+ * The name and address in the git settings of the user who runs this process (`git config --global`); null when one of
+ * them is missing. Never throws.
+ */
+export const gitIdentityOfUser = (): Promise<Author | null> =>
+  new Promise((resolve) => {
+    const args = ['config', '--global', '--null', '--get-regexp', '^user\\.(name|email)$'];
+    execFile('git', args, { env: childEnvironment({}), timeout: READ_MS, maxBuffer: 64_000 }, (error, out) => {
+      // the last value of a key counts
+      const found = new Map(
+        error
+          ? []
+          : out
+              .split('\0')
+              .map((entry) => [entry.split('\n', 1)[0]!, entry.slice(entry.indexOf('\n') + 1).trim()] as const),
+      );
+      const [name, email] = [found.get('user.name'), found.get('user.email')];
+      resolve(name && email ? { name: name.slice(0, 100), email: email.slice(0, 200) } : null);
+    });
+  });

@@ -4,18 +4,63 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { WorkspaceAnswer, WorkspaceOp } from '../../contracts/workspace-ops.ts';
 import { MINUTE } from '../../domain/time.ts';
 import { sideFolder } from '../workspaces.ts';
-import type { CommandContext } from './command.ts';
+import { type CommandContext, configuration } from './command.ts';
+import { Demux, destroy } from './docker/containers.ts';
 import { explained } from './docker/engine.ts';
 import { userOf } from './docker/ownership.ts';
-import type { WorkspaceOpOptions } from './kennel.ts';
-import { KeptSessions, leave } from './kept-sessions.ts';
-import { openSession, SessionOver, type WorkspaceSession } from './workspace-session.ts';
+import type { KennelCommand, WorkspaceOpOptions } from './kennel.ts';
+import { KeptOutput } from './kept-output.ts';
 
 const PROGRAM = ['node', '/opt/fetch/kennel/workspace/main.ts'];
 /** a checkpoint of a large repository takes minutes */
 const OPERATION_MS = 10 * MINUTE;
 /** longest life of a container; operations begin in its first half */
 const SESSION_MS = 30 * MINUTE;
+
+/** The steps of a turn, and mostly the next message, come within this time. */
+const KEPT_MS = 2 * MINUTE;
+/** Each holds 29 MB. */
+const MOST = 4;
+
+/**
+ * Sessions of this process that wait for another operation, by what they can be used for. The one that waits longest
+ * ends first.
+ */
+class KeptSessions {
+  readonly #sessions = new Map<string, { session: WorkspaceSession; timer: NodeJS.Timeout }>();
+
+  keep(use: string, session: WorkspaceSession): void {
+    if (session.spent || this.#sessions.has(use)) {
+      leave(session);
+      return;
+    }
+    const timer = setTimeout(() => leave(this.take(use)), KEPT_MS);
+    timer.unref();
+    this.#sessions.set(use, { session, timer });
+    if (this.#sessions.size > MOST) leave(this.take(this.#sessions.keys().next().value!));
+  }
+
+  /** The caller keeps it again, or closes it. */
+  take(use: string): WorkspaceSession | undefined {
+    const kept = this.#sessions.get(use);
+    if (!kept) return undefined;
+    clearTimeout(kept.timer);
+    this.#sessions.delete(use);
+    if (!kept.session.spent) return kept.session;
+    leave(kept.session);
+    return undefined;
+  }
+
+  async close(): Promise<void> {
+    const waiting = [...this.#sessions.keys()].map((use) => this.take(use));
+    await Promise.allSettled(waiting.map((session) => session?.close()));
+  }
+}
+
+/** An engine that went away cannot be asked; `sweep` finds the container later. */
+function leave(session: WorkspaceSession | undefined): void {
+  session?.close().catch(() => {});
+}
 
 /**
  * The workspace program. A container takes longer to start than nearly every operation, so one that has answered waits
@@ -106,4 +151,112 @@ async function ownSide(workspace: string, { uid, gid }: { uid: number; gid: numb
   for (const entry of await readdir(side, { recursive: true })) await lchown(join(side, entry), uid, gid);
   await lchown(side, uid, gid);
   return side;
+}
+
+/** The workspace program in a container that takes several operations, one after the other. */
+interface WorkspaceSession {
+  /** it has ended, or ends before another operation could */
+  readonly spent: boolean;
+  /**
+   * Rejects with SessionOver when the container ended without an answer: the operation may or may not have been done.
+   */
+  op(op: WorkspaceOp): Promise<WorkspaceAnswer>;
+  /** Ends the container. Rejects when that is not certain. */
+  close(): Promise<void>;
+}
+
+/** The container ended without an answer. `message` says how. */
+class SessionOver extends Error {
+  override readonly name = 'SessionOver';
+}
+
+/** Longest answer, in bytes. */
+const ANSWER_BYTES = 64 * 1024 * 1024;
+/** An operation that is begun later could meet the end of the container. */
+const LAST_PART = 1 / 2;
+const NEWLINE = 10;
+
+/** Opens a session. It ends after `timeoutMs`, and when this process ends, because its input is closed then. */
+async function openSession(context: CommandContext, command: KennelCommand): Promise<WorkspaceSession> {
+  const { docker, patient } = context.engine;
+  const { id } = await docker.createContainer(configuration(context, command));
+  const opened = Date.now();
+  const said = new KeptOutput(1_000);
+  let buffered: Buffer[] = [];
+  let bytesOfAnswer = 0;
+  let waiting: PromiseWithResolvers<WorkspaceAnswer> | null = null;
+  let over = false;
+  const end = (why?: string) => {
+    over = true;
+    const asked = waiting;
+    waiting = null;
+    if (asked)
+      void (why ? Promise.resolve(why) : endOf(context, id, said)).then((how) => asked.reject(new SessionOver(how)));
+  };
+  const take = (bytes: Buffer): void => {
+    buffered.push(bytes);
+    bytesOfAnswer += bytes.length;
+    const tooLong = bytesOfAnswer > ANSWER_BYTES;
+    if (!tooLong && bytes.at(-1) !== NEWLINE) return;
+    const answer = tooLong ? null : parsed(Buffer.concat(buffered).toString('utf8'));
+    buffered = [];
+    bytesOfAnswer = 0;
+    if (answer) waiting?.resolve(answer);
+    else end(tooLong ? 'its answer was too long' : 'its answer was none');
+    waiting = null;
+  };
+  let stream: NodeJS.ReadWriteStream;
+  try {
+    stream = (await patient
+      .getContainer(id)
+      .attach({ stream: true, stdin: true, stdout: true, stderr: true, hijack: true })) as unknown as typeof stream;
+    const demux = new Demux({ stdout: take, stderr: (bytes) => said.push(bytes) });
+    stream.on('data', (chunk: Buffer) => demux.push(chunk));
+    for (const event of ['end', 'close', 'error']) stream.on(event, () => end());
+    await docker.getContainer(id).start();
+  } catch (error) {
+    await destroy(docker, id).catch(() => {});
+    throw error;
+  }
+  return {
+    get spent() {
+      return over || Date.now() - opened > command.timeoutMs * LAST_PART;
+    },
+    op: (op) => {
+      if (over) return Promise.reject(new SessionOver('it had ended'));
+      if (waiting) return Promise.reject(new Error('One operation at a time is asked of a workspace program.'));
+      waiting = Promise.withResolvers();
+      const { promise } = waiting;
+      stream.write(`${JSON.stringify(op)}\n`);
+      return promise;
+    },
+    close: async () => {
+      stream.end();
+      end('it was stopped');
+      await destroy(docker, id);
+    },
+  };
+}
+
+/** How a container ended, for people. */
+async function endOf({ engine: { docker } }: CommandContext, id: string, said: KeptOutput): Promise<string> {
+  try {
+    const container = docker.getContainer(id);
+    await container.wait();
+    const { ExitCode, OOMKilled } = (await container.inspect()).State;
+    if (OOMKilled) return 'it ran out of memory (FETCH_KENNEL_MEMORY_MB)';
+    return `it ended with code ${ExitCode}: ${said.text().trim().slice(-1_000) || 'and said nothing'}`;
+  } catch {
+    return 'its container is gone';
+  }
+}
+
+function parsed(text: string): WorkspaceAnswer | null {
+  try {
+    // an answer is one line, and nothing else is written
+    const answer = JSON.parse(text) as WorkspaceAnswer;
+    return typeof answer?.ok === 'boolean' && typeof answer.output === 'string' ? answer : null;
+  } catch {
+    return null;
+  }
 }

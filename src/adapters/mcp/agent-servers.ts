@@ -9,18 +9,22 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import type { Logger } from 'pino';
 import { offeredToAgents } from '../../domain/extensions/mcp-declaration.ts';
+import { askedTool, egressWords } from '../../domain/tasks/egress.ts';
 import { VERSION } from '../../installation.ts';
+import { addTraffic } from '../../store/kennel/egress.ts';
 import { agreedInThread } from '../../store/turns/turn-extensions.ts';
+import type { Admission } from '../kennel/gate/egress/admission.ts';
+import type { TaskMcp } from '../kennel/gate/gate.ts';
 import { createSlots, type Slots } from '../kennel/gate/slots.ts';
 import { type AgreedTool, type CallAccess, callAgreed } from './agreed-call.ts';
-import { readMcpConfig } from './config-file.ts';
+import { readMcpConfig } from './configured.ts';
 
 /**
  * The MCP servers of the owner as a coding agent in a container sees them: one path for each, over a socket of the
  * gate. Tokens, headers and containers of servers stay on the host. What the owner calls SAFE is called without a
  * question, and MODERATE after one; nothing else is offered.
  */
-export interface AgentServersDeps extends CallAccess {
+interface AgentServersDeps extends CallAccess {
   /** of the task: its chat says whether the owner is alone there */
   threadId: string;
   /** told of each call: from then on the task has read text of others */
@@ -141,3 +145,28 @@ async function call(deps: Serving, tool: AgreedTool, args: Record<string, unknow
   });
   return { content: [{ type: 'text' as const, text }], isError: !ok };
 }
+
+/**
+ * What a task has read there counts like what it has read from a host: its report names it, and later questions say so.
+ */
+export function taskMcp({
+  taskId,
+  admission,
+  ...deps
+}: Omit<AgentServersDeps, 'read' | 'admit'> & { taskId: string; admission: Admission }): TaskMcp {
+  const over = new AbortController();
+  const read: AgentServersDeps['read'] = (name, bytes) =>
+    addTraffic(deps.db, taskId, [{ host: mcpHost(name), port: MCP_PORT, connections: 1, ...bytes }]);
+  const admit: AgentServersDeps['admit'] = async ({ server, declared }, left) => {
+    if (declared.danger === 'SAFE') return null;
+    const tool = askedTool(server.name, declared.of);
+    const admitted = await admission.admit(tool, 'The agent', left);
+    if (!admitted.open) return admitted.words;
+    return admitted.waited ? egressWords.callAgain(tool) : null;
+  };
+  return { server: serveAgents({ ...deps, read, admit }, over.signal), cut: () => over.abort() };
+}
+
+/** Stands among the hosts of a task. No host can have this name. */
+const mcpHost = (name: string): string => `mcp server ${name}`;
+const MCP_PORT = 443;

@@ -4,10 +4,8 @@ import { type DeclaredTool, declarationOf } from '../../domain/extensions/mcp-de
 import { isAgreed, noteFound, noteProblem } from '../../store/owner/extensions.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import type { Kennel } from '../kennel/kennel.ts';
-import type { McpPlace } from './config-file.ts';
-import { configuredServer, connectTo, type LoginPlace } from './configured.ts';
-import type { McpResult } from './result.ts';
-import { McpError, type McpSession, NeedsLogin } from './session.ts';
+import { configuredServer, connectTo, type LoginPlace, type McpPlace } from './configured.ts';
+import { McpError, type McpResult, type McpSession, NeedsLogin } from './session.ts';
 
 /** What a process has to call a server with. */
 export interface CallAccess {

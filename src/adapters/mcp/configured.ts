@@ -1,15 +1,44 @@
-import type { ConfiguredServer } from '../../domain/extensions/mcp-config.ts';
+import { readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import type { Config } from '../../config.ts';
+import { type ConfiguredServer, type McpConfig, parseMcpConfig } from '../../domain/extensions/mcp-config.ts';
 import { MINUTE } from '../../domain/time.ts';
 import type { Db } from '../../store/postgres/database.ts';
 import type { Kennel } from '../kennel/kennel.ts';
-import { type McpPlace, mcpConfigFile, readMcpConfig } from './config-file.ts';
 import { httpTransport } from './http.ts';
-import { type LoginPlace, oauthReach } from './oauth/reach.ts';
+import { type LoginPlace, oauthReach } from './oauth/oauth-fetch.ts';
 import { ServerTokens } from './oauth/server-tokens.ts';
 import { McpError, type McpSession, openMcpSession } from './session.ts';
 import { stdioTransport } from './stdio.ts';
 
 export type { LoginPlace };
+
+/** The servers of the owner's file, with their secrets, which are nowhere else. */
+
+export type McpPlace = Pick<Config, 'FETCH_HOME' | 'FETCH_MCP_CONFIG'>;
+
+export const mcpConfigFile = ({ FETCH_HOME, FETCH_MCP_CONFIG }: McpPlace): string =>
+  resolve(FETCH_MCP_CONFIG ?? join(FETCH_HOME, 'mcp.json'));
+
+const LONGEST_FILE = 1_000_000;
+
+/** A file that is not there has no servers. */
+export async function readMcpConfig(place: McpPlace): Promise<McpConfig> {
+  const file = mcpConfigFile(place);
+  try {
+    const text = await readFile(file, 'utf8');
+    if (text.length > LONGEST_FILE)
+      return { servers: [], off: [], problems: [{ name: '', problem: 'It is too long.' }] };
+    return parseMcpConfig(text.replace(/^\uFEFF/, ''));
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    return {
+      servers: [],
+      off: [],
+      problems: code === 'ENOENT' ? [] : [{ name: '', problem: `It cannot be read: ${message}.` }],
+    };
+  }
+}
 
 /** @throws McpError when the file does not have it now */
 export async function configuredServer(place: McpPlace, name: string): Promise<ConfiguredServer> {

@@ -1,10 +1,10 @@
+import { extractWWWAuthenticateParams } from '@modelcontextprotocol/sdk/client/auth.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { FetchLike, Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
-import { hiding } from './hiding.ts';
-import { authorizedFetch, withOwnHeader } from './oauth/authorized-fetch.ts';
+import { inline } from '../../domain/text/foreign-text.ts';
 import { causeOf } from './oauth/oauth-fetch.ts';
 import type { ServerTokens } from './oauth/server-tokens.ts';
-import { McpError, type WatchedTransport } from './session.ts';
+import { hiding, McpError, NeedsLogin, type WatchedTransport } from './session.ts';
 
 /** Of one answer, and of all parts of a streamed one. */
 const MOST_BYTES = 4 * 1024 * 1024;
@@ -16,6 +16,48 @@ interface HttpServer {
   /** the owner's login; null where a header of the owner takes its place, or nobody can have logged in */
   tokens: ServerTokens | null;
 }
+
+/**
+ * Adds the token, and another one when the server refuses it. A refused request was not carried out, so it is sent
+ * again.
+ */
+const authorizedFetch =
+  (server: string, inner: FetchLike, tokens: ServerTokens): FetchLike =>
+  async (url, init) => {
+    const send = (token: string | null) => {
+      const headers = new Headers(init?.headers);
+      if (token !== null) headers.set('authorization', `Bearer ${token}`);
+      return inner(url, { ...init, headers });
+    };
+    const token = await tokens.current();
+    let response = await send(token);
+    if (response.status === 401) {
+      await response.body?.cancel();
+      response = await send(await tokens.instead(token));
+    }
+    if (response.status !== 401 && response.status !== 403) return response;
+    const { scope, error } = extractWWWAuthenticateParams(response);
+    if (response.status === 401) {
+      await response.body?.cancel();
+      throw new NeedsLogin(server, 'It does not accept the one from before.');
+    }
+    if (error !== 'insufficient_scope') return response;
+    await response.body?.cancel();
+    throw new NeedsLogin(
+      server,
+      `The one from before does not reach for this${scope ? ` (it wants the scope "${inline(scope, 200)}")` : ''}.`,
+    );
+  };
+
+/** The owner's own header takes the place of a login. */
+const withOwnHeader =
+  (server: string, inner: FetchLike): FetchLike =>
+  async (url, init) => {
+    const response = await inner(url, init);
+    if (response.status !== 401) return response;
+    await response.body?.cancel();
+    throw new McpError(`The MCP server ${server} does not accept the Authorization header of mcp.json.`);
+  };
 
 /**
  * Streamable HTTP to the address that the owner configured, and to no other: a redirect to another origin is an error.

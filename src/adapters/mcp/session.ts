@@ -1,11 +1,11 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
-import { CallToolResultSchema, ListToolsResultSchema } from '@modelcontextprotocol/sdk/types.js';
+import { type CallToolResult, CallToolResultSchema, ListToolsResultSchema } from '@modelcontextprotocol/sdk/types.js';
 import { UserError } from '../../contracts/user-error.ts';
 import { type ListedTool, MOST_TOOLS } from '../../domain/extensions/mcp-declaration.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
+import { prefix, storableText, suffix } from '../../domain/text/storable.ts';
 import { VERSION } from '../../installation.ts';
-import { type McpResult, resultOf } from './result.ts';
 
 /** One connection with an MCP server. Nothing that the server says or does can cost more than an error. */
 
@@ -48,7 +48,7 @@ export interface McpSession {
 }
 
 /** Takes secrets out of what a server says. */
-export type Hide = (text: string) => string;
+type Hide = (text: string) => string;
 
 /** Begins a session. It offers the server nothing: no model, no questions to the person, no files. @throws McpError */
 export async function openMcpSession(
@@ -113,4 +113,55 @@ export async function openMcpSession(
     },
     close,
   };
+}
+
+/** A shorter one may be a word of any text. */
+const SHORTEST = 12;
+
+/** Takes these secrets out of a text: servers repeat in errors and results what they were sent. */
+export const hiding =
+  (secrets: () => Iterable<string>): Hide =>
+  (text) =>
+    [...secrets()]
+      // `Bearer TOKEN` is often repeated without its first word
+      .flatMap((secret) => [secret, secret.slice(secret.indexOf(' ') + 1)])
+      .filter(({ length }) => length >= SHORTEST)
+      .reduce((shown, secret) => shown.replaceAll(secret, '[hidden]'), text);
+
+/** What a call gave, as text. */
+export interface McpResult {
+  ok: boolean;
+  text: string;
+  /** something in the middle was left out */
+  cut: boolean;
+}
+
+/** Of a result, in characters: half from the beginning, half from the end. */
+const MOST_TEXT = 100_000;
+
+function resultOf({ content, structuredContent, isError }: CallToolResult): McpResult {
+  const parts = content.map(partText);
+  // a server that gives both gives the same in both
+  if (!content.some(({ type }) => type === 'text') && structuredContent !== undefined)
+    parts.push(JSON.stringify(structuredContent, null, 1));
+  const whole = storableText(parts.join('\n\n').trim()) || '(nothing)';
+  const left = whole.length - MOST_TEXT;
+  const text =
+    left > 0
+      ? `${prefix(whole, MOST_TEXT / 2)}\n… ${left} characters left out …\n${suffix(whole, MOST_TEXT / 2)}`
+      : whole;
+  return { ok: isError !== true, text, cut: left > 0 };
+}
+
+function partText(part: CallToolResult['content'][number]): string {
+  switch (part.type) {
+    case 'text':
+      return part.text;
+    case 'resource_link':
+      return `[${inline(part.name, 100)}: ${inline(part.uri, 500)}]`;
+    case 'resource':
+      return 'text' in part.resource ? part.resource.text : `[file ${inline(part.resource.uri, 500)}, not shown]`;
+    default:
+      return `[${part.type} ${inline(part.mimeType, 60)}, ${Math.ceil((part.data.length * 3) / 4 / 1024)} KB, not shown]`;
+  }
 }

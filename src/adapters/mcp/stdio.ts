@@ -4,8 +4,7 @@ import { type JSONRPCMessage, JSONRPCMessageSchema } from '@modelcontextprotocol
 import { visible } from '../../domain/text/foreign-text.ts';
 import type { Kennel, RunningProgram } from '../kennel/kennel.ts';
 import { KeptOutput } from '../kennel/kept-output.ts';
-import { hiding } from './hiding.ts';
-import { McpError, type WatchedTransport } from './session.ts';
+import { hiding, McpError, type WatchedTransport } from './session.ts';
 
 /** Of one message. */
 const MOST_BYTES = 4 * 1024 * 1024;

@@ -1,6 +1,8 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
-import type { Payload, PayloadCodec } from '@temporalio/common';
+import { fileURLToPath } from 'node:url';
+import type { DataConverter, Payload, PayloadCodec } from '@temporalio/common';
 import proto from '@temporalio/proto';
+import { CODE_EXTENSION } from '../../installation.ts';
 import type { PayloadKey, PayloadKeys } from './keys.ts';
 
 /**
@@ -66,3 +68,17 @@ function open({ metadata, data }: Payload, keyOf: (id: string) => PayloadKey | u
   );
   return { metadata: inner, data: content };
 }
+
+/** Goes into the bundle of the workflows, too. */
+export const FAILURE_CONVERTER = fileURLToPath(
+  new URL(`../../workflows/shared/failure-converter${CODE_EXTENSION}`, import.meta.url),
+);
+
+/**
+ * What every client, worker and replay uses. Workflow code knows nothing of the keys: the codec works outside of its
+ * sandbox.
+ */
+export const dataConverter = (read: () => PayloadKeys): DataConverter => ({
+  failureConverterPath: FAILURE_CONVERTER,
+  payloadCodecs: [createPayloadCodec(read)],
+});

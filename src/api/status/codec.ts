@@ -1,7 +1,6 @@
 import type { Context } from 'koa';
-import { answerCodec } from '../../adapters/payloads/codec-server.ts';
-import { codecAction } from '../../adapters/payloads/remote-codec.ts';
-import { membersOf } from '../../domain/setting-lists.ts';
+import { answerCodec, codecAction } from '../../adapters/payloads/codec-server.ts';
+import { membersOf } from '../../domain/settings/shapes.ts';
 import { sendText } from '../http/reply.ts';
 import { adminProblem } from './admin.ts';
 import type { StatusDeps } from './endpoint.ts';

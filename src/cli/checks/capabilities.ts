@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { mcpConfigFile, readMcpConfig } from '../../adapters/mcp/config-file.ts';
+import { mcpConfigFile, readMcpConfig } from '../../adapters/mcp/configured.ts';
 import { endpointOf, PRACTICE } from '../../adapters/model/endpoint/endpoint.ts';
 import { type Config, childEnvironment, type Source, sourcesOf } from '../../config.ts';
 import { inline } from '../../domain/text/foreign-text.ts';

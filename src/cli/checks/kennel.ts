@@ -6,8 +6,8 @@ import type { KennelUnavailable } from '../../adapters/kennel/kennel.ts';
 import { loginProblem } from '../../adapters/kennel/login.ts';
 import { type OpenKennel, openKennel } from '../../adapters/kennel/open-kennel.ts';
 import type { Config } from '../../config.ts';
+import { loginsOf } from '../../domain/tasks/agents/agent-settings.ts';
 import { loginWarning } from '../../domain/tasks/agents/agents.ts';
-import { loginsOf } from '../../domain/tasks/agents/logins.ts';
 import type { Finding } from './finding.ts';
 
 const finding = (

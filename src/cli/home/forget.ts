@@ -1,8 +1,8 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
-import { deleteRuns } from '../../adapters/delete-runs.ts';
 import { deleteSchedule } from '../../adapters/schedules.ts';
+import { deleteRuns } from '../../adapters/workflows.ts';
 import type { Config } from '../../config.ts';
 import { trustedBySetting } from '../../gateway/intake/commands/trusted.ts';
 import { forgetRows } from '../../store/home/forget.ts';

@@ -1,5 +1,5 @@
 import { styleText } from 'node:util';
-import type { Progress } from '../../../temporal/progress.ts';
+import type { Progress } from '../../../temporal/folders.ts';
 
 /** What the person, or the log, hears while the instance comes up. */
 export interface Reporter {

@@ -1,6 +1,6 @@
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
-import { dataConverter } from '../../adapters/payloads/converter.ts';
+import { dataConverter } from '../../adapters/payloads/codec.ts';
 import type { Config } from '../../config.ts';
 import { notePayloadKey, usedPayloadKeys } from '../../store/home/payload-keys.ts';
 import { type Db, openStore } from '../../store/postgres/database.ts';

@@ -16,13 +16,13 @@ import { openRegistryCache } from '../../adapters/kennel/gate/cache/registry-cac
 import { allowList } from '../../adapters/kennel/gate/egress/allow-list.ts';
 import { createGate } from '../../adapters/kennel/gate/gate.ts';
 import { openKennel } from '../../adapters/kennel/open-kennel.ts';
-import { taskMcp } from '../../adapters/mcp/task-mcp.ts';
+import { taskMcp } from '../../adapters/mcp/agent-servers.ts';
 import { isPublicAddress } from '../../adapters/web/address-guard.ts';
 import type { Config } from '../../config.ts';
 import { kennelQueue } from '../../contracts/ids.ts';
-import { membersOf } from '../../domain/setting-lists.ts';
+import { membersOf } from '../../domain/settings/shapes.ts';
+import { loginsOf } from '../../domain/tasks/agents/agent-settings.ts';
 import { loginWarning } from '../../domain/tasks/agents/agents.ts';
-import { loginsOf } from '../../domain/tasks/agents/logins.ts';
 import { mirrorsOf } from '../../domain/tasks/registries/mirrors.ts';
 import type { LeaseHolder } from '../../gateway/channels/channel.ts';
 import { createLog } from '../../log.ts';

@@ -1,11 +1,9 @@
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { findServer } from '../../activities/extensions/find-servers.ts';
-import { readMcpConfig } from '../../adapters/mcp/config-file.ts';
+import { readMcpConfig } from '../../adapters/mcp/configured.ts';
 import { hasOwnToken } from '../../adapters/mcp/http.ts';
-import { beginLogin, OtherLogin } from '../../adapters/mcp/oauth/login.ts';
-import { listenOnLoopback } from '../../adapters/mcp/oauth/loopback.ts';
-import { revokeLogin } from '../../adapters/mcp/oauth/revoke.ts';
+import { beginLogin, listenOnLoopback, OtherLogin, revokeLogin } from '../../adapters/mcp/oauth/login.ts';
 import { openLogin, type StoredLogin, sealLogin } from '../../adapters/mcp/oauth/stored-login.ts';
 import type { Config } from '../../config.ts';
 import type { ConfiguredServer } from '../../domain/extensions/mcp-config.ts';

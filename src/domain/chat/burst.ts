@@ -1,5 +1,4 @@
-import { ago } from '../text/when.ts';
-import { HOUR } from '../time.ts';
+import { ago, HOUR } from '../time.ts';
 
 const QUIET_MS = 1_000;
 const LONGEST_MS = 3_000;

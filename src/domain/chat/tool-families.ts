@@ -101,3 +101,9 @@ export function openedBy(
  */
 export const withOpened = (before: readonly Family[], now: readonly Family[]): Family[] =>
   [...new Set([...before, ...now])].filter((name) => name !== 'core');
+
+/**
+ * Kinds of items for tool calls, as clients of the runtime API know them: they show commands and file changes
+ * differently.
+ */
+export type CallItemKind = 'tool_call' | 'file_change' | 'command_execution';

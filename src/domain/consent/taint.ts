@@ -1,5 +1,5 @@
 import type { CallTaint, Sink, Source, SourceKind } from '../../contracts/taint.ts';
-import { oneLine } from '../text/fences.ts';
+import { oneLine } from '../text/foreign-text.ts';
 
 /** What a call sends out or keeps: the parts that must be the person's own words, or a link of a page that was read. */
 export interface Sent {

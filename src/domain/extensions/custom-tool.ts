@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Danger } from '../../contracts/conversation.ts';
-import { egressHost } from '../setting-lists.ts';
+import { egressHost } from '../settings/shapes.ts';
 import { visible } from '../text/evidence.ts';
 import { inline } from '../text/foreign-text.ts';
 import type { DeclaredTool } from './mcp-declaration.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Danger } from '../../contracts/conversation.ts';
-import { egressHost } from '../setting-lists.ts';
+import { egressHost } from '../settings/shapes.ts';
 import { inline } from '../text/foreign-text.ts';
 
 /** The file with the MCP servers of the owner, in the form that other clients use: `{"mcpServers": {NAME: {...}}}`. */

@@ -1,6 +1,6 @@
+import { parseDocument } from 'yaml';
 import { visible } from '../text/evidence.ts';
 import { inline } from '../text/foreign-text.ts';
-import { frontMatter } from './front-matter.ts';
 
 /**
  * A skill: a folder with a SKILL.md, and files that it names. What is read later is exactly what was agreed to, because
@@ -27,6 +27,66 @@ const LONGEST_BODY = 32_000;
 export const MOST_FILES = 40;
 export const MOST_TEXT = 200_000;
 const LONGEST_DESCRIPTION = 600;
+
+/** The block of YAML between two lines of --- at the beginning of a file. */
+
+/** YAML takes more than linear time for some texts, so only a text that people write is parsed. */
+const LONGEST = 8_000;
+
+interface FrontMatter {
+  /** keys in small letters, and texts */
+  fields: Map<string, string>;
+  /** the others: lists and maps of texts */
+  values: Map<string, unknown>;
+  /** what stands below the block */
+  rest: string;
+}
+
+/** A string is what is wrong with it. */
+function frontMatter(text: string): FrontMatter | string {
+  const lines = text.replace(/^\uFEFF/, '').split(/\r?\n/);
+  const end = lines[0]?.trim() === '---' ? lines.findIndex((line, at) => at > 0 && line.trim() === '---') : -1;
+  if (end < 0) return 'It must begin with a block between two lines of ---, with a name and a description.';
+  const block = lines.slice(1, end).join('\n');
+  const rest = lines
+    .slice(end + 1)
+    .join('\n')
+    .trim();
+  if (block.length > LONGEST) return `Its first block has ${block.length} characters; ${LONGEST} is the most.`;
+  const read = valuesIn(block);
+  if (typeof read === 'string') return read;
+  const fields = new Map<string, string>();
+  const values = new Map<string, unknown>();
+  for (const [key, value] of read)
+    if (typeof value === 'string') fields.set(key, value.trim());
+    else values.set(key, value);
+  return { fields, values, rest };
+}
+
+/**
+ * In the failsafe schema every value is a text, and no tag has a meaning. Aliases, by which a short text becomes a huge
+ * value, are refused.
+ */
+function valuesIn(block: string): Array<[key: string, value: unknown]> | string {
+  try {
+    const document = parseDocument(block, {
+      schema: 'failsafe',
+      uniqueKeys: true,
+      logLevel: 'silent',
+      prettyErrors: false,
+    });
+    const [error] = document.errors;
+    if (error)
+      return `Its first block is not valid YAML: ${inline(error.message, 200)}. A text with a colon or a quote needs quotes around it.`;
+    const value: unknown = document.toJS({ mapAsMap: true, maxAliasCount: 0 });
+    if (!(value instanceof Map)) return 'Its first block must be lines such as "name: release".';
+    return [...value].flatMap(([key, inner]) =>
+      typeof key === 'string' ? [[key.trim().toLowerCase(), inner] as [string, unknown]] : [],
+    );
+  } catch (error) {
+    return `Its first block is not valid YAML: ${inline((error as Error).message, 200)}.`;
+  }
+}
 
 /** Reads the SKILL.md of a folder. A string is what is wrong with it. */
 export function parseSkill(folder: string, text: string, files: Skill['files']): Skill | string {

@@ -15,7 +15,7 @@ const LONGEST_OVERLOAD_MS = 15 * MINUTE;
 const READ = 2_000;
 
 /**
- * Reads the sentence that ended a run (`kennel/runner/profile/failures.ts`); null when it speaks of no limit. `zone` is
+ * Reads the sentence that ended a run (`kennel/runner/profile/profile.ts`); null when it speaks of no limit. `zone` is
  * the one of the agent's process: Codex names a clock without a zone. Only what an agent says at the beginning counts,
  * because the rest may be text of others.
  */

@@ -1,10 +1,8 @@
 import { z } from 'zod';
 import { AGENT_NAMES } from '../../contracts/kennel.ts';
-import { egressHost, membersOf } from '../setting-lists.ts';
-import { agentSettings } from '../tasks/agents/agent-settings.ts';
-import { loginsProblem } from '../tasks/agents/logins.ts';
+import { agentSettings, loginsProblem } from '../tasks/agents/agent-settings.ts';
 import { mirrorsProblem } from '../tasks/registries/mirrors.ts';
-import { httpUrl, live, meantBy, positive, secret, whole } from './shapes.ts';
+import { egressHost, httpUrl, live, meantBy, membersOf, positive, secret, whole } from './shapes.ts';
 
 /** Workspaces, containers and coding tasks. */
 export const kennelSettings = {

@@ -1,11 +1,40 @@
 import { z } from 'zod';
-import { isKeyValues } from './key-values.ts';
 import { httpUrl, secret } from './shapes.ts';
 
 const address = () =>
   httpUrl('http://127.0.0.1:4318')
     .refine((value) => !value.includes('@'), 'must have no password in it: OTEL_EXPORTER_OTLP_HEADERS is for keys')
     .optional();
+
+/**
+ * `name=value` pairs, separated by commas, with percent-encoded values, as settings of OpenTelemetry have them. Null
+ * when it is none.
+ */
+export function keyValuesOf(text: string): Record<string, string> | null {
+  const pairs = text
+    .split(',')
+    .map((pair) => pair.trim())
+    .filter(Boolean);
+  const found: Record<string, string> = {};
+  for (const pair of pairs) {
+    const at = pair.indexOf('=');
+    const name = pair.slice(0, Math.max(0, at)).trim();
+    const value = decode(pair.slice(at + 1).trim());
+    if (!/^[\w.-]+$/.test(name) || value === null) return null;
+    found[name] = value;
+  }
+  return found;
+}
+
+const isKeyValues = (text: string): boolean => keyValuesOf(text) !== null;
+
+function decode(value: string): string | null {
+  try {
+    return decodeURIComponent(value);
+  } catch {
+    return null;
+  }
+}
 
 /** Where traces go. The names and their meanings are those of OpenTelemetry. */
 export const tracingSettings = {

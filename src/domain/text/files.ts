@@ -1,4 +1,4 @@
-import { oneLine, quotation } from './fences.ts';
+import { oneLine, quotation } from './foreign-text.ts';
 import { prefix } from './storable.ts';
 
 /** A file that came with a message, as far as a model can be shown it. */
@@ -59,4 +59,22 @@ function documentText({ id, name }: FileShown, text: string, mostChars: number):
   const read = `read on with read_attachment {"id":"${id}","offset":${begin.length}}`;
   const shown = begin === text ? text : `${begin}\n[cut at ${begin.length} of ${text.length} characters; ${read}]`;
   return `[the text of ${named({ name, kind: 'document' })}]\n${quotation(shown)}`;
+}
+
+export type FileKind = 'image' | 'audio' | 'video' | 'document';
+
+const MEGABYTE = 1024 * 1024;
+
+/** Largest files of a message, in bytes. */
+export const FILE_LIMITS: Record<FileKind, number> = {
+  image: 16 * MEGABYTE,
+  audio: 16 * MEGABYTE,
+  video: 64 * MEGABYTE,
+  document: 32 * MEGABYTE,
+};
+
+/** What a content type says of a file. A drawing (SVG) is text. */
+export function kindOfType(type: string): FileKind {
+  if (type.startsWith('image/svg')) return 'document';
+  return (['image', 'audio', 'video'] as const).find((kind) => type.startsWith(`${kind}/`)) ?? 'document';
 }

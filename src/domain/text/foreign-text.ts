@@ -1,3 +1,6 @@
+import type { Source } from '../../contracts/taint.ts';
+import { prefix, storableText } from './storable.ts';
+
 /**
  * Makes text from outside (a container, a page, a repository) safe to show. Nothing in it can move a cursor, hide a
  * part of itself, change the direction of reading, or look like our own line.
@@ -48,4 +51,66 @@ export function visibleWithin<T>(value: T): T {
   if (value && Object.getPrototypeOf(value) === Object.prototype)
     return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, visibleWithin(each)])) as T;
   return value;
+}
+
+/**
+ * Text of others inside a message for the model. Every line is marked, so that no text can end its own fence or begin
+ * another one. A mark holds no secret: the same text gives the same message, and the caches of providers keep working.
+ */
+
+/** Everything that a reader may take for a line end. */
+const LINE_END = /\r\n|[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]/;
+
+const marked = (text: string, mark: string): string[] => text.split(LINE_END).map((line) => mark + line);
+
+/** A text as a quotation: every line of it begins with `| `. */
+export const quotation = (text: string): string => marked(text, '| ').join('\n');
+
+/** Begins a message that has the role of a user but comes from no person. */
+const NOTE = '[Not a message of the person: ';
+
+/** A program's message in the role of a user: a report or a summary. */
+export const note = (what: string, text: string): string => `${NOTE}${oneLine(what)}]\n${quotation(text)}`;
+export const isNote = (content: string): boolean => content.startsWith(NOTE);
+
+const TIME = 'the time';
+/** The only message of a request that is another one each time. */
+export const timeNote = (text: string): string => note(TIME, text);
+export const isTimeNote = (content: string): boolean => content.startsWith(`${NOTE}${TIME}]`);
+
+/** A name inside a line: it cannot end the line, a bracket or the name. */
+export const oneLine = (name: string, limit = 80): string => {
+  const plain = name
+    .replace(/[\p{Cc}\p{Cf}\u2028\u2029[\](){}<>:|"`]+/gu, ' ')
+    .replace(/\s+/g, ' ')
+    .trim();
+  return plain.length > limit ? `${prefix(plain, limit)}…` : plain;
+};
+
+/**
+ * A message of one of several people: `Ann (member): text`. Only the system writes the bracket, and further lines are
+ * indented, so that no text can begin a message of somebody else.
+ */
+export const saidBy = (author: { name: string; owner: boolean }, text: string): string =>
+  `${oneLine(author.name) || 'Somebody'} (${author.owner ? 'owner' : 'member'}): ${continued(text)}`;
+
+/** A text whose further lines are indented. */
+export const continued = (text: string): string => text.split(LINE_END).join('\n  ');
+
+/** A text that came with a message, such as a file that an editor has open. */
+interface Quote {
+  name: string;
+  text: string;
+}
+
+/** The message as the model reads it: the person's words, then what came with them, marked as words of others. */
+export function withQuotes(
+  words: string,
+  quotes: readonly Quote[],
+): { shown: string; heard: { sources: Source[]; words: string } } {
+  const parts = quotes.map(
+    ({ name, text }) => `[With it came: ${oneLine(name, 200)}]\n${quotation(storableText(text))}`,
+  );
+  const sources = quotes.map(({ name }) => ({ kind: 'attachment' as const, label: oneLine(name, 80) }));
+  return { shown: [words, ...parts].join('\n\n'), heard: { sources, words } };
 }

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { startRoutineRun } from '../../adapters/routine-runs.ts';
 import { deleteSchedule } from '../../adapters/schedules.ts';
+import { startRoutineRun } from '../../adapters/workflows.ts';
 import { routineWorkflowId } from '../../contracts/ids.ts';
 import type { PromptArgs } from '../../contracts/routine.ts';
 import { isTimeZone, nextFirings } from '../../domain/cron.ts';

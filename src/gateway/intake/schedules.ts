@@ -1,6 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
 import pLimit from 'p-limit';
-import { startRoutineRun } from '../../adapters/routine-runs.ts';
 import {
   createSchedule,
   deleteSchedule,
@@ -9,6 +8,7 @@ import {
   type ScheduleView,
   scheduleOfCron,
 } from '../../adapters/schedules.ts';
+import { startRoutineRun } from '../../adapters/workflows.ts';
 import { routineWorkflowId } from '../../contracts/ids.ts';
 import type { RequestKey } from '../../store/chats/request-keys.ts';
 import {

@@ -1,6 +1,6 @@
 import { useRef, useState } from 'preact/hooks';
 import type { Uploaded } from '../../contracts/owner.ts';
-import { FILE_LIMITS, kindOfType } from '../../domain/chat/file-limits.ts';
+import { FILE_LIMITS, kindOfType } from '../../domain/text/files.ts';
 import { Icon } from '../shared/elements/icons.tsx';
 import { tell } from '../shared/elements/parts.tsx';
 import { bytes } from '../shared/figures.ts';

@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely';
 import type { DecidedBy } from '../../contracts/decision.ts';
-import { membersOf } from '../../domain/setting-lists.ts';
+import { membersOf } from '../../domain/settings/shapes.ts';
 import {
   type AskedHost,
   type EgressVerdict,

@@ -3,8 +3,7 @@ import type { BrowserAnswer, BrowserCommand } from '../../adapters/kennel/browse
 import type { Sent } from '../../domain/consent/taint.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
 import { defineTool, type ToolContext, type ToolOutcome } from '../tool.ts';
-import { common, inBrowser, noPage, type Opened } from './in-browser.ts';
-import { isOfApp, subjectOf } from './local-apps.ts';
+import { common, inBrowser, isOfApp, noPage, type Opened, subjectOf } from './in-browser.ts';
 import { isEmpty, isErrorPage, pageIn, pageOutcome, READ_PAGE, targetOf } from './page.ts';
 
 /** An address that a browser may be sent to: files and pages of the browser itself are none. */

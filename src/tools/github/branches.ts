@@ -2,11 +2,10 @@ import { z } from 'zod';
 import { fullName } from '../../adapters/github/remote.ts';
 import { headOfBranch } from '../../adapters/github/repositories.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
-import { named } from '../approval-words.ts';
-import { defineTool, type ToolContext, type ToolOutcome } from '../tool.ts';
-import { atWork } from '../workspace/at-work.ts';
+import { defineTool, named, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { printed } from '../workspace/command-text.ts';
 import {
+  atWork,
   changeWorkspace,
   inWorkspace,
   type Opened,
@@ -14,8 +13,7 @@ import {
   workspaceArgument,
 } from '../workspace/in-workspace.ts';
 import { once, writeAccess } from './access.ts';
-import { GIT, WITHOUT_FILTERS } from './bundle.ts';
-import { pushBranch } from './push-branch.ts';
+import { GIT, pushBranch, WITHOUT_FILTERS } from './bundle.ts';
 import {
   branchArgument,
   changedSince,

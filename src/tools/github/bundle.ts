@@ -2,7 +2,10 @@ import { writeSync } from 'node:fs';
 import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type Ahead, pushBundle } from '../../adapters/github/push.ts';
+import type { Repository } from '../../adapters/github/repositories.ts';
 import { MINUTE } from '../../domain/time.ts';
+import type { ToolContext } from '../tool.ts';
 import { printed } from '../workspace/command-text.ts';
 import type { Opened } from '../workspace/in-workspace.ts';
 
@@ -25,7 +28,7 @@ while IFS= read -r -d '' key; do set -- "$@" -c "$key="; done < <("$@" config --
  * Bundles the commits of a workspace in its container, passes the file to `use` and removes it. The bundle comes as
  * base64 on stdout, so this process reads no file that somebody else can write.
  */
-export async function withBundle<T>(
+async function withBundle<T>(
   { kennel, path }: Opened,
   { branch, everything, signal }: { branch: string; everything: boolean; signal: AbortSignal },
   use: (file: string) => Promise<T>,
@@ -87,7 +90,7 @@ export async function withBundle<T>(
  * Records in the workspace's repository where it was pushed to, as `git push --set-upstream` would. The number of
  * commits ahead depends on it.
  */
-export async function noteRemote(
+async function noteRemote(
   { kennel, path }: Opened,
   { url, branch, head }: { url: string; branch: string; head: string },
   signal: AbortSignal,
@@ -108,4 +111,33 @@ export async function noteRemote(
     signal,
   });
   return result.code === 0;
+}
+
+interface PushOrder {
+  branch: string;
+  repository: Repository;
+  /** every branch and tag */
+  everything?: boolean;
+  /** nothing is pushed when this branch on GitHub has all commits already */
+  base?: string;
+  /** nothing is pushed when the branch is at another commit */
+  commit?: string;
+}
+
+/** Pushes a branch of a workspace, and records in its repository where to. */
+export async function pushBranch(
+  context: ToolContext,
+  at: Opened,
+  { branch, repository, everything = false, ...only }: PushOrder,
+): Promise<{ head: string; news: boolean } | { why: string; ahead?: Ahead }> {
+  const { config, signal } = context;
+  const url = repository.cloneUrl;
+  const bundled = await withBundle(at, { branch, everything, signal }, (bundle) =>
+    pushBundle({ bundle, url, branch, everything, token: config.GH_TOKEN!, signal, ...only }),
+  );
+  if (!bundled.ok) return { why: bundled.why };
+  if (!bundled.value.ok) return bundled.value;
+  const { head, news } = bundled.value;
+  await noteRemote(at, { url, branch, head }, signal);
+  return { head, news };
 }

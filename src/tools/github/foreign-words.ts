@@ -1,5 +1,4 @@
-import { quotation } from '../../domain/text/fences.ts';
-import { inline, visible } from '../../domain/text/foreign-text.ts';
+import { inline, quotation, visible } from '../../domain/text/foreign-text.ts';
 import { prefix } from '../../domain/text/storable.ts';
 
 /**

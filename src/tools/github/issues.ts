@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { createIssue, type Issue, listIssues } from '../../adapters/github/issues.ts';
 import { fullName } from '../../adapters/github/remote.ts';
-import { named } from '../approval-words.ts';
-import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
+import { defineTool, named, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { inWorkspace, type Opened, text, WITH_IMAGE_MS, workspaceArgument } from '../workspace/in-workspace.ts';
 import { once, writeAccess } from './access.ts';
 import { day, name, title } from './foreign-words.ts';

@@ -8,8 +8,7 @@ import {
   type Repository,
 } from '../../adapters/github/repositories.ts';
 import { intentOf, noteIntent } from '../../store/kennel/workspaces/call-output.ts';
-import { named } from '../approval-words.ts';
-import { defineTool, type ToolContext, type ToolOutcome } from '../tool.ts';
+import { defineTool, named, type ToolContext, type ToolOutcome } from '../tool.ts';
 import {
   changeWorkspace,
   inWorkspace,
@@ -19,7 +18,7 @@ import {
   workspaceArgument,
 } from '../workspace/in-workspace.ts';
 import { retriedWithToken, writeAccess } from './access.ts';
-import { pushBranch } from './push-branch.ts';
+import { pushBranch } from './bundle.ts';
 import { branchOf, isOutcome } from './workspace-repository.ts';
 
 /** `workspace_publish`: makes a repository on GitHub for a workspace. */

@@ -11,8 +11,7 @@ import {
 } from '../../adapters/github/pull-requests.ts';
 import { fullName, type RepositoryName } from '../../adapters/github/remote.ts';
 import { headOfBranch, type Repository } from '../../adapters/github/repositories.ts';
-import { named } from '../approval-words.ts';
-import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
+import { defineTool, named, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import {
   changeWorkspace,
   inWorkspace,
@@ -22,8 +21,8 @@ import {
   workspaceArgument,
 } from '../workspace/in-workspace.ts';
 import { once, writeAccess } from './access.ts';
+import { pushBranch } from './bundle.ts';
 import { body, day, name, title } from './foreign-words.ts';
-import { pushBranch } from './push-branch.ts';
 import {
   branchArgument,
   branchOf,

@@ -2,9 +2,8 @@ import type { Ahead } from '../../adapters/github/push.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
 import { MINUTE } from '../../domain/time.ts';
 import type { ToolContext } from '../tool.ts';
-import { atWork } from '../workspace/at-work.ts';
 import { printed } from '../workspace/command-text.ts';
-import { AUTHOR, type Opened } from '../workspace/in-workspace.ts';
+import { AUTHOR, atWork, type Opened } from '../workspace/in-workspace.ts';
 import { GIT, WITHOUT_FILTERS } from './bundle.ts';
 
 const LIMIT_MS = 5 * MINUTE;

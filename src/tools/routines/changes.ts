@@ -8,12 +8,10 @@ import { type Cron, changeCron, cronsOf, findCron, markSent } from '../../store/
 import { changeRoutine, findRoutine } from '../../store/routines/routines.ts';
 import { runningRun } from '../../store/routines/runs.ts';
 import { taintOfCall, unaskedSources } from '../../store/turns/steps/taint.ts';
-import { named } from '../approval-words.ts';
-import { defineTool, type Tool, type ToolContext } from '../tool.ts';
+import { defineTool, named, type Tool, type ToolContext } from '../tool.ts';
 import { isOften, noSuchCron } from './crons.ts';
-import { nameOrId, noSuchWorkflow } from './find-routine.ts';
 import { checkRoutineSteps, givenInputs, type Lookup, problemOfRun, routineStep } from './routine-steps.ts';
-import { steps } from './start-run.ts';
+import { nameOrId, noSuchWorkflow, steps } from './start-run.ts';
 
 /** Changes of workflows and crons that exist. Their ids, history and schedules stay. */
 

@@ -14,13 +14,9 @@ import { deleteCron, findCron, insertCron, listCrons, markSent, setCronEnabled }
 import { findRoutine, listRoutines } from '../../store/routines/routines.ts';
 import { lastRunOfCron } from '../../store/routines/runs.ts';
 import { taintOfCall, unaskedSources } from '../../store/turns/steps/taint.ts';
-import { named, shown } from '../approval-words.ts';
-import { idFromCall } from '../call-ids.ts';
-import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
-import { estimateOf } from './estimate.ts';
-import { nameOrId, noSuchWorkflow } from './find-routine.ts';
-import { givenInputs, type Lookup, problemOfRun } from './routine-steps.ts';
-import { startRun } from './start-run.ts';
+import { defineTool, idFromCall, named, shown, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
+import { estimateOf, givenInputs, type Lookup, problemOfRun } from './routine-steps.ts';
+import { nameOrId, noSuchWorkflow, startRun } from './start-run.ts';
 
 /** The `cron_*` tools of the contract. Each cron is a row of ours and a Temporal Schedule, which fires it. */
 

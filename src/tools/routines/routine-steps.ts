@@ -1,12 +1,16 @@
 import { z } from 'zod';
 import type { Autonomy } from '../../contracts/conversation.ts';
-import { type RoutineStep, STEP_WHEN } from '../../contracts/routine.ts';
+import { PROMPT_STEP, type RoutineStep, STEP_WHEN } from '../../contracts/routine.ts';
 import { decideUnattended } from '../../domain/consent/policy.ts';
-import { hasInputs, type Inputs, inputsOf, missingInputs } from '../../domain/routine-inputs.ts';
+import { nextFirings } from '../../domain/cron.ts';
+import { estimateText } from '../../domain/model/spending.ts';
+import { fillInputs, hasInputs, type Inputs, inputsOf, missingInputs } from '../../domain/routine-inputs.ts';
 import { suggestion } from '../../domain/text/nearest.ts';
+import { DAY } from '../../domain/time.ts';
+import type { Db } from '../../store/postgres/database.ts';
+import { costOfRuns, usualCost } from '../../store/routines/runs.ts';
 import { untold } from '../declarations.ts';
 import type { Tool } from '../tool.ts';
-import { filledArgs } from './filled-args.ts';
 
 export const routineStep = z.union([
   z.string().trim().min(1).max(160).meta(untold('tool or tool|Step name, without arguments')),
@@ -66,6 +70,36 @@ function asObject(input: WrittenStep): StepObject {
   if (typeof input !== 'string') return input;
   const [tool = '', ...name] = input.split('|').map((part) => part.trim());
   return { tool, name: name.join('|'), args: {}, when: 'ok', onFailure: 'stop' };
+}
+
+type WrittenArgs = Record<string, unknown>;
+
+/**
+ * The arguments of a routine step with its inputs, as its tool takes them. A default is always written as text, so `50`
+ * counts as a number where one is wanted.
+ */
+export function filledArgs(
+  { schema }: Pick<Tool, 'schema'>,
+  written: WrittenArgs,
+  inputs: Inputs,
+): z.ZodSafeParseResult<unknown> {
+  const filled = fillInputs(written, inputs);
+  const parsed = schema.safeParse(filled);
+  if (parsed.success || !hasInputs(written)) return parsed;
+  const typed = { ...filled };
+  for (const { path, ...issue } of parsed.error.issues) {
+    const [key] = path;
+    const wanted =
+      issue.code === 'invalid_type' && path.length === 1 && typeof key === 'string' ? issue.expected : null;
+    if (wanted !== null) typed[key as string] = asTyped(typed[key as string], wanted);
+  }
+  return schema.safeParse(typed);
+}
+
+function asTyped(value: unknown, wanted: string): unknown {
+  if (typeof value !== 'string' || value.trim() === '') return value;
+  if (wanted === 'number' || wanted === 'int') return Number.isFinite(Number(value)) ? Number(value) : value;
+  return wanted === 'boolean' && (value === 'true' || value === 'false') ? value === 'true' : value;
 }
 
 /** The routine step as it is stored, or what is wrong with it. */
@@ -128,4 +162,42 @@ export function problemOfRun(
       : [];
   });
   return problems.length === 0 ? null : problems.join('\n');
+}
+
+/** So many firings show how often a schedule fires in a day. */
+const FIRINGS = 300;
+
+/** Whether its runs may spend money or tokens. */
+export const spends = (steps: readonly Pick<RoutineStep, 'tool'>[], lookup: Lookup): boolean =>
+  steps.some(({ tool }) => tool === PROMPT_STEP || lookup(tool)?.startsTask === true);
+
+/**
+ * What a schedule will probably cost, as a sentence: by the past runs of its routine, or by what a turn and a coding task
+ * usually cost. Empty when it costs nothing, or nothing is known.
+ */
+export async function estimateOf(
+  db: Db,
+  { id, steps, schedule, timeZone }: { id: string; steps: readonly RoutineStep[]; schedule: string; timeZone: string },
+  lookup: Lookup,
+): Promise<string> {
+  if (!spends(steps, lookup)) return '';
+  const run = (await costOfRuns(db, id)) ?? (await usualRun(db, steps, lookup));
+  const now = new Date();
+  const firings = nextFirings(schedule, timeZone, now, FIRINGS);
+  const last = firings.at(-1);
+  const perDay = last ? Math.max(1, firings.length) / Math.max(1, (last.getTime() - now.getTime()) / DAY) : 0;
+  return run ? estimateText(run, perDay) : '';
+}
+
+async function usualRun(db: Db, steps: readonly RoutineStep[], lookup: Lookup) {
+  const sum = { tokens: 0, microUsd: 0, unpriced: 0 };
+  for (const { tool } of steps) {
+    if (!spends([{ tool }], lookup)) continue;
+    const cost = await usualCost(db, tool === PROMPT_STEP ? 'turn' : 'task');
+    if (!cost) return null;
+    sum.tokens += cost.tokens;
+    sum.microUsd += cost.microUsd;
+    sum.unpriced += cost.unpriced;
+  }
+  return sum;
 }

@@ -1,9 +1,18 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
-import { startRoutineRun } from '../../adapters/routine-runs.ts';
-import type { Routine } from '../../store/routines/routines.ts';
+import { z } from 'zod';
+import { startRoutineRun } from '../../adapters/workflows.ts';
+import { suggestion } from '../../domain/text/nearest.ts';
+import { listRoutines, type Routine } from '../../store/routines/routines.ts';
 import { closeRun, type RoutineRun, runningRun } from '../../store/routines/runs.ts';
-import { idFromCall } from '../call-ids.ts';
-import type { ToolContext, ToolOutcome } from '../tool.ts';
+import { toldInPrompt } from '../declarations.ts';
+import { idFromCall, type ToolContext, type ToolOutcome } from '../tool.ts';
+
+export const nameOrId = z.string().trim().min(1).max(80).meta(toldInPrompt('Name or id'));
+
+export async function noSuchWorkflow({ db, chatId }: ToolContext, wanted: string): Promise<ToolOutcome> {
+  const names = (await listRoutines(db, chatId)).map((routine) => routine.name);
+  return { ok: false, output: `There is no workflow "${wanted}" in this chat.${suggestion(wanted, names)}` };
+}
 
 export const steps = (count: number): string => `${count} ${count === 1 ? 'step' : 'steps'}`;
 

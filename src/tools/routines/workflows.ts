@@ -6,13 +6,10 @@ import { cronsOf } from '../../store/routines/crons.ts';
 import { deleteRoutine, findRoutine, insertRoutine, listRoutines } from '../../store/routines/routines.ts';
 import { listRuns, runningRun } from '../../store/routines/runs.ts';
 import { taintOfCall, unaskedSources } from '../../store/turns/steps/taint.ts';
-import { named } from '../approval-words.ts';
-import { idFromCall } from '../call-ids.ts';
 import { untold } from '../declarations.ts';
-import { defineTool, type Tool } from '../tool.ts';
-import { nameOrId, noSuchWorkflow } from './find-routine.ts';
+import { defineTool, idFromCall, named, type Tool } from '../tool.ts';
 import { checkRoutineSteps, givenInputs, type Lookup, problemOfRun, routineStep } from './routine-steps.ts';
-import { startRun, steps } from './start-run.ts';
+import { nameOrId, noSuchWorkflow, startRun, steps } from './start-run.ts';
 
 /** The `workflow_*` tools of the contract. The code calls the record a routine, because a workflow is Temporal's. */
 

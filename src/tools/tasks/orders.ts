@@ -3,10 +3,8 @@ import { z } from 'zod';
 import { cancelUpdate, pauseUpdate, resumeUpdate } from '../../contracts/signals.ts';
 import { duration } from '../../domain/tasks/report.ts';
 import { findTask, isOver, markOrdered, type Task } from '../../store/kennel/tasks/tasks.ts';
-import { namedTask } from '../approval-words.ts';
-import { defineTool, type ToolContext, type ToolOutcome } from '../tool.ts';
-import { onLiveTask, optionalTaskId, taskId, taskTool } from './task-of-chat.ts';
-import { secondsOf } from './view.ts';
+import { defineTool, namedTask, type ToolContext, type ToolOutcome } from '../tool.ts';
+import { onLiveTask, optionalTaskId, secondsOf, taskId, taskTool } from './task-of-chat.ts';
 
 export const taskCancel = defineTool({
   ...taskTool,

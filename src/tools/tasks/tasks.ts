@@ -1,8 +1,141 @@
-import type { Tool } from '../tool.ts';
+import { WorkflowNotFoundError } from '@temporalio/client';
+import { z } from 'zod';
+import { decidedSignal } from '../../contracts/signals.ts';
+import { chooseOption, parseApproval } from '../../domain/chat/words/commands.ts';
+import { moneyText } from '../../domain/model/price-book.ts';
+import { shownHost } from '../../domain/tasks/egress.ts';
+import { duration, saysMore } from '../../domain/tasks/report.ts';
+import { reachOf } from '../../store/chats/shares.ts';
+import { onThread } from '../../store/chats/thread-transaction.ts';
+import { refusalsOf } from '../../store/kennel/egress.ts';
+import { isAboutHosts } from '../../store/kennel/questions/egress-questions.ts';
+import { latestQuestionOfTask, openQuestionOfTask } from '../../store/kennel/questions/task-questions.ts';
+import { isLimited, type Task, tasksOfChat } from '../../store/kennel/tasks/tasks.ts';
+import { usageOf } from '../../store/kennel/tasks/usage.ts';
+import { answerQuestion } from '../../store/turns/questions/decide.ts';
+import { openQuestion } from '../../store/turns/questions/questions.ts';
+import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { taskCreate } from './create.ts';
 import { taskCancel, taskPause, taskResume } from './orders.ts';
-import { taskRespond } from './respond.ts';
-import { taskStatus } from './status.ts';
+import { onTask, optionalTaskId, secondsOf, shortGoal, taskId, taskTool, taskView } from './task-of-chat.ts';
+
+const taskStatus = defineTool({
+  ...taskTool,
+  name: 'task_status',
+  family: 'core',
+  reads: ['report'],
+  sends: [],
+  description: 'Show what a coding task does, waits for and has used, or how it ended. Its end is reported by itself.',
+  danger: 'SAFE',
+  onStore: 'reads',
+  schema: z.strictObject({ taskId: optionalTaskId }),
+  run: (args, context) =>
+    onTask(context, args.taskId, async (task) => ({
+      ok: true,
+      output: await statusText(context, task),
+      ...(task.result?.own && { ours: true as const }),
+      metadata: { task: await taskView(context, task) },
+    })),
+});
+
+const WAITS_FOR = {
+  approval: 'consent',
+  question: 'an answer',
+  plan: 'a yes of the person to its plan, or words that change it',
+};
+
+async function statusText({ db }: ToolContext, task: Task): Promise<string> {
+  const spent = await usageOf(db, task.id);
+  const lines = [
+    `Task ${task.id} ${task.state} (${duration(secondsOf(task))}) — '${shortGoal(task.goal)}'. ${task.last ? `Last: ${task.last}` : ''}`.trim(),
+  ];
+  lines.push(
+    `${task.harness} in ${task.workspace} on ${task.host}; ${spent.inputTokens + spent.outputTokens} tokens, ${moneyText(spent)} so far.`,
+  );
+  if (task.state === 'waiting') {
+    const open = await openQuestionOfTask(db, task.id);
+    if (open) lines.push(`It waits for ${WAITS_FOR[open.kind]}: ${open.prompt}`);
+  }
+  if (task.plan)
+    lines.push(
+      `${task.planning ? 'Its plan, which nobody has agreed to yet' : 'The plan that was agreed to'}:\n${task.plan.text}`,
+    );
+  if (task.reason && saysMore({ state: task.state, reason: task.reason })) lines.push(task.reason);
+  const refused = await refusalsOf(db, task.id, 5);
+  if (refused.length > 0)
+    lines.push(
+      `Refused on the network: ${refused.map((row) => `${shownHost(row)} (${row.refused}x)`).join(', ')}. The person sees and changes this with "egress".`,
+    );
+  if (task.result?.said) lines.push(task.result.said);
+  return lines.join('\n');
+}
+
+const taskRespond = defineTool({
+  ...taskTool,
+  name: 'task_respond',
+  family: 'tasks',
+  reads: [],
+  sends: ['task'],
+  sent: (args) => ({ texts: [args.response] }),
+  description:
+    'Pass the person’s answer on to a coding task that has asked a question. Consent to what it wants to do cannot be given with this.',
+  danger: 'SAFE',
+  schema: z.strictObject({
+    response: z.string().trim().min(1).max(5_000),
+    taskId: taskId.optional().describe('The waiting task when left out'),
+  }),
+  asks: () => 'Answer the coding task with this?',
+  run: async (args, context) => {
+    if (args.taskId) return await onTask(context, args.taskId, (task) => respond(context, task, args.response));
+    const task = await waitingTask(context);
+    return task
+      ? await respond(context, task, args.response)
+      : { ok: false, output: 'No task of this chat waits for an answer.' };
+  },
+});
+
+async function waitingTask(context: ToolContext): Promise<Task | undefined> {
+  const reach = await reachOf(context.db, context);
+  const live = await tasksOfChat(context.db, context.chatId, { live: true, limit: 50 });
+  return live.find(
+    (task) => task.state === 'waiting' && !isLimited(task) && (reach === null || reach.has(task.workspace)),
+  );
+}
+
+async function respond({ db, temporal }: ToolContext, task: Task, response: string): Promise<ToolOutcome> {
+  const asked = await latestQuestionOfTask(db, task.id);
+  if (!asked) return { ok: false, output: `Task ${task.id} has not asked anything.` };
+  if (isAboutHosts(asked))
+    return {
+      ok: false,
+      output: `Task ${task.id} wants to reach hosts, and only the person can allow that: they answer the question itself.`,
+    };
+  if (asked.kind === 'approval')
+    return {
+      ok: false,
+      output: `Task ${task.id} wants consent, and only the person can give it: they answer yes or no to the question itself.`,
+    };
+  if (asked.kind === 'plan' && parseApproval(response))
+    return {
+      ok: false,
+      output: `The plan of task ${task.id} waits for a yes, and only the person can give it: they answer its message themselves.`,
+    };
+  const answered = await onThread(db, task.thread_id, async (tx) => {
+    const question = await openQuestion(tx.now, task.thread_id, asked.id);
+    if (question) await answerQuestion(tx, question, chooseOption(question.options, response), { role: 'agent' });
+    return question !== undefined;
+  });
+  // also when it was already answered: a first attempt may have died between the answer and its signal
+  await temporal.workflow
+    .getHandle(task.workflow_id)
+    .signal(decidedSignal, { questionId: asked.id, decision: 'answered' })
+    .catch((error) => {
+      if (!(error instanceof WorkflowNotFoundError)) throw error;
+    });
+  if (!answered && asked.answer !== response)
+    return { ok: false, output: `The question of task ${task.id} is settled already.` };
+  return { ok: true, output: `Sent response to task ${task.id}, resuming execution`, metadata: { taskId: task.id } };
+}
 
 /** The `task_*` tools of the contract: jobs that a coding agent does in a container, for minutes or hours. */
 export const taskTools: Tool[] = [taskCreate, taskStatus, taskCancel, taskPause, taskResume, taskRespond];

@@ -3,9 +3,8 @@ import { z } from 'zod';
 import type { WorkspaceOp } from '../../contracts/workspace-ops.ts';
 import { prefix } from '../../domain/text/storable.ts';
 import { intentOf, noteIntent } from '../../store/kennel/workspaces/call-output.ts';
-import { shown } from '../approval-words.ts';
 import { untold } from '../declarations.ts';
-import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
+import { defineTool, shown, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { commandOf, editOf } from './direct-edit.ts';
 import {
   AUTHOR,

@@ -4,12 +4,11 @@ import { signedOff } from '../../domain/chat/words/sign-off.ts';
 import { branchProblem } from '../../domain/tasks/workspace-names.ts';
 import { intentOf, noteIntent } from '../../store/kennel/workspaces/call-output.ts';
 import { signatureOf } from '../../store/kennel/workspaces/signatures.ts';
-import { named } from '../approval-words.ts';
-import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
-import { atWork } from './at-work.ts';
+import { defineTool, named, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { commandAtWork, keyOf } from './direct-edit.ts';
 import {
   AUTHOR,
+  atWork,
   changeWorkspace,
   inWorkspace,
   operate,

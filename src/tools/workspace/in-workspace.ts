@@ -10,7 +10,7 @@ import { MINUTE } from '../../domain/time.ts';
 import { reachOf } from '../../store/chats/shares.ts';
 import { listHosts } from '../../store/kennel/hosts.ts';
 import { streamOutput } from '../../store/kennel/workspaces/call-output.ts';
-import { activeWorkspace, listWorkspaces } from '../../store/kennel/workspaces/workspaces.ts';
+import { activeWorkspace, listWorkspaces, tasksIn } from '../../store/kennel/workspaces/workspaces.ts';
 import { toldInPrompt, untold } from '../declarations.ts';
 import type { ToolContext, ToolOutcome } from '../tool.ts';
 import { awaitEngine, isAbsence } from './await-engine.ts';
@@ -281,4 +281,17 @@ export const kindOf = (profile: Profile | null): string[] =>
 export async function profileOf(at: Opened, context: ToolContext): Promise<{ profile: Profile | null; why: string }> {
   const answer = await operate(at, { op: 'profile' }, context);
   return { profile: answer.ok ? ((answer.data as unknown as Profile | undefined) ?? null) : null, why: answer.output };
+}
+
+/** Why files and branches cannot change while a task works with them. */
+export async function atWork({ db }: ToolContext, at: { host: string; name: string }): Promise<ToolOutcome | null> {
+  const task = (await tasksIn(db, at)).find((each) => !each.worktree && each.state !== 'queued');
+  return task
+    ? {
+        ok: false,
+        output: `The task ${task.id} is working in ${at.name}. Wait for its end, or cancel it first.`,
+        ours: true,
+        metadata: { taskId: task.id },
+      }
+    : null;
 }

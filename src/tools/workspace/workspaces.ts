@@ -10,8 +10,7 @@ import {
   selectWorkspace,
   workspacesOf,
 } from '../../store/kennel/workspaces/workspaces.ts';
-import { named } from '../approval-words.ts';
-import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
+import { defineTool, named, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { create, remove, whatIsLost } from '../workspace-changes.ts';
 import {
   confirmArgument,

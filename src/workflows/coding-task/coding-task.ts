@@ -2,15 +2,30 @@ import {
   CancellationScope,
   condition,
   continueAsNew,
+  defineQuery,
+  defineSignal,
+  defineUpdate,
   getExternalWorkflowHandle,
   isCancellation,
+  log,
   patched,
+  setDefaultSignalHandler,
+  setHandler,
 } from '@temporalio/workflow';
-import { workspaceFreeSignal } from '../../contracts/signals.ts';
-import type { TaskInput, TaskState } from '../../contracts/task.ts';
+import type { Decision } from '../../contracts/decision.ts';
+import {
+  cancelUpdate,
+  decidedSignal,
+  holdsQuery,
+  orderedSignal,
+  pauseUpdate,
+  resumeUpdate,
+  viewQuery,
+  workspaceFreeSignal,
+} from '../../contracts/signals.ts';
+import type { TaskInput, TaskState, TaskView } from '../../contracts/task.ts';
 import { HOUR } from '../../domain/time.ts';
 import { failureOf } from '../shared/failure-of.ts';
-import { give, listen } from './handlers.ts';
 import { onItsHost } from './host.ts';
 import { send } from './messages.ts';
 import { taskRecords } from './policies.ts';
@@ -30,7 +45,82 @@ import { work } from './work.ts';
 
 /** How often to look for a free workspace when no signal says so. Runs of earlier releases use the shorter time. */
 const CLAIM_AGAIN_MS = HOUR;
+
 const CLAIM_AGAIN_EARLIER_MS = 20_000;
+
+/**
+ * One coding task: waits for its workspace, starts the agent in a container, follows its log, carries questions to the
+ * person and answers back, and reports what git shows. After any crash the next attempt of an activity finds the
+ * container.
+ */
+export async function codingTask(input: TaskInput): Promise<TaskState> {
+  const { carried } = input;
+  const run = beginRun(input);
+  listen(run);
+  for (const each of carried?.unsent ?? []) send(run, each.summary, each.outboxId);
+  let end: End | Renewal;
+  try {
+    if (carried?.work) end = await work(run, carried.work);
+    else {
+      show(run, 'queued', 'waits for its workspace');
+      end = input.ended ?? (await claimAndWork(run));
+    }
+  } catch (error) {
+    // a cancellation from outside (the Web UI) counts as an order; any other failure is reported as it is
+    end = isCancellation(error) ? CANCELLED : { state: 'failed', reason: failureOf(error).message };
+  }
+  if ('renew' in end) return await continueAsNew<typeof codingTask>({ ...input, carried: carriedBy(run, end.renew) });
+  const concluding = end;
+  return await CancellationScope.nonCancellable(() => conclude(run, concluding));
+}
+
+type Order = 'cancel' | 'pause' | 'resume';
+
+/**
+ * Registers the signals, updates and queries of this task. Call it before the first await. An update returns when its
+ * change is in effect.
+ */
+function listen(run: TaskRun): void {
+  const { orders, view, decisions, outgoing } = run;
+  setHandler(defineSignal<[{ questionId: string; decision: Decision }]>(decidedSignal), ({ questionId, decision }) => {
+    decisions[questionId] = decision;
+  });
+  setHandler(defineSignal<[Order]>(orderedSignal), (next) => {
+    orders.spoken = true;
+    give(run, next);
+  });
+  setHandler(defineSignal(workspaceFreeSignal), () => {
+    run.mayBeFree = true;
+  });
+  setHandler(defineUpdate<TaskState, []>(cancelUpdate), async () => {
+    give(run, 'cancel');
+    await condition(() => run.over);
+    return view.state;
+  });
+  setHandler(defineUpdate<TaskState, []>(pauseUpdate), async () => {
+    give(run, 'pause');
+    await condition(() => orders.held || run.over);
+    return view.state;
+  });
+  setHandler(defineUpdate<TaskState, []>(resumeUpdate), async () => {
+    give(run, 'resume');
+    await condition(() => !orders.held || run.over);
+    return view.state;
+  });
+  setHandler(defineQuery<TaskView>(viewQuery), () => view);
+  setHandler(defineQuery<string[], [string[]]>(holdsQuery), (ids) =>
+    ids.filter((id) => id === orders.order || outgoing.unsent.has(id) || decisions[id] !== undefined),
+  );
+  setDefaultSignalHandler((name) => log.warn('a signal that this version does not know was dropped', { name }));
+}
+
+/** Records an order, and interrupts what an order may interrupt. A cancellation is final. */
+function give(run: TaskRun, next: Order): void {
+  if (run.over || isCancelled(run)) return;
+  run.orders.order = next === 'resume' ? 'none' : next;
+  run.orders.goOn = next === 'resume';
+  if (next !== 'resume') run.orders.interruptible?.cancel();
+}
 
 /** Waits for the workspace, then works. */
 async function claimAndWork(run: TaskRun): Promise<End | Renewal> {
@@ -74,30 +164,4 @@ async function conclude(run: TaskRun, { state, reason, gone }: End): Promise<Tas
   send(run, 'send report', concluded.outboxId);
   await run.outgoing.sending;
   return concluded.state;
-}
-
-/**
- * One coding task: waits for its workspace, starts the agent in a container, follows its log, carries questions to the
- * person and answers back, and reports what git shows. After any crash the next attempt of an activity finds the
- * container.
- */
-export async function codingTask(input: TaskInput): Promise<TaskState> {
-  const { carried } = input;
-  const run = beginRun(input);
-  listen(run);
-  for (const each of carried?.unsent ?? []) send(run, each.summary, each.outboxId);
-  let end: End | Renewal;
-  try {
-    if (carried?.work) end = await work(run, carried.work);
-    else {
-      show(run, 'queued', 'waits for its workspace');
-      end = input.ended ?? (await claimAndWork(run));
-    }
-  } catch (error) {
-    // a cancellation from outside (the Web UI) counts as an order; any other failure is reported as it is
-    end = isCancellation(error) ? CANCELLED : { state: 'failed', reason: failureOf(error).message };
-  }
-  if ('renew' in end) return await continueAsNew<typeof codingTask>({ ...input, carried: carriedBy(run, end.renew) });
-  const concluding = end;
-  return await CancellationScope.nonCancellable(() => conclude(run, concluding));
 }

@@ -8,18 +8,15 @@ import type {
   ModelLimit,
   Prepared,
 } from '../../contracts/task.ts';
-import { span } from '../../domain/text/when.ts';
-import { MINUTE } from '../../domain/time.ts';
+import { MINUTE, span } from '../../domain/time.ts';
 import { awaitAnswer } from '../shared/await-answer.ts';
-import { askForHosts, askForRegistries } from './egress.ts';
 import { onItsHost } from './host.ts';
-import { untilOpen } from './limit.ts';
 import { enter, send, tell } from './messages.ts';
 import { insist, unlessOrdered, unpaused } from './orders.ts';
-import { untilAgreed } from './plan.ts';
 import { taskRecords } from './policies.ts';
 import { afterAnswer, answered, ask, untilMayGoOn } from './questions.ts';
 import { CANCELLED, type End, isCancelled, isRenewable, type Renewal, show, type TaskRun } from './task-run.ts';
+import { askForHosts, askForRegistries, untilAgreed, untilOpen } from './waits.ts';
 
 /**
  * Waits, for days if needed, until a person has said whether the repository may bring its own environment. No container

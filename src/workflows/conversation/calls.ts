@@ -1,11 +1,12 @@
 import { ActivityFailure, CancellationScope, isCancellation, TimeoutFailure } from '@temporalio/workflow';
-import type { CallVerdict, ThinkResult } from '../../contracts/conversation.ts';
+import { ASK_USER, type AskResult, type CallVerdict, type ThinkResult } from '../../contracts/conversation.ts';
+import type { Decision } from '../../contracts/decision.ts';
 import { policyOf } from '../../domain/consent/policy.ts';
+import { awaitAnswer, decidedBySignalAlone, type PromiseSequence, readDecision } from '../shared/await-answer.ts';
 import { failureOf, hostIsAway } from '../shared/failure-of.ts';
-import { actAs, records } from '../shared/policies.ts';
+import { actAs, previewOn, records } from '../shared/policies.ts';
 import { startTask } from '../shared/start-task.ts';
-import { askAbout } from './question.ts';
-import type { Turn } from './turn-state.ts';
+import type { Turn } from './chat-state.ts';
 
 /**
  * Runs the calls of one model step in parallel, within the limit, while questions wait. Returns when all have settled.
@@ -39,6 +40,47 @@ export async function runCalls(turn: Turn, result: ThinkResult): Promise<void> {
 /** Steps of earlier releases carry no verdict, so it is worked out from their danger. */
 const route = (call: CallVerdict, result: ThinkResult): 'run' | 'ask' | 'refuse' =>
   call.policy ?? policyOf(call, result.autonomy, result.autoApprove);
+
+/** Asks the person about a call, and waits as long as it takes. */
+function* askAbout(turn: Turn, call: CallVerdict): PromiseSequence<Decision | undefined> {
+  const { turnId, threadId, waits, board, decisions } = turn;
+  const { callId } = call;
+  const kind = call.name === ASK_USER ? 'question' : 'approval';
+  const what = kind === 'question' ? 'an answer' : `approval of ${call.name}`;
+  if (kind === 'approval' && call.preview && call.queue)
+    yield previewOn(call.queue, { callId, turnId, threadId }).catch((error) => {
+      if (isCancellation(error)) throw error;
+    });
+  const { questionId, outboxId, title, decided } = (yield records.openQuestion(what, {
+    callId,
+    turnId,
+    threadId,
+    kind,
+  })) as AskResult;
+  if (decidedBySignalAlone(decisions, questionId, decided)) yield readDecision(decisions, questionId);
+  if (decisions[questionId] === undefined) {
+    turn.send(outboxId);
+    const waited = title ? `${what}: ${title}` : what;
+    board.waitsFor = kind;
+    board.show('waiting', `waiting for ${waited}`, { turnId, waitingFor: waited });
+    yield* awaitAnswer(
+      { id: questionId, decisions },
+      {
+        what: waited,
+        waits,
+        remindInMs: waits.remindAfterMs,
+        remind: () => records.remind(questionId),
+        send: turn.send,
+        expire: () => records.expire(questionId),
+        unanswered: kind === 'approval' ? 'deny' : 'answered',
+      },
+    );
+    board.show('working', 'going on after the answer', { turnId, waitingFor: null });
+  }
+  const decision = decisions[questionId];
+  delete decisions[questionId];
+  return decision;
+}
 
 /** Asks first. If the call is allowed, it runs. */
 async function runAsking(turn: Turn, call: CallVerdict): Promise<void> {

@@ -1,6 +1,5 @@
-import type { CancellationScope } from '@temporalio/workflow';
-import { workflowInfo } from '@temporalio/workflow';
-import type { Carried, ConversationInput } from '../../contracts/conversation.ts';
+import { type CancellationScope, workflowInfo } from '@temporalio/workflow';
+import type { Carried, ConversationInput, TurnLimits, Waits } from '../../contracts/conversation.ts';
 import type { Decisions } from '../shared/await-answer.ts';
 import { Board } from './board.ts';
 
@@ -69,4 +68,37 @@ export function isRenewable({ input, outgoing, sending }: Chat): boolean {
 
 export function showQueue({ board, turns }: Chat): void {
   board.view.queuedTurns = turns.map((turn) => turn.turnId);
+}
+
+/** One turn, and what it needs of its chat. */
+export interface Turn {
+  turnId: string;
+  threadId: string;
+  limits: TurnLimits;
+  waits: Waits;
+  board: Board;
+  decisions: Decisions;
+  clock: WorkClock;
+  /** queues an outbox row for sending */
+  send(outboxId: string): void;
+}
+
+/** Working time of a turn. Waiting for a person, or for a limit of the model to open, does not count. */
+export class WorkClock {
+  #begun = Date.now();
+  #waited = 0;
+  elapsed(): number {
+    return Date.now() - this.#begun - this.#waited;
+  }
+  skip(ms: number): void {
+    this.#waited += ms;
+  }
+  async pause<T>(wait: Promise<T>): Promise<T> {
+    const from = Date.now();
+    try {
+      return await wait;
+    } finally {
+      this.#waited += Date.now() - from;
+    }
+  }
 }

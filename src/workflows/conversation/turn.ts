@@ -4,7 +4,7 @@ import { type Breach, breachText, turnBreach, type Used } from '../../domain/mod
 import { awaitBudget } from '../shared/await-answer.ts';
 import { records, thinkAs } from '../shared/policies.ts';
 import { runCalls } from './calls.ts';
-import type { Turn } from './turn-state.ts';
+import type { Turn } from './chat-state.ts';
 
 /** Turns from before this change end when their tokens or their money are used up. */
 const ASKS_AT_BUDGET = '2026-11-asks-at-budget';

@@ -1,20 +1,33 @@
 import {
   ApplicationFailure,
   CancellationScope,
+  condition,
   isCancellation,
   patched,
+  proxyActivities,
   setCurrentDetails,
   sleep,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { OpenedRun, OpenInput, RoutineActivities, RoutineInput, RoutineResult } from '../../contracts/routine.ts';
+import type {
+  OpenedRun,
+  OpenedStep,
+  OpenInput,
+  RoutineActivities,
+  RoutineInput,
+  RoutineResult,
+  StepInput,
+  StepResult,
+} from '../../contracts/routine.ts';
+import type { TaskInput } from '../../contracts/task.ts';
+import { nonRetryableTypes, unknownOutcome } from '../../domain/failures.ts';
 import { MINUTE } from '../../domain/time.ts';
+import { hostIsAway } from '../shared/failure-of.ts';
 import { patientRecords } from '../shared/patient.ts';
-import { deliverOn } from '../shared/policies.ts';
-import { endOfTask } from './end-of-task.ts';
-import { runStep } from './run-step.ts';
+import { deliverOn, HEARTBEAT_TIMEOUT, HOST_PATIENCE } from '../shared/policies.ts';
+import { startTask } from '../shared/start-task.ts';
 
-const records = patientRecords<Pick<RoutineActivities, 'openRun' | 'closeRun'>>();
+const records = patientRecords<Pick<RoutineActivities, 'openRun' | 'closeRun' | 'endTaskStep'>>();
 
 /** Runs from before this change complete as workflows even when a routine step failed. */
 const FAILS_AS_WORKFLOW = '2026-11-routine-fails-as-workflow';
@@ -23,6 +36,83 @@ const FAILS_AS_WORKFLOW = '2026-11-routine-fails-as-workflow';
  * events.
  */
 const LONGEST_WAIT_MS = 5 * MINUTE;
+
+/** An attempt that runs no tool, and only stores an outcome. */
+const LOCAL = { effect: 'idempotent', timeoutMs: 10_000 } as const;
+
+/** Runs one routine step. If it cannot be run to its end, that becomes its outcome. */
+async function runStep(step: OpenedStep, input: StepInput): Promise<StepResult> {
+  const { runId, index, skip } = input;
+  const summary = `step ${index + 1}: ${step.tool}${skip ? ': skip' : ''}`;
+  try {
+    return await stepActivity(skip ? { ...LOCAL, tool: step.tool } : step).executeWithOptions({ summary }, [input]);
+  } catch (error) {
+    if (isCancellation(error)) throw error;
+    // the worker died or every attempt failed: use the stored outcome, or say that it is unknown
+    const settle = hostIsAway(error)
+      ? 'The machine that has this workspace does not answer. Nothing was done.'
+      : step.effect === 'once'
+        ? unknownOutcome('step')
+        : 'This step could not be run to its end.';
+    return await stepActivity({ ...LOCAL, tool: step.tool }).executeWithOptions({ summary: `${summary}: settle` }, [
+      { runId, index, settle },
+    ]);
+  }
+}
+
+/**
+ * `once`: one attempt; the heartbeat detects a dead worker. Other effects are retried, and the activity turns the last
+ * error into a result.
+ */
+const stepActivity = (step: OpenedStep) =>
+  proxyActivities<Pick<RoutineActivities, 'runRoutineStep'>>({
+    ...(step.queue !== undefined && { taskQueue: step.queue, scheduleToStartTimeout: HOST_PATIENCE }),
+    // longer than the tool's own limit, so that the tool reports its time-out itself
+    startToCloseTimeout: step.timeoutMs + 15_000,
+    heartbeatTimeout: HEARTBEAT_TIMEOUT,
+    retry:
+      step.effect === 'once'
+        ? { maximumAttempts: 1 }
+        : {
+            initialInterval: 300,
+            backoffCoefficient: 2,
+            maximumInterval: 10_000,
+            maximumAttempts: 60,
+            nonRetryableErrorTypes: nonRetryableTypes,
+          },
+  }).runRoutineStep;
+
+/**
+ * Between two looks for the end of a task. Its workflow usually tells it at once, as our child; each look costs six
+ * events.
+ */
+const FIRST_LOOK_MS = 5_000;
+const LONGEST_LOOK_MS = 5 * MINUTE;
+
+/**
+ * Starts the coding task of a routine step, and waits for its result, which becomes that of the step. A task outlives a
+ * run that is cancelled. Steps of earlier releases do not say that they wait, so they end when the task has begun.
+ */
+async function endOfTask(
+  step: { runId: string; index: number },
+  task: TaskInput | undefined,
+  waits: true | undefined,
+): Promise<boolean> {
+  const child = task && (await CancellationScope.nonCancellable(() => startTask(task)));
+  if (!waits) return true;
+  let told = false;
+  const tell = () => {
+    told = true;
+  };
+  child?.result().then(tell, tell);
+  const summary = `step ${step.index + 1}: the end of its task`;
+  for (let looks = 0; ; looks += 1) {
+    const [before, quick] = [told, Math.min(FIRST_LOOK_MS * 2 ** looks, LONGEST_LOOK_MS)];
+    if (task || looks > 0) await condition(() => told !== before, child && !told ? LONGEST_LOOK_MS : quick);
+    const { over, ok } = await records.endTaskStep.executeWithOptions({ summary }, [step]);
+    if (over) return ok;
+  }
+}
 
 /**
  * One execution of a routine: its routine steps in order, then the result to the chat. After a failure only those run

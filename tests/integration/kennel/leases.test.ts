@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { HostTaken, keepHost, takeHost } from '../../../src/activities/lease.ts';
-import { routeToKennel } from '../../../src/activities/turn/step/kennel-routing.ts';
+import { routeToKennel } from '../../../src/activities/turn/step/check-calls.ts';
 import { findWorkspaces, identified } from '../../../src/adapters/workspaces.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { holdHost, moveTask, reportHost } from '../../../src/store/kennel/hosts.ts';

@@ -8,7 +8,7 @@ import { Client, Connection, type WorkflowFailedError } from '@temporalio/client
 import { ApplicationFailure } from '@temporalio/common';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { dataConverter } from '../../../src/adapters/payloads/converter.ts';
+import { dataConverter } from '../../../src/adapters/payloads/codec.ts';
 import { readPayloadKeys } from '../../../src/cli/instance/home/payload-keys.ts';
 import { buildWorkflowBundle } from '../../../src/cli/roles/temporal/workflow-bundle.ts';
 import type { TestApp } from '../../support/app.ts';

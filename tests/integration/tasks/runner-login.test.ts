@@ -4,8 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, uti
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { profileOf } from '../../../kennel/runner/profile/find.ts';
-import type { ProfileContext } from '../../../kennel/runner/profile/profile.ts';
+import { type ProfileContext, profileOf } from '../../../kennel/runner/profile/profile.ts';
 import { AGENT_NAMES, type AgentName, type LogLine, type RunSpec } from '../../../src/contracts/kennel.ts';
 import { COMPILED } from '../../support/compiled.ts';
 

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { accountOf } from '../../../src/adapters/model/endpoint/account.ts';
+import { accountOf } from '../../../src/adapters/model/endpoint/endpoint.ts';
 import { limitedAt, noteLimit } from '../../../src/store/turns/limits.ts';
 import { today } from '../../../src/store/turns/steps/spending.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';

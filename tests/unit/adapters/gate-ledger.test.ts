@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createRefusedHosts } from '../../../src/adapters/kennel/gate/egress/refused-hosts.ts';
+import { createRefusedHosts } from '../../../src/adapters/kennel/gate/egress/traffic.ts';
 import { Ledger, type LedgerStore } from '../../../src/adapters/kennel/gate/model/ledger.ts';
 import { createSlots } from '../../../src/adapters/kennel/gate/slots.ts';
 import type { Refused } from '../../../src/store/kennel/egress.ts';

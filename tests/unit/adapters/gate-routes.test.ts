@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { allowList, parseTarget } from '../../../src/adapters/kennel/gate/egress/allow-list.ts';
-import { answeredHeaders, sentHeaders } from '../../../src/adapters/kennel/gate/model/headers.ts';
-import { createRedact } from '../../../src/adapters/kennel/gate/model/redact.ts';
+import { answeredHeaders, createRedact, sentHeaders } from '../../../src/adapters/kennel/gate/model/headers.ts';
 import { routeOf } from '../../../src/adapters/kennel/gate/model/routes.ts';
 import { upstreamsOf } from '../../../src/adapters/kennel/gate/model/upstreams.ts';
 

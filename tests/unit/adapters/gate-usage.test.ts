@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { createRedact } from '../../../src/adapters/kennel/gate/model/headers.ts';
 import { createMeter } from '../../../src/adapters/kennel/gate/model/meter.ts';
-import { createRedact } from '../../../src/adapters/kennel/gate/model/redact.ts';
 import type { Wire } from '../../../src/adapters/kennel/gate/model/routes.ts';
 import { priceBook } from '../../../src/domain/model/price-book.ts';
 import { holds } from '../../support/property.ts';

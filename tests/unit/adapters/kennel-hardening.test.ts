@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { hostConfig, mount } from '../../../src/adapters/kennel/docker/hardening.ts';
-import { seccompProfile } from '../../../src/adapters/kennel/docker/seccomp.ts';
+import { hostConfig, mount, seccompProfile } from '../../../src/adapters/kennel/docker/hardening.ts';
 
 const limits = { memoryMb: 1024, cpus: 2, pids: 100, hostCpus: 8 };
 const user = { uid: 1000, gid: 1000 };

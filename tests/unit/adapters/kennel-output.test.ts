@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Demux } from '../../../src/adapters/kennel/docker/demux.ts';
+import { Demux } from '../../../src/adapters/kennel/docker/containers.ts';
 import { KeptOutput } from '../../../src/adapters/kennel/kept-output.ts';
 import { holds } from '../../support/property.ts';
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { documentedFacts } from '../../../src/adapters/model/endpoint/known-facts.ts';
+import { documentedFacts } from '../../../src/adapters/model/endpoint/facts.ts';
 import { offersOf } from '../../../src/adapters/model/endpoint/offers.ts';
 import { openaiModel } from '../../../src/adapters/model/endpoint/openai.ts';
 import type { ModelMessage, ModelRequest } from '../../../src/adapters/model/model.ts';

@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Marks } from '../../../src/adapters/kennel/gate/cache/marks.ts';
 import { linksOf } from '../../../src/adapters/kennel/gate/cache/registries.ts';
-import type { IndexAnswer } from '../../../src/adapters/kennel/gate/cache/rewrite/rewriter.ts';
-import { rewriterFor } from '../../../src/adapters/kennel/gate/cache/rewrite/rewriters.ts';
+import type { Marks } from '../../../src/adapters/kennel/gate/cache/request.ts';
+import { type IndexAnswer, rewriterFor } from '../../../src/adapters/kennel/gate/cache/rewriters.ts';
 import { originOf } from '../../../src/domain/tasks/registries/registry-cache.ts';
 import { holds } from '../../support/property.ts';
 

@@ -5,8 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { HOW_TO_LISTEN, transcribe, transcribers } from '../../../src/adapters/speech/speech.ts';
-import type { SpeechSettings } from '../../../src/adapters/speech/transcriber.ts';
+import { HOW_TO_LISTEN, type SpeechSettings, transcribe, transcribers } from '../../../src/adapters/speech.ts';
 import { standInFfmpeg } from '../../support/ffmpeg.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'fetch-speech-'));

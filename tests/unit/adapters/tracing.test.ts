@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { failureType, type OtlpOptions, openOtlp, parentOf, textOf } from '../../../src/adapters/tracing/otlp.ts';
 import { openTracing } from '../../../src/cli/roles/metrics/tracing.ts';
 import { loadConfig } from '../../../src/config.ts';
-import { keyValuesOf } from '../../../src/domain/settings/key-values.ts';
+import { keyValuesOf } from '../../../src/domain/settings/tracing.ts';
 import { traced } from '../../../src/telemetry/tracing.ts';
 import { type OtlpReceiver, startOtlpReceiver } from '../../support/otlp.ts';
 

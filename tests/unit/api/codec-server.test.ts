@@ -1,8 +1,8 @@
 import { defaultPayloadConverter, type Payload } from '@temporalio/common';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createPayloadCodec } from '../../../src/adapters/payloads/codec.ts';
+import { CODEC_BODY_LIMIT } from '../../../src/adapters/payloads/codec-server.ts';
 import { payloadKeys } from '../../../src/adapters/payloads/keys.ts';
-import { CODEC_BODY_LIMIT } from '../../../src/adapters/payloads/remote-codec.ts';
 import { listen } from '../../../src/api/http/listen.ts';
 import { createStatusApi } from '../../../src/api/status/status-api.ts';
 import { loadConfig } from '../../../src/config.ts';

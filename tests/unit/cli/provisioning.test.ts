@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { databaseFile, databaseVersion, devServerArguments } from '../../../temporal/dev-server.ts';
 import { archiveName } from '../../../temporal/download.ts';
-import type { Progress } from '../../../temporal/progress.ts';
+import type { Progress } from '../../../temporal/folders.ts';
 import { ProvisionError, provideTemporal } from '../../../temporal/server.ts';
 import { compareVersions, misfit, parseVersion } from '../../../temporal/version.ts';
 

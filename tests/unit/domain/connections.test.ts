@@ -1,6 +1,13 @@
 import { expect, it } from 'vitest';
-import { type Cause, causeOf, isLasting } from '../../../src/domain/connections/causes.ts';
-import { postgresNames, sentenceOf, TEMPORAL_NAMES, type Tried } from '../../../src/domain/connections/sentences.ts';
+import {
+  type Cause,
+  causeOf,
+  isLasting,
+  postgresNames,
+  sentenceOf,
+  TEMPORAL_NAMES,
+  type Tried,
+} from '../../../src/domain/connections/sentences.ts';
 
 const tried = (more: Partial<Tried> = {}): Tried => ({
   names: TEMPORAL_NAMES,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isNote, note, oneLine, quotation, saidBy } from '../../../src/domain/text/fences.ts';
+import { isNote, note, oneLine, quotation, saidBy } from '../../../src/domain/text/foreign-text.ts';
 import { holds } from '../../support/property.ts';
 
 /** Whatever a reader may see as the end of a line. */

@@ -5,8 +5,8 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { loginProblem } from '../../../src/adapters/kennel/login.ts';
 import { ConfigError, loadConfig } from '../../../src/config.ts';
 import { AGENT_NAMES } from '../../../src/contracts/kennel.ts';
+import { loginsOf } from '../../../src/domain/tasks/agents/agent-settings.ts';
 import { missingFor, modelOf } from '../../../src/domain/tasks/agents/agents.ts';
-import { loginsOf } from '../../../src/domain/tasks/agents/logins.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'fetch-logins-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -7,7 +7,7 @@ import {
   type Patience,
   patienceFrom,
 } from '../../../src/domain/model/patience.ts';
-import { clockTime } from '../../../src/domain/text/when.ts';
+import { clockTime } from '../../../src/domain/time.ts';
 import { holds } from '../../support/property.ts';
 
 const MINUTE = 60_000;

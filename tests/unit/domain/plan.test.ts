@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { changedBy, planOf } from '../../../kennel/agents/practice/plan.ts';
+import { changedBy, planOf } from '../../../kennel/agents/practice/goal.ts';
 import { aboutPlan } from '../../../src/activities/task/prompt-of-run.ts';
 import { parsePlanFirst, parsePlanPreference } from '../../../src/domain/chat/words/plan-words.ts';
 import { type Asked, meaningOf } from '../../../src/domain/chat/words/replies.ts';

@@ -1,17 +1,18 @@
 import { describe, expect, test } from 'vitest';
 import { createMeter } from '../../../src/adapters/kennel/gate/model/meter.ts';
 import { upstreamsOf } from '../../../src/adapters/kennel/gate/model/upstreams.ts';
-import { isLocalEndpoint } from '../../../src/adapters/model/endpoint/local-endpoint.ts';
+import { isLocalEndpoint } from '../../../src/adapters/model/endpoint/endpoint.ts';
 import { breachText, taskBreach, turnBreach } from '../../../src/domain/model/budgets.ts';
 import {
   cacheSurcharge,
   costOf,
+  DEAREST,
+  listPrice,
   moneyText,
   priceBook,
   priceText,
   readPrices,
 } from '../../../src/domain/model/price-book.ts';
-import { DEAREST, listPrice } from '../../../src/domain/model/prices.ts';
 
 const usage = { inputTokens: 1_000, outputTokens: 100, cachedTokens: 400 };
 const remote = priceBook(undefined, { ours: true, local: false });

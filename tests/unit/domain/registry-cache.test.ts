@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { cacheSettings } from '../../../src/domain/tasks/registries/cached-registries.ts';
 import { mirrorEnvironment } from '../../../src/domain/tasks/registries/mirrors.ts';
 import {
   cachedAddress,
   cachedHost,
+  cacheSettings,
   originNamed,
   originOf,
 } from '../../../src/domain/tasks/registries/registry-cache.ts';

@@ -1,6 +1,6 @@
 import { expect, it, test } from 'vitest';
 import { firingNote, isOvertaken, missedBetween, nextFirings, shortestGap } from '../../../src/domain/cron.ts';
-import { intervalText, readInterval } from '../../../src/domain/interval-firings.ts';
+import { intervalText, readInterval } from '../../../src/domain/firings.ts';
 import { readRrule } from '../../../src/domain/rrule.ts';
 
 const at = new Date('2026-11-21T09:37:12Z');

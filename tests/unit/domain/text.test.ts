@@ -12,7 +12,7 @@ import {
   wholePairs,
 } from '../../../src/domain/text/storable.ts';
 import { sanitiseText } from '../../../src/gateway/intake/attachments.ts';
-import { excerpt } from '../../../src/tools/excerpt.ts';
+import { excerpt } from '../../../src/tools/attachments.ts';
 import { anyText } from '../../support/any-text.ts';
 import { holds } from '../../support/property.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { span } from '../../../src/domain/text/when.ts';
+import { span } from '../../../src/domain/time.ts';
 
 test.each([
   [3_000, '3 s'],

@@ -1,7 +1,10 @@
 import { expect, it } from 'vitest';
 import { toModelMessages } from '../../../src/domain/chat/context/context.ts';
-import { repositoryMapText } from '../../../src/domain/chat/context/repository-map.ts';
-import { type ChatWork, workspaceContext } from '../../../src/domain/chat/context/workspace-context.ts';
+import {
+  type ChatWork,
+  repositoryMapText,
+  workspaceContext,
+} from '../../../src/domain/chat/context/workspace-context.ts';
 
 const git = {
   branch: 'feature/login-page',

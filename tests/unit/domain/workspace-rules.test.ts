@@ -9,7 +9,7 @@ import {
   nameProblem,
   quoted,
 } from '../../../src/domain/tasks/workspace-names.ts';
-import { isTestCommand, splitWords } from '../../../src/tools/workspace/test-command.ts';
+import { isTestCommand, splitWords } from '../../../src/tools/workspace/shell.ts';
 import { holds } from '../../support/property.ts';
 
 describe('the name of a workspace', () => {

@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { factsOf, MODEL_AGENT_NAMES } from '../../../kennel/agents/registry.ts';
-import { profileOf } from '../../../kennel/runner/profile/find.ts';
+import { profileOf } from '../../../kennel/runner/profile/profile.ts';
 import { AGENT_NAMES } from '../../../src/contracts/kennel.ts';
 import { PACKAGE_ROOT } from '../../../src/installation.ts';
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { failureByError, sentence, sessionFailure } from '../../../kennel/runner/profile/failures.ts';
-import type { Turn } from '../../../kennel/runner/profile/profile.ts';
+import { failureByError, sentence, sessionFailure, type Turn } from '../../../kennel/runner/profile/profile.ts';
 import { limitInFailure } from '../../../src/domain/model/agent-limit.ts';
 
 const NOW = Date.UTC(2026, 10, 22, 8);

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { MemoryWatch } from '../../../kennel/runner/watch/memory-watch.ts';
+import { MemoryWatch } from '../../../kennel/runner/watch/resource-watch.ts';
 import { until } from '../../support/until.ts';
 
 let folder: string;

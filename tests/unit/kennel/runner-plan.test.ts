@@ -2,7 +2,7 @@ import { mkdtempSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { isPlan, newestPlan, planIn } from '../../../kennel/runner/agent/plan.ts';
+import { isPlan, newestPlan, planIn } from '../../../kennel/runner/agent/permissions.ts';
 import { parseLine } from '../../../src/activities/task/run/log-line.ts';
 
 const text = (words: string) => ({ type: 'content' as const, content: { type: 'text' as const, text: words } });

@@ -7,9 +7,9 @@ import { mergeEnv } from '../../../src/adapters/env-file.ts';
 import { parseFullName, parseRemote } from '../../../src/adapters/github/remote.ts';
 import { allowList, parseTarget } from '../../../src/adapters/kennel/gate/egress/allow-list.ts';
 import { limitIn } from '../../../src/adapters/kennel/gate/model/limits.ts';
-import { refusalIn } from '../../../src/adapters/kennel/gate/model/stream-refusal.ts';
-import { parseRequest } from '../../../src/adapters/model/practice/request.ts';
+import { refusalIn } from '../../../src/adapters/kennel/gate/model/usage-readers.ts';
 import { firstJson } from '../../../src/adapters/model/practice/script.ts';
+import { parseRequest } from '../../../src/adapters/model/practice/situation.ts';
 import { waitOf } from '../../../src/adapters/model/request/reset-time.ts';
 import { readAnswer, SearchError } from '../../../src/adapters/web/searxng.ts';
 import { EdgeError } from '../../../src/api/errors/errors.ts';
@@ -52,18 +52,18 @@ import { parseSkill } from '../../../src/domain/extensions/skill.ts';
 import { plainSchema, RefusedDeclaration } from '../../../src/domain/extensions/tool-schema.ts';
 import { limitInFailure, readFailure } from '../../../src/domain/model/agent-limit.ts';
 import { inputsOf } from '../../../src/domain/routine-inputs.ts';
-import { egressHost, membersOf } from '../../../src/domain/setting-lists.ts';
+import { egressHost, membersOf } from '../../../src/domain/settings/shapes.ts';
 import { egressVerdict, toolName } from '../../../src/domain/tasks/egress.ts';
 import { readPlan } from '../../../src/domain/tasks/plan.ts';
 import { mirrorsProblem } from '../../../src/domain/tasks/registries/mirrors.ts';
 import { registriesIn } from '../../../src/domain/tasks/registries/registries.ts';
-import { isTooDeep } from '../../../src/domain/text/depth.ts';
+import { isTooDeep } from '../../../src/domain/text/lenient-json.ts';
 import { secretIn } from '../../../src/domain/text/secrets.ts';
 import { phoneOf } from '../../../src/domain/whatsapp/identity.ts';
 import { withoutTrigger } from '../../../src/domain/whatsapp/trigger.ts';
 import { sanitiseName, sanitiseText } from '../../../src/gateway/intake/attachments.ts';
 import { isCommand } from '../../../src/gateway/intake/commands/table.ts';
-import { isTestCommand } from '../../../src/tools/workspace/test-command.ts';
+import { isTestCommand } from '../../../src/tools/workspace/shell.ts';
 
 /** Every parser of texts from outside that is ours, with texts that it understands: fuzzing begins at those. */
 

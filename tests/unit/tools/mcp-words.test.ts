@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { namesIn, wordsIn } from '../../../src/tools/extensions/mcp-tool.ts';
+import { namesIn, wordsIn } from '../../../src/tools/added-tools.ts';
 
 const schema = {
   type: 'object',

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { idFromCall } from '../../../src/tools/call-ids.ts';
 import { declarations, prepareCall, tools } from '../../../src/tools/registry.ts';
 import { checkRoutineSteps, problemOfRun } from '../../../src/tools/routines/routine-steps.ts';
+import { idFromCall } from '../../../src/tools/tool.ts';
 
 test('every tool is declared to the model with a strict object schema', () => {
   expect([...declarations.keys()]).toEqual([...tools.keys()]);

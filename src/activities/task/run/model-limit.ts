@@ -3,7 +3,7 @@ import type { LogLine } from '../../../contracts/kennel.ts';
 import type { ModelLimit } from '../../../contracts/task.ts';
 import { limitInFailure } from '../../../domain/model/agent-limit.ts';
 import { budgetsOf, type Mark, usedUp } from '../../../domain/model/spending.ts';
-import { loginsOf } from '../../../domain/tasks/agents/logins.ts';
+import { loginsOf } from '../../../domain/tasks/agents/agent-settings.ts';
 import type { Task } from '../../../store/kennel/tasks/tasks.ts';
 import { budgetsOfTask } from '../../../store/kennel/tasks/usage.ts';
 import type { Db } from '../../../store/postgres/database.ts';

@@ -3,7 +3,7 @@ import type { StepUsage } from '../../../contracts/conversation.ts';
 import type { Source } from '../../../contracts/taint.ts';
 import { compactionPoint, dialogueText, type ShownChars } from '../../../domain/chat/context/context.ts';
 import { costOf } from '../../../domain/model/price-book.ts';
-import { quotation } from '../../../domain/text/fences.ts';
+import { quotation } from '../../../domain/text/foreign-text.ts';
 import { prefix } from '../../../domain/text/storable.ts';
 import { derivedId } from '../../../store/chats/ids.ts';
 import { onThread } from '../../../store/chats/thread-transaction.ts';

@@ -6,7 +6,7 @@ import type { Db } from '../../../store/postgres/database.ts';
 import type { CheckedCall } from '../../../store/turns/steps/new-calls.ts';
 import { grantsOf, pagesRead } from '../../../store/turns/steps/taint.ts';
 import type { History } from '../../../store/turns/steps/transcript.ts';
-import type { AddedTools } from '../../../tools/extensions/added-tools.ts';
+import type { AddedTools } from '../../../tools/added-tools.ts';
 import { tools } from '../../../tools/registry.ts';
 import { effectOf, type Tool, type ToolOutcome } from '../../../tools/tool.ts';
 

@@ -1,5 +1,5 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
-import { isLocalEndpoint } from '../../../adapters/model/endpoint/local-endpoint.ts';
+import { isLocalEndpoint } from '../../../adapters/model/endpoint/endpoint.ts';
 import {
   type ModelAnswer,
   ModelError,
@@ -15,7 +15,7 @@ import { stepKey } from '../../../contracts/ids.ts';
 import { fittedTo, shownWithin, toModelMessages } from '../../../domain/chat/context/context.ts';
 import { type Family, openedBy, withOpened } from '../../../domain/chat/tool-families.ts';
 import { type AskedLeave, asksLeaveOnly, DECIDE_YOURSELF } from '../../../domain/consent/leave.ts';
-import { accessOf } from '../../../domain/consent/tool-access.ts';
+import { accessOf } from '../../../domain/consent/policy.ts';
 import { describeTime } from '../../../domain/cron.ts';
 import {
   budgetWithin,
@@ -25,7 +25,7 @@ import {
   tooSmallText,
 } from '../../../domain/model/context-size.ts';
 import { costOf } from '../../../domain/model/price-book.ts';
-import { isNote, note } from '../../../domain/text/fences.ts';
+import { isNote, note } from '../../../domain/text/foreign-text.ts';
 import { MINUTE } from '../../../domain/time.ts';
 import { reachOf } from '../../../store/chats/shares.ts';
 import type { Db } from '../../../store/postgres/database.ts';
@@ -34,17 +34,15 @@ import type { StepSubject } from '../../../store/turns/steps/step-subject.ts';
 import { storeAnswer } from '../../../store/turns/steps/steps.ts';
 import { type History, loadHistory } from '../../../store/turns/steps/transcript.ts';
 import { keepForTurn, skillsAmong } from '../../../store/turns/turn-extensions.ts';
-import { addedTools } from '../../../tools/extensions/added-tools.ts';
+import { addedTools } from '../../../tools/added-tools.ts';
 import { familiesCalled, MOST_TOOLS, type Offer, offeredTools, openingWords } from '../../../tools/offer.ts';
 import { tools } from '../../../tools/registry.ts';
 import type { ActivityDeps } from '../../activity-deps.ts';
 import { fittingHistory } from '../context/compact.ts';
-import { systemPrompt } from '../context/prompt.ts';
-import { type PromptFacts, promptFacts } from '../context/prompt-facts.ts';
+import { type PromptFacts, promptFacts, systemPrompt } from '../context/prompt.ts';
 import { sourcesOf, withTaint } from '../context/provenance.ts';
-import { checkCall, refusedCall } from './check-calls.ts';
+import { checkCall, refusedCall, routeToKennel } from './check-calls.ts';
 import { endOf, isEmpty, loopsOf } from './ends.ts';
-import { routeToKennel } from './kennel-routing.ts';
 import { StepStream } from './step-stream.ts';
 import { answerWithoutModel } from './words.ts';
 

@@ -9,7 +9,7 @@ import type { StepSubject } from '../../../store/turns/steps/step-subject.ts';
 import type { History } from '../../../store/turns/steps/transcript.ts';
 import type { ActivityDeps } from '../../activity-deps.ts';
 import { sumUp } from '../context/compact.ts';
-import { turnEnded } from '../turn-ended.ts';
+import { turnEnded } from '../turn-records.ts';
 
 /**
  * Sums up everything before the last message of the person, whatever its size. What they wrote last stays, with its

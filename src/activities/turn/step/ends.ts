@@ -3,7 +3,7 @@ import { ASK_USER } from '../../../contracts/conversation.ts';
 import type { Called } from '../../../domain/chat/context/context.ts';
 import { ENDED_AT, type EndedCall, TOLD_AT, timesInARow } from '../../../domain/chat/repetition.ts';
 import type { History } from '../../../store/turns/steps/transcript.ts';
-import type { AddedTools } from '../../../tools/extensions/added-tools.ts';
+import type { AddedTools } from '../../../tools/added-tools.ts';
 import { tools } from '../../../tools/registry.ts';
 
 /** What a turn makes of an answer, by how it ended. */

@@ -14,7 +14,7 @@ import { beat } from '../../heartbeat.ts';
 import { stopAtLimit, tellAfterStep, turnMark } from '../limits/budgets.ts';
 import { ModelWaits, patienceLimits } from '../limits/model-waits.ts';
 import { SharedLimits } from '../limits/shared-limits.ts';
-import { turnEnded } from '../turn-ended.ts';
+import { turnEnded } from '../turn-records.ts';
 import { answerWith } from './answer.ts';
 import { compactWith } from './compact-turn.ts';
 

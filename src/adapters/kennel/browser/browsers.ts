@@ -11,8 +11,7 @@ import type { BrowserGate, RefusedAddress } from '../gate/browser-gate.ts';
 import type { LocalApps } from '../gate/egress/local-apps.ts';
 import { KennelFull } from '../kennel.ts';
 import type { OpenKennel } from '../open-kennel.ts';
-import { browserKey, browserName, configuration } from './container.ts';
-import { execIn } from './exec.ts';
+import { browserKey, browserName, configuration, execIn } from './container.ts';
 
 /** Whose browser is meant. */
 export interface BrowserOwner {

@@ -7,8 +7,8 @@ import { DAY, MINUTE } from '../../../domain/time.ts';
 import { unless } from '../docker/containers.ts';
 import { containerUser, type Engine } from '../docker/engine.ts';
 import { isLocal } from '../images/image-base.ts';
+import { withLock } from '../images/image-build.ts';
 import type { ImageKind } from '../images/image-files.ts';
-import { withLock } from '../images/image-lock.ts';
 import { agreedFiles, type BuildLimits, buildEnvironment, EnvironmentFailed, LABEL } from './environment-build.ts';
 import { dockerfileOf, filesOf, type Recipe } from './recipe.ts';
 

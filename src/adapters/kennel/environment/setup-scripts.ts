@@ -1,8 +1,7 @@
-import { createHash } from 'node:crypto';
-import { lstat, readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { createHash, randomUUID } from 'node:crypto';
+import { lstat, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import { replaceFile } from './replace-file.ts';
 
 /** A script that an agent proposed and a person agreed to. It worked once. */
 interface SetupScript {
@@ -27,6 +26,14 @@ type Kept = z.infer<typeof shape>;
 
 /** Outcomes that are remembered for a workspace. */
 const MOST_OUTCOMES = 100;
+
+/** Writes a file whole: a kill leaves the old one or the new one. */
+export async function replaceFile(file: string, text: string): Promise<void> {
+  await mkdir(dirname(file), { recursive: true });
+  const part = `${file}.${randomUUID()}`;
+  await writeFile(part, text);
+  await rename(part, file);
+}
 
 /** The setup script of each workspace on this host. */
 export class SetupScripts {

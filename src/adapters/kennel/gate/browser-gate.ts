@@ -7,8 +7,7 @@ import type { Admission } from './egress/admission.ts';
 import type { AllowList, Target } from './egress/allow-list.ts';
 import { EgressProxy } from './egress/egress-proxy.ts';
 import { isLocal, type LocalApps, LocalWay } from './egress/local-apps.ts';
-import { createRefusedHosts, type RefusedHosts } from './egress/refused-hosts.ts';
-import { createTrafficCount } from './egress/traffic.ts';
+import { createRefusedHosts, createTrafficCount, type RefusedHosts } from './egress/traffic.ts';
 import { createSlots } from './slots.ts';
 import { openSocketFolder, type SocketFolder } from './socket.ts';
 

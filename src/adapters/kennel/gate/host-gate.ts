@@ -7,8 +7,7 @@ import { isPublicAddress, systemResolver } from '../../web/address-guard.ts';
 import { createAdmission } from './egress/admission.ts';
 import { allowList } from './egress/allow-list.ts';
 import { EgressProxy } from './egress/egress-proxy.ts';
-import { createRefusedHosts } from './egress/refused-hosts.ts';
-import { createTrafficCount } from './egress/traffic.ts';
+import { createRefusedHosts, createTrafficCount } from './egress/traffic.ts';
 import { createSlots } from './slots.ts';
 import { openSocketFolder } from './socket.ts';
 

@@ -5,9 +5,8 @@ import { statusOf, unless } from '../docker/containers.ts';
 import { containerUser, type Engine } from '../docker/engine.ts';
 import { KennelUnavailable } from '../kennel.ts';
 import { isLocal, provideBase } from './image-base.ts';
-import { buildFrom } from './image-build.ts';
+import { buildFrom, withLock } from './image-build.ts';
 import { type ImageBuild, type ImageKind, imageBuild } from './image-files.ts';
-import { withLock } from './image-lock.ts';
 
 export interface Images {
   /** Name of the image; builds it when it does not exist. One build at a time on this machine. */

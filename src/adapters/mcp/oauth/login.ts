@@ -1,4 +1,6 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { exchangeAuthorization, registerClient, startAuthorization } from '@modelcontextprotocol/sdk/client/auth.js';
 import type { OAuthClientInformationMixed } from '@modelcontextprotocol/sdk/shared/auth.js';
 import type { ConfiguredServer } from '../../../domain/extensions/mcp-config.ts';
@@ -6,8 +8,7 @@ import { inline } from '../../../domain/text/foreign-text.ts';
 import { hasOwnToken } from '../http.ts';
 import { McpError } from '../session.ts';
 import { type FoundLogin, findLoginPlace } from './discovery.ts';
-import { checkAddress, oauthFetch } from './oauth-fetch.ts';
-import { type LoginPlace, oauthReach } from './reach.ts';
+import { checkAddress, type LoginPlace, oauthFetch, oauthReach } from './oauth-fetch.ts';
 import { type StoredLogin, takenTokens } from './stored-login.ts';
 
 /** Where the browser goes, and what becomes of the address that it comes back to. Nothing is stored here. */
@@ -171,4 +172,80 @@ function storedLogin(
     },
     ...takenTokens(name, tokens),
   };
+}
+
+/** Tells the authorization server that a login is over (RFC 7009). False when it could not be told. @throws McpError */
+export async function revokeLogin(
+  configured: ConfiguredServer,
+  { url, metadata, client, refreshToken, accessToken }: StoredLogin,
+  config: LoginPlace,
+) {
+  if (!metadata.revocation_endpoint) return false;
+  const { client_id, client_secret } = client;
+  const body = new URLSearchParams({
+    token: refreshToken ?? accessToken,
+    client_id,
+    ...(client_secret !== undefined && { client_secret }),
+  });
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+  const response = await oauthFetch(oauthReach(configured, url, config))(metadata.revocation_endpoint, {
+    method: 'POST',
+    headers,
+    body,
+  });
+  return response.ok;
+}
+
+/** Where the browser comes back to at the end of a login: a port of this machine that no other machine reaches. */
+interface Loopback {
+  /** the address to come back to */
+  redirect: string;
+  close(): void;
+}
+
+const PATH = '/callback';
+
+/**
+ * `answered` gets what the browser brings, and says what the person reads there. @throws McpError when the port is
+ * taken
+ */
+export async function listenOnLoopback(
+  port: number,
+  answered: (answer: URLSearchParams) => Promise<{ ok: boolean; text: string }>,
+): Promise<Loopback> {
+  const server = createServer((request, response) => {
+    const url = URL.parse(request.url ?? '', 'http://127.0.0.1');
+    if (request.method !== 'GET' || url?.pathname !== PATH) return say(response, 404, 'There is nothing here.');
+    answered(url.searchParams).then(
+      ({ ok, text }) => say(response, ok ? 200 : 400, text),
+      () => say(response, 500, 'This did not work. The terminal says why.'),
+    );
+  });
+  await new Promise<void>((listening, failed) => {
+    server.once('error', (error) =>
+      failed(new McpError(`Port ${port} of this machine cannot be used for the login: ${error.message}`)),
+    );
+    server.listen(port, '127.0.0.1', listening);
+  });
+  return {
+    redirect: `http://127.0.0.1:${(server.address() as AddressInfo).port}${PATH}`,
+    close: () => {
+      server.close();
+      server.closeIdleConnections();
+    },
+  };
+}
+
+/**
+ * Plain text: nothing that an address says becomes a page. The address has the code, so no page that is opened next is
+ * told of it.
+ */
+function say(response: ServerResponse, status: number, text: string): void {
+  const headers = {
+    'content-type': 'text/plain; charset=utf-8',
+    'referrer-policy': 'no-referrer',
+    'cache-control': 'no-store',
+    connection: 'close',
+  };
+  response.writeHead(status, headers).end(`${text}\n`);
 }

@@ -1,15 +1,19 @@
 import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { Agent, fetch, type RequestInit } from 'undici';
+import type { Config } from '../../../config.ts';
+import type { ConfiguredServer } from '../../../domain/extensions/mcp-config.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
 import {
   type AddressRule,
   BlockedAddressError,
   guardedLookup,
+  isPublicAddress,
   literalAddress,
   type Resolver,
   systemResolver,
 } from '../../web/address-guard.ts';
 import { McpError } from '../session.ts';
+import type { KeyPlace } from './stored-login.ts';
 
 /** Requests of a login, to addresses that the server of somebody else names. */
 
@@ -98,4 +102,18 @@ export function causeOf(error: unknown): string {
   while (cause instanceof Error && cause.cause instanceof Error) cause = cause.cause;
   if (cause instanceof BlockedAddressError) return 'it is not on the public internet';
   return (cause as NodeJS.ErrnoException).code?.toString() ?? (cause as Error).message;
+}
+
+/** What a process must know to use a login. */
+export type LoginPlace = KeyPlace & Pick<Config, 'FETCH_ALLOW_PRIVATE_URLS'>;
+
+/** Where the login of a server may lead: to what the owner's file names, and to public addresses. */
+export function oauthReach({ server }: ConfiguredServer, url: string, config: LoginPlace): OAuthReach {
+  const issuer = server.reach.over === 'http' ? server.reach.oauth?.issuer : undefined;
+  const named = [url, ...(issuer ? [issuer] : [])].map((address) => new URL(address).origin);
+  return {
+    server: server.name,
+    named,
+    allows: (address) => config.FETCH_ALLOW_PRIVATE_URLS || isPublicAddress(address),
+  };
 }

@@ -3,7 +3,7 @@ import { MINUTE } from '../../../domain/time.ts';
 import type { Endpoint } from '../model.ts';
 import { classify, errorObject } from '../request/classify.ts';
 import { leanFetch } from '../request/transport.ts';
-import { documentedFacts } from './known-facts.ts';
+import { documentedFacts } from './facts.ts';
 
 type Address = Pick<Endpoint, 'baseUrl' | 'apiKey'>;
 

@@ -1,7 +1,7 @@
 import { SMALLEST_CONTEXT } from '../../../domain/model/context-size.ts';
 import type { Endpoint } from '../model.ts';
 import { listedModels } from './client.ts';
-import { isLocalEndpoint } from './local-endpoint.ts';
+import { isLocalEndpoint } from './endpoint.ts';
 
 /** What an endpoint tells of a model's context, in tokens. */
 interface ToldContext {

@@ -1,8 +1,7 @@
 import type { Config } from '../../../config.ts';
-import { factsText } from '../../../domain/model/facts-text.ts';
+import type { ModelFacts, WireName } from '../../../contracts/model.ts';
 import { priceText } from '../../../domain/model/price-book.ts';
-import { ModelError } from '../error.ts';
-import type { ModelMessage, ModelTool } from '../model.ts';
+import { ModelError, type ModelMessage, type ModelTool } from '../model.ts';
 import { listModels } from './client.ts';
 import { endpointOf, type ModelSettings, PRACTICE } from './endpoint.ts';
 import type { FactsStore } from './facts.ts';
@@ -105,6 +104,32 @@ const QUESTION: ModelMessage[] = [
 ];
 /** Room for a model that thinks before it answers. */
 const ROOM = 1024;
+
+const WIRES: Record<WireName, string | undefined> = {
+  chat: undefined,
+  responses: 'asked over the Responses API',
+  anthropic: "asked in Anthropic's own protocol",
+  gemini: "asked in Gemini's own protocol",
+};
+
+/** What was learned of a model, in plain words for a person; empty when nothing was that matters to one. */
+function factsText(facts: ModelFacts): string {
+  const words = [
+    facts.wire && WIRES[facts.wire],
+    facts.effort && facts.wire !== 'responses' && 'no thoughts beside tools',
+    facts.efforts && `effort ${facts.efforts.join(', ')}`,
+    facts.omit?.includes('reasoning_effort') && 'no choice of effort',
+    facts.noTools && 'no tools',
+    facts.noPictures && 'no pictures',
+    facts.noSystem && 'no system message',
+    facts.alternates && 'messages must alternate',
+    facts.reasoningBack && 'wants its thoughts back',
+    facts.omit?.includes('stream_options') && 'no count of tokens',
+    facts.contextTokens && `${facts.contextTokens.toLocaleString('en-US')} tokens of context`,
+    facts.maxTools && `at most ${facts.maxTools} tools`,
+  ].filter((word) => typeof word === 'string');
+  return words.length > 0 ? `learned of this model: ${words.join('; ')}` : '';
+}
 
 /**
  * Asks the chosen model as a turn does, streamed: with a tool, and once more with the tool's result. Costs a few

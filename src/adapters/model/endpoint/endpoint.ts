@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto';
 import type { Config } from '../../../config.ts';
+import { isPublicAddress, literalAddress } from '../../web/address-guard.ts';
 import type { Endpoint } from '../model.ts';
 
 export type ModelSettings = Pick<
@@ -27,4 +29,21 @@ export function endpointOf(settings: ModelSettings): Endpoint | null {
   if (settings.OPENROUTER_API_KEY)
     return { kind: 'openrouter', baseUrl: OPENROUTER_URL, apiKey: settings.OPENROUTER_API_KEY };
   return null;
+}
+
+/** Whether an endpoint's address is on this machine or in a private network. Names are not looked up. */
+export function isLocalEndpoint(baseUrl: string): boolean {
+  const { hostname } = new URL(baseUrl);
+  const address = literalAddress(hostname);
+  if (address) return !isPublicAddress(address);
+  return !hostname.includes('.') || /\.(localhost|local|internal|lan|home\.arpa)\.?$/i.test(hostname);
+}
+
+/**
+ * Whom the limits of an endpoint belong to: its origin and its key. Chats and coding tasks with the same account share
+ * what they know of a limit. The few digits of the hash tell two keys apart and say nothing else of them.
+ */
+export function accountOf(baseUrl: string, key: string | undefined): string {
+  const { origin } = new URL(baseUrl);
+  return key ? `${origin}#${createHash('sha256').update(key).digest('hex').slice(0, 8)}` : origin;
 }

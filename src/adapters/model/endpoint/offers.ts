@@ -2,7 +2,7 @@ import { priceBook, priceFor } from '../../../domain/model/price-book.ts';
 import { MINUTE } from '../../../domain/time.ts';
 import type { Endpoint } from '../model.ts';
 import { listedModels } from './client.ts';
-import { isLocalEndpoint } from './local-endpoint.ts';
+import { isLocalEndpoint } from './endpoint.ts';
 
 /** A model that an endpoint lists, with what is known of it. */
 export interface Offer {

@@ -1,4 +1,7 @@
-import type { Model } from '../model.ts';
+import { costOf } from '../../../domain/model/price-book.ts';
+import { modelSeconds, modelTokens, modelUsd } from '../../../telemetry/metrics.ts';
+import { annotate, traced } from '../../../telemetry/tracing.ts';
+import { type Model, type ModelAnswer, ModelError, type ModelRequest } from '../model.ts';
 import { startPracticeServer } from '../practice/server.ts';
 import { timesWithin } from '../request/silence.ts';
 import { customModelName } from './client.ts';
@@ -30,5 +33,41 @@ export async function openModel(settings: ModelSettings, facts?: FactsStore): Pr
     price: settings.FETCH_MODEL_PRICE,
     facts,
     ...(silence !== undefined && { times: timesWithin(silence * 1_000) }),
+  });
+}
+
+/** A model whose requests are counted, and traced: how long, how many tokens, what they cost. */
+export const measured = (model: Model): Model => ({
+  ...model,
+  complete: (request) => {
+    const attributes = { 'gen_ai.operation.name': 'chat', 'gen_ai.request.model': request.model };
+    return traced('chat', { kind: 'client', attributes }, () => complete(model, request));
+  },
+});
+
+async function complete(model: Model, request: ModelRequest): Promise<ModelAnswer> {
+  const begun = performance.now();
+  const took = (outcome: string) => modelSeconds.observe({ outcome }, (performance.now() - begun) / 1000);
+  try {
+    const answer = await model.complete(request);
+    took('ok');
+    countUsage(model, request, answer);
+    return answer;
+  } catch (error) {
+    took(error instanceof ModelError ? error.type : 'cancelled');
+    throw error;
+  }
+}
+
+function countUsage(model: Model, request: ModelRequest, answer: ModelAnswer): void {
+  const { inputTokens, cachedTokens, outputTokens } = answer.usage;
+  modelTokens.add({ kind: 'input' }, inputTokens);
+  modelTokens.add({ kind: 'cached' }, cachedTokens);
+  modelTokens.add({ kind: 'output' }, outputTokens);
+  modelUsd.add({}, costOf([answer.model, request.model ?? model.name], answer.usage, model.prices).microUsd / 1e6);
+  annotate({
+    'gen_ai.usage.input_tokens': inputTokens,
+    'gen_ai.usage.cache_read.input_tokens': cachedTokens,
+    'gen_ai.usage.output_tokens': outputTokens,
   });
 }

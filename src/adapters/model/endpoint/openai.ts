@@ -1,7 +1,14 @@
 import type { WireName } from '../../../contracts/model.ts';
 import { priceBook } from '../../../domain/model/price-book.ts';
-import { ModelError } from '../error.ts';
-import type { Model, ModelAnswer, ModelFacts, ModelKind, ModelMessage, ModelRequest } from '../model.ts';
+import {
+  type Model,
+  type ModelAnswer,
+  ModelError,
+  type ModelFacts,
+  type ModelKind,
+  type ModelMessage,
+  type ModelRequest,
+} from '../model.ts';
 import { askNative } from '../native/native.ts';
 import { ANTHROPIC, GEMINI } from '../native/vendors.ts';
 import { lessonOf } from '../request/lessons.ts';
@@ -10,11 +17,10 @@ import { ANSWER_TIMES, type AnswerTimes } from '../request/silence.ts';
 import { silentCut } from '../request/silent-cut.ts';
 import { strictRequest } from '../request/strict.ts';
 import { askResponses } from '../responses/responses.ts';
-import { accountOf } from './account.ts';
 import { openaiClient } from './client.ts';
 import { ContextSizes } from './context-sizes.ts';
+import { accountOf, isLocalEndpoint } from './endpoint.ts';
 import { type FactsStore, KnownFacts } from './facts.ts';
-import { isLocalEndpoint } from './local-endpoint.ts';
 
 interface OpenAIOptions {
   kind: ModelKind;

@@ -1,7 +1,6 @@
 import type { AnswerEnd } from '../../../contracts/model.ts';
 import { cacheSurcharge } from '../../../domain/model/price-book.ts';
-import { ModelError } from '../error.ts';
-import type { ModelAnswer, ModelRequest, ModelUsage } from '../model.ts';
+import { type ModelAnswer, ModelError, type ModelRequest, type ModelUsage } from '../model.ts';
 import { AnswerDraft, tokens, type Watch, watched, watchedBytes } from '../request/ask.ts';
 import type { AnswerTimes } from '../request/silence.ts';
 import { leanFetch } from '../request/transport.ts';

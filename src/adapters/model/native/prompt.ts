@@ -1,4 +1,4 @@
-import { isTimeNote } from '../../../domain/text/fences.ts';
+import { isTimeNote } from '../../../domain/text/foreign-text.ts';
 import { storableText } from '../../../domain/text/storable.ts';
 import type { ModelMessage } from '../model.ts';
 import { type AssistantMessage, ownState } from '../request/ask.ts';

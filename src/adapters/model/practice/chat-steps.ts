@@ -1,6 +1,5 @@
-import type { ScriptStep } from './script.ts';
+import type { ScriptStep, Use } from './script.ts';
 import type { Situation } from './situation.ts';
-import type { Use } from './use.ts';
 
 /** Name of the routine and schedule that practice creates, so that it can also stop them. */
 const ROUTINE = 'practice-minute';

@@ -1,11 +1,27 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { callsOf, completionOf, type PracticeAnswer, streamAnswer, usageOf, type WireCall } from './answer.ts';
+import {
+  callsOf,
+  completionOf,
+  type PracticeAnswer,
+  sendError,
+  sendJson,
+  streamAnswer,
+  usageOf,
+  type WireCall,
+} from './answer.ts';
 import { practiceStep } from './practice.ts';
-import { charsOf, offeredTools, type PracticeRequest, parseRequest, readBody, skimmed } from './request.ts';
 import { type ScriptStep, scriptedStep } from './script.ts';
-import { sendError, sendJson } from './send.ts';
-import { type Situation, situationOf } from './situation.ts';
-import type { OfferedTool } from './use.ts';
+import {
+  charsOf,
+  type OfferedTool,
+  offeredTools,
+  type PracticeRequest,
+  parseRequest,
+  readBody,
+  type Situation,
+  situationOf,
+  skimmed,
+} from './situation.ts';
 
 /** What became of one request for a completion. */
 export interface LedgerEntry {

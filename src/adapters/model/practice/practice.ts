@@ -1,8 +1,68 @@
 import { chatStep, summaryStep } from './chat-steps.ts';
-import { kennelStep } from './kennel-steps.ts';
-import type { ScriptStep } from './script.ts';
-import type { Situation } from './situation.ts';
-import { type OfferedTool, useOf } from './use.ts';
+import { type ScriptStep, type Use, useOf } from './script.ts';
+import type { OfferedTool, Situation } from './situation.ts';
+
+const DEMO =
+  'write hello.txt hello; wait 20; ask Which name shall it greet? | Ada | Grace; append hello.txt , {answer}; run cat hello.txt';
+
+/** What the practice model does with workspaces and coding tasks; null when a message is about something else. */
+function kennelStep({ user, step, last }: Situation, use: Use): ScriptStep | null {
+  const text = user.trim();
+  const word = text.toLowerCase();
+  const told: ScriptStep = { say: `Practice: ${last.slice(0, 3_000)}` };
+
+  const created =
+    /^(?:create|make|new) (?:a )?workspace(?: called| named)?\s+(\S+)(?:\s+(?:from|with|as)\s+(\w+))?/i.exec(text);
+  if (created) {
+    const [, name = 'demo', template = 'node'] = created;
+    return step > 0
+      ? told
+      : use(
+          'workspace_create',
+          [
+            [['name'], name],
+            [['template'], template.toLowerCase()],
+          ],
+          'I make a workspace.',
+        );
+  }
+  const selected = /^(?:select|use|switch to) (?:the )?workspace\s+(\S+)/i.exec(text)?.[1];
+  if (selected) return step > 0 ? told : use('workspace_select', [[['name'], selected]], 'I switch.');
+  if (/^(?:list )?workspaces$/.test(word)) return step > 0 ? told : use('workspace_list', [], 'I look.');
+
+  const planned = /^plan:\s*([\s\S]+)$/i.exec(text)?.[1];
+  if (planned)
+    return step > 0
+      ? told
+      : use(
+          'task_create',
+          [
+            [['goal'], planned],
+            [['agent'], 'practice'],
+          ],
+          'I have a plan made first.',
+        );
+
+  const task = /^(?:start a |start |new )?task(?: with (\w+))?(?::\s*([\s\S]+))?$/i.exec(text);
+  if (task) {
+    const [, agent = 'practice', goal = DEMO] = task;
+    return step > 0
+      ? told
+      : use(
+          'task_create',
+          [
+            [['goal'], goal],
+            [['agent'], agent.toLowerCase()],
+          ],
+          'I hand this to a coding agent in a container.',
+        );
+  }
+  if (/^(?:task status|tasks|how is the task)\??$/.test(word))
+    return step > 0 ? told : use('task_status', [], 'I look.');
+  const command = /^(?:run|shell):\s*([\s\S]+)$/i.exec(text)?.[1];
+  if (command) return step > 0 ? told : use('shell_run', [[['command'], command]], 'I run it in the workspace.');
+  return null;
+}
 
 /** What the practice model does now. The same situation always gives the same answer. */
 export function practiceStep(situation: Situation, tools: readonly OfferedTool[]): ScriptStep {

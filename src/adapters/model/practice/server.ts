@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { sendError, sendJson } from './answer.ts';
 import { type CompletionOptions, Completions } from './completions.ts';
-import { sendError, sendJson } from './send.ts';
 
 interface PracticeOptions extends CompletionOptions {
   /** 0: any free port */

@@ -1,6 +1,5 @@
 import type { AnswerEnd, ModelMessage, StepState, WireName } from '../../../contracts/model.ts';
-import { ModelError } from '../error.ts';
-import type { ModelAnswer, ModelCall, ModelRequest, ModelUsage } from '../model.ts';
+import { type ModelAnswer, type ModelCall, ModelError, type ModelRequest, type ModelUsage } from '../model.ts';
 import { estimatedUsage, MOST_TOKENS } from '../stream/usage.ts';
 import { classify } from './classify.ts';
 import { type AnswerTimes, SilenceWatch } from './silence.ts';

@@ -1,6 +1,6 @@
 import type { FailureType } from '../../../domain/failures.ts';
 import { cut } from '../../../domain/text/storable.ts';
-import { ModelError } from '../error.ts';
+import { ModelError } from '../model.ts';
 import { waitOf } from './reset-time.ts';
 
 /** How providers say "the prompt does not fit". Each line was seen from the provider named. */

@@ -1,5 +1,4 @@
-import { ModelError } from '../error.ts';
-import type { ModelFacts, ModelRequest, StepState } from '../model.ts';
+import { ModelError, type ModelFacts, type ModelRequest, type StepState } from '../model.ts';
 import { hasPictures } from './pictures.ts';
 import { effortFor } from './strict.ts';
 import { strictThread } from './thread.ts';

@@ -1,6 +1,5 @@
 import type OpenAI from 'openai';
-import { ModelError } from '../error.ts';
-import type { ModelAnswer, ModelFacts, ModelRequest } from '../model.ts';
+import { type ModelAnswer, ModelError, type ModelFacts, type ModelRequest } from '../model.ts';
 import { Accumulator, type BodyEnd, readFailedGeneration } from '../stream/accumulate.ts';
 import { framesOf } from '../stream/frames.ts';
 import { type Watch, watched, watchedBytes } from './ask.ts';

@@ -1,5 +1,5 @@
 import { MINUTE } from '../../../domain/time.ts';
-import { ModelError } from '../error.ts';
+import { ModelError } from '../model.ts';
 
 /** How long an endpoint may be silent before a request is given up, in ms. */
 export interface AnswerTimes {

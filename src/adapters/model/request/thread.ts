@@ -1,4 +1,4 @@
-import { note } from '../../../domain/text/fences.ts';
+import { note } from '../../../domain/text/foreign-text.ts';
 import type { ModelFacts, ModelMessage } from '../model.ts';
 
 type Said = Extract<ModelMessage, { role: 'system' | 'user' }>;

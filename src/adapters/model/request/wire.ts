@@ -1,4 +1,4 @@
-import { isTimeNote } from '../../../domain/text/fences.ts';
+import { isTimeNote } from '../../../domain/text/foreign-text.ts';
 import { storableJson } from '../../../domain/text/storable.ts';
 import type { ModelFacts, ModelMessage, ModelRequest, ModelTool } from '../model.ts';
 import { wireId } from './identifiers.ts';

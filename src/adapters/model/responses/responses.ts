@@ -1,8 +1,7 @@
 import type OpenAI from 'openai';
 import { Stream } from 'openai/streaming';
 import type { AnswerEnd } from '../../../contracts/model.ts';
-import { ModelError } from '../error.ts';
-import type { ModelAnswer, ModelRequest, ModelUsage } from '../model.ts';
+import { type ModelAnswer, ModelError, type ModelRequest, type ModelUsage } from '../model.ts';
 import { AnswerDraft, tokens, type Watch, watched, watchedBytes } from '../request/ask.ts';
 import type { AnswerTimes } from '../request/silence.ts';
 import { textOf } from '../request/transport.ts';

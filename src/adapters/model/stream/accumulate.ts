@@ -1,5 +1,4 @@
-import { ModelError } from '../error.ts';
-import type { ModelAnswer, ModelCall, ModelRequest, ModelUsage } from '../model.ts';
+import { type ModelAnswer, type ModelCall, ModelError, type ModelRequest, type ModelUsage } from '../model.ts';
 import { CallParts, type WireCall } from './calls.ts';
 import { type Ending, endingOf } from './ends.ts';
 import { KeptFields } from './kept-fields.ts';

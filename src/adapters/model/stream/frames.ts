@@ -1,5 +1,5 @@
 import { createParser } from 'eventsource-parser';
-import { ModelError } from '../error.ts';
+import { ModelError } from '../model.ts';
 import type { WireChunk } from './accumulate.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Config } from '../../../config.ts';
 import type { BudgetUse, OwnerSpend, SpendFigures } from '../../../contracts/owner.ts';
-import { type Pace, usedUpAt } from '../../../domain/model/pace.ts';
+import { type Pace, usedUpAt } from '../../../domain/model/budgets.ts';
 import { DAY } from '../../../domain/time.ts';
 import { chatsOfIds } from '../../../store/owner/views/chats.ts';
 import {

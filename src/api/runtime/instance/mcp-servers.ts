@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { readMcpConfig } from '../../../adapters/mcp/config-file.ts';
+import { readMcpConfig } from '../../../adapters/mcp/configured.ts';
 import type { McpServer } from '../../../domain/extensions/mcp-config.ts';
 import type { McpDeclaration } from '../../../domain/extensions/mcp-declaration.ts';
 import { listExtensions } from '../../../store/owner/extensions.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type CallToolResult, said, type ToolRequest, unknownTool } from '../../../adapters/mcp/serving/protocol.ts';
 import type { Source } from '../../../contracts/taint.ts';
-import { isTooDeep } from '../../../domain/text/depth.ts';
+import { isTooDeep } from '../../../domain/text/lenient-json.ts';
 import { cut, storableText } from '../../../domain/text/storable.ts';
 import { IntakeError } from '../../../gateway/intake/intake.ts';
 import { chatKey } from '../../../store/chats/ids.ts';

@@ -1,5 +1,5 @@
 import type { CallToolResult, OfferedTool } from '../../../adapters/mcp/serving/protocol.ts';
-import { closedTo } from '../../../domain/consent/tool-access.ts';
+import { closedTo } from '../../../domain/consent/policy.ts';
 import { declarationOf } from '../../../tools/declarations.ts';
 import { tools } from '../../../tools/registry.ts';
 import type { Tool } from '../../../tools/tool.ts';

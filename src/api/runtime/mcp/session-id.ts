@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import type { ClientOfSession } from '../../../adapters/mcp/serving/protocol.ts';
-import { oneLine } from '../../../domain/text/fences.ts';
+import { oneLine } from '../../../domain/text/foreign-text.ts';
 
 /** A session of a program. Its id says all that has to be known of it, so it outlives every process of ours. */
 export interface ProgramSession extends ClientOfSession {

@@ -4,7 +4,7 @@ import pLimit from 'p-limit';
 import { z } from 'zod';
 import { pictureFor } from '../../../adapters/pictures.ts';
 import type { Uploaded } from '../../../contracts/owner.ts';
-import { FILE_LIMITS } from '../../../domain/chat/file-limits.ts';
+import { FILE_LIMITS } from '../../../domain/text/files.ts';
 import { AttachmentReader, type FileFacts, sanitiseName, withFile } from '../../../gateway/intake/attachments.ts';
 import { attachmentId, bytesOfAttachment, findAttachment } from '../../../store/chats/messages/attachments.ts';
 import { ApiError, attachmentNotFound } from '../../errors/errors.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { withQuotes } from '../../../domain/chat/context/quotes.ts';
+import { withQuotes } from '../../../domain/text/foreign-text.ts';
 import { storableText } from '../../../domain/text/storable.ts';
 import type { ApiDeps } from '../../api-deps.ts';
 import { textRequired, turnNotActive } from '../../errors/errors.ts';

@@ -2,8 +2,13 @@ import { readTlsFiles } from '../../../adapters/connections/tls-files.ts';
 import { probeTls } from '../../../adapters/connections/tls-probe.ts';
 import { type Config, ConfigError } from '../../../config.ts';
 import { UserError } from '../../../contracts/user-error.ts';
-import { type Cause, causeOf, isLasting } from '../../../domain/connections/causes.ts';
-import { type ShownCertificate, sentenceOf } from '../../../domain/connections/sentences.ts';
+import {
+  type Cause,
+  causeOf,
+  isLasting,
+  type ShownCertificate,
+  sentenceOf,
+} from '../../../domain/connections/sentences.ts';
 import { postgresServer, type Server, temporalServer } from './servers.ts';
 
 /**

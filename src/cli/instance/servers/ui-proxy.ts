@@ -1,8 +1,7 @@
 import { createHash, randomInt, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { PayloadCodec } from '@temporalio/common';
-import { answerCodec } from '../../../adapters/payloads/codec-server.ts';
-import { type CodecAction, codecAction } from '../../../adapters/payloads/remote-codec.ts';
+import { answerCodec, type CodecAction, codecAction } from '../../../adapters/payloads/codec-server.ts';
 import { freePort } from './ports.ts';
 
 /**

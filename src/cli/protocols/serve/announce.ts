@@ -1,7 +1,7 @@
 import { networkInterfaces } from 'node:os';
 import { asksForToken } from '../../../api/http/access/auth.ts';
 import type { Config } from '../../../config.ts';
-import { isLoopback } from '../../../domain/settings/loopback.ts';
+import { isLoopback } from '../../../domain/settings/shapes.ts';
 import { hostIsWild } from './settings.ts';
 
 /** What a supervisor reads on standard output once the runtime API serves: the lines of the contract. */

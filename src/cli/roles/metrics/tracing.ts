@@ -1,5 +1,5 @@
 import type { Config } from '../../../config.ts';
-import { keyValuesOf } from '../../../domain/settings/key-values.ts';
+import { keyValuesOf } from '../../../domain/settings/tracing.ts';
 import { VERSION } from '../../../installation.ts';
 import { createLog } from '../../../log.ts';
 import { startTracing } from '../../../telemetry/tracing.ts';

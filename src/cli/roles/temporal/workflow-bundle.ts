@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { bundleWorkflowCode, type WorkflowBundlePath } from '@temporalio/worker';
-import { FAILURE_CONVERTER } from '../../../adapters/payloads/converter.ts';
+import { FAILURE_CONVERTER } from '../../../adapters/payloads/codec.ts';
 import { CODE_EXTENSION, PACKAGE_ROOT } from '../../../installation.ts';
 
 const source = (folder: string): string => fileURLToPath(new URL(`../../../${folder}`, import.meta.url));

@@ -1,7 +1,7 @@
 import type { ModelMessage, StepState } from '../../../contracts/model.ts';
 import type { Source } from '../../../contracts/taint.ts';
-import { note, quotation, timeNote } from '../../text/fences.ts';
 import { type FileShown, unseenPictures, withDocuments } from '../../text/files.ts';
+import { note, quotation, timeNote } from '../../text/foreign-text.ts';
 import { prefix } from '../../text/storable.ts';
 
 /** Tool outputs longer than this are shown cut, with how to read on. */

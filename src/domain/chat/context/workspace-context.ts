@@ -1,4 +1,4 @@
-import type { Profile } from '../../../contracts/workspace-ops.ts';
+import type { Profile, RepositoryMap } from '../../../contracts/workspace-ops.ts';
 import { inline } from '../../text/foreign-text.ts';
 
 /** What the store knows of the work in a chat. */
@@ -71,3 +71,29 @@ const plain = (name: string): string =>
   /^[\w.#+/ -]{1,50}$/.test(name) && name.split(/[^A-Za-z0-9]+/).length <= WORDS
     ? name
     : '(a long name, which workspace_status shows)';
+
+/** Characters of all lines. */
+const MAP_CHARS = 2_000;
+
+/** `src/main.ts: start, stop`, of plain letters alone. */
+const MAP_LINE = /^[\w.@/+-]{1,120}(?:: [\w$]{1,60}(?:, [\w$]{1,60}){0,40})?(?:, …)?$/;
+
+/**
+ * The map of a repository, as the model reads it. Its names were written by others. Each is one plain word, but many
+ * words in a row can be a sentence. So it belongs only into a context that counts as tainted already. The container
+ * that made it is not trusted either: a line of another form is left out.
+ */
+export function repositoryMapText({ files, lines }: Pick<RepositoryMap, 'files' | 'lines'>): string | null {
+  const kept: string[] = [];
+  let chars = 0;
+  for (const line of lines) {
+    chars += line.length + 1;
+    if (chars > MAP_CHARS) break;
+    if (MAP_LINE.test(line)) kept.push(line);
+  }
+  if (kept.length === 0) return null;
+  return [
+    `${kept.length} of ${files} source files, those that others import most or that were changed lately:`,
+    ...kept,
+  ].join('\n');
+}

@@ -1,6 +1,5 @@
 import type { ParsedResult } from 'chrono-node/en';
-import { momentOf, wallOf } from '../../clock.ts';
-import { DAY } from '../../time.ts';
+import { DAY, momentOf, wallOf } from '../../time.ts';
 import { isTooLong } from './commands.ts';
 
 /**

@@ -1,7 +1,6 @@
 import { factsOf, hasModel } from '../../../../kennel/agents/registry.ts';
 import type { AgentName } from '../../../contracts/kennel.ts';
-import { type ModelSetting, modelSetting } from './agent-settings.ts';
-import { loginsOf } from './logins.ts';
+import { loginsOf, type ModelSetting, modelSetting } from './agent-settings.ts';
 
 /** What coding agents need of the settings, and which of them a task gets. What they are is said in `kennel/agents`. */
 

@@ -3,9 +3,8 @@ import type { AgentName } from '../../../contracts/kennel.ts';
 import { readFailure } from '../../model/agent-limit.ts';
 import { OWN_BUDGET } from '../../model/limit-phrases.ts';
 import { cut } from '../../text/storable.ts';
-import { modelSetting } from './agent-settings.ts';
+import { loginsOf, modelSetting } from './agent-settings.ts';
 import { type ModelSettings, modelOf } from './agents.ts';
-import { loginsOf } from './logins.ts';
 
 /**
  * An agent speaks of its container as it sees it: addresses of the gate, its home, the mount of the workspace. Nobody
@@ -65,7 +64,7 @@ const MISSING =
 
 /** Only what stands at the beginning counts, because the rest may be text of others. */
 const PHRASES: ReadonlyArray<readonly [Trouble, RegExp]> = [
-  // our own gate (`model-failure.ts`)
+  // our own gate (`gate/model/errors.ts`)
   ['address', /^The model endpoint (?:cannot be reached|redirects elsewhere)/],
   [
     'address',

@@ -1,9 +1,9 @@
 import { factsOf, hasModel } from '../../../../kennel/agents/registry.ts';
 import type { AgentName } from '../../../contracts/kennel.ts';
 import type { ModelLimit } from '../../../contracts/task.ts';
-import { clockTime } from '../../text/when.ts';
+import { clockTime } from '../../time.ts';
+import { loginsOf } from './agent-settings.ts';
 import type { Readiness } from './agents.ts';
-import { loginsOf } from './logins.ts';
 
 /** What people read of a task that waits for its model. */
 

@@ -1,7 +1,7 @@
 import type { Identity } from '../../../contracts/decision.ts';
 import type { Source } from '../../../contracts/taint.ts';
 import { unionOf } from '../../../domain/consent/taint.ts';
-import { quotation, saidBy } from '../../../domain/text/fences.ts';
+import { quotation, saidBy } from '../../../domain/text/foreign-text.ts';
 import { prefix } from '../../../domain/text/storable.ts';
 import type { Heard } from '../../../store/turns/steps/transcript.ts';
 import type { Prepared } from '../../intake/attachments.ts';

@@ -1,4 +1,4 @@
-import { startReminder } from '../../../adapters/reminders.ts';
+import { startReminder } from '../../../adapters/workflows.ts';
 import { type Reminder as AskedReminder, parseRemind, readRemind } from '../../../domain/chat/words/reminder.ts';
 import { parseScheduleRemoval } from '../../../domain/chat/words/tool-words.ts';
 import { describeTime, nextFirings } from '../../../domain/cron.ts';

@@ -2,7 +2,7 @@ import { factsOf } from '../../../../kennel/agents/registry.ts';
 import type { Arrival } from '../../../contracts/conversation.ts';
 import { parseTaskOrder, type TaskOrder } from '../../../domain/chat/words/commands.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
-import { ago, span } from '../../../domain/text/when.ts';
+import { ago, span } from '../../../domain/time.ts';
 import { cut } from '../../../store/chats/ids.ts';
 import { listHosts } from '../../../store/kennel/hosts.ts';
 import { isLimited, markOrdered, setAgent, type Task, tasksOfChat } from '../../../store/kennel/tasks/tasks.ts';

@@ -1,6 +1,6 @@
 import type { Config } from '../../../config.ts';
 import { isTooLong, parseShare, phoneIn, plainWords, type ShareOrder } from '../../../domain/chat/words/commands.ts';
-import { membersOf } from '../../../domain/setting-lists.ts';
+import { membersOf } from '../../../domain/settings/shapes.ts';
 import { findName } from '../../../domain/tasks/workspace-names.ts';
 import { listShares, shareWorkspace, unshareWorkspace } from '../../../store/chats/shares.ts';
 import { listWorkspaces } from '../../../store/kennel/workspaces/workspaces.ts';

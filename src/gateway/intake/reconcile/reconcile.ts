@@ -1,5 +1,5 @@
 import type { Client } from '@temporalio/client';
-import { startReminder } from '../../../adapters/reminders.ts';
+import { startReminder } from '../../../adapters/workflows.ts';
 import type { Config } from '../../../config.ts';
 import { settledTasks } from '../../../store/kennel/tasks/tasks.ts';
 import type { Db } from '../../../store/postgres/database.ts';

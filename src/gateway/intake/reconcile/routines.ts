@@ -6,8 +6,7 @@ import {
   listScheduled,
   scheduleOfCron,
 } from '../../../adapters/schedules.ts';
-import { BACKGROUND_QUEUE } from '../../../contracts/ids.ts';
-import { BACKGROUND_PRIORITY } from '../../../contracts/priority.ts';
+import { BACKGROUND_PRIORITY, BACKGROUND_QUEUE } from '../../../contracts/ids.ts';
 import type { RoutineInput } from '../../../contracts/routine.ts';
 import { ROUTINE } from '../../../contracts/signals.ts';
 import { type Cron, lastSettled } from '../../../store/routines/crons.ts';

@@ -2,7 +2,7 @@ import { type Selectable, sql } from 'kysely';
 import type { Autonomy } from '../../../contracts/conversation.ts';
 import { type Channel, conversationId } from '../../../contracts/ids.ts';
 import type { ThreadRecord } from '../../../contracts/records.ts';
-import type { ToolAccess } from '../../../domain/consent/tool-access.ts';
+import type { ToolAccess } from '../../../domain/consent/policy.ts';
 import type { Db, Tx } from '../../postgres/database.ts';
 import type { ThreadTable } from '../../schema/tables/chats.ts';
 import { freshId } from '../ids.ts';

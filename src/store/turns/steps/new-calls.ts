@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely';
 import type { CallVerdict, ThinkInput, ThinkResult } from '../../../contracts/conversation.ts';
 import { stepKey } from '../../../contracts/ids.ts';
 import type { CallTaint } from '../../../contracts/taint.ts';
-import type { CallItemKind } from '../../../domain/chat/item-kinds.ts';
+import type { CallItemKind } from '../../../domain/chat/tool-families.ts';
 import { policyOf } from '../../../domain/consent/policy.ts';
 import { derivedId } from '../../chats/ids.ts';
 import { type ItemRow, itemRow } from '../../chats/threads/items.ts';

@@ -10,11 +10,9 @@ import {
 } from '../../../../src/adapters/schedules.ts';
 import { startOver } from '../../../../src/cli/roles/deploy.ts';
 import { buildWorkflowBundle, entryOf } from '../../../../src/cli/roles/temporal/workflow-bundle.ts';
-import { AGENT_QUEUE, BACKGROUND_QUEUE, scheduleId } from '../../../../src/contracts/ids.ts';
-import { BACKGROUND_PRIORITY } from '../../../../src/contracts/priority.ts';
-import { nextClockChange } from '../../../../src/domain/clock.ts';
+import { AGENT_QUEUE, BACKGROUND_PRIORITY, BACKGROUND_QUEUE, scheduleId } from '../../../../src/contracts/ids.ts';
 import { firings } from '../../../../src/domain/firings.ts';
-import { DAY, HOUR } from '../../../../src/domain/time.ts';
+import { DAY, HOUR, nextClockChange } from '../../../../src/domain/time.ts';
 import { endedRuns, startRuns } from '../../../support/background-runs.ts';
 import { begin } from '../../../support/deployment-scenes.ts';
 import { holds } from '../../../support/property.ts';

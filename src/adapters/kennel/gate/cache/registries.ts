@@ -4,12 +4,10 @@ import { egressWords } from '../../../../domain/tasks/egress.ts';
 import { cachedHost, labelsOf, type Origin, originOf } from '../../../../domain/tasks/registries/registry-cache.ts';
 import type { Target } from '../egress/allow-list.ts';
 import type { TunnelDeps } from '../egress/tunnel.ts';
-import type { Marks } from './marks.ts';
 import { type Answer, isBlocked, type RegistryCache } from './registry-cache.ts';
 import { headersOf, relay, textOf } from './relay.ts';
-import { type RegistryRequest, targetOf } from './request.ts';
-import type { Links } from './rewrite/rewriter.ts';
-import { rewriterFor } from './rewrite/rewriters.ts';
+import { type Marks, type RegistryRequest, targetOf } from './request.ts';
+import { type Links, rewriterFor } from './rewriters.ts';
 import { type Upstream, upstream } from './upstream.ts';
 
 /**

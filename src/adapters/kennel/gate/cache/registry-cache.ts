@@ -6,7 +6,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../../../../config.ts';
 import { DAY, HOUR, MINUTE } from '../../../../domain/time.ts';
 import type { Target } from '../egress/allow-list.ts';
-import { type Marks, marksOf } from './marks.ts';
+import { type Marks, marksOf } from './request.ts';
 import { BLOCKED, type Upstream } from './upstream.ts';
 
 interface Kept {

@@ -8,12 +8,10 @@ import type { RegistryCache } from '../cache/registry-cache.ts';
 import { plainRequest, type RegistryRequest, registryRequest, targetOf } from '../cache/request.ts';
 import type { Admission } from './admission.ts';
 import { parseTarget, type Target } from './allow-list.ts';
-import { deny } from './deny.ts';
 import { isLocal, type LocalWay } from './local-apps.ts';
 import { forwardPlain, isOpenRead, refusePlain } from './plain.ts';
-import type { RefusedHosts } from './refused-hosts.ts';
-import type { TrafficCount } from './traffic.ts';
-import { openTunnel, type TunnelDeps } from './tunnel.ts';
+import type { RefusedHosts, TrafficCount } from './traffic.ts';
+import { deny, openTunnel, type TunnelDeps } from './tunnel.ts';
 
 interface EgressProxyDeps extends TunnelDeps {
   admission: Admission;

@@ -7,8 +7,8 @@ import {
 } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Target } from './allow-list.ts';
-import { deny } from './deny.ts';
 import { endToEnd, refusePlain, relay } from './plain.ts';
+import { deny } from './tunnel.ts';
 
 /** The apps that `localhost` means in one browser: those that run in one workspace. */
 export interface LocalApps {

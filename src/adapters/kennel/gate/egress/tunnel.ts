@@ -3,7 +3,6 @@ import type { Logger } from 'pino';
 import { BlockedAddressError, guardedLookup, type Resolver } from '../../../web/address-guard.ts';
 import type { Slots } from '../slots.ts';
 import type { Target } from './allow-list.ts';
-import { deny } from './deny.ts';
 
 export interface TunnelDeps {
   /** which addresses a target may have: public ones, unless it is a mirror of the owner */
@@ -82,3 +81,13 @@ export const inTurn =
       done();
     }
   };
+
+/** Answers a CONNECT with a refusal. The text is for people who read the agent's output. */
+export function deny(client: Socket, status: string, text: string): void {
+  const body = `${text}\n`;
+  // without `destroySoon` a client that never closes its side would keep the connection
+  client.write(
+    `HTTP/1.1 ${status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  );
+  client.destroySoon();
+}

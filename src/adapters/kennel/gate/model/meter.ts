@@ -3,8 +3,7 @@ import { type Cost, cacheSurcharge, costOf, type PriceBook } from '../../../../d
 import { prefix, storableText } from '../../../../domain/text/storable.ts';
 import type { ModelUsage } from '../../../../store/kennel/tasks/usage.ts';
 import type { Wire } from './routes.ts';
-import { refusalIn, type StreamRefusal } from './stream-refusal.ts';
-import { READERS, type Seen } from './usage-readers.ts';
+import { READERS, refusalIn, type Seen, type StreamRefusal } from './usage-readers.ts';
 
 /** Reads a call's usage from its answer as it passes through. */
 export interface Meter {

@@ -5,13 +5,11 @@ import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompre
 import type { Logger } from 'pino';
 import { type Dispatcher, request as send } from 'undici';
 import type { Limited } from '../../../../store/turns/limits.ts';
-import { refuse } from './errors.ts';
-import { answeredHeaders, sentHeaders } from './headers.ts';
+import { neverArrived, refuse } from './errors.ts';
+import { answeredHeaders, createRedact, type Redact, sentHeaders } from './headers.ts';
 import type { Ledger } from './ledger.ts';
 import { type Limits, maySayLimit, type RefusedCall } from './limits.ts';
 import { createMeter, type Meter } from './meter.ts';
-import { neverArrived } from './model-failure.ts';
-import { createRedact, type Redact } from './redact.ts';
 import type { Route } from './routes.ts';
 import type { Upstream } from './upstreams.ts';
 

@@ -1,11 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { limitedAt } from '../../../../store/turns/limits.ts';
 import { createSlots } from '../slots.ts';
-import { refuse } from './errors.ts';
+import { explainFailure, type Refusal, refuse, TooLarge } from './errors.ts';
 import { ModelCall, type ModelCallDeps } from './model-call.ts';
-import { explainFailure } from './model-failure.ts';
-import { readBody } from './request-body.ts';
-import { type Protocol, protocolOf, routeOf } from './routes.ts';
+import { type Protocol, protocolOf, routeOf, type Wire } from './routes.ts';
 import type { UpstreamOrWhy } from './upstreams.ts';
 
 interface ModelProxyDeps extends ModelCallDeps {
@@ -29,6 +27,60 @@ const TIMEOUTS = {
   keepAliveTimeout: 60_000,
   maxHeaderSize: 64 * 1024,
 };
+
+/** Largest request in bytes; the providers' own limits are 20 to 32 MB. */
+const MAX_REQUEST = 32 * 1024 * 1024;
+
+type ReadBody = { bytes: Buffer | null; model: string | null } | { refusal: Refusal };
+
+const said = (status: Refusal['status'], message: string): ReadBody => ({ refusal: { status, message } });
+
+/**
+ * Reads a whole request: it is small compared with its answer, and must be countable before it is sent. Throws
+ * TooLarge.
+ */
+async function readBody(request: IncomingMessage, wire: Wire | null): Promise<ReadBody> {
+  if (request.method === 'GET') return { bytes: null, model: null };
+  if ((request.headers['content-encoding'] ?? 'identity') !== 'identity')
+    return said(415, 'Compressed requests are not passed on. Send it uncompressed.');
+  const chunks: Buffer[] = [];
+  let size = 0;
+  const tooLarge = new TooLarge(`The request is larger than ${MAX_REQUEST / 1024 / 1024} MB.`);
+  if (Number(request.headers['content-length'] ?? 0) > MAX_REQUEST) throw tooLarge;
+  for await (const chunk of request) {
+    size += (chunk as Buffer).length;
+    if (size > MAX_REQUEST) throw tooLarge;
+    chunks.push(chunk as Buffer);
+  }
+  return countable(Buffer.concat(chunks), wire);
+}
+
+/** Makes sure that the answer will report its usage. */
+function countable(bytes: Buffer, wire: Wire | null): ReadBody {
+  if (!wire) return { bytes, model: null };
+  let body: Record<string, unknown>;
+  try {
+    body = JSON.parse(bytes.toString());
+  } catch {
+    return said(400, 'The request is not JSON.');
+  }
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    return said(400, 'The request is not a JSON object.');
+  const model = typeof body.model === 'string' ? body.model : null;
+  // its answer comes later, through another call, and nobody would count it
+  if (wire === 'responses' && body.background === true)
+    return said(400, 'Background responses are not passed on. Leave `background` out.');
+  if (wire === 'chat' && body.stream === true) {
+    const options = typeof body.stream_options === 'object' && body.stream_options !== null ? body.stream_options : {};
+    if ((options as Record<string, unknown>).include_usage !== true) {
+      return {
+        bytes: Buffer.from(JSON.stringify({ ...body, stream_options: { ...options, include_usage: true } })),
+        model,
+      };
+    }
+  }
+  return { bytes, model };
+}
 
 /** The HTTP server behind one task's model socket. */
 export class ModelProxy {

@@ -1,8 +1,6 @@
 import type { Config } from '../../../../config.ts';
 import { type PriceBook, priceBook } from '../../../../domain/model/price-book.ts';
-import { accountOf } from '../../../model/endpoint/account.ts';
-import { endpointOf } from '../../../model/endpoint/endpoint.ts';
-import { isLocalEndpoint } from '../../../model/endpoint/local-endpoint.ts';
+import { accountOf, endpointOf, isLocalEndpoint } from '../../../model/endpoint/endpoint.ts';
 import type { Protocol } from './routes.ts';
 
 export type UpstreamSettings = Pick<

@@ -1,4 +1,4 @@
-import { continued, oneLine, quotation } from '../../../../domain/text/fences.ts';
+import { continued, oneLine, quotation } from '../../../../domain/text/foreign-text.ts';
 import { roleOf, samePerson } from '../../../../domain/whatsapp/identity.ts';
 import { addressed } from '../../../../domain/whatsapp/trigger.ts';
 import { type Amended, amendInput } from '../../../../store/turns/amend.ts';

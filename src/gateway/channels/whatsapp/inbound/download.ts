@@ -1,7 +1,7 @@
 import { createDecipheriv, createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { proto } from '@whiskeysockets/baileys';
-import { FILE_LIMITS } from '../../../../domain/chat/file-limits.ts';
+import { FILE_LIMITS } from '../../../../domain/text/files.ts';
 import type { MessageKey } from '../../../../store/whatsapp/inbox.ts';
 import { FileError, type FileProblem } from '../../../intake/attachments.ts';
 import type { CurrentLive } from '../live.ts';

@@ -1,6 +1,5 @@
 import { visible } from '../../../../domain/text/evidence.ts';
-import { ago } from '../../../../domain/text/when.ts';
-import { HOUR } from '../../../../domain/time.ts';
+import { ago, HOUR } from '../../../../domain/time.ts';
 import type { Asked, OutgoingRow } from '../../../../store/whatsapp/outgoing.ts';
 import type { Counters } from '../../../../store/whatsapp/sends.ts';
 import { type Attached, takeAttachments } from '../../shared/markdown.ts';

@@ -1,0 +1,154 @@
+import { lstat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { cancellationSignal } from '@temporalio/activity';
+import { allowList } from '../../adapters/kennel/gate/egress/allow-list.ts';
+import { loginProblem } from '../../adapters/kennel/login.ts';
+import type { Config } from '../../config.ts';
+import type { AgentName } from '../../contracts/kennel.ts';
+import type { AgreementAsked, Prepared } from '../../contracts/task.ts';
+import { askWhoSigns } from '../../domain/chat/words/sign-off.ts';
+import { membersOf } from '../../domain/settings/shapes.ts';
+import { loginsOf } from '../../domain/tasks/agents/agent-settings.ts';
+import { shownHost } from '../../domain/tasks/egress.ts';
+import { mirrorEnvironment, mirrorsOf } from '../../domain/tasks/registries/mirrors.ts';
+import { MANIFESTS, REGISTRIES_SCRIPT, registriesIn } from '../../domain/tasks/registries/registries.ts';
+import { inline } from '../../domain/text/foreign-text.ts';
+import { managersDecided, wantRegistries } from '../../store/kennel/questions/egress-questions.ts';
+import { askForEnvironment, wordsToPlan } from '../../store/kennel/questions/task-plans.ts';
+import { tellOfTask } from '../../store/kennel/tasks/task-news.ts';
+import type { Task } from '../../store/kennel/tasks/tasks.ts';
+import { asksWhoSigns, gitIdentity } from '../../store/kennel/workspaces/signatures.ts';
+import type { Db } from '../../store/postgres/database.ts';
+import type { KennelDeps } from '../activity-deps.ts';
+import { fail } from '../failure.ts';
+import { tellProgress } from '../progress.ts';
+import { AUTHOR, workspaceOf } from './task-workspace.ts';
+
+/** Before the first run: the image of the agent, and the worktree if the task has its own. */
+export async function prepareTask(deps: KennelDeps, task: Task): Promise<Prepared> {
+  const { db, config, kennel, draining } = deps;
+  loginOf(config, task.harness);
+  await kennel.ready();
+  // the next process completes a half-built image from its layers
+  const stopped = AbortSignal.any([cancellationSignal(), draining]);
+  const told = tellProgress(deps, task);
+  // what is built follows from the answer
+  await kennel.provide('tools', told, stopped);
+  const agreement = await agreementOf(deps, task);
+  if (agreement) return { harness: task.harness, agreement };
+  const { notes } = await kennel.provide(task.harness, told, stopped, workspaceOf(config, task));
+  const [ask, notice] = await Promise.all([askOnce(db, task), noticeOf(db, task, notes)]);
+  const hosts = await registriesToAsk(deps, task);
+  const prepared: Prepared = {
+    harness: task.harness,
+    ...(ask && { ask }),
+    ...(notice && { notice }),
+    ...(hosts && { hosts }),
+  };
+  if (!task.worktree) return prepared;
+  const workspace = workspaceOf(config, task);
+  const added = await kennel.workspaceOp(workspace, { op: 'worktree', action: 'add', key: task.id, author: AUTHOR });
+  if (!added.ok) throw fail('NotFound', added.output);
+  return prepared;
+}
+
+/**
+ * The message that asks whose name the commits shall have, with the first task of the owner; undefined for any other.
+ */
+async function askOnce(db: Db, task: Task): Promise<string | undefined> {
+  if (task.step > 0) return undefined;
+  const own = await gitIdentity(db, task.host);
+  return own && (await asksWhoSigns(db, task)) ? await tellOfTask(db, task, 'sign', askWhoSigns(own)) : undefined;
+}
+
+/** The question whether the repository may bring its own image and commands, while nobody has answered it. */
+async function agreementOf({ db, config, kennel }: KennelDeps, task: Task): Promise<AgreementAsked | undefined> {
+  const undecided = await kennel.undecided(workspaceOf(config, task));
+  if (!undecided) return undefined;
+  const { decided, ...asked } = await askForEnvironment(db, task, undecided);
+  // nobody's answer is no decision: the next task asks again
+  if (decided === 'allow' || decided === 'deny') await kennel.decide(undecided.hash, decided === 'allow');
+  return decided ? undefined : asked;
+}
+
+/** The message that says, once in a task, what its environment lacks. */
+async function noticeOf(db: Db, task: Task, notes: readonly string[]): Promise<string | undefined> {
+  return notes.length > 0
+    ? await tellOfTask(db, task, 'environment', `Task ${task.id} (${task.workspace}):\n${notes.join('\n')}`, 'quoting')
+    : undefined;
+}
+
+/**
+ * Path of the log-in file for an agent on this host. Throws a sentence when the file cannot be used, because the engine
+ * would only say that a mount failed.
+ */
+export function loginOf({ FETCH_KENNEL_LOGINS }: Config, agent: AgentName): string | undefined {
+  const path = loginsOf(FETCH_KENNEL_LOGINS).get(agent);
+  const problem = path === undefined ? null : loginProblem(agent, path);
+  if (problem) throw fail('NotFound', problem);
+  return path;
+}
+
+const READ_MS = 30_000;
+
+/**
+ * Before the first run of a task that can write: the question about the registries of its project that nobody has
+ * decided yet. Null when there is none. A project whose settings cannot be read, or have changed since a person
+ * decided, is asked about when a program wants a host.
+ */
+async function registriesToAsk(deps: KennelDeps, task: Task): Promise<Prepared['hosts'] | null> {
+  const { config, db, kennel, log } = deps;
+  const workspace = workspaceOf(config, task);
+  if (!(await isBeforeWork(db, task))) return null;
+  const decided = await managersDecided(db, task);
+  const managers = (await managersOf(workspace)).filter((manager) => !decided.has(manager));
+  if (managers.length === 0) return null;
+  const mirrors = mirrorsOf(config.FETCH_KENNEL_MIRRORS);
+  const listed = allowList(membersOf(config.FETCH_KENNEL_EGRESS));
+  try {
+    const { stdout } = await kennel.command({
+      workspace,
+      readOnly: true,
+      // pip and Go are there alone
+      environment: true,
+      argv: ['bash', '-c', REGISTRIES_SCRIPT],
+      env: {
+        ...mirrorEnvironment(config.FETCH_KENNEL_MIRRORS),
+        FETCH_MANAGERS: managers.join(' '),
+        FETCH_SERVICES: '',
+      },
+      timeoutMs: READ_MS,
+      maxOutput: 20_000,
+      label: `${task.id} registries`,
+      signal: cancellationSignal(),
+    });
+    const found = registriesIn(stdout, ({ host, port }) =>
+      mirrors.some((mirror) => mirror.plain && mirror.host === host && mirror.port === port),
+    );
+    const questionId = await wantRegistries(db, task, found, listed);
+    const title = config.FETCH_UI_TEXT === 'on' ? inline(found.map(shownHost).join(', '), 60) : 'its registries';
+    return questionId === null ? null : { questionId, title };
+  } catch (error) {
+    cancellationSignal().throwIfAborted();
+    log?.warn({ task: task.id, error: (error as Error).message }, 'the registries of a project could not be read');
+    return null;
+  }
+}
+
+/** No run that can write has begun, and the plan, if there is one, is agreed to. */
+async function isBeforeWork(db: Db, task: Task): Promise<boolean> {
+  return task.planning ? (await wordsToPlan(db, task))?.decision === 'allow' : task.step === 0;
+}
+
+/** The package managers that have something to load. Looks at names alone, and follows no link. */
+async function managersOf(workspace: string): Promise<string[]> {
+  const found = await Promise.all(
+    Object.entries(MANIFESTS).map(([name, manager]) =>
+      lstat(join(workspace, name)).then(
+        (entry) => (entry.isFile() ? [manager] : []),
+        () => [],
+      ),
+    ),
+  );
+  return [...new Set(found.flat())];
+}

@@ -1,0 +1,77 @@
+import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
+import type { ReminderInput } from '../contracts/activities.ts';
+import {
+  AGENT_QUEUE,
+  BACKGROUND_PRIORITY,
+  BACKGROUND_QUEUE,
+  reminderWorkflowId,
+  routineWorkflowId,
+} from '../contracts/ids.ts';
+import type { RoutineInput } from '../contracts/routine.ts';
+import { REMINDER, ROUTINE } from '../contracts/signals.ts';
+
+/**
+ * Starts a run that somebody asked for. A second call with the same run changes nothing, also when the run has ended.
+ */
+export async function startRoutineRun(temporal: Client, input: RoutineInput & { runId: string }): Promise<void> {
+  try {
+    await temporal.workflow.start(ROUTINE, {
+      workflowId: routineWorkflowId(input.runId),
+      taskQueue: BACKGROUND_QUEUE,
+      args: [input],
+      priority: BACKGROUND_PRIORITY,
+      workflowIdReusePolicy: 'REJECT_DUPLICATE',
+      staticSummary: `run of routine ${input.routineId}`,
+    });
+  } catch (error) {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+  }
+}
+
+/** Starts the workflow of a reminder, which the server holds back until it is due. False when it exists. */
+export async function startReminder(temporal: Client, { id, due_at }: { id: string; due_at: Date }): Promise<boolean> {
+  const input: ReminderInput = { reminderId: id };
+  try {
+    await temporal.withDeadline(Date.now() + 10_000, () =>
+      temporal.workflow.start(REMINDER, {
+        workflowId: reminderWorkflowId(id),
+        taskQueue: AGENT_QUEUE,
+        args: [input],
+        startDelay: Math.max(0, due_at.getTime() - Date.now()),
+        staticSummary: 'a reminder',
+        staticDetails: `Due at ${due_at.toISOString()}. What it says is in the database.`,
+      }),
+    );
+    return true;
+  } catch (error) {
+    if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
+    throw error;
+  }
+}
+
+/** gRPC status code NOT_FOUND */
+const NOT_FOUND = 5;
+
+/** Ends every run of these workflows and deletes its history. Returns how many runs there were. */
+export async function deleteRuns(temporal: Client, workflowIds: readonly string[]): Promise<number> {
+  let deleted = 0;
+  for (const id of workflowIds) {
+    for await (const { workflowId, runId } of temporal.workflow.list({
+      query: `WorkflowId = '${id.replaceAll("'", "''")}'`,
+    })) {
+      await temporal.workflow
+        .getHandle(workflowId, runId)
+        .terminate('its chat was forgotten')
+        .catch((error) => {
+          if (!(error instanceof WorkflowNotFoundError)) throw error;
+        });
+      await temporal.workflowService
+        .deleteWorkflowExecution({ namespace: temporal.options.namespace, workflowExecution: { workflowId, runId } })
+        .catch((error) => {
+          if ((error as { code?: number }).code !== NOT_FOUND) throw error;
+        });
+      deleted += 1;
+    }
+  }
+  return deleted;
+}
