@@ -42,6 +42,8 @@ fi
 for folder in caches/modules-2 wrapper/dists; do
   has ".gradle/$folder" && mkdir -p "$GRADLE_USER_HOME/$(dirname $folder)" && cp -r "$from/.gradle/$folder" "$GRADLE_USER_HOME/$folder"
 done
+# its packages are loaded from there, without a node_modules
+has .yarn/berry/cache && mkdir -p "$HOME/.yarn/berry" && ln -s "$from/.yarn/berry/cache" "$HOME/.yarn/berry/cache"
 has .gem && ln -s "$from/.gem" "$HOME/.gem"
 if has .local/lib && command -v python3 >/dev/null; then
   # after the modules of the image, and without the files by which a package runs code at the start of Python

@@ -10,6 +10,16 @@ export type Language = (typeof LANGUAGES)[number];
 export const SERVICES = ['postgresql', 'redis', 'mysql'] as const;
 export type Service = (typeof SERVICES)[number];
 
+/** Package managers that are not part of their language. */
+export const MANAGERS = ['pnpm', 'yarn', 'bun', 'poetry', 'uv', 'pdm', 'pipenv'] as const;
+export type Manager = (typeof MANAGERS)[number];
+
+export interface WantedManager {
+  name: Manager;
+  /** as written, an exact version; `berry`: yarn from 2 on; null: any */
+  version: string | null;
+}
+
 export interface WantedLanguage {
   language: Language;
   /** as written, a number or a range; null: any */
@@ -63,6 +73,8 @@ export interface Devcontainer {
 export interface FoundEnvironment {
   /** one for each language, in the order of `LANGUAGES` */
   languages: WantedLanguage[];
+  /** one for each package manager, in the order of `MANAGERS` */
+  managers: WantedManager[];
   services: Service[];
   /** names of Debian packages */
   packages: string[];
@@ -70,6 +82,8 @@ export interface FoundEnvironment {
   /** null also when a line of it is refused */
   devcontainer: Devcontainer | null;
   refused: RefusedLine[];
+  /** lines of the devcontainer that are left out, while the rest is used */
+  unused: RefusedLine[];
   /** files and folders that this answer depends on, relative to the workspace */
   files: string[];
 }

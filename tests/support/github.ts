@@ -39,14 +39,14 @@ export interface TestGitHub {
   hold: Promise<void>;
   /** bare repository on the disk */
   folder(name: string): string;
-  make(name: string, options?: { private?: boolean }): void;
+  make(name: string, options?: { private?: boolean; archived?: boolean }): void;
   close(): Promise<void>;
 }
 
 export async function startGitHub(): Promise<TestGitHub> {
   const root = mkdtempSync(join(tmpdir(), 'fetch-github-'));
   const [login, token] = ['ann', 'ghp_test_0123456789'];
-  const repositories = new Map<string, { private: boolean; description: string }>();
+  const repositories = new Map<string, { private: boolean; archived: boolean; description: string }>();
   const requests: string[] = [];
   const answered: number[] = [];
   const failures: TestGitHub['failures'] = [];
@@ -62,13 +62,14 @@ export async function startGitHub(): Promise<TestGitHub> {
     mkdirSync(folder(name), { recursive: true });
     execFileSync('git', ['init', '--quiet', '--bare', '--template=', '--initial-branch=main', folder(name)]);
     execFileSync('git', ['-C', folder(name), 'config', 'http.receivepack', 'true']);
-    repositories.set(name, { private: options.private ?? true, description: '' });
+    repositories.set(name, { private: options.private ?? true, archived: options.archived ?? false, description: '' });
   };
   let base = '';
   const view = (name: string) => ({
     name,
     owner: { login },
     private: repositories.get(name)!.private,
+    archived: repositories.get(name)!.archived,
     default_branch: 'main',
     html_url: `${base}/${login}/${name}`,
     clone_url: `${base}/${login}/${name}.git`,

@@ -9,7 +9,7 @@ import * as storable from '../../src/domain/text/storable.ts';
 import { takeAttachments } from '../../src/gateway/channels/shared/markdown.ts';
 import { plainWords, readLine } from '../../src/gateway/channels/whatsapp/text/phone-text.ts';
 import { cutText } from '../../src/gateway/channels/whatsapp/text/split.ts';
-import { sanitiseText } from '../../src/gateway/intake/attachments.ts';
+import { sanitiseText } from '../../src/gateway/intake/sanitise.ts';
 
 /**
  * Whoever writes to us, or writes a page that is read, chooses these texts. A function whose steps grow with the square

@@ -40,7 +40,7 @@ import {
   storeState,
   writeRef,
 } from './record.ts';
-import { changedFiles, counted, named } from './report.ts';
+import { changedFiles, counted, named, summary } from './report.ts';
 
 export interface Concluding {
   key: string;
@@ -212,7 +212,7 @@ function commitChanges(
     op.keepOnBranchOnly && !onOwnBranch ? 'asked' : refusal(repository, merged.conflicts, headTree, merged.tree);
   const parents = head.commit ? [head.commit] : [];
   if (why === null) {
-    const commit = commitTree(repository, merged.tree, parents, messageOf(op), by);
+    const commit = commitTree(repository, merged.tree, parents, messageOf(repository, op, headTree, merged.tree), by);
     giveObjects(repository, [commit], { except: [head.commit], made: true });
     if (prepared !== commit) writeRef(repository, refOf(op.key, 'commit'), commit, prepared);
     const moved = tryGit(repository, [
@@ -234,7 +234,7 @@ function commitChanges(
 
   function keep(reason: string): Committed {
     const tree = merged.conflicts.length === 0 ? merged.tree : wholeState(repository, headTree, after.tree, generated);
-    const commit = commitTree(repository, tree, parents, messageOf(op), by);
+    const commit = commitTree(repository, tree, parents, messageOf(repository, op, headTree, tree), by);
     giveObjects(repository, [commit], { except: [head.commit], made: true });
     const keptOn = keepBranch(repository, op.key, commit);
     const what = merged.conflicts.length === 0 ? 'They' : "They, together with the person's own unfinished work,";
@@ -353,7 +353,10 @@ function notes(before: Stored, head: Head, filtered: string[], keptOn: string | 
   return all.length > 0 ? all.join(' ') : undefined;
 }
 
-const messageOf = (op: Concluding): string => `${op.message.trim() || `Task ${op.key}`}\n`;
+function messageOf(repository: Repository, op: Concluding, from: string, to: string): string {
+  const message = op.message.trim() || `Task ${op.key}`;
+  return /^\s*\n/.test(op.message) ? `${summary(changedFiles(repository, from, to))}\n\n${message}\n` : `${message}\n`;
+}
 
 export function isAncestor(repository: Repository, commit: string, of: string): boolean {
   return tryGit(repository, ['merge-base', '--is-ancestor', commit, of]).code === 0;

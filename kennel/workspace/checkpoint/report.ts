@@ -65,6 +65,31 @@ export function counted(files: Files): string {
   return `${total} ${total === 1 ? 'file' : 'files'} (+${files.added} −${files.removed})`;
 }
 
+const SUBJECT_CHARS = 72;
+const VERBS = [
+  ['added', 'Add'],
+  ['modified', 'Update'],
+  ['renamed', 'Rename'],
+  ['deleted', 'Remove'],
+] as const;
+
+/** The subject of a commit: "Add a.ts, update b.ts and c.ts". Names are left out where there are too many. */
+export function summary(files: Files): string {
+  if (files.filesChanged) return `Change ${files.filesChanged} files`;
+  const groups = VERBS.flatMap(([status, verb]) => {
+    const of = files.files.filter((file) => file.status === status);
+    return of.length > 0 ? [{ verb, paths: of.map(({ path, from }) => (from ? `${from} to ${path}` : path)) }] : [];
+  });
+  const words = (most: number): string =>
+    groups.map(({ verb, paths }, at) => `${at === 0 ? verb : verb.toLowerCase()} ${listed(paths, most)}`).join(', ');
+  return [3, 1].map(words).find((text) => text.length <= SUBJECT_CHARS) ?? words(0);
+}
+
+function listed(paths: string[], most: number): string {
+  if (paths.length > most) return paths.length === 1 ? '1 file' : `${paths.length} files`;
+  return paths.length === 1 ? paths[0]! : `${paths.slice(0, -1).join(', ')} and ${paths.at(-1)}`;
+}
+
 /** Names for a sentence; only the first when there are many. */
 export function named(paths: string[], most = 10): string {
   const names = paths.slice(0, most).map((path) => shown(utf8(path)));

@@ -48,6 +48,8 @@ export interface ReadDevcontainer {
   variables: Record<string, string>;
   own: Devcontainer | null;
   refused: RefusedLine[];
+  /** lines that are left out */
+  unused: RefusedLine[];
   files: string[];
   /** what is in the files that its Dockerfile copies */
   contents(): CopiedContent[];
@@ -75,6 +77,7 @@ const nothing = (): ReadDevcontainer => ({
   variables: {},
   own: null,
   refused: [],
+  unused: [],
   files: [],
   contents: () => [],
 });
@@ -116,13 +119,16 @@ class Reading {
   }
 
   refuse(offset: number, why: string): void {
-    const line = this.text.slice(0, offset).split('\n').length;
-    this.refuseLine({ file: this.file, line, text: this.text.split('\n')[line - 1] ?? '', why });
+    this.refuseLine(this.lineAt(offset, why));
   }
 
-  private refuseLine({ text, ...line }: RefusedLine): void {
-    if (this.result.refused.length < MOST_REFUSED)
-      this.result.refused.push({ ...line, text: text.trim().slice(0, LINE_CHARS) });
+  private lineAt(offset: number, why: string): RefusedLine {
+    const line = this.text.slice(0, offset).split('\n').length;
+    return { file: this.file, line, text: this.text.split('\n')[line - 1] ?? '', why };
+  }
+
+  private refuseLine({ text, ...line }: RefusedLine, among = this.result.refused): void {
+    if (among.length < MOST_REFUSED) among.push({ ...line, text: text.trim().slice(0, LINE_CHARS) });
   }
 
   private get own(): Devcontainer {
@@ -239,9 +245,12 @@ class Reading {
     for (const [name, options, at] of properties(value)) {
       const feature = featureOf(name, getNodeValue(options));
       if (feature === null)
-        this.refuse(
-          at,
-          'Only features that are packages are known here; this one would run a program of its author as root.',
+        this.refuseLine(
+          this.lineAt(
+            at,
+            'Only features that are packages are known here; this one would run a program of its author as root.',
+          ),
+          this.result.unused,
         );
       else {
         this.result.asked.push(...feature.asked);

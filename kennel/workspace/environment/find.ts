@@ -3,15 +3,17 @@ import { join } from 'node:path';
 import {
   type FoundEnvironment,
   LANGUAGES,
+  MANAGERS,
   type Service,
   type WantedLanguage,
+  type WantedManager,
 } from '../../../src/contracts/environment.ts';
 import type { WorkspaceAnswer } from '../../../src/contracts/workspace-ops.ts';
 import { readText } from '../files/text.ts';
 import type { Place } from '../git/repository.ts';
 import { Refusal } from '../refusal.ts';
 import { readDevcontainer } from './devcontainer.ts';
-import { type Asked, MANIFESTS, SOURCES } from './manifests.ts';
+import { type Asked, isCargoProject, LOCKS, MANIFESTS, SOURCES } from './manifests.ts';
 
 const MANIFEST_BYTES = 256 * 1024;
 const MOST_NAMES = 5_000;
@@ -32,22 +34,31 @@ export function environment(place: Place): WorkspaceAnswer {
     const text = textOf(root, file);
     if (text === null) continue;
     files.push(file);
+    if (file === 'Cargo.toml' && !isCargoProject(text, (path) => isThere(root, path))) continue;
     asked.push(...askedBy(read, text).map((each) => ({ ...each, file })));
+  }
+  for (const [file, each] of Object.entries(LOCKS)) {
+    if (!isThere(root, file)) continue;
+    files.push(file);
+    asked.push(...each.map((one) => ({ ...one, file })));
   }
   asked.push(...bySources(root));
   const found: FoundEnvironment = {
     languages: LANGUAGES.flatMap((language) => wanted(language, asked, devcontainer?.files[0])),
+    managers: MANAGERS.flatMap((name) => wantedManager(name, asked)),
     services: [
       ...new Set([...asked.flatMap(({ service }) => service ?? []), ...(devcontainer?.services ?? [])]),
     ].sort() as Service[],
-    packages: devcontainer?.packages ?? [],
+    packages: [...new Set([...(devcontainer?.packages ?? []), ...asked.flatMap(({ packages = [] }) => packages)])],
     variables: devcontainer?.variables ?? {},
     devcontainer: devcontainer?.own ?? null,
     refused: devcontainer?.refused ?? [],
+    unused: devcontainer?.unused ?? [],
     files,
   };
   const names = [
     ...found.languages.map(({ language, version }) => (version ? `${language} ${version}` : language)),
+    ...found.managers.map(({ name, version }) => (version ? `${name} ${version}` : name)),
     ...found.services,
   ];
   return { ok: true, output: names.join(', ') || 'nothing special', data: { ...found } };
@@ -81,6 +92,12 @@ function wanted(
   return [{ language, version, file: all.find(({ file }) => file === devcontainer)?.file ?? chosen.file }];
 }
 
+/** An exact version decides; of two, the one of the earlier file. */
+function wantedManager(name: WantedManager['name'], asked: readonly Asked[]): WantedManager[] {
+  const all = asked.filter(({ manager }) => manager === name);
+  return all.length > 0 ? [{ name, version: all.find(({ version }) => version)?.version ?? null }] : [];
+}
+
 function bySources(root: string): Array<Asked & { file: string }> {
   return ['', 'src'].flatMap((folder) =>
     namesIn(join(root, folder)).flatMap((name) => {
@@ -97,6 +114,14 @@ function namesIn(folder: string): string[] {
     return lstatSync(folder).isDirectory() ? readdirSync(folder).slice(0, MOST_NAMES) : [];
   } catch {
     return [];
+  }
+}
+
+function isThere(root: string, file: string): boolean {
+  try {
+    return !lstatSync(join(root, file)).isSymbolicLink();
+  } catch {
+    return false;
   }
 }
 

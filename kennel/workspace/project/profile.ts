@@ -1,6 +1,7 @@
-import { readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Profile, WorkspaceAnswer } from '../../../src/contracts/workspace-ops.ts';
+import { isCargoProject } from '../environment/manifests.ts';
 import { readText } from '../files/text.ts';
 import { tryGit } from '../git/git.ts';
 import { utf8 } from '../git/process.ts';
@@ -86,7 +87,11 @@ function filesOf(root: string): ProjectFiles {
 
 function kindOf(root: string, { has, text, names }: ProjectFiles): Project {
   if (has('package.json')) return nodeProject(text('package.json'), has);
-  if (has('Cargo.toml'))
+  if (
+    has('Cargo.toml') &&
+    isCargoProject(text('Cargo.toml'), (path) => existsSync(join(root, path))) &&
+    !isPythonPackage(text('pyproject.toml'))
+  )
     return {
       language: 'Rust',
       framework: first(text('Cargo.toml'), RUST),
@@ -146,10 +151,20 @@ function kindOf(root: string, { has, text, names }: ProjectFiles): Project {
   if (isDotnet(names)) return { language: 'C#', framework: null, packageManager: 'dotnet', test: ['dotnet', 'test'] };
   if (has('deno.json') || has('deno.jsonc'))
     return { language: 'TypeScript', framework: null, packageManager: 'deno', test: ['deno', 'test'] };
+  if (has('configure.ac') || has('configure.in'))
+    return {
+      language: 'C',
+      framework: null,
+      packageManager: 'autotools',
+      test: has('Makefile') ? ['make', 'check'] : null,
+    };
   if (has('CMakeLists.txt')) return { language: 'C++', framework: null, packageManager: 'cmake', test: null };
   const makefile = text('Makefile');
   return { language: byExtension(root), framework: null, packageManager: makefile ? 'make' : null, test: null };
 }
+
+/** A Python package may have parts in Rust: maturin and setuptools-rust build both. */
+const isPythonPackage = (pyproject: string): boolean => /^\[(?:project|build-system)\]/m.test(pyproject);
 
 const RUST = { axum: 'Axum', 'actix-web': 'Actix', rocket: 'Rocket', leptos: 'Leptos', tauri: 'Tauri', bevy: 'Bevy' };
 const GO = { 'gin-gonic/gin': 'Gin', 'labstack/echo': 'Echo', 'gofiber/fiber': 'Fiber', 'go-chi/chi': 'chi' };
@@ -215,15 +230,12 @@ function nodeProject(manifest: string, has: (name: string) => boolean): Project 
 function pythonProject(root: string, has: (name: string) => boolean, text: (name: string) => string): Project {
   const project = text('pyproject.toml');
   const all = project + text('requirements.txt') + text('requirements-dev.txt') + text('setup.py') + text('Pipfile');
-  const packageManager = has('uv.lock')
-    ? 'uv'
-    : has('poetry.lock') || project.includes('[tool.poetry')
-      ? 'poetry'
-      : has('Pipfile')
-        ? 'pipenv'
-        : has('pdm.lock')
-          ? 'pdm'
-          : 'pip';
+  const packageManager =
+    (['uv', 'poetry', 'pdm'] as const).find((name) => has(`${name}.lock`)) ??
+    (has('Pipfile')
+      ? 'pipenv'
+      : (['poetry', 'pdm', 'uv'] as const).find((name) => project.includes(`[tool.${name}`))) ??
+    'pip';
   const pytest = all.includes('pytest') || has('pytest.ini') || has('conftest.py') || has('tests/conftest.py');
   const before = packageManager === 'pip' ? [] : [packageManager, 'run'];
   const interpreter = packageManager === 'pip' ? 'python3' : 'python';

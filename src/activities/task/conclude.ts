@@ -3,7 +3,7 @@ import { isAgent } from '../../../kennel/agents/registry.ts';
 import type { Concluded } from '../../contracts/task.ts';
 import { failureForPeople } from '../../domain/tasks/agents/failure-advice.ts';
 import { reportText } from '../../domain/tasks/report.ts';
-import { type Reached, reachedBy } from '../../store/kennel/egress.ts';
+import { type Reached, type Refused, reachedBy, refusalsOf } from '../../store/kennel/egress.ts';
 import { closeTaskQuestions } from '../../store/kennel/questions/task-questions.ts';
 import { endTaskItems } from '../../store/kennel/tasks/task-log.ts';
 import { taskOutboxId, tellOfTask } from '../../store/kennel/tasks/task-news.ts';
@@ -31,7 +31,8 @@ export async function conclude(deps: KennelDeps, task: Task, ending: Ending): Pr
   await gone;
   const result = ended.result!;
   const spent = await usageOf(db, task.id);
-  const text = reportOf(deps, ended, { reason: ending.reason, spent, reached: await reachedBy(db, task.id) });
+  const [reached, refused] = await Promise.all([reachedBy(db, task.id), refusalsOf(db, task.id)]);
+  const text = reportOf(deps, ended, { reason: ending.reason, spent, reached, refused });
   const outboxId = await tellOfTask(db, { ...task, result }, 'result', text, 'result');
   if (!before) logEnd(deps, ended, spent);
   // a session that will not be resumed is of no use; the host later removes what cannot be removed now
@@ -84,7 +85,7 @@ const secondsOf = ({ ended_at, started_at, created_at }: Task): number =>
 function reportOf(
   { config }: KennelDeps,
   ended: Task,
-  { reason, spent, reached }: { reason: string; spent: TaskUsage; reached: Reached[] },
+  { reason, ...counted }: { reason: string; spent: TaskUsage; reached: Reached[]; refused: Refused[] },
 ): string {
   const { id, goal, harness, workspace, worktree } = ended;
   const state = ended.state as Concluded['state'];
@@ -102,8 +103,7 @@ function reportOf(
     ...about,
     planned: ended.plan !== null && !ended.planning,
     seconds: secondsOf(ended),
-    spent,
-    reached,
+    ...counted,
     result: ended.result!,
   });
 }

@@ -1,12 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity';
+import { LRUCache } from 'lru-cache';
 import type { LogLine } from '../../contracts/kennel.ts';
 import type { Followed, FollowInput } from '../../contracts/task.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
 import { cut } from '../../store/chats/ids.ts';
 import { dueEgress } from '../../store/kennel/questions/egress-questions.ts';
 import { taskQuestionId } from '../../store/kennel/questions/task-questions.ts';
-import { countLines, doing, storeLines } from '../../store/kennel/tasks/task-log.ts';
+import { countLines, doing, openCalls, storeLines } from '../../store/kennel/tasks/task-log.ts';
 import { findTask, isOver, type Task } from '../../store/kennel/tasks/tasks.ts';
 import { usageOf } from '../../store/kennel/tasks/usage.ts';
 import type { KennelDeps } from '../activity-deps.ts';
@@ -24,6 +25,7 @@ import {
   timeBreach,
 } from './run/limits.ts';
 import { endedAtLimit, loginAnswered, modelLimit } from './run/model-limit.ts';
+import { SlowCalls, tellSlow } from './run/slow-calls.ts';
 
 /** How often a log is looked at besides each time it grows. */
 const LOOK_MS = 200;
@@ -44,6 +46,7 @@ interface Following {
   lines: number;
   /** the latest progress that operators may read */
   said: string | null;
+  slow: SlowCalls;
   began: number;
   deadline: number;
   checkedAt: number;
@@ -82,11 +85,12 @@ function createLogPace(): LogPace {
  * Follows the log of a run until the workflow is needed. The heartbeat carries the offset, and every line is stored
  * under its number: the next attempt continues after the last stored line and stores none twice.
  */
-export const createFollow =
-  (deps: KennelDeps) =>
-  async (input: FollowInput): Promise<Followed> => {
+export const createFollow = (deps: KennelDeps) => {
+  // each attempt ends after a minute of progress, and a slow call goes on over many of them
+  const slowCalls = new LRUCache<string, SlowCalls>({ max: 100 });
+  return async (input: FollowInput): Promise<Followed> => {
     const signal = cancellationSignal();
-    const at = begin(deps, input);
+    const at = begin(deps, input, slowCalls.get(input.taskId));
     const beats = setInterval(
       () => heartbeat({ offset: at.offset, ...(at.said && { doing: cut(at.said, 100) }) }),
       HEARTBEAT_MS,
@@ -97,6 +101,9 @@ export const createFollow =
       const progress = createProgress(deps, taskProgress(task));
       const pace = createLogPace();
       at.lines = await countLines(deps.db, task.id);
+      // another process has followed this run so far
+      if (!slowCalls.has(task.id)) for (const line of await openCalls(deps.db, task.id, input.step)) at.slow.take(line);
+      slowCalls.set(task.id, at.slow);
       for (;;) {
         signal.throwIfAborted();
         // the container goes on by itself, and the next attempt continues here
@@ -129,8 +136,9 @@ export const createFollow =
       clearInterval(beats);
     }
   };
+};
 
-function begin(deps: KennelDeps, input: FollowInput): Following {
+function begin(deps: KennelDeps, input: FollowInput, slow = new SlowCalls()): Following {
   const info = activityInfo();
   // the heartbeat of the previous attempt says what is already stored
   const before = (info.heartbeatDetails as { offset?: number } | undefined)?.offset ?? 0;
@@ -142,6 +150,7 @@ function begin(deps: KennelDeps, input: FollowInput): Following {
     offset: Math.max(before, input.offset),
     lines: 0,
     said: null,
+    slow,
     began: now,
     deadline: info.scheduledTimestampMs + input.remainingMs,
     checkedAt: 0,
@@ -162,6 +171,7 @@ const showsText = ({ config }: KennelDeps): boolean => config.FETCH_UI_TEXT === 
 /** Stores lines, and records progress for operators. Returns the latest progress worth telling the person. */
 async function store(at: Following, task: Task, lines: LogLine[]): Promise<string | null> {
   const added = await storeLines(at.deps.db, task, lines);
+  for (const line of lines) if (line.step === at.input.step) at.slow.take(line);
   at.said =
     added
       .map((line) => (isAsking(line) && !showsText(at.deps) ? ASKING[line.type] : doing(line)))
@@ -185,6 +195,7 @@ async function look(at: Following, read: Read, task: Task): Promise<Stop | null>
       (await containerGone(kennel, config, input, folder, read)) ??
       (input.asksForHosts ? await hostsWanted(at, task) : null);
     if (end) return end;
+    for (const call of at.slow.due(now)) await tellSlow(deps, task, call);
     if (at.said && now - at.began >= input.progressMs) return { what: 'progress', doing: at.said };
   }
   if (now - at.measuredAt < MEASURE_MS) return null;

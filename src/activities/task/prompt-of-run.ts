@@ -3,6 +3,7 @@ import type { Config } from '../../config.ts';
 import { type Command, INSIDE } from '../../contracts/kennel.ts';
 import type { BeginInput } from '../../contracts/task.ts';
 import { AGREED, agreedPlan, changePlan, PLAN_FIRST, planInWords, STILL_PLANNING } from '../../domain/tasks/plan.ts';
+import { ABOUT_COMMIT } from '../../domain/tasks/report.ts';
 import { ABOUT_SETUP } from '../../domain/tasks/setup.ts';
 import { hostsAnswered } from '../../store/kennel/questions/egress-questions.ts';
 import { type WordsToPlan, wordsToPlan } from '../../store/kennel/questions/task-plans.ts';
@@ -131,7 +132,7 @@ async function promptOfRun(
 }
 
 const whole = (task: Task, skills: readonly string[]): string =>
-  [task.goal, ABOUT_SETUP, ...(skills.length > 0 ? [aboutSkills(skills)] : [])].join('\n\n');
+  [task.goal, ABOUT_SETUP, ABOUT_COMMIT, ...(skills.length > 0 ? [aboutSkills(skills)] : [])].join('\n\n');
 
 const aboutSkills = (names: readonly string[]): string =>
   `The person has written down how to do some things, in ${INSIDE.skills}: ${names.join(', ')}. Read the SKILL.md of one before you do what it is about. Its files lie beside it, read only.`;

@@ -5,9 +5,9 @@ import { worktreeOf } from '../../contracts/kennel.ts';
 import type { Concluded } from '../../contracts/task.ts';
 import type { ConcludedChanges, WorkspaceAnswer } from '../../contracts/workspace-ops.ts';
 import { signedOff } from '../../domain/chat/words/sign-off.ts';
-import { hasNoTests } from '../../domain/tasks/report.ts';
+import { hasNoTests, subjectIn } from '../../domain/tasks/report.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
-import { cut, prefix } from '../../domain/text/storable.ts';
+import { prefix } from '../../domain/text/storable.ts';
 import { MINUTE } from '../../domain/time.ts';
 import { lastSaid } from '../../store/kennel/tasks/task-log.ts';
 import { findTask, type Task } from '../../store/kennel/tasks/tasks.ts';
@@ -44,7 +44,7 @@ export async function resultOf(
 ): Promise<TaskResult> {
   const { db, config, kennel } = deps;
   const { state, reason, gone } = end;
-  const said = (await lastSaid(db, task.id)).trim();
+  const { said, subject } = subjectIn((await lastSaid(db, task.id)).trim());
   const workspace = workspaceOf(config, task);
   const leaveWorktree = () =>
     kennel.workspaceOp(workspace, { op: 'worktree', action: 'remove', key: task.id, author: AUTHOR });
@@ -55,7 +55,7 @@ export async function resultOf(
   }
   await requireStillHere(deps, task);
   const by = await signatureOf(db, task.chat_id);
-  const message = signedOff(commitMessage(task), by);
+  const message = signedOff(commitMessage(task, subject), by);
   const conclude = (uncommitted?: string) =>
     kennel.workspaceOp(
       workspace,
@@ -138,9 +138,6 @@ async function afterAll<T>(part: () => Promise<T>, otherwise: (why: string) => T
   }
 }
 
-/** The first line, from the goal: short and on one line, as git wants it. */
-function commitMessage(task: Task): string {
-  const line = task.goal.replace(/\s+/g, ' ').trim();
-  const title = cut(line, 68);
-  return `${title}\n\n${line.length > 68 ? `${prefix(task.goal.trim(), 2000)}\n\n` : ''}Fetch-Task: ${task.id}\nFetch-Agent: ${task.harness}`;
-}
+/** Without a summary of the agent the first line is empty: the program that commits knows what changed. */
+const commitMessage = ({ id, goal, harness }: Task, subject: string | null): string =>
+  `${subject ?? ''}\n\n${prefix(goal.trim(), 2000)}\n\nFetch-Task: ${id}\nFetch-Agent: ${harness}`;

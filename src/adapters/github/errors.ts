@@ -68,6 +68,9 @@ export function explained(error: unknown, asked: Asked): Error {
   return new GitHubRefusal(sentence(status, reason, response.headers as Headers, asked), status, reason);
 }
 
+export const ARCHIVED =
+  'The repository is archived on GitHub, so nothing in it can be changed. Unarchive it in its settings there, or work in a fork.';
+
 type Headers = Record<string, string | undefined>;
 
 function sentence(status: number, reason: string, headers: Headers, { host, token }: Asked): string {
@@ -75,6 +78,7 @@ function sentence(status: number, reason: string, headers: Headers, { host, toke
     return 'GitHub does not accept GH_TOKEN (401): it has expired or is not a token of this server. Set a new one and restart.';
   const limit = status === 403 || status === 429 ? limitSentence(status, reason, headers, token) : null;
   if (limit) return limit;
+  if (status === 403 && /\barchived\b/i.test(reason)) return ARCHIVED;
   if (status === 403 || status === 404) {
     if (!token)
       return `${host} shows nothing there without a token (${status}): the repository does not exist, or is private. For private ones set GH_TOKEN to a token that may read them, and restart.`;

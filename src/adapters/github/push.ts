@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inline } from '../../domain/text/foreign-text.ts';
 import { COMMIT_MARK, SecretScan, secretsSentence } from '../../domain/text/secrets.ts';
+import { ARCHIVED } from './errors.ts';
 import { credentials, type Ended, git, withoutToken } from './host-git.ts';
 
 /**
@@ -213,6 +214,7 @@ function refusal({ out, said }: Ended, token: string): string {
     return `${AHEAD} somebody pushed at the same moment. Try again.`;
   if (/workflow. scope/.test(text))
     return 'GitHub refuses changes of .github/workflows by this token: it needs the scope workflow.';
+  if (/\barchived\b/i.test(text)) return ARCHIVED;
   if (/Authentication failed|could not read Username|\b40[13]\b/.test(text))
     return 'GitHub refuses the push: GH_TOKEN may not write to this repository.';
   const rejected = text.split('\n').find((line) => line.includes('[remote rejected]'));

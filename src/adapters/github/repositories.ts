@@ -12,6 +12,8 @@ export interface Repository extends RepositoryName {
   cloneUrl: string;
   private: boolean;
   defaultBranch: string;
+  /** it is read-only for everybody */
+  archived: boolean;
 }
 
 const repository = z
@@ -22,15 +24,17 @@ const repository = z
     clone_url: z.url(),
     private: z.boolean(),
     default_branch: z.string().default('main'),
+    archived: z.boolean().default(false),
   })
   .transform(
-    ({ name, owner, html_url, clone_url, private: hidden, default_branch }): Repository => ({
+    ({ name, owner, html_url, clone_url, private: hidden, default_branch, archived }): Repository => ({
       name,
       owner: owner.login,
       htmlUrl: html_url,
       cloneUrl: clone_url,
       private: hidden,
       defaultBranch: default_branch,
+      archived,
     }),
   );
 

@@ -18,6 +18,7 @@ const TAKEN = [
   '.gradle/wrapper/dists',
   '.gem',
   '.local/lib',
+  '.yarn/berry/cache',
 ];
 const KEPT_MS = 14 * DAY;
 /** Holds the workspace that a folder belongs to. */

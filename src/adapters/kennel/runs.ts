@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import type { MountSettings } from 'dockerode';
 import { type AgentName, INSIDE, TOKEN } from '../../contracts/kennel.ts';
+import { HOUR } from '../../domain/time.ts';
 import { KeyedMutex } from '../keyed-mutex.ts';
 import { Demux, destroy, inspectOrNull, LABEL, runName, statusOf } from './docker/containers.ts';
 import type { Engine } from './docker/engine.ts';
@@ -236,20 +237,40 @@ export async function listRuns({ engine, home }: RunContext): Promise<RunContain
 /** The process that ran a command inspects its container within this time of its end. Later nobody does. */
 const LEFT_MS = 30_000;
 
+/** An instance that lives sees within seconds that a container of its own has ended. */
+const OTHERS_LEFT_MS = HOUR;
+
+interface Seen {
+  labels: Record<string, string>;
+  /** as the engine lists it */
+  state: string;
+  /** when it ended, or was made if it never ran, in ms since the epoch */
+  since: number;
+}
+
 /**
- * Removes containers of commands whose process was killed, so that nobody waits for them, and those that another
- * instance has left: it may never run again. Returns how many were of this instance.
+ * Whether nobody waits for a container: a command whose process was killed, or anything ended that another instance has
+ * left, which may never run again.
  */
+export function isLeft({ labels, state, since }: Seen, home: string, now: number): boolean {
+  const until = LABEL.until in labels ? Number(labels[LABEL.until]) : null;
+  if (labels[LABEL.home] === home) {
+    if (until === null) return false;
+    return until < now || (state !== 'running' && since < now - LEFT_MS);
+  }
+  if (until !== null) return state === 'exited' && until < now;
+  return ['exited', 'created', 'dead'].includes(state) && since < now - OTHERS_LEFT_MS;
+}
+
+/** Removes containers for which nobody waits. Returns how many were of this instance. */
 export async function sweepCommands({ engine, home }: RunContext): Promise<number> {
-  const found = await engine.docker.listContainers({ all: true, filters: { label: [LABEL.home, LABEL.until] } });
+  const found = await engine.docker.listContainers({ all: true, filters: { label: [LABEL.home] } });
   const over = await Promise.all(
-    found.map(async ({ Id, Labels, State, Created }) => {
-      if (Labels[LABEL.home] !== home) return State === 'exited' && Number(Labels[LABEL.until]) < Date.now();
-      if (Number(Labels[LABEL.until]) < Date.now()) return true;
-      if (State === 'running' || Created * 1000 > Date.now() - LEFT_MS) return false;
-      const ended = Date.parse((await inspectOrNull(engine.docker, Id))?.State.FinishedAt ?? '');
+    found.map(async ({ Id, Labels: labels, State: state, Created }) => {
+      const ended =
+        state === 'running' ? 0 : Date.parse((await inspectOrNull(engine.docker, Id))?.State.FinishedAt ?? '');
       // year 1: it was never started
-      return Math.max(ended, Created * 1000) < Date.now() - LEFT_MS;
+      return isLeft({ labels, state, since: Math.max(ended || 0, Created * 1000) }, home, Date.now());
     }),
   );
   const left = found.filter((_, at) => over[at]);

@@ -1,6 +1,7 @@
 import type { Config } from '../../config.ts';
 import { startOver } from '../../gateway/intake/reconcile/start-over.ts';
-import { findGoneHost, forgetHost, listHosts, loseTask } from '../../store/kennel/hosts.ts';
+import { findGoneHost, forgetHost, loseTask } from '../../store/kennel/gone-host.ts';
+import { listHosts } from '../../store/kennel/hosts.ts';
 import { withStore } from '../instance/servers/with-store.ts';
 import { connectTemporal } from '../roles/connect.ts';
 

@@ -1,6 +1,6 @@
 import { moneyText } from '../model/price-book.ts';
 import { blockQuote, codeFence, inline, visible } from '../text/foreign-text.ts';
-import { prefix } from '../text/storable.ts';
+import { cut, prefix } from '../text/storable.ts';
 import { shownHost } from './egress.ts';
 
 /**
@@ -24,6 +24,8 @@ export interface Report {
   seconds: number;
   /** hosts that its programs reached, and bytes out and in */
   reached?: ReadonlyArray<{ host: string; port: number; connections: number; sent: number; received: number }>;
+  /** hosts that its programs wanted and did not get, the most requested first */
+  refused?: ReadonlyArray<{ host: string; port: number; refused: number }>;
   spent: { calls: number; inputTokens: number; outputTokens: number; microUsd: number; unpriced?: number };
   result: {
     changes: {
@@ -43,6 +45,23 @@ export interface Report {
     /** why no tests were run */
     untested?: string;
   };
+}
+
+const SUBJECT_CHARS = 72;
+const SUBJECT_LINE = /^[ \t>*_`#-]{0,6}commit(?: message| subject)?:(.{1,300})$/gim;
+
+/** For the agent, after the goal. */
+export const ABOUT_COMMIT = `End your last message with a line "Commit: " and a summary of what you changed, in at most 60 characters.`;
+
+/** The summary of its change that an agent ends its message with, and the message without it. */
+export function subjectIn(said: string): { subject: string | null; said: string } {
+  const found = [...said.matchAll(SUBJECT_LINE)].at(-1);
+  const subject = inline(found?.[1] ?? '', 400)
+    .replace(/(?<![*_`"' .])[*_`"' .]+$/, '')
+    .replace(/^[*_`"' ]+/, '');
+  if (!found || subject === '') return { subject: null, said };
+  const rest = `${said.slice(0, found.index)}${said.slice(found.index + found[0].length)}`;
+  return { subject: cut(subject, SUBJECT_CHARS), said: rest.trim() };
 }
 
 const FILES_SHOWN = 12;
@@ -76,6 +95,7 @@ export function reportText(report: Report): string {
     // the agent's words may be a stranger's, so they are quoted
     said.trim() ? `${report.harness} says:\n\n${blockQuote(said)}` : '',
     reachedText(report.reached ?? []),
+    refusedText(report.refused ?? []),
     `${report.harness} in ${report.workspace}, ${duration(report.seconds)}${spentText(report.spent)}.\nFolder: ${code(report.folder)}`,
   ];
   return parts.filter(Boolean).join('\n\n');
@@ -152,6 +172,18 @@ function reachedText(reached: NonNullable<Report['reached']>): string {
   const rest =
     more.length > 0 ? [`and ${more.length} more (${size(more.reduce((sum, { sent }) => sum + sent, 0))} out)`] : [];
   return `Reached: ${[...shown, ...rest].join(', ')}.`;
+}
+
+function refusedText(refused: NonNullable<Report['refused']>): string {
+  if (refused.length === 0) return '';
+  const shown = refused
+    .slice(0, HOSTS_SHOWN)
+    .map(
+      (one) =>
+        `${one.port === 0 ? 'other hosts' : shownHost(one)}${one.refused === 1 ? '' : ` (${one.refused} times)`}`,
+    );
+  const more = refused.length - shown.length;
+  return `Refused: ${[...shown, ...(more > 0 ? [`and ${more} more`] : [])].join(', ')}.`;
 }
 
 function size(bytes: number): string {

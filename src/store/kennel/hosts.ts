@@ -1,13 +1,7 @@
 import { type Selectable, sql } from 'kysely';
 import type { Author } from '../../contracts/workspace-ops.ts';
-import { cut } from '../chats/ids.ts';
-import { appendAudit } from '../home/audit-log.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
 import type { KennelHostTable } from '../schema/tables/kennel.ts';
-import { closeTaskQuestions } from './questions/task-questions.ts';
-import { endTaskItems } from './tasks/task-log.ts';
-import { taskOutboxId, tellOfTask } from './tasks/task-news.ts';
-import { endTask, type Task } from './tasks/tasks.ts';
 
 export type KennelHost = Selectable<KennelHostTable> & {
   alive: boolean;
@@ -155,69 +149,3 @@ export const hostHolder = (db: Db, host: string): Promise<HostHolder | undefined
     .select(['identity', 'holder', sql<boolean>`coalesce(lease_until > now(), false)`.as('live')])
     .where('host', '=', host)
     .executeTakeFirst();
-
-/** A kennel host that will not come back, and what belongs to it. */
-interface GoneHost {
-  host: string;
-  seenAt: Date;
-  /** it renews its row, or its lease has not ended */
-  alive: boolean;
-  workspaces: string[];
-  /** not finished */
-  tasks: Task[];
-}
-
-export async function findGoneHost(db: Db, host: string): Promise<GoneHost | null> {
-  const row = (await listHosts(db)).find((each) => each.host === host);
-  if (!row) return null;
-  const [workspaces, tasks] = await Promise.all([
-    db.selectFrom('workspaces').select('name').where('host', '=', host).orderBy('name').execute(),
-    db
-      .selectFrom('tasks')
-      .selectAll()
-      .where('host', '=', host)
-      .where('ended_at', 'is', null)
-      .orderBy('created_at')
-      .execute(),
-  ]);
-  const leased = row.lease_until !== null && row.lease_until > new Date();
-  return {
-    host,
-    seenAt: row.seen_at,
-    alive: row.alive || leased,
-    workspaces: workspaces.map(({ name }) => name),
-    tasks,
-  };
-}
-
-/**
- * Ends a task whose host is gone for good, and leaves the message for its chat. A second call changes nothing. The
- * message says what a person cannot know otherwise: nobody looks for its changes any more.
- */
-export async function loseTask(db: Db, task: Task): Promise<void> {
-  const reason = `Its host ${task.host} was removed for good. What it changed in ${task.workspace} is on that machine only.`;
-  await closeTaskQuestions(db, task.id);
-  await endTaskItems(db, task);
-  const result = { summary: reason, changes: null, tests: null, said: '' };
-  const ended = await endTask(db, task.id, {
-    state: 'failed',
-    reason,
-    result,
-    outboxId: taskOutboxId(task.id, 'result'),
-  });
-  await tellOfTask(db, ended, 'result', `Task ${task.id} is lost: "${cut(task.goal, 200)}"\n\n${reason}`);
-}
-
-/** Removes a host from the list, with its workspaces. Chats that worked there have no active workspace any more. */
-export async function forgetHost(db: Db, host: string): Promise<void> {
-  await db.transaction().execute(async (tx) => {
-    await tx
-      .updateTable('chats')
-      .set({ workspace: null, workspace_host: null })
-      .where('workspace_host', '=', host)
-      .execute();
-    await tx.deleteFrom('workspaces').where('host', '=', host).execute();
-    const { numDeletedRows } = await tx.deleteFrom('kennel_hosts').where('host', '=', host).executeTakeFirst();
-    if (numDeletedRows > 0n) await appendAudit(tx, 'kennel host removed', { role: 'terminal' }, { host });
-  });
-}

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { fullName, webHost } from '../../adapters/github/remote.ts';
-import { findRepository, type Repository } from '../../adapters/github/repositories.ts';
+import type { Repository } from '../../adapters/github/repositories.ts';
 import { signedOff } from '../../domain/chat/words/sign-off.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
 import { SecretScan, secretsSentence } from '../../domain/text/secrets.ts';
@@ -18,11 +17,11 @@ import {
   WITH_IMAGE_MS,
   workspaceArgument,
 } from '../workspace/in-workspace.ts';
-import { retriedWithToken, writeAccess } from './access.ts';
+import { retriedWithToken } from './access.ts';
 import { GIT, pushBranch } from './bundle.ts';
 import { makeRepository, shownUrl } from './publish.ts';
 import { rebaseOnto } from './rebase.ts';
-import { branchOf, type GitOnBranch, isOutcome, remoteOf } from './workspace-repository.ts';
+import { branchOf, type GitOnBranch, isOutcome, remoteOf, writableOf } from './workspace-repository.ts';
 
 /** `workspace_sync`: commits what changed and pushes it. */
 
@@ -120,14 +119,7 @@ async function sync(context: ToolContext, at: Opened, message: string | undefine
   if (!committed && git.head === null)
     return { ok: false, output: `${at.name} has no commit and no files, so there is nothing to push.` };
   const said = committed ? committed.output : 'Nothing new to commit';
-  const repository = remote
-    ? await findRepository(writeAccess(context), remote)
-    : await makeRepository(context, at.name, '', false);
-  if (!repository)
-    return {
-      ok: false,
-      output: `${said}. ${fullName(remote!)} is not on ${webHost(context.config.GITHUB_API_URL)}, or GH_TOKEN may not see it.`,
-    };
+  const repository = remote ? await writableOf(context, at, git) : await makeRepository(context, at.name, '', false);
   if (isOutcome(repository)) return { ok: false, output: `${said}. ${repository.output}` };
   const pushed = await pushOverNews(context, at, git.branch, repository);
   if ('why' in pushed)

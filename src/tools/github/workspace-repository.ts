@@ -1,3 +1,4 @@
+import { ARCHIVED } from '../../adapters/github/errors.ts';
 import { fullName, parseFullName, parseRemote, type RepositoryName, webHost } from '../../adapters/github/remote.ts';
 import { findRepository, type Repository } from '../../adapters/github/repositories.ts';
 import type { Profile } from '../../contracts/workspace-ops.ts';
@@ -55,10 +56,10 @@ export function remoteOf({ config }: ToolContext, at: Pick<Opened, 'name'>, git:
 export async function writableOf(context: ToolContext, at: Opened, git: Git): Promise<Repository | ToolOutcome> {
   const name = remoteOf(context, at, git);
   if (isOutcome(name)) return name;
-  return (
-    (await findRepository(writeAccess(context), name)) ??
-    no(`${fullName(name)} is not on ${webHost(context.config.GITHUB_API_URL)}, or GH_TOKEN may not see it.`)
-  );
+  const found = await findRepository(writeAccess(context), name);
+  if (!found)
+    return no(`${fullName(name)} is not on ${webHost(context.config.GITHUB_API_URL)}, or GH_TOKEN may not see it.`);
+  return found.archived ? no(ARCHIVED) : found;
 }
 
 interface Read {

@@ -34,9 +34,6 @@ export const common = { runsIn: 'kennel', timeoutMs: MAX_MS + WITH_IMAGE_MS } as
 
 const NOT_FOUND =
   'A program was not found: what is there follows from the files of the repository (docs/kennel.md), and there is no network to install more.';
-/** How programs say that a package is missing, or that they cannot load it without a network. */
-const UNINSTALLED =
-  /Could not resolve host|Temporary failure in name resolution|EAI_AGAIN|ENOTFOUND|no such host|dial tcp: lookup|UnknownHostException|Unknown host|Cannot find (?:module|package)|No module named|Could not find gem|vendor\/autoload/;
 const INSTALL_FIRST = 'Its packages are not installed, and there is no network here: let a task install them first.';
 
 export const shown = (line: string, where: string): string =>
@@ -93,6 +90,28 @@ export const splitWords = (line: string): string[] =>
   [...line.matchAll(/(?:[^\s'"]|'[^']*'|"[^"]*")+/g)].map(([word]) =>
     word.replace(/'([^']*)'|"([^"]*)"/g, (_, single?: string, double?: string) => single ?? double ?? ''),
   );
+
+/** How programs say that a package is missing, or that they cannot load it without a network. */
+const UNINSTALLED = [
+  /Could not resolve host|Temporary failure in name resolution|EAI_AGAIN|ENOTFOUND|[Uu]nknown ?[Hh]ost|dns error/,
+  /no such host|dial tcp: lookup|no required module provides package|module lookup disabled/,
+  // a path that begins with a dot is a file of the project itself
+  /Cannot find (?:module|package) ['"](?![./])|node_modules (?:missing|state file)|seem to have been installed/,
+  /No module named|No matching distribution found|Could not find a version that satisfies/,
+  /Could not find gem| in (?:any of the sources|locally installed gems)|vendor\/(?:autoload|bin\/)/,
+  /failed to (?:download|get) `|no matching package named/,
+  /Could not (?:transfer artifact|resolve (?:dependencies|all))|No cached version of/,
+];
+/** A script of a project names programs of its packages. */
+const NO_PROGRAM = /sh: (?:line )?\d{1,6}: \S{1,80}: (?:command )?not found|[Cc]ommand not found/;
+
+/**
+ * Whether a command failed because the packages of its project are not there. `testsEndedWith`: its exit code, when it
+ * ran tests.
+ */
+export const lacksPackages = (output: string, testsEndedWith: number | null = null): boolean =>
+  UNINSTALLED.some((pattern) => pattern.test(output)) ||
+  (testsEndedWith !== null && (testsEndedWith === 127 || NO_PROGRAM.test(output)));
 
 export const shellTools: Tool[] = [
   defineTool({
@@ -232,7 +251,7 @@ export async function execute(
       ? []
       : [
           ...(result.code === 127 ? [NOT_FOUND] : []),
-          ...(UNINSTALLED.test(output) || (result.code === 127 && label === 'test') ? [INSTALL_FIRST] : []),
+          ...(lacksPackages(output, label === 'test' ? result.code : null) ? [INSTALL_FIRST] : []),
           ...lacks,
         ];
     return {

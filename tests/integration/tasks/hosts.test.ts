@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { childEnvironment } from '../../../src/config.ts';
-import { forgetHost } from '../../../src/store/kennel/hosts.ts';
+import { forgetHost } from '../../../src/store/kennel/gone-host.ts';
 import { FETCH_SETTING, type TestApp } from '../../support/app.ts';
 import {
   containersOf,

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { SlowCalls, tellSlow } from '../../../src/activities/task/run/slow-calls.ts';
 import type { Kennel } from '../../../src/adapters/kennel/kennel.ts';
 import { loadConfig } from '../../../src/config.ts';
 import type { LogLine } from '../../../src/contracts/kennel.ts';
@@ -8,7 +9,7 @@ import { orderCommand } from '../../../src/gateway/intake/commands/tasks.ts';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';
 import { reportHost } from '../../../src/store/kennel/hosts.ts';
 import { askForTask } from '../../../src/store/kennel/questions/task-questions.ts';
-import { storeLines } from '../../../src/store/kennel/tasks/task-log.ts';
+import { openCalls, storeLines } from '../../../src/store/kennel/tasks/task-log.ts';
 import { insertTask, setTaskState, type Task } from '../../../src/store/kennel/tasks/tasks.ts';
 import { recordWorkspaces, selectWorkspace } from '../../../src/store/kennel/workspaces/workspaces.ts';
 import { statusText } from '../../../src/store/owner/status-text.ts';
@@ -80,6 +81,40 @@ describe('words about tasks', () => {
     expect(await status()).toMatch(/^Nothing is running\./);
     await task('running', 'words1');
     expect(await status()).not.toContain('Nothing is running');
+  });
+
+  it('tell of a command that may never end, once for each time, with the words that end it', async () => {
+    await newChat();
+    const { db } = database.store;
+    const slow = await task('running', 'words10');
+    const line = { type: 'tool' as const, step: 1, id: 'a', title: 'npm test', kind: 'execute' };
+    await storeLines(db, slow, [
+      { ...line, seq: 1, at: '2026-01-01T00:00:00Z', status: 'in_progress' },
+      { ...line, seq: 2, at: '2026-01-01T00:00:00Z', status: 'in_progress', detail: '$ npm test' },
+      { ...line, seq: 3, at: '2026-01-01T00:00:00Z', id: 'b', status: 'completed' },
+    ]);
+    const open = await openCalls(db, slow.id, 1);
+    expect(open).toMatchObject([{ seq: 2 }]);
+    const calls = new SlowCalls(0);
+    for (const each of open) calls.take(each);
+    const due = Array.from({ length: 130 }, (_, at) => calls.due(at * 10_000)).flat();
+    expect(due).toHaveLength(2);
+    // no server of Temporal is here: its sweeper sends what is stored
+    const deps = { db, config: loadConfig(), temporal: {} as never };
+    for (const each of [due[0]!, due[0]!, due[1]!]) await tellSlow(deps, slow, each);
+    const rows = await db
+      .selectFrom('outbox')
+      .select('body')
+      .where('chat_id', '=', chat.chatId)
+      .orderBy('created_at')
+      .execute();
+    expect(rows.map(({ body }) => body.split('\n'))).toEqual([
+      [
+        `A command of task ${slow.id} (practice in words10) has run for 10 min 0 s and may never end: npm test`,
+        `Say "stop ${slow.id}" to end the task. Say nothing, and it goes on; you hear of it again in 10 min 0 s.`,
+      ],
+      expect.arrayContaining([expect.stringContaining('again in 20 min')]),
+    ]);
   });
 
   it('defect 47: tell of the project and its branch as well', async () => {

@@ -75,6 +75,45 @@ describe.skipIf(!engine)('a project that exists already', () => {
     expect(await activeWorkspace(database.store.db, bench.chatId)).toEqual({ host: 'local', name: 'my-shop' });
   });
 
+  it('says what of a folder is not in the copy: uncommitted work, submodules, content of Git LFS', async () => {
+    const other = join(home, 'library');
+    mkdirSync(other);
+    git(other, 'init', '-q');
+    git(other, 'commit', '-q', '--allow-empty', '-m', 'first');
+    const rich = join(home, 'rich');
+    mkdirSync(rich);
+    git(rich, 'init', '-q', '-b', 'main');
+    writeFileSync(join(rich, '.gitattributes'), '*.bin filter=lfs diff=lfs merge=lfs -text\n');
+    const pointer = 'version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n';
+    writeFileSync(join(rich, 'model.bin'), pointer);
+    writeFileSync(join(rich, 'notes.md'), pointer);
+    git(rich, '-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add', other, 'vendor/library');
+    git(rich, 'add', '-A');
+    git(rich, 'commit', '-qm', 'first');
+    const whole = await bench.call('workspace_clone', { from: rich });
+    expect(whole.output).toContain('Its submodules are empty: vendor/library. ');
+    expect(whole.output).toContain('only what points to it: model.bin. ');
+    expect(whole.output).not.toContain('not committed');
+    for (const name of ['a', 'b', 'c', 'd', 'e', 'f\ng']) writeFileSync(join(rich, name), name);
+    writeFileSync(join(rich, 'notes.md'), 'changed\n');
+    // a setting of the folder that runs a program
+    git(rich, 'config', 'core.fsmonitor', `touch ${join(home, 'ran')}`);
+    const { output } = await bench.call('workspace_clone', { from: rich, name: 'richer' });
+    expect(output).toContain('Work that is not committed there is not in it: notes.md, a, b, c, d and 2 more.');
+    expect(readdirSync(home)).not.toContain('ran');
+    expect((await bench.call('workspace_clone', { from: shop, name: 'plain' })).output).not.toMatch(/submodule|LFS/);
+  });
+
+  it('is called archived where nothing can be pushed to it', async () => {
+    github.make('old-shop', { archived: true });
+    git(shop, 'push', '-q', github.folder('old-shop'), 'trunk:main');
+    const from = `${github.apiUrl.replace('/api', '')}/ann/old-shop`;
+    expect(await bench.call('workspace_clone', { from }, { config: { GH_TOKEN: github.token } })).toMatchObject({
+      ok: true,
+      output: expect.stringContaining('It is archived on GitHub: nothing can be pushed to it.'),
+    });
+  });
+
   it('comes in once, when the worker dies before it can say so', async () => {
     const dying = dyingAfter(kennel, (what) => what === 'profile');
     const args = { from: shop, name: 'once' };

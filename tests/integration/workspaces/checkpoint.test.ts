@@ -519,6 +519,17 @@ test('a task whose changes cannot be committed is saved all the same: its files 
   expect(w.state()).toEqual(before);
 });
 
+test('a commit without a subject of its own says what changed', () => {
+  const w = keep(Workspace.repository({ 'a.txt': 'one\n', 'b.txt': 'b\n'.repeat(20) }));
+  w.checkpoint('t1');
+  rmSync(join(w.root, 'b.txt'));
+  w.write({ 'src/new.ts': 'x\n', 'a.txt': 'two\n', 'c.txt': 'b\n'.repeat(20) });
+  w.conclude('t1', { message: '\n\nmake it better\n\nFetch-Task: t1' });
+  expect(w.git('log', '-1', '--format=%B').trim()).toBe(
+    'Add src/new.ts, update a.txt, rename b.txt to c.txt\n\nmake it better\n\nFetch-Task: t1',
+  );
+});
+
 test('commits of an agent that left the branch of its worktree are on that branch, and undone with it', () => {
   const w = keep(Workspace.repository());
   w.ok({ op: 'worktree', action: 'add', key: 't1', author });

@@ -128,6 +128,7 @@ describe('a devcontainer', () => {
         { language: 'node', version: null, file: AT },
         { language: 'python', version: '3.11', file: AT },
       ],
+      managers: [],
       services: ['postgresql'],
       packages: ['libpq-dev', 'jq'],
       variables: { MODE: 'test', SRC: '/workspace/src' },
@@ -140,6 +141,7 @@ describe('a devcontainer', () => {
         setup: ['npm ci', "'pip' 'install' 'it'\\''s'"],
       },
       refused: [],
+      unused: [],
       files: [AT],
     });
   });
@@ -187,9 +189,6 @@ describe('a devcontainer', () => {
     ['a Dockerfile that is a link', '{\n"dockerFile": "link"}', 2],
     ['a Dockerfile in git', '{"dockerFile": "../.git/config"}', 1],
     ['a folder outside', '{"build": {\n"context": "../.."}}', 2],
-    ['a feature of a stranger', '{"features": {\n"ghcr.io/stranger/features/tool:1": {}}}', 2],
-    ['a feature in the repository', '{"features": {"./local": {}}}', 1],
-    ['the engine of the machine', '{"features": {"ghcr.io/devcontainers/features/docker-outside-of-docker:1": {}}}', 1],
     ['a package that is an option', '{"customizations": {"fetch": {"packages": ["-o=APT::x"]}}}', 1],
     ['an image that is none', '{"image": "debian\\nRUN evil"}', 1],
     ['no JSON', '{\n  "image": \n}', 3],

@@ -106,10 +106,10 @@ export class Workspace {
 
   conclude(
     key: string,
-    options: { keepOnBranchOnly?: boolean; worktree?: string } = {},
+    options: { keepOnBranchOnly?: boolean; worktree?: string; message?: string } = {},
   ): ConcludedChanges & { output: string } {
-    const { keepOnBranchOnly = false, worktree } = options;
-    const answer = this.ok({ op: 'conclude', key, message: `Task ${key}`, author, keepOnBranchOnly, worktree });
+    const { keepOnBranchOnly = false, worktree, message = `Task ${key}` } = options;
+    const answer = this.ok({ op: 'conclude', key, message, author, keepOnBranchOnly, worktree });
     return { ...(answer.data as unknown as ConcludedChanges), output: answer.output };
   }
 

@@ -45,6 +45,10 @@ describe('GitHub says no', () => {
       /403: Resource not accessible by integration\)\. It needs the scope repo/,
     ],
     [
+      { status: 403, body: { message: 'Repository was archived so is read-only.' } },
+      /^The repository is archived on GitHub, so nothing in it can be changed/,
+    ],
+    [
       { status: 403, headers: { 'x-accepted-github-permissions': 'pull_requests=write' } },
       /permissions pull_requests=write\.$/,
     ],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { answerRequest, clientOf } from '../../../src/adapters/mcp/serving/protocol.ts';
 import { admitted, offeredTools } from '../../../src/api/runtime/mcp/offered.ts';
-import { cursorId, cursorOf, newSessionId, sessionOf } from '../../../src/api/runtime/mcp/session-id.ts';
+import { cursorId, cursorOf, newSessionId, sessionOf } from '../../../src/api/runtime/mcp/wire.ts';
 import { tools } from '../../../src/tools/registry.ts';
 
 describe('the id of a session', () => {

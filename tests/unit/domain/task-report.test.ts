@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { hasNoTests, type Report, reportText } from '../../../src/domain/tasks/report.ts';
+import { hasNoTests, type Report, reportText, subjectIn } from '../../../src/domain/tasks/report.ts';
 import { toWhatsApp } from '../../../src/gateway/channels/whatsapp/text/markup.ts';
 
 const report: Report = {
@@ -41,6 +41,32 @@ describe('the report of a task', () => {
         'claude in shop, 1 min 35 s, 1200 tokens in 3 model calls, $0.01.\nFolder: `/home/ada/.fetch/workspaces/shop`',
       ].join('\n\n'),
     );
+  });
+
+  it('names the hosts that were refused, and how often', () => {
+    const refused = [
+      { host: 'evil.example.com', port: 443, refused: 3 },
+      { host: 'plain.example.com', port: 80, refused: 1 },
+      { host: '(others)', port: 0, refused: 9 },
+    ];
+    expect(reportText({ ...report, refused })).toContain(
+      'Refused: evil.example.com (3 times), http://plain.example.com, other hosts (9 times).',
+    );
+    expect(reportText(report)).not.toContain('Refused');
+  });
+
+  it.each([
+    ['Done.\n\nCommit: Add rate limits to the API', 'Add rate limits to the API', 'Done.'],
+    ['**Commit:** `Fix the login.`', 'Fix the login', ''],
+    ['Commit message: "Fix it"\nThat is all.', 'Fix it', '\nThat is all.'],
+    ['I will commit: later', null, 'I will commit: later'],
+    ['Commit: ', null, 'Commit:'],
+    [`Commit: ${'long '.repeat(40)}`, expect.stringMatching(/^(long )+.{0,6}\.\.\.$/), ''],
+  ])('takes the subject of the commit out of %j', (said, subject, rest) => {
+    const found = subjectIn(said);
+    expect(found.subject).toEqual(subject);
+    expect(found.subject?.length ?? 0).toBeLessThanOrEqual(72);
+    expect(found.said.trim()).toBe(rest.trim());
   });
 
   it('names the undo that takes back this task and no other, where it worked on a branch of its own', () => {

@@ -11,7 +11,7 @@ import {
   suffix,
   wholePairs,
 } from '../../../src/domain/text/storable.ts';
-import { sanitiseText } from '../../../src/gateway/intake/attachments.ts';
+import { sanitiseText } from '../../../src/gateway/intake/sanitise.ts';
 import { excerpt } from '../../../src/tools/attachments.ts';
 import { anyText } from '../../support/any-text.ts';
 import { holds } from '../../support/property.ts';

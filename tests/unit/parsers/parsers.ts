@@ -61,8 +61,8 @@ import { isTooDeep } from '../../../src/domain/text/lenient-json.ts';
 import { secretIn } from '../../../src/domain/text/secrets.ts';
 import { phoneOf } from '../../../src/domain/whatsapp/identity.ts';
 import { withoutTrigger } from '../../../src/domain/whatsapp/trigger.ts';
-import { sanitiseName, sanitiseText } from '../../../src/gateway/intake/attachments.ts';
 import { isCommand } from '../../../src/gateway/intake/commands/table.ts';
+import { sanitiseName, sanitiseText } from '../../../src/gateway/intake/sanitise.ts';
 import { isTestCommand } from '../../../src/tools/workspace/shell.ts';
 
 /** Every parser of texts from outside that is ours, with texts that it understands: fuzzing begins at those. */

@@ -2,7 +2,13 @@ import { createHash } from 'node:crypto';
 import type { Dirent, Stats } from 'node:fs';
 import { lstat, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { CopiedContent, CopiedFile, Devcontainer, FoundEnvironment } from '../../../contracts/environment.ts';
+import type {
+  CopiedContent,
+  CopiedFile,
+  Devcontainer,
+  FoundEnvironment,
+  RefusedLine,
+} from '../../../contracts/environment.ts';
 import { INSIDE } from '../../../contracts/kennel.ts';
 import type { WorkspaceAnswer, WorkspaceOp } from '../../../contracts/workspace-ops.ts';
 import { blockQuote, inline } from '../../../domain/text/foreign-text.ts';
@@ -11,10 +17,20 @@ import { checkedContents, checkedEnvironment, NOTHING } from './found.ts';
 import { type Recipe, recipeOf } from './recipe.ts';
 import { replaceFile, SetupScripts } from './setup-scripts.ts';
 
-/** The environment of a workspace, as its files are now. */
-export interface Environment {
+/** A way to make the image of a workspace. */
+interface Choice {
   /** null: the images of the kennel have all that it needs */
   recipe: Recipe | null;
+  /** what of the versions a person should know */
+  notes: string[];
+  /** what to say when it cannot be built and the next choice is used; null for the last */
+  lost: string | null;
+}
+
+/** The environment of a workspace, as its files are now. */
+export interface Environment {
+  /** the first that can be built is used */
+  choices: Choice[];
   /** environment variables that the repository sets */
   variables: Record<string, string>;
   /** shell lines that prepare the workspace */
@@ -44,7 +60,7 @@ type Read = (
 const SOURCE = /\.(c|cc|cpp|cxx|go|rs|java|php|rb)$/;
 /** Files in which a repository says what it needs. */
 const MANIFEST =
-  /^(\.tool-versions|\.?mise\.toml|\.nvmrc|\.(node|python|ruby|java|go|php)-version|rust-toolchain(\.toml)?|go\.mod|Cargo\.toml|pyproject\.toml|requirements\.txt|setup\.py|Pipfile|package\.json|pom\.xml|build\.gradle(\.kts)?|composer\.json|Gemfile|CMakeLists\.txt|configure\.ac|meson\.build|\.devcontainer\.json)$/;
+  /^(\.tool-versions|pnpm-(lock|workspace)\.yaml|yarn\.lock|\.yarnrc\.yml|bun\.lockb?|(poetry|uv|pdm|Pipfile)\.lock|uv\.toml|configure\.in|Makefile\.am|\.?mise\.toml|\.nvmrc|\.(node|python|ruby|java|go|php)-version|rust-toolchain(\.toml)?|go\.mod|Cargo\.toml|pyproject\.toml|requirements\.txt|setup\.py|Pipfile|package\.json|pom\.xml|build\.gradle(\.kts)?|composer\.json|Gemfile|CMakeLists\.txt|configure\.ac|meson\.build|\.devcontainer\.json)$/;
 const MOST_NAMES = 5_000;
 
 /**
@@ -101,15 +117,14 @@ export class Environments {
     const asked = askedBy(found.devcontainer);
     const decision = asked && (await this.decision(asked.hash));
     const agreed = decision === 'yes';
-    const { recipe, notes } = recipeOf(found, agreed, script ?? (await this.scripts.of(workspace))?.script ?? null);
+    const setup = script ?? (await this.scripts.of(workspace))?.script ?? null;
     const undecided = decision === null ? asked : null;
     return {
-      recipe,
+      choices: choicesOf(found, agreed, setup),
       variables: found.variables,
       setup: agreed ? (found.devcontainer?.setup ?? []) : [],
       undecided,
       notes: [
-        ...notes,
         ...refusals(found),
         ...(undecided
           ? [`${undecided.file} brings its own image or commands. They wait for your yes: the next coding task asks.`]
@@ -176,6 +191,31 @@ export class Environments {
   }
 }
 
+/** Its devcontainer, what a no to that gives, and that without package managers. */
+function choicesOf(found: FoundEnvironment, agreed: boolean, script: string | null): Choice[] {
+  const own = recipeOf(found, agreed, script);
+  const { devcontainer, managers } = found;
+  return [
+    ...(own.recipe?.base
+      ? [
+          {
+            ...own,
+            lost: `${devcontainer!.file} could not be used, so this task has the languages that the files of the repository name, as after a no.`,
+          },
+        ]
+      : []),
+    ...(managers.length > 0
+      ? [
+          {
+            ...recipeOf(found, false, script),
+            lost: `${managers.map(({ name }) => name).join(' and ')} could not be installed, so this task goes on without.`,
+          },
+        ]
+      : []),
+    { ...recipeOf({ ...found, managers: [] }, false, script), lost: null },
+  ];
+}
+
 /** Only what runs code of others is asked about. */
 function askedBy(devcontainer: Devcontainer | null): EnvironmentAsked | null {
   if (!devcontainer) return null;
@@ -212,13 +252,17 @@ function copies(copied: readonly CopiedFile[]): string {
   ].join('\n');
 }
 
-function refusals({ refused }: FoundEnvironment): string[] {
-  if (refused.length === 0) return [];
-  const lines = refused.map(
-    ({ file, line, text, why }) => `${inline(`${file}, line ${line}: ${text}`, 300)}\n${inline(why, 300)}`,
-  );
-  return [`The devcontainer of this repository is not used, because of:\n${blockQuote(lines.join('\n'))}`];
+function refusals({ refused, unused }: FoundEnvironment): string[] {
+  if (refused.length > 0) return [`The devcontainer of this repository is not used, because of:\n${quoted(refused)}`];
+  return unused.length > 0 ? [`The devcontainer of this repository is used without:\n${quoted(unused)}`] : [];
 }
+
+const quoted = (lines: readonly RefusedLine[]): string =>
+  blockQuote(
+    lines
+      .map(({ file, line, text, why }) => `${inline(`${file}, line ${line}: ${text}`, 300)}\n${inline(why, 300)}`)
+      .join('\n'),
+  );
 
 /**
  * The variables of an agent's container. Programs in Java do not know `HTTPS_PROXY`: without these, Maven and Gradle
@@ -246,6 +290,9 @@ export const homeVariables = (home: string): Record<string, string> => ({
   PIP_CACHE_DIR: `${home}/.cache/pip`,
   // Debian's pip refuses without it, also where it installs for the user alone
   PIP_BREAK_SYSTEM_PACKAGES: '1',
+  // in the workspace, where the tests after a task find them
+  POETRY_VIRTUALENVS_IN_PROJECT: 'true',
+  PIPENV_VENV_IN_PROJECT: '1',
   npm_config_cache: `${home}/.npm`,
   COMPOSER_HOME: `${home}/.composer`,
   GEM_HOME: `${home}/.gem`,

@@ -1,5 +1,11 @@
 import { z } from 'zod';
-import { type CopiedContent, type FoundEnvironment, LANGUAGES, SERVICES } from '../../../contracts/environment.ts';
+import {
+  type CopiedContent,
+  type FoundEnvironment,
+  LANGUAGES,
+  MANAGERS,
+  SERVICES,
+} from '../../../contracts/environment.ts';
 
 /** What the workspace program found. It read files of strangers, so nothing that it says is used unchecked. */
 
@@ -9,6 +15,10 @@ const insidePath = path.regex(/^(?!\.fetch\/)(?!(?:.*\/)?\.{0,2}(?:\/|$))[^\0]+$
 const MOST_FILES = 2_000;
 const name = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,99}$/);
 const value = z.string().max(4_000);
+
+const lines = z
+  .array(z.object({ file: path, line: z.int().min(1), text: z.string().max(500), why: z.string().max(500) }))
+  .max(50);
 
 const shape = z.object({
   languages: z
@@ -23,6 +33,17 @@ const shape = z.object({
       }),
     )
     .max(LANGUAGES.length),
+  managers: z
+    .array(
+      z.object({
+        name: z.enum(MANAGERS),
+        version: z
+          .string()
+          .regex(/^[\w.-]{1,40}$/)
+          .nullable(),
+      }),
+    )
+    .max(MANAGERS.length),
   services: z.array(z.enum(SERVICES)).max(SERVICES.length),
   packages: z.array(z.string().regex(/^[a-z0-9][a-z0-9+.-]{1,100}$/)).max(400),
   variables: z.record(name, value),
@@ -44,9 +65,8 @@ const shape = z.object({
       setup: z.array(z.string().max(100_000)).max(100),
     })
     .nullable(),
-  refused: z
-    .array(z.object({ file: path, line: z.int().min(1), text: z.string().max(500), why: z.string().max(500) }))
-    .max(50),
+  refused: lines,
+  unused: lines,
   files: z.array(path).max(3 * MOST_FILES),
 });
 
@@ -56,11 +76,13 @@ const contents = z.object({
 
 export const NOTHING: FoundEnvironment = {
   languages: [],
+  managers: [],
   services: [],
   packages: [],
   variables: {},
   devcontainer: null,
   refused: [],
+  unused: [],
   files: [],
 };
 

@@ -44,7 +44,7 @@ const SERVICE_PACKAGES: Record<Service, readonly string[]> = {
 };
 /** What the programs of the kennel need on a base that is not ours. */
 const FOR_NODE = ['libatomic1', 'libstdc++6'];
-const SCRIPTS = ['enter.sh', 'go.sh', 'node.sh'];
+const SCRIPTS = ['enter.sh', 'go.sh', 'managers.sh', 'node.sh'];
 /** The programs of the environment, before every other on PATH. */
 const BIN = '/opt/environment/bin';
 const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
@@ -72,11 +72,19 @@ export function recipeOf(
     if (wanted.language === 'go') scripts.push(['go.sh', version ?? '']);
     if (wanted.language === 'node' && version !== null) scripts.push(['node.sh', version]);
   }
+  // its own base has what its files need, too
+  const managers = base ? [] : found.managers;
+  if (managers.length > 0)
+    scripts.push([
+      'managers.sh',
+      managers.map(({ name, version }) => (version === null ? name : `${name}@${version}`)).join(' '),
+    ]);
   if (base) for (const name of FOR_NODE) packages.add(name);
   for (const service of found.services) for (const name of SERVICE_PACKAGES[service]) packages.add(name);
   const title =
     [
       ...found.languages.map(({ language }) => LABELS[language]),
+      ...managers.map(({ name }) => name),
       ...found.services,
       ...(script === null ? [] : ['a setup script']),
     ].join(', ') || 'packages';

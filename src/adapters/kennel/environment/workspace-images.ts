@@ -45,19 +45,24 @@ export class WorkspaceImages {
   ): Promise<WorkspaceImage> {
     const kennel = await this.kennel.provide(kind, onProgress, { signal });
     if (workspace === null) return { image: kennel, variables: {}, setup: [], notes: [] };
-    const { recipe, variables, setup, notes } = await this.environments.of(workspace);
-    if (!recipe) return { image: kennel, variables, setup, notes };
-    try {
-      return {
-        image: await this.build(workspace, { kind, kennel, recipe }, onProgress, signal),
+    const { choices, variables, setup, notes } = await this.environments.of(workspace);
+    const lost: string[] = [];
+    for (const { recipe, notes: versions, lost: without } of choices) {
+      const made = (image: string): WorkspaceImage => ({
+        image,
         variables,
         setup,
-        notes,
-      };
-    } catch (error) {
-      if (!(error instanceof EnvironmentFailed)) throw error;
-      return { image: kennel, variables, setup, notes: [...notes, error.message] };
+        notes: [...lost, ...versions, ...notes],
+      });
+      if (!recipe) return made(kennel);
+      try {
+        return made(await this.build(workspace, { kind, kennel, recipe }, onProgress, signal));
+      } catch (error) {
+        if (!(error instanceof EnvironmentFailed)) throw error;
+        lost.push(without === null ? error.message : `${without} ${error.why}`);
+      }
     }
+    return { image: kennel, variables, setup, notes: [...lost, ...notes] };
   }
 
   /** Languages and services are of the distribution; a base, a script or commands of a repository are of others. */
@@ -86,8 +91,10 @@ export class WorkspaceImages {
     if (known !== undefined) return known;
     const kind = imageKindOf(agent);
     const kennel = await this.kennel.provide(kind, onProgress, { signal });
-    const { recipe } = await this.environments.of(workspace, script);
-    const failed = await this.build(workspace, { kind, kennel, recipe: recipe! }, onProgress, signal).then(
+    const at = await this.usable(workspace, { kind, kennel }, onProgress, signal);
+    const { choices } = await this.environments.of(workspace, script);
+    const recipe = choices[at]!.recipe!;
+    const failed = await this.build(workspace, { kind, kennel, recipe }, onProgress, signal).then(
       () => null,
       (error) => {
         if (error instanceof EnvironmentFailed) return error.why;
@@ -96,6 +103,27 @@ export class WorkspaceImages {
     );
     await this.scripts.conclude(workspace, id, script, failed);
     return failed;
+  }
+
+  /** Index of the choice that its containers have now. */
+  private async usable(
+    workspace: string,
+    at: Pick<Wanted, 'kind' | 'kennel'>,
+    onProgress: Progress,
+    signal?: AbortSignal,
+  ): Promise<number> {
+    const { choices } = await this.environments.of(workspace);
+    for (const [index, { recipe }] of choices.slice(0, -1).entries()) {
+      const builds = await this.build(workspace, { ...at, recipe: recipe! }, onProgress, signal).then(
+        () => true,
+        (error) => {
+          if (error instanceof EnvironmentFailed) return false;
+          throw error;
+        },
+      );
+      if (builds) return index;
+    }
+    return choices.length - 1;
   }
 
   private build(

@@ -22,7 +22,7 @@ import { createThread } from '../../../store/chats/threads/threads.ts';
 import type { RuntimeDeps } from '../shared/endpoint.ts';
 import { accessOf, admitted, CALL_RESULT, CHAT, CHAT_REPLY } from './offered.ts';
 import { stillWaits } from './results.ts';
-import type { ProgramSession } from './session-id.ts';
+import type { ProgramSession } from './wire.ts';
 
 /** A turn that is to be followed from `seq` on, or an answer that needs none. */
 type Begun = { threadId: string; turnId: string; seq: number } | { answer: CallToolResult };

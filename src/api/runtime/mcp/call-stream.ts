@@ -6,7 +6,7 @@ import { type Batch, follow } from '../events/events.ts';
 import type { RuntimeDeps } from '../shared/endpoint.ts';
 import { type AskedPayload, formOf, textOf } from './forms.ts';
 import { resultOf, stillWaits } from './results.ts';
-import { cursorId, type ProgramSession, type StreamCursor } from './session-id.ts';
+import { cursorId, type ProgramSession, type StreamCursor } from './wire.ts';
 
 const BATCH = 256;
 /** Clients that come back only a few times find the API there again. */

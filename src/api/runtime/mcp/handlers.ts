@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import type { Context } from 'koa';
-import { z } from 'zod';
 import {
   answerRequest,
   clientOf,
@@ -26,18 +25,7 @@ import { begin, CHAT_KEYS, cancelRequest, stop } from './begin.ts';
 import { callStream } from './call-stream.ts';
 import { takeForm } from './forms.ts';
 import { offeredTools } from './offered.ts';
-import { cursorOf, newSessionId, type ProgramSession, type StreamCursor, sessionOf } from './session-id.ts';
-
-/** One message of JSON-RPC: a request, a notification or a response. */
-export const message = z
-  .looseObject({
-    jsonrpc: z.literal('2.0'),
-    id: z.union([z.string().max(200), z.number()]).optional(),
-    method: z.string().optional(),
-    params: z.looseObject({}).optional(),
-  })
-  .meta({ id: 'McpMessage', examples: [{ jsonrpc: '2.0', id: 1, method: 'tools/list' }] });
-export type Message = z.output<typeof message>;
+import { cursorOf, type Message, newSessionId, type ProgramSession, type StreamCursor, sessionOf } from './wire.ts';
 
 /**
  * The SDK's transport keeps sessions and streams in the memory of one process. Here a session is its id and a stream is

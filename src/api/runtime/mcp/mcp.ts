@@ -1,5 +1,5 @@
 import { endpoint } from '../shared/endpoint.ts';
-import { message } from './handlers.ts';
+import { message } from './wire.ts';
 
 /**
  * MCP over streamable HTTP. Every message is one JSON object; batches, which newer versions of the protocol have

@@ -173,6 +173,16 @@ export async function countLines(db: Db, taskId: string): Promise<number> {
   return Number(count);
 }
 
+/** The newest lines of tool calls of a run that have not ended. */
+export async function openCalls(db: Db, taskId: string, step: number): Promise<LogLine[]> {
+  const { rows } = await sql<{ line: LogLine }>`
+    select line from (
+      select distinct on (line ->> 'id') line from task_log
+      where task_id = ${taskId} and step = ${step} and line ->> 'type' = 'tool' order by line ->> 'id', seq desc) newest
+    where line ->> 'status' in ('pending', 'in_progress')`.execute(db);
+  return rows.map(({ line }) => line);
+}
+
 /** Limit of the last message, which may be a flood too. */
 const SAID_PIECES = 500;
 const SAID_CHARS = 20_000;

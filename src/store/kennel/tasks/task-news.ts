@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import type { Channel } from '../../../contracts/ids.ts';
 import type { Source } from '../../../contracts/taint.ts';
 import type { ChatWork } from '../../../domain/chat/context/workspace-context.ts';
 import { compiled } from '../../postgres/compiled-query.ts';
@@ -39,6 +40,14 @@ export async function tellOfTask(
   });
   return outboxId;
 }
+
+/** The channel and the workflow of a task's chat, which sends what is told of it. */
+export const whereToTell = (db: Db, { chat_id: id }: Task): Promise<{ channel: Channel; workflowId: string }> =>
+  db
+    .selectFrom('chats')
+    .select(['channel', 'workflow_id as workflowId'])
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow();
 
 /** Tasks that a prompt names. */
 const TASKS = 3;

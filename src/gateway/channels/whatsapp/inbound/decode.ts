@@ -11,7 +11,7 @@ import {
 } from '../../../../domain/whatsapp/identity.ts';
 import type { Forms } from '../../../../store/whatsapp/contacts.ts';
 import type { MessageKey, NewReceived } from '../../../../store/whatsapp/inbox.ts';
-import { sanitiseName } from '../../../intake/attachments.ts';
+import { sanitiseName } from '../../../intake/sanitise.ts';
 import { type Media, mediaOf } from './media-kinds.ts';
 import { answerTo, isShared, isViewOnce, kindsOf, type Opened, opened, seenOnce, textOf } from './message-kinds.ts';
 

@@ -1,5 +1,6 @@
 import type { proto } from '@whiskeysockets/baileys';
-import { type FileFacts, sanitiseName } from '../../../intake/attachments.ts';
+import type { FileFacts } from '../../../intake/attachments.ts';
+import { sanitiseName } from '../../../intake/sanitise.ts';
 
 /** A file that came with a message, still on WhatsApp's media server and encrypted. */
 export interface Media extends FileFacts {

@@ -1,5 +1,5 @@
 import type { proto } from '@whiskeysockets/baileys';
-import { sanitiseText } from '../../../intake/attachments.ts';
+import { sanitiseText } from '../../../intake/sanitise.ts';
 
 /** What a person reads of a part of a message; `say` answers a part that nothing can be made of; null: it says nothing. */
 type Shown = string | null | undefined | { say: string };

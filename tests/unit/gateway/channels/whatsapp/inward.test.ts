@@ -5,7 +5,8 @@ import { createLimiter } from '../../../../../src/gateway/channels/shared/rate-l
 import { peopleOf, type Self, verdictOn } from '../../../../../src/gateway/channels/whatsapp/inbound/admit.ts';
 import { decodeRow, type Incoming, openedEdit } from '../../../../../src/gateway/channels/whatsapp/inbound/decode.ts';
 import { reactionText } from '../../../../../src/gateway/channels/whatsapp/inbound/interpret.ts';
-import { sanitiseName, sanitiseText, TEXT_LIMIT, textFor } from '../../../../../src/gateway/intake/attachments.ts';
+import { textFor } from '../../../../../src/gateway/intake/attachments.ts';
+import { sanitiseName, sanitiseText, TEXT_LIMIT } from '../../../../../src/gateway/intake/sanitise.ts';
 import type { NewReceived } from '../../../../../src/store/whatsapp/inbox.ts';
 import { sealEdit } from '../../../../support/whatsapp/handset.ts';
 

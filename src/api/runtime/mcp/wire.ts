@@ -3,6 +3,17 @@ import { z } from 'zod';
 import type { ClientOfSession } from '../../../adapters/mcp/serving/protocol.ts';
 import { oneLine } from '../../../domain/text/foreign-text.ts';
 
+/** One message of JSON-RPC: a request, a notification or a response. */
+export const message = z
+  .looseObject({
+    jsonrpc: z.literal('2.0'),
+    id: z.union([z.string().max(200), z.number()]).optional(),
+    method: z.string().optional(),
+    params: z.looseObject({}).optional(),
+  })
+  .meta({ id: 'McpMessage', examples: [{ jsonrpc: '2.0', id: 1, method: 'tools/list' }] });
+export type Message = z.output<typeof message>;
+
 /** A session of a program. Its id says all that has to be known of it, so it outlives every process of ours. */
 export interface ProgramSession extends ClientOfSession {
   id: string;
