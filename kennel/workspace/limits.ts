@@ -37,6 +37,9 @@ export const LIMITS = {
   fsckMs: 60_000,
   /** most entries that are read to find out whether a large folder changed */
   fingerprintEntries: 50_000,
+  /** the largest folder whose content is hashed: entries, and bytes */
+  digestEntries: 10_000,
+  digestBytes: 64 * 1024 * 1024,
   /** when the store has more loose objects, they are put into one pack */
   looseObjects: 4_000,
   /** a task that would commit more than these is looked at by the person first: new files, and bytes */

@@ -7,6 +7,7 @@ import { removeFolder, settle } from './checkpoint/settle.ts';
 import { addWorktree, removeWorktree, worktreeAgain } from './checkpoint/worktree.ts';
 import { environment, environmentFiles } from './environment/find.ts';
 import { edit, remove, write } from './files/change.ts';
+import { digest } from './files/digest.ts';
 import { list, read } from './files/look.ts';
 import { search } from './files/search.ts';
 import { placeOf } from './git/repository.ts';
@@ -29,6 +30,8 @@ export function perform(workspace: string, side: string, op: WorkspaceOp): Works
       return list(place.root, op.path, op.depth, op.limit);
     case 'read':
       return read(place.root, op.path, op.from, op.lines);
+    case 'digest':
+      return digest(place.root, op.path);
     case 'search':
       return search(place.root, op);
     case 'write':

@@ -55,7 +55,7 @@ export const SINKS = [
 ] as const;
 export type Sink = (typeof SINKS)[number];
 
-/** Stored with a call that has a sink. */
+/** Stored with a call that has a sink, or works in a workspace. */
 export interface CallTaint {
   /** what the turn had read when the model made the call */
   sources: Source[];

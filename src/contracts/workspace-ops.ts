@@ -12,6 +12,8 @@ export type WorkspaceOp = { worktree?: string } /** entries of a folder, folders
   | { op: 'list'; path: string; depth: number; limit: number }
   /** lines of a text file as they are, counted from 1 */
   | { op: 'read'; path: string; from: number; lines: number }
+  /** a hash of a file, or of a folder with everything in it; its data are `{ digest }`, null when that is too much */
+  | { op: 'digest'; path: string }
   | { op: 'search'; pattern: string; regex: boolean; path: string; glob?: string; limit: number }
   /** `preview: true` changes nothing and returns the change as a unified diff. With `edit`, `undo` knows the change. */
   | { op: 'write'; path: string; content: string; preview?: boolean; edit?: DirectEdit }

@@ -91,7 +91,9 @@ const readOutput = defineTool({
     if (call.output === null)
       return { ok: false, output: `${call.name} (${callId}) has no output${call.state === 'done' ? '' : ' yet'}.` };
     const { metadata, ...read } = excerpt(call.output, { offset, limit, of: `The output of ${callId}` });
-    return { ...read, ...(metadata && { metadata: { callId, ...metadata } }) };
+    // anybody in a group may have answered a question
+    const ours = call.sources?.length === 0 && call.name !== ASK_USER;
+    return { ...read, ...(ours && { ours }), ...(metadata && { metadata: { callId, ...metadata } }) };
   },
 });
 

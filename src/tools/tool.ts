@@ -23,6 +23,8 @@ export interface ToolContext {
   db: Db;
   temporal: Client;
   config: Config;
+  /** the context in which the model made the call held no text of others */
+  clean?: boolean;
   /** nobody can be asked: a routine calls it */
   unattended?: boolean;
   /** aborted on interrupt and time-out; every request and process must obey it */

@@ -16,6 +16,7 @@ import { activeWorkspace, forgetWorkspace, selectIfNone, tasksIn } from '../stor
 import { publishNew } from './github/publish.ts';
 import type { ToolContext, ToolOutcome } from './tool.ts';
 import { AUTHOR, findWorkspace, type Opened, operate, provide, type Site } from './workspace/in-workspace.ts';
+import { noteMade } from './workspace/own-content.ts';
 import { about, dataOf, look, status } from './workspace/view.ts';
 
 /** Creating and deleting workspaces. */
@@ -46,6 +47,7 @@ export async function create(
   );
   if ('ok' in placed) return placed;
   const at = placed;
+  await noteMade(at, context);
   const profile = await look(context, at);
   await shareWithMakers(db, context.turnId, name);
   const active = await selectIfNone(db, chatId, { host: site.host, name });

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestApp } from '../support/app.ts';
-import { findTask, inState, linesOf, startTask, startTaskApp, warningsOf, workspace } from '../support/kennel-app.ts';
+import { findTask, inState, linesOf, startTask, startTaskApp, workspace } from '../support/kennel-app.ts';
 import {
   type FileHost,
   type FolderRegistry,
@@ -75,7 +75,7 @@ describe('a package manager, after one yes', () => {
     await completesAfterOneYes(
       'with-pip',
       INSTALLS,
-      `with-pip is a Python project: may tasks here use its package registry (${pip.at})?${warningsOf(pip.at)}`,
+      `with-pip is a Python project: may tasks here use its package registry (${pip.at})?`,
     );
     expect([pip.requests, files.requests]).toEqual([['/simple/left/'], ['/files/left-1.0.0-py3-none-any.whl']]);
   });
@@ -90,7 +90,7 @@ describe('a package manager, after one yes', () => {
     await completesAfterOneYes(
       'with-go',
       'run GOFLAGS=-mod=mod go build -o /tmp/demo . && test "$(/tmp/demo)" = left',
-      `with-go is a Go project: may tasks here use its package registry (${go.at})?${warningsOf(go.at)}`,
+      `with-go is a Go project: may tasks here use its package registry (${go.at})?`,
     );
   });
 
@@ -103,7 +103,7 @@ describe('a package manager, after one yes', () => {
     const id = await completesAfterOneYes(
       'with-cargo',
       RUNS,
-      `with-cargo is a Rust project: may tasks here use its package registry (${cargo.at})?${warningsOf(cargo.at)}`,
+      `with-cargo is a Rust project: may tasks here use its package registry (${cargo.at})?`,
     );
     expect((await findTask(app, id)).result?.tests).toMatchObject({ command: 'cargo test', ok: true });
   });

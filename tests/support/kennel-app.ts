@@ -137,9 +137,3 @@ export const linesOf = async (app: Pick<TestApp, 'store'>, id: string): Promise<
   (await app.store.db.selectFrom('task_log').select('line').where('task_id', '=', id).orderBy('seq').execute()).map(
     (row) => row.line,
   );
-
-/** What a question says of an address that is a number with a port. */
-export const warningsOf = (at: string): string => {
-  const [host, port] = at.split(':');
-  return `\n${host} is a number and no name: nothing says whose it is.\nPort ${port} is an unusual one.`;
-};

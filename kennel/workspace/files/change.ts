@@ -156,6 +156,7 @@ function put(
     return {
       ok: true,
       output: `${shown(path)} has this content already.`,
+      ours: true,
       data: { path, added: 0, removed: 0, diff: '' },
     };
   const change = unifiedDiff(path, before, after);
@@ -174,6 +175,7 @@ function put(
   return {
     ok: true,
     output: `${what} ${shown(path)} (+${change.added} −${change.removed}).${unkept ? ` ${unkept}` : ''}`,
+    ...(unkept === null && { ours: true as const }),
     data: { ...data },
   };
 }

@@ -7,6 +7,7 @@ import type { KennelDeps } from '../activity-deps.ts';
 import { fail } from '../failure.ts';
 import { requireHeld } from '../lease.ts';
 import { openGate } from './gate.ts';
+import { noteOwnStart } from './own-work.ts';
 import { loginOf } from './prepare-task.ts';
 import { runFolder, sendCommand } from './run/folder.ts';
 import { spendingBreach } from './run/limits.ts';
@@ -60,7 +61,10 @@ export async function beginStep(deps: KennelDeps, task: Task, input: BeginInput)
   return undefined;
 }
 
-async function checkpoint({ kennel }: KennelDeps, task: Task, workspace: string): Promise<void> {
+async function checkpoint(deps: KennelDeps, task: Task, workspace: string): Promise<void> {
+  const { kennel } = deps;
+  // the checkpoint itself changes git's own files
+  await noteOwnStart(deps, task).catch(() => {});
   const operation = { ...worktreeOption(task), op: 'checkpoint', key: task.id, author: AUTHOR } as const;
   const made = await kennel.workspaceOp(workspace, operation);
   if (!made.ok) throw fail('NotFound', made.output);

@@ -11,6 +11,7 @@ import { endTask, isOver, type Task, waitingFor } from '../../store/kennel/tasks
 import { type TaskUsage, usageOf } from '../../store/kennel/tasks/usage.ts';
 import type { TaskResult } from '../../store/schema/tables/kennel.ts';
 import type { KennelDeps } from '../activity-deps.ts';
+import { isOwnWork } from './own-work.ts';
 import { forgetRun, gateFolder, runFolder } from './run/folder.ts';
 import { requireStillHere, resultOf } from './task-result.ts';
 import { workspaceOf } from './task-workspace.ts';
@@ -32,7 +33,7 @@ export async function conclude(deps: KennelDeps, task: Task, ending: Ending): Pr
   const spent = await usageOf(db, task.id);
   const [reached, refused] = await Promise.all([reachedBy(db, task.id), refusalsOf(db, task.id)]);
   const text = reportOf(deps, ended, { reason: ending.reason, spent, reached, refused });
-  const outboxId = await tellOfTask(db, task, 'result', text, 'result');
+  const outboxId = await tellOfTask(db, { ...task, result }, 'result', text, 'result');
   if (!before) logEnd(deps, ended, spent);
   // a session that will not be resumed is of no use; the host later removes what cannot be removed now
   await forgetRun(runFolder(config, task.id)).catch(() => {});
@@ -68,8 +69,9 @@ async function endedTask(
 ): Promise<Task> {
   const { db, config } = deps;
   const reason = state === 'failed' && isAgent(task.harness) ? failureForPeople(told, task.harness, config) : told;
-  const result = await resultOf(deps, task, { state, reason, gone });
+  const found = await resultOf(deps, task, { state, reason, gone });
   await requireStillHere(deps, task);
+  const result = (await isOwnWork(deps, task).catch(() => false)) ? { ...found, own: true as const } : found;
   await closeTaskQuestions(db, task.id);
   await endTaskItems(db, task);
   return await endTask(db, task.id, { state, reason, result, outboxId: taskOutboxId(task.id, 'result') });

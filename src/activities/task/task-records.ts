@@ -1,6 +1,7 @@
 import type { Config } from '../../config.ts';
 import type { TaskRecordActivities } from '../../contracts/task.ts';
 import { limitNotice, limitStatus, otherAgents } from '../../domain/tasks/agents/limit-notice.ts';
+import { mirrorsOf } from '../../domain/tasks/registries/mirrors.ts';
 import { zoneOf } from '../../store/chats/preferences.ts';
 import { listHosts, moveTask } from '../../store/kennel/hosts.ts';
 import { askAboutHosts, isAboutHosts, settleHosts } from '../../store/kennel/questions/egress-questions.ts';
@@ -40,7 +41,7 @@ export function createTaskRecords({ db, config }: { db: Db; config: Config }): T
         await askForPlan(db, await task(taskId), step),
     ),
     askForHosts: recording(async ({ taskId, questionId }: Parameters<TaskRecordActivities['askForHosts']>[0]) =>
-      askAboutHosts(db, await task(taskId), questionId),
+      askAboutHosts(db, await task(taskId), questionId, mirrorsOf(config.FETCH_KENNEL_MIRRORS)),
     ),
     remindForTask: recording((questionId: string) => remindQuestion(db, questionId)),
     expireForTask: recording(async (questionId: string) => {

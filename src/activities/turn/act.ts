@@ -47,7 +47,8 @@ const acting =
         ...(await taskMadeBy(deps, call, call.ok ?? false)),
       };
     const place = { chatId, threadId: call.thread_id };
-    const context = { ...hostOf(deps), ...place, callId: call.id, turnId: call.turn_id, db, temporal, config };
+    const clean = call.taint?.sources.length === 0;
+    const context = { ...hostOf(deps), ...place, callId: call.id, turnId: call.turn_id, db, temporal, config, clean };
     if (how === 'again' && call.effect === 'once') {
       await clearUp(tools.get(call.name), call.args, context);
       countCall(call.name, 'unknown');

@@ -19,6 +19,11 @@ export interface Kennel {
     workspace?: string,
   ): Promise<Provided>;
   /**
+   * Whether commands in this workspace find nothing of others outside of it: no image, script or package that it or a
+   * task has brought. Builds nothing.
+   */
+  isPlain(workspace: string): Promise<boolean>;
+  /**
    * What a person must decide before the environment of the repository is used as it asks; null when nothing is left to
    * decide. Builds nothing.
    */

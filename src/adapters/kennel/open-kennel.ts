@@ -160,6 +160,10 @@ class HostKennel implements OpenKennel {
     return { ...context, image: await this.images.provide(kind, onProgress, { signal }) };
   }
 
+  isPlain(workspace: string): Promise<boolean> {
+    return explained(async () => (await this.fetched.of(workspace)) === null && (await this.all.isPlain(workspace)));
+  }
+
   undecided(workspace: string): Promise<EnvironmentAsked | null> {
     return explained(() => this.all.undecided(workspace));
   }

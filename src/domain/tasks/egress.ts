@@ -109,10 +109,12 @@ interface HostsAsked {
   tools: readonly string[];
   /** why text of others may be behind it, in sentences; empty when nothing is known */
   warnings: readonly string[];
+  /** servers that the owner's settings name: nothing about their addresses misleads */
+  own?: readonly AskedHost[];
 }
 
 /** The question, without its choices. */
-export function egressQuestion({ taskId, workspace, hosts, more, tools, warnings }: HostsAsked): string {
+export function egressQuestion({ taskId, workspace, hosts, more, tools, warnings, own = [] }: HostsAsked): string {
   const who = `${listed(tools) || 'A program'} in task ${taskId} (${workspace})`;
   const verb = tools.length > 1 ? 'want' : 'wants';
   const all =
@@ -131,9 +133,20 @@ export function egressQuestion({ taskId, workspace, hosts, more, tools, warnings
   const tool = hosts.some(isTool)
     ? ['A yes to an MCP tool holds for every call of it, and what it is called with is not shown.']
     : [];
-  const misleading = new Set(hosts.filter((at) => !isTool(at)).flatMap(hostWarnings));
+  const misleading = warningsBut(
+    own,
+    hosts.filter((at) => !isTool(at)),
+  );
   return [all, ...rest, ...misleading, ...open, ...long, ...tool, ...warnings].join('\n');
 }
+
+/** The warnings about hosts, without those about servers that the owner's settings name. */
+export const warningsBut = (own: readonly AskedHost[], hosts: readonly AskedHost[]): Set<string> =>
+  new Set(
+    hosts
+      .filter(({ host, port }) => !own.some((each) => each.host === host && each.port === port))
+      .flatMap(hostWarnings),
+  );
 
 const listed = (names: readonly string[]): string =>
   names.length < 2 ? (names[0] ?? '') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;

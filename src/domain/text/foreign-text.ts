@@ -73,6 +73,11 @@ const NOTE = '[Not a message of the person: ';
 export const note = (what: string, text: string): string => `${NOTE}${oneLine(what)}]\n${quotation(text)}`;
 export const isNote = (content: string): boolean => content.startsWith(NOTE);
 
+const TIME = 'the time';
+/** The only message of a request that is another one each time. */
+export const timeNote = (text: string): string => note(TIME, text);
+export const isTimeNote = (content: string): boolean => content.startsWith(`${NOTE}${TIME}]`);
+
 /** A name inside a line: it cannot end the line, a bracket or the name. */
 export const oneLine = (name: string, limit = 80): string => {
   const plain = name

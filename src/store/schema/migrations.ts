@@ -53,6 +53,7 @@ import * as budgets from './migrations/0066-budgets.ts';
 import * as peopleAndRefusals from './migrations/0067-people-and-refusals.ts';
 import * as whatsappTimers from './migrations/0068-whatsapp-timers.ts';
 import * as estimatedSteps from './migrations/0069-estimated-steps.ts';
+import * as ownContent from './migrations/0070-own-content.ts';
 
 /**
  * Versioned migrations, oldest first. Never edit a published one: add the next. The previous release must work with
@@ -113,6 +114,7 @@ const migrations: Record<string, Migration> = {
   '0067_people_and_refusals': peopleAndRefusals,
   '0068_whatsapp_timers': whatsappTimers,
   '0069_estimated_steps': estimatedSteps,
+  '0070_own_content': ownContent,
 };
 
 /** A newer version has changed the database so that this version cannot use it. It must not be touched. */

@@ -33,6 +33,7 @@ const taskStatus = defineTool({
     onTask(context, args.taskId, async (task) => ({
       ok: true,
       output: await statusText(context, task),
+      ...(task.result?.own && { ours: true as const }),
       metadata: { task: await taskView(context, task) },
     })),
 });

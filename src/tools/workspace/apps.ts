@@ -15,7 +15,7 @@ import {
   WITH_IMAGE_MS,
   workspaceArgument,
 } from './in-workspace.ts';
-import { commandLine, common, execute, folderName, limit, shown } from './shell.ts';
+import { COMMAND, commandLine, common, execute, folderName, limit, shown } from './shell.ts';
 
 /** Running the project itself: once, to its end, or as an app that runs until it is stopped. */
 
@@ -49,21 +49,26 @@ export const appTools: Tool[] = [
     asks: ({ keep }, at) => (keep ? `Run this until it is stopped${at}?` : `Run this command${at}?`),
     preview: async (args) => shown(args.command ?? 'the start command of the project', folderName(args.workspace)),
     run: ({ command, keep, port, timeoutMs, workspace }, context) =>
-      inWorkspace(context, workspace, async (at) => {
-        const run = command === undefined ? (await profileOf(at, context)).profile?.run : null;
-        if (command === undefined && !run)
-          return {
-            ok: false,
-            output: `How ${at.name} is started is not known: its files name no start command. Give the command.`,
-          };
-        const argv = command === undefined ? run! : ['bash', '-lc', command];
-        const line = command ?? run!.join(' ');
-        if (keep) return await start(at, context, { argv, line, port });
-        const title = command === undefined ? line : 'The command';
-        return await undoable(at, context, (label) =>
-          execute(at, context, { argv, cwd: '.', timeoutMs, label, title, command: line }),
-        );
-      }),
+      inWorkspace(
+        context,
+        workspace,
+        async (at) => {
+          const run = command === undefined ? (await profileOf(at, context)).profile?.run : null;
+          if (command === undefined && !run)
+            return {
+              ok: false,
+              output: `How ${at.name} is started is not known: its files name no start command. Give the command.`,
+            };
+          const argv = command === undefined ? run! : ['bash', '-lc', command];
+          const line = command ?? run!.join(' ');
+          if (keep) return await start(at, context, { argv, line, port });
+          const title = command === undefined ? line : 'The command';
+          return await undoable(at, context, (label) =>
+            execute(at, context, { argv, cwd: '.', timeoutMs, label, title, command: line }),
+          );
+        },
+        keep ? undefined : COMMAND,
+      ),
     interrupted: (args, context) => settleInterrupted(context, args.workspace),
   }),
   defineTool({

@@ -19,6 +19,7 @@ import {
   WITH_IMAGE_MS,
   workspaceArgument,
 } from './in-workspace.ts';
+import type { Extent } from './own-content.ts';
 
 /** Reads and changes files of a workspace, in a container that holds nothing else. */
 
@@ -26,8 +27,13 @@ const common = { effect: 'idempotent', runsIn: 'kennel', timeoutMs: WITH_IMAGE_M
 const MAX_CONTENT = 1_000_000;
 
 /** One operation on the workspace that is meant. */
-const run = (context: ToolContext, workspace: string | undefined, op: WorkspaceOp): Promise<ToolOutcome> =>
-  inWorkspace(context, workspace, async (at) => outcomeOf(await operate(at, op, context), at));
+const run = (
+  context: ToolContext,
+  workspace: string | undefined,
+  op: WorkspaceOp,
+  extent: Extent = {},
+): Promise<ToolOutcome> =>
+  inWorkspace(context, workspace, async (at) => outcomeOf(await operate(at, op, context), at), extent);
 
 export const fileTools: Tool[] = [
   defineTool({
@@ -62,7 +68,7 @@ export const fileTools: Tool[] = [
       lines: z.int().min(1).max(5000).default(400),
       workspace: workspaceArgument,
     }),
-    run: ({ workspace, ...args }, context) => run(context, workspace, { op: 'read', ...args }),
+    run: ({ workspace, ...args }, context) => run(context, workspace, { op: 'read', ...args }, { file: args.path }),
   }),
   defineTool({
     ...common,
@@ -99,8 +105,11 @@ export const fileTools: Tool[] = [
     item: 'file_change',
     asks: (args, at) => `Write ${shown(args.path)}${at}?`,
     run: ({ workspace, ...args }, context) =>
-      changeWorkspace(context, workspace, async (at) =>
-        outcomeOf(await operate(at, { op: 'write', ...args, edit: editOf(context) }, context), at),
+      changeWorkspace(
+        context,
+        workspace,
+        async (at) => outcomeOf(await operate(at, { op: 'write', ...args, edit: editOf(context) }, context), at),
+        { file: args.path, changes: { writes: args.content } },
       ),
   }),
   defineTool({
@@ -174,19 +183,24 @@ const edit = (
   workspace: string | undefined,
   op: Extract<WorkspaceOp, { op: 'edit' }>,
 ): Promise<ToolOutcome> =>
-  changeWorkspace(context, workspace, async (at) => {
-    const planned = await operate(at, { ...op, preview: true }, context);
-    const change = createHash('sha256').update(`${planned.ok}\n${planned.output}`).digest('hex');
-    const before = await intentOf(context.db, context.callId);
-    if (before?.change !== undefined && before.change !== change)
-      return outcomeOf(
-        { ok: true, output: `Edited ${op.path}.\n${String(before.shown ?? '')}`.trim(), data: { path: op.path } },
-        at,
-      );
-    if (!planned.ok) return outcomeOf(planned, at);
-    await noteIntent(context.db, context.callId, { change, shown: prefix(planned.output, 20_000) });
-    return outcomeOf(await operate(at, { ...op, edit: editOf(context) }, context), at);
-  });
+  changeWorkspace(
+    context,
+    workspace,
+    async (at) => {
+      const planned = await operate(at, { ...op, preview: true }, context);
+      const change = createHash('sha256').update(`${planned.ok}\n${planned.output}`).digest('hex');
+      const before = await intentOf(context.db, context.callId);
+      if (before?.change !== undefined && before.change !== change)
+        return outcomeOf(
+          { ok: true, output: `Edited ${op.path}.\n${String(before.shown ?? '')}`.trim(), data: { path: op.path } },
+          at,
+        );
+      if (!planned.ok) return outcomeOf(planned, at);
+      await noteIntent(context.db, context.callId, { change, shown: prefix(planned.output, 20_000) });
+      return outcomeOf(await operate(at, { ...op, edit: editOf(context) }, context), at);
+    },
+    { file: op.path, changes: 'edits' },
+  );
 
 /** Deletes. If nothing is there and an earlier attempt recorded that it would delete, that attempt has done it. */
 const remove = (
@@ -195,23 +209,28 @@ const remove = (
   path: string,
   kind: 'file' | 'folder',
 ): Promise<ToolOutcome> =>
-  changeWorkspace(context, workspace, async (at) => {
-    const before = await intentOf(context.db, context.callId);
-    const planned = before ? null : await operate(at, { op: 'delete', path, kind, preview: true }, context);
-    if (planned && !planned.ok) return outcomeOf(planned, at);
-    await noteIntent(context.db, context.callId, { deletes: path });
-    const edit = kind === 'folder' ? commandOf(context) : editOf(context);
-    const answer = await operate(at, { op: 'delete', path, kind, edit }, context);
-    // the attempt before may have been killed between the deletion and the state after it
-    if (!answer.ok && before && kind === 'folder')
-      await operate(at, { op: 'settle', key: edit.key, author: AUTHOR }, context);
-    if (!answer.ok && !(before && /is not there/.test(answer.output))) return outcomeOf(answer, at);
-    return outcomeOf(
-      {
-        ok: true,
-        output: [`Deleted ${kind} ${path}`, answer.data?.unkept].filter(Boolean).join('. '),
-        data: { ...answer.data, path },
-      },
-      at,
-    );
-  });
+  changeWorkspace(
+    context,
+    workspace,
+    async (at) => {
+      const before = await intentOf(context.db, context.callId);
+      const planned = before ? null : await operate(at, { op: 'delete', path, kind, preview: true }, context);
+      if (planned && !planned.ok) return outcomeOf(planned, at);
+      await noteIntent(context.db, context.callId, { deletes: path });
+      const edit = kind === 'folder' ? commandOf(context) : editOf(context);
+      const answer = await operate(at, { op: 'delete', path, kind, edit }, context);
+      // the attempt before may have been killed between the deletion and the state after it
+      if (!answer.ok && before && kind === 'folder')
+        await operate(at, { op: 'settle', key: edit.key, author: AUTHOR }, context);
+      if (!answer.ok && !(before && /is not there/.test(answer.output))) return outcomeOf(answer, at);
+      return outcomeOf(
+        {
+          ok: true,
+          output: [`Deleted ${kind} ${path}`, answer.data?.unkept].filter(Boolean).join('. '),
+          data: { ...answer.data, path },
+        },
+        at,
+      );
+    },
+    { changes: 'all' },
+  );

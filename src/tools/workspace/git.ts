@@ -44,7 +44,12 @@ export const gitTools: Tool[] = [
     danger: 'SAFE',
     schema: z.strictObject({ workspace: workspaceArgument }),
     run: ({ workspace }, context) =>
-      inWorkspace(context, workspace, async (at) => outcomeOf(await operate(at, { op: 'git-status' }, context), at)),
+      inWorkspace(
+        context,
+        workspace,
+        async (at) => outcomeOf(await operate(at, { op: 'git-status' }, context), at),
+        {},
+      ),
   }),
   defineTool({
     ...common,
@@ -62,8 +67,11 @@ export const gitTools: Tool[] = [
       workspace: workspaceArgument,
     }),
     run: ({ workspace, ...args }, context) =>
-      inWorkspace(context, workspace, async (at) =>
-        outcomeOf(await operate(at, { op: 'git-diff', ...args }, context), at),
+      inWorkspace(
+        context,
+        workspace,
+        async (at) => outcomeOf(await operate(at, { op: 'git-diff', ...args }, context), at),
+        {},
       ),
   }),
   defineTool({
@@ -76,8 +84,11 @@ export const gitTools: Tool[] = [
     danger: 'SAFE',
     schema: z.strictObject({ limit: z.int().min(1).max(200).default(20), workspace: workspaceArgument }),
     run: ({ workspace, limit }, context) =>
-      inWorkspace(context, workspace, async (at) =>
-        outcomeOf(await operate(at, { op: 'git-log', limit }, context), at),
+      inWorkspace(
+        context,
+        workspace,
+        async (at) => outcomeOf(await operate(at, { op: 'git-log', limit }, context), at),
+        {},
       ),
   }),
   defineTool({
@@ -166,22 +177,29 @@ const commit = (
   message: string,
   paths: string[] | undefined,
 ): Promise<ToolOutcome> =>
-  changeWorkspace(context, workspace, async (at) => {
-    const again = (await intentOf(context.db, context.callId)) !== null;
-    await noteIntent(context.db, context.callId, { commits: message });
-    const by = await signatureOf(context.db, context.chatId);
-    const answer = await operate(
-      at,
-      { op: 'git-commit', message: signedOff(message, by), ...(paths && { paths }), author: by ?? AUTHOR },
-      context,
-    );
-    if (answer.ok || !again) return outcomeOf(answer, at);
-    const log = await operate(at, { op: 'git-log', limit: 1 }, context);
-    return outcomeOf(
-      log.ok && log.output.includes(message.split('\n')[0]!) ? { ...log, output: `Committed.\n${log.output}` } : answer,
-      at,
-    );
-  });
+  changeWorkspace(
+    context,
+    workspace,
+    async (at) => {
+      const again = (await intentOf(context.db, context.callId)) !== null;
+      await noteIntent(context.db, context.callId, { commits: message });
+      const by = await signatureOf(context.db, context.chatId);
+      const answer = await operate(
+        at,
+        { op: 'git-commit', message: signedOff(message, by), ...(paths && { paths }), author: by ?? AUTHOR },
+        context,
+      );
+      if (answer.ok || !again) return outcomeOf(answer, at);
+      const log = await operate(at, { op: 'git-log', limit: 1 }, context);
+      return outcomeOf(
+        log.ok && log.output.includes(message.split('\n')[0]!)
+          ? { ...log, output: `Committed.\n${log.output}` }
+          : answer,
+        at,
+      );
+    },
+    { changes: 'all' },
+  );
 
 const branch = (
   context: ToolContext,
@@ -189,15 +207,20 @@ const branch = (
   action: 'list' | 'create' | 'switch',
   name: string | undefined,
 ): Promise<ToolOutcome> =>
-  changeWorkspace(context, workspace, async (at) => {
-    const busy = action === 'list' ? null : await atWork(context, at);
-    if (busy) return busy;
-    const again = action === 'create' && (await intentOf(context.db, context.callId)) !== null;
-    if (action === 'create') await noteIntent(context.db, context.callId, { creates: name });
-    const answer = await operate(at, { op: 'git-branch', action, ...(name !== undefined && { name }) }, context);
-    // the branch exists: the attempt before made it, and may have died before it switched
-    return outcomeOf(
-      !answer.ok && again ? await operate(at, { op: 'git-branch', action: 'switch', name }, context) : answer,
-      at,
-    );
-  });
+  changeWorkspace(
+    context,
+    workspace,
+    async (at) => {
+      const busy = action === 'list' ? null : await atWork(context, at);
+      if (busy) return busy;
+      const again = action === 'create' && (await intentOf(context.db, context.callId)) !== null;
+      if (action === 'create') await noteIntent(context.db, context.callId, { creates: name });
+      const answer = await operate(at, { op: 'git-branch', action, ...(name !== undefined && { name }) }, context);
+      // the branch exists: the attempt before made it, and may have died before it switched
+      return outcomeOf(
+        !answer.ok && again ? await operate(at, { op: 'git-branch', action: 'switch', name }, context) : answer,
+        at,
+      );
+    },
+    { changes: 'all' },
+  );

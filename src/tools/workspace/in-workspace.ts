@@ -14,6 +14,7 @@ import { activeWorkspace, listWorkspaces, tasksIn } from '../../store/kennel/wor
 import { toldInPrompt, untold } from '../declarations.ts';
 import type { ToolContext, ToolOutcome } from '../tool.ts';
 import { awaitEngine, isAbsence } from './await-engine.ts';
+import { asOwn, beside, type Extent } from './own-content.ts';
 
 /** What every kennel tool needs first: the containers of this host, and the workspace that is meant. */
 
@@ -86,8 +87,21 @@ export async function onSite(context: ToolContext, act: (site: Site) => Promise<
   }
 }
 
-/** Runs `act` in the named workspace, or in the active one, once containers can be started for it. */
+/**
+ * Runs `act` in the named workspace, or in the active one, once containers can be started for it. `extent`: what it can
+ * read, which tells whether its output is the chat's own.
+ */
 export const inWorkspace = (
+  context: ToolContext,
+  wanted: string | undefined,
+  act: (at: Opened) => Promise<ToolOutcome>,
+  extent?: Extent,
+): Promise<ToolOutcome> =>
+  opened(context, wanted, (at) =>
+    extent ? asOwn(at, context, extent, () => act(at)) : beside(at, context, () => act(at)),
+  );
+
+const opened = (
   context: ToolContext,
   wanted: string | undefined,
   act: (at: Opened) => Promise<ToolOutcome>,
@@ -109,7 +123,15 @@ export const changeWorkspace = (
   context: ToolContext,
   wanted: string | undefined,
   act: (at: Opened) => Promise<ToolOutcome>,
-): Promise<ToolOutcome> => inWorkspace(context, wanted, (at) => inTurnOf(at.path, () => act(at), context.signal));
+  extent?: Extent,
+): Promise<ToolOutcome> =>
+  opened(context, wanted, (at) =>
+    inTurnOf(
+      at.path,
+      () => (extent ? asOwn(at, context, extent, () => act(at)) : beside(at, context, () => act(at))),
+      context.signal,
+    ),
+  );
 
 /** The changes of a workspace, one at a time. */
 export const inTurnOf = <T>(path: string, act: () => Promise<T>, signal?: AbortSignal): Promise<T> =>
@@ -247,7 +269,7 @@ export async function previewOf(
   wanted: string | undefined,
   op: WorkspaceOp,
 ): Promise<string | null> {
-  const shown = await inWorkspace(context, wanted, async (at) => outcomeOf(await operate(at, op, context), at));
+  const shown = await opened(context, wanted, async (at) => outcomeOf(await operate(at, op, context), at));
   return shown.output || null;
 }
 

@@ -16,6 +16,7 @@ import {
   WITH_IMAGE_MS,
   workspaceArgument,
 } from './in-workspace.ts';
+import type { Extent } from './own-content.ts';
 
 /** Commands in a container of the workspace: no network, no keys, and only the workspace mounted. */
 
@@ -26,6 +27,8 @@ const SHOWN_BYTES = 20_000;
 const MAX_MS = 1_800_000;
 
 export const limit = (standard: number) => z.int().min(1000).max(MAX_MS).default(standard);
+/** A command can read and change the whole workspace. */
+export const COMMAND: Extent = { changes: 'all', runs: true };
 export const commandLine = text(4000).refine((line) => line.trim() !== '', 'must not be empty');
 export const common = { runsIn: 'kennel', timeoutMs: MAX_MS + WITH_IMAGE_MS } as const;
 
@@ -134,17 +137,21 @@ export const shellTools: Tool[] = [
     asks: (_, at) => `Run this command${at}?`,
     preview: async (args) => shown(args.command, folderName(args.workspace, args.cwd)),
     run: (args, context) =>
-      inWorkspace(context, args.workspace, (at) =>
-        undoable(at, context, (label) =>
-          execute(at, context, {
-            argv: ['bash', '-lc', args.command],
-            cwd: args.cwd,
-            timeoutMs: args.timeoutMs,
-            label,
-            title: 'The command',
-            command: args.command,
-          }),
-        ),
+      inWorkspace(
+        context,
+        args.workspace,
+        (at) =>
+          undoable(at, context, (label) =>
+            execute(at, context, {
+              argv: ['bash', '-lc', args.command],
+              cwd: args.cwd,
+              timeoutMs: args.timeoutMs,
+              label,
+              title: 'The command',
+              command: args.command,
+            }),
+          ),
+        COMMAND,
       ),
     interrupted: (args, context) => settleInterrupted(context, args.workspace),
   }),
@@ -176,24 +183,29 @@ export const shellTools: Tool[] = [
     item: 'command_execution',
     asks: (args, at) => (args.command ? `Run these tests${at}?` : `Run the tests${at}?`),
     run: (args, context) =>
-      inWorkspace(context, args.workspace, async (at) => {
-        const argv =
-          args.command !== undefined ? splitWords(args.command) : (await profileOf(at, context)).profile?.test;
-        if (!argv || argv.length === 0)
-          return {
-            ok: false,
-            output: `How ${at.name} is tested is not known: its files name no tests (docs/kennel.md). Give the command.`,
-          };
-        const line = argv.join(' ');
-        return await execute(at, context, {
-          argv,
-          cwd: '.',
-          timeoutMs: args.timeoutMs,
-          label: 'test',
-          title: line,
-          command: line,
-        });
-      }),
+      inWorkspace(
+        context,
+        args.workspace,
+        async (at) => {
+          const argv =
+            args.command !== undefined ? splitWords(args.command) : (await profileOf(at, context)).profile?.test;
+          if (!argv || argv.length === 0)
+            return {
+              ok: false,
+              output: `How ${at.name} is tested is not known: its files name no tests (docs/kennel.md). Give the command.`,
+            };
+          const line = argv.join(' ');
+          return await execute(at, context, {
+            argv,
+            cwd: '.',
+            timeoutMs: args.timeoutMs,
+            label: 'test',
+            title: line,
+            command: line,
+          });
+        },
+        COMMAND,
+      ),
   }),
 ];
 

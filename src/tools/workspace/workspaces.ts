@@ -24,6 +24,7 @@ import {
   WITH_IMAGE_MS,
   workspaceArgument,
 } from './in-workspace.ts';
+import { asOwn } from './own-content.ts';
 import { about, dataOf, look, status } from './view.ts';
 
 /** The `workspace_*` tools of the contract, except those that use GitHub. */
@@ -73,7 +74,7 @@ export const workspaceTools: Tool[] = [
     description: 'Show what a workspace is and its git state.',
     danger: 'SAFE',
     schema: z.strictObject({ name: workspaceArgument }),
-    run: ({ name }, context) => inWorkspace(context, name, (at) => status(context, at)),
+    run: ({ name }, context) => inWorkspace(context, name, (at) => status(context, at), {}),
   }),
   defineTool({
     ...common,
@@ -203,7 +204,14 @@ async function select(context: ToolContext, site: Site, wanted: string): Promise
   const at = { ...site, ...found };
   // selecting must work without an engine
   const trouble = await refresh(context, [at]);
-  const profile = (await workspacesOf(db, site.host)).find((row) => row.name === at.name)?.profile ?? null;
+  return trouble === null
+    ? await asOwn(at, context, {}, () => selected(context, at, null))
+    : await selected(context, at, trouble);
+}
+
+/** What is told of a workspace that was selected. `trouble`: why that may be out of date. */
+async function selected({ db }: ToolContext, at: Opened, trouble: string | null): Promise<ToolOutcome> {
+  const profile = (await workspacesOf(db, at.host)).find((row) => row.name === at.name)?.profile ?? null;
   const branch = profile?.git?.branch;
   return {
     ok: true,

@@ -10,7 +10,6 @@ import {
   report,
   startTask,
   startTaskApp,
-  warningsOf,
   workspace,
 } from '../../support/kennel-app.ts';
 import { dependent, type NpmRegistry, startNpmRegistry } from '../../support/npm-registry.ts';
@@ -72,7 +71,7 @@ describe('a task whose package manager wants a registry', () => {
     const path = await project('installs', 'app');
     const first = await startTask(app, IN_APP, { workspace: 'installs' });
     const question = await asked(first.id);
-    expect(question.prompt).toBe(`npm in task ${first.id} (installs) wants ${npm.at}.${warningsOf(npm.at)}`);
+    expect(question.prompt).toBe(`npm in task ${first.id} (installs) wants ${npm.at}.`);
     expect([npm.requests, existsSync(join(path, 'node_modules/left/index.js'))]).toEqual([[], false]);
     // other words decide nothing
     expect((await app.say(first.thread, 'yes, but only small ones')).kind).not.toBe('answer');
@@ -137,7 +136,7 @@ describe('a task whose package manager wants a registry', () => {
     const first = await startTask(app, CI, { workspace: 'node-app' });
     const question = await asked(first.id);
     expect([question.prompt, question.options]).toEqual([
-      `node-app is a Node project: may tasks here use its package registry (${npm.at})?${warningsOf(npm.at)}`,
+      `node-app is a Node project: may tasks here use its package registry (${npm.at})?`,
       ['yes', 'no'],
     ]);
     expect(containersOf(first.id)).toEqual([]);
@@ -174,7 +173,7 @@ describe('a task whose package manager wants a registry', () => {
     await app.say(thread, 'yes');
     const question = await asked(id, 2);
     expect([question.prompt, containersOf(id)]).toEqual([
-      `planned-app is a Node project: may tasks here use its package registry (${npm.at})?${warningsOf(npm.at)}`,
+      `planned-app is a Node project: may tasks here use its package registry (${npm.at})?`,
       [],
     ]);
     for (const role of ['worker', 'kennel'] as const) app.kill(role);

@@ -86,4 +86,12 @@ describe('the registries of a project', () => {
       'demo is a project for npm and pip: may tasks here use its package registries?\n- packages.example.com\n- pypi.example:8443\npypi.example is not pypi.org: the end of its name says whose it is (pypi.example).\nPort 8443 is an unusual one.',
     );
   });
+
+  it('are asked about without a warning where the settings of the owner name them', () => {
+    const mirror = { host: '10.0.0.5', port: 4873 };
+    const asked = { workspace: 'demo', tools: ['npm'], hosts: [mirror] };
+    const question = 'demo is a Node project: may tasks here use its package registry (10.0.0.5:4873)?';
+    expect(registryQuestion({ ...asked, own: [mirror] })).toBe(question);
+    expect(registryQuestion({ ...asked, own: [{ ...mirror, port: 80 }] })).toContain('Port 4873 is an unusual one.');
+  });
 });

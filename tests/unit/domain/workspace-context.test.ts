@@ -98,3 +98,26 @@ it('the map of a repository is short, and holds nothing but plain words, whateve
     repositoryMapText({ files: 9_000, lines: Array.from({ length: 900 }, (_, at) => `src/${at}.ts: name`) })!.length,
   ).toBeLessThan(2_200);
 });
+
+it('the time stands before the words of the turn, and again at the end once a wait has made it untrue', () => {
+  const say = (ord: number, content: string) => ({ ord, role: 'user' as const, content, call_ids: [], tokens: 1 });
+  const contents = (clock: { began: string; since?: string }) =>
+    toModelMessages(
+      's',
+      null,
+      [say(1, 'first'), say(2, 'second')],
+      new Map(),
+      new Map(),
+      { message: 1000, output: 8000 },
+      { before: 2, text: null, clock },
+    ).map(({ content }) => content);
+  const began = '[Not a message of the person: the time]\n| It is noon.';
+  expect(contents({ began: 'noon' })).toEqual(['s', 'first', began, 'second']);
+  expect(contents({ began: 'noon', since: 'three' })).toEqual([
+    's',
+    'first',
+    began,
+    'second',
+    '[Not a message of the person: the time]\n| Time has passed. It is three now.',
+  ]);
+});

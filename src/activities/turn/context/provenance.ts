@@ -90,8 +90,8 @@ export async function taintUnattended(
 }
 
 /**
- * Stores with each call of an answer what a person must allow because of what the model had read. Calls without a sink
- * cost nothing.
+ * Stores with each call of an answer what a person must allow because of what the model had read, and with calls in a
+ * workspace what that was.
  */
 export async function withTaint(
   db: Db,
@@ -101,7 +101,8 @@ export async function withTaint(
   added?: AddedTools,
 ): Promise<CheckedCall[]> {
   const effects = calls.map((call) => effectOfCall(call, added));
-  if (!effects.some((effect) => effect && effect.sends.length > 0)) return [...calls];
+  const isKept = calls.map(({ verdict }) => tools.get(verdict.name)?.runsIn === 'kennel');
+  if (!isKept.includes(true) && !effects.some((effect) => effect && effect.sends.length > 0)) return [...calls];
   const sources = sourcesOf(history, at.group);
   const now = history.messages.filter((message) => history.openFrom !== null && message.ord >= history.openFrom);
   const known: Provenance = {
@@ -120,5 +121,8 @@ export async function withTaint(
     const links = urlsIn((await pagesRead(db, at.threadId)).join('\n'));
     taints = effects.map((effect, index) => effect && taintOf(effect, knownTo(index, { links })));
   }
-  return calls.map((call, index) => ({ ...call, taint: taints[index] ?? null }));
+  return calls.map((call, index) => ({
+    ...call,
+    taint: taints[index] ?? (isKept[index] ? { sources: [...knownTo(index).sources], asks: [] } : null),
+  }));
 }

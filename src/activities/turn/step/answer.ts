@@ -9,12 +9,14 @@ import {
 } from '../../../adapters/model/model.ts';
 import { promptChars } from '../../../adapters/model/request/ask.ts';
 import { hasPictures } from '../../../adapters/model/request/pictures.ts';
+import type { Config } from '../../../config.ts';
 import { ASK_USER, type StepUsage, type ThinkInput, type ThinkResult } from '../../../contracts/conversation.ts';
 import { stepKey } from '../../../contracts/ids.ts';
 import { fittedTo, shownWithin, toModelMessages } from '../../../domain/chat/context/context.ts';
 import { type Family, openedBy, withOpened } from '../../../domain/chat/tool-families.ts';
 import { type AskedLeave, asksLeaveOnly, DECIDE_YOURSELF } from '../../../domain/consent/leave.ts';
 import { accessOf } from '../../../domain/consent/policy.ts';
+import { describeTime } from '../../../domain/cron.ts';
 import {
   budgetWithin,
   contextIn,
@@ -24,6 +26,7 @@ import {
 } from '../../../domain/model/context-size.ts';
 import { costOf } from '../../../domain/model/price-book.ts';
 import { isNote, note } from '../../../domain/text/foreign-text.ts';
+import { MINUTE } from '../../../domain/time.ts';
 import { reachOf } from '../../../store/chats/shares.ts';
 import type { Db } from '../../../store/postgres/database.ts';
 import type { CheckedCall } from '../../../store/turns/steps/new-calls.ts';
@@ -239,6 +242,18 @@ function familiesAfter(
 /** A history of fewer tokens needs the room of the map itself. */
 const ROOM_FOR_MAP = 4_000;
 
+/** After so long the model is told the time again. */
+const STALE_MS = 5 * MINUTE;
+
+/** The person's clock at the beginning of the turn, and now if much time has passed since. */
+function clockOf(config: Config, { turn, preferences }: StepSubject): { began: string; since?: string } {
+  const zone = preferences.timeZone ?? config.FETCH_TIME_ZONE;
+  const now = new Date();
+  const began = turn.started_at ?? turn.created_at;
+  const shown = (at: Date) => describeTime(at, zone);
+  return { began: shown(began), ...(now.getTime() - began.getTime() > STALE_MS && { since: shown(now) }) };
+}
+
 const messagesOf = (
   { config }: ActivityDeps,
   { budget, subject }: Asking,
@@ -253,7 +268,12 @@ const messagesOf = (
     history.calls,
     history.files,
     fittedTo(budget.room, shownWithin(budget), history.messages, history.calls),
-    { before: history.openFrom, text: facts.work, map: budget.room < ROOM_FOR_MAP ? null : facts.map },
+    {
+      before: history.openFrom,
+      text: facts.work,
+      map: budget.room < ROOM_FOR_MAP ? null : facts.map,
+      clock: clockOf(config, subject),
+    },
     repeated,
   );
 

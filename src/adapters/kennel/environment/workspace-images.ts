@@ -65,6 +65,12 @@ export class WorkspaceImages {
     return { image: kennel, variables, setup, notes: [...lost, ...notes] };
   }
 
+  /** Languages and services are of the distribution; a base, a script or commands of a repository are of others. */
+  async isPlain(workspace: string): Promise<boolean> {
+    const { choices, setup } = await this.environments.of(workspace);
+    return setup.length === 0 && choices.every(({ recipe }) => !recipe?.base && (recipe?.script ?? null) === null);
+  }
+
   async undecided(workspace: string): Promise<EnvironmentAsked | null> {
     return (await this.environments.of(workspace)).undecided;
   }

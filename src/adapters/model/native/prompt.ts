@@ -1,3 +1,4 @@
+import { isTimeNote } from '../../../domain/text/foreign-text.ts';
 import { storableText } from '../../../domain/text/storable.ts';
 import type { ModelMessage } from '../model.ts';
 import { type AssistantMessage, ownState } from '../request/ask.ts';
@@ -70,13 +71,14 @@ export function promptOf(
 
 /**
  * The end of the history is marked, and where the turn began: steps with many calls may leave the last mark further
- * behind than the cache looks.
+ * behind than the cache looks. The time is another one in the next request.
  */
 function markHistory(prompt: Prompt): void {
-  const places = new Set([
-    prompt.findLastIndex(({ role }) => role === 'user'),
-    prompt.findLastIndex(({ role }) => role === 'user' || role === 'tool'),
-  ]);
+  const isTime = ({ content }: Prompt[number]): boolean =>
+    typeof content !== 'string' && content[0]?.type === 'text' && isTimeNote(content[0].text);
+  const lastOf = (...roles: string[]): number =>
+    prompt.findLastIndex((message) => roles.includes(message.role) && !isTime(message));
+  const places = new Set([lastOf('user'), lastOf('user', 'tool')]);
   for (const at of places) if (prompt[at]) prompt[at].providerOptions = CACHED;
 }
 

@@ -1,3 +1,4 @@
+import { isTimeNote } from '../../../domain/text/foreign-text.ts';
 import { storableJson } from '../../../domain/text/storable.ts';
 import type { ModelFacts, ModelMessage, ModelRequest, ModelTool } from '../model.ts';
 import { wireId } from './identifiers.ts';
@@ -168,10 +169,14 @@ export function objectJson(text: string): string {
 
 /**
  * Models of Anthropic cache only up to places that a request names: the instructions with the tools before them, and
- * the latest message of a person.
+ * the latest message of a person. The time is another one in the next request.
  */
 const cachePoints = (messages: readonly ModelMessage[]): number[] => [
-  ...new Set([0, messages.findLastIndex(({ role }) => role === 'user')].filter((at) => messages[at] !== undefined)),
+  ...new Set(
+    [0, messages.findLastIndex((one) => one.role === 'user' && !isTimeNote(one.content))].filter(
+      (at) => messages[at] !== undefined,
+    ),
+  ),
 ];
 
 function cachedPiece(message: ModelMessage, piece: Piece): Piece {

@@ -1,7 +1,7 @@
 import type { ModelMessage, StepState } from '../../../contracts/model.ts';
 import type { Source } from '../../../contracts/taint.ts';
 import { type FileShown, unseenPictures, withDocuments } from '../../text/files.ts';
-import { note, quotation } from '../../text/foreign-text.ts';
+import { note, quotation, timeNote } from '../../text/foreign-text.ts';
 import { prefix } from '../../text/storable.ts';
 
 /** Tool outputs longer than this are shown cut, with how to read on. */
@@ -107,6 +107,17 @@ function shownOutput(call: Pick<Called, 'id' | 'output' | 'state' | 'size'>, mos
 
 const WHOLE: ShownChars = { message: Number.POSITIVE_INFINITY, output: SHOWN_OUTPUT_CHARS };
 
+/** What is true now, besides the dialogue. */
+interface Now {
+  /** `ord` of the first message of this turn: it stands before that one */
+  before: number | null;
+  /** the state of the work */
+  text: string | null;
+  map?: string | null;
+  /** the person's clock: when the turn began, and when a long wait has made that untrue */
+  clock?: { began: string; since?: string };
+}
+
 /**
  * The messages of a model request. A call and its result are built together from the call's row: providers refuse a
  * request that has one without the other.
@@ -119,7 +130,7 @@ export function toModelMessages(
   calls: CallsById,
   files: ReadonlyMap<string, FileShown> = new Map(),
   shown: ShownChars = WHOLE,
-  now: { before: number | null; text: string | null; map?: string | null } = { before: null, text: null },
+  now: Now = { before: null, text: null },
   repeated: ReadonlyMap<string, number> = new Map(),
 ): ModelMessage[] {
   const out: ModelMessage[] = [{ role: 'system', content: system }];
@@ -132,6 +143,8 @@ export function toModelMessages(
   for (const said of messages) {
     // before the words of this turn: what stands before it is the same as in earlier requests, so caches of providers
     // keep it
+    if (now.clock && said.ord === now.before)
+      out.push({ role: 'user', content: timeNote(`It is ${now.clock.began}.`) });
     if (now.text !== null && said.ord === now.before)
       out.push({ role: 'user', content: note('the state of the work, from the records', now.text) });
     if (now.map != null && said.ord === now.before)
@@ -157,6 +170,9 @@ export function toModelMessages(
       );
     }
   }
+  // at the end, where it changes nothing that a cache has
+  if (now.clock?.since !== undefined)
+    out.push({ role: 'user', content: timeNote(`Time has passed. It is ${now.clock.since} now.`) });
   return out;
 }
 

@@ -1,5 +1,4 @@
-import { hostWarnings } from '../../text/look-alikes.ts';
-import { type AskedHost, shownHost } from '../egress.ts';
+import { type AskedHost, shownHost, warningsBut } from '../egress.ts';
 
 /**
  * Which registries the package managers of a project use, as they say themselves. No list of registries is in our
@@ -86,15 +85,17 @@ export function registriesIn(output: string, isPlain: (at: AskedHost) => boolean
 
 export const REGISTRY_OPTIONS = ['yes', 'no'];
 
-/** The question before the first task of a project. `tools`: the package managers. */
+/** The question before the first task of a project. `tools`: the package managers. `own`: the owner's mirrors. */
 export function registryQuestion({
   workspace,
   tools,
   hosts,
+  own = [],
 }: {
   workspace: string;
   tools: readonly string[];
   hosts: readonly AskedHost[];
+  own?: readonly AskedHost[];
 }): string {
   const [tool] = tools;
   const what =
@@ -104,7 +105,7 @@ export function registryQuestion({
     hosts.length === 1 && only
       ? `${workspace} is ${what}: may tasks here use its package registry (${shownHost(only)})?`
       : `${workspace} is ${what}: may tasks here use its package registries?\n${hosts.map((host) => `- ${shownHost(host)}`).join('\n')}`;
-  return [question, ...new Set(hosts.flatMap(hostWarnings))].join('\n');
+  return [question, ...warningsBut(own, hosts)].join('\n');
 }
 
 export const HOW_TO_ANSWER_REGISTRIES =

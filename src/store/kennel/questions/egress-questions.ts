@@ -127,12 +127,13 @@ export async function dueEgress(db: Db, task: Task): Promise<{ questionId: strin
 
 /**
  * Asks about all hosts that a task waits for, once for each question id. Hosts that are too many to name are refused
- * without a question.
+ * without a question. `own`: servers that the owner's settings name.
  */
 export async function askAboutHosts(
   db: Db,
   task: Task,
   questionId: string,
+  own: readonly AskedHost[] = [],
 ): Promise<{ outboxId: string; decided?: Decision }> {
   const { turnId, out } = placeOfQuestion(questionId);
   return await onThread(db, task.thread_id, async (tx) => {
@@ -151,7 +152,7 @@ export async function askAboutHosts(
       .execute();
     await addRules(tx.now, task, rest, { verdict: 'no', questionId, by: null });
     const tools = [...new Set(named.flatMap(({ tool }) => tool ?? []))].slice(0, 3);
-    const about = { taskId: task.id, workspace: task.workspace, hosts: named, more: rest.length, tools };
+    const about = { taskId: task.id, workspace: task.workspace, hosts: named, more: rest.length, tools, own };
     const { prompt, options, how } = isAboutProject(questionId)
       ? { prompt: registryQuestion(about), options: REGISTRY_OPTIONS, how: HOW_TO_ANSWER_REGISTRIES }
       : {

@@ -18,7 +18,7 @@ export const taskOutboxId = (taskId: string, what: string): string => `out_${tas
 
 /**
  * A message about a task, once for each task and key. A notice is our own text, unless it is `quoting` files of the
- * workspace. A result has the agent's words, file names and test output. Only a failure is told in quiet hours.
+ * workspace. A result has the agent's words, file names and test output; where these are the chat's own, it has no source. Only a failure is told in quiet hours.
  */
 export async function tellOfTask(
   db: Db,
@@ -28,7 +28,8 @@ export async function tellOfTask(
   kind: 'notice' | 'quoting' | 'result' = 'notice',
 ): Promise<string> {
   const outboxId = taskOutboxId(task.id, key);
-  const sources = kind === 'notice' ? {} : { sources: [sourceOfTask(task)] };
+  const own = kind === 'notice' || (kind === 'result' && task.result?.own);
+  const sources = own ? {} : { sources: [sourceOfTask(task)] };
   await recordNotice(db, {
     chatId: task.chat_id,
     outboxId,

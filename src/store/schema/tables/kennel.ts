@@ -48,6 +48,8 @@ export interface TaskResult {
   said: string;
   /** what went wrong at its end, and what to do; results of versions before have none */
   problem?: string;
+  /** all that its agent could read was the chat's own */
+  own?: true;
   /** why no tests were run, in words that follow a colon */
   untested?: string;
 }
@@ -207,7 +209,17 @@ interface SignatureTable {
   email: string | null;
   asked_by: ColumnType<string | null, string | null | undefined, string | null>;
 }
+/** What a chat has written itself. `path`: `.` is the whole workspace, `//tsk_…` the same when a task began. */
+interface OwnContentTable {
+  chat_id: string;
+  /** id of the folder */
+  workspace: string;
+  path: string;
+  /** SHA-256, hex */
+  digest: string;
+}
 export interface KennelDatabase {
+  own_content: OwnContentTable;
   kennel_hosts: KennelHostTable;
   workspaces: WorkspaceTable;
   workspace_shares: WorkspaceShareTable;

@@ -17,11 +17,11 @@ export const findCallOutput = (
   db: Db,
   chatId: string,
   callId: string,
-): Promise<{ name: string; output: string | null; state: string } | undefined> =>
+): Promise<Pick<Selectable<CallTable>, 'name' | 'output' | 'state' | 'sources'> | undefined> =>
   db
     .selectFrom('calls')
     .innerJoin('threads', 'threads.id', 'calls.thread_id')
-    .select(['calls.name', 'calls.output', 'calls.state'])
+    .select(['calls.name', 'calls.output', 'calls.state', 'calls.sources'])
     .where(isOrWas('calls', callId))
     .where('threads.chat_id', '=', chatId)
     .executeTakeFirst();
