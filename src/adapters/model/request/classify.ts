@@ -21,11 +21,16 @@ const OVERFLOW: RegExp[] = [
   /too large for model with \d+ maximum context/i, // Mistral
   /request too large for model/i, // Groq: larger than what a minute allows, so it never gets through
   /must have less than \d+ tokens|tokens \+ `?max_new_tokens/i, // text-generation-inference
-  /(prompt|input|inputs|messages?|tokens)\b[^.]{0,60} exceed(s|ed|ing)? (the )?(max|model limit|limit of \d+ tokens)(?![^.]{0,40} per )/i, // Z.AI, MiniMax
   // Anthropic, llama.cpp, GitHub (codes)
   /request_too_large|exceed_context_size_error|model_max_prompt_tokens_exceeded/i,
 ];
-export const isContextOverflow = (text: string): boolean => OVERFLOW.some((pattern) => pattern.test(text));
+/** Z.AI, MiniMax. What exceeds a figure per minute is too much at once, and not too long. */
+const exceeds = (sentence: string): boolean =>
+  /\b(prompt|inputs?|messages?|tokens)\b/i.test(sentence) &&
+  / exceed(s|ed|ing)? (the )?(max|model limit|limit of \d+ tokens)/i.test(sentence) &&
+  !/ per /i.test(sentence);
+export const isContextOverflow = (text: string): boolean =>
+  OVERFLOW.some((pattern) => pattern.test(text)) || text.split('.').some(exceeds);
 
 /** Credit or a plan is missing, so waiting does not help. */
 const NO_CREDIT =

@@ -45,20 +45,23 @@ const OVER_CHAT = { facts: { wire: 'chat', effort: 'none' }, guess: true } as co
 const NO_TOOLS =
   'This model takes no tools, and Fetch works with tools. Choose a model with tools: `fetch setup` shows them.';
 
+const otherWire: Row['teaches'] = ({ request, facts: known }) => {
+  if (known.wire === 'responses') return OVER_CHAT;
+  return known.wire === undefined ? OVER_RESPONSES : request.tools.length > 0 ? { facts: { effort: 'none' } } : null;
+};
+
 /** Refusals that name their reason. The first row that fits decides. */
 const ROWS: readonly Row[] = [
   // OpenAI gpt-5.4 and later, Azure (openai/openai-openapi#541): also where no effort was sent. gpt-5-codex, o3-pro:
   // "only supported in v1/responses". A proxy may not have the Responses API, so only its answer proves it
   {
-    says: /function tools with reasoning_effort|reasoning_effort to '?none|(only|use|in) (the )?`?\/?v1\/responses|\bresponses[ _-]?api\b|not supported (?:in|with|by|for) (?:the )?[\w/]{0,9}chat[ /_]completions|chat ?completions? operation does not work|tools\b.{0,40} (?:with|when|while|unless) .{0,30}(?:reasoning|thinking)|(?:reasoning|thinking).{0,40} (?:with|alongside|together with) (?:function |tool )?(?:tools?|call(?:s|ing))\b/i,
-    teaches: ({ request, facts: known }) => {
-      if (known.wire === 'responses') return OVER_CHAT;
-      return known.wire === undefined
-        ? OVER_RESPONSES
-        : request.tools.length > 0
-          ? { facts: { effort: 'none' } }
-          : null;
-    },
+    says: /function tools with reasoning_effort|reasoning_effort to '?none|(only|use|in) (the )?`?\/?v1\/responses|\bresponses[ _-]?api\b|not supported (?:in|with|by|for) (?:the )?[\w/]{0,9}chat[ /_]completions|chat ?completions? operation does not work/i,
+    teaches: otherWire,
+  },
+  {
+    and: /reasoning|thinking/i,
+    says: /\b(?:with|when|while|unless|alongside) (?:function |tool |using |the )?(?:tools?|call(?:s|ing))\b|\btools? (?:\w+ ){0,4}(?:with|when|while|unless) /i,
+    teaches: otherWire,
   },
   // OpenAI's Responses API: models that do not think, and organisations that are not verified
   {
@@ -241,11 +244,22 @@ function fieldLesson(error: ModelError, { request, facts: known }: Refused): Les
   const quoted = (word: string) =>
     [`"${word}"`, `'${word}'`, `\`${word}\``, `keyword ${word}`, `keyword: ${word}`].some((each) =>
       plain.includes(each),
-    ) || new RegExp(`(?:schema|unsupported|feature|field)[^.]{0,40}[: ]${word}\\b`, 'i').test(plain);
+    ) || plain.split('.').some((sentence) => namedAfterReason(sentence).includes(word.toLowerCase()));
   const keyword = request.tools.length > 0 && UNSUPPORTED.test(plain) ? SCHEMA_WORDS.find(quoted) : undefined;
   return keyword !== undefined && !known.omit?.includes(keyword)
     ? { id: keyword, facts: { omit: [...(known.omit ?? []), keyword] } }
     : null;
+}
+
+/** The next words after what is refused: "Unsupported feature: minLength". */
+function namedAfterReason(sentence: string): string[] {
+  const at = sentence.search(/schema|unsupported|feature|field/i);
+  return at < 0
+    ? []
+    : sentence
+        .slice(at, at + 60)
+        .toLowerCase()
+        .split(/[^\w$]+/);
 }
 
 /** Keywords of a schema that say less when they are gone, and no more. */

@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
-import { temporal as proto } from '@temporalio/proto';
+import proto from '@temporalio/proto';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import { isAlive, type ProcessIdentity, startTimeOf } from '../../instance/home/process-identity.ts';
 
@@ -19,7 +19,7 @@ export interface StickyQueues {
   forget(): Promise<void>;
 }
 
-const { TaskQueueKind, WorkflowTaskFailedCause } = proto.api.enums.v1;
+const { TaskQueueKind, WorkflowTaskFailedCause } = proto.temporal.api.enums.v1;
 const STICKY = TaskQueueKind.TASK_QUEUE_KIND_STICKY;
 
 /** As the SDK names a worker; the names of its sticky queues begin with it. */
