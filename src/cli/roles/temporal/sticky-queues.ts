@@ -12,7 +12,7 @@ import { isAlive, type ProcessIdentity, startTimeOf } from '../../instance/home/
  * only busy loses its conversations, and with a long one those of a killed worker stand still. Here the time-out is
  * long, and a worker that starts gives back what waits for a dead one of the same home.
  */
-export interface StickyQueues {
+interface StickyQueues {
   /** Learns the names of this worker's queues, which only a history shows. */
   interceptors: ActivityInterceptorsFactory[];
   /** After a stop in order, which ends the queues itself. */
