@@ -29,3 +29,16 @@ it('restores files without the bits by which they run as somebody else, and no d
   expect([existsSync(join(to, 'deep/pipe')), existsSync(join(to, 'deep/device'))]).toEqual([false, false]);
   expect(readFileSync(join(to, 'plain'), 'utf8')).toBe('as it was');
 });
+
+it('packs a small folder whole, although tar has ended before its output is read', async () => {
+  const from = join(folder, 'small');
+  mkdirSync(from);
+  writeFileSync(join(from, 'one'), 'small');
+  for (let round = 0; round < 6; round += 1) {
+    const [to, file] = [join(folder, `small-${round}`), join(folder, `small-${round}.backup`)];
+    mkdirSync(to);
+    await pack('a key of a test', from, file);
+    await unpack('a key of a test', file, to);
+    expect(readFileSync(join(to, 'one'), 'utf8')).toBe('small');
+  }
+});

@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { chmod, lstat, open, readdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { Readable } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { seal, unseal } from '../../../adapters/backup/sealed-stream.ts';
 
@@ -28,7 +28,9 @@ export async function pack(secret: string, folder: string, file: string): Promis
     const tar = spawn('tar', ['-C', folder, '-cf', '-', '.'], { stdio: ['ignore', 'pipe', 'pipe'] });
     const ended = endOf(tar);
     ended.catch(() => {});
-    for await (const chunk of seal(secret, tar.stdout)) await output.writeFile(chunk);
+    // Node throws away what nobody has begun to read when a program ends, and a small folder is packed at once
+    const packed = tar.stdout.pipe(new PassThrough());
+    for await (const chunk of seal(secret, packed)) await output.writeFile(chunk);
     await ended;
     await output.sync();
     const { size } = await output.stat();

@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
-import { temporal as proto } from '@temporalio/proto';
+import proto from '@temporalio/proto';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import { isAlive, type ProcessIdentity, startTimeOf } from '../../instance/home/process-identity.ts';
 
@@ -12,14 +12,14 @@ import { isAlive, type ProcessIdentity, startTimeOf } from '../../instance/home/
  * only busy loses its conversations, and with a long one those of a killed worker stand still. Here the time-out is
  * long, and a worker that starts gives back what waits for a dead one of the same home.
  */
-export interface StickyQueues {
+interface StickyQueues {
   /** Learns the names of this worker's queues, which only a history shows. */
   interceptors: ActivityInterceptorsFactory[];
   /** After a stop in order, which ends the queues itself. */
   forget(): Promise<void>;
 }
 
-const { TaskQueueKind, WorkflowTaskFailedCause } = proto.api.enums.v1;
+const { TaskQueueKind, WorkflowTaskFailedCause } = proto.temporal.api.enums.v1;
 const STICKY = TaskQueueKind.TASK_QUEUE_KIND_STICKY;
 
 /** As the SDK names a worker; the names of its sticky queues begin with it. */
