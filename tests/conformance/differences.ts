@@ -298,6 +298,7 @@ export const backgroundDifferences: BackgroundDifference[] = [
     fields: ['thread_id', 'turn_id'],
     why: 'a task has its thread from the beginning, so clients can follow it at once',
   },
+  { cases: RECORD, fields: ['estimate'], why: 'what the runs will probably cost is told where it is known' },
   { cases: /^tasks\/create_modes$/, fields: ['model'], why: 'a blank model is none' },
   {
     cases: /^tasks\/(q_)?(get|cancel)_/,

@@ -189,6 +189,9 @@ export async function startTestApp(env: Record<string, string> = {}, place: Plac
   };
 }
 
+/** The one port of this range that `fetch` refuses to connect to (WHATWG, "port blocking"). */
+const BAD_PORT = 10_080;
+
 /** Ports that were free a moment ago. */
 export async function freePorts(count: number): Promise<number[]> {
   const found: number[] = [];
@@ -196,7 +199,7 @@ export async function freePorts(count: number): Promise<number[]> {
     // below the range that outgoing connections and port 0 draw from, so that nobody takes it between this look and its
     // use
     const port = randomInt(10_000, 32_000);
-    if (!found.includes(port) && (await isFree(port))) found.push(port);
+    if (port !== BAD_PORT && !found.includes(port) && (await isFree(port))) found.push(port);
   }
   return found;
 }

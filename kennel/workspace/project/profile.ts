@@ -92,12 +92,7 @@ function kindOf(root: string, { has, text, names }: ProjectFiles): Project {
     isCargoProject(text('Cargo.toml'), (path) => existsSync(join(root, path))) &&
     !isPythonPackage(text('pyproject.toml'))
   )
-    return {
-      language: 'Rust',
-      framework: first(text('Cargo.toml'), RUST),
-      packageManager: 'cargo',
-      test: ['cargo', 'test'],
-    };
+    return rustProject(text('Cargo.toml'));
   if (has('go.mod'))
     return {
       language: 'Go',
@@ -160,8 +155,17 @@ function kindOf(root: string, { has, text, names }: ProjectFiles): Project {
     };
   if (has('CMakeLists.txt')) return { language: 'C++', framework: null, packageManager: 'cmake', test: null };
   const makefile = text('Makefile');
+  // without a target, but nothing else says what it is
+  if (!makefile && /^\[package\]/m.test(text('Cargo.toml'))) return rustProject(text('Cargo.toml'));
   return { language: byExtension(root), framework: null, packageManager: makefile ? 'make' : null, test: null };
 }
+
+const rustProject = (cargo: string): Project => ({
+  language: 'Rust',
+  framework: first(cargo, RUST),
+  packageManager: 'cargo',
+  test: ['cargo', 'test'],
+});
 
 /** A Python package may have parts in Rust: maturin and setuptools-rust build both. */
 const isPythonPackage = (pyproject: string): boolean => /^\[(?:project|build-system)\]/m.test(pyproject);

@@ -80,11 +80,10 @@ describe('chats and coding tasks of one account', () => {
     for (const { id } of tasks) await inState(app, id, 'completed', 120_000);
     expect(refused()).toBe(1);
     for (const { turn } of chats) {
-      expect(await noticesOf(turn)).toEqual([
-        expect.stringMatching(
-          /^The model at 127\.0\.0\.1:\d+ is at its limit until \d\d:\d\d\. I go on then by myself/,
-        ),
-      ]);
+      const [told, ...slow] = await noticesOf(turn);
+      expect(told).toMatch(/^The model at 127\.0\.0\.1:\d+ is at its limit until \d\d:\d\d\. I go on then by myself/);
+      // on a busy machine the answer after the limit takes longer than the second after which that is told
+      for (const each of slow) expect(each).toMatch(/has not answered for \d+ seconds/);
       expect(model.asked(turn)).toBe(1);
     }
     for (const { path } of tasks) expect(readFileSync(join(path, 'b.txt'), 'utf8')).toBe('b\n');

@@ -78,7 +78,7 @@ describe('a Cargo.toml', () => {
     const files = { 'Cargo.toml': text, ...more };
     expect(languages({ 'Cargo.toml': text, ...python })).toEqual(['python']);
     expect(kind({ ...files, ...python })).toMatchObject({ language: 'Python' });
-    expect(kind(files)).not.toMatchObject({ packageManager: 'cargo' });
+    expect(kind({ ...files, Makefile: 'all:\n' })).not.toMatchObject({ packageManager: 'cargo' });
   });
 
   it.each<[string, string, Record<string, string>]>([
