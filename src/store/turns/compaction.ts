@@ -11,7 +11,7 @@ import { writeStep } from './steps/answer-writes.ts';
 import type { StepSubject } from './steps/step-subject.ts';
 import { unreadOf, withUsage } from './steps/steps.ts';
 import { addSummary } from './steps/transcript.ts';
-import { closeTurn, turnState } from './turns.ts';
+import { closeTurn, recountEnded, turnState } from './turns.ts';
 
 /** The only step of a turn that sums up what was said before. */
 
@@ -93,6 +93,7 @@ export async function storeCompaction(
       item.id === itemOf(turnId) ? { ...item, status: 'completed' as const } : item,
     );
     if (ended) await closeTurn(tx, withUsage({ ...state, items }, answer), 'completed');
+    if (!open) await recountEnded(tx, turnId);
     return { result, ended };
   });
 }

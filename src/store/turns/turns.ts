@@ -248,6 +248,15 @@ function usageOf(steps: TurnState['used']): TurnUsage {
   };
 }
 
+/** Counts a turn again where what it used became known after its end. */
+export async function recountEnded(tx: ThreadTransaction, turnId: string): Promise<void> {
+  await tx.sendPending();
+  const state = await turnState(tx.now, turnId);
+  if (!state?.turn.ended_at) return;
+  const used = { usage: json(usageOf(state.used)), micro_usd: sumOf(state.used, ({ micro_usd }) => micro_usd) };
+  tx.later((db) => db.updateTable('turns').set(used).where('id', '=', turnId));
+}
+
 /** What a turn has asked about money in the chat that pays, which may be another one, is asked no more. */
 async function withdrawBudgets(tx: Tx, turnId: string, at: Date): Promise<void> {
   const asked = await tx

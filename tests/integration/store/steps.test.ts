@@ -11,7 +11,7 @@ import type { Answer } from '../../../src/store/turns/steps/answer-writes.ts';
 import { beginCall, settle, settleBegun } from '../../../src/store/turns/steps/calls.ts';
 import { callIdOf } from '../../../src/store/turns/steps/new-calls.ts';
 import { loadSubject } from '../../../src/store/turns/steps/step-subject.ts';
-import { storeAnswer } from '../../../src/store/turns/steps/steps.ts';
+import { keepLost, storeAnswer } from '../../../src/store/turns/steps/steps.ts';
 import { addSummary, loadHistory, remember } from '../../../src/store/turns/steps/transcript.ts';
 import { addUserItem, openTurn } from '../../../src/store/turns/turns.ts';
 import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
@@ -256,6 +256,12 @@ describe('an answer of tool calls', () => {
       { input_tokens: 3 },
     ]);
     expect(await db.selectFrom('calls').select('id').where('turn_id', '=', turn).execute()).toEqual([]);
+    // an answer that broke off is counted later still
+    const usage = { inputTokens: 4, outputTokens: 1, microUsd: 2 };
+    await keepLost(db, input, subject, { key: `${turn} lost`, model: 'm', usage, estimated: true });
+    expect(
+      await db.selectFrom('turns').select(['usage', 'micro_usd']).where('id', '=', turn).executeTakeFirst(),
+    ).toMatchObject({ usage: { input_tokens: 7, output_tokens: 3 }, micro_usd: 3 });
   });
 
   it('goes before what was written while the model thought', async () => {

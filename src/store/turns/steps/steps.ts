@@ -7,7 +7,7 @@ import { onThread, onThreadIf, requireUnchanged, type ThreadTransaction } from '
 import { endItem, endItemRow, insertItems, itemEvent, itemRow } from '../../chats/threads/items.ts';
 import { compiled } from '../../postgres/compiled-query.ts';
 import type { Db, Tx } from '../../postgres/database.ts';
-import { closeTurn, selectTurnState, type TurnState, toTurnState } from '../turns.ts';
+import { closeTurn, recountEnded, selectTurnState, type TurnState, toTurnState } from '../turns.ts';
 import {
   type Answer,
   asks,
@@ -144,6 +144,7 @@ async function storeOnThread(db: Db, input: ThinkInput, subject: StepSubject, an
       tell(tx, input, subject, result.outboxId!, await endingText(tx, input, answer, state));
       await closeTurn(tx, withUsage(state, answer), 'completed');
     }
+    if (!open) await recountEnded(tx, turnId);
     return result;
   });
 }
@@ -287,4 +288,5 @@ export const keepLost = async (
     const { key, usage } = lost;
     const result = { next: 'closed' as const, calls: [], autonomy: subject.autonomy, autoApprove: false, usage };
     writeCost(tx, { key, turn_id: turnId, step: 0 }, subject, lost, result);
+    await recountEnded(tx, turnId);
   });
