@@ -1,6 +1,6 @@
 import type { ScheduleSpec } from '@temporalio/client';
-import { firings, isInterval, readInterval, wallPattern } from '../domain/firings.ts';
-import { type ClockChange, DAY, HOUR, MINUTE, nextClockChange, SECOND, wallOf } from '../domain/time.ts';
+import { firings, isInterval, isOnce, momentOfOnce, readInterval, wallPattern } from '../domain/firings.ts';
+import { type ClockChange, DAY, HOUR, nextClockChange, SECOND, wallOf } from '../domain/time.ts';
 
 /**
  * Temporal's calendars leave out a time that does not exist, and take either of two. So the hours of a clock change are
@@ -17,6 +17,8 @@ const [FIRST_YEAR, LAST_YEAR] = [2000, 2100];
 /** `since`: firings from then on may still be caught up. */
 export function specOf(schedule: string, timeZone: string, since: Date): ScheduleSpec {
   if (isInterval(schedule)) return { ...intervalSpec(schedule), timezone: timeZone };
+  // as an interval, an instant comes once, and again after fifty years
+  if (isOnce(schedule)) return { intervals: [{ every: momentOfOnce(schedule, timeZone).at }], timezone: timeZone };
   const changes = changesFor(schedule, timeZone, since);
   if (changes.length === 0) return { cronExpressions: [schedule], timezone: timeZone };
   return {
@@ -34,10 +36,10 @@ export const instantsOf = ({ intervals = [] }: ScheduleSpec): string => interval
 
 /** An interval cannot have days of the week, so all others are left out. */
 function intervalSpec(schedule: string): ScheduleSpec {
-  const { hours, offset, days } = readInterval(schedule);
+  const { every, phase, days } = readInterval(schedule);
   const others = days.length === 0 ? [] : DAY_NAMES.filter((_, day) => !days.includes(day));
   return {
-    intervals: [{ every: hours * HOUR, offset: offset * MINUTE }],
+    intervals: [{ every, offset: phase }],
     ...(others.length > 0 && { skip: [{ dayOfWeek: others, hour: '*', minute: '*', second: '*' }] }),
   };
 }
@@ -70,7 +72,7 @@ function hoursOf({ at, before, after }: ClockChange): number[] {
   return Array.from({ length: end - first }, (_, index) => (first + index) * HOUR);
 }
 
-/** Calendars are in local time, and these are not: as an interval, an instant comes once, and again after fifty years. */
+/** Calendars are in local time, and these are not. */
 function instantsOfChange(schedule: string, timeZone: string, { at, hours }: Change): { every: number }[] {
   const instants: { every: number }[] = [];
   for (const firing of firings(schedule, timeZone, new Date(at - DAY))) {

@@ -15,8 +15,8 @@ import {
   scheduleId,
 } from '../contracts/ids.ts';
 import type { RoutineInput } from '../contracts/routine.ts';
-import { isInterval } from '../domain/firings.ts';
-import { HOUR } from '../domain/time.ts';
+import { isInterval, isOnce } from '../domain/firings.ts';
+import { DAY, HOUR } from '../domain/time.ts';
 import { instantsOf, specOf } from './schedule-spec.ts';
 
 export interface NewSchedule {
@@ -51,7 +51,8 @@ export const scheduleOfCron = (
   enabled: cron.enabled,
   input: { routineId: cron.routine_id, chatId: cron.chat_id, cronId: cron.id },
   gives: Object.keys(cron.inputs),
-  catchupMs: Math.round(catchupHours * HOUR),
+  // what comes once is done late rather than never
+  catchupMs: isOnce(cron.schedule) ? 365 * DAY : Math.round(catchupHours * HOUR),
 });
 
 export interface ScheduleView {
@@ -168,7 +169,7 @@ export async function listScheduled(temporal: Client): Promise<Map<string, Liste
 
 /** Whether a schedule has times in the hours in which clocks change, of which it knows those of the next years only. */
 export const hasClockChanges = (wanted: NewSchedule): boolean =>
-  !isInterval(wanted.schedule) && instantsOf(specFor(wanted)) !== '';
+  !isInterval(wanted.schedule) && !isOnce(wanted.schedule) && instantsOf(specFor(wanted)) !== '';
 
 /** Gives a schedule the policies of this version and the clock changes of the next years, and its runs their priority and their queue. */
 export async function bringUpToDate(temporal: Client, wanted: NewSchedule): Promise<void> {

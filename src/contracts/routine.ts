@@ -29,7 +29,7 @@ export interface RoutineStep {
   onFailure?: 'continue';
 }
 
-/** The one step of an automation. It is no tool: it runs a prompt as a background task, and ends with it. */
+/** The one step of a prompt on a schedule. It is no tool: it begins a turn, and ends with it. */
 export const PROMPT_STEP = 'prompt';
 /** Arguments of that step. */
 export interface PromptArgs {
@@ -38,6 +38,8 @@ export interface PromptArgs {
   cwds: string[];
   allow_shell: boolean;
   auto_approve: boolean;
+  /** it runs as a turn of its chat; unset: in a conversation of its own, for which the fields above are */
+  context?: 'group';
 }
 
 export const STEP_WHEN = ['ok', 'failed', 'always'] as const;

@@ -1,10 +1,10 @@
-import { firings } from './firings.ts';
-import { MINUTE, repeatedTime } from './time.ts';
+import { firings, intervalFrom, isOnce, momentOfOnce } from './firings.ts';
+import { DAY, HOUR, MINUTE, repeatedTime } from './time.ts';
 
 /**
  * The grammar of schedules: five fields (minute hour day-of-month month weekday), which Temporal and cron-parser must
- * read alike. Day of month and weekday must BOTH match when both are given, unlike in crontab(5). Automations may also
- * have an interval (`firings.ts`), which nobody can write in a chat.
+ * read alike; `every 90 minutes` or milliseconds, from now on; a local time, once. Day of month and weekday must BOTH
+ * match when both are given, unlike in crontab(5).
  */
 
 type ParsedSchedule = { ok: true; schedule: string } | { ok: false; error: string };
@@ -20,9 +20,14 @@ const MACROS: Record<string, string> = {
 };
 const NAMES = /^(JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC|SUN|MON|TUE|WED|THU|FRI|SAT)$/;
 
-/** Checks a schedule and returns its canonical five fields. `from` is where the search for a firing starts. */
+/**
+ * Checks a schedule and returns its canonical form. `from` is where the search for a firing starts, and where an
+ * interval begins. A canonical form stays as it is.
+ */
 export function parseSchedule(text: string, timeZone: string, from: Date): ParsedSchedule {
   const trimmed = text.trim();
+  const special = parseInterval(trimmed, from) ?? parseOnce(trimmed, timeZone, from);
+  if (special) return special;
   const schedule = MACROS[trimmed.toLowerCase()] ?? trimmed.replace(/\s+/g, ' ').toUpperCase();
   const fields = schedule.split(' ');
   if (schedule.startsWith('@'))
@@ -37,12 +42,45 @@ export function parseSchedule(text: string, timeZone: string, from: Date): Parse
     const stranger = field.split(/[^A-Z]+/).find((word) => word && !NAMES.test(word));
     if (stranger) return refuse(`"${stranger}" in "${field}" is not a month or weekday name such as JAN or MON`);
   }
-  if (!isTimeZone(timeZone)) return refuse(`"${timeZone}" is not an IANA time zone such as Europe/Berlin`);
+  if (!isTimeZone(timeZone)) return refuse(noZone(timeZone));
   try {
     if (!next(schedule, timeZone, from)) return refuse(`"${trimmed}" never fires: no date matches it`);
   } catch (error) {
     return refuse((error as Error).message.replace(/^CronPattern: /, ''));
   }
+  return { ok: true, schedule };
+}
+
+const noZone = (timeZone: string): string => `"${timeZone}" is not an IANA time zone such as Europe/Berlin`;
+
+const UNITS: Record<string, number> = { m: MINUTE, h: HOUR, d: DAY };
+/** Ten years, ms. */
+const LONGEST_INTERVAL = 3_650 * DAY;
+
+/** `every 90 minutes`, `every 2h`, or milliseconds; null for another text. */
+function parseInterval(text: string, from: Date): ParsedSchedule | null {
+  if (/^@every \d{1,9}s\/\d{1,9}s$/.test(text)) return { ok: true, schedule: text };
+  const words = /^@?every (\d{1,6}) ?(m|h|d)[a-z]{0,6}$/i.exec(text);
+  if (!words && !/^\d{1,15}$/.test(text)) return null;
+  const ms = words ? Number(words[1]) * UNITS[words[2]!.toLowerCase()]! : Number(text);
+  if (ms < MINUTE || ms > LONGEST_INTERVAL)
+    return refuse(`"${text}" is not between a minute (60000 milliseconds) and ten years`);
+  return { ok: true, schedule: intervalFrom(ms, from) };
+}
+
+/** `2026-11-30T09:00`, or with a space and seconds; null for another text. */
+function parseOnce(text: string, timeZone: string, from: Date): ParsedSchedule | null {
+  const time = /^(@at )?(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(:\d\d)?(?:\.\d{1,9})?(Z|[+-]\d\d:?\d\d)?$/i.exec(text);
+  if (!time) return null;
+  const [, canonical, date, minutes, seconds = ':00', zone] = time;
+  const wall = `${date}T${minutes}${seconds}`;
+  if (zone) return refuse(`"${text}" has a time zone; give the local time alone, such as ${wall}`);
+  // a date that does not exist would move to another day
+  if (new Date(`${wall}Z`).toJSON()?.slice(0, wall.length) !== wall) return refuse(`"${text}" is not a date and time`);
+  if (!isTimeZone(timeZone)) return refuse(noZone(timeZone));
+  const schedule = `@at ${wall}`;
+  if (!canonical && momentOfOnce(schedule, timeZone).at <= from.getTime())
+    return refuse(`"${text}" is over: it is ${describeTime(from, timeZone)} now`);
   return { ok: true, schedule };
 }
 
@@ -148,6 +186,7 @@ export function shortestGap(schedule: string, from: Date): number {
 
 /** A readable part of an id, from the schedule alone: `daily-0900`, `mon-fri-0730`, `every-5-min`. */
 export function scheduleSlug(schedule: string): string {
+  if (schedule.startsWith('@')) return isOnce(schedule) ? 'once' : 'every';
   const [minute = '', hour = '', day = '', month = '', weekday = ''] = schedule.toLowerCase().split(' ');
   const isNumber = (field: string) => /^\d+$/.test(field);
   const at = isNumber(minute) && isNumber(hour) ? `${hour.padStart(2, '0')}${minute.padStart(2, '0')}` : '';

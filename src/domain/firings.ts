@@ -1,16 +1,16 @@
 import { Cron } from 'croner';
-import { type ClockChange, DAY, HOUR, MINUTE, nextClockChange, offsetAt, SECOND } from './time.ts';
+import { type ClockChange, DAY, HOUR, MINUTE, momentOf, nextClockChange, offsetAt, SECOND } from './time.ts';
 
 /**
- * Schedules that fire every so many hours: `@every 2h/37m` fires 37 minutes after each second hour since 1970 in UTC,
- * `@every 2h/37m MON,WED` only on these days of its time zone. Temporal has the same intervals. The hours are elapsed
- * ones, so a change of the clock neither doubles nor drops a firing.
+ * Schedules that fire every so often: `@every 2h/37m` fires 37 minutes after each second hour since 1970 in UTC,
+ * `@every 2h/37m MON,WED` only on these days of its time zone, and `@every 90s/30s` counts in seconds. Temporal has the
+ * same intervals. They are elapsed time, so a change of the clock neither doubles nor drops a firing.
  */
 
 interface Interval {
-  hours: number;
-  /** minutes after the beginning of an interval */
-  offset: number;
+  every: number;
+  /** ms after the beginning of an interval */
+  phase: number;
   /** days of the week on which it fires, Sunday is 0; empty: every day */
   days: number[];
 }
@@ -21,23 +21,36 @@ const MOST_LOOKED_AT = 2_000;
 
 export const isInterval = (schedule: string): boolean => schedule.startsWith('@every ');
 
-export const intervalText = ({ hours, offset, days }: Interval): string =>
+/** Of so many hours. `offset`: minutes after the beginning of an interval. */
+export const intervalText = ({ hours, offset, days }: { hours: number; offset: number; days: number[] }): string =>
   [`@every ${hours}h/${offset}m`, days.map((day) => WEEKDAYS[day]).join(',')].filter(Boolean).join(' ');
 
-/** @throws for a text that `intervalText` did not write */
+/** The interval that begins at a moment. Temporal counts in seconds. */
+export function intervalFrom(everyMs: number, at: Date): string {
+  const every = Math.round(everyMs / SECOND);
+  return `@every ${every}s/${Math.floor(at.getTime() / SECOND) % every}s`;
+}
+
+/** @throws for a text that neither of both wrote */
 export function readInterval(schedule: string): Interval {
-  const parts = /^@every (\d{1,6})h\/(\d{1,8})m(?: ([A-Z,]+))?$/.exec(schedule);
+  const parts = /^@every (\d{1,9})([hs])\/(\d{1,9})([ms])(?: ([A-Z,]+))?$/.exec(schedule);
   if (!parts) throw new Error(`not an interval: ${schedule}`);
   return {
-    hours: Number(parts[1]),
-    offset: Number(parts[2]),
-    days: parts[3] ? parts[3].split(',').map((day) => WEEKDAYS.indexOf(day)) : [],
+    every: Number(parts[1]) * (parts[2] === 'h' ? HOUR : SECOND),
+    phase: Number(parts[3]) * (parts[4] === 'm' ? MINUTE : SECOND),
+    days: parts[5] ? parts[5].split(',').map((day) => WEEKDAYS.indexOf(day)) : [],
   };
 }
 
+/** `@at 2026-11-30T09:00:00`: once, at this local time. */
+export const isOnce = (schedule: string): boolean => schedule.startsWith('@at ');
+
+/** The moment of a schedule that fires once, and how often the clock shows its time. */
+export const momentOfOnce = (schedule: string, timeZone: string) =>
+  momentOf(Date.parse(`${schedule.slice('@at '.length)}Z`), timeZone);
+
 function* intervalFirings(schedule: string, timeZone: string, from: Date): Generator<Date, void> {
-  const { hours, offset, days } = readInterval(schedule);
-  const [every, phase] = [hours * HOUR, offset * MINUTE];
+  const { every, phase, days } = readInterval(schedule);
   const weekday = new Intl.DateTimeFormat('en-US', { timeZone, weekday: 'short' });
   let count = Math.floor((from.getTime() - phase) / every) + 1;
   for (let lookedAt = 0; lookedAt < MOST_LOOKED_AT; lookedAt += 1, count += 1) {
@@ -57,6 +70,11 @@ function* intervalFirings(schedule: string, timeZone: string, from: Date): Gener
  */
 export function* firings(schedule: string, timeZone: string, from: Date): Generator<Date, void> {
   if (isInterval(schedule)) return yield* intervalFirings(schedule, timeZone, from);
+  if (isOnce(schedule)) {
+    const { at } = momentOfOnce(schedule, timeZone);
+    if (at > from.getTime()) yield new Date(at);
+    return;
+  }
   const pattern = wallPattern(schedule);
   const { everyHour, throughBoth } = kindOf(schedule);
   let at = from.getTime();

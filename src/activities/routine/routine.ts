@@ -1,15 +1,26 @@
+import { deleteSchedule } from '../../adapters/schedules.ts';
 import type { Config } from '../../config.ts';
 import type { ReminderActivities } from '../../contracts/activities.ts';
 import { type CloseInput, PROMPT_STEP, type RoutineActivities } from '../../contracts/routine.ts';
 import type { Source } from '../../contracts/taint.ts';
 import { describeTime } from '../../domain/cron.ts';
+import { isOnce } from '../../domain/firings.ts';
+import { withoutInternal } from '../../domain/text/internal.ts';
 import { prefix } from '../../domain/text/storable.ts';
 import { zoneOf } from '../../store/chats/preferences.ts';
 import { isOver, taskOfCall } from '../../store/kennel/tasks/tasks.ts';
 import type { Db } from '../../store/postgres/database.ts';
+import { deleteCron, findCronById } from '../../store/routines/crons.ts';
 import { findReminder, markSaid, type Reminder } from '../../store/routines/reminders.ts';
 import { findRoutine } from '../../store/routines/routines.ts';
-import { closeRun, findRun, type RoutineRun, replaceStep, type StepOutcome } from '../../store/routines/runs.ts';
+import {
+  closeRun,
+  findRun,
+  lastSentOfRun,
+  type RoutineRun,
+  replaceStep,
+  type StepOutcome,
+} from '../../store/routines/runs.ts';
 import { recordNotice } from '../../store/turns/complete-turn.ts';
 import { tools } from '../../tools/registry.ts';
 import type { RoutineDeps } from '../activity-deps.ts';
@@ -42,7 +53,9 @@ function resultText(
   const excerpt =
     shown && (shown.output.length > EXCERPT_CHARS ? `${prefix(shown.output, EXCERPT_CHARS)}\n[cut]` : shown.output);
   if (shown?.tool === PROMPT_STEP)
-    return [`Automation "${run.routine_name}" ${run.status}.`, run.note, excerpt].filter(Boolean).join('\n\n');
+    return [`Automation "${run.routine_name}" ${run.status}.`, run.note, withoutInternal(excerpt ?? '')]
+      .filter(Boolean)
+      .join('\n\n');
   const lines = run.results.map((result, index) => `${index + 1}. ${result.name} (${result.tool}): ${stateOf(result)}`);
   return [`Workflow "${run.routine_name}" ${run.status}: ${run.summary}.`, run.note, lines.join('\n'), excerpt]
     .filter(Boolean)
@@ -54,12 +67,13 @@ function resultText(
  * stores the same.
  */
 async function endTaskStep(
-  { db }: Pick<RoutineDeps, 'db'>,
+  deps: RoutineDeps,
   { runId, index }: { runId: string; index: number },
 ): Promise<{ over: boolean; ok: boolean }> {
+  const { db } = deps;
   const [run, task] = await Promise.all([findRun(db, runId), taskOfCall(db, callIdOf(runId, index))]);
   if (!run) throw fail('NotFound', `Run ${runId} is not in the database.`);
-  if (run.results[index]?.tool === PROMPT_STEP) return await endPrompt(db, runId, index);
+  if (run.results[index]?.tool === PROMPT_STEP) return await endPrompt(deps, run, index);
   if (task && !isOver(task.state)) return { over: false, ok: false };
   const ok = task?.state === 'completed';
   const output = task
@@ -77,7 +91,8 @@ export const createRoutineActivities = (deps: RoutineDeps): RoutineActivities =>
 });
 
 /** Closes the run and puts its result into the outbox of its chat. The outbox id is the same on every attempt. */
-async function closeAndTell({ db }: RoutineDeps, { runId, status, steps, reason }: CloseInput): Promise<string> {
+async function closeAndTell(deps: RoutineDeps, { runId, status, steps, reason }: CloseInput): Promise<string> {
+  const { db } = deps;
   const before = await findRun(db, runId);
   if (!before) throw fail('NotFound', `Run ${runId} is not in the database.`);
   const ended =
@@ -86,6 +101,10 @@ async function closeAndTell({ db }: RoutineDeps, { runId, status, steps, reason 
     !(await findRoutine(db, before.chat_id, before.routine_id));
   const why = reason ?? (ended ? 'the workflow was deleted while it ran' : undefined);
   const run = await closeRun(db, runId, status, summaryOf(before.results, steps, why));
+  await endOnce(deps, run);
+  // a turn of the chat has told its end itself
+  const told = await lastSentOfRun(db, runId);
+  if (told) return told;
   const outboxId = `out_${runId}_result`;
   await recordNotice(db, {
     chatId: run.chat_id,
@@ -96,6 +115,14 @@ async function closeAndTell({ db }: RoutineDeps, { runId, status, steps, reason 
     ...(run.status === 'completed' && { unasked: 'routine' as const }),
   });
   return outboxId;
+}
+
+/** A schedule that fires once goes with its run. */
+async function endOnce({ db, temporal }: RoutineDeps, { cron_id, scheduled_for }: RoutineRun): Promise<void> {
+  const cron = cron_id && scheduled_for ? await findCronById(db, cron_id) : undefined;
+  if (!cron || !isOnce(cron.schedule)) return;
+  await deleteCron(db, cron.id);
+  await deleteSchedule(temporal, cron.id);
 }
 
 /** Sources of foreign text in the result of a run: what its tools read. */

@@ -4,10 +4,10 @@ import { closedTo, decideUnattended } from '../../domain/consent/policy.ts';
 import { whyAsked } from '../../domain/consent/taint.ts';
 import { unknownOutcome } from '../../domain/failures.ts';
 import { type Inputs, missingInputs } from '../../domain/routine-inputs.ts';
-import { startBackgroundTask } from '../../gateway/intake/background.ts';
+import { beginScheduledTurn, startBackgroundTask } from '../../gateway/intake/background.ts';
 import { chatAccess, chatAutonomy } from '../../store/chats/threads/threads.ts';
 import type { Db } from '../../store/postgres/database.ts';
-import { taskOfRun } from '../../store/routines/background-tasks.ts';
+import { taskOfRun, turnOfRun } from '../../store/routines/background-tasks.ts';
 import { findRoutine } from '../../store/routines/routines.ts';
 import { beginOnce, findRun, type RoutineRun, replaceStep, storeStep } from '../../store/routines/runs.ts';
 import { lastWordsOf } from '../../store/routines/task-detail.ts';
@@ -126,10 +126,11 @@ async function mayRun(
 }
 
 /**
- * The step of an automation: its prompt runs as a background task, which the run waits for. A repeated attempt finds
- * the task of the first.
+ * The prompt of a schedule. It runs as a background task or as a turn of its chat, which the run waits for. A repeated
+ * attempt finds what the first has begun.
  */
 async function startPrompt(deps: RoutineDeps, run: RoutineRun, callId: string, args: PromptArgs): Promise<ToolOutcome> {
+  if (args.context === 'group') return { ok: true, output: 'It begins when the chat is free.' };
   const task = await startBackgroundTask(
     // ids of threads are random, so the key of their chats need not be secret
     { ...deps, secret: '' },
@@ -148,14 +149,43 @@ async function startPrompt(deps: RoutineDeps, run: RoutineRun, callId: string, a
   return { ok: true, output: `Task ${task.id} was started.` };
 }
 
-/** The answer becomes the result of the step, once the task is over. A repeated attempt stores the same. */
-export async function endPrompt(db: Db, runId: string, index: number): Promise<{ over: boolean; ok: boolean }> {
+/** The answer becomes the result of the step, once its turn is over. A repeated attempt stores the same. */
+export async function endPrompt(
+  deps: RoutineDeps,
+  run: RoutineRun,
+  index: number,
+): Promise<{ over: boolean; ok: boolean }> {
+  const { db } = deps;
+  const ended = (await endOfTask(db, run.id)) ?? (await endInChat(deps, run, index));
+  if (ended === 'goes on') return { over: false, ok: false };
+  await replaceStep(db, run.id, index, ended);
+  return { over: true, ok: ended.ok };
+}
+
+type PromptEnd = ToolOutcome | 'goes on';
+
+async function endOfTask(db: Db, runId: string): Promise<PromptEnd | null> {
   const task = await taskOfRun(db, runId);
-  if (task && ['queued', 'running'].includes(task.status)) return { over: false, ok: false };
-  const ok = task?.status === 'completed';
-  const output = task
-    ? (task.error ?? (await lastWordsOf(db, task.turn_id)) ?? `Task ${task.id} was ${task.status}.`)
-    : 'Its task is not there any more.';
-  await replaceStep(db, runId, index, { ok, output });
-  return { over: true, ok };
+  if (!task) return null;
+  if (['queued', 'running'].includes(task.status)) return 'goes on';
+  const output = task.error ?? (await lastWordsOf(db, task.turn_id)) ?? `Task ${task.id} was ${task.status}.`;
+  return { ok: task.status === 'completed', output };
+}
+
+/** Of a prompt in the chat. The turn begins as soon as the chat is free. */
+async function endInChat(deps: RoutineDeps, run: RoutineRun, index: number): Promise<PromptEnd> {
+  const { db } = deps;
+  const turn = await turnOfRun(db, run.id);
+  if (turn?.status === 'in_progress') return 'goes on';
+  if (turn) {
+    const output = turn.error ?? (await lastWordsOf(db, turn.id)) ?? `It was ${turn.status}.`;
+    return { ok: turn.status === 'completed', output };
+  }
+  const routine = await findRoutine(db, run.chat_id, run.routine_id);
+  const args = routine?.steps[index]?.args as PromptArgs | undefined;
+  if (!routine || args?.context !== 'group')
+    return { ok: false, output: routine ? 'Its task is not there any more.' : 'It was deleted before it could begin.' };
+  const { name, sources } = routine;
+  await beginScheduledTurn(deps, { runId: run.id, chatId: run.chat_id, name, prompt: args.prompt, sources });
+  return 'goes on';
 }

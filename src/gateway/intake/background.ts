@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Arrival } from '../../contracts/conversation.ts';
+import type { Source } from '../../contracts/taint.ts';
 import { chatKey, freshId } from '../../store/chats/ids.ts';
 import { arrivalOf, receive } from '../../store/chats/messages/inbox.ts';
 import type { RequestKey } from '../../store/chats/request-keys.ts';
 import type { ThreadTransaction } from '../../store/chats/thread-transaction.ts';
-import { createThread } from '../../store/chats/threads/threads.ts';
+import { createThread, latestThread } from '../../store/chats/threads/threads.ts';
 import { findTask, isOver, liveTaskOfThread, markOrdered } from '../../store/kennel/tasks/tasks.ts';
 import type { Tx } from '../../store/postgres/database.ts';
 import {
@@ -117,6 +118,49 @@ export async function startBackgroundTask(
   });
   return made;
 }
+
+/** A prompt of a chat that a schedule runs now. */
+interface ScheduledPrompt {
+  runId: string;
+  chatId: string;
+  /** of the schedule */
+  name: string;
+  prompt: string;
+  /** whose wish it may be, besides the person's */
+  sources: readonly Source[];
+}
+
+/**
+ * Begins the turn of a scheduled prompt, once. False while another turn of its chat runs, because people come first.
+ * @throws NotFound when the chat has no thread
+ */
+export async function beginScheduledTurn(deps: IntakeDeps, scheduled: ScheduledPrompt): Promise<boolean> {
+  const { runId, chatId, name, prompt, sources } = scheduled;
+  const thread = await latestThread(deps.db, chatId);
+  if (!thread) throw new IntakeError('not_found', `Thread not found: of chat ${chatId}`);
+  const threadId = thread.id;
+  const request = { threadId, id: `run ${runId}`, body: prompt, writers: [{ role: 'agent' as const }] };
+  const begun = once(deps, request, async (tx, { inboxId }) => {
+    if (await activeTurn(tx.now, threadId)) throw new IntakeError('conflict', BUSY);
+    const heard = sources.length > 0 ? { sources, words: '' } : { words: prompt };
+    const text = `[${automaticNote(name)}]\n\n${prompt}`;
+    const turn = openTurn(tx, { text, inputSummary: prompt, heard, runId });
+    return { arrival: { kind: 'turn', inboxId, turnId: turn.id, threadId }, turnId: turn.id };
+  });
+  return await begun.then(
+    () => true,
+    (error) => {
+      if (error instanceof IntakeError && error.message === BUSY) return false;
+      throw error;
+    },
+  );
+}
+
+const BUSY = 'Another turn of the chat runs.';
+
+/** What the model is told of a turn that nobody has just asked for. */
+const automaticNote = (name: string): string =>
+  `From the schedule ${JSON.stringify(name)}, without the person. Your answer is sent to them, except for what stands in <internal>…</internal>; an answer that is only that sends nothing.`;
 
 function openTask(
   tx: ThreadTransaction,

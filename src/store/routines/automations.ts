@@ -1,7 +1,8 @@
 import { sql } from 'kysely';
 import { PROMPT_STEP, type PromptArgs } from '../../contracts/routine.ts';
+import type { Source } from '../../contracts/taint.ts';
 import { type RequestKey, takeForThread } from '../chats/request-keys.ts';
-import { type Db, json } from '../postgres/database.ts';
+import { type Db, json, type Tx } from '../postgres/database.ts';
 import { type TaskStatus, taskOfEachRun } from './background-tasks.ts';
 import type { Cron } from './crons.ts';
 
@@ -33,6 +34,80 @@ interface NewAutomation extends AutomationValues {
 }
 
 const stepsOf = (args: PromptArgs): string => json([{ name: PROMPT_STEP, tool: PROMPT_STEP, args }]);
+
+/** A prompt of a chat on a schedule. `sources`: whose wish it may be, when no person was asked. */
+interface NewPrompt {
+  id: string;
+  chatId: string;
+  name: string;
+  schedule: string;
+  timeZone: string;
+  enabled: boolean;
+  prompt: string;
+  sources: readonly Source[];
+}
+
+const inChat = (prompt: string): PromptArgs => ({
+  prompt,
+  cwds: [],
+  allow_shell: false,
+  auto_approve: false,
+  context: 'group',
+});
+
+/** Null when the name is taken in this chat. A second call with the same id returns the stored row. */
+export const insertPrompt = (db: Db, prompt: NewPrompt): Promise<Cron | null> =>
+  db.transaction().execute(async (tx) => {
+    const { id, chatId: chat_id, name, schedule, timeZone: time_zone, enabled } = prompt;
+    const routine = {
+      id: `wf_${id}`,
+      chat_id,
+      name,
+      description: '',
+      workspace: null,
+      steps: stepsOf(inChat(prompt.prompt)),
+      sources: json(prompt.sources),
+      automation: true,
+    };
+    await tx
+      .insertInto('routines')
+      .values(routine)
+      .onConflict((c) => c.doNothing())
+      .execute();
+    await tx
+      .insertInto('crons')
+      .values({ id, routine_id: routine.id, chat_id, name, schedule, time_zone, enabled })
+      .onConflict((c) => c.doNothing())
+      .execute();
+    const cron = await tx.selectFrom('crons').selectAll().where('id', '=', id).executeTakeFirst();
+    if (!cron) await tx.deleteFrom('routines').where('id', '=', routine.id).execute();
+    return cron ?? null;
+  });
+
+/** What the prompt of a chat's schedule is; null when the schedule runs a workflow. */
+export async function promptOf(db: Db | Tx, { routine_id }: Pick<Cron, 'routine_id'>): Promise<PromptArgs | null> {
+  const row = await db
+    .selectFrom('routines')
+    .select('steps')
+    .where('id', '=', routine_id)
+    .where('automation', '=', true)
+    .executeTakeFirst();
+  return row ? (row.steps[0]!.args as unknown as PromptArgs) : null;
+}
+
+/** Its schedule stays. */
+export const changePrompt = async (
+  db: Db,
+  { routine_id }: Pick<Cron, 'routine_id'>,
+  { name, prompt, sources }: { name: string; prompt?: string | undefined; sources: readonly Source[] },
+): Promise<void> => {
+  const change = prompt === undefined ? {} : { steps: stepsOf(inChat(prompt)), sources: json(sources) };
+  await db
+    .updateTable('routines')
+    .set({ name, ...change, updated_at: new Date() })
+    .where('id', '=', routine_id)
+    .execute();
+};
 
 /** With its schedule still to be made. @throws KeyReused */
 export async function insertAutomation(db: Db, automation: NewAutomation): Promise<void> {

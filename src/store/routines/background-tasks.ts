@@ -66,6 +66,10 @@ export async function taskOfRun(db: Db, runId: string): Promise<TaskRow | undefi
   return rows[0];
 }
 
+/** The turn of its chat that a run has begun; undefined as long as it has begun none. */
+export const turnOfRun = (db: Db, runId: string) =>
+  db.selectFrom('turns').select(['id', 'status', 'error']).where('run_id', '=', runId).executeTakeFirst();
+
 /** For a query over runs `r`: the task of each, with its status. */
 export const taskOfEachRun = sql`lateral (
   select b.id, b.thread_id, b.turn_id, inbox.signalled_at as started_at, coalesce(c.ended_at, turn.ended_at) as ended_at, turn.error, ${backgroundStatus} as status

@@ -93,10 +93,10 @@ export const settledCrons = (db: Db, ageMs: number, after: string, limit: number
 export const cronsOf = (db: Db, routineId: string): Promise<Cron[]> =>
   db.selectFrom('crons').selectAll().where('routine_id', '=', routineId).execute();
 
-/** The routine of an automation goes with it. */
+/** The routine of a prompt goes with it. */
 export async function deleteCron(db: Db, id: string): Promise<void> {
-  const ofAutomation = db.selectFrom('crons').select('routine_id').where('id', '=', id).where('rrule', 'is not', null);
-  await db.deleteFrom('routines').where('id', 'in', ofAutomation).where('automation', '=', true).execute();
+  const ofPrompt = db.selectFrom('crons').select('routine_id').where('id', '=', id);
+  await db.deleteFrom('routines').where('id', 'in', ofPrompt).where('automation', '=', true).execute();
   await db.deleteFrom('crons').where('id', '=', id).execute();
 }
 

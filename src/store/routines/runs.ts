@@ -72,6 +72,19 @@ export const listRuns = (db: Db, chatId: string, limit: number): Promise<Routine
     .limit(limit)
     .execute();
 
+/** What the turn of a run, if it had one in its chat, has sent last: an outbox id. */
+export const lastSentOfRun = async (db: Db, runId: string): Promise<string | undefined> =>
+  (
+    await db
+      .selectFrom('outbox')
+      .innerJoin('turns', 'turns.id', 'outbox.turn_id')
+      .select('outbox.id')
+      .where('turns.run_id', '=', runId)
+      .orderBy('outbox.created_at', 'desc')
+      .limit(1)
+      .executeTakeFirst()
+  )?.id;
+
 export const lastRunOfCron = (db: Db, cronId: string): Promise<RoutineRun | undefined> =>
   db
     .selectFrom('routine_runs')
@@ -187,6 +200,8 @@ export async function costOfRuns(db: Db, routineId: string): Promise<Average | n
       from (select id from routine_runs where routine_id = ${routineId} and status <> 'running' order by started_at desc limit 20) as run
         left join lateral (
           select spent.* from background_tasks b join turns on turns.id = b.turn_id cross join lateral (${ofTurn}) as spent where b.run_id = run.id
+          union all select spent.* from turns cross join lateral (${ofTurn}) as spent where turns.run_id = run.id
+          union all select spent.* from turns join tasks on tasks.turn_id = turns.id cross join lateral (${ofTask}) as spent where turns.run_id = run.id
           union all select spent.* from background_tasks b join tasks on tasks.thread_id = b.thread_id cross join lateral (${ofTask}) as spent
             where b.run_id = run.id
           union all select spent.* from tasks cross join lateral (${ofTask}) as spent

@@ -54,6 +54,7 @@ import * as peopleAndRefusals from './migrations/0067-people-and-refusals.ts';
 import * as whatsappTimers from './migrations/0068-whatsapp-timers.ts';
 import * as estimatedSteps from './migrations/0069-estimated-steps.ts';
 import * as ownContent from './migrations/0070-own-content.ts';
+import * as scheduledTurns from './migrations/0074-scheduled-turns.ts';
 
 /**
  * Versioned migrations, oldest first. Never edit a published one: add the next. The previous release must work with
@@ -115,6 +116,7 @@ const migrations: Record<string, Migration> = {
   '0068_whatsapp_timers': whatsappTimers,
   '0069_estimated_steps': estimatedSteps,
   '0070_own_content': ownContent,
+  '0074_scheduled_turns': scheduledTurns,
 };
 
 /** A newer version has changed the database so that this version cannot use it. It must not be touched. */

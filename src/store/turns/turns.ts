@@ -87,9 +87,11 @@ interface NewTurn {
   heard?: Heard;
   /** what the person is told at its beginning */
   notice?: string;
+  /** the run of a schedule that begins it */
+  runId?: string;
 }
 
-type TurnSettings = Pick<NewTurn, 'model' | 'autoApprove' | 'mode' | 'allowShell' | 'call'>;
+type TurnSettings = Pick<NewTurn, 'model' | 'autoApprove' | 'mode' | 'allowShell' | 'call' | 'runId'>;
 
 /** Adds a turn that is in progress; the caller tells of it. */
 function insertTurn(
@@ -115,6 +117,7 @@ function insertTurn(
     extensions: null,
     delay_told: false,
     compaction: turn.compaction,
+    run_id: turn.runId ?? null,
     // the clock of the database orders turns
     created_at: tx.at,
     started_at: now,

@@ -4,12 +4,13 @@ import { unionOf } from '../../domain/consent/taint.ts';
 import { describeTime, nextFirings, parseSchedule } from '../../domain/cron.ts';
 import { type Given, type Inputs, inputsOf } from '../../domain/routine-inputs.ts';
 import { chatAutonomy } from '../../store/chats/threads/threads.ts';
+import { changePrompt, promptOf } from '../../store/routines/automations.ts';
 import { type Cron, changeCron, cronsOf, findCron, markSent } from '../../store/routines/crons.ts';
 import { changeRoutine, findRoutine } from '../../store/routines/routines.ts';
 import { runningRun } from '../../store/routines/runs.ts';
 import { taintOfCall, unaskedSources } from '../../store/turns/steps/taint.ts';
 import { defineTool, named, type Tool, type ToolContext } from '../tool.ts';
-import { isOften, noSuchCron } from './crons.ts';
+import { isOften, noSuchCron, prompt } from './crons.ts';
 import { checkRoutineSteps, givenInputs, type Lookup, problemOfRun, routineStep } from './routine-steps.ts';
 import { nameOrId, noSuchWorkflow, steps } from './start-run.ts';
 
@@ -85,7 +86,7 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
     name: 'cron_update',
     family: 'routines',
     sends: ['schedule'],
-    description: 'Change the schedule, time zone, name or some inputs of a cron.',
+    description: 'Change the schedule, time zone, name, prompt or some inputs of a cron.',
     dangerOf: ({ schedule, timezone = 'UTC' }) =>
       schedule !== undefined && isOften({ schedule, timezone }) ? 'DANGEROUS' : 'MODERATE',
     schema: z.strictObject({
@@ -93,6 +94,7 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
       schedule: z.string().trim().min(1).max(100).optional(),
       timezone: z.string().trim().min(1).max(60).optional(),
       name: newName,
+      prompt: prompt.optional(),
       inputs: givenInputs,
     }),
     asks: (args) => `Change the schedule ${named(args.cron)}?`,
@@ -108,6 +110,10 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
       const parsed = parseSchedule(args.schedule ?? cron.schedule, timeZone, now);
       if (!parsed.ok) return { ok: false, output: `The schedule is not right: ${parsed.error}.` };
       const { schedule } = parsed;
+      const isPrompt = (await promptOf(context.db, cron)) !== null;
+      if (args.prompt !== undefined && !isPrompt)
+        return { ok: false, output: `"${cron.name}" runs a workflow: change that with workflow_update.` };
+      if (args.inputs && isPrompt) return { ok: false, output: 'A prompt takes no inputs: write them into it.' };
       const given = await changedGiven(context, cron, args.inputs, lookup);
       if (typeof given === 'string') return { ok: false, output: given };
       // the row first: a schedule that is made again is made from it
@@ -118,6 +124,10 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
         given,
       });
       if (!changed) return { ok: false, output: `A cron "${args.name}" exists already. Choose another name.` };
+      if (isPrompt) {
+        const sources = unaskedSources(await taintOfCall(context.db, context.callId));
+        await changePrompt(context.db, changed, { name: changed.name, prompt: args.prompt, sources });
+      }
       await changeSchedule(context.temporal, scheduleOfCron(changed, context.config.FETCH_CATCHUP_HOURS));
       await markSent(context.db, changed);
       const next = cron.enabled ? nextFirings(schedule, timeZone, now, 1)[0] : undefined;

@@ -6,10 +6,13 @@ import {
   scheduleOfCron,
   setScheduleEnabled,
 } from '../../adapters/schedules.ts';
+import { PROMPT_STEP } from '../../contracts/routine.ts';
 import { describeTime, nextFirings, parseSchedule, scheduleSlug, shortestGap } from '../../domain/cron.ts';
 import { suggestion } from '../../domain/text/nearest.ts';
+import { cut } from '../../domain/text/storable.ts';
 import { MINUTE } from '../../domain/time.ts';
 import { zoneOf } from '../../store/chats/preferences.ts';
+import { insertPrompt, promptOf } from '../../store/routines/automations.ts';
 import { deleteCron, findCron, insertCron, listCrons, markSent, setCronEnabled } from '../../store/routines/crons.ts';
 import { findRoutine, listRoutines } from '../../store/routines/routines.ts';
 import { lastRunOfCron } from '../../store/routines/runs.ts';
@@ -21,6 +24,13 @@ import { nameOrId, noSuchWorkflow, startRun } from './start-run.ts';
 /** The `cron_*` tools of the contract. Each cron is a row of ours and a Temporal Schedule, which fires it. */
 
 const common = { effect: 'idempotent', runsIn: 'worker', timeoutMs: 30_000 } as const;
+
+export const prompt = z
+  .string()
+  .trim()
+  .min(1)
+  .max(4_000)
+  .describe('What to do then, as the person would say it; it runs as a turn of this chat');
 
 /** Most crons in one chat. */
 const MOST_CRONS = 50;
@@ -45,36 +55,44 @@ export const cronTools = (lookup: Lookup): Tool[] => [
     reads: [],
     sends: ['schedule'],
     description:
-      'Run a workflow on a schedule; each result comes to this chat. Where day of month and weekday are both given, both must match.',
+      'Do what a prompt says, or run a workflow, on a schedule; each result comes to this chat. Where day of month and weekday are both given, both must match.',
     danger: 'MODERATE',
     dangerOf: (args) => (isOften(args) ? 'DANGEROUS' : 'MODERATE'),
     schema: z.strictObject({
-      workflow: nameOrId,
+      prompt: prompt.optional(),
+      workflow: nameOrId.optional(),
       schedule: z
         .string()
         .trim()
         .min(1)
         .max(100)
-        .describe('Five fields of cron, or @hourly, @daily, @weekly, @monthly, @yearly'),
+        .describe('Five fields of cron, @daily, "every 90 minutes", or once: a local time, 2026-11-30T09:00'),
       name: z.string().trim().min(1).max(80).optional(),
       timezone: z.string().trim().min(1).max(60).optional().describe('IANA, if not the person’s'),
       enabled: z.boolean().default(true),
       inputs: givenInputs,
     }),
     notARoutineStep: true,
-    asks: (args) => `Run the workflow ${named(args.workflow)} by itself, on the schedule ${shown(args.schedule)}?`,
+    asks: (args) =>
+      args.workflow === undefined
+        ? `Do this by itself, on the schedule ${shown(args.schedule)}: ${shown(args.prompt, 400)}?`
+        : `Run the workflow ${named(args.workflow)} by itself, on the schedule ${shown(args.schedule)}?`,
     run: async (args, context) => {
-      const routine = await findRoutine(context.db, context.chatId, args.workflow);
-      if (!routine) return await noSuchWorkflow(context, args.workflow);
-      const inputs = args.inputs ?? {};
-      const problem = problemOfRun(routine, lookup, inputs);
+      const { workflow, inputs = {} } = args;
+      if ((workflow === undefined) === (args.prompt === undefined))
+        return { ok: false, output: 'Give either a prompt or a workflow.' };
+      const routine = workflow === undefined ? null : await findRoutine(context.db, context.chatId, workflow);
+      if (routine === undefined) return await noSuchWorkflow(context, workflow!);
+      const problem = routine
+        ? problemOfRun(routine, lookup, inputs)
+        : args.inputs && 'A prompt takes no inputs: write them into it.';
       if (problem) return { ok: false, output: problem };
       const now = new Date();
       const timezone = args.timezone ?? (await zoneOf(context.db, context.chatId, context.config));
       const parsed = parseSchedule(args.schedule, timezone, now);
       if (!parsed.ok) return { ok: false, output: `The schedule is not right: ${parsed.error}.` };
       const id = idFromCall(`cron_${scheduleSlug(parsed.schedule)}_`, context.callId);
-      const name = args.name ?? routine.name;
+      const name = args.name ?? routine?.name ?? cut(args.prompt!, 60);
       const others = (await listCrons(context.db, context.chatId)).filter((cron) => cron.id !== id).length;
       if (others >= MOST_CRONS)
         return {
@@ -82,16 +100,12 @@ export const cronTools = (lookup: Lookup): Tool[] => [
           output: `This chat has ${others} crons, and no more than ${MOST_CRONS} are allowed. Delete one first with cron_delete.`,
         };
       // the row first: after a crash before the schedule exists, a retry of this call completes both
-      const cron = await insertCron(context.db, {
-        enabled: args.enabled,
-        id,
-        routineId: routine.id,
-        chatId: context.chatId,
-        name,
-        schedule: parsed.schedule,
-        timeZone: timezone,
-        given: { inputs, sources: unaskedSources(await taintOfCall(context.db, context.callId)) },
-      });
+      const { schedule } = parsed;
+      const sources = unaskedSources(await taintOfCall(context.db, context.callId));
+      const fields = { id, chatId: context.chatId, name, schedule, timeZone: timezone, enabled: args.enabled };
+      const cron = routine
+        ? await insertCron(context.db, { ...fields, routineId: routine.id, given: { inputs, sources } })
+        : await insertPrompt(context.db, { ...fields, prompt: args.prompt!, sources });
       if (!cron) return { ok: false, output: `A cron "${name}" exists already. Give this one another name.` };
       await createSchedule(context.temporal, scheduleOfCron(cron, context.config.FETCH_CATCHUP_HOURS));
       const next = nextFirings(parsed.schedule, timezone, now, 1)[0];
@@ -100,16 +114,17 @@ export const cronTools = (lookup: Lookup): Tool[] => [
         : next
           ? `It fires next on ${describeTime(next, timezone)}.`
           : '';
-      const cost = await estimateOf(context.db, { ...routine, schedule: parsed.schedule, timeZone: timezone }, lookup);
+      const runs = routine ?? { id: cron.routine_id, steps: [{ name: PROMPT_STEP, tool: PROMPT_STEP, args: {} }] };
+      const cost = await estimateOf(context.db, { ...runs, schedule, timeZone: timezone }, lookup);
+      const what = routine ? `workflow "${routine.name}"` : 'its prompt';
       return {
         ok: true,
-        output:
-          `Created cron "${name}" (${id}) for workflow "${routine.name}": ${parsed.schedule} in ${timezone}. ${when} ${cost}`.trim(),
+        output: `Created cron "${name}" (${id}) for ${what}: ${schedule} in ${timezone}. ${when} ${cost}`.trim(),
         metadata: {
           id,
           name,
-          workflowId: routine.id,
-          schedule: parsed.schedule,
+          workflowId: cron.routine_id,
+          schedule,
           timezone,
           enabled: args.enabled,
           inputs: Object.keys(inputs),
@@ -136,7 +151,8 @@ export const cronTools = (lookup: Lookup): Tool[] => [
           return {
             id: cron.id,
             name: cron.name,
-            workflow: cron.rrule === null ? (routines.get(cron.routine_id) ?? cron.routine_id) : 'a prompt of its own',
+            workflow: routines.get(cron.routine_id) ?? null,
+            prompt: cron.rrule === null ? ((await promptOf(db, cron))?.prompt ?? null) : null,
             schedule: cron.rrule ?? cron.schedule,
             timezone: cron.time_zone,
             state: !view ? 'unscheduled' : view.paused ? 'disabled' : 'enabled',
@@ -162,7 +178,8 @@ export const cronTools = (lookup: Lookup): Tool[] => [
           ? `last ${describeTime(cron.lastRunAt, cron.timezone)}${cron.lastStatus ? `: ${cron.lastStatus}` : ''}${cron.lastResult ? `, ${cron.lastResult}` : ''}`
           : 'has not fired yet';
         const gives = cron.inputs.length > 0 ? `; gives ${cron.inputs.join(', ')}` : '';
-        return `- ${cron.name} (${cron.id}): workflow ${cron.workflow}, ${cron.schedule} in ${cron.timezone}${gives}; ${next}; ${last}`;
+        const what = cron.workflow !== null ? `workflow ${cron.workflow}` : (cron.prompt ?? 'a prompt of its own');
+        return `- ${cron.name} (${cron.id}): ${what}, ${cron.schedule} in ${cron.timezone}${gives}; ${next}; ${last}`;
       });
       return {
         ok: true,

@@ -23,7 +23,7 @@ const workflowCreate = (lookup: Lookup, names: () => Iterable<string>): Tool =>
   defineTool({
     ...common,
     name: 'workflow_create',
-    family: 'core',
+    family: 'routines',
     onStore: 'writes',
     reads: [],
     sends: ['routine'],

@@ -8,7 +8,7 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scheduleId } from '../../../src/contracts/ids.ts';
 import { arrivalSignal } from '../../../src/contracts/signals.ts';
-import { startTestApp, type TestApp } from '../../support/app.ts';
+import { script, startTestApp, type TestApp } from '../../support/app.ts';
 import { clientOf } from '../../support/temporal-client.ts';
 import { workflowOfThread } from '../../support/thread.ts';
 import { until } from '../../support/until.ts';
@@ -57,6 +57,125 @@ const results = (thread: string) =>
 const firstResult = (thread: string, ms?: number) =>
   until('a result was delivered', async () => (await results(thread))[0], ms);
 const workflowOf = (thread: string): Promise<string> => workflowOfThread(app.store.db, thread);
+
+describe('a prompt on a schedule', () => {
+  const cronOf = async (thread: string) =>
+    await app.store.db
+      .selectFrom('crons')
+      .innerJoin('threads', 'threads.chat_id', 'crons.chat_id')
+      .selectAll('crons')
+      .where('threads.id', '=', thread)
+      .executeTakeFirst();
+  const sent = async (thread: string) =>
+    (
+      await app.store.db
+        .selectFrom('outbox')
+        .select(['body', 'kind', 'unasked'])
+        .where('thread_id', '=', thread)
+        .where('state', '=', 'sent')
+        .orderBy('created_at')
+        .execute()
+    ).filter(({ body }) => body !== 'done');
+  const turnsOf = async (thread: string) => (await app.detail(thread)).turns.map(({ status }) => status);
+
+  it('runs as a turn of its chat when the chat is free, over kills, and says its result once', async () => {
+    const thread = await app.thread();
+    const prompt = script([{ say: 'It rains. <internal>as yesterday</internal>' }]);
+    expect(await call(thread, 'cron_create', { prompt, schedule: '0 9 * * *', name: 'Rain' })).toMatchObject({
+      ok: true,
+      output: expect.stringContaining('for its prompt: 0 9 * * * in '),
+    });
+    const busy = await app.turn(thread, [{ call: [['ask_user', { question: 'Which one?' }]] }, { say: 'done' }]);
+    await until('it is asked', async () => (await app.detail(thread)).pending_user_inputs[0]);
+    const cron = (await cronOf(thread))!;
+    await temporal.schedule.getHandle(scheduleId(cron.id)).trigger();
+    await until('the run waits for the chat', async () =>
+      (await app.store.db.selectFrom('routine_runs').select('results').where('cron_id', '=', cron.id).execute()).find(
+        ({ results: of }) => of.length === 1,
+      ),
+    );
+    expect(await turnsOf(thread)).toEqual(['completed', 'in_progress']);
+    app.kill('worker');
+    await app.say(thread, 'The first');
+    await app.ended(thread, busy);
+    const [result] = await until('its result is told', async () => {
+      const told = (await sent(thread)).filter(({ body }) => body.startsWith('It rains'));
+      return told.length > 0 ? told : null;
+    });
+    expect(result).toEqual({ body: 'It rains.', kind: 'answer', unasked: 'routine' });
+    const run = await until('the run is over', async () =>
+      app.store.db
+        .selectFrom('routine_runs')
+        .selectAll()
+        .where('cron_id', '=', cron.id)
+        .where('status', '!=', 'running')
+        .executeTakeFirst(),
+    );
+    expect(run).toMatchObject({ status: 'completed', results: [{ ok: true }] });
+    expect(await turnsOf(thread)).toEqual(['completed', 'completed', 'completed']);
+    expect((await sent(thread)).filter(({ body }) => /rains/.test(body))).toHaveLength(1);
+    const [turn] = await app.store.db.selectFrom('turns').select('id').where('run_id', '=', run.id).execute();
+    expect(
+      await app.store.db.selectFrom('schedule_spending').select('tokens').where('cron_id', '=', cron.id).execute(),
+    ).toHaveLength(1);
+    expect(turn).toBeDefined();
+  });
+
+  it('sends nothing when all of its answer is internal, and can be changed and ended', async () => {
+    const thread = await app.thread();
+    const quiet = script([{ say: '<internal>nothing new</internal>' }]);
+    await call(thread, 'cron_create', { prompt: 'later', schedule: 'every 90 minutes', name: 'Watch' });
+    expect(await call(thread, 'cron_update', { cron: 'watch', prompt: quiet })).toMatchObject({ ok: true });
+    expect(await call(thread, 'cron_update', { cron: 'watch', inputs: { a: 'b' } })).toMatchObject({ ok: false });
+    const cron = (await cronOf(thread))!;
+    expect(cron.schedule).toMatch(/^@every 5400s\/\d+s$/);
+    const handle = temporal.schedule.getHandle(scheduleId(cron.id));
+    const { info } = await handle.describe();
+    expect(Math.abs(info.nextActionTimes[0]!.getTime() - cron.created_at.getTime() - 90 * MINUTE_MS)).toBeLessThan(
+      5_000,
+    );
+    await handle.trigger();
+    await until('the run is over', async () =>
+      app.store.db
+        .selectFrom('routine_runs')
+        .select('id')
+        .where('cron_id', '=', cron.id)
+        .where('status', '=', 'completed')
+        .executeTakeFirst(),
+    );
+    expect(await sent(thread)).toEqual([]);
+    expect(await call(thread, 'cron_delete', { cron: 'watch' })).toMatchObject({ ok: true });
+    await expect(handle.describe()).rejects.toThrow(ScheduleNotFoundError);
+    expect(await app.store.db.selectFrom('routines').select('id').where('id', '=', cron.routine_id).execute()).toEqual(
+      [],
+    );
+  });
+
+  it('runs once at a local time, and is gone after that', async () => {
+    const thread = await app.thread();
+    const at = new Date(Date.now() + 15_000).toISOString().slice(0, 19);
+    const prompt = script([{ say: 'It is time.' }]);
+    expect(await call(thread, 'cron_create', { prompt, schedule: at, timezone: 'UTC' })).toMatchObject({ ok: true });
+    const { id } = (await cronOf(thread))!;
+    await until('it is told', async () => (await sent(thread)).find(({ body }) => body === 'It is time.'));
+    await until('it is gone', async () => (await cronOf(thread)) === undefined);
+    await until('its schedule is gone', () =>
+      temporal.schedule
+        .getHandle(scheduleId(id))
+        .describe()
+        .then(
+          () => false,
+          (error) => error instanceof ScheduleNotFoundError,
+        ),
+    );
+    const over = await call(thread, 'cron_create', { prompt, schedule: '2020-01-01T00:00' });
+    expect(over).toMatchObject({ ok: false, output: expect.stringContaining('is over') });
+    expect(await call(thread, 'cron_create', { schedule: '0 9 * * *' })).toMatchObject({
+      ok: false,
+      output: 'Give either a prompt or a workflow.',
+    });
+  });
+});
 
 describe('a workflow of the person', () => {
   it('runs its steps in order and delivers its result to the chat once', async () => {

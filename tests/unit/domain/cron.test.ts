@@ -22,6 +22,15 @@ test.each([
   ['0 0 1 jan *', '0 0 1 JAN *'],
   ['@daily', '0 0 * * *'],
   ['0 0 29 2 *', '0 0 29 2 *'],
+  ['every 90 minutes', '@every 5400s/0s'],
+  ['every 2h', '@every 7200s/0s'],
+  ['@every 1 day', '@every 86400s/0s'],
+  ['60000', '@every 60s/0s'],
+  ['@every 5400s/30s', '@every 5400s/30s'],
+  ['2026-11-21T09:30', '@at 2026-11-21T09:30:00'],
+  ['2026-11-21 09:30:15', '@at 2026-11-21T09:30:15'],
+  // what is stored stays a schedule when its time is over
+  ['@at 2020-01-01T00:00:00', '@at 2020-01-01T00:00:00'],
 ])('%s is a schedule', (text, schedule) => {
   expect(parse(text)).toEqual({ ok: true, schedule });
 });
@@ -36,6 +45,16 @@ test.each([
   ['60 * * * *', /./],
   ['@reboot', /not a known shorthand/],
   ['', /five fields/],
+  ['59999', /between a minute/],
+  ['every 30 seconds', /five fields/],
+  ['every 0 m', /between a minute/],
+  ['every 999999 days', /between a minute/],
+  ['2026-11-20T23:59', /is over: it is Sat 2026-11-21 00:00/],
+  ['2026-11-21T09:30Z', /local time alone/],
+  ['2026-11-21T09:30+02:00', /local time alone/],
+  ['2026-02-30T09:00', /not a date/],
+  ['2026-13-01T09:00', /not a date/],
+  ['2026-11-21T25:00', /not a date/],
 ])('%s is refused with a reason', (text, reason) => {
   expect(parse(text)).toEqual({ ok: false, error: expect.stringMatching(reason) });
 });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { describeTime, nextFirings } from '../../../src/domain/cron.ts';
-import { firings } from '../../../src/domain/firings.ts';
+import { firings, intervalFrom } from '../../../src/domain/firings.ts';
 import { holds } from '../../support/property.ts';
 
 const MINUTE = 60_000;
@@ -134,3 +134,27 @@ it('every firing around every clock change of ten years is that of a clock which
     { runs: 30, soak: 100_000 },
   );
 }, 600_000);
+
+describe('what is not a pattern', () => {
+  const at = (schedule: string, zone: string, from: string, count: number) =>
+    nextFirings(schedule, zone, new Date(from), count).map((each) => each.toISOString());
+
+  it('fires once: at the next time that exists, and at the first of two', () => {
+    expect(at('@at 2027-03-28T02:30:00', 'Europe/Berlin', '2026-01-01T00:00:00Z', 3)).toEqual([
+      '2027-03-28T01:00:00.000Z',
+    ]);
+    expect(at('@at 2027-10-31T02:30:00', 'Europe/Berlin', '2026-01-01T00:00:00Z', 3)).toEqual([
+      '2027-10-31T00:30:00.000Z',
+    ]);
+    expect(at('@at 2027-10-31T02:30:00', 'Europe/Berlin', '2027-10-31T00:30:00Z', 3)).toEqual([]);
+  });
+
+  it('an interval begins when it was made, and no clock moves it', () => {
+    const made = new Date('2027-03-28T00:10:20Z');
+    const schedule = intervalFrom(90 * MINUTE, made);
+    expect(at(schedule, 'Europe/Berlin', made.toISOString(), 2)).toEqual([
+      '2027-03-28T01:40:20.000Z',
+      '2027-03-28T03:10:20.000Z',
+    ]);
+  });
+});

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { partsOf } from '../../../src/activities/turn/context/compact.ts';
 import { type DialogueMessage, toModelMessages } from '../../../src/domain/chat/context/context.ts';
+import { withoutInternal } from '../../../src/domain/text/internal.ts';
 import {
   betweenPairs,
   cut,
@@ -142,4 +143,14 @@ describe('what is too long for one request', () => {
       said.content,
     );
   });
+});
+
+it.each([
+  ['It rains. <internal>as before</internal>', 'It rains.'],
+  ['<internal>nothing new</internal>', ''],
+  ['a<internal>b</internal>c<internal>d', 'ac'],
+  ['</internal> stays', '</internal> stays'],
+  ['plain', 'plain'],
+])('%j without what is internal', (text, kept) => {
+  expect(withoutInternal(text)).toBe(kept);
 });

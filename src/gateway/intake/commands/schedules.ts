@@ -24,7 +24,7 @@ async function entriesOf(tx: Tx, chatId: string): Promise<Entry[]> {
   const crons = await listCrons(tx, chatId);
   const reminders = await remindersOf(tx, chatId);
   return [
-    ...crons.map((cron) => ({ cron, routine: routines.get(cron.routine_id) ?? cron.routine_id })),
+    ...crons.map((cron) => ({ cron, routine: routines.get(cron.routine_id) ?? cron.name })),
     ...reminders.map((reminder) => ({ reminder })),
   ];
 }

@@ -63,13 +63,13 @@ export async function usageOf(db: Db | Tx, taskId: string): Promise<TaskUsage> {
 }
 
 /**
- * The run of a schedule to which a task belongs: one of whose automation began its thread, or one whose step made it. Its
+ * The run of a schedule to which a task belongs: one that began its turn or its thread, or one whose step made it. Its
  * schedule is null for a run that a person started.
  */
 const RUN = sql`lateral (
   select r.cron_id, case when b.run_id is null then null else r.chat_id end as account
-  from tasks as of_run left join background_tasks b on b.thread_id = of_run.thread_id
-    join routine_runs r on r.id = coalesce(b.run_id, regexp_replace(of_run.call_id, '_[0-9]+$', ''))
+  from tasks as of_run left join background_tasks b on b.thread_id = of_run.thread_id left join turns began on began.id = of_run.turn_id
+    join routine_runs r on r.id = coalesce(began.run_id, b.run_id, regexp_replace(of_run.call_id, '_[0-9]+$', ''))
   where of_run.id = tasks.id limit 1)`;
 
 /** What the budgets of a task are compared with; undefined when there is no such task. */

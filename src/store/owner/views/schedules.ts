@@ -17,6 +17,7 @@ export interface ScheduleRow {
   id: string;
   chat_id: string;
   name: string;
+  /** what runs: the name of a workflow, or a prompt */
   routine: string;
   inputs: Inputs;
   schedule: string;
@@ -31,7 +32,8 @@ export interface ScheduleRow {
 /** Crons with their latest runs, by name. */
 export async function listSchedules(db: Db, { runs, limit }: { runs: number; limit: number }): Promise<ScheduleRow[]> {
   const { rows } = await sql<ScheduleRow>`
-    select crons.id, crons.chat_id, crons.name, routines.name as routine, crons.inputs, crons.schedule, crons.rrule, crons.time_zone,
+    select crons.id, crons.chat_id, crons.name,
+      case when routines.automation then routines.steps->0->'args'->>'prompt' else routines.name end as routine, crons.inputs, crons.schedule, crons.rrule, crons.time_zone,
       crons.enabled,
       coalesce((select jsonb_agg(latest order by latest.started_at desc) from (
         select id, scheduled_for, started_at, ended_at, status, summary from routine_runs

@@ -15,7 +15,7 @@ export interface RoutineTable {
   steps: Json<RoutineStep[]>;
   /** sources that the creating turn had read, when no person was asked */
   sources: Defaulted<Source[]>;
-  /** it belongs to an automation, and no tool lists it */
+  /** it is the prompt of a schedule, and no tool lists it */
   automation: Generated<boolean>;
   created_at: Created;
   updated_at: ColumnType<Date, Date | undefined, Date>;

@@ -31,6 +31,8 @@ export interface TurnTable {
   delay_told: Generated<boolean>;
   /** it only sums up what was said before */
   compaction: Generated<boolean>;
+  /** the run of a schedule that began it */
+  run_id: ColumnType<string | null, string | null | undefined, string | null>;
   created_at: Created;
   started_at: Date | null;
   ended_at: Date | null;

@@ -3,6 +3,7 @@ import { ASK_USER, type StepUsage, type ThinkInput, type ThinkResult } from '../
 import { outboxId, stepKey } from '../../../contracts/ids.ts';
 import type { StepState } from '../../../contracts/model.ts';
 import type { Family } from '../../../domain/chat/tool-families.ts';
+import { withoutInternal } from '../../../domain/text/internal.ts';
 import { cut, derivedId } from '../../chats/ids.ts';
 import { deltaEvent, type ItemRow, insertItems, itemEvent, itemRow } from '../../chats/threads/items.ts';
 import type { WriteBatch } from '../../chats/write-batch.ts';
@@ -134,13 +135,19 @@ export const familiesKept = (db: QueryCreator<Database>, { threadId }: ThinkInpu
 export const tell = (
   batch: WriteBatch,
   { turnId, threadId }: ThinkInput,
-  { chatId }: StepSubject,
+  { chatId, turn }: StepSubject,
   id: string,
-  body: string,
-): void =>
+  text: string,
+): void => {
+  const isScheduled = turn.run_id !== null;
+  const body = isScheduled ? withoutInternal(text) : text;
+  const row = { id, chat_id: chatId, thread_id: threadId, turn_id: turnId, kind: 'answer' as const, body };
+  const state =
+    isScheduled && body === '' ? { state: 'dropped' as const, error: 'nothing of it is for the person' } : {};
   batch.later((db) =>
-    db.insertInto('outbox').values({ id, chat_id: chatId, thread_id: threadId, turn_id: turnId, kind: 'answer', body }),
+    db.insertInto('outbox').values({ ...row, ...state, ...(isScheduled && { unasked: 'routine' as const }) }),
   );
+};
 
 /**
  * Items and rows of an answer and its calls, with events in the order that clients expect: the text ends after the

@@ -16,7 +16,16 @@ import { budgetFacts } from './spending.ts';
 export interface StepSubject {
   turn: Pick<
     Selectable<TurnTable>,
-    'status' | 'started_at' | 'created_at' | 'auto_approve' | 'model' | 'mode' | 'allow_shell' | 'call' | 'compaction'
+    | 'status'
+    | 'started_at'
+    | 'created_at'
+    | 'auto_approve'
+    | 'model'
+    | 'mode'
+    | 'allow_shell'
+    | 'call'
+    | 'compaction'
+    | 'run_id'
   >;
   thread: Pick<
     Selectable<ThreadTable>,
@@ -32,7 +41,7 @@ export interface StepSubject {
   budgets: BudgetFacts;
   /** the time zone of the owner, for the day of what it spends */
   zone: string;
-  /** the run of an automation that it belongs to */
+  /** the run of a schedule that it belongs to */
   run: { cronId: string | null; account: string } | undefined;
   /** by the whole chat in all its time, without this step if it is not stored yet */
   spentEver: number;
@@ -99,7 +108,9 @@ const subjectOf = compiled(
       .innerJoin('chats', 'chats.id', 'threads.chat_id')
       .leftJoin('steps', (join) => join.on('steps.key', '=', key))
       .leftJoin('background_tasks', 'background_tasks.thread_id', 'threads.id')
-      .leftJoin('routine_runs', 'routine_runs.id', 'background_tasks.run_id')
+      .leftJoin('routine_runs', (join) =>
+        join.on('routine_runs.id', '=', sql`coalesce(turns.run_id, background_tasks.run_id)`),
+      )
       .select([
         'turns.status',
         'turns.started_at',
@@ -110,6 +121,7 @@ const subjectOf = compiled(
         'turns.allow_shell',
         'turns.call',
         'turns.compaction',
+        'turns.run_id',
       ])
       .select(['turns.extensions', agreedNow.as('agreed_now')])
       .select(['threads.mode as thread_mode', 'threads.allow_shell as thread_allow_shell', 'threads.families'])
