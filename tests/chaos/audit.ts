@@ -226,7 +226,7 @@ export async function auditSchedule(
     .select('seq')
     .where('thread_id', '=', threadId)
     .where('event', '=', 'item.completed')
-    .where(sql<string>`payload->'item'->>'detail'`, 'like', 'Workflow "look" %')
+    .where(sql<string>`payload->'item'->>'detail'`, '~', '^look(:| did not work)')
     .execute();
   if (told.length < fired.length)
     findings.lost.push(`${fired.length} runs of the schedule told ${told.length} results`);

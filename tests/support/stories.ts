@@ -280,7 +280,7 @@ export const stories: Story[] = [
     { name: 'nightly', steps: ['app_test'] },
     'Created',
   ]),
-  one('Run it every night at 2', ['cron_create', { workflow: 'nightly', schedule: '0 2 * * *' }, 'Created cron']),
+  one('Run it every night at 2', ['cron_create', { workflow: 'nightly', schedule: '0 2 * * *' }, 'Scheduled']),
   one('Which crons are there?', ['cron_list', {}, '1 cron']),
   one('Switch the nightly cron off', ['cron_enable', { cron: 'nightly', enabled: false }, 'Disabled']),
   one('Run the nightly workflow now', ['workflow_run', { workflow: 'nightly' }, 'Started']),

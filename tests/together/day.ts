@@ -43,9 +43,9 @@ export async function day(actor: Actor, page: string): Promise<void> {
     `First ${word('end')}.`,
   );
   await actor.gets(new RegExp(`First ${word('end')}`));
-  await actor.gets(new RegExp(`Workflow "${word('routine')}" completed`));
+  await actor.gets(new RegExp(`${word('routine')}:`));
   await actor.says(`remind me to see ${word('reminder')} in 2 hours`);
-  await actor.gets(new RegExp(`I will remind you on .*${word('reminder')}`));
+  await actor.gets(new RegExp(`I will remind you .*${word('reminder')}`));
 
   await ask(
     actor,

@@ -97,7 +97,7 @@ const tasks: Line[] = [
 
 const consent: Line[] = [
   ['supervised', /I ask before everything/],
-  [calls(['workflow_create', { name: 'first', steps: ['workflow_list'] }]), /Save the workflow "first"\?/],
+  [calls(['workflow_create', { name: 'first', steps: ['workflow_list'] }]), /Save the routine "first"\?/],
   ['skip', /^Skipped by the person/],
   [
     calls(['file_write', { workspace: 'demo', path: 'long.txt', content: 'a line of text\n'.repeat(900) }]),
@@ -105,7 +105,7 @@ const consent: Line[] = [
   ],
   ['more', /a line of text/],
   ['no', /The person said no/],
-  [calls(['workflow_create', { name: 'second', steps: ['workflow_list'] }]), /Save the workflow "second"\?/],
+  [calls(['workflow_create', { name: 'second', steps: ['workflow_list'] }]), /Save the routine "second"\?/],
   ['yes all', /Created workflow "second"/],
   ['cautious', /I ask before what is dangerous/],
   [
@@ -144,8 +144,8 @@ const rest: Line[] = [
   ['app stop', /Stopped app-/],
   [calls(['app_run', { workspace: 'demo', command: server, keep: true }]), /It runs until/],
   [(guide) => `stop ${found(/app-[0-9a-f]{6}/, guide)}`, /Stopped app-/],
-  ['remind me to stretch in 20 minutes', /I will remind you on .*: stretch/],
-  ['remind me at 9:00 tomorrow to call Ann', /I will remind you on .*: call Ann/],
+  ['remind me to stretch in 20 minutes', /I will remind you .*: stretch/],
+  ['remind me at 9:00 tomorrow to call Ann', /I will remind you .*: call Ann/],
   ['schedules', /1\. reminder: stretch[\s\S]*2\. reminder: call Ann/],
   ['schedules remove 2', /I will not remind you of this: call Ann/],
   ['preferences', /quiet/i],

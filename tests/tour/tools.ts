@@ -167,17 +167,17 @@ const routines: Row[] = [
   row('Make a routine', 'workflow_create', { name: 'look', steps: ['workflow_list'] }, /Created workflow "look"/),
   row('Which routines are there?', 'workflow_list', { includeRuns: true }, /look/),
   row('Run it', 'workflow_run', { workflow: 'look' }, /Started workflow "look"/, {
-    besides: [/Workflow "look" completed/],
+    besides: [/^look:/],
   }),
   row('Call it glance', 'workflow_update', { workflow: 'look', name: 'glance' }, /Changed workflow "glance"/),
-  row('Every morning', 'cron_create', { workflow: 'glance', schedule: '0 9 * * *' }, /Created cron "glance"/),
+  row('Every morning', 'cron_create', { workflow: 'glance', schedule: '0 9 * * *' }, /Scheduled "glance"/),
   row('What runs by itself?', 'cron_list', {}, /glance/),
-  row('Later, please', 'cron_update', { cron: 'glance', schedule: '0 10 * * *' }, /Changed cron "glance"/),
+  row('Later, please', 'cron_update', { cron: 'glance', schedule: '0 10 * * *' }, /The schedule "glance" is now/),
   row('Not for now', 'cron_enable', { cron: 'glance', enabled: false }, /is disabled/),
   row('Now, once', 'cron_run', { cron: 'glance' }, /Started workflow "glance"/, {
-    besides: [/Workflow "glance" completed/],
+    besides: [/^glance:/],
   }),
-  row('Never again', 'cron_delete', { cron: 'glance' }, /Deleted cron "glance"/),
+  row('Never again', 'cron_delete', { cron: 'glance' }, /The schedule "glance" is gone/),
   row('And no routine', 'workflow_delete', { workflow: 'glance' }, /Deleted workflow "glance"/),
 ];
 

@@ -43,8 +43,8 @@ function summaryOf(results: StepOutcome[], steps: number, reason?: string): stri
 const stateOf = ({ ok, skipped }: StepOutcome): string => (skipped ? 'skipped' : ok ? 'done' : 'failed');
 
 /**
- * What the chat gets: the summary, a line for each routine step, and the output of the one that failed, or of the last
- * one.
+ * What the chat gets: the output of the last routine step, below the name of the routine. Where one failed, its output,
+ * and what became of each.
  */
 function resultText(
   run: Pick<RoutineRun, 'routine_name' | 'status' | 'summary' | 'results'> & { note?: string | null },
@@ -52,15 +52,19 @@ function resultText(
   const shown = run.results.find((result) => !result.ok) ?? run.results.findLast((result) => !result.skipped);
   const excerpt =
     shown && (shown.output.length > EXCERPT_CHARS ? `${prefix(shown.output, EXCERPT_CHARS)}\n[cut]` : shown.output);
-  if (shown?.tool === PROMPT_STEP)
-    return [`Automation "${run.routine_name}" ${run.status}.`, run.note, withoutInternal(excerpt ?? '')]
-      .filter(Boolean)
-      .join('\n\n');
-  const lines = run.results.map((result, index) => `${index + 1}. ${result.name} (${result.tool}): ${stateOf(result)}`);
-  return [`Workflow "${run.routine_name}" ${run.status}: ${run.summary}.`, run.note, lines.join('\n'), excerpt]
+  const { routine_name: name, results, note, summary } = run;
+  const whole = run.status === 'completed' && results.every(({ ok }) => ok);
+  const isPrompt = shown?.tool === PROMPT_STEP;
+  const said = isPrompt ? withoutInternal(excerpt ?? '') : excerpt;
+  if (whole) return [`${name}:`, note, said || 'Done.'].filter(Boolean).join('\n\n');
+  const headline = run.status === 'completed' ? `${name}:` : `${name} did not work${isPrompt ? '.' : ':'}`;
+  const lines = results.map((result, index) => `${index + 1}. ${result.name}: ${stateOf(result)}`);
+  return [isPrompt ? headline : `${headline} ${summary}.`, note, ...(isPrompt ? [] : [lines.join('\n')]), said]
     .filter(Boolean)
     .join('\n\n');
 }
+
+const TASK_WORDS = { completed: 'is done', failed: 'did not work', cancelled: 'was cancelled' };
 
 /**
  * The result of the coding task of a routine step becomes that of the step, once the task is over. A repeated attempt
@@ -77,7 +81,7 @@ async function endTaskStep(
   if (task && !isOver(task.state)) return { over: false, ok: false };
   const ok = task?.state === 'completed';
   const output = task
-    ? `Task ${task.id} ${task.state}: ${task.result?.summary ?? task.reason ?? 'nothing is known of it'}`
+    ? `The coding task ${TASK_WORDS[task.state as 'completed'] ?? task.state}: ${task.result?.summary ?? task.reason ?? 'nothing is known of it'}`
     : 'Its task is not there any more.';
   await replaceStep(db, runId, index, { ok, output: [output, task?.result?.said ?? ''].filter(Boolean).join('\n\n') });
   return { over: true, ok };

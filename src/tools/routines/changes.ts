@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { changeSchedule, scheduleOfCron } from '../../adapters/schedules.ts';
+import { scheduleWithNext } from '../../domain/chat/words/schedule-words.ts';
 import { unionOf } from '../../domain/consent/taint.ts';
-import { describeTime, nextFirings, parseSchedule } from '../../domain/cron.ts';
+import { nextFirings, parseSchedule } from '../../domain/cron.ts';
 import { type Given, type Inputs, inputsOf } from '../../domain/routine-inputs.ts';
 import { chatAutonomy } from '../../store/chats/threads/threads.ts';
 import { changePrompt, promptOf } from '../../store/routines/automations.ts';
@@ -10,7 +11,7 @@ import { changeRoutine, findRoutine } from '../../store/routines/routines.ts';
 import { runningRun } from '../../store/routines/runs.ts';
 import { taintOfCall, unaskedSources } from '../../store/turns/steps/taint.ts';
 import { defineTool, named, type Tool, type ToolContext } from '../tool.ts';
-import { isOften, noSuchCron, prompt } from './crons.ts';
+import { inWords, isOften, noSuchCron, prompt } from './crons.ts';
 import { checkRoutineSteps, givenInputs, type Lookup, problemOfRun, routineStep } from './routine-steps.ts';
 import { nameOrId, noSuchWorkflow, steps } from './start-run.ts';
 
@@ -39,7 +40,7 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
       description: z.string().trim().max(300).optional(),
       steps: z.array(routineStep).min(1).max(30).optional(),
     }),
-    asks: (args) => `Change the workflow ${named(args.workflow)}?`,
+    asks: (args) => `Change the routine ${named(args.workflow)}?`,
     run: async (args, context) => {
       const { db, chatId, callId } = context;
       const routine = await findRoutine(db, chatId, args.workflow);
@@ -97,7 +98,8 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
       prompt: prompt.optional(),
       inputs: givenInputs,
     }),
-    asks: (args) => `Change the schedule ${named(args.cron)}?`,
+    asks: ({ cron, schedule, timezone }) =>
+      `Change the schedule ${named(cron)}${schedule === undefined ? '' : ` to ${inWords(schedule, timezone)}`}?`,
     run: async (args, context) => {
       const cron = await findCron(context.db, context.chatId, args.cron);
       if (!cron) return await noSuchCron(context, args.cron);
@@ -133,7 +135,7 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
       const next = cron.enabled ? nextFirings(schedule, timeZone, now, 1)[0] : undefined;
       return {
         ok: true,
-        output: `Changed cron "${changed.name}": ${schedule} in ${timeZone}. ${next ? `It fires next on ${describeTime(next, timeZone)}.` : 'It is disabled.'}`,
+        output: `The schedule "${changed.name}" is now: ${scheduleWithNext({ schedule, timeZone, enabled: cron.enabled }, now)}.`,
         metadata: {
           id: cron.id,
           name: changed.name,

@@ -7,6 +7,7 @@ import {
   setScheduleEnabled,
 } from '../../adapters/schedules.ts';
 import { PROMPT_STEP } from '../../contracts/routine.ts';
+import { scheduleInWords, scheduleWithNext } from '../../domain/chat/words/schedule-words.ts';
 import { describeTime, nextFirings, parseSchedule, scheduleSlug, shortestGap } from '../../domain/cron.ts';
 import { suggestion } from '../../domain/text/nearest.ts';
 import { cut } from '../../domain/text/storable.ts';
@@ -42,9 +43,15 @@ export function isOften({ schedule, timezone = 'UTC' }: { schedule: string; time
   return parsed.ok && shortestGap(parsed.schedule, new Date()) < OFTEN_MS;
 }
 
+/** A schedule as the model wrote it, for the person who is asked about it. */
+export function inWords(schedule: unknown, timezone: unknown): string {
+  const parsed = parseSchedule(String(schedule), 'UTC', new Date());
+  return `${parsed.ok ? scheduleInWords(parsed.schedule) : shown(schedule)}${timezone ? ` in ${shown(timezone)}` : ''}`;
+}
+
 export async function noSuchCron({ db, chatId }: ToolContext, wanted: string): Promise<ToolOutcome> {
   const names = (await listCrons(db, chatId)).map((cron) => cron.name);
-  return { ok: false, output: `There is no cron "${wanted}" in this chat.${suggestion(wanted, names)}` };
+  return { ok: false, output: `There is no schedule "${wanted}" in this chat.${suggestion(wanted, names)}` };
 }
 
 export const cronTools = (lookup: Lookup): Tool[] => [
@@ -73,10 +80,11 @@ export const cronTools = (lookup: Lookup): Tool[] => [
       inputs: givenInputs,
     }),
     notARoutineStep: true,
-    asks: (args) =>
-      args.workflow === undefined
-        ? `Do this by itself, on the schedule ${shown(args.schedule)}: ${shown(args.prompt, 400)}?`
-        : `Run the workflow ${named(args.workflow)} by itself, on the schedule ${shown(args.schedule)}?`,
+    asks: ({ schedule, timezone, workflow, prompt: wish }) => {
+      const often = inWords(schedule, timezone);
+      const what = workflow === undefined ? shown(wish, 400) : `run ${named(workflow)}`;
+      return `${often[0]!.toUpperCase()}${often.slice(1)}: ${what}${/[.?!]$/.test(what) ? '' : '.'} Start it?`;
+    },
     run: async (args, context) => {
       const { workflow, inputs = {} } = args;
       if ((workflow === undefined) === (args.prompt === undefined))
@@ -106,20 +114,16 @@ export const cronTools = (lookup: Lookup): Tool[] => [
       const cron = routine
         ? await insertCron(context.db, { ...fields, routineId: routine.id, given: { inputs, sources } })
         : await insertPrompt(context.db, { ...fields, prompt: args.prompt!, sources });
-      if (!cron) return { ok: false, output: `A cron "${name}" exists already. Give this one another name.` };
+      if (!cron) return { ok: false, output: `A schedule "${name}" exists already. Give this one another name.` };
       await createSchedule(context.temporal, scheduleOfCron(cron, context.config.FETCH_CATCHUP_HOURS));
-      const next = nextFirings(parsed.schedule, timezone, now, 1)[0];
-      const when = !args.enabled
-        ? 'It is disabled and does not fire.'
-        : next
-          ? `It fires next on ${describeTime(next, timezone)}.`
-          : '';
+      const next = nextFirings(schedule, timezone, now, 1)[0];
+      const when = scheduleWithNext({ schedule, timeZone: timezone, enabled: args.enabled }, now);
       const runs = routine ?? { id: cron.routine_id, steps: [{ name: PROMPT_STEP, tool: PROMPT_STEP, args: {} }] };
       const cost = await estimateOf(context.db, { ...runs, schedule, timeZone: timezone }, lookup);
-      const what = routine ? `workflow "${routine.name}"` : 'its prompt';
+      const what = !routine || name === routine.name ? '' : ` It runs "${routine.name}".`;
       return {
         ok: true,
-        output: `Created cron "${name}" (${id}) for ${what}: ${schedule} in ${timezone}. ${when} ${cost}`.trim(),
+        output: `Scheduled "${name}": ${when}.${what} ${cost}`.trim(),
         metadata: {
           id,
           name,
@@ -185,8 +189,8 @@ export const cronTools = (lookup: Lookup): Tool[] => [
         ok: true,
         output: [
           crons.length > 0
-            ? `${crons.length} ${crons.length === 1 ? 'cron' : 'crons'}:`
-            : 'There are no crons in this chat.',
+            ? `${crons.length} ${crons.length === 1 ? 'schedule' : 'schedules'}:`
+            : 'There are no schedules in this chat.',
           ...lines,
         ].join('\n'),
         metadata: { crons },
@@ -233,13 +237,12 @@ export const cronTools = (lookup: Lookup): Tool[] => [
         await createSchedule(context.temporal, scheduleOfCron(changed, context.config.FETCH_CATCHUP_HOURS));
       }
       await markSent(context.db, changed);
-      const next = enabled ? nextFirings(cron.schedule, cron.time_zone, new Date(), 1)[0] : undefined;
-      const when = next ? ` It fires next on ${describeTime(next, cron.time_zone)}.` : '';
+      const now = new Date();
+      const next = enabled ? nextFirings(cron.schedule, cron.time_zone, now, 1)[0] : undefined;
+      const when = scheduleWithNext({ schedule: cron.schedule, timeZone: cron.time_zone, enabled }, now);
       return {
         ok: true,
-        output: enabled
-          ? `Cron "${cron.name}" is enabled.${when}`
-          : `Cron "${cron.name}" is disabled and does not fire.`,
+        output: `The schedule "${cron.name}" is ${enabled ? `on again: ${when}` : 'switched off'}.`,
         metadata: { id: cron.id, name: cron.name, enabled, nextRunAt: next?.toISOString() },
       };
     },
@@ -260,7 +263,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
       if (!cron) return await noSuchCron(context, args.cron);
       await deleteSchedule(context.temporal, cron.id);
       await deleteCron(context.db, cron.id);
-      return { ok: true, output: `Deleted cron "${cron.name}".`, metadata: { id: cron.id } };
+      return { ok: true, output: `The schedule "${cron.name}" is gone.`, metadata: { id: cron.id } };
     },
   }),
 ];

@@ -38,7 +38,7 @@ const workflowCreate = (lookup: Lookup, names: () => Iterable<string>): Tool =>
     }),
     summarise: (args) => steps(args.steps.length),
     notARoutineStep: true,
-    asks: (args) => `Save the workflow ${named(args.name)}?`,
+    asks: (args) => `Save the routine ${named(args.name)}?`,
     run: async (args, context) => {
       const chat = await chatAutonomy(context.db, context.chatId);
       const checked = checkRoutineSteps(args.steps, lookup, names, chat?.autonomy ?? 'supervised', args.workspace);
@@ -137,7 +137,7 @@ const others = (lookup: Lookup): Tool[] => [
     danger: 'MODERATE',
     schema: z.strictObject({ workflow: nameOrId, inputs: givenInputs }),
     notARoutineStep: true,
-    asks: (args) => `Run the workflow ${named(args.workflow)}?`,
+    asks: (args) => `Run the routine ${named(args.workflow)}?`,
     run: async (args, context) => {
       const routine = await findRoutine(context.db, context.chatId, args.workflow);
       if (!routine) return await noSuchWorkflow(context, args.workflow);
@@ -157,7 +157,7 @@ const others = (lookup: Lookup): Tool[] => [
     danger: 'MODERATE',
     schema: z.strictObject({ workflow: nameOrId }),
     notARoutineStep: true,
-    asks: (args) => `Delete the workflow ${named(args.workflow)}?`,
+    asks: (args) => `Delete the routine ${named(args.workflow)}?`,
     run: async (args, context) => {
       const routine = await findRoutine(context.db, context.chatId, args.workflow);
       if (!routine) return await noSuchWorkflow(context, args.workflow);

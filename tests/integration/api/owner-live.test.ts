@@ -50,7 +50,7 @@ const asks = (name: string) =>
 it('an approval that the phone shows is answered on the page, and is closed on both', async () => {
   await ann.send(saves('by-page'));
   const question = await asks('by-page');
-  const onPhone = await told('Save the workflow "by-page"?');
+  const onPhone = await told('Save the routine "by-page"?');
   expect(question).toMatchObject({
     kind: 'approval',
     tool: 'workflow_create',
@@ -77,7 +77,7 @@ it('an approval that the phone shows is answered on the page, and is closed on b
 it('an approval that the phone answers is gone from the page, and a late yes there changes nothing', async () => {
   await ann.send(saves('by-phone'));
   const question = await asks('by-phone');
-  await ann.send('no', { quoted: await told('Save the workflow "by-phone"?') });
+  await ann.send('no', { quoted: await told('Save the routine "by-phone"?') });
   await until('the page shows it no more', async () => !(await waiting()).some(({ id }) => id === question.id));
   expect((await ask(question.answer.method, question.answer.path, question.answer.choices[0]!.body)).status).toBe(404);
   expect(

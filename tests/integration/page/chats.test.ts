@@ -202,10 +202,10 @@ describe.skipIf(NO_CHROMIUM)('what waits for the owner', () => {
       until(`Ann is told ${text}`, () => ann.received.findLast(({ shown }) => shown.text.includes(text)));
     const saves = (name: string) =>
       script([{ call: [['workflow_create', { name, steps: ['workflow_list'] }]] }, { say: `The end of ${name}.` }]);
-    const card = (name: string) => page.locator('.question', { hasText: `Save the workflow "${name}"?` });
+    const card = (name: string) => page.locator('.question', { hasText: `Save the routine "${name}"?` });
 
     await ann.send(saves('by-page'));
-    const onPhone = await told('Save the workflow "by-page"?');
+    const onPhone = await told('Save the routine "by-page"?');
     await card('by-page').getByText('WhatsApp').waitFor();
     await card('by-page').locator('.button.primary').click();
     await told('The end of by-page.');
@@ -215,7 +215,7 @@ describe.skipIf(NO_CHROMIUM)('what waits for the owner', () => {
 
     await ann.send(saves('by-phone'));
     await card('by-phone').waitFor();
-    await ann.send('no', { quoted: await told('Save the workflow "by-phone"?') });
+    await ann.send('no', { quoted: await told('Save the routine "by-phone"?') });
     await card('by-phone').waitFor({ state: 'detached' });
     await told('The end of by-phone.');
     const saved = await app.store.db.selectFrom('routines').select('name').where('name', 'like', 'by-%').execute();
@@ -241,7 +241,7 @@ describe.skipIf(NO_CHROMIUM)('a schedule on the page', () => {
     await until('one firing is shown', async () => (await page.locator('.firings li').count()) === 1);
     await create.click();
     await page.waitForURL(/#\/chats\/thr_/);
-    await answers(page).getByText('I will remind you on').waitFor();
+    await answers(page).getByText('I will remind you').waitFor();
     await goTo(page, 'schedules');
     await page.getByRole('article', { name: 'stretch' }).waitFor();
     expect(problems).toEqual([]);

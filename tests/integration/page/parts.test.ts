@@ -34,7 +34,7 @@ const { chat, goal, workspace, branch, file, routine, reminder, question, eviden
 
 /** What each view shows. */
 const views = (): Array<[parts: string[], shown: string[]]> => [
-  [['now'], [question, evidence, 'Save the workflow "nightly tidy"?']],
+  [['now'], [question, evidence, 'Save the routine "nightly tidy"?']],
   [['chats'], [chat, question]],
   [
     ['chats', content.thread],

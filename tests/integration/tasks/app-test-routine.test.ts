@@ -54,7 +54,7 @@ it('tells the chat that made a nightly routine of app_test when the tests fail, 
     async () => (await results(thread)).find(({ body }) => body.includes('failed')),
     150_000,
   );
-  expect(told.body).toMatch(/^Workflow "Nightly" failed: 0 of 1 steps done, step 1 \(Tests\) failed/);
+  expect(told.body).toMatch(/^Nightly did not work: 0 of 1 steps done, step 1 \(Tests\) failed/);
   expect(told.body).toMatch(/make test failed with exit code 2[\s\S]*checking/);
   expect(await results(other)).toEqual([]);
 });

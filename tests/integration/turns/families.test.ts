@@ -53,7 +53,7 @@ describe('a family of tools', () => {
   it('is opened by a call of one of its tools, which runs', async () => {
     const thread = await app.thread();
     const [before, after] = await offered(thread, [{ call: [['cron_list', {}]] }, { say: '$LAST' }]);
-    expect(await last(thread)).toContain('There are no crons');
+    expect(await last(thread)).toContain('There are no schedules');
     expect(before).not.toContain('cron_list');
     expect(after!.slice(before!.length)).toContain('cron_list');
   });

@@ -120,7 +120,7 @@ describe('a cron that was made disabled', () => {
 
     expect(await call(thread, 'cron_enable', { cron: 'Nightly' })).toMatchObject({
       ok: true,
-      output: expect.stringMatching(/is enabled\. It fires next on .*04:00/),
+      output: expect.stringMatching(/is on again: .*, next .*04:00/),
     });
     expect(await paused()).toBe(false);
     expect((await cron()).enabled).toBe(true);
@@ -168,7 +168,7 @@ describe('a workflow that is deleted while it runs', () => {
         .where('state', '=', 'sent')
         .executeTakeFirst(),
     );
-    expect(result.body).toMatch(/^Workflow "tour" failed: 1 of 2 steps done/);
+    expect(result.body).toMatch(/^tour did not work: 1 of 2 steps done/);
     expect(result.body).toMatch(/\(web_fetch\): done/);
     expect(result.body).toMatch(/workflow was deleted while it ran/);
     expect((await call(thread, 'workflow_list', {})).output).toBe('There are no workflows in this chat.');

@@ -83,7 +83,7 @@ describe('a prompt on a schedule', () => {
     const prompt = script([{ say: 'It rains. <internal>as yesterday</internal>' }]);
     expect(await call(thread, 'cron_create', { prompt, schedule: '0 9 * * *', name: 'Rain' })).toMatchObject({
       ok: true,
-      output: expect.stringContaining('for its prompt: 0 9 * * * in '),
+      output: expect.stringMatching(/^Scheduled "Rain": every day at 9:00, next /),
     });
     const busy = await app.turn(thread, [{ call: [['ask_user', { question: 'Which one?' }]] }, { say: 'done' }]);
     await until('it is asked', async () => (await app.detail(thread)).pending_user_inputs[0]);
@@ -189,9 +189,9 @@ describe('a workflow of the person', () => {
     const result = await firstResult(thread);
     expect(result).toMatchObject({
       attempts: 1,
-      body: expect.stringMatching(/^Workflow "Tidy" completed: 2 of 2 steps done/),
+      body: expect.stringMatching(/^Tidy:\n/),
     });
-    expect(result.body).toMatch(/1\. Look \(workflow_list\): done\n2\. Look again \(cron_list\): done/);
+    expect(result.body).toBe('Tidy:\n\nThere are no schedules in this chat.');
     const told = (await app.detail(thread)).items.filter(
       (item) => item.kind === 'agent_message' && item.detail === result.body,
     );
@@ -205,7 +205,7 @@ describe('a workflow of the person', () => {
     await call(thread, 'workflow_create', { name: 'broken', steps });
     await call(thread, 'workflow_run', { workflow: 'broken' });
     const { body } = await firstResult(thread);
-    expect(body).toMatch(/^Workflow "broken" failed: 1 of 3 steps done, step 2 \(Read\) failed/);
+    expect(body).toMatch(/^broken did not work: 1 of 3 steps done, step 2 \(Read\) failed/);
     expect(body).toMatch(/There is no tool call none/);
     expect(body).not.toMatch(/cron_list/);
     const { workflow_id } = await app.store.db
@@ -261,7 +261,7 @@ describe('a workflow of the person', () => {
       .selectAll()
       .where('name', '=', 'often')
       .executeTakeFirstOrThrow();
-    expect((await firstResult(thread, 75_000)).body).toMatch(/^Workflow "tidy" completed: 1 of 1 steps done/);
+    expect((await firstResult(thread, 75_000)).body).toMatch(/^tidy:\n/);
     expect((await call(thread, 'cron_list', {})).output).toMatch(
       /often .*next .*; last .*: completed, 1 of 1 steps done/,
     );
@@ -269,7 +269,7 @@ describe('a workflow of the person', () => {
     await expect(temporal.schedule.getHandle(scheduleId(cron.id)).describe()).rejects.toBeInstanceOf(
       ScheduleNotFoundError,
     );
-    expect((await call(thread, 'cron_list', {})).output).toBe('There are no crons in this chat.');
+    expect((await call(thread, 'cron_list', {})).output).toBe('There are no schedules in this chat.');
     const run = await app.store.db
       .selectFrom('routine_runs')
       .selectAll()
@@ -363,7 +363,7 @@ describe('a cron', () => {
     });
     expect(await results(thread)).toEqual([]);
     await app.store.db.updateTable('routine_runs').set({ status: 'completed' }).where('id', '=', before).execute();
-    expect((await firstResult(thread)).body).toMatch(/^Workflow "busy" completed/);
+    expect((await firstResult(thread)).body).toMatch(/^busy:\n/);
     expect(await temporal.workflow.getHandle(waits.workflowId).result()).toMatchObject({ status: 'completed' });
   });
 
@@ -378,7 +378,7 @@ describe('a cron', () => {
     expect(await read({ inputs: { id: 'call_first' } })).toMatchObject({ ok: true });
     expect((await call(thread, 'cron_list', {})).output).toMatch(/reads .*gives id;/);
     await app.say(thread, 'schedules');
-    expect((await app.detail(thread)).items.at(-1)?.detail).toMatch(/reads: reads with id = call_first, 0 4/);
+    expect((await app.detail(thread)).items.at(-1)?.detail).toMatch(/reads with id = call_first: every day at 4:00/);
     expect(await call(thread, 'cron_update', { cron: 'reads', inputs: { most: 70 } })).toMatchObject({ ok: true });
     const { id } = await app.store.db
       .selectFrom('crons')
@@ -422,7 +422,7 @@ describe('a cron', () => {
     await handle.trigger();
     const { body } = await firstResult(thread);
     expect(body).toBe(
-      'Workflow "renames" failed: 0 of 2 steps done; Workflow "renames" needs inputs: fresh. Tell me what its schedule shall give it.',
+      'renames did not work: 0 of 2 steps done; Workflow "renames" needs inputs: fresh. Tell me what its schedule shall give it.',
     );
     expect(await call(thread, 'cron_update', { cron: 'renames', inputs: { old: 'x' } })).toMatchObject({ ok: false });
     expect(await call(thread, 'cron_update', { cron: 'renames', inputs: { fresh: 'call_known' } })).toMatchObject({

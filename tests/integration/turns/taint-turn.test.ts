@@ -100,7 +100,7 @@ it('refuses what a workflow would send that was made after reading, where nobody
   await app.say(thread, 'yes always for routine');
   expect((await app.ended(thread, turn)).status).toBe('completed');
   const told = await until('the result is told', async () =>
-    (await app.detail(thread)).items.find((item) => item.detail?.includes('Workflow "leak" failed')),
+    (await app.detail(thread)).items.find((item) => item.detail?.includes('leak did not work')),
   );
   expect(told.detail).toContain('web_fetch was not run. I have read text that others wrote');
   expect(leaks().some((path) => path.includes('secret=5'))).toBe(false);
@@ -123,7 +123,7 @@ it('lets a person end a schedule in so many words, although others were read, an
   expect(await crons()).toBe(0);
   const detail = await app.detail(thread);
   expect(detail.pending_approvals).toEqual([]);
-  expect(detail.items.at(-1)?.detail).toBe('Deleted cron "tidy-up".');
+  expect(detail.items.at(-1)?.detail).toBe('The schedule "tidy-up" is gone.');
 });
 
 it('returns a question that only asks for leave to the model, and takes no answer for consent', async () => {

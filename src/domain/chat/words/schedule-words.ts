@@ -1,6 +1,9 @@
+import { nextFirings } from '../../cron.ts';
+import { isInterval, isOnce, momentOfOnce, readInterval } from '../../firings.ts';
+import { DAY, HOUR, MINUTE, repeatedTime, SECOND } from '../../time.ts';
 import { isTooLong } from './commands.ts';
 
-/** Words that say how often, as five fields: `every weekday at 8:30, tell me which day it is`. */
+/** Words that say how often, as five fields, and the way back: `every weekday at 8:30, tell me which day it is`. */
 
 interface ScheduleInWords {
   schedule: string;
@@ -97,3 +100,150 @@ function daysOf(often: string): string | null {
   const named = often.split(/, and | and |, ?/).map((day) => DAYS.find((name) => day.toUpperCase().startsWith(name)));
   return named.every((day) => day !== undefined) ? [...new Set(named)].join(',') : null;
 }
+
+const DAY_NAMES = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'];
+const MONTH_NAMES = [
+  ...['January', 'February', 'March', 'April', 'May', 'June'],
+  ...['July', 'August', 'September', 'October', 'November', 'December'],
+];
+/** The least and the greatest value of each field. */
+const RANGES = [[0, 59] as const, [0, 23] as const, [1, 31] as const, [1, 12] as const, [0, 7] as const];
+/** With more times of a day the words name minutes and hours apart. */
+const TIMES_NAMED = 4;
+
+/** A schedule for people, in the grammar of `parseSchedule`: `every weekday at 8:30`, `every 2 hours`. */
+export function scheduleInWords(schedule: string): string {
+  if (isInterval(schedule)) {
+    const { every, days } = readInterval(schedule);
+    return intervalInWords(every) + (days.length > 0 ? ` on ${daysInWords(days)}` : '');
+  }
+  if (isOnce(schedule)) return onceInWords(schedule);
+  const fields = schedule.split(' ');
+  const [minutes, hours, dates, months, weekdays] = fields.map(valuesOf);
+  if (!minutes || !hours || dates === undefined || months === undefined || weekdays === undefined) return schedule;
+  const [minute = '', hour = '', , , weekday = ''] = fields;
+  const days = weekday === '*' ? null : [...new Set(weekdays.map((day) => day % 7))];
+  const inMonths = fields[3] === '*' ? null : months.map((month) => MONTH_NAMES[month - 1]!);
+  const onDates = fields[2] === '*' ? null : dates;
+  const isFixed = !/[*/-]/.test(minute + hour) && minutes.length * hours.length <= TIMES_NAMED;
+  if (isFixed) {
+    const times = hours.flatMap((each) => minutes.map((past) => `${each}:${pad(past)}`));
+    return `every ${dayOfFixed(days, onDates, inMonths)} at ${listed(times)}`;
+  }
+  return [
+    oftenInWords(minute, hour, minutes, hours),
+    ...(days ? [`on ${daysInWords(days)}`] : []),
+    ...(onDates ? [`on the ${listed(onDates.map(ordinal))}${days ? ' of a month' : ''}`] : []),
+    ...(inMonths ? [`in ${listed(inMonths)}`] : []),
+  ].join(' ');
+}
+
+/** `once, on Mon 30 Nov 2026 at 09:00`: as a clock shows it. */
+function onceInWords(schedule: string): string {
+  const wall = momentOfOnce(schedule, 'UTC').at;
+  const day = { weekday: 'short', day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' } as const;
+  const [date, time] = [new Date(wall).toLocaleDateString('en-GB', day), new Date(wall).toISOString().slice(11, 16)];
+  return `once, on ${date.replace(',', '')} at ${time}`;
+}
+
+function intervalInWords(ms: number): string {
+  const [unit, length] = UNITS.find(([, each]) => ms % each === 0) ?? ['second', SECOND];
+  const count = ms / length;
+  return count === 1 ? `every ${unit}` : `every ${count} ${unit}s`;
+}
+
+const UNITS = [['day', DAY] as const, ['hour', HOUR] as const, ['minute', MINUTE] as const];
+
+/** The same with the next time: `every minute, next at 00:01`. */
+export function scheduleWithNext(
+  { schedule, timeZone, enabled }: { schedule: string; timeZone: string; enabled: boolean },
+  now: Date,
+): string {
+  const next = enabled ? nextFirings(schedule, timeZone, now, 1)[0] : undefined;
+  const when = next ? `next ${momentInWords(next, timeZone, now)}` : enabled ? 'which is over' : 'switched off';
+  return next && isOnce(schedule) ? scheduleInWords(schedule) : `${scheduleInWords(schedule)}, ${when}`;
+}
+
+/**
+ * A moment to come: `at 14:05`, `on Thu 26 Nov at 14:05`, with the year where it is another. UTC is named, because it is
+ * seldom the person's own zone.
+ */
+export function momentInWords(at: Date, timeZone: string, now: Date): string {
+  const part = (date: Date, shown: Intl.DateTimeFormatOptions) => date.toLocaleString('en-GB', { timeZone, ...shown });
+  const day: Intl.DateTimeFormatOptions = { weekday: 'short', day: 'numeric', month: 'short' };
+  const [year, thisYear] = [part(at, { year: 'numeric' }), part(now, { year: 'numeric' })];
+  const date = part(at, day).replace(',', '');
+  const on = year !== thisYear ? `on ${date} ${year} ` : date === part(now, day).replace(',', '') ? '' : `on ${date} `;
+  const repeated = repeatedTime(at.getTime(), timeZone);
+  const which = repeated ? ` (the ${repeated} of two, because clocks go back)` : '';
+  const time = part(at, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+  return `${on}at ${time}${timeZone === 'UTC' ? ' UTC' : ''}${which}`;
+}
+
+/** The values of a field, ascending. */
+function valuesOf(field: string, at: number): number[] {
+  const [least, greatest] = RANGES[at]!;
+  const values = field.split(',').flatMap((part) => {
+    const [range = '', every = '1'] = part.split('/');
+    const [from = '', to] = range.split('-').map((end) => numberOf(end));
+    const first = range === '*' ? least : Number(from);
+    const last =
+      range === '*' ? Math.min(greatest, at === 4 ? 6 : greatest) : (to ?? (part.includes('/') ? greatest : first));
+    const found: number[] = [];
+    for (let value = first; value <= Number(last); value += Math.max(1, Number(every))) found.push(value);
+    return found;
+  });
+  return [...new Set(values)].sort((one, other) => one - other);
+}
+
+function numberOf(text: string): number {
+  const day = DAYS.indexOf(text as (typeof DAYS)[number]);
+  if (day >= 0) return day;
+  const month = MONTH_NAMES.findIndex((name) => name.slice(0, 3).toUpperCase() === text);
+  return month >= 0 ? month + 1 : Number(text);
+}
+
+function dayOfFixed(days: number[] | null, dates: number[] | null, months: string[] | null): string {
+  const names = days?.map((day) => DAY_NAMES[day]!) ?? [];
+  if (dates) {
+    const date = `on the ${listed(dates.map(ordinal))}${months ? ` of ${listed(months)}` : ''}`;
+    return `${months ? 'year' : 'month'} ${date}${days ? ` if it is a ${listed(names, 'or')}` : ''}`;
+  }
+  const day = !days || days.length === 7 ? 'day' : isWeekdays(days) ? 'weekday' : listed(names);
+  return months ? `${day} in ${listed(months)}` : day;
+}
+
+function oftenInWords(minute: string, hour: string, minutes: number[], hours: number[]): string {
+  const step = /^\*(?:\/(\d+))?$/.exec(minute);
+  const hourStep = /^\*(?:\/(\d+))?$/.exec(hour);
+  const everyHour = hourStep ? (Number(hourStep[1] ?? 1) === 1 ? 'every hour' : `every ${hourStep[1]} hours`) : null;
+  if (step) {
+    const often = Number(step[1] ?? 1) === 1 ? 'every minute' : `every ${step[1]} minutes`;
+    if (everyHour === 'every hour') return often;
+    return `${often} of the hours ${spanOf(hours)}`;
+  }
+  const past = minutes.length === 1 && minutes[0] === 0 ? '' : ` at ${listed(minutes.map((each) => `:${pad(each)}`))}`;
+  return everyHour ? `${everyHour}${past}` : `every hour${past} from ${spanOf(hours)}`;
+}
+
+/** `8 to 17` for hours without a gap. */
+const spanOf = (hours: number[]): string =>
+  hours.length > 2 && hours.at(-1)! - hours[0]! === hours.length - 1
+    ? `${hours[0]} to ${hours.at(-1)}`
+    : listed(hours.map(String));
+
+const isWeekdays = (days: readonly number[]): boolean => days.length === 5 && !days.includes(0) && !days.includes(6);
+
+const daysInWords = (days: readonly number[]): string =>
+  isWeekdays(days) ? 'weekdays' : listed(days.map((day) => `${DAY_NAMES[day]}s`));
+
+const ordinal = (date: number): string => {
+  const end = { one: 'st', two: 'nd', few: 'rd' }[ordinals.select(date) as 'one'] ?? 'th';
+  return `${date}${end}`;
+};
+const ordinals = new Intl.PluralRules('en', { type: 'ordinal' });
+
+const pad = (value: number): string => String(value).padStart(2, '0');
+
+const listed = (parts: readonly string[], word = 'and'): string =>
+  parts.length < 2 ? (parts[0] ?? '') : `${parts.slice(0, -1).join(', ')} ${word} ${parts.at(-1)}`;

@@ -1,7 +1,8 @@
 import { startReminder } from '../../../adapters/workflows.ts';
 import { type Reminder as AskedReminder, parseRemind, readRemind } from '../../../domain/chat/words/reminder.ts';
+import { momentInWords, scheduleWithNext } from '../../../domain/chat/words/schedule-words.ts';
 import { parseScheduleRemoval } from '../../../domain/chat/words/tool-words.ts';
-import { describeTime, nextFirings } from '../../../domain/cron.ts';
+import { describeTime } from '../../../domain/cron.ts';
 import { inputsText } from '../../../domain/routine-inputs.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
 import { chosenIn, zoneOf } from '../../../store/chats/preferences.ts';
@@ -60,20 +61,16 @@ export const schedules = command({
 });
 
 function cronText({ cron, routine }: Extract<Entry, { cron: Cron }>): string {
-  const next = cron.enabled ? nextFirings(cron.schedule, cron.time_zone, new Date(), 1)[0] : undefined;
-  const when = next
-    ? `next ${describeTime(next, cron.time_zone)}`
-    : cron.enabled
-      ? 'does not fire again'
-      : 'switched off';
-  if (cron.rrule !== null)
-    return `${inline(cron.name, 80)}: automation, ${inline(cron.rrule, 100)} in ${cron.time_zone}; ${when}`;
+  const { name, schedule, time_zone: timeZone, enabled } = cron;
   const gives = inputsText(cron.inputs);
-  return `${cron.name}: ${routine}${gives && ` with ${gives}`}, ${cron.schedule} in ${cron.time_zone}; ${when}`;
+  // people often give a schedule and its routine one name
+  const runs = cron.rrule !== null || routine === name ? '' : ` (${routine})`;
+  const words = scheduleWithNext({ schedule, timeZone, enabled }, new Date());
+  return `${inline(name, 80)}${runs}${gives && ` with ${gives}`}: ${words}`;
 }
 
 const reminderText = ({ what, due_at }: Reminder, timeZone: string): string =>
-  `reminder: ${inline(what, 80)}; ${describeTime(due_at, timeZone)}`;
+  `reminder: ${inline(what, 80)}, ${momentInWords(due_at, timeZone, new Date())}`;
 
 export const removeSchedule = command({
   help: [],
@@ -124,6 +121,6 @@ export const remind = command({
     const reminder = await insertReminder(tx.now, { chatId: tx.chatId, what: read.what, dueAt: read.at, sources });
     afterwards((temporal) => startReminder(temporal, reminder));
     const moved = read.leftOut ? ' (clocks go forward over the time that you said)' : '';
-    return `I will remind you on ${describeTime(read.at, zone)}${moved}: ${read.what}`;
+    return `I will remind you ${momentInWords(read.at, zone, tx.at)}${moved}: ${read.what}`;
   },
 });

@@ -50,13 +50,13 @@ const decidedBy = async (name: string) =>
     await world.app.store.db
       .selectFrom('questions')
       .select('decided_by')
-      .where('prompt', '=', `Save the workflow "${name}"?`)
+      .where('prompt', '=', `Save the routine "${name}"?`)
       .executeTakeFirstOrThrow()
   ).decided_by;
 
 it('WhatsApp shows the question and what it is decided by; a bare yes is too early, a quote of the question is exact', async () => {
   await ann.send(typed('on-phone'));
-  const question = await told(ann, 'Save the workflow "on-phone"?');
+  const question = await told(ann, 'Save the routine "on-phone"?');
   expect(question.shown.text).toContain(SHOWN);
   expect(question.shown.text).toMatch(/Answer yes, no, skip or yes all, or react with 👍 or 👎\.$/);
   await ann.send('yes');
@@ -72,7 +72,7 @@ it('WhatsApp counts a question as shown when its server has the message', async 
     .selectFrom('questions')
     .innerJoin('wa_sends', 'wa_sends.question_id', 'questions.id')
     .select(['questions.delivered_at', 'wa_sends.sent_at'])
-    .where('questions.prompt', '=', 'Save the workflow "on-phone"?')
+    .where('questions.prompt', '=', 'Save the routine "on-phone"?')
     .executeTakeFirstOrThrow();
   // the server tells whole seconds
   expect(Math.abs(delivered_at!.getTime() - sent_at!.getTime())).toBeLessThan(5_000);
@@ -84,7 +84,7 @@ it('somebody who is trusted approves what they asked for, and sets neither auton
   await ben.send(`share demo with +${digits(ben)}`);
   await told(ben, 'Only the owner shares workspaces.');
   await ben.send(typed('by-ben'));
-  const question = await told(ben, 'Save the workflow "by-ben"?');
+  const question = await told(ben, 'Save the routine "by-ben"?');
   await ben.send('yes all', { quoted: question });
   await told(ben, 'Only the owner can allow everything that follows.');
   expect(await routine('by-ben')).toBeUndefined();
@@ -105,7 +105,7 @@ it('HTTP gives the question, what it is decided by and the arguments; words are 
   const turn = await app.turn(thread, create('on-http'));
   const approval = await until('it is asked for', async () => (await app.detail(thread)).pending_approvals[0]);
   expect(approval).toMatchObject({
-    description: 'Save the workflow "on-http"?',
+    description: 'Save the routine "on-http"?',
     evidence: expect.stringContaining(SHOWN),
     input: { name: 'on-http' },
   });
@@ -131,7 +131,7 @@ it('the terminal shows the question and what it is decided by; a bare yes that c
   const sees = (text: string) => until(`the terminal shows ${text}`, () => shown.includes(text), 30_000);
   try {
     chat.stdin.write(`${script(create('on-terminal'))}\n`);
-    await sees('? Save the workflow "on-terminal"?');
+    await sees('? Save the routine "on-terminal"?');
     await sees(`  ${SHOWN}`);
     await sees('  yes / no / skip / yes all');
     chat.stdin.write('yes\n');

@@ -77,7 +77,7 @@ describe('a bare yes', () => {
     await anotherQuestion(thread, `other_${thread}`, 2, new Date(0));
     expect((await app.say(thread, 'yes')).kind).toBe('reply');
     expect(await lastReply(thread)).toBe(
-      'Which one do you mean?\n1. Save the workflow "first"?\n2. Push demo to GitHub?\nName its number, for example "yes 1", or quote the question.',
+      'Which one do you mean?\n1. Save the routine "first"?\n2. Push demo to GitHub?\nName its number, for example "yes 1", or quote the question.',
     );
     expect(await openIds(thread)).toEqual([id, `other_${thread}`]);
     expect((await app.say(thread, 'no 2')).kind).toBe('answer');
@@ -267,7 +267,7 @@ describe('an approval', () => {
       ),
     );
     expect(told.detail).toBe(
-      'This is still open, and nothing is done before it is answered:\n1. Save the workflow "y"?\nAnswer yes, no, skip or yes all.',
+      'This is still open, and nothing is done before it is answered:\n1. Save the routine "y"?\nAnswer yes, no, skip or yes all.',
     );
     const notice = app.store.db
       .selectFrom('outbox')

@@ -132,7 +132,7 @@ describe('an automation', () => {
     });
     const told = await until('the result is told', async () =>
       (await app.detail(thread)).items.find(
-        ({ kind, detail }) => kind === 'agent_message' && detail?.startsWith('Automation "Hourly" completed.'),
+        ({ kind, detail }) => kind === 'agent_message' && detail?.startsWith('Hourly:'),
       ),
     );
     expect(told.detail).toContain('an hour has passed');
@@ -159,7 +159,7 @@ describe('an automation', () => {
       app.detail(thread).then(({ items }) => items.findLast(({ kind }) => kind === 'agent_message')?.detail ?? '');
     expect(
       await until('the list is shown', async () => ((await listed()).includes('Tea time') ? listed() : null)),
-    ).toMatch(/^1\. Tea time: automation, FREQ=HOURLY;INTERVAL=2 in Europe\/Berlin; next /);
+    ).toMatch(/^1\. Tea time: every 2 hours, next /);
     const { turn_id } = await app.say(thread, 'schedules remove tea time');
     await app.ended(thread, turn_id!);
     expect((await app.request('GET', `/v1/automations/${id}`)).status).toBe(404);

@@ -149,7 +149,7 @@ describe('a command', () => {
       { say: 'Done.' },
     ];
     await app.ended(thread, await app.turn(thread, steps));
-    expect(await told(thread, 'schedules')).toMatch(/^1\. look: look, 0 9 \* \* \* in Europe\/Berlin; next /);
+    expect(await told(thread, 'schedules')).toMatch(/^1\. look: every day at 9:00, next /);
     expect(await told(thread, 'schedules remove 3')).toContain('Nothing of the name 3');
     const requests = app.model.requests().length;
     const { turn_id } = await app.say(thread, 'schedules remove 1');

@@ -85,7 +85,7 @@ describe('a tool that must not run twice', () => {
         .where('state', '=', 'sent')
         .executeTakeFirst(),
     );
-    expect(result.body).toMatch(/^Workflow "blow" failed: 0 of 2 steps done, step 1 \(Strike\) failed/);
+    expect(result.body).toMatch(/^blow did not work: 0 of 2 steps done, step 1 \(Strike\) failed/);
     expect(result.body).toMatch(/The outcome of this step is unknown/);
     expect(lines()).toHaveLength(1);
     await app.whenReady();

@@ -31,9 +31,9 @@ const isSaid = (thread: string, what: string, ms = 30_000) =>
 it('a reminder says when it will come, is listed, and is said once', async () => {
   const thread = await app.thread();
   expect(await told(thread, 'remind me to stretch in 3 seconds')).toMatch(
-    /^I will remind you on \w{3} \d{4}-\d\d-\d\d \d\d:\d\d \(Europe\/Berlin\): stretch$/,
+    /^I will remind you (?:on \w{3} \d+ \w{3,4} )?at \d\d:\d\d: stretch$/,
   );
-  expect(await told(thread, 'schedules')).toMatch(/^1\. reminder: stretch; .*\n`schedules remove 1`/);
+  expect(await told(thread, 'schedules')).toMatch(/^1\. reminder: stretch, .*\n`schedules remove 1`/);
   await isSaid(thread, 'stretch');
   await until('it was sent', async () => {
     const row = await app.store.db
@@ -52,7 +52,7 @@ it('what was removed is not said', async () => {
   await told(thread, 'remind me to be silent in 3 seconds');
   await told(thread, 'remind me in 4 seconds to speak');
   expect(await told(thread, 'schedules remove 1')).toContain('I will not remind you of this: be silent');
-  expect(await told(thread, 'schedules')).toMatch(/^1\. reminder: speak; /);
+  expect(await told(thread, 'schedules')).toMatch(/^1\. reminder: speak, /);
   await isSaid(thread, 'speak');
   expect(await saidOf(thread)).toEqual(['⏰ Reminder: speak']);
 });

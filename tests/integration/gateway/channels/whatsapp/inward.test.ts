@@ -57,7 +57,7 @@ describe('messages on WhatsApp', () => {
     await Paul.send('Hi!');
     await shown(Paul, 'Three things to try');
     await Paul.send('Remind me to stretch in 4 seconds.');
-    await shown(Paul, /I will remind you on .*: stretch/);
+    await shown(Paul, /I will remind you .*: stretch/);
     await Paul.send('usage');
     const usage = await shown(Paul, 'This chat, in all');
     expect(JSON.stringify(usage)).not.toContain('All chats');
