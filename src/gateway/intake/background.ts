@@ -143,7 +143,7 @@ export async function beginScheduledTurn(deps: IntakeDeps, scheduled: ScheduledP
   const begun = once(deps, request, async (tx, { inboxId }) => {
     if (await activeTurn(tx.now, threadId)) throw new IntakeError('conflict', BUSY);
     const heard = sources.length > 0 ? { sources, words: '' } : { words: prompt };
-    const text = `[${automaticNote(name)}]\n\n${prompt}`;
+    const text = `${prompt}\n\n[${automaticNote(name)}]`;
     const turn = openTurn(tx, { text, inputSummary: prompt, heard, runId });
     return { arrival: { kind: 'turn', inboxId, turnId: turn.id, threadId }, turnId: turn.id };
   });
@@ -160,7 +160,7 @@ const BUSY = 'Another turn of the chat runs.';
 
 /** What the model is told of a turn that nobody has just asked for. */
 const automaticNote = (name: string): string =>
-  `From the schedule ${JSON.stringify(name)}, without the person. Your answer is sent to them, except for what stands in <internal>…</internal>; an answer that is only that sends nothing.`;
+  `This comes from the schedule ${JSON.stringify(name)}, without the person. Your answer is sent to them, except for what stands in <internal>…</internal>; an answer that is only that sends nothing.`;
 
 function openTask(
   tx: ThreadTransaction,
