@@ -118,10 +118,10 @@ async function mayRun(
   if (!parsed.success) return `The stored arguments no longer fit ${tool.name}: ${parsed.error.message}`;
   const data = parsed.data as Args;
   if (decideUnattended(dangerOf(tool, data), autonomy) === 'refuse')
-    return `${tool.name} is ${tool.danger} and would need your consent now; nobody can be asked while a workflow runs.`;
+    return 'This step would need your yes now, and nobody can be asked while a routine runs.';
   const taint = await taintUnattended(db, run.chat_id, sources, tool, data);
   if (decideUnattended(tool.danger, autonomy, taint) === 'refuse')
-    return `${tool.name} was not run. ${whyAsked(taint!)} Nobody can be asked while a workflow runs: ask for it in the chat.`;
+    return `This step was not run. ${whyAsked(taint!)} Nobody can be asked while a routine runs: ask for it in the chat.`;
   return { args: data };
 }
 
@@ -130,7 +130,7 @@ async function mayRun(
  * the task of the first.
  */
 async function startPrompt(deps: RoutineDeps, run: RoutineRun, callId: string, args: PromptArgs): Promise<ToolOutcome> {
-  const task = await startBackgroundTask(
+  await startBackgroundTask(
     // ids of threads are random, so the key of their chats need not be secret
     { ...deps, secret: '' },
     {
@@ -145,7 +145,7 @@ async function startPrompt(deps: RoutineDeps, run: RoutineRun, callId: string, a
       key: { id: `run ${callId}`, fingerprint: callId },
     },
   );
-  return { ok: true, output: `Task ${task.id} was started.` };
+  return { ok: true, output: 'The agent has begun.' };
 }
 
 /** The answer becomes the result of the step, once the task is over. A repeated attempt stores the same. */
@@ -154,7 +154,7 @@ export async function endPrompt(db: Db, runId: string, index: number): Promise<{
   if (task && ['queued', 'running'].includes(task.status)) return { over: false, ok: false };
   const ok = task?.status === 'completed';
   const output = task
-    ? (task.error ?? (await lastWordsOf(db, task.turn_id)) ?? `Task ${task.id} was ${task.status}.`)
+    ? (task.error ?? (await lastWordsOf(db, task.turn_id)) ?? `It was ${task.status}.`)
     : 'Its task is not there any more.';
   await replaceStep(db, runId, index, { ok, output });
   return { over: true, ok };

@@ -292,7 +292,7 @@ describe('what a container says', () => {
       '│ Task is done',
       '│ ⟨3 × `⟩',
       '```',
-      'Answer yes, no, skip or yes all.',
+      'Answer yes, no, or "always" to stop asking.',
     ]);
   });
 

@@ -56,7 +56,7 @@ it('asks before it obeys a page, says why, and fetches nothing until then', asyn
   const { id } = await approval(thread);
   expect(leaks()).toEqual([]);
   expect(await questionOf(id)).toMatch(
-    /I have read text that others wrote \(the page 127\.0\.0\.1.*\), and this would fetch an address that you did not write/,
+    /Careful: I have just read the page 127\.0\.0\.1.*, and this may be its idea\. Did you want it\?/,
   );
   expect((await app.say(thread, 'no')).kind).toBe('answer');
   expect((await app.ended(thread, turn)).status).toBe('completed');
@@ -102,7 +102,7 @@ it('refuses what a workflow would send that was made after reading, where nobody
   const told = await until('the result is told', async () =>
     (await app.detail(thread)).items.find((item) => item.detail?.includes('leak did not work')),
   );
-  expect(told.detail).toContain('web_fetch was not run. I have read text that others wrote');
+  expect(told.detail).toContain('This step was not run. Careful: I have just read');
   expect(leaks().some((path) => path.includes('secret=5'))).toBe(false);
 });
 

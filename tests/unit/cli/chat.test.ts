@@ -381,7 +381,7 @@ describe('a terminal', () => {
       },
       { turn: 'turn_1' },
     );
-    await shows(terminal, 'yes / no / skip');
+    await shows(terminal, 'yes, no, or "always"');
     expect(terminal.text()).toContain('? Delete x in demo?');
     // what the model says stands behind a margin
     expect(terminal.text()).toContain('│ yes / no\n');
