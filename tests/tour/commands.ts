@@ -63,8 +63,8 @@ const tasks: Line[] = [
   ['tasks', /practice in demo: wait 300/],
   ['pause', /is paused/],
   ['resume', /goes on\./],
-  ['status', /Task tsk_/],
-  [async (guide) => `stop ${await guide.task()}`, /was cancelled/],
+  ['status', /demo is running/],
+  [async (guide) => `stop ${await guide.task()}`, /^Stopped in/],
   [
     ({ endpoint }) => {
       endpoint.refuse({ status: 429, headers: { 'retry-after': '3600' }, forMs: 3_600_000 });
@@ -80,7 +80,7 @@ const tasks: Line[] = [
       return 'now';
     },
     /tries again now/,
-    /is done[\s\S]*after\.txt/,
+    /Done in [\s\S]*after\.txt/,
   ],
   ['undo', /Undid task/],
   ['redo', /Redid task/],
@@ -161,7 +161,7 @@ const rest: Line[] = [
   ['trust remove +49 170 1234567', /ignored from now on/],
   ['sign as Ada Lovelace <ada@example.com>', /Commits from now on are by Ada Lovelace/],
   ['sign as me', /Git on this machine has no name for you/],
-  ['usage', /This chat, today: \d+ tokens/],
+  ['usage', /This chat, today: [\d.]+[kM]? tokens/],
   ['model', /scripted of 127\.0\.0\.1/],
   ['model practice', /practice answers in this chat/],
   ['model default', /scripted answers in this chat again/],

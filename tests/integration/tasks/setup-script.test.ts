@@ -225,8 +225,8 @@ describe('a setup script that an agent proposes', () => {
         await app.store.db
           .selectFrom('outbox')
           .select('id')
-          .where('body', 'like', '%needs your consent%')
-          .where('body', 'like', `%${id}%`)
+          .where('kind', '=', 'question')
+          .where('id', 'like', `%${id}%`)
           .execute(),
       ).toEqual([]);
     },

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { tokensText } from '../../../../src/domain/model/price-book.ts';
 import { insertTask, setTaskState } from '../../../../src/store/kennel/tasks/tasks.ts';
 import { activeWorkspace, recordWorkspaces } from '../../../../src/store/kennel/workspaces/workspaces.ts';
 import { startTestApp, type TestApp } from '../../../support/app.ts';
@@ -88,8 +89,8 @@ describe('a command', () => {
       .executeTakeFirstOrThrow();
     expect(tokens).toBeGreaterThan(0);
     const usage = await told(thread, 'usage');
-    expect(usage).toContain(`This chat, today: ${tokens} tokens`);
-    expect(usage).toContain(`This chat, in all: ${tokens} tokens`);
+    expect(usage).toContain(`This chat, today: ${tokensText(tokens)} tokens`);
+    expect(usage).toContain(`This chat, in all: ${tokensText(tokens)} tokens`);
     expect(usage).toContain('All chats, in all: ');
     expect(await told(thread, 'model')).toMatch(/^scripted of 127\.0\.0\.1:\d+ answers[\s\S]*by scripted/);
     expect(await told(thread, 'Version')).toMatch(/^Fetch \d+\.\d+\.\d+/);

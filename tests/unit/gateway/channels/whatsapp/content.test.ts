@@ -137,8 +137,8 @@ describe('a question', () => {
 
   it('of a coding task is its own message, which a quote or a reaction answers', () => {
     const question = asked({ kind: 'approval', prompt: 'May codex do this?', isWhole: true });
-    expect(write(writing('Task tsk_1 (demo) needs your consent:\n\nMay codex do this?', { question })).parts).toEqual([
-      { kind: 'text', text: 'Task tsk_1 (demo) needs your consent:\n\nMay codex do this?', asks: true },
+    expect(write(writing('May codex do this?', { question })).parts).toEqual([
+      { kind: 'text', text: 'May codex do this?', asks: true },
     ]);
   });
 
