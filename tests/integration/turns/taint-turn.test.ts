@@ -72,10 +72,10 @@ it('does it for good once it was allowed for good, and asks again when that was 
   ];
   const first = await app.turn(thread, scripted(fetches(2)));
   const { id } = await approval(thread);
-  expect(await questionOf(id)).toContain('yes always for fetch');
+  expect(await questionOf(id)).toMatch(/Answer yes, no, or "always" to stop asking\.$/);
   // allowing another sink decides nothing
   expect((await app.say(thread, 'yes always for push')).kind).toBe('steer');
-  expect((await app.say(thread, 'yes always for fetch')).kind).toBe('answer');
+  expect((await app.say(thread, 'always')).kind).toBe('answer');
   await app.ended(thread, first);
   expect(leaks()).toEqual(['/leak?secret=2']);
   await app.ended(thread, await app.turn(thread, scripted(fetches(3))));

@@ -37,7 +37,8 @@ describe('a command', () => {
     expect(await told(thread, 'Tasks?')).toMatch(/^No coding task is under way[\s\S]*I start one/);
     expect(await told(thread, '/schedules')).toContain('Nothing runs by itself in this chat');
     expect(await told(thread, '@fetch projects!')).toBe('- Notes\n- shop\n`project Notes` makes it the active one.');
-    const help = await told(thread, 'help');
+    expect(await told(thread, 'help')).toContain('`help all`');
+    const help = await told(thread, 'help all');
     for (const word of ['`tasks`', '`schedules`', '`projects`', '`usage`', '`model`', '`version`'])
       expect(help).toContain(word);
   });
