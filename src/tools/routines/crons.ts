@@ -6,8 +6,8 @@ import {
   scheduleOfCron,
   setScheduleEnabled,
 } from '../../adapters/schedules.ts';
-import { scheduleInWords, scheduleWithNext } from '../../domain/chat/words/schedule-words.ts';
-import { describeTime, nextFirings, parseSchedule, scheduleSlug, shortestGap } from '../../domain/cron.ts';
+import { momentInWords, scheduleInWords, scheduleWithNext } from '../../domain/chat/words/schedule-words.ts';
+import { nextFirings, parseSchedule, scheduleSlug, shortestGap } from '../../domain/cron.ts';
 import { suggestion } from '../../domain/text/nearest.ts';
 import { MINUTE } from '../../domain/time.ts';
 import { zoneOf } from '../../store/chats/preferences.ts';
@@ -144,6 +144,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
             name: cron.name,
             workflow: cron.rrule === null ? (routines.get(cron.routine_id) ?? cron.routine_id) : 'a prompt of its own',
             schedule: cron.rrule ?? cron.schedule,
+            words: scheduleInWords(cron.schedule),
             timezone: cron.time_zone,
             state: !view ? 'unscheduled' : view.paused ? 'disabled' : 'enabled',
             nextRunAt: (view?.paused === false && nextFirings(cron.schedule, cron.time_zone, now, 1)[0]) || null,
@@ -160,15 +161,16 @@ export const cronTools = (lookup: Lookup): Tool[] => [
           cron.state === 'unscheduled'
             ? 'has no schedule any more: cron_enable makes it again'
             : cron.state === 'disabled'
-              ? 'disabled: cron_enable lets it fire again'
+              ? 'switched off'
               : cron.nextRunAt
-                ? `next ${describeTime(cron.nextRunAt, cron.timezone)}`
-                : 'does not fire again';
+                ? `next ${momentInWords(cron.nextRunAt, cron.timezone, now)}`
+                : 'over';
         const last = cron.lastRunAt
-          ? `last ${describeTime(cron.lastRunAt, cron.timezone)}${cron.lastStatus ? `: ${cron.lastStatus}` : ''}${cron.lastResult ? `, ${cron.lastResult}` : ''}`
-          : 'has not fired yet';
+          ? `last ${momentInWords(cron.lastRunAt, cron.timezone, now)}${cron.lastStatus ? `: ${cron.lastStatus}` : ''}${cron.lastResult ? `, ${cron.lastResult}` : ''}`
+          : 'not run yet';
         const gives = cron.inputs.length > 0 ? `; gives ${cron.inputs.join(', ')}` : '';
-        return `- ${cron.name} (${cron.id}): workflow ${cron.workflow}, ${cron.schedule} in ${cron.timezone}${gives}; ${next}; ${last}`;
+        const runs = cron.workflow === cron.name ? '' : ` (runs ${cron.workflow})`;
+        return `- ${cron.name}${runs}: ${cron.words}${gives}; ${next}; ${last}`;
       });
       return {
         ok: true,
@@ -178,7 +180,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
             : 'There are no schedules in this chat.',
           ...lines,
         ].join('\n'),
-        metadata: { crons },
+        metadata: { crons: crons.map(({ words: _, ...cron }) => cron) },
       };
     },
   }),

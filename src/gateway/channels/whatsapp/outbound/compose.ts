@@ -1,5 +1,6 @@
 import { visible } from '../../../../domain/text/evidence.ts';
 import { ago, HOUR } from '../../../../domain/time.ts';
+import { APPROVAL_ANSWERS } from '../../../../store/turns/questions/question-text.ts';
 import type { Asked, OutgoingRow } from '../../../../store/whatsapp/outgoing.ts';
 import type { Counters } from '../../../../store/whatsapp/sends.ts';
 import { type Attached, takeAttachments } from '../../shared/markdown.ts';
@@ -36,8 +37,8 @@ const CAPTION = 700;
 const FILE_NOTE = 'The whole text is in the file.';
 /** WhatsApp's own limits of a poll. */
 const POLL = { name: 255, options: 12, option: 100 };
-const YES_OR_NO = 'Answer yes, no, or "always" to stop asking. 👍 and 👎 work, too.';
-const BEGINNING = 'This is the beginning. Say "more" to read on. Then answer yes, no, or "always" to stop asking.';
+const YES_OR_NO = `${APPROVAL_ANSWERS} 👍 and 👎 work, too.`;
+const BEGINNING = `This is the beginning. Say "more" to read on. ${APPROVAL_ANSWERS}`;
 const REMINDER = 'I am still waiting for your answer:';
 
 /** The note on a reply that waited for WhatsApp; null up to an hour. */

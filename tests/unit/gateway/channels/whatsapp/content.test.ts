@@ -173,7 +173,7 @@ describe('an approval', () => {
   it('says how to read on where it is longer than a page', () => {
     const [text] = texts(writing('', { question: approval('│ x', 4_200) }));
     expect(text).toMatch(
-      /This is the beginning\. Say "more" to read on\. Then answer yes, no, or "always" to stop asking\.$/,
+      /This is the beginning\. Say "more" to read on\. Answer yes, no, or "always" to stop asking\.$/,
     );
   });
 });
