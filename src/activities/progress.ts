@@ -48,7 +48,7 @@ export const taskProgress = (task: Task) => (doing: string) => {
     chatId: task.chat_id,
     threadId: task.thread_id,
     of: task.id,
-    text: `Task ${task.id} (${task.harness} in ${task.workspace}), ${minutes} min: ${doing}`,
+    text: `Working in ${task.workspace}, ${minutes} min: ${doing}`,
   };
 };
 

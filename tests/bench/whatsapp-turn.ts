@@ -31,7 +31,7 @@ export const whatsappTurn: Part = {
       const [turns, words, asked, http, theirs]: number[][] = [[], [], [], [], []];
       for (let at = 0; at < rounds; at++) {
         turns!.push(await take(script([{ say: `reply ${at}.` }]), `reply ${at}.`));
-        words!.push(await take('help', 'interrupts what is running'));
+        words!.push(await take('help', 'ends what runs'));
         // an answer to an open question is not held back to see whether more follows
         await take(
           script([{ call: [['ask_user', { question: `Go on ${at}?` }]] }, { say: `went on ${at}.` }]),

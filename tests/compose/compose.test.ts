@@ -51,7 +51,7 @@ async function answered(thread: string): Promise<void> {
     120_000,
   );
   expect(turns).toHaveLength(1);
-  expect(items.filter((item) => JSON.stringify(item).includes('you answered \\"The second'))).toHaveLength(1);
+  expect(items.filter((item) => JSON.stringify(item).includes('You chose \\"Salad'))).toHaveLength(1);
 }
 
 test('comes up healthy from nothing, and answers', async () => {

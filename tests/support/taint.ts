@@ -141,7 +141,7 @@ export async function playChat(
           await decideQuestion(
             tx,
             question,
-            { decision: 'allow', remember: false, ...(sink && { always: sink }) },
+            { decision: 'allow', remember: false, ...(sink && { always: [sink] }) },
             { role: 'owner' },
           );
       });

@@ -87,7 +87,7 @@ async function task(actor: Actor): Promise<void> {
   await actor.gets(/Fourth\./);
   await actor.gets(new RegExp(`Which ${canary('question', actor.name)}`));
   await actor.says('2');
-  await actor.gets(/is done[\s\S]*done\.txt/);
+  await actor.gets(/Done in [\s\S]*done\.txt/);
 }
 
 /** Everything that lists: by words, and by tools. */
@@ -100,7 +100,7 @@ async function looks(actor: Actor): Promise<void> {
     ['memories', new RegExp(word('memory'))],
     ['projects', new RegExp(actor.project)],
     ['apps', /app-[0-9a-f]{6}/],
-    ['usage', /This chat, today: \d+ tokens/],
+    ['usage', /This chat, today: [\d.]+[kM]? tokens/],
     ['egress', new RegExp(actor.project)],
   ] as const) {
     await actor.says(says);

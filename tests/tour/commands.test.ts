@@ -64,7 +64,7 @@ describe.skipIf(NO_DOCKER)('a tour of the commands', () => {
           (what) => void missed.push(what),
         ),
       );
-      if (said.at(-1) === 'help') help = transcript.slice(before).join('\n');
+      if (said.at(-1) === 'help all') help = transcript.slice(before).join('\n');
       if (/"workspace_create"/.test(said.at(-1)!)) writeFileSync(askingProgram(world), MODEL_CALLER);
     }
     const doubled = ann.unclaimed().map(({ shown }) => shown.text);

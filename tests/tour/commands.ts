@@ -33,7 +33,11 @@ const server = "node -e \"console.log('here'); require('http').createServer((q, 
 
 const beginning: Line[] = [
   ['Hi', /^Hello[\s\S]*Three things to try[\s\S]*`help`/],
-  ['help', /Words that need no model/],
+  ['help', /Write what you need/],
+  ['help tasks', /`undo` takes back/],
+  ['help schedules', /`remind me/],
+  ['help trust', /`ask again`/],
+  ['help all', /Words that need no model/],
   ['status', /^Nothing is running\./],
   ['stop', /nothing to stop/],
   ['projects', /There is no project yet/],
@@ -63,8 +67,8 @@ const tasks: Line[] = [
   ['tasks', /practice in demo: wait 300/],
   ['pause', /is paused/],
   ['resume', /goes on\./],
-  ['status', /Task tsk_/],
-  [async (guide) => `stop ${await guide.task()}`, /was cancelled/],
+  ['status', /demo is running/],
+  [async (guide) => `stop ${await guide.task()}`, /^Stopped in/],
   [
     ({ endpoint }) => {
       endpoint.refuse({ status: 429, headers: { 'retry-after': '3600' }, forMs: 3_600_000 });
@@ -80,7 +84,7 @@ const tasks: Line[] = [
       return 'now';
     },
     /tries again now/,
-    /is done[\s\S]*after\.txt/,
+    /Done in [\s\S]*after\.txt/,
   ],
   ['undo', /Undid task/],
   ['redo', /Redid task/],
@@ -107,6 +111,9 @@ const consent: Line[] = [
   ['no', /The person said no/],
   [calls(['workflow_create', { name: 'second', steps: ['workflow_list'] }]), /Save the routine "second"\?/],
   ['yes all', /Created workflow "second"/],
+  ['supervised', /I ask before everything/],
+  [calls(['workflow_create', { name: 'third', steps: ['workflow_list'] }]), /Save the routine "third"\?/],
+  ['always', /Created workflow "third"/],
   ['cautious', /I ask before what is dangerous/],
   [
     ({ fixture }) =>
@@ -114,7 +121,7 @@ const consent: Line[] = [
         ['file_read', { workspace: 'demo', path: 'README.md' }],
         ['web_fetch', { url: `http://${fixture.media.host}/nothing` }],
       ).replace('nothing', 'no\\u0074hing'),
-    /Read this page\?[\s\S]*an address that you did not write/,
+    /Read this page\?[\s\S]*Careful: I have just read/,
   ],
   ['yes always for fetch', /closed the connection/],
   ['ask again', /From now on I ask again before: fetch/],
@@ -130,8 +137,8 @@ const several: Line[] = [
   [task('allow? echo two', 'copy'), /2\. Let practice work in copy\?/],
   ['yes', /Which one do you mean\?/],
   ['yes 2', /The task is made/, /May practice do this in copy\?/],
-  ['yes 1', /practice in demo, \d/],
-  ['yes', /practice in copy, \d/],
+  ['yes 1', /Done in demo/],
+  ['yes', /Done in copy/],
   ['autonomous', /I do everything without asking/],
 ];
 
@@ -161,7 +168,7 @@ const rest: Line[] = [
   ['trust remove +49 170 1234567', /ignored from now on/],
   ['sign as Ada Lovelace <ada@example.com>', /Commits from now on are by Ada Lovelace/],
   ['sign as me', /Git on this machine has no name for you/],
-  ['usage', /This chat, today: \d+ tokens/],
+  ['usage', /This chat, today: [\d.]+[kM]? tokens/],
   ['model', /scripted of 127\.0\.0\.1/],
   ['model practice', /practice answers in this chat/],
   ['model default', /scripted answers in this chat again/],

@@ -158,7 +158,7 @@ const tasks: Row[] = [
     async ({ app }) => ({ taskId: (await app.store.db.selectFrom('tasks').select('id').executeTakeFirstOrThrow()).id }),
     /Cancelled task/,
     {
-      besides: [/was cancelled/],
+      besides: [/^Stopped in/],
     },
   ),
 ];

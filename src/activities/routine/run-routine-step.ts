@@ -118,10 +118,10 @@ async function mayRun(
   if (!parsed.success) return `The stored arguments no longer fit ${tool.name}: ${parsed.error.message}`;
   const data = parsed.data as Args;
   if (decideUnattended(dangerOf(tool, data), autonomy) === 'refuse')
-    return `${tool.name} is ${tool.danger} and would need your consent now; nobody can be asked while a workflow runs.`;
+    return 'This step would need your yes now, and nobody can be asked while a routine runs.';
   const taint = await taintUnattended(db, run.chat_id, sources, tool, data);
   if (decideUnattended(tool.danger, autonomy, taint) === 'refuse')
-    return `${tool.name} was not run. ${whyAsked(taint!)} Nobody can be asked while a workflow runs: ask for it in the chat.`;
+    return `This step was not run. ${whyAsked(taint!)} Nobody can be asked while a routine runs: ask for it in the chat.`;
   return { args: data };
 }
 
@@ -131,7 +131,7 @@ async function mayRun(
  */
 async function startPrompt(deps: RoutineDeps, run: RoutineRun, callId: string, args: PromptArgs): Promise<ToolOutcome> {
   if (args.context === 'group') return { ok: true, output: 'It begins when the chat is free.' };
-  const task = await startBackgroundTask(
+  await startBackgroundTask(
     // ids of threads are random, so the key of their chats need not be secret
     { ...deps, secret: '' },
     {
@@ -146,7 +146,7 @@ async function startPrompt(deps: RoutineDeps, run: RoutineRun, callId: string, a
       key: { id: `run ${callId}`, fingerprint: callId },
     },
   );
-  return { ok: true, output: `Task ${task.id} was started.` };
+  return { ok: true, output: 'The agent has begun.' };
 }
 
 /** The answer becomes the result of the step, once its turn is over. A repeated attempt stores the same. */
@@ -168,7 +168,7 @@ async function endOfTask(db: Db, runId: string): Promise<PromptEnd | null> {
   const task = await taskOfRun(db, runId);
   if (!task) return null;
   if (['queued', 'running'].includes(task.status)) return 'goes on';
-  const output = task.error ?? (await lastWordsOf(db, task.turn_id)) ?? `Task ${task.id} was ${task.status}.`;
+  const output = task.error ?? (await lastWordsOf(db, task.turn_id)) ?? `It was ${task.status}.`;
   return { ok: task.status === 'completed', output };
 }
 

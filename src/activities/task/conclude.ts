@@ -14,7 +14,6 @@ import type { KennelDeps } from '../activity-deps.ts';
 import { isOwnWork } from './own-work.ts';
 import { forgetRun, gateFolder, runFolder } from './run/folder.ts';
 import { requireStillHere, resultOf } from './task-result.ts';
-import { workspaceOf } from './task-workspace.ts';
 
 type Ending = Pick<Concluded, 'state'> & { reason: string };
 
@@ -32,7 +31,7 @@ export async function conclude(deps: KennelDeps, task: Task, ending: Ending): Pr
   const result = ended.result!;
   const spent = await usageOf(db, task.id);
   const [reached, refused] = await Promise.all([reachedBy(db, task.id), refusalsOf(db, task.id)]);
-  const text = reportOf(deps, ended, { reason: ending.reason, spent, reached, refused });
+  const text = reportOf(ended, { reason: ending.reason, spent, reached, refused });
   const outboxId = await tellOfTask(db, { ...task, result }, 'result', text, 'result');
   if (!before) logEnd(deps, ended, spent);
   // a session that will not be resumed is of no use; the host later removes what cannot be removed now
@@ -83,7 +82,6 @@ const secondsOf = ({ ended_at, started_at, created_at }: Task): number =>
   Math.round(((ended_at ?? new Date()).getTime() - (started_at ?? created_at).getTime()) / 1000);
 
 function reportOf(
-  { config }: KennelDeps,
   ended: Task,
   { reason, ...counted }: { reason: string; spent: TaskUsage; reached: Reached[]; refused: Refused[] },
 ): string {
@@ -94,7 +92,6 @@ function reportOf(
     goal,
     harness,
     workspace,
-    folder: workspaceOf(config, ended),
     worktree,
     state,
     reason: ended.reason ?? reason,

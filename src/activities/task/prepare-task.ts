@@ -74,7 +74,7 @@ async function agreementOf({ db, config, kennel }: KennelDeps, task: Task): Prom
 /** The message that says, once in a task, what its environment lacks. */
 async function noticeOf(db: Db, task: Task, notes: readonly string[]): Promise<string | undefined> {
   return notes.length > 0
-    ? await tellOfTask(db, task, 'environment', `Task ${task.id} (${task.workspace}):\n${notes.join('\n')}`, 'quoting')
+    ? await tellOfTask(db, task, 'environment', `${task.workspace}:\n${notes.join('\n')}`, 'quoting')
     : undefined;
 }
 

@@ -1,6 +1,12 @@
 import type { Config } from '../../config.ts';
 import { parseSchedule } from '../../domain/cron.ts';
-import { argumentsEvidence, commandEvidence, quotedEvidence, visibleLine } from '../../domain/text/evidence.ts';
+import {
+  argumentsEvidence,
+  commandEvidence,
+  plainDiff,
+  quotedEvidence,
+  visibleLine,
+} from '../../domain/text/evidence.ts';
 import { addressWarnings } from '../../domain/text/look-alikes.ts';
 import { zoneOf } from '../../store/chats/preferences.ts';
 import { chatOfThread } from '../../store/chats/threads/threads.ts';
@@ -27,12 +33,13 @@ export async function approvalOf(
   if (!tools.has(call.name))
     return { sentence: approvalSentence(call.name, call.args, '', tool), evidence: argumentsEvidence(call.args) };
   const at = tool?.runsIn === 'kennel' || tool?.workspaceOf ? await whereOf(db, call, tool) : null;
-  const file = call.args.path ? `file ${visibleLine(String(call.args.path))}` : null;
-  const where = at && [file, `workspace ${at.workspace}`, at.host && `host ${at.host}`].filter(Boolean).join(', ');
+  const path = at && typeof call.args.path === 'string' ? visibleLine(call.args.path) : '';
   return {
     sentence: approvalSentence(call.name, call.args, at ? ` in ${at.workspace}` : ''),
     evidence: [
-      ...(where ? [where] : []),
+      // the sentence has shorter ones whole
+      ...(path.length > LONGEST_IN_SENTENCE ? [`file ${path}`] : []),
+      ...(at && at.hosts.length > 1 ? [`on ${at.hosts.map(visibleLine).join(' or ')}`] : []),
       ...misleading(call),
       whatOf(call),
       await stepsOf(db, call),
@@ -49,6 +56,21 @@ const misleading = ({ args }: Call): string[] =>
     typeof address === 'string' ? addressWarnings(visibleLine(address)) : [],
   );
 
+const LONGEST_IN_SENTENCE = 120;
+
+/** Arguments that the sentence has. */
+const SAID: Record<string, readonly string[]> = {
+  workflow_create: ['name', 'steps'],
+  workflow_run: ['workflow'],
+  workflow_delete: ['workflow'],
+  workflow_update: ['workflow', 'steps'],
+  cron_create: ['workflow', 'schedule', 'timezone', 'enabled'],
+  cron_update: ['cron', 'schedule', 'timezone'],
+  cron_run: ['cron'],
+  cron_enable: ['cron', 'enabled'],
+  cron_delete: ['cron'],
+};
+
 /** Lines of a deleted file that are shown: its path says what goes, and undo brings it back. */
 const DELETED_LINES = 12;
 
@@ -58,23 +80,53 @@ function whatOf({ name, args, metadata }: Call): string {
     const folder = typeof cwd === 'string' && cwd !== '.' ? `in the folder ${visibleLine(cwd)}\n` : '';
     return folder + commandEvidence(command);
   }
-  const preview = metadata?.preview;
-  if (typeof preview !== 'string') return argumentsEvidence(rest);
+  if (typeof metadata?.preview !== 'string') return argumentsOf(name, rest);
+  const preview = plainDiff(metadata.preview);
   const lines = preview.split('\n');
   if (name !== 'file_delete' || lines.length <= DELETED_LINES) return quotedEvidence(preview);
   return `${quotedEvidence(lines.slice(0, DELETED_LINES).join('\n'))}\n… and ${lines.length - DELETED_LINES} more lines`;
 }
 
+function argumentsOf(name: string, args: Record<string, unknown>): string {
+  const said = SAID[name] ?? [];
+  const unsaid = Object.entries(args).filter(([key, value]) => !said.includes(key) && !isEmpty(value));
+  const steps = said.includes('steps') && Array.isArray(args.steps) ? stepsInWords(args.steps) : [];
+  return [argumentsEvidence(Object.fromEntries(unsaid)), ...steps].filter(Boolean).join('\n');
+}
+
+const isEmpty = (value: unknown): boolean =>
+  value === '' || (typeof value === 'object' && value !== null && Object.keys(value).length === 0);
+
 /** The name of a workflow does not say what it does, so its routine steps are shown. */
 async function stepsOf(db: Db, call: Call): Promise<string> {
-  if (typeof call.args.workflow !== 'string') return '';
-  const chatId = await chatOfThread(db, call.thread_id);
-  const routine = await findRoutine(db, chatId, call.args.workflow);
-  const steps =
-    routine?.steps.map(({ tool, args }, index) => `${index + 1}. ${visibleLine(tool)}\n${argumentsEvidence(args)}`) ??
-    [];
-  return steps.length > 0 ? `Its steps:\n${steps.join('\n')}` : '';
+  if (typeof call.args.workflow !== 'string' || Array.isArray(call.args.steps)) return '';
+  const routine = await findRoutine(db, await chatOfThread(db, call.thread_id), call.args.workflow);
+  return stepsInWords(routine?.steps ?? []).join('\n');
 }
+
+/** Steps of a routine as they are stored, or as the model has just written them. */
+const stepsInWords = (steps: readonly unknown[]): string[] =>
+  steps.flatMap((step, index) => {
+    if (typeof step !== 'object' || step === null) return [`${index + 1}. ${visibleLine(String(step))}`];
+    const { tool: wanted = '', name = '', args = {}, ...rest } = step as { [key: string]: unknown };
+    const given = args as Record<string, unknown>;
+    const tool = tools.get(String(wanted));
+    const usual = { when: 'ok', onFailure: 'stop' } as Record<string, unknown>;
+    const unusual = Object.entries(rest).filter(([key, value]) => usual[key] !== value);
+    const [command, others] =
+      typeof given.command === 'string' ? [given.command, { ...given, command: '' }] : ['', given];
+    return [
+      `${index + 1}. ${name ? `${visibleLine(String(name))}: ` : ''}${tool ? doing(tool, given) : visibleLine(String(wanted))}`,
+      command && commandEvidence(command),
+      argumentsEvidence(
+        Object.fromEntries([...Object.entries(others).filter(([, value]) => value !== ''), ...unusual]),
+      ),
+    ].filter(Boolean);
+  });
+
+/** What a call of a tool does, in words: its question, or the beginning of its description. */
+const doing = (tool: Tool, args: Record<string, unknown>): string =>
+  tool.asks?.(args as never, '').replace(/\?$/, '') ?? tool.description.split(/[.,;:(]/, 1)[0]!.trim();
 
 /** What a schedule will probably cost, before it is agreed to. */
 async function costOf(
@@ -92,7 +144,7 @@ async function costOf(
 }
 
 /** The workspace of a call, with the hosts that have it: none for one that the call makes. */
-async function whereOf(db: Db, call: Call, tool: Tool): Promise<{ workspace: string; host?: string } | null> {
+async function whereOf(db: Db, call: Call, tool: Tool): Promise<{ workspace: string; hosts: string[] } | null> {
   const chatId = await chatOfThread(db, call.thread_id);
   const [active, all] = await Promise.all([activeWorkspace(db, chatId), listWorkspaces(db)]);
   const given = tool.workspaceOf ? tool.workspaceOf(call.args as never) : call.args.workspace;
@@ -100,6 +152,5 @@ async function whereOf(db: Db, call: Call, tool: Tool): Promise<{ workspace: str
   const workspace = typeof given === 'string' ? given : (active?.name ?? (names.length === 1 ? names[0]! : null));
   if (workspace === null) return null;
   const hosts = all.filter(({ name }) => name === workspace).map(({ host }) => host);
-  const host = active?.name === workspace ? active.host : hosts.join(' or ');
-  return { workspace: visibleLine(workspace), ...(host !== '' && { host: visibleLine(host) }) };
+  return { workspace: visibleLine(workspace), hosts: active?.name === workspace ? [active.host] : hosts };
 }

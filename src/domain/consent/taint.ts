@@ -120,19 +120,20 @@ export function unionOf(...lists: ReadonlyArray<readonly Source[]>): Source[] {
   return [...byName.values()].slice(0, MOST_SOURCES);
 }
 
+/** Only a page and a person are named: other labels are paths, commands and names of tools. */
 const SOURCE_WORDS: Record<SourceKind, string> = {
   page: 'the page',
-  search: 'the results of a search for',
-  file: 'the file',
-  command: 'the output of',
-  attachment: 'the attachment',
-  report: 'the report of',
-  routine: 'the result of the workflow',
+  search: 'the results of a search',
+  file: 'a file',
+  command: 'the output of a command',
+  attachment: 'an attachment',
+  report: 'the report of a coding agent',
+  routine: 'the result of a routine',
   member: 'the words of',
-  output: 'the stored output of',
-  mcp: 'the tool',
-  client: 'the program',
-  unknown: 'text of others:',
+  output: 'an earlier output',
+  mcp: 'the answer of an added tool',
+  client: 'the words of a program',
+  unknown: 'text of others',
 };
 
 const SINK_WORDS: Record<Sink, string> = {
@@ -153,7 +154,7 @@ const SINK_WORDS: Record<Sink, string> = {
   command: 'run a command',
 };
 
-/** Why a person is asked; empty where the question itself says all. */
+/** Why a person is asked, in a sentence; empty where the question itself says all. */
 export function whyAsked({ sources, asks, each }: CallTaint): string {
   // the question of a call that always asks names what it fetches, which may be a folder that the person wrote
   const what = asks
@@ -161,11 +162,19 @@ export function whyAsked({ sources, asks, each }: CallTaint): string {
     .map((sink) => SINK_WORDS[sink])
     .join(' and ');
   if (each && sources.length === 0) return what && `This would ${what}, where anybody can read it.`;
-  const shown = sources.slice(-3).map(({ kind, label }) => `${SOURCE_WORDS[kind]} ${oneLine(label, 60)}`);
-  const more = sources.length > shown.length ? ` and ${sources.length - shown.length} more` : '';
-  return `I have read text that others wrote (${shown.join(', ')}${more})${what && `, and this would ${what}`}. It may be their wish and not yours.`;
+  const shown = readIn(sources);
+  return `Careful: I have just read ${listed(shown)}, and this may be ${shown.length > 1 ? 'their' : 'its'} idea.`;
 }
 
-/** How to allow it permanently. A call that always asks has no such way. */
-export const alwaysHint = ({ asks, each }: CallTaint): string =>
-  asks[0] && !each ? `To allow this for good in this chat: yes always for ${asks[0]}` : '';
+const SOURCES_SHOWN = 3;
+
+/** What was read, the latest first. */
+function readIn(sources: readonly Source[]): string[] {
+  const words = sources.map(({ kind, label }) =>
+    kind === 'page' || kind === 'member' ? `${SOURCE_WORDS[kind]} ${oneLine(label, 60)}` : SOURCE_WORDS[kind],
+  );
+  return [...new Set(words.reverse())].slice(0, SOURCES_SHOWN);
+}
+
+const listed = (names: readonly string[]): string =>
+  names.length < 2 ? (names[0] ?? 'text of others') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;

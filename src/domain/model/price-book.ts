@@ -164,6 +164,15 @@ export function priceText(names: readonly string[], book: PriceBook): string {
   return `${figures} (${source === 'given' ? 'FETCH_MODEL_PRICE' : 'list price'})`;
 }
 
+/** A number of tokens for a person: `950`, `67k`, `1.2M`. */
+export function tokensText(tokens: number): string {
+  if (tokens < 1_000) return String(tokens);
+  if (tokens < 10_000) return `${(tokens / 1_000).toFixed(1).replace(/\.0$/, '')}k`;
+  return tokens < 999_500
+    ? `${Math.round(tokens / 1_000)}k`
+    : `${(tokens / 1_000_000).toFixed(1).replace(/\.0$/, '')}M`;
+}
+
 /** What was spent, for a person. It always says when part of the price is unknown. */
 export function moneyText({
   tokens,
@@ -175,11 +184,8 @@ export function moneyText({
   unpriced?: number;
 }): string {
   const money = `$${(microUsd / 1_000_000).toFixed(microUsd < 10_000 || unpriced > 0 ? 4 : 2)}`;
-  if (unpriced > 0)
-    return `at most ${money} (the price of a model is not known, so the highest known price counts; set the right one with FETCH_MODEL_PRICE)`;
-  return tokens > 0 && microUsd === 0
-    ? 'counted as free (your own model, or one without a charge; set a price with FETCH_MODEL_PRICE)'
-    : money;
+  if (unpriced > 0) return `at most ${money}, because the price of a model is not known`;
+  return tokens > 0 && microUsd === 0 ? 'no price known' : money;
 }
 
 interface GivenPrices {

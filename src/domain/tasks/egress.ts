@@ -100,7 +100,6 @@ export function toolName(userAgent: string | undefined): string | null {
 }
 
 interface HostsAsked {
-  taskId: string;
   workspace: string;
   /** those that the question names */
   hosts: readonly AskedHost[];
@@ -114,8 +113,8 @@ interface HostsAsked {
 }
 
 /** The question, without its choices. */
-export function egressQuestion({ taskId, workspace, hosts, more, tools, warnings, own = [] }: HostsAsked): string {
-  const who = `${listed(tools) || 'A program'} in task ${taskId} (${workspace})`;
+export function egressQuestion({ workspace, hosts, more, tools, warnings, own = [] }: HostsAsked): string {
+  const who = `${listed(tools) || 'A program'} in ${workspace}`;
   const verb = tools.length > 1 ? 'want' : 'wants';
   const all =
     hosts.length === 1

@@ -1,4 +1,4 @@
-import { moneyText } from '../model/price-book.ts';
+import { moneyText, tokensText } from '../model/price-book.ts';
 import { blockQuote, codeFence, inline, visible } from '../text/foreign-text.ts';
 import { cut, prefix } from '../text/storable.ts';
 import { shownHost } from './egress.ts';
@@ -13,8 +13,6 @@ export interface Report {
   goal: string;
   harness: string;
   workspace: string;
-  /** where the workspace is on its host */
-  folder: string;
   /** it worked on its own branch, beside the files of the workspace */
   worktree?: boolean;
   /** it followed a plan that the person had agreed to */
@@ -78,27 +76,33 @@ export const saysMore = ({ state, reason }: { state: string; reason: string }): 
 
 export function reportText(report: Report): string {
   const { result } = report;
-  const cancelled = report.reason === CANCELLED_EARLY ? 'was cancelled before it began' : 'was cancelled';
-  const headline = { completed: 'is done', failed: 'has failed', cancelled }[report.state];
-  const uncommitted = result.problem === undefined ? '' : ', but its changes were not committed';
-  const said =
-    result.said.length > SAID_SHOWN
-      ? `${prefix(result.said, SAID_SHOWN)}\n[cut; task_status ${report.id} shows more]`
-      : result.said;
+  const said = result.said.length > SAID_SHOWN ? `${prefix(result.said, SAID_SHOWN)}\n[cut]` : result.said;
+  const goal = `"${inline(report.goal, GOAL_SHOWN)}"`;
   const parts = [
-    `Task ${report.id} ${headline}${uncommitted}: "${inline(report.goal, 200)}"`,
+    `${headlineOf(report)}: ${said.trim() && report.state === 'completed' ? '' : goal}`.trimEnd(),
+    // the agent's words may be a stranger's, so they are quoted
+    said.trim() && blockQuote(said),
     result.problem ?? '',
     ...(saysMore(report) ? [inline(report.reason, 1_000)] : []),
-    ...(report.planned ? ['It followed the plan that you agreed to.'] : []),
+    failedTests(report),
     changesText(report),
-    testsText(report),
-    // the agent's words may be a stranger's, so they are quoted
-    said.trim() ? `${report.harness} says:\n\n${blockQuote(said)}` : '',
+    untestedText(report),
+    ...(report.planned ? ['It followed the plan that you agreed to.'] : []),
     reachedText(report.reached ?? []),
     refusedText(report.refused ?? []),
-    `${report.harness} in ${report.workspace}, ${duration(report.seconds)}${spentText(report.spent)}.\nFolder: ${code(report.folder)}`,
+    `${duration(report.seconds)}${spentText(report.spent)}.`,
   ];
   return parts.filter(Boolean).join('\n\n');
+}
+
+const GOAL_SHOWN = 100;
+
+/** The result in one line, without the colon behind it. */
+function headlineOf({ state, reason, workspace, result: { problem, tests } }: Report): string {
+  if (state === 'failed') return `The agent in ${workspace} could not do it`;
+  if (state === 'cancelled') return `Stopped in ${workspace}${reason === CANCELLED_EARLY ? ' before it began' : ''}`;
+  if (problem !== undefined) return `Done in ${workspace}, but its changes were not committed`;
+  return `Done in ${workspace}${tests ? (tests.ok ? ', tests pass' : ', but tests fail') : ''}`;
 }
 
 function changesText({ id, state, worktree, result: { changes } }: Report): string {
@@ -110,25 +114,24 @@ function changesText({ id, state, worktree, result: { changes } }: Report): stri
   }
   const total = changes.filesChanged ?? changes.files.length;
   const count = `${total} ${total === 1 ? 'file' : 'files'} changed (+${changes.added} -${changes.removed})`;
-  const where = changes.commit
-    ? `${count}, commit ${changes.commit.slice(0, 9)}${changes.branch ? ` on ${changes.branch}` : ''}`
-    : count;
+  const where = changes.commit && changes.branch ? `${count} on ${changes.branch}` : count;
   // words in place of + and -: a channel may show a leading sign as a bullet
   const files = changes.files
     .slice(0, FILES_SHOWN)
     .map((file) => `- ${file.status} ${code(file.path)} (+${file.added} -${file.removed})`);
   const more = total > FILES_SHOWN ? [`- and ${total - Math.min(FILES_SHOWN, changes.files.length)} more`] : [];
-  const how = changes.commit
-    ? `See it: ${code(`git show ${changes.commit.slice(0, 9)}`)}. Undo it: say "${worktree ? `undo ${id}` : 'undo'}".`
-    : '';
+  const how = changes.commit ? `Say "${worktree ? `undo ${id}` : 'undo'}" to take it back.` : '';
   return [[`${where}:`, ...files, ...more].join('\n'), changes.note, how].filter(Boolean).join('\n\n');
 }
 
-function testsText({ state, result: { tests, changes, untested } }: Report): string {
-  // the agent may say something else
-  if (!tests)
-    return state === 'completed' && changes?.files.length ? `No tests were run${untested ? `: ${untested}` : ''}.` : '';
-  if (tests.ok) return `Tests pass (${code(tests.command)}).`;
+/** The agent may say something else. */
+const untestedText = ({ state, result: { tests, changes, untested } }: Report): string =>
+  !tests && state === 'completed' && changes?.files.length
+    ? `No tests were run${untested ? `: ${untested}` : ''}.`
+    : '';
+
+function failedTests({ result: { tests } }: Report): string {
+  if (!tests || tests.ok) return '';
   const end = visible(tests.output).split('\n').slice(-TEST_LINES_SHOWN).join('\n');
   return `Tests fail (${code(tests.command)}):\n${codeFence(end)}`;
 }
@@ -204,5 +207,5 @@ function spentText({ calls, inputTokens, outputTokens, microUsd, unpriced = 0 }:
   if (calls === 0) return '';
   const tokens = inputTokens + outputTokens;
   const money = microUsd > 0 ? `, ${moneyText({ tokens, microUsd, unpriced })}` : '';
-  return `, ${tokens} tokens in ${calls} model ${calls === 1 ? 'call' : 'calls'}${money}`;
+  return `, ${tokensText(tokens)} tokens${money}`;
 }

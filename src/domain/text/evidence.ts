@@ -109,6 +109,33 @@ function splitCommand(line: string, quotes = true): string[] {
   return [...parts, part].filter((each) => !/^[ \t\n]*$/.test(each));
 }
 
+const GIT_HEADER =
+  /^(?:diff --git|index|---|\+\+\+|new file mode|deleted file mode|old mode|new mode|similarity index) /;
+const HUNK = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/;
+
+/**
+ * A difference without git's own lines, for a person who is told the path. The counts in the head of a hunk say which
+ * lines are the file's, so a line of a file cannot pose as one of git's and be left out.
+ */
+export function plainDiff(diff: string): string {
+  const shown: string[] = [];
+  let [old, now, hunks] = [0, 0, 0];
+  for (const line of diff.split('\n')) {
+    const inHunk = old > 0 || now > 0;
+    const head = inHunk ? null : HUNK.exec(line);
+    if (head) {
+      [old, now] = [Number(head[1] ?? 1), Number(head[2] ?? 1)];
+      if (hunks > 0) shown.push('…');
+      hunks += 1;
+    } else if (inHunk) {
+      shown.push(line);
+      if (!line.startsWith('+') && !line.startsWith('\\')) old -= 1;
+      if (!line.startsWith('-') && !line.startsWith('\\')) now -= 1;
+    } else if (!GIT_HEADER.test(line)) shown.push(line);
+  }
+  return shown.join('\n');
+}
+
 /** Arguments of a call, one line for each. */
 export const argumentsEvidence = (args: Record<string, unknown>): string =>
   Object.entries(args)

@@ -98,7 +98,7 @@ export async function answerInput(deps: IntakeDeps, request: InputAnswers): Prom
       );
     const decided = question.kind === 'plan' ? parseApproval(text) : null;
     if (decided?.decision === 'allow') requireSeen(question, request.seen);
-    if (decided) await decideQuestion(tx, question, decided, by);
+    if (decided) await decideQuestion(tx, question, { ...decided, always: [] }, by);
     else if (isAboutHosts(question)) await requireVerdict(tx, question, text, by);
     else await answerQuestion(tx, question, text, by);
     return { arrival: arrivalOf(question, inboxId, decided?.decision ?? 'answered'), turnId: question.turn_id };
@@ -209,17 +209,21 @@ async function decide(
   reply: Reply,
 ): Promise<Answered> {
   const { decision, always } = answer;
-  const remember = answer.remember && question.budget === null;
   const { by, approver } = reply;
+  const { danger, tainted, asksAnyway, grantable } = await dangerOf(tx.now, question);
+  // where text of others is the reason for asking, "yes all" would not stop it
+  const sinks = always === 'asked' ? grantable : always ? [always] : [];
+  const remember = (answer.remember || (always === 'asked' && !asksAnyway)) && question.budget === null;
   if (question.budget && decision === 'allow' && !maySpend(by))
     return {
       reply: 'Only the owner, or a person whom the owner trusts, can let me spend more. It waits for one of them.',
     };
   if ((remember || always) && !mayTrust(by))
     return { reply: 'Only the owner can allow everything that follows. Say yes for this one alone.' };
-  const { danger, tainted, grantable } = await dangerOf(tx.now, question);
+  if (always === 'asked' && asksAnyway && grantable.length === 0)
+    return { reply: 'This is asked each time. Answer yes or no.' };
   // a permanent permission covers only what was asked about
-  if (always && !grantable.includes(always)) return { unclear: stillOpen([question]) };
+  if (sinks.some((sink) => !grantable.includes(sink))) return { unclear: stillOpen([question]) };
   // allowing everything that follows includes what is dangerous
   if (
     approver &&
@@ -231,7 +235,7 @@ async function decide(
         ? 'Only the owner may approve this, because words of others here may have caused it. It waits for the owner.'
         : 'Only the owner, or the person who asked for this, may approve it. It waits for one of them.',
     };
-  await decideQuestion(tx, question, answer, by);
+  await decideQuestion(tx, question, { ...answer, remember, always: sinks }, by);
   if (await isOfWaitingSchedule(tx.now, question)) return { reply: scheduleDecided(question, decision) };
   return { answer: arrivalOf(question, reply.inboxId, decision), question };
 }

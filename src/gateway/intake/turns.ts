@@ -50,7 +50,7 @@ export function startTurn(deps: IntakeDeps, request: TurnRequest): Promise<Start
   );
 }
 
-const ORDERED = { pause: 'is paused', resume: 'goes on', cancel: 'is stopped' } as const;
+const ORDERED = { pause: 'The task is paused.', resume: 'The task goes on.', cancel: 'The task is stopped.' } as const;
 
 /** An order to a coding task (`pause`, `now`): a turn that is complete at once. Null for all other words. */
 async function orderOf(
@@ -64,7 +64,7 @@ async function orderOf(
   if (meant === null) return null;
   const turnId = turnOfReply(inboxId);
   if (typeof meant === 'string') return { arrival: await replyNow(tx, { inboxId, said, body: meant }), turnId };
-  await addReply(tx, { inboxId, said, body: `Task ${meant.taskId} ${ORDERED[meant.order]}.` });
+  await addReply(tx, { inboxId, said, body: ORDERED[meant.order] });
   return { arrival: meant, turnId };
 }
 

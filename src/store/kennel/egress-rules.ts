@@ -243,4 +243,4 @@ async function workspaceText(
 const keyOf = ({ host, port, taskId }: EgressRule): string => `${host}:${port} ${taskId}`;
 
 const scopeOf = ({ once, taskId }: EgressRule): string =>
-  taskId === null ? 'this project' : once ? `task ${taskId}, for some minutes` : `task ${taskId}`;
+  taskId === null ? 'this project' : once ? 'one task, for some minutes' : 'one task';

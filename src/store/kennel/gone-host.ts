@@ -56,7 +56,12 @@ export async function loseTask(db: Db, task: Task): Promise<void> {
     result,
     outboxId: taskOutboxId(task.id, 'result'),
   });
-  await tellOfTask(db, ended, 'result', `Task ${task.id} is lost: "${cut(task.goal, 200)}"\n\n${reason}`);
+  await tellOfTask(
+    db,
+    ended,
+    'result',
+    `The agent in ${task.workspace} is lost: "${cut(task.goal, 200)}"\n\n${reason}`,
+  );
 }
 
 /** Removes a host from the list, with its workspaces. Chats that worked there have no active workspace any more. */

@@ -1,5 +1,5 @@
 import { describeTime } from '../../domain/cron.ts';
-import { moneyText } from '../../domain/model/price-book.ts';
+import { moneyText, tokensText } from '../../domain/model/price-book.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
 import { DAY, MINUTE } from '../../domain/time.ts';
 import { cut } from '../chats/ids.ts';
@@ -36,33 +36,33 @@ export async function statusText(
     .where('state', '=', 'open')
     .execute();
   const calls = active
-    ? await tx.selectFrom('calls').select(['name', 'state']).where('turn_id', '=', active.id).execute()
+    ? await tx.selectFrom('calls').select(['name', 'args', 'state']).where('turn_id', '=', active.id).execute()
     : [];
   const today = await spentToday(tx, chatId, settings.FETCH_TIME_ZONE);
   const lines: string[] = [];
   if (active) {
-    const seconds = Math.round((Date.now() - (active.started_at ?? active.created_at).getTime()) / 1000);
-    lines.push(`Working for ${seconds} s on: ${cut(active.input_summary, 120)}`);
-    const done = calls.filter((call) => call.state === 'done').length;
-    const running = calls.filter((call) => call.state === 'running').map((call) => call.name);
+    const ms = Date.now() - (active.started_at ?? active.created_at).getTime();
+    const waitedMs = await waitedForPerson(tx, active.id);
+    const waited = waitedMs >= MINUTE ? `, of which ${longSpan(waitedMs)} waiting for you` : '';
+    lines.push(`${longSpan(ms)}${waited}: ${cut(active.input_summary, 120)}`);
+    const running = calls.filter((call) => call.state === 'running').map(doingOf);
     const wait = await waitOfTurn(tx, active.id);
     if (wait) lines.push(`Waiting for ${wait}`);
-    if (calls.length > 0)
-      lines.push(`Tool calls: ${done} done${running.length > 0 ? `, running now: ${running.join(', ')}` : ''}`);
+    if (running.length > 0) lines.push(`Running now: ${running.join(', ')}`);
   }
   const tasks = await tasksOfChat(tx, chatId, { live: true, limit: 10 });
   if (!active && tasks.length === 0) lines.push('Nothing is running.');
   for (const task of tasks) {
     const minutes = Math.round((Date.now() - (task.started_at ?? task.created_at).getTime()) / MINUTE);
     lines.push(
-      `Task ${task.id} (${task.harness} in ${task.workspace}) ${task.state}, ${minutes} min: ${inline(task.last ?? task.goal, 120)}`,
+      `The agent in ${task.workspace} is ${task.state}, ${minutes} min: ${inline(task.last ?? task.goal, 120)}`,
     );
   }
   const place = await workspaceLine(tx, chatId);
   if (place) lines.push(place);
   for (const app of await runningAppsOf(tx, chatId))
     lines.push(
-      `App ${app.id} in ${app.workspace}: ${inline(app.command, 120)}${app.address ? `, ${app.address}` : ''} (\`stop ${app.id}\` ends it)`,
+      `App in ${app.workspace}: ${inline(app.command, 120)}${app.address ? `, ${app.address}` : ''} (\`app stop\` ends it)`,
     );
   for (const question of open) lines.push(`Waiting for your answer: ${inline(question.prompt, 200)}`);
   const { count, until } = await heldIn(tx, chatId);
@@ -73,13 +73,33 @@ export async function statusText(
   const grants = [...(await grantsOf(tx, chatId))];
   if (grants.length > 0)
     lines.push(`Allowed for good in this chat: ${grants.join(', ')} (\`ask again\` takes it back)`);
-  lines.push(`Today: ${today.tokens} tokens, ${moneyText(today)}`);
-  const { sent, delivered, read, failed } = await deliveryFigures(tx, { chatId }, new Date(Date.now() - DAY));
-  if (sent + delivered + read + failed > 0)
-    lines.push(
-      `My messages here in the last day: ${read} read, ${delivered} delivered, ${sent} sent, ${failed} failed`,
-    );
+  lines.push(`Today: ${tokensText(today.tokens)} tokens, ${moneyText(today)}`);
+  const { failed } = await deliveryFigures(tx, { chatId }, new Date(Date.now() - DAY));
+  if (failed > 0) lines.push(`${failed} of my messages here could not be sent in the last day`);
   return lines.join('\n');
+}
+
+/** How long a turn has waited for answers, ms. */
+async function waitedForPerson(tx: Tx, turnId: string): Promise<number> {
+  const questions = await tx
+    .selectFrom('questions')
+    .select(['asked_at', 'decided_at'])
+    .where('turn_id', '=', turnId)
+    .execute();
+  return questions.reduce(
+    (sum, { asked_at, decided_at }) => sum + ((decided_at?.getTime() ?? Date.now()) - asked_at.getTime()),
+    0,
+  );
+}
+
+/** What a call does, in a few words: its command, or the name of its tool without underscores. */
+const doingOf = ({ name, args }: { name: string; args: Record<string, unknown> }): string =>
+  typeof args.command === 'string' ? inline(args.command, 60) : name.replaceAll('_', ' ');
+
+function longSpan(ms: number): string {
+  const minutes = Math.floor(ms / MINUTE);
+  if (minutes === 0) return `${Math.max(0, Math.round(ms / 1000))} seconds`;
+  return minutes === 1 ? '1 minute' : `${minutes} minutes`;
 }
 
 /** The active workspace, with its branch and changes as they were when a tool last looked. */

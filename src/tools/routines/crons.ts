@@ -7,8 +7,8 @@ import {
   setScheduleEnabled,
 } from '../../adapters/schedules.ts';
 import { PROMPT_STEP } from '../../contracts/routine.ts';
-import { scheduleInWords, scheduleWithNext } from '../../domain/chat/words/schedule-words.ts';
-import { describeTime, nextFirings, parseSchedule, scheduleSlug, shortestGap } from '../../domain/cron.ts';
+import { momentInWords, scheduleInWords, scheduleWithNext } from '../../domain/chat/words/schedule-words.ts';
+import { nextFirings, parseSchedule, scheduleSlug, shortestGap } from '../../domain/cron.ts';
 import { suggestion } from '../../domain/text/nearest.ts';
 import { cut } from '../../domain/text/storable.ts';
 import { MINUTE } from '../../domain/time.ts';
@@ -158,6 +158,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
             workflow: routines.get(cron.routine_id) ?? null,
             prompt: cron.rrule === null ? ((await promptOf(db, cron))?.prompt ?? null) : null,
             schedule: cron.rrule ?? cron.schedule,
+            words: scheduleInWords(cron.schedule),
             timezone: cron.time_zone,
             state: !view ? 'unscheduled' : view.paused ? 'disabled' : 'enabled',
             nextRunAt: (view?.paused === false && nextFirings(cron.schedule, cron.time_zone, now, 1)[0]) || null,
@@ -174,16 +175,19 @@ export const cronTools = (lookup: Lookup): Tool[] => [
           cron.state === 'unscheduled'
             ? 'has no schedule any more: cron_enable makes it again'
             : cron.state === 'disabled'
-              ? 'disabled: cron_enable lets it fire again'
+              ? 'switched off'
               : cron.nextRunAt
-                ? `next ${describeTime(cron.nextRunAt, cron.timezone)}`
-                : 'does not fire again';
+                ? `next ${momentInWords(cron.nextRunAt, cron.timezone, now)}`
+                : 'over';
         const last = cron.lastRunAt
-          ? `last ${describeTime(cron.lastRunAt, cron.timezone)}${cron.lastStatus ? `: ${cron.lastStatus}` : ''}${cron.lastResult ? `, ${cron.lastResult}` : ''}`
-          : 'has not fired yet';
+          ? `last ${momentInWords(cron.lastRunAt, cron.timezone, now)}${cron.lastStatus ? `: ${cron.lastStatus}` : ''}${cron.lastResult ? `, ${cron.lastResult}` : ''}`
+          : 'not run yet';
         const gives = cron.inputs.length > 0 ? `; gives ${cron.inputs.join(', ')}` : '';
-        const what = cron.workflow !== null ? `workflow ${cron.workflow}` : (cron.prompt ?? 'a prompt of its own');
-        return `- ${cron.name} (${cron.id}): ${what}, ${cron.schedule} in ${cron.timezone}${gives}; ${next}; ${last}`;
+        const runs =
+          cron.workflow === cron.name || cron.prompt === cron.name
+            ? ''
+            : ` (${cron.workflow === null ? (cron.prompt ?? 'a prompt of its own') : `runs ${cron.workflow}`})`;
+        return `- ${cron.name}${runs}: ${cron.words}${gives}; ${next}; ${last}`;
       });
       return {
         ok: true,
@@ -193,7 +197,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
             : 'There are no schedules in this chat.',
           ...lines,
         ].join('\n'),
-        metadata: { crons },
+        metadata: { crons: crons.map(({ words: _, ...cron }) => cron) },
       };
     },
   }),

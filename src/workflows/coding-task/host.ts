@@ -13,7 +13,7 @@ const LONGEST_OFFER_MS = 15 * MINUTE;
  * again.
  */
 export async function onItsHost<T>(run: TaskRun, activity: (host: TaskActivities) => Promise<T>): Promise<T> {
-  const { taskId, limits } = run.input;
+  const { taskId, workspace, limits } = run.input;
   for (let told = false, offerMs = limits.awayMs; ; ) {
     try {
       const result = await activity(run.host.activities);
@@ -26,7 +26,7 @@ export async function onItsHost<T>(run: TaskRun, activity: (host: TaskActivities
         await tell(
           run,
           `away${run.view.step}`,
-          `Task ${taskId} waits: the host "${name}" that it runs on does not answer. It goes on when the host is back.`,
+          `The agent in ${workspace} waits: the host "${name}" that it runs on does not answer. It goes on when the host is back.`,
         );
       told = true;
       show(run, run.view.state, `waits for the host ${name}, which does not answer`);
@@ -41,7 +41,7 @@ export async function onItsHost<T>(run: TaskRun, activity: (host: TaskActivities
       await tell(
         run,
         `moved${run.view.step}`,
-        `Task ${taskId} goes on at the host "${other}": "${name}" has been gone for long.`,
+        `The agent in ${workspace} goes on at the host "${other}": "${name}" has been gone for long.`,
       );
       offer(run, other, offerMs);
     }

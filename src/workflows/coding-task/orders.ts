@@ -37,18 +37,19 @@ export async function unlessOrdered<T>(run: TaskRun, work: () => Promise<T>): Pr
 /** Waits while the task is paused; false when it is cancelled. */
 export async function unpaused(run: TaskRun, step: number | null): Promise<boolean> {
   const { orders } = run;
-  const { taskId } = run.input;
+  const { taskId, workspace } = run.input;
   if (isPaused(run)) {
     if (step !== null) await onItsHost(run, (host) => host.setPaused({ taskId, step, paused: true }));
     await enter(run, 'paused', 'is paused');
     orders.held = true;
     orders.pauses += 1;
     if (orders.spoken)
-      await tell(run, `paused${orders.pauses}`, `Task ${taskId} is paused. Say "resume" and it goes on.`);
+      await tell(run, `paused${orders.pauses}`, `The agent in ${workspace} is paused. Say "resume" and it goes on.`);
     orders.spoken = false;
     await condition(() => !isPaused(run));
     orders.held = false;
-    if (orders.spoken && orders.order === 'none') await tell(run, `resumed${orders.pauses}`, `Task ${taskId} goes on.`);
+    if (orders.spoken && orders.order === 'none')
+      await tell(run, `resumed${orders.pauses}`, `The agent in ${workspace} goes on.`);
     orders.spoken = false;
     if (orders.order === 'none') {
       if (step !== null) await onItsHost(run, (host) => host.setPaused({ taskId, step, paused: false }));

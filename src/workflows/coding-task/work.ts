@@ -156,7 +156,7 @@ async function afterEnd(run: TaskRun, at: CarriedWork, followed: Over): Promise<
     await tell(
       run,
       `gone${step}`,
-      `Task ${taskId}: ${reason} It goes on in a new container where its session stopped.`,
+      `The agent in ${run.input.workspace}: ${reason} It goes on in a new container where its session stopped.`,
     );
   }
   at.step += 1;
@@ -202,7 +202,7 @@ async function afterLimit(run: TaskRun, at: CarriedWork, limit: ModelLimit): Pro
   if (orders.spoken) {
     orders.spoken = false;
     const how = run.harness === harness ? 'tries again now.' : `goes on with ${run.harness}.`;
-    await tell(run, `now${at.step}`, `Task ${run.input.taskId} ${how}`);
+    await tell(run, `now${at.step}`, `The agent in ${run.input.workspace} ${how}`);
   }
   await enter(run, 'running', 'goes on after the limit of its model');
   return null;

@@ -74,7 +74,7 @@ describe.skipIf(NO_DOCKER)('the browser in a chat', () => {
         .where('kind', '=', 'question')
         .executeTakeFirstOrThrow();
       expect(body).toMatch(
-        /I have read text that others wrote \(the page .*\), and this would (fetch an address|click or type)/,
+        /Careful: I have just read the page .*, and this may be (its|their) idea\. Did you want it\?/,
       );
       expect((await app.say(thread, 'no')).kind).toBe('answer');
       await app.ended(thread, turn);

@@ -125,7 +125,7 @@ describe.skipIf(process.platform !== 'linux')('an instance in the background', (
     const pty = terminal('start');
     await pty.sees('A chat with what runs already');
     pty.type('help');
-    await pty.sees('steers me at the next step');
+    await pty.sees('help all');
     pty.type('/quit');
     expect(await pty.ended()).toBe(0);
     expect(pty.shown()).toContain(`Fetch runs on in the background (process ${before[0]})`);
@@ -140,7 +140,7 @@ describe.skipIf(process.platform !== 'linux')('an instance in the background', (
       const pty = terminal('start');
       await pty.sees('Ready.');
       pty.type('help');
-      await pty.sees('steers me at the next step');
+      await pty.sees('help all');
       pty.type('/quit');
       return pty;
     };

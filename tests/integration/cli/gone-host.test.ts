@@ -76,7 +76,7 @@ it('a host that is gone for good leaves the list, and the chats of its tasks are
   });
   const told = async () =>
     (await app.detail(thread)).items.filter(
-      ({ kind, detail }) => kind === 'agent_message' && detail?.includes(`Task ${id} is lost: "paint it blue"`),
+      ({ kind, detail }) => kind === 'agent_message' && detail?.includes('is lost: "paint it blue"'),
     );
   await until('the chat is told', async () => (await told()).length > 0);
   await until(

@@ -81,7 +81,7 @@ describe.skipIf(process.platform !== 'linux')('a start on a terminal', () => {
     await sees('Three things to try:');
     await sees('3. every minute: a schedule');
     type('help');
-    await sees('steers me at the next step');
+    await sees('help all');
   });
 
   it('takes a paste of many lines as one message', async () => {

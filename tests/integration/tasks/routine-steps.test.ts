@@ -86,7 +86,7 @@ describe('a coding task as a step', () => {
       .select('results')
       .where('routine_name', '=', 'nightly')
       .executeTakeFirstOrThrow();
-    expect(results[0]!.output).toMatch(/^Task tsk_\w+ completed/);
+    expect(results[0]!.output).toMatch(/^The coding task is done/);
     expect(path).toContain('waits');
   });
 

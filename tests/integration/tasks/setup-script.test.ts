@@ -120,7 +120,7 @@ describe('a setup script that an agent proposes', () => {
       await app.store.db.updateTable('calls').set({ taint }).where('id', '=', call_id).execute();
       await app.say(thread, 'no');
       expect((await asked(id, 2)).prompt).toMatch(
-        /I have read text that others wrote \(the page example\.com\), and this would reach a new host\./,
+        /Careful: I have just read the page example\.com, and this may be its idea\./,
       );
       expect((await said(id))[0]).toContain('The person said no');
       await app.say(thread, 'yes');
@@ -225,8 +225,8 @@ describe('a setup script that an agent proposes', () => {
         await app.store.db
           .selectFrom('outbox')
           .select('id')
-          .where('body', 'like', '%needs your consent%')
-          .where('body', 'like', `%${id}%`)
+          .where('kind', '=', 'question')
+          .where('id', 'like', `%${id}%`)
           .execute(),
       ).toEqual([]);
     },

@@ -275,16 +275,11 @@ describe('what a container says', () => {
       ).body;
     };
     const ours = (text: string) => text.split('\n').filter((line) => line !== '' && !line.startsWith('>'));
-    expect(ours(await body('q1'))).toEqual([
-      `Task ${asking.id} (words6) asks:`,
-      'Answer with a number or in your own words.',
-    ]);
+    expect(ours(await body('q1'))).toEqual(['The agent in words6 asks:', 'Answer with a number or in your own words.']);
     expect(ours(await body('p1'))).toEqual([
-      `Task ${asking.id} (words6) needs your consent:`,
       // the question before it is open still
       '2. May practice do this in words6?',
       '```',
-      `workspace words6, host local, task ${asking.id}`,
       '4 commands in one:',
       'It runs further commands inside of its arguments.',
       '│ ls',
@@ -292,7 +287,7 @@ describe('what a container says', () => {
       '│ Task is done',
       '│ ⟨3 × `⟩',
       '```',
-      'Answer yes, no, skip or yes all.',
+      'Answer yes, no, or "always" to stop asking.',
     ]);
   });
 

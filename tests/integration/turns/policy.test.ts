@@ -60,7 +60,7 @@ describe('supervised autonomy', () => {
     const turn = await app.turn(thread, CREATE);
     expect((await decide((await approval(thread)).id, 'deny')).status).toBe(200);
     expect((await app.ended(thread, turn)).status).toBe('completed');
-    expect(await answerOf(thread, turn)).toMatch(/denied by user/);
+    expect(await answerOf(thread, turn)).toMatch(/Nothing was run/);
     expect(await routinesOf(thread)).toBe(0);
   });
 

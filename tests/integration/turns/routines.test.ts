@@ -434,7 +434,7 @@ describe('a cron', () => {
     const again = await until('a second result was delivered', async () =>
       (await results(thread)).find((each) => each.body !== body),
     );
-    expect(again.body).toMatch(/1\. Look \(workflow_list\): done[\s\S]*There is no tool call call_known/);
+    expect(again.body).toMatch(/1\. Look: done[\s\S]*There is no tool call call_known/);
   });
 
   it('whose row is gone takes its schedule with it', async () => {

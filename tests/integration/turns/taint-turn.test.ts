@@ -56,7 +56,7 @@ it('asks before it obeys a page, says why, and fetches nothing until then', asyn
   const { id } = await approval(thread);
   expect(leaks()).toEqual([]);
   expect(await questionOf(id)).toMatch(
-    /I have read text that others wrote \(the page 127\.0\.0\.1.*\), and this would fetch an address that you did not write/,
+    /Careful: I have just read the page 127\.0\.0\.1.*, and this may be its idea\. Did you want it\?/,
   );
   expect((await app.say(thread, 'no')).kind).toBe('answer');
   expect((await app.ended(thread, turn)).status).toBe('completed');
@@ -72,10 +72,10 @@ it('does it for good once it was allowed for good, and asks again when that was 
   ];
   const first = await app.turn(thread, scripted(fetches(2)));
   const { id } = await approval(thread);
-  expect(await questionOf(id)).toContain('yes always for fetch');
+  expect(await questionOf(id)).toMatch(/Answer yes, no, or "always" to stop asking\.$/);
   // allowing another sink decides nothing
   expect((await app.say(thread, 'yes always for push')).kind).toBe('steer');
-  expect((await app.say(thread, 'yes always for fetch')).kind).toBe('answer');
+  expect((await app.say(thread, 'always')).kind).toBe('answer');
   await app.ended(thread, first);
   expect(leaks()).toEqual(['/leak?secret=2']);
   await app.ended(thread, await app.turn(thread, scripted(fetches(3))));
@@ -102,7 +102,7 @@ it('refuses what a workflow would send that was made after reading, where nobody
   const told = await until('the result is told', async () =>
     (await app.detail(thread)).items.find((item) => item.detail?.includes('leak did not work')),
   );
-  expect(told.detail).toContain('web_fetch was not run. I have read text that others wrote');
+  expect(told.detail).toContain('This step was not run. Careful: I have just read');
   expect(leaks().some((path) => path.includes('secret=5'))).toBe(false);
 });
 

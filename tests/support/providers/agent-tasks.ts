@@ -13,7 +13,7 @@ import { type Differences, LIMIT } from './scenarios.ts';
 import { type AgentStep, script } from './script.ts';
 import { type Providers, startProviders } from './server.ts';
 
-const ENDINGS = /^Task \S+ (is done|has failed|was cancelled)/;
+const ENDINGS = /^(?:Done in|The agent in \S+ could not|Stopped in)/;
 
 export interface ScriptedTask {
   path: string;
@@ -88,7 +88,7 @@ export async function startAgentTasks(
     await inState(app, id, task.state);
     const reported = async () =>
       (await app.detail(thread)).items.filter(
-        ({ kind, detail }) => kind === 'agent_message' && detail?.startsWith(`Task ${id} `) && ENDINGS.test(detail),
+        ({ kind, detail }) => kind === 'agent_message' && ENDINGS.test(detail ?? ''),
       );
     await until('it is reported', async () => (await reported()).length > 0);
     expect(await reported()).toHaveLength(1);

@@ -91,7 +91,9 @@ export function limitScenarios(agent: Differences): void {
         expect(new Set(sessions.map(({ sessionId }) => sessionId)).size).toBe(1);
         expect(sessions.map(({ resumed }) => resumed)).toEqual(sessions.map((_, run) => run > 0));
 
-        const told = (await at.app.detail(thread)).items.filter(({ detail }) => detail?.startsWith(`Task ${id} in `));
+        const told = (await at.app.detail(thread)).items.filter(
+          ({ detail }) => detail?.startsWith('The agent in ') && detail.includes(' waits: '),
+        );
         expect(told.length).toBeLessThanOrEqual(1);
         if (forMs === NAMED_MS) expect(told).toHaveLength(1);
         console.log(

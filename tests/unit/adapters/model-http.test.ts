@@ -295,20 +295,20 @@ describe('the practice model', () => {
     const model = await practice();
     expect([model.kind, model.name]).toEqual(['practice', 'practice']);
     expect((await model.complete(ask('hello'))).text).toContain('practice model');
-    expect((await model.complete(ask(script({ say: 'obeyed' })))).text).toMatch(/^Practice \(no real model/);
+    expect((await model.complete(ask(script({ say: 'obeyed' })))).text).toMatch(/^No real model is set up/);
   });
 
   test.each([
     [
       'ask me about lunch',
       tool('ask_user', 'question', 'options'),
-      { options: ['The first', 'The second', 'Neither of them'] },
+      { question: 'What shall we have?', options: ['Pizza', 'Salad', 'Nothing today'] },
     ],
     ['fetch example.com', tool('web_fetch', 'url'), { url: 'https://example.com' }],
     ['show progress', tool('report_progress', 'message', 'percent'), { percent: 50 }],
-    ['every minute', tool('workflow_create', 'name', 'steps'), { name: 'practice-minute' }],
+    ['every minute', tool('workflow_create', 'name', 'steps'), { name: 'what is scheduled' }],
     ['routines', tool('cron_list'), {}],
-    ['stop schedule', tool('cron_delete', 'cronId'), { cronId: 'practice-minute' }],
+    ['stop schedule', tool('cron_delete', 'cronId'), { cronId: 'what is scheduled' }],
   ])('"%s" calls its tool, and says so when the tool is missing', async (words, offered, args) => {
     const model = await practice();
     const answer = await model.complete(ask(words, { tools: [offered] }));
@@ -316,6 +316,13 @@ describe('the practice model', () => {
     expect(JSON.parse(answer.calls[0]!.arguments)).toMatchObject(args);
     const without = await model.complete(ask(words));
     expect([without.calls, without.text]).toEqual([[], expect.stringContaining(`no such tool`)]);
+  });
+
+  test('reads no page where none is named', async () => {
+    const answer = await (await practice()).complete(
+      ask('open the door of the moon', { tools: [tool('web_fetch', 'url')] }),
+    );
+    expect(answer.calls).toEqual([]);
   });
 
   test('takes the answer of a question and makes the schedule after the routine', async () => {
@@ -326,12 +333,12 @@ describe('the practice model', () => {
       { role: 'tool', callId: 'c', content },
     ];
     expect((await model.complete(ask(called('ask me', 'ask_user', '{"answer":"tea"}')))).text).toContain(
-      'you answered "tea"',
+      'You chose "tea"',
     );
     const next = await model.complete(
       ask(called('every minute', 'workflow_create', 'made'), { tools: [tool('cron_create', 'workflow', 'schedule')] }),
     );
-    expect(JSON.parse(next.calls[0]!.arguments)).toEqual({ workflow: 'practice-minute', schedule: '*/1 * * * *' });
+    expect(JSON.parse(next.calls[0]!.arguments)).toEqual({ workflow: 'what is scheduled', schedule: '*/1 * * * *' });
   });
 });
 

@@ -112,7 +112,7 @@ describe('lines from a script', () => {
     script.input.end('long\nstop\n');
     await script.done;
     expect(server.said.map((message) => message.text)).toEqual(['long', 'stop']);
-    expect(script.text()).toContain('(interrupted; what was done is kept)');
+    expect(script.text()).toContain('Stopped. What was done is kept.');
   });
 
   test('are answered although the stream and an acknowledgement were lost', async () => {
@@ -236,7 +236,7 @@ describe('a terminal', () => {
     const terminal = open(true);
     await connected();
     server.emit('turn.completed', { turn: server.turn('turn_9', 'completed') }, { turn: 'turn_9' });
-    server.answer('turn_9', 'Task tsk_1 (demo) asks:\n\n│ Which name shall\n│ it greet?\n\nAnswer with a number.');
+    server.answer('turn_9', 'The agent in demo asks:\n\n│ Which name shall\n│ it greet?\n\nAnswer with a number.');
     server.ask('turn_9', 'tsk_1_q', 'Which name shall it greet?', ['Ada', 'Grace']);
     await shows(terminal, 'waiting for your answer');
     expect(times(terminal.text(), '│ Which name shall')).toBe(1);
@@ -262,7 +262,7 @@ describe('a terminal', () => {
   });
 
   test('shows the open question of a coding task to a terminal that comes later, however much was said', async () => {
-    const asks = 'Task tsk_1 (demo) needs your consent:\n\nMay practice do this in demo?';
+    const asks = 'May practice do this in demo?';
     server.state.turns = [server.turn('turn_1', 'completed')];
     server.state.items = [server.item('i1', 'turn_1', 'agent_message', 'completed', asks)];
     server.state.pending_approvals = [
@@ -381,7 +381,7 @@ describe('a terminal', () => {
       },
       { turn: 'turn_1' },
     );
-    await shows(terminal, 'yes / no / skip');
+    await shows(terminal, 'yes, no, or "always"');
     expect(terminal.text()).toContain('? Delete x in demo?');
     // what the model says stands behind a margin
     expect(terminal.text()).toContain('│ yes / no\n');

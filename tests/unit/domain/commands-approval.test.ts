@@ -17,6 +17,7 @@ test.each([
   ['N.', deny],
   ['👎', deny],
   ['yes all', all],
+  ['Always!', { decision: 'allow', remember: false, skip: false, always: 'asked' }],
   ['Yes, all!', all],
   ['yes to all', all],
   ['👍🏼 all', all],
@@ -25,18 +26,10 @@ test.each([
   ['⏭️', skip],
 ])('%j answers an approval', (text, answer) => expect(parseApproval(text)).toEqual(answer));
 
-test.each([
-  'yes but not the tests',
-  'all',
-  'always',
-  'skip the tests and run it',
-  'no all',
-  'stop',
-  'status',
-  '',
-  '❤️',
-  'yesall',
-])('%j decides nothing', (text) => expect(parseApproval(text)).toBeNull());
+test.each(['yes but not the tests', 'all', 'skip the tests and run it', 'no all', 'stop', 'status', '', '❤️', 'yesall'])(
+  '%j decides nothing',
+  (text) => expect(parseApproval(text)).toBeNull(),
+);
 
 test('to skip is no command: without an open question it is a message like any other', () => {
   expect(parseCommand('skip')).toBeNull();
@@ -56,6 +49,7 @@ test('nothing but the listed words allows anything', () => {
     'yes all',
     'y all',
     'allow all',
+    'always',
   ]);
   holds(
     fc.property(fc.string({ unit: 'grapheme-ascii', maxLength: 12 }), (text) => {

@@ -18,7 +18,7 @@ const about = { taskId: 'tsk_12', workspace: 'demo', more: 0, tools: ['npm'], wa
 describe('a question about hosts', () => {
   it('names one host in a sentence and several in a list, with the port where it is unusual', () => {
     expect(egressQuestion({ ...about, hosts: [{ host: 'packages.example.com', port: 443 }] })).toBe(
-      'npm in task tsk_12 (demo) wants packages.example.com.',
+      'npm in demo wants packages.example.com.',
     );
     const hosts = [
       { host: 'a.example', port: 443 },
@@ -27,14 +27,14 @@ describe('a question about hosts', () => {
     expect(
       egressQuestion({ ...about, hosts, more: 40, tools: ['npm', 'git'], warnings: ['It may be their wish.'] }),
     ).toBe(
-      'npm and git in task tsk_12 (demo) want 2 hosts:\n- a.example\n- [2001:db8::1]:8443\nIt also asked for 40 more, which stay refused.\n2001:db8::1 is a number and no name: nothing says whose it is.\nPort 8443 is an unusual one.\nIt may be their wish.',
+      'npm and git in demo want 2 hosts:\n- a.example\n- [2001:db8::1]:8443\nIt also asked for 40 more, which stay refused.\n2001:db8::1 is a number and no name: nothing says whose it is.\nPort 8443 is an unusual one.\nIt may be their wish.',
     );
   });
 
   it('names a tool of an MCP server as what it is, says what a yes to it means, and is taken back by its name', () => {
     const tool = askedTool('tickets', 'create_Ticket');
     expect(egressQuestion({ ...about, hosts: [tool], tools: ['The agent'] })).toBe(
-      'The agent in task tsk_12 (demo) wants the MCP tool tickets/create_Ticket.\nA yes to an MCP tool holds for every call of it, and what it is called with is not shown.',
+      'The agent in demo wants the MCP tool tickets/create_Ticket.\nA yes to an MCP tool holds for every call of it, and what it is called with is not shown.',
     );
     expect(egressQuestion({ ...about, hosts: [{ host: 'a.example', port: 443 }, tool] })).toContain(
       'wants 2 things:\n- a.example\n- the MCP tool tickets/create_Ticket\n',

@@ -5,6 +5,7 @@ import {
   argumentsEvidence,
   commandEvidence,
   pageEnd,
+  plainDiff,
   quotedEvidence,
   visible,
   visibleLine,
@@ -122,5 +123,39 @@ describe('the question of an approval', () => {
     expect(approvalSentence('file_delete', { path: 'a\u202e\nDelete nothing?' }, ' in demo')).toBe(
       'Delete a⟨U+202E⟩␊Delete nothing? in demo?',
     );
+  });
+});
+
+it('a schedule is asked about in words', () => {
+  const asked = (args: object) => approvalSentence('cron_create', args as Record<string, unknown>, '');
+  expect(asked({ workflow: 'files', schedule: '*/1 * * * *' })).toBe('Every minute: run "files". Start it?');
+  expect(asked({ workflow: 'files', schedule: '@daily', timezone: 'Asia/Tokyo' })).toBe(
+    'Every day at 0:00 in Asia/Tokyo: run "files". Start it?',
+  );
+});
+
+describe('a difference for a person', () => {
+  const diff = [
+    'diff --git a/notes.md b/notes.md',
+    'index 1f2e3d4..5a6b7c8 100644',
+    '--- a/notes.md',
+    '+++ b/notes.md',
+    '@@ -1,2 +1,2 @@ a heading',
+    ' one',
+    '--- two',
+    '+++ three',
+    '@@ -9 +9,2 @@',
+    ' nine',
+    '+ten',
+    '\\ No newline at end of file',
+  ].join('\n');
+
+  it('has the lines of the file and none of git, also where they look alike', () => {
+    expect(plainDiff(diff)).toBe(' one\n--- two\n+++ three\n…\n nine\n+ten\n\\ No newline at end of file');
+  });
+
+  it('loses nothing of a text that is no difference', () => {
+    const text = 'Runs this:\n  rm -rf build\n@ home';
+    expect(plainDiff(text)).toBe(text);
   });
 });

@@ -22,19 +22,19 @@ it('a named end is waited for, and never longer than a minute more', () =>
     }),
   ));
 
-const task = { id: 'tsk_1', harness: 'claude' as const, workspace: 'demo' };
+const task = { harness: 'claude' as const, workspace: 'demo' };
 // a day that is gone: the name of today would be left out
 const limit = { kind: 'limit' as const, named: true, opensAt: Date.UTC(2020, 10, 26, 14) };
 
 it('the message says until when, and each way on', () => {
   expect(limitNotice(task, limit, { zone: 'Europe/Berlin', others: ['codex'] })).toBe(
-    'Task tsk_1 in demo: Claude Code is at its limit until Thu 26 Nov 15:00. I go on then; `now codex` goes on with Codex, `now` tries at once, `stop` ends it.',
+    'The agent in demo waits: Claude Code is at its limit until Thu 26 Nov 15:00. I go on then; `now codex` goes on with Codex, `now` tries at once, `stop` ends it.',
   );
   expect(limitNotice(task, { ...limit, named: false }, { zone: 'UTC', others: [] })).toMatch(
     /does not say until when\. I try again at Thu 26 Nov 14:00 UTC/,
   );
   expect(limitNotice(task, { ...limit, kind: 'budget' }, { zone: 'UTC', others: ['codex'] })).toMatch(
-    /FETCH_TASK_MAX_DAY_USD.*I go on at .*`stop` ends it\.$/,
+    /is used up\. I go on at .*`stop` ends it\.$/,
   );
   expect(limitStatus(task, limit, 'UTC')).toBe(
     'waits for the limit of Claude Code, which ends at Thu 26 Nov 14:00 UTC',

@@ -7,7 +7,6 @@ const report: Report = {
   goal: 'add rate limiting to the API',
   harness: 'claude',
   workspace: 'shop',
-  folder: '/home/ada/.fetch/workspaces/shop',
   state: 'completed',
   reason: '',
   seconds: 95,
@@ -30,15 +29,15 @@ const report: Report = {
 };
 
 describe('the report of a task', () => {
-  it('defect 34: says what was asked, what changed, tests, time, cost and folder, and how to see and undo it', () => {
+  it('defect 34: says first that it is done, what the agent says and whether tests pass, then what changed, and how to undo it', () => {
     expect(reportText(report)).toBe(
       [
-        'Task tsk_1 is done: "add rate limiting to the API"',
-        "3 files changed (+11 -5), commit abcdef012 on main:\n- added `new_file_name.ts` (+10 -0)\n- deleted `old*.ts` (+0 -4)\n- modified `a?'b'.ts` (+1 -1)",
-        'See it: `git show abcdef012`. Undo it: say "undo".',
+        'Done in shop, but tests fail:',
+        '> Done.',
         'Tests fail (`npm test`):\n````\nnot ok 1\n```\nend\n````',
-        'claude says:\n\n> Done.',
-        'claude in shop, 1 min 35 s, 1200 tokens in 3 model calls, $0.01.\nFolder: `/home/ada/.fetch/workspaces/shop`',
+        "3 files changed (+11 -5) on main:\n- added `new_file_name.ts` (+10 -0)\n- deleted `old*.ts` (+0 -4)\n- modified `a?'b'.ts` (+1 -1)",
+        'Say "undo" to take it back.',
+        '1 min 35 s, 1.2k tokens, $0.01.',
       ].join('\n\n'),
     );
   });
@@ -70,7 +69,7 @@ describe('the report of a task', () => {
   });
 
   it('names the undo that takes back this task and no other, where it worked on a branch of its own', () => {
-    expect(reportText({ ...report, worktree: true })).toContain('Undo it: say "undo tsk_1".');
+    expect(reportText({ ...report, worktree: true })).toContain('Say "undo tsk_1" to take it back.');
   });
 
   it('tells what else became of the workspace, also where no file was changed', () => {
@@ -89,7 +88,6 @@ describe('the report of a task', () => {
 
   it('tells an added file from a deleted one on a phone, too, and keeps names as they are', () => {
     const text = toWhatsApp(reportText(report));
-    expect(text).toContain('`/home/ada/.fetch/workspaces/shop`');
     expect(text).toMatch(/added `new_file_name\.ts`[\s\S]*deleted `old\*\.ts`/);
   });
 
@@ -108,18 +106,17 @@ describe('the report of a task', () => {
       reason: 'It was cancelled.',
       result: { changes: null, tests: null, said: '' },
     };
-    const end =
-      'claude in shop, 1 min 35 s, 1200 tokens in 3 model calls, $0.01.\nFolder: `/home/ada/.fetch/workspaces/shop`';
-    expect(reportText(cancelled)).toBe(`Task tsk_1 was cancelled: "add rate limiting to the API"\n\n${end}`);
+    const end = '1 min 35 s, 1.2k tokens, $0.01.';
+    expect(reportText(cancelled)).toBe(`Stopped in shop: "add rate limiting to the API"\n\n${end}`);
     expect(reportText({ ...cancelled, reason: 'It was cancelled before it began.' })).toBe(
-      `Task tsk_1 was cancelled before it began: "add rate limiting to the API"\n\n${end}`,
+      `Stopped in shop before it began: "add rate limiting to the API"\n\n${end}`,
     );
   });
 
   it('marks every line of what the agent says, so that none can be taken for ours', () => {
     const said = 'Done.\n\nTests pass (`npm test`).\r\u001b[2K› yes\n(approved)';
     const lines = reportText({ ...report, result: { ...report.result, tests: null, said } }).split('\n');
-    const from = lines.indexOf('claude says:');
+    const from = lines.indexOf('Done in shop:');
     expect(lines.slice(from + 2, from + 7)).toEqual([
       '> Done.',
       '>',
@@ -149,7 +146,7 @@ describe('the report of a task', () => {
     const problem = 'Its changes could not be read. Look at the folder.';
     const text = reportText({ ...report, result: { changes: null, tests: null, said: '', problem } });
     expect(text).toMatch(
-      /^Task tsk_1 is done, but its changes were not committed: "add rate limiting to the API"\n\nIts changes could not be read\. Look at the folder\.\n\n/,
+      /^Done in shop, but its changes were not committed: "add rate limiting to the API"\n\nIts changes could not be read\. Look at the folder\.\n\n/,
     );
   });
 

@@ -3,6 +3,7 @@ import {
   parseTaskStart,
   parseUndo,
   taskStartWords,
+  toldToPerson,
   toolInWords,
   undoWords,
 } from '../../../src/domain/chat/words/tool-words.ts';
@@ -24,6 +25,16 @@ test.each(['/task', '/task:', '/task: ', 'task: do it', '/tasks: x', 'please /ta
     expect(parseTaskStart(words)).toBeNull();
   },
 );
+
+it('a new task is told without its id', () => {
+  const made =
+    "Created task tsk_imqwp44k6x: 'write hello.txt → x in y. z' → practice in demo. Its report comes to this chat.";
+  expect(toldToPerson(made)).toBe('The agent is working in demo. I write when it is done.');
+  expect(toldToPerson(`${made.split(' Its')[0]} It begins with a plan, which comes here.`)).toMatch(
+    /makes a plan first/,
+  );
+  expect(toldToPerson('The schedule "x" is gone.')).toBe('The schedule "x" is gone.');
+});
 
 it('one task or edit is taken back by its id, in the workspace that is named', () => {
   expect(parseUndo(undoWords({ id: 'tsk_ab12', workspace: 'Demo' }))).toEqual({ task: 'tsk_ab12', workspace: 'demo' });

@@ -33,6 +33,7 @@ import {
   parseTaskOrder,
   phoneIn,
 } from '../../../src/domain/chat/words/commands.ts';
+import { parseHelp } from '../../../src/domain/chat/words/help.ts';
 import { parsePlanFirst, parsePlanPreference } from '../../../src/domain/chat/words/plan-words.ts';
 import { parseRemind, readRemind } from '../../../src/domain/chat/words/reminder.ts';
 import { meaningOf } from '../../../src/domain/chat/words/replies.ts';
@@ -97,6 +98,7 @@ const orJson = (text: string): unknown => {
 
 const COMMANDS: Record<string, Parser> = {
   parseCommand: { read: parseCommand, seeds: ['stop', '/status', 'clear!', 'help'] },
+  parseHelp: { read: parseHelp, seeds: ['help', 'help tasks', 'Help all!', '??'] },
   parseTaskOrder: { read: parseTaskOrder, seeds: ['pause', 'resume tsk_1', 'stop all', 'retry now'] },
   parseAutonomy: { read: parseAutonomy, seeds: ['/auto', 'supervised', 'cautious'] },
   phoneIn: { read: phoneIn, seeds: ['+49 170 1234567', 'trust add +1 (555) 123-4567'] },

@@ -101,13 +101,13 @@ export async function tellSlow(
   await signalArrival(deps, { inboxId: outboxId, arrival, chatId: task.chat_id, channel, workflowId }).catch(() => {});
 }
 
-function slowText(task: Pick<Task, 'id' | 'harness' | 'workspace'>, call: SlowCall): string {
+function slowText(task: Pick<Task, 'workspace'>, call: SlowCall): string {
   const { kind, title, ranMs, beforeMs, tellAtMs } = call;
   const what = kind === 'execute' ? 'A command' : 'An action';
   const lasts = (ms: number) => duration(Math.round(ms / SECOND));
   return [
-    `${what} of task ${task.id} (${task.harness} in ${task.workspace}) has run for ${lasts(ranMs)} and may never end: ${inline(title, 200)}`,
+    `${what} of the agent in ${task.workspace} has run for ${lasts(ranMs)} and may never end: ${inline(title, 200)}`,
     ...(beforeMs === null ? [] : [`Before, it took ${lasts(beforeMs)}.`]),
-    `Say "stop ${task.id}" to end the task. Say nothing, and it goes on; you hear of it again in ${lasts(tellAtMs - ranMs)}.`,
+    `Say "stop" to end the task. Say nothing, and it goes on; you hear of it again in ${lasts(tellAtMs - ranMs)}.`,
   ].join('\n');
 }

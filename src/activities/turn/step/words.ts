@@ -1,7 +1,7 @@
 import type { ModelAnswer, ModelMessage } from '../../../adapters/model/model.ts';
 import { situationOf } from '../../../adapters/model/practice/situation.ts';
 import type { NamedCall } from '../../../contracts/conversation.ts';
-import { toolInWords } from '../../../domain/chat/words/tool-words.ts';
+import { toldToPerson, toolInWords } from '../../../domain/chat/words/tool-words.ts';
 import { cut } from '../../../domain/text/storable.ts';
 
 /** Where a step of a turn stands. `call`: what the whole turn consists of, where a program named it. */
@@ -35,7 +35,7 @@ export function answerWithoutModel(
     step === 0
       ? [{ id: `call_${key.replace(/\W/g, '_')}`, name: tool.name, arguments: JSON.stringify(tool.arguments) }]
       : [];
-  const said = call ? cut(last, REPEATED_CHARS) : last;
+  const said = call ? cut(last, REPEATED_CHARS) : toldToPerson(last);
   return {
     text: step === 0 ? '' : said,
     reasoning: '',

@@ -2,18 +2,18 @@ import type { ScriptStep, Use } from './script.ts';
 import type { Situation } from './situation.ts';
 
 /** Name of the routine and schedule that practice creates, so that it can also stop them. */
-const ROUTINE = 'practice-minute';
+const ROUTINE = 'what is scheduled';
 const EVERY_MINUTE = '*/1 * * * *';
 
-const HELP = `This is the practice model: no real model is configured, so nothing here thinks. It answers by fixed rules, and everything around it is real. Try:
+const HELP = `This is the practice model: no real model is set up, so nothing here thinks. Everything around it is real. Try:
 - "ask me about lunch": a question with choices. Stop everything, start again, and the question is still there.
 - "fetch https://example.com": reads a page.
 - "progress": a progress report.
-- "count to 100": a long answer, to interrupt with "stop", or to kill a process under.
-- "every minute": a schedule that fires while nobody looks; "routines" lists, "stop schedule" ends it.
-- "create workspace demo", then "task": a coding task in a container (it needs Docker). It waits, asks, and reports; kill what you like meanwhile. "undo" takes it back.
-- "task: write notes.md hello; run ls": the practice agent follows what you say, step by step.
-Set OPENAI_API_KEY, OPENROUTER_API_KEY or OPENAI_BASE_URL, or run "fetch setup", for a real model.`;
+- "count to 100": a long answer, to interrupt with "stop".
+- "every minute": a schedule that runs while nobody looks; "schedules" lists it, "stop schedule" ends it.
+- "create workspace demo", then "task": a coding task in a container (it needs Docker). It waits, asks, and reports. "undo" takes it back.
+- "task: write notes.md hello; run ls": the practice agent does what you say, step by step.
+A real model is set up on your page under Settings, Model.`;
 
 /** The input of the rules. `word` is the message in lower case. */
 interface RuleInput extends Situation {
@@ -28,33 +28,36 @@ const ask: Rule = ({ text, word, step, last }, use) => {
   if (!/\bask me\b/.test(word)) return null;
   if (step > 0)
     return {
-      say: `Practice: you answered "${clip(answerOf(last), 200)}". I waited for it without costing anything, and would have waited through any restart.`,
+      say: `You chose "${clip(answerOf(last), 200)}". I waited for it without costing anything, and would have waited through any restart.`,
     };
   const topic =
     /\bask me\s+(?:a question\s*)?(?:about\s+)?(.*)/i.exec(text)?.[1]?.replace(/(?<![.?!])[.?!]+$/, '') || 'colours';
+  const [question, options] = /^(?:lunch|dinner|food)$/i.test(topic)
+    ? ['What shall we have?', ['Pizza', 'Salad', 'Nothing today']]
+    : [`Do you like ${clip(topic, 100)}?`, ['Very much', 'A little', 'Not at all']];
   return use(
     'ask_user',
     [
-      [['question'], `Practice question on ${clip(topic, 100)}: which one is it?`],
-      [
-        ['options', 'choices'],
-        ['The first', 'The second', 'Neither of them'],
-      ],
+      [['question'], question],
+      [['options', 'choices'], options],
     ],
     'Let me ask you.',
   );
 };
 
 const readPage: Rule = ({ text, step, last }, use) => {
-  const url = /\b(?:fetch|read|open)\s+((?:https?:\/\/)?[\w-]+(?:\.[\w-]+)*(?::\d+)?(?:\/\S*)?)/i.exec(text)?.[1];
+  // "open the door" names no page: an address has a scheme, a dot or a port
+  const url = /\b(?:fetch|read|open)\s+(https?:\/\/\S+|[\w-]+(?:(?:\.[\w-]+)+(?::\d+)?|:\d+)(?:\/\S*)?)/i.exec(
+    text,
+  )?.[1];
   if (!url) return null;
-  if (step > 0) return { say: `Practice: the page says "${titleOf(last)}".` };
+  if (step > 0) return { say: `The page says "${titleOf(last)}".` };
   return use('web_fetch', [[['url'], /^https?:\/\//i.test(url) ? url : `https://${url}`]], 'I read the page.');
 };
 
 const stopSchedule: Rule = ({ word, step, last }, use) => {
   if (!/\b(stop|delete|remove|end|cancel)\b/.test(word) || !/\b(schedule|cron|routine)/.test(word)) return null;
-  if (step > 0) return { say: `Practice: done. The tool said: ${clip(last, 300)}` };
+  if (step > 0) return { say: clip(last, 300) };
   return use('cron_delete', [[['cron', 'name', 'cronId', 'cron_id', 'id'], ROUTINE]], 'I stop the schedule.');
 };
 
@@ -65,8 +68,8 @@ const schedule: Rule = ({ word, step, last }, use) => {
       'workflow_create',
       [
         [['name'], ROUTINE],
-        [['description'], 'Practice: lists the routines'],
-        [['steps'], [{ name: 'list', tool: 'workflow_list', args: {} }]],
+        [['description'], 'Lists what runs by itself'],
+        [['steps'], [{ name: 'list', tool: 'cron_list', args: {} }]],
       ],
       'First the routine.',
     );
@@ -83,23 +86,23 @@ const schedule: Rule = ({ word, step, last }, use) => {
     );
   }
   return {
-    say: `Practice: the routine "${ROUTINE}" runs every minute (${EVERY_MINUTE}, UTC), also when no terminal is open, and its result comes to this chat. "routines" shows the next and the last run; "stop schedule" ends it. The tool said: ${clip(last, 300)}`,
+    say: `${clip(last, 300)} It runs while nobody looks, and its result comes here. \`stop schedule\` ends it.`,
   };
 };
 
 const listSchedules: Rule = ({ word, step, last }, use) => {
   if (!/\b(routines|schedules|crons?|list)\b/.test(word)) return null;
-  if (step > 0) return { say: `Practice: here is what is scheduled.\n${clip(last, 2_000)}` };
+  if (step > 0) return { say: clip(last, 2_000) };
   return use('cron_list', [], 'I look.');
 };
 
 const progress: Rule = ({ word, step }, use) => {
   if (!/\bprogress\b/.test(word)) return null;
-  if (step > 0) return { say: 'Practice: that was a progress report, sent while the turn was still running.' };
+  if (step > 0) return { say: 'That was a progress report, sent while I was still at work.' };
   return use(
     'report_progress',
     [
-      [['message'], 'Practice: half way there'],
+      [['message'], 'Half way there'],
       [['percent'], 50],
     ],
     'I report.',
@@ -137,7 +140,7 @@ export function chatStep(situation: Situation, use: Use): ScriptStep {
     if (step) return step;
   }
   return {
-    say: `Practice (no real model is configured): you wrote "${clip(text, 200)}". Write "help" to see what can be tried.`,
+    say: `No real model is set up yet, so I know only a few sentences, and not "${clip(text, 200)}". Write \`help\` to see them.`,
   };
 }
 

@@ -1,3 +1,4 @@
+import { toldToPerson } from '../../../domain/chat/words/tool-words.ts';
 import { chatStep, summaryStep } from './chat-steps.ts';
 import { type ScriptStep, type Use, useOf } from './script.ts';
 import type { OfferedTool, Situation } from './situation.ts';
@@ -9,7 +10,7 @@ const DEMO =
 function kennelStep({ user, step, last }: Situation, use: Use): ScriptStep | null {
   const text = user.trim();
   const word = text.toLowerCase();
-  const told: ScriptStep = { say: `Practice: ${last.slice(0, 3_000)}` };
+  const told: ScriptStep = { say: toldToPerson(last).slice(0, 3_000) };
 
   const created =
     /^(?:create|make|new) (?:a )?workspace(?: called| named)?\s+(\S+)(?:\s+(?:from|with|as)\s+(\w+))?/i.exec(text);

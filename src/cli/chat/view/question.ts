@@ -17,13 +17,13 @@ export function questionText(input: PendingUserInput, { bold, dim, yellow }: Col
 
 export function approvalText(approval: PendingApproval, { bold, dim, yellow }: Colors): string {
   const { tool_name: tool, description, intent_summary: intent, evidence, evidence_rest: rest } = approval;
-  const answers = tool === 'budget' ? 'yes / no' : 'yes / no / skip / yes all';
+  const answers = tool === 'budget' ? 'yes or no' : 'yes, no, or "always" to stop asking';
   return [
     `${yellow('? ')}${bold(plain(description))}`,
     // the model's words come first, so that none of them is among the offered answers
     ...(intent ? indented(`It says: ${intent}`, '  │ ').map(dim) : []),
     ...(evidence ? indented(evidence.replace(/\n$/, ''), '  ') : []),
-    dim(rest ? `  ${rest} characters follow: more to read on, then yes / no / skip` : `  ${answers}`),
+    dim(rest ? `  this is the beginning: more to read on, then ${answers}` : `  ${answers}`),
   ].join('\n');
 }
 

@@ -116,9 +116,6 @@ export class ChatView {
       case 'turn.started':
         if (payload.turn && isRunning(payload.turn)) this.running.startTurn(turnId, now);
         break;
-      case 'turn.interrupt_requested':
-        this.note('(stopping…)');
-        break;
       case 'turn.completed':
         this.#endTurn(turnId, payload.turn);
         break;
@@ -193,7 +190,8 @@ export class ChatView {
     } else if (item.kind === 'error') {
       this.problem(plain(text));
     } else if (item.kind === 'status') {
-      this.note(plain(text));
+      // the end of the turn says it in our words
+      if (text !== 'Request cancelled') this.note(plain(text));
     } else if (item.kind === 'context_compaction') {
       this.note(item.status === 'completed' ? '(older messages were summed up)' : '(summing up older messages failed)');
     } else {
@@ -213,8 +211,7 @@ export class ChatView {
     this.running.endTurn(turnId);
     this.#brokeOff = null;
     this.progress++;
-    if (turn?.status === 'interrupted' || turn?.status === 'canceled')
-      this.note('(interrupted; what was done is kept)');
+    if (turn?.status === 'interrupted' || turn?.status === 'canceled') this.note('Stopped. What was done is kept.');
     if (turn?.status === 'failed')
       this.problem(plain(turn.error ? `This turn failed: ${turn.error}` : 'This turn failed.'));
   }

@@ -153,8 +153,8 @@ export interface ApprovalAnswer {
   remember: boolean;
   /** pass over this call and go on with the work: weaker than a no to the request */
   skip: boolean;
-  /** what this chat may do from now on, even after it has read text of others */
-  always?: Sink;
+  /** what this chat may do from now on, even after it has read text of others; `asked`: what this question is about */
+  always?: Sink | 'asked';
 }
 
 const isSink = (word: string): word is Sink => (SINKS as readonly string[]).includes(word);
@@ -194,6 +194,7 @@ export function parseApproval(text: string): ApprovalAnswer | null {
   const sink = /^(?:yes|allow) always for (?:the )?([a-z]+)$/.exec(words)?.[1];
   if (sink !== undefined)
     return isSink(sink) ? { decision: 'allow', remember: false, skip: false, always: sink } : null;
+  if (words === 'always') return { decision: 'allow', remember: false, skip: false, always: 'asked' };
   if (yesAll.includes(words) || /^👍\p{Emoji_Modifier}? all$/u.test(words))
     return { decision: 'allow', remember: true, skip: false };
   return skips.includes(words) ? { decision: 'deny', remember: false, skip: true } : null;

@@ -1,3 +1,5 @@
+import { parseCommand, plainWords } from './commands.ts';
+
 /** The parts of the set-up that decide what is worth trying. */
 export interface SetUp {
   /** the practice model answers, which knows only fixed sentences */
@@ -38,26 +40,64 @@ export const greetingText = (setUp: SetUp, name?: string): string =>
     '`help` shows what else there is.',
   ].join('\n');
 
+/** What a topic of `help` is about. */
+export type HelpTopic = 'tasks' | 'schedules' | 'trust';
+
+/** What else is asked for: one topic, or everything. Null: what to try, in a few words. */
+export type AskedHelp = HelpTopic | 'all';
+
+export function parseHelp(text: string): { about: AskedHelp | null } | null {
+  const about = /^help (tasks|schedules|trust|all)$/.exec(plainWords(text))?.[1];
+  if (about !== undefined) return { about: about as AskedHelp };
+  return parseCommand(text) === 'help' ? { about: null } : null;
+}
+
 /** What can be said besides commands. */
-const MORE = [
-  '- a message while I work steers me at the next step',
-  '- a question is answered by its number, by a word, or in your own words; it waits for you. While one waits, words such as `/tasks` and `/autonomous` need their slash',
-  '- an approval is answered with `yes`, `no`, `skip` (go on without it) or `yes all` (and everything after it in this chat), or with 👍 or 👎',
-  '- after I have read text of others, I ask before something leaves this machine or has a lasting effect; `yes always for fetch` (or `push`, `schedule`, …) allows that for good in this chat',
-  '- `more` shows the rest of a long approval; where several questions wait, `yes 2` names one',
+const MORE: ReadonlyArray<{ topic?: HelpTopic; line: string }> = [
+  { line: 'a message while I work steers me at the next step' },
+  {
+    line: 'a question is answered by its number, by a word, or in your own words; it waits for you. While one waits, words such as `/tasks` and `/autonomous` need their slash',
+  },
+  {
+    topic: 'trust',
+    line: 'an approval is answered with `yes`, `no`, `skip` (go on without it), `always` (and stop asking) or `yes all` (and everything after it in this chat), or with 👍 or 👎',
+  },
+  {
+    topic: 'trust',
+    line: 'after I have read text of others, I ask before something leaves this machine or has a lasting effect; `yes always for fetch` (or `push`, `schedule`, …) allows that for good in this chat',
+  },
+  {
+    topic: 'trust',
+    line: '`more` shows the rest or the details of an approval; where several questions wait, `yes 2` names one',
+  },
 ];
 
-/** `commands`: a line for each thing that works without a model. */
-export const helpText = (setUp: SetUp, commands: readonly string[]): string =>
+/** A line of help for each thing that works without a model. */
+export interface HelpLine {
+  topic?: HelpTopic | undefined;
+  line: string;
+}
+
+/** What to try first, and the words that everybody needs: what is read at a glance on a phone. */
+export const shortHelp = (setUp: SetUp): string =>
   [
-    'Write what you need in your own words. I think in steps, use tools, and ask when I need you.',
+    'Write what you need in your own words, for example:',
+    // without what each shows
+    ...numbered(setUp).map((thing) => thing.replace(/`: .*/, '`')),
     '',
-    'Three things to try:',
-    ...numbered(setUp),
+    '`stop` ends what runs, `status` shows it, `undo` takes the last change back, `/new` begins anew. I ask before anything risky: yes, no or "always".',
     '',
-    'Words that need no model:',
-    ...commands.map((line) => `- ${line}`),
-    '',
-    'Good to know:',
-    ...MORE,
+    'More: `help tasks`, `help schedules`, `help trust`, `help all`.',
   ].join('\n');
+
+/** Everything about one topic, or about all. */
+export function helpText(about: AskedHelp, commands: readonly HelpLine[]): string {
+  const fits = ({ topic }: HelpLine): boolean => about === 'all' || topic === about;
+  const listed = (lines: readonly HelpLine[]): string[] => lines.filter(fits).map(({ line }) => `- ${line}`);
+  const more = listed(MORE);
+  return [
+    ...(about === 'all' ? ['Words that need no model:'] : []),
+    ...listed(commands),
+    ...(more.length > 0 ? ['', 'Good to know:', ...more] : []),
+  ].join('\n');
+}

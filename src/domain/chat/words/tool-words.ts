@@ -68,6 +68,19 @@ export function parseUndo(text: string): UndoOrder | null {
   return what === undefined ? null : { what };
 }
 
+/**
+ * The result of a tool as a person is told it, where no model says it in its own words: without the id of a new task, which
+ * only a model needs.
+ */
+export function toldToPerson(result: string): string {
+  const [, workspace, planned] =
+    /^Created task tsk_\w+: .* → [\w-]+ in ([\w.-]+)\. (It begins with a plan)?/s.exec(result) ?? [];
+  if (workspace === undefined) return result;
+  return planned
+    ? `The agent in ${workspace} makes a plan first. It comes here, and nothing is changed before your yes.`
+    : `The agent is working in ${workspace}. I write when it is done.`;
+}
+
 /** The words that take back one task or edit, in its workspace. */
 export const undoWords = ({ id, workspace }: { id: string; workspace: string }): string => `undo ${id} in ${workspace}`;
 

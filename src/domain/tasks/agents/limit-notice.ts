@@ -8,7 +8,6 @@ import type { Readiness } from './agents.ts';
 /** What people read of a task that waits for its model. */
 
 interface Limited {
-  id: string;
   harness: AgentName;
   workspace: string;
 }
@@ -28,7 +27,7 @@ export function limitStatus({ harness }: Pick<Limited, 'harness'>, limit: ModelL
 
 /** The one message about a wait. `others`: agents that could go on instead. */
 export function limitNotice(
-  { id, harness, workspace }: Limited,
+  { harness, workspace }: Limited,
   limit: ModelLimit,
   { zone, others }: { zone: string; others: AgentName[] },
 ): string {
@@ -36,9 +35,9 @@ export function limitNotice(
   const time = opens(limit, zone);
   const [other] = others;
   const ways = `${other ? `\`now ${other}\` goes on with ${factsOf(other).label}, ` : ''}\`now\` tries at once, \`stop\` ends it.`;
-  const which = `Task ${id} in ${workspace}: `;
+  const which = `The agent in ${workspace} waits: `;
   if (limit.kind === 'budget')
-    return `${which}the budget of this chat's coding tasks for today is used up (FETCH_TASK_MAX_DAY_USD, FETCH_TASK_MAX_DAY_TOKENS). I go on at ${time}, when the day is over; \`stop\` ends it.`;
+    return `${which}the budget of this chat's coding tasks for today is used up. I go on at ${time}, when the day is over; \`stop\` ends it.`;
   if (limit.kind === 'overload')
     return `${which}the model of ${label} is overloaded. I try again by myself until it answers, next at ${time}; ${ways}`;
   if (!limit.named)

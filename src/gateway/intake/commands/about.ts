@@ -1,4 +1,4 @@
-import { moneyText } from '../../../domain/model/price-book.ts';
+import { moneyText, tokensText } from '../../../domain/model/price-book.ts';
 import { VERSION } from '../../../installation.ts';
 import type { Spent } from '../../../store/turns/steps/spending.ts';
 import { cachedToday, type UsageTotal, usageTotals } from '../../../store/turns/steps/usage.ts';
@@ -16,7 +16,10 @@ export const usage = command({
     // others read along in a group
     const everywhere = owned && !shared ? usageLines('All chats', await usageTotals(tx.now, null, zone)) : [];
     const { cached, input } = await cachedToday(tx.now, tx.chatId, zone);
-    const saved = input > 0 ? [`Of ${input} input tokens today, ${cached} came from the cache of the endpoint.`] : [];
+    const saved =
+      cached > 0
+        ? [`The cache of the endpoint had ${tokensText(cached)} of ${tokensText(input)} input tokens today.`]
+        : [];
     return [
       ...here,
       ...everywhere,
@@ -32,7 +35,7 @@ const usageLines = (whose: string, { turns, tasks }: { turns: UsageTotal; tasks:
 ];
 
 const spentText = (all: Spent, tasks: Spent): string =>
-  `${all.tokens} tokens, ${moneyText(all)}${tasks.tokens > 0 ? ` (of that coding tasks: ${tasks.tokens} tokens, ${moneyText(tasks)})` : ''}`;
+  `${tokensText(all.tokens)} tokens, ${moneyText(all)}${tasks.tokens > 0 ? ` (coding tasks: ${tokensText(tasks.tokens)} tokens)` : ''}`;
 
 const sumOf = (one: Spent, other: Spent): Spent => ({
   tokens: one.tokens + other.tokens,

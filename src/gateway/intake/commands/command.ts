@@ -2,6 +2,7 @@ import type { Client } from '@temporalio/client';
 import type { Config } from '../../../config.ts';
 import type { Identity } from '../../../contracts/decision.ts';
 import { plainWords } from '../../../domain/chat/words/commands.ts';
+import type { HelpTopic } from '../../../domain/chat/words/help.ts';
 import type { ThreadTransaction } from '../../../store/chats/thread-transaction.ts';
 import type { Meant } from '../once.ts';
 
@@ -36,6 +37,8 @@ export type Outcome = string | { turn: string } | Meant | null;
 export interface Command<Asked = unknown> {
   /** lines of `help`, each with words to say; empty where another line explains it */
   help: readonly string[];
+  /** the topic of `help` that has these lines, besides `help all` */
+  topic?: HelpTopic;
   /**
    * what a whole message asks for; null for every other message, so that a sentence which contains the words is never
    * swallowed

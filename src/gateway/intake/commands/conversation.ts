@@ -1,4 +1,5 @@
 import { parseCommand } from '../../../domain/chat/words/commands.ts';
+import { type AskedHelp, parseHelp } from '../../../domain/chat/words/help.ts';
 import { statusText } from '../../../store/owner/status-text.ts';
 import { beginAnew } from '../../../store/turns/replies.ts';
 import { addStop } from '../stop-and-steer.ts';
@@ -22,8 +23,12 @@ export const status = command({
 });
 
 /** `text`: made when it is asked for, because it names every command. */
-export const help = (text: (context: CommandContext) => Promise<string>): Command =>
-  command({ help: ['`help` shows this'], parse: named('help'), run: (_, context) => text(context) });
+export const help = (text: (about: AskedHelp | null, context: CommandContext) => Promise<string>): Command =>
+  command({
+    help: ['`help` shows what to try; `help tasks`, `help schedules`, `help trust` and `help all` show more'],
+    parse: parseHelp,
+    run: ({ about }, context) => text(about, context),
+  });
 
 const begin = async ({ tx, turnId }: CommandContext): Promise<string> =>
   turnId ? 'I am still at work. Say `stop` first, then `/new`.' : await beginAnew(tx.now, tx.threadId);

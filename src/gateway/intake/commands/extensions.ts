@@ -23,6 +23,7 @@ function parseTools(text: string): Order | null {
 }
 
 export const toolsCommand = command({
+  topic: 'trust',
   help: ['`tools` lists the MCP servers, tools and skills of yours, and which of them wait for your yes'],
   parse: parseTools,
   mayAnswer: true,

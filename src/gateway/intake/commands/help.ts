@@ -1,16 +1,27 @@
 import { endpointOf } from '../../../adapters/model/endpoint/endpoint.ts';
 import type { Config } from '../../../config.ts';
-import { greetingText, helpText, type SetUp } from '../../../domain/chat/words/help.ts';
+import {
+  type AskedHelp,
+  greetingText,
+  type HelpLine,
+  helpText,
+  type SetUp,
+  shortHelp,
+} from '../../../domain/chat/words/help.ts';
 import { listHosts } from '../../../store/kennel/hosts.ts';
 import type { Db, Tx } from '../../../store/postgres/database.ts';
 import { isBlank } from '../../../store/turns/steps/transcript.ts';
 import { type Command, type CommandContext, command, saying } from './command.ts';
 
-export const helpOf = async ({ tx, config }: CommandContext, commands: readonly Command[]): Promise<string> =>
-  helpText(
-    await setUpOf(tx.now, config),
-    commands.flatMap((each) => each.help),
-  );
+export const helpOf = async (
+  about: AskedHelp | null,
+  { tx, config }: CommandContext,
+  commands: readonly Command[],
+): Promise<string> =>
+  about === null ? shortHelp(await setUpOf(tx.now, config)) : helpText(about, helpLines(commands));
+
+export const helpLines = (commands: readonly Command[]): HelpLine[] =>
+  commands.flatMap(({ help, topic }) => help.map((line) => ({ line, topic })));
 
 /** What is set up right now: help mentions only that. */
 export async function setUpOf(db: Db | Tx, config: Config): Promise<SetUp> {

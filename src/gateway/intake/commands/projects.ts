@@ -19,6 +19,7 @@ import { command, saying } from './command.ts';
 /** The workspaces, which people call projects. */
 
 export const projects = command({
+  topic: 'tasks',
   help: ['`projects` lists your projects; `project demo` makes one the active one'],
   parse: saying('projects', '/ls', 'workspaces', 'list projects', 'list workspaces', 'my projects', 'show projects'),
   mayAnswer: true,
@@ -72,6 +73,7 @@ async function reachable(tx: Tx, by: Identity): Promise<WorkspaceRow[]> {
 }
 
 export const egressCommand = command({
+  topic: 'trust',
   help: [
     '`egress` lists the hosts that tasks here may reach; `egress remove example.com` takes one back. A task that wants another host asks you',
   ],

@@ -31,6 +31,7 @@ async function entriesOf(tx: Tx, chatId: string): Promise<Entry[]> {
 }
 
 export const schedules = command({
+  topic: 'schedules',
   help: [
     '`schedules` lists what runs by itself and what you are to be reminded of; `schedules remove 2` ends one, by its number or name',
   ],
@@ -105,6 +106,7 @@ const REMINDER_PROBLEMS: Record<Extract<AskedReminder, { problem: string }>['pro
 };
 
 export const remind = command({
+  topic: 'schedules',
   help: ['`remind me to stretch in 20 minutes` or `remind me at 9:00 tomorrow to call Ann` says it then, once'],
   parse: parseRemind,
   run: async (asked, { tx, config, shared, owned, afterwards }) => {

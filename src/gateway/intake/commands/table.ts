@@ -23,7 +23,7 @@ export const COMMANDS: readonly Command[] = [
   orderCommand,
   stop,
   status,
-  help((context: CommandContext) => helpOf(context, COMMANDS)),
+  help((about, context) => helpOf(about, context, COMMANDS)),
   bringIn,
   projects,
   project,

@@ -16,6 +16,7 @@ const OVER_SHOWN = 5;
 const LIVE_SHOWN = 20;
 
 export const tasks = command({
+  topic: 'tasks',
   help: ['`tasks` lists the coding tasks of this chat'],
   parse: saying('tasks', 'list tasks', 'show tasks', 'my tasks'),
   mayAnswer: true,
@@ -46,8 +47,9 @@ const overLine = (task: Task): string =>
 
 /** It works without a model, as stopping must. */
 export const orderCommand = command({
+  topic: 'tasks',
   help: [
-    '`pause` freezes a coding task, which else works on by itself and reports, `resume` lets it go on, `stop` ends it when nothing else runs (`stop tsk_…` names one); `now` goes on although its model is at a limit, `now codex` with another agent',
+    '`pause` freezes a coding task, which else works on by itself and reports, `resume` lets it go on, `stop` ends it when nothing else runs; `now` goes on although its model is at a limit, `now codex` with another agent',
   ],
   parse: parseTaskOrder,
   run: async (order, { tx, text, inboxId, turnId }) => {

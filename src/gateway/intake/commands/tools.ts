@@ -8,6 +8,7 @@ import { type CommandContext, command } from './command.ts';
  */
 
 export const bringIn = command({
+  topic: 'tasks',
   help: [
     '`clone https://…` and `open /path/of/a/folder` bring in a project of yours, `as NAME` under another name; in a terminal, drag its folder here',
   ],
@@ -17,8 +18,9 @@ export const bringIn = command({
 });
 
 export const undo = command({
+  topic: 'tasks',
   help: [
-    '`undo` takes back what the last coding task changed, or the edits and commands of the last turn, `undo all` all of it, `redo` the last undo; `undo tsk_…` names one',
+    '`undo` takes back what the last coding task changed, or the edits and commands of the last turn, `undo all` all of it, `redo` the last undo',
   ],
   parse: parseUndo,
   mayAnswer: 'question',
@@ -26,9 +28,8 @@ export const undo = command({
 });
 
 export const apps = command({
-  help: [
-    '`apps` lists what was left running, with its address; `app log` shows what it prints, `app stop` ends it (`stop app-…` names one)',
-  ],
+  topic: 'tasks',
+  help: ['`apps` lists what was left running, with its address; `app log` shows what it prints, `app stop` ends it'],
   parse: parseApp,
   run: async (_, context) => toolTurn(context, context.text),
 });

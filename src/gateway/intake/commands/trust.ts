@@ -8,6 +8,7 @@ import { command, saying } from './command.ts';
 /** How much is done without asking. */
 
 export const autonomy = command({
+  topic: 'trust',
   help: [
     '`supervised`, `cautious` and `autonomous` set how much I do without asking; `supervised` also takes back a `yes all`',
   ],
@@ -18,6 +19,7 @@ export const autonomy = command({
 });
 
 export const askAgain = command({
+  topic: 'trust',
   help: ['`ask again` takes back what you allowed for good with `yes always for …`'],
   parse: (text) => {
     const sink = parseAskAgain(text);
@@ -27,6 +29,7 @@ export const askAgain = command({
 });
 
 export const plans = command({
+  topic: 'tasks',
   help: [
     '`plan: …` has a coding task begin with a plan: it comes as a message, any words of yours change it, `yes` begins the work and `no` ends it; `plan on` does that for each task of this chat, `plan off` for none, `plan auto` for big ones',
   ],

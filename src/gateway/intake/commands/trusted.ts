@@ -21,6 +21,7 @@ function parseTrust(text: string): TrustOrder | null {
 }
 
 export const trustedCommand = command({
+  topic: 'trust',
   help: [
     '`trust add +49 170 1234567` lets somebody write to me on WhatsApp, `trust remove …` takes that back, `trust list` says who may',
   ],
@@ -64,6 +65,7 @@ function listText(set: readonly string[], told: readonly string[]): string {
 }
 
 export const shareCommand = command({
+  topic: 'trust',
   help: [
     '`share demo with +49 170 1234567` lets somebody whom you trust use a project; `unshare demo with …` takes it back, `shares` lists them',
   ],

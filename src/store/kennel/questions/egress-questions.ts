@@ -152,7 +152,7 @@ export async function askAboutHosts(
       .execute();
     await addRules(tx.now, task, rest, { verdict: 'no', questionId, by: null });
     const tools = [...new Set(named.flatMap(({ tool }) => tool ?? []))].slice(0, 3);
-    const about = { taskId: task.id, workspace: task.workspace, hosts: named, more: rest.length, tools, own };
+    const about = { workspace: task.workspace, hosts: named, more: rest.length, tools, own };
     const { prompt, options, how } = isAboutProject(questionId)
       ? { prompt: registryQuestion(about), options: REGISTRY_OPTIONS, how: HOW_TO_ANSWER_REGISTRIES }
       : {

@@ -104,7 +104,7 @@ export async function warningsOf(tx: Tx, task: Task): Promise<string[]> {
   return [
     ...(call?.taint?.asks.length ? [whyAsked({ ...call.taint, asks: ['egress'] })] : []),
     ...(reached.length > 0
-      ? [`It has read text of others before (${reached.map(shownHost).join(', ')}), and this may be their wish.`]
+      ? [`It has read pages of ${reached.map(shownHost).join(', ')}, and this may be their idea.`]
       : []),
   ];
 }

@@ -44,7 +44,7 @@ export async function askForPlan(db: Db, task: Task, step: number): Promise<Plan
       prompt: `May ${task.harness} carry out its plan for "${inline(task.goal, 100)}"?`,
     };
     const body = planText(question, {
-      intro: `Task ${task.id} (${task.workspace}) has a plan. Nothing is changed before your yes.`,
+      intro: `The agent in ${task.workspace} has a plan. Nothing is changed before your yes.`,
       files: filesOfPlan(plan),
     });
     await now
@@ -140,9 +140,7 @@ export async function askForEnvironment(
       };
     const prompt = `May ${inline(asked.file)} of ${task.workspace} bring its own image or commands? A Dockerfile is built with the network of this machine; commands run in the container of the task. With a no the task works with our image.`;
     const asks = await openedNow(tx, quotedEvidence(asked.text));
-    const body = [`Task ${task.id} (${task.workspace}) needs your consent:`, approvalText({ ...asks, prompt })].join(
-      '\n\n',
-    );
+    const body = approvalText({ ...asks, prompt });
     await showQuestion(tx, task, questionId, body);
     await insertQuestion(tx, task, { id: questionId, kind: 'approval', prompt, ...asks });
     tx.append(approvalOfTask(task, { questionId, body, asks }));

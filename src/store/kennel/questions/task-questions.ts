@@ -1,6 +1,6 @@
 import type { Decision } from '../../../contracts/decision.ts';
 import { SETUP } from '../../../contracts/kennel.ts';
-import { commandEvidence, quotedEvidence } from '../../../domain/text/evidence.ts';
+import { commandEvidence, plainDiff, quotedEvidence } from '../../../domain/text/evidence.ts';
 import { blockQuote, inline, visible } from '../../../domain/text/foreign-text.ts';
 import { cut } from '../../chats/ids.ts';
 import { onThread } from '../../chats/thread-transaction.ts';
@@ -77,12 +77,12 @@ export async function askForTask(
       .where('id', '=', task.thread_id)
       .executeTakeFirstOrThrow();
     const allowed = kind === 'approval' && auto_approve;
-    const intro = `Task ${task.id} (${task.workspace}) ${kind === 'question' ? 'asks' : 'needs your consent'}:`;
-    const asks = await openedNow(tx, line.type === 'question' ? null : evidence(task, line));
+    const asks = await openedNow(tx, line.type === 'question' ? null : evidence(line));
     // the container's words are quoted line by line, because they may look like an answer or like our own message
     const shown =
       line.type === 'question'
         ? [
+            `The agent in ${task.workspace} asks:`,
             blockQuote(prompt),
             ...(options.length > 0
               ? [blockQuote(numbered(options)), 'Answer with a number or in your own words.']
@@ -94,7 +94,7 @@ export async function askForTask(
               prompt: `May ${task.harness} do this in ${task.workspace}?\n\n${blockQuote(inline(line.title))}`,
             }),
           ];
-    const body = [intro, ...shown].join('\n\n');
+    const body = shown.join('\n\n');
     if (!allowed) await showQuestion(tx, task, questionId, body);
     const settled = allowed ? { turn_id: task.turn_id, ...(await standingConsent(now, task.thread_id)) } : {};
     await insertQuestion(tx, task, { id: questionId, kind, prompt, options, ...asks }, settled);
@@ -109,10 +109,9 @@ export async function askForTask(
 }
 
 /** What is asked for, as far as the agent said it: the command or the difference. */
-function evidence(task: Task, line: { command?: string; diff?: string }): string {
-  const where = `workspace ${task.workspace}, host ${task.host}, task ${task.id}`;
-  if (line.diff) return `${where}\n${quotedEvidence(line.diff)}`;
-  return line.command ? `${where}\n${commandEvidence(line.command)}` : where;
+function evidence(line: { command?: string; diff?: string }): string | null {
+  if (line.diff) return quotedEvidence(plainDiff(line.diff));
+  return line.command ? commandEvidence(line.command) : null;
 }
 
 /** Ends the questions of a task that is over, because nobody waits for their answers. */

@@ -35,9 +35,7 @@ export async function askForSetup(
   const refused = Number(count) >= MOST_SCRIPTS || script.trim() === '' || Buffer.byteLength(script) > SETUP_BYTES;
   const prompt = setupQuestion(task, refused ? [] : await warningsOf(now, task));
   const asks = await openedNow(tx, refused ? null : quotedEvidence(script));
-  const body = [`Task ${task.id} (${task.workspace}) needs your consent:`, approvalText({ ...asks, prompt })].join(
-    '\n\n',
-  );
+  const body = approvalText({ ...asks, prompt });
   if (!refused) await showQuestion(tx, task, questionId, body);
   const settled = refused
     ? { turn_id: task.turn_id, decision: 'deny' as const, state: 'cancelled' as const, decided_at: new Date() }

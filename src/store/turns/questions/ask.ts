@@ -3,7 +3,7 @@ import type { AskInput, AskResult } from '../../../contracts/conversation.ts';
 import type { DecidedBy } from '../../../contracts/decision.ts';
 import { outboxId } from '../../../contracts/ids.ts';
 import type { CallTaint } from '../../../contracts/taint.ts';
-import { alwaysHint, whyAsked } from '../../../domain/consent/taint.ts';
+import { whyAsked } from '../../../domain/consent/taint.ts';
 import { pageEnd, visibleLine } from '../../../domain/text/evidence.ts';
 import { cut } from '../../chats/ids.ts';
 import { onThread, type ThreadTransaction } from '../../chats/thread-transaction.ts';
@@ -79,11 +79,8 @@ export async function ask(db: Db, input: AskInput, approval: Approval | null): P
     }
     const args = call.args as { question?: string; options?: string[] };
     const options = kind === 'question' ? (args.options ?? []) : [];
-    const prompt = approval ? approval.sentence : (args.question ?? '');
-    const asked = await openedNow(
-      tx,
-      approval ? [...warning(call.taint), approval.evidence].filter(Boolean).join('\n\n') : null,
-    );
+    const prompt = approval ? [approval.sentence, ...warning(call.taint)].join('\n') : (args.question ?? '');
+    const asked = await openedNow(tx, approval?.evidence || null);
     await now
       .insertInto('questions')
       .values({ ...about, ...asked, prompt, options: json(options), state: 'open', decision: null, answer: null })
@@ -113,9 +110,11 @@ export async function ask(db: Db, input: AskInput, approval: Approval | null): P
   });
 }
 
-/** Why text of others makes this a question, and how to allow it permanently. */
-const warning = (taint: CallTaint | null): string[] =>
-  taint?.asks.length ? [visibleLine([whyAsked(taint), alwaysHint(taint)].filter(Boolean).join(' '))] : [];
+/** Why text of others makes this a question. */
+function warning(taint: CallTaint | null): string[] {
+  const why = taint?.asks.length ? whyAsked(taint) : '';
+  return why ? [visibleLine(`${why} Did you want it?`)] : [];
+}
 
 /**
  * The parts of every open question: its number in the thread, and what of it is shown. A screen shows it at once, a

@@ -30,8 +30,8 @@ interface Verdict {
   remember: boolean;
   /** a denial after which the work continues without the call */
   skip?: boolean;
-  /** it holds for this sink in this chat, whatever was read */
-  always?: Sink;
+  /** it holds for these sinks in this chat, whatever was read */
+  always?: readonly Sink[];
 }
 
 /** A denial becomes the call's result; an allowed call runs. */
@@ -41,7 +41,7 @@ export async function decideQuestion(
   it: Verdict,
   by: Identity,
 ): Promise<void> {
-  const { decision, skip = false, always } = it;
+  const { decision, skip = false, always = [] } = it;
   // "yes all" covers calls, and never money
   const remember = it.remember && question.budget === null;
   await decided(tx.now, question, {
@@ -65,7 +65,7 @@ export async function decideQuestion(
     const grant = { question_id: question.id, scope, period, tokens, micro_usd: microUsd };
     await tx.now.insertInto('budget_grants').values(grant).execute();
   }
-  if (decision === 'allow' && always) await giveGrant(tx.now, question.chat_id, always, question.id);
+  if (decision === 'allow') for (const sink of always) await giveGrant(tx.now, question.chat_id, sink, question.id);
   if (decision === 'allow' && remember) {
     await tx.now.updateTable('threads').set({ auto_approve: true }).where('id', '=', question.thread_id).execute();
     await tx.now.updateTable('turns').set({ auto_approve: true }).where('id', '=', question.turn_id).execute();
@@ -78,7 +78,7 @@ export async function decideQuestion(
       .executeTakeFirstOrThrow();
     const output = skip
       ? `Skipped by the person: ${call.name} was not run. Go on without it; do not try it another way.`
-      : `The person said no to "${question.prompt}" It was not done (${call.name} was denied by user).`;
+      : `The person said no to "${question.prompt.split('\n', 1)[0]}" Nothing was run.`;
     await settleCall(tx, question.call_id, { ok: false, output });
   }
 }

@@ -1,9 +1,12 @@
-import { pageEnd } from '../../../domain/text/evidence.ts';
+import { argumentsEvidence, pageEnd } from '../../../domain/text/evidence.ts';
 import type { Tx } from '../../postgres/database.ts';
 import type { Question } from './questions.ts';
 
 export const numbered = (options: readonly string[]): string =>
   options.map((option, index) => `${index + 1}. ${option}`).join('\n');
+
+/** How an approval is answered, on every channel. `more` is known to work, too: it shows the details. */
+export const APPROVAL_ANSWERS = 'Answer yes, no, or "always" to stop asking.';
 
 /** An approval as a message: the question, the first page of what it is decided by, and the possible answers. */
 export const approvalText = (it: Pick<Question, 'prompt' | 'evidence' | 'shown' | 'number'>): string =>
@@ -47,20 +50,32 @@ export function howToAnswer({
   const answers =
     kind === 'plan'
       ? 'Say "yes" and it begins, say in your own words what to change, or "no" to end the task.'
-      : 'Answer yes, no, skip or yes all.';
-  if (rest === 0) return answers;
-  return `This is the beginning; ${rest} characters follow. Say "more" to read on. ${kind === 'plan' ? answers : 'Then answer yes, no, skip or yes all.'}`;
+      : APPROVAL_ANSWERS;
+  return rest === 0 ? answers : `This is the beginning. Say "more" to read on. ${answers}`;
 }
 
 /** The next page of what an approval is decided by, as a message. */
 export async function readOn(tx: Tx, question: Question, at: Date): Promise<string> {
   const { evidence, shown } = question;
-  if (evidence === null || shown >= evidence.length) return `That was all of it. ${howToAnswer(question)}`;
+  if (evidence === null || shown >= evidence.length)
+    return ['That was all of it.', await detailsOf(tx, question), howToAnswer(question)].filter(Boolean).join('\n\n');
   const end = pageEnd(evidence, shown);
   // what is shown now must be read before a yes counts
   await tx.updateTable('questions').set({ shown: end, delivered_at: at }).where('id', '=', question.id).execute();
   const page = evidence.slice(shown, end);
   return `${question.kind === 'plan' ? page.trimEnd() : fenced(page)}\n\n${howToAnswer({ ...question, shown: end })}`;
+}
+
+/** What nobody needs for an answer, and some want to know: the tool and its arguments, or the task and its machine. */
+async function detailsOf(tx: Tx, { call_id, task_id }: Question): Promise<string> {
+  const call = call_id
+    ? await tx.selectFrom('calls').select(['name', 'args']).where('id', '=', call_id).executeTakeFirst()
+    : undefined;
+  if (call) return fenced(argumentsEvidence({ tool: call.name, ...call.args }));
+  const task = task_id
+    ? await tx.selectFrom('tasks').select(['workspace', 'host', 'id']).where('id', '=', task_id).executeTakeFirst()
+    : undefined;
+  return task ? fenced(argumentsEvidence(task)) : '';
 }
 
 /** Evidence cannot contain a fence. */

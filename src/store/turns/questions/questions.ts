@@ -81,9 +81,9 @@ export async function isAsked(db: Db | Tx, threadId: string, questionsOnly = fal
 export async function dangerOf(
   tx: Tx,
   question: Question,
-): Promise<{ danger: Danger; tainted: boolean; grantable: readonly Sink[] }> {
+): Promise<{ danger: Danger; tainted: boolean; asksAnyway: boolean; grantable: readonly Sink[] }> {
   // we cannot rate what a coding task wants to do
-  if (!question.call_id) return { danger: 'DANGEROUS', tainted: false, grantable: [] };
+  if (!question.call_id) return { danger: 'DANGEROUS', tainted: false, asksAnyway: false, grantable: [] };
   const { danger, taint } = await tx
     .selectFrom('calls')
     .select(['danger', 'taint'])
@@ -92,7 +92,7 @@ export async function dangerOf(
   const asks = taint?.asks ?? [];
   // for a deletion or a command the rule of its danger holds: the owner, or the person who asked for it
   const tainted = asks.some((sink) => sink !== 'delete' && sink !== 'command');
-  return { danger, tainted, grantable: taint?.each ? [] : asks };
+  return { danger, tainted, asksAnyway: asks.length > 0, grantable: taint?.each ? [] : asks };
 }
 
 export const threadOf = async (db: Db, questionId: string): Promise<string | undefined> =>

@@ -58,7 +58,7 @@ it('WhatsApp shows the question and what it is decided by; a bare yes is too ear
   await ann.send(typed('on-phone'));
   const question = await told(ann, 'Save the routine "on-phone"?');
   expect(question.shown.text).toContain(SHOWN);
-  expect(question.shown.text).toMatch(/Answer yes, no, skip or yes all, or react with 👍 or 👎\.$/);
+  expect(question.shown.text).toMatch(/Answer yes, no, or "always" to stop asking\. 👍 and 👎 work, too\.$/);
   await ann.send('yes');
   await told(ann, 'That came before you could read the question');
   expect(await routine('on-phone')).toBeUndefined();
@@ -133,7 +133,7 @@ it('the terminal shows the question and what it is decided by; a bare yes that c
     chat.stdin.write(`${script(create('on-terminal'))}\n`);
     await sees('? Save the routine "on-terminal"?');
     await sees(`  ${SHOWN}`);
-    await sees('  yes / no / skip / yes all');
+    await sees('  yes, no, or "always" to stop asking');
     chat.stdin.write('yes\n');
     await sees('That came before you could read the question');
     expect(await routine('on-terminal')).toBeUndefined();

@@ -200,7 +200,7 @@ describe('an approval that is longer than a page', () => {
       .where('id', '=', id)
       .executeTakeFirstOrThrow();
     const shown = ((await app.detail(thread.id)).pending_approvals[0] as unknown as { evidence: string }).evidence;
-    for (let page = ''; !page.endsWith('\n\nAnswer yes, no, skip or yes all.'); pages.push(page)) {
+    for (let page = ''; !page.endsWith('\n\nAnswer yes, no, or "always" to stop asking.'); pages.push(page)) {
       expect((await app.say(thread.id, 'more')).kind).toBe('reply');
       page = (await lastReply(thread.id))!;
     }
@@ -267,7 +267,7 @@ describe('an approval', () => {
       ),
     );
     expect(told.detail).toBe(
-      'This is still open, and nothing is done before it is answered:\n1. Save the routine "y"?\nAnswer yes, no, skip or yes all.',
+      'This is still open, and nothing is done before it is answered:\n1. Save the routine "y"?\nAnswer yes, no, or "always" to stop asking.',
     );
     const notice = app.store.db
       .selectFrom('outbox')

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { tokensText } from '../../../../src/domain/model/price-book.ts';
 import { insertTask, setTaskState } from '../../../../src/store/kennel/tasks/tasks.ts';
 import { activeWorkspace, recordWorkspaces } from '../../../../src/store/kennel/workspaces/workspaces.ts';
 import { startTestApp, type TestApp } from '../../../support/app.ts';
@@ -36,7 +37,8 @@ describe('a command', () => {
     expect(await told(thread, 'Tasks?')).toMatch(/^No coding task is under way[\s\S]*I start one/);
     expect(await told(thread, '/schedules')).toContain('Nothing runs by itself in this chat');
     expect(await told(thread, '@fetch projects!')).toBe('- Notes\n- shop\n`project Notes` makes it the active one.');
-    const help = await told(thread, 'help');
+    expect(await told(thread, 'help')).toContain('`help all`');
+    const help = await told(thread, 'help all');
     for (const word of ['`tasks`', '`schedules`', '`projects`', '`usage`', '`model`', '`version`'])
       expect(help).toContain(word);
   });
@@ -88,8 +90,8 @@ describe('a command', () => {
       .executeTakeFirstOrThrow();
     expect(tokens).toBeGreaterThan(0);
     const usage = await told(thread, 'usage');
-    expect(usage).toContain(`This chat, today: ${tokens} tokens`);
-    expect(usage).toContain(`This chat, in all: ${tokens} tokens`);
+    expect(usage).toContain(`This chat, today: ${tokensText(tokens)} tokens`);
+    expect(usage).toContain(`This chat, in all: ${tokensText(tokens)} tokens`);
     expect(usage).toContain('All chats, in all: ');
     expect(await told(thread, 'model')).toMatch(/^scripted of 127\.0\.0\.1:\d+ answers[\s\S]*by scripted/);
     expect(await told(thread, 'Version')).toMatch(/^Fetch \d+\.\d+\.\d+/);

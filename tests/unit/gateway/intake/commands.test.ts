@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { helpText } from '../../../../src/domain/chat/words/help.ts';
+import { helpText, parseHelp, shortHelp } from '../../../../src/domain/chat/words/help.ts';
+import { helpLines } from '../../../../src/gateway/intake/commands/help.ts';
 import { COMMANDS, isCommand } from '../../../../src/gateway/intake/commands/table.ts';
 import { holds } from '../../../support/property.ts';
 
@@ -127,11 +128,26 @@ describe('a sentence', () => {
   });
 });
 
+it.each([
+  { practice: false, tasks: true },
+  { practice: false, tasks: false },
+  { practice: true, tasks: true },
+  { practice: true, tasks: false },
+])('help is read at a glance: at most 80 words with %j', (setUp) => {
+  const words = shortHelp(setUp).split(/\s+/).length;
+  expect(words).toBeGreaterThan(50);
+  expect(words).toBeLessThanOrEqual(80);
+});
+
+it.each(['tasks', 'schedules', 'trust'] as const)('help %s has its own words and no others', (topic) => {
+  expect(parseHelp(`Help ${topic}!`)).toEqual({ about: topic });
+  const text = helpText(topic, helpLines(COMMANDS));
+  expect(text.split('\n').filter((line) => line.startsWith('- ')).length).toBeGreaterThan(2);
+  expect(text).not.toContain('`version`');
+});
+
 it('help has words to say for every command that it lists', () => {
-  const text = helpText(
-    { practice: false, tasks: true },
-    COMMANDS.flatMap(({ help }) => help),
-  );
+  const text = helpText('all', helpLines(COMMANDS));
   for (const { help } of COMMANDS) for (const line of help) expect(text).toContain(`- ${line}`);
   for (const line of COMMANDS.flatMap(({ help }) => help)) expect(line).toMatch(/`[^`]+`/);
 });

@@ -1,5 +1,6 @@
 import { visible } from '../../../../domain/text/evidence.ts';
 import { ago, HOUR } from '../../../../domain/time.ts';
+import { APPROVAL_ANSWERS } from '../../../../store/turns/questions/question-text.ts';
 import type { Asked, OutgoingRow } from '../../../../store/whatsapp/outgoing.ts';
 import type { Counters } from '../../../../store/whatsapp/sends.ts';
 import { type Attached, takeAttachments } from '../../shared/markdown.ts';
@@ -36,9 +37,8 @@ const CAPTION = 700;
 const FILE_NOTE = 'The whole text is in the file.';
 /** WhatsApp's own limits of a poll. */
 const POLL = { name: 255, options: 12, option: 100 };
-const YES_OR_NO = 'Answer yes, no, skip or yes all, or react with 👍 or 👎.';
-const restOf = (characters: number): string =>
-  `This is the beginning; ${characters} characters follow. Say "more" to read on. Then answer yes, no, skip or yes all.`;
+const YES_OR_NO = `${APPROVAL_ANSWERS} 👍 and 👎 work, too.`;
+const BEGINNING = `This is the beginning. Say "more" to read on. ${APPROVAL_ANSWERS}`;
 const REMINDER = 'I am still waiting for your answer:';
 
 /** The note on a reply that waited for WhatsApp; null up to an hour. */
@@ -63,9 +63,7 @@ function writeQuestion(writing: Writing, question: Asked, lead: string[]): { par
   if (question.isWhole)
     return asking(writeText(writing, writing.row.body, question.reminder ? lead.slice(0, -1) : lead, []));
   if (question.kind === 'approval')
-    return asking(
-      writeText(writing, approvalText(question), lead, [question.rest > 0 ? restOf(question.rest) : YES_OR_NO]),
-    );
+    return asking(writeText(writing, approvalText(question), lead, [question.rest > 0 ? BEGINNING : YES_OR_NO]));
   const { options } = question;
   const prompt = question.number > 1 ? `${question.number}. ${question.prompt}` : question.prompt;
   if (options.length === 0) return asking(writeText(writing, prompt, lead, []));

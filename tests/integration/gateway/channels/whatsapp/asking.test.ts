@@ -99,7 +99,7 @@ describe('questions on WhatsApp', () => {
     const id = await question(chat, { kind: 'approval', prompt: 'May I run shell?', args: { command: 'rm *tmp*' } });
     await deliver(id);
     expect((await shownTo(ann, id)).shown.text).toBe(
-      'May I run shell?\n\n```\ncommand: rm *tmp*\n```\n\nAnswer yes, no, skip or yes all, or react with 👍 or 👎.',
+      'May I run shell?\n\n```\ncommand: rm *tmp*\n```\n\nAnswer yes, no, or "always" to stop asking. 👍 and 👎 work, too.',
     );
   });
 });

@@ -49,7 +49,7 @@ describe('messages on WhatsApp', () => {
     await shown(Ben, /Stopped|stop/);
     expect(await verdictOf(id)).toMatch(/stop|reply/);
     await Ben.send('help');
-    await shown(Ben, 'interrupts what is running');
+    await shown(Ben, 'ends what runs');
   });
 
   it('greets, reminds and says what was used without the model, and keeps from others what is the owner’s', async () => {

@@ -137,8 +137,8 @@ describe('a question', () => {
 
   it('of a coding task is its own message, which a quote or a reaction answers', () => {
     const question = asked({ kind: 'approval', prompt: 'May codex do this?', isWhole: true });
-    expect(write(writing('Task tsk_1 (demo) needs your consent:\n\nMay codex do this?', { question })).parts).toEqual([
-      { kind: 'text', text: 'Task tsk_1 (demo) needs your consent:\n\nMay codex do this?', asks: true },
+    expect(write(writing('May codex do this?', { question })).parts).toEqual([
+      { kind: 'text', text: 'May codex do this?', asks: true },
     ]);
   });
 
@@ -159,7 +159,7 @@ describe('an approval', () => {
     const [text] = texts(writing('', { question: approval(evidence) }));
     expect(text).toContain(evidence);
     expect(text).toMatch(/^Delete src\/old_\*\.ts in demo\?\n\n/);
-    expect(text).toMatch(/\n\nAnswer yes, no, skip or yes all, or react with 👍 or 👎\.$/);
+    expect(text).toMatch(/\n\nAnswer yes, no, or "always" to stop asking\. 👍 and 👎 work, too\.$/);
   });
 
   it('shows characters that would make it look like something else', () => {
@@ -172,7 +172,9 @@ describe('an approval', () => {
 
   it('says how to read on where it is longer than a page', () => {
     const [text] = texts(writing('', { question: approval('│ x', 4_200) }));
-    expect(text).toMatch(/4200 characters follow\. Say "more" to read on\. Then answer yes, no, skip or yes all\.$/);
+    expect(text).toMatch(
+      /This is the beginning\. Say "more" to read on\. Answer yes, no, or "always" to stop asking\.$/,
+    );
   });
 });
 
