@@ -50,6 +50,8 @@ const ESSENTIAL = [
   'FETCH_HOME',
 ] satisfies Array<keyof typeof settings>;
 
+const isEssential = ({ name }: Setting): boolean => ESSENTIAL.some((each) => each === name);
+
 const inShape =
   (shape: object) =>
   (name: string): boolean =>
@@ -104,7 +106,8 @@ export function settingsPage(): string {
   const groups = GROUPS.map(([title, takes]) => {
     const group = left.filter(({ name }) => takes(name));
     for (const setting of group) left.splice(left.indexOf(setting), 1);
-    return `## ${title}\n\n${rowsOf(group)}`;
+    const [first, then] = [group.filter(isEssential), group.filter((setting) => !isEssential(setting))];
+    return `## ${title}\n\n${rowsOf([...first, ...then])}`;
   });
   return `${[HEAD, ...groups, withoutRestart(), fromTheOriginal()].join('\n\n')}\n`;
 }
