@@ -7,7 +7,7 @@ import { buildPage, PAGE_FOLDER } from './page.ts';
 
 /**
  * The code of all commands and roles, and of the packages that they load, in some hundred chunks in place of two
- * thousand modules: a role is loaded in half the time, and is 20 to 30 MB smaller (docs/performance.md). `npm ci` makes
+ * thousand modules: a role is loaded in half the time, and is 20 to 30 MB smaller. `npm ci` makes
  * it in a clone, `npm pack` for an installed package.
  */
 

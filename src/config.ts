@@ -35,7 +35,7 @@ export const settings = {
     .optional()
     .meta({ secret: true })
     .describe(
-      'Key that encrypts the WhatsApp credentials and the logins at MCP servers; when unset, one is created in FETCH_HOME/encryption-key',
+      'Key that encrypts the WhatsApp credentials and the logins at MCP servers; FETCH_HOME/encryption-key when unset',
     ),
   ...speechSettings,
   ...tracingSettings,

@@ -69,7 +69,7 @@ export function devServerArguments(options: {
     // of them for an hour. Others are read from the file when they are needed.
     ...['--dynamic-config-value', 'history.hostLevelCacheMaxSize=500'],
     // A write-ahead log that is synced at every commit, so that a power cut loses nothing that was acknowledged. A turn
-    // without tools has six or seven syncs: 1.3 ms of its 50 on a disk that syncs in 0.2 ms (docs/performance.md).
+    // without tools has six or seven syncs: 1.3 ms of its 50 on a disk that syncs in 0.2 ms (docs/reliability.md).
     ...['--sqlite-pragma', 'journal_mode=WAL', '--sqlite-pragma', 'synchronous=FULL'],
     ...['--log-format', 'json', '--log-level', 'warn'],
   ];

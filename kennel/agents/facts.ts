@@ -12,7 +12,7 @@ export interface AgentFacts {
   model: AgentModel | null;
   /** the log-in of its own that it may have instead of a key */
   login: AgentLogin;
-  /** what docs/kennel.md says of it besides; so does the remark of the log-in */
+  /** what docs/coding-tasks.md says of it besides; so does the remark of the log-in */
   remark?: string;
 }
 

@@ -1,11 +1,10 @@
 import { factsOf, hasModel } from '../../kennel/agents/registry.ts';
 import { profileOf } from '../../kennel/runner/profile/profile.ts';
-import { settings } from '../../src/config.ts';
 import { AGENT_NAMES, type AgentName } from '../../src/contracts/kennel.ts';
 import { enablesAgent, ORIGINAL_NAMES } from '../../src/domain/settings/original-names.ts';
-import { isLive } from '../../src/domain/settings/shapes.ts';
 import { modelSetting } from '../../src/domain/tasks/agents/agent-settings.ts';
 import { table } from './page.ts';
+import { essentialTable, listSettings, settingsPage, testsTable } from './settings-page.ts';
 import { toolsPage } from './tools-page.ts';
 
 /** What each agent needs to reach a model. */
@@ -52,45 +51,6 @@ async function loginsTable(): Promise<string> {
   );
 }
 
-interface Setting {
-  name: string;
-  /** as one would write it in a `.env` file; undefined when the setting has none */
-  fallback: string | undefined;
-  meaning: string;
-}
-
-/** FETCH_HOME is required by the schema, because its default depends on the person's home folder. */
-const HOME_DEFAULT = '~/.fetch';
-
-export const listSettings = (): Setting[] =>
-  Object.entries(settings).map(([name, schema]) => {
-    const parsed = name === 'FETCH_HOME' ? HOME_DEFAULT : schema.safeParse(undefined).data;
-    const fallback = parsed === undefined || parsed === '' ? undefined : String(parsed);
-    return { name, fallback, meaning: schema.description ?? '' };
-  });
-
-/** Who reads about a setting: those of tests start with these words. */
-type Audience = 'people' | 'tests';
-const FOR_TESTS = 'For tests: ';
-
-export const settingsTable = (audience: Audience): string =>
-  table(
-    ['setting', 'default', 'meaning'],
-    listSettings()
-      .filter(({ meaning }) => meaning.startsWith(FOR_TESTS) === (audience === 'tests'))
-      .map(({ name, fallback, meaning }) => [
-        `\`${name}\``,
-        fallback === undefined ? '' : `\`${fallback}\``,
-        audience === 'tests' ? meaning.slice(FOR_TESTS.length) : meaning,
-      ]),
-  );
-
-/** The settings that change without a restart. */
-const liveSettings = (): string =>
-  Object.entries(settings)
-    .flatMap(([name, schema]) => (isLive(schema) ? [`\`${name}\``] : []))
-    .join(', ');
-
 /** What only docker-compose.yml reads, when a copy of the example is beside it. */
 const FOR_COMPOSE = [
   '# For `docker compose` only (docs/server.md): copied to .env beside docker-compose.yml, this file also holds what follows.',
@@ -133,33 +93,16 @@ export const envExample = (): string =>
     '',
   ].join('\n');
 
-/** What became of the variables of the original that have another name here. */
-const originalNames = (): string =>
-  table(
-    ['name in Fetch 0.0.94', 'setting here', 'its value'],
-    [
-      ...Object.entries(ORIGINAL_NAMES).map(([name, { is, meaning }]) => [`\`${name}\``, `\`${is}\``, meaning]),
-      [
-        AGENT_NAMES.filter(hasModel)
-          .map((agent) => `\`${enablesAgent(agent)}\``)
-          .join(', '),
-        '`FETCH_KENNEL_AGENTS`',
-        '`true` for each that may be used; one that is set turns off those that are not',
-      ],
-    ],
-  );
-
 /** Every generated table: the page that it is in, its name there, and what it says. */
 export const TABLES: ReadonlyArray<{ page: string; name: string; text: () => string | Promise<string> }> = [
-  { page: 'README.md', name: 'settings', text: () => settingsTable('people') },
-  { page: 'docs/contributing.md', name: 'settings', text: () => settingsTable('tests') },
-  { page: 'docs/operations.md', name: 'live-settings', text: liveSettings },
-  { page: 'docs/operations.md', name: 'original-names', text: originalNames },
-  { page: 'docs/kennel.md', name: 'agents', text: agentsTable },
-  { page: 'docs/kennel.md', name: 'logins', text: loginsTable },
+  { page: 'README.md', name: 'settings', text: essentialTable },
+  { page: 'docs/contributing.md', name: 'settings', text: testsTable },
+  { page: 'docs/coding-tasks.md', name: 'agents', text: agentsTable },
+  { page: 'docs/coding-tasks.md', name: 'logins', text: loginsTable },
 ];
 
 export const FILES: ReadonlyArray<{ file: string; text: () => string }> = [
   { file: '.env.example', text: envExample },
+  { file: 'docs/settings.md', text: settingsPage },
   { file: 'docs/tools.md', text: toolsPage },
 ];

@@ -30,7 +30,7 @@ const HEAD = `# Tools
 
 What the model may call. Tools come in families. Every chat has the family \`core\`. The model opens another one with \`open_tools\`, or calls one of its tools by name. A family also opens by itself: by a word
 of the person ("pull request", "screenshot", "every morning"), or by the state of the chat (a repository on GitHub, a task that runs). It stays open until \`/new\`. A group or a thread may have fewer tools.
-Unknown arguments are refused, and a call outside of the limits comes back with the reason. [consent.md](consent.md) says what danger, reading and sending mean for a call. A person can ask for any of it in words.
+Unknown arguments are refused, and a call outside of the limits comes back with the reason. [security.md](security.md) says what danger, reading and sending mean for a call. A person can ask for any of it in words.
 
 | word | means |
 |---|---|

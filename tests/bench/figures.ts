@@ -25,7 +25,7 @@ export const figures = (values: readonly number[]): Figures => ({
 /** One line of a result table; every part of the benchmark returns some. */
 export type Row = Record<string, string | number>;
 
-/** A title and a Markdown table, so that it can be pasted into docs/performance.md as it is. */
+/** A title and a Markdown table, so that it can be pasted into docs/reliability.md as it is. */
 export function printTable(title: string, rows: readonly Row[]): void {
   const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))];
   console.log(`\n${title}\n| ${columns.join(' | ')} |\n|${columns.map(() => '---').join('|')}|`);

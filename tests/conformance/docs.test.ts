@@ -26,15 +26,15 @@ it.each([
 });
 
 it('a browser that goes to a page is led to the viewer; a program gets the page', async () => {
-  expect(await get('/docs/kennel.md', { 'Sec-Fetch-Mode': 'navigate' })).toMatchObject({
+  expect(await get('/docs/coding-tasks.md', { 'Sec-Fetch-Mode': 'navigate' })).toMatchObject({
     status: 302,
-    headers: { location: '/docs/index.html#kennel' },
+    headers: { location: '/docs/index.html#coding-tasks' },
   });
-  const { status, headers, body } = await get('/docs/kennel.md', { 'Sec-Fetch-Mode': 'cors' });
+  const { status, headers, body } = await get('/docs/coding-tasks.md', { 'Sec-Fetch-Mode': 'cors' });
   expect([status, headers['content-type'], body]).toEqual([
     200,
     'text/markdown; charset=utf-8',
-    readFileSync(join(root, 'docs/kennel.md'), 'utf8'),
+    readFileSync(join(root, 'docs/coding-tasks.md'), 'utf8'),
   ]);
 });
 
@@ -67,7 +67,7 @@ it.each(['nothing.md', 'nothing.html', 'images', 'images/nothing.png'])('/docs/%
 );
 
 it('a diagram is shown as a list of its arrows', async () => {
-  const { body } = await get('/docs/README.html');
+  const { body } = await get('/docs/contributing.html');
   expect(body).toContain(
     '<li>you: WhatsApp <b>→</b> received row <small>one transaction with the ratchet</small></li>',
   );

@@ -6,10 +6,10 @@ import { TYPES } from '../conformance/register/types.ts';
 /** The original had as many numbered defects. A test whose name has the number shows that ours does not have it. */
 export const DEFECTS = 53;
 
-/** Lines of the table "Walls" of the threat model. Each names the tests that show it. */
+/** Lines of the table "Walls" of docs/security.md. Each names the tests that show it. */
 export const wallClaims = (): string[] =>
   /\n## Walls\n([\s\S]*?)\n## /
-    .exec(readFileSync(new URL('../../docs/threat-model.md', import.meta.url), 'utf8'))![1]!
+    .exec(readFileSync(new URL('../../docs/security.md', import.meta.url), 'utf8'))![1]!
     .split('\n')
     .filter((line) => line.startsWith('| ') && !line.startsWith('| claim |'));
 /** Paths from the root on. */

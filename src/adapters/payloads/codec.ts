@@ -20,7 +20,7 @@ export class UnknownPayloadKey extends Error {
   override readonly name = 'UnknownPayloadKey';
   constructor(id: string) {
     super(
-      `A payload in Temporal was encrypted with the key ${id}, which this process does not have. Add it to FETCH_PAYLOAD_KEYS: docs/operations.md.`,
+      `A payload in Temporal was encrypted with the key ${id}, which this process does not have. Add it to FETCH_PAYLOAD_KEYS: docs/running.md.`,
     );
   }
 }

@@ -24,7 +24,7 @@ export const list = (config: Config): Promise<void> =>
 export async function rotate(config: Config): Promise<void> {
   if (config.FETCH_PAYLOAD_KEYS !== undefined)
     throw new Error(
-      'The keys come from FETCH_PAYLOAD_KEYS: put the new one there, last on every machine first, then first on every machine. docs/operations.md says why.',
+      'The keys come from FETCH_PAYLOAD_KEYS: put the new one there, last on every machine first, then first on every machine. docs/running.md says why.',
     );
   const { id } = rotatePayloadKey(config.FETCH_HOME);
   write(

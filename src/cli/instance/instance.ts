@@ -88,7 +88,7 @@ export async function startInstance(
   ensureSecret(home, 'chat-key');
   if (makePayloadKey(config) && databaseVersion(home)) {
     report.warn(
-      'From now on Temporal stores what it is given encrypted. Before you go back to an older release, read "Going back" in docs/operations.md.',
+      'From now on Temporal stores what it is given encrypted. Before you go back to an older release, read "Going back" in docs/running.md.',
     );
   }
 

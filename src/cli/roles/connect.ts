@@ -58,7 +58,7 @@ async function connectWithKey(config: Config, db: Db): Promise<TemporalClient> {
   const [newest] = await usedPayloadKeys(db);
   if (newest && !known.has(newest.id))
     throw new Error(
-      `Payloads in Temporal are encrypted with the key ${newest.id}, which this home does not have. Copy the file payload-keys of the other home, or set FETCH_PAYLOAD_KEYS. If the key is lost: docs/operations.md.`,
+      `Payloads in Temporal are encrypted with the key ${newest.id}, which this home does not have. Copy the file payload-keys of the other home, or set FETCH_PAYLOAD_KEYS. If the key is lost: docs/running.md.`,
     );
   if (encrypts) await notePayloadKey(db, encrypts.id);
   return await connectTemporal(config);

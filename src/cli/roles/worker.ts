@@ -103,7 +103,7 @@ function backgroundWorker(temporal: Client, config: Config, common: Omit<WorkerO
       ...common,
       taskQueue: BACKGROUND_QUEUE,
       maxConcurrentActivityTaskExecutions: 20,
-      // with two, a person waits at most twice as long beside 500 runs (docs/performance.md)
+      // with two, a person waits at most twice as long beside 500 runs (docs/reliability.md)
       maxConcurrentWorkflowTaskExecutions: 2,
       maxCachedWorkflows: 50,
     });

@@ -50,7 +50,7 @@ export const list = (config: Config): Promise<void> =>
     const kept = logins.filter((each) => !servers.some(({ server }) => server.name === each.server));
     for (const { server } of kept) say(`${server}: not used, and its login is still kept: fetch mcp logout ${server}`);
     if (servers.length + problems.length + kept.length === 0)
-      say('There is no MCP server: docs/extensions.md says how to add one.');
+      say('There is no MCP server: docs/chat.md says how to add one.');
   });
 
 function state({ server: { name, reach }, headers }: ConfiguredServer, login: LoginRow | undefined): string {

@@ -29,37 +29,30 @@ export const chatSettings = {
       .min(1)
       .max(36_500)
       .optional()
-      .describe('Erase the texts of a session in which nothing was said for so many days; for ever kept when unset'),
+      .describe('Erase the texts of a session after so many days of silence; kept when unset'),
   ),
   FETCH_AUTONOMY: live(
     z
       .enum(['supervised', 'cautious', 'autonomous'])
       .default('cautious')
-      .describe('What runs without asking: see docs/consent.md'),
+      .describe('What runs without asking (supervised, cautious, autonomous): docs/security.md'),
   ),
   FETCH_READ_SECONDS: live(
-    z.coerce
-      .number()
-      .min(0)
-      .max(60)
-      .default(2)
-      .describe('How long a question must be shown before a yes or no counts for it, also with "yes 2" or a quote'),
+    z.coerce.number().min(0).max(60).default(2).describe('How long a question must be shown before a yes or no counts'),
   ),
   FETCH_MAX_STEPS: whole(25).describe('Model steps in a turn'),
   FETCH_MAX_TOOL_CALLS: whole(60).describe('Tool calls in a turn'),
   FETCH_MAX_TURN_TOKENS: whole(2_000_000).describe('Tokens in a turn'),
   FETCH_MAX_TURN_USD: positive(5).describe('Money in a turn, US dollars'),
   FETCH_MAX_DAY_TOKENS: whole(20_000_000).describe(
-    'Tokens of a chat in a day of FETCH_TIME_ZONE, with the runs of its automations; at each limit I ask before I go on',
+    'Tokens of a chat in a day of FETCH_TIME_ZONE, with the runs of its automations',
   ),
-  FETCH_MAX_DAY_USD: positive(25).describe('Money of a chat in a day, counted in the same way, US dollars'),
-  FETCH_MAX_MONTH_TOKENS: whole(500_000_000).describe(
-    'Tokens of a chat in a month, with its coding tasks and the runs of its automations',
-  ),
-  FETCH_MAX_MONTH_USD: positive(250).describe('Money of a chat in a month, counted in the same way, US dollars'),
+  FETCH_MAX_DAY_USD: positive(25).describe('Money of a chat in a day, US dollars'),
+  FETCH_MAX_MONTH_TOKENS: whole(500_000_000).describe('Tokens of a chat in a month, with its coding tasks'),
+  FETCH_MAX_MONTH_USD: positive(250).describe('Money of a chat in a month, with its coding tasks, US dollars'),
   FETCH_MAX_SCHEDULE_TOKENS: whole(20_000_000).describe('Tokens of all runs of one schedule or automation in a day'),
   FETCH_MAX_SCHEDULE_USD: positive(5).describe(
-    'Money of all runs of one schedule or automation in a day, US dollars; at the limit it stops and asks once',
+    'Money of all runs of one schedule or automation in a day, in US dollars',
   ),
   FETCH_MAX_TURN_MINUTES: positive(240, 20_000).describe('Time of a turn, without waits for a person'),
   FETCH_CONTEXT_TOKENS: live(
@@ -72,24 +65,18 @@ export const chatSettings = {
     .min(1)
     .max(24 * 30)
     .default(24)
-    .describe(
-      'A cron that was due while nothing ran still runs up to this long afterwards; several missed firings of a cron run once, and say so',
-    ),
+    .describe('A schedule that was due while nothing ran still runs up to this long afterwards, once'),
   FETCH_STOP_SECONDS: z.coerce
     .number()
     .min(1)
     .max(3600)
     .default(30)
-    .describe(
-      'How long a stop waits for running model steps, commands and calls of agents; `fetch stop --now` does not wait',
-    ),
+    .describe('Longest wait of a stop for running work; `fetch stop --now` does not wait'),
   FETCH_ON_LEAVE: live(
     z
       .enum(['ask', 'keep', 'stop'])
       .default('ask')
-      .describe(
-        'When you leave the chat in the terminal that started Fetch: ask once, keep it running, or stop it. Closing the window stops it only with `stop`',
-      ),
+      .describe('When you leave the chat in the terminal that started Fetch: ask once, keep it running, or stop it'),
   ),
   // a run has four events before it does anything: a limit below them would continue as new for ever
   FETCH_MAX_HISTORY_EVENTS: z.coerce
@@ -102,21 +89,17 @@ export const chatSettings = {
     z
       .enum(['on', 'off'])
       .default('off')
-      .describe(
-        'on: the Temporal Web UI shows the first words of questions, and the file or command of an approval; off: only their kind',
-      ),
+      .describe('on: the Temporal Web UI shows first words of questions, and files and commands of approvals'),
   ),
   FETCH_SEARXNG_URL: live(
     httpUrl('http://127.0.0.1:8888')
       .optional()
-      .describe('A SearXNG instance, which web_search asks; it may be on this machine or a private network'),
+      .describe('SearXNG for searches on the web; it may be on this machine or a private network'),
   ),
   FETCH_ALLOW_PRIVATE_URLS: live(
     z
       .stringbool()
       .default(false)
-      .describe(
-        'Let web_fetch and the browser reach private addresses, except localhost in the browser, which means apps of the workspace; for tests and trusted networks only',
-      ),
+      .describe('Let web_fetch and the browser reach private addresses; for tests and trusted networks only'),
   ),
 } as const;

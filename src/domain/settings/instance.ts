@@ -17,72 +17,66 @@ export const instanceSettings = {
     .min(1)
     .optional()
     .describe(
-      'Address of the runtime API alone, where it is not FETCH_HOST: 0.0.0.0 lets phones of your network reach the page, and not the status API',
+      'Bind address of the runtime API if it differs from FETCH_HOST: 0.0.0.0 lets phones of your network reach the page',
     ),
   FETCH_ALLOWED_HOSTS: z
     .string()
     .optional()
     .describe(
-      'Further host names of the HTTP APIs, comma separated; localhost, the name of this machine and addresses always work',
+      'More host names of the HTTP APIs, comma separated; localhost, the name of this machine and addresses always work',
     ),
-  FETCH_RUNTIME_TOKEN: secret().describe(
-    'Bearer token of the runtime API; when unset, one is created in FETCH_HOME/runtime-token',
-  ),
-  DEEPSEEK_RUNTIME_TOKEN: secret().describe('The same, under the name that existing clients use'),
+  FETCH_RUNTIME_TOKEN: secret().describe('Token of the runtime API; FETCH_HOME/runtime-token when unset'),
+  DEEPSEEK_RUNTIME_TOKEN: secret().describe('FETCH_RUNTIME_TOKEN under the name that existing clients use'),
   FETCH_RUNTIME_INSECURE: z
     .stringbool()
     .default(false)
     .describe(
-      'The runtime API asks for no token while none is configured; on a loopback address only. Pages of other origins still need one',
+      'The runtime API asks for no token while none is configured, on loopback only. Pages of other origins need one',
     ),
   FETCH_MOBILE: z.stringbool().default(false).describe('The runtime API serves the page at `/mobile`, too'),
   DEEPSEEK_CORS_ORIGINS: z.string().default('').describe('More origins that browsers may call from, comma separated'),
-  ADMIN_TOKEN: secret().describe(
-    'Bearer token of the status API; when unset, one is created in FETCH_HOME/admin-token',
-  ),
+  ADMIN_TOKEN: secret().describe('Token of the status API; FETCH_HOME/admin-token when unset'),
   FETCH_BACKUP_KEY: secret().describe(
-    'Passphrase that encrypts what `fetch backup` writes. Keep it somewhere else, too: nothing opens a backup without it',
+    'Passphrase of backups. Keep it somewhere else, too: nothing opens a backup without it',
   ),
   FETCH_BACKUP_FOLDER: z
     .string()
     .min(1)
     .optional()
-    .describe(
-      'Folder in which a running instance keeps a backup of each night, best on another disk. Nothing is written while it is unset',
-    ),
+    .describe('Folder for a backup of each night, best on another disk; none is made while it is unset'),
   FETCH_BACKUP_AT: z
     .string()
     .regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'must be a time such as 03:30')
     .default('03:30')
-    .describe('When, in the time of this machine. A night that the machine slept through is made up for'),
-  FETCH_BACKUP_KEEP: z.coerce.number().int().min(1).max(1000).default(7).describe('How many of them are kept'),
+    .describe(
+      'Time of the nightly backup by the clock of this machine. If the machine was off, it runs at the next start',
+    ),
+  FETCH_BACKUP_KEEP: z.coerce.number().int().min(1).max(1000).default(7).describe('How many nightly backups are kept'),
   FETCH_CODEC_ORIGINS: z
     .string()
     .default('')
     .describe(
-      'Origins of Temporal Web UIs of your own that may ask the status API for decrypted payloads, comma separated: docs/operations.md',
+      'Origins of Temporal Web UIs of your own that may ask for decrypted payloads, comma separated: docs/running.md',
     ),
   FETCH_MCP_CONFIG: z
     .string()
     .trim()
     .min(1)
     .optional()
-    .describe(
-      'File with the MCP servers to use, in the form of other clients (`mcpServers`); FETCH_HOME/mcp.json when unset: docs/extensions.md',
-    ),
+    .describe('File with MCP servers of yours; FETCH_HOME/mcp.json when unset: docs/chat.md'),
   FETCH_MCP_SERVER_TOOLS: live(
     z
       .enum(['read', 'all'])
       .default('read')
       .describe(
-        'What programs may call over MCP (`fetch mcp-server`, /mcp): what only reads, or everything, which then asks you as in a chat: docs/editors.md',
+        'What programs may call over MCP: what only reads, or everything, which asks you as in a chat: docs/page.md',
       ),
   ),
   FETCH_SEPARATE_PROCESSES: z
     .stringbool()
     .default(false)
     .describe(
-      'Gateway, API and kennel run in a process each, so that a crash of one takes none of the others along. It takes some 90 MB more',
+      'Gateway, API and kennel run in a process each, so that a crash of one does not stop the others; for 90 MB more',
     ),
   FETCH_METRICS_PORT: z.coerce
     .number()
@@ -90,9 +84,7 @@ export const instanceSettings = {
     .min(1)
     .max(65_532)
     .optional()
-    .describe(
-      'Metrics for Prometheus at this port, path /metrics; a worker has the next port, an api alone the one after it, a kennel alone the third: docs/monitoring.md',
-    ),
+    .describe('Metrics for Prometheus at this port, path /metrics; other roles have the next ports: docs/running.md'),
   FETCH_METRICS_HOST: z
     .string()
     .default('127.0.0.1')
@@ -101,13 +93,9 @@ export const instanceSettings = {
     .string()
     .min(1)
     .optional()
-    .describe(
-      'For single roles in containers: a file in which the process says every five seconds whether it works (`ok`, or what is wrong)',
-    ),
+    .describe('File in which a single role says every five seconds whether it works (`ok`, or what is wrong)'),
   FETCH_COMPOSE_PROFILES: z
     .string()
     .optional()
-    .describe(
-      'Set by docker-compose.yml: its profiles. Without `full` it runs no SearXNG, and web_search says that searching is not set up',
-    ),
+    .describe('Profiles of docker-compose.yml, which sets it. Without `full` there is no SearXNG'),
 } as const;

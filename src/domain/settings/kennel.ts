@@ -23,10 +23,8 @@ export const kennelSettings = {
     .min(0)
     .max(1_000)
     .default(4)
-    .describe('Browsers that this host runs at once, one for each chat that uses one; 0 turns the browser tools off'),
-  FETCH_BROWSER_IDLE_MINUTES: positive(15, 20_000).describe(
-    'A browser that no tool used for this long ends, with its page, cookies and log-ins',
-  ),
+    .describe('Browsers that this host runs at once; 0 turns the browser tools off'),
+  FETCH_BROWSER_IDLE_MINUTES: positive(15, 20_000).describe('A browser that no tool used for this long ends'),
   FETCH_KENNEL_BASE: z
     .string()
     .trim()
@@ -48,9 +46,7 @@ export const kennelSettings = {
     .max(25)
     .default(20)
     .describe("Longest time for a build of a repository's environment; finished steps are kept"),
-  FETCH_KENNEL_DISK_MB: live(
-    whole(4096).describe('Disk space for the run folder of a task; a task that needs more is ended'),
-  ),
+  FETCH_KENNEL_DISK_MB: live(whole(4096).describe('Disk space for the run folder of a task; more ends it')),
   FETCH_KENNEL_FREE_MB: live(
     whole(1024).describe('Coding tasks are ended when their host has less free disk space than this'),
   ),
@@ -68,7 +64,7 @@ export const kennelSettings = {
     })
     .default('')
     .describe(
-      'Hosts that containers may reach besides the model without a question, comma separated; *.example.com includes every name below it',
+      'Hosts that containers may reach without a question, comma separated; *.example.com includes every name below it',
     ),
   FETCH_KENNEL_MIRRORS: z
     .string()
@@ -78,7 +74,7 @@ export const kennelSettings = {
     })
     .default('')
     .describe(
-      'Registries of yours that package managers in containers use: npm=http://10.0.0.5:4873,pip=https://pypi.example.com/simple,go=...,cargo=...,maven=... Exactly these hosts and ports may be private and speak plain HTTP; a person is still asked once, unless FETCH_KENNEL_EGRESS lists them',
+      'Registries of yours for package managers in containers: npm=http://10.0.0.5:4873,pip=https://pypi.example.com/simple,go=...,cargo=...,maven=... They may be private and without TLS',
     ),
   FETCH_REGISTRY_CACHE_MB: z.coerce
     .number()
@@ -86,9 +82,7 @@ export const kennelSettings = {
     .min(0)
     .max(100_000_000)
     .default(2000)
-    .describe(
-      'Disk space for files of package registries that tasks have loaded, so that the next one has them at once and without a network; 0 keeps none',
-    ),
+    .describe('Disk space for packages that tasks have loaded, for later tasks; 0 keeps none'),
   FETCH_KENNEL_LOGINS: z
     .string()
     .superRefine((text, context) => {
@@ -97,10 +91,10 @@ export const kennelSettings = {
     })
     .default('')
     .describe(
-      "Log-in files of agents on the kennel's host, used instead of a key: claude=/home/ada/.claude/.credentials.json, comma separated. They get into the agent's containers, and no budget of tokens or money limits the agent: read docs/kennel.md first",
+      "Log-in files of agents on the kennel's host, used instead of a key: claude=/home/ada/.claude/.credentials.json, comma separated. The agent can read them, and no budget limits it: read docs/coding-tasks.md first",
     ),
   FETCH_KENNEL_AWAY_SECONDS: positive(60).describe(
-    'People are told when a host takes no work for this long; after ten times as long its tasks move to another host that has the workspace',
+    'People are told when a host takes no work for this long; after ten times as long its tasks may move',
   ),
   FETCH_TASK_MAX_TOKENS: whole(20_000_000).describe('Tokens of a coding task'),
   FETCH_TASK_MAX_USD: positive(10).describe('Money of a coding task, US dollars'),
@@ -110,26 +104,18 @@ export const kennelSettings = {
   FETCH_TASK_MAX_DAY_USD: positive(50).describe(
     'Money of all coding tasks of a chat in a day of FETCH_TIME_ZONE, US dollars',
   ),
-  FETCH_TASK_MAX_LOG_LINES: live(
-    whole(100_000).describe('Most lines in the log of a coding task; a task that writes more is ended'),
-  ),
-  FETCH_TASK_MAX_LOG_MB: live(whole(64).describe('Size of the log of a coding task; a task that writes more is ended')),
+  FETCH_TASK_MAX_LOG_LINES: live(whole(100_000).describe('Most lines in the log of a coding task; more end it')),
+  FETCH_TASK_MAX_LOG_MB: live(whole(64).describe('Size of the log of a coding task; more ends it')),
   FETCH_TASK_HOURS: live(
-    positive(4, 8_784).describe(
-      'Time at work of a coding task for which nobody named a limit; waiting for a person or a slot does not count',
-    ),
+    positive(4, 8_784).describe('Working time of a coding task, without waits for a person or a slot'),
   ),
-  FETCH_PLAN_ABOVE_CHARS: live(
-    whole(2_000).describe(
-      'A coding task whose goal is longer than this begins with a plan, unless the person or the chat wants none',
-    ),
-  ),
+  FETCH_PLAN_ABOVE_CHARS: live(whole(2_000).describe('A coding task with a longer goal begins with a plan')),
   FETCH_TASK_SILENCE_MINUTES: positive(15, 20_000).describe('A coding agent that is silent for this long is ended'),
   FETCH_TASK_WAIT_DAYS: positive(8, 366).describe(
     'Longest time in all that a coding task waits for usage limits of its model',
   ),
   FETCH_TASK_HOLD_MINUTES: positive(30, 20_000).describe(
-    'How long a question of a coding agent keeps its container; then the container ends, and the session resumes with the answer',
+    'How long a question of a coding agent keeps its container; later the session resumes with the answer',
   ),
   FETCH_PROGRESS_SECONDS: live(
     z.coerce
@@ -137,7 +123,7 @@ export const kennelSettings = {
       .min(0)
       .max(86_400)
       .default(60)
-      .describe('Shortest time between two progress messages of a task, on channels where a message cannot be edited'),
+      .describe('Shortest time between two progress messages of a task, where a message cannot be edited'),
   ),
   ANTHROPIC_API_KEY: secret().describe('Key for Claude Code; never enters a container'),
   ANTHROPIC_BASE_URL: httpUrl('https://api.anthropic.com')

@@ -6,10 +6,8 @@ import { httpUrl, live, positive, secret } from './shapes.ts';
 export const modelSettings = {
   OPENAI_BASE_URL: httpUrl('http://127.0.0.1:11434/v1')
     .optional()
-    .describe(
-      'Any OpenAI-compatible endpoint (Ollama, vLLM, llama.cpp, ...). Anthropic and Gemini are asked in their own protocols',
-    ),
-  OPENAI_API_KEY: secret().describe('Key for it, or for OpenAI itself'),
+    .describe('Address of an OpenAI-compatible endpoint (Ollama, vLLM, llama.cpp, ...), of Anthropic or of Gemini'),
+  OPENAI_API_KEY: secret().describe('Key for OPENAI_BASE_URL, or for OpenAI itself'),
   OPENROUTER_API_KEY: secret().describe('Key for OpenRouter; used when no OpenAI setting is set'),
   AGENT_MODEL: z
     .string()
@@ -24,12 +22,7 @@ export const modelSettings = {
     .optional()
     .describe('A second model of the same endpoint that takes over when the first one fails'),
   SUMMARY_MODEL: live(
-    z
-      .string()
-      .trim()
-      .min(1)
-      .optional()
-      .describe('A model of the same endpoint that sums up long conversations; the one that answers when unset'),
+    z.string().trim().min(1).optional().describe('A model of the same endpoint that sums up long conversations'),
   ),
   VISION_MODEL: live(
     z
@@ -37,9 +30,7 @@ export const modelSettings = {
       .trim()
       .min(1)
       .optional()
-      .describe(
-        'A model of the same endpoint that answers while pictures are in the conversation; the usual one when unset',
-      ),
+      .describe('A model of the same endpoint that answers while pictures are in the conversation'),
   ),
   FETCH_REASONING_EFFORT: live(
     z
@@ -56,13 +47,13 @@ export const modelSettings = {
     })
     .optional()
     .describe(
-      'Price of input, output and optionally cached input, in US dollars per million tokens: 0.5,2 for the chat endpoint, some-model=0.5,2,0.05 for a model at any endpoint; separate several with ;',
+      'Price of input, output and cached input in US dollars per million tokens: 0.5,2 for the chat endpoint, some-model=0.5,2,0.05 for one model. Separate several with ;',
     ),
   FETCH_MODEL_TELL_SECONDS: live(
     positive(30).describe('People are told when the wait for the model is longer than this'),
   ),
   FETCH_MODEL_SILENCE_SECONDS: positive(600).describe(
-    'A model endpoint that does not answer for this long is given up. The first request gets half of it, because slow machines need minutes for a first word',
+    'A model endpoint that is silent for this long is given up; the first request gets half of it',
   ),
   FETCH_MODEL_WAIT_HOURS: live(
     z.coerce
@@ -70,9 +61,7 @@ export const modelSettings = {
       .min(0)
       .max(24 * 31)
       .default(6)
-      .describe(
-        'How long a turn waits for rate and usage limits of the model, in all; this does not count in FETCH_MAX_TURN_MINUTES',
-      ),
+      .describe('Longest wait of a turn for limits of the model, beside FETCH_MAX_TURN_MINUTES'),
   ),
 } as const;
 
@@ -86,9 +75,9 @@ export const speechSettings = {
   WHISPER_MODEL: z.string().min(1).optional().describe('Model file of whisper.cpp (ggml-*.bin)'),
   TRANSCRIPTION_BASE_URL: httpUrl('http://127.0.0.1:9000/v1')
     .optional()
-    .describe(
-      'OpenAI-compatible endpoint that transcribes voice notes when whisper.cpp is missing; no other endpoint is used',
-    ),
-  TRANSCRIPTION_API_KEY: secret().describe('Key for it; OPENAI_API_KEY when unset and it is the same host'),
-  TRANSCRIPTION_MODEL: z.string().min(1).default('whisper-1').describe('Its model'),
+    .describe('OpenAI-compatible endpoint that transcribes voice notes when whisper.cpp is missing'),
+  TRANSCRIPTION_API_KEY: secret().describe(
+    'Key for TRANSCRIPTION_BASE_URL; OPENAI_API_KEY when unset and it is the same host',
+  ),
+  TRANSCRIPTION_MODEL: z.string().min(1).default('whisper-1').describe('Model that transcribes'),
 } as const;

@@ -31,7 +31,7 @@ export const serversSettings = {
     .refine((url) => URL.parse(url)?.pathname === '/', 'must have no path')
     .optional()
     .describe(
-      'Web UI of the Temporal server at TEMPORAL_ADDRESS. The api role serves it at FETCH_TEMPORAL_UI_PORT to browsers that the link of `fetch ui` let in, with payloads decrypted: docs/operations.md',
+      'Web UI of the Temporal server at TEMPORAL_ADDRESS. FETCH_TEMPORAL_UI_PORT then is its login proxy, which decrypts: docs/running.md',
     ),
   FETCH_PAYLOAD_KEYS: z
     .string()
@@ -43,7 +43,7 @@ export const serversSettings = {
     .optional()
     .meta({ secret: true })
     .describe(
-      'Keys that encrypt what Temporal stores, newest first; the same on every machine. When unset, those of FETCH_HOME/payload-keys, which the embedded server gets at its first start. `off` encrypts nothing more',
+      'Keys that encrypt what Temporal stores, newest first, the same on every machine; FETCH_HOME/payload-keys when unset. `off` encrypts nothing more',
     ),
   FETCH_BUILD_ID: z
     .string()
@@ -51,7 +51,7 @@ export const serversSettings = {
     .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,60}$/, 'must be letters, digits, dots, hyphens and underscores')
     .optional()
     .describe(
-      'For `fetch worker` only: build of this worker, where builds run side by side. It gets no work before `fetch deploy current`: docs/operations.md',
+      'Build of a `fetch worker`, where builds run side by side. It gets no work before `fetch deploy current`',
     ),
   DATABASE_URL: z
     .string()
@@ -64,13 +64,9 @@ export const serversSettings = {
     .regex(/^postgres(ql)?:\/\//, 'must start with postgres:// or postgresql://')
     .optional()
     .meta({ hasPassword: true })
-    .describe(
-      'The same database without a pooler, when DATABASE_URL leads to one in transaction mode, such as PgBouncer. Used for notifications and migrations',
-    ),
+    .describe('The database itself, when DATABASE_URL leads to a pooler in transaction mode such as PgBouncer'),
   FETCH_PREPARE_STATEMENTS: z
     .stringbool()
     .default(true)
-    .describe(
-      '`false` prepares no statements: for a pooler in front of DATABASE_URL that gives each transaction another connection',
-    ),
+    .describe('`false` prepares no statements: for a pooler that gives each transaction another connection'),
 } as const;

@@ -39,11 +39,9 @@ function decode(value: string): string | null {
 /** Where traces go. The names and their meanings are those of OpenTelemetry. */
 export const tracingSettings = {
   OTEL_EXPORTER_OTLP_ENDPOINT: address().describe(
-    'Send traces to this OTLP endpoint over HTTP; `/v1/traces` is added. Nothing is traced while it is unset: docs/monitoring.md',
+    'OTLP endpoint for traces over HTTP; `/v1/traces` is added. Nothing is traced while it is unset',
   ),
-  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: address().describe(
-    'The same with its whole path, for an endpoint that has another one',
-  ),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: address().describe('OTLP endpoint for traces with its whole path'),
   OTEL_EXPORTER_OTLP_PROTOCOL: z
     .enum(['http/protobuf', 'http/json'])
     .default('http/protobuf')

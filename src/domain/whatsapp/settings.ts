@@ -26,13 +26,11 @@ export const whatsappSettings = {
   WHATSAPP_NUMBER: z
     .enum(['shared', 'dedicated'])
     .optional()
-    .describe(
-      "Whose number is linked: shared (the owner's own; outside the self chat the trigger is needed) or dedicated; chosen at pairing when unset",
-    ),
+    .describe("Whose number is linked: shared (the owner's own) or dedicated; chosen at pairing when unset"),
   OWNER_PHONE_NUMBER: phones.optional().describe('The owner, international form; the linked account itself when unset'),
   TRUSTED_PHONE_NUMBERS: phones
     .optional()
-    .describe('More people who may use it, comma separated; `trust add` in the chat names others'),
+    .describe('More people who may use Fetch, comma separated; `trust add` in the chat names others'),
   FETCH_TRIGGER: live(
     z
       .string()
@@ -43,7 +41,7 @@ export const whatsappSettings = {
         if (problem) context.addIssue(problem);
       })
       .default('@fetch')
-      .describe('Word that calls it in chats where people talk to each other'),
+      .describe('Word that calls Fetch in chats where people talk to each other'),
   ),
   WHATSAPP_RATE_LIMIT: live(whole(30).describe('Messages of one author that are handled in a minute; more wait')),
   WHATSAPP_TEXT_LIMIT: live(
@@ -65,12 +63,10 @@ export const whatsappSettings = {
     .max(60_000)
     .default(1000)
     .describe(
-      'Shortest time between two WhatsApp messages, plus a random time of up to the same length; 0 turns all pacing off (for tests)',
+      'Shortest time between two WhatsApp messages, plus a random time of up to the same length; 0 only in tests',
     ),
   WHATSAPP_PER_MINUTE: whole(20).describe('Most WhatsApp messages sent in a minute; more wait'),
-  WHATSAPP_PER_DAY: whole(1000).describe(
-    'Most WhatsApp messages sent in a day; more wait, and the other channels say so',
-  ),
+  WHATSAPP_PER_DAY: whole(1000).describe('Most WhatsApp messages sent in a day; more wait'),
   WA_VERSION: z
     .string()
     .regex(/^\d+\.\d+\.\d+$/, 'must look like 2.3000.1043857760')

@@ -33,7 +33,7 @@ export const commandLine = text(4000).refine((line) => line.trim() !== '', 'must
 export const common = { runsIn: 'kennel', timeoutMs: MAX_MS + WITH_IMAGE_MS } as const;
 
 const NOT_FOUND =
-  'A program was not found: what is there follows from the files of the repository (docs/kennel.md), and there is no network to install more.';
+  'A program was not found: what is there follows from the files of the repository (docs/coding-tasks.md), and there is no network to install more.';
 const INSTALL_FIRST = 'Its packages are not installed, and there is no network here: let a task install them first.';
 
 export const shown = (line: string, where: string): string =>
@@ -192,7 +192,7 @@ export const shellTools: Tool[] = [
           if (!argv || argv.length === 0)
             return {
               ok: false,
-              output: `How ${at.name} is tested is not known: its files name no tests (docs/kennel.md). Give the command.`,
+              output: `How ${at.name} is tested is not known: its files name no tests (docs/coding-tasks.md). Give the command.`,
             };
           const line = argv.join(' ');
           return await execute(at, context, {

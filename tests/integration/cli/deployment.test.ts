@@ -113,7 +113,7 @@ describe('builds side by side', () => {
     expect(await findings(releases, world)).toEqual([]);
     await until('no run needs the old build', async () => (await build('one'))!.pinned === 0);
     expect(await drain(config, 'one', {})).toBe(false);
-    // server 1.29 was seen to move one of them on (docs/remaining.md); that none fails by it is what `findings` has
+    // server 1.29 was seen to move one of them on (docs/reliability.md); that none fails by it is what `findings` has
     // looked at
     expect(await endedOn(pinned)).toContain('one');
     expect(await endedOn(await workflowsOf(releases, world))).toEqual(new Set(['two']));

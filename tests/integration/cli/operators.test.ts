@@ -130,7 +130,7 @@ describe('an operator', () => {
 });
 
 /**
- * What the row of the table in docs/operations.md says of a waiting turn; `reset` and `delete` as the Web UI does them.
+ * What the row of the table in docs/running.md says of a waiting turn; `reset` and `delete` as the Web UI does them.
  */
 describe('a conversation that an operator ends in the Web UI', () => {
   const ends: Record<string, (id: string, runId: string) => Promise<unknown>> = {

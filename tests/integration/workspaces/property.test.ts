@@ -176,7 +176,7 @@ test('over random edits of person and task, no byte of the person is lost by con
           after.map((edit) => ({ ...edit, stage: false })),
         );
         const now = w.state();
-        // by rules of the task, too: docs/remaining.md
+        // by rules of the task, too: docs/reliability.md
         const ignoredThen = newIgnored(w, start);
         const undone = w.undo();
         outcomes[undone.ok ? 'undone' : 'refused'] += 1;

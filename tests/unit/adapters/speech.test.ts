@@ -67,7 +67,7 @@ describe('listening to a recording', () => {
   });
 
   it('is done by nobody where nothing is configured, and the person reads which settings change that', () => {
-    const documented = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8');
+    const documented = readFileSync(new URL('../../../docs/settings.md', import.meta.url), 'utf8');
     for (const setting of ['WHISPER_MODEL', 'WHISPER_BIN', 'TRANSCRIPTION_BASE_URL', 'TRANSCRIPTION_API_KEY']) {
       expect(HOW_TO_LISTEN).toContain(setting);
       expect(documented).toContain(`| \`${setting}\` |`);

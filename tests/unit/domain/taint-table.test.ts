@@ -8,7 +8,7 @@ import { tools } from '../../../src/tools/registry.ts';
 import { dangerOf, effectOf, type Tool } from '../../../src/tools/tool.ts';
 import { goodCall } from '../../support/good-call.ts';
 
-/** The table of docs/consent.md, cell by cell: what was read, what is called, how much the chat trusts. */
+/** The table of docs/security.md, cell by cell: what was read, what is called, how much the chat trusts. */
 
 const MODES = ['supervised', 'cautious', 'autonomous'] as const;
 /** Of every tool that has a sink, calls that no words of a person explain. */
@@ -48,7 +48,7 @@ const verdict = (
   approves: boolean,
 ) => policyOf({ name, danger }, mode, approves, taintOf(effect, known));
 
-const page = readFileSync(new URL('../../../docs/consent.md', import.meta.url), 'utf8');
+const page = readFileSync(new URL('../../../docs/security.md', import.meta.url), 'utf8');
 const rows = (heading: string): string[][] => {
   const table = page.slice(page.indexOf(heading)).split('\n\n', 1)[0]!;
   return table
@@ -125,7 +125,7 @@ describe('a call without a sink', () => {
   });
 });
 
-describe('docs/consent.md', () => {
+describe('docs/security.md', () => {
   it('names every source', () => {
     expect(rows('| source | what |').map(([, source]) => source)).toEqual(SOURCE_KINDS.map((kind) => `\`${kind}\``));
   });

@@ -38,7 +38,7 @@ export interface ProgramSpec {
 
 /**
  * V8 is made for servers with much memory: by default a heap may double before it is collected, and what it grew to is
- * not given back (docs/performance.md).
+ * not given back.
  */
 const NODE_FLAGS = [
   '--max-semi-space-size=8',

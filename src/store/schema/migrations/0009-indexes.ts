@@ -1,8 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 
 /**
- * Indexes that statements of a turn, of an intake and of a sweep need on tables of a million rows; see
- * docs/performance.md.
+ * Indexes that statements of a turn, of an intake and of a sweep need on tables of a million rows.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
