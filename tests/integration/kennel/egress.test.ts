@@ -47,9 +47,7 @@ describe('a host without a rule', () => {
     await at.asked(1);
     expect([one.said(), there.connections]).toEqual(['', 0]);
     const { prompt, options } = await at.answer('this task');
-    expect(prompt).toBe(
-      `npm in held wants files.example:${there.port}.\nPort ${there.port} is an unusual one.`,
-    );
+    expect(prompt).toBe(`npm in held wants files.example:${there.port}.\nPort ${there.port} is an unusual one.`);
     expect(options).toEqual(['once', 'this task', 'this project', 'no']);
     await one.begins('HTTP/1.1 200 ');
     one.socket.write('ping');
