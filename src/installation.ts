@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { findPackageJSON } from 'node:module';
-import { dirname, extname } from 'node:path';
+import { dirname, extname, join } from 'node:path';
 
 /**
  * Where this program lies. A clone runs `src/*.ts` as it is. An installed package runs `dist/src/*.js`, which `npm
@@ -16,6 +16,10 @@ export const { version: VERSION } = JSON.parse(readFileSync(manifest, 'utf8')) a
 
 /** `.ts` in a clone, `.js` when built. For files that are named at run time: nothing rewrites those names. */
 export const CODE_EXTENSION = extname(import.meta.url);
+
+/** A command of this program, without options, as a person types it: a clone puts no `fetch` on the path. */
+export const typedCommand = (name: string): string =>
+  existsSync(join(PACKAGE_ROOT, 'src', 'cli')) ? `npm run fetch ${name}` : `fetch ${name}`;
 
 /** The command that runs the install script of a package of ours, wherever the person is. */
 export const rebuildCommand = (dependency: string): string =>

@@ -399,7 +399,9 @@ describe.skipIf(NO_DOCKER)('every tool of the contract', () => {
   );
   returns('cron_list', async () =>
     expect(await call('cron_list', {}, { in: shared })).toEqual(
-      expected(/^1 cron:\n- nightly/, { crons: [expect.objectContaining({ name: 'nightly', state: 'enabled' })] }),
+      expected(/^1 schedule:\n- nightly: every day at 3:00; next /, {
+        crons: [expect.objectContaining({ name: 'nightly', state: 'enabled' })],
+      }),
     ),
   );
   returns('workflow_run', async () => {

@@ -82,7 +82,7 @@ it('uses a MODERATE tool after a yes of the person, and never for a call that wa
   await opened.asked(1);
   const question = await opened.answer('this task');
   expect(question.prompt).toMatch(
-    /^The agent in task \w+ \(demo\) wants the MCP tool news\/echo\.\nA yes to an MCP tool holds for every call of it/,
+    /^The agent in demo wants the MCP tool news\/echo\.\nA yes to an MCP tool holds for every call of it/,
   );
   expect(await waiting).toMatchObject({
     ok: false,

@@ -47,9 +47,7 @@ describe('a host without a rule', () => {
     await at.asked(1);
     expect([one.said(), there.connections]).toEqual(['', 0]);
     const { prompt, options } = await at.answer('this task');
-    expect(prompt).toBe(
-      `npm in task ${at.task.id} (held) wants files.example:${there.port}.\nPort ${there.port} is an unusual one.`,
-    );
+    expect(prompt).toBe(`npm in held wants files.example:${there.port}.\nPort ${there.port} is an unusual one.`);
     expect(options).toEqual(['once', 'this task', 'this project', 'no']);
     await one.begins('HTTP/1.1 200 ');
     one.socket.write('ping');
@@ -86,7 +84,7 @@ describe('a host without a rule', () => {
     await at.due();
     const { prompt } = await at.answer('no');
     expect(prompt).toBe(
-      `A program in task ${at.task.id} (several) wants 2 hosts:\n- a.example\n- b.example:8443\nPort 8443 is an unusual one.`,
+      `A program in several wants 2 hosts:\n- a.example\n- b.example:8443\nPort 8443 is an unusual one.`,
     );
     for (const each of [one, two]) await each.begins('HTTP/1.1 403 Not allowed by the person');
     const again = at.connect('a.example:443');
@@ -239,7 +237,7 @@ describe('a host without encryption', () => {
     expect(asked).toEqual([]);
     const { prompt } = await at.answer('this project');
     expect(prompt).toBe(
-      `apt in task ${at.task.id} (open) wants http://deb.example.com.\nThat is without encryption: others on the way can read it, and change what comes.`,
+      `apt in open wants http://deb.example.com.\nThat is without encryption: others on the way can read it, and change what comes.`,
     );
     await one.begins('HTTP/1.1 200 ');
     await until('its answer comes', () => one.said().endsWith('packages'));

@@ -129,9 +129,7 @@ describe('a registry in the cache', () => {
     await first.asked(1);
     expect(from.requests).toEqual([]);
     const { prompt } = await first.answer('this project');
-    expect(prompt).toBe(
-      `npm in task ${first.task.id} (offline) wants registry.example:${from.port}.\nPort ${from.port} is an unusual one.`,
-    );
+    expect(prompt).toBe(`npm in offline wants registry.example:${from.port}.\nPort ${from.port} is an unusual one.`);
     expect(await one).toMatch(/^HTTP\/1.1 200 [\s\S]*left$/);
     await first.gate.close(first.task.id);
     const [reached] = await reachedBy(bench.db, first.task.id);

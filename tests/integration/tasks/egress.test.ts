@@ -71,7 +71,7 @@ describe('a task whose package manager wants a registry', () => {
     const path = await project('installs', 'app');
     const first = await startTask(app, IN_APP, { workspace: 'installs' });
     const question = await asked(first.id);
-    expect(question.prompt).toBe(`npm in task ${first.id} (installs) wants ${npm.at}.`);
+    expect(question.prompt).toBe(`npm in installs wants ${npm.at}.`);
     expect([npm.requests, existsSync(join(path, 'node_modules/left/index.js'))]).toEqual([[], false]);
     // other words decide nothing
     expect((await app.say(first.thread, 'yes, but only small ones')).kind).not.toBe('answer');

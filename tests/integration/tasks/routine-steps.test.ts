@@ -38,7 +38,7 @@ const resultsOf = async (thread: string): Promise<string[]> => {
     .where('state', '=', 'sent');
   return (await query.orderBy('created_at').execute())
     .map(({ body }) => body)
-    .filter((body) => body.startsWith('Workflow'));
+    .filter((body) => /^(?:nightly|hourly)\b/.test(body));
 };
 const result = (thread: string, number = 0) =>
   until('the result is delivered', async () => (await resultsOf(thread))[number], 120_000);

@@ -110,8 +110,8 @@ describe('words about tasks', () => {
       .execute();
     expect(rows.map(({ body }) => body.split('\n'))).toEqual([
       [
-        `A command of task ${slow.id} (practice in words10) has run for 10 min 0 s and may never end: npm test`,
-        `Say "stop ${slow.id}" to end the task. Say nothing, and it goes on; you hear of it again in 10 min 0 s.`,
+        `A command of the agent in words10 has run for 10 min 0 s and may never end: npm test`,
+        `Say "stop" to end the task. Say nothing, and it goes on; you hear of it again in 10 min 0 s.`,
       ],
       expect.arrayContaining([expect.stringContaining('again in 20 min')]),
     ]);

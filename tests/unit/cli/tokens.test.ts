@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { ensureToken, firstAdminToken } from '../../../src/cli/instance/home/home.ts';
+import { ensureToken } from '../../../src/cli/instance/home/home.ts';
 
 let home: string;
 beforeEach(() => {
@@ -10,16 +10,14 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
-test('without ADMIN_TOKEN a token is made, kept for its user alone, and handed out for showing once', () => {
-  const token = firstAdminToken({ FETCH_HOME: home, ADMIN_TOKEN: undefined });
+test('without ADMIN_TOKEN a token is made, and kept for its user alone', () => {
+  const token = ensureToken(home, 'admin-token');
   const file = join(home, 'admin-token');
   expect(token).toMatch(/^fetch_[0-9a-f]{64}$/);
   expect([readFileSync(file, 'utf8').trim(), statSync(file).mode & 0o777]).toEqual([token, 0o600]);
-  expect(firstAdminToken({ FETCH_HOME: home, ADMIN_TOKEN: undefined })).toBeNull();
   expect(ensureToken(home, 'admin-token')).toBe(token);
 });
 
 test('with ADMIN_TOKEN nothing is made', () => {
-  expect(firstAdminToken({ FETCH_HOME: home, ADMIN_TOKEN: 'mine' })).toBeNull();
   expect([ensureToken(home, 'admin-token', 'mine'), existsSync(join(home, 'admin-token'))]).toEqual(['mine', false]);
 });

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Config } from '../../../config.ts';
 import { UserError } from '../../../contracts/user-error.ts';
 
 /** The state folder cannot be used; `message` says why and what to do. */
@@ -121,16 +120,6 @@ export const ensureToken = (
   name: 'runtime-token' | 'admin-token' | 'ui-token',
   configured?: string,
 ): string => configured ?? keepSecret(home, name, () => `fetch_${randomBytes(32).toString('hex')}`);
-
-/**
- * The admin token, if this call is the one that makes it: it is shown to a person once. Null when it is configured or
- * was made before.
- */
-export const firstAdminToken = ({
-  FETCH_HOME: home,
-  ADMIN_TOKEN,
-}: Pick<Config, 'FETCH_HOME' | 'ADMIN_TOKEN'>): string | null =>
-  ADMIN_TOKEN !== undefined || existsSync(join(home, 'admin-token')) ? null : ensureToken(home, 'admin-token');
 
 /**
  * 32 random bytes as hex; `chat-key` keys the hashes that stand for addresses in workflow ids, `encryption-key` the

@@ -1,9 +1,8 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Config, childEnvironment } from '../../../config.ts';
-import { ensureHome, firstAdminToken } from '../../instance/home/home.ts';
+import { ensureHome } from '../../instance/home/home.ts';
 import { claimHome, HeldError } from '../../instance/home/start-lock.ts';
 import { liveRunState, type RunState } from '../../instance/home/state-file.ts';
 import { embeddedServer, freeTheWay } from '../../instance/instance.ts';
@@ -84,24 +83,10 @@ async function prepare({ config, reload }: Call, report: Reporter): Promise<Conf
     const asked = await (await import('../setup.ts')).firstStart(config);
     // the only step that takes minutes, done while somebody watches
     if (!config.TEMPORAL_ADDRESS) report.done(`Temporal server ${(await embeddedServer(home, report)).server}`);
-    const chosen = asked ? reload() : config;
-    showAdminToken(chosen, report);
-    return chosen;
+    return asked ? reload() : config;
   } finally {
     claim.release();
   }
-}
-
-/** Once, and only on a terminal: other outputs end in files that others read. */
-function showAdminToken(config: Config, report: Reporter): void {
-  const token = firstAdminToken(config);
-  if (token === null) return;
-  const file = join(config.FETCH_HOME, 'admin-token');
-  report.done(
-    process.stdout.isTTY
-      ? `Token of the status API, shown this once: ${token} (kept in ${file})`
-      : `The token of the status API is in ${file}`,
-  );
 }
 
 interface Launched {

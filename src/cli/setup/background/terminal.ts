@@ -1,6 +1,8 @@
 import { confirm } from '@clack/prompts';
 import { keepSettings } from '../../../adapters/env-file.ts';
+import { endpointOf } from '../../../adapters/model/endpoint/endpoint.ts';
 import type { Config } from '../../../config.ts';
+import { typedCommand } from '../../../installation.ts';
 import { ensureToken } from '../../instance/home/home.ts';
 import { liveRunState } from '../../instance/home/state-file.ts';
 import { terminalReporter } from '../../instance/progress.ts';
@@ -13,17 +15,25 @@ export async function run(call: Call): Promise<void> {
   const report = terminalReporter();
   const up = await ensureUp(call, report, ending.starting);
   ending.serves();
-  const { runtime, temporalUi } = up.state.urls;
-  const where = `Runtime API ${runtime}${temporalUi ? `, Temporal Web UI ${temporalUi}` : ''}`;
+  const page = `Your page: ${up.state.urls.runtime} (${typedCommand('open')} lets a browser in)`;
   report.done(
-    up.began ? `Ready. ${where}` : `A chat with what runs already (process ${up.state.supervisor.pid}). ${where}`,
+    up.began ? `Ready. ${page}` : `A chat with what runs already (process ${up.state.supervisor.pid}). ${page}`,
   );
+  report.done(`${modelText(up.config)}. Type ? for help, /quit to leave`);
   // the end of the input may come before the signal that explains it
   const why = await Promise.race([
     openChat(up).then(() => (process.stdin.readableEnded || process.stdin.destroyed ? 'closed' : 'left')),
     ending.ended,
   ]);
   await leave(up, why, ending);
+}
+
+/** Which model answers. */
+function modelText(config: Config): string {
+  const endpoint = endpointOf(config);
+  return endpoint
+    ? `${config.AGENT_MODEL || 'The model of your endpoint'} answers`
+    : `No model is set up yet, so the practice model answers (${typedCommand('setup')} takes one)`;
 }
 
 async function openChat({ config, state }: Up): Promise<void> {
@@ -38,12 +48,14 @@ async function leave(up: Up, why: End, ending: Ending): Promise<void> {
   const now = await liveRunState(config.FETCH_HOME);
   if (!now)
     return say(
-      `Fetch does not run any more (${config.FETCH_HOME}): somebody stopped it, or its log says why: fetch logs fetch`,
+      `Fetch does not run any more (${config.FETCH_HOME}): somebody stopped it, or its log says why: ${typedCommand('logs')}`,
     );
   // another process may have started a new one since
   const isOurs = up.began && !up.isService && now.supervisor.pid === state.supervisor.pid;
   if (!isOurs || !(await isToStop(config, why, ending)))
-    return say(`Fetch runs on in the background (process ${now.supervisor.pid}). Chat: fetch chat  End: fetch stop`);
+    return say(
+      `Fetch runs on in the background (process ${now.supervisor.pid}). Chat: ${typedCommand('chat')}  End: ${typedCommand('stop')}`,
+    );
   say('Stopping; everything goes on at the next start. Ctrl-C waits for nothing that is under way.');
   await (await import('./stop.ts')).run(config, { hurried: ending.again() });
 }

@@ -1,6 +1,7 @@
 import { confirm } from '@clack/prompts';
 import { keepSettings } from '../../../adapters/env-file.ts';
 import { settingsElsewhere } from '../../../config.ts';
+import { typedCommand } from '../../../installation.ts';
 import { personReporter } from '../../instance/progress.ts';
 import { isCancel } from '../questions.ts';
 import { type Call, ensureUp } from './background.ts';
@@ -33,7 +34,9 @@ export async function run(call: Call, options: UpOptions): Promise<void> {
   if (service && how.by !== 'service')
     say('What runs now goes on. To let the service take over at once: fetch stop, then fetch up.');
   if (service && how.bound) say(`! ${how.bound.text}.${how.bound.mend ? ` To change that: ${how.bound.mend}` : ''}`);
-  say('Chat: fetch chat  Look: fetch status, fetch logs  End: fetch stop');
+  say(
+    `Your page: ${state.urls.runtime} (${typedCommand('open')})  Chat: ${typedCommand('chat')}  Look: ${typedCommand('status')}, ${typedCommand('logs')}  End: ${typedCommand('stop')}`,
+  );
   // an open terminal would keep a finished process alive
   process.exit();
 }
