@@ -148,18 +148,19 @@ describe('a coding task', () => {
     await workspace(app, 'paused');
     const { thread, id } = await startTask(app, 'wait 4; write done.txt done', { workspace: 'paused' });
     await until('it waits', async () => (await linesOf(app, id)).some((line) => line.type === 'tool'));
-    expect((await app.say(thread, 'pause')).kind).toBe('task');
+    // as a client says it that knows turns alone
+    const asked = app.model.requests().length;
+    const said = async (word: string) => {
+      const turn = await app.turn(thread, word);
+      expect((await app.ended(thread, turn)).status).toBe('completed');
+      return (await app.detail(thread)).items.filter((item) => item.turn_id === turn).map((item) => item.detail);
+    };
+    expect(await said('pause')).toEqual(['pause', `Task ${id} is paused.`]);
     await inState(app, id, 'paused');
     expect(
       execFileSync('docker', ['inspect', '-f', '{{.State.Paused}}', containersOf(id)[0]!], { encoding: 'utf8' }).trim(),
     ).toBe('true');
-    // as a client says it that knows turns alone
-    const asked = app.model.requests().length;
-    const turn = await app.turn(thread, 'resume');
-    expect((await app.ended(thread, turn)).status).toBe('completed');
-    expect((await app.detail(thread)).items.filter((item) => item.turn_id === turn).map((item) => item.detail)).toEqual(
-      ['resume', `Task ${id} goes on.`],
-    );
+    expect(await said('resume')).toEqual(['resume', `Task ${id} goes on.`]);
     await inState(app, id, 'completed');
     expect(app.model.requests()).toHaveLength(asked);
   });
