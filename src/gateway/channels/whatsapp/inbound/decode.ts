@@ -101,6 +101,7 @@ export async function decodeRow(row: NewReceived & { receivedAt: Date }, me: Me)
   } catch {
     return nothing('malformed');
   }
+  if (isTooDeep(whole)) return nothing('malformed');
   // only our own devices may report what was sent in our name
   if (whole.deviceSentMessage && !row.fromMe) return nothing('forged');
   const sent = whole.deviceSentMessage?.message ?? whole;
@@ -145,6 +146,15 @@ export async function decodeRow(row: NewReceived & { receivedAt: Date }, me: Me)
     content: isCopy(open.association, proto) ? { kind: 'nothing', why: 'copy' } : contentOf(open),
   };
 }
+
+/** Phones nest some twenty parts. A forged message that can be read may be too deep to be written again. */
+const MOST_NESTED = 100;
+
+const isTooDeep = (part: unknown, left = MOST_NESTED): boolean =>
+  typeof part === 'object' &&
+  part !== null &&
+  !ArrayBuffer.isView(part) &&
+  (left === 0 || Object.values(part).some((inner) => isTooDeep(inner, left - 1)));
 
 const SECRET_BYTES = 32;
 const IV_BYTES = 12;
