@@ -61,6 +61,8 @@ export interface Incoming {
   album: string | null;
   /** after how many seconds messages of this chat disappear (0: never), and since when; null when it does not say */
   timer: { seconds: number; since: Date } | null;
+  /** as it came: what it quotes and whom it mentions, and whether it was forwarded */
+  context: proto.IContextInfo | null;
   content: Content;
 }
 
@@ -84,6 +86,7 @@ export async function decodeRow(row: NewReceived & { receivedAt: Date }, me: Me)
     ofOthers: null,
     album: null,
     timer: null,
+    context: null,
   };
   const nothing = (why: Extract<Content, { kind: 'nothing' }>['why']): Incoming => ({
     ...base,
@@ -143,6 +146,7 @@ export async function decodeRow(row: NewReceived & { receivedAt: Date }, me: Me)
     ofOthers: ofOthersIn(open, contexts),
     album: open.association?.associationType === MEDIA_ALBUM ? (open.association.parentMessageKey?.id ?? null) : null,
     timer: timed ? timerOf(timed.expiration!, timed.ephemeralSettingTimestamp, base.at) : null,
+    context: contexts[0] ?? null,
     content: isCopy(open.association, proto) ? { kind: 'nothing', why: 'copy' } : contentOf(open),
   };
 }
