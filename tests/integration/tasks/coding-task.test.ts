@@ -3,7 +3,7 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LogLine } from '../../../src/contracts/kennel.ts';
-import { roleLog, type TestApp } from '../../support/app.ts';
+import { roleLog, script, type TestApp } from '../../support/app.ts';
 import {
   containersOf,
   findTask,
@@ -147,7 +147,9 @@ describe('a coding task', () => {
   it('over files that its chat wrote leaves a report that is no text of others, until something came in from outside', async () => {
     const thread = await app.thread();
     const says = async (...[name, args]: [string, object]) => {
-      const turn = await app.turn(thread, [{ call: [[name, args]] }, { say: '$LAST' }]);
+      // what stands in the words of the person is no wish of others
+      const hidden = script([{ call: [[name, args]] }, { say: '$LAST' }]).replace('cat a.txt', 'c\\u0061t a.txt');
+      const turn = await app.turn(thread, hidden);
       return await until('it has ended or asks', async () => {
         const { turns, pending_approvals: asked } = await app.detail(thread);
         if (asked.length > 0) return asked[0]!.id;
@@ -163,7 +165,6 @@ describe('a coding task', () => {
     const mixed = await startTask(app, 'append a.txt three', { workspace: 'reported', thread });
     expect((await inState(app, mixed.id, 'completed')).result?.own).toBeUndefined();
     const approval = await says('shell_run', { command: 'cat a.txt' });
-    console.log('DBG', JSON.stringify(await app.store.db.selectFrom('calls').select(['name','state','output','taint','sources' as never]).where('thread_id' as never,'=',thread as never).execute().catch(async () => await app.store.db.selectFrom('calls').selectAll().execute())).slice(0, 9000), JSON.stringify(await app.store.db.selectFrom('transcript').selectAll().where('thread_id','=',thread).execute()).slice(-3000));
     expect(approval).not.toBe('done');
     expect((await app.request('POST', `/v1/approvals/${approval}`, { decision: 'deny' })).status).toBe(200);
   });
