@@ -127,16 +127,17 @@ export async function decodeRow(row: NewReceived & { receivedAt: Date }, me: Me)
   if (kindsOf(message).length === 0 && proto.Message.encode(whole).finish().length >= row.content.length)
     return nothing('empty');
   const contexts = contextsOf(message);
-  const quote = contexts.find((context) => context.stanzaId);
+  // a quote without an id is one of something else, too
+  const quote = contexts.find((context) => context.stanzaId || context.quotedMessage);
   const quotedMessage = quote?.quotedMessage && opened(quote.quotedMessage);
   const timed = contexts.find((context) => typeof context.expiration === 'number');
   const secrets = [message, sent, whole].map((part) => part.messageContextInfo?.messageSecret);
   const { MEDIA_ALBUM } = proto.MessageAssociation.AssociationType;
   return {
     ...base,
-    quoted: quote?.stanzaId
+    quoted: quote
       ? {
-          id: quote.stanzaId,
+          id: quote.stanzaId ?? '',
           text: quotedMessage && !isViewOnce(quotedMessage) ? textOf(quotedMessage.message) : '',
           author: quote.participant ? canonicalUser(quote.participant) : null,
         }

@@ -94,6 +94,8 @@ describe('reading a stored message', () => {
       mentions: [me.lid],
       quoted: { id: 'Q1', text: 'earlier' },
     });
+    const nameless = { text: 'yes', contextInfo: { quotedMessage: { conversation: 'earlier' } } };
+    expect((await decode({ extendedTextMessage: nameless })).quoted).toMatchObject({ id: '', text: 'earlier' });
   });
 
   it('tells reactions, votes, edits and deletions from messages', async () => {
