@@ -3,7 +3,7 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LogLine } from '../../../src/contracts/kennel.ts';
-import { roleLog, script, type TestApp } from '../../support/app.ts';
+import { roleLog, type TestApp } from '../../support/app.ts';
 import {
   containersOf,
   findTask,
@@ -145,11 +145,9 @@ describe('a coding task', () => {
   });
 
   it('over files that its chat wrote leaves a report that is no text of others, until something came in from outside', async () => {
-    const thread = await app.thread();
+    const thread = await app.thread({ allow_shell: true });
     const says = async (...[name, args]: [string, object]) => {
-      // what stands in the words of the person is no wish of others
-      const hidden = script([{ call: [[name, args]] }, { say: '$LAST' }]).replace('cat a.txt', 'c\\u0061t a.txt');
-      const turn = await app.turn(thread, hidden);
+      const turn = await app.turn(thread, [{ call: [[name, args]] }, { say: '$LAST' }]);
       return await until('it has ended or asks', async () => {
         const { turns, pending_approvals: asked } = await app.detail(thread);
         if (asked.length > 0) return asked[0]!.id;
