@@ -54,7 +54,7 @@ describe('the size of a context', () => {
         { access: { mode: 'agent', allowShell: true }, added: new Map(), opened: [] },
         { tools: 128, tokens: budgetWithin(context, 1e6).tools },
       ).map(({ name }) => name);
-    expect(names(8_192)).toHaveLength(21);
+    expect(names(8_192)).toHaveLength(20);
     expect(names(4_096)).toEqual(
       expect.arrayContaining(['ask_user', 'open_tools', 'file_read', 'file_edit', 'file_write']),
     );
