@@ -15,6 +15,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const CLONE = join(root, 'dist', 'bundles');
 /** A process that runs imports chunks of the bundle that it began with, for days. */
 const KEPT = 4;
+const WORKFLOW_THREAD = 'workflow-thread';
 
 /**
  * Native code, files of their own beside it, a licence that asks for more than its text, or a form in which the bundler
@@ -22,7 +23,6 @@ const KEPT = 4;
  */
 const NOT_BUNDLED = [
   'jsonc-parser',
-  /^@temporalio\/core-bridge/,
   /^@whiskeysockets\/baileys/,
   /^libsignal/,
   /^@swc\//,
@@ -40,6 +40,12 @@ const LOADED_LATER: Record<string, string> = {
     exports.defaultWorkflowInterceptorModules = ['@temporalio/worker/lib/workflow-log-interceptor'];
     for (const name of ['bundleWorkflowCode', 'WorkflowCodeBundler'])
       Object.defineProperty(exports, name, { enumerable: true, get: () => require('@temporalio/worker/lib/workflow/bundler')[name] });`,
+  // says where the native code lies, by its own place
+  '@temporalio/core-bridge/common': `module.exports = require('@temporalio/core-bridge/common');`,
+  // has a file beside it; another version of the package may lie where the bundle would find it
+  'source-map/lib/read-wasm': `
+    const worker = require.resolve('@temporalio/worker/package.json');
+    module.exports = require(require.resolve('source-map/lib/read-wasm', { paths: [worker] }));`,
   'docker-modem/lib/ssh': `module.exports = (options) => require('docker-modem/lib/ssh')(options);`,
 };
 
@@ -51,13 +57,13 @@ const loadedLater: Plugin = {
   },
 };
 
-/** The threads of workflows load a file of the package, which the bundle does not have. */
+/** The threads of workflows begin with a chunk of their own: from the package they would take a third longer. */
 const threadsOfWorkflows: Plugin = {
   name: 'threads-of-workflows',
   transform: {
     filter: { id: /@temporalio\/worker\/lib\/workflow\/threaded-vm\.js$/ },
     handler: (code) => ({
-      code: code.replace("'./workflow-worker-thread'", "'@temporalio/worker/lib/workflow/workflow-worker-thread'"),
+      code: code.replace("'./workflow-worker-thread'", `'./${WORKFLOW_THREAD}.js'`),
       map: null,
     }),
   },
@@ -70,7 +76,8 @@ const threadsOfWorkflows: Plugin = {
 const ownPlaces = (out: string, placeOf: (source: string) => string): Plugin => ({
   name: 'own-places',
   transform: {
-    filter: { id: { exclude: /node_modules/ }, code: /import\.meta\.url/ },
+    // the bundler's own module, which loads what is beside it, stays where it is written
+    filter: { id: { exclude: [/node_modules/, /^\0/] }, code: /import\.meta\.url/ },
     handler(code, id) {
       const place = JSON.stringify(relative(out, join(root, placeOf(relative(root, id)))));
       return { code: code.replaceAll('import.meta.url', `new URL(${place}, import.meta.url).href`), map: null };
@@ -90,7 +97,10 @@ export interface Bundled {
  */
 export async function bundleInto(out: string, placeOf: (source: string) => string): Promise<Bundled> {
   const { output } = await build({
-    input: { main: join(root, 'src/cli/main.ts') },
+    input: {
+      main: join(root, 'src/cli/main.ts'),
+      [WORKFLOW_THREAD]: '@temporalio/worker/lib/workflow/workflow-worker-thread',
+    },
     cwd: root,
     platform: 'node',
     external: [...NOT_BUNDLED, ...Object.keys(LOADED_LATER)],

@@ -27,7 +27,8 @@ let installed: Installed;
 beforeAll(async () => {
   installed = await installPacked();
 }, 600_000);
-afterAll(() => installed?.remove());
+// tens of thousands of files: minutes on a busy disk
+afterAll(() => installed?.remove(), 600_000);
 
 const fetchCommand = (args: string[], env: Record<string, string> = {}) =>
   promisify(execFile)(installed.bin, args, { env: { ...ours, ...env } });

@@ -21,8 +21,11 @@ export interface Role {
   onStop(stop: () => Promise<void> | void): void;
 }
 
-/** The whole process says that its code is loaded, and waits for the supervisor's word. */
-export type ProcessMessage = { type: 'loaded' } | RoleMessage;
+/**
+ * What the whole process says. `loaded`: it waits for the supervisor's word. `stopping`: it has ended after `withinMs`,
+ * or hangs.
+ */
+export type ProcessMessage = { type: 'loaded' } | { type: 'stopping'; withinMs: number } | RoleMessage;
 export const RELEASE = 'release';
 
 interface RoleProcess {
@@ -47,7 +50,9 @@ export function roleProcess(graceMs = 0): RoleProcess {
   const stop = async (): Promise<void> => {
     if (stopping) return;
     stopping = true;
-    setTimeout(() => process.exit(1), graceMs + CLOSE_MS).unref();
+    const withinMs = graceMs + CLOSE_MS;
+    void tell({ type: 'stopping', withinMs });
+    setTimeout(() => process.exit(1), withinMs).unref();
     let code = 0;
     for (const group of [stops, closes])
       for (const result of await Promise.allSettled(group.map(async (each) => each()))) {

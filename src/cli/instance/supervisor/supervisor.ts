@@ -63,6 +63,8 @@ const LONGEST_BACKOFF_MS = 10_000;
 /** a program that lived this long was well: its next death starts at the shortest backoff again */
 const STEADY_MS = 30_000;
 const PROBE_EVERY_MS = 50;
+/** What a process takes to exit once it has closed everything. */
+const EXIT_MS = 2_000;
 
 /** A child process that is kept running until it is stopped. */
 interface Program {
@@ -177,11 +179,18 @@ function watch(program: Program, child: ChildProcess, logOffset: number): void {
 function hear(program: Program, child: ChildProcess, message: ProcessMessage): void {
   const { table, spec, child: current, stopping } = program;
   if (message.type === 'loaded') return void release(program, child);
+  if (message.type === 'stopping') return void killLate(child, message.withinMs + EXIT_MS);
   if (message.role === 'prepare') spec.onPreparation?.(message);
   const role = spec.roles.find((name) => name === message.role);
   if (!role || current !== child || stopping) return;
   if (message.type === 'ready') table.change(role, { state: 'ready', address: message.address ?? spec.address });
   if (message.type === 'waits') table.change(role, { state: 'starting', lastError: message.error });
+}
+
+/** Native code may hang at the exit of a process that was stopped by itself: the next one would never be started. */
+function killLate(child: ChildProcess, ms: number): void {
+  const killer = setTimeout(() => child.kill('SIGKILL'), ms);
+  child.once('exit', () => clearTimeout(killer));
 }
 
 async function release({ spec }: Program, child: ChildProcess): Promise<void> {
