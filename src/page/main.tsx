@@ -4,6 +4,7 @@ import { App } from './app.tsx';
 import { followRoute } from './shared/route.ts';
 import { tellResources } from './shared/server/resource.ts';
 import { follow } from './shared/server/sse.ts';
+import { watchSleep } from './shared/server/wake.ts';
 import { startTheme } from './shared/theme.ts';
 
 /** Follows what changes, for as long as the page is open. Each change has what depends on it read again. */
@@ -29,6 +30,7 @@ function followChanges(): void {
 
 startTheme();
 followRoute();
+watchSleep();
 followChanges();
 render(<App />, document.getElementById('app')!);
 keepForOffline();

@@ -5,31 +5,65 @@ import { utf8 } from '../git/process.ts';
 import { onDisk } from '../git/snapshot.ts';
 import { named } from './report.ts';
 
-/** Folders that package managers, interpreters and test runners make. */
+/** Folders that package managers, interpreters, build tools and test runners make. */
 const MADE = new Set(
-  (
-    'node_modules bower_components .venv venv .tox .nox .eggs __pycache__ .pytest_cache .mypy_cache .ruff_cache ' +
-    '.hypothesis .gradle .next .nuxt .svelte-kit .turbo .parcel-cache .angular .nyc_output htmlcov .terraform ' +
-    '.dart_tool .pnpm-store .bundle .cache DerivedData'
-  ).split(' '),
+  [
+    // Python
+    '.venv venv .tox .nox .eggs __pycache__ __pypackages__ .pytest_cache .mypy_cache .ruff_cache .pytype .pyre',
+    '.hypothesis .pixi .pdm-build .ipynb_checkpoints .scrapy htmlcov',
+    // JavaScript
+    'node_modules bower_components jspm_packages web_modules .npm .pnpm-store .next .nuxt .output .nitro .vite .vercel',
+    '.svelte-kit .turbo .nx .swc .parcel-cache .rollup.cache .rpt2_cache .astro .angular .docusaurus .expo .wrangler',
+    '.netlify .serverless .sass-cache .nyc_output storybook-static playwright-report',
+    // JVM and Android
+    '.gradle .kotlin .metals .bloop .bsp .cpcache .shadow-cljs .cxx .externalNativeBuild',
+    // C, C++, Swift and others
+    'CMakeFiles autom4te.cache .deps .libs .ccls-cache vcpkg_installed buck-out zig-cache .zig-cache zig-out .swiftpm',
+    'DerivedData xcuserdata .vs dist-newstyle .stack-work _opam nimcache .dub elm-stuff .spago .elixir_ls .dart_tool',
+    '.bundle .yardoc .luarocks lua_modules blib .Rproj.user .phpunit.cache .godot',
+    // infrastructure and pages
+    '.terraform .terragrunt-cache .vagrant .aws-sam cdk.out .jekyll-cache .cache',
+  ].flatMap((names) => names.split(' ')),
 );
-/** Files in a folder that say that it is a cache, a virtual environment, or the output of a build. */
-const MARKS = ['CACHEDIR.TAG', 'pyvenv.cfg', 'CMakeCache.txt'];
+/** The same, where one name alone says too little. */
+const MADE_FOLDER =
+  /(^|\/)(\.yarn\/(cache|unplugged)|vendor\/bundle|Carthage\/Build|\.vitepress\/(cache|dist)|renv\/library|Flutter\/ephemeral|resources\/_gen)$/;
+/** What in a folder says that it is a cache, an environment, or the output of a build. */
+const MARKS = ['CACHEDIR.TAG', 'pyvenv.cfg', 'conda-meta', 'CMakeCache.txt', '.ninja_log'];
 /** Folders that are output where one of these files is beside them. */
 const OUTPUT: Record<string, RegExp> = {
-  build: /^(package\.json|setup\.py|pyproject\.toml|build\.gradle(\.kts)?|CMakeLists\.txt|meson\.build|pubspec\.yaml)$/,
-  dist: /^(package\.json|setup\.py|pyproject\.toml)$/,
-  out: /^(package\.json|build\.gradle(\.kts)?)$/,
-  coverage: /^(package\.json|pyproject\.toml|setup\.py|Gemfile|composer\.json)$/,
-  target: /^(Cargo\.toml|pom\.xml|build\.sbt|project\.clj)$/,
-  vendor: /^(composer\.json|Gemfile)$/,
-  bin: /\.(cs|fs|vb)proj$/,
-  obj: /\.(cs|fs|vb)proj$/,
-  _build: /^mix\.exs$/,
+  build:
+    /^(package\.json|setup\.(py|cfg)|pyproject\.toml|(build|settings)\.gradle(\.kts)?|CMakeLists\.txt|meson\.build|pubspec\.yaml|gleam\.toml)$/,
+  dist: /^(package\.json|tsconfig\.json|deno\.jsonc?|setup\.(py|cfg)|pyproject\.toml|[^/]*\.cabal)$/,
+  out: /^(package\.json|tsconfig\.json|(build|settings)\.gradle(\.kts)?|foundry\.toml|[^/]*\.iml)$/,
+  coverage: /^(package\.json|pyproject\.toml|setup\.(py|cfg)|Gemfile|composer\.json)$/,
+  'test-results': /^package\.json$/,
+  target: /^(Cargo\.toml|pom\.xml|[^/]*\.sbt|build\.properties|project\.clj|deps\.edn)$/,
+  vendor: /^composer\.json$/,
+  bin: /^(.*\.(cs|fs|vb)proj|\.classpath)$/,
+  obj: /\.(cs|fs|vb|vcx)proj$/,
+  TestResults: /\.((cs|fs|vb)proj|sln)$/,
+  _build: /^(mix\.exs|rebar\.config|dune-project|conf\.py)$/,
   deps: /^mix\.exs$/,
   Pods: /^Podfile$/,
+  '.build': /^Package\.swift$/,
+  lib: /^shard\.yml$/,
+  local: /^cpanfile$/,
+  output: /^spago\.(dhall|yaml)$/,
+  artifacts: /^hardhat\.config\.[cm]?[jt]s$/,
+  cache: /^(hardhat\.config\.[cm]?[jt]s|foundry\.toml)$/,
+  _site: /^(_config\.ya?ml|\.eleventy\.js|eleventy\.config\.[cm]?js)$/,
+  site: /^mkdocs\.ya?ml$/,
+  Library: /^ProjectSettings$/,
+  Temp: /^ProjectSettings$/,
+  Intermediate: /\.uproject$/,
+  Saved: /\.uproject$/,
+  DerivedDataCache: /\.uproject$/,
 };
-const MADE_FILE = /(^|\/)(\.DS_Store|Thumbs\.db|\.coverage|\.eslintcache|[^/]+\.(pyc|pyo|o|obj|class|tsbuildinfo))$/;
+const MADE_FILE =
+  /(^|\/)(\.DS_Store|Thumbs\.db|\.coverage|\.(eslint|stylelint|php-cs-fixer\.|phpunit\.result\.)cache|\.pnp\.(c?js|loader\.mjs)|install-state\.gz|\.flutter-plugins(-dependencies)?|(npm|yarn|pnpm)-(debug|error)\.log|bazel-(bin|out|testlogs)|erl_crash\.dump|hs_err_pid\d+\.log|[^/]+\.(py[cod]|o|obj|a|lo|la|gc(da|no)|class|beam|hi|cm[iotx]|cmti?|egg|tfstate|tfstate\.backup|tsbuildinfo))$/;
+/** Files that only keep a folder in git: it may be output all the same. */
+const PLACEHOLDER = /(^|\/)(\.(git)?keep|\.gitignore)$/;
 /** A program, by its first bytes: ELF, Mach-O, and of Windows. */
 const PROGRAM = /^(\x7fELF|\xcf\xfa\xed\xfe|\xce\xfa\xed\xfe|MZ[\s\S]*PE\0\0)/;
 /** A new file with bytes that are no text is large above this. */
@@ -45,7 +79,7 @@ export function generatedAmong(
   tracked: Iterable<string>,
 ): ReadonlyMap<string, string> {
   const own = new Set<string>();
-  for (const path of tracked) for (const folder of foldersOf(path)) own.add(folder);
+  for (const path of tracked) if (!PLACEHOLDER.test(path)) for (const folder of foldersOf(path)) own.add(folder);
   const known = new Map<string, boolean>();
   const isMade = (folder: string): boolean => {
     const before = known.get(folder);
@@ -77,7 +111,7 @@ export function generatedNote(generated: ReadonlyMap<string, string>): string | 
 function isMadeFolder(root: string, folder: string): boolean {
   const slash = folder.lastIndexOf('/');
   const name = folder.slice(slash + 1);
-  if (MADE.has(name) || name.endsWith('.egg-info')) return true;
+  if (MADE.has(name) || name.endsWith('.egg-info') || MADE_FOLDER.test(folder)) return true;
   if (MARKS.some((mark) => existsSync(Buffer.concat([onDisk(root, folder), Buffer.from(`/${mark}`)])))) return true;
   const beside = Object.hasOwn(OUTPUT, name) ? OUTPUT[name] : undefined;
   return (

@@ -6,6 +6,8 @@ export interface EndedCall {
   output: string | null;
   /** its result shows something that is there, so that other arguments with the same result bring nothing new */
   shows: boolean;
+  /** how an address refused it, without a page that may have a new number each time */
+  refusal?: string | undefined;
 }
 
 /** The model is told when it does the same for this many times in a row. */
@@ -46,6 +48,7 @@ function isSameStep(one: readonly EndedCall[], other: readonly EndedCall[]): boo
 function isSame(one: EndedCall, other: EndedCall): boolean {
   if (one.name !== other.name || one.output === null || other.output === null) return false;
   const equal = JSON.stringify(one.args) === JSON.stringify(other.args);
+  if (equal && one.refusal !== undefined && one.refusal === other.refusal) return true;
   if (equal || !one.shows || !other.shows) return equal && one.output === other.output;
   return withoutAddresses(one) === withoutAddresses(other);
 }

@@ -1,7 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { deleteSchedule } from '../../adapters/schedules.ts';
-import { startRoutineRun } from '../../adapters/workflows.ts';
-import { routineWorkflowId } from '../../contracts/ids.ts';
 import type { PromptArgs } from '../../contracts/routine.ts';
 import { isTimeZone, nextFirings } from '../../domain/cron.ts';
 import { readRrule } from '../../domain/rrule.ts';
@@ -19,8 +17,7 @@ import {
   runsOfAutomation,
 } from '../../store/routines/automations.ts';
 import { deleteCron, setCronEnabled } from '../../store/routines/crons.ts';
-import { openRun } from '../../store/routines/runs.ts';
-import { followPause, SCHEDULE_PATIENCE_MS, sendSoon, viewOf } from './schedules.ts';
+import { followPause, runNow, SCHEDULE_PATIENCE_MS, sendSoon, viewOf } from './schedules.ts';
 import { type IntakeDeps, IntakeError } from './signal.ts';
 import { channelThread } from './threads.ts';
 
@@ -155,27 +152,12 @@ async function remove(deps: Deps, id: string): Promise<AutomationState> {
   return deleted;
 }
 
-/** The row of the run comes first: should the server not take the workflow, reconciling starts it. */
 async function run(deps: Deps, id: string, key: RequestKey): Promise<AutomationRun> {
-  const { db, temporal } = deps;
   const automation = await requireAutomation(deps, id);
   const runId = key.fingerprint === null ? randomUUID() : uuidFrom(key.id);
   const routine = { id: automation.routine_id, name: automation.name, chat_id: automation.chat_id };
-  const given = { inputs: {}, sources: [] };
-  await openRun(db, {
-    id: runId,
-    routine,
-    cronId: id,
-    workflowId: routineWorkflowId(runId),
-    scheduledFor: null,
-    note: null,
-    given,
-  });
-  const input = { routineId: routine.id, chatId: routine.chat_id, runId, cronId: id };
-  await temporal
-    .withDeadline(Date.now() + SCHEDULE_PATIENCE_MS, () => startRoutineRun(temporal, input))
-    .catch(() => {});
-  return (await runsOfAutomation(db, id, 50)).find((run) => run.id === runId)!;
+  await runNow(deps, { runId, routine, cronId: id, given: { inputs: {}, sources: [] } });
+  return (await runsOfAutomation(deps.db, id, 50)).find((run) => run.id === runId)!;
 }
 
 async function automationOf(deps: Deps, id: string): Promise<AutomationState> {

@@ -47,9 +47,8 @@ export const createSchedules = (deps: IntakeDeps): Schedules => ({
   remove: (id) => remove(deps, id),
 });
 
-/** The row of the run comes first: should the server not take the workflow, reconciling starts it. */
 async function run(deps: IntakeDeps, id: string, key: RequestKey): Promise<string> {
-  const { db, temporal } = deps;
+  const { db } = deps;
   const cron = await requireCron(deps, id);
   const routine = await findRoutineById(db, cron.routine_id);
   if (!routine) throw missing(id);
@@ -57,19 +56,22 @@ async function run(deps: IntakeDeps, id: string, key: RequestKey): Promise<strin
   const running = await runningRun(db, routine.id);
   if (running && running.id !== runId)
     throw new IntakeError('conflict', `${cron.name} runs already, since ${running.started_at.toISOString()}`);
-  const given = { inputs: cron.inputs, sources: cron.sources };
-  await openRun(db, {
-    id: runId,
-    routine,
-    cronId: id,
-    workflowId: routineWorkflowId(runId),
-    scheduledFor: null,
-    note: null,
-    given,
-  });
-  const input = { routineId: routine.id, chatId: routine.chat_id, runId, cronId: id };
-  await temporal.withDeadline(Date.now() + PATIENCE_MS, () => startRoutineRun(temporal, input)).catch(() => {});
+  await runNow(deps, { runId, routine, cronId: id, given: { inputs: cron.inputs, sources: cron.sources } });
   return runId;
+}
+
+/** The row of the run comes first: should the server not take the workflow, reconciling starts it. */
+export async function runNow(
+  { db, temporal }: IntakeDeps,
+  made: Pick<Parameters<typeof openRun>[1], 'routine' | 'given'> & { runId: string; cronId: string },
+): Promise<void> {
+  const { runId, routine, cronId, given } = made;
+  const workflowId = routineWorkflowId(runId);
+  await openRun(db, { id: runId, routine, cronId, workflowId, scheduledFor: null, note: null, given });
+  const input = { routineId: routine.id, chatId: routine.chat_id, runId, cronId };
+  await temporal
+    .withDeadline(Date.now() + SCHEDULE_PATIENCE_MS, () => startRoutineRun(temporal, input))
+    .catch(() => {});
 }
 
 /** The row first: what the server does not take now, reconciling sends later. */

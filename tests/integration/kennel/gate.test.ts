@@ -342,6 +342,30 @@ describe('a call through the model socket', () => {
     expect(JSON.parse(answers[3]!.text)).toMatchObject({ error: { code: 504, status: 'DEADLINE_EXCEEDED' } });
   });
 
+  it('that says nothing more ends by the clock of the gate, also when its connection is held or pinged for ever', async () => {
+    const pings = new Set<NodeJS.Timeout>();
+    const endpoint = createServer((request, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      for (const word of ['one', 'two', 'three'])
+        response.write(`data: ${JSON.stringify({ choices: [{ delta: { content: word } }] })}\n\n`);
+      if (request.headers['x-ping'] !== undefined)
+        pings.add(setInterval(() => response.write(': PROCESSING\n\nevent: ping\ndata: {"type": "ping"}\n\n'), 20));
+    });
+    await new Promise<void>((resolve) => endpoint.listen(0, '127.0.0.1', resolve));
+    const origin = `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}`;
+    for (const [times, headers] of [
+      [{ modelIdle: 300 }, {}],
+      [{ modelSigns: 300 }, { 'x-ping': 'yes' }],
+    ] as const) {
+      const { folder, used } = await opened({ origin, gate: { times } });
+      await expect(ask(folder, CALLS.chat.path(), CALLS.chat.body(true, { say: 'x' }), headers)).rejects.toThrow();
+      await until('it is counted', async () => (await used()).calls === 1, 5000);
+    }
+    for (const ping of pings) clearInterval(ping);
+    endpoint.closeAllConnections();
+    endpoint.close();
+  });
+
   it('passes the errors of the provider on, and does not charge for them', async () => {
     const { folder, gate, taskId, used } = await opened();
     const answer = await ask(folder, CALLS.anthropic.path(), CALLS.anthropic.body(true, { fail: 429, retryAfter: 7 }));

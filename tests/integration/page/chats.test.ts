@@ -4,6 +4,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { callsThen, script } from '../../support/app.ts';
 import { goTo, letIn, NO_CHROMIUM, openBrowser, PHONE, write } from '../../support/owner-page.ts';
+import { startPartition } from '../../support/partition.ts';
 import { until } from '../../support/until.ts';
 import type { Contact } from '../../support/whatsapp/contact.ts';
 import { startWhatsAppApp, type WhatsAppApp } from '../../support/whatsapp-app.ts';
@@ -97,6 +98,42 @@ describe.skipIf(NO_CHROMIUM)('a chat on the page', () => {
     expect(await neverReloaded()).toBe(true);
     expect(problems).toEqual([]);
     await close();
+  });
+
+  it('is whole within seconds after a phone froze it and its connections died, without a reload or a word about it', async () => {
+    const { app } = world;
+    const network = await startPartition({ host: '127.0.0.1', port: Number(new URL(app.baseUrl).port) });
+    const { page, problems, close } = await letIn(browser, { ...app, baseUrl: `http://127.0.0.1:${network.port}` });
+    const thread = await newChat(page);
+    const neverReloaded = await stays(page);
+    const words = Array.from({ length: 40 }, (_, at) => `word${at}`).join(' ');
+    await write(page, script([{ say: words, pace: 60 }]));
+    await answers(page).getByText('word3 ').waitFor();
+    const draft = page.locator('.composer textarea');
+    await draft.fill('half a thought');
+    await page.evaluate(`{
+      globalThis.noticed = [];
+      const look = () => {
+        for (const notice of document.querySelectorAll('.connection-bar:not(.hidden), .notices > *'))
+          globalThis.noticed.push(notice.textContent);
+      };
+      new MutationObserver(look).observe(document.body, { subtree: true, childList: true, attributes: true });
+    }`);
+    // Chromium freezes no page that a test drives: nothing of the page runs meanwhile, and then it is told
+    const device = await page.context().newCDPSession(page);
+    await device.send('Debugger.enable');
+    await device.send('Debugger.pause');
+    network.lose();
+    await until('the turn is over', async () => (await app.detail(thread)).turns[0]?.status === 'completed');
+    await device.send('Debugger.disable');
+    await page.evaluate(`document.dispatchEvent(new Event('resume'))`);
+    await answers(page).getByText(words, { exact: true }).waitFor({ timeout: 10_000 });
+    expect(await draft.inputValue()).toBe('half a thought');
+    expect(await page.evaluate('globalThis.noticed')).toEqual([]);
+    expect(await neverReloaded()).toBe(true);
+    expect(problems).toEqual([]);
+    await close();
+    await network.close();
   });
 
   it('is steered while it works, and stopped', async () => {

@@ -152,6 +152,15 @@ describe('an editor', () => {
     await until('the model is asked', () => app.model.requests().some(({ state }) => state === 'open'));
     await editor.agent.notify('session/cancel', { sessionId });
     expect((await ending).stopReason).toBe('cancelled');
+    // also while an approval waits, and the session works on
+    await app.request('POST', `/v1/threads/${sessionId}/messages`, { text: 'supervised' });
+    const waiting = prompt(editor, sessionId, [REMEMBER, { say: 'Done: $LAST' }]);
+    await until('the dialogue is open', () => editor.asked.length === 1);
+    await editor.agent.notify('session/cancel', { sessionId });
+    expect((await waiting).stopReason).toBe('cancelled');
+    expect((await app.detail(sessionId)).pending_approvals).toEqual([]);
+    expect((await prompt(editor, sessionId, [{ say: 'And on.' }])).stopReason).toBe('end_turn');
+    expect(editor.text()).toContain('And on.');
   });
 
   it('gives files with their text to the model as words of others, and links as they are', async () => {

@@ -138,7 +138,8 @@ describe('a task whose model is at its limit', () => {
     );
     endpoint.refuse(null);
     await limited(id);
-    expect((await app.say(thread, 'now')).kind).toBe('task');
+    // as a client says it that knows turns alone
+    expect((await app.ended(thread, await app.turn(thread, 'now'))).status).toBe('completed');
     await inState(app, id, 'completed');
     expect(readFileSync(join(path, 'answers.txt'), 'utf8')).toBe('answered\n');
     expect((await told(id)).filter((text) => /^The agent in .* tries again now\.$/.test(text))).toHaveLength(2);

@@ -210,7 +210,8 @@ describe('whether a task begins with a plan', () => {
     await app.say(thread, 'plan off');
     // a message while its turn runs would steer that
     await app.ended(thread, (await app.say(thread, 'select workspace worded')).turn_id!);
-    await app.say(thread, 'plan: write a.txt a');
+    // as a client says it that knows turns alone
+    await app.turn(thread, 'plan: write a.txt a');
     const { id } = await until('there is a task', () =>
       app.store.db
         .selectFrom('tasks')

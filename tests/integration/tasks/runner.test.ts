@@ -350,6 +350,21 @@ describe('a run over several steps', () => {
   const session = (run: Run) =>
     (run.lines().find((line) => line.type === 'session') as { sessionId: string }).sessionId;
 
+  test('is stopped while a permission waits, and its session asks again in the next run', async () => {
+    const run = newRun();
+    const prompt = 'append a.txt one; allow? touch yes; append a.txt two';
+    const stopped = run.start({ prompt });
+    await run.line('permission');
+    run.command({ id: 'c1', type: 'cancel' });
+    expect(await run.ended(stopped)).toMatchObject({ outcome: 'cancelled' });
+    expect(readdirSync(run.workspace)).toEqual(['a.txt']);
+    const again = run.start({ prompt, sessionId: session(run) });
+    const asked = await run.line('permission', 2);
+    run.command({ id: 'c2', type: 'permit', permissionId: asked.id, decision: 'allow' });
+    expect(await run.ended(again)).toMatchObject({ outcome: 'completed' });
+    expect([run.read('a.txt'), readdirSync(run.workspace)]).toEqual(['one\ntwo\n', ['a.txt', 'yes']]);
+  });
+
   test('parks a question that waits too long, and goes on with the answer in the next step', async () => {
     const run = newRun();
     expect(

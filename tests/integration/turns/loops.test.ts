@@ -1,3 +1,5 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 
@@ -86,6 +88,19 @@ it('different arguments that show the same are a loop, and so are calls that are
   expect([shown.status, await stepsOf(shown.turn)]).toEqual(['completed', 7]);
   const refused = await turnOf((step) => [['file_read', { pfad: `${step}.txt` }]]);
   expect([refused.status, await stepsOf(refused.turn)]).toEqual(['completed', 7]);
+});
+
+it('an address that refuses each time is a loop, also with a new number on each page', async () => {
+  let requests = 0;
+  const server = createServer((_, answer) => {
+    answer.writeHead(429, { 'content-type': 'text/plain', 'retry-after': '60' });
+    answer.end(`Too many requests. Reference ${++requests}`);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const { status, turn } = await turnOf(() => [['web_fetch', { url }]]);
+  server.close();
+  expect([status, await stepsOf(turn), requests]).toEqual(['completed', 7, 6]);
 });
 
 it('equal calls in one step count once, and what is told to the person again and again is no loop', async () => {

@@ -66,7 +66,16 @@ export async function startTestGate(folder: string, origin: string): Promise<Tes
     held: async () => {},
     answered: async () => {},
   });
-  const model = new ModelProxy({ upstreams, ledger, limits, dispatcher, headersMs: 600_000, idleMs: 300_000, log });
+  const model = new ModelProxy({
+    upstreams,
+    ledger,
+    limits,
+    dispatcher,
+    headersMs: 600_000,
+    idleMs: 300_000,
+    signsMs: 600_000,
+    log,
+  });
   const refused = createRefusedHosts(
     async (refusals) => void hosts.push(...refusals.map(({ host, port }) => `${host}:${port}`)),
   );

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { describeTime, nextFirings } from '../../../src/domain/cron.ts';
+import { describeTime, firingNote, nextFirings } from '../../../src/domain/cron.ts';
 import { firings } from '../../../src/domain/firings.ts';
 import { holds } from '../../support/property.ts';
 
@@ -37,6 +37,24 @@ describe('when clocks change', () => {
     expect(next('*/30 2 * * *', 'Australia/Melbourne', '2027-04-03T14:30:00Z', 5)).toEqual([
       ...['04-03T15:00', '04-03T15:30', '04-03T16:00', '04-03T16:30', '04-04T16:00'],
     ]);
+  });
+
+  it('the next run of a day is that of its clock, whenever it is looked for', () => {
+    // at 22:37 of the evening before, and at 17:20
+    for (const from of ['2026-11-27T03:37:00Z', '2026-11-26T22:20:00Z'])
+      expect(next('25 6 * * *', 'America/New_York', from, 1)).toEqual(['11-27T11:25']);
+  });
+
+  it('a run just before the hour that is left out, which a stopped machine missed, is said to be late', () => {
+    const at = (time: string) => new Date(`2027-03-14T${time}Z`);
+    const schedule = { schedule: '30 1 * * *', timeZone: 'America/New_York' };
+    expect(next(schedule.schedule, schedule.timeZone, '2027-03-14T06:15:00Z', 2)).toEqual([
+      '03-14T06:30',
+      '03-15T05:30',
+    ]);
+    expect(firingNote(schedule, at('06:15:00'), at('06:30:00'), at('07:30:00'))).toBe(
+      'It was due on Sun 2027-03-14 01:30 (America/New_York).',
+    );
   });
 
   it('a time that comes twice says which one it is', () => {

@@ -34,6 +34,14 @@ describe('how often in a row a model did the same', () => {
     expect(times(written('a'), written('b'), written('c'))).toEqual([1, 1, 1]);
   });
 
+  it('counts an address that refuses the same call again, whatever number is on its page', () => {
+    const refused = (page: string, refusal = 'http://h/ answered 429 Too Many Requests') => [
+      { ...call('fetch', page, { url: 'http://h/' }, true), refusal },
+    ];
+    expect(times(refused('request 7a1'), refused('request 8c3'), refused('request 9'))).toEqual([1, 2, 3]);
+    expect(times(refused('a'), refused('b', 'http://h/ answered 503'))).toEqual([1, 1]);
+  });
+
   it('does not count a call whose result changes, or that has none', () => {
     expect(times([call('status', '1 %')], [call('status', '2 %')], [call('status', '3 %')])).toEqual([1, 1, 1]);
     const lost = [{ ...call('status', ''), output: null }];

@@ -94,6 +94,8 @@ export function loopsOf(history: Pick<History, 'messages' | 'calls'>, added: Add
 const TELLING = new Set([ASK_USER, 'report_progress', 'task_respond']);
 /** A command without an effect may print little, and so do many others. */
 const TELLING_CHARS = 100;
+/** The first line of a page that was refused (`web_fetch`). */
+const REFUSED_PAGE = /^https?:\S{1,2000} answered [45]\d\d\b.{0,100}/;
 
 function endedCall({ name, args, state, output, size }: Called, added: AddedTools): EndedCall {
   const tool = tools.get(name) ?? added.get(name)?.tool;
@@ -104,5 +106,6 @@ function endedCall({ name, args, state, output, size }: Called, added: AddedTool
     args,
     output: state === 'done' && output !== null ? `${size ?? ''} ${output}` : null,
     shows: looks || prints,
+    refusal: output === null ? undefined : REFUSED_PAGE.exec(output)?.[0],
   };
 }

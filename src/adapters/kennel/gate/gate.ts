@@ -93,6 +93,8 @@ interface GateTimes {
   modelHeaders: number;
   /** between two parts of a model's answer */
   modelIdle: number;
+  /** between two parts of it that are no signs of life */
+  modelSigns: number;
   egressIdle: number;
   /** how long a call waits for a store that does not answer before it is refused */
   storeWait: number;
@@ -103,6 +105,7 @@ interface GateTimes {
 const TIMES: GateTimes = {
   modelHeaders: 600_000,
   modelIdle: 300_000,
+  modelSigns: 600_000,
   egressIdle: 600_000,
   storeWait: 30_000,
   settle: 10_000,
@@ -187,6 +190,7 @@ export function createGate({
       dispatcher,
       headersMs: time.modelHeaders,
       idleMs: time.modelIdle,
+      signsMs: time.modelSigns,
       log: taskLog,
     });
     const traffic = createTrafficCount((rows) => addTraffic(db, task.taskId, rows));

@@ -2,6 +2,7 @@ import { useEffect } from 'preact/hooks';
 import type { OwnerEvent, OwnerNow } from '../../../contracts/owner.ts';
 import { Store, useStore } from '../store.ts';
 import { call, reasonOf } from './http.ts';
+import { untilWoken } from './wake.ts';
 
 export interface Loaded<Value> {
   value: Value | null;
@@ -77,12 +78,14 @@ export class Resource<Value> {
     this.#stale = false;
     this.#readAt = performance.now();
     const address = this.#address();
+    const signal = untilWoken();
     try {
-      const value = await call<Value>(address);
+      const value = await call<Value>(address, { signal });
       // the address may have changed while the answer was under way
       if (address === this.#address()) this.store.set({ value, problem: null });
     } catch (error) {
-      this.store.set({ ...this.store.value, problem: reasonOf(error) });
+      if (signal.aborted) this.#stale = true;
+      else this.store.set({ ...this.store.value, problem: reasonOf(error) });
     }
   }
 }

@@ -2,6 +2,7 @@ import { serverSentData } from '../../../client/event-stream.ts';
 import { ApiError } from '../../../domain/api-error.ts';
 import { Store } from '../store.ts';
 import { refusal } from './http.ts';
+import { untilWoken } from './wake.ts';
 
 /** `refused`: the server answers, and wants a new link. */
 type Connection = 'connecting' | 'open' | 'lost' | 'refused';
@@ -31,6 +32,12 @@ const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 5_000;
 /** The server sends a comment every 15 s. After this silence a connection counts as dead; ms. */
 const SILENCE_MS = 40_000;
+/** The first attempt has this long to be answered, and each further one twice as long as the one before; ms. */
+const ANSWER_MS = 1_500;
+/** So many attempts may wait in vain before that is told: a browser first tries the dead connections that it kept. */
+const QUIET_ATTEMPTS = 2;
+/** Why a connection ended that may be dead: the next one is tried at once. */
+const STALE = new Error('nothing comes any more');
 
 interface Following {
   /** called before each connection, so that it goes on after the last event */
@@ -50,47 +57,51 @@ export async function follow(following: Following): Promise<void> {
   const { signal } = following;
   try {
     for (let attempt = 1; !signal.aborted; attempt++) {
-      const opened = await connect(following);
+      const ended = await connect(following, attempt);
       if (signal.aborted) return;
-      if (opened) attempt = 1;
-      await pause(backoffMs(attempt, Math.random()), signal);
+      if (ended !== 'failed') attempt = ended === 'stale' ? 0 : 1;
+      if (ended !== 'stale') await pause(backoffMs(attempt, Math.random()), signal);
     }
   } finally {
     connectionEnded(signal);
   }
 }
 
-/** One connection, from its beginning to its end. Returns whether there was one. */
-async function connect({ address, signal, onData, onOpen }: Following): Promise<boolean> {
+/** One connection, from its beginning to its end. `failed`: there was none. `stale`: it may be dead, which is no news. */
+async function connect(following: Following, attempt: number): Promise<'failed' | 'ended' | 'stale'> {
+  const { signal, onOpen } = following;
   let opened = false;
   try {
-    await readStream(address(), signal, onData, () => {
+    await readStream(following, Math.min(SILENCE_MS, ANSWER_MS * 2 ** (attempt - 1)), () => {
       opened = true;
       connectionOpen(signal);
       onOpen?.();
     });
   } catch (error) {
-    if (signal.aborted) return opened;
-    connectionLost(signal, error);
+    if (opened && error === STALE) return 'stale';
+    if (signal.aborted) return opened ? 'ended' : 'failed';
+    if (error !== STALE || attempt > QUIET_ATTEMPTS) connectionLost(signal, error);
     if (error instanceof ApiError && !error.passing && error.status !== 401) throw error;
-    return opened;
+    return opened ? 'ended' : 'failed';
   }
   if (!signal.aborted) connectionLost(signal, null);
-  return opened;
+  return 'ended';
 }
 
 async function readStream(
-  address: string,
-  outer: AbortSignal,
-  onData: (data: unknown) => void,
+  { address, signal: outer, onData }: Following,
+  answerMs: number,
   opened: () => void,
 ): Promise<void> {
   const connection = new AbortController();
   const stop = () => connection.abort();
+  const doubt = () => connection.abort(STALE);
+  const woken = untilWoken();
   outer.addEventListener('abort', stop, { once: true });
-  let watchdog = setTimeout(stop, SILENCE_MS);
+  woken.addEventListener('abort', doubt, { once: true });
+  let watchdog = setTimeout(doubt, answerMs);
   try {
-    const response = await fetch(address, {
+    const response = await fetch(address(), {
       headers: { accept: 'text/event-stream' },
       signal: connection.signal,
       cache: 'no-store',
@@ -99,12 +110,16 @@ async function readStream(
     opened();
     const alive = () => {
       clearTimeout(watchdog);
-      watchdog = setTimeout(stop, SILENCE_MS);
+      watchdog = setTimeout(doubt, SILENCE_MS);
     };
+    alive();
     for await (const data of serverSentData(response.body, alive)) onData(JSON.parse(data));
+  } catch (error) {
+    throw connection.signal.aborted ? connection.signal.reason : error;
   } finally {
     clearTimeout(watchdog);
     outer.removeEventListener('abort', stop);
+    woken.removeEventListener('abort', doubt);
     connection.abort();
   }
 }

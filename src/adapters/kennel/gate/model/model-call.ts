@@ -20,6 +20,8 @@ export interface ModelCallDeps {
   /** until the first byte of an answer, and between two parts of it, in ms */
   headersMs: number;
   idleMs: number;
+  /** between two parts that say something, in ms */
+  signsMs: number;
   log: Logger;
 }
 
@@ -156,7 +158,10 @@ export class ModelCall {
         limits.answered(limited);
       }
     };
+    let saidAt = Date.now();
     for await (const chunk of source) {
+      if (!isSign(chunk)) saidAt = Date.now();
+      else if (Date.now() - saidAt > this.deps.signsMs) throw new Error('Only signs of life came for too long.');
       this.meter?.feed(chunk);
       await judge(false);
       const certain = redact.chunk(chunk);
@@ -181,6 +186,15 @@ export class ModelCall {
     });
   }
 }
+
+const LONGEST_SIGN = 1_000;
+/** Whether a part of an answer has only comments and pings, which endpoints send while a request waits. */
+const isSign = (chunk: Uint8Array): boolean =>
+  chunk.length <= LONGEST_SIGN &&
+  Buffer.from(chunk)
+    .toString('latin1')
+    .split(/\r?\n/)
+    .every((line) => line === '' || /^(:|event: ?ping$|data: ?\{"type": ?"ping"\}$)/.test(line));
 
 /**
  * No compression was requested, but some servers in between compress anyway, and then the usage could not be read.

@@ -108,15 +108,19 @@ async function opened(
 }
 
 /**
- * The bytes of the edited message. The edit of a caption need not repeat the file, and the secret stays that of the
- * first version.
+ * The bytes of the edited message. The edit of a caption need not repeat the file, and the edit of a text not what it
+ * quotes: else a "yes" to something else became one to whatever is open. The secret stays that of the first version.
  */
-async function edited({ content: before, secret }: Incoming, edit: Edit): Promise<Buffer> {
+async function edited({ content: before, secret, context }: Incoming, edit: Edit): Promise<Buffer> {
   const { proto } = await import('@whiskeysockets/baileys');
-  const message = before.kind === 'media' ? before.message : edit.message;
+  let { message } = edit;
   if (before.kind === 'media') {
+    message = before.message;
     const { imageMessage, videoMessage, documentMessage } = before.message;
     for (const part of [imageMessage, videoMessage, documentMessage]) if (part) part.caption = edit.text;
+  } else if (context && (message.conversation || message.extendedTextMessage)) {
+    const text = message.extendedTextMessage ?? { text: message.conversation };
+    message = { extendedTextMessage: { ...text, contextInfo: { ...context, ...text.contextInfo } } };
   }
   const kept = { ...message, ...(secret && { messageContextInfo: { messageSecret: secret } }) };
   return Buffer.from(proto.Message.encode(kept).finish());

@@ -61,6 +61,8 @@ export interface Incoming {
   album: string | null;
   /** after how many seconds messages of this chat disappear (0: never), and since when; null when it does not say */
   timer: { seconds: number; since: Date } | null;
+  /** as it came: what it quotes and whom it mentions, and whether it was forwarded */
+  context: proto.IContextInfo | null;
   content: Content;
 }
 
@@ -84,6 +86,7 @@ export async function decodeRow(row: NewReceived & { receivedAt: Date }, me: Me)
     ofOthers: null,
     album: null,
     timer: null,
+    context: null,
   };
   const nothing = (why: Extract<Content, { kind: 'nothing' }>['why']): Incoming => ({
     ...base,
@@ -101,6 +104,7 @@ export async function decodeRow(row: NewReceived & { receivedAt: Date }, me: Me)
   } catch {
     return nothing('malformed');
   }
+  if (isTooDeep(whole)) return nothing('malformed');
   // only our own devices may report what was sent in our name
   if (whole.deviceSentMessage && !row.fromMe) return nothing('forged');
   const sent = whole.deviceSentMessage?.message ?? whole;
@@ -123,16 +127,17 @@ export async function decodeRow(row: NewReceived & { receivedAt: Date }, me: Me)
   if (kindsOf(message).length === 0 && proto.Message.encode(whole).finish().length >= row.content.length)
     return nothing('empty');
   const contexts = contextsOf(message);
-  const quote = contexts.find((context) => context.stanzaId);
+  // a quote without an id is one of something else, too
+  const quote = contexts.find((context) => context.stanzaId || context.quotedMessage);
   const quotedMessage = quote?.quotedMessage && opened(quote.quotedMessage);
   const timed = contexts.find((context) => typeof context.expiration === 'number');
   const secrets = [message, sent, whole].map((part) => part.messageContextInfo?.messageSecret);
   const { MEDIA_ALBUM } = proto.MessageAssociation.AssociationType;
   return {
     ...base,
-    quoted: quote?.stanzaId
+    quoted: quote
       ? {
-          id: quote.stanzaId,
+          id: quote.stanzaId ?? '',
           text: quotedMessage && !isViewOnce(quotedMessage) ? textOf(quotedMessage.message) : '',
           author: quote.participant ? canonicalUser(quote.participant) : null,
         }
@@ -142,9 +147,19 @@ export async function decodeRow(row: NewReceived & { receivedAt: Date }, me: Me)
     ofOthers: ofOthersIn(open, contexts),
     album: open.association?.associationType === MEDIA_ALBUM ? (open.association.parentMessageKey?.id ?? null) : null,
     timer: timed ? timerOf(timed.expiration!, timed.ephemeralSettingTimestamp, base.at) : null,
+    context: contexts[0] ?? null,
     content: isCopy(open.association, proto) ? { kind: 'nothing', why: 'copy' } : contentOf(open),
   };
 }
+
+/** Phones nest some twenty parts. A forged message that can be read may be too deep to be written again. */
+const MOST_NESTED = 100;
+
+const isTooDeep = (part: unknown, left = MOST_NESTED): boolean =>
+  typeof part === 'object' &&
+  part !== null &&
+  !ArrayBuffer.isView(part) &&
+  (left === 0 || Object.values(part).some((inner) => isTooDeep(inner, left - 1)));
 
 const SECRET_BYTES = 32;
 const IV_BYTES = 12;

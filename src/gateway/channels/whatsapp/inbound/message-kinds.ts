@@ -25,17 +25,20 @@ const money = (currency: string | null | undefined, thousandths: unknown): strin
 const textOfNote = (message: proto.IMessage | null | undefined): string =>
   message?.conversation ?? message?.extendedTextMessage?.text ?? '';
 const poll = ({ name, options }: proto.Message.IPollCreationMessage): string =>
-  `[poll: ${name ?? ''}: ${(options ?? []).map((option) => option.optionName).join(' / ')}]`;
+  `[poll: ${name ?? ''}: ${(options ?? []).map((option) => option.optionName ?? '').join(' / ')}]`;
 const results = ({ name, pollVotes }: proto.Message.IPollResultSnapshotMessage): string =>
   line(
     'poll results',
     name,
-    ...(pollVotes ?? []).map((vote) => `${vote.optionName} ${Number(vote.optionVoteCount ?? 0)}`),
+    ...(pollVotes ?? []).map((vote) => `${vote.optionName ?? ''} ${Number(vote.optionVoteCount ?? 0)}`),
   );
 const place = (
   { degreesLatitude, degreesLongitude }: proto.Message.ILocationMessage | proto.Message.ILiveLocationMessage,
   ...words: Array<string | null | undefined>
-): string => line('location', ...words, `${degreesLatitude}, ${degreesLongitude}`);
+): string => {
+  const degrees = [degreesLatitude, degreesLongitude];
+  return line('location', ...words, degrees.every(Number.isFinite) ? degrees.join(', ') : '');
+};
 
 function template(message: proto.Message.ITemplateMessage): string {
   const hydrated = message.hydratedTemplate ?? message.hydratedFourRowTemplate;

@@ -307,6 +307,17 @@ describe('changed messages on WhatsApp', () => {
     await Nora.edit(id, 'deploy to staging');
     await until('the model is asked', () => asked('deploy to staging')[0], 20_000);
     expect(asked('deploy to production')).toHaveLength(0);
+    // an edit does not repeat the quote, and is no answer to what was not quoted
+    const quoting = await Nora.send('hm', { quoted: id });
+    await Nora.edit(quoting.id, 'yes, that');
+    await until('the model is asked', () => asked('yes, that')[0], 20_000);
+    const { content } = await db()
+      .selectFrom('wa_inbox')
+      .select('content')
+      .where('message_id', '=', quoting.id)
+      .executeTakeFirstOrThrow();
+    const { extendedTextMessage: kept } = proto.Message.decode(content!);
+    expect([kept?.text, kept?.contextInfo?.stanzaId]).toEqual(['yes, that', id]);
     const gone = await Nora.send('forget this');
     await Nora.revoke(gone.id);
     await until('it is revoked', async () => (await verdicts(gone.id))[0] === 'revoked', 10_000);

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { proto } from '@whiskeysockets/baileys';
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createLimiter } from '../../../../../src/gateway/channels/shared/rate-limit.ts';
 import { peopleOf, type Self, verdictOn } from '../../../../../src/gateway/channels/whatsapp/inbound/admit.ts';
@@ -8,6 +9,8 @@ import { reactionText } from '../../../../../src/gateway/channels/whatsapp/inbou
 import { textFor } from '../../../../../src/gateway/intake/attachments.ts';
 import { sanitiseName, sanitiseText, TEXT_LIMIT } from '../../../../../src/gateway/intake/sanitise.ts';
 import type { NewReceived } from '../../../../../src/store/whatsapp/inbox.ts';
+import { holds } from '../../../../support/property.ts';
+import { anyMessage, kindsOfMessages } from '../../../../support/whatsapp/any-message.ts';
 import { sealEdit } from '../../../../support/whatsapp/handset.ts';
 
 const me = { jid: '15550001111@s.whatsapp.net', lid: '900001@lid' };
@@ -91,6 +94,8 @@ describe('reading a stored message', () => {
       mentions: [me.lid],
       quoted: { id: 'Q1', text: 'earlier' },
     });
+    const nameless = { text: 'yes', contextInfo: { quotedMessage: { conversation: 'earlier' } } };
+    expect((await decode({ extendedTextMessage: nameless })).quoted).toMatchObject({ id: '', text: 'earlier' });
   });
 
   it('tells reactions, votes, edits and deletions from messages', async () => {
@@ -327,9 +332,30 @@ describe('reading a stored message', () => {
     let deep: Buffer = Buffer.from(proto.Message.encode({ conversation: 'x' }).finish());
     for (let level = 0; level < 5_000; level++) deep = nested(deep);
     expect(['malformed', 'empty']).toContain(((await decode(deep)).content as { why: string }).why);
+    // deep enough that the library reads it and cannot write it
+    const part = (number: number, inner: Buffer) =>
+      Buffer.concat([varint(number * 8 + 2), varint(inner.length), inner]);
+    for (const levels of [200, 1_000, 3_000, 4_500]) {
+      let inner: Buffer = Buffer.alloc(0);
+      for (let level = 0; level < levels; level++) inner = nested(inner);
+      const beside = await decode(Buffer.concat([nested(Buffer.alloc(0)), part(37, part(1, inner))]));
+      expect(beside.content).toEqual({ kind: 'nothing', why: 'malformed' });
+    }
     for (let n = 0; n < 300; n++) await decode(randomBytes(n));
     expect((await decode(null)).content).toEqual({ kind: 'nothing', why: 'stub' });
     expect((await decode({})).content).toEqual({ kind: 'nothing', why: 'empty' });
+  });
+
+  it('takes anything in any field of any kind, and reads nothing that was not said', async () => {
+    await holds(
+      fc.asyncProperty(fc.integer({ min: 0, max: kindsOfMessages() - 1 }), fc.integer(), async (kind, seed) => {
+        for (const fields of [{}, { fromMe: true }, { chat: GROUP, participant: BOB }]) {
+          const { content } = await decode(anyMessage(kind, seed), fields);
+          if ('text' in content) expect(content.text).not.toMatch(/\b(undefined|null|NaN)\b|\[object/);
+        }
+      }),
+      { runs: 1_000 },
+    );
   });
 
   it('leaves status posts, newsletters and broadcast lists alone', async () => {
