@@ -128,7 +128,7 @@ describe('a cron that was made disabled', () => {
 
     expect(await call(thread, 'cron_enable', { cron: 'nightly', enabled: false })).toMatchObject({
       ok: true,
-      output: expect.stringMatching(/does not fire/),
+      output: expect.stringMatching(/is switched off/),
     });
     expect(await paused()).toBe(true);
 
