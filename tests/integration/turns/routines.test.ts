@@ -376,7 +376,7 @@ describe('a cron', () => {
     expect((await read({ inputs: { id: 'a', ids: 'b' } })).output).toMatch(/has no input "ids"/);
     expect((await read({ inputs: { id: 'a', most: 0 } })).output).toMatch(/the arguments are not right[\s\S]*limit/);
     expect(await read({ inputs: { id: 'call_first' } })).toMatchObject({ ok: true });
-    expect((await call(thread, 'cron_list', {})).output).toMatch(/reads .*gives id;/);
+    expect((await call(thread, 'cron_list', {})).output).toMatch(/reads: .*gives id;/);
     await app.say(thread, 'schedules');
     expect((await app.detail(thread)).items.at(-1)?.detail).toMatch(/reads with id = call_first: every day at 4:00/);
     expect(await call(thread, 'cron_update', { cron: 'reads', inputs: { most: 70 } })).toMatchObject({ ok: true });
