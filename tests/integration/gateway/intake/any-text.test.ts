@@ -17,6 +17,7 @@ import { anyText } from '../../../support/any-text.ts';
 import type { TestApp } from '../../../support/app.ts';
 import { holds } from '../../../support/property.ts';
 import { until } from '../../../support/until.ts';
+import { anyMessage, kindsOfMessages } from '../../../support/whatsapp/any-message.ts';
 import type { Contact } from '../../../support/whatsapp/contact.ts';
 import { startWhatsAppApp, type WhatsAppApp } from '../../../support/whatsapp-app.ts';
 
@@ -176,6 +177,29 @@ describe('any text', () => {
     expect(tried).toEqual([]);
     await Ada.send('an ordinary message');
     await until('the chat goes on', () => heard.some((text) => text.includes('an ordinary message')), 30_000);
+  });
+
+  it('in any field of any kind of WhatsApp message is handled the first time', async () => {
+    const { db } = app.store;
+    const seed = Math.floor(Date.now() / 86_400_000);
+    const rows = Array.from({ length: kindsOfMessages() }, (_, kind) => ({
+      account: 'default',
+      chat: Ada.lid,
+      participant: '',
+      fromMe: false,
+      messageId: `3AKIND${kind}`,
+      content: anyMessage(kind, seed + kind),
+      attrs: { t: String(Math.floor(Date.now() / 1000)), sender_pn: Ada.pn, notify: 'Ada' },
+    }));
+    await storeReceived(db, rows);
+    await until(
+      'every row is handled',
+      async () => !(await db.selectFrom('wa_inbox').select('seq').where('handled_at', 'is', null).executeTakeFirst()),
+      90_000,
+    );
+    // a file counts its one attempt before it is loaded
+    const tried = await db.selectFrom('wa_inbox').select('message_id').where('attempts', '>', 1).execute();
+    expect({ seed, tried }).toEqual({ seed, tried: [] });
   });
 
   it('in the log of a container is stored or passed over, and so are numbers that no column holds', async () => {
