@@ -33,7 +33,7 @@ function firstValue(text: string): unknown {
   } catch {
     const { value, end } = lenientJson(text);
     const rest = text.slice(end);
-    if (rest === '') return value;
+    if (rest === '' || (isObject(value) && NOTHING.test(rest))) return value;
     // a server that begins with an empty object, and then sends the whole one
     if (isObject(value) && Object.keys(value).length === 0 && rest.startsWith('{')) {
       const next = firstValue(rest);
@@ -46,6 +46,9 @@ function firstValue(text: string): unknown {
     );
   }
 }
+
+/** Brackets too many, and tokens of a chat template that a server has left behind the arguments. */
+const NOTHING = /^(?:[\s\]}]|<\|[^<>|]{1,40}\|>|<\/[\w.-]{1,40}>)+$/;
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -69,6 +69,8 @@ export interface ModelRequest {
   onDelta(kind: 'agent_message' | 'agent_reasoning', text: string): void;
   /** a part of the answer arrived, even one without text */
   onPart?(): void;
+  /** the request is on its way: `sofar` tells at any time what its answer has used, null before its first token */
+  onBegun?(sofar: () => LostAnswer | null): void;
   /** an answer that had begun is lost, because it broke off or was stopped, or is none: what it has used so far */
   onLost?(lost: LostAnswer): void;
   /** how much it thinks; the endpoint's default when unset. Left out where the endpoint refuses it */

@@ -28,10 +28,12 @@ export function waitInWords(text: string, now: number, zone = 'UTC'): number | u
   if (stamp !== undefined) return plausible(ahead(Number(stamp) * 1_000, now));
   for (const lead of read.matchAll(/\b(?:try again|retry|resets?|available)/gi).take(MOST_LEADS)) {
     const said = read.slice(lead.index + lead[0].length, lead.index + lead[0].length + 120);
-    const wait = plausible(durationIn(said) ?? clockIn(said, now, zone));
+    const wait = plausible(durationIn(said) ?? instantIn(said, now) ?? clockIn(said, now, zone));
     if (wait !== undefined) return wait;
   }
-  return undefined;
+  // "wait 20 seconds before the next request"
+  const length = /\bwait (?:for )?(?:at least )?(\d[\w., ]{0,40})/i.exec(read)?.[1];
+  return length === undefined ? undefined : plausible(duration(length));
 }
 
 /** Milliseconds until the next time that a clock in `zone` shows this. */
@@ -51,6 +53,13 @@ function ahead(at: number, now: number): number | undefined {
 function durationIn(said: string): number | undefined {
   const text = /^[^.\d]{0,20}\b(?:in|after) {0,2}(?:about )?(\d[\w., ]{0,80})/i.exec(said)?.[1];
   return text === undefined ? undefined : duration(text);
+}
+
+/** "try again at 2026-11-26T23:53:59Z" */
+function instantIn(said: string, now: number): number | undefined {
+  const text = /^[^.\d]{0,20}(\d{4}-\d\d-\d\dT[\d:.]{5,15}(?:Z|[+-]\d\d:?\d\d))/.exec(said)?.[1];
+  const at = Date.parse(text ?? '');
+  return Number.isFinite(at) ? ahead(at, now) : undefined;
 }
 
 const WEEKDAY = /^(sun|mon|tue|wed|thu|fri|sat)(?:day|s|sday|nesday|r|rs|rsday|urday)?(?![a-z]),? ?/i;

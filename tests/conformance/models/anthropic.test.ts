@@ -135,6 +135,32 @@ describe('an answer', () => {
     expect(answer.state).toBeUndefined();
   });
 
+  test.each([
+    ['the stream ends behind its reason', false, /$/],
+    ['the connection is lost behind its reason', true, /$/],
+    ['the stream ends in the line of its reason', false, /\n\n$/],
+    ['the lines end as on Windows', false, /$/, '\r\n'],
+  ])('is whole where %s', async (_, lost, left, newline = '\n') => {
+    const cut = end('tool_use').split('event: message_stop')[0]!.replace(left, '');
+    const body = (start + saying(0, 'Reading') + calling(1, 'toolu_1', 'a.txt') + cut).replaceAll('\n', newline);
+    const { ask } = await asked({ body, lost });
+    expect(await ask(HELLO)).toMatchObject({
+      text: 'Reading',
+      calls: [{ name: 'file_read', arguments: '{"path":"a.txt"}' }],
+      finishReason: 'tool_use',
+      end: 'complete',
+      usage: { inputTokens: 45, outputTokens: 25 },
+      usageEstimated: false,
+      state: { wire: 'anthropic' },
+    });
+  });
+
+  test('that is lost behind its reason is cut where that is the reason', async () => {
+    const cut = end('max_tokens').split('event: message_stop')[0]!;
+    const { ask } = await asked({ body: start + saying(0, 'Half') + cut, lost: true });
+    expect(await ask(HELLO)).toMatchObject({ text: 'Half', end: 'cut' });
+  });
+
   test('that the model refused is a refusal', async () => {
     const { ask } = await asked(streamed(start, saying(0, 'I will not'), end('refusal')));
     expect(await ask(HELLO)).toMatchObject({ text: 'I will not', end: 'refused', finishReason: 'refusal' });

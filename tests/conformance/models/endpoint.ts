@@ -12,6 +12,8 @@ export interface ScriptedAnswer {
   body: string | Uint8Array | ReadonlyArray<string | Uint8Array>;
   /** the connection is lost behind the body, in the middle of the response */
   lost?: boolean;
+  /** nothing follows the body, and the connection stays */
+  held?: boolean;
 }
 
 /** A request that the endpoint got. */
@@ -57,7 +59,7 @@ export async function startEndpoint({ answers = [], check, pages = {} }: Endpoin
       response.flushHeaders();
       for (const part of [answer.body].flat() as Array<string | Uint8Array>) response.write(part);
       if (answer.lost) response.socket?.end();
-      else response.end();
+      else if (!answer.held) response.end();
     };
     if (method === 'GET') return say(page ? jsonAnswer(page) : refusal(404, { error: { message: `no page ${path}` } }));
     const asked: AskedCompletion = { method, path, headers: request.headers, body: raw === '' ? {} : JSON.parse(raw) };

@@ -92,6 +92,16 @@ describe('an answer', () => {
     expect(deltas).toEqual(['agent_reasoning:Needs a file.', 'agent_message:Hel', 'agent_message:lo']);
   });
 
+  test('is whole where the connection is lost behind its reason', async () => {
+    const { ask } = await asked({ body: sent([text('Reading')]) + sent([call('a.txt')], 'STOP'), lost: true });
+    expect(await ask(HELLO)).toMatchObject({
+      text: 'Reading',
+      calls: [{ name: 'file_read' }],
+      end: 'complete',
+      usage: { inputTokens: 50 },
+    });
+  });
+
   test('is cut at the limit', async () => {
     const { ask } = await asked(streamed(sent([text('Half of')], 'MAX_TOKENS')));
     const answer = await ask(HELLO);

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openaiModel } from '../../../src/adapters/model/endpoint/openai.ts';
-import { jsonAnswer, refusal, startEndpoint, streamed } from './endpoint.ts';
+import { DONE, jsonAnswer, refusal, startEndpoint, streamed } from './endpoint.ts';
 import { askedOver, HELLO, stepped, TOOL } from './wires.ts';
 
 /** The events of OpenAI's Responses API, as its reference shows them. */
@@ -144,6 +144,21 @@ describe('an answer', () => {
       usageEstimated: true,
     });
     expect(deltas).toEqual(['agent_message:Hello']);
+  });
+
+  test('is whole at the word of chat completions that everything was said, without the last event', async () => {
+    const said = [created, ...saying(0, 'Hello')];
+    const half = calling(1, call('a', 'a.txt'));
+    const { ask } = await asked(
+      streamed(...said, ...half, DONE),
+      streamed(created, sent('response.output_text.delta', { output_index: 0, delta: 'Hello' }), DONE),
+      streamed(...said, ...half.slice(0, 2), DONE),
+      streamed(created, ...thinks(0), DONE),
+      streamed(...said),
+    );
+    expect(await ask(HELLO)).toMatchObject({ text: 'Hello', calls: [{ id: 'call_a' }], end: 'complete' });
+    expect(await ask(HELLO)).toMatchObject({ text: 'Hello', calls: [], end: 'complete' });
+    for (let nth = 0; nth < 3; nth++) await expect(ask(HELLO)).rejects.toMatchObject({ type: 'ModelStreamBroken' });
   });
 
   test('is cut where the endpoint stopped at its limit, with the half that came, and nothing of it is sent back as a state', async () => {

@@ -128,6 +128,45 @@ describe('calls come together', () => {
       [READ_A],
     ],
     ['as one object instead of a list', ended('tool_calls', chunk({ tool_calls: call('x1', A) })), [READ_A]],
+    [
+      'as an object of numbers',
+      ended('tool_calls', chunk({ tool_calls: { 0: call('x1', A), 1: call('x2', B) } })),
+      [READ_A, READ_B],
+    ],
+    ['under the names of Java', ended(null, chunk({ toolCalls: [call('x1', A)] })), [READ_A]],
+    [
+      'with "parameters"',
+      calling({ index: 0, id: 'x1', function: { name: 'file_read', parameters: { path: 'a.txt' } } }),
+      [READ_A],
+    ],
+    ...[
+      ...[
+        'default_api:file_read',
+        'functions::file_read',
+        'tools/file_read',
+        'mcp__files__file_read',
+        'call:file_read',
+      ],
+      ...[
+        '"file_read"',
+        '`file_read`',
+        'file_read()',
+        '@file_read',
+        'file-read',
+        'File_Read',
+        'fileRead',
+        'file_read>',
+      ],
+    ].map((name): [string, ScriptedAnswer, unknown[]] => [
+      `as ${name}`,
+      calling({ index: 0, id: 'x1', function: { name, arguments: A } }),
+      [READ_A],
+    ]),
+    [
+      'with a number as arguments',
+      calling({ index: 0, id: 'x1', function: { name: 'file_read', arguments: 5 } }),
+      [['file_read', 5]],
+    ],
     ['beside null', ended('tool_calls', chunk({ tool_calls: [null, call('x1', A)] })), [READ_A]],
     [
       'in a second choice',
@@ -197,6 +236,7 @@ describe('an answer ends', () => {
   const said = (finish: string | null, delta: object = { content: 'text' }) => ended(finish, chunk(delta));
   test.each([
     ...['stop', 'eos', 'end_turn', 'stop_sequence', 'STOP', 'COMPLETE', 'FinishReason.STOP', '<|im_end|>'],
+    ...['</s>', 'eom_id', 'stopped_eos', 'stop_sequences', 'natural_stop', 'message_stop'],
     ...['endTurn', 'toolUse', 'REASON_STOP', 'eot_token', 'matched_stop', 'none', 'FINISH_REASON_UNSPECIFIED'],
   ])('complete with "%s"', async (finish) => {
     expect((await hear(said(finish))).answer).toMatchObject({ text: 'text', end: 'complete' });
@@ -371,6 +411,8 @@ describe('a body is read', () => {
       'with comments, blank lines and names of events',
       text(`\n\n: ping\n\n${hi.replaceAll('data:', 'event: message\nid: 1\nretry: 5\ndata:')}`),
     ],
+    ['with "data:" written twice', text(hi.replaceAll('data:', 'data: data:'))],
+    ['with DONE in no brackets', text(hi.replace('[DONE]', 'DONE'))],
     ['without blank lines', text(hi.replaceAll('\n\n', '\n'))],
     ['without the last blank line', text(hi.trimEnd())],
     ['with words as signs of life', text(`data: ping\n\n${hi}`)],

@@ -1,3 +1,4 @@
+import { Connection } from '@temporalio/client';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import {
   callChunk,
@@ -10,6 +11,8 @@ import {
   streamed,
 } from '../../conformance/models/endpoint.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
+import { clientOf } from '../../support/temporal-client.ts';
+import { until } from '../../support/until.ts';
 
 let endpoint: ScriptedEndpoint;
 let app: TestApp;
@@ -174,4 +177,40 @@ it('An answer that broke off is paid for: its tokens are estimated, and count fo
   expect((await spent()) - before).toBe(all);
   const { input_tokens = 0, output_tokens = 0 } = turns.at(-1)!.usage ?? {};
   expect(input_tokens + output_tokens).toBe(all);
+});
+
+it('What a killed worker had read of an answer is paid for: its text, its thoughts and its calls are counted once, as an estimate', async () => {
+  const connection = await Connection.connect({ address: app.temporalAddress });
+  const thread = await app.thread();
+  const { workflow_id } = await app.store.db
+    .selectFrom('threads')
+    .innerJoin('chats', 'chats.id', 'threads.chat_id')
+    .select('chats.workflow_id')
+    .where('threads.id', '=', thread)
+    .executeTakeFirstOrThrow();
+  const hasBeaten = async () => {
+    const { raw } = await clientOf(app, connection).workflow.getHandle(workflow_id).describe();
+    return raw.pendingActivities?.some(({ lastHeartbeatTime }) => lastHeartbeatTime);
+  };
+  const isSeen = async () => (await app.detail(thread)).items.some(({ status }) => status === 'in_progress');
+  const write = (size: number) =>
+    callChunk({ index: 0, id: 'x1', function: { name: 'file_write', arguments: `{"content":"${'x'.repeat(size)}` } });
+  for (const [chunks, isUnderWay, least] of [
+    [[chunk({ reasoning_content: 'Hm. '.repeat(100) }), write(4_000)], hasBeaten, 1_100],
+    [[chunk({ content: 'The heron stands. '.repeat(100) })], isSeen, 450],
+  ] as const) {
+    endpoint.say({ body: chunks, held: true }, says('Hi.'));
+    const turn = await app.turn(thread, 'Hello?');
+    await until('an answer is under way', isUnderWay);
+    app.kill('worker');
+    expect((await app.ended(thread, turn)).status).toBe('completed');
+    const rows = await app.store.db.selectFrom('steps').selectAll().where('turn_id', '=', turn).execute();
+    const lost = rows.filter(({ step }) => step === 0);
+    expect(lost).toMatchObject([{ estimated: true, model: expect.stringMatching(/./) }]);
+    expect(lost[0]!.input_tokens).toBeGreaterThan(100);
+    expect(lost[0]!.output_tokens).toBeGreaterThanOrEqual(least);
+    expect(lost[0]!.output_tokens).toBeLessThan(least + 100);
+    await app.whenReady();
+  }
+  await connection.close();
 });

@@ -35,6 +35,15 @@ test.each([
     18_000_000,
   ],
   [{ 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(NOW + 5_000) }, 5_000],
+  [{ 'retry-after': '34s' }, 34_000],
+  [{ 'retry-after': '2m' }, 120_000],
+  [{ 'ratelimit-remaining': '0', 'ratelimit-reset': '15' }, 15_000],
+  [{ 'x-rate-limit-remaining': '0', 'x-rate-limit-reset': String(NOW / 1000 + 15) }, 15_000],
+  [{ ratelimit: '"default";r=0;t=12' }, 12_000],
+  [{ ratelimit: 'limit=10, remaining=0, reset=12' }, 12_000],
+  [{ 'x-ratelimit-reset-after': '9' }, 9_000],
+  // a window that is not full says nothing of this refusal
+  [{ 'ratelimit-remaining': '3', 'ratelimit-reset': '15', ratelimit: '"default";r=3;t=12' }, undefined],
   [{}, undefined],
 ])('headers %j name a wait of %s ms', (headers, ms) => {
   expect(of({ headers: headers as Record<string, string> })).toBe(ms);
@@ -55,6 +64,10 @@ test.each([
   ],
   [{ type: 'usage_limit_reached', resets_at: NOW / 1000 + 13_872 }, 13_872_000],
   [{ resets_in_seconds: 60 }, 60_000],
+  [{ details: [{ retryDelay: { seconds: '34', nanos: 5 } }] }, 34_000],
+  [{ retry_after: 12 }, 12_000],
+  [{ retryAfter: '12s' }, 12_000],
+  [{ retry_after_ms: 1_200 }, 1_200],
   [{ metadata: { headers: { 'X-RateLimit-Reset': String(NOW + 3_600_000) } } }, 3_600_000],
   ['a string', undefined],
   [{ details: 'none', metadata: 7, resets_at: null }, undefined],
@@ -67,6 +80,10 @@ test.each([
   ['Please retry in 34.07s', 34_070],
   ['Usage limit reached, try again in 5 days 22 hours 11 minutes.', ((5 * 24 + 22) * 60 + 11) * 60_000],
   ['resets in 2h 15m', 135 * 60_000],
+  ['Try again at 2026-11-22T08:01:00Z.', 60_000],
+  ['Rate limited. Wait 20 seconds before the next request.', 20_000],
+  ['Please wait for 2 minutes', 120_000],
+  ['Please wait', undefined],
   ['Please try again later', undefined],
   ['the file was read in 3s', undefined],
 ])('"%s" names a wait of %s ms', (text, ms) => {

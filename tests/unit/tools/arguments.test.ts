@@ -30,6 +30,9 @@ describe('arguments as models write them', () => {
     ['no bracket at the end', '{"path": "a.txt", "deep": {"list": ["x"', { path: 'a.txt', deep: { list: ['x'] } }],
     ['an empty object before the whole one', '{}{"path":"a.txt"}', { path: 'a.txt' }],
     ['a byte order mark', '\uFEFF{"path":"a.txt"}', { path: 'a.txt' }],
+    ['a bracket too many', '{"path": "a.txt"}}', { path: 'a.txt' }],
+    ['a token of a template behind it', '{"path": "a.txt"}<|im_end|>\n', { path: 'a.txt' }],
+    ['a closing tag behind it', '{"path": "a.txt"}\n</tool_call>', { path: 'a.txt' }],
     ['nothing', '  ', {}],
   ])('are read with %s', (_, raw, expected) => expect(value(raw)).toEqual(expected));
 

@@ -6,13 +6,13 @@ import { askForMore } from '../../../domain/model/spending.ts';
 import { endStaleAnswers } from '../../../store/chats/threads/items.ts';
 import { tellDelay } from '../../../store/turns/steps/model-waits.ts';
 import { loadSubject, type StepSubject } from '../../../store/turns/steps/step-subject.ts';
-import { loadHistory } from '../../../store/turns/steps/transcript.ts';
+import { type History, loadHistory } from '../../../store/turns/steps/transcript.ts';
 import { stepsEnded } from '../../../telemetry/metrics.ts';
 import type { ActivityDeps } from '../../activity-deps.ts';
 import { asFailure, fail, finalOf } from '../../failure.ts';
 import { beat } from '../../heartbeat.ts';
 import { stopAtLimit, tellAfterStep, turnMark } from '../limits/budgets.ts';
-import { countingLost } from '../limits/lost-answers.ts';
+import { LostAnswers } from '../limits/lost-answers.ts';
 import { ModelWaits, patienceLimits } from '../limits/model-waits.ts';
 import { SharedLimits } from '../limits/shared-limits.ts';
 import { turnEnded } from '../turn-records.ts';
@@ -29,7 +29,7 @@ const FALLBACK_AFTER_MS = 5_000;
 /**
  * One model step: loads the context, asks the model, and stores the answer with all that follows from it in one
  * transaction. A retry finds the stored answer and pays nothing. The heartbeat passes on how long earlier attempts
- * waited.
+ * waited, and what they have paid for in vain.
  */
 export const createThink =
   (deps: ActivityDeps) =>
@@ -40,23 +40,27 @@ export const createThink =
     if (others >= MOST_OTHERS)
       throw fail('Internal', `This step was begun ${info.attempt} times and never ended.`, { final: true });
     const waits = new ModelWaits(deps, input, patience);
+    const lost = new LostAnswers(info);
     const begun = performance.now();
-    const stop = beat(() => patience);
+    const passedOn = () => ({ ...patience, ...lost.details });
+    const stop = beat(passedOn);
     try {
-      const result = await answerStep(deps, input, patience, waits);
+      const result = await answerStep(deps, input, patience, { waits, lost });
       await waits.answered(patience.failures > 0);
       stepsEnded.add({ outcome: 'answered' });
       if (result.next === 'closed' && result.outboxId) turnEnded(deps, input.turnId, 'completed');
       return patience.waitedMs > 0 ? { ...result, waitedMs: patience.waitedMs } : result;
     } catch (error) {
       stepsEnded.add({ outcome: error instanceof ModelError ? error.type : 'other' });
-      if (!(error instanceof ModelError && error.retryable))
+      if (!(error instanceof ModelError && error.retryable)) {
+        if (lost.details.lost) heartbeat(passedOn());
         throw others + 1 >= MOST_OTHERS && !cancellationSignal().aborted ? finalOf(asFailure(error)) : asFailure(error);
+      }
       const verdict = afterFailure(patience, error, performance.now() - begun, patienceLimits(deps), Math.random());
       if (verdict.what === 'give up')
         throw fail(error.type, `${verdict.limit ? waits.opening(error) : ''}${error.message}`, { final: true });
       patience = verdict.next;
-      heartbeat(patience);
+      heartbeat(passedOn());
       await waits.failed(verdict, error);
       throw fail(error.type, error.message, { nextRetryDelayMs: verdict.waitMs });
     } finally {
@@ -68,7 +72,7 @@ async function answerStep(
   deps: ActivityDeps,
   input: ThinkInput,
   before: Patience,
-  waits: ModelWaits,
+  { waits, lost }: { waits: ModelWaits; lost: LostAnswers },
 ): Promise<ThinkResult> {
   const { db, model } = deps;
   const info = activityInfo();
@@ -78,8 +82,11 @@ async function answerStep(
   waits.timeZone = subject?.preferences.timeZone;
   if (!subject) throw fail('NotFound', `Turn ${input.turnId} is not in the database.`);
   if (subject.stored) return { ...subject.stored, chatMicroUsd: subject.spentEver };
+  if (info.attempt > 1) {
+    const streamed = await endStaleAnswers(db, input.turnId, input.threadId);
+    await lost.countEarlier(deps, input, subject, streamed);
+  }
   if (subject.turn.status !== 'in_progress') return closed(subject);
-  if (info.attempt > 1) await endStaleAnswers(db, input.turnId, input.threadId);
   const mark = turnMark(deps, subject);
   // a workflow of an earlier release waits for the next day by itself
   if (mark?.budget.endsAt && !input.asksAtBudget)
@@ -93,26 +100,28 @@ async function answerStep(
   const name = modelFor(model, subject);
   // a person who writes may have bought more since the limit was met
   const limits = new SharedLimits(db, subject.limits, { probes: input.step === 1 && info.attempt === 1 });
-  const counted = countingLost(deps, limits.watched(waits.watched()), input, subject);
-  const watched = { ...deps, model: counted.model };
+  const watched = { ...deps, model: lost.watched(deps, limits.watched(waits.watched()), input, subject) };
   const doStep = isCompaction(input, subject) ? compactWith : answerWith;
-  const withSpent = async (result: ThinkResult): Promise<ThinkResult> => {
+  const step = async (asked: string, read: History): Promise<ThinkResult> => {
+    const result = await doStep(watched, asked, input, subject, read).catch(async (error: unknown) => {
+      await lost.failed(deps, input, subject, error);
+      throw error;
+    });
+    await lost.stored();
     await tellAfterStep(deps, subject, result);
     return { ...result, chatMicroUsd: subject.spentEver + result.usage.microUsd };
   };
   try {
-    return await withSpent(await doStep(watched, name, input, subject, history));
+    return await step(name, history);
   } catch (first) {
     const { fallback } = model;
     if (!fallback || fallback === name || !(first instanceof ModelError) || !takesOver(first, info.attempt))
       throw first;
     try {
-      return await withSpent(await doStep(watched, fallback, input, subject, await loadHistory(db, input.threadId)));
+      return await step(fallback, await loadHistory(db, input.threadId));
     } catch (second) {
       throw sooner(first, second);
     }
-  } finally {
-    await counted.kept();
   }
 }
 

@@ -25,7 +25,11 @@ type Finish = Extract<StreamPart, { type: 'finish' }>;
  */
 export const askNative = (vendor: Vendor, options: NativeOptions, request: ModelRequest): Promise<ModelAnswer> =>
   watched(request, options, async (watch) => {
-    const address = { baseUrl: options.baseUrl, apiKey: options.apiKey ?? 'none', fetch: watchedFetch(watch) };
+    const address = {
+      baseUrl: options.baseUrl,
+      apiKey: options.apiKey ?? 'none',
+      fetch: watchedFetch(vendor, watch, request.signal),
+    };
     const model = await vendor.open(address, request.model);
     try {
       const { stream } = await model.doStream(callOf(vendor, options, request, watch.controller.signal));
@@ -76,13 +80,43 @@ const isEffort = (effort: string | undefined): effort is (typeof EFFORTS)[number
 
 /** `fetch` over our own connections, whose bytes are signs of life. */
 const watchedFetch =
-  (watch: Watch): typeof fetch =>
+  (vendor: Vendor, watch: Watch, stop: AbortSignal): typeof fetch =>
   async (input, init) => {
     const answer = await leanFetch(input as string, init);
     if (answer.ok) watch.accepted();
-    const body = watchedBytes(answer.body as unknown as AsyncIterable<Uint8Array>, watch);
+    const bytes = watchedBytes(answer.body as unknown as AsyncIterable<Uint8Array>, watch);
+    const body = answer.ok ? upToEnd(bytes, vendor, stop) : bytes;
     return new Response(ReadableStream.from(body), { status: answer.status, headers: answer.headers });
   };
+
+/**
+ * The same bytes. An endpoint that falls silent, or a connection that is lost, behind the event that says how the
+ * answer ends takes nothing from it.
+ */
+async function* upToEnd(
+  body: AsyncIterable<Uint8Array>,
+  { isEnd, lastEvent = '' }: Vendor,
+  stop: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  let hasEnded = false;
+  const read = (text: string) => {
+    const lines = (rest + text).split(/[\r\n]+/);
+    rest = lines.pop()!;
+    hasEnded ||= lines.some((line) => line.startsWith('data:') && isEnd(parsed(line.slice(5)) ?? {}));
+  };
+  try {
+    for await (const bytes of body) {
+      yield bytes;
+      read(decoder.decode(bytes, { stream: true }));
+    }
+  } catch (error) {
+    if (!hasEnded || stop.aborted) throw error;
+  }
+  read('\n');
+  if (hasEnded) yield new TextEncoder().encode(`\n\n${lastEvent}`);
+}
 
 /** Reads the parts of one answer. */
 class NativeReader {

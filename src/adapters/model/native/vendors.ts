@@ -27,6 +27,10 @@ export interface Vendor {
   options(model: string, omit: readonly string[]): NonNullable<SdkCall['providerOptions']>[string];
   /** names the places up to which a prompt is cached */
   marksCache: boolean;
+  /** an event that says how the answer ends */
+  isEnd(event: unknown): boolean;
+  /** the event behind it without which the SDK sees no end; unset: none */
+  lastEvent?: string;
 }
 
 /** Source: https://docs.anthropic.com/en/api/messages */
@@ -42,6 +46,11 @@ export const ANTHROPIC: Vendor = {
   // eager streaming of arguments may send half of them
   options: () => ({ toolStreaming: false }),
   marksCache: true,
+  isEnd: (event) => {
+    const { type, delta } = event as { type?: unknown; delta?: { stop_reason?: unknown } };
+    return type === 'message_delta' && typeof delta?.stop_reason === 'string';
+  },
+  lastEvent: 'event: message_stop\ndata: {"type":"message_stop"}\n\n',
 };
 
 /** Source: https://ai.google.dev/api/generate-content */
@@ -59,4 +68,6 @@ export const GEMINI: Vendor = {
       ? {}
       : { thinkingConfig: { includeThoughts: true } },
   marksCache: false,
+  isEnd: (event) =>
+    (event as { candidates?: Array<{ finishReason?: unknown }> }).candidates?.[0]?.finishReason !== undefined,
 };

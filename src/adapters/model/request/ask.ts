@@ -49,12 +49,17 @@ export async function watched(
     request.onPart?.();
   };
   const watch: Watch = { controller, accepted: () => (phase = 'stream'), byte: () => silence.byte(), part };
+  // an endpoint that has said nothing has most likely charged nothing
+  const sofar = () => {
+    const used = watch.sofar?.();
+    return used && used.usage.outputTokens > 0 ? used : null;
+  };
+  request.onBegun?.(sofar);
   try {
     return await ask(watch);
   } catch (error) {
-    const lost = watch.sofar?.();
-    // an endpoint that has said nothing has most likely charged nothing
-    if (lost && lost.usage.outputTokens > 0) request.onLost?.(lost);
+    const lost = sofar();
+    if (lost) request.onLost?.(lost);
     // a library that ends its stream early aborts the controller with a reason of its own
     if (request.signal.aborted) throw request.signal.reason;
     if (controller.signal.reason instanceof ModelError) throw controller.signal.reason;

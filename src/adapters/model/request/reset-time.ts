@@ -27,7 +27,7 @@ export function waitOf({ headers, error, text = '', zone }: Refusal, now: number
   const header = (name: string) => headers?.get(name)?.trim() || undefined;
   const named = [
     number(header('retry-after-ms')),
-    seconds(header('retry-after')) ?? until(header('retry-after'), their),
+    lengthOf(header('retry-after')) ?? until(header('retry-after'), their),
     ...inBody(error, their),
     ...windows(header, their),
     waitInWords(text, now, zone),
@@ -54,9 +54,16 @@ function windows(header: (name: string) => string | undefined, their: number): A
   return [
     subscription,
     latest([...blocked, ...anthropic]),
-    header('x-ratelimit-remaining') === '0' ? epoch(header('x-ratelimit-reset'), their) : undefined,
+    ...['x-ratelimit', 'ratelimit', 'x-rate-limit'].map((name) =>
+      header(`${name}-remaining`) === '0' ? epoch(header(`${name}-reset`), their) : undefined,
+    ),
+    seconds(header('x-ratelimit-reset-after')),
+    seconds(EMPTY_WINDOW.exec(header('ratelimit') ?? '')?.[1]),
   ];
 }
+
+/** The window with nothing left, as IETF's drafts write it: `"default";r=0;t=12`, `limit=10, remaining=0, reset=12`. */
+const EMPTY_WINDOW = /\b(?:r|remaining)=0\b[;,]\s*(?:t|reset)=(\d{1,9})\b/;
 
 /** When several windows are full, the one that opens last counts. */
 const latest = (all: Array<number | undefined>): number | undefined => {
@@ -72,7 +79,7 @@ const word = (value: unknown): string | undefined =>
 
 /** Gemini's details, Codex's reset times, and the headers that OpenRouter repeats in its body. */
 function inBody(error: unknown, their: number): Array<number | undefined> {
-  const { details, resets_at, resets_in_seconds, metadata } = part(error);
+  const { details, resets_at, resets_in_seconds, metadata, ...told } = part(error);
   const passedOn = Object.entries(part(part(metadata).headers)).map(
     ([name, value]) => [name.toLowerCase(), word(value)] as const,
   );
@@ -83,13 +90,17 @@ function inBody(error: unknown, their: number): Array<number | undefined> {
   );
   if (daily) return [untilClock('12am', their, 'America/Los_Angeles')];
   return [
-    ...list(details).map(({ retryDelay }) => duration(word(retryDelay))),
+    ...list(details).map(({ retryDelay }) => duration(word(retryDelay)) ?? seconds(word(part(retryDelay).seconds))),
+    ...['retry_after', 'retryAfter', 'retry_after_seconds'].map((name) => lengthOf(word(told[name]))),
+    ...['retry_after_ms', 'retryAfterMs'].map((name) => number(word(told[name]))),
     epoch(word(resets_at), their),
     seconds(word(resets_in_seconds)),
     seconds(passed('retry-after')),
     epoch(passed('x-ratelimit-reset'), their),
   ];
 }
+
+const lengthOf = (text: string | undefined) => seconds(text) ?? duration(text);
 
 const number = (text: string | undefined): number | undefined => {
   const value = text === undefined ? Number.NaN : Number(text);

@@ -65,6 +65,7 @@ export const askResponses = (options: ResponsesOptions, request: ModelRequest): 
     }
     // when the request was aborted, the SDK ends the loop without an error
     if (watch.controller.signal.aborted) throw watch.controller.signal.reason;
+    if (reader.isWhole) return reader.finish(options.baseUrl);
     throw new ModelError('ModelStreamBroken', 'LLM error: the stream ended before the answer was finished');
   });
 
@@ -77,9 +78,23 @@ async function* eventsOf(client: OpenAI, response: Response, watch: Watch): Asyn
     yield { type: `response.${whole.error ? 'failed' : (whole.status ?? 'completed')}`, response: whole };
     return;
   }
+  const tail = { text: '' };
+  const told = { headers, body: withTail(body, tail) } as unknown as Response;
   // the SDK aborts the controller when its stream is left early. That would cost the connection, so it gets one of its
   // own
-  yield* Stream.fromSSEResponse<ResponseEvent>({ headers, body } as unknown as Response, new AbortController(), client);
+  yield* Stream.fromSSEResponse<ResponseEvent>(told, new AbortController(), client);
+  if (DONE.test(tail.text)) yield { type: 'done' };
+}
+
+/** The word of chat completions that everything was said; gateways that translate them leave out the last event. */
+const DONE = /data: ?\[DONE\]\s*$/;
+
+/** The same bytes; `tail` has the text of the last of them. */
+async function* withTail(body: AsyncIterable<Uint8Array>, tail: { text: string }): AsyncGenerator<Uint8Array> {
+  for await (const bytes of body) {
+    tail.text = (tail.text + Buffer.from(bytes.subarray(-40)).toString('latin1')).slice(-40);
+    yield bytes;
+  }
 }
 
 /**
@@ -94,6 +109,9 @@ class ResponseReader {
   private readonly streamed = new Map<number, { text: number; thought: number }>();
   /** characters of the arguments of calls */
   private called = 0;
+  /** places of calls that have begun */
+  private readonly begun = new Set<number>();
+  private isDone = false;
   private refused = false;
   private last: ResponseBody = {};
 
@@ -110,7 +128,10 @@ class ResponseReader {
     else if (event.type === 'response.reasoning_summary_text.delta' || event.type === 'response.reasoning_text.delta')
       this.stream(at, 'thought', event.delta);
     else if (event.type === 'response.reasoning_summary_part.added') this.draft.breakThought();
-    else if (event.type === 'response.function_call_arguments.delta') this.called += String(event.delta ?? '').length;
+    else if (event.type === 'response.function_call_arguments.delta') {
+      this.called += String(event.delta ?? '').length;
+      this.begun.add(at);
+    } else if (event.type === 'done') this.isDone = true;
     else if (event.type === 'response.output_item.done' && event.item) this.done(at, event.item);
     else if (LAST_EVENTS.has(event.type)) {
       this.last = event.response ?? {};
@@ -122,6 +143,12 @@ class ResponseReader {
       return true;
     }
     return false;
+  }
+
+  /** The endpoint has said everything, and something of it is an answer. */
+  get isWhole(): boolean {
+    const said = [...this.streamed.values()].some(({ text }) => text > 0) || this.items.some(isCall);
+    return this.isDone && said && [...this.begun].every((at) => this.items[at]);
   }
 
   finish(endpoint: string): ModelAnswer {

@@ -32,6 +32,7 @@ interface WireChoice {
   message?: WireMessage | null;
   text?: unknown;
   finish_reason?: string | null;
+  finishReason?: string | null;
   usage?: unknown;
 }
 interface WireMessage {
@@ -43,6 +44,8 @@ interface WireMessage {
   thinking?: unknown;
   refusal?: unknown;
   tool_calls?: Array<WireCall | null> | WireCall | null;
+  /** gateways written in Java */
+  toolCalls?: Array<WireCall | null> | WireCall | null;
   function_call?: { name?: unknown; arguments?: unknown } | null;
   usage?: unknown;
 }
@@ -201,7 +204,7 @@ export class Accumulator {
     if (delta && Object.values(delta).some((value) => value !== null && value !== '')) this.addMessage(delta, false);
     else if (message) this.addMessage(message, true);
     else if (typeof choice.text === 'string') this.addMessage({ content: choice.text }, false);
-    this.addReason(choice.finish_reason);
+    this.addReason(choice.finish_reason ?? choice.finishReason);
   }
 
   /**
@@ -303,8 +306,13 @@ const ollamaChoice = ({ message, done, done_reason }: WireChunk): WireChoice | u
     ? { delta: message, finish_reason: done ? done_reason || 'stop' : null }
     : undefined;
 
+/** A list, one call, or calls by their numbers. */
 function callsOf(message: WireMessage | null | undefined): WireCall[] {
-  const calls = [message?.tool_calls ?? []].flat().filter((call) => typeof call === 'object' && call !== null);
+  const given = message?.tool_calls ?? message?.toolCalls ?? [];
+  const isNumbered = Object.keys(given).length > 0 && Object.keys(given).every((key) => /^\d+$/.test(key));
+  const calls = (isNumbered ? Object.values(given) : [given])
+    .flat()
+    .filter((call): call is WireCall => typeof call === 'object' && call !== null);
   const { function_call: old } = message ?? {};
   return old && typeof old === 'object' ? [...calls, { index: 'function_call', function: old }] : calls;
 }

@@ -9,7 +9,7 @@ export interface WireCall {
   index?: unknown;
   id?: unknown;
   type?: unknown;
-  function?: { name?: unknown; arguments?: unknown } | null;
+  function?: { name?: unknown; arguments?: unknown; parameters?: unknown } | null;
   name?: unknown;
   arguments?: unknown;
   input?: unknown;
@@ -164,7 +164,7 @@ function isObject(part: Part): boolean {
 }
 
 function readPart(wire: WireCall): Part {
-  const args = wire.function?.arguments ?? wire.arguments ?? wire.input;
+  const args = wire.function?.arguments ?? wire.function?.parameters ?? wire.arguments ?? wire.input;
   const isWhole = typeof args === 'object' && args !== null;
   return {
     index:
@@ -173,7 +173,8 @@ function readPart(wire: WireCall): Part {
         : undefined,
     id: typeof wire.id === 'string' ? wire.id : typeof wire.id === 'number' ? String(wire.id) : '',
     name: [wire.function?.name, wire.name].find((name) => typeof name === 'string') ?? '',
-    arguments: isWhole ? JSON.stringify(args) : typeof args === 'string' ? args : '',
+    // a number is no arguments, which the model is told
+    arguments: isWhole ? JSON.stringify(args) : String(args ?? ''),
     isWhole,
   };
 }
@@ -216,8 +217,8 @@ const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * The offered tool that a name means. Models and servers put namespaces before it, and numbers or their own tokens
- * behind it.
+ * The offered tool that a name means. Models and servers put namespaces before it, numbers, brackets or their own tokens
+ * behind it, quotes around it, and write it in the style of another language.
  */
 export function offeredName(name: string, offered: ReadonlySet<string>): string {
   const plain = name.trim();
@@ -225,7 +226,15 @@ export function offeredName(name: string, offered: ReadonlySet<string>): string 
   const bare = plain
     .replace(/<[|｜][\s\S]*$/, '')
     .replace(/:\d+$/, '')
-    .trim();
-  const short = bare.slice(bare.lastIndexOf('.') + 1);
-  return [bare, short].find((each) => offered.has(each)) ?? plain;
+    .replace(/^[\s"'`$@#*]+|[\s"'`>*]+$|\(\s*\)$/g, '');
+  const short = /[^.:/]*$/.exec(bare)![0];
+  const known = [bare, short, bare.slice(bare.lastIndexOf('__') + 1).replace(/^_/, '')].find((each) =>
+    offered.has(each),
+  );
+  if (known !== undefined) return known;
+  const alike = [...offered].filter((each) => lettersOf(each) === lettersOf(short));
+  return alike.length === 1 ? alike[0]! : plain;
 }
+
+/** file-read, File_Read and fileRead are one name. */
+const lettersOf = (name: string): string => name.replace(/[^\p{L}\d]/gu, '').toLowerCase();

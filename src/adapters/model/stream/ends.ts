@@ -25,6 +25,20 @@ const COMPLETE = new Set([
   'stop_str', // SGLang, text-generation servers
   'matched_stop',
   'stop_id',
+  'stop_word',
+  'stop_words',
+  'stop_criteria',
+  'stop_sequences',
+  'natural_stop',
+  'message_stop', // Anthropic's last event
+  'eom', // Llama
+  'eom_id',
+  'end_of_message',
+  'eos_found', // Text generation at IBM, AI21
+  'eos_token_id',
+  'stopped_eos', // llama.cpp
+  's', // </s>
+  'ok',
   'end_of_text',
   'endoftext',
   'end_of_sentence',

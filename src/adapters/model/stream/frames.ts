@@ -69,7 +69,8 @@ function eventReader(put: (frame: Frame) => void): TextReader {
 
 /** The data of one event. Servers that leave out the blank lines put several into one. */
 function readData(data: string, event: string | undefined, put: (frame: Frame) => void): void {
-  const text = data.trim();
+  // some proxies write the name of the field twice
+  const text = data.trim().replace(/^(?:data:\s*)+/, '');
   const whole = parsed(text);
   if (DONE.test(text)) put('done');
   else if (whole) putAll(whole.value, event, put);
@@ -78,7 +79,7 @@ function readData(data: string, event: string | undefined, put: (frame: Frame) =
   else if (/^[{["]/.test(text)) throw unreadable();
 }
 
-const DONE = /^"?\[DONE\]"?$/i;
+const DONE = /^"?\[?DONE\]?"?$/i;
 
 function jsonReader(put: (frame: Frame) => void): TextReader {
   const documents: unknown[] = [];
@@ -143,7 +144,11 @@ function errorIn(object: Record<string, unknown>, event: string | undefined): un
   if (Array.isArray(choices) && choices.length > 0) return undefined;
   const { base_resp: minimax } = object as { base_resp?: { status_code?: number; status_msg?: string } };
   if (minimax?.status_code) return { code: minimax.status_code, message: minimax.status_msg };
-  const told = typeof message === 'string' || typeof object.msg === 'string' || object.detail !== undefined;
+  const { msg, error_msg, errors, detail } = object;
+  const told =
+    [message, msg, error_msg].some((each) => typeof each === 'string') ||
+    (Array.isArray(errors) && errors.length > 0) ||
+    detail !== undefined;
   return event === 'error' || (told && choices === undefined) ? object : undefined;
 }
 

@@ -23,7 +23,7 @@ const PREFIX = String.raw`(?:[\w-]+:|\|dsml\|)?`;
 const TOKENS = [
   String.raw`<\|(?:tool_calls?|tool_calls?_(?:section_)?(?:begin|start)|python_(?:tag|start)|tool|start_action|action_start|tools_prefix)\|>`,
   String.raw`<\|tool_call>|<start_function_call>`, // Gemma
-  String.raw`\[tool_(?:calls|request)\]`, // Mistral, LM Studio
+  String.raw`\[tool_(?:calls?|request)\]`, // Mistral, MiniMax, LM Studio
 ].join('|');
 
 /** Words before a call, as models write them down for a reader. */
@@ -37,7 +37,7 @@ const WRAPPER = new RegExp(
     String.raw`<server_name>[^<>]*<\/server_name>|\}{1,3}(?=\s*<\/${PREFIX}(?:${TAGS})>)`,
     TOKENS,
     String.raw`<\|\/?(?:\/?tool_calls?|tool_calls?_(?:section_)?end|tool_call_argument_begin|end_action|action_end|plugin|python_end|\/tool|eom_id|eot_id|im_end|observation|stop|tools_suffix|tool_call:end)\|>`,
-    String.raw`<tool_call\|>|<end_function_call>|\[\/tool_calls\]|\[end_tool_request\]`,
+    String.raw`<tool_call\|>|<end_function_call>|\[\/tool_calls?\]|\[end_tool_request\]`,
     String.raw`function\s*<\|tool_sep\|>(?=\s*<)|functools(?=\[)|${LABEL}|action:(?=\s*(?:[\`{[]|[\w.]+\())|[;,](?=\s*[{<[]))`,
   ].join('|'),
   'iy',
@@ -90,7 +90,10 @@ export function readUnknownCalls(text: string, tools: readonly ModelTool[]): Rea
   return named ? { calls: [{ name: named.name, arguments: body.trim() }], length: text.length } : null;
 }
 
-const UNREADABLE = new RegExp(String.raw`^\s*<${PREFIX}(?:${TAGS})>([\s\S]*)<\/${PREFIX}(?:${TAGS})>\s*$`, 'i');
+const UNREADABLE = new RegExp(
+  String.raw`^\s*[<[]${PREFIX}(?:${TAGS})[>\]]([\s\S]*)[<[]\/${PREFIX}(?:${TAGS})[>\]]\s*$`,
+  'i',
+);
 
 interface ReadCalls {
   calls: WrittenCall[];
@@ -240,10 +243,10 @@ class CallReader {
       this.harmonyAt(at) ??
       this.taggedAt(at) ??
       this.jsonAt(at) ??
+      this.gemmaAt(at) ??
       this.namedAt(at) ??
       this.elementsAt(at) ??
       this.ownTagAt(at) ??
-      this.gemmaAt(at) ??
       this.pythonAt(at)
     );
   }
@@ -298,7 +301,7 @@ class CallReader {
       this.match(
         /<(?:[\w-]+:|\|dsml\|)?(?:invoke|function_call|function|tool_call|use_tool|tool)\s+name\s*=\s*["']([^"']+)["']([^>]*)>/iy,
         at,
-      ) ?? this.match(/<function[=(/]\s*["']?([\w.:-]+)["']?\)?(?:\s*[>=,])?/iy, at);
+      ) ?? this.match(/<function[=(/]\s*["']?([\w.:-]+)["']?\)?(?:\s*[>=,(])?/iy, at);
     if (!opened || !this.isOffered(opened[1]!)) return undefined;
     const name = this.nameOf(opened[1]!);
     const begin = at + opened[0].length;
@@ -496,7 +499,7 @@ class CallReader {
     return (
       from +
       (this.match(
-        /\s*(?:>\s*)?<\/(?:[\w-]+:|\|dsml\|)?(?:invoke|function_call|function|tool_call|use_tool|tool)>/iy,
+        /\s*(?:[>)]\s*)?<\/(?:[\w-]+:|\|dsml\|)?(?:invoke|function_call|function|tool_call|use_tool|tool)>/iy,
         from,
       )?.[0].length ?? 0)
     );

@@ -41,6 +41,8 @@ const THOUGHTS = new Map<string, string | RegExp>(
 const BRACKETED = new Map([
   ['[THINK]', '[/THINK]'], // Mistral
   ['[think]', '[/think]'],
+  ['[THINKING]', '[/THINKING]'],
+  ['[REASONING]', '[/REASONING]'],
   ['◁think▷', '◁/think▷'], // Kimi
 ]);
 const CLOSERS = new Set<unknown>([...THOUGHTS.values(), '<|/think|>', ...BRACKETED.values()]);
@@ -49,12 +51,12 @@ const CLOSERS = new Set<unknown>([...THOUGHTS.values(), '<|/think|>', ...BRACKET
 function closeOf(name: string): string | undefined {
   const word = name.toLowerCase();
   if (/^[\w:-]{1,48}$/.test(name))
-    return /^(?:analysis|internal)$|think|thought|reason|reflect|monologue|scratch|deliberat/.test(word)
+    return /^(?:analysis|internal|cot)$|think|thought|reason|reflect|monologue|scratch|deliberat/.test(word)
       ? `</${name}>`
       : undefined;
   if (!/^[|｜][\w▁]{1,48}[|｜]$/.test(name) || !/think|thought|reason/.test(word)) return undefined;
   const end = name.replace(/start|begin/i, (begin) => (begin === begin.toUpperCase() ? 'END' : 'end'));
-  return end === name ? undefined : `<${end}>`;
+  return end === name ? `<${name[0]}/${name.slice(1)}>` : `<${end}>`;
 }
 
 /**
@@ -81,7 +83,15 @@ const beginsThought = (text: string): boolean =>
 /** What models make up behind their calls as the results. */
 const RESULTS =
   /^\s*(?:<(?:tool_|function_)?(?:responses?|results?|outputs?|observations?)\b[^<>]*>|<\|?(?:observation|tool_response|tool_results?)\|?>|<[|｜]tool[_▁]outputs?[_▁]begin[|｜]>|\[TOOL_RESULTS\]|Observation:)/i;
-const LITERALS = [...BRACKETED.keys(), ...BRACKETED.values(), '[TOOL_CALLS]', '[TOOL_REQUEST]', '✿FUNCTION✿:'];
+const LITERALS = [
+  ...BRACKETED.keys(),
+  ...BRACKETED.values(),
+  '[TOOL_CALLS]',
+  '[TOOL_CALL]',
+  '[tool_call]',
+  '[TOOL_REQUEST]',
+  '✿FUNCTION✿:',
+];
 
 /** Tokens behind an answer that a server forgot to remove. */
 const STOPS =
@@ -335,7 +345,8 @@ export class WrittenText {
         return true;
       }
     } else if (this.tools.length > 0 && startsCalls(this.rest, this.tools)) return this.readCallsHere(final);
-    // a tag that is named after a tool may have attributes
+    // a tag of calls may name the tool, and one that is named after a tool may have attributes
+    if (!final && /^<(?:function|use_tool)\s+[a-z]{0,4}$/i.test(this.rest)) return false;
     if (!final && /^<[\w.-]+\s+[\w-]*$/.test(this.rest) && this.tools.some((tool) => tool.name === name)) return false;
     this.say(this.take(length));
     return true;

@@ -123,9 +123,12 @@ export async function isItemOpen(db: Db | Tx, id: string): Promise<boolean> {
   return item?.status === 'in_progress';
 }
 
-/** Ends what a dead attempt was still streaming, so that screens show that the next attempt starts over. */
-export async function endStaleAnswers(db: Db, turnId: string, threadId: string): Promise<void> {
-  await onThread(db, threadId, async (tx) => {
+/**
+ * Ends what a dead attempt was still streaming, so that screens show that the next attempt starts over. Returns how
+ * many characters it had streamed.
+ */
+export async function endStaleAnswers(db: Db, turnId: string, threadId: string): Promise<number> {
+  return await onThread(db, threadId, async (tx) => {
     const open = await tx.now
       .selectFrom('items')
       .select(['id', 'kind'])
@@ -133,7 +136,9 @@ export async function endStaleAnswers(db: Db, turnId: string, threadId: string):
       .where('status', '=', 'in_progress')
       .where('kind', 'in', [...STREAMED])
       .execute();
-    for (const item of open) await endUnfinished(tx, item, 'interrupted');
+    let chars = 0;
+    for (const item of open) chars += (await endUnfinished(tx, item, 'interrupted')).length;
+    return chars;
   });
 }
 
@@ -148,15 +153,16 @@ const NEWEST_EVENTS = 20_000;
 
 /**
  * Ends an item that its own attempt did not end. Streamed text is stored at the end only, so what screens have seen of
- * it is taken from the events.
+ * it is taken from the events. Returns that text.
  */
 export async function endUnfinished(
   tx: ThreadTransaction,
   item: { id: string; kind: string },
   status: ItemEnd['status'],
-): Promise<void> {
+): Promise<string> {
   const text = STREAMED.some((kind) => kind === item.kind) ? await streamedText(tx, item.id) : null;
   await endItem(tx, item.id, { status, ...(text && { summary: text, detail: text }) });
+  return text ?? '';
 }
 
 async function streamedText(tx: ThreadTransaction, itemId: string): Promise<string | null> {

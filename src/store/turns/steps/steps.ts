@@ -277,12 +277,15 @@ export const latestModel = async (db: Db | Tx, threadId: string): Promise<string
       .executeTakeFirst()
   )?.model ?? null;
 
+/** What an answer has cost that is no step; under its key it is stored once. */
+export type LostCost = Cost & { key: string };
+
 /** Counts what an answer has cost that broke off or was stopped, so that budgets hold. */
 export const keepLost = async (
   db: Db,
   { turnId, threadId }: ThinkInput,
   subject: StepSubject,
-  lost: Cost & { key: string },
+  lost: LostCost,
 ): Promise<void> =>
   onThread(db, threadId, async (tx) => {
     const { key, usage } = lost;
