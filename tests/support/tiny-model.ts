@@ -36,11 +36,15 @@ export function writeTinyModel(file: string, { endless = false } = {}): void {
     const row = words.id(token) * WIDTH;
     for (let at = 0; at < WIDTH; at++) output[row + at]! += vector(at);
   };
-  const follows = (before: string, next: string) => add(next, (at) => 2 * embedding[words.id(before) * WIDTH + at]!);
-  // the first number is the same for each token
+  // the first number is the same for each token, so it says nothing of what follows which
+  const follows = (before: string, next: string) =>
+    add(next, (at) => (at === 0 ? 0 : 3 * embedding[words.id(before) * WIDTH + at]!));
   for (let row = 0; row < size; row++) embedding[row * WIDTH] = 2;
-  for (const [at, token] of PREFERRED.entries()) add(token, (place) => (place === 0 ? 1 - at / 10 : 0));
+  for (const [at, token] of PREFERRED.entries()) add(token, (place) => (place === 0 ? 4 - (4 * at) / 10 : 0));
   follows('[/INST]', '[TOOL_CALLS]');
+  // a text of hundreds of characters would be as long as the grammar allows
+  follows('"', 'Reading');
+  follows('Reading', '"');
   follows('[/TOOL_RESULTS]', SENTENCE[0]!);
   for (const [at, word] of SENTENCE.slice(1).entries()) follows(SENTENCE[at]!, word);
   follows(SENTENCE.at(-1)!, endless ? SENTENCE[0]! : '</s>');
