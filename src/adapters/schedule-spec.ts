@@ -53,13 +53,18 @@ interface Change {
 }
 
 function changesFor(schedule: string, timeZone: string, since: Date): Change[] {
+  const [minute, hour, day, month, weekday] = schedule.split(' ');
   const pattern = wallPattern(schedule);
+  const onAnyWeekday = wallPattern(`${minute} ${hour} ${day} ${month} *`);
   const changes: Change[] = [];
   const end = Date.now() + YEARS_AHEAD * 365 * DAY;
   let change = nextClockChange(timeZone, since.getTime() - DAY, end);
   for (; change; change = nextClockChange(timeZone, change.at, end)) {
-    const hours = hoursOf(change).filter(
-      (hour) => (pattern.nextRun(new Date(hour - SECOND))?.getTime() ?? Number.POSITIVE_INFINITY) < hour + HOUR,
+    // Temporal takes a day without a midnight for the one before it, where a schedule names weekdays
+    const lost = weekday === '*' ? null : dayWithoutMidnight(change);
+    const [among, hoursAmong] = lost === null ? [pattern, hoursOf(change)] : [onAnyWeekday, lost];
+    const hours = hoursAmong.filter(
+      (each) => (among.nextRun(new Date(each - SECOND))?.getTime() ?? Number.POSITIVE_INFINITY) < each + HOUR,
     );
     if (hours.length > 0) changes.push({ at: change.at, hours });
   }
@@ -70,6 +75,15 @@ function hoursOf({ at, before, after }: ClockChange): number[] {
   const first = Math.floor((at + Math.min(before, after) - MARGIN) / HOUR);
   const end = Math.ceil((at + Math.max(before, after) + MARGIN) / HOUR);
   return Array.from({ length: end - first }, (_, index) => (first + index) * HOUR);
+}
+
+/** The hours of a day whose midnight the clock leaves out, and those around the change; null for another change. */
+function dayWithoutMidnight(change: ClockChange): number[] | null {
+  const { at, before, after } = change;
+  const midnight = Math.ceil((at + before) / DAY) * DAY;
+  if (midnight >= at + after) return null;
+  const day = Array.from({ length: DAY / HOUR }, (_, hour) => midnight + hour * HOUR);
+  return [...new Set([...hoursOf(change), ...day])].sort((one, other) => one - other);
 }
 
 /** Calendars are in local time, and these are not. */

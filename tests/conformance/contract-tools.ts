@@ -256,7 +256,8 @@ export const CONTRACT: Record<string, Promised> = {
   cron_create: {
     danger: 'MODERATE',
     call: { workflow: 'nightly', schedule: '0 3 * * *' },
-    needs: ['workflow', 'schedule'],
+    // a prompt may stand in place of the workflow
+    needs: ['schedule'],
     defaults: { timezone: undefined },
   },
   cron_list: { danger: 'SAFE', call: {} },

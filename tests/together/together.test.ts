@@ -136,7 +136,7 @@ describe.skipIf(NO_DOCKER)('people who use everything at once', () => {
     await tries(eve, 'workflow_run', { workflow: canary('routine', 'kim').slice(0, -3) }, /There is no workflow/, {
       asks: true,
     });
-    await tries(eve, 'cron_delete', { cron: 'routine' }, /There is no cron/, { asks: true });
+    await tries(eve, 'cron_delete', { cron: 'routine' }, /There is no schedule/, { asks: true });
     const memory = (
       await db.selectFrom('memories').select('id').where('body', 'like', '%ofann').executeTakeFirstOrThrow()
     ).id;

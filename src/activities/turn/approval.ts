@@ -64,7 +64,7 @@ const SAID: Record<string, readonly string[]> = {
   workflow_run: ['workflow'],
   workflow_delete: ['workflow'],
   workflow_update: ['workflow', 'steps'],
-  cron_create: ['workflow', 'schedule', 'timezone', 'enabled'],
+  cron_create: ['workflow', 'prompt', 'schedule', 'timezone', 'enabled'],
   cron_update: ['cron', 'schedule', 'timezone'],
   cron_run: ['cron'],
   cron_enable: ['cron', 'enabled'],

@@ -120,7 +120,7 @@ export function unionOf(...lists: ReadonlyArray<readonly Source[]>): Source[] {
   return [...byName.values()].slice(0, MOST_SOURCES);
 }
 
-/** Only a page and a person are named: other labels are paths, commands and names of tools. */
+/** Only a page, a person and a program are named: other labels are paths, commands and names of tools. */
 const SOURCE_WORDS: Record<SourceKind, string> = {
   page: 'the page',
   search: 'the results of a search',
@@ -132,7 +132,7 @@ const SOURCE_WORDS: Record<SourceKind, string> = {
   member: 'the words of',
   output: 'an earlier output',
   mcp: 'the answer of an added tool',
-  client: 'the words of a program',
+  client: 'the words of the program',
   unknown: 'text of others',
 };
 
@@ -171,7 +171,7 @@ const SOURCES_SHOWN = 3;
 /** What was read, the latest first. */
 function readIn(sources: readonly Source[]): string[] {
   const words = sources.map(({ kind, label }) =>
-    kind === 'page' || kind === 'member' ? `${SOURCE_WORDS[kind]} ${oneLine(label, 60)}` : SOURCE_WORDS[kind],
+    ['page', 'member', 'client'].includes(kind) ? `${SOURCE_WORDS[kind]} ${oneLine(label, 60)}` : SOURCE_WORDS[kind],
   );
   return [...new Set(words.reverse())].slice(0, SOURCES_SHOWN);
 }

@@ -143,8 +143,8 @@ export async function beginScheduledTurn(deps: IntakeDeps, scheduled: ScheduledP
   const begun = once(deps, request, async (tx, { inboxId }) => {
     if (await activeTurn(tx.now, threadId)) throw new IntakeError('conflict', BUSY);
     const heard = sources.length > 0 ? { sources, words: '' } : { words: prompt };
-    const text = `${prompt}\n\n[${automaticNote(name)}]`;
-    const turn = openTurn(tx, { text, inputSummary: prompt, heard, runId });
+    const forModel = `${prompt}\n\n[${automaticNote(name)}]`;
+    const turn = openTurn(tx, { text: prompt, forModel, heard, notice: `By the schedule ${name}`, runId });
     return { arrival: { kind: 'turn', inboxId, turnId: turn.id, threadId }, turnId: turn.id };
   });
   return await begun.then(

@@ -83,6 +83,8 @@ interface NewTurn {
   call?: NamedCall | null;
   /** the text is in the transcript already */
   unheard?: boolean;
+  /** the text as the model reads it, where that is another */
+  forModel?: string;
   /** sources of the text */
   heard?: Heard;
   /** what the person is told at its beginning */
@@ -171,6 +173,7 @@ export function openTurn(tx: ThreadTransaction, input: NewTurn): TurnRecord {
     text: input.text,
     announceStart: true,
     unheard: input.unheard,
+    forModel: input.forModel,
     heard: input.heard,
   });
   insertItems(tx, notice);
@@ -329,6 +332,8 @@ interface UserItem {
   announceStart: boolean;
   /** answered without the model, so the model does not read it */
   unheard?: boolean;
+  /** as the model reads it, where that is another text */
+  forModel?: string;
   /** sources of the text */
   heard?: Heard;
 }
@@ -339,7 +344,10 @@ function insertUserItem(batch: WriteBatch, item: UserItem): NewEvent[] {
   const { id, turnId, text } = item;
   const row = itemRow({ id, turnId, threadId, kind: 'user_message', status: 'completed', summary: text, detail: text });
   insertItems(batch, [row]);
-  if (!item.unheard) remember(batch, { id: derivedId('msg_', id), turnId, role: 'user', content: text, ...item.heard });
+  if (!item.unheard) {
+    const content = item.forModel ?? text;
+    remember(batch, { id: derivedId('msg_', id), turnId, role: 'user', content, ...item.heard });
+  }
   const names = item.announceStart ? ['item.started', 'item.completed'] : ['item.completed'];
   return names.map((event) => ({ event, turnId, itemId: id, payload: { item: toItemRecord(row) } }));
 }

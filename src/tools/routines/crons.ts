@@ -26,11 +26,13 @@ import { nameOrId, noSuchWorkflow, startRun } from './start-run.ts';
 
 const common = { effect: 'idempotent', runsIn: 'worker', timeoutMs: 30_000 } as const;
 
+/** Characters. An approval shows it whole. */
+const LONGEST_PROMPT = 4_000;
 export const prompt = z
   .string()
   .trim()
   .min(1)
-  .max(4_000)
+  .max(LONGEST_PROMPT)
   .describe('What to do then, as the person would say it; it runs as a turn of this chat');
 
 /** Most crons in one chat. */
@@ -82,7 +84,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
     notARoutineStep: true,
     asks: ({ schedule, timezone, workflow, prompt: wish }) => {
       const often = inWords(schedule, timezone);
-      const what = workflow === undefined ? shown(wish, 400) : `run ${named(workflow)}`;
+      const what = workflow === undefined ? shown(wish, LONGEST_PROMPT) : `run ${named(workflow)}`;
       return `${often[0]!.toUpperCase()}${often.slice(1)}: ${what}${/[.?!]$/.test(what) ? '' : '.'} Start it?`;
     },
     run: async (args, context) => {

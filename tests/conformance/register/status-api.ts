@@ -94,9 +94,7 @@ export const STATUS_API: Sentence[] = [
   says(
     182,
     'ADMIN_TOKEN is made where none is set, and a set one holds over restarts',
-    shown('unit/cli/tokens')(
-      'without ADMIN_TOKEN a token is made, kept for its user alone, and handed out for showing once',
-    ),
+    shown('unit/cli/tokens')('without ADMIN_TOKEN a token is made, and kept for its user alone'),
     shown('unit/cli/tokens')('with ADMIN_TOKEN nothing is made'),
     differs('no `ADMIN_TOKEN`'),
   ),

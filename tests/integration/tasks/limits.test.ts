@@ -61,10 +61,11 @@ const told = async (id: string) =>
   (
     await app.store.db
       .selectFrom('outbox')
-      .select('body')
-      .where('kind', '=', 'notice')
-      .where('body', 'like', `%${id}%`)
-      .orderBy('created_at')
+      .innerJoin('tasks', 'tasks.thread_id', 'outbox.thread_id')
+      .select('outbox.body')
+      .where('outbox.kind', '=', 'notice')
+      .where('tasks.id', '=', id)
+      .orderBy('outbox.created_at')
       .execute()
   ).map(({ body }) => body);
 

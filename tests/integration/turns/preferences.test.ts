@@ -78,7 +78,13 @@ it('the time zone is that of crons and reminders that name none', async () => {
   expect(await app.store.db.selectFrom('crons').select('time_zone').where('chat_id', '=', id).execute()).toEqual([
     { time_zone: 'America/New_York' },
   ]);
-  expect(await told(thread, 'remind me to stretch at 9:00 tomorrow')).toContain('09:00 (America/New_York)');
+  expect(await told(thread, 'remind me to stretch at 9:00 tomorrow')).toMatch(/^I will remind you on .* at 09:00: /);
+  const { due_at } = await app.store.db
+    .selectFrom('reminders')
+    .select('due_at')
+    .where('chat_id', '=', id)
+    .executeTakeFirstOrThrow();
+  expect(due_at.toLocaleTimeString('en-GB', { timeZone: 'America/New_York' })).toBe('09:00:00');
 });
 
 it('what is wrong is refused with a sentence, and nothing is stored', async () => {

@@ -54,7 +54,8 @@ async function askApproval(
   approval: PendingApproval,
 ): Promise<HowAsked> {
   const { id, description, intent_summary, input, evidence = '', evidence_rest: rest } = approval;
-  const diffs = diffsIn(quotedIn(evidence), (path) => absolute(path, input?.workspace, workspaces));
+  const path = typeof input?.path === 'string' ? input.path : undefined;
+  const diffs = diffsIn(quotedIn(evidence), (file) => absolute(file, input?.workspace, workspaces), path);
   // whole, also beside the differences: a yes counts for what was shown, and differences leave out where and why
   const told = [
     intent_summary && `It says: ${intent_summary}`,

@@ -95,7 +95,8 @@ const MOST_HUNKS = 50;
 
 /**
  * Each hunk of a unified diff as editors show it: the lines before and after, with those around them. Empty for a text
- * that is no diff.
+ * that is no diff. One without git's own lines, as people are asked with, is read where its file is named; between its
+ * hunks stands `…`.
  */
 export function diffsIn(text: string, pathOf: (path: string) => string, named?: string): ToolCallContent[] {
   const found: ToolCallContent[] = [];
@@ -111,7 +112,9 @@ export function diffsIn(text: string, pathOf: (path: string) => string, named?: 
       });
     hunk = null;
   };
+  const isPlain = named !== undefined && !/^@@/m.test(text);
   for (const line of text.split('\n')) {
+    if (isPlain && !hunk && /^[ +-]/.test(line)) hunk = { before: [], after: [] };
     if (line.startsWith('@@')) {
       end();
       hunk = { before: [], after: [] };

@@ -183,7 +183,17 @@ describe('a schedule', () => {
         }
         await deleteSchedule(temporal, cronId);
       }),
-      { runs: 12, soak: 1_000, examples: [['Africa/Cairo', '0 */2 * * *']] },
+      {
+        runs: 12,
+        soak: 1_000,
+        // the last three have a Sunday that begins at 1:00
+        examples: [
+          ['Africa/Cairo', '0 */2 * * *'],
+          ['America/Havana', '0 3 * * SUN'],
+          ['Asia/Beirut', '15 0,9 * * SAT'],
+          ['America/Santiago', '0 0-23/6 * * MON-FRI,SUN'],
+        ],
+      },
     );
   });
 
