@@ -173,7 +173,7 @@ const routines: Row[] = [
   row('Every morning', 'cron_create', { workflow: 'glance', schedule: '0 9 * * *' }, /Scheduled "glance"/),
   row('What runs by itself?', 'cron_list', {}, /glance/),
   row('Later, please', 'cron_update', { cron: 'glance', schedule: '0 10 * * *' }, /The schedule "glance" is now/),
-  row('Not for now', 'cron_enable', { cron: 'glance', enabled: false }, /is disabled/),
+  row('Not for now', 'cron_enable', { cron: 'glance', enabled: false }, /is switched off/),
   row('Now, once', 'cron_run', { cron: 'glance' }, /Started workflow "glance"/, {
     besides: [/^glance:/],
   }),
