@@ -95,7 +95,7 @@ const tasks: Line[] = [
   ['plan on', /each coding task here begins with a plan/],
   ['plan auto', /when it is big/],
   ['plan off', /coding tasks here begin at once/],
-  ['plan: write plan.md x', /It begins with a plan/, /has a plan\. Nothing is changed before your yes/],
+  ['plan: write plan.md x', /makes a plan first/, /has a plan\. Nothing is changed before your yes/],
   ['no', /You said no to its plan, so nothing was changed/],
 ];
 
@@ -124,7 +124,7 @@ const consent: Line[] = [
     /Read this page\?[\s\S]*Careful: I have just read/,
   ],
   ['yes always for fetch', /closed the connection/],
-  ['ask again', /From now on I ask again before: fetch/],
+  ['ask again', /From now on I ask again before: .*fetch/],
   ['ask again for push', /Nothing of that was allowed/],
   ['ask again for schedule', /Nothing of that was allowed/],
   ['/autonomous', /I do everything without asking/],
