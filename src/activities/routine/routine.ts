@@ -105,11 +105,14 @@ async function closeAndTell(deps: RoutineDeps, { runId, status, steps, reason }:
     !(await findRoutine(db, before.chat_id, before.routine_id));
   const why = reason ?? (ended ? 'the workflow was deleted while it ran' : undefined);
   const run = await closeRun(db, runId, status, summaryOf(before.results, steps, why));
-  await endOnce(deps, run);
   // a turn of the chat has told its end itself
-  const told = await lastSentOfRun(db, runId);
-  if (told) return told;
-  const outboxId = `out_${runId}_result`;
+  const outboxId = (await lastSentOfRun(db, runId)) ?? (await tellResult(deps, run));
+  await endOnce(deps, run);
+  return outboxId;
+}
+
+async function tellResult({ db }: RoutineDeps, run: RoutineRun): Promise<string> {
+  const outboxId = `out_${run.id}_result`;
   await recordNotice(db, {
     chatId: run.chat_id,
     outboxId,

@@ -35,6 +35,17 @@ interface NewAutomation extends AutomationValues {
 
 const stepsOf = (args: PromptArgs): string => json([{ name: PROMPT_STEP, tool: PROMPT_STEP, args }]);
 
+/** The routine of a prompt. */
+const routineOf = ({ id, chatId, name }: { id: string; chatId: string; name: string }, args: PromptArgs) => ({
+  id: `wf_${id}`,
+  chat_id: chatId,
+  name,
+  description: '',
+  workspace: null,
+  steps: stepsOf(args),
+  automation: true,
+});
+
 /** A prompt of a chat on a schedule. `sources`: whose wish it may be, when no person was asked. */
 interface NewPrompt {
   id: string;
@@ -60,14 +71,8 @@ export const insertPrompt = (db: Db, prompt: NewPrompt): Promise<Cron | null> =>
   db.transaction().execute(async (tx) => {
     const { id, chatId: chat_id, name, schedule, timeZone: time_zone, enabled } = prompt;
     const routine = {
-      id: `wf_${id}`,
-      chat_id,
-      name,
-      description: '',
-      workspace: null,
-      steps: stepsOf(inChat(prompt.prompt)),
+      ...routineOf({ id, chatId: chat_id, name }, inChat(prompt.prompt)),
       sources: json(prompt.sources),
-      automation: true,
     };
     await tx
       .insertInto('routines')
@@ -114,15 +119,7 @@ export async function insertAutomation(db: Db, automation: NewAutomation): Promi
   const { id, chatId: chat_id, name, schedule, timeZone: time_zone, enabled, rrule } = automation;
   await db.transaction().execute(async (tx) => {
     if (await takeForThread(tx, automation.key, automation.threadId)) return;
-    const routine = {
-      id: `wf_${id}`,
-      chat_id,
-      name,
-      description: '',
-      workspace: null,
-      steps: stepsOf(automation.args),
-      automation: true,
-    };
+    const routine = routineOf(automation, automation.args);
     await tx.insertInto('routines').values(routine).execute();
     await tx
       .insertInto('crons')
