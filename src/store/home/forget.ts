@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import type { Channel } from '../../contracts/ids.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
 import { appendAudit } from './audit-log.ts';
 import type { Subject } from './subject.ts';
@@ -54,7 +55,7 @@ async function forgetChats(tx: Tx, { chats, threads, tasks }: Subject, counts: C
   const outbox = await idsOf(tx, 'outbox', 'chat_id', chats);
   const inbox = await idsOf(tx, 'inbox', 'chat_id', chats);
   const questions = await idsOf(tx, 'questions', 'chat_id', chats);
-  const named: ReadonlyArray<readonly [column: string, ids: readonly string[]]> = [
+  const columnsOf: ReadonlyArray<readonly [column: string, ids: readonly string[]]> = [
     ['task_id', tasks],
     ['question_id', questions],
     ['outbox_id', outbox],
@@ -65,20 +66,24 @@ async function forgetChats(tx: Tx, { chats, threads, tasks }: Subject, counts: C
   ];
   const { rows: columns } = await sql<{ name: string; table: string }>`
     select column_name as name, columns.table_name as table from information_schema.columns join information_schema.tables using (table_schema, table_name)
-    where table_schema = current_schema() and table_type = 'BASE TABLE' and column_name in (${sql.join(named.map(([column]) => column))}) order by 2`.execute(
+    where table_schema = current_schema() and table_type = 'BASE TABLE' and column_name in (${sql.join(columnsOf.map(([column]) => column))}) order by 2`.execute(
     tx,
   );
-  for (const [column, ids] of named)
+  for (const [column, ids] of columnsOf)
     for (const { table } of columns.filter(({ name, table }) => name === column && !OUTER.includes(table)))
       await remove(tx, table, column, ids, counts);
   await remove(tx, 'memories', 'owner', chats, counts);
-  const phones = await tx
-    .selectFrom('chats')
-    .select('address')
-    .where('id', 'in', [...chats, ''])
-    .where('channel', '=', 'whatsapp')
-    .execute();
-  const addresses = phones.map(({ address }) => address);
+  const addressesOn = async (channel: Channel) =>
+    (
+      await tx
+        .selectFrom('chats')
+        .select('address')
+        .where('id', 'in', [...chats, ''])
+        .where('channel', '=', channel)
+        .execute()
+    ).map(({ address }) => address);
+  for (const table of ['tg_inbox', 'tg_sends']) await remove(tx, table, 'chat', await addressesOn('telegram'), counts);
+  const addresses = await addressesOn('whatsapp');
   await remove(tx, 'wa_inbox', 'chat', addresses, counts);
   await remove(tx, 'wa_sends', 'jid', addresses, counts);
   await remove(tx, 'wa_timers', 'address', addresses, counts);
