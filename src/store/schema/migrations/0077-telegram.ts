@@ -28,6 +28,6 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       outbox_id text not null, part int not null, chat text not null, content jsonb not null,
       state text not null, attempts int not null default 0, error text, message_id bigint, question_id text,
       created_at timestamptz not null default now(), sent_at timestamptz, primary key (outbox_id, part))`.execute(db);
-  await sql`create index tg_sends_message on tg_sends (chat, message_id) where message_id is not null`.execute(db);
+  await sql`create index tg_sends_message on tg_sends (message_id) where message_id is not null`.execute(db);
   await sql`create index tg_sends_question on tg_sends (question_id) where question_id is not null`.execute(db);
 }

@@ -1,6 +1,6 @@
 import type { Message, Update } from '@grammyjs/types';
 import { expect, it } from 'vitest';
-import { resultOf, TelegramError } from '../../../../../src/gateway/channels/telegram/api.ts';
+import { resultOf, TelegramApi, TelegramError } from '../../../../../src/gateway/channels/telegram/api.ts';
 import { decode, meantForUs, storable } from '../../../../../src/gateway/channels/telegram/inbound/decode.ts';
 import { write } from '../../../../../src/gateway/channels/telegram/outbound/compose.ts';
 import {
@@ -8,6 +8,8 @@ import {
   type Formatted,
   formatted,
 } from '../../../../../src/gateway/channels/telegram/outbound/entities.ts';
+import { freePorts } from '../../../../support/app.ts';
+import { type Fault, TelegramServer } from '../../../../support/telegram/server.ts';
 
 /** Rules of the Telegram channel that need no server. */
 
@@ -141,4 +143,35 @@ it('tells a refusal, of which nothing was done, from an answer that says nothing
   ] as const)
     expect(failure(status, text)).toEqual({ kind: 'unknown' });
   expect(new TelegramError('sendMessage', { kind: 'unknown' }, 'x').message).toBe("Telegram's sendMessage: x");
+});
+
+it('knows of each failed call whether it may have had an effect, and never names the token', async () => {
+  const server = await TelegramServer.start();
+  const [nobody] = await freePorts(1);
+  const failure = async (api: TelegramApi, method = 'sendMessage') => {
+    const error = await api.call(method, { chat_id: 1, text: 'x' }).then(
+      () => null,
+      (thrown: Error) => thrown,
+    );
+    expect(`${error?.stack} ${JSON.stringify(error)} ${String(error?.cause)}`).not.toContain('test-token');
+    return error instanceof TelegramError ? error.failure.kind : error;
+  };
+  const api = new TelegramApi({ FETCH_TELEGRAM_API: server.env.FETCH_TELEGRAM_API! }, server.token);
+  expect(await failure(api)).toBeNull();
+  const faults: Fault[] = ['cut before', 'cut after', 'proxy error', 'half an answer'];
+  for (const fault of faults) {
+    server.fail('sendMessage', fault);
+    expect(await failure(api), fault).toBe('unknown');
+  }
+  server.fail('sendMessage', { refuse: 400, description: 'Bad Request' });
+  expect(await failure(api)).toBe('refused');
+  expect(await failure(new TelegramApi({ FETCH_TELEGRAM_API: `http://127.0.0.1:${nobody}` }, server.token))).toBe(
+    'not sent',
+  );
+  expect(await failure(new TelegramApi({ FETCH_TELEGRAM_API: 'http://no-such-host.invalid' }, server.token))).toBe(
+    'not sent',
+  );
+  expect(server.shown).toHaveLength(4);
+  await api.close();
+  await server.close();
 });
