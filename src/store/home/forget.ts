@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Channel } from '../../contracts/ids.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
+import { telegramId } from '../telegram/bots.ts';
 import { appendAudit } from './audit-log.ts';
 import type { Subject } from './subject.ts';
 
@@ -28,6 +29,7 @@ export async function forgetRows(db: Db, subject: Subject, { dryRun }: { dryRun:
         .execute();
       await forgetChats(tx, subject, counts);
       if (subject.addresses.length > 0) await forgetPerson(tx, subject, counts);
+      if (subject.telegram.length > 0) await forgetOnTelegram(tx, subject, counts);
       await appendAudit(
         tx,
         'forgotten',
@@ -139,6 +141,14 @@ async function forgetPerson(tx: Tx, { addresses, phone }: Subject, counts: Count
   // the list of members is asked for again when it is needed
   const groups = await sql`delete from wa_groups where metadata::text ~ ${`"(${users.join('|')})@`}`.execute(tx);
   add(counts, 'wa_groups', groups.numAffectedRows ?? 0n);
+  await forgetInOthers(tx, people, counts);
+}
+
+/** What Telegram and the owner's permissions have of a person. The person may not write any more. */
+async function forgetOnTelegram(tx: Tx, { telegram }: Subject, counts: Counts): Promise<void> {
+  const people = telegram.map(telegramId);
+  for (const table of ['tg_people', 'tg_inbox']) await remove(tx, table, 'user_id', telegram.map(String), counts);
+  await remove(tx, 'workspace_shares', 'person', people, counts);
   await forgetInOthers(tx, people, counts);
 }
 

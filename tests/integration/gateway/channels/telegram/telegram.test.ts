@@ -6,6 +6,8 @@ import type { ChannelSender, Gateway, RunningChannel } from '../../../../../src/
 import { telegram } from '../../../../../src/gateway/channels/telegram/telegram.ts';
 import { createIntake, type Intake } from '../../../../../src/gateway/intake/intake.ts';
 import { markSent } from '../../../../../src/store/chats/messages/outbox.ts';
+import { forgetRows } from '../../../../../src/store/home/forget.ts';
+import { findSubject } from '../../../../../src/store/home/subject.ts';
 import { memoryOwner } from '../../../../../src/store/owner/memories.ts';
 import { json } from '../../../../../src/store/postgres/database.ts';
 import { newCode } from '../../../../../src/store/telegram/bots.ts';
@@ -426,4 +428,22 @@ it('never writes the token into a log', async () => {
   await handled();
   expect(logged).toContain('a Telegram message was not sent');
   expect(logged).not.toContain('test-token');
+});
+
+it('forgets a person by name, with the words in groups and the permission', async () => {
+  const zoe = { ...(await someone('trusted')), first_name: 'Zoe' };
+  await db().updateTable('tg_people').set({ name: 'Zoe' }).where('user_id', '=', zoe.id).execute();
+  const group = { id: -2002, type: 'group', title: 'Family' };
+  server.writes(zoe, 'my secret is xylophone');
+  server.writes(zoe, '@fetch_test_bot xylophone', { entities: [{ type: 'mention', offset: 0, length: 15 }] }, group);
+  await handled();
+  const subject = await findSubject(db(), 'zoe');
+  expect(subject?.groups).toHaveLength(1);
+  await forgetRows(db(), subject!, { dryRun: false });
+  const rest = await Promise.all([
+    db().selectFrom('tg_people').select('name').where('user_id', '=', zoe.id).execute(),
+    db().selectFrom('tg_inbox').select('seq').where('user_id', '=', zoe.id).execute(),
+    db().selectFrom('inbox').select('id').where('body', 'like', '%xylophone%').execute(),
+  ]);
+  expect(rest).toEqual([[], [], []]);
 });

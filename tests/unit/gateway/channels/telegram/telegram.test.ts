@@ -161,7 +161,7 @@ it('knows of each failed call whether it may have had an effect, and never names
   const faults: Fault[] = ['cut before', 'cut after', 'proxy error', 'half an answer'];
   for (const fault of faults) {
     server.fail('sendMessage', fault);
-    expect(await failure(api), fault).toBe('unknown');
+    expect(await failure(api), JSON.stringify(fault)).toBe('unknown');
   }
   server.fail('sendMessage', { refuse: 400, description: 'Bad Request' });
   expect(await failure(api)).toBe('refused');
