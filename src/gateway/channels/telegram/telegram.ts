@@ -11,6 +11,8 @@ import { pollUpdates } from './inbound/poll.ts';
 import { TelegramSorter } from './inbound/sort.ts';
 import { TelegramSender } from './outbound/send.ts';
 
+/** Its first part is the id of the bot. */
+const TOKEN = /^\d{1,20}:[\w-]{1,100}$/;
 const AGAIN_MS = 5_000;
 /** Telegram shows "typing" for five seconds. */
 const TYPING_EVERY_MS = 4_000;
@@ -31,7 +33,9 @@ export const telegram: ChannelDriver<'telegram'> = {
   name: 'telegram',
   async start(gateway): Promise<RunningChannel> {
     const { FETCH_TELEGRAM_TOKEN: token } = gateway.config;
-    if (!token) return { stop: async () => {} };
+    const usable = token !== undefined && TOKEN.test(token);
+    if (token && !usable) gateway.log.error('FETCH_TELEGRAM_TOKEN is no token as @BotFather gives it: 123456:ABC-DEF');
+    if (!usable) return { stop: async () => {} };
     const stopping = new AbortController();
     const api = new TelegramApi(gateway.config, token);
     const running = run(gateway, api, stopping.signal).catch((error: Error) =>
