@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely';
 import { type Db, json, type Tx } from '../postgres/database.ts';
 import type { TgSendTable } from '../schema/tables/telegram.ts';
+import type { QuestionTable } from '../schema/tables/turns.ts';
 
 /** The messages that are sent for one outbox row, and what happened to each. */
 
@@ -156,33 +157,45 @@ export async function giveUpTelegram(db: Db, outboxId: string, error: string): P
   });
 }
 
-/** A message of ours with the question that it asks, where somebody quotes it or presses its buttons. */
-interface OurTelegramMessage {
-  address: string;
-  question: { id: string; threadId: string; kind: string; options: string[]; open: boolean } | null;
+/** A question of a chat, where somebody quotes it or presses its buttons. */
+interface AskedOnTelegram {
+  id: string;
+  threadId: string;
+  kind: QuestionTable['kind'];
+  options: string[];
+  open: boolean;
 }
 
+/** A message of ours, with the question that it asks. */
 export async function ourTelegramMessage(
   db: Db,
   chat: string,
   messageId: number,
-): Promise<OurTelegramMessage | undefined> {
+): Promise<{ address: string; question: AskedOnTelegram | null } | undefined> {
   const row = await db
     .selectFrom('tg_sends')
-    .leftJoin('questions', 'questions.id', 'tg_sends.question_id')
-    .select(['tg_sends.chat', 'questions.id', 'questions.thread_id', 'questions.kind', 'questions.options'])
-    .select('questions.state')
+    .select(['chat', 'question_id'])
     // a topic is behind the slash; ids of messages are unique in the whole chat
-    .where(sql<boolean>`split_part(tg_sends.chat, '/', 1) = ${chat.split('/')[0]!}`)
-    .where('tg_sends.message_id', '=', messageId)
+    .where(sql<boolean>`split_part(chat, '/', 1) = ${chat.split('/')[0]!}`)
+    .where('message_id', '=', messageId)
     .executeTakeFirst();
   if (!row) return undefined;
-  const { chat: address, id, thread_id, kind, options, state } = row;
-  const question =
-    id !== null && thread_id !== null && kind !== null
-      ? { id, threadId: thread_id, kind, options: options ?? [], open: state === 'open' }
-      : null;
-  return { address, question };
+  const question = row.question_id === null ? undefined : await askedOnTelegram(db, row.chat, row.question_id);
+  return { address: row.chat, question: question ?? null };
+}
+
+/** A question by its id, if it was asked in this chat. */
+export async function askedOnTelegram(db: Db, chat: string, id: string): Promise<AskedOnTelegram | undefined> {
+  const row = await db
+    .selectFrom('questions')
+    .innerJoin('chats', 'chats.id', 'questions.chat_id')
+    .select(['questions.id', 'questions.thread_id as threadId', 'questions.kind', 'questions.options'])
+    .select('questions.state')
+    .where('questions.id', '=', id)
+    .where('chats.channel', '=', 'telegram')
+    .where('chats.address', '=', chat)
+    .executeTakeFirst();
+  return row && { ...row, open: row.state === 'open' };
 }
 
 /** The message that progress of a turn or task is shown in, and when it was last changed. */

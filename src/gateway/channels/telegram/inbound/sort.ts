@@ -18,7 +18,7 @@ import {
   replaceUpdate,
   type WaitingUpdate,
 } from '../../../../store/telegram/inbox.ts';
-import { ourTelegramMessage } from '../../../../store/telegram/sends.ts';
+import { askedOnTelegram, ourTelegramMessage } from '../../../../store/telegram/sends.ts';
 import { amendInput } from '../../../../store/turns/amend.ts';
 import type { Approver, Intake } from '../../../intake/intake.ts';
 import { IntakeError } from '../../../intake/intake.ts';
@@ -269,13 +269,14 @@ export class TelegramSorter {
     return null;
   }
 
-  /** A pressed button: an answer to the question of its message. What the button carries could be forged. */
+  /** A pressed button answers its question. What it carries could be forged, so it counts only in its own chat. */
   private async press(row: WaitingUpdate, query: CallbackQuery): Promise<Sorted> {
     const { db, intake } = this.deps;
     const { queryId, userId, data, chat, messageId } = pressIn(query);
     const person = await telegramPerson(db, userId);
-    const asked = (await ourTelegramMessage(db, row.chat, messageId))?.question;
-    const answer = asked && offeredBy({ ...asked, kind: kindOf(asked.kind), rest: 1 })[Number(data.split('/').at(-1))];
+    // the outcome of the send that made the button may be unknown, so it says itself what it answers
+    const asked = await askedOnTelegram(db, row.chat, data.slice(0, data.lastIndexOf('/')));
+    const answer = asked && offeredBy({ ...asked, rest: 1 })[Number(data.split('/').at(-1))];
     if (!person || !answer) {
       this.acknowledge(queryId, person ? 'That is settled.' : 'Only people who may write to me can answer that.');
       return { verdict: person ? 'press' : 'stranger' };
@@ -290,7 +291,7 @@ export class TelegramSorter {
       also: (tx, inboxId, kind) => endUpdates(tx, [row.seq], kind, inboxId),
     });
     this.acknowledge(queryId);
-    const settled = (await ourTelegramMessage(db, row.chat, messageId))?.question?.open === false;
+    const settled = (await askedOnTelegram(db, row.chat, asked.id))?.open === false;
     // buttons of a settled question only mislead
     if (settled) this.quietly('editMessageReplyMarkup', { chat_id: chat, message_id: messageId });
     return null;
@@ -335,8 +336,6 @@ export class TelegramSorter {
 }
 
 const isOld = (at: Date): boolean => Date.now() - at.getTime() > OLD_AFTER_MS;
-
-const kindOf = (kind: string) => kind as 'question' | 'approval' | 'plan';
 
 /** The role of a group's member in a turn: the owner, or one who began it. */
 const approverOf =

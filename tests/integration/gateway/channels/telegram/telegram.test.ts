@@ -2,6 +2,7 @@ import { Client, Connection } from '@temporalio/client';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { loadConfig } from '../../../../../src/config.ts';
+import { outboxId } from '../../../../../src/contracts/ids.ts';
 import type { ChannelSender, Gateway, RunningChannel } from '../../../../../src/gateway/channels/channel.ts';
 import { telegram } from '../../../../../src/gateway/channels/telegram/telegram.ts';
 import { createIntake, type Intake } from '../../../../../src/gateway/intake/intake.ts';
@@ -129,15 +130,16 @@ async function deliverAll(chatId: string): Promise<void> {
 }
 
 async function question(chat: { chatId: string; threadId: string }, options: string[]): Promise<string> {
-  const n = ++counter;
-  const [turnId, id] = [`turn_${n}`, `call_${n}`];
+  const id = `call_${++counter}`;
+  const { threadId } = chat;
+  const { turnId } = await intake.say({ threadId, text: 'work', plain: true, channelMessageId: `work ${id}` });
   await db()
     .insertInto('questions')
     .values({
       id,
       chat_id: chat.chatId,
       thread_id: chat.threadId,
-      turn_id: turnId,
+      turn_id: turnId!,
       call_id: null,
       kind: 'question',
       prompt: 'Which colour?',
@@ -152,7 +154,7 @@ async function question(chat: { chatId: string; threadId: string }, options: str
   await db()
     .insertInto('outbox')
     .values({
-      id: `out_${turnId}_${id}`,
+      id: outboxId(turnId!, id),
       chat_id: chat.chatId,
       thread_id: chat.threadId,
       turn_id: turnId,
