@@ -59,8 +59,8 @@ export async function addTelegramSends(
 type Key = Pick<TelegramSend, 'outboxId' | 'part'>;
 
 /**
- * Records an attempt before its bytes are sent. False when there is nothing left to send: its outbox row was dropped, or
- * another attempt has it.
+ * Records an attempt before its bytes are sent. False when there is nothing left to send: its outbox row was dropped,
+ * or another attempt has it.
  */
 export async function beginTelegramSend(db: Db, { outboxId, part }: Key): Promise<boolean> {
   const row = await db
@@ -95,8 +95,8 @@ export async function requeueTelegramSend(db: Db, { outboxId, part }: Key, conte
 }
 
 /**
- * Telegram has the message. A question counts as shown when Telegram has every message of it. `at`: by Telegram's clock,
- * which also dates the answers.
+ * Telegram has the message. A question counts as shown when Telegram has every message of it. `at`: by Telegram's
+ * clock, which also dates the answers.
  */
 export async function markTelegramSent(db: Db, send: TelegramSend, messageId: number, at: Date): Promise<void> {
   await db.transaction().execute(async (tx) => {

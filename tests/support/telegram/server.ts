@@ -48,8 +48,8 @@ type Fields = Record<string, unknown>;
 const BOT = { id: 7000001, is_bot: true, first_name: 'Fetch', username: 'fetch_test_bot' };
 
 /**
- * A server that speaks the Bot API as far as the channel uses it: queue and offset, one poll at a time, sends with their
- * limits, edits, buttons and files. It keeps what people see, so that a test can count copies.
+ * A server that speaks the Bot API as far as the channel uses it: queue and offset, one poll at a time, sends with
+ * their limits, edits, buttons and files. It keeps what people see, so that a test can count copies.
  */
 export class TelegramServer {
   readonly token = `${BOT.id}:test-token-that-nobody-may-see`;

@@ -9,8 +9,8 @@ const PAGE = 200;
 const IN_HAND = 20_000;
 
 /**
- * What is done with a row: it ends with the verdict, or is delayed (`until` in ms since the epoch). Null: it was handled,
- * or is pending in its chat.
+ * What is done with a row: it ends with the verdict, or is delayed (`until` in ms since the epoch). Null: it was
+ * handled, or is pending in its chat.
  */
 export type Sorted = { verdict: string } | { until: number } | null;
 

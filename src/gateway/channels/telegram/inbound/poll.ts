@@ -21,9 +21,9 @@ interface PollDeps {
 }
 
 /**
- * Stores what happens until the signal. Telegram forgets an update as soon as a later offset is asked for, so the offset
- * moves only after the transaction that stored the update. It is not stored: a first poll without it brings everything
- * that is unconfirmed, and keys drop what is stored already.
+ * Stores what happens until the signal. Telegram forgets an update as soon as a later offset is asked for, so the
+ * offset moves only after the transaction that stored the update. It is not stored: a first poll without it brings
+ * everything that is unconfirmed, and keys drop what is stored already.
  */
 export async function pollUpdates({ db, log, api, onStored }: PollDeps, signal: AbortSignal): Promise<void> {
   let offset: number | undefined;
@@ -56,7 +56,9 @@ export async function pollUpdates({ db, log, api, onStored }: PollDeps, signal: 
   }
 }
 
-/** What is wrong, for people. A webhook of an earlier use of the bot is taken off; what waits there comes with a poll. */
+/**
+ * What is wrong, for people. A webhook of an earlier use of the bot is taken off; what waits there comes with a poll.
+ */
 async function problemOf(api: TelegramApi, error: Error): Promise<string> {
   if (!(error instanceof TelegramError)) return 'What came from Telegram could not be stored; it is asked for again.';
   const { failure } = error;

@@ -58,8 +58,8 @@ const placeOf = (address: string): Place => {
 };
 
 /**
- * Sends on Telegram, which has no key that would make a second send of a message harmless. So an attempt is stored before
- * its bytes are sent, and a message whose outcome nobody knows is reported and never sent again.
+ * Sends on Telegram, which has no key that would make a second send of a message harmless. So an attempt is stored
+ * before its bytes are sent, and a message whose outcome nobody knows is reported and never sent again.
  */
 export class TelegramSender implements ChannelSender {
   private readonly deps: SenderDeps;
