@@ -83,7 +83,7 @@ export const IMPORT_TABLE: Record<string, FolderRules> = {
 
 /** Folders that stand side by side in a folder, the lowest first. Each imports only those before it. */
 export const LAYERS: Record<string, readonly string[]> = {
-  store: ['schema', 'postgres', 'chats', 'turns', 'whatsapp', 'home', 'kennel', 'routines', 'owner'],
+  store: ['schema', 'postgres', 'chats', 'turns', 'whatsapp', 'telegram', 'home', 'kennel', 'routines', 'owner'],
   gateway: ['intake', 'channels'],
   cli: ['instance', 'chat', 'setup', 'checks', 'roles', 'home', 'protocols', 'commands'],
 };

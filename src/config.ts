@@ -12,6 +12,7 @@ import { isOriginalName, valueIn } from './domain/settings/original-names.ts';
 import { serversSettings } from './domain/settings/servers.ts';
 import { isLive, isLoopback, LENIENT, mayBeInFile, meantBy, membersOf } from './domain/settings/shapes.ts';
 import { tracingSettings } from './domain/settings/tracing.ts';
+import { telegramSettings } from './domain/telegram/settings.ts';
 import { nearest } from './domain/text/nearest.ts';
 import { whatsappSettings, whatsappTestServer } from './domain/whatsapp/settings.ts';
 
@@ -28,6 +29,7 @@ export const settings = {
   ...serversSettings,
   ...chatSettings,
   ...whatsappSettings,
+  ...telegramSettings,
   ...kennelSettings,
   FETCH_ENCRYPTION_KEY: z
     .string()
@@ -50,6 +52,7 @@ const SUBJECTS = {
   servers: serversSettings,
   chat: chatSettings,
   whatsapp: whatsappSettings,
+  telegram: telegramSettings,
   kennel: kennelSettings,
   speech: speechSettings,
 };

@@ -8,6 +8,7 @@ import { enablesAgent, ORIGINAL_NAMES } from '../../src/domain/settings/original
 import { serversSettings } from '../../src/domain/settings/servers.ts';
 import { isLive } from '../../src/domain/settings/shapes.ts';
 import { tracingSettings } from '../../src/domain/settings/tracing.ts';
+import { telegramSettings } from '../../src/domain/telegram/settings.ts';
 import { whatsappSettings } from '../../src/domain/whatsapp/settings.ts';
 import { table } from './page.ts';
 
@@ -62,6 +63,7 @@ const GROUPS: ReadonlyArray<readonly [title: string, takes: (name: string) => bo
   ['Budgets', (name) => /^FETCH_(TASK_)?MAX_(?!HISTORY|LOG)/.test(name)],
   ['Chats', inShape(chatSettings)],
   ['WhatsApp', inShape(whatsappSettings)],
+  ['Telegram', inShape(telegramSettings)],
   ['Voice notes', inShape(speechSettings)],
   ['Coding tasks, browser and GitHub', inShape(kennelSettings)],
   ['Backups', (name) => name.startsWith('FETCH_BACKUP_')],

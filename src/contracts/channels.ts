@@ -27,6 +27,13 @@ export const CHANNELS = {
     groups: /@g\.us$/,
     media: true,
   },
+  telegram: {
+    label: 'Telegram',
+    screen: null,
+    // groups have negative ids
+    groups: /^-/,
+    media: true,
+  },
 } as const satisfies Record<string, ChannelCapabilities>;
 
 /**

@@ -97,11 +97,14 @@ export const texts = {
     search: 'Search chats',
     fresh: 'New chat',
     none: 'No chat yet.',
-    noneMore: 'Begin one here, in the terminal, or on WhatsApp.',
+    noneMore: 'Begin one here, in the terminal, or on your phone.',
     nothingFound: 'No chat matches.',
     choose: 'Choose a chat',
     chooseMore: 'Or begin a new one.',
-    channels: { console: 'Terminal', api: 'Page', whatsapp: 'WhatsApp' } as Record<string, string>,
+    channels: { console: 'Terminal', api: 'Page', whatsapp: 'WhatsApp', telegram: 'Telegram' } as Record<
+      string,
+      string
+    >,
     states: {
       waiting: 'waits for you',
       working: 'working',

@@ -8,7 +8,7 @@ import { testCommand } from '../../kennel/workspace/project/profile.ts';
 import { SEARCH_TIMEOUT_MS } from '../../src/adapters/web/searxng.ts';
 import { loadConfig } from '../../src/config.ts';
 import { parseSchedule } from '../../src/domain/cron.ts';
-import { withoutTrigger } from '../../src/domain/whatsapp/trigger.ts';
+import { withoutTrigger } from '../../src/domain/chat/trigger.ts';
 import { sanitiseText } from '../../src/gateway/intake/sanitise.ts';
 import { browserTools } from '../../src/tools/browser/browser.ts';
 import type { ToolContext } from '../../src/tools/tool.ts';

@@ -31,8 +31,8 @@ const BUILT = [
   'kennel/runner/agent/permissions.ts', // names of tools
   'src/adapters/kennel/gate/model/routes.ts', // paths of model endpoints
   'src/adapters/model/stream/written-calls.ts', // tags and tokens around calls
+  'src/domain/chat/trigger.ts', // FETCH_TRIGGER, escaped
   'src/domain/consent/reactions.ts', // yes or no
-  'src/domain/whatsapp/trigger.ts', // FETCH_TRIGGER, escaped
   'src/page/shared/text/inline.ts', // a row of backticks
 ];
 

@@ -5,6 +5,7 @@ import { ProvisionError, provideTemporal } from '../../../temporal/server.ts';
 import { compareVersions, MIN_SERVER } from '../../../temporal/version.ts';
 import { type Config, childEnvironment } from '../../config.ts';
 import { rebuildCommand } from '../../installation.ts';
+import { currentBot } from '../../store/telegram/bots.ts';
 import { directProblem, temporalProblem } from '../instance/connections/problems.ts';
 import { temporalEndpoint } from '../instance/connections/servers.ts';
 import { lostHead } from '../instance/home/audit-head.ts';
@@ -57,6 +58,7 @@ const checks: Check[] = [
     }),
   modelFinding,
   whatsappFinding,
+  telegramFinding,
   () => program('git', ['--version'], 'coding tasks need it', 'install git: https://git-scm.com/downloads'),
   kennelFinding,
   runsFinding,
@@ -70,6 +72,16 @@ const checks: Check[] = [
     );
   },
 ];
+
+/** Telegram, where a bot is set: whether the gateway reads its messages. */
+async function telegramFinding(config: Config): Promise<Finding[]> {
+  if (!config.FETCH_TELEGRAM_TOKEN) return [];
+  const bot = await withStore(config, 'fetch-doctor', ({ db }) => currentBot(db)).catch(() => undefined);
+  if (!bot) return [ok('telegram', null, 'a token is set; how it stands is known while an instance runs')];
+  if (bot.problem)
+    return [{ name: 'telegram', state: 'warning', version: null, detail: bot.problem, mend: 'fetch logs gateway' }];
+  return [ok('telegram', null, `@${bot.username}; say telegram in the chat to open it on your phone`)];
+}
 
 /** Whether the newest entry of the audit log that this home knows is still there. It is known while Fetch runs. */
 async function auditFinding(config: Config): Promise<Finding[]> {

@@ -20,7 +20,7 @@ export const run = (config: Config, named: string, { yes = false }: { yes?: bool
     const subject = await findSubject(db, named);
     if (!subject)
       throw new Error(
-        `Nothing is stored of "${named}". Name a chat or thread by its id, or a person by an international number.`,
+        `Nothing is stored of "${named}". Name a chat or thread by its id, or a person by an international number or by the name on Telegram.`,
       );
     const busy = await atWork(db, subject);
     if (busy) throw new Error(`${busy} is at work in it. Say "stop" in its chat first.`);

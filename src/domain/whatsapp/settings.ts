@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { triggerProblem } from '../chat/trigger.ts';
 import { live, whole } from '../settings/shapes.ts';
-import { triggerProblem } from './trigger.ts';
 
 /** The channel's settings; `src/config.ts` joins them with the others. */
 

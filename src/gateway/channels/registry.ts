@@ -1,5 +1,6 @@
 import type { Channel } from '../../contracts/ids.ts';
 import type { ChannelDriver, ChannelSender } from './channel.ts';
+import { telegram } from './telegram/telegram.ts';
 import { whatsapp } from './whatsapp/whatsapp.ts';
 
 /**
@@ -25,4 +26,5 @@ export const CHANNEL_DRIVERS: { readonly [Name in Channel]: ChannelDriver<Name> 
   console: screen('console'),
   api: screen('api'),
   whatsapp,
+  telegram,
 };

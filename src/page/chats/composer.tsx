@@ -55,8 +55,8 @@ export function Composer({ threadId, channel, running, asked }: ComposerProps) {
   };
   const hint = running
     ? texts.chats.steer
-    : channel === 'whatsapp'
-      ? texts.chats.writeTo('WhatsApp')
+    : channel === 'whatsapp' || channel === 'telegram'
+      ? texts.chats.writeTo(texts.chats.channels[channel]!)
       : texts.chats.write;
   return (
     <form

@@ -1,5 +1,7 @@
 import { sql } from 'kysely';
+import type { Channel } from '../../contracts/ids.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
+import { telegramId } from '../telegram/bots.ts';
 import { appendAudit } from './audit-log.ts';
 import type { Subject } from './subject.ts';
 
@@ -27,6 +29,7 @@ export async function forgetRows(db: Db, subject: Subject, { dryRun }: { dryRun:
         .execute();
       await forgetChats(tx, subject, counts);
       if (subject.addresses.length > 0) await forgetPerson(tx, subject, counts);
+      if (subject.telegram.length > 0) await forgetOnTelegram(tx, subject, counts);
       await appendAudit(
         tx,
         'forgotten',
@@ -54,7 +57,7 @@ async function forgetChats(tx: Tx, { chats, threads, tasks }: Subject, counts: C
   const outbox = await idsOf(tx, 'outbox', 'chat_id', chats);
   const inbox = await idsOf(tx, 'inbox', 'chat_id', chats);
   const questions = await idsOf(tx, 'questions', 'chat_id', chats);
-  const named: ReadonlyArray<readonly [column: string, ids: readonly string[]]> = [
+  const columnsOf: ReadonlyArray<readonly [column: string, ids: readonly string[]]> = [
     ['task_id', tasks],
     ['question_id', questions],
     ['outbox_id', outbox],
@@ -65,20 +68,24 @@ async function forgetChats(tx: Tx, { chats, threads, tasks }: Subject, counts: C
   ];
   const { rows: columns } = await sql<{ name: string; table: string }>`
     select column_name as name, columns.table_name as table from information_schema.columns join information_schema.tables using (table_schema, table_name)
-    where table_schema = current_schema() and table_type = 'BASE TABLE' and column_name in (${sql.join(named.map(([column]) => column))}) order by 2`.execute(
+    where table_schema = current_schema() and table_type = 'BASE TABLE' and column_name in (${sql.join(columnsOf.map(([column]) => column))}) order by 2`.execute(
     tx,
   );
-  for (const [column, ids] of named)
+  for (const [column, ids] of columnsOf)
     for (const { table } of columns.filter(({ name, table }) => name === column && !OUTER.includes(table)))
       await remove(tx, table, column, ids, counts);
   await remove(tx, 'memories', 'owner', chats, counts);
-  const phones = await tx
-    .selectFrom('chats')
-    .select('address')
-    .where('id', 'in', [...chats, ''])
-    .where('channel', '=', 'whatsapp')
-    .execute();
-  const addresses = phones.map(({ address }) => address);
+  const addressesOn = async (channel: Channel) =>
+    (
+      await tx
+        .selectFrom('chats')
+        .select('address')
+        .where('id', 'in', [...chats, ''])
+        .where('channel', '=', channel)
+        .execute()
+    ).map(({ address }) => address);
+  for (const table of ['tg_inbox', 'tg_sends']) await remove(tx, table, 'chat', await addressesOn('telegram'), counts);
+  const addresses = await addressesOn('whatsapp');
   await remove(tx, 'wa_inbox', 'chat', addresses, counts);
   await remove(tx, 'wa_sends', 'jid', addresses, counts);
   await remove(tx, 'wa_timers', 'address', addresses, counts);
@@ -134,6 +141,14 @@ async function forgetPerson(tx: Tx, { addresses, phone }: Subject, counts: Count
   // the list of members is asked for again when it is needed
   const groups = await sql`delete from wa_groups where metadata::text ~ ${`"(${users.join('|')})@`}`.execute(tx);
   add(counts, 'wa_groups', groups.numAffectedRows ?? 0n);
+  await forgetInOthers(tx, people, counts);
+}
+
+/** What Telegram and the owner's permissions have of a person. The person may not write any more. */
+async function forgetOnTelegram(tx: Tx, { telegram }: Subject, counts: Counts): Promise<void> {
+  const people = telegram.map(telegramId);
+  for (const table of ['tg_people', 'tg_inbox']) await remove(tx, table, 'user_id', telegram.map(String), counts);
+  await remove(tx, 'workspace_shares', 'person', people, counts);
   await forgetInOthers(tx, people, counts);
 }
 

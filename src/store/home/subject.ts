@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { reminderWorkflowId } from '../../contracts/ids.ts';
 import { canonicalUser, phoneOf } from '../../domain/whatsapp/identity.ts';
 import type { Db, Tx } from '../postgres/database.ts';
@@ -9,6 +10,8 @@ export interface Subject {
   tasks: string[];
   /** addresses of the person on WhatsApp; empty when only a chat was named */
   addresses: string[];
+  /** ids of the person on Telegram, where a name was given */
+  telegram: number[];
   /** its digits, where a number was named */
   phone: string | null;
   /** ids in Temporal */
@@ -38,13 +41,19 @@ export async function atWork(db: Db, { threads, tasks }: Subject): Promise<strin
   return task ? `Coding task ${task.id}` : null;
 }
 
-/** A chat by its id or that of its thread, or a person by number. Null: nothing is stored under that name. */
+/** A chat by its id or that of its thread, or a person by number or by the name on Telegram. Null: nothing is stored under that name. */
 export async function findSubject(db: Db | Tx, named: string): Promise<Subject | null> {
   const phone = named.includes('/') ? null : phoneOf(named);
   const addresses = phone ? await addressesOf(db, phone) : [];
-  const chats = await chatsOf(db, named, addresses);
-  const groups = addresses.length > 0 ? await groupsOf(db, addresses, chats) : [];
-  const known = phone !== null && (groups.length > 0 || (await isKnown(db, phone, addresses)));
+  const telegram = phone === null ? await telegramNamed(db, named) : [];
+  const chats = await chatsOf(db, named, addresses, telegram);
+  const groups =
+    addresses.length > 0
+      ? await groupsOf(db, addresses, chats)
+      : telegram.length > 0
+        ? await telegramGroupsOf(db, telegram, chats)
+        : [];
+  const known = telegram.length > 0 || (phone !== null && (groups.length > 0 || (await isKnown(db, phone, addresses))));
   if (chats.length === 0 && !known) return null;
   const of = [...chats, ''];
   const threads = await db.selectFrom('threads').select('id').where('chat_id', 'in', of).execute();
@@ -62,6 +71,7 @@ export async function findSubject(db: Db | Tx, named: string): Promise<Subject |
     threads: threads.map(({ id }) => id),
     tasks: tasks.map(({ id }) => id),
     addresses,
+    telegram,
     phone,
     workflows: [...rows, ...tasks, ...runs]
       .map(({ workflow_id }) => workflow_id)
@@ -92,7 +102,12 @@ async function addressesOf(db: Db | Tx, phone: string): Promise<string[]> {
   return [...new Set([pn, ...forms])];
 }
 
-async function chatsOf(db: Db | Tx, named: string, addresses: readonly string[]): Promise<string[]> {
+async function chatsOf(
+  db: Db | Tx,
+  named: string,
+  addresses: readonly string[],
+  telegram: readonly number[],
+): Promise<string[]> {
   const found = await db
     .selectFrom('chats')
     .select('id')
@@ -102,10 +117,36 @@ async function chatsOf(db: Db | Tx, named: string, addresses: readonly string[])
         w('id', '=', named),
         w('id', 'in', w.selectFrom('threads').select('chat_id').where('threads.id', '=', named)),
         w.and([w('channel', '=', 'whatsapp'), w('address', 'in', [...addresses, ''])]),
+        // a chat with topics has one address for each
+        w.and([
+          w('channel', '=', 'telegram'),
+          w(sql<string>`split_part(address, '/', 1)`, 'in', [...telegram.map(String), '']),
+        ]),
       ]),
     )
     .execute();
   return found.map(({ id }) => id);
+}
+
+const telegramNamed = async (db: Db | Tx, name: string): Promise<number[]> =>
+  (
+    await db
+      .selectFrom('tg_people')
+      .select('user_id')
+      .where(sql<boolean>`lower(name) = ${name.toLowerCase()}`)
+      .execute()
+  ).map(({ user_id }) => user_id);
+
+async function telegramGroupsOf(db: Db | Tx, people: readonly number[], own: readonly string[]): Promise<string[]> {
+  const rows = await db
+    .selectFrom('tg_inbox')
+    .innerJoin('inbox', 'inbox.id', 'tg_inbox.inbox_id')
+    .select('inbox.chat_id')
+    .distinct()
+    .where('tg_inbox.user_id', 'in', [...people])
+    .where('inbox.chat_id', 'not in', [...own, ''])
+    .execute();
+  return rows.map(({ chat_id }) => chat_id);
 }
 
 async function groupsOf(db: Db | Tx, addresses: readonly string[], own: readonly string[]): Promise<string[]> {

@@ -1,9 +1,11 @@
 import { type Selectable, sql } from 'kysely';
 import { capabilitiesOf, isGroupChat } from '../../contracts/channels.ts';
+import type { Channel } from '../../contracts/ids.ts';
 import type { Source } from '../../contracts/taint.ts';
 import { canonicalUser } from '../../domain/whatsapp/identity.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
 import type { MemoryTable } from '../schema/tables/owner.ts';
+import { telegramPerson } from '../telegram/bots.ts';
 
 type Memory = Omit<Selectable<MemoryTable>, 'words'>;
 
@@ -122,8 +124,20 @@ export async function memoryOwner(
     .where('id', '=', chatId)
     .executeTakeFirstOrThrow();
   if (isGroupChat(channel, address)) return chatId;
+  return (await OWNERS_CHAT[channel]?.(db, address, OWNER_PHONE_NUMBER)) ? OWNER : chatId;
+}
+
+/** Whether a chat that only one other person reads is the owner's, on each channel that sends messages. */
+const OWNERS_CHAT: {
+  [C in Channel]?: (db: Db | Tx, address: string, ownerPhone: string | undefined) => Promise<boolean>;
+} = {
+  whatsapp: isOwnersWhatsApp,
+  telegram: async (db, address) => (await telegramPerson(db, Number(address.split('/')[0])))?.role === 'owner',
+};
+
+async function isOwnersWhatsApp(db: Db | Tx, address: string, ownerPhone: string | undefined): Promise<boolean> {
   const accounts = await db.selectFrom('wa_accounts').select(['jid', 'lid']).execute();
-  const phones = (OWNER_PHONE_NUMBER ?? '').split(',').flatMap((phone) => (phone ? [`${phone}@s.whatsapp.net`] : []));
+  const phones = (ownerPhone ?? '').split(',').flatMap((phone) => (phone ? [`${phone}@s.whatsapp.net`] : []));
   const own = accounts.map(({ jid, lid }) => [jid, lid].flatMap((form) => (form ? [canonicalUser(form)] : [])));
   // without the setting, the linked account is the owner
   const owners = new Set([
@@ -136,5 +150,5 @@ export async function memoryOwner(
     .where('chat_address', '=', address)
     .execute();
   const forms = [address, ...contacts.flatMap(({ pn, lid }) => [pn, lid])];
-  return forms.some((form) => form !== null && owners.has(canonicalUser(form))) ? OWNER : chatId;
+  return forms.some((form) => form !== null && owners.has(canonicalUser(form)));
 }

@@ -3,6 +3,7 @@ import type { AuditDatabase, ImportDatabase, PayloadDatabase } from './tables/ho
 import type { KennelDatabase } from './tables/kennel.ts';
 import type { ExtensionDatabase, MemoryDatabase } from './tables/owner.ts';
 import type { BackgroundDatabase, RoutineDatabase } from './tables/routines.ts';
+import type { TelegramDatabase } from './tables/telegram.ts';
 import type { TurnDatabase } from './tables/turns.ts';
 import type { WhatsAppDatabase } from './tables/whatsapp.ts';
 
@@ -16,6 +17,7 @@ export interface Database
     MemoryDatabase,
     PayloadDatabase,
     WhatsAppDatabase,
+    TelegramDatabase,
     ImportDatabase,
     ExtensionDatabase,
     AuditDatabase {}

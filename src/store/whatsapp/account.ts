@@ -129,6 +129,13 @@ export async function dropLease(db: Db, account: string, holder: string): Promis
     .execute();
 }
 
+/** The lease of an account, as the gateway holds it. */
+export const leaseOfAccount = (db: Db, account: string) => ({
+  hold: (holder: string, ttlMs: number, forceFrom?: string) => holdLease(db, account, holder, ttlMs, forceFrom),
+  drop: (holder: string) => dropLease(db, account, holder),
+  holder: async () => (await readAccount(db, account))?.lease_holder ?? null,
+});
+
 /** Says something about the account on the other channels, once for a `key`. */
 export const tellElsewhere = (
   db: Db,

@@ -1,36 +1,10 @@
 import { sql } from 'kysely';
-import { outboxId as outboxIdOf } from '../../contracts/ids.ts';
-import { argumentsEvidence } from '../../domain/text/evidence.ts';
 import { canonicalUser } from '../../domain/whatsapp/identity.ts';
+import { isProgressStale, type OutgoingRow } from '../chats/messages/outgoing.ts';
 import type { Db, Tx } from '../postgres/database.ts';
 
-/** An outbox row that is about to be sent to WhatsApp: its question, the message that it answers, and where it goes. */
+/** Where a message goes on WhatsApp, what it answers, and the files that it uploaded. */
 
-export interface Asked {
-  id: string;
-  kind: 'question' | 'approval' | 'plan';
-  prompt: string;
-  options: string[];
-  number: number;
-  /** the message is complete: that of a coding task quotes the container's words, that of a budget says what waits */
-  isWhole: boolean;
-  /** what an approval is decided by, as much as this message shows, and how many characters follow */
-  evidence: string | null;
-  rest: number;
-  /** this row is a reminder of a question */
-  reminder: boolean;
-}
-export interface OutgoingRow {
-  id: string;
-  kind: 'answer' | 'question' | 'notice' | 'progress' | 'result';
-  body: string;
-  state: 'queued' | 'sent' | 'failed' | 'dropped';
-  address: string;
-  threadId: string | null;
-  turnId: string | null;
-  createdAt: Date;
-  question: Asked | null;
-}
 /** A received message that is quoted. */
 export interface Quotable {
   messageId: string;
@@ -39,77 +13,6 @@ export interface Quotable {
   fromMe: boolean;
   /** proto.Message bytes */
   content: Buffer;
-}
-
-export async function findOutgoingRow(db: Db, id: string): Promise<OutgoingRow | undefined> {
-  const row = await db
-    .selectFrom('outbox')
-    .innerJoin('chats', 'chats.id', 'outbox.chat_id')
-    .select([
-      'outbox.id',
-      'outbox.kind',
-      'outbox.body',
-      'outbox.state',
-      'outbox.thread_id',
-      'outbox.turn_id',
-      'outbox.created_at',
-      'chats.address',
-    ])
-    .where('outbox.id', '=', id)
-    .executeTakeFirst();
-  if (!row) return undefined;
-  return {
-    id: row.id,
-    kind: row.kind,
-    body: row.body,
-    state: row.state,
-    address: row.address,
-    threadId: row.thread_id,
-    turnId: row.turn_id,
-    createdAt: row.created_at,
-    question: row.turn_id ? await askedBy(db, row.id, row.turn_id) : null,
-  };
-}
-
-async function askedBy(db: Db, id: string, turnId: string): Promise<Asked | null> {
-  const questions = await db
-    .selectFrom('questions')
-    .leftJoin('calls', 'calls.id', 'questions.call_id')
-    .select([
-      'questions.id',
-      'questions.kind',
-      'questions.prompt',
-      'questions.options',
-      'questions.number',
-      'questions.evidence',
-      'questions.task_id',
-      'questions.budget',
-      'questions.shown',
-      'calls.args',
-    ])
-    .where('questions.turn_id', '=', turnId)
-    .execute();
-  for (const question of questions) {
-    const asks = outboxIdOf(turnId, question.id);
-    if (id !== asks && id !== `${asks}_reminder`) continue;
-    const { id: questionId, kind, prompt, options, number, shown } = question;
-    // rows from before evidence was stored have the arguments
-    const evidence =
-      question.evidence ?? (kind === 'approval' && question.args ? argumentsEvidence(question.args) : null);
-    const end = question.evidence === null ? (evidence?.length ?? 0) : shown;
-    return {
-      id: questionId,
-      kind,
-      prompt,
-      options,
-      number,
-      isWhole: question.task_id !== null || question.budget !== null,
-      evidence: evidence?.slice(0, end) ?? null,
-      rest: (evidence?.length ?? 0) - end,
-      reminder: id !== asks,
-    };
-  }
-  return null;
 }
 
 /**
@@ -179,21 +82,7 @@ export async function progressState(
   since: Date,
 ): Promise<ProgressState> {
   if (!row.turnId) return { stale: false, into: null, lastSentAt: null };
-  const turn = await db.selectFrom('turns').select('status').where('id', '=', row.turnId).executeTakeFirst();
-  // reports of a coding task share its id in place of a turn's
-  const task = turn
-    ? undefined
-    : await db.selectFrom('tasks').select('ended_at').where('id', '=', row.turnId).executeTakeFirst();
-  const running = turn ? turn.status === 'in_progress' : task?.ended_at === null;
-  const newer = await db
-    .selectFrom('outbox')
-    .select('id')
-    .where('turn_id', '=', row.turnId)
-    .where('kind', '=', 'progress')
-    .where('state', '=', 'queued')
-    .where('ord', '>', (e) => e.selectFrom('outbox').select('ord').where('id', '=', row.id))
-    .limit(1)
-    .executeTakeFirst();
+  const stale = await isProgressStale(db, { id: row.id, turnId: row.turnId });
   const sent = await db
     .selectFrom('wa_sends')
     .innerJoin('outbox', 'outbox.id', 'wa_sends.outbox_id')
@@ -206,20 +95,11 @@ export async function progressState(
     .execute();
   const into = sent.find((each) => each.edits === null && each.sent_at! > since);
   return {
-    stale: !running || newer !== undefined,
+    stale,
     into: into ? { messageId: into.message_id, jid: into.jid } : null,
     lastSentAt: sent[0]?.sent_at ?? null,
   };
 }
-
-/** A file of a reply. It must be of the reply's own thread, so that no chat shows another chat's file. */
-export const sendableAttachment = (db: Db, id: string, threadId: string) =>
-  db
-    .selectFrom('attachments')
-    .select(['id', 'kind', 'mime', 'name', 'data'])
-    .where('id', '=', id)
-    .where('thread_id', '=', threadId)
-    .executeTakeFirst();
 
 /** Whether two addresses belong to one person: the same user, or both forms of a contact. */
 export async function samePersonKnown(db: Db, account: string, one: string, other: string): Promise<boolean> {

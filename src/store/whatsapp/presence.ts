@@ -2,46 +2,6 @@ import { sql } from 'kysely';
 import { DAY } from '../../domain/time.ts';
 import type { Db } from '../postgres/database.ts';
 
-/** A queued message that waits longer than this does not count as being written. */
-const WRITING_MS = 120_000;
-
-/** Chats in which a turn is at work or a message is being sent, without those that wait for their person. */
-export async function busyChats(db: Db, limit: number): Promise<string[]> {
-  const working = await db
-    .selectFrom('turns')
-    .innerJoin('threads', 'threads.id', 'turns.thread_id')
-    .innerJoin('chats', 'chats.id', 'threads.chat_id')
-    .select('chats.address')
-    .distinct()
-    .where('turns.status', '=', 'in_progress')
-    .where('chats.channel', '=', 'whatsapp')
-    .where((e) =>
-      e.not(
-        e.exists(
-          e
-            .selectFrom('questions')
-            .select('questions.id')
-            .whereRef('questions.thread_id', '=', 'threads.id')
-            .where('questions.state', '=', 'open'),
-        ),
-      ),
-    )
-    .limit(limit)
-    .execute();
-  const writing = await db
-    .selectFrom('outbox')
-    .innerJoin('chats', 'chats.id', 'outbox.chat_id')
-    .select('chats.address')
-    .distinct()
-    .where('outbox.state', '=', 'queued')
-    .where('outbox.not_before', 'is', null)
-    .where('outbox.created_at', '>', new Date(Date.now() - WRITING_MS))
-    .where('chats.channel', '=', 'whatsapp')
-    .limit(limit)
-    .execute();
-  return [...new Set([...working, ...writing].map((row) => row.address))];
-}
-
 interface Unread {
   seq: number;
   chat: string;

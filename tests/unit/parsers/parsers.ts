@@ -22,6 +22,7 @@ import { arrowsOf } from '../../../src/api/status/docs/html.ts';
 import { messageOf } from '../../../src/cli/chat/screen/editor.ts';
 import { parseLogLine } from '../../../src/cli/instance/logs/log-line.ts';
 import { languageTag, quietSpan } from '../../../src/domain/chat/preferences.ts';
+import { withoutTrigger } from '../../../src/domain/chat/trigger.ts';
 import { nameFrom, parseBringIn, pastedPath } from '../../../src/domain/chat/words/bring-in.ts';
 import {
   parseApproval,
@@ -61,7 +62,6 @@ import { registriesIn } from '../../../src/domain/tasks/registries/registries.ts
 import { isTooDeep } from '../../../src/domain/text/lenient-json.ts';
 import { secretIn } from '../../../src/domain/text/secrets.ts';
 import { phoneOf } from '../../../src/domain/whatsapp/identity.ts';
-import { withoutTrigger } from '../../../src/domain/whatsapp/trigger.ts';
 import { isCommand } from '../../../src/gateway/intake/commands/table.ts';
 import { sanitiseName, sanitiseText } from '../../../src/gateway/intake/sanitise.ts';
 import { isTestCommand } from '../../../src/tools/workspace/shell.ts';

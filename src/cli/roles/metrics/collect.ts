@@ -86,6 +86,7 @@ export function collectStore(config: Config, { db }: Store, temporal: Client): v
       AGENT_QUEUE,
       BACKGROUND_QUEUE,
       gatewayQueue('whatsapp'),
+      ...(config.FETCH_TELEGRAM_TOKEN ? [gatewayQueue('telegram')] : []),
       ...hosts.filter(({ alive }) => alive).map(({ host }) => kennelQueue(host)),
     ];
     for (const { queue, kind, backlog, ageSeconds, pollers } of await queueStats(

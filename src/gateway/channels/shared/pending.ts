@@ -1,5 +1,6 @@
 import type { Identity } from '../../../contracts/decision.ts';
 import type { Source } from '../../../contracts/taint.ts';
+import { parseCommand } from '../../../domain/chat/words/commands.ts';
 import { unionOf } from '../../../domain/consent/taint.ts';
 import { quotation, saidBy } from '../../../domain/text/foreign-text.ts';
 import { prefix } from '../../../domain/text/storable.ts';
@@ -152,4 +153,24 @@ export function numbered(said: readonly PendingMessage[]): readonly PendingMessa
     const text = each.prepared!.text.replace(ends, (begin) => `${begin} ${++number}`);
     return { ...each, prepared: { ...each.prepared!, text } };
   });
+}
+
+/** A message of ours that somebody quotes: its chat, and the question that it asks. */
+interface QuotedMessage {
+  address: string;
+  question: { id: string; open: boolean } | null;
+}
+
+/** The open question that a quote answers. Words such as "stop" keep their meaning in a quote. */
+export function questionOf(quoted: QuotedMessage | undefined, address: string, text: string): string | null {
+  const command = parseCommand(text);
+  if (
+    !quoted?.question?.open ||
+    quoted.address !== address ||
+    command === 'stop' ||
+    command === 'status' ||
+    command === 'help'
+  )
+    return null;
+  return quoted.question.id;
 }

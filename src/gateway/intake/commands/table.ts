@@ -1,6 +1,6 @@
 import type { Config } from '../../../config.ts';
+import { withoutTrigger } from '../../../domain/chat/trigger.ts';
 import { mayTrust } from '../../../domain/consent/policy.ts';
-import { withoutTrigger } from '../../../domain/whatsapp/trigger.ts';
 import type { ThreadTransaction } from '../../../store/chats/thread-transaction.ts';
 import { isAsked } from '../../../store/turns/questions/questions.ts';
 import { usage, version } from './about.ts';
@@ -16,7 +16,7 @@ import { remind, removeSchedule, schedules } from './schedules.ts';
 import { orderCommand, tasks } from './tasks.ts';
 import { apps, bringIn, undo } from './tools.ts';
 import { askAgain, autonomy, plan, plans } from './trust.ts';
-import { shareCommand, trustedCommand } from './trusted.ts';
+import { shareCommand, telegramCommand, trustedCommand } from './trusted.ts';
 
 /** Every command, in the order in which a message is compared with them and in which `help` lists them. */
 export const COMMANDS: readonly Command[] = [
@@ -46,6 +46,7 @@ export const COMMANDS: readonly Command[] = [
   toolsCommand,
   trustedCommand,
   shareCommand,
+  telegramCommand,
   signCommand,
   usage,
   model,

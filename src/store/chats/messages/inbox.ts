@@ -167,3 +167,20 @@ export async function messagesSince(db: Db, since: Date): Promise<number> {
   all.set(since.getTime(), { upto, messages: known.messages + Number(settled) });
   return known.messages + Number(messages);
 }
+
+/** Whether somebody, as the channel knows people, wrote one of the messages that began a turn. */
+export async function wroteTurn(
+  tx: Tx,
+  turnId: string,
+  by: Required<Pick<Identity, 'channel' | 'id'>>,
+): Promise<boolean> {
+  const row = await tx
+    .selectFrom('inbox')
+    .select('id')
+    .where('turn_id', '=', turnId)
+    .where(sql<boolean>`arrival ->> 'kind' = 'turn'`)
+    .where(sql<boolean>`written_by @> ${json([by])}::jsonb`)
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}

@@ -113,3 +113,43 @@ export async function recordProgress(
     .execute();
   return { outboxId, channel: chat.channel, workflowId: chat.workflow_id };
 }
+
+/** A queued message that waits longer than this does not count as being written. */
+const WRITING_MS = 120_000;
+
+/** Chats in which a turn is at work or a message is being sent, without those that wait for their person. */
+export async function busyChats(db: Db, channel: Channel, limit: number): Promise<string[]> {
+  const working = await db
+    .selectFrom('turns')
+    .innerJoin('threads', 'threads.id', 'turns.thread_id')
+    .innerJoin('chats', 'chats.id', 'threads.chat_id')
+    .select('chats.address')
+    .distinct()
+    .where('turns.status', '=', 'in_progress')
+    .where('chats.channel', '=', channel)
+    .where((e) =>
+      e.not(
+        e.exists(
+          e
+            .selectFrom('questions')
+            .select('questions.id')
+            .whereRef('questions.thread_id', '=', 'threads.id')
+            .where('questions.state', '=', 'open'),
+        ),
+      ),
+    )
+    .limit(limit)
+    .execute();
+  const writing = await db
+    .selectFrom('outbox')
+    .innerJoin('chats', 'chats.id', 'outbox.chat_id')
+    .select('chats.address')
+    .distinct()
+    .where('outbox.state', '=', 'queued')
+    .where('outbox.not_before', 'is', null)
+    .where('outbox.created_at', '>', new Date(Date.now() - WRITING_MS))
+    .where('chats.channel', '=', channel)
+    .limit(limit)
+    .execute();
+  return [...new Set([...working, ...writing].map((row) => row.address))];
+}

@@ -81,7 +81,8 @@ export async function dumpTables(url: string, folder: string): Promise<Dump> {
   await client.connect();
   try {
     // who held the account will not hold it there
-    await client.query('update wa_accounts set lease_holder = null, lease_until = null');
+    for (const table of ['wa_accounts', 'tg_bots'])
+      await client.query(`update ${table} set lease_holder = null, lease_until = null`);
     const tables: DumpedTable[] = [];
     for (const table of await movedTables(client))
       tables.push({ ...table, ...(await dumpTable(client, table, tableFile(folder, table.name))) });

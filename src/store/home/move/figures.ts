@@ -53,6 +53,7 @@ export async function readTarget(db: Db, home: string): Promise<TargetState> {
           where datname = current_database() and application_name ~ '^fetch-(worker|gateway|api|kennel)'
         union select 'kennel of host ' || host from kennel_hosts where holder is not null and lease_until > now()
         union select 'gateway with WhatsApp' from wa_accounts where lease_until > now()
+        union select 'gateway with Telegram' from tg_bots where lease_until > now()
         order by 1) as working`.execute(db);
   return rows[0]!;
 }

@@ -28,7 +28,9 @@ export async function chatsOfThreads(db: Db, threadIds: readonly string[]): Prom
   if (ids.length === 0) return new Map();
   const { rows } = await sql<NameRow>`
     select threads.id, chats.channel, chats.address, threads.title,
-      (select coalesce(name, '+' || split_part(pn, '@', 1)) from wa_contacts where chat_address = chats.address order by id limit 1) as person,
+      coalesce(
+        (select coalesce(name, '+' || split_part(pn, '@', 1)) from wa_contacts where chat_address = chats.address order by id limit 1),
+        (select name from tg_people where chats.channel = 'telegram' and user_id::text = split_part(chats.address, '/', 1))) as person,
       (select metadata ->> 'subject' from wa_groups where jid = chats.address limit 1) as subject,
       (select left(input_summary, ${NAME_CHARS * 2}) from turns where turns.id = threads.latest_turn_id) as begun
     from threads cross join lateral (select channel, address from chats where chats.id = threads.chat_id limit 1) as chats

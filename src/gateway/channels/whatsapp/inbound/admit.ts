@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import type { Config } from '../../../../config.ts';
 import type { Identity } from '../../../../contracts/decision.ts';
 import { OLD_AFTER_MS } from '../../../../domain/chat/burst.ts';
+import { addressed } from '../../../../domain/chat/trigger.ts';
 import { isTooLong } from '../../../../domain/chat/words/commands.ts';
 import { offeredAnswer } from '../../../../domain/chat/words/replies.ts';
 import { canonicalUser, numberMode, roleOf, samePerson } from '../../../../domain/whatsapp/identity.ts';
-import { addressed } from '../../../../domain/whatsapp/trigger.ts';
 import type { Db, Tx } from '../../../../store/postgres/database.ts';
 import { tellOwner } from '../../../../store/whatsapp/account.ts';
 import {
@@ -26,6 +26,7 @@ import {
 import { resumeChat } from '../../../../store/whatsapp/pause.ts';
 import { markAccepted } from '../../../../store/whatsapp/sends.ts';
 import type { Approver } from '../../../intake/intake.ts';
+import type { Sorted } from '../../shared/receiver.ts';
 import type { CurrentLive, WhatsAppDeps } from '../live.ts';
 import { decodeRow, type Incoming, type Me, type OfOthers } from './decode.ts';
 import { bothForms, type ChatDirectory, jidsOf } from './directory.ts';
@@ -191,12 +192,6 @@ async function tellOfNewAccount({ db, config }: WhatsAppDeps, { lid, pn }: Forms
 
 /** How long an author waits whose number only WhatsApp knows, until the next attempt. */
 const UNKNOWN_MS = 5_000;
-
-/**
- * What the caller does with a row: end it with the verdict, or delay it (`until` in ms since the epoch). Null: it was
- * handled, or is pending in its chat.
- */
-export type Sorted = { verdict: string } | { until: number } | null;
 
 /** A message for us, with what is known about it. */
 export interface Admitted {

@@ -1,6 +1,6 @@
+import { addressed } from '../../../../domain/chat/trigger.ts';
 import { continued, oneLine, quotation } from '../../../../domain/text/foreign-text.ts';
 import { roleOf, samePerson } from '../../../../domain/whatsapp/identity.ts';
-import { addressed } from '../../../../domain/whatsapp/trigger.ts';
 import { type Amended, amendInput } from '../../../../store/turns/amend.ts';
 import type { Heard } from '../../../../store/turns/steps/transcript.ts';
 import type { Forms } from '../../../../store/whatsapp/contacts.ts';

@@ -1,8 +1,7 @@
-import { parseCommand } from '../../../../domain/chat/words/commands.ts';
 import { attachmentId } from '../../../../store/chats/messages/attachments.ts';
-import { countAttempt, type OurMessage, type Waiting } from '../../../../store/whatsapp/inbox.ts';
+import { countAttempt, type Waiting } from '../../../../store/whatsapp/inbox.ts';
 import { AttachmentReader, type Prepared } from '../../../intake/attachments.ts';
-import type { PendingMessage } from '../../shared/pending.ts';
+import { type PendingMessage, questionOf } from '../../shared/pending.ts';
 import type { CurrentLive, WhatsAppDeps } from '../live.ts';
 import type { Admitted } from './admit.ts';
 import { type Content, idOf, writtenAt } from './decode.ts';
@@ -126,20 +125,6 @@ export class Preparer {
       signal,
     );
   }
-}
-
-/** The open question that a quote answers. Words such as "stop" keep their meaning in a quote. */
-function questionOf(quoted: OurMessage | undefined, address: string, text: string): string | null {
-  const command = parseCommand(text);
-  if (
-    !quoted?.question?.open ||
-    quoted.address !== address ||
-    command === 'stop' ||
-    command === 'status' ||
-    command === 'help'
-  )
-    return null;
-  return quoted.question.id;
 }
 
 const listeningFor = (seconds: number): string =>

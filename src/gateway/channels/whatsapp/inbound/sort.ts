@@ -11,8 +11,9 @@ import { markHandled, putOff, type Waiting } from '../../../../store/whatsapp/in
 import { type Intake, IntakeError } from '../../../intake/intake.ts';
 import { ChatBatcher } from '../../shared/batcher.ts';
 import { createLimiter } from '../../shared/rate-limit.ts';
+import type { Sorted } from '../../shared/receiver.ts';
 import type { CurrentLive, WhatsAppDeps } from '../live.ts';
-import { type Admitted, admit, type Self, type Sorted } from './admit.ts';
+import { type Admitted, admit, type Self } from './admit.ts';
 import { amend } from './amend.ts';
 import { type Content, decodeRow, type Incoming, idOf } from './decode.ts';
 import { ChatDirectory } from './directory.ts';

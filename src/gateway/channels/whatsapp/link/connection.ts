@@ -1,8 +1,8 @@
-import type { WaAccount } from '../../../../store/whatsapp/account.ts';
+import { leaseOfAccount, type WaAccount } from '../../../../store/whatsapp/account.ts';
+import { acquireLease, type Lease } from '../../shared/lease.ts';
 import type { CurrentLive } from '../live.ts';
 import { OTHER_KEY, opensCredentials } from '../ratchet/own-key.ts';
 import { keepConnected } from './keep-connected.ts';
-import { acquireLease, type Lease } from './lease.ts';
 import { type ConnectionDeps, createLink, either, isResting, type LinkState } from './link-state.ts';
 
 export interface Connection {
@@ -87,7 +87,15 @@ async function wrongKey(link: LinkState, row: WaAccount): Promise<void> {
 async function leaseOf({ deps, desired, stopping }: LinkState): Promise<Lease | null> {
   const { db, account, holder, log, times = {} } = deps;
   return await acquireLease(
-    { db, account, holder, log, ttlMs: times.leaseTtlMs, everyMs: times.leaseEveryMs, able: () => keyFits(deps) },
+    {
+      row: leaseOfAccount(db, account),
+      of: 'WhatsApp account',
+      holder,
+      log,
+      ttlMs: times.leaseTtlMs,
+      everyMs: times.leaseEveryMs,
+      able: () => keyFits(deps),
+    },
     AbortSignal.any([stopping.signal, desired.changed()]),
     () => log.info('another gateway holds this WhatsApp account; waiting for its lease'),
   );

@@ -1,11 +1,11 @@
 import { DAY, HOUR } from '../../../../domain/time.ts';
 import { backoffMs, reactionTo } from '../../../../domain/whatsapp/disconnect.ts';
 import type { WaAccount } from '../../../../store/whatsapp/account.ts';
+import type { Lease } from '../../shared/lease.ts';
 import { announcedVersion, type Baileys, fetchNewerVersion } from '../library/baileys.ts';
 import { type AuthState, openAuthState } from '../ratchet/auth-state.ts';
 import type { Ended } from './attempt.ts';
 import { connect } from './connect.ts';
-import type { Lease } from './lease.ts';
 import { either, type HeldAccount, isResting, type LinkState } from './link-state.ts';
 
 type Reaction = ReturnType<typeof reactionTo>;

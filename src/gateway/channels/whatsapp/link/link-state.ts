@@ -11,11 +11,11 @@ import {
 } from '../../../../store/whatsapp/account.ts';
 import { archiveAuth } from '../../../../store/whatsapp/auth.ts';
 import type { LeaseHolder } from '../../channel.ts';
+import type { Lease } from '../../shared/lease.ts';
 import type { Baileys } from '../library/baileys.ts';
 import type { Live, OnOpen, WhatsAppDeps } from '../live.ts';
 import type { AuthState } from '../ratchet/auth-state.ts';
 import type { Ended } from './attempt.ts';
-import type { Lease } from './lease.ts';
 import { type SocketCaches, type SocketQuestions, socketCaches } from './socket.ts';
 import type { WatchdogTimes } from './watchdog.ts';
 

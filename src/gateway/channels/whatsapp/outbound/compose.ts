@@ -1,8 +1,7 @@
-import { visible } from '../../../../domain/text/evidence.ts';
-import { ago, HOUR } from '../../../../domain/time.ts';
+import type { Asked, OutgoingRow } from '../../../../store/chats/messages/outgoing.ts';
 import { APPROVAL_ANSWERS } from '../../../../store/turns/questions/question-text.ts';
-import type { Asked, OutgoingRow } from '../../../../store/whatsapp/outgoing.ts';
 import type { Counters } from '../../../../store/whatsapp/sends.ts';
+import { ageNote, approvalText, BEGINNING, escapeMarkdown, FILE_NOTE, REMINDER } from '../../shared/asking.ts';
 import { type Attached, takeAttachments } from '../../shared/markdown.ts';
 import { toWhatsApp } from '../text/markup.ts';
 import { asFile, formatReply, splitText } from '../text/split.ts';
@@ -34,22 +33,14 @@ export interface Writing {
 const MOST_MESSAGES = 5;
 /** Characters of the description above a file. */
 const CAPTION = 700;
-const FILE_NOTE = 'The whole text is in the file.';
 /** WhatsApp's own limits of a poll. */
 const POLL = { name: 255, options: 12, option: 100 };
 const YES_OR_NO = `${APPROVAL_ANSWERS} 👍 and 👎 work, too.`;
-const BEGINNING = `This is the beginning. Say "more" to read on. ${APPROVAL_ANSWERS}`;
-const REMINDER = 'I am still waiting for your answer:';
-
-/** The note on a reply that waited for WhatsApp; null up to an hour. */
-export function ageNote(ms: number): string | null {
-  return ms > HOUR ? `(written ${ago(ms)}, while WhatsApp was away)` : null;
-}
 
 /** The messages of an outbox row, in order, and what formatting changed. At least one. */
 export function write(writing: Writing): { parts: Part[]; counters: Counters } {
   const { row, ageMs } = writing;
-  const note = ageNote(ageMs);
+  const note = ageNote(ageMs, 'WhatsApp');
   const lead = [...(note ? [note] : []), ...(row.question?.reminder ? [REMINDER] : [])];
   return row.question ? writeQuestion(writing, row.question, lead) : writeText(writing, row.body, lead, []);
 }
@@ -97,13 +88,6 @@ const fitsPoll = (options: readonly string[]): boolean =>
   options.every((option) => option.length <= POLL.option) &&
   new Set(options.map((option) => option.trim())).size === options.length;
 
-/** The question, and what it is decided by. Nothing in it is markup, and the evidence cannot end its fence. */
-function approvalText({ prompt, number, evidence }: Asked): string {
-  const asked = escapeMarkdown(visible(number > 1 ? `${number}. ${prompt}` : prompt));
-  return evidence ? `${asked}\n\n\`\`\`\n${evidence.replace(/\n$/, '')}\n\`\`\`` : asked;
-}
-
-const escapeMarkdown = (text: string): string => text.replace(/[!-/:-@[-`{-~]/g, '\\$&');
 /** A text as it is, in markup that shows it so. */
 const verbatim = (text: string): string => toWhatsApp(escapeMarkdown(text));
 

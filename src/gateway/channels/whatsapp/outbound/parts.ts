@@ -2,15 +2,14 @@ import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { MINUTE } from '../../../../domain/time.ts';
 import { dropOutgoing } from '../../../../store/chats/messages/outbox.ts';
+import { type OutgoingRow, sendableAttachment } from '../../../../store/chats/messages/outgoing.ts';
 import { timerOf } from '../../../../store/whatsapp/chats.ts';
 import {
   answered,
   keepUpload,
-  type OutgoingRow,
   progressState,
   type Quotable,
   replyJid,
-  sendableAttachment,
   uploadsOf,
 } from '../../../../store/whatsapp/outgoing.ts';
 import { addSends, type NewSend, type Send, sendsOf } from '../../../../store/whatsapp/sends.ts';

@@ -1,5 +1,6 @@
+import { busyChats } from '../../../../store/chats/messages/outbox.ts';
 import { replyJid } from '../../../../store/whatsapp/outgoing.ts';
-import { busyChats, markReadSent, unreadInput } from '../../../../store/whatsapp/presence.ts';
+import { markReadSent, unreadInput } from '../../../../store/whatsapp/presence.ts';
 import type { Live, OnOpen, WhatsAppDeps } from '../live.ts';
 
 const LOOK_EVERY_MS = 1000;
@@ -46,7 +47,7 @@ export function typing({ db, account, config, log }: WhatsAppDeps): OnOpen {
     }
 
     const look = async (): Promise<void> => {
-      const busy = busyChats(db, MOST_CHATS).then(show);
+      const busy = busyChats(db, 'whatsapp', MOST_CHATS).then(show);
       for (const outcome of await Promise.allSettled([busy, showRead({ db, account }, live)])) {
         // only an indicator; the next look tries again
         if (outcome.status === 'rejected' && !live.closed.aborted)

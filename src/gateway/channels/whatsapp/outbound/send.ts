@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { DAY } from '../../../../domain/time.ts';
-import { findOutgoingRow } from '../../../../store/whatsapp/outgoing.ts';
+import { findOutgoingRow } from '../../../../store/chats/messages/outgoing.ts';
 import { sentSince } from '../../../../store/whatsapp/sends.ts';
 import { ChannelAway, type ChannelSender } from '../../channel.ts';
 import { createPacer, type Pacer } from '../../shared/pacing.ts';

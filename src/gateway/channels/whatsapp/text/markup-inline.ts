@@ -1,4 +1,5 @@
 import type { Emphasis, PhrasingContent, Strong } from 'mdast';
+import { fenceFor } from '../../shared/diffs.ts';
 import { emphasise, type Piece, structure, text } from './markup-line.ts';
 
 /** What inline content needs to know about its context. */
@@ -20,12 +21,6 @@ export function harmless(value: string): string {
     .replace(/[\v\f\u0085\u2028\u2029]/g, ' ')
     .replace(/[\u0000-\u0008\u000e-\u001f\u007f-\u009f\ufeff]/g, '')
     .replace(embedding, '');
-}
-
-/** A fence that the code cannot close: longer than every run of backticks in it, and at least three. */
-export function fenceFor(code: string): string {
-  const longest = (code.match(/`+/g) ?? []).reduce((most, run) => Math.max(most, run.length), 0);
-  return '`'.repeat(Math.max(3, longest + 1));
 }
 
 /** Inline code, byte for byte. Its direction characters are kept, and closed behind it. */

@@ -1,5 +1,6 @@
 import type { Table } from 'mdast';
-import { fenceFor, type Inline, inline, styled, toLines } from './markup-inline.ts';
+import { fenceFor } from '../../shared/diffs.ts';
+import { type Inline, inline, styled, toLines } from './markup-inline.ts';
 import { type Piece, type Row, structure } from './markup-line.ts';
 
 /** Monospace characters in a line of the narrowest phones. */

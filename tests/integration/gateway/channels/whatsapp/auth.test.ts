@@ -4,11 +4,18 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createSealer } from '../../../../../src/adapters/encryption.ts';
 import type { LeaseHolder } from '../../../../../src/gateway/channels/channel.ts';
-import { acquireLease } from '../../../../../src/gateway/channels/whatsapp/link/lease.ts';
+import { acquireLease } from '../../../../../src/gateway/channels/shared/lease.ts';
 import { INBOX, openAuthState } from '../../../../../src/gateway/channels/whatsapp/ratchet/auth-state.ts';
 import { createThread } from '../../../../../src/store/chats/threads/threads.ts';
 import { openStore } from '../../../../../src/store/postgres/database.ts';
-import { dropLease, holdLease, readAccount, tellElsewhere, wish } from '../../../../../src/store/whatsapp/account.ts';
+import {
+  dropLease,
+  holdLease,
+  leaseOfAccount,
+  readAccount,
+  tellElsewhere,
+  wish,
+} from '../../../../../src/store/whatsapp/account.ts';
 import { archiveAuth, LeaseLost, readCreds, readKeys, writeAuth } from '../../../../../src/store/whatsapp/auth.ts';
 import { waiting } from '../../../../../src/store/whatsapp/inbox.ts';
 import { startTestDatabase, type TestDatabase } from '../../../../support/database.ts';
@@ -211,8 +218,8 @@ describe('the lease', () => {
   ) =>
     acquireLease(
       {
-        db: database.store.db,
-        account,
+        row: leaseOfAccount(database.store.db, account),
+        of: 'WhatsApp account',
         holder: { id, isDead: options.isDead ?? nobodyDies.isDead },
         log,
         ttlMs: options.ttlMs ?? 2_000,

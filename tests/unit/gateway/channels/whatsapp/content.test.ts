@@ -9,7 +9,7 @@ import {
   writeProgress,
 } from '../../../../../src/gateway/channels/whatsapp/outbound/compose.ts';
 import { plainWords } from '../../../../../src/gateway/channels/whatsapp/text/markup.ts';
-import type { Asked } from '../../../../../src/store/whatsapp/outgoing.ts';
+import type { Asked } from '../../../../../src/store/chats/messages/outgoing.ts';
 import { holds } from '../../../../support/property.ts';
 
 const asked = (fields: Partial<Asked>): Asked => ({

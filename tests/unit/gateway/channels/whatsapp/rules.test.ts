@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { afterAbsence, firstPart, joinTexts, partLimits, ready } from '../../../../../src/domain/chat/burst.ts';
+import { type Addressing, addressed, triggerProblem, withoutTrigger } from '../../../../../src/domain/chat/trigger.ts';
 import { reactionAnswer } from '../../../../../src/domain/consent/reactions.ts';
 import { backoffMs, type Close, reactionTo } from '../../../../../src/domain/whatsapp/disconnect.ts';
 import {
@@ -13,14 +14,8 @@ import {
   roleOf,
   samePerson,
 } from '../../../../../src/domain/whatsapp/identity.ts';
-import {
-  type Addressing,
-  addressed,
-  triggerProblem,
-  withoutTrigger,
-} from '../../../../../src/domain/whatsapp/trigger.ts';
+import { ageNote } from '../../../../../src/gateway/channels/shared/asking.ts';
 import { admitInWindow } from '../../../../../src/gateway/channels/shared/rate-limit.ts';
-import { ageNote } from '../../../../../src/gateway/channels/whatsapp/outbound/compose.ts';
 import { holds } from '../../../../support/property.ts';
 
 const HOUR = 3_600_000;
@@ -400,7 +395,7 @@ describe('a burst', () => {
 });
 
 it('the age of a reply is noted from an hour on', () => {
-  expect([0, HOUR, HOUR + 1, 3.5 * HOUR, 60 * HOUR].map(ageNote)).toEqual([
+  expect([0, HOUR, HOUR + 1, 3.5 * HOUR, 60 * HOUR].map((ms) => ageNote(ms, 'WhatsApp'))).toEqual([
     null,
     null,
     '(written 1 h ago, while WhatsApp was away)',

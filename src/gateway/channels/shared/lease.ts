@@ -1,12 +1,20 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { Db } from '../../../../store/postgres/database.ts';
-import { dropLease, holdLease, readAccount } from '../../../../store/whatsapp/account.ts';
-import type { LeaseHolder } from '../../channel.ts';
+import type { LeaseHolder } from '../channel.ts';
+
+/** Where a lease is stored. Times are the database's. */
+interface LeaseRow {
+  /** Takes or renews it; false while another holder has it. `forceFrom`: a holder that is known to be dead. */
+  hold(holder: string, ttlMs: number, forceFrom?: string): Promise<boolean>;
+  /** gives it back, if this holder has it */
+  drop(holder: string): Promise<void>;
+  holder(): Promise<string | null>;
+}
 
 interface LeaseOptions {
-  db: Db;
-  account: string;
+  row: LeaseRow;
+  /** what it is the lease of, in a line of the log */
+  of: string;
   holder: LeaseHolder;
   log: Logger;
   ttlMs?: number;
@@ -27,7 +35,7 @@ const TTL_MS = 10_000;
 const EVERY_MS = 2_000;
 
 /**
- * Waits for the lease of an account and keeps it: two sockets of one account would disconnect each other for ever.
+ * Waits for the lease of an account and keeps it: two connections of one account would disconnect each other for ever.
  * `onWait` is called once when somebody else has it. Null when `signal` was aborted first, or `able` returned false.
  */
 export async function acquireLease(
@@ -35,12 +43,12 @@ export async function acquireLease(
   signal: AbortSignal,
   onWait: () => void | Promise<void>,
 ): Promise<Lease | null> {
-  const { db, account, holder, ttlMs = TTL_MS, everyMs = EVERY_MS } = options;
+  const { row, holder, ttlMs = TTL_MS, everyMs = EVERY_MS } = options;
   let told = false;
   while (!signal.aborted) {
     if (options.able && !(await options.able())) return null;
     const asked = performance.now();
-    const got = await tryLease(db, account, holder, ttlMs).catch(() => null);
+    const got = await tryLease(row, holder, ttlMs).catch(() => null);
     if (got) return keep(options, asked);
     if (got === false && !told) {
       told = true;
@@ -51,21 +59,18 @@ export async function acquireLease(
   return null;
 }
 
-async function tryLease(db: Db, account: string, holder: LeaseHolder, ttlMs: number): Promise<boolean> {
-  if (await holdLease(db, account, holder.id, ttlMs)) return true;
+async function tryLease(row: LeaseRow, holder: LeaseHolder, ttlMs: number): Promise<boolean> {
+  if (await row.hold(holder.id, ttlMs)) return true;
   // there is no need to wait for a killed gateway of this machine
-  const other = (await readAccount(db, account))?.lease_holder;
-  return other ? (await holder.isDead(other)) && (await holdLease(db, account, holder.id, ttlMs, other)) : false;
+  const other = await row.holder();
+  return other ? (await holder.isDead(other)) && (await row.hold(holder.id, ttlMs, other)) : false;
 }
 
 /**
  * @param renewedAt when the last successful renewal was requested, on the monotonic clock; the database's own time
  * began later
  */
-function keep(
-  { db, account, holder, log, ttlMs = TTL_MS, everyMs = EVERY_MS }: LeaseOptions,
-  renewedAt: number,
-): Lease {
+function keep({ row, of, holder, log, ttlMs = TTL_MS, everyMs = EVERY_MS }: LeaseOptions, renewedAt: number): Lease {
   const lost = new AbortController();
   let until = renewedAt + ttlMs;
   let timer: NodeJS.Timeout | undefined;
@@ -73,7 +78,7 @@ function keep(
 
   const lose = (why: string): void => {
     if (lost.signal.aborted) return;
-    log.warn({ why }, 'the lease of the WhatsApp account is lost');
+    log.warn({ why }, `the lease of the ${of} is lost`);
     clearTimeout(expiry);
     clearTimeout(timer);
     lost.abort();
@@ -82,7 +87,7 @@ function keep(
   let expiry = setTimeout(() => lose('it could not be renewed in time'), ttlMs);
   const round = async (): Promise<void> => {
     const asked = performance.now();
-    const held = await holdLease(db, account, holder.id, ttlMs).catch(() => null);
+    const held = await row.hold(holder.id, ttlMs).catch(() => null);
     if (lost.signal.aborted) return;
     if (held === false) return lose('another gateway has it');
     if (held) {
@@ -105,7 +110,7 @@ function keep(
       const held = !lost.signal.aborted;
       lost.abort();
       await renewing;
-      if (held) await dropLease(db, account, holder.id).catch(() => {});
+      if (held) await row.drop(holder.id).catch(() => {});
     },
   };
 }

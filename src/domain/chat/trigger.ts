@@ -1,4 +1,4 @@
-import { looksLikeAnswer, parseCommand } from '../chat/words/commands.ts';
+import { looksLikeAnswer, parseCommand } from './words/commands.ts';
 
 /**
  * What decides whether a message is for us. `mentionsUs`: our JID is among the mentioned ones. `quotesUs`: the quoted

@@ -1,0 +1,195 @@
+import type { CallbackQuery, Message, MessageEntity, Update } from '@grammyjs/types';
+import type { NewUpdate } from '../../../../store/telegram/inbox.ts';
+import type { FileFacts } from '../../../intake/attachments.ts';
+import { sanitiseName, sanitiseText } from '../../../intake/sanitise.ts';
+
+/** What is asked for. What is not in this list would not be read. */
+export const ALLOWED_UPDATES = ['message', 'edited_message', 'callback_query'];
+
+/** The address of a chat: its id, and behind a slash the topic. Elsewhere a thread is only a chain of replies. */
+const addressOf = ({ chat, is_topic_message, message_thread_id }: Message): string =>
+  is_topic_message && message_thread_id !== undefined ? `${chat.id}/${message_thread_id}` : String(chat.id);
+
+/** The key of a message: unique in its chat, whatever the id of its update. */
+export const keyOf = (chatId: number, messageId: number): string => `${chatId}/${messageId}`;
+
+/**
+ * What is stored of an update; null for one that is not read. A message of a business connection or a guest query may
+ * have the id of one of our chats and belong to another one.
+ */
+export function storable(update: Update): NewUpdate | null {
+  const message = update.message ?? update.edited_message;
+  if (message) {
+    if (message.business_connection_id !== undefined || message.guest_query_id !== undefined) return null;
+    const key = keyOf(message.chat.id, message.message_id);
+    const of = { chat: addressOf(message), userId: message.from?.id ?? null, content: message };
+    return update.message
+      ? { ...of, kind: 'message', key }
+      : { ...of, kind: 'edit', key: `${key}/edit/${message.edit_date ?? message.date}` };
+  }
+  const press = update.callback_query;
+  const under = press?.message;
+  // a press that the app repeats after a lost connection has a new id
+  return press && under
+    ? {
+        kind: 'press',
+        key: `${keyOf(under.chat.id, under.message_id)}/press/${press.from.id}/${(press.data ?? '').slice(0, 100)}`,
+        chat: 'text' in under || 'is_topic_message' in under ? addressOf(under as Message) : String(under.chat.id),
+        userId: press.from.id,
+        content: press,
+      }
+    : null;
+}
+
+/** A file that came with a message. */
+export interface IncomingFile extends FileFacts {
+  fileId: string;
+  /** as announced; may be absent */
+  bytes: number | null;
+}
+
+/** A message as the channel reads it. */
+export interface Incoming {
+  message: Message;
+  address: string;
+  user: { id: number; name: string };
+  text: string;
+  /** where in its text others are named; of the text or the caption */
+  entities: readonly MessageEntity[];
+  file: IncomingFile | null;
+  /** what it is that cannot be read */
+  unreadable: string | null;
+  quoted: { text: string; messageId: number | null; fromUs: boolean; own: boolean } | null;
+  ofOthers: 'forwarded' | 'from another bot' | null;
+  at: Date;
+}
+
+/** Why a message is nobody's words, or null. Anonymous administrators and channels write as somebody else. */
+export function nobodys(message: Message): string | null {
+  if (!message.from) return 'channel';
+  if (message.sender_chat) return 'anonymous';
+  return message.from.is_bot ? 'bot' : null;
+}
+
+/** @param botId our own id, by which our messages are known in a quote */
+export function decode(message: Message, botId: number): Incoming {
+  const from = message.from!;
+  const entities = message.entities ?? message.caption_entities ?? [];
+  const reply = message.reply_to_message;
+  const words = message.quote?.text ?? reply?.text ?? reply?.caption;
+  const elsewhere = message.external_reply !== undefined;
+  return {
+    message,
+    address: addressOf(message),
+    user: { id: from.id, name: sanitiseName([from.first_name, from.last_name].join(' ')) ?? 'Somebody' },
+    text: sanitiseText(withAddresses(message.text ?? message.caption ?? '', entities)),
+    entities,
+    file: fileOf(message),
+    unreadable: unreadableOf(message),
+    quoted:
+      reply || elsewhere
+        ? {
+            text: sanitiseText(words ?? ''),
+            messageId: reply?.message_id ?? null,
+            fromUs: reply?.from?.id === botId,
+            own: reply?.from?.id === from.id && reply.forward_origin === undefined,
+          }
+        : null,
+    ofOthers: message.forward_origin ? 'forwarded' : message.via_bot ? 'from another bot' : null,
+    at: new Date(message.date * 1000),
+  };
+}
+
+/** A link shows other words than its address, which would be lost. */
+function withAddresses(text: string, entities: readonly MessageEntity[]): string {
+  let out = text;
+  for (const entity of entities.toReversed())
+    if (entity.type === 'text_link') {
+      const end = entity.offset + entity.length;
+      out = `${out.slice(0, end)} (${entity.url})${out.slice(end)}`;
+    }
+  return out;
+}
+
+function fileOf(message: Message): IncomingFile | null {
+  const { voice, audio, document, video, animation, video_note } = message;
+  // the sizes of one picture, the largest last
+  const photo = message.photo?.at(-1);
+  if (photo) return file(photo, { kind: 'image', mime: 'image/jpeg' });
+  if (voice) return file(voice, { kind: 'audio', mime: voice.mime_type ?? 'audio/ogg', voice: true });
+  if (audio) return file(audio, { kind: 'audio', mime: audio.mime_type ?? 'audio/mpeg', name: audio.file_name });
+  const film = video ?? animation ?? video_note;
+  if (film) return file(film, { kind: 'video', mime: 'video/mp4' });
+  if (!document) return null;
+  const mime = document.mime_type ?? 'application/octet-stream';
+  // an original picture comes as a document
+  const kind = /^image\/(jpeg|png|webp|gif)$/.test(mime) ? 'image' : 'document';
+  return file(document, { kind, mime, name: document.file_name });
+}
+
+function file(
+  { file_id, file_size, duration }: { file_id: string; file_size?: number; duration?: number },
+  {
+    kind,
+    mime,
+    name,
+    voice = false,
+  }: Pick<FileFacts, 'kind' | 'mime'> & { name?: string | undefined; voice?: boolean },
+): IncomingFile {
+  const seconds = duration ?? 0;
+  return { fileId: file_id, bytes: file_size ?? null, kind, mime, name: sanitiseName(name) ?? null, voice, seconds };
+}
+
+/** Kinds of messages that have no text and no file. */
+const KINDS = {
+  sticker: 'a sticker',
+  contact: 'a contact',
+  venue: 'a place',
+  location: 'a location',
+  poll: 'a poll',
+  dice: 'a throw of dice',
+  story: 'a story',
+  checklist: 'a checklist',
+  game: 'a game',
+  invoice: 'an invoice',
+  paid_media: 'paid media',
+} as const;
+
+const unreadableOf = (message: Message): string | null =>
+  Object.entries(KINDS).find(([kind]) => (message as unknown as Record<string, unknown>)[kind] !== undefined)?.[1] ??
+  null;
+
+/**
+ * The text that is meant for us: in a group only what names the bot, answers it or begins with the trigger. Null: it is
+ * talk between people. A command for another bot is nobody's.
+ */
+export function meantForUs(
+  { message, text, entities, quoted }: Pick<Incoming, 'message' | 'text' | 'entities' | 'quoted'>,
+  bot: { id: number; username: string },
+  afterTrigger: (text: string) => string | null,
+): string | null {
+  const source = message.text ?? message.caption ?? '';
+  const ours = (name: string) => name.toLowerCase() === `@${bot.username.toLowerCase()}`;
+  const command = entities.find(({ type, offset }) => type === 'bot_command' && offset === 0);
+  const [word, target] = command ? (/^(\/\w+)(@\w+)?$/.exec(source.slice(0, command.length))?.slice(1) ?? []) : [];
+  if (target !== undefined && !ours(target)) return null;
+  const said = word !== undefined && target !== undefined ? word + text.slice(command!.length) : text;
+  if (message.chat.type === 'private') return afterTrigger(said)?.trim() ?? said;
+  if (target !== undefined || quoted?.fromUs) return afterTrigger(said)?.trim() ?? said;
+  const mention = entities.find(
+    (entity) =>
+      (entity.type === 'mention' && ours(source.slice(entity.offset, entity.offset + entity.length))) ||
+      (entity.type === 'text_mention' && entity.user.id === bot.id),
+  );
+  if (!mention) return afterTrigger(said)?.trim() ?? null;
+  return mention.offset === 0 ? said.slice(mention.length).replace(/^[\s,:;]{1,20}/, '') : said;
+}
+
+/** The message below whose text the buttons were pressed, and what they carry. */
+export const pressIn = ({ data, message, from, id }: CallbackQuery) => ({
+  queryId: id,
+  userId: from.id,
+  data: data ?? '',
+  chat: message?.chat.id ?? 0,
+  messageId: message?.message_id ?? 0,
+});

@@ -1,0 +1,346 @@
+import type { CallbackQuery, Message } from '@grammyjs/types';
+import type { Logger } from 'pino';
+import type { Config } from '../../../../config.ts';
+import { OLD_AFTER_MS } from '../../../../domain/chat/burst.ts';
+import { shownOfMessage } from '../../../../domain/chat/context/context.ts';
+import { withoutTrigger } from '../../../../domain/chat/trigger.ts';
+import { parseCommand } from '../../../../domain/chat/words/commands.ts';
+import { continued, quotation } from '../../../../domain/text/foreign-text.ts';
+import { HOUR, MINUTE } from '../../../../domain/time.ts';
+import { wroteTurn } from '../../../../store/chats/messages/inbox.ts';
+import type { Db, Tx } from '../../../../store/postgres/database.ts';
+import { pair, type TelegramPerson, telegramId, telegramPerson } from '../../../../store/telegram/bots.ts';
+import {
+  delayUpdates,
+  endUpdates,
+  moveChat,
+  receivedUpdate,
+  replaceUpdate,
+  type WaitingUpdate,
+} from '../../../../store/telegram/inbox.ts';
+import { askedOnTelegram, ourTelegramMessage } from '../../../../store/telegram/sends.ts';
+import { amendInput } from '../../../../store/turns/amend.ts';
+import type { Approver, Intake } from '../../../intake/intake.ts';
+import { IntakeError } from '../../../intake/intake.ts';
+import { ChatBatcher } from '../../shared/batcher.ts';
+import { memberSource, type PendingMessage, questionOf } from '../../shared/pending.ts';
+import { createLimiter } from '../../shared/rate-limit.ts';
+import type { Sorted } from '../../shared/receiver.ts';
+import type { TelegramApi } from '../api.ts';
+import { offeredBy } from '../outbound/compose.ts';
+import { decode, type Incoming, keyOf, meantForUs, nobodys, pressIn } from './decode.ts';
+import { FileLoader } from './files.ts';
+
+interface SortDeps {
+  db: Db;
+  config: Config;
+  log: Logger;
+  api: TelegramApi;
+  intake: Intake;
+  bot: { id: number; username: string };
+  /** a file is loaded, or will not come */
+  onPrepared(): void;
+}
+
+const PER_MINUTE = 30;
+const STOPS_PER_MINUTE = 5;
+const TOLD_FOR_MS = 10 * MINUTE;
+const FAILED_MS = 5_000;
+/** Times are whole seconds, so a message can have been written so much later than it says. */
+const SECOND = 1_000;
+const TOO_MANY = 'That is a lot at once. I read what came first now and the rest in about a minute; nothing is lost.';
+const PAIRED = {
+  owner: 'This is your own chat with me now. Write what you want done, or say `help`.',
+  trusted: 'You may write to me from now on, and reach the projects that the owner shares. Say `help` to see how.',
+};
+
+/** Decides for each row what it is and for which chat, and gives messages for us to the batcher of their chat. */
+export class TelegramSorter {
+  /** batchers with messages, by the address of their chat */
+  readonly batchers = new Map<string, ChatBatcher>();
+  private readonly deps: SortDeps;
+  private readonly files: FileLoader;
+  private readonly limiter = createLimiter(PER_MINUTE);
+  /** a person who wrote too much must still be able to stop the result */
+  private readonly stops = createLimiter(STOPS_PER_MINUTE);
+  private readonly threads = new Map<string, string>();
+  private readonly toldParts = new Map<string, number>();
+
+  constructor(deps: SortDeps) {
+    this.deps = deps;
+    this.files = new FileLoader({
+      ...deps,
+      failed: async (row, error) => {
+        for (const batcher of this.batchers.values()) batcher.remove(row.seq);
+        await this.failed(row, error);
+      },
+    });
+  }
+
+  /** Cancels loading; the messages stay in the table. */
+  stop(): void {
+    this.files.stop();
+  }
+
+  async sort(row: WaitingUpdate): Promise<Sorted> {
+    if (row.kind === 'press') return await this.press(row, row.content as CallbackQuery);
+    const message = row.content as Message;
+    return row.kind === 'edit' ? await this.edit(row, message) : await this.message(row, message);
+  }
+
+  /** A failed row is tried again later and later, and never given up: it is somebody's message. */
+  async failed(row: WaitingUpdate, error: unknown): Promise<null> {
+    const { db, log } = this.deps;
+    log.error(
+      { seq: row.seq, attempts: row.attempts + 1, reason: (error as Error).message },
+      'a Telegram message could not be handled; it is tried again',
+    );
+    await delayUpdates(db, [row.seq], new Date(Date.now() + Math.min(FAILED_MS * 2 ** row.attempts, HOUR)), true);
+    return null;
+  }
+
+  private async message(row: WaitingUpdate, message: Message): Promise<Sorted> {
+    const { db, bot, config } = this.deps;
+    if (message.migrate_to_chat_id !== undefined) {
+      await moveChat(db, String(message.chat.id), String(message.migrate_to_chat_id));
+      this.threads.clear();
+      return { verdict: 'moved' };
+    }
+    const nobody = nobodys(message);
+    if (nobody) return { verdict: nobody };
+    const it = decode(message, bot.id);
+    const code = message.chat.type === 'private' ? /^\/start ([\w-]{1,64})$/.exec(it.text)?.[1] : undefined;
+    if (code !== undefined && (await this.paired(row, it, code))) return null;
+    const person = await telegramPerson(db, it.user.id);
+    if (!person) return { verdict: 'stranger' };
+    if (code !== undefined) return await this.respond(it.address, '/start', PAIRED[person.role], row);
+    if (it.text === '' && !it.file && !it.unreadable) return { verdict: 'empty' };
+    const meant = meantForUs(it, bot, (text) => withoutTrigger(text, config.FETCH_TRIGGER));
+    if (meant === null) return { verdict: 'not_addressed' };
+    const limited = this.limited(row, it, meant);
+    if (limited?.tell) await this.respond(it.address, '[many messages at once]', TOO_MANY, row, 'limit');
+    if (limited) return { until: limited.until };
+    if (it.unreadable && it.text === '') {
+      const say = `I cannot read ${it.unreadable} yet. Please write it in words.`;
+      return await this.respond(it.address, `[${it.unreadable}]`, say, row);
+    }
+    await this.batch(row, it, person, meant);
+    return null;
+  }
+
+  /** Whether a code made its sender a person who may write. It counts once, with the end of its row. */
+  private async paired(row: WaitingUpdate, { address, user }: Incoming, code: string): Promise<boolean> {
+    const { db, log } = this.deps;
+    const role = await db.transaction().execute(async (tx) => await pair(tx, code, user));
+    if (!role) return false;
+    log.info({ role }, 'somebody was paired with Telegram');
+    await this.respond(address, '/start', PAIRED[role], row);
+    return true;
+  }
+
+  private limited(row: WaitingUpdate, { user, at, message }: Incoming, text: string) {
+    if (isOld(at) || (parseCommand(text) === 'stop' && this.stops.check(String(user.id), Date.now()).admitted))
+      return null;
+    // an album counts as one message, and so does what waited
+    if (message.media_group_id !== undefined && message.caption === undefined) return null;
+    const limited =
+      row.notBefore !== null && row.attempts === 0
+        ? this.limiter.checkHeld(String(user.id))
+        : this.limiter.check(String(user.id), at.getTime());
+    return limited.admitted ? null : limited;
+  }
+
+  private async batch(row: WaitingUpdate, it: Incoming, person: TelegramPerson, meant: string): Promise<void> {
+    const { message, address, user, quoted, file } = it;
+    const threadId = await this.threadOf(address);
+    const group = message.chat.type !== 'private';
+    const ours =
+      quoted?.fromUs && quoted.messageId !== null
+        ? await ourTelegramMessage(this.deps.db, address, quoted.messageId)
+        : undefined;
+    // `/start` alone is how Telegram begins every chat with a bot
+    const whole = meant === '/start' ? 'help' : meant.trim();
+    const bare = whole === '' && !file;
+    const text = bare ? quoted?.text || 'help' : whole;
+    const quotesOthers = quoted !== null && !quoted.fromUs && !quoted.own;
+    const ofOthers = it.ofOthers ?? (bare && quoted?.text && quotesOthers ? 'quoted' : null);
+    const questionId = ofOthers === null ? questionOf(ours, address, text) : null;
+    const given = new AbortController();
+    const pending: PendingMessage = {
+      seq: row.seq,
+      id: row.key,
+      chat: address,
+      author: group ? user.name : null,
+      name: user.name,
+      by: this.identity(person),
+      ...(group && { approver: approverOf(person) }),
+      text,
+      quoted: bare ? null : quoted?.text || null,
+      quotesOthers,
+      ofOthers,
+      bare: !file && ofOthers === null,
+      announces: null,
+      album: message.media_group_id ?? null,
+      pictured: file?.kind === 'image' || file?.kind === 'video',
+      apart: false,
+      questionId,
+      elsewhere: quoted !== null && questionId === null,
+      sentAt: it.at,
+      writtenAt: new Date(it.at.getTime() + SECOND),
+      at: Date.now(),
+      old: isOld(it.at),
+      late: !isOld(it.at) && row.notBefore !== null && row.attempts === 0,
+      prepared: file ? null : { text, attachmentIds: [], tell: null },
+      drop: () => given.abort(),
+    };
+    if (file) this.files.load(row, pending, threadId, file, given.signal);
+    const batcher = this.batchers.get(address) ?? this.newBatcher(address, threadId);
+    this.batchers.set(address, batcher);
+    batcher.add(pending);
+  }
+
+  private identity = ({ role, user_id }: TelegramPerson) =>
+    ({ role, channel: 'telegram', id: telegramId(user_id) }) as const;
+
+  private newBatcher(address: string, threadId: string): ChatBatcher {
+    const { db, intake, config } = this.deps;
+    return new ChatBatcher({
+      db,
+      intake,
+      threadId,
+      channel: 'telegram',
+      shownChars: shownOfMessage(config.FETCH_CONTEXT_TOKENS),
+      tells: () => {
+        const tells = Date.now() - (this.toldParts.get(address) ?? 0) >= TOLD_FOR_MS;
+        if (tells) this.toldParts.set(address, Date.now());
+        return tells;
+      },
+      markHandled: endUpdates,
+    });
+  }
+
+  /** An edit before its message was read changes it; after that the model is told. */
+  private async edit(row: WaitingUpdate, message: Message): Promise<Sorted> {
+    const { db, bot, intake } = this.deps;
+    const original = await receivedUpdate(db, bot.id, keyOf(message.chat.id, message.message_id));
+    const { text: was, from } = { from: undefined, ...(original?.content as Partial<Message>) };
+    if (!original || nobodys(message) || (original.verdict !== null && original.inboxId === null))
+      return { verdict: 'edit' };
+    if (original.verdict === null) {
+      await db.transaction().execute(async (tx) => {
+        await replaceUpdate(tx, original.seq, message);
+        await endUpdates(tx, [row.seq], 'edit');
+      });
+      this.batchers.get(original.chat)?.remove(original.seq);
+      return null;
+    }
+    const before = was ?? (original.content as Message).caption ?? '';
+    const now = message.text ?? message.caption ?? '';
+    // Telegram also reports changes that nobody sees
+    if (before === now || from?.id !== message.from?.id) return { verdict: 'edit' };
+    const it = decode(message, bot.id);
+    const group = message.chat.type !== 'private';
+    const owner = (await telegramPerson(db, it.user.id))?.role === 'owner';
+    const others = group && !owner ? it.user.name : it.ofOthers ? 'a forwarded message' : null;
+    const meant = (text: string) =>
+      meantForUs({ ...it, message: { ...message, text }, text }, bot, (each) =>
+        withoutTrigger(each, this.deps.config.FETCH_TRIGGER),
+      ) ?? text;
+    const amended = await amendInput(
+      db,
+      original.inboxId!,
+      {
+        was: [before, meant(before)],
+        now: meant(now),
+        note: `[${it.user.name} edited an earlier message. It was:]\n${quotation(before)}\n[It reads now:]\n${quotation(now)}`,
+        heard: others === null ? { words: now } : { sources: [memberSource(others)], words: '' },
+        ...(group && { continued }),
+      },
+      async (tx) => {
+        await replaceUpdate(tx, original.seq, message);
+        await endUpdates(tx, [row.seq], 'edit', original.inboxId);
+      },
+    );
+    if (amended.kind === 'emptied')
+      await intake.interrupt({ ...amended, channelMessageId: row.key }).catch((error) => {
+        // it ended by itself meanwhile
+        if (!(error instanceof IntakeError)) throw error;
+      });
+    return null;
+  }
+
+  /** A pressed button answers its question. What it carries could be forged, so it counts only in its own chat. */
+  private async press(row: WaitingUpdate, query: CallbackQuery): Promise<Sorted> {
+    const { db, intake } = this.deps;
+    const { queryId, userId, data, chat, messageId } = pressIn(query);
+    const person = await telegramPerson(db, userId);
+    // the outcome of the send that made the button may be unknown, so it says itself what it answers
+    const asked = await askedOnTelegram(db, row.chat, data.slice(0, data.lastIndexOf('/')));
+    const answer = asked && offeredBy({ ...asked, rest: 1 })[Number(data.split('/').at(-1))];
+    if (!person || !answer) {
+      this.acknowledge(queryId, person ? 'That is settled.' : 'Only people who may write to me can answer that.');
+      return { verdict: person ? 'press' : 'stranger' };
+    }
+    await intake.say({
+      threadId: asked.threadId,
+      text: answer,
+      questionId: asked.id,
+      channelMessageId: row.key,
+      writers: [this.identity(person)],
+      ...(row.chat.startsWith('-') && { approver: approverOf(person) }),
+      also: (tx, inboxId, kind) => endUpdates(tx, [row.seq], kind, inboxId),
+    });
+    this.acknowledge(queryId);
+    const settled = (await askedOnTelegram(db, row.chat, asked.id))?.open === false;
+    // buttons of a settled question only mislead
+    if (settled) this.quietly('editMessageReplyMarkup', { chat_id: chat, message_id: messageId });
+    return null;
+  }
+
+  /** The app shows a clock until then, and after some seconds Telegram takes no answer any more. */
+  private acknowledge(queryId: string, text?: string): void {
+    this.quietly('answerCallbackQuery', { callback_query_id: queryId, text });
+  }
+
+  private quietly(method: string, params: object): void {
+    this.deps.api
+      .call(method, params)
+      .catch((error: Error) => this.deps.log.debug({ reason: error.message }, 'a button was not updated'));
+  }
+
+  private async threadOf(address: string): Promise<string> {
+    const known = this.threads.get(address);
+    if (known) return known;
+    const { id } = await this.deps.intake.channelThread('telegram', address);
+    this.threads.set(address, id);
+    return id;
+  }
+
+  /** Answers without the model. `about` tells an answer beside the message from the one that ends it. */
+  private async respond(
+    address: string,
+    said: string,
+    body: string,
+    row: WaitingUpdate,
+    about: string | null = null,
+  ): Promise<null> {
+    await this.deps.intake.respond({
+      threadId: await this.threadOf(address),
+      said,
+      body,
+      channelMessageId: about === null ? row.key : `${row.key}/${about}`,
+      also: (tx: Tx, inboxId: string) => endUpdates(tx, about === null ? [row.seq] : [], 'told', inboxId),
+    });
+    return null;
+  }
+}
+
+const isOld = (at: Date): boolean => Date.now() - at.getTime() > OLD_AFTER_MS;
+
+/** The role of a group's member in a turn: the owner, or one who began it. */
+const approverOf =
+  ({ role, user_id }: TelegramPerson): Approver =>
+  async (tx, turnId) => ({
+    owner: role === 'owner',
+    asked: await wroteTurn(tx, turnId, { channel: 'telegram', id: telegramId(user_id) }),
+  });

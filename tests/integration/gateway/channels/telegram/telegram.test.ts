@@ -1,0 +1,451 @@
+import { Client, Connection } from '@temporalio/client';
+import { pino } from 'pino';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { loadConfig } from '../../../../../src/config.ts';
+import { outboxId } from '../../../../../src/contracts/ids.ts';
+import type { ChannelSender, Gateway, RunningChannel } from '../../../../../src/gateway/channels/channel.ts';
+import { telegram } from '../../../../../src/gateway/channels/telegram/telegram.ts';
+import { createIntake, type Intake } from '../../../../../src/gateway/intake/intake.ts';
+import { markSent } from '../../../../../src/store/chats/messages/outbox.ts';
+import { forgetRows } from '../../../../../src/store/home/forget.ts';
+import { findSubject } from '../../../../../src/store/home/subject.ts';
+import { memoryOwner } from '../../../../../src/store/owner/memories.ts';
+import { json } from '../../../../../src/store/postgres/database.ts';
+import { newCode } from '../../../../../src/store/telegram/bots.ts';
+import { telegramSendsOf } from '../../../../../src/store/telegram/sends.ts';
+import { startTestDatabase, type TestDatabase } from '../../../../support/database.ts';
+import { type Person, person, TelegramServer } from '../../../../support/telegram/server.ts';
+import { until } from '../../../../support/until.ts';
+
+/** The channel against a local Bot API and a real PostgreSQL; no Temporal server answers, so no turn goes on. */
+
+let database: TestDatabase;
+let server: TelegramServer;
+let intake: Intake;
+let channel: RunningChannel;
+let sender: ChannelSender | null;
+let logged = '';
+let counter = 0;
+const never = new AbortController().signal;
+const db = () => database.store.db;
+
+beforeAll(async () => {
+  database = await startTestDatabase(8);
+}, 60_000);
+afterAll(async () => database?.close());
+beforeEach(async () => {
+  server = await TelegramServer.start();
+  logged = '';
+  await start();
+});
+afterEach(async () => {
+  await channel.stop();
+  await server.close();
+  await db().deleteFrom('tg_inbox').execute();
+  await db().deleteFrom('tg_bots').execute();
+});
+
+/** A gateway with this channel. `crash` in place of `stop` leaves everything as a killed process does. */
+async function start(): Promise<void> {
+  const config = loadConfig({}, { FETCH_HOME: '/nonexistent', FETCH_READ_SECONDS: '0', ...server.env });
+  const temporal = new Client({ connection: Connection.lazy({ address: '127.0.0.1:1' }) });
+  intake = createIntake({ db: db(), temporal, config, secret: 'secret' });
+  sender = null;
+  const gateway: Gateway = {
+    db: db(),
+    config,
+    log: pino(
+      { level: 'trace' },
+      {
+        write(line: string) {
+          logged += line;
+        },
+      },
+    ),
+    intake,
+    holder: { id: `holder-${++counter}`, isDead: async () => true },
+    encryptionKey: () => '0'.repeat(64),
+    async serve(served) {
+      sender = served;
+      return { ended: new Promise(() => {}), drain: async () => {} };
+    },
+    exit: (reason) => {
+      throw new Error(reason);
+    },
+  };
+  channel = await telegram.start(gateway);
+  await until('the channel serves its queue', () => sender);
+}
+
+/** A person who may write, with a chat of their own. */
+async function someone(role: 'owner' | 'trusted' = 'owner'): Promise<Person & { threadId: string; chatId: string }> {
+  const who = person(100_000 + ++counter, 'Ana');
+  await db().insertInto('tg_people').values({ user_id: who.id, role, name: 'Ana' }).execute();
+  const { id: threadId } = await intake.channelThread('telegram', String(who.id));
+  const { chat_id: chatId } = await db()
+    .selectFrom('threads')
+    .select('chat_id')
+    .where('id', '=', threadId)
+    .executeTakeFirstOrThrow();
+  return { ...who, threadId, chatId };
+}
+
+const bodies = async (chatId: string): Promise<string[]> =>
+  (await db().selectFrom('inbox').select('body').where('chat_id', '=', chatId).orderBy('received_at').execute()).map(
+    ({ body }) => body,
+  );
+
+const handled = () =>
+  until('every update is handled', async () => {
+    const open = await db().selectFrom('tg_inbox').select('seq').where('handled_at', 'is', null).execute();
+    return open.length === 0 && server.unconfirmed === 0;
+  });
+
+/** An outbox row, sent as the queue does it. */
+async function say(chat: { chatId: string; threadId: string }, body: string): Promise<string> {
+  const id = `out_${++counter}`;
+  await db()
+    .insertInto('outbox')
+    .values({ id, chat_id: chat.chatId, thread_id: chat.threadId, turn_id: null, kind: 'answer', body })
+    .execute();
+  await deliver(id);
+  return id;
+}
+
+async function deliver(id: string): Promise<void> {
+  await sender!.send({ id, address: '', kind: 'answer', body: '' }, never);
+  await markSent(db(), id);
+}
+
+/** Replies of intake, which the conversation would send. */
+async function deliverAll(chatId: string): Promise<void> {
+  const rows = await db()
+    .selectFrom('outbox')
+    .select('id')
+    .where('chat_id', '=', chatId)
+    .where('state', '=', 'queued')
+    .orderBy('ord')
+    .execute();
+  for (const { id } of rows) await deliver(id);
+}
+
+async function question(chat: { chatId: string; threadId: string }, options: string[]): Promise<string> {
+  const id = `call_${++counter}`;
+  const { threadId } = chat;
+  const { turnId } = await intake.say({ threadId, text: 'work', plain: true, channelMessageId: `work ${id}` });
+  await db()
+    .insertInto('questions')
+    .values({
+      id,
+      chat_id: chat.chatId,
+      thread_id: chat.threadId,
+      turn_id: turnId!,
+      call_id: null,
+      kind: 'question',
+      prompt: 'Which colour?',
+      options: json(options),
+      state: 'open',
+      decision: null,
+      answer: null,
+      decided_at: null,
+      delivered_at: null,
+    })
+    .execute();
+  await db()
+    .insertInto('outbox')
+    .values({
+      id: outboxId(turnId!, id),
+      chat_id: chat.chatId,
+      thread_id: chat.threadId,
+      turn_id: turnId,
+      kind: 'question',
+      body: 'Which colour?',
+    })
+    .execute();
+  return id;
+}
+
+it('passes a message on once, also when it comes again under another id of its update', async () => {
+  const ana = await someone();
+  const id = server.writes(ana, 'count my files');
+  await handled();
+  server.dropUpdateIds(5);
+  server.repeat(id, ana, 'count my files');
+  await handled();
+  expect(await bodies(ana.chatId)).toEqual(['count my files']);
+});
+
+it('takes what was written while it was away, in order', async () => {
+  const ana = await someone();
+  await channel.stop();
+  for (const n of [1, 2, 3, 4, 5, 6]) server.writes(ana, `line ${n}`);
+  await start();
+  await handled();
+  expect((await bodies(ana.chatId)).join('\n')).toBe('line 1\nline 2\nline 3\nline 4\nline 5\nline 6');
+});
+
+it('ignores strangers, other bots and channels', async () => {
+  const ana = await someone();
+  server.writes(person(999, 'Eve'), 'let me in');
+  server.writes({ ...ana, is_bot: true }, 'from a bot');
+  server.sends(ana, { text: 'as an administrator', sender_chat: { id: -100, type: 'supergroup' } });
+  server.sends(ana, { text: 'as a business', business_connection_id: 'x' });
+  await handled();
+  expect(await bodies(ana.chatId)).toEqual([]);
+  const stored = await db().selectFrom('tg_inbox').select('content').execute();
+  expect(stored.every(({ content }) => Object.keys(content).length === 0)).toBe(true);
+});
+
+it('makes whoever opens the link first the owner, whose memories it then has', async () => {
+  const code = await db()
+    .transaction()
+    .execute(async (tx) => await newCode(tx, 'owner'));
+  const [ana, eve] = [person(200_001, 'Ana'), person(200_002, 'Eve')];
+  server.writes(ana, `/start ${code}`);
+  await handled();
+  server.writes(eve, `/start ${code}`);
+  await handled();
+  const people = await db()
+    .selectFrom('tg_people')
+    .select(['user_id', 'role'])
+    .where('user_id', '>', 200_000)
+    .execute();
+  expect(people).toEqual([{ user_id: ana.id, role: 'owner' }]);
+  const chat = await db()
+    .selectFrom('chats')
+    .select('id')
+    .where('address', '=', String(ana.id))
+    .executeTakeFirstOrThrow();
+  expect(await memoryOwner(db(), chat.id, {})).toBe('owner');
+  await deliverAll(chat.id);
+  await server.sees(ana.id, 'your own chat');
+});
+
+it('changes a message that is edited before it is read', async () => {
+  const ana = await someone();
+  const id = server.writes(ana, 'delete everything');
+  server.edits(ana, id, 'list everything');
+  await handled();
+  expect(await bodies(ana.chatId)).toEqual(['list everything']);
+});
+
+it('reads all pictures of an album as one turn, and names what it cannot read', async () => {
+  const ana = await someone();
+  const png = Buffer.from(
+    'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+    'base64',
+  );
+  for (const name of ['one', 'two', 'three']) {
+    server.files.set(name, png);
+    server.sends(ana, { photo: [{ file_id: name, file_size: png.length }], media_group_id: '77' });
+  }
+  await handled();
+  const [album] = await bodies(ana.chatId);
+  expect(album?.match(/\[picture \d/g)).toEqual(['[picture 1', '[picture 2', '[picture 3']);
+  server.sends(ana, { sticker: { file_id: 's', emoji: '🦊' } });
+  server.sends(ana, { document: { file_id: 'big', file_size: 30_000_000, file_name: 'film.mkv' } });
+  await handled();
+  await deliverAll(ana.chatId);
+  await server.sees(ana.id, 'cannot read a sticker');
+  await server.sees(ana.id, 'too large for me');
+});
+
+it('answers in a group only when it is named or answered, and in the topic where it was asked', async () => {
+  const ana = await someone('trusted');
+  const chat = { id: -1001, type: 'supergroup', title: 'Family' };
+  const topic = { is_topic_message: true, message_thread_id: 9 };
+  const mention = { entities: [{ type: 'mention', offset: 0, length: 15 }], ...topic };
+  server.writes(ana, 'who brings the cake?', topic, chat);
+  server.writes(
+    ana,
+    '@fetch_test_botx hello',
+    { entities: [{ type: 'mention', offset: 0, length: 16 }], ...topic },
+    chat,
+  );
+  server.writes(ana, '/stop@other_bot', { entities: [{ type: 'bot_command', offset: 0, length: 15 }], ...topic }, chat);
+  server.writes(ana, '@Fetch_Test_Bot what is the time?', mention, chat);
+  await handled();
+  const { id: chatId } = await db()
+    .selectFrom('chats')
+    .select('id')
+    .where('address', '=', '-1001/9')
+    .executeTakeFirstOrThrow();
+  const [only, ...others] = await bodies(chatId);
+  expect(only).toContain('what is the time?');
+  expect(only).not.toContain('cake');
+  expect(others).toEqual([]);
+  const { id: threadId } = await intake.channelThread('telegram', '-1001/9');
+  await say({ chatId, threadId }, 'Noon.');
+  expect(server.shown.at(-1)).toMatchObject({ chat: -1001, thread: 9, text: 'Noon.' });
+});
+
+it('formats by entities, and cuts a long block of code into blocks of its language', async () => {
+  const ana = await someone();
+  const code = Array.from({ length: 300 }, (_, n) => `const emoji${n} = '👩‍🔬'; // line`).join('\n');
+  await say(ana, `**Done** in \`main.ts\`:\n\n\`\`\`ts\n${code}\n\`\`\``);
+  expect(server.shown.length).toBeGreaterThan(1);
+  for (const { text, entities } of server.shown) {
+    expect(text.length).toBeLessThanOrEqual(4096);
+    expect(text.isWellFormed()).toBe(true);
+    expect(entities).toContainEqual(expect.objectContaining({ type: 'pre', language: 'ts' }));
+  }
+  const shown = server.shown.map(({ text }) => text).join('\n');
+  expect(shown.match(/line/g)?.length).toBe(300);
+  expect(server.shown[0]?.entities[0]).toEqual({ type: 'bold', offset: 0, length: 4 });
+});
+
+it('asks with buttons, and takes a press or a word for the answer, once', async () => {
+  const ana = await someone();
+  for (const answering of ['press', 'word'] as const) {
+    const id = await question(ana, ['red', 'green']);
+    await deliverAll(ana.chatId);
+    const asked = await until('the question is shown', () =>
+      server.shown.findLast(({ buttons }) => buttons.length > 0),
+    );
+    const { delivered_at } = await db()
+      .selectFrom('questions')
+      .select('delivered_at')
+      .where('id', '=', id)
+      .executeTakeFirstOrThrow();
+    expect(delivered_at).toBeInstanceOf(Date);
+    if (answering === 'press') {
+      server.presses(person(998, 'Eve'), asked, 'red');
+      server.presses(ana, asked, 'green');
+      server.presses(ana, asked, 'green');
+    } else server.writes(ana, '2');
+    await handled();
+    const { state, answer } = await db()
+      .selectFrom('questions')
+      .select(['state', 'answer'])
+      .where('id', '=', id)
+      .executeTakeFirstOrThrow();
+    expect({ state, answer }).toEqual({ state: 'answered', answer: 'green' });
+    if (answering === 'press') {
+      await until('every press is acknowledged', () => server.callsOf('answerCallbackQuery').length >= 2);
+      await until('the buttons are gone', () => asked.buttons.length === 0);
+    }
+  }
+});
+
+it('never sends a message again whose outcome nobody knows, and says so', async () => {
+  const ana = await someone();
+  for (const fault of ['cut after', 'proxy error', 'half an answer', 'cut before'] as const) {
+    server.fail('sendMessage', fault);
+    const text = `the answer after ${fault}`;
+    const id = await say(ana, text);
+    expect((await telegramSendsOf(db(), id))[0]?.state).toBe('unknown');
+    await deliver(id);
+    expect(server.textsIn(ana.id).filter((each) => each === text)).toHaveLength(fault === 'cut before' ? 0 : 1);
+    await deliverAll(ana.chatId);
+    await server.sees(ana.id, `began: “${text}”`);
+  }
+});
+
+it('reports a message as unknown when the process died while it was sent', async () => {
+  const ana = await someone();
+  const id = `out_${++counter}`;
+  await db()
+    .insertInto('outbox')
+    .values({ id, chat_id: ana.chatId, thread_id: ana.threadId, turn_id: null, kind: 'answer', body: 'half sent' })
+    .execute();
+  await db()
+    .insertInto('tg_sends')
+    .values({
+      outbox_id: id,
+      part: 0,
+      chat: String(ana.id),
+      content: json({ kind: 'text', asks: false, text: 'half sent', entities: [] }),
+      state: 'sending',
+      question_id: null,
+    })
+    .execute();
+  await deliver(id);
+  await deliverAll(ana.chatId);
+  expect(server.textsIn(ana.id)).toEqual([expect.stringContaining('began: “half sent”')]);
+});
+
+it('asks a question once more when nobody knows whether it arrived', async () => {
+  const ana = await someone();
+  const id = await question(ana, ['red', 'green']);
+  server.fail('sendMessage', 'cut after');
+  await deliverAll(ana.chatId);
+  expect(server.textsIn(ana.id)).toEqual([
+    expect.stringContaining('Which colour?'),
+    expect.stringMatching(/^\(I may have asked this already\.\)\n\nWhich colour\?/),
+  ]);
+  server.presses(ana, server.shown[0]!, 'red');
+  server.presses(ana, server.shown[1]!, 'red');
+  await handled();
+  const row = await db().selectFrom('questions').select('answer').where('id', '=', id).executeTakeFirstOrThrow();
+  expect(row.answer).toBe('red');
+});
+
+it('waits as long as Telegram asks, and leaves the chat alone until then', async () => {
+  const ana = await someone();
+  const description = 'Too Many Requests: retry after 7';
+  server.fail('sendMessage', { refuse: 429, description, parameters: { retry_after: 7 } });
+  await expect(say(ana, 'patience')).rejects.toMatchObject({ name: 'ChannelAway', retryAfterMs: 7_000 });
+  const before = server.calls.length;
+  await expect(say(ana, 'more')).rejects.toMatchObject({ name: 'ChannelAway' });
+  expect(server.calls.slice(before).filter(({ params }) => params.chat_id === ana.id)).toEqual([]);
+});
+
+it('gives a refused message up once, and sends the next one', async () => {
+  const ana = await someone();
+  server.fail('sendMessage', { refuse: 403, description: 'Forbidden: bot was blocked by the user' });
+  const id = await say(ana, 'nobody reads this');
+  const row = await db().selectFrom('outbox').select('state').where('id', '=', id).executeTakeFirstOrThrow();
+  expect(row.state).toBe('failed');
+  await say(ana, 'back again');
+  expect(server.textsIn(ana.id)).toEqual(['back again']);
+});
+
+it('sends a text without its formatting where Telegram refuses that', async () => {
+  const ana = await someone();
+  server.fail('sendMessage', { refuse: 400, description: "Bad Request: can't parse entities" });
+  await say(ana, '**bold**');
+  expect(server.shown).toMatchObject([{ text: 'bold', entities: [] }]);
+});
+
+it('goes on after another program has read its messages, and after a broken poll', async () => {
+  const ana = await someone();
+  await until('it polls', () => server.callsOf('getUpdates').length > 0);
+  server.fail('getUpdates', { refuse: 409, description: 'Conflict: terminated by other getUpdates request' });
+  server.cutPoll();
+  const problem = async () => (await db().selectFrom('tg_bots').select('problem').executeTakeFirstOrThrow()).problem;
+  await until('the problem is told', async () => (await problem())?.startsWith('Another program'));
+  server.writes(ana, 'still there?');
+  await handled();
+  expect(await bodies(ana.chatId)).toEqual(['still there?']);
+  await until('the problem is over', async () => (await problem()) === null);
+});
+
+it('never writes the token into a log', async () => {
+  const ana = await someone();
+  server.fail('sendMessage', 'cut before', 'proxy error', { refuse: 400, description: 'Bad Request' });
+  for (const n of [1, 2, 3]) await say(ana, `message ${n}`);
+  server.cutPoll();
+  server.files.delete('gone');
+  server.sends(ana, { document: { file_id: 'gone', file_size: 10, file_name: 'a.txt' } });
+  await handled();
+  expect(logged).toContain('a Telegram message was not sent');
+  expect(logged).not.toContain('test-token');
+});
+
+it('forgets a person by name, with the words in groups and the permission', async () => {
+  const zoe = { ...(await someone('trusted')), first_name: 'Zoe' };
+  await db().updateTable('tg_people').set({ name: 'Zoe' }).where('user_id', '=', zoe.id).execute();
+  const group = { id: -2002, type: 'group', title: 'Family' };
+  server.writes(zoe, 'my secret is xylophone');
+  server.writes(zoe, '@fetch_test_bot xylophone', { entities: [{ type: 'mention', offset: 0, length: 15 }] }, group);
+  await handled();
+  const subject = await findSubject(db(), 'zoe');
+  expect(subject?.groups).toHaveLength(1);
+  await forgetRows(db(), subject!, { dryRun: false });
+  const rest = await Promise.all([
+    db().selectFrom('tg_people').select('name').where('user_id', '=', zoe.id).execute(),
+    db().selectFrom('tg_inbox').select('seq').where('user_id', '=', zoe.id).execute(),
+    db().selectFrom('inbox').select('id').where('body', 'like', '%xylophone%').execute(),
+  ]);
+  expect(rest).toEqual([[], [], []]);
+});
