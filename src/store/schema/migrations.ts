@@ -55,6 +55,7 @@ import * as whatsappTimers from './migrations/0068-whatsapp-timers.ts';
 import * as estimatedSteps from './migrations/0069-estimated-steps.ts';
 import * as ownContent from './migrations/0070-own-content.ts';
 import * as scheduledTurns from './migrations/0074-scheduled-turns.ts';
+import * as proof from './migrations/0075-proof.ts';
 
 /**
  * Versioned migrations, oldest first. Never edit a published one: add the next. The previous release must work with
@@ -117,6 +118,7 @@ const migrations: Record<string, Migration> = {
   '0069_estimated_steps': estimatedSteps,
   '0070_own_content': ownContent,
   '0074_scheduled_turns': scheduledTurns,
+  '0075_proof': proof,
 };
 
 /** A newer version has changed the database so that this version cannot use it. It must not be touched. */
