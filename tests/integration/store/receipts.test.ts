@@ -129,7 +129,7 @@ describe('receipts', () => {
   it('are issued by a running instance soon after the end, and by the one after it where that was killed', async () => {
     const { turn } = await ended('later');
     const stop = keepReceipts(db, home);
-    await until(async () => (await findReceipt(db, turn)) !== null);
+    await until('its receipt', async () => await findReceipt(db, turn));
     stop();
   });
 

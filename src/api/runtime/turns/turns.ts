@@ -120,7 +120,7 @@ const receipt = z
     previous: z.string().describe('`hash` of the receipt before it'),
     body: z
       .record(z.string(), z.unknown())
-      .describe('What was called, allowed, reached and spent; docs/security.md names its fields'),
+      .describe('What was called, allowed, reached and spent. Later versions only add fields'),
     digest: z.string().describe('SHA-256 of the JSON of the body'),
     hash: z.string().describe('SHA-256 of number, previous hash and digest, one a line'),
     signature: z.string().describe('Ed25519 of format, key and hash, one a line; base64'),

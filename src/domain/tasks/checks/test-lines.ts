@@ -239,15 +239,19 @@ export const surefire: TestReader = (lines) => {
     );
   }
   const failedNames = failedTests.map((name) => ended(name, 'failed'));
-  const classes = new Set(
-    failedTests.map((name) => /\((.{1,300})\)$/.exec(name)?.[1] ?? name.slice(0, name.lastIndexOf('.'))),
-  );
+  const classes = new Set(failedTests.map(classOf));
   // the failed tests stand for their class
   const groups = found.map((each) =>
     each.outcome === 'failed' && classes.has(each.name) ? { ...each, outcome: 'passed' as const } : each,
   );
   return [...groups, ...failedNames];
 };
+
+/** `com.x.CartTest.pays`, or `pays(com.x.CartTest)` in older versions. */
+const classOf = (test: string): string =>
+  test.endsWith(')') && test.includes('(')
+    ? test.slice(test.lastIndexOf('(') + 1, -1)
+    : test.slice(0, test.lastIndexOf('.'));
 
 const ENDINGS: Record<string, Outcome> = { PASSED: 'passed', FAILED: 'failed', SKIPPED: 'skipped' };
 const DOTNET: Record<string, Outcome> = { Passed: 'passed', Failed: 'failed', Skipped: 'skipped' };

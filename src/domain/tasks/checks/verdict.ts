@@ -35,7 +35,7 @@ export interface Verdict {
   skipped: number;
 }
 
-export interface Evidence {
+interface Evidence {
   /** null: no test command is known */
   after: TestRun | null;
   /** null: they were not run */
