@@ -1,6 +1,5 @@
 import { join } from 'node:path';
-import { activityInfo, cancellationSignal } from '@temporalio/activity';
-import { KennelFull, KennelUnavailable } from '../../adapters/kennel/kennel.ts';
+import { activityInfo } from '@temporalio/activity';
 import type { Concluded } from '../../contracts/task.ts';
 import type { ConcludedChanges, WorkspaceAnswer } from '../../contracts/workspace-ops.ts';
 import { signedOff } from '../../domain/chat/words/sign-off.ts';
@@ -12,10 +11,9 @@ import { findTask, type Task } from '../../store/kennel/tasks/tasks.ts';
 import { signatureOf } from '../../store/kennel/workspaces/signatures.ts';
 import type { TaskResult } from '../../store/schema/tables/kennel.ts';
 import type { KennelDeps } from '../activity-deps.ts';
-import { isStoreAway } from '../failure.ts';
 import { requireHeld } from '../lease.ts';
 import { runFolder } from './run/folder.ts';
-import { type Tested, testsOf } from './task-tests.ts';
+import { isPassing, type Tested, testsOf } from './task-tests.ts';
 import { AUTHOR, workspaceOf, worktreeOption } from './task-workspace.ts';
 
 /**
@@ -99,12 +97,7 @@ async function afterAll<T>(part: () => Promise<T>, otherwise: (why: string) => T
   try {
     return await part();
   } catch (error) {
-    const passing =
-      error instanceof KennelUnavailable ||
-      error instanceof KennelFull ||
-      isStoreAway(error) ||
-      cancellationSignal().aborted;
-    if (passing || activityInfo().attempt < ATTEMPTS) throw error;
+    if (isPassing(error) || activityInfo().attempt < ATTEMPTS) throw error;
     return await otherwise((error as Error).message);
   }
 }

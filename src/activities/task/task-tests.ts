@@ -12,6 +12,7 @@ import { keepTestRun, type TestedState, testRunOf } from '../../store/kennel/wor
 import type { TaskResult } from '../../store/schema/tables/kennel.ts';
 import { lacksPackages } from '../../tools/workspace/shell.ts';
 import type { KennelDeps } from '../activity-deps.ts';
+import { isStoreAway } from '../failure.ts';
 import { workspaceOf, worktreeOption } from './task-workspace.ts';
 
 /** How long tests may run of which nothing is known yet. */
@@ -50,17 +51,19 @@ export async function testsOf(deps: KennelDeps, task: Task, { test, files }: Con
 
 /** What the diff says of the tests, and the states that runs are kept by; null when it cannot be read. */
 async function lookAtTests(
-  { kennel, config }: KennelDeps,
+  { kennel, config, log }: KennelDeps,
   task: Task,
 ): Promise<{ before: TestedState; after: TestedState; edits: BaseLook['edits'] } | null> {
   const folder = workspaceOf(config, task);
-  const looked = await kennel.workspaceOp(folder, {
-    ...worktreeOption(task),
-    op: 'base',
-    action: 'look',
-    key: task.id,
+  const op = { ...worktreeOption(task), op: 'base', action: 'look', key: task.id } as const;
+  const looked = await kennel.workspaceOp(folder, op).catch((error) => {
+    if (isPassing(error)) throw error;
+    return { ok: false, output: (error as Error).message, data: undefined };
   });
-  if (!looked.ok) return null;
+  if (!looked.ok) {
+    log?.warn({ task: task.id, why: looked.output }, 'the tests before a task could not be looked at');
+    return null;
+  }
   const { before, after, edits } = looked.data as unknown as BaseLook;
   const { image: environment } = await kennel.provide('tools', () => {}, cancellationSignal(), folder);
   const workspace = task.workspace_identity ?? `${task.host}/${task.workspace}`;
@@ -70,6 +73,13 @@ async function lookAtTests(
     edits,
   };
 }
+
+/** Another attempt may go well. */
+export const isPassing = (error: unknown): boolean =>
+  error instanceof KennelUnavailable ||
+  error instanceof KennelFull ||
+  isStoreAway(error) ||
+  cancellationSignal().aborted;
 
 /** The tests on a copy of the workspace as it was before the task; null when none can be made. */
 async function testsBefore(deps: KennelDeps, task: Task, state: TestedState): Promise<TestRun | null> {
@@ -89,7 +99,7 @@ async function testsBefore(deps: KennelDeps, task: Task, state: TestedState): Pr
     await keep(deps, state, run);
     return run;
   } catch (error) {
-    if (error instanceof KennelUnavailable || error instanceof KennelFull || cancellationSignal().aborted) throw error;
+    if (isPassing(error)) throw error;
     log?.warn({ task: task.id, error: (error as Error).message }, 'the tests before a task could not be run');
     return null;
   } finally {

@@ -59,7 +59,7 @@ async function forgetChats(tx: Tx, { chats, threads, tasks }: Subject, counts: C
   const emptied = await tx
     .updateTable('receipts')
     .set({ body: null })
-    .where('subject', 'in', [...receipts, ''])
+    .where(sql<boolean>`subject = any(${receipts})`)
     .where('body', 'is not', null)
     .executeTakeFirst();
   add(counts, 'receipts', emptied.numUpdatedRows);

@@ -1,4 +1,5 @@
 import type { TestEdits } from '../../../contracts/workspace-ops.ts';
+import { visible } from '../../text/foreign-text.ts';
 import type { TestCase } from './test-results.ts';
 
 /**
@@ -103,7 +104,9 @@ const tests = (count: number): string => `${count} ${count === 1 ? 'test' : 'tes
 /** Names are words of others, on one line each. */
 function list(names: readonly string[]): string {
   const shown = names.slice(0, NAMES_SHOWN).map((name) => {
-    const line = name.replace(/[\s`]+/g, ' ').trim();
+    const line = visible(name)
+      .replace(/[\s`]+/g, ' ')
+      .trim();
     return `\`${line.length > NAME_CHARS ? `${line.slice(0, NAME_CHARS - 1)}…` : line}\``;
   });
   const more = names.length - shown.length;
