@@ -1,4 +1,4 @@
-import { createHash, createPublicKey, type KeyObject, sign } from 'node:crypto';
+import { createHash, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import { type Selectable, sql } from 'kysely';
 import { storableJson } from '../../domain/text/storable.ts';
 import type { Db, Tx } from '../postgres/database.ts';
@@ -32,6 +32,8 @@ const AT_ONCE = 50;
 /** Of our advisory locks, the one of this chain. */
 const LOCK = 7162389042;
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+const hashOf = (number: number, previous: string, digest: string) => sha256(`${number}\n${previous}\n${digest}`);
+const signedOf = (key: string, hash: string) => Buffer.from(`${FORMAT}\n${key}\n${hash}`);
 
 interface Due {
   kind: 'turn' | 'task';
@@ -62,8 +64,8 @@ export async function issueReceipts(db: Db, key: KeyObject): Promise<number> {
       const body = storableJson((kind === 'turn' ? turns : tasks).get(id));
       const digest = sha256(body);
       const [number, previous]: [number, string] = [(last?.number ?? 0) + 1, last?.hash ?? ''];
-      const hash = sha256(`${number}\n${previous}\n${digest}`);
-      const signature = sign(null, Buffer.from(`${FORMAT}\n${publicKey}\n${hash}`), key).toString('base64');
+      const hash = hashOf(number, previous, digest);
+      const signature = sign(null, signedOf(publicKey, hash), key).toString('base64');
       rows.push({
         number,
         subject: `${kind}/${id}`,
@@ -108,4 +110,36 @@ export async function findReceipt(db: Db, named: string): Promise<Receipt | null
   if (!row?.body) return null;
   const { number, previous, body, digest, hash, signature, key } = row;
   return { format: FORMAT, number, previous, body: JSON.parse(body), digest, hash, signature, key };
+}
+
+const PAGE = 500;
+
+/**
+ * Checks every receipt. What is wrong is told in sentences, one for each changed receipt and each gap; one whose chat
+ * was erased is checked by its hash.
+ */
+export async function verifyReceipts(db: Db): Promise<{ receipts: number; findings: string[] }> {
+  const findings: string[] = [];
+  let [last, receipts, before]: [number, number, string] = [0, 0, ''];
+  const pageAfter = (number: number) =>
+    db.selectFrom('receipts').selectAll().where('number', '>', number).orderBy('number').limit(PAGE).execute();
+  for (let page = await pageAfter(last); page.length > 0; page = await pageAfter(last)) {
+    for (const row of page) {
+      const isNext = row.number === last + 1;
+      if (!isNext) findings.push(`Receipts ${last + 1} to ${row.number - 1} are missing.`);
+      if (!isWhole(row) || (isNext && row.previous !== before)) findings.push(`Receipt ${row.number} was changed.`);
+      [last, receipts, before] = [row.number, receipts + 1, row.hash];
+    }
+  }
+  return { receipts, findings };
+}
+
+function isWhole({ number, previous, body, digest, hash, signature, key }: Selectable<ReceiptTable>): boolean {
+  if ((body !== null && sha256(body) !== digest) || hashOf(number, previous, digest) !== hash) return false;
+  try {
+    const publicKey = createPublicKey({ key: Buffer.from(key, 'base64'), type: 'spki', format: 'der' });
+    return verify(null, signedOf(key, hash), publicKey, Buffer.from(signature, 'base64'));
+  } catch {
+    return false;
+  }
 }

@@ -7,7 +7,7 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { keepReceipts, receiptKey } from '../../../src/cli/instance/home/receipt-key.ts';
 import { forgetRows } from '../../../src/store/home/forget.ts';
-import { findReceipt, issueReceipts } from '../../../src/store/home/receipts.ts';
+import { findReceipt, issueReceipts, verifyReceipts } from '../../../src/store/home/receipts.ts';
 import { findSubject } from '../../../src/store/home/subject.ts';
 import type { Db } from '../../../src/store/postgres/database.ts';
 import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
@@ -150,5 +150,27 @@ describe('receipts', () => {
     expect(verified(await written(next)).status).toBe(0);
     const left = await db.selectFrom('receipts').select('hash').where('subject', '=', `turn/${turn}`).execute();
     expect(left).toHaveLength(1);
+    expect((await verifyReceipts(db)).findings).toEqual([]);
+  });
+
+  it('are found when somebody who owns the database changes, adds or takes out one', async () => {
+    const tamper = async (change: string) => {
+      const found = await db
+        .transaction()
+        .execute(async (tx) => {
+          await sql`alter table receipts disable trigger user`.execute(tx);
+          await sql.raw(change).execute(tx);
+          throw Object.assign(new Error('undone'), await verifyReceipts(tx as never));
+        })
+        .catch((error: Error & { findings?: string[] }) => error.findings ?? [error.message]);
+      return found;
+    };
+    expect(await tamper("update receipts set body = replace(body, 'completed', 'cancelled') where number = 2")).toEqual(
+      ['Receipt 2 was changed.'],
+    );
+    expect(await tamper("update receipts set previous = '' where number = 3")).toEqual(['Receipt 3 was changed.']);
+    expect(await tamper('delete from receipts where number in (4, 5)')).toEqual(['Receipts 4 to 5 are missing.']);
+    expect(await tamper('update receipts set number = number + 1000 where number = 1')).not.toEqual([]);
+    expect(await verifyReceipts(db)).toMatchObject({ findings: [] });
   });
 });
