@@ -127,9 +127,25 @@ const SUITES: Array<[string, string, string[]]> = [
     ],
   ],
   [
+    'Vitest with one file',
+    ' ✓ tests/a.test.ts (2 tests) 5ms\n   ✓ cart > adds 1ms\n   ✓ cart > pays 3ms\n\n Test Files  1 passed (1)',
+    ['+ tests/a.test.ts', '+ tests/a.test.ts > cart > adds', '+ tests/a.test.ts > cart > pays'],
+  ],
+  [
+    'Jest with one file',
+    'FAIL ./a.test.js\n  cart\n    ✓ adds (2 ms)\n    ✕ pays (1 ms)\n    ○ skipped later\n\n  ● cart › pays\n\n    expect(1)',
+    ['+ ./a.test.js', '- ./a.test.js > cart › pays', '+ ./a.test.js > adds', '~ ./a.test.js > later'],
+  ],
+  [
     'Jest',
-    'FAIL ./a.test.js\n  cart\n    ✓ adds (2 ms)\n    ✕ pays (1 ms)\n    ○ skipped later\n\n  ● cart › pays',
-    ['+ adds', '- pays', '~ skipped later'],
+    'PASS src/a.test.js (5.1 s)\nFAIL src/b.test.js\n  ● Console\n\n  ● cart › pays\n\n  ● alone\n\nFAIL src/c.test.ts\n  ● Test suite failed to run\n\nPASS no file\n\nSummary of all failing tests\nFAIL src/b.test.js\n  ● cart › pays\n\n  ● alone',
+    [
+      '+ src/a.test.js',
+      '+ src/b.test.js',
+      '- src/c.test.ts',
+      '- src/b.test.js > cart › pays',
+      '- src/b.test.js > alone',
+    ],
   ],
   [
     'node --test',
@@ -183,6 +199,7 @@ describe('the results of tests', () => {
       name: 'a.test.ts',
       outcome: 'passed',
       ms: 5,
+      group: true,
       tests: 2,
     });
     expect(readTests('TAP version 13\nok 1 - a\n  ---\n  duration_ms: 12.4\n  ...')[0]!.ms).toBe(12);

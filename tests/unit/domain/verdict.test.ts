@@ -24,6 +24,7 @@ const group = (name: string, tests: number, outcome: TestCase['outcome'] = 'pass
   name,
   outcome,
   ms: null,
+  group: true,
   tests,
 });
 
@@ -229,6 +230,11 @@ describe('the verdict on a task', () => {
     expect(fewer.level).toBe('partly');
     expect(fewer.reasons).toEqual(['Fewer tests: `a.test.ts (3 before, 2 now)`.']);
     expect(verdictOf({ after, before, edits: none }).passed).toBe(3);
+    const named = { name: 'a.test.ts > x', outcome: 'failed' as const, ms: 1 };
+    expect(verdictOf({ after: { ...after, cases: [...after.cases, named] }, before, edits: none })).toMatchObject({
+      passed: 2,
+      failed: 1,
+    });
   });
 
   it('does not miss tests where a part of the output is missing, and says so', () => {

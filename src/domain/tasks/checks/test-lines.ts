@@ -225,7 +225,8 @@ export const surefire: TestReader = (lines) => {
       const bad = failures + errors;
       const ms = Math.round(Number(counts[5]!.replaceAll(',', '')) * 1000);
       const outcome = bad > 0 ? 'failed' : run === skipped ? 'skipped' : 'passed';
-      if (run > 0) found.push({ ...ended(name, outcome, Number.isFinite(ms) ? ms : null), tests: run - skipped });
+      if (run > 0)
+        found.push({ ...ended(name, outcome, Number.isFinite(ms) ? ms : null), group: true, tests: run - skipped });
       continue;
     }
     const at = line.indexOf('Time elapsed:');
@@ -295,8 +296,8 @@ export const marks: TestReader = (lines) => {
     }
     const group = groupIn(text);
     if (group) {
-      found.push({ ...group.result, indent });
-      file = group.bad ? { path: group.result.name, indent } : null;
+      found.push({ ...group, indent });
+      file = { path: group.name, indent };
       continue;
     }
     const outcome = MARKS[text[0] ?? ''] ?? (mocha ? mochaOutcome(text) : undefined);
@@ -304,11 +305,49 @@ export const marks: TestReader = (lines) => {
     const { name, ms } = timed(withoutMark(text));
     const skipped = /# (?:SKIP|TODO)/.test(name);
     const result = { ...ended(name.split(' # ')[0]!, skipped ? 'skipped' : outcome, ms), indent };
-    if (file) found.push({ ...result, name: `${file.path} > ${result.name}` });
+    if (file) found.push({ ...result, name: prefix(`${file.path} > ${result.name}`, NAME_CHARS) });
     else if (suites.has(`${indent} ${name}`)) close(found, result);
     else found.push(result);
   }
   return plain(found);
+};
+
+/** What Jest lists beside failed tests. */
+const NO_TESTS = ['Console', 'Test suite failed to run'];
+
+/**
+ * Jest: files as groups. It lists all tests of a file only where there is one file, and failed ones (`● cart › pays`)
+ * always.
+ */
+export const jest: TestReader = (lines) => {
+  const groups = new Map<string, TestCase>();
+  const failed = new Map<string, TestCase>();
+  const others: TestCase[] = [];
+  let file: TestCase | null = null;
+  let fails = false;
+  for (const line of lines) {
+    const header = /^(PASS|FAIL) +(\S.{0,300})$/.exec(line);
+    const path = header && timed(header[2]!).name.split(' ').at(-1)!;
+    if (path && /\.[cm]?[jt]sx?$/.test(path)) {
+      fails = header[1] === 'FAIL';
+      // a summary at the end names it again
+      file = groups.get(path) ?? { ...ended(path, fails ? 'failed' : 'passed'), group: true };
+      groups.set(path, file);
+      continue;
+    }
+    if (!file) continue;
+    const text = line.trimStart();
+    const name = withoutMark(text);
+    const outcome = MARKS[text[0] ?? ''];
+    if (fails && text.startsWith('● ') && !NO_TESTS.includes(name)) {
+      failed.set(`${file.name} > ${name}`, ended(`${file.name} > ${name}`, 'failed'));
+      file.outcome = 'passed';
+    } else if (text[1] === ' ' && (outcome === 'passed' || outcome === 'skipped')) {
+      const test = timed(name.replace(/^skipped /, ''));
+      others.push(ended(`${file.name} > ${test.name}`, outcome, test.ms));
+    }
+  }
+  return [...groups.values(), ...failed.values(), ...others];
 };
 
 const withoutMark = (text: string): string => text.slice(text.indexOf(' ') + 1);
@@ -319,7 +358,7 @@ function mochaOutcome(text: string): Outcome | undefined {
 }
 
 /** A file in Vitest's list: `✓ a.test.ts (3 tests) 5ms`, `❯ a.test.ts (3 tests | 1 failed) 5ms`. */
-function groupIn(text: string): { result: TestCase; bad: boolean } | null {
+function groupIn(text: string): TestCase | null {
   const found = / \((\d{1,9}) tests?(?: \| ([^()]{1,80}))?\)/.exec(text.slice(0, 400));
   if (!found || text[1] !== ' ' || !'✓❯×↓'.includes(text[0]!)) return null;
   const counts = (found[2] ?? '').split(' | ').map((part) => part.split(' '));
@@ -330,5 +369,5 @@ function groupIn(text: string): { result: TestCase; bad: boolean } | null {
     .trim();
   const bad = failed > 0 || text[0] === '×' || text[0] === '❯';
   const outcome = bad && failed === 0 ? 'failed' : all === skipped ? 'skipped' : 'passed';
-  return { result: { name, outcome, ms: timed(text).ms, tests: all - skipped }, bad };
+  return { ...ended(name, outcome, timed(text).ms), group: true, tests: all - skipped };
 }

@@ -1,6 +1,16 @@
 import { visible } from '../../text/foreign-text.ts';
 import { prefix } from '../../text/storable.ts';
-import { cargoAndUnittest, goLines, gradleAndDotnet, marks, nextest, pytest, surefire, tap } from './test-lines.ts';
+import {
+  cargoAndUnittest,
+  goLines,
+  gradleAndDotnet,
+  jest,
+  marks,
+  nextest,
+  pytest,
+  surefire,
+  tap,
+} from './test-lines.ts';
 import { goJson, jsonReport, xmlReports } from './test-reports.ts';
 
 /** What a test runner says of its tests, in the formats that are common. */
@@ -11,7 +21,9 @@ export interface TestCase {
   outcome: 'passed' | 'failed' | 'skipped';
   /** null: the runner does not say */
   ms: number | null;
-  /** number of tests, where the runner reports those of a file or class as one */
+  /** a file or class as a whole: its runner does not name its tests, or only some of them, as `<name> > …` */
+  group?: true;
+  /** number of tests in a group, where it is known */
   tests?: number;
 }
 
@@ -29,6 +41,7 @@ const READERS: readonly TestReader[] = [
   goLines,
   surefire,
   gradleAndDotnet,
+  jest,
   marks,
 ];
 

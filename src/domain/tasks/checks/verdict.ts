@@ -95,8 +95,20 @@ const areNamed = (run: TestRun | null): boolean => run?.state === 'ended' && run
 const NOT_COMPARED = 'The tests were not run on the state before it, so tests that are gone are not known.';
 const NONE_RUN = '. No tests were run.';
 
-const countOf = (run: TestRun | null, outcome: TestCase['outcome']): number =>
-  run?.cases.reduce((sum, each) => sum + (each.outcome === outcome ? (each.tests ?? 1) : 0), 0) ?? 0;
+/** A group counts by its number of tests, without those that are named beside it. */
+function countOf(run: TestRun | null, outcome: TestCase['outcome']): number {
+  const cases = run?.cases ?? [];
+  const named = new Map<string, number>();
+  for (const { name, group } of cases) if (!group) named.set(groupOf(name), (named.get(groupOf(name)) ?? 0) + 1);
+  return cases.reduce((sum, each) => {
+    if (each.outcome !== outcome) return sum;
+    return sum + (each.group ? Math.max(0, (each.tests ?? 1) - (named.get(each.name) ?? 0)) : 1);
+  }, 0);
+}
+
+/** The file or class of a test, where its name begins with it. */
+const groupOf = (name: string): string =>
+  name.includes(' > ') ? name.slice(0, name.indexOf(' > ')) : name.slice(0, name.lastIndexOf('.'));
 
 const nameIfFailed = ({ name, outcome }: TestCase): string[] => (outcome === 'failed' ? [name] : []);
 const tests = (count: number): string => `${count} ${count === 1 ? 'test' : 'tests'}`;
@@ -170,8 +182,8 @@ function goneText(before: TestRun | null, after: TestRun): string[] {
 
 /** Whether a test belongs to a file or class that passes, where the runner names single tests only if one fails. */
 function hasPassedGroup(name: string, now: ReadonlyMap<string, TestCase>): boolean {
-  const file = now.get(name.split(' > ')[0]!) ?? now.get(name.slice(0, name.lastIndexOf('.')));
-  return file?.tests !== undefined && file.outcome === 'passed';
+  const group = now.get(groupOf(name));
+  return group?.group === true && group.outcome === 'passed';
 }
 
 /** `compared`: tests are known by name before and after, so that settings hide none. */
