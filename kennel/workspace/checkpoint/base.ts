@@ -59,7 +59,7 @@ function program(name: string, args: string[]): string {
 }
 
 const TESTS =
-  /^[ \t]*(?:(?:it|test|specify)(?:\.\w{1,20})*(?:\(| ["'])|(?:async )?def test|func (?:Test|Fuzz)|#\[(?:\w{1,20}::)?test|@(?:Parameterized)?Test\b|public function test)/gm;
+  /(?:^|[;{])[ \t]*(?:(?:it|test|specify)(?:\.\w{1,20})*(?:\(| ["'])|(?:async )?def test|func (?:Test|Fuzz)|#\[(?:\w{1,20}::)?test|@(?:Parameterized)?Test\b|public function test)/gm;
 const CHECKS = /\b(?:expect|assert|should|verify)\w*|\bt\.(?:Error|Fatal|Fail)|\brequire\.[A-Z]/g;
 const SKIPS =
   /\.(?:skip|only|todo|skipIf)\(|\bx(?:it|test|describe)\(|@pytest\.mark\.(?:skip|xfail)|\bpytest\.skip|@(?:unittest\.)?skip|#\[ignore|\bt\.Skip|@(?:Disabled|Ignore)\b|\bpending\(/g;

@@ -133,6 +133,12 @@ describe('what a task did to the tests', () => {
       ['a_test.go 1>1 1>1 0>1'],
     ],
     ['a test that moved', { 'a.test.js': JEST }, { 'a.test.js': '\n', 'b.test.js': JEST }, []],
+    [
+      'one of two tests on a line',
+      { 'a.test.js': "test('a', () => {}); test('b', () => {});\n" },
+      { 'a.test.js': "test('a', () => {});\n" },
+      ['a.test.js 2>1 0>0 0>0'],
+    ],
     ['more tests', { 'a.test.js': JEST }, { 'a.test.js': `${JEST}${JEST}` }, []],
     ['code without tests', { 'a.js': 'assert(1);\nassert(2);\n' }, { 'a.js': 'assert(1);\n' }, []],
   ])('is named: %s', (_, before, after, weakened) => {
