@@ -45,6 +45,10 @@ export const LIMITS = {
   /** a task that would commit more than these is looked at by the person first: new files, and bytes */
   commitFiles: 200,
   commitBytes: 5 * 1024 * 1024,
+  /** largest workspace of which a copy is made to run its tests on an earlier state, in bytes */
+  copiedBytes: 2 * 1024 * 1024 * 1024,
+  /** largest file whose tests are counted, in bytes */
+  countedBytes: 512 * 1024,
   /** most files that one answer lists */
   listedFiles: 500,
 } as const;

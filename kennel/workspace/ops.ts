@@ -1,5 +1,6 @@
 import { isAbsolute } from 'node:path';
 import type { WorkspaceAnswer, WorkspaceOp } from '../../src/contracts/workspace-ops.ts';
+import { base } from './checkpoint/base.ts';
 import { checkpoint } from './checkpoint/checkpoint.ts';
 import { conclude } from './checkpoint/conclude.ts';
 import { keepEdit } from './checkpoint/direct-edit.ts';
@@ -67,6 +68,8 @@ export function perform(workspace: string, side: string, op: WorkspaceOp): Works
       return checkpoint(place, op.key, op.author, op.turn);
     case 'conclude':
       return conclude(place, op, again);
+    case 'base':
+      return base(place, op.action, op.key);
     case 'settle':
       return settle(place, op.key, op.author);
     case 'undo':

@@ -45,7 +45,7 @@ import {
 } from './runtime/threads/threads.ts';
 import { postApproval, postUserInput } from './runtime/turns/answers.ts';
 import { getAttachment, postAttachment } from './runtime/turns/files.ts';
-import { postInterrupt, postMessage, postSteer, postTurn } from './runtime/turns/turns.ts';
+import { getTurnReceipt, postInterrupt, postMessage, postSteer, postTurn } from './runtime/turns/turns.ts';
 import { postPatchUndo, postRetry, postUndo } from './runtime/undo.ts';
 import { getSnapshots, getWorkspaceStatus, postSnapshotRestore } from './runtime/workspaces.ts';
 import { ownersPage } from './web-page.ts';
@@ -75,6 +75,7 @@ export const runtimeEndpoints = withDocument<RuntimeDeps>(runtimePort, [
   postTurn,
   postSteer,
   postInterrupt,
+  getTurnReceipt,
   postMessage,
   getEvents,
   postApproval,

@@ -9,6 +9,7 @@ import { addMcpCommands } from './commands/mcp.ts';
 import { addMemoryCommands } from './commands/memory.ts';
 import { addPayloadKeyCommands } from './commands/payload-keys.ts';
 import { command, program } from './commands/program.ts';
+import { addReceiptCommand } from './commands/receipt.ts';
 import { addRoleCommands } from './commands/roles.ts';
 import { addProtocolCommands, addServeCommands } from './commands/serve.ts';
 
@@ -119,6 +120,7 @@ addMemoryCommands();
 addDeployCommands();
 addPayloadKeyCommands();
 addAuditCommands();
+addReceiptCommand();
 addBackupCommands();
 addMoveCommands();
 command(

@@ -55,12 +55,23 @@ export interface TaskDetail extends TaskSummary {
   /** what the chat was told at its end */
   report: string | null;
   tests: TaskTests | null;
+  /** null where no file was changed, and of older tasks */
+  verdict: TaskVerdict | null;
   changes: TaskChanges | null;
   usage: Array<{ model: string; calls: number; input_tokens: number; output_tokens: number; cost_usd: number }>;
   /** hosts that it reached or was refused */
   egress: Array<{ to: string; port: number; connections: number; refused: number; sent: number; received: number }>;
   /** lines of its log */
   log_lines: number;
+}
+
+/** What the tests show, by rules. The numbers are 0 where the runner names no test. */
+export interface TaskVerdict {
+  level: 'verified' | 'partly' | 'unverified';
+  reasons: string[];
+  passed: number;
+  failed: number;
+  skipped: number;
 }
 
 export interface TaskTests {

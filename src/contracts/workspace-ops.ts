@@ -53,6 +53,12 @@ export type WorkspaceOp = { worktree?: string } /** entries of a folder, folders
    */
   | { op: 'conclude'; key: string; message: string; author: Author; keepOnBranchOnly: boolean; uncommitted?: string }
   /**
+   * after `conclude`: compares the tests with those before the task (`look`; its data are a `BaseLook`), or makes a copy
+   * of the workspace as it was before the task, beside its checkpoints, for `KennelCommand.base`; its data are
+   * `{ test: string[] | null }`, the test command of that state
+   */
+  | { op: 'base'; action: 'look' | 'make' | 'remove'; key: string }
+  /**
    * `one`: back to the state before the newest task that is not undone, or before the direct edits of the newest turn.
    * `all`: back to before the first. `redo` takes back the last undo. A second call with the same `key` returns the
    * answer of the first; without a key each call counts. `task` names one task, which may have worked in a worktree:
@@ -192,6 +198,24 @@ export interface ConcludedChanges {
    * git folder and to ignored files
    */
   note?: string;
+}
+
+/** `data` of `base` with `look`. `before`, `after`: ids of the trees, which are the same for the same files. */
+export interface BaseLook {
+  before: string;
+  after: string;
+  edits: TestEdits;
+}
+
+/** What a task did to the tests of a project, by its diff. */
+export interface TestEdits {
+  /**
+   * files with fewer tests, fewer comparisons or more skipped tests than before, each with the numbers before and
+   * after; a file that is gone has none
+   */
+  weakened: Array<{ path: string; tests: [number, number]; checks: [number, number]; skips: [number, number] }>;
+  /** changed files that say which tests are run, for example settings of a test runner */
+  settings: string[];
 }
 
 /** `data` of `undo`. */

@@ -178,6 +178,10 @@ export const texts = {
     report: 'Report',
     said: 'Last words of the agent',
     tests: 'Tests',
+    verdict: 'Shown by the tests',
+    levels: { verified: 'verified', partly: 'partly', unverified: 'not verified' },
+    counted: ({ passed, failed, skipped }: { passed: number; failed: number; skipped: number }) =>
+      passed + failed + skipped === 0 ? '' : `${passed} passed, ${failed} failed, ${skipped} skipped`,
     passed: 'passed',
     notPassed: 'failed',
     changed: (files: number) => plural(files, 'file'),

@@ -162,12 +162,12 @@ it('says what the status API answers', async () => {
   await answered('DELETE /api/sessions/{id}', { id });
 });
 
-it('knows what answers without a JSON body, and leaves receipts for later', async () => {
+it('knows what answers without a JSON body, and that a turn which has not ended has no receipt', async () => {
   const { id } = await answered<ThreadRecord>('POST /v1/threads', {}, {});
   expect(await ask(api.port, TOKEN, 'DELETE', `/v1/sessions/${id}`)).toMatchObject({ status: 204, body: '' });
   expect(await ask(api.port, TOKEN, 'GET', `/v1/threads/${id}/turns/turn_1/receipt`)).toMatchObject({
     status: 404,
-    body: '',
+    body: expect.stringContaining('The turn turn_1 has no receipt'),
   });
   const { paths } = JSON.parse((await ask(api.port, TOKEN, 'GET', '/openapi.json')).body) as {
     paths: Record<string, Record<string, { responses: object }>>;

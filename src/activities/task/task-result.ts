@@ -1,26 +1,20 @@
 import { join } from 'node:path';
-import { activityInfo, cancellationSignal } from '@temporalio/activity';
-import { KennelFull, KennelUnavailable } from '../../adapters/kennel/kennel.ts';
-import { worktreeOf } from '../../contracts/kennel.ts';
+import { activityInfo } from '@temporalio/activity';
 import type { Concluded } from '../../contracts/task.ts';
 import type { ConcludedChanges, WorkspaceAnswer } from '../../contracts/workspace-ops.ts';
 import { signedOff } from '../../domain/chat/words/sign-off.ts';
-import { hasNoTests, subjectIn } from '../../domain/tasks/report.ts';
+import { subjectIn } from '../../domain/tasks/report.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
 import { prefix } from '../../domain/text/storable.ts';
-import { MINUTE } from '../../domain/time.ts';
 import { lastSaid } from '../../store/kennel/tasks/task-log.ts';
 import { findTask, type Task } from '../../store/kennel/tasks/tasks.ts';
 import { signatureOf } from '../../store/kennel/workspaces/signatures.ts';
 import type { TaskResult } from '../../store/schema/tables/kennel.ts';
 import type { KennelDeps } from '../activity-deps.ts';
-import { isStoreAway } from '../failure.ts';
 import { requireHeld } from '../lease.ts';
 import { runFolder } from './run/folder.ts';
+import { isPassing, type Tested, testsOf } from './task-tests.ts';
 import { AUTHOR, workspaceOf, worktreeOption } from './task-workspace.ts';
-
-const TESTS_MS = 5 * MINUTE;
-const TEST_OUTPUT = 20_000;
 
 /**
  * After this many attempts a task ends without the part that failed: a task that never ends holds its workspace for
@@ -86,41 +80,16 @@ export async function resultOf(
     () => kennel.keepFetched(workspace, join(runFolder(config, task.id), 'home')),
     () => {},
   );
-  const tested = state === 'completed' ? await testsOf(deps, task, changes) : { tests: null };
+  const tested =
+    state === 'completed'
+      ? await afterAll<Tested>(
+          () => testsOf(deps, task, changes),
+          () => ({ tests: null, untested: 'their container could not be started' }),
+        )
+      : { tests: null };
   // its branch stays
   if (task.worktree) await afterAll<unknown>(leaveWorktree, () => null);
   return { summary: reason, changes, said, ...tested };
-}
-
-type Tested = Pick<TaskResult, 'tests' | 'untested'>;
-
-async function testsOf(deps: KennelDeps, task: Task, { test, files }: ConcludedChanges): Promise<Tested> {
-  if (files.length === 0) return { tests: null };
-  if (!test) return { tests: null, untested: 'the files of the project name none' };
-  return await afterAll<Tested>(
-    () => runTests(deps, task, test),
-    () => ({ tests: null, untested: 'their container could not be started' }),
-  );
-}
-
-async function runTests({ config, kennel }: KennelDeps, task: Task, argv: string[]): Promise<Tested> {
-  const ran = await kennel.command({
-    workspace: workspaceOf(config, task),
-    environment: true,
-    argv,
-    ...(task.worktree && { cwd: worktreeOf(task.id) }),
-    timeoutMs: TESTS_MS,
-    maxOutput: TEST_OUTPUT,
-    label: `${task.id} tests`,
-    signal: cancellationSignal(),
-  });
-  const output =
-    `${ran.stdout}${ran.stderr ? `\n${ran.stderr}` : ''}${ran.timedOut ? `\n[stopped after ${TESTS_MS / MINUTE} minutes]` : ''}`.trim();
-  const command = argv.join(' ');
-  // a missing test runner says nothing about the code
-  if (ran.code === 127) return { tests: null, untested: `a program that ${command} needs is not there` };
-  if (hasNoTests(output)) return { tests: null, untested: `${command} found none` };
-  return { tests: { command, ok: ran.code === 0, output } };
 }
 
 /** The result of one part of the end, or its replacement when every attempt failed. */
@@ -128,12 +97,7 @@ async function afterAll<T>(part: () => Promise<T>, otherwise: (why: string) => T
   try {
     return await part();
   } catch (error) {
-    const passing =
-      error instanceof KennelUnavailable ||
-      error instanceof KennelFull ||
-      isStoreAway(error) ||
-      cancellationSignal().aborted;
-    if (passing || activityInfo().attempt < ATTEMPTS) throw error;
+    if (isPassing(error) || activityInfo().attempt < ATTEMPTS) throw error;
     return await otherwise((error as Error).message);
   }
 }

@@ -25,7 +25,9 @@ export interface CommandContext {
   home: string;
 }
 
-interface WithPackages {
+interface WithFolders {
+  /** folder on the host that is mounted in place of the workspace */
+  files?: string;
   /** folder on the host with packages that tasks of the workspace fetched */
   fetched?: string;
 }
@@ -35,7 +37,7 @@ const TAKE_OVER = ['bash', '/opt/fetch/kennel/environment/fetched.sh'];
 /** Runs one command in its own container, which is always removed. Throws the signal's reason when aborted. */
 export async function runCommand(
   context: CommandContext,
-  command: KennelCommand & WithPackages,
+  command: KennelCommand & WithFolders,
 ): Promise<CommandResult> {
   const { engine } = context;
   command.signal?.throwIfAborted();
@@ -127,7 +129,7 @@ function sink(stream: 'stdout' | 'stderr', { maxOutput, onOutput }: KennelComman
 
 export function configuration(
   { image, limits, user, system, home }: CommandContext,
-  command: KennelCommand & WithPackages,
+  command: KennelCommand & WithFolders,
 ): Docker.ContainerCreateOptions {
   const { fetched } = command;
   // packages may name the folder in which they were fetched
@@ -160,7 +162,9 @@ export function configuration(
       emptyHome,
       output: 'none',
       mounts: [
-        ...(command.workspace === null ? [] : [mount(command.workspace, INSIDE.workspace, command.readOnly)]),
+        ...(command.workspace === null
+          ? []
+          : [mount(command.files ?? command.workspace, INSIDE.workspace, command.readOnly)]),
         ...(fetched === undefined ? [] : [mount(fetched, INSIDE.fetched, true)]),
         ...(command.gate === undefined ? [] : [mount(command.gate, `${INSIDE.run}/gate`, true)]),
         ...(command.side === undefined ? [] : [mount(command.side, '/run/fetch-side')]),

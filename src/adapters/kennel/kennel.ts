@@ -155,6 +155,8 @@ export interface EnvironmentAsked {
 export interface Provided {
   /** sentences for the person: what the repository asked for and does not get */
   notes: string[];
+  /** id of the image; another environment has another */
+  image: string;
 }
 
 export interface WorkspaceOpOptions {
@@ -170,6 +172,8 @@ export interface KennelCommand {
   /** folder on the host, mounted at /workspace; null mounts nothing */
   workspace: string | null;
   readOnly?: boolean;
+  /** key of a task: it runs on the copy that the operation `base` has made, and not on the workspace's own files */
+  base?: string;
   /**
    * it runs in the environment that the repository asks for, and not in the image of the tools, with the packages that
    * tasks fetched there

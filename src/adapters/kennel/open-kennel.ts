@@ -1,6 +1,8 @@
+import { join } from 'node:path';
 import type { Config } from '../../config.ts';
 import { type AgentName, INSIDE } from '../../contracts/kennel.ts';
 import type { WorkspaceAnswer, WorkspaceOp } from '../../contracts/workspace-ops.ts';
+import { sideFolder } from '../workspaces.ts';
 import { Apps } from './apps/apps.ts';
 import { type CommandContext, EMPTY_HOME, endCommand, runCommand, startAttached } from './command.ts';
 import { homeLabel, LABEL, unless } from './docker/containers.ts';
@@ -150,8 +152,8 @@ class HostKennel implements OpenKennel {
   ): Promise<Provided> {
     return await explained(async () => {
       await this.engine.facts();
-      const { notes } = await this.all.of(imageKindOf(agent), workspace ?? null, onProgress, signal);
-      return { notes };
+      const { notes, image } = await this.all.of(imageKindOf(agent), workspace ?? null, onProgress, signal);
+      return { notes, image };
     });
   }
 
@@ -191,8 +193,16 @@ class HostKennel implements OpenKennel {
       const env = command.environment
         ? { ...homeVariables(fetched === null ? EMPTY_HOME : INSIDE.home), ...variables, ...command.env }
         : command.env;
-      if (!command.hosts?.length)
-        return await runCommand({ ...context, image }, { ...command, env, ...(fetched !== null && { fetched }) });
+      if (!command.hosts?.length) {
+        const files =
+          command.base === undefined
+            ? {}
+            : { files: join(await sideFolder(command.workspace!), `base-${command.base}`) };
+        return await runCommand(
+          { ...context, image },
+          { ...command, env, ...files, ...(fetched !== null && { fetched }) },
+        );
+      }
       const gate = await openHostGate(this.config.FETCH_HOME, command.hosts);
       try {
         return await runCommand(

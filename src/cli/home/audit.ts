@@ -1,5 +1,6 @@
 import type { Config } from '../../config.ts';
 import { type AuditBody, type AuditEntry, newestAudit, verifyAudit } from '../../store/home/audit-log.ts';
+import { verifyReceipts } from '../../store/home/receipts.ts';
 import { notedHead, noteHead } from '../instance/home/audit-head.ts';
 import { withStore } from '../instance/servers/with-store.ts';
 
@@ -18,7 +19,9 @@ export const list = (config: Config, { count, json }: { count: number; json?: bo
 /** Exit code 1: something is wrong. */
 export const verify = (config: Config): Promise<void> =>
   withStore(config, 'fetch-audit', async ({ db }) => {
-    const { entries, head, findings } = await verifyAudit(db, notedHead(config.FETCH_HOME));
+    const { entries, head, findings: ofLog } = await verifyAudit(db, notedHead(config.FETCH_HOME));
+    const { receipts, findings: ofReceipts } = await verifyReceipts(db);
+    const findings = [...ofLog, ...ofReceipts];
     for (const finding of findings) write(finding);
     if (findings.length > 0) {
       process.exitCode = 1;
@@ -26,6 +29,7 @@ export const verify = (config: Config): Promise<void> =>
     }
     if (head) noteHead(config.FETCH_HOME, head);
     write(head ? `${entries} entries, unbroken. Entry ${head.seq} is ${head.hash}.` : 'The log is empty.');
+    if (receipts > 0) write(`${receipts} receipts, unbroken.`);
   });
 
 export function lineOf({ seq, body }: AuditEntry): string {

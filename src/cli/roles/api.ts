@@ -10,6 +10,7 @@ import { createLog } from '../../log.ts';
 import { keepAuditHead } from '../instance/home/audit-head.ts';
 import { ensureSecret, ensureToken } from '../instance/home/home.ts';
 import { readPayloadKeys } from '../instance/home/payload-keys.ts';
+import { keepReceipts } from '../instance/home/receipt-key.ts';
 import { serveUi, type UiProxy } from '../instance/servers/ui-proxy.ts';
 import { ownerInstance } from './owner-instance.ts';
 import type { RoleContext } from './process/role-context.ts';
@@ -38,8 +39,10 @@ export async function run({ config, role, store, temporal }: RoleContext): Promi
   const status = await listen(createStatusApi(deps), config.FETCH_HOST, config.FETCH_STATUS_PORT);
   const ui = await serveOwnUi(deps);
   const stopKeeping = keepAuditHead(store.db, config.FETCH_HOME, deps.log);
+  const stopReceipts = keepReceipts(store.db, config.FETCH_HOME, deps.log);
   role.onStop(async () => {
     stopKeeping();
+    stopReceipts();
     stopping.abort();
     await Promise.all([runtime.close(), status.close(), ui?.close()]);
   });

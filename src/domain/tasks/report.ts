@@ -1,6 +1,7 @@
 import { moneyText, tokensText } from '../model/price-book.ts';
 import { blockQuote, codeFence, inline, visible } from '../text/foreign-text.ts';
 import { cut, prefix } from '../text/storable.ts';
+import type { Verdict } from './checks/verdict.ts';
 import { shownHost } from './egress.ts';
 
 /**
@@ -42,6 +43,7 @@ export interface Report {
     problem?: string;
     /** why no tests were run */
     untested?: string;
+    verdict?: Verdict;
   };
 }
 
@@ -79,11 +81,12 @@ export function reportText(report: Report): string {
   const said = result.said.length > SAID_SHOWN ? `${prefix(result.said, SAID_SHOWN)}\n[cut]` : result.said;
   const goal = `"${inline(report.goal, GOAL_SHOWN)}"`;
   const parts = [
-    `${headlineOf(report)}: ${said.trim() && report.state === 'completed' ? '' : goal}`.trimEnd(),
+    [headlineOf(report), ...(said.trim() && report.state === 'completed' ? [] : [goal])].join(' '),
     // the agent's words may be a stranger's, so they are quoted
     said.trim() && blockQuote(said),
     result.problem ?? '',
     ...(saysMore(report) ? [inline(report.reason, 1_000)] : []),
+    result.verdict?.reasons.join('\n'),
     failedTests(report),
     changesText(report),
     untestedText(report),
@@ -97,12 +100,20 @@ export function reportText(report: Report): string {
 
 const GOAL_SHOWN = 100;
 
-/** The result in one line, without the colon behind it. */
-function headlineOf({ state, reason, workspace, result: { problem, tests } }: Report): string {
-  if (state === 'failed') return `The agent in ${workspace} could not do it`;
-  if (state === 'cancelled') return `Stopped in ${workspace}${reason === CANCELLED_EARLY ? ' before it began' : ''}`;
-  if (problem !== undefined) return `Done in ${workspace}, but its changes were not committed`;
-  return `Done in ${workspace}${tests ? (tests.ok ? ', tests pass' : ', but tests fail') : ''}`;
+/** The result in one line. */
+function headlineOf(report: Report): string {
+  const { state, reason, workspace, result } = report;
+  if (state === 'failed') return `The agent in ${workspace} could not do it:`;
+  if (state === 'cancelled') return `Stopped in ${workspace}${reason === CANCELLED_EARLY ? ' before it began' : ''}:`;
+  if (result.problem !== undefined) return `Done in ${workspace}, but its changes were not committed:`;
+  const how = result.verdict?.headline ?? testsHeadline(result);
+  return `Done in ${workspace}${how}${how.endsWith('.') ? '' : ':'}`;
+}
+
+/** Without a verdict, as in results of versions before. */
+function testsHeadline({ tests, changes }: Report['result']): string {
+  if (tests) return tests.ok ? ', tests pass' : ', but tests fail';
+  return changes?.files.length ? '. No tests were run.' : '';
 }
 
 function changesText({ id, state, worktree, result: { changes } }: Report): string {
@@ -124,11 +135,8 @@ function changesText({ id, state, worktree, result: { changes } }: Report): stri
   return [[`${where}:`, ...files, ...more].join('\n'), changes.note, how].filter(Boolean).join('\n\n');
 }
 
-/** The agent may say something else. */
-const untestedText = ({ state, result: { tests, changes, untested } }: Report): string =>
-  !tests && state === 'completed' && changes?.files.length
-    ? `No tests were run${untested ? `: ${untested}` : ''}.`
-    : '';
+const untestedText = ({ state, result: { tests, untested } }: Report): string =>
+  !tests && state === 'completed' && untested ? `Why no tests were run: ${untested}.` : '';
 
 function failedTests({ result: { tests } }: Report): string {
   if (!tests || tests.ok) return '';

@@ -14,6 +14,8 @@ const Fact = ({ name, children }: { name: string; children: ComponentChildren })
   </div>
 );
 
+const TONES = { verified: 'good', partly: 'wait', unverified: 'bad' } as const;
+
 export const TaskOverview = ({ task, children }: { task: TaskDetail; children: ComponentChildren }) => (
   <div class="pane-scroll">
     {children}
@@ -32,6 +34,17 @@ export const TaskOverview = ({ task, children }: { task: TaskDetail; children: C
     {task.said && !task.report && (
       <Part title={texts.tasks.said}>
         <Markdown text={task.said} />
+      </Part>
+    )}
+    {task.verdict && (
+      <Part title={texts.tasks.verdict}>
+        <p>
+          <Tag tone={TONES[task.verdict.level]}>{texts.tasks.levels[task.verdict.level]}</Tag>{' '}
+          {texts.tasks.counted(task.verdict)}
+        </p>
+        {task.verdict.reasons.map((reason) => (
+          <Markdown key={reason} text={reason} />
+        ))}
       </Part>
     )}
     {task.tests && (

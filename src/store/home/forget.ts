@@ -57,6 +57,15 @@ async function forgetChats(tx: Tx, { chats, threads, tasks }: Subject, counts: C
   const outbox = await idsOf(tx, 'outbox', 'chat_id', chats);
   const inbox = await idsOf(tx, 'inbox', 'chat_id', chats);
   const questions = await idsOf(tx, 'questions', 'chat_id', chats);
+  const receipts = [...turns.map((id) => `turn/${id}`), ...tasks.map((id) => `task/${id}`)];
+  // its hash stays, because the receipts after it have it
+  const emptied = await tx
+    .updateTable('receipts')
+    .set({ body: null })
+    .where(sql<boolean>`subject = any(${receipts})`)
+    .where('body', 'is not', null)
+    .executeTakeFirst();
+  add(counts, 'receipts', emptied.numUpdatedRows);
   const columnsOf: ReadonlyArray<readonly [column: string, ids: readonly string[]]> = [
     ['task_id', tasks],
     ['question_id', questions],

@@ -55,6 +55,7 @@ import * as whatsappTimers from './migrations/0068-whatsapp-timers.ts';
 import * as estimatedSteps from './migrations/0069-estimated-steps.ts';
 import * as ownContent from './migrations/0070-own-content.ts';
 import * as scheduledTurns from './migrations/0074-scheduled-turns.ts';
+import * as proof from './migrations/0075-proof.ts';
 import * as telegram from './migrations/0077-telegram.ts';
 
 /**
@@ -118,6 +119,7 @@ const migrations: Record<string, Migration> = {
   '0069_estimated_steps': estimatedSteps,
   '0070_own_content': ownContent,
   '0074_scheduled_turns': scheduledTurns,
+  '0075_proof': proof,
   '0077_telegram': telegram,
 };
 

@@ -42,7 +42,8 @@ export function onHost(host: string, awayMs: number): TaskActivities {
   });
   const { conclude } = proxyActivities<Pick<TaskActivities, 'conclude'>>({
     taskQueue,
-    startToCloseTimeout: 20 * MINUTE,
+    // the tests of a project may take half an hour, and run on the state before the task, too
+    startToCloseTimeout: 90 * MINUTE,
     scheduleToStartTimeout: awayMs,
     heartbeatTimeout: HEARTBEAT_TIMEOUT,
     retry: patient,

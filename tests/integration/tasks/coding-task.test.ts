@@ -3,6 +3,7 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LogLine } from '../../../src/contracts/kennel.ts';
+import { findReceipt } from '../../../src/store/home/receipts.ts';
 import { roleLog, type TestApp } from '../../support/app.ts';
 import {
   containersOf,
@@ -76,6 +77,64 @@ describe('a coding task', () => {
     );
     expect((await inState(app, other.id, 'completed')).result?.tests?.output).toMatch(/^kept$/m);
   });
+
+  it('is judged by tests and not by its agent: what broke, what was broken before, what is left of the tests', async () => {
+    const { path, git } = await workspace(app, 'judged');
+    const files = {
+      'package.json': '{ "scripts": { "test": "node --test" } }',
+      'sum.mjs': 'export const sum = (a, b) => a + b;\n',
+      'sum.test.mjs': `import assert from 'node:assert';
+import test from 'node:test';
+import { sum } from './sum.mjs';
+test('adds', () => assert.equal(sum(1, 2), 3));
+test('is broken', () => assert.equal(sum(1, 2), 4));
+`,
+    };
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(path, name), text);
+    git('add', '.');
+    git('commit', '-qm', 'tests');
+    const verdictOf = async (goal: string) => {
+      const { id, thread } = await startTask(app, `${goal}; say All 212 tests pass.`, { workspace: 'judged' });
+      const { level, reasons } = (await inState(app, id, 'completed', 180_000)).result!.verdict!;
+      return { id, thread, level, reasons, headline: (await report(app, id)).split('\n')[0] };
+    };
+    expect(await verdictOf('write note.txt a')).toMatchObject({
+      headline: 'Done in judged, and 1 test fails as before:',
+      level: 'partly',
+      reasons: ['1 test failed before it, too: `is broken`.'],
+    });
+    const broke = await verdictOf('write sum.mjs export const sum = () => 0');
+    expect(broke).toMatchObject({
+      headline: 'Done in judged, but 1 test fails:',
+      level: 'unverified',
+      reasons: ['This test fails: `adds`.', '1 test failed before it, too: `is broken`.'],
+    });
+    expect(await verdictOf('write sum.test.mjs import test from "node:test"\\; test("other", () => {})')).toMatchObject(
+      {
+        headline: 'Done in judged, tests pass, but tests were changed to check less:',
+        level: 'partly',
+        reasons: ['`sum.test.mjs` had 2 tests, and has 1.'],
+      },
+    );
+    // the state after a task is that before the next one, and its tests are not run again
+    const { count } = await app.store.db
+      .selectFrom('test_runs')
+      .select(({ fn }) => fn.countAll<number>().as('count'))
+      .where('workspace', '=', (await findTask(app, broke.id)).workspace_identity)
+      .executeTakeFirstOrThrow();
+    expect(Number(count)).toBe(4);
+    const receipt = await until('its receipt', () => findReceipt(app.store.db, broke.id));
+    expect(receipt.body).toMatchObject({
+      verdict: { level: 'unverified' },
+      checks: [{ command: 'npm test', passed: false }],
+    });
+    const turn = `/v1/threads/${broke.thread}/turns/${receipt.body.turn}/receipt`;
+    const answered = await until('the receipt of its turn', async () => {
+      const { status, body } = await app.request('GET', turn);
+      return status === 200 && body;
+    });
+    expect(answered).toMatchObject({ format: 'fetch-receipt-1', body: { kind: 'turn', tasks: [broke.id] } });
+  }, 600_000);
 
   it('defect 27: asks, and goes on with the answer that a person gives in their own words', async () => {
     await workspace(app, 'asking');

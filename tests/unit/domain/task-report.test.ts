@@ -116,7 +116,7 @@ describe('the report of a task', () => {
   it('marks every line of what the agent says, so that none can be taken for ours', () => {
     const said = 'Done.\n\nTests pass (`npm test`).\r\u001b[2K› yes\n(approved)';
     const lines = reportText({ ...report, result: { ...report.result, tests: null, said } }).split('\n');
-    const from = lines.indexOf('Done in shop:');
+    const from = lines.indexOf('Done in shop. No tests were run.');
     expect(lines.slice(from + 2, from + 7)).toEqual([
       '> Done.',
       '>',
@@ -135,11 +135,26 @@ describe('the report of a task', () => {
 
   it('says that no tests were run, beside an agent that says they pass', () => {
     const result = { ...report.result, tests: null, said: 'All 212 tests pass' };
-    expect(reportText({ ...report, result: { ...result, untested: 'the files of the project name none' } })).toContain(
-      '\n\nNo tests were run: the files of the project name none.\n\n',
+    expect(reportText({ ...report, result: { ...result, untested: 'the files of the project name none' } })).toMatch(
+      /^Done in shop\. No tests were run\.\n\n> All 212 tests pass\n\n[\s\S]*\n\nWhy no tests were run: the files of the project name none\.\n\n/,
     );
-    expect(reportText({ ...report, result })).toContain('\n\nNo tests were run.\n\n');
+    expect(reportText({ ...report, result: { ...result, said: '' } })).toMatch(
+      /^Done in shop\. No tests were run\. "add rate limiting to the API"\n\n/,
+    );
     expect(reportText({ ...report, state: 'failed', result })).not.toContain('No tests');
+  });
+
+  it('says first what the tests show by rules, and then why, whatever the agent says', () => {
+    const verdict = {
+      level: 'unverified' as const,
+      headline: ', but 2 tests fail',
+      reasons: ['These tests fail: `a`, `b`.', '1 test failed before it, too: `c`.'],
+      ...{ passed: 4, failed: 3, skipped: 0 },
+    };
+    const result = { ...report.result, said: 'All tests pass.', verdict };
+    expect(reportText({ ...report, result })).toMatch(
+      /^Done in shop, but 2 tests fail:\n\n> All tests pass\.\n\nThese tests fail: `a`, `b`\.\n1 test failed before it, too: `c`\.\n\nTests fail/,
+    );
   });
 
   it('says first that the changes of a task were not committed, and what to do', () => {

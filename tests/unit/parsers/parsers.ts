@@ -55,6 +55,7 @@ import { plainSchema, RefusedDeclaration } from '../../../src/domain/extensions/
 import { limitInFailure, readFailure } from '../../../src/domain/model/agent-limit.ts';
 import { inputsOf } from '../../../src/domain/routine-inputs.ts';
 import { egressHost, membersOf } from '../../../src/domain/settings/shapes.ts';
+import { readableOutput, readTests } from '../../../src/domain/tasks/checks/test-results.ts';
 import { egressVerdict, toolName } from '../../../src/domain/tasks/egress.ts';
 import { readPlan } from '../../../src/domain/tasks/plan.ts';
 import { mirrorsProblem } from '../../../src/domain/tasks/registries/mirrors.ts';
@@ -418,6 +419,20 @@ const OTHERS: Record<string, Parser> = {
     read: (text) => secretIn(text, ['own-secret-value']),
     seeds: ['ghp_0123456789012345678901234567890123456', 'AKIA0123456789ABCDEF', '-----BEGIN RSA PRIVATE KEY-----'],
   },
+  readTests: {
+    read: readTests,
+    seeds: [
+      'TAP version 13\n    ok 1 - a\n      ---\n      duration_ms: 1\n      ...\nnot ok 1 - suite # TODO',
+      '<testsuite><testcase classname="a" name="b" time="1"><failure/></testcase></testsuite>',
+      '{"Action":"fail","Package":"x/a","Test":"TestA/b","Elapsed":1}\n{"Action":"fail","Package":"x/a"}',
+      '{"testResults":[{"name":"a","status":"failed","assertionResults":[{"title":"b","status":"passed"}]}]}',
+      ' ❯ a.test.ts (3 tests | 1 failed) 5ms\n   × b 3ms\n▶ c\n  ✔ d (1ms)\n✔ c (2ms)',
+      'FAILED a.py::b[x - y] - no\ntest a::b ... FAILED\n--- FAIL: TestA/b (0.1s)\nFAIL\tx/a\t0.1s',
+      '[ERROR] Tests run: 2, Failures: 1, Errors: 0, Skipped: 0, Time elapsed: 0.1 s <<< FAILURE! -- in a.B',
+    ],
+    longest: 100_000,
+  },
+  readableOutput: { read: readableOutput, seeds: ['{"Action":"output","Output":"a"}\nb'] },
   isTestCommand: { read: isTestCommand, seeds: ['npm run test:unit -- "a b"', "pytest -k 'x y'", 'go test ./...'] },
 };
 

@@ -10,6 +10,7 @@ import type {
   TaskOrdered,
   TaskSummary,
   TaskTests,
+  TaskVerdict,
 } from '../../../contracts/owner.ts';
 import { count, type Fields, time, usd } from '../../http/endpoint.ts';
 import { actionFields, chatFields } from '../shared.ts';
@@ -41,6 +42,13 @@ const summary = {
 } satisfies Fields<TaskSummary>;
 
 const tests = z.object({ command: z.string(), ok: z.boolean(), output: z.string() } satisfies Fields<TaskTests>);
+const verdict = z.object({
+  level: z.enum(['verified', 'partly', 'unverified']),
+  reasons: z.array(z.string()),
+  passed: count(),
+  failed: count(),
+  skipped: count(),
+} satisfies Fields<TaskVerdict>);
 const changeStates = z.enum(['added', 'modified', 'deleted', 'renamed']);
 const changes = z.object({
   commit: z.string().nullable(),
@@ -72,6 +80,7 @@ export const taskFields = z
     said: z.string().nullable(),
     report: z.string().nullable(),
     tests: tests.nullable(),
+    verdict: verdict.nullable(),
     changes: changes.nullable(),
     usage: z.array(
       z.object({ model: z.string(), calls: count(), input_tokens: count(), output_tokens: count(), cost_usd: usd() }),

@@ -1,7 +1,15 @@
 import { z } from 'zod';
 import { factsOf, isAgent } from '../../../../kennel/agents/registry.ts';
-import type { OwnerAction, OwnerChat, TaskChanges, TaskDiff, TaskSummary } from '../../../contracts/owner.ts';
+import type {
+  OwnerAction,
+  OwnerChat,
+  TaskChanges,
+  TaskDiff,
+  TaskSummary,
+  TaskVerdict,
+} from '../../../contracts/owner.ts';
 import type { ConcludedChanges } from '../../../contracts/workspace-ops.ts';
+import type { Verdict } from '../../../domain/tasks/checks/verdict.ts';
 import { reportedDiffs } from '../../../domain/tasks/log-diff.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
 import { isLimited, isOver, type Task } from '../../../store/kennel/tasks/tasks.ts';
@@ -80,6 +88,7 @@ export const getTask = endpoint({
       said: result?.said || null,
       report: row.report,
       tests: result?.tests ?? null,
+      verdict: result?.verdict ? verdictView(result.verdict) : null,
       changes: result?.changes ? changesView(result.changes) : null,
       usage: usage.models.map((each) => ({
         model: each.model,
@@ -171,6 +180,14 @@ const summaryView = (row: TaskRow, chat: OwnerChat): TaskSummary => ({
   cost_usd: usdOf(row.micro_usd),
   unpriced_usd: usdOf(row.unpriced),
   actions: ordersOf(row),
+});
+
+const verdictView = ({ level, reasons, passed, failed, skipped }: Verdict): TaskVerdict => ({
+  level,
+  reasons,
+  passed,
+  failed,
+  skipped,
 });
 
 const changesView = (changes: ConcludedChanges): TaskChanges => ({

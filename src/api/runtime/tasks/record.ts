@@ -119,6 +119,7 @@ const codingTaskOf = ({ id, harness, host, workspace, state, last, result }: Tas
     added,
     removed,
   })),
+  verdict: result?.verdict ? { level: result.verdict.level, reasons: result.verdict.reasons } : null,
 });
 
 /** Length of a summary in a record. */

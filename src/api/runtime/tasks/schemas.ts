@@ -107,6 +107,10 @@ export const taskRecord = z
           ),
         last: z.string().nullable().describe('What it did last'),
         files_changed: z.array(z.object({ path: z.string(), status: z.string(), added: count(), removed: count() })),
+        verdict: z
+          .object({ level: z.enum(['verified', 'partly', 'unverified']), reasons: z.array(z.string()) })
+          .nullable()
+          .describe('What the tests show, by rules; null before its end, and where no file was changed'),
       })
       .optional()
       .describe('The coding task that it is, or has started'),

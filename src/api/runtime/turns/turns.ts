@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { withQuotes } from '../../../domain/text/foreign-text.ts';
 import { storableText } from '../../../domain/text/storable.ts';
+import { findReceipt, type Receipt } from '../../../store/home/receipts.ts';
 import type { ApiDeps } from '../../api-deps.ts';
-import { textRequired, turnNotActive } from '../../errors/errors.ts';
+import { ApiError, textRequired, turnNotActive } from '../../errors/errors.ts';
+import type { Fields } from '../../http/endpoint.ts';
 import { isId, requestKey } from '../../http/request.ts';
 import { given, messageRequest, startTurnRequest, steerTurnRequest } from '../shared/bodies.ts';
 import { endpoint } from '../shared/endpoint.ts';
@@ -108,6 +110,36 @@ export const postMessage = endpoint({
       channelMessageId: requestKey(ctx, 'message', body),
     });
     return { kind: said.kind, turn_id: said.turnId, inbox_id: said.inboxId };
+  },
+});
+
+const receipt = z
+  .object({
+    format: z.literal('fetch-receipt-1'),
+    number: z.int().describe('From 1 on, without a gap'),
+    previous: z.string().describe('`hash` of the receipt before it'),
+    body: z
+      .record(z.string(), z.unknown())
+      .describe('What was called, allowed, reached and spent. Later versions only add fields'),
+    digest: z.string().describe('SHA-256 of the JSON of the body'),
+    hash: z.string().describe('SHA-256 of number, previous hash and digest, one a line'),
+    signature: z.string().describe('Ed25519 of format, key and hash, one a line; base64'),
+    key: z.string().describe('Public key of this home: SPKI, base64'),
+  } satisfies Fields<Receipt>)
+  .meta({ id: 'Receipt' });
+
+export const getTurnReceipt = endpoint({
+  method: 'GET',
+  path: '/v1/threads/{id}/turns/{turn_id}/receipt',
+  summary: 'What a turn did, signed by this home',
+  answer: { schema: receipt, what: 'The receipt, as bin/verify-receipt.js checks it.' },
+  refusals: { 404: 'There is no such thread, or the turn has no receipt: it gets one within seconds of its end.' },
+  handle: async ({ params: { id, turn_id: turnId } }, deps) => {
+    await existingThread(id, deps);
+    const found = isId(turnId) ? await findReceipt(deps.store.db, turnId) : null;
+    if (found?.body.kind !== 'turn' || found.body.thread !== id)
+      throw new ApiError(404, `The turn ${turnId} has no receipt`);
+    return found;
   },
 });
 

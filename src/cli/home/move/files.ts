@@ -11,7 +11,7 @@ import { settings } from '../../../config.ts';
  * Everything that was stored or handed out depends on these, so those of the home replace those of an installation that
  * nobody has used yet.
  */
-const REPLACED = ['chat-key', 'encryption-key', 'runtime-token', 'admin-token'];
+const REPLACED = ['chat-key', 'encryption-key', 'receipt-key', 'runtime-token', 'admin-token'];
 const PAYLOAD_KEYS = 'payload-keys';
 
 /** Returns what stays as it is here, in sentences. */

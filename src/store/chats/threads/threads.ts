@@ -236,6 +236,15 @@ async function eraseMessages(tx: ThreadTransaction): Promise<void> {
   await now.deleteFrom('attachments').where('thread_id', '=', threadId).execute();
 }
 
+const receiptsOf = ({ now, threadId }: ThreadTransaction) =>
+  now
+    .selectFrom('turns')
+    .select(sql<string>`'turn/' || id`.as('subject'))
+    .where('thread_id', '=', threadId)
+    .unionAll(
+      now.selectFrom('tasks').select(sql<string>`'task/' || id`.as('subject')).where('thread_id', '=', threadId),
+    );
+
 /** What the model and the screens read. */
 async function eraseDialogue(tx: ThreadTransaction): Promise<void> {
   const { now, threadId } = tx;
@@ -250,6 +259,7 @@ async function eraseDialogue(tx: ThreadTransaction): Promise<void> {
     .set({ input_summary: '', error: null, call: null })
     .where('thread_id', '=', threadId)
     .execute();
+  await now.updateTable('receipts').set({ body: null }).where('subject', 'in', receiptsOf(tx)).execute();
   await now.updateTable('threads').set({ title: null }).where('id', '=', threadId).execute();
 }
 

@@ -11,8 +11,30 @@ export interface AuditTable {
   hash: Buffer;
 }
 
+/** The receipt of a turn or task that has ended. Nothing changes it; its body is erased with its chat. */
+export interface ReceiptTable {
+  /** from 1 on, without a gap */
+  number: number;
+  /** `turn/<id>` or `task/<id>` */
+  subject: string;
+  /** JSON, exactly as it was hashed */
+  body: string | null;
+  /** SHA-256 of the body, as all hashes in hex */
+  digest: string;
+  /** `hash` of the receipt before it; empty in the first one */
+  previous: string;
+  /** of number, previous hash and digest */
+  hash: string;
+  /** Ed25519, base64 */
+  signature: string;
+  /** the public key: SPKI, base64 */
+  key: string;
+  ended_at: Date;
+}
+
 export interface AuditDatabase {
   audit_log: AuditTable;
+  receipts: ReceiptTable;
 }
 
 /** One thing that was taken over from another installation. */

@@ -3,6 +3,7 @@ import type { DecidedBy } from '../../../contracts/decision.ts';
 import type { AgentName, LogLine } from '../../../contracts/kennel.ts';
 import type { LimitKind, TaskState } from '../../../contracts/task.ts';
 import type { ConcludedChanges, Profile } from '../../../contracts/workspace-ops.ts';
+import type { TestRun, Verdict } from '../../../domain/tasks/checks/verdict.ts';
 import type { Created, Json, NullableJson } from '../columns.ts';
 
 /** When a row was created or last seen. */
@@ -52,6 +53,8 @@ export interface TaskResult {
   own?: true;
   /** why no tests were run, in words that follow a colon */
   untested?: string;
+  /** missing where no file was changed, and in results of versions before */
+  verdict?: Verdict;
 }
 /** What an agent means to do. */
 interface TaskPlan {
@@ -218,6 +221,17 @@ interface OwnContentTable {
   /** SHA-256, hex */
   digest: string;
 }
+/** What the tests of a project said of one state of its files, in one image. */
+interface TestRunTable {
+  /** id of the folder */
+  workspace: string;
+  /** id of git's tree of the files */
+  tree: string;
+  /** id of the image */
+  environment: string;
+  run: Json<TestRun>;
+  ran_at: Seen;
+}
 export interface KennelDatabase {
   own_content: OwnContentTable;
   kennel_hosts: KennelHostTable;
@@ -233,4 +247,5 @@ export interface KennelDatabase {
   task_spending: TaskSpendingTable;
   model_limits: ModelLimitTable;
   signatures: SignatureTable;
+  test_runs: TestRunTable;
 }

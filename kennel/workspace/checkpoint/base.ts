@@ -1,0 +1,128 @@
+import { rmSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import type { BaseLook, TestEdits, WorkspaceAnswer } from '../../../src/contracts/workspace-ops.ts';
+import { applyChanges } from '../files/apply.ts';
+import { content, environment, type Repository } from '../git/git.ts';
+import { run, utf8 } from '../git/process.ts';
+import type { Place } from '../git/repository.ts';
+import { type Change, diffTrees, type Entry, isFile } from '../git/trees.ts';
+import { LIMITS } from '../limits.ts';
+import { testCommand } from '../project/profile.ts';
+import { Refusal } from '../refusal.ts';
+import { checkKey, repositoryOf } from './checkpoint.ts';
+import { readState } from './record.ts';
+
+/**
+ * The state before a task that has ended, to compare with: what became of its tests, and a copy of the workspace in
+ * which the files are as they were. The copy has the packages that are there now, and lies where no agent sees it.
+ */
+export function base(place: Place, action: 'look' | 'make' | 'remove', key: string): WorkspaceAnswer {
+  checkKey(key);
+  const folder = join(place.side, `base-${key}`);
+  if (action === 'remove') {
+    removeCopy(folder);
+    return { ok: true, output: 'Removed the copy.' };
+  }
+  const { repository, before } = repositoryOf(place, key);
+  const after = readState(repository, key, 'after');
+  if (!after) throw new Refusal(`${key} has not ended yet.`);
+  const changes = diffTrees(repository, before.tree, after.tree);
+  if (action === 'look') {
+    const data: BaseLook = { before: before.tree, after: after.tree, edits: testEdits(repository, changes) };
+    return { ok: true, output: 'Compared the tests.', data: { ...data } };
+  }
+  removeCopy(folder);
+  const size = Number(program('du', ['-sb', place.workspace]).split('\t')[0]);
+  if (!(size <= LIMITS.copiedBytes)) throw new Refusal('The workspace is too large to be copied.');
+  program('cp', ['-a', '--reflink=auto', '--', place.workspace, folder]);
+  const root = join(folder, relative(place.workspace, place.root));
+  const back = changes.map(({ path, from, to }) => ({ path, from: to, to: from }));
+  const { refused } = applyChanges({ ...repository, root }, back, false);
+  if (refused.length > 0) throw new Refusal('The files have changed since the task ended.');
+  return { ok: true, output: 'Made the copy.', data: { test: testCommand(root) } };
+}
+
+/** Packages may be in folders that nobody may write to. */
+function removeCopy(folder: string): void {
+  try {
+    rmSync(folder, { recursive: true, force: true });
+  } catch {
+    program('chmod', ['-R', 'u+rwX', folder]);
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function program(name: string, args: string[]): string {
+  const ran = run(name, args, { env: { ...environment } });
+  if (ran.code !== 0) throw new Refusal(`The workspace could not be copied: ${ran.stderr.trim().slice(-300)}`);
+  return ran.stdout;
+}
+
+const TESTS =
+  /(?:^|[;{])[ \t]*(?:(?:it|test|specify)(?:\.\w{1,20})*(?:\(| ["'])|(?:async )?def test|func (?:Test|Fuzz)|#\[(?:\w{1,20}::)?test|@(?:Parameterized)?Test\b|public function test)/gm;
+const CHECKS = /\b(?:expect|assert|should|verify)\w*|\bt\.(?:Error|Fatal|Fail)|\brequire\.[A-Z]/g;
+const SKIPS =
+  /\.(?:skip|only|todo|skipIf)\(|\bx(?:it|test|describe)\(|@pytest\.mark\.(?:skip|xfail)|\bpytest\.skip|@(?:unittest\.)?skip|#\[ignore|\bt\.Skip|@(?:Disabled|Ignore)\b|\bpending\(/g;
+/** Names of files that say which tests are run. */
+const SETTINGS =
+  /(?:^|\/)(?:(?:vitest|jest|karma|playwright|cypress|ava)\.(?:config|workspace)\.[cm]?[jt]s|\.mocharc\.\w{2,5}|pytest\.ini|tox\.ini|conftest\.py|phpunit\.xml(?:\.dist)?|\.rspec)$/;
+
+interface Counts {
+  tests: number;
+  checks: number;
+  skips: number;
+}
+
+/** Test files of which less is left than there was, and changed settings of test runners. */
+function testEdits(repository: Repository, changes: readonly Change[]): TestEdits {
+  const counted = changes.slice(0, LIMITS.listedFiles).flatMap(({ path, from, to }) => {
+    const [was, is] = [countsOf(repository, from), countsOf(repository, to)];
+    return was.tests + is.tests > 0 ? [{ path: utf8(path), was, is }] : [];
+  });
+  const sum = (of: (each: (typeof counted)[number]) => number) => counted.reduce((total, each) => total + of(each), 0);
+  // tests may move from file to file
+  const fewer = sum(({ was, is }) => is.tests - was.tests) < 0;
+  const weakened = counted.filter(
+    ({ was, is }) => is.skips > was.skips || (is.tests < was.tests ? fewer : was.tests > 0 && is.checks < was.checks),
+  );
+  return {
+    weakened: weakened.map(({ path, was, is }) => ({
+      path,
+      tests: [was.tests, is.tests],
+      checks: [was.checks, is.checks],
+      skips: [was.skips, is.skips],
+    })),
+    settings: changes.flatMap(({ path, from, to }) => {
+      const name = utf8(path);
+      if (!from) return [];
+      const isSettings =
+        SETTINGS.test(name) ||
+        (/(?:^|\/)package\.json$/.test(name) && testScript(repository, from) !== testScript(repository, to));
+      return isSettings ? [name] : [];
+    }),
+  };
+}
+
+function countsOf(repository: Repository, entry: Entry | null): Counts {
+  const text = textOf(repository, entry);
+  const count = (pattern: RegExp) => text.match(pattern)?.length ?? 0;
+  return { tests: count(TESTS), checks: count(CHECKS), skips: count(SKIPS) };
+}
+
+/** Empty for what is no text, and for what no person has written. */
+function textOf(repository: Repository, entry: Entry | null): string {
+  if (!entry || !isFile(entry)) return '';
+  const size = Number(content(repository, ['cat-file', '-s', entry.oid]));
+  if (!(size <= LIMITS.countedBytes)) return '';
+  const text = utf8(content(repository, ['cat-file', 'blob', entry.oid]));
+  return text.includes('\0') ? '' : text;
+}
+
+function testScript(repository: Repository, entry: Entry | null): string | null {
+  try {
+    const { scripts } = JSON.parse(textOf(repository, entry)) as { scripts?: { test?: unknown } };
+    return typeof scripts?.test === 'string' ? scripts.test : null;
+  } catch {
+    return null;
+  }
+}

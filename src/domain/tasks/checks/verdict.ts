@@ -1,0 +1,210 @@
+import type { TestEdits } from '../../../contracts/workspace-ops.ts';
+import { visible } from '../../text/foreign-text.ts';
+import type { TestCase } from './test-results.ts';
+
+/**
+ * What a person may believe of a task, by rules alone: the words of its agent are no evidence. Evidence is what the
+ * project's tests said after the last change, in a container that no agent could touch, beside what they said before it.
+ */
+
+/** One run of the test command of a project. */
+export interface TestRun {
+  /** `ended`: by itself. `no runner`: a program or package that it needs is not there. */
+  state: 'ended' | 'timed out' | 'no runner' | 'no tests';
+  command: string;
+  /** exit code; null unless it ended */
+  code: number | null;
+  ms: number;
+  /** empty: the runner names none */
+  cases: TestCase[];
+  /** a part of its output is missing, and perhaps a part of its tests */
+  cut?: true;
+}
+
+export interface Verdict {
+  /**
+   * `verified`: every test that ran before runs and passes. `partly`: what failed failed before, too, or a part of the
+   * tests is gone. `unverified`: a test fails that did not fail before, or nothing shows that anything works.
+   */
+  level: 'verified' | 'partly' | 'unverified';
+  /** continues "Done in demo": `, tests pass`, `, but 2 tests fail`, `. No tests were run.` */
+  headline: string;
+  /** sentences, the most important first */
+  reasons: string[];
+  passed: number;
+  failed: number;
+  skipped: number;
+}
+
+interface Evidence {
+  /** null: no test command is known */
+  after: TestRun | null;
+  /** null: they were not run */
+  before: TestRun | null;
+  edits: TestEdits;
+}
+
+const NAMES_SHOWN = 5;
+const NAME_CHARS = 120;
+
+export function verdictOf({ after, before, edits }: Evidence): Verdict {
+  const counts = {
+    passed: countOf(after, 'passed'),
+    failed: countOf(after, 'failed'),
+    skipped: countOf(after, 'skipped'),
+  };
+  const result = (level: Verdict['level'], headline: string, reasons: string[]): Verdict => ({
+    level,
+    headline,
+    reasons,
+    ...counts,
+  });
+  const edited = editsText(edits, areNamed(before) && areNamed(after));
+  const missing = notRun(after, before);
+  if (missing) return result('unverified', missing.headline, [...missing.reasons, ...edited]);
+  const { code, cases } = after!;
+  const failed = cases.filter(({ outcome }) => outcome === 'failed').map(({ name }) => name);
+  const gone = goneText(before, after!);
+  if (code === 0 && failed.length === 0) {
+    const reasons = [...gone, ...edited, ...(before ? [] : [NOT_COMPARED])];
+    return result(reasons.length > 0 ? 'partly' : 'verified', passingHeadline(gone, edited, before), reasons);
+  }
+  if (failed.length === 0) return result('unverified', ...brokenTexts(before, gone, edited));
+  const failedBefore = new Set(before?.state === 'ended' ? before.cases.flatMap(nameIfFailed) : []);
+  const fresh = failed.filter((name) => !failedBefore.has(name));
+  const old = failed.filter((name) => failedBefore.has(name));
+  const oldText = old.length > 0 ? [`${tests(old.length)} failed before it, too: ${list(old)}.`] : [];
+  if (fresh.length === 0)
+    return result('partly', `, and ${tests(old.length)} ${old.length === 1 ? 'fails' : 'fail'} as before`, [
+      ...oldText,
+      ...gone,
+      ...edited,
+    ]);
+  const compared = before?.state === 'ended' ? [] : ['Whether they failed before is not known.'];
+  return result('unverified', `, but ${tests(fresh.length)} ${fresh.length === 1 ? 'fails' : 'fail'}`, [
+    `${fresh.length === 1 ? 'This test fails' : 'These tests fail'}: ${list(fresh)}.`,
+    ...compared,
+    ...oldText,
+    ...gone,
+    ...edited,
+  ]);
+}
+
+const areNamed = (run: TestRun | null): boolean => run?.state === 'ended' && run.cases.length > 0;
+
+const NOT_COMPARED = 'The tests were not run on the state before it, so tests that are gone are not known.';
+const NONE_RUN = '. No tests were run.';
+
+/** A group counts by its number of tests, without those that are named beside it. */
+function countOf(run: TestRun | null, outcome: TestCase['outcome']): number {
+  const cases = run?.cases ?? [];
+  const named = new Map<string, number>();
+  for (const { name, group } of cases) if (!group) named.set(groupOf(name), (named.get(groupOf(name)) ?? 0) + 1);
+  return cases.reduce((sum, each) => {
+    if (each.outcome !== outcome) return sum;
+    return sum + (each.group ? Math.max(0, (each.tests ?? 1) - (named.get(each.name) ?? 0)) : 1);
+  }, 0);
+}
+
+/** The file or class of a test, where its name begins with it. */
+const groupOf = (name: string): string =>
+  name.includes(' > ') ? name.slice(0, name.indexOf(' > ')) : name.slice(0, name.lastIndexOf('.'));
+
+const nameIfFailed = ({ name, outcome }: TestCase): string[] => (outcome === 'failed' ? [name] : []);
+const tests = (count: number): string => `${count} ${count === 1 ? 'test' : 'tests'}`;
+
+/** Names are words of others, on one line each. */
+function list(names: readonly string[]): string {
+  const shown = names.slice(0, NAMES_SHOWN).map((name) => {
+    const line = visible(name)
+      .replace(/[\s`]+/g, ' ')
+      .trim();
+    return `\`${line.length > NAME_CHARS ? `${line.slice(0, NAME_CHARS - 1)}…` : line}\``;
+  });
+  const more = names.length - shown.length;
+  return `${shown.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
+/** Why nothing is known of the tests after the task; null when they ran to an end. */
+function notRun(after: TestRun | null, before: TestRun | null): { headline: string; reasons: string[] } | null {
+  const ranBefore = before?.state === 'ended' && before.cases.length > 0;
+  const lost = ranBefore ? [`Before it, ${tests(before.cases.length)} ran.`] : [];
+  if (!after) return { headline: NONE_RUN, reasons: lost };
+  switch (after.state) {
+    case 'timed out':
+      return {
+        headline: ', but its tests did not end in time',
+        reasons: [`\`${after.command}\` was stopped after ${Math.max(1, Math.round(after.ms / 60_000))} min.`],
+      };
+    case 'no runner':
+      return { headline: NONE_RUN, reasons: [`A program or package that \`${after.command}\` needs is not there.`] };
+    case 'no tests':
+      return { headline: NONE_RUN, reasons: [`\`${after.command}\` found none.`, ...lost] };
+    default:
+      return after.cases.length === 0 && ranBefore
+        ? { headline: NONE_RUN, reasons: [`\`${after.command}\` ended without naming a test.`, ...lost] }
+        : null;
+  }
+}
+
+function passingHeadline(gone: string[], edited: string[], before: TestRun | null): string {
+  if (gone.length > 0) return ', tests pass, but not all of those that ran before';
+  if (edited.length > 0) return ', tests pass, but tests were changed to check less';
+  if (before?.state === 'ended' && (before.code !== 0 || before.cases.some(({ outcome }) => outcome === 'failed')))
+    return ', tests pass that failed before';
+  return ', tests pass';
+}
+
+/** Their command failed, and no test is named as failed: a build error, for example. */
+function brokenTexts(before: TestRun | null, gone: string[], edited: string[]): [string, string[]] {
+  const as = before?.state === 'ended' && before.code !== 0 && before.cases.every((each) => each.outcome !== 'failed');
+  return [as ? ', but tests fail, as before' : ', but tests fail', [...gone, ...edited]];
+}
+
+/** Tests that passed before and do not run any more. */
+function goneText(before: TestRun | null, after: TestRun): string[] {
+  if (before?.state !== 'ended') return [];
+  if (after.cut) return ['Their output was too long to see whether all tests still run.'];
+  const now = new Map(after.cases.map((each) => [each.name, each]));
+  const ran = before.cases.filter(({ outcome }) => outcome === 'passed');
+  const gone = ran.filter(({ name }) => !now.has(name) && !hasPassedGroup(name, now)).map(({ name }) => name);
+  const skipped = ran.filter(({ name }) => now.get(name)?.outcome === 'skipped').map(({ name }) => name);
+  const fewer = ran.flatMap(({ name, tests: had }) => {
+    const has = now.get(name)?.tests;
+    return had !== undefined && has !== undefined && has < had ? [`${name} (${had} before, ${has} now)`] : [];
+  });
+  return [
+    ...(gone.length > 0 ? [`No longer there: ${list(gone)}.`] : []),
+    ...(skipped.length > 0 ? [`Now skipped: ${list(skipped)}.`] : []),
+    ...(fewer.length > 0 ? [`Fewer tests: ${list(fewer)}.`] : []),
+  ];
+}
+
+/** Whether a test belongs to a file or class that passes, where the runner names single tests only if one fails. */
+function hasPassedGroup(name: string, now: ReadonlyMap<string, TestCase>): boolean {
+  const group = now.get(groupOf(name));
+  return group?.group === true && group.outcome === 'passed';
+}
+
+/** `compared`: tests are known by name before and after, so that settings hide none. */
+function editsText({ weakened, settings }: TestEdits, compared: boolean): string[] {
+  const files = weakened.slice(0, NAMES_SHOWN).map(({ path, tests: [had, has], checks, skips }) => {
+    const name = list([path]);
+    if (has < had)
+      return has === 0 ? `All ${tests(had)} of ${name} are gone.` : `${name} had ${had} tests, and has ${has}.`;
+    if (skips[1] > skips[0]) return `${name} now skips tests.`;
+    return `${name} compared ${checks[0]} times, and does so ${checks[1]} times now.`;
+  });
+  const more = weakened.length - files.length;
+  return [
+    ...files,
+    ...(more > 0 ? [`The same holds for ${more} more test files.`] : []),
+    ...(settings.length > 0 && !compared ? [`The way in which tests are run was changed: ${list(settings)}.`] : []),
+  ];
+}
+
+/**
+ * How long the tests may run, in ms: as they took before with room for more, between a minimum and an hour.
+ */
+export const testBudget = (before: Pick<TestRun, 'state' | 'ms'> | null, usual: number): number =>
+  before?.state === 'ended' ? Math.min(Math.max(usual, before.ms * 3), 60 * 60_000) : usual;

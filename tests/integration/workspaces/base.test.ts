@@ -1,0 +1,173 @@
+import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { BaseLook } from '../../../src/contracts/workspace-ops.ts';
+import { author, Workspace } from './program.ts';
+
+const made: Workspace[] = [];
+const repository = (files: Record<string, string>): Workspace => {
+  const workspace = Workspace.repository(files);
+  made.push(workspace);
+  return workspace;
+};
+afterEach(() => {
+  for (const workspace of made.splice(0)) workspace.remove();
+});
+
+const look = (w: Workspace, key: string): BaseLook =>
+  w.ok({ op: 'base', action: 'look', key }).data as unknown as BaseLook;
+/** A file of the copy, by the path in the workspace; null when there is none. */
+const copied = (w: Workspace, key: string, path: string): string | null => {
+  const file = join(w.side, `base-${key}`, path);
+  return existsSync(file) ? readFileSync(file, 'utf8') : null;
+};
+
+describe('the state before a task', () => {
+  test('is a copy with the files as they were, uncommitted ones too, and the packages that are there now', () => {
+    const w = repository({
+      'package.json': '{ "scripts": { "test": "node --test" } }',
+      'a.js': 'old\n',
+      'gone.js': 'gone\n',
+      '.gitignore': 'node_modules\n',
+    });
+    w.write({ 'a.js': 'unfinished\n' });
+    w.checkpoint('t1');
+    w.write({
+      'a.js': 'new\n',
+      'new/b.js': 'b\n',
+      'node_modules/p/index.js': 'p\n',
+      'package.json': '{ "scripts": { "test": "true" } }',
+    });
+    w.run({ op: 'delete', path: 'gone.js', kind: 'file' });
+    mkdirSync(join(w.root, 'link'));
+    symlinkSync('/etc', join(w.root, 'link/etc'));
+    w.conclude('t1');
+    const now = w.files();
+    expect(w.ok({ op: 'base', action: 'make', key: 't1' }).data).toEqual({ test: ['npm', 'test'] });
+    expect(copied(w, 't1', 'a.js')).toBe('unfinished\n');
+    expect(copied(w, 't1', 'gone.js')).toBe('gone\n');
+    expect(copied(w, 't1', 'new/b.js')).toBeNull();
+    expect(copied(w, 't1', 'package.json')).toContain('node --test');
+    expect(copied(w, 't1', 'node_modules/p/index.js')).toBe('p\n');
+    expect(w.files()).toEqual(now);
+    // again, as after a crash
+    w.ok({ op: 'base', action: 'make', key: 't1' });
+    w.ok({ op: 'base', action: 'remove', key: 't1' });
+    expect(existsSync(join(w.side, 'base-t1'))).toBe(false);
+    expect(w.undo().ok).toBe(true);
+  });
+
+  test('is a copy for a task in a worktree, too', () => {
+    const w = repository({ 'a.js': 'old\n' });
+    w.ok({ op: 'worktree', action: 'add', key: 't1', author });
+    w.checkpoint('t1', 't1');
+    const path = '.git/fetch-worktrees/t1/a.js';
+    w.write({ [path]: 'new\n' });
+    w.conclude('t1', { worktree: 't1' });
+    w.ok({ op: 'base', action: 'make', key: 't1', worktree: 't1' });
+    expect(copied(w, 't1', path)).toBe('old\n');
+    expect(readFileSync(join(w.root, path), 'utf8')).toBe('new\n');
+  });
+
+  test('has the same id for the same files, so that their tests need not run again', () => {
+    const w = repository({ 'a.js': 'one\n' });
+    w.checkpoint('t1');
+    w.write({ 'a.js': 'two\n' });
+    w.conclude('t1');
+    w.checkpoint('t2');
+    w.write({ 'a.js': 'three\n' });
+    w.conclude('t2');
+    expect(look(w, 't2').before).toBe(look(w, 't1').after);
+    expect(look(w, 't2').after).not.toBe(look(w, 't2').before);
+  });
+
+  test('is refused for a task that has not ended, and for one that never was', () => {
+    const w = repository({ 'a.js': 'one\n' });
+    w.checkpoint('t1');
+    for (const [key, why] of [
+      ['t1', 't1 has not ended yet.'],
+      ['t2', 'There is no checkpoint of t2'],
+      ['../t1', 'The key must be'],
+    ] as const) {
+      const answer = w.ask({ op: 'base', action: 'make', key });
+      expect(answer.ok).toBe(false);
+      expect(answer.output).toContain(why);
+    }
+  });
+});
+
+const JEST = "test('adds', () => {\n  expect(add(1, 2)).toBe(3);\n});\n";
+const PYTEST = 'def test_adds():\n    assert add(1, 2) == 3\n';
+
+describe('what a task did to the tests', () => {
+  test.each<[string, Record<string, string>, Record<string, string>, string[]]>([
+    [
+      'an emptied test',
+      { 'a.test.js': JEST },
+      { 'a.test.js': "test('adds', () => {\n});\n" },
+      ['a.test.js 1>1 1>0 0>0'],
+    ],
+    [
+      'an emptied test of Python',
+      { 'test_a.py': PYTEST },
+      { 'test_a.py': 'def test_adds():\n    pass\n' },
+      ['test_a.py 1>1 1>0 0>0'],
+    ],
+    ['a test that is gone', { 'test_a.py': `${PYTEST}${PYTEST}` }, { 'test_a.py': PYTEST }, ['test_a.py 2>1 2>1 0>0']],
+    [
+      'a skipped test',
+      { 'a.test.js': JEST },
+      { 'a.test.js': JEST.replace('test(', 'test.skip(') },
+      ['a.test.js 1>1 1>1 0>1'],
+    ],
+    [
+      'an ignored test of Rust',
+      { 'a.rs': '#[test]\nfn a() { assert!(x()); }\n' },
+      { 'a.rs': '#[test]\n#[ignore]\nfn a() { assert!(x()); }\n' },
+      ['a.rs 1>1 1>1 0>1'],
+    ],
+    [
+      'a skipped test of Go',
+      { 'a_test.go': 'func TestA(t *testing.T) {\n\tif x() != 1 {\n\t\tt.Fatal("x")\n\t}\n}\n' },
+      { 'a_test.go': 'func TestA(t *testing.T) {\n\tt.Skip()\n\tif x() != 1 {\n\t\tt.Fatal("x")\n\t}\n}\n' },
+      ['a_test.go 1>1 1>1 0>1'],
+    ],
+    ['a test that moved', { 'a.test.js': JEST }, { 'a.test.js': '\n', 'b.test.js': JEST }, []],
+    [
+      'one of two tests on a line',
+      { 'a.test.js': "test('a', () => {}); test('b', () => {});\n" },
+      { 'a.test.js': "test('a', () => {});\n" },
+      ['a.test.js 2>1 0>0 0>0'],
+    ],
+    ['more tests', { 'a.test.js': JEST }, { 'a.test.js': `${JEST}${JEST}` }, []],
+    ['code without tests', { 'a.js': 'assert(1);\nassert(2);\n' }, { 'a.js': 'assert(1);\n' }, []],
+  ])('is named: %s', (_, before, after, weakened) => {
+    const w = repository(before);
+    w.checkpoint('t1');
+    w.write(after);
+    w.conclude('t1');
+    expect(
+      look(w, 't1').edits.weakened.map(
+        ({ path, ...counts }) =>
+          `${path} ${[counts.tests, counts.checks, counts.skips].map((each) => each.join('>')).join(' ')}`,
+      ),
+    ).toEqual(weakened);
+  });
+
+  test('is named where other files say which tests are run', () => {
+    const w = repository({
+      'package.json': '{ "scripts": { "test": "jest" } }',
+      'pkg/package.json': '{ "scripts": { "test": "jest" }, "version": "1.0.0" }',
+      'jest.config.js': 'module.exports = {};\n',
+    });
+    w.checkpoint('t1');
+    w.write({
+      'package.json': '{ "scripts": { "test": "true" } }',
+      'pkg/package.json': '{ "scripts": { "test": "jest" }, "version": "1.0.1" }',
+      'jest.config.js': 'module.exports = { testMatch: [] };\n',
+      'pytest.ini': '[pytest]\n',
+    });
+    w.conclude('t1');
+    expect(look(w, 't1').edits.settings).toEqual(['jest.config.js', 'package.json']);
+  });
+});

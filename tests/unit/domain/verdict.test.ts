@@ -1,0 +1,263 @@
+import { describe, expect, it } from 'vitest';
+import type { TestEdits } from '../../../src/contracts/workspace-ops.ts';
+import type { TestCase } from '../../../src/domain/tasks/checks/test-results.ts';
+import { type TestRun, testBudget, verdictOf } from '../../../src/domain/tasks/checks/verdict.ts';
+
+/** `+ name`, `- name` and `~ name` for passed, failed and skipped. */
+const run = (code: number | null, cases: string[] = [], state: TestRun['state'] = 'ended'): TestRun => ({
+  state,
+  command: 'npm test',
+  code,
+  ms: 60_000,
+  cases: cases.map((each) => ({
+    name: each.slice(2),
+    outcome: ({ '+': 'passed', '-': 'failed', '~': 'skipped' } as const)[each[0] as '+'],
+    ms: null,
+  })),
+});
+const none: TestEdits = { weakened: [], settings: [] };
+const weakened = (tests: [number, number], checks: [number, number], skips: [number, number]): TestEdits => ({
+  weakened: [{ path: 'a.test.ts', tests, checks, skips }],
+  settings: [],
+});
+const group = (name: string, tests: number, outcome: TestCase['outcome'] = 'passed'): TestCase => ({
+  name,
+  outcome,
+  ms: null,
+  group: true,
+  tests,
+});
+
+/** What happened; before; after; the verdict; how "Done in demo" goes on; what the reasons say. */
+const CASES: Array<[string, TestRun | null, TestRun | null, TestEdits, string, string, RegExp]> = [
+  ['all pass, as before', run(0, ['+ a']), run(0, ['+ a', '+ b']), none, 'verified', ', tests pass', /^$/],
+  [
+    'a failing test is mended',
+    run(1, ['- a']),
+    run(0, ['+ a']),
+    none,
+    'verified',
+    ', tests pass that failed before',
+    /^$/,
+  ],
+  [
+    'a test breaks',
+    run(0, ['+ a', '+ b']),
+    run(1, ['+ a', '- b']),
+    none,
+    'unverified',
+    ', but 1 test fails',
+    /^This test fails: `b`\.$/,
+  ],
+  [
+    'two break, and one was broken',
+    run(1, ['+ a', '+ b', '- c']),
+    run(1, ['- a', '- b', '- c']),
+    none,
+    'unverified',
+    ', but 2 tests fail',
+    /`a`, `b`.* 1 test failed before it, too: `c`/,
+  ],
+  [
+    'only old failures are left',
+    run(1, ['+ a', '- c', '- d']),
+    run(1, ['+ a', '- c', '- d']),
+    none,
+    'partly',
+    ', and 2 tests fail as before',
+    /2 tests failed before it, too: `c`, `d`/,
+  ],
+  [
+    'a test fails under a command that says it went well',
+    run(0, ['+ a']),
+    run(0, ['- a']),
+    none,
+    'unverified',
+    ', but 1 test fails',
+    /`a`/,
+  ],
+  ['a new test fails', run(0, ['+ a']), run(1, ['+ a', '- b']), none, 'unverified', ', but 1 test fails', /`b`/],
+  [
+    'a test is deleted',
+    run(0, ['+ a', '+ b']),
+    run(0, ['+ a']),
+    none,
+    'partly',
+    ', tests pass, but not all of those that ran before',
+    /No longer there: `b`/,
+  ],
+  [
+    'a failing test is deleted',
+    run(1, ['+ a', '- b']),
+    run(0, ['+ a']),
+    none,
+    'verified',
+    ', tests pass that failed before',
+    /^$/,
+  ],
+  [
+    'a test is skipped',
+    run(0, ['+ a', '+ b']),
+    run(0, ['+ a', '~ b']),
+    none,
+    'partly',
+    ', tests pass, but not all of those that ran before',
+    /Now skipped: `b`/,
+  ],
+  [
+    'a test is emptied',
+    run(0, ['+ a']),
+    run(0, ['+ a']),
+    weakened([1, 1], [3, 0], [0, 0]),
+    'partly',
+    ', tests pass, but tests were changed to check less',
+    /`a.test.ts` compared 3 times, and does so 0 times now/,
+  ],
+  [
+    'a test file is deleted',
+    null,
+    run(0, ['+ a']),
+    weakened([2, 0], [3, 0], [0, 0]),
+    'partly',
+    ', tests pass, but tests were changed to check less',
+    /All 2 tests of `a.test.ts` are gone/,
+  ],
+  [
+    'a build fails that went well',
+    run(0, ['+ a']),
+    run(2),
+    none,
+    'unverified',
+    '. No tests were run.',
+    /ended without naming a test.*Before it, 1 test ran/,
+  ],
+  ['a plain command fails', run(0), run(2), none, 'unverified', ', but tests fail', /^$/],
+  ['a plain command fails, as before', run(2), run(2), none, 'unverified', ', but tests fail, as before', /^$/],
+  ['a plain command passes', run(0), run(0), none, 'verified', ', tests pass', /^$/],
+  [
+    'the command says nothing of the tests any more',
+    run(0, ['+ a']),
+    run(0),
+    none,
+    'unverified',
+    '. No tests were run.',
+    /Before it, 1 test ran/,
+  ],
+  ['no command is known', null, null, none, 'unverified', '. No tests were run.', /^$/],
+  [
+    'the runner is missing',
+    run(0, ['+ a']),
+    run(127, [], 'no runner'),
+    none,
+    'unverified',
+    '. No tests were run.',
+    /needs is not there/,
+  ],
+  [
+    'the runner finds no test',
+    run(0, ['+ a']),
+    run(0, [], 'no tests'),
+    none,
+    'unverified',
+    '. No tests were run.',
+    /found none.*Before it, 1 test ran/,
+  ],
+  [
+    'the tests hang',
+    run(0, ['+ a']),
+    run(null, ['+ a'], 'timed out'),
+    none,
+    'unverified',
+    ', but its tests did not end in time',
+    /stopped after 1 min/,
+  ],
+  ['nothing to compare with', null, run(0, ['+ a']), none, 'partly', ', tests pass', /not run on the state before it/],
+  [
+    'nothing to compare failures with',
+    run(null, [], 'no runner'),
+    run(1, ['- a']),
+    none,
+    'unverified',
+    ', but 1 test fails',
+    /Whether they failed before is not known/,
+  ],
+  ['the project had no tests', run(0, [], 'no tests'), run(0, ['+ a']), none, 'verified', ', tests pass', /^$/],
+  [
+    'another way to run them',
+    run(0),
+    run(0),
+    { weakened: [], settings: ['package.json'] },
+    'partly',
+    ', tests pass, but tests were changed to check less',
+    /way in which tests are run was changed: `package.json`/,
+  ],
+  [
+    'another way to run them, and every test is still there',
+    run(0, ['+ a']),
+    run(0, ['+ a']),
+    { weakened: [], settings: ['package.json'] },
+    'verified',
+    ', tests pass',
+    /^$/,
+  ],
+];
+
+describe('the verdict on a task', () => {
+  it.each(CASES)('%s', (_, before, after, edits, level, headline, reasons) => {
+    const verdict = verdictOf({ after, before, edits });
+    expect({ level: verdict.level, headline: verdict.headline }).toEqual({ level, headline });
+    expect(verdict.reasons.join(' ')).toMatch(reasons);
+  });
+
+  it('is never that all is well over a failed test, whatever came before', () => {
+    for (const before of [null, run(0, ['+ a']), run(1, ['- a']), run(null, [], 'timed out'), run(0)]) {
+      for (const after of [run(0, ['- a']), run(1, ['- a']), run(1), run(null, [], 'timed out'), null]) {
+        const { level, headline } = verdictOf({ after, before, edits: none });
+        expect(level).not.toBe('verified');
+        expect(headline).toMatch(/fail|not end|No tests were run/);
+      }
+    }
+  });
+
+  it('takes the tests of a file or class as there while it passes, and misses some when their number falls', () => {
+    const after = { ...run(0), cases: [group('a.test.ts', 3)] };
+    const before = {
+      ...run(1),
+      cases: [group('a.test.ts', 3), { name: 'a.test.ts > x', outcome: 'passed' as const, ms: 1 }],
+    };
+    expect(verdictOf({ after, before, edits: none }).level).toBe('verified');
+    const fewer = verdictOf({ after: { ...after, cases: [group('a.test.ts', 2)] }, before, edits: none });
+    expect(fewer.level).toBe('partly');
+    expect(fewer.reasons).toEqual(['Fewer tests: `a.test.ts (3 before, 2 now)`.']);
+    expect(verdictOf({ after, before, edits: none }).passed).toBe(3);
+    const named = { name: 'a.test.ts > x', outcome: 'failed' as const, ms: 1 };
+    expect(verdictOf({ after: { ...after, cases: [...after.cases, named] }, before, edits: none })).toMatchObject({
+      passed: 2,
+      failed: 1,
+    });
+  });
+
+  it('does not miss tests where a part of the output is missing, and says so', () => {
+    const verdict = verdictOf({
+      after: { ...run(0, ['+ a']), cut: true },
+      before: run(0, ['+ a', '+ b']),
+      edits: none,
+    });
+    expect(verdict.level).toBe('partly');
+    expect(verdict.reasons).toEqual(['Their output was too long to see whether all tests still run.']);
+  });
+
+  it('names five tests at most, each on one line', () => {
+    const names = Array.from({ length: 8 }, (_, at) => `- te\nst\`${at}`);
+    const [reason] = verdictOf({ after: run(1, names), before: run(0, []), edits: none }).reasons;
+    expect(reason).toBe('These tests fail: `te st 0`, `te st 1`, `te st 2`, `te st 3`, `te st 4` and 3 more.');
+  });
+
+  it('waits for the tests as long as they took before, and three times as long', () => {
+    expect(testBudget(null, 300_000)).toBe(300_000);
+    expect(testBudget(run(0), 300_000)).toBe(300_000);
+    expect(testBudget({ ...run(0), ms: 240_000 }, 300_000)).toBe(720_000);
+    expect(testBudget({ ...run(0), ms: 3_000_000 }, 300_000)).toBe(3_600_000);
+    expect(testBudget({ ...run(null, [], 'timed out'), ms: 3_000_000 }, 300_000)).toBe(300_000);
+  });
+});
