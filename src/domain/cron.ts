@@ -56,8 +56,7 @@ export function parseSchedule(text: string, timeZone: string, from: Date): Parse
   try {
     if (next(schedule, timeZone, from)) return { ok: true, schedule };
   } catch (error) {
-    // croner looks for a date such as a 13th that is a last Friday until its stack is full
-    if (!(error instanceof RangeError)) return refuse((error as Error).message.replace(/^CronPattern: /, ''));
+    return refuse((error as Error).message.replace(/^CronPattern: /, ''));
   }
   return refuse(`"${trimmed}" never fires: no date matches it`);
 }
