@@ -306,11 +306,11 @@ describe('fetch import', () => {
       '.config/nanoclaw/sender-allowlist.json': '{"default":{"allow":"*","mode":"trigger"},"chats":{}}',
     });
     const { said: dry } = await run('--dry-run');
-    expect(dry).toContain('Would be taken over (13):');
+    expect(dry).toContain('Would be taken over (14):');
     expect(readdirSync(home)).toEqual(['.config']);
     const { code, said } = await run();
     expect(code, said).toBe(0);
-    expect(said).toContain('Taken over (13):');
+    expect(said).toContain('Taken over (14):');
     expect(said).toContain('list of who may write: nobody is let in by it');
     expect(said).not.toContain('hush');
     const { db } = database.store;
@@ -361,7 +361,12 @@ describe('fetch import', () => {
     ]);
     expect(runs[0]!.started_at.toISOString()).toBe('2026-03-01T09:00:00.000Z');
     const settings = readFileSync(join(home, '.env'), 'utf8');
-    for (const line of ['FETCH_TRIGGER=@Andy', 'WHATSAPP_NUMBER=dedicated', 'FETCH_TIME_ZONE=Europe/Berlin'])
+    for (const line of [
+      'OWNER_PHONE_NUMBER=491701234567',
+      'FETCH_TRIGGER=@Andy',
+      'WHATSAPP_NUMBER=dedicated',
+      'FETCH_TIME_ZONE=Europe/Berlin',
+    ])
       expect(settings).toContain(line);
     expect(readFileSync(join(home, 'nanoclaw/groups/family/CLAUDE.md'), 'utf8')).toContain('cake');
     expect(existsSync(join(home, 'nanoclaw/groups/family/logs'))).toBe(false);

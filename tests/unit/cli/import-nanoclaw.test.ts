@@ -47,6 +47,7 @@ describe('an installation of NanoClaw 1', () => {
     const { found, left, problems } = read(makeNanoClaw(LIVED));
     expect(found).toEqual([
       'setting FETCH_TRIGGER (ASSISTANT_NAME)',
+      'setting OWNER_PHONE_NUMBER',
       'setting WHATSAPP_NUMBER (ASSISTANT_HAS_OWN_NUMBER)',
       'setting FETCH_TIME_ZONE (TZ)',
       'chat "Me" (main): 1 message',
@@ -155,6 +156,7 @@ describe('an installation of NanoClaw 1', () => {
     const { found, left, problems } = read(folder);
     expect(found).toEqual(['folder groups/family: 1 file, copied to HOME/nanoclaw/groups/family']);
     expect(left).toContain('1 link in groups/family: a link may lead out of the folder');
+    expect(left).toContain('groups/linked: it is a link, or its name is none of a group');
     expect(problems.join('\n')).toMatch(/Group "Up" has the folder "\.\.\/\.\.\/etc"/);
     expect(problems.join('\n')).toContain(`${folder}/.env: It is a link`);
     const elsewhere = keep(mkdtempSync(join(tmpdir(), 'fetch-linked-')));

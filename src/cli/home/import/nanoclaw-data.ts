@@ -298,7 +298,7 @@ function tasksOf(tables: Tables): Task[] {
     ...(['next_run', 'status', 'context_mode', 'script'] as const),
   ];
   return tables.rows({ table: 'scheduled_tasks', columns, orderBy: 'created_at' }).flatMap((row): Task[] => {
-    if (!row.id || !row.prompt) {
+    if (!row.id || !row.prompt?.trim()) {
       tables.problems.push({
         file: tables.root,
         line: null,
@@ -431,7 +431,13 @@ function taskOfRow(
   { jid, folder }: Pick<Task, 'jid' | 'folder'>,
 ): Task[] {
   const { prompt, script } = recordOf(parsed(row.content));
-  if (!row.id || typeof prompt !== 'string' || (row.status !== 'pending' && row.status !== 'paused')) return [];
+  if (
+    !row.id ||
+    typeof prompt !== 'string' ||
+    prompt.trim() === '' ||
+    (row.status !== 'pending' && row.status !== 'paused')
+  )
+    return [];
   return [
     {
       id: row.series_id ?? row.id,

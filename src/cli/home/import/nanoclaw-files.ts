@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { claimImport } from '../../../store/home/imports.ts';
-import { type Found, isFolder, nothing, type Part } from './files.ts';
+import { type Found, nothing, type Part } from './files.ts';
 import { outside } from './nanoclaw-data.ts';
 import { counted } from './sessions.ts';
 
@@ -31,38 +31,65 @@ interface Reading {
   done: ReadonlySet<string>;
 }
 
-export const keptFolder = (home: string): string => join(home, 'nanoclaw');
+const keptFolder = (home: string): string => join(home, 'nanoclaw');
 
 export function readFolders(reading: Reading): Part {
   const part = nothing();
-  for (const folder of foldersIn(join(reading.root, 'groups')))
+  for (const folder of foldersIn(reading, part, 'groups'))
     readFolder(reading, part, `groups/${folder}`, `groups/${folder}`, `folder groups/${folder}`);
-  for (const folder of foldersIn(join(reading.root, 'data/sessions')))
-    for (const project of foldersIn(
-      join(reading.root, 'data/sessions', folder, '.claude/projects'),
-      /^[\w-]{1,200}$/,
-    )) {
-      const source = `data/sessions/${folder}/.claude/projects/${project}`;
-      readFolder(reading, part, source, `sessions/${folder}/${project}`, `conversations of the agent of ${folder}`);
-    }
+  for (const folder of foldersIn(reading, part, 'data/sessions')) {
+    const projects = `data/sessions/${folder}/.claude/projects`;
+    for (const project of foldersIn(reading, part, projects, /^[\w-]{1,200}$/))
+      readFolder(
+        reading,
+        part,
+        `${projects}/${project}`,
+        `sessions/${folder}/${project}`,
+        `conversations of the agent of ${folder}`,
+      );
+  }
   return part;
 }
 
-const foldersIn = (folder: string, name = NAME): string[] =>
-  isFolder(folder)
-    ? readdirSync(folder)
-        .filter((each) => name.test(each) && isFolder(join(folder, each)))
-        .sort()
-    : [];
+/** Folders in a folder; what is neither one nor a file is told. */
+function foldersIn({ root }: Reading, part: Part, path: string, name = NAME): string[] {
+  const folder = join(root, path);
+  const stat = lstatSync(folder, { throwIfNoEntry: false });
+  if (stat?.isSymbolicLink())
+    part.problems.push({ file: folder, line: null, text: 'It is a link, which is not followed.' });
+  if (!stat?.isDirectory()) return [];
+  return attempt(part, folder, [], () =>
+    readdirSync(folder, { withFileTypes: true })
+      .filter((entry) => {
+        const wanted = entry.isDirectory() && name.test(entry.name);
+        if (!wanted && !entry.isFile())
+          part.left.push({ what: `${path}/${entry.name}`, why: 'it is a link, or its name is none of a group' });
+        return wanted;
+      })
+      .map((entry) => entry.name)
+      .sort(),
+  );
+}
+
+/** Containers leave files that their owner may not read. */
+function attempt<T>(part: Part, file: string, otherwise: T, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    part.problems.push({ file, line: null, text: `It cannot be read: ${(error as Error).message}.` });
+    return otherwise;
+  }
+}
 
 function readFolder({ root, home, done }: Reading, part: Part, from: string, to: string, what: string): void {
   const source = join(root, from);
-  const [target, why] = [join(keptFolder(home), to), outside(root, source)];
+  const target = join(keptFolder(home), to);
+  const why = outside(root, source);
   if (why) {
     part.problems.push({ file: source, line: null, text: `It ${why}.` });
     return;
   }
-  const { files, bytes, links } = plainFiles(source);
+  const { files, bytes, links } = attempt(part, source, { files: [], bytes: 0, links: 0 }, () => plainFiles(source));
   if (files.length > MOST_FILES || bytes > MOST_BYTES) {
     const text = `It has more than ${MOST_FILES} files or ${MOST_BYTES / 1024 ** 3} GB: copy what you need from it.`;
     part.problems.push({ file: source, line: null, text });
@@ -76,12 +103,16 @@ function readFolder({ root, home, done }: Reading, part: Part, from: string, to:
     here: done.has(source),
     take: async ({ db }) => {
       if (existsSync(target)) return 'there is such a folder here, which stays';
-      whole(target, (half) => {
-        for (const file of files) {
-          mkdirSync(dirname(join(half, file)), { recursive: true, mode: 0o700 });
-          copyFileSync(join(source, file), join(half, file));
-        }
-      });
+      try {
+        whole(target, (half) => {
+          for (const file of files) {
+            mkdirSync(dirname(join(half, file)), { recursive: true, mode: 0o700 });
+            copyFileSync(join(source, file), join(half, file));
+          }
+        });
+      } catch (error) {
+        return `it cannot be copied: ${(error as Error).message}`;
+      }
       await claimImport(db, 'folder', source);
       return null;
     },
@@ -127,7 +158,10 @@ export const recordsFile = ({ root, home, done }: Reading, records: object, what
 function whole(target: string, make: (half: string) => void): void {
   const half = `${target}.${process.pid}.new`;
   mkdirSync(dirname(target), { recursive: true, mode: 0o700 });
-  rmSync(half, { recursive: true, force: true });
-  make(half);
-  renameSync(half, target);
+  try {
+    make(half);
+    renameSync(half, target);
+  } finally {
+    rmSync(half, { recursive: true, force: true });
+  }
 }

@@ -40,6 +40,16 @@ const NAMES = {
   TZ: { is: 'FETCH_TIME_ZONE', read: (zone: string) => zone.trim() },
 };
 
+/** Settings that NanoClaw has without its file. The owner of an assistant with a number of its own is in the main chat. */
+function unsetIn({ root, groups }: NanoClaw): Record<string, string> {
+  const main = groups.find((group) => group.main);
+  const owner = valuesIn(root).ASSISTANT_HAS_OWN_NUMBER?.trim() === 'true' && main ? personOf(main.jid)?.pn : null;
+  return {
+    ...(groups.length > 0 && { ASSISTANT_NAME: ASSISTANT }),
+    ...(owner && { OWNER_PHONE_NUMBER: owner.split('@')[0]! }),
+  };
+}
+
 interface Done {
   chats: ReadonlySet<string>;
   tasks: ReadonlySet<string>;
@@ -64,7 +74,7 @@ export function partOfNanoClaw(chats: Chats, installation: NanoClaw, done: Done)
       ),
     );
   return merged([
-    readSettings({ root, home }, NAMES, groups.length > 0 ? { ASSISTANT_NAME: ASSISTANT } : {}),
+    readSettings({ root, home }, NAMES, unsetIn(installation)),
     readChats(chats, groups, { done: done.chats, assistant: assistantOf(root) }),
     readTasks(chats, installation, { done: done.tasks, zone }),
     readFolders(reading),
@@ -88,21 +98,23 @@ function readChats(
   const part = nothing();
   for (const group of groups) {
     const { jid, name, folder, trigger, messages, older, broken } = group;
-    const what = `chat "${name}" (${folder})`;
+    const what = `chat "${cut(name, 60)}" (${folder})`;
     if (broken > 0)
       part.problems.push({ file: what, line: null, text: `${counted(broken, 'message')} cannot be read.` });
     if (!isOnWhatsApp(jid)) {
       part.left.push({ what, why: 'it is on a channel that is not here; its messages are kept with the rules' });
       continue;
     }
+    // in version 2 several agents may answer in one chat
+    const key = keyOf(`${jid} ${folder}`);
     const waiting = messages.filter(({ waits }) => waits).length;
     const since = waiting > 0 ? `, ${waiting} of them since the last answer` : '';
     part.found.push({
       what: `${what}: ${counted(messages.length, 'message')}${since}`,
-      here: done.has(keyOf(jid)),
+      here: done.has(key),
       take: async (into) => {
         const thread = await threadOf(into, chats, jid);
-        const past = { key: keyOf(jid), messages: pastOf(group), supervised: false };
+        const past = { key, messages: pastOf(group), supervised: false };
         const taken = await importHistory(into.db, thread, past);
         return taken === 'used' ? 'something was said in this chat here already' : null;
       },
@@ -167,7 +179,7 @@ function readTasks(
   for (const task of tasks) {
     const chat = groups.find(({ jid }) => jid === task.jid);
     const prompt = storableText(task.prompt);
-    const what = `task "${cut(prompt.replace(/\s+/g, ' '), 60)}": ${task.type} ${task.value}`;
+    const what = `task "${cut(prompt.replace(/\s+/g, ' '), 60)}": ${cut(`${task.type} ${task.value}`, 80)}`;
     const why = chat
       ? isOnWhatsApp(chat.jid)
         ? null
