@@ -26,19 +26,21 @@ const ENTRY = fileURLToPath(new URL('../../../bin/fetch.js', import.meta.url));
 let database: TestDatabase;
 let home: string;
 let from: string;
+let userHome: string;
 beforeEach(async () => {
   database = await startTestDatabase();
   home = mkdtempSync(join(tmpdir(), 'fetch-import-home-'));
+  userHome = mkdtempSync(join(tmpdir(), 'fetch-import-user-'));
 });
 afterEach(async () => {
   await database.close();
-  for (const folder of [home, from]) rmSync(folder, { recursive: true, force: true });
+  for (const folder of [home, from, userHome]) rmSync(folder, { recursive: true, force: true });
 });
 
 function begin(...options: string[]): { child: ChildProcess; ended: Promise<{ code: number | null; said: string }> } {
   const clean = Object.fromEntries(Object.entries(childEnvironment({})).filter(([name]) => !FETCH_SETTING.test(name)));
   const child = spawn(process.execPath, [ENTRY, 'import', '--from', from, ...options], {
-    env: { ...clean, HOME: home, FETCH_HOME: home, DATABASE_URL: database.url },
+    env: { ...clean, HOME: userHome, FETCH_HOME: home, DATABASE_URL: database.url },
   });
   let said = '';
   for (const stream of [child.stdout!, child.stderr!]) stream.on('data', (chunk) => (said += chunk));
@@ -302,12 +304,12 @@ describe('fetch import', () => {
 
   it('takes over NanoClaw: chats, schedules with their runs, folders and settings, once', async () => {
     from = makeNanoClaw(LIVED);
-    writeFiles(home, {
+    writeFiles(userHome, {
       '.config/nanoclaw/sender-allowlist.json': '{"default":{"allow":"*","mode":"trigger"},"chats":{}}',
     });
     const { said: dry } = await run('--dry-run');
     expect(dry).toContain('Would be taken over (14):');
-    expect(readdirSync(home)).toEqual(['.config']);
+    expect(readdirSync(home)).toEqual([]);
     const { code, said } = await run();
     expect(code, said).toBe(0);
     expect(said).toContain('Taken over (14):');

@@ -185,7 +185,7 @@ type Row = { value: unknown; name: string; place: Place };
 function inDatabase(file: string, problems: Problem[]): Row[] {
   if (!existsSync(file)) return [];
   const place = { file, line: null };
-  const why = [file, `${file}-wal`].map(unreadable).find((text) => text !== null);
+  const why = [file, `${file}-wal`].map((each) => unreadable(each)).find((text) => text !== null);
   try {
     if (why) throw new Error(`it ${why}`);
     return originalSessions(file).flatMap(({ id, data }) => rowOf(id, data, place, problems));
