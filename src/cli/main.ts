@@ -105,13 +105,13 @@ command(
 ).option('--json', 'print JSON');
 command(
   'import',
-  'Take over what an installation of Fetch 0.0.94 has: settings, trusted numbers, sessions, workflows, crons, skills, tools; exit code 3 when something could not be read',
+  'Take over what an installation of Fetch 0.0.94 or of NanoClaw has: settings, chats, schedules, skills, folders; exit code 3 when something could not be read',
   'fetch import --from ~/fetch --dry-run',
   (self) => async (config) => {
     if (!(await (await import('./home/import/import.ts')).run(config, self.opts()))) process.exitCode = 3;
   },
 )
-  .requiredOption('--from <folder>', 'its folder, with .env and data')
+  .requiredOption('--from <folder>', 'its folder')
   .option('--dry-run', 'show what would happen, and change nothing');
 addKennelCommands();
 addMcpCommands();

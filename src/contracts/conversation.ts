@@ -178,6 +178,8 @@ export interface DeliverInput {
 export interface NamedCall {
   name: string;
   args: Record<string, unknown>;
+  /** the name by which the program called it, when that is no name of ours */
+  as?: string;
 }
 
 /** What an operator's query sees. */

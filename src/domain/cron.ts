@@ -1,10 +1,11 @@
 import { firings, intervalFrom, isOnce, momentOfOnce } from './firings.ts';
+import { placedDays } from './placed-days.ts';
 import { DAY, HOUR, MINUTE, repeatedTime } from './time.ts';
 
 /**
- * The grammar of schedules: five fields (minute hour day-of-month month weekday), which Temporal and cron-parser must
- * read alike; `every 90 minutes` or milliseconds, from now on; a local time, once. Day of month and weekday must BOTH
- * match when both are given, unlike in crontab(5).
+ * The grammar of schedules: five fields (minute hour day-of-month month weekday), which Temporal and croner must read
+ * alike; `every 90 minutes` or milliseconds, from now on; a local time, once. Day of month and weekday must BOTH match
+ * when both are given, unlike in crontab(5). `L`, `MON#2` and `5L` are days by their place in the month.
  */
 
 type ParsedSchedule = { ok: true; schedule: string } | { ok: false; error: string };
@@ -32,23 +33,32 @@ export function parseSchedule(text: string, timeZone: string, from: Date): Parse
   const fields = schedule.split(' ');
   if (schedule.startsWith('@'))
     return refuse(`"${trimmed}" is not a known shorthand; use five fields or one of ${Object.keys(MACROS).join(', ')}`);
+  if (fields.length === 6)
+    return refuse(
+      `a schedule has five fields (minute hour day-of-month month weekday) and no seconds; without its first field "${trimmed}" is "${fields.slice(1).join(' ')}"`,
+    );
   if (fields.length !== 5)
     return refuse(
       `a schedule has five fields (minute hour day-of-month month weekday), "${trimmed}" has ${fields.length}`,
     );
-  // L, W, # and ? are extensions of cron-parser only: Temporal would refuse them after we had accepted the schedule
-  for (const field of fields) {
+  const empty = fields.find((field) => field.split(',').includes(''));
+  if (empty !== undefined) return refuse(`"${empty}" has a comma with nothing beside it`);
+  const placed = placedDays(schedule);
+  const [minute = '', hour = '', date = '', month = '', weekday = ''] = fields;
+  // W and ? are extensions of croner only
+  for (const field of [minute, hour, placed?.dates ?? date, month, placed?.everyWeek ?? weekday]) {
+    if (field === '' && placed) continue;
     if (!/^[0-9A-Z*,/-]+$/.test(field)) return refuse(`"${field}" has characters that a schedule cannot have`);
     const stranger = field.split(/[^A-Z]+/).find((word) => word && !NAMES.test(word));
     if (stranger) return refuse(`"${stranger}" in "${field}" is not a month or weekday name such as JAN or MON`);
   }
   if (!isTimeZone(timeZone)) return refuse(noZone(timeZone));
   try {
-    if (!next(schedule, timeZone, from)) return refuse(`"${trimmed}" never fires: no date matches it`);
+    if (next(schedule, timeZone, from)) return { ok: true, schedule };
   } catch (error) {
     return refuse((error as Error).message.replace(/^CronPattern: /, ''));
   }
-  return { ok: true, schedule };
+  return refuse(`"${trimmed}" never fires: no date matches it`);
 }
 
 const noZone = (timeZone: string): string => `"${timeZone}" is not an IANA time zone such as Europe/Berlin`;

@@ -1,4 +1,5 @@
 import { Cron } from 'croner';
+import { placedDays } from './placed-days.ts';
 import { type ClockChange, DAY, HOUR, MINUTE, momentOf, nextClockChange, offsetAt, SECOND } from './time.ts';
 
 /**
@@ -112,9 +113,48 @@ export function* firings(schedule: string, timeZone: string, from: Date): Genera
   }
 }
 
+const croner = (pattern: string): Cron =>
+  new Cron(pattern, { mode: '5-part', utcOffset: 0, domAndDow: true, paused: true });
+
+interface WallPattern {
+  nextRun(from: Date): Date | null;
+  match(at: Date): boolean;
+}
+
 /** The pattern as a clock shows it that never changes. @throws for a pattern that is none */
-export const wallPattern = (schedule: string): Cron =>
-  new Cron(schedule, { mode: '5-part', utcOffset: 0, domAndDow: true, paused: true });
+export function wallPattern(schedule: string): WallPattern {
+  const all = singlePlaces(schedule).map(croner);
+  const live = new Set(all);
+  return {
+    nextRun: (from) => {
+      let first: Date | null = null;
+      for (const pattern of live) {
+        const next = nextOf(pattern, from);
+        if (!next) live.delete(pattern);
+        else if (!first || next < first) first = next;
+      }
+      return first;
+    },
+    match: (at) => all.some((pattern) => pattern.match(at)),
+  };
+}
+
+/** croner looks for a date that cannot be, such as a 13th that is a last Friday, until its stack is full. */
+function nextOf(pattern: Cron, from: Date): Date | null {
+  try {
+    return pattern.nextRun(from);
+  } catch (error) {
+    if (error instanceof RangeError) return null;
+    throw error;
+  }
+}
+
+/** croner 10 leaves out the first of March 2027 in `TUE,MON#1`, so each weekday is looked for by itself. */
+function singlePlaces(schedule: string): string[] {
+  if (!placedDays(schedule)?.weekdays.length) return [schedule];
+  const [minute, hour, date, month, weekdays = ''] = schedule.split(' ');
+  return weekdays.split(',').map((weekday) => [minute, hour, date, month, weekday].join(' '));
+}
 
 const HOURS = 24;
 /** ms. Changes are looked for this far ahead, so that frequent firings share a search. */
@@ -122,7 +162,7 @@ const SEARCH = 30 * DAY;
 
 function kindOf(schedule: string): { everyHour: boolean; throughBoth: boolean } {
   const [minutes = '', hours = ''] = schedule.split(' ');
-  const oneDay = wallPattern(`0 ${hours} * * *`).nextRuns(HOURS, new Date(-SECOND));
+  const oneDay = croner(`0 ${hours} * * *`).nextRuns(HOURS, new Date(-SECOND));
   const everyHour = oneDay.at(-1)!.getTime() < DAY;
   return { everyHour, throughBoth: everyHour || /[*/]/.test(`${minutes}${hours}`) };
 }

@@ -68,7 +68,7 @@ async function outcomeOf(
 ): Promise<ToolOutcome> {
   if (!step) return refused('The workflow was deleted while it ran.');
   if (step.tool === PROMPT_STEP)
-    return await startPrompt(deps, run, callIdOf(run.id, index), step.args as unknown as PromptArgs);
+    return await startPrompt(deps, run, callIdOf(run.id, index), step.args as unknown as PromptArgs, sources);
   const tool = tools.get(step.tool);
   if (!tool) return refused(`The tool ${step.tool} is no longer there.`);
   // an earlier release opened the run without what it is given
@@ -129,7 +129,13 @@ async function mayRun(
  * The prompt of a schedule. It runs as a background task or as a turn of its chat, which the run waits for. A repeated
  * attempt finds what the first has begun.
  */
-async function startPrompt(deps: RoutineDeps, run: RoutineRun, callId: string, args: PromptArgs): Promise<ToolOutcome> {
+async function startPrompt(
+  deps: RoutineDeps,
+  run: RoutineRun,
+  callId: string,
+  args: PromptArgs,
+  sources: readonly Source[],
+): Promise<ToolOutcome> {
   if (args.context === 'group') return { ok: true, output: 'It begins when the chat is free.' };
   await startBackgroundTask(
     // ids of threads are random, so the key of their chats need not be secret
@@ -143,6 +149,7 @@ async function startPrompt(deps: RoutineDeps, run: RoutineRun, callId: string, a
       trustMode: false,
       autoApprove: args.auto_approve,
       runId: run.id,
+      sources,
       key: { id: `run ${callId}`, fingerprint: callId },
     },
   );

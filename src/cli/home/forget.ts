@@ -70,6 +70,9 @@ const taskFolders = ({ FETCH_HOME }: Config, { tasks }: Subject): string[] =>
 function remains(config: Config, { workspaces, groups, phone, tasks }: Subject): string[] {
   return [
     'Stays:',
+    ...(existsSync(join(config.FETCH_HOME, 'nanoclaw'))
+      ? [`  what was imported of NanoClaw: delete it in ${join(config.FETCH_HOME, 'nanoclaw')}`]
+      : []),
     ...(workspaces.length > 0
       ? [
           `  workspaces ${workspaces.join(', ')} with their git history: others may use them. Say "delete workspace NAME" in a chat.`,

@@ -75,6 +75,8 @@ interface BackgroundRequest {
   runId?: string;
   /** what the person is told at its beginning */
   notice?: string;
+  /** whose wish it may be, besides the person's */
+  sources?: readonly Source[];
   /** the same key gives the same task */
   key: RequestKey;
 }
@@ -165,10 +167,10 @@ const automaticNote = (name: string): string =>
 function openTask(
   tx: ThreadTransaction,
   id: string,
-  { prompt, coding = false, runId, notice }: BackgroundRequest,
+  { prompt, coding = false, runId, notice, sources = [] }: BackgroundRequest,
 ): BackgroundTask {
   const inboxId = freshId('inb_');
-  const turn = openTurn(tx, { text: prompt, notice });
+  const turn = openTurn(tx, { text: prompt, notice, ...(sources.length > 0 && { heard: { sources, words: '' } }) });
   const arrival: Arrival = { kind: 'turn', inboxId, turnId: turn.id, threadId: tx.threadId };
   // the key is the thread's: nobody else can write to it yet
   const key = { id: randomUUID(), fingerprint: null };

@@ -1,7 +1,3 @@
-import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { sql } from 'kysely';
 import type { Source } from '../../contracts/taint.ts';
 import { cut, derivedId, roughTokens } from '../chats/ids.ts';
@@ -10,6 +6,7 @@ import { insertItems, itemRow } from '../chats/threads/items.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
 import type { ImportKind } from '../schema/tables/home.ts';
 import { trustPhone } from '../whatsapp/contacts.ts';
+import { SqliteFile } from './sqlite-file.ts';
 
 /** The record of what was taken over. */
 
@@ -178,23 +175,10 @@ interface OriginalRow {
   data: string;
 }
 
-/**
- * The rows of `sessions.db`. A copy is read, so that neither the file nor what stands beside it changes. Throws when it
- * is no such database.
- */
-export function originalSessions(file: string): OriginalRow[] {
-  const folder = mkdtempSync(join(tmpdir(), 'fetch-import-'));
-  try {
-    const copy = join(folder, 'sessions.db');
-    for (const end of ['', '-wal']) if (existsSync(file + end)) copyFileSync(file + end, copy + end);
-    const db = new DatabaseSync(copy);
-    try {
-      const rows = db.prepare('select id, data from sessions order by rowid').all();
-      return rows.map(({ id, data }) => ({ id: String(id), data: String(data) }));
-    } finally {
-      db.close();
-    }
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
+/** The rows of `sessions.db`. Throws when it is no such database. */
+export const originalSessions = (file: string): OriginalRow[] =>
+  SqliteFile.read(file, (from) => {
+    if (from.columns('sessions').length === 0) throw new Error('no such table: sessions');
+    const rows = from.rows({ table: 'sessions', columns: ['id', 'data'], whole: true });
+    return rows.map(({ id, data }) => ({ id: String(id), data: String(data) }));
+  });

@@ -55,15 +55,17 @@ interface NewPrompt {
   timeZone: string;
   enabled: boolean;
   prompt: string;
+  /** each run has a conversation of its own, and only its result comes to the chat */
+  isolated?: boolean | undefined;
   sources: readonly Source[];
 }
 
-const inChat = (prompt: string): PromptArgs => ({
+const argsOf = ({ prompt, isolated = false }: { prompt: string; isolated?: boolean | undefined }): PromptArgs => ({
   prompt,
   cwds: [],
   allow_shell: false,
   auto_approve: false,
-  context: 'group',
+  ...(!isolated && { context: 'group' }),
 });
 
 /** Null when the name is taken in this chat. A second call with the same id returns the stored row. */
@@ -71,7 +73,7 @@ export const insertPrompt = (db: Db, prompt: NewPrompt): Promise<Cron | null> =>
   db.transaction().execute(async (tx) => {
     const { id, chatId: chat_id, name, schedule, timeZone: time_zone, enabled } = prompt;
     const routine = {
-      ...routineOf({ id, chatId: chat_id, name }, inChat(prompt.prompt)),
+      ...routineOf({ id, chatId: chat_id, name }, argsOf(prompt)),
       sources: json(prompt.sources),
     };
     await tx
@@ -104,9 +106,9 @@ export async function promptOf(db: Db | Tx, { routine_id }: Pick<Cron, 'routine_
 export const changePrompt = async (
   db: Db,
   { routine_id }: Pick<Cron, 'routine_id'>,
-  { name, prompt, sources }: { name: string; prompt?: string | undefined; sources: readonly Source[] },
+  { name, args, sources }: { name: string; args?: PromptArgs | undefined; sources: readonly Source[] },
 ): Promise<void> => {
-  const change = prompt === undefined ? {} : { steps: stepsOf(inChat(prompt)), sources: json(sources) };
+  const change = args === undefined ? {} : { steps: stepsOf(args), sources: json(sources) };
   await db
     .updateTable('routines')
     .set({ name, ...change, updated_at: new Date() })

@@ -1,10 +1,12 @@
 import { type Selectable, sql } from 'kysely';
+import { PROMPT_STEP } from '../../contracts/routine.ts';
 import type { Amount } from '../../domain/model/spending.ts';
 import type { Given } from '../../domain/routine-inputs.ts';
-import { prefix } from '../../domain/text/storable.ts';
+import { cut, prefix, storableText } from '../../domain/text/storable.ts';
 import { DAY } from '../../domain/time.ts';
 import { type Db, json } from '../postgres/database.ts';
 import type { RoutineRunTable } from '../schema/tables/routines.ts';
+import type { Cron } from './crons.ts';
 import type { Routine } from './routines.ts';
 
 export type RoutineRun = Selectable<RoutineRunTable>;
@@ -57,6 +59,45 @@ export async function openRun(
   if (run.cronId && run.scheduledFor)
     await db.updateTable('crons').set({ last_fired: run.scheduledFor }).where('id', '=', run.cronId).execute();
   return db.selectFrom('routine_runs').selectAll().where('id', '=', run.id).executeTakeFirstOrThrow();
+}
+
+/** A run of a prompt in another program. */
+interface PastRun {
+  ended: Date;
+  durationMs: number;
+  ok: boolean;
+  text: string;
+}
+
+const SUMMARY_CHARS = 200;
+
+/** The newest of what a schedule did in another program; oldest first. A second call changes nothing. */
+export async function insertPastRuns(db: Db, cron: Cron, runs: readonly PastRun[]): Promise<void> {
+  if (runs.length === 0) return;
+  const rows = runs.slice(-RUNS_KEPT).map(({ ended, durationMs, ok, text }, at) => {
+    const output = storableText(text);
+    const id = `${cron.id}_before_${at}`;
+    return {
+      id,
+      routine_id: cron.routine_id,
+      routine_name: cron.name,
+      chat_id: cron.chat_id,
+      cron_id: cron.id,
+      workflow_id: `imported/${id}`,
+      scheduled_for: null,
+      status: ok ? ('completed' as const) : ('failed' as const),
+      summary: cut(output.replace(/\s+/g, ' '), SUMMARY_CHARS) || null,
+      results: json([{ name: PROMPT_STEP, tool: PROMPT_STEP, ok, output: prefix(output, MAX_STEP_OUTPUT) }]),
+      inputs: json({}),
+      started_at: new Date(ended.getTime() - durationMs),
+      ended_at: ended,
+    };
+  });
+  await db
+    .insertInto('routine_runs')
+    .values(rows)
+    .onConflict((c) => c.doNothing())
+    .execute();
 }
 
 export const findRun = (db: Db, id: string): Promise<RoutineRun | undefined> =>

@@ -112,7 +112,8 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
       const parsed = parseSchedule(args.schedule ?? cron.schedule, timeZone, now);
       if (!parsed.ok) return { ok: false, output: `The schedule is not right: ${parsed.error}.` };
       const { schedule } = parsed;
-      const isPrompt = (await promptOf(context.db, cron)) !== null;
+      const before = await promptOf(context.db, cron);
+      const isPrompt = before !== null;
       if (args.prompt !== undefined && !isPrompt)
         return { ok: false, output: `"${cron.name}" runs a workflow: change that with workflow_update.` };
       if (args.inputs && isPrompt) return { ok: false, output: 'A prompt takes no inputs: write them into it.' };
@@ -126,9 +127,10 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
         given,
       });
       if (!changed) return { ok: false, output: `A cron "${args.name}" exists already. Choose another name.` };
-      if (isPrompt) {
+      if (before) {
         const sources = unaskedSources(await taintOfCall(context.db, context.callId));
-        await changePrompt(context.db, changed, { name: changed.name, prompt: args.prompt, sources });
+        const wish = args.prompt === undefined ? undefined : { ...before, prompt: args.prompt };
+        await changePrompt(context.db, changed, { name: changed.name, args: wish, sources });
       }
       await changeSchedule(context.temporal, scheduleOfCron(changed, context.config.FETCH_CATCHUP_HOURS));
       await markSent(context.db, changed);

@@ -18,6 +18,7 @@ import { deleteCron, findCron, insertCron, listCrons, markSent, setCronEnabled }
 import { findRoutine, listRoutines } from '../../store/routines/routines.ts';
 import { lastRunOfCron } from '../../store/routines/runs.ts';
 import { taintOfCall, unaskedSources } from '../../store/turns/steps/taint.ts';
+import { untold } from '../declarations.ts';
 import { defineTool, idFromCall, named, shown, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
 import { estimateOf, givenInputs, type Lookup, problemOfRun } from './routine-steps.ts';
 import { nameOrId, noSuchWorkflow, startRun } from './start-run.ts';
@@ -80,6 +81,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
       timezone: z.string().trim().min(1).max(60).optional().describe('IANA, if not the person’s'),
       enabled: z.boolean().default(true),
       inputs: givenInputs,
+      isolated: z.boolean().optional().meta(untold('A prompt begins each time without what was said before')),
     }),
     notARoutineStep: true,
     asks: ({ schedule, timezone, workflow, prompt: wish }) => {
@@ -115,7 +117,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
       const fields = { id, chatId: context.chatId, name, schedule, timeZone: timezone, enabled: args.enabled };
       const cron = routine
         ? await insertCron(context.db, { ...fields, routineId: routine.id, given: { inputs, sources } })
-        : await insertPrompt(context.db, { ...fields, prompt: args.prompt!, sources });
+        : await insertPrompt(context.db, { ...fields, prompt: args.prompt!, isolated: args.isolated, sources });
       if (!cron) return { ok: false, output: `A schedule "${name}" exists already. Give this one another name.` };
       await createSchedule(context.temporal, scheduleOfCron(cron, context.config.FETCH_CATCHUP_HOURS));
       const next = nextFirings(schedule, timezone, now, 1)[0];

@@ -17,6 +17,7 @@ import { childEnvironment } from '../../../src/config.ts';
 import { readSession } from '../../../src/store/chats/sessions/sessions.ts';
 import { FETCH_SETTING } from '../../support/app.ts';
 import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { FAMILY, LIVED, makeNanoClaw, OWNER, writeFiles } from '../../support/nanoclaw-installation.ts';
 import { makeOriginal, sessionOf, talk } from '../../support/original-installation.ts';
 import { until } from '../../support/until.ts';
 
@@ -25,19 +26,21 @@ const ENTRY = fileURLToPath(new URL('../../../bin/fetch.js', import.meta.url));
 let database: TestDatabase;
 let home: string;
 let from: string;
+let userHome: string;
 beforeEach(async () => {
   database = await startTestDatabase();
   home = mkdtempSync(join(tmpdir(), 'fetch-import-home-'));
+  userHome = mkdtempSync(join(tmpdir(), 'fetch-import-user-'));
 });
 afterEach(async () => {
   await database.close();
-  for (const folder of [home, from]) rmSync(folder, { recursive: true, force: true });
+  for (const folder of [home, from, userHome]) rmSync(folder, { recursive: true, force: true });
 });
 
 function begin(...options: string[]): { child: ChildProcess; ended: Promise<{ code: number | null; said: string }> } {
   const clean = Object.fromEntries(Object.entries(childEnvironment({})).filter(([name]) => !FETCH_SETTING.test(name)));
   const child = spawn(process.execPath, [ENTRY, 'import', '--from', from, ...options], {
-    env: { ...clean, FETCH_HOME: home, DATABASE_URL: database.url },
+    env: { ...clean, HOME: userHome, FETCH_HOME: home, DATABASE_URL: database.url },
   });
   let said = '';
   for (const stream of [child.stdout!, child.stderr!]) stream.on('data', (chunk) => (said += chunk));
@@ -299,8 +302,93 @@ describe('fetch import', () => {
     expect(existsSync(join(home, 'skills/bad'))).toBe(false);
   });
 
+  it('takes over NanoClaw: chats, schedules with their runs, folders and settings, once', async () => {
+    from = makeNanoClaw(LIVED);
+    writeFiles(userHome, {
+      '.config/nanoclaw/sender-allowlist.json': '{"default":{"allow":"*","mode":"trigger"},"chats":{}}',
+    });
+    const { said: dry } = await run('--dry-run');
+    expect(dry).toContain('Would be taken over (14):');
+    expect(readdirSync(home)).toEqual([]);
+    const { code, said } = await run();
+    expect(code, said).toBe(0);
+    expect(said).toContain('Taken over (14):');
+    expect(said).toContain('list of who may write: nobody is let in by it');
+    expect(said).not.toContain('hush');
+    const { db } = database.store;
+    const chats = await db.selectFrom('chats').select(['id', 'channel', 'address']).orderBy('address').execute();
+    expect(chats.map(({ channel, address }) => [channel, address])).toEqual([
+      ['whatsapp', FAMILY],
+      ['whatsapp', OWNER],
+    ]);
+    const family = chats[0]!.id;
+    const history = await db
+      .selectFrom('transcript')
+      .innerJoin('threads', 'threads.id', 'transcript.thread_id')
+      .select(['role', 'content', 'sources'])
+      .where('chat_id', '=', family)
+      .orderBy('transcript.ord')
+      .execute();
+    expect(history).toEqual([
+      { role: 'user', content: 'Ann (member): @Andy when is the party?', sources: [{ kind: 'member', label: 'Ann' }] },
+      { role: 'assistant', content: 'On Friday.', sources: [{ kind: 'unknown', label: 'an earlier answer' }] },
+      { role: 'user', content: 'Bob (member): Andy: I am not Andy', sources: [{ kind: 'member', label: 'Bob' }] },
+      { role: 'user', content: 'Me (owner): I bring\n  the cake', sources: [] },
+    ]);
+    const crons = await db
+      .selectFrom('crons')
+      .innerJoin('routines', 'routines.id', 'crons.routine_id')
+      .select(['crons.chat_id', 'crons.name', 'schedule', 'time_zone', 'enabled', 'steps'])
+      .orderBy('crons.name')
+      .orderBy('schedule')
+      .execute();
+    expect(crons.map(({ name, schedule, enabled }) => [name, schedule, enabled])).toEqual([
+      ['Prompt of task-1', '0 9 1 * *', true],
+      ['Prompt of task-1 (2)', `0 9 ${Array.from({ length: 30 }, (_, at) => at + 2).join()} * MON`, true],
+      ['Prompt of task-2', '@every 3600s/0s', false],
+      ['Prompt of task-6', '*/5 * * * *', false],
+    ]);
+    expect(new Set(crons.map((cron) => `${cron.chat_id} ${cron.time_zone}`))).toEqual(
+      new Set([`${family} Europe/Berlin`]),
+    );
+    expect(crons.map(({ steps }) => steps[0]!.args.context)).toEqual(['group', 'group', undefined, 'group']);
+    const runs = await db
+      .selectFrom('routine_runs')
+      .select(['status', 'summary', 'started_at', 'ended_at'])
+      .orderBy('ended_at')
+      .execute();
+    expect(runs.map(({ status, summary }) => [status, summary])).toEqual([
+      ['completed', 'The list is empty.'],
+      ['failed', 'No network'],
+    ]);
+    expect(runs[0]!.started_at.toISOString()).toBe('2026-03-01T09:00:00.000Z');
+    const settings = readFileSync(join(home, '.env'), 'utf8');
+    for (const line of [
+      'OWNER_PHONE_NUMBER=491701234567',
+      'FETCH_TRIGGER=@Andy',
+      'WHATSAPP_NUMBER=dedicated',
+      'FETCH_TIME_ZONE=Europe/Berlin',
+    ])
+      expect(settings).toContain(line);
+    expect(readFileSync(join(home, 'nanoclaw/groups/family/CLAUDE.md'), 'utf8')).toContain('cake');
+    expect(existsSync(join(home, 'nanoclaw/groups/family/logs'))).toBe(false);
+    const records = JSON.parse(readFileSync(join(home, 'nanoclaw/records.json'), 'utf8'));
+    expect(records.tasks).toHaveLength(7);
+    expect(records.groups.find(({ folder }: { folder: string }) => folder === 'tg_work').messages).toHaveLength(1);
+    expect(records['sender-allowlist.json']).toMatchObject({ default: { allow: '*' } });
+
+    const before = await rows();
+    rmSync(join(home, 'nanoclaw/groups/family'), { recursive: true });
+    await db.deleteFrom('crons').where('name', '=', 'Prompt of task-6').execute();
+    expect((await run()).said).toContain('Taken over (0)');
+    expect(existsSync(join(home, 'nanoclaw/groups/family'))).toBe(false);
+    expect(await rows()).toEqual({ ...before, crons: before.crons! - 1 });
+  });
+
   it('says so when there is no installation', async () => {
     from = mkdtempSync(join(tmpdir(), 'fetch-nothing-'));
     expect(await run()).toEqual({ code: 1, said: expect.stringContaining('is no installation of Fetch') });
+    writeFiles(from, { 'openclaw.json': '{}', '.env': 'LOG_LEVEL=info', 'data/x.json': '' });
+    expect(await run()).toEqual({ code: 1, said: expect.stringContaining('is an installation of OpenClaw') });
   });
 });

@@ -131,6 +131,41 @@ describe.each(['http', 'stdio'] as const)('a client over %s', (how) => {
   });
 });
 
+it("schedules a prompt by the names of NanoClaw's tools, asks as for each schedule, and deletes it", async () => {
+  const { forms, call } = await connect('http', () => accept);
+  const scheduled = await call('schedule_task', {
+    prompt: 'Tell me the news',
+    schedule_type: 'cron',
+    schedule_value: '0 9 L * *',
+    context_mode: 'isolated',
+  });
+  expect(scheduled.isError, textOf(scheduled)).toBe(false);
+  const { task_id } = scheduled.structuredContent as { task_id: string };
+  expect(forms).toHaveLength(1);
+  expect(textOf(scheduled)).toContain(`Task ${task_id} is scheduled. Scheduled "Tell me the news": every month on the`);
+  const { steps } = await app.store.db
+    .selectFrom('routines')
+    .select('steps')
+    .where('id', '=', `wf_${task_id}`)
+    .executeTakeFirstOrThrow();
+  expect(steps[0]!.args).toMatchObject({ prompt: 'Tell me the news' });
+  expect(steps[0]!.args.context).toBeUndefined();
+  expect(textOf(await call('list_tasks'))).toMatch(
+    new RegExp(`^Scheduled tasks:\n- \\[${task_id}\\] Tell me the news \\(cron: 0 9 L \\* \\*\\) - active, next: 2`),
+  );
+  const update = { task_id, schedule_type: 'interval', schedule_value: '7200000' };
+  expect(textOf(await call('update_task', update))).toBe(`Task ${task_id} is changed.`);
+  expect(textOf(await call('pause_task', { task_id }))).toBe(`Task ${task_id} is paused.`);
+  expect(textOf(await call('list_tasks'))).toContain('(interval: 7200000) - paused');
+  expect(textOf(await call('resume_task', { task_id }))).toBe(`Task ${task_id} runs again.`);
+  expect(textOf(await call('cancel_task', { task_id }))).toBe(`Task ${task_id} is deleted.`);
+  expect(textOf(await call('list_tasks'))).toBe('No scheduled tasks found.');
+  expect(await call('pause_task', { task_id })).toMatchObject({ isError: true });
+  expect((await call('send_message', { text: 'Half is done' })).isError).toBe(false);
+  const wrong = await call('schedule_task', { prompt: 'x', schedule_type: 'once', schedule_value: 'tomorrow' });
+  expect(wrong).toMatchObject({ isError: true });
+});
+
 it('fetch serve --mcp is the same command', async () => {
   const { client, call } = await connect('serve --mcp');
   expect((await client.listTools()).tools.map(({ name }) => name)).toContain('deepseek-reply');

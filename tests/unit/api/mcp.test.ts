@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { answerRequest, clientOf } from '../../../src/adapters/mcp/serving/protocol.ts';
+import { contractToolOf } from '../../../src/api/runtime/mcp/contract-tools.ts';
 import { admitted, offeredTools } from '../../../src/api/runtime/mcp/offered.ts';
 import { cursorId, cursorOf, newSessionId, sessionOf } from '../../../src/api/runtime/mcp/wire.ts';
 import { tools } from '../../../src/tools/registry.ts';
@@ -66,6 +67,108 @@ describe('tools for programs', () => {
     expect(admitted('shell_run', 'all')).toBe(true);
     expect(admitted('ask_user', 'all')).toBeNull();
     expect(admitted('nope', 'all')).toBeNull();
+  });
+});
+
+describe('tools by the names of NanoClaw', () => {
+  const args = (name: string, given: Record<string, unknown>) => contractToolOf(name)!.args(given);
+  const answer = (name: string, metadata: Record<string, unknown> | null, output = '') =>
+    contractToolOf(name)!.answer({ output, metadata });
+
+  it('are offered like the tools that they call', () => {
+    const names = (offering: 'read' | 'all') => offeredTools(offering).map(({ name }) => name);
+    expect(names('read')).toEqual(expect.arrayContaining(['list_tasks', 'send_message']));
+    for (const name of ['schedule_task', 'update_task', 'pause_task', 'resume_task', 'cancel_task']) {
+      expect(names('all')).toContain(name);
+      expect(names('read')).not.toContain(name);
+      expect(admitted(name, 'read')).toMatchObject({ isError: true });
+      expect(admitted(name, 'all')).toBe(true);
+    }
+    const tool = offeredTools('all').find(({ name }) => name === 'schedule_task')!;
+    expect(tool.inputSchema.required).toEqual(['prompt', 'schedule_type', 'schedule_value']);
+    expect(tool.annotations).toMatchObject({ readOnlyHint: false });
+  });
+
+  it('take the arguments of the contract, and each fits our tool', () => {
+    const task = { prompt: 'Say hello', schedule_type: 'cron', schedule_value: '0 9 * * *' };
+    for (const [name, given, ours] of [
+      ['schedule_task', task, { prompt: 'Say hello', schedule: '0 9 * * *' }],
+      [
+        'schedule_task',
+        { ...task, schedule_type: 'interval', schedule_value: '3600000', context_mode: 'isolated' },
+        { prompt: 'Say hello', schedule: '3600000', isolated: true },
+      ],
+      [
+        'schedule_task',
+        { ...task, schedule_type: 'once', schedule_value: '2099-02-23T15:30:00', context_mode: 'group' },
+        { prompt: 'Say hello', schedule: '2099-02-23T15:30:00' },
+      ],
+      ['list_tasks', {}, {}],
+      ['update_task', { task_id: 'cron_1', prompt: 'Say bye' }, { cron: 'cron_1', prompt: 'Say bye' }],
+      ['update_task', { task_id: 'cron_1', schedule_value: '90000' }, { cron: 'cron_1', schedule: '90000' }],
+      ['pause_task', { task_id: 'cron_1' }, { cron: 'cron_1', enabled: false }],
+      ['resume_task', { task_id: 'cron_1' }, { cron: 'cron_1', enabled: true }],
+      ['cancel_task', { task_id: 'cron_1' }, { cron: 'cron_1' }],
+      ['send_message', { text: 'Half is done', sender: 'Researcher' }, { message: 'Half is done' }],
+    ] as const) {
+      expect(args(name, given)).toEqual(ours);
+      expect(tools.get(contractToolOf(name)!.of)!.schema.safeParse(ours).success, name).toBe(true);
+    }
+  });
+
+  it.each([
+    ['schedule_task', { prompt: 'x', schedule_type: 'cron', schedule_value: '3600000' }, /Invalid cron "3600000"/],
+    ['schedule_task', { prompt: 'x', schedule_type: 'interval', schedule_value: '5 minutes' }, /Invalid interval/],
+    ['schedule_task', { prompt: 'x', schedule_type: 'once', schedule_value: '0 9 * * *' }, /Invalid time/],
+    ['schedule_task', { prompt: 'x', schedule_type: 'weekly', schedule_value: '1' }, /schedule_type/],
+    ['schedule_task', { schedule_type: 'cron', schedule_value: '0 9 * * *' }, /prompt/],
+    [
+      'schedule_task',
+      { prompt: 'x', schedule_type: 'cron', schedule_value: '0 9 * * *', target_group_jid: '1@g.us' },
+      /own conversation only/,
+    ],
+    ['update_task', { task_id: 'x', schedule_type: 'once' }, /needs a schedule_value/],
+    ['pause_task', {}, /task_id/],
+  ])('%s refuses %j', (name, given, reason) => {
+    expect(args(name, given)).toMatch(reason);
+  });
+
+  it('answer with the id, and list what there is', () => {
+    expect(answer('schedule_task', { id: 'cron_1' }, 'Scheduled.')).toEqual({
+      content: [{ type: 'text', text: 'Task cron_1 is scheduled. Scheduled.' }],
+      structuredContent: { task_id: 'cron_1' },
+    });
+    expect(answer('list_tasks', { crons: [] }).content).toEqual([{ type: 'text', text: 'No scheduled tasks found.' }]);
+    const crons = [
+      {
+        id: 'cron_1',
+        prompt: 'Say hello',
+        workflow: null,
+        schedule: '@every 3600s/0s',
+        state: 'enabled',
+        nextRunAt: '2099-01-01T00:00:00.000Z',
+      },
+      { id: 'cron_2', prompt: null, workflow: 'nightly', schedule: '0 9 L * *', state: 'disabled', nextRunAt: null },
+      {
+        id: 'cron_3',
+        prompt: 'x'.repeat(60),
+        workflow: null,
+        schedule: '@at 2099-01-01T09:00:00',
+        state: 'enabled',
+        nextRunAt: null,
+      },
+    ];
+    expect(answer('list_tasks', { crons }).content).toEqual([
+      {
+        type: 'text',
+        text: [
+          'Scheduled tasks:',
+          '- [cron_1] Say hello (interval: 3600000) - active, next: 2099-01-01T00:00:00.000Z',
+          '- [cron_2] run nightly (cron: 0 9 L * *) - paused, next: N/A',
+          `- [cron_3] ${'x'.repeat(50)}... (once: 2099-01-01T09:00:00) - active, next: N/A`,
+        ].join('\n'),
+      },
+    ]);
   });
 });
 

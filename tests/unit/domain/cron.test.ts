@@ -29,6 +29,10 @@ test.each([
   ['@every 5400s/30s', '@every 5400s/30s'],
   ['2026-11-21T09:30', '@at 2026-11-21T09:30:00'],
   ['2026-11-21 09:30:15', '@at 2026-11-21T09:30:15'],
+  ['0 9 L * *', '0 9 L * *'],
+  ['0 9 1,l feb *', '0 9 1,L FEB *'],
+  ['0 9 * * mon#2,5L', '0 9 * * MON#2,5L'],
+  ['0 9 * * fri#L', '0 9 * * FRI#L'],
   // what is stored stays a schedule when its time is over
   ['@at 2020-01-01T00:00:00', '@at 2020-01-01T00:00:00'],
 ])('%s is a schedule', (text, schedule) => {
@@ -36,11 +40,19 @@ test.each([
 });
 
 test.each([
-  ['0 9 * * * *', /five fields/],
+  ['30 0 9 * * MON', /five fields .* and no seconds; .* is "0 9 \* \* MON"$/],
   ['0 0 31 2 *', /never fires/],
   ['5abc * * * *', /not a month or weekday name/],
   ['1.5 * * * *', /characters/],
-  ['0 9 L * *', /not a month or weekday name/],
+  ['0 9 LW * *', /not a month or weekday name/],
+  ['0 9 15W * *', /not a month or weekday name/],
+  ['0 9 L-2 * *', /not a month or weekday name/],
+  ['0 9 * * L', /not a month or weekday name/],
+  ['0 L * * *', /not a month or weekday name/],
+  ['0 9 * * MON#6', /characters/],
+  ['0 9 * * MON-FRI#2', /characters/],
+  ['0 9 L, * *', /comma/],
+  ['0 0 13 * 5L', /never fires/],
   ['0 9 ? * *', /characters/],
   ['60 * * * *', /./],
   ['@reboot', /not a known shorthand/],

@@ -73,6 +73,10 @@ describe('schedules in words', () => {
     ['0 9 22,23 * *', 'every month on the 22nd and 23rd at 9:00'],
     ['@every 2h/37m', 'every 2 hours'],
     ['@every 1h/5m MON,WED', 'every hour on Mondays and Wednesdays'],
+    ['0 9 L * *', 'every month on the last day at 9:00'],
+    ['30 8 * 3,6 5L', 'every March and June on the last Friday at 8:30'],
+    ['0 9 1,L * MON#1', 'every month on the 1st and last day if it is the first Monday at 9:00'],
+    ['*/10 9 * * 1,FRI#3', 'every 10 minutes of the hours 9 on every Monday and the third Friday of a month'],
   ])('%s', (schedule, words) => {
     expect(scheduleInWords(schedule)).toBe(words);
   });

@@ -20,6 +20,7 @@ import {
 import { latestSeq } from '../../../store/chats/threads/events.ts';
 import { createThread } from '../../../store/chats/threads/threads.ts';
 import type { RuntimeDeps } from '../shared/endpoint.ts';
+import { contractToolOf } from './contract-tools.ts';
 import { accessOf, admitted, CALL_RESULT, CHAT, CHAT_REPLY } from './offered.ts';
 import { stillWaits } from './results.ts';
 import type { ProgramSession } from './wire.ts';
@@ -81,13 +82,18 @@ export async function begin(deps: RuntimeDeps, call: ProgramCall): Promise<Begun
   const allowed = admitted(name, deps.config.FETCH_MCP_SERVER_TOOLS);
   if (allowed === null) throw unknownTool(name);
   if (allowed !== true) return { answer: allowed };
-  return await beginCall(deps, call);
+  const ofContract = contractToolOf(name);
+  if (!ofContract) return await beginCall(deps, call);
+  const ours = ofContract.args(args);
+  if (typeof ours === 'string') return { answer: said(ours, true) };
+  return await beginCall(deps, { ...call, request: { ...call.request, name: ofContract.of, args: ours } }, name);
 }
 
 /**
  * A turn whose only call is this one. It goes the way of every call: policy, taint, consent, the host's queue, retries.
+ * `as`: the name by which the program called it.
  */
-async function beginCall(deps: RuntimeDeps, call: ProgramCall): Promise<Begun> {
+async function beginCall(deps: RuntimeDeps, call: ProgramCall, as?: string): Promise<Begun> {
   const { store, intake, config } = deps;
   const { session, request, signal } = call;
   const key = keyOf(call);
@@ -116,7 +122,7 @@ async function beginCall(deps: RuntimeDeps, call: ProgramCall): Promise<Begun> {
       const { turn } = await intake.startTurn({
         threadId,
         prompt: cut(`${request.name} ${JSON.stringify(request.args)}`, LONGEST_PROMPT),
-        call: { name: request.name, args: request.args },
+        call: { name: request.name, args: request.args, ...(as !== undefined && { as }) },
         heard: heardFrom(session),
         mode,
         allowShell,

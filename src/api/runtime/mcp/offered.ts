@@ -3,6 +3,7 @@ import { closedTo } from '../../../domain/consent/policy.ts';
 import { declarationOf } from '../../../tools/declarations.ts';
 import { tools } from '../../../tools/registry.ts';
 import type { Tool } from '../../../tools/tool.ts';
+import { contractToolOf, contractTools } from './contract-tools.ts';
 
 /** FETCH_MCP_SERVER_TOOLS: what a program may call. */
 type Offering = 'read' | 'all';
@@ -32,8 +33,8 @@ const onlyReads = (tool: Tool): boolean =>
   tool.sends.length === 0 &&
   !ENDS.has(tool.name);
 
-const isOffered = (tool: Tool, offering: Offering): boolean =>
-  !OF_A_CHAT.has(tool.name) && (offering === 'all' || onlyReads(tool));
+const fits = (tool: Tool, offering: Offering): boolean => offering === 'all' || onlyReads(tool);
+const isOffered = (tool: Tool, offering: Offering): boolean => !OF_A_CHAT.has(tool.name) && fits(tool, offering);
 
 export const CHAT = 'deepseek';
 export const CHAT_REPLY = 'deepseek-reply';
@@ -91,6 +92,10 @@ const OWN: OfferedTool[] = [
 /** What a program is told of the tools that it may call. */
 export const offeredTools = (offering: Offering): OfferedTool[] => [
   ...[...tools.values()].filter((tool) => isOffered(tool, offering)).map(offeredTool),
+  ...[...contractTools()].flatMap(({ of, offered }) => {
+    const tool = tools.get(of)!;
+    return fits(tool, offering) ? [{ ...offered, annotations: annotationsOf(tool) }] : [];
+  }),
   ...OWN,
 ];
 
@@ -100,20 +105,23 @@ function offeredTool(tool: Tool): OfferedTool {
     name: tool.name,
     description,
     inputSchema: parameters as OfferedTool['inputSchema'],
-    annotations: {
-      readOnlyHint: onlyReads(tool),
-      destructiveHint: tool.danger === 'DANGEROUS',
-      idempotentHint: tool.effect === 'idempotent',
-      openWorldHint: tool.sends.length > 0,
-    },
+    annotations: annotationsOf(tool),
   };
 }
 
+const annotationsOf = (tool: Tool): NonNullable<OfferedTool['annotations']> => ({
+  readOnlyHint: onlyReads(tool),
+  destructiveHint: tool.danger === 'DANGEROUS',
+  idempotentHint: tool.effect === 'idempotent',
+  openWorldHint: tool.sends.length > 0,
+});
+
 /** Whether a program may call a tool; else what it is told, or null when there is no such tool. */
 export function admitted(name: string, offering: Offering): true | CallToolResult | null {
-  const tool = tools.get(name);
-  if (!tool || OF_A_CHAT.has(name)) return null;
-  if (isOffered(tool, offering)) return true;
+  const ofContract = contractToolOf(name);
+  const tool = tools.get(ofContract?.of ?? name);
+  if (!tool || (!ofContract && OF_A_CHAT.has(name))) return null;
+  if (fits(tool, offering)) return true;
   const why = `${name} is not offered to programs: it changes or sends something. The owner can allow that with FETCH_MCP_SERVER_TOOLS=all.`;
   return { content: [{ type: 'text', text: why }], isError: true };
 }

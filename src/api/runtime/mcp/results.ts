@@ -2,6 +2,7 @@ import { type CallToolResult, said } from '../../../adapters/mcp/serving/protoco
 import { bytesOfAttachment } from '../../../store/chats/messages/attachments.ts';
 import { outcomeOfTurn, type TurnOutcome } from '../../../store/chats/sessions/program-sessions.ts';
 import type { Db } from '../../../store/postgres/database.ts';
+import { contractToolOf } from './contract-tools.ts';
 import { CALL_RESULT } from './offered.ts';
 
 /** A question that holds up a call. */
@@ -33,9 +34,11 @@ export async function resultOf(db: Db, turnId: string): Promise<CallToolResult |
   return outcome.named ? await resultOfCall(db, outcome) : resultOfChat(outcome);
 }
 
-async function resultOfCall(db: Db, { threadId, call, error, status }: TurnOutcome): Promise<CallToolResult> {
+async function resultOfCall(db: Db, { threadId, call, as, error, status }: TurnOutcome): Promise<CallToolResult> {
   if (!call)
     return said(status === 'completed' ? 'It has no result.' : (error ?? 'It was stopped before its end.'), true);
+  const ofContract = as === null ? undefined : contractToolOf(as);
+  if (ofContract && call.ok) return { ...ofContract.answer(call), isError: false };
   const result = said(call.output, !call.ok);
   const { attachment, mime } = call.metadata ?? {};
   if (typeof attachment !== 'string' || typeof mime !== 'string' || !mime.startsWith('image/')) return result;

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'dotenv';
 import { keepSettings } from '../../../adapters/env-file.ts';
@@ -11,26 +11,41 @@ import { type Found, nothing, type Part, textOf } from './files.ts';
 /** Where this installation is and what it uses: never taken from another one. */
 const OWN = /^(?:FETCH_HOME|DATABASE_URL|TEMPORAL_|WA_|FETCH_(?:TEMPORAL|POSTGRES)_)/;
 
-export function readSettings({ root, home }: { root: string; home: string }): Part {
+/** `unset`: what settings are that the file does not have. */
+export function readSettings(
+  { root, home }: { root: string; home: string },
+  names: Names = {},
+  unset: Record<string, string> = {},
+): Part {
   const part = nothing();
   const file = join(root, '.env');
   const text = textOf(file, part.problems);
-  if (text === null) return part;
-  const values = Object.entries(parse(text)).filter(([, value]) => value.trim() !== '');
+  const given = Object.entries(parse(text ?? '')).filter(([, value]) => value.trim() !== '');
+  const values = Object.entries({ ...unset, ...Object.fromEntries(given) });
   const own = valuesIn(home);
-  for (const [name, value] of values) {
+  for (const [written, raw] of values) {
+    const other = Object.hasOwn(names, written) ? names[written]! : null;
+    const [name, value] = other ? [other.is, other.read(raw)] : [written, raw];
+    const what = `setting ${other ? `${name} (${written})` : name}`;
     const why = whyNot(name, value);
-    if (why?.wrong) part.problems.push({ file, line: lineOf(text, name), text: `${name}: ${why.text}.` });
-    else if (why) part.left.push({ what: `setting ${name}`, why: why.text });
+    if (why?.wrong) part.problems.push({ file, line: lineOf(text ?? '', written), text: `${written}: ${why.text}.` });
+    else if (why) part.left.push({ what, why: why.text });
     else if (own[name]?.trim() && own[name] !== value)
-      part.left.push({ what: `setting ${name}`, why: 'it has another value here, which stays' });
-    else part.found.push(setting(name, value, own[name] === value));
+      part.left.push({ what, why: 'it has another value here, which stays' });
+    else part.found.push({ ...setting(name, value, own[name] === value), what });
   }
   return part;
 }
 
+/** Settings of another program that have another name here. */
+type Names = Readonly<Record<string, { is: string; read: (text: string) => string }>>;
+
 /** The number of the owner in the file, if it is there. */
 export const ownerIn = (root: string): string | undefined => valuesIn(root).OWNER_PHONE_NUMBER;
+
+/** Whether the `.env` of a folder has a setting that only Fetch has. */
+export const isConfigured = (folder: string): boolean =>
+  Object.keys(valuesIn(folder)).some((name) => isOriginalName(name) || /^(?:FETCH_|OWNER_PHONE_NUMBER$)/.test(name));
 
 const setting = (name: string, value: string, here: boolean): Found => ({
   what: `setting ${name}`,
@@ -41,9 +56,10 @@ const setting = (name: string, value: string, here: boolean): Found => ({
   },
 });
 
-function valuesIn(folder: string): Record<string, string> {
-  const file = join(folder, '.env');
-  return existsSync(file) ? parse(readFileSync(file)) : {};
+/** A file that cannot be read has none; `readSettings` says why. */
+export function valuesIn(folder: string): Record<string, string> {
+  const text = textOf(join(folder, '.env'), []);
+  return text === null ? {} : parse(text);
 }
 
 function whyNot(name: string, value: string): { text: string; wrong?: boolean } | null {

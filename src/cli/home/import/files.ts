@@ -57,27 +57,32 @@ export const problemLine = ({ file, line, text }: Problem): string =>
 /** Files of the original are far smaller. */
 const MOST_BYTES = 64 * 1024 * 1024;
 
+/** Only an installation of the original has these. */
+const OWN_PARTS = [
+  ...['sessions.db', 'sessions.json', 'workflows.json', 'whitelist.json'],
+  ...['identity', 'tasks.db', '.wwebjs_auth'],
+];
+
 /**
  * The folder with the data, and the one with `.env`, whichever of the two was named. Null when it is no installation.
+ * `configured`: its `.env` has a setting of Fetch.
  */
-export function foldersOf(from: string): { root: string; data: string } | null {
-  if (isFolder(join(from, 'data'))) return { root: from, data: join(from, 'data') };
-  const named = ['sessions.db', 'sessions.json', 'workflows.json', 'whitelist.json', 'skills', 'tools'].some((name) =>
-    existsSync(join(from, name)),
-  );
-  if (named) return { root: basename(from) === 'data' ? join(from, '..') : from, data: from };
-  return existsSync(join(from, '.env')) ? { root: from, data: join(from, 'data') } : null;
+export function foldersOf(from: string, configured: boolean): { root: string; data: string } | null {
+  const has = (folder: string): boolean => OWN_PARTS.some((name) => existsSync(join(folder, name)));
+  const inside = join(from, 'data');
+  if (configured || (isFolder(inside) && has(inside))) return { root: from, data: inside };
+  return has(from) ? { root: basename(from) === 'data' ? join(from, '..') : from, data: from } : null;
 }
 
 export const isFolder = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 
 /** Why a file is not read; null when it can be, or is not there. */
-export function unreadable(file: string): string | null {
+export function unreadable(file: string, most = MOST_BYTES): string | null {
   const stat = lstatSync(file, { throwIfNoEntry: false });
   if (!stat) return null;
   if (stat.isSymbolicLink()) return 'is a link, which is not followed';
   if (!stat.isFile()) return 'is no plain file';
-  return stat.size > MOST_BYTES ? `has more than ${MOST_BYTES / 1024 / 1024} MB` : null;
+  return stat.size > most ? `has more than ${most / 1024 / 1024} MB` : null;
 }
 
 /** The text of a file; null when there is none, or it cannot be read, which becomes a problem. */

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, realpathSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Config } from '../../../config.ts';
 import { UserError } from '../../../contracts/user-error.ts';
@@ -10,7 +10,7 @@ import type { ImportKind } from '../../../store/schema/tables/home.ts';
 import { ensureHome, ensureSecret } from '../../instance/home/home.ts';
 import { clusterFolder, databaseUrl } from '../../instance/servers/postgres.ts';
 import { readCopies } from './copies.ts';
-import { ownerIn, readSettings } from './env.ts';
+import { isConfigured, ownerIn, readSettings } from './env.ts';
 import {
   type Found,
   foldersOf,
@@ -22,6 +22,8 @@ import {
   type Part,
   problemLine,
 } from './files.ts';
+import { partOfNanoClaw, readNanoClaw } from './nanoclaw.ts';
+import { kindOfFolder } from './nanoclaw-data.ts';
 import { type Chats, counted, readSessions } from './sessions.ts';
 import { readWorkflows } from './workflows.ts';
 
@@ -78,16 +80,19 @@ function readOthers({ root, data }: { root: string; data: string }): Left[] {
 }
 
 /**
- * `fetch import`: takes over what an installation of the original Fetch has. Returns whether everything could be read
- * and taken. @throws UserError
+ * `fetch import`: takes over what an installation of the original Fetch, or of NanoClaw, has. Returns whether everything
+ * could be read and taken. @throws UserError
  */
 export async function run(config: Config, { from, dryRun }: { from: string; dryRun?: boolean }): Promise<boolean> {
   const folder = resolve(from);
   if (!existsSync(folder)) throw new UserError(`There is no folder ${folder}.`);
-  const folders = foldersOf(folder);
-  if (!folders)
+  if (!isFolder(realpathSync(folder))) throw new UserError(`${folder} is a file. Name the folder that it is in.`);
+  const other = nothing();
+  const nanoClaw = readNanoClaw(folder, other.problems);
+  const folders = nanoClaw ? null : foldersOf(folder, isConfigured(folder));
+  if (!nanoClaw && !folders)
     throw new UserError(
-      `${folder} is no installation of Fetch: it has no .env, and no folder data with sessions.db, workflows.json or whitelist.json.`,
+      `${folder} is ${kindOfFolder(folder)}. It is no installation of Fetch, which has data/sessions.db, data/workflows.json or data/whitelist.json, and none of NanoClaw, which has store/messages.db or data/v2.db.`,
     );
   const home = config.FETCH_HOME;
   if (!dryRun) ensureHome(home);
@@ -99,8 +104,9 @@ export async function run(config: Config, { from, dryRun }: { from: string; dryR
   try {
     // a dry run makes no ids of chats
     const chats = { config, secret: dryRun ? '' : ensureSecret(home, 'chat-key') };
-    const part = await readAll(chats, folders, store);
-    part.left.push(...readOthers(folders));
+    const part = folders
+      ? merged([await readAll(chats, folders, store), { ...nothing(), left: readOthers(folders) }])
+      : merged([other, partOfNanoClaw(chats, nanoClaw!, await nanoClawDone(store))]);
     if (!dryRun) return report(part, await takeAll(part.found, { db: store!.db, home }), home);
     say(
       heading(
@@ -131,6 +137,15 @@ async function openDatabase(
   });
 }
 
+const doneBefore = async (store: Store | null, kind: ImportKind): Promise<ReadonlySet<string>> =>
+  store ? await importedKeys(store.db, kind) : new Set();
+
+const nanoClawDone = async (store: Store | null) => ({
+  chats: await doneBefore(store, 'session'),
+  tasks: await doneBefore(store, 'cron'),
+  folders: await doneBefore(store, 'folder'),
+});
+
 async function readAll(
   chats: Chats,
   { root, data }: { root: string; data: string },
@@ -138,8 +153,7 @@ async function readAll(
 ): Promise<Part> {
   const { config } = chats;
   const home = config.FETCH_HOME;
-  const done = async (kind: ImportKind): Promise<ReadonlySet<string>> =>
-    store ? await importedKeys(store.db, kind) : new Set();
+  const done = (kind: ImportKind) => doneBefore(store, kind);
   const owner = config.OWNER_PHONE_NUMBER ?? ownerIn(root);
   return merged([
     readSettings({ root, home }),

@@ -69,7 +69,7 @@ interface Person {
   pn: string | null;
 }
 
-function personOf(userId: string): Person | null {
+export function personOf(userId: string): Person | null {
   const jid = canonicalUser(userId);
   if (/^\d{5,20}@s\.whatsapp\.net$/.test(jid)) return { lid: null, pn: jid };
   return /^\d{5,20}@lid$/.test(jid) ? { lid: jid, pn: null } : null;
@@ -138,7 +138,7 @@ function messagesOf({ messages }: StoredSession): { messages: PastMessage[]; bro
 }
 
 /** Not before the one before it, and not in the future: clocks of containers jump. */
-const inOrder = (at: Date, before: Date | undefined): Date =>
+export const inOrder = (at: Date, before: Date | undefined): Date =>
   new Date(Math.min(Math.max(at.getTime(), before?.getTime() ?? 0), Date.now()));
 
 /**
@@ -185,7 +185,7 @@ type Row = { value: unknown; name: string; place: Place };
 function inDatabase(file: string, problems: Problem[]): Row[] {
   if (!existsSync(file)) return [];
   const place = { file, line: null };
-  const why = [file, `${file}-wal`].map(unreadable).find((text) => text !== null);
+  const why = [file, `${file}-wal`].map((each) => unreadable(each)).find((text) => text !== null);
   try {
     if (why) throw new Error(`it ${why}`);
     return originalSessions(file).flatMap(({ id, data }) => rowOf(id, data, place, problems));

@@ -1,5 +1,6 @@
 import { nextFirings } from '../../cron.ts';
 import { isInterval, isOnce, momentOfOnce, readInterval } from '../../firings.ts';
+import { type PlacedDays, placedDays } from '../../placed-days.ts';
 import { DAY, HOUR, MINUTE, repeatedTime, SECOND } from '../../time.ts';
 import { isTooLong } from './commands.ts';
 
@@ -118,7 +119,9 @@ export function scheduleInWords(schedule: string): string {
     return intervalInWords(every) + (days.length > 0 ? ` on ${daysInWords(days)}` : '');
   }
   if (isOnce(schedule)) return onceInWords(schedule);
+  const placed = placedDays(schedule);
   const fields = schedule.split(' ');
+  if (placed) fields.splice(2, 3, '*', fields[3] ?? '*', '*');
   const [minutes, hours, dates, months, weekdays] = fields.map(valuesOf);
   if (!minutes || !hours || dates === undefined || months === undefined || weekdays === undefined) return schedule;
   const [minute = '', hour = '', , , weekday = ''] = fields;
@@ -128,12 +131,14 @@ export function scheduleInWords(schedule: string): string {
   const isFixed = !/[*/-]/.test(minute + hour) && minutes.length * hours.length <= TIMES_NAMED;
   if (isFixed) {
     const times = hours.flatMap((each) => minutes.map((past) => `${each}:${pad(past)}`));
+    if (placed) return `every ${listed(inMonths ?? ['month'])} ${placedInWords(placed)} at ${listed(times)}`;
     return `every ${dayOfFixed(days, onDates, inMonths)} at ${listed(times)}`;
   }
   return [
     oftenInWords(minute, hour, minutes, hours),
     ...(days ? [`on ${daysInWords(days)}`] : []),
     ...(onDates ? [`on the ${listed(onDates.map(ordinal))}${days ? ' of a month' : ''}`] : []),
+    ...(placed ? [`${placedInWords(placed)} of a month`] : []),
     ...(inMonths ? [`in ${listed(inMonths)}`] : []),
   ].join(' ');
 }
@@ -212,6 +217,21 @@ function dayOfFixed(days: number[] | null, dates: number[] | null, months: strin
   const day = !days || days.length === 7 ? 'day' : isWeekdays(days) ? 'weekday' : listed(names);
   return months ? `${day} in ${listed(months)}` : day;
 }
+
+/** `on the 1st and last day if it is a Friday`, `on the second Monday and the last Friday` */
+function placedInWords({ lastDate, dates, weekdays, everyWeek }: PlacedDays): string {
+  const onDates = [
+    ...(dates && dates !== '*' ? valuesOf(dates, 2).map(ordinal) : []),
+    ...(lastDate ? ['last day'] : []),
+  ];
+  const plain = everyWeek && everyWeek !== '*' ? valuesOf(everyWeek, 4).map((day) => DAY_NAMES[day % 7]!) : [];
+  const placed = weekdays.map(({ day, nth }) => `the ${nth === 'last' ? nth : NTH[nth - 1]} ${DAY_NAMES[day]}`);
+  if (onDates.length === 0) return `on ${listed([...plain.map((day) => `every ${day}`), ...placed])}`;
+  const days = [...plain.map((day) => `a ${day}`), ...placed];
+  return `on the ${listed(onDates)}${days.length > 0 ? ` if it is ${listed(days, 'or')}` : ''}`;
+}
+
+const NTH = ['first', 'second', 'third', 'fourth', 'fifth'];
 
 function oftenInWords(minute: string, hour: string, minutes: number[], hours: number[]): string {
   const step = /^\*(?:\/(\d+))?$/.exec(minute);

@@ -75,6 +75,8 @@ export interface TurnOutcome {
   usage: TurnUsage | null;
   /** it consists of a call that a program named */
   named: boolean;
+  /** the name by which it called it, when that is no name of ours */
+  as: string | null;
   /** its first call */
   call: { ok: boolean; output: string; metadata: Record<string, unknown> | null } | null;
   /** its last answer */
@@ -112,7 +114,8 @@ export async function outcomeOfTurn(db: Db, turnId: string): Promise<TurnOutcome
   const named = turn.call !== null;
   const settled =
     call?.state === 'done' ? { ok: call.ok ?? false, output: call.output ?? '', metadata: call.metadata } : null;
-  return { threadId, status, error, usage, named, call: settled, said: said?.detail ?? said?.summary ?? '' };
+  const as = turn.call?.as ?? null;
+  return { threadId, status, error, usage, named, as, call: settled, said: said?.detail ?? said?.summary ?? '' };
 }
 
 /** Whether a program may talk in a thread: one of the API that is not put away. */

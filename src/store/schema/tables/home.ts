@@ -45,7 +45,7 @@ interface ImportTable {
   imported_at: Created;
 }
 
-export type ImportKind = 'session' | 'trusted number' | 'workflow' | 'cron' | 'home';
+export type ImportKind = 'session' | 'trusted number' | 'workflow' | 'cron' | 'folder' | 'home';
 
 export interface ImportDatabase {
   imports: ImportTable;

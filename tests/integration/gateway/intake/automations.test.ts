@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type Client, Connection, type ScheduleHandle, ScheduleOverlapPolicy } from '@temporalio/client';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { specOf } from '../../../../src/adapters/schedule-spec.ts';
 import { scheduleId } from '../../../../src/contracts/ids.ts';
 import { nextFirings } from '../../../../src/domain/cron.ts';
 import { chatOfThread } from '../../../../src/store/chats/threads/threads.ts';
@@ -84,6 +85,29 @@ describe('an automation', () => {
     const { info } = await scheduleOf(id).describe();
     const expected = nextFirings(schedule, 'America/New_York', new Date(), info.nextActionTimes.length);
     expect(info.nextActionTimes.length).toBeGreaterThan(4);
+    expect(info.nextActionTimes.map((at) => at.toISOString())).toEqual(expected.map((at) => at.toISOString()));
+  });
+
+  it.each([
+    ['0 9 L * *', 'UTC'],
+    ['30 2 L * *', 'Europe/Berlin'],
+    ['0 9 * * MON#2,5L', 'America/New_York'],
+    ['15 1 L,29 2 *', 'UTC'],
+    ['0 0 1-15 * SUN#L,WED#3', 'Africa/Cairo'],
+    ['0 12 L * FRI', 'UTC'],
+    ['0 6 * 2 SAT#5', 'UTC'],
+  ])('%s in %s fires in Temporal when we say that it does', async (schedule, zone) => {
+    const id = `placed-${randomUUID()}`;
+    const handle = await temporal.schedule.create({
+      scheduleId: id,
+      spec: specOf(schedule, zone, new Date()),
+      action: { type: 'startWorkflow', workflowType: 'none', taskQueue: 'none' },
+      state: { paused: true },
+    });
+    const { info } = await handle.describe();
+    await handle.delete();
+    const expected = nextFirings(schedule, zone, new Date(), info.nextActionTimes.length);
+    expect(info.nextActionTimes.length).toBeGreaterThan(1);
     expect(info.nextActionTimes.map((at) => at.toISOString())).toEqual(expected.map((at) => at.toISOString()));
   });
 
