@@ -149,6 +149,11 @@ export function bareCall(text: string, tools: readonly ModelTool[]): Bare {
   const key = /^(?:`{3}\w*\s*)?(?:\[\s*)?\{\s*"([\w.-]+)"\s*:/.exec(begin)?.[1];
   if (key !== undefined && tools.some(({ name }) => name === key)) return 'call';
   const isShort = text.length < 200;
+  const bracketed = /^\[([\w.:-]{1,64})\s/.exec(begin)?.[1];
+  if (bracketed !== undefined && tools.some(({ name }) => name === bracketed)) {
+    if (/^\[\S{1,64}\s{1,9}[\w-]{1,64}=/.test(begin)) return 'call';
+    return isShort && /^\[\S{1,64}\s{1,9}[\w-]{0,64}$/.test(begin) ? 'maybe' : 'none';
+  }
   if (isShort && BARE_BEGINNING.test(begin)) return 'maybe';
   const named = tools.find(({ name }) => begin.startsWith(name) || (isShort && name.startsWith(begin)));
   if (named === undefined) return 'none';
@@ -167,7 +172,7 @@ export function lineCall(line: string): Bare {
 
 /** Gemma, ReAct, Functionary, and gpt-oss where a server has removed the tokens of harmony. */
 const LINE =
-  /^(?:`{3}(?:tool_code|tool_calls?)\s|Action:\s{0,4}(?:[\w.:`-]{1,80}[ \t]{0,4}\n\s{0,9}Action[ _]Input:|`{3}|[[{])|Action:\s{0,4}[\w.]{1,80}\(|>>>(?!all\n)[\w.-]{1,80}\n|(?:(?:assistant)?(?:commentary|analysis) )?to=[\w.]|[[*#]{0,3}(?:tool|function)[ _]call(?:\*\*)?:)/i;
+  /^(?:`{3}(?:tool_code|tool_calls?)\s|Action:\s{0,4}(?:[\w.:`-]{1,80}[ \t]{0,4}\n\s{0,9}Action[ _]Input:|`{3}|[[{])|Action:\s{0,4}[\w.]{1,80}[([]|>>>(?!all\n)[\w.-]{1,80}\n|(?:(?:assistant)?(?:commentary|analysis) )?to=[\w.]|[[*#]{0,3}(?:tool|function)[ _]call(?:\*\*)?:)/i;
 const LINE_BEGINNING =
   /^(?:`{3}\w{0,10}|Action:\s{0,4}`{0,2}[\w.:-]{0,80}`?[ \t]{0,4}(?:\n\s{0,9}\w{0,6}[ _]?\w{0,5})?|>{1,3}[\w.-]{0,64})$/i;
 const LINE_WORDS = ['', '[', '**', '#', '##', '###']
@@ -200,7 +205,8 @@ export function readBareCalls(text: string, tools: readonly ModelTool[]): Writte
   let at = reader.skip(WRAPPER, 0);
   at += /^\s*/.exec(whole.slice(at))![0].length;
   while (at < whole.length) {
-    const read = reader.jsonAt(at) ?? reader.pythonAt(at) ?? reader.namedAt(at) ?? reader.taggedAt(at);
+    const read =
+      reader.jsonAt(at) ?? reader.pythonAt(at) ?? reader.namedAt(at) ?? reader.bracketAt(at) ?? reader.taggedAt(at);
     if (!read) return null;
     calls.push(...read.calls);
     at = reader.skip(WRAPPER, read.end);
@@ -327,12 +333,40 @@ class CallReader {
     if (!named || !this.isOffered(named[1]!)) return undefined;
     const name = this.nameOf(named[1]!);
     const begin = this.skip(NAMED_BETWEEN, at + named[0].length);
-    const object = this.objectAt(begin);
+    const object = this.objectAt(begin) ?? (/^Action:/i.test(named[0]) ? this.bracketsAt(begin, name) : undefined);
     if (object) return { calls: [{ name, arguments: object.json }], end: this.behindClose(object.end) };
     if (!this.match(/<(?:longcat_)?arg_key>|<\/(?:longcat_)?tool_call>/y, begin)) return undefined;
     const end = this.boundary(begin);
     const args = end < this.text.length ? this.pairsIn(begin, end, name) : undefined;
     return { calls: [{ name, arguments: args ? JSON.stringify(args) : this.text.slice(begin, end) }], end };
+  }
+
+  /** `[name key="value"]`, as small models imitate a log of their calls. */
+  bracketAt(at: number): Read | undefined {
+    const named = this.match(/\[([\w.:-]+)((?:\s+[\w-]+=(?:"[^"]*"|'[^']*'|[^\s"'\]]+))+)\s*\]/y, at);
+    if (!named || !this.isOffered(named[1]!)) return undefined;
+    const name = this.nameOf(named[1]!);
+    return { calls: [{ name, arguments: this.attributesIn(named[2]!, name) }], end: at + named[0].length };
+  }
+
+  /** ReAct's brackets around an object, or around the text of a tool that needs nothing else. */
+  private bracketsAt(begin: number, name: string): { json: string; end: number } | undefined {
+    if (this.text[begin] !== '[') return undefined;
+    const object = this.objectAt(begin + 1);
+    const close = object && /^\s*\]/.exec(this.text.slice(object.end))?.[0];
+    if (object && close !== undefined) return { json: object.json, end: object.end + close.length };
+    const line = /^[^\n]*/.exec(this.text.slice(begin))![0];
+    const length = line.lastIndexOf(']');
+    const parameters = this.tools.find((tool) => tool.name === name)?.parameters as { required?: string[] } | undefined;
+    const needed = parameters?.required ?? [];
+    const keys = needed.length > 0 ? needed : Object.keys(propertiesOf(parameters));
+    if (length < 0 || keys.length !== 1) return undefined;
+    const written = line
+      .slice(1, length)
+      .trim()
+      .replace(/^(["'])(.*)\1$/, '$2');
+    const json = JSON.stringify({ [keys[0]!]: this.valueOf(name, keys[0]!, written) });
+    return { json, end: begin + length + 1 };
   }
 
   /** GLM's pairs; undefined when one of them is not whole. */
@@ -392,10 +426,10 @@ class CallReader {
   }
 
   private attributesIn(written: string, name: string): string {
-    const pairs = [...written.matchAll(/\s*([\w-]{1,64})=(?:"([^"]*)"|'([^']*)')/gy)];
+    const pairs = [...written.matchAll(/\s*([\w-]{1,64})=(?:"([^"]*)"|'([^']*)'|([^\s"'\]]+))/gy)];
     return JSON.stringify(
       Object.fromEntries(
-        pairs.map(([, key, double, single]) => [key, this.valueOf(name, key!, double ?? single ?? '')]),
+        pairs.map(([, key, double, single, bare]) => [key, this.valueOf(name, key!, double ?? single ?? bare ?? '')]),
       ),
     );
   }

@@ -354,8 +354,9 @@ export class WrittenText {
 
   /** The beginning of a thought, also in a tag with attributes. */
   private thoughtTag(name: string, length: number, final: boolean): boolean | undefined {
-    const known = THOUGHTS.get(name);
+    const known = name === 'details' ? this.detailsOf(length) : THOUGHTS.get(name);
     const close = known ?? (this.hasText || this.thought !== '' ? undefined : closeOf(name));
+    if (name === 'details' && !final && /^[^>\n]{0,200}$/.test(this.rest.slice(length))) return false;
     if (close === undefined) return undefined;
     const more = /^[ \t][^<>\n]{0,200}/.exec(this.rest.slice(length))?.[0].length ?? 0;
     const next = this.rest[length + more];
@@ -364,6 +365,11 @@ export class WrittenText {
     if (typeof close === 'string' && known === undefined)
       this.likely = { open: this.rest.slice(0, length + more + 1), close };
     return this.openThought(length + more + 1, close);
+  }
+
+  /** Open WebUI's element of a thought. Another one is a text. */
+  private detailsOf(length: number): string | undefined {
+    return /^[^>\n]{0,200}\btype=["']?reasoning\b/.test(this.rest.slice(length)) ? '</details>' : undefined;
   }
 
   private readLiteral(final: boolean): boolean {
