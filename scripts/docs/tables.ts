@@ -1,7 +1,6 @@
 import { factsOf, hasModel } from '../../kennel/agents/registry.ts';
 import { profileOf } from '../../kennel/runner/profile/profile.ts';
 import { AGENT_NAMES, type AgentName } from '../../src/contracts/kennel.ts';
-import { enablesAgent, ORIGINAL_NAMES } from '../../src/domain/settings/original-names.ts';
 import { modelSetting } from '../../src/domain/tasks/agents/agent-settings.ts';
 import { table } from './page.ts';
 import { essentialTable, listSettings, settingsPage, testsTable } from './settings-page.ts';
@@ -86,11 +85,7 @@ export const envExample = (): string =>
     '# A secret may be in a file: OPENAI_API_KEY_FILE=/path/to/file in place of OPENAI_API_KEY.',
     ...listSettings().flatMap(({ name, fallback, meaning }) => ['', comment(meaning), `# ${name}=${fallback ?? ''}`]),
     '',
-    '# Names of Fetch 0.0.94 that work, too, where the setting above is unset.',
-    ...Object.entries(ORIGINAL_NAMES).flatMap(([name, { is, meaning }]) => ['', `# ${is}: ${meaning}`, `# ${name}=`]),
-    '',
-    '# FETCH_KENNEL_AGENTS: true for each that may be used; one that is set turns off those that are not',
-    ...AGENT_NAMES.filter(hasModel).map((agent) => `# ${enablesAgent(agent)}=`),
+    '# Names of Fetch 0.0.94 count, too: docs/settings.md.',
     '',
     ...FOR_COMPOSE,
     '',

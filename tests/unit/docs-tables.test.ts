@@ -49,6 +49,13 @@ describe('the documented settings', () => {
         expect([page, name, isConstant(name)]).toEqual([page, name, false]);
   });
 
+  it('are on the page of their need where the list does not have them', () => {
+    const where = [...pages.map((page) => `docs/${page}`), 'docker-compose.yml', 'deploy/healthy.sh'].map(file).join();
+    for (const name of Object.keys(settings))
+      if (!isConstant(name))
+        expect([name, where.includes(name.replace('OTEL_EXPORTER_OTLP_', '_'))]).toEqual([name, true]);
+  });
+
   it('have lines of at most 120 characters in the example', () => {
     expect(
       envExample()

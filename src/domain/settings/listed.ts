@@ -21,16 +21,13 @@ const CONSTANTS: ReadonlySet<string> = new Set([
   'FETCH_MODEL_TELL_SECONDS',
   'FETCH_MODEL_SILENCE_SECONDS',
   'FETCH_MODEL_WAIT_HOURS',
-  // each level has one budget in money and one in tokens
+  // of a turn: each level has one budget in money and one in tokens
   'FETCH_MAX_STEPS',
   'FETCH_MAX_TOOL_CALLS',
   'FETCH_MAX_TURN_MINUTES',
-  'FETCH_TASK_MAX_DAY_TOKENS',
-  'FETCH_TASK_MAX_DAY_USD',
   // containers and coding tasks
   'FETCH_BROWSER_IDLE_MINUTES',
   'FETCH_KENNEL_AWAY_SECONDS',
-  'FETCH_KENNEL_BASE',
   'FETCH_KENNEL_BUILD_MINUTES',
   'FETCH_KENNEL_DISK_MB',
   'FETCH_KENNEL_FREE_MB',
@@ -55,15 +52,18 @@ const BROUGHT: ReadonlySet<string> = new Set([
   'DEEPSEEK_RUNTIME_TOKEN',
   // asked once, when a person leaves the chat
   'FETCH_ON_LEAVE',
-  // a single installation needs them, and docs/running.md and docs/server.md say when
+  // for rare needs, on whose pages they are
+  'DATABASE_DIRECT_URL',
   'FETCH_ALLOW_PRIVATE_URLS',
   'FETCH_BACKUP_KEEP',
   'FETCH_BUILD_ID',
   'FETCH_CODEC_ORIGINS',
+  'FETCH_KENNEL_BASE',
   'FETCH_MCP_CONFIG',
   'FETCH_PREPARE_STATEMENTS',
   'FETCH_SEPARATE_PROCESSES',
   'FETCH_TELEGRAM_API',
+  'FETCH_TEMPORAL_UI_URL',
   'FETCH_WORKSPACE',
   // deploy/ and docker-compose.yml
   'FETCH_COMPOSE_PROFILES',
@@ -77,6 +77,8 @@ const BROUGHT: ReadonlySet<string> = new Set([
   'OPENCODE_MODEL',
   // of Docker, Temporal and OpenTelemetry
   'DOCKER_HOST',
+  'TEMPORAL_API_KEY',
+  'TEMPORAL_NAMESPACE',
   'TEMPORAL_TLS',
   'TEMPORAL_TLS_SERVER_CA_CERT_PATH',
   'TEMPORAL_TLS_CLIENT_CERT_PATH',
