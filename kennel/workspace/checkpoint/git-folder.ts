@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { applyChanges } from '../files/apply.ts';
 import { content, git, type Repository, tryGit } from '../git/git.ts';
 import { isFolder, openRepository, type Place, textOrNull } from '../git/repository.ts';
+import { indexFile, indexText, marksOf } from '../git/staging.ts';
 import { giveObjects, missingFrom, type Ref, refsOf } from '../git/transfer.ts';
 import { type Change, diffTrees, entriesOf } from '../git/trees.ts';
 import { LIMITS } from '../limits.ts';
@@ -154,6 +155,21 @@ export function progressChanges(repository: Repository, after: Stored, before: S
   const [has, had] = [after, before].map((state) => extraOf(repository, state.extra, 'unmerged'));
   const again = had !== null && had !== has;
   return again || changes.some(({ path, from, to }) => BEGUN.test(path) && from === null && to !== null) ? changes : [];
+}
+
+/** The index file of a state, as it is stored, and its marks; null when there was none, or it cannot be read. */
+export function storedIndex(repository: Repository, state: Stored): { oid: string; marks: string } | null {
+  const oid = extraOf(repository, state.extra, 'index');
+  const text = oid && indexText(repository, indexFile(repository, oid));
+  return text ? { oid, marks: marksOf(text) } : null;
+}
+
+export const STASHES = 'logs/refs/stash';
+
+/** The list of stashes in a state, which is a log of git: a blob. */
+export function stashesOf(repository: Repository, state: Stored): string | null {
+  const logs = extraOf(repository, state.extra, 'logs');
+  return (logs && entriesOf(repository, logs).get(STASHES)?.oid) ?? null;
 }
 
 export function applyToFolder(repository: Repository, changes: readonly Change[]): string[] {

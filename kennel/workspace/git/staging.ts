@@ -41,6 +41,14 @@ export function indexText(repository: Repository, file?: string): string | null 
   return `${listed.stdout}${announced.join('')}`;
 }
 
+/** What git is told about files, of an index as text. */
+export const marksOf = (text: string | null): string =>
+  (text ?? '')
+    .split('\0')
+    .flatMap((line) => (/^(?:[a-z]|S) /.test(line) ? [`${line[0]} ${line.slice(line.indexOf('\t') + 1)}`] : []))
+    .concat(text?.slice(text.lastIndexOf('\0') + 1) ?? '')
+    .join('\0');
+
 /** A stored index as a file that git can read. */
 export function indexFile(repository: Repository, oid: string): string {
   const file = join(repository.scratch, `index-${oid}`);

@@ -2,6 +2,7 @@ import type { Author } from '../../../src/contracts/workspace-ops.ts';
 import { othersOf } from '../checkpoint/besides.ts';
 import { pathsOf } from '../checkpoint/checkpoint.ts';
 import { firstParent, isAncestor, readResult, stagedWith } from '../checkpoint/conclude.ts';
+import { storedIndex } from '../checkpoint/git-folder.ts';
 import { among } from '../checkpoint/others.ts';
 import { extraOf, factsOf, hadRepository, readOwnRef, readRef, refOf, type Stored } from '../checkpoint/record.ts';
 import { named } from '../checkpoint/report.ts';
@@ -10,7 +11,7 @@ import { mergeTrees } from '../git/merge.ts';
 import { utf8 } from '../git/process.ts';
 import { type Head, headOf } from '../git/repository.ts';
 import { type Snapshot, takeSnapshot } from '../git/snapshot.ts';
-import { indexFile, indexText, ownIndex } from '../git/staging.ts';
+import { indexText, marksOf, ownIndex } from '../git/staging.ts';
 import { changedTree, diffTrees, emptyTree, entriesOf, isSubmodule, type Signature, treeOf } from '../git/trees.ts';
 import { OwnRefusal, Refusal } from '../refusal.ts';
 import { planHead } from './move-head.ts';
@@ -218,21 +219,6 @@ function wholeIndex(
     return { index: then.oid, indexFrom: ownIndex(repository) };
   return 'What git is told to overlook stays as it is, because the index was changed since';
 }
-
-/** The index file of a state, as it is stored, and its marks; null when there was none, or it cannot be read. */
-function storedIndex(repository: Repository, state: Stored): { oid: string; marks: string } | null {
-  const oid = extraOf(repository, state.extra, 'index');
-  const text = oid && indexText(repository, indexFile(repository, oid));
-  return text ? { oid, marks: marksOf(text) } : null;
-}
-
-/** What git is told about files, of an index as text. */
-const marksOf = (text: string | null): string =>
-  (text ?? '')
-    .split('\0')
-    .flatMap((line) => (/^(?:[a-z]|S) /.test(line) ? [`${line[0]} ${line.slice(line.indexOf('\t') + 1)}`] : []))
-    .concat(text?.slice(text.lastIndexOf('\0') + 1) ?? '')
-    .join('\0');
 
 /** Tracked files that a sparse checkout left out of the working tree. */
 function absentIn(repository: Repository, state: Stored): (path: string) => boolean {

@@ -1,16 +1,16 @@
 import { lstatSync, mkdirSync } from 'node:fs';
 import { otherChanges } from '../checkpoint/besides.ts';
 import { readResult } from '../checkpoint/conclude.ts';
-import { folderChanges, progressChanges } from '../checkpoint/git-folder.ts';
+import { folderChanges, progressChanges, STASHES, stashesOf } from '../checkpoint/git-folder.ts';
 import { markedPath, plainPath } from '../checkpoint/others.ts';
-import { extraOf, factsOf, hadRepository, readOwnRef, type Stored } from '../checkpoint/record.ts';
+import { factsOf, hadRepository, readOwnRef, type Stored } from '../checkpoint/record.ts';
 import { applyChanges, entryOnDisk } from '../files/apply.ts';
 import { content, environment, type Repository } from '../git/git.ts';
 import { foldersOf } from '../git/merge.ts';
 import { run, utf8 } from '../git/process.ts';
 import { onDisk } from '../git/snapshot.ts';
 import { giveObjects } from '../git/transfer.ts';
-import { type Change, changedTree, diffTrees, type Entry, emptyTree, entriesOf, same } from '../git/trees.ts';
+import { type Change, changedTree, diffTrees, type Entry, emptyTree, same } from '../git/trees.ts';
 import type { UndoRecord } from './undo-log.ts';
 
 /**
@@ -100,13 +100,6 @@ function refChanges(
 function newNested(repository: Repository, before: Stored, after: Stored): string[] {
   const then = factsOf(repository, before).nested;
   return then ? (factsOf(repository, after).nested ?? []).filter((folder) => !then.includes(folder)) : [];
-}
-
-const STASHES = 'logs/refs/stash';
-
-function stashesOf(repository: Repository, state: Stored): string | null {
-  const logs = extraOf(repository, state.extra, 'logs');
-  return (logs && entriesOf(repository, logs).get(STASHES)?.oid) ?? null;
 }
 
 function stashChange(repository: Repository, newest: Stored, oldest: Stored): Pick<UndoRecord, 'stashes'> {
