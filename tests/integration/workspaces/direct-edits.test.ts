@@ -145,6 +145,24 @@ test('a command that changed nothing is no step; one that committed, staged and 
   expect(w.state()).toMatchObject({ branch: start.branch });
 });
 
+test('a command that dropped an older stash, or told git to overlook a file, is a step', () => {
+  const w = repository();
+  for (const text of ['1\n', '2\n']) {
+    w.write({ 'a.txt': text });
+    w.git('stash', '-q');
+  }
+  const stashes = w.git('stash', 'list', '--format=%H');
+  for (const work of [
+    ['stash', 'drop', '-q', 'stash@{1}'],
+    ['update-index', '--assume-unchanged', 'a.txt'],
+  ]) {
+    expect(command(w, `t${work.length}`, () => w.git(...work)).data).toMatchObject({ changed: true });
+    expect(w.undo().ok).toBe(true);
+    expect(w.git('stash', 'list', '--format=%H')).toBe(stashes);
+    expect(w.git('ls-files', '-v', 'a.txt')).toBe('H a.txt');
+  }
+});
+
 test('a command that removed the git folder is taken back with the edits before and after it', () => {
   const w = repository();
   const start = w.state();
