@@ -13,6 +13,12 @@ const NAMED: readonly RegExp[] = [
   /must (?:have less than|be <=) (\d[\d,]*)/i, // text-generation-inference
   /exceed(?:s|ing)? (?:the )?(?:maximum|model limit) (\d[\d,]*)/i, // Z.AI
   /tokens per minute \(TPM\): Limit (\d[\d,]*), Requested/i, // Groq: more is never taken at once
+  /range of input length should be \[\d+, ?(\d[\d,]*)\]/i, // Qwen (DashScope)
+  // others: "5000 > 4096", "exceeds the limit of 64000", "cannot exceed 4081", "longer than the maximum … of 4096"
+  /\d\)? ?> ?(\d[\d,]*)/,
+  // not the code of an error: "exceeds limit (2013)"
+  /\b(?:exceed(?:s|ed|ing)?(?! limit \()|longer than|larger than|greater than|more than|cannot exceed)(?: (?!by\b)[a-z_'`]+){0,6}:? ?\(?(\d[\d,]*)/i,
+  /\b(?:max(?:imum)?|limit(?! \()|context length|at most)(?: (?!by\b)[a-z_'`]+){0,3}:? ?\(?(\d[\d,]*)/i,
 ];
 
 /** How many tokens a refused request had, as endpoints tell it. */
