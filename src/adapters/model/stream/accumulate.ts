@@ -9,6 +9,7 @@ import {
 import { CallParts, type WireCall } from './calls.ts';
 import { type Ending, endingOf, saysUnfinished } from './ends.ts';
 import { KeptFields } from './kept-fields.ts';
+import { readLooseCalls } from './loose-calls.ts';
 import { estimatedUsage, UsageReader } from './usage.ts';
 import { readBareCalls, readCalls } from './written-calls.ts';
 import { WrittenText } from './written-text.ts';
@@ -183,8 +184,12 @@ export class Accumulator {
   private withWrittenCalls(ending: Ending): Pick<ModelAnswer, 'text' | 'reasoning' | 'calls'> {
     const { text, calls } = this.written;
     if (calls.length > 0) return { text: text.trimEnd(), reasoning: this.allReasoning, calls: withIds(calls) };
-    if (text.trim() !== '' || ending !== 'complete' || this.asked.tools.length === 0)
+    if (ending !== 'complete' || this.asked.tools.length === 0)
       return { text, reasoning: this.allReasoning, calls: [] };
+    if (text.trim() !== '') {
+      const loose = readLooseCalls(text, this.asked.tools);
+      return { text: loose?.text ?? text, reasoning: this.allReasoning, calls: withIds(loose?.calls ?? []) };
+    }
     const thought = new WrittenText(this.asked.tools, () => {}, { takesBare: false });
     thought.add(this.allReasoning);
     thought.end();
