@@ -17,8 +17,8 @@ const NAMED: readonly RegExp[] = [
   // others: "5000 > 4096", "exceeds the limit of 64000", "cannot exceed 4081", "longer than the maximum … of 4096"
   /\d\)? ?> ?(\d[\d,]*)/,
   // not the code of an error: "exceeds limit (2013)"
-  /\b(?:exceed(?:s|ed|ing)?(?! limit \()|longer than|larger than|greater than|more than|cannot exceed)(?: (?!by\b)[a-z_'`]+){0,6}:? ?\(?(\d[\d,]*)/i,
-  /\b(?:max(?:imum)?|limit(?! \()|context length|at most)(?: (?!by\b)[a-z_'`]+){0,3}:? ?\(?(\d[\d,]*)/i,
+  /\b(?:exceed(?:s|ed|ing)?|(?:long|larg|great)er than|more than)\b(?! limit \()(?:(?!\bby\b)[^\d.;,]){0,60}(\d[\d,]{0,12})/i,
+  /\b(?:max|maximum|limit(?! \()|context length|at most)(?![a-z])(?:(?!\bby\b)[^\d.;,]){0,40}(\d[\d,]{0,12})/i,
 ];
 
 /** How many tokens a refused request had, as endpoints tell it. */
