@@ -7,6 +7,7 @@ import { UserError } from './contracts/user-error.ts';
 import { chatSettings } from './domain/settings/chat.ts';
 import { instanceSettings } from './domain/settings/instance.ts';
 import { kennelSettings } from './domain/settings/kennel.ts';
+import { isConstant, isListed } from './domain/settings/listed.ts';
 import { modelSettings, speechSettings } from './domain/settings/model.ts';
 import { isOriginalName, valueIn } from './domain/settings/original-names.ts';
 import { serversSettings } from './domain/settings/servers.ts';
@@ -260,10 +261,10 @@ export function configWarnings(home: string, env: NodeJS.ProcessEnv = process.en
   const unknown = (names: string[], where: string): string[] =>
     names
       .filter((name) => OURS.test(name) && !known.includes(name) && !isOriginalName(name))
-      .map(
-        (name) =>
-          `${name} (${where}) is no setting and is ignored.${nearest(name, known).length > 0 ? ` Did you mean ${nearest(name, known)[0]}?` : ''}`,
-      );
+      .map((name) => {
+        const [near] = nearest(name, known.filter(isListed));
+        return `${name} (${where}) is no setting and is ignored.${near ? ` Did you mean ${near}?` : ''}`;
+      });
   return [
     ...unknown(Object.keys(parse(text)), file),
     ...unknown(
@@ -277,9 +278,21 @@ export function configWarnings(home: string, env: NodeJS.ProcessEnv = process.en
   ];
 }
 
-/** On standard error, for a person who begins a command. */
-export function printWarnings({ FETCH_HOME }: Config): void {
-  for (const warning of configWarnings(FETCH_HOME)) process.stderr.write(`Warning: ${warning}\n`);
+/** Settings of an older release that have become constants. A value that is still given counts. */
+export function constantsGiven(home: string, env: NodeJS.ProcessEnv = process.env): string[] {
+  const file = join(home, '.env');
+  const given = (values: Readonly<Record<string, string | undefined>>, where: string): string[] =>
+    SETTING_NAMES.filter((name) => isConstant(name) && values[name]?.trim()).map(
+      (name) =>
+        `${name} (${where}) is no setting any more. Its value still counts; without it, ${settings[name].parse(undefined)} does.`,
+    );
+  return [...given(settingsInFile(file), file), ...given(env, 'environment')];
+}
+
+/** On standard error, for a person who begins a command; what needs no haste is said where Fetch starts. */
+export function printWarnings({ FETCH_HOME }: Config, starts: boolean): void {
+  for (const warning of [...configWarnings(FETCH_HOME), ...(starts ? constantsGiven(FETCH_HOME) : [])])
+    process.stderr.write(`Warning: ${warning}\n`);
 }
 
 /** The environment is read before the file. */

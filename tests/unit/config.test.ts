@@ -2,7 +2,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { ConfigError, childEnvironment, configWarnings, loadConfig, settings } from '../../src/config.ts';
+import {
+  ConfigError,
+  childEnvironment,
+  configWarnings,
+  constantsGiven,
+  loadConfig,
+  settings,
+} from '../../src/config.ts';
 import { AGENT_NAMES } from '../../src/contracts/kennel.ts';
 import { mayBeInFile } from '../../src/domain/settings/shapes.ts';
 
@@ -202,11 +209,22 @@ describe('what nothing reads', () => {
   };
 
   test('is told, with the nearest right name', () => {
-    const [file, environment] = written('FETCH_MAX_STEP=3\nSOMETHING_ELSE=1\n');
-    expect(file).toBe('FETCH_MAX_STEP (/.env) is no setting and is ignored. Did you mean FETCH_MAX_STEPS?');
+    const [file, environment] = written('FETCH_MAX_DAY_US=3\nSOMETHING_ELSE=1\n');
+    expect(file).toBe('FETCH_MAX_DAY_US (/.env) is no setting and is ignored. Did you mean FETCH_MAX_DAY_USD?');
     expect(environment).toMatch(
       /^FETCH_AUTONMY \(environment\) is no setting and is ignored\. Did you mean FETCH_AUTONOMY/,
     );
+  });
+
+  test('is no constant that was a setting: it counts, and the start says so once', () => {
+    writeFileSync(join(home, '.env'), 'FETCH_MAX_STEPS=7\nFETCH_MAX_DAY_USD=1\n');
+    const env = { FETCH_HOME: home, FETCH_READ_SECONDS: '4', FETCH_KENNEL_PIDS: '' };
+    expect(loadConfig({}, env)).toMatchObject({ FETCH_MAX_STEPS: 7, FETCH_READ_SECONDS: 4, FETCH_KENNEL_PIDS: 512 });
+    expect(configWarnings(home, env)).toEqual([]);
+    expect(constantsGiven(home, env).map((said) => said.replaceAll(home, ''))).toEqual([
+      'FETCH_MAX_STEPS (/.env) is no setting any more. Its value still counts; without it, 25 does.',
+      'FETCH_READ_SECONDS (environment) is no setting any more. Its value still counts; without it, 2 does.',
+    ]);
   });
 
   test('is a line that assigns nothing, and no line of a value that spans several', () => {

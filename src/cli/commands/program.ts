@@ -58,7 +58,8 @@ export const command = (
       const config = reload();
       // a role of a supervisor inherits what its supervisor has said already; any other command may have a parent too,
       // which only brings Node 24
-      if (!(process.send && supervisedCommands.has(name))) printWarnings(config);
+      if (!(process.send && supervisedCommands.has(name)))
+        printWarnings(config, name === 'start' || supervisedCommands.has(name));
       await run(self, args)(config, reload, flags);
     },
     parent,

@@ -94,7 +94,7 @@ export async function buildEnvironment(
 }
 
 const tooSlow = ({ FETCH_KENNEL_BUILD_MINUTES: minutes }: BuildLimits): string =>
-  `Its build took longer than ${minutes} minutes. FETCH_KENNEL_BUILD_MINUTES gives builds more time; finished steps are kept.`;
+  `Its build took longer than ${minutes} minutes. Finished steps are kept, and the next task goes on from there.`;
 
 function whyFailed({ message }: Error, { FETCH_KENNEL_MEMORY_MB: megabytes }: BuildLimits): string {
   if (message.includes(OTHER_SYSTEM))
