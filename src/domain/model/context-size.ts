@@ -13,6 +13,12 @@ const NAMED: readonly RegExp[] = [
   /must (?:have less than|be <=) (\d[\d,]*)/i, // text-generation-inference
   /exceed(?:s|ing)? (?:the )?(?:maximum|model limit) (\d[\d,]*)/i, // Z.AI
   /tokens per minute \(TPM\): Limit (\d[\d,]*), Requested/i, // Groq: more is never taken at once
+  /range of input length should be \[\d+, ?(\d[\d,]*)\]/i, // Qwen (DashScope)
+  // others: "5000 > 4096", "exceeds the limit of 64000", "cannot exceed 4081", "longer than the maximum … of 4096"
+  /\d\)? ?> ?(\d[\d,]*)/,
+  // not the code of an error: "exceeds limit (2013)"
+  /\b(?:exceed(?:s|ed|ing)?|(?:long|larg|great)er than|more than)\b(?! limit \()(?:(?!\bby\b)[^\d.;,]){0,60}(\d[\d,]{0,12})/i,
+  /\b(?:max|maximum|limit(?! \()|context length|at most)(?![a-z])(?:(?!\bby\b)[^\d.;,]){0,40}(\d[\d,]{0,12})/i,
 ];
 
 /** How many tokens a refused request had, as endpoints tell it. */

@@ -16,12 +16,13 @@ interface Read {
 }
 
 /** The names of tags around calls. */
-const TAGS = 'tool[_-]?calls?|longcat_tool_call|function[_-]?calls?|tool_use|use_tool|use_mcp_tool|tool_code|tools';
+const TAGS =
+  'tool[_-]?calls?(?:_begin|_end)?|execute_tool|longcat_tool_call|function[_-]?calls?|tool_use|use_tool|use_mcp_tool|tool_code|tools';
 /** The prefix of such a tag: `minimax:`, `｜DSML｜`. */
 const PREFIX = String.raw`(?:[\w-]+:|\|dsml\|)?`;
 /** The tokens around calls. */
 const TOKENS = [
-  String.raw`<\|(?:tool_calls?|tool_calls?_(?:section_)?(?:begin|start)|python_(?:tag|start)|tool|start_action|action_start|tools_prefix)\|>`,
+  String.raw`<\|(?:tool_?calls?|tool_use|function_calls?(?:_start)?|tool_calls?_(?:section_)?(?:begin|start)|python_(?:tag|start)|tool|start_action|action_start|tools_prefix)\|>`,
   String.raw`<\|tool_call>|<start_function_call>`, // Gemma
   String.raw`\[tool_(?:calls?|request)\]`, // Mistral, MiniMax, LM Studio
 ].join('|');
@@ -36,7 +37,7 @@ const WRAPPER = new RegExp(
     // Cline names the server of a tool
     String.raw`<server_name>[^<>]*<\/server_name>|\}{1,3}(?=\s*<\/${PREFIX}(?:${TAGS})>)`,
     TOKENS,
-    String.raw`<\|\/?(?:\/?tool_calls?|tool_calls?_(?:section_)?end|tool_call_argument_begin|end_action|action_end|plugin|python_end|\/tool|eom_id|eot_id|im_end|observation|stop|tools_suffix|tool_call:end)\|>`,
+    String.raw`<\|\/?(?:\/?tool_calls?|tool_calls?_(?:section_)?end|tool_call_argument_begin|end_action|action_end|plugin|python_end|\/tool|eom_id|eot_id|im_end|observation|stop|tools_suffix|tool_call:end|function_calls?_end)\|>`,
     String.raw`<tool_call\|>|<end_function_call>|\[\/tool_calls?\]|\[end_tool_request\]`,
     String.raw`function\s*<\|tool_sep\|>(?=\s*<)|functools(?=\[)|${LABEL}|action:(?=\s*(?:[\`{[]|[\w.]+\())|[;,](?=\s*[{<[]))`,
   ].join('|'),
@@ -51,7 +52,7 @@ const ENDED =
 const OPENER = new RegExp(
   [
     String.raw`^(?:<${PREFIX}(?:${TAGS}|invoke)(?:>|\s)`,
-    String.raw`<(?:function|use_tool)(?:=|\(|\/|\s+name)|<(?:tool(?:_name)?|function|action)>`,
+    String.raw`<(?:function|use_tool|tool_use)(?:=|\(|\/|\s+name)|<(?:tool(?:_name)?|function|action)>`,
     TOKENS,
     String.raw`<\|(?:from|recipient|tool_call:begin)\|>|✿FUNCTION✿:)`,
   ].join('|'),
@@ -185,7 +186,7 @@ const LINE_WORDS = ['', '[', '**', '#', '##', '###']
   .concat(['action:', 'assistantcommentary to=', 'commentary to=', 'analysis to=', 'to=']);
 
 const BARE_JSON =
-  /^(?:`{3}\w*\s*)?(?:\[\s*)?\{\s*"(?:name|tool_name|tool|function_name|function|action|type|id|arguments|parameters|tool_calls?|tool_uses|function_call|thoughts?|reasoning|thinking|plan)"\s*:/;
+  /^(?:`{3}\w*\s*)?(?:\[\s*)?\{\s*"(?:\w{0,16}name|(?:tool|function)_?(?:calls?|uses?)|(?:tool|function)Calls?|tool|function|action|type|id|call|command|method|jsonrpc|role|content|response|arguments|parameters|thoughts?|reasoning|thinking|plan)"\s*:/;
 const BARE_PYTHON = /^(?:`{3}\w*\s*)?\[\s*[\w.]{1,64}\(|^`{3}\w*\s+(?:print\(\s*)?[\w.]{1,64}\(|^functools\[/;
 /** A fence around tags. */
 const BARE_TAG = new RegExp(String.raw`^\x60{3}\w*\s+<${PREFIX}(?:${TAGS})>`, 'i');
@@ -305,7 +306,7 @@ class CallReader {
   taggedAt(at: number): Read | undefined {
     const opened =
       this.match(
-        /<(?:[\w-]+:|\|dsml\|)?(?:invoke|function_call|function|tool_call|use_tool|tool)\s+name\s*=\s*["']([^"']+)["']([^>]*)>/iy,
+        /<(?:[\w-]+:|\|dsml\|)?(?:invoke|function_call|function|tool_call|use_tool|tool_use|tool)\s+name\s*=\s*["']([^"']+)["']([^>]*)>/iy,
         at,
       ) ?? this.match(/<function[=(/]\s*["']?([\w.:-]+)["']?\)?(?:\s*[>=,(])?/iy, at);
     if (!opened || !this.isOffered(opened[1]!)) return undefined;
@@ -533,7 +534,7 @@ class CallReader {
     return (
       from +
       (this.match(
-        /\s*(?:[>)]\s*)?<\/(?:[\w-]+:|\|dsml\|)?(?:invoke|function_call|function|tool_call|use_tool|tool)>/iy,
+        /\s*(?:[>)]\s*)?<\/(?:[\w-]+:|\|dsml\|)?(?:invoke|function_call|function|tool_call|use_tool|tool_use|tool)>/iy,
         from,
       )?.[0].length ?? 0)
     );
@@ -558,6 +559,7 @@ class CallReader {
       | string
       | undefined;
     const key = ARGUMENT_KEYS.find((each) => object[each] !== undefined);
+    if (this.isStrict && key !== undefined && isSchema(object[key])) return undefined;
     if (name !== undefined && (key !== undefined || !this.isStrict))
       return [{ name: this.nameOf(name), arguments: argumentsOf(key === undefined ? {} : object[key]) }];
     // the arguments beside the name
@@ -600,6 +602,10 @@ class CallReader {
     return pattern.exec(this.plain);
   }
 }
+
+/** What a tool's declaration has in place of arguments. */
+const isSchema = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && 'type' in value && 'properties' in value;
 
 const argumentsOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value ?? {}));
 

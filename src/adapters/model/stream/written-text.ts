@@ -82,7 +82,7 @@ const beginsThought = (text: string): boolean =>
 
 /** What models make up behind their calls as the results. */
 const RESULTS =
-  /^\s*(?:<(?:tool_|function_)?(?:responses?|results?|outputs?|observations?)\b[^<>]*>|<\|?(?:observation|tool_response|tool_results?)\|?>|<[|｜]tool[_▁]outputs?[_▁]begin[|｜]>|\[TOOL_RESULTS\]|Observation:)/i;
+  /^\s*(?:<(?:tool_|function_)?(?:responses?|results?|outputs?|observations?)\b[^<>]*>|<\|?(?:observation|tool_response|tool_results?)\|?>|<[|｜]tool[_▁]outputs?[_▁]begin[|｜]>|\[TOOL_RESULTS\]|✿RESULT✿|Observation:)/i;
 const LITERALS = [
   ...BRACKETED.keys(),
   ...BRACKETED.values(),
