@@ -14,6 +14,7 @@ import { openStore, type Store } from '../../src/store/postgres/database.ts';
 import { type ApiCalls, apiCalls, requestAt } from './api-calls.ts';
 import { copyDatabaseTo } from './made-database.ts';
 import { type ScriptedModel, startScriptedModel } from './scripted-model.ts';
+import { unfitMessages } from './transcript.ts';
 import { until } from './until.ts';
 
 export { callsThen, type Detail, script } from './api-calls.ts';
@@ -180,13 +181,23 @@ export async function startTestApp(env: Record<string, string> = {}, place: Plac
       return readEvents(store.db, threadId, 0, 100_000);
     },
     async close() {
+      const unfit = await unfitMessages(store).catch(whenAway);
       await store.close();
       await stop();
       await model.close();
       removeCluster(home);
       rmSync(home, { recursive: true, force: true });
+      if (unfit.length > 0)
+        throw new Error(`Messages that speak of the machine (tests/support/transcript.ts):\n${unfit.join('\n')}`);
     },
   };
+}
+
+/** A test may have ended its database. */
+function whenAway(error: { code?: string }): string[] {
+  // the statement itself is wrong
+  if (error.code?.startsWith('42')) throw error;
+  return [];
 }
 
 /** The one port of this range that `fetch` refuses to connect to (WHATWG, "port blocking"). */

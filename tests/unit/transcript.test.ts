@@ -46,7 +46,7 @@ const sources = [
   { kind: 'output' as const, label: 'call_12345678' },
 ];
 const report = {
-  id: 'tsk_imqwp44k6x',
+  number: 3,
   goal: 'add a page',
   harness: 'claude',
   workspace: 'demo',

@@ -159,9 +159,9 @@ export function priceText(names: readonly string[], book: PriceBook): string {
   const [input, cached, output] = price;
   const figures = `$${input} in, $${output} out${cached === input ? '' : `, $${cached} cached`} per million tokens`;
   if (source === 'unknown')
-    return `price not known: budgets count ${figures}, the highest known price; set the right one with FETCH_MODEL_PRICE`;
-  if (source === 'free') return 'no price: counts as free; set one with FETCH_MODEL_PRICE';
-  return `${figures} (${source === 'given' ? 'FETCH_MODEL_PRICE' : 'list price'})`;
+    return `price not known: budgets count ${figures}, the highest known price; set the right one under Settings`;
+  if (source === 'free') return 'no price known, so it counts as free; set one under Settings';
+  return `${figures} (${source === 'given' ? 'set by you' : 'list price'})`;
 }
 
 /** A number of tokens for a person: `950`, `67k`, `1.2M`. */

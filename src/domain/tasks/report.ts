@@ -10,7 +10,8 @@ import { shownHost } from './egress.ts';
  */
 
 export interface Report {
-  id: string;
+  /** by which its person calls it */
+  number: number;
   goal: string;
   harness: string;
   workspace: string;
@@ -116,7 +117,7 @@ function testsHeadline({ tests, changes }: Report['result']): string {
   return changes?.files.length ? '. No tests were run.' : '';
 }
 
-function changesText({ id, state, worktree, result: { changes } }: Report): string {
+function changesText({ number, state, worktree, result: { changes } }: Report): string {
   if (!changes) return '';
   if (changes.files.length === 0) {
     return [state === 'completed' ? 'No file was changed.' : 'Nothing was changed.', changes.note]
@@ -131,7 +132,7 @@ function changesText({ id, state, worktree, result: { changes } }: Report): stri
     .slice(0, FILES_SHOWN)
     .map((file) => `- ${file.status} ${code(file.path)} (+${file.added} -${file.removed})`);
   const more = total > FILES_SHOWN ? [`- and ${total - Math.min(FILES_SHOWN, changes.files.length)} more`] : [];
-  const how = changes.commit ? `Say "${worktree ? `undo ${id}` : 'undo'}" to take it back.` : '';
+  const how = changes.commit ? `Say "${worktree ? `undo ${number}` : 'undo'}" to take it back.` : '';
   return [[`${where}:`, ...files, ...more].join('\n'), changes.note, how].filter(Boolean).join('\n\n');
 }
 

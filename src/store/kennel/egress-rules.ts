@@ -208,7 +208,7 @@ export async function egressText(
   const workspaces = await workspacesOfChat(db, chatId);
   const parts = await Promise.all(workspaces.map((workspace) => workspaceText(db, workspace)));
   const listed = membersOf(FETCH_KENNEL_EGRESS);
-  const everywhere = listed.length > 0 ? [`Every task may reach ${listed.join(', ')} (FETCH_KENNEL_EGRESS).`] : [];
+  const everywhere = listed.length > 0 ? [`Every task may reach ${listed.join(', ')}.`] : [];
   const none = parts.length === 0 ? ['This chat has no workspace yet. A task that wants a host asks you.'] : [];
   return {
     text: [...everywhere, ...parts.map(({ text }) => text), ...none].join('\n\n'),

@@ -7,7 +7,7 @@ import { type Db, json, type Tx } from '../postgres/database.ts';
 import type { MemoryTable } from '../schema/tables/owner.ts';
 import { telegramPerson } from '../telegram/bots.ts';
 
-type Memory = Omit<Selectable<MemoryTable>, 'words'>;
+export type Memory = Omit<Selectable<MemoryTable>, 'words'>;
 
 const COLUMNS = ['id', 'owner', 'body', 'sources', 'created_at'] as const;
 

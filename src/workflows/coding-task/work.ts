@@ -295,7 +295,7 @@ function whyOver({ harness, input: { limits } }: TaskRun, followed: Over): { rea
       };
     case 'timeout':
       return {
-        reason: `Its time (${span(limits.workMs)} of work) was used up. Start it again to go on; FETCH_TASK_HOURS gives every task more time.`,
+        reason: `Its time (${span(limits.workMs)} of work) was used up. Start it again to go on.`,
         final: true,
       };
   }

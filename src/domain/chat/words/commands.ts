@@ -66,7 +66,7 @@ export function parseCommand(text: string): Command | null {
   return byWord.get(plain) ?? byWord.get(withoutFullStop(plain)) ?? (plain === '??' ? 'help' : reactionAnswer(plain));
 }
 
-/** An order to coding tasks that a whole message is; `taskId` when it names one. */
+/** An order to coding tasks that a whole message is. `taskId`: the id or the number of the one that it names. */
 export interface TaskOrder {
   order: 'cancel' | 'pause' | 'resume';
   taskId: string | null;
@@ -86,7 +86,8 @@ const orderWords: Record<string, TaskOrder['order']> = {
 export function parseTaskOrder(text: string): TaskOrder | null {
   if (isTooLong(text)) return null;
   const plain = withoutFullStop(text.trim().toLowerCase()).replace(/\s+/g, ' ');
-  const [, words = '', taskId = null] = /^([^ ]+(?: [^ ]+){0,3}?)(?: (?:task )?(tsk_[a-z0-9]+))?$/.exec(plain) ?? [];
+  const [, words = '', taskId = null] =
+    /^([^ ]+(?: [^ ]+){0,3}?)(?: (?:task )?(tsk_[a-z0-9]+|\d{1,5}))?$/.exec(plain) ?? [];
   const [isNow, agent = ''] = /^\/?now(?: (?:with )?([a-z]+))?$/.exec(words) ?? [];
   if (isNow)
     return agent === '' || isAgent(agent)

@@ -118,6 +118,21 @@ export async function tasksOfChat(
   return await query.orderBy('created_at', 'desc').limit(options.limit).execute();
 }
 
+/**
+ * The tasks of a chat by their numbers, as a person calls them: 1 is the first one that the chat ever had, so that a
+ * number never means another task.
+ */
+export const taskNumbers = async (db: Db | Tx, chatId: string): Promise<Map<string, number>> => {
+  const rows = await db
+    .selectFrom('tasks')
+    .select('id')
+    .where('chat_id', '=', chatId)
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute();
+  return new Map(rows.map(({ id }, index) => [id, index + 1]));
+};
+
 /** The newest task of a thread that is not over. */
 export const liveTaskOfThread = (db: Db | Tx, threadId: string): Promise<Task | undefined> =>
   db

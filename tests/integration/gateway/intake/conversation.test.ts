@@ -242,7 +242,7 @@ describe('a conversation', () => {
     expect(ended.status).toBe('failed');
     // our sentence first, which says what to do; theirs behind it
     expect(ended.error).toMatch(
-      /^The model endpoint refused the key\. `fetch setup` takes another one .*\(It said: Authentication failed/,
+      /^The key for the model was refused\. Put in another one on my page, under Settings, Model\. \(It said: Authentication failed/,
     );
   });
 
