@@ -46,6 +46,7 @@ const SHORTEST = 4;
 
 /** What a message says of the machine in our own words, unless the person had named it first. */
 export function ownMachineWordsIn({ body, kind, theirs, asked }: Sent): string[] {
+  if (machineWordsIn(body).length === 0) return [];
   const unquoted = body
     .split('\n')
     .filter((line) => !/^(?:> ?|│ )/.test(line))

@@ -104,9 +104,9 @@ export function tooSmallText(
       : `: it has ${figure(context)}, and this request needs ${counted > context ? `about ${figure(counted)}` : 'more'}`;
   const needs = context === undefined && counted > 0 ? `: this request needs about ${figure(counted)}` : '';
   const how = local
-    ? `${RAISED.find(({ says }) => says.test(refusal))!.how}, or choose another model with \`fetch setup\`.`
+    ? `${RAISED.find(({ says }) => says.test(refusal))!.how}, or choose another model on my page, under Settings, Model.`
     : CHOOSE;
   return `${TOO_SMALL}${has}${needs}. ${how}`;
 }
 
-const CHOOSE = 'Choose a model with a larger context: `fetch setup`.';
+const CHOOSE = 'Choose a model with a larger context on my page, under Settings, Model.';

@@ -22,6 +22,8 @@ export interface Report {
   state: 'completed' | 'failed' | 'cancelled';
   reason: string;
   seconds: number;
+  /** the part of them in which it waited for answers */
+  waitedSeconds?: number;
   /** hosts that its programs reached, and bytes out and in */
   reached?: ReadonlyArray<{ host: string; port: number; connections: number; sent: number; received: number }>;
   /** hosts that its programs wanted and did not get, the most requested first */
@@ -94,7 +96,7 @@ export function reportText(report: Report): string {
     ...(report.planned ? ['It followed the plan that you agreed to.'] : []),
     reachedText(report.reached ?? []),
     refusedText(report.refused ?? []),
-    `${duration(report.seconds)}${spentText(report.spent)}.`,
+    `${duration(report.seconds)}${waitedText(report)}${spentText(report.spent)}.`,
   ];
   return parts.filter(Boolean).join('\n\n');
 }
@@ -211,6 +213,9 @@ export function duration(seconds: number): string {
   const minutes = Math.floor(seconds / 60);
   return minutes < 60 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
+
+const waitedText = ({ waitedSeconds = 0 }: Report): string =>
+  waitedSeconds >= 60 ? `, of which ${duration(waitedSeconds)} waiting for you` : '';
 
 function spentText({ calls, inputTokens, outputTokens, microUsd, unpriced = 0 }: Report['spent']): string {
   if (calls === 0) return '';

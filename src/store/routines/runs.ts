@@ -126,6 +126,28 @@ export const lastSentOfRun = async (db: Db, runId: string): Promise<string | und
       .executeTakeFirst()
   )?.id;
 
+/** Runs of a schedule that are compared. */
+const COMPARED = 1_000;
+
+/**
+ * How often in a row, this run included, its schedule has brought what the run before brought, and when the chat was
+ * last told of one of them.
+ */
+export async function sameResults(db: Db, run: RoutineRun): Promise<{ times: number; toldAt: Date | null }> {
+  const { rows } = await sql<{ times: number; toldAt: Date | null }>`
+    with past as (
+      select id, status = ${run.status} and results = ${json(run.results)}::jsonb as same,
+        row_number() over (order by started_at desc, id desc) as place
+      from (select id, status, results, started_at from routine_runs
+        where cron_id = ${run.cron_id} and status <> 'running' and id <> ${run.id} and started_at <= ${run.started_at}
+        order by started_at desc limit ${COMPARED}) as latest),
+    equal as (select id from past where same and place < coalesce((select min(place) from past where not same), ${COMPARED + 1}))
+    select count(*)::int as times,
+      (select max(created_at) from outbox where id in (select 'out_' || id || '_result' from equal) and state <> 'dropped') as "toldAt"
+    from equal`.execute(db);
+  return rows[0]!;
+}
+
 export const lastRunOfCron = (db: Db, cronId: string): Promise<RoutineRun | undefined> =>
   db
     .selectFrom('routine_runs')

@@ -48,7 +48,7 @@ async function untilAgreedTo(run: TaskRun, { questionId: id, outboxId, title }: 
 /** How often a container that vanishes is replaced before the task fails. */
 const MOST_REPLACEMENTS = 3;
 /** What a person can do then: the reason of the last container stands before it. */
-const NEVER_ENDED = `It was started again ${MOST_REPLACEMENTS} times, and never came to its end. See what "fetch kennel doctor" says on its host, and whether something there stops containers. Then start the task again.`;
+const NEVER_ENDED = `It was started again ${MOST_REPLACEMENTS} times, and never came to its end: something on its machine may stop containers. See Health on my page, under Settings, and start the task again.`;
 /** Runs from before this change prepare nothing again after their plan. */
 const PREPARES_WORK = '2026-11-prepares-work-after-plan';
 /** How often operators see progress while an agent works. Each time costs three history events. */

@@ -69,6 +69,10 @@ describe('the report of a task', () => {
   });
 
   it('names the undo that takes back this task and no other, where it worked on a branch of its own', () => {
+    expect(reportText({ ...report, seconds: 540, waitedSeconds: 480 })).toContain(
+      '9 min 0 s, of which 8 min 0 s waiting for you',
+    );
+    expect(reportText({ ...report, waitedSeconds: 40 })).not.toContain('waiting for you');
     expect(reportText({ ...report, worktree: true })).toContain('Say "undo 3" to take it back.');
   });
 

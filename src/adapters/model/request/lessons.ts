@@ -42,8 +42,7 @@ const leftOut = (field: string, { facts: known }: Refused): Omit<Lesson, 'id'> =
 });
 const OVER_RESPONSES = { facts: { wire: 'responses' }, guess: true } as const;
 const OVER_CHAT = { facts: { wire: 'chat', effort: 'none' }, guess: true } as const;
-const NO_TOOLS =
-  'This model takes no tools, and Fetch works with tools. Choose a model with tools: `fetch setup` shows them.';
+const NO_TOOLS = 'This model takes no tools, and Fetch works with tools. Choose another one under Settings, Model.';
 
 const otherWire: Row['teaches'] = ({ request, facts: known }) => {
   if (known.wire === 'responses') return OVER_CHAT;
