@@ -38,7 +38,7 @@ export async function runTool(
   }
 }
 
-/** Names of tools that were added are words of others, and without an end. */
+/** Names of added tools are untrusted and unlimited, so all of them share one label. */
 export function countCall(name: string, outcome: 'ok' | 'failed' | 'retried' | 'unknown'): void {
   const tool = tools.has(name) ? name : 'added';
   toolCalls.add({ tool, outcome });

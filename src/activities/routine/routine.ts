@@ -3,6 +3,7 @@ import type { Config } from '../../config.ts';
 import type { ReminderActivities } from '../../contracts/activities.ts';
 import { type CloseInput, PROMPT_STEP, type RoutineActivities } from '../../contracts/routine.ts';
 import type { Source } from '../../contracts/taint.ts';
+import { withoutIds } from '../../domain/chat/words/tool-words.ts';
 import { describeTime } from '../../domain/cron.ts';
 import { isOnce } from '../../domain/firings.ts';
 import { withoutInternal } from '../../domain/text/internal.ts';
@@ -58,7 +59,9 @@ function resultText(
   const { routine_name: name, results, note, summary } = run;
   const whole = run.status === 'completed' && results.every(({ ok }) => ok);
   const isPrompt = shown?.tool === PROMPT_STEP;
-  const said = isPrompt ? withoutInternal(excerpt ?? '') : excerpt;
+  // a tool that reads nothing speaks in our words, and those are for a model
+  const isOurs = tools.get(shown?.tool ?? '')?.reads.length === 0;
+  const said = isPrompt ? withoutInternal(excerpt ?? '') : isOurs ? withoutIds(excerpt ?? '') : excerpt;
   if (whole) return [`${name}:`, note, said || 'Done.'].filter(Boolean).join('\n\n');
   const headline = run.status === 'completed' ? `${name}:` : `${name} did not work${isPrompt ? '.' : ':'}`;
   const lines = results.map((result, index) => `${index + 1}. ${result.name}: ${stateOf(result)}`);

@@ -38,7 +38,7 @@ export const post = (name: OwnerAction['name'], path: string, body: OwnerAction[
   body,
 });
 
-/** Has the words said once more in the chat. */
+/** Repeats the text in the chat. */
 export const sayAgain = (threadId: string, text: string): OwnerAction =>
   post('again', `/v1/threads/${threadId}/messages`, { text });
 

@@ -18,7 +18,7 @@ import { workspacesOfChat } from './workspaces/workspaces.ts';
 
 /** Rules of people about hosts, and what tasks ask for without one. A rule holds for exactly one host and port. */
 
-/** A rule that is not revoked. `over`: its minutes are gone; what it opened may end in peace. */
+/** A rule that is not revoked. `over`: the rule has expired, and its open connections may finish. */
 export interface EgressRule extends AskedHost {
   id: string;
   workspace: string;

@@ -172,9 +172,7 @@ const others = (lookup: Lookup): Tool[] => [
         ok: true,
         output: [
           `Deleted workflow "${routine.name}"${crons.length > 0 ? ` and its crons: ${crons.map((cron) => cron.name).join(', ')}` : ''}.`,
-          ...(running
-            ? [`Its run ${running.id} finishes the step that it is in and ends; what it did comes to this chat.`]
-            : []),
+          ...(running ? ['Its run stops after its current step and reports here.'] : []),
         ].join(' '),
         metadata: { id: routine.id, crons: crons.map((cron) => cron.id), ...(running && { endingRun: running.id }) },
       };

@@ -163,7 +163,10 @@ async function afterEnd(run: TaskRun, at: CarriedWork, followed: Over): Promise<
   return 'starts';
 }
 
-/** Waits for a yes to a plan. Only then is it sure that the work is done, so what it needs is asked about after it. */
+/**
+ * Waits for a yes to a plan. Hosts and images are requested after the plan is approved, because before that the work may
+ * never start.
+ */
 async function planned(run: TaskRun, at: CarriedWork): Promise<End | null> {
   const end = await untilAgreed(run, at);
   if (end || at.plans || !patched(PREPARES_WORK)) return end;

@@ -34,6 +34,9 @@ it('a new task is told without its id', () => {
     /makes a plan first/,
   );
   expect(toldToPerson('The schedule "x" is gone.')).toBe('The schedule "x" is gone.');
+  expect(toldToPerson('1 workflow:\n- tidy (wf_nheox5myrb): 1 step: workflow_list')).toBe(
+    '1 workflow:\n- tidy: 1 step: workflow list',
+  );
 });
 
 it('one task or edit is taken back by its id or number, in the workspace that is named', () => {

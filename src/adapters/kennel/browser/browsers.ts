@@ -13,7 +13,7 @@ import { KennelFull } from '../kennel.ts';
 import type { OpenKennel } from '../open-kennel.ts';
 import { browserKey, browserName, configuration, execIn } from './container.ts';
 
-/** Whose browser is meant. */
+/** The chat that a browser belongs to. */
 export interface BrowserOwner {
   /** the id of a chat, or of a run of a workflow */
   key: string;

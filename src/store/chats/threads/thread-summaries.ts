@@ -29,7 +29,7 @@ export interface ThreadSummaryRow {
   state: 'idle' | 'working' | 'waiting' | 'limited' | 'paused';
   /** open questions */
   pending: number;
-  /** of its chat, in all its time, with coding tasks */
+  /** total spend of its chat, with coding tasks */
   micro_usd: number;
 }
 

@@ -83,7 +83,7 @@ export interface FailedRow {
   cron_id: string | null;
 }
 
-/** Characters of a message that is offered to be said once more; a longer one is not offered. */
+/** Longest message that can be repeated, in characters. */
 const SAID_CHARS = 20_000;
 
 /** The latest first. */
