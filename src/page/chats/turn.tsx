@@ -35,7 +35,9 @@ export const Turn = memo(({ turn: { record, items }, threadId }: { turn: TurnVie
       {(record.status === 'interrupted' || record.status === 'canceled') && (
         <p class="turn-note">{texts.chats.interrupted}</p>
       )}
-      {record.status === 'failed' && <p class="turn-note bad">{texts.chats.failed(record.error ?? '')}</p>}
+      {record.status === 'failed' && !items.some(({ kind }) => kind === 'error') && (
+        <p class="turn-note bad">{texts.chats.failed(record.error ?? '')}</p>
+      )}
     </div>
   );
 });
