@@ -51,7 +51,9 @@ export function ownMachineWordsIn({ body, kind, theirs, asked }: Sent): string[]
     .split('\n')
     .filter((line) => !/^(?:> ?|│ )/.test(line))
     .join('\n');
-  const unfenced = kind === 'question' ? unquoted : unquoted.replace(/^(`{3,})[\s\S]*?^\1$/gm, '');
+  const unfenced = (kind === 'question' ? unquoted : unquoted.replace(/^(`{3,})[\s\S]*?^\1$/gm, ''))
+    // what was asked is repeated by `status`
+    .replace(/SCRIPT:.*$/gm, '…');
   const own = [...theirs]
     .filter((text) => text.length >= SHORTEST)
     .sort((one, other) => other.length - one.length)
