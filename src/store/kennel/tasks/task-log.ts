@@ -90,7 +90,7 @@ async function countItems(tx: Tx, task: Task): Promise<number> {
 }
 
 async function sayNoMore(tx: ThreadTransaction, task: Task): Promise<number> {
-  const text = `More than ${SHOWN_ITEMS} steps of task ${task.id}: what follows is in its log only.`;
+  const text = `The task has more than ${SHOWN_ITEMS} steps: what follows is in its log only.`;
   const at = { turnId: task.turn_id, threadId: task.thread_id };
   await interruptItems(tx, task);
   await addItem(tx, {

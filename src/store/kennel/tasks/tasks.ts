@@ -66,9 +66,9 @@ export async function insertTask(db: Db, task: NewTask): Promise<Task | null> {
       .returning('id')
       .executeTakeFirst();
     if (!added) return;
-    const summary = `Task ${task.id}: ${task.goal}`;
+    const summary = `Task: ${task.goal}`;
     await addCompleteTurn(tx, { id: turnId, summary }, async () => {
-      const detail = `${task.harness} in ${task.workspace}`;
+      const detail = `Agent: ${task.harness}, project: ${task.workspace}`;
       await addItem(tx, {
         id: derivedId('item_', task.id),
         turnId,
