@@ -10,7 +10,7 @@ import { endedByRestart, restarted, type Tool, type ToolContext, type ToolOutcom
 import type { ActivityDeps } from './activity-deps.ts';
 import { isStoreAway } from './failure.ts';
 
-/** What a call of the model and a routine step have in common. */
+/** The common part of a call of the model and a routine step. */
 
 /** After this many attempts, the error of a tool that may run again becomes its result. */
 const ATTEMPTS = 4;

@@ -60,7 +60,7 @@ const WAIT_MS = 500;
 /** How often records of old runs are looked for. */
 const DROP_EVERY_MS = HOUR;
 
-/** What a host remembers from one round to the next. */
+/** State of a host between two rounds. */
 type Tending = KennelDeps & {
   browsers: Browsers;
   log: Logger;

@@ -74,7 +74,7 @@ async function withNames(
   return { ...args, ...Object.fromEntries(Object.entries(names).filter(([, said]) => said !== undefined)) };
 }
 
-/** What about the address of a call may mislead the person who is asked. */
+/** Warnings about an address that may mislead the person who is asked. */
 const misleading = ({ args }: Call): string[] =>
   [args.url, args.from].flatMap((address) =>
     typeof address === 'string' ? addressWarnings(visibleLine(address)) : [],
@@ -144,7 +144,7 @@ const stepsInWords = (steps: readonly unknown[]): string[] =>
 const doing = (tool: Tool, args: Record<string, unknown>): string =>
   tool.asks?.(args as never, '').replace(/\?$/, '') ?? tool.description.split(/[.,;:(]/, 1)[0]!.trim();
 
-/** What a schedule will probably cost, before it is agreed to. */
+/** The estimated cost of a schedule, for its approval. */
 async function costOf(
   db: Db,
   { name, args, thread_id }: Call,

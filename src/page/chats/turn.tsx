@@ -49,7 +49,7 @@ interface Attached {
   size?: number;
 }
 
-/** What a person or the model said, or what went wrong. */
+/** A message of a person or the model, or an error. */
 const Said = memo(({ item, threadId }: { item: ItemRecord; threadId: string }) => {
   const text = item.detail ?? item.summary;
   if (item.kind === 'user_message')

@@ -23,7 +23,7 @@ export interface Subject {
   groups: string[];
 }
 
-/** What runs in it now, if anything does. */
+/** The work that runs in it now, or null. */
 export async function atWork(db: Db, { threads, tasks }: Subject): Promise<string | null> {
   const turn = await db
     .selectFrom('turns')

@@ -113,7 +113,7 @@ export const listRuns = (db: Db, chatId: string, limit: number): Promise<Routine
     .limit(limit)
     .execute();
 
-/** What the turn of a run, if it had one in its chat, has sent last: an outbox id. */
+/** The last message of the turn of a run, if it had one in its chat: an outbox id. */
 export const lastSentOfRun = async (db: Db, runId: string): Promise<string | undefined> =>
   (
     await db
@@ -255,7 +255,7 @@ const ofTask = sql`select sum(input_tokens + output_tokens) as tokens, sum(micro
 const ofTurn = sql`select sum(input_tokens + output_tokens) as tokens, sum(micro_usd) as micro_usd,
   sum(coalesce((result->'usage'->>'unpriced')::numeric, 0)) as unpriced from steps where turn_id = turns.id`;
 
-/** What a run of a routine has cost on average, of its latest ones; null when none has ended. */
+/** The average cost of the latest runs of a routine; null when none has ended. */
 export async function costOfRuns(db: Db, routineId: string): Promise<Average | null> {
   const { rows } = await sql<Average & { count: number }>`
     select ${average} from (
@@ -274,7 +274,7 @@ export async function costOfRuns(db: Db, routineId: string): Promise<Average | n
   return count > 0 ? cost : null;
 }
 
-/** What one turn, or one coding task, has cost on average lately; null when there was none. */
+/** The average cost of the latest turns, or of the latest coding tasks; null when there was none. */
 export async function usualCost(db: Db, of: 'turn' | 'task'): Promise<Average | null> {
   const latest =
     of === 'turn'

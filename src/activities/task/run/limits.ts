@@ -39,10 +39,10 @@ async function freeMegabytes(folder: string): Promise<number | null> {
   return left && Math.floor((left.bavail * left.bsize) / 2 ** 20);
 }
 
-/** What ends a run besides its own last line. */
+/** Reasons to end a run besides its own last line. */
 
 type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
-/** What the workflow must react to, without the position in the log. */
+/** An event for the workflow, without the position in the log. */
 export type Stop = DistributiveOmit<Followed, 'offset' | 'spent'>;
 
 const overBudget = (reason: string): Stop => ({ what: 'budget', reason });

@@ -201,7 +201,7 @@ async function fitHistory(
   return { ...fitted, facts };
 }
 
-/** What the turn may call, and the skills that its prompt names. */
+/** The tools of the turn, and the skills that its prompt names. */
 interface TurnOffer extends Offer {
   skills: Awaited<ReturnType<typeof skillsAmong>>;
 }

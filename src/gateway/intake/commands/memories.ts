@@ -4,7 +4,7 @@ import { inline } from '../../../domain/text/foreign-text.ts';
 import { listMemories, type Memory, memoryOwner, removeMemories } from '../../../store/owner/memories.ts';
 import { command, saying } from './command.ts';
 
-/** What is remembered, shown and deleted without a model. */
+/** Memories, listed and deleted without a model. */
 
 const SHOWN = 30;
 
