@@ -127,7 +127,7 @@ const FOLDED_MS = HOUR;
 /** The same result as before is told in a few words, and not each time. */
 async function tellResult({ db }: RoutineDeps, run: RoutineRun): Promise<string> {
   const outboxId = `out_${run.id}_result`;
-  const { times, toldAt } = run.scheduled_for ? await sameResults(db, run) : { times: 0, toldAt: null };
+  const { times, toldAt } = run.scheduled_for && !run.note ? await sameResults(db, run) : { times: 0, toldAt: null };
   if (times > 1 && toldAt && Date.now() - toldAt.getTime() < FOLDED_MS) {
     await insertDropped(db, { id: outboxId, chatId: run.chat_id, kind: 'result', body: foldedText(run, times) });
     return outboxId;

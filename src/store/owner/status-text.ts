@@ -15,7 +15,8 @@ import { grantsOf } from '../turns/steps/taint.ts';
 import { deliveryFigures } from '../whatsapp/sends.ts';
 
 /**
- * The running work, what it waits for, and the spend of today. It reads only the store, so it works while the model is down.
+ * The running work, what it waits for, and the spend of today. It reads only the store, so it works while the model is
+ * down.
  */
 export async function statusText(
   tx: Tx,

@@ -3,7 +3,9 @@ import { HOUR } from '../../../domain/time.ts';
 import type { Db } from '../../postgres/database.ts';
 import { today } from '../../turns/steps/spending.ts';
 
-/** The cost of models, over all chats and coding tasks. Days are those of `zone`, money is in millionths of a US dollar. */
+/**
+ * The cost of models, over all chats and coding tasks. Days are those of `zone`, money is in millionths of a US dollar.
+ */
 
 export interface Sum {
   tokens: number;
