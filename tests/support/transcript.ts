@@ -98,6 +98,9 @@ export async function unfitMessages({ db }: Pick<Store, 'db'>): Promise<string[]
       .select(['items.id', 'items.kind', 'items.summary', 'items.detail', 'items.turn_id'])
       .select(['threads.chat_id', 'turns.call'])
       .where('items.kind', 'in', ['agent_message', 'status', 'error'])
+      // an answer that broke off is a model's, and a copied thread has been looked at as the first one
+      .where('items.status', 'not in', ['interrupted', 'in_progress'])
+      .where('threads.forked_from', 'is', null)
       .orderBy('items.ord', 'desc')
       .limit(NEWEST)
       .execute(),
