@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { liveRunState, type RoleName, type RunState, readRunState } from '../../src/cli/instance/home/state-file.ts';
 import { logFile, logsOf } from '../../src/cli/instance/logs/role-log.ts';
@@ -181,7 +182,10 @@ export async function startTestApp(env: Record<string, string> = {}, place: Plac
       return readEvents(store.db, threadId, 0, 100_000);
     },
     async close() {
-      const unfit = await unfitMessages(store).catch(whenAway);
+      const unfit = await Promise.race([
+        unfitMessages(store).catch(whenAway),
+        pause<string[]>(LOOK_MS, [], { ref: false }),
+      ]);
       await store.close();
       await stop();
       await model.close();
@@ -192,6 +196,9 @@ export async function startTestApp(env: Record<string, string> = {}, place: Plac
     },
   };
 }
+
+/** A database that a test has frozen answers never. */
+const LOOK_MS = 20_000;
 
 /** A test may have ended its database. */
 function whenAway(error: { code?: string }): string[] {
