@@ -113,7 +113,7 @@ async function undeletable(
     : null;
 }
 
-/** What the approval of a deletion shows. */
+/** The evidence for the approval of a deletion. */
 export async function whatIsLost(context: ToolContext, site: Site, wanted: string): Promise<ToolOutcome> {
   const found = await findWorkspace(context, site, wanted);
   if ('ok' in found) return found;

@@ -1,6 +1,6 @@
 import { isTimeZone, nextFirings } from '../cron.ts';
 
-/** What a person prefers in a chat. What is unset is as the settings say. */
+/** Preferences of a person in a chat. What is unset is as the settings say. */
 export interface Preferences {
   brevity?: 'short' | 'detailed';
   /** a language tag such as `de` or `pt-BR` */

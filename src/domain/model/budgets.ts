@@ -69,8 +69,8 @@ export function turnBreach(limits: TurnLimits, used: Used): Breach | null {
 }
 
 /**
- * What a coding task may use, all coding tasks of its chat in a day, its chat in a month, and its schedule in a day.
- * Money in millionths of a US dollar.
+ * Budgets of a coding task, of all coding tasks of its chat in a day, of its chat in a month, and of its schedule in a
+ * day. Money in millionths of a US dollar.
  */
 export interface TaskBudget {
   tokens: number;
@@ -132,7 +132,7 @@ export function taskBreach(limits: TaskBudget, used: TaskUsed): Breach | null {
   return null;
 }
 
-/** What is compared with the budgets of a task. */
+/** The spend that is compared with the budgets of a task. */
 export function taskUse({ own, tasks, monthly, schedule, cron, grants }: BudgetFacts): TaskUsed {
   const granted: NonNullable<TaskUsed['granted']> = {};
   for (const { scope, tokens, microUsd } of grants) {

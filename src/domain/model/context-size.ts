@@ -1,4 +1,4 @@
-/** What fits into the context of a model, which a request shares with its answer. All sizes are in tokens. */
+/** The size of a request in the context of a model, which it shares with its answer. All sizes are in tokens. */
 
 /** How endpoints name the size of a context when a request is larger. Each line was seen from the endpoint named. */
 const NAMED: readonly RegExp[] = [
@@ -89,7 +89,7 @@ const RAISED: ReadonlyArray<{ says: RegExp; how: string }> = [
 ];
 
 /**
- * What a person is told when the smallest request was refused. `context` and `needed` in tokens, where they are known;
+ * The message when the smallest request was refused. `context` and `needed` in tokens, where they are known;
  * `local`: the server is the person's own.
  */
 export function tooSmallText(

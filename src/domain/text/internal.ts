@@ -22,7 +22,7 @@ export class InternalFilter {
   #pending = '';
   #inside = false;
 
-  /** What may be shown now: what may be the beginning of a mark waits for the next part. */
+  /** The part that may be shown now: what may be the beginning of a mark waits for the next part. */
   add(part: string): string {
     this.#pending += part;
     let shown = '';
@@ -37,7 +37,7 @@ export class InternalFilter {
     }
   }
 
-  /** What waited, when nothing more comes. */
+  /** The part that waited, when nothing more comes. */
   end(): string {
     const left = this.#inside ? '' : this.#pending;
     this.#pending = '';

@@ -260,8 +260,8 @@ export const outcomeOf = (
 });
 
 /**
- * What an approval shows: the change that the operation would make; null when it cannot be worked out, and then the
- * arguments are shown.
+ * The evidence of an approval: the change that the operation would make; null when it cannot be worked out, and then
+ * the arguments are shown.
  */
 export async function previewOf(
   context: ToolContext,

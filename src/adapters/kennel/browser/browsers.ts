@@ -36,7 +36,7 @@ export interface BrowserSubject {
 /** A command of agent-browser with its arguments. */
 export type BrowserCommand = readonly string[];
 
-/** What one command answered. `result` has the shape that agent-browser gives it. */
+/** The answer to one command. `result` has the shape that agent-browser gives it. */
 interface CommandAnswer {
   success: boolean;
   error: string | null;

@@ -132,7 +132,7 @@ export const summaryStep = ({ system, user }: Situation): ScriptStep | null =>
     ? { say: `Practice summary: ${clip(user.trim().replace(/\s+/g, ' '), 400)}` }
     : null;
 
-/** What the practice model says in a chat. */
+/** The answers of the practice model in a chat. */
 export function chatStep(situation: Situation, use: Use): ScriptStep {
   const text = situation.user.trim();
   const said: RuleInput = { ...situation, text, word: text.toLowerCase() };

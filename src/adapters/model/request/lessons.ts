@@ -4,7 +4,7 @@ import { effortFor } from './strict.ts';
 import { strictThread } from './thread.ts';
 import { limitName } from './wire.ts';
 
-/** What a refusal teaches of a model. */
+/** Facts about a model that a refusal shows. */
 interface Lesson {
   /** a request takes no lesson twice */
   id: string;

@@ -148,7 +148,10 @@ export function parseEgress(text: string): EgressOrder | null {
   return { what: 'remove', host: host.replace(/^\[|\]$/g, ''), port: port === undefined ? usual : Number(port) };
 }
 
-/** What a whole message decides about an approval. `remember`: further requests of this thread are allowed as well. */
+/**
+ * The decision about an approval that a whole message is. `remember`: further requests of this thread are allowed as
+ * well.
+ */
 export interface ApprovalAnswer {
   decision: 'allow' | 'deny';
   remember: boolean;
@@ -171,7 +174,7 @@ export function parseAskAgain(text: string): Sink | null | undefined {
   return sink === undefined ? null : isSink(sink) ? sink : undefined;
 }
 
-/** What is said when permissions were taken back. */
+/** The reply when permissions were taken back. */
 export const askAgainText = (taken: readonly Sink[]): string =>
   taken.length > 0
     ? `From now on I ask again before: ${taken.join(', ')}.`

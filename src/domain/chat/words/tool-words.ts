@@ -43,8 +43,8 @@ export const taskStartWords = ({ goal, agent, workspace }: TaskStart): string =>
   `/task${agent ? ` ${agent}` : ''}${workspace ? ` in ${workspace}` : ''}: ${goal}`;
 
 /**
- * What is to be taken back: the last coding task or direct edits, one task by its number, one task or edit by its id, or
- * everything; or the last undo. Its workspace is the active one unless it is named.
+ * What is to be taken back: the last coding task or direct edits, one task by its number, one task or edit by its id,
+ * or everything; or the last undo. Its workspace is the active one unless it is named.
  */
 type UndoOrder = { what: 'one' | 'all' | 'redo' } | { task: string; workspace?: string };
 
@@ -69,8 +69,8 @@ export function parseUndo(text: string): UndoOrder | null {
 }
 
 /**
- * The result of a tool as a person is told it, where no model says it in its own words: without the id of a new task, which
- * only a model needs.
+ * The result of a tool as a person is told it, where no model says it in its own words: without the id of a new task,
+ * which only a model needs.
  */
 export function toldToPerson(result: string): string {
   const [, workspace, planned] =
@@ -90,7 +90,7 @@ export const withoutIds = (text: string): string =>
 /** The words that take back one task or edit, in its workspace. */
 export const undoWords = ({ id, workspace }: { id: string; workspace: string }): string => `undo ${id} in ${workspace}`;
 
-/** What is asked about apps that are left running. `app`: the number in the list, or the id, of one. */
+/** An order about apps that are left running. `app`: the number in the list, or the id, of one. */
 interface AppOrder {
   action: 'list' | 'log' | 'stop';
   app?: string;

@@ -2,7 +2,10 @@ import { factsOf, hasModel } from '../../../../kennel/agents/registry.ts';
 import type { AgentName } from '../../../contracts/kennel.ts';
 import { loginsOf, type ModelSetting, modelSetting } from './agent-settings.ts';
 
-/** What coding agents need of the settings, and which of them a task gets. What they are is said in `kennel/agents`. */
+/**
+ * The settings that coding agents need, and the choice of an agent for a task. What they are is said in
+ * `kennel/agents`.
+ */
 
 /** Settings that open a way to a model, and those that name one. */
 export interface ModelSettings extends Partial<Record<ModelSetting, string>> {
@@ -22,7 +25,7 @@ const OFFICIAL = ['https://api.anthropic.com', 'https://generativelanguage.googl
 const opens = (key: string | undefined, url: string | undefined): boolean =>
   Boolean(key) || (url !== undefined && !OFFICIAL.includes(url.replace(/(?<!\/)\/+$/, '')));
 
-/** What a person should know before they let a log-in into containers. */
+/** The warning before a log-in is given to containers. */
 export const loginWarning = (name: AgentName): string =>
   `the log-in of ${factsOf(name).label} enters its containers, where the agent and whatever it runs can read it; its tokens and money are not counted, so budgets of tokens and money do not bound it (time and silence do)`;
 

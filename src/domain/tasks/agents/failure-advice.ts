@@ -33,7 +33,7 @@ export function withoutInside(text: string): string {
   return replaced.replace(/ {2,}/g, ' ').trim();
 }
 
-/** What stands between an agent and its model, and a person can put right. */
+/** Problems between an agent and its model that a person can put right. */
 type Trouble = 'key' | 'money' | 'model' | 'address';
 
 /** How much of the agent's own words follows ours, in characters. */
