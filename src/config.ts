@@ -96,7 +96,7 @@ export function fetchHome(flags: Partial<Record<string, string>> = {}, env: Node
 /** Where the value of a setting comes from. */
 export type Source = 'flag' | 'environment' | 'file' | 'default';
 
-/** What a configuration was read from, so that it can be read again. */
+/** The source of a configuration, so that it can be read again. */
 interface Origin {
   flags: Partial<Record<string, string>>;
   env: NodeJS.ProcessEnv;
@@ -205,7 +205,7 @@ export function currentSources(config: Config): Readonly<Record<string, Source>>
   return Object.fromEntries(SETTING_NAMES.map((name) => [name, given(name, flags, outside, fromFile)[0]]));
 }
 
-/** What a start would read now. @throws ConfigError */
+/** The configuration that a start would read now. @throws ConfigError */
 export function configOfNextStart(config: Config): Config {
   const { flags, env } = origins.get(config)!;
   return loadConfig(flags, withoutFile(env));

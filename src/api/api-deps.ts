@@ -5,7 +5,7 @@ import type { OwnerBackups, OwnerDoctor, OwnerLogs, OwnerTemporal } from '../con
 import type { Intake } from '../gateway/intake/intake.ts';
 import type { Store } from '../store/postgres/database.ts';
 
-/** What both HTTP servers work with. */
+/** Dependencies of both HTTP servers. */
 export interface ApiDeps {
   config: Config;
   /** runtime token that `/v1` asks for */

@@ -28,8 +28,10 @@ command(
   (self) => async (config, reload, flags) =>
     (await import('./setup/background/up.ts')).run({ config, reload, flags }, self.opts()),
 )
-  .option('--at-login', 'from now on start it whenever this machine starts, or you log in: systemd, launchd')
-  .addOption(new Option('--not-at-login', 'no longer; what runs now goes on').conflicts('atLogin'));
+  .option('--at-login', 'Install a service that starts it with this machine or at login: systemd, launchd')
+  .addOption(
+    new Option('--not-at-login', 'Remove the service. The running instance keeps running').conflicts('atLogin'),
+  );
 addRoleCommands();
 command('chat', 'Open a chat with a running instance', 'fetch chat --home ~/.fetch-work', () => async (config) => {
   await (await import('./setup/open-chat.ts')).run(config);

@@ -353,8 +353,8 @@ export const texts = {
       denied: 'This browser refuses notifications for this page. Change it in its settings for the site.',
       missing: 'Notifications need https or localhost.',
       install:
-        'Install: choose "Install" or "Add to home screen" in the menu of the browser. It then opens without a connection, too, and says so.',
-      quiet: 'When the phone is in quiet hours is said in a chat: "no messages between 22 and 7".',
+        'Install: choose "Install" or "Add to home screen" in the menu of the browser. The installed page also opens offline.',
+      quiet: 'Set quiet hours in a chat, for example "no messages between 22 and 7".',
     },
     backups: {
       folder: 'Folder',

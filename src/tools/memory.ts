@@ -32,6 +32,7 @@ export const memoryTools: Tool[] = [
     description: 'Keep a fact or wish of the person for later conversations.',
     schema: z.strictObject({ text: z.string().trim().min(1).max(MEMORY_CHARS).describe('Stands alone') }),
     danger: 'MODERATE',
+    inQuestion: ['text'],
     asks: ({ text }) => `Remember this for later: "${shown(text, MEMORY_CHARS)}"?`,
     run: async ({ text }, context) => {
       const { db, callId } = context;
@@ -81,8 +82,9 @@ export const memoryTools: Tool[] = [
     schema: z.strictObject({ id: z.string().trim().min(1).max(40) }),
     danger: 'MODERATE',
     dangerOf: ({ id }) => (id === ALL ? 'DANGEROUS' : 'MODERATE'),
+    inQuestion: ['id'],
     asks: ({ id }) =>
-      id === ALL ? 'Forget everything that was remembered here?' : `Forget what was remembered as ${shown(id)}?`,
+      id === ALL ? 'Forget everything that was remembered here?' : `Forget this: "${shown(id, MEMORY_CHARS)}"?`,
     run: async ({ id }, context) => {
       const gone = await removeMemories(context.db, await ownerIn(context), id === ALL ? null : id);
       if (gone.length === 0)

@@ -148,43 +148,57 @@ function leftNotes(repository: Repository, paths: string[], kind: UndoRecord['ki
 }
 
 export function answer(repository: Repository, record: UndoRecord): WorkspaceAnswer {
-  const others = changesOf(repository, record.othersFrom, record.othersTo).map((change) => change.path);
-  const files = [
-    ...diffTrees(repository, record.filesFrom, record.filesTo).map((change) => change.path),
-    ...others.filter((path) => !/(^|\/)\.git\//.test(path)),
-  ];
-  const verb = record.kind === 'undo' ? 'Undid' : 'Redid';
+  const others = changesOf(repository, record.othersFrom, record.othersTo).filter(
+    ({ path }) => !/(^|\/)\.git\//.test(path),
+  );
+  const changes = [...diffTrees(repository, record.filesFrom, record.filesTo), ...others];
+  const isUndo = record.kind === 'undo';
+  const refs = record.refs ?? [];
   const how = {
     moved:
       record.branchFrom === record.branchTo
-        ? `The branch ${record.kind === 'undo' ? 'went back to' : 'is at'} ${record.headTo?.slice(0, 10) ?? 'no commit'}.`
-        : `HEAD is on ${record.branchTo ?? 'a detached HEAD'} again.`,
-    reverted: `Commit ${record.headTo?.slice(0, 10)} takes it back, as there are later or published commits.`,
+        ? `Its commit is ${isUndo ? 'taken back' : 'there again'}, too.`
+        : record.branchTo
+          ? `The branch ${record.branchTo} is checked out again.`
+          : 'No branch is checked out, as before.',
+    reverted: 'A new commit takes it back, as there are later or published commits.',
     none:
-      (record.refs ?? []).length > 0
-        ? `${named(record.refs!.map((ref) => ref.name))} ${record.refs!.length === 1 ? 'is' : 'are'} as before it.`
-        : '',
+      refs.length > 0 ? `${named(refs.map(({ name }) => name))} ${refs.length === 1 ? 'is' : 'are'} as before it.` : '',
   }[record.commits];
-  const which = `${verb} ${steps(record.keys)}`;
-  const what =
-    files.length === 0
-      ? 'no file changes.'
-      : `${files.length} ${files.length === 1 ? 'file' : 'files'}: ${named(files)}.`;
+  const which = record.keys.length > 1 ? ` (${steps(record.keys)})` : '';
   const data: Undone = {
     keys: record.keys,
-    files: files.slice(0, 500).map((path) => shown(utf8(path))),
+    files: changes.slice(0, 500).map(({ path }) => shown(utf8(path))),
     commits: record.commits,
     head: record.headTo,
   };
-  const back = record.kind === 'undo' ? ' It can be taken back with "redo".' : '';
-  const names = files.length + record.notes.length + (record.commits === 'moved' ? 1 : (record.refs ?? []).length);
-  const notes = record.notes.length > 0 ? ` ${record.notes.join('. ')}.` : '';
+  const names = changes.length + record.notes.length + (record.commits === 'moved' ? 1 : refs.length);
+  const sentences = [
+    `${isUndo ? 'Undone' : 'Redone'}${which}: ${changesInWords(changes, isUndo)}.`,
+    how,
+    ...record.notes.map((note) => `${note}.`),
+    isUndo ? 'Redo brings it back.' : '',
+  ];
   return {
     ok: true,
-    output: `${which}; ${what}${how ? ` ${how}` : ''}${notes}${back}`,
+    output: sentences.filter(Boolean).join(' '),
     ...(names === 0 && { ours: true }),
     data: { ...data },
   };
+}
+
+/** What became of the files: `a.txt is gone again, b.txt and c.txt are as before`. */
+function changesInWords(changes: readonly Change[], isUndo: boolean): string {
+  if (changes.length === 0) return 'no file has changed';
+  const kinds: Array<[string, Change[]]> = [
+    ['gone again', changes.filter(({ to }) => !to)],
+    [isUndo ? 'back' : 'there again', changes.filter(({ from }) => !from)],
+    [isUndo ? 'as before' : 'changed again', changes.filter(({ from, to }) => from && to)],
+  ];
+  return kinds
+    .filter(([, some]) => some.length > 0)
+    .map(([how, some]) => `${named(some.map(({ path }) => path))} ${some.length === 1 ? 'is' : 'are'} ${how}`)
+    .join(', ');
 }
 
 /** What the keys stand for, in words. */
@@ -193,10 +207,6 @@ function steps(keys: string[]): string {
   const edits = keys.filter((key) => key.startsWith('edit-')).length;
   const commands = keys.filter((key) => key.startsWith('command-')).length;
   const tasks = keys.filter((key) => !/^(edit|command)-/.test(key));
-  const all = [
-    ...(tasks.length === 1 ? [`task ${tasks[0]}`] : some(tasks.length, 'task')),
-    ...some(edits, 'direct edit'),
-    ...some(commands, 'command'),
-  ];
+  const all = [...some(tasks.length, 'task'), ...some(edits, 'edit'), ...some(commands, 'command')];
   return all.length > 1 ? `${all.slice(0, -1).join(', ')} and ${all.at(-1)}` : all[0]!;
 }

@@ -74,7 +74,7 @@ function planRedo(planning: Planning): UndoRecord {
 export function undo(place: Place, op: Undoing): WorkspaceAnswer {
   const history = openHistory(place, false);
   if (!history || states(history, 'before').length === 0)
-    throw new OwnRefusal('There is nothing to undo: no task or direct edit has changed this workspace.');
+    throw new OwnRefusal('There is nothing to undo: no task, edit or command has changed this workspace.');
   const log = readUndoLog(history);
   const by: Signature = { ...op.author, seconds: now() };
   const begun = log.find((record) => !record.done && record.worktree === history.worktree);

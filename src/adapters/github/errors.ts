@@ -2,7 +2,7 @@ import { RequestError } from '@octokit/request-error';
 import { z } from 'zod';
 import { inline } from '../../domain/text/foreign-text.ts';
 
-/** What GitHub's answers mean, as sentences that say what to do. */
+/** GitHub's answers as sentences that say what to do. */
 
 /** GitHub said no. */
 export class GitHubRefusal extends Error {

@@ -21,7 +21,7 @@ import { taskOrders } from './work/task-orders.ts';
 import { getTask, getTaskDiff, getTaskLog, getTasks } from './work/tasks.ts';
 import { getWorkspaces, removeEgress } from './work/workspaces.ts';
 
-/** What the owner's page asks beside the runtime API. */
+/** The API of the owner's page, beside the runtime API. */
 export const ownerEndpoints: ReadonlyArray<Endpoint<RuntimeDeps>> = [
   ...[getNow, getQuestion, getOwnerEvents],
   ...[getTasks, getTask, getTaskLog, getTaskDiff, ...taskOrders],

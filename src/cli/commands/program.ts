@@ -38,7 +38,7 @@ export const program = new Command('fetch')
     '\nExample:\n  fetch start              everything on this machine, with a chat in this terminal\n  fetch up                 the same in the background\n  fetch chat               another terminal on the same conversation\n',
   );
 
-/** What a supervisor starts. */
+/** The program that a supervisor starts. */
 const supervisedCommands = new Set(['worker', 'gateway', 'api', 'kennel-worker', 'roles']);
 
 /** A command with the setting flags, an example in its help, and its configuration parsed before it runs. */

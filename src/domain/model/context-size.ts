@@ -1,4 +1,4 @@
-/** What fits into the context of a model, which a request shares with its answer. All sizes are in tokens. */
+/** The size of a request in the context of a model, which it shares with its answer. All sizes are in tokens. */
 
 /** How endpoints name the size of a context when a request is larger. Each line was seen from the endpoint named. */
 const NAMED: readonly RegExp[] = [
@@ -95,7 +95,7 @@ const RAISED: ReadonlyArray<{ says: RegExp; how: string }> = [
 ];
 
 /**
- * What a person is told when the smallest request was refused. `context` and `needed` in tokens, where they are known;
+ * The message when the smallest request was refused. `context` and `needed` in tokens, where they are known;
  * `local`: the server is the person's own.
  */
 export function tooSmallText(
@@ -110,9 +110,9 @@ export function tooSmallText(
       : `: it has ${figure(context)}, and this request needs ${counted > context ? `about ${figure(counted)}` : 'more'}`;
   const needs = context === undefined && counted > 0 ? `: this request needs about ${figure(counted)}` : '';
   const how = local
-    ? `${RAISED.find(({ says }) => says.test(refusal))!.how}, or choose another model with \`fetch setup\`.`
+    ? `${RAISED.find(({ says }) => says.test(refusal))!.how}, or choose another model on my page, under Settings, Model.`
     : CHOOSE;
   return `${TOO_SMALL}${has}${needs}. ${how}`;
 }
 
-const CHOOSE = 'Choose a model with a larger context: `fetch setup`.';
+const CHOOSE = 'Choose a model with a larger context on my page, under Settings, Model.';

@@ -1,6 +1,6 @@
 /**
- * What about an address may mislead the person who is asked about it. It is said beside the address, in sentences, and
- * decides nothing.
+ * Warnings about an address that may mislead the person who is asked about it. They are shown beside the address, in
+ * sentences, and decide nothing.
  */
 
 /** Names that others like to be taken for, with the domains that are theirs. */

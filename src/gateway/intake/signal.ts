@@ -22,14 +22,14 @@ export class IntakeError extends Error {
   }
 }
 
-/** What intake works with. */
+/** Dependencies of intake. */
 export interface IntakeDeps {
   db: Db;
   temporal: Client;
   config: Config;
 }
 
-/** What a signal needs of a stored row. */
+/** The columns of a stored row that a signal needs. */
 export interface ToSignal {
   inboxId: string;
   arrival: Arrival;

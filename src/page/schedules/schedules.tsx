@@ -8,7 +8,7 @@ import { call, reasonOf, send } from '../shared/server/http.ts';
 import { Resource, useResource } from '../shared/server/resource.ts';
 import { texts } from '../texts.ts';
 
-/** What fires by itself, and a place to make one more. */
+/** The list of schedules, and the form for a new one. */
 export const SchedulesPart = () => (
   <div class="page-column">
     <h1>{texts.parts.schedules}</h1>

@@ -79,7 +79,7 @@ function AlertsSection() {
 const healthWords = texts.settings.health;
 const TONES = { ok: 'good', warning: 'wait', missing: 'bad' } as const;
 
-/** What `fetch doctor` says, and the way to the engine. */
+/** The findings of `fetch doctor`, and the address of the Web UI. */
 function HealthSection() {
   const [report, setReport] = useState<OwnerDoctor | null>(null);
   return (

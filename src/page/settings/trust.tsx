@@ -16,7 +16,7 @@ const people = new Resource<OwnerPeople>(
   2_000,
 );
 
-/** What runs without asking in each chat, and who may write at all. */
+/** The autonomy of each chat, and the people who may write. */
 export const TrustSection = () => (
   <>
     <section class="section">

@@ -19,7 +19,7 @@ const spend = new Resource<OwnerSpend>(
 );
 period.watch(() => spend.reset());
 
-/** What models cost: today against its budgets, by day, and what was dearest. */
+/** The cost of models: today against its budgets, by day, and what was dearest. */
 export const SpendPart = () => (
   <div class="page-column">
     <div class="title-line">

@@ -84,6 +84,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
       isolated: z.boolean().optional().meta(untold('A prompt begins each time without what was said before')),
     }),
     notARoutineStep: true,
+    inQuestion: ['workflow', 'prompt', 'schedule', 'timezone', 'enabled'],
     asks: ({ schedule, timezone, workflow, prompt: wish }) => {
       const often = inWords(schedule, timezone);
       const what = workflow === undefined ? shown(wish, LONGEST_PROMPT) : `run ${named(workflow)}`;
@@ -215,6 +216,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
     danger: 'MODERATE',
     schema: z.strictObject({ cron: nameOrId }),
     notARoutineStep: true,
+    inQuestion: ['cron'],
     asks: (args) => `Run the schedule ${named(args.cron)} now?`,
     run: async (args, context) => {
       const cron = await findCron(context.db, context.chatId, args.cron);
@@ -236,6 +238,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
     danger: 'MODERATE',
     schema: z.strictObject({ cron: nameOrId, enabled: z.boolean().default(true) }),
     notARoutineStep: true,
+    inQuestion: ['cron', 'enabled'],
     asks: (args) => `Switch the schedule ${named(args.cron)} ${args.enabled ? 'on' : 'off'}?`,
     run: async ({ cron: wanted, enabled }, context) => {
       const cron = await findCron(context.db, context.chatId, wanted);
@@ -265,6 +268,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
     danger: 'MODERATE',
     schema: z.strictObject({ cron: nameOrId }),
     notARoutineStep: true,
+    inQuestion: ['cron'],
     asks: (args) => `Delete the schedule ${named(args.cron)}?`,
     run: async (args, context) => {
       const cron = await findCron(context.db, context.chatId, args.cron);

@@ -13,7 +13,7 @@ const threadKey = defineSearchAttributeKey(AGENT_THREAD, 'KEYWORD');
 const waitsForKey = defineSearchAttributeKey(AGENT_WAITS_FOR, 'KEYWORD');
 const spentKey = defineSearchAttributeKey(SPEND_MICRO_USD, 'INT');
 
-/** What operators can filter by. It holds no text of a person, because search attributes are never encrypted. */
+/** Search attributes that operators filter by. They hold no text of a person, because they are never encrypted. */
 export interface Listed {
   channel: Channel;
   thread: string | null;

@@ -6,7 +6,7 @@ import type { History } from '../../../store/turns/steps/transcript.ts';
 import type { AddedTools } from '../../../tools/added-tools.ts';
 import { tools } from '../../../tools/registry.ts';
 
-/** What a turn makes of an answer, by how it ended. */
+/** The consequence of an answer, by how it ended. */
 interface End {
   answer: ModelAnswer;
   /** why none of its calls may run, in words for the model */

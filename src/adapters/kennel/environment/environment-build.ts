@@ -102,7 +102,7 @@ function whyFailed({ message }: Error, { FETCH_KENNEL_MEMORY_MB: megabytes }: Bu
   const said = `The build said:\n${message.slice(-SAID_CHARS)}`;
   // SIGKILL: nobody but the kernel sends it to a step of a build
   if (!/returned a non-zero code: 137\b/.test(message)) return said;
-  return `A step of its build was killed, most likely because it needs more memory than ${megabytes} MB (FETCH_KENNEL_MEMORY_MB gives containers and builds more). ${said}`;
+  return `A step of its build was killed, most likely because it needs more memory than ${megabytes} MB. ${said}`;
 }
 
 /** Readable for everybody, whatever the umask is: an image is used by another user than the one who builds it. */

@@ -30,7 +30,7 @@ interface GateTask {
   budget: TaskBudget;
   /** hosts besides the model: `example.com`, `*.example.com`, `example.com:8443` */
   allow: readonly string[];
-  /** Whose rules count besides. Without it nobody is asked, and other hosts are refused. */
+  /** The workspace whose rules also count. Without it other hosts are refused, and no question is asked. */
   at?: { host: string; workspace: string };
   /** The thread of the task, whose owner may have MCP servers for agents. Without it there are none. */
   threadId?: string;

@@ -5,7 +5,7 @@ import { EFFORTS, effortFor } from './strict.ts';
 import { strictThread } from './thread.ts';
 import { limitName } from './wire.ts';
 
-/** What a refusal teaches of a model. */
+/** Facts about a model that a refusal shows. */
 interface Lesson {
   /** a request takes no lesson twice */
   id: string;
@@ -43,8 +43,7 @@ const leftOut = (field: string, { facts: known }: Refused): Omit<Lesson, 'id'> =
 });
 const OVER_RESPONSES = { facts: { wire: 'responses' }, guess: true } as const;
 const OVER_CHAT = { facts: { wire: 'chat', effort: 'none' }, guess: true } as const;
-const NO_TOOLS =
-  'This model takes no tools, and Fetch works with tools. Choose a model with tools: `fetch setup` shows them.';
+const NO_TOOLS = 'This model takes no tools, and Fetch works with tools. Choose another one under Settings, Model.';
 
 const otherWire = ({ request, facts: known }: Refused): Omit<Lesson, 'id'> | null => {
   if (known.wire === 'responses') return OVER_CHAT;

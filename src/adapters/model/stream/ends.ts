@@ -1,4 +1,4 @@
-/** What a finish reason says. `broken`: the answer must be asked for again. `overflow`: the context is full. */
+/** The meaning of a finish reason. `broken`: the answer must be asked for again. `overflow`: the context is full. */
 export type Ending = 'complete' | 'cut' | 'refused' | 'broken' | 'overflow';
 
 /** Words of an end, in small letters, without the marks around special tokens. A call may stand before each of them. */

@@ -80,7 +80,7 @@ const WORDED_THOUGHTS: ReadonlyArray<{ begins: RegExp; answer: RegExp; words: re
 const beginsThought = (text: string): boolean =>
   WORDED_THOUGHTS.some(({ words }) => words.some((each) => each.startsWith(text)));
 
-/** What models make up behind their calls as the results. */
+/** Results that models make up behind their calls. */
 const RESULTS =
   /^\s*(?:<(?:tool_|function_)?(?:responses?|results?|outputs?|observations?)\b[^<>]*>|<\|?(?:observation|tool_response|tool_results?)\|?>|<[|｜]tool[_▁]outputs?[_▁]begin[|｜]>|\[TOOL_RESULTS\]|✿RESULT✿|Observation:)/i;
 const LITERALS = [

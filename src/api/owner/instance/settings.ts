@@ -102,7 +102,7 @@ function choicesOf(schema: z.ZodType): string[] | null {
   return json.enum?.map(String) ?? null;
 }
 
-/** What a restart would change, and what is wrong in the file. */
+/** Settings that wait for a restart, and mistakes in the file. */
 function pending({ reload }: Pick<RuntimeDeps, 'reload'>): { restart: string[]; problem: string | null } {
   try {
     return { restart: reload().restart, problem: null };

@@ -43,8 +43,8 @@ const failedView = (row: FailedRow, chat: OwnerChat): OwnerFailed => ({
 });
 
 /**
- * The words of a turn, said once more; a task by its goal and workspace; a schedule by its run. A message that was not
- * sent has gone into its chat all the same.
+ * "Try again" repeats the turn's text, starts a task with the same goal, or runs the schedule. A message that could not be
+ * sent is in its chat all the same.
  */
 function againOf({ kind, thread_id, said, workspace, cron_id }: FailedRow): OwnerAction[] {
   if (kind === 'routine' && cron_id !== null) return [post('again', `/v1/owner/schedules/${cron_id}/run`)];

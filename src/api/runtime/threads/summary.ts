@@ -36,7 +36,7 @@ const threadSummary = z
       .describe(
         'waiting: for an answer of a person. limited: until its model may be asked again. A coding task counts, too.',
       ),
-    cost_usd: z.number().nonnegative().describe('What its chat has spent in all its time, with coding tasks'),
+    cost_usd: z.number().nonnegative().describe('Total spend of its chat, with coding tasks'),
     pending: z.int().nonnegative().describe('Open questions and approvals'),
   })
   .meta({ id: 'ThreadSummary' });

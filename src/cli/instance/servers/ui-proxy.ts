@@ -5,10 +5,10 @@ import { answerCodec, type CodecAction, codecAction } from '../../../adapters/pa
 import { freePort } from './ports.ts';
 
 /**
- * Stands before a Temporal Web UI that asks nobody who they are: anybody who reaches it can signal a workflow. The
- * embedded server has one (`fetch start`), and a server of one's own has one where `FETCH_TEMPORAL_UI_URL` names it
- * (the api role). Here a browser needs the token, which `fetch ui` gives it, and must mean this address: a page of
- * elsewhere whose name resolves to this machine sends its own name as the host.
+ * Login proxy for the Temporal Web UI, which has no login of its own: whoever reaches it can signal a workflow. The
+ * embedded server has a Web UI (`fetch start`), and `FETCH_TEMPORAL_UI_URL` names that of another server (the api role).
+ * A browser needs the token, which `fetch ui` gives it, and this address as the host: a page of another site whose name
+ * resolves to this machine sends its own name.
  */
 
 export interface UiAddress {

@@ -1,7 +1,7 @@
 import type { OwnRole } from '../home/state-file.ts';
 
 type Speaker = OwnRole | 'prepare';
-/** What a role says to its supervisor over the IPC channel. `waits`: it lacks something and tries again by itself. */
+/** Messages of a role to its supervisor over the IPC channel. `waits`: it lacks something and tries again by itself. */
 export type RoleMessage =
   | { role: Speaker; type: 'ready'; address?: string }
   | { role: Speaker; type: 'waits'; error: string }

@@ -63,7 +63,7 @@ const LONGEST_BACKOFF_MS = 10_000;
 /** a program that lived this long was well: its next death starts at the shortest backoff again */
 const STEADY_MS = 30_000;
 const PROBE_EVERY_MS = 50;
-/** What a process takes to exit once it has closed everything. */
+/** The time that a process needs to exit after it has closed everything. */
 const EXIT_MS = 2_000;
 
 /** A child process that is kept running until it is stopped. */

@@ -105,7 +105,7 @@ async function invitation(
   role: TelegramPerson['role'],
 ): Promise<string> {
   if (!FETCH_TELEGRAM_TOKEN)
-    return 'Telegram is not set up. Write to @BotFather on Telegram, say /newbot, put the token into FETCH_TELEGRAM_TOKEN, and start me again.';
+    return 'Telegram is not set up. Write to @BotFather on Telegram, say /newbot, put the token in on my page, under Settings, and start me again.';
   const bot = await currentBot(tx);
   if (!bot?.username) return `Telegram is not connected yet. ${bot?.problem ?? 'Try again in a moment.'}`;
   const link = `https://t.me/${bot.username}?start=${await newCode(tx, role)}`;

@@ -159,7 +159,7 @@ const ACTION_ICONS: Partial<Record<OwnerAction['name'], IconName>> = {
   remove: 'close',
 };
 
-/** What can be done about something, as the server offers it. */
+/** Actions that the server offers for an entry. */
 export const Actions = ({ actions, after }: { actions: OwnerAction[]; after?: () => void }) => (
   <>
     {actions.map((action) => (

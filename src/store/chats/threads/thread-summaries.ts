@@ -29,7 +29,7 @@ export interface ThreadSummaryRow {
   state: 'idle' | 'working' | 'waiting' | 'limited' | 'paused';
   /** open questions */
   pending: number;
-  /** of its chat, in all its time, with coding tasks */
+  /** total spend of its chat, with coding tasks */
   micro_usd: number;
 }
 
@@ -44,7 +44,7 @@ export interface ThreadFilter {
   search?: string;
 }
 
-/** What people call a chat of WhatsApp. A person may have several rows, and some without a name. */
+/** The name of a chat of WhatsApp. A person may have several rows, and some without a name. */
 const PERSON = sql`select name, pn from wa_contacts where chat_address = shown.address order by (name is null), id limit 1`;
 const GROUP = sql`select metadata ->> 'subject' as subject from wa_groups where jid = shown.address limit 1`;
 

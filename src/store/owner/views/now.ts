@@ -66,7 +66,7 @@ export async function askingNow(db: Db, ids: readonly string[]): Promise<Set<str
   return new Set(rows.map(({ of }) => of));
 }
 
-/** What failed lately in all chats and has not worked since. */
+/** Recent failures in all chats that have not worked since. */
 
 export interface FailedRow {
   kind: 'turn' | 'task' | 'routine' | 'message';
@@ -83,7 +83,7 @@ export interface FailedRow {
   cron_id: string | null;
 }
 
-/** Characters of a message that is offered to be said once more; a longer one is not offered. */
+/** Longest message that can be repeated, in characters. */
 const SAID_CHARS = 20_000;
 
 /** The latest first. */
@@ -112,7 +112,7 @@ export async function failedSince(db: Db, since: Date, limit: number): Promise<F
   return rows;
 }
 
-/** What runs in all chats. */
+/** The running work of all chats. */
 
 export interface RunningTurn {
   id: string;
