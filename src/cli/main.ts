@@ -8,7 +8,7 @@ import { addKennelCommands } from './commands/kennel.ts';
 import { addMcpCommands } from './commands/mcp.ts';
 import { addMemoryCommands } from './commands/memory.ts';
 import { addPayloadKeyCommands } from './commands/payload-keys.ts';
-import { command, program } from './commands/program.ts';
+import { addSettingFlags, command, groupCommands, program } from './commands/program.ts';
 import { addReceiptCommand } from './commands/receipt.ts';
 import { addRoleCommands } from './commands/roles.ts';
 import { addProtocolCommands, addServeCommands } from './commands/serve.ts';
@@ -64,10 +64,19 @@ command(
   'tools',
   'List your MCP servers, tools and skills, and which of them wait for your yes',
   'fetch tools',
-  () => async (config) => {
-    await (await import('./setup/tools.ts')).run(config);
+  (self) => async (config) => {
+    await (await import('./setup/tools.ts')).run(config, self.opts());
   },
-);
+).option('--json', 'print JSON');
+command(
+  'ps',
+  'List what waits, failed, works and sleeps: chats, coding tasks, runs of schedules',
+  'fetch ps --json',
+  (self) => async (config) => (await import('./checks/ps.ts')).run(config, self.opts()),
+)
+  .option('--json', 'print JSON')
+  .option('--seen', 'mark the failures that are listed as seen, so that they go')
+  .option('-n, --lines <count>', 'how many lines', wholeNumber, 50);
 command(
   'status',
   'Show the roles of this home; exit code 3 when nothing runs',
@@ -136,16 +145,19 @@ command(
 addServeCommands();
 command(
   'ui',
-  'Show the link that lets a browser into the Temporal Web UI',
-  'fetch ui',
-  () => async (config) => (await import('./checks/web-ui.ts')).run(config),
-);
+  'Open the Temporal Web UI in the browser, with the link that lets it in, columns and views',
+  'fetch ui --print',
+  (self) => async (config) => (await import('./checks/web-ui.ts')).run(config, self.opts()),
+).option('--print', 'only print the link');
 command(
   'stop',
   'Stop the instance of this home, once what is under way has ended',
   'fetch stop',
   (self) => async (config) => (await import('./setup/background/stop.ts')).run(config, self.opts()),
 ).option('--now', 'wait for nothing that is under way');
+
+addSettingFlags();
+groupCommands();
 
 function wholeNumber(value: string): number {
   if (!/^\d+$/.test(value)) throw new InvalidArgumentError('It must be a whole number.');

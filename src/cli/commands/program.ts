@@ -1,4 +1,4 @@
-import { Command, type CommandOptions } from 'commander';
+import { Command, type CommandOptions, Option } from 'commander';
 import { type Config, loadConfig, printWarnings } from '../../config.ts';
 import { VERSION } from '../../installation.ts';
 
@@ -37,6 +37,34 @@ export const program = new Command('fetch')
     'after',
     '\nExample:\n  fetch start              everything on this machine, with a chat in this terminal\n  fetch up                 the same in the background\n  fetch chat               another terminal on the same conversation\n',
   );
+
+const withFlags: Command[] = [];
+
+/** Call it when every command has its own options: the help shows options in the order in which they were added. */
+export function addSettingFlags(): void {
+  for (const made of withFlags)
+    for (const [flag, , text] of settingFlags)
+      made.addOption(new Option(flag, text).helpGroup('Settings of this run:'));
+}
+
+/** The groups of `fetch --help`, and the commands of each, in their order. */
+const GROUPS: ReadonlyArray<[heading: string, names: readonly string[]]> = [
+  ['First:', ['start', 'chat', 'open', 'status', 'stop']],
+  ['Every day:', ['up', 'ps', 'logs', 'doctor', 'ui']],
+  ['Set up:', ['setup', 'config', 'pair', 'unpair', 'tools', 'mcp', 'memory', 'kennel']],
+  ['Keep, move, delete:', ['backup', 'restore', 'import', 'export-home', 'import-home', 'forget']],
+  ['Prove:', ['receipt', 'audit']],
+  ['Other programs:', ['serve', 'acp', 'mcp-server']],
+  ['A server:', ['prepare', 'worker', 'gateway', 'api', 'kennel-worker', 'roles', 'deploy', 'payload-keys']],
+];
+
+/** Puts the commands of `fetch --help` into groups. */
+export function groupCommands(): void {
+  const order = GROUPS.flatMap(([, names]) => names);
+  for (const [heading, names] of GROUPS)
+    for (const each of program.commands) if (names.includes(each.name())) each.helpGroup(heading);
+  (program.commands as Command[]).sort((one, other) => order.indexOf(one.name()) - order.indexOf(other.name()));
+}
 
 /** What a supervisor starts. */
 const supervisedCommands = new Set(['worker', 'gateway', 'api', 'kennel-worker', 'roles']);
@@ -78,7 +106,7 @@ export function commandWithFlags(
     .description(description)
     .exitOverride()
     .addHelpText('after', `\nExample:\n  ${example}\n`);
-  for (const [flag, , text] of settingFlags) made.option(flag, text);
+  withFlags.push(made);
   made.action(async (...received: unknown[]) => {
     const self = received.at(-1) as Command;
     const flags: Record<string, string> = {};
