@@ -8,7 +8,7 @@ import { addKennelCommands } from './commands/kennel.ts';
 import { addMcpCommands } from './commands/mcp.ts';
 import { addMemoryCommands } from './commands/memory.ts';
 import { addPayloadKeyCommands } from './commands/payload-keys.ts';
-import { addSettingFlags, command, groupCommands, program } from './commands/program.ts';
+import { addSettingFlags, command, groupCommands, program, typed } from './commands/program.ts';
 import { addReceiptCommand } from './commands/receipt.ts';
 import { addRoleCommands } from './commands/roles.ts';
 import { addProtocolCommands, addServeCommands } from './commands/serve.ts';
@@ -183,6 +183,6 @@ try {
   const { name, message, stack } = error as Error;
   // the Error of another's library has a message for people, too; `McpError` is that of the MCP SDK
   const plain = error instanceof UserError || name === 'Error' || name === 'McpError';
-  process.stderr.write(`${plain ? message : (stack ?? message)}\n`);
+  process.stderr.write(`${plain ? typed(message) : (stack ?? message)}\n`);
   process.exit(error instanceof UserError ? error.exitCode : 1);
 }

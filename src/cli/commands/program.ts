@@ -1,6 +1,6 @@
 import { Command, type CommandOptions, Option } from 'commander';
 import { type Config, loadConfig, printWarnings } from '../../config.ts';
-import { VERSION } from '../../installation.ts';
+import { VERSION, withTypedCommands } from '../../installation.ts';
 
 /** Flags that stand for a setting of the same meaning. */
 const settingFlags: ReadonlyArray<[flag: string, setting: string, description: string]> = [
@@ -25,6 +25,29 @@ const attributeOf = (flag: string): string =>
 /** `flags`: the settings that were given as flags. */
 type Runner = (config: Config, reload: () => Config, flags: Record<string, string>) => Promise<unknown>;
 
+/** A text for a terminal, with commands in the form that works here. */
+export const typed = (text: string): string =>
+  withTypedCommands(
+    text,
+    program.commands.map((each) => each.name()),
+  );
+
+/** Commands whose output is all our own sentences; the others print words of people, logs, or a protocol. */
+const HINTING = new Set([
+  ...['setup', 'up', 'stop', 'status', 'ps', 'doctor', 'open', 'ui', 'pair', 'unpair', 'config', 'tools', 'mcp'],
+  ...['kennel', 'deploy', 'payload-keys', 'backup', 'restore', 'import', 'export-home', 'import-home', 'forget'],
+]);
+
+function typeHints(self: Command): void {
+  const top = self.parent === program || !self.parent ? self : self.parent;
+  if (!HINTING.has(top.name()) || self.opts().json) return;
+  for (const stream of [process.stdout, process.stderr]) {
+    const write = stream.write.bind(stream) as (chunk: unknown, ...rest: unknown[]) => boolean;
+    stream.write = (chunk: unknown, ...rest: unknown[]) =>
+      write(typeof chunk === 'string' ? typed(chunk) : chunk, ...rest);
+  }
+}
+
 export const program = new Command('fetch')
   .description(
     'Text your computer. It works on your code for hours, asks when it needs you, and never loses its place.',
@@ -33,6 +56,10 @@ export const program = new Command('fetch')
   .helpOption('-h, --help', 'print this help')
   .showHelpAfterError('(fetch --help shows what there is)')
   .exitOverride()
+  .configureOutput({
+    writeOut: (text) => void process.stdout.write(typed(text)),
+    writeErr: (text) => void process.stderr.write(typed(text)),
+  })
   .addHelpText(
     'after',
     '\nExample:\n  fetch start              everything on this machine, with a chat in this terminal\n  fetch up                 the same in the background\n  fetch chat               another terminal on the same conversation\n',
@@ -114,6 +141,7 @@ export function commandWithFlags(
       const value = self.opts<Record<string, string>>()[attributeOf(flag)];
       if (value !== undefined) flags[setting] = value;
     }
+    typeHints(self);
     await run(self, self.args, flags);
   });
   return made;
