@@ -10,6 +10,7 @@ import { kennelSettings } from './domain/settings/kennel.ts';
 import { isConstant, isListed } from './domain/settings/listed.ts';
 import { modelSettings, speechSettings } from './domain/settings/model.ts';
 import { isOriginalName, valueIn } from './domain/settings/original-names.ts';
+import { problemOf } from './domain/settings/problems.ts';
 import { serversSettings } from './domain/settings/servers.ts';
 import { isLive, isLoopback, LENIENT, mayBeInFile, meantBy, membersOf } from './domain/settings/shapes.ts';
 import { tracingSettings } from './domain/settings/tracing.ts';
@@ -80,9 +81,9 @@ export class ConfigError extends UserError {
   override readonly name = 'ConfigError';
   override readonly exitCode = 2;
   readonly problems: readonly string[];
-  constructor(problems: readonly string[]) {
+  constructor(problems: readonly string[], hint = '') {
     super(
-      `The configuration has ${problems.length === 1 ? 'a problem' : `${problems.length} problems`}:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`,
+      `The configuration has ${problems.length === 1 ? 'a problem' : `${problems.length} problems`}:\n${problems.map((problem) => `  - ${problem}`).join('\n')}${hint && `\n${hint}`}`,
     );
     this.problems = problems;
   }
@@ -120,9 +121,12 @@ export function loadConfig(flags: Partial<Record<string, string>> = {}, env: Nod
   }
   raw.FETCH_HOME = home;
   const parsed = schema.safeParse(raw);
-  for (const { path, message } of parsed.error?.issues ?? [])
-    problems.push(`${String(path[0])} (${placeOf(String(path[0]))}): ${message}`);
-  if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
+  for (const [name, issues] of Map.groupBy(parsed.error?.issues ?? [], ({ path }) => String(path[0])))
+    problems.push(
+      `${name} (${placeOf(name)}): ${problemOf(settings[name as keyof typeof settings], raw[name] ?? '', issues)}`,
+    );
+  if (!parsed.success || problems.length > 0)
+    throw new ConfigError(problems, 'Correct it where it is set. A setting that is removed there has its default.');
   const { FETCH_RUNTIME_TOKEN, DEEPSEEK_RUNTIME_TOKEN, FETCH_RUNTIME_HOST, FETCH_HOST } = parsed.data;
   const config = {
     ...parsed.data,

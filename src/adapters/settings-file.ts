@@ -1,6 +1,7 @@
 import { type Config, ConfigError, currentSources, type Reloaded, type Source, settings } from '../config.ts';
 import { UserError } from '../contracts/user-error.ts';
 import { isListed } from '../domain/settings/listed.ts';
+import { problemOf } from '../domain/settings/problems.ts';
 import { isLive, isSecret, LENIENT, meantBy, membersOf } from '../domain/settings/shapes.ts';
 import { nearest } from '../domain/text/nearest.ts';
 import { keepSettings } from './env-file.ts';
@@ -52,7 +53,7 @@ export function settingNamed(name: string): SettingName {
 /** Why a setting cannot have this value; null when it can. */
 export function settingProblem(name: SettingName, value: string): string | null {
   const parsed = settings[name].safeParse(value);
-  if (!parsed.success) return parsed.error.issues.map(({ message }) => message).join('; ');
+  if (!parsed.success) return problemOf(settings[name], value, parsed.error.issues);
   const wrong = membersOf(LENIENT[name] ? value : '').flatMap((member) => {
     const found = LENIENT[name]!(member);
     return found ? [`${found.problem}${meantBy(found, member)}`] : [];

@@ -123,6 +123,7 @@ it('says what the owner is answered', async () => {
   const { id } = await answered<ThreadRecord>('POST /v1/threads', {}, {});
   await answered('POST /v1/threads/{id}/turns', { id }, { prompt: 'work' });
   await answered('GET /v1/owner/now');
+  await answered('POST /v1/owner/failures/{id}/seen', { id: 'turn_1' });
   await answered('GET /v1/owner/tasks?limit=5&state=live');
   await answered('GET /v1/owner/workspaces');
   await answered('POST /v1/owner/schedules', {}, { text: 'remind me to stretch in 20 minutes' });

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
   ConfigError,
@@ -72,6 +73,41 @@ test.each([
   ['FETCH_KENNEL_SLOTS', '1e9', '1000'],
 ])('%s=%s would break something, and is refused where it is set', (name, value, why) => {
   expect(() => loadConfig({}, { FETCH_HOME: home, [name]: value })).toThrow(why);
+});
+
+test('a badly written setting gets a sentence that says what it must be', () => {
+  const problemsOf = (name: string, value: string): string => {
+    try {
+      loadConfig({}, { FETCH_HOME: home, [name]: value });
+      return '';
+    } catch (error) {
+      return (error as ConfigError).problems.join('\n');
+    }
+  };
+  expect(problemsOf('FETCH_RUNTIME_PORT', 'abc')).toBe(
+    'FETCH_RUNTIME_PORT (environment): must be a whole number from 1 to 65535, and not "abc"',
+  );
+  expect(problemsOf('LOG_LEVEL', 'loud')).toContain('must be one of trace, debug, info, warn, error, fatal');
+  expect(problemsOf('FETCH_RUNTIME_INSECURE', 'maybe')).toContain('must be yes or no');
+  expect(problemsOf('FETCH_MAX_STEPS', '0')).toContain('must be a whole number from 1');
+  const names = Object.keys(settings).filter((name) => name !== 'FETCH_HOME');
+  const junk = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 80 }),
+    fc.double().map(String),
+    fc.constantFrom('abc', '-1', '0', '1.5', '1e300', 'NaN', 'http://', '{}', '[1]', '\u001b[31m', 'x'.repeat(5_000)),
+  );
+  fc.assert(
+    fc.property(fc.constantFrom(...names), junk, (name, value) => {
+      const told = problemsOf(name, value);
+      expect(told, `${name}=${JSON.stringify(value)}`).toMatch(new RegExp(`^(${name} \\(environment\\): |$)`));
+      expect(told, `${name}=${JSON.stringify(value)}`).not.toMatch(
+        /Invalid|expected|received|Too (big|small)|\bint\b|[\u0000-\u0009\u000b-\u001f]/,
+      );
+      expect(told.length).toBeLessThan(700);
+      if (mayBeInFile(settings[name as keyof typeof settings]) && value.length > 8) expect(told).not.toContain(value);
+    }),
+    { numRuns: 400 },
+  );
 });
 
 test('an empty variable means unset', () => {

@@ -6,7 +6,7 @@ import { getSettings, patchSettings } from './instance/settings.ts';
 import { getAgents, getBackups, getDoctor, getLogs, getTemporal } from './instance/state.ts';
 import { getOwnerWhatsApp, pairWhatsApp, stopWhatsApp, unlinkWhatsApp } from './instance/whatsapp.ts';
 import { getOwnerEvents } from './now/events.ts';
-import { getNow, getQuestion } from './now/now.ts';
+import { getNow, getQuestion, postSeen } from './now/now.ts';
 import { postPreview } from './work/preview.ts';
 import {
   deleteScheduleOrReminder,
@@ -23,7 +23,7 @@ import { getWorkspaces, removeEgress } from './work/workspaces.ts';
 
 /** The API of the owner's page, beside the runtime API. */
 export const ownerEndpoints: ReadonlyArray<Endpoint<RuntimeDeps>> = [
-  ...[getNow, getQuestion, getOwnerEvents],
+  ...[getNow, getQuestion, postSeen, getOwnerEvents],
   ...[getTasks, getTask, getTaskLog, getTaskDiff, ...taskOrders],
   ...[getWorkspaces, removeEgress],
   ...[getSchedules, postSchedule, postPreview, runSchedule, pauseSchedule, resumeSchedule, deleteScheduleOrReminder],

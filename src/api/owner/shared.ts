@@ -15,7 +15,7 @@ export const chatFields = z
 
 export const actionFields = z
   .object({
-    name: z.enum(['stop', 'pause', 'resume', 'undo', 'redo', 'again', 'run', 'remove']),
+    name: z.enum(['stop', 'pause', 'resume', 'undo', 'redo', 'again', 'seen', 'run', 'remove']),
     method: z.enum(['POST', 'DELETE']),
     path: z.string(),
     body: z.record(z.string(), z.unknown()).nullable(),

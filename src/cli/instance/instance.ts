@@ -121,6 +121,7 @@ const uiOf = (config: Config, target: UiAddress): Promise<UiProxy> =>
     port: config.FETCH_TEMPORAL_UI_PORT,
     target: new URL(`http://${target.ip}:${target.port}`),
     token: ensureToken(config.FETCH_HOME, 'ui-token'),
+    namespace: config.TEMPORAL_NAMESPACE,
     codec: createPayloadCodec(() => readPayloadKeys(config)),
   });
 

@@ -59,5 +59,6 @@ async function serveOwnUi({ config, codec }: { config: Config; codec: PayloadCod
     target: new URL(config.FETCH_TEMPORAL_UI_URL),
     token,
     codec,
+    namespace: config.TEMPORAL_NAMESPACE,
   });
 }

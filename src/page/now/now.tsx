@@ -23,7 +23,7 @@ const FailedRow = ({ failed: { kind, id, chat, title, why, at, actions } }: { fa
       </p>
     </div>
     <div class="row-actions">
-      <Actions actions={actions} />
+      <Actions actions={actions} after={() => now.refresh()} />
     </div>
   </li>
 );

@@ -155,6 +155,7 @@ const ACTION_ICONS: Partial<Record<OwnerAction['name'], IconName>> = {
   undo: 'undo',
   redo: 'redo',
   again: 'redo',
+  seen: 'check',
   run: 'play',
   remove: 'close',
 };

@@ -61,6 +61,10 @@ export async function chatsOfIds(db: Db, chatIds: readonly string[]): Promise<Ma
   return new Map(rows.map(({ chat_id, id }) => [chat_id, named.get(id)!]));
 }
 
+/** The same for lists of operators, which show no number of a phone. */
+export const nameWithoutNumber = ({ name, channel }: Pick<OwnerChat, 'name' | 'channel'>): string =>
+  /^\+?[\d\s().-]{5,}$|@/.test(name) ? `somebody on ${capabilitiesOf(channel).label}` : name;
+
 /** How much chats may do without asking, and who writes in them. */
 
 interface TrustRow {

@@ -65,6 +65,13 @@ export interface MemoryTable {
   words: ColumnType<string, never, never>;
 }
 
+/** A failed turn, task, run of a routine or message that the owner has seen. */
+interface SeenFailureTable {
+  id: string;
+  seen_at: Created;
+}
+
 export interface MemoryDatabase {
   memories: MemoryTable;
+  seen_failures: SeenFailureTable;
 }
