@@ -144,7 +144,7 @@ export function taskUse({ own, tasks, monthly, schedule, cron, grants }: BudgetF
 }
 
 export const breachText = (breach: Breach): string =>
-  `The budget for ${breach.budget} is used up: ${breachFigures(breach)} Raise ${breach.raise} and restart to go further; what was done so far is kept.`;
+  `The budget for ${breach.budget} is used up: ${breachFigures(breach)} Raise ${breach.raise} to go further; what was done so far is kept.`;
 
 /** `$5.02 of $5.00.`, and a note when the first figure is an upper bound. */
 export const breachFigures = ({ used, limit, unpriced }: Breach): string =>

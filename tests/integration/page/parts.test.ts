@@ -65,17 +65,36 @@ const views = (): Array<[parts: string[], shown: string[]]> => [
     ['settings', 'trust'],
     ['Autonomy of each chat', chat],
   ],
-  [['settings', 'whatsapp'], ['Link with a picture']],
+  [
+    ['settings', 'whatsapp'],
+    ['Link with a picture', 'not linked'],
+  ],
+  [['settings', 'telegram'], ['Token of your bot']],
   [
     ['settings', 'agents'],
     ['laptop', 'practice agent'],
   ],
-  [['settings', 'alerts'], ['Sound when somebody is needed']],
+  [
+    ['settings', 'alerts'],
+    ['Sound when somebody is needed', 'Notices through ntfy'],
+  ],
   [['settings', 'backups'], ['No nightly backup']],
   [['settings', 'health'], ['Check everything']],
   [['settings', 'logs'], ['worker']],
   [['settings', 'all'], ['FETCH_AUTONOMY']],
 ];
+
+/** What a thumb cannot hit, what makes a phone zoom when it is touched, and what is cut off at the right. */
+const TOO_SMALL = `[...document.querySelectorAll('button, a, select, input, textarea, summary, .row, .card')].flatMap((each) => {
+  const { width, height, right } = (each.type === 'checkbox' ? each.closest('label') : each).getBoundingClientRect();
+  const name = each.tagName + '.' + each.className + ' ' + (each.textContent || each.name || '').slice(0, 40);
+  if (width === 0 || each.closest('.sr, .skip')) return [];
+  if (!each.closest('.tabs') && right > innerWidth + 1) return [name + ' is cut off'];
+  if (each.matches('.row, .card') || getComputedStyle(each).display === 'inline') return [];
+  if (height < 43.5) return [name + ' is ' + Math.round(height) + ' px high'];
+  const typed = each.matches('input:not([type="checkbox"]), textarea, select');
+  return typed && parseFloat(getComputedStyle(each).fontSize) < 16 ? [name + ' has small letters'] : [];
+})`;
 
 describe.skipIf(NO_CHROMIUM)('each part of the page', () => {
   it.each([
@@ -93,6 +112,8 @@ describe.skipIf(NO_CHROMIUM)('each part of the page', () => {
           await page.locator('main').getByText(text).filter({ visible: true }).first().waitFor();
         if (!(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')))
           findings.push(`${where} is wider than the screen`);
+        if (viewport === PHONE)
+          findings.push(...(await page.evaluate<string[]>(TOO_SMALL)).map((found) => `${where}: ${found}`));
         for (const [at, colorScheme] of schemes.entries()) {
           await page.emulateMedia({ colorScheme });
           for (const found of await accessibilityFindings(page, at === 0 ? undefined : 'color-contrast'))

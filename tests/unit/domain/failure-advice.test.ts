@@ -137,10 +137,10 @@ describe('why a task has failed, for people', () => {
         SETTINGS,
       ),
     ).toBe(
-      'The account of OPENAI_API_KEY has no credit left. Add some at the provider, or set the key of another account, and restart. (It said: Insufficient Balance)',
+      'The account of OPENAI_API_KEY has no credit left. Add some at the provider, or set the key of another account. (It said: Insufficient Balance)',
     );
     expect(failureForPeople(`${ERROR} (-32000): Authentication required`, 'claude', SETTINGS)).toBe(
-      'ANTHROPIC_API_KEY is wrong, has expired or may not use this model: the model provider of Claude Code refuses it. Set another one, and restart.',
+      'ANTHROPIC_API_KEY is wrong, has expired or may not use this model: the model provider of Claude Code refuses it. Set another one.',
     );
   });
 

@@ -60,7 +60,7 @@ const SAYS_NOTHING = /^(?:.{0,60}Authentication required(?: \(-?\d{1,6}\))?\.?|\
 
 /** The gate says it where a setting is missing (`upstreams.ts`). */
 const MISSING =
-  /No (?:key for this model provider|model) is configured[^:]{0,40}: set [A-Z_, a-z]{1,120}, and restart\./;
+  /No (?:key for this model provider|model) is configured[^:]{0,40}: set [A-Z_, a-z]{1,120}(?:, and restart)?\./;
 
 /** Only what stands at the beginning counts, because the rest may be text of others. */
 const PHRASES: ReadonlyArray<readonly [Trouble, RegExp]> = [
@@ -112,12 +112,12 @@ function advice(trouble: Trouble, agent: AgentName, settings: ModelSettings): st
     case 'key':
       if (login)
         return `The log-in of ${label} is not valid any more (FETCH_KENNEL_LOGINS: ${login}). Log in again with its own program, then start the task again.`;
-      if (!settings[key]) return `The model endpoint of ${label} wants a key: set ${key}, and restart.`;
-      return `${key} is wrong, has expired or may not use this model: the model provider of ${label} refuses it. Set another one, and restart.`;
+      if (!settings[key]) return `The model endpoint of ${label} wants a key: set ${key}.`;
+      return `${key} is wrong, has expired or may not use this model: the model provider of ${label} refuses it. Set another one.`;
     case 'money':
       if (login)
         return `The account that ${label} is logged in with (FETCH_KENNEL_LOGINS) has no credit left, or its plan does not include this.`;
-      return `The account of ${key} has no credit left. Add some at the provider, or set the key of another account, and restart.`;
+      return `The account of ${key} has no credit left. Add some at the provider, or set the key of another account.`;
     case 'model': {
       const named = modelOf(agent, settings);
       const wrong = named
