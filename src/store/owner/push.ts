@@ -52,7 +52,7 @@ export async function noteNews(db: Db): Promise<void> {
       select 'turn/' || id, 'failures', thread_id, coalesce(error, input_summary), ended_at
         from turns where status = 'failed' and ended_at > now() - interval '1 day'
       union all
-      select 'run/' || id, case when status = 'failed' then 'failures' else 'results' end, null, concat_ws(': ', routine_name, summary), ended_at
+      select concat_ws('/', 'run', coalesce(cron_id, id), id), case when status = 'failed' then 'failures' else 'results' end, null, concat_ws(': ', routine_name, summary), ended_at
         from routine_runs where ended_at > now() - interval '1 day' and status in ('completed', 'failed'))
     insert into push_sends (key, device_id, kind, thread_id, body)
     select news.key, devices.id, news.kind, news.thread_id, left(news.body, ${BODY_CHARS})

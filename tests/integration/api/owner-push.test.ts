@@ -80,7 +80,7 @@ async function browser(name: string, wishes: { kinds?: string[]; quiet?: string 
 }
 
 async function asks(task: Task, question: string): Promise<string> {
-  const line = { type: 'question', id: 'which', question, options: ['red', 'blue'] } as const;
+  const line = { type: 'question' as const, id: 'which', question, options: ['red', 'blue'] };
   await storeLines(owner.api.store.db, task, [{ seq: 1, step: 1, at: new Date().toISOString(), ...line }]);
   await askForTask(owner.api.store.db, task, line.id);
   const { id } = await owner.api.store.db

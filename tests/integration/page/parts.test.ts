@@ -1,5 +1,6 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { PushMessage } from '../../../src/contracts/owner-push.ts';
 import { script, startTestApp, type TestApp } from '../../support/app.ts';
 import {
   accessibilityFindings,
@@ -166,6 +167,36 @@ describe.skipIf(NO_CHROMIUM)('a browser', () => {
     const { page, close } = await newPage(browser, app);
     expect((await page.goto(app.baseUrl))?.status()).toBe(401);
     await page.getByText('fetch open').first().waitFor();
+    await close();
+  });
+
+  it('shows a notice that is pushed to it, and takes it back when it is over', async () => {
+    const { context, page, close } = await letIn(browser, app);
+    await context.grantPermissions(['notifications'], { origin: app.baseUrl });
+    await page.evaluate('navigator.serviceWorker.ready.then(() => true)');
+    const device = await context.newCDPSession(page);
+    const registered = new Promise<string>((resolve) =>
+      device.on('ServiceWorker.workerRegistrationUpdated', ({ registrations: [first] }) => {
+        if (first) resolve(first.registrationId);
+      }),
+    );
+    await device.send('ServiceWorker.enable');
+    const registrationId = await registered;
+    const push = (message: PushMessage) =>
+      device.send('ServiceWorker.deliverPushMessage', {
+        origin: app.baseUrl,
+        registrationId,
+        data: JSON.stringify(message),
+      });
+    const shown = () =>
+      page.evaluate<string[]>(
+        `navigator.serviceWorker.ready.then((worker) => worker.getNotifications())
+          .then((all) => all.map(({ title, body }) => title + ': ' + body))`,
+      );
+    await push({ title: 'Done', body: 'demo: a login page', tag: 'task/tsk_1', url: '/#/tasks/tsk_1' });
+    await until('it is shown', async () => (await shown()).join() === 'Done: demo: a login page');
+    await push({ close: 'task/tsk_1' });
+    await until('it is gone', async () => (await shown()).length === 0);
     await close();
   });
 

@@ -130,10 +130,13 @@ async function messageOf(
   return {
     title: TITLES[kind](chat?.name ?? 'Fetch'),
     body: inline(body, BODY_CHARS),
-    tag: key,
+    tag: tagOf(key),
     url: `${origin}/#/${placeOf(key, thread)}`,
   };
 }
+
+/** The next run of a schedule takes the place of the one before, without a sound. */
+const tagOf = (key: string): string => (key.startsWith('run/') ? key.split('/', 2).join('/') : key);
 
 /** Where the page shows it. */
 function placeOf(key: string, thread: string | null): string {

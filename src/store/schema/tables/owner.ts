@@ -73,7 +73,7 @@ interface PushDeviceTable {
 
 /** One notice to one device. */
 interface PushSendTable {
-  /** `question/…`, `task/…`, `turn/…` or `run/…` */
+  /** `question/…`, `task/…`, `turn/…`, or `run/…/…` with the schedule and its run */
   key: string;
   device_id: string;
   kind: NoticeKind;
