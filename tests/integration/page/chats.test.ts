@@ -382,7 +382,8 @@ describe.skipIf(NO_CHROMIUM)('the settings on the page', () => {
     await page.getByRole('button', { name: 'Save' }).click();
     await setting.getByRole('button', { name: 'Restart' }).click();
     await setting.getByRole('button', { name: 'Restart' }).waitFor({ state: 'detached', timeout: 60_000 });
-    await connected(page);
+    // a phone has no room for the words
+    await page.locator('.connection.open').waitFor({ state: 'attached' });
     await setting.getByText('7', { exact: true }).waitFor();
     const thread = await app.thread();
     await app.ended(thread, await app.turn(thread, [{ say: 'all roles are back' }]));

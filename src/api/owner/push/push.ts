@@ -68,7 +68,18 @@ export const postPush = endpoint({
         .max(300)
         .describe('Where the page is'),
     })
-    .meta({ id: 'PushRequest' }),
+    .meta({
+      id: 'PushRequest',
+      examples: [
+        {
+          endpoint: null,
+          kinds: ['questions', 'approvals'],
+          quiet: '22:00-07:00',
+          time_zone: 'Europe/Berlin',
+          origin: 'https://fetch.example.com',
+        },
+      ],
+    }),
   answer: doing('The next notice is sent there.'),
   refusals: { 404: 'FETCH_NTFY_URL is not set.' },
   handle: async ({ body }, { store }) => {
@@ -111,7 +122,9 @@ export const testPush = endpoint({
   method: 'POST',
   path: '/v1/owner/push/test',
   summary: 'Send a notice at once, to see that it arrives',
-  body: z.object({ endpoint: address.nullable().describe('null: ntfy') }).meta({ id: 'PushTest' }),
+  body: z
+    .object({ endpoint: address.nullable().describe('null: ntfy') })
+    .meta({ id: 'PushTest', examples: [{ endpoint: null }] }),
   answer: doing('It is sent.'),
   refusals: { 404: 'There is no such browser.', 502: 'The push service did not take it.' },
   handle: async ({ body }, deps) => {
