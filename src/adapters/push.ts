@@ -1,5 +1,4 @@
 import { createECDH, hkdfSync } from 'node:crypto';
-import webpush from 'web-push';
 import type { PushMessage } from '../contracts/owner-push.ts';
 
 /** Notices to browsers (Web Push, RFC 8030 and 8292) and to ntfy (https://docs.ntfy.sh/publish/). */
@@ -36,6 +35,8 @@ interface Subscription {
 
 /** @throws PushGone, Error with the answer of the push service */
 export async function sendWebPush(to: Subscription, message: PushMessage, keys: VapidKeys): Promise<void> {
+  // most homes send none, and it is memory
+  const { default: webpush } = await import('web-push');
   const { method, headers, body } = webpush.generateRequestDetails(to, JSON.stringify(message), {
     vapidDetails: { subject: to.origin?.startsWith('https:') ? to.origin : CONTACT, ...keys },
     TTL: KEPT_SECONDS,
