@@ -12,7 +12,7 @@ import { modelSettings, speechSettings } from './domain/settings/model.ts';
 import { isOriginalName, valueIn } from './domain/settings/original-names.ts';
 import { problemOf } from './domain/settings/problems.ts';
 import { serversSettings } from './domain/settings/servers.ts';
-import { isLive, isLoopback, LENIENT, mayBeInFile, meantBy, membersOf } from './domain/settings/shapes.ts';
+import { isLive, isLoopback, LENIENT, live, mayBeInFile, meantBy, membersOf } from './domain/settings/shapes.ts';
 import { tracingSettings } from './domain/settings/tracing.ts';
 import { telegramSettings } from './domain/telegram/settings.ts';
 import { nearest } from './domain/text/nearest.ts';
@@ -21,7 +21,7 @@ import { whatsappSettings, whatsappTestServer } from './domain/whatsapp/settings
 /**
  * Configuration is parsed once, here, and nowhere else is `process.env` read. Order of authority: flags, then the
  * environment, then `FETCH_HOME/.env`, then the defaults below. Every problem is reported at once, by variable name.
- * Only `reloadConfig` changes a configuration.
+ * Only `reloadConfig` and `renewConfig` change a configuration.
  */
 
 /** Each subject has a file in `src/domain/settings`; the order here is the order of the tables in the docs. */
@@ -44,7 +44,7 @@ export const settings = {
   ...speechSettings,
   ...tracingSettings,
   ...whatsappTestServer,
-  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal']).default('info').describe('Log level'),
+  LOG_LEVEL: live(z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal']).default('info').describe('Log level')),
 } as const;
 
 /** The subject of each setting, as the docs and the owner's page group them. */
@@ -213,6 +213,29 @@ export function currentSources(config: Config): Readonly<Record<string, Source>>
 export function configOfNextStart(config: Config): Config {
   const { flags, env } = origins.get(config)!;
   return loadConfig(flags, withoutFile(env));
+}
+
+/**
+ * Settings that the supervisor and its servers keep until they end: other processes and browsers find them by these
+ * ports.
+ */
+const OF_SUPERVISOR: ReadonlySet<string> = new Set([
+  ...Object.keys(serversSettings),
+  'FETCH_HOME',
+  'FETCH_RUNTIME_PORT',
+  'FETCH_STATUS_PORT',
+  'FETCH_TEMPORAL_PORT',
+  'FETCH_TEMPORAL_UI_PORT',
+  'FETCH_POSTGRES_PORT',
+  'FETCH_WORKSPACE',
+]);
+/** Whether only `fetch stop` and a new start apply a change of it. */
+export const needsStop = (name: string): boolean => OF_SUPERVISOR.has(name);
+
+/** Takes what the next start would read, for roles that start again under the same supervisor. @throws ConfigError */
+export function renewConfig(config: Config): void {
+  const next = Object.entries(configOfNextStart(config));
+  Object.assign(config, Object.fromEntries(next.filter(([name]) => !needsStop(name))));
 }
 
 export interface Reloaded {

@@ -32,6 +32,8 @@ export interface ApiDeps {
 /** What only the program around the servers knows: files of the home, and what `fetch doctor` tries. */
 export interface Instance {
   diagnose(): Promise<OwnerDoctor>;
+  /** has the supervisor start all roles again; null where there is none */
+  restart: (() => Promise<void>) | null;
   /**
    * `after`: `next` of an earlier answer; without it the last `limit` lines. @throws RangeError for an `after` that is
    * none

@@ -239,7 +239,7 @@ export interface OwnerWorkspace {
   tasks: Array<{ id: string; goal: string; state: string; worktree: string | null }>;
   /** hosts that people allowed or refused, the latest first */
   egress: EgressRuleView[];
-  /** phone numbers that the owner shares it with */
+  /** names of the people that the owner shares it with */
   shared_with: string[];
 }
 

@@ -143,6 +143,9 @@ it('says what the owner is answered', async () => {
   await answered('POST /v1/owner/people', {}, { phone: '+49 170 1234567' });
   await answered('GET /v1/owner/people');
   await answered('DELETE /v1/owner/people/{id}', { id: '491701234567' });
+  await answered('GET /v1/owner/push');
+  await answered('GET /v1/owner/telegram');
+  await answered('POST /v1/owner/telegram/pair');
   await answered('GET /v1/owner/whatsapp');
   for (const path of ['pair', 'stop', 'unlink']) await answered(`POST /v1/owner/whatsapp/${path}`);
   for (const path of ['agents', 'backups', 'logs?limit=3', 'temporal', 'doctor'])

@@ -148,7 +148,9 @@ describe('a secret in a file', () => {
         ? 'postgres://fetch:secret@db/fetch'
         : name.endsWith('_HEADERS')
           ? 'key=value'
-          : 'a'.repeat(64);
+          : name.endsWith('_URL')
+            ? 'https://ntfy.example.com/topic'
+            : 'a'.repeat(64);
       expect(load({ [`${name}_FILE`]: fileWith(`${value}\n`) }), name).toMatchObject({ [name]: value });
     }
   });

@@ -1,12 +1,22 @@
 import type { Endpoint } from '../http/endpoint.ts';
 import type { RuntimeDeps } from '../runtime/shared/endpoint.ts';
 import { checkModel } from './instance/model.ts';
-import { deletePerson, getChats, getPeople, patchChat, postAskAgain, postPerson } from './instance/people.ts';
-import { getSettings, patchSettings } from './instance/settings.ts';
+import {
+  deletePerson,
+  getChats,
+  getPeople,
+  getTelegram,
+  pairTelegram,
+  patchChat,
+  postAskAgain,
+  postPerson,
+} from './instance/people.ts';
+import { getSettings, patchSettings, postRestart } from './instance/settings.ts';
 import { getAgents, getBackups, getDoctor, getLogs, getTemporal } from './instance/state.ts';
 import { getOwnerWhatsApp, pairWhatsApp, stopWhatsApp, unlinkWhatsApp } from './instance/whatsapp.ts';
 import { getOwnerEvents } from './now/events.ts';
 import { getNow, getQuestion, postSeen } from './now/now.ts';
+import { deletePush, getPush, postPush, testPush } from './push/push.ts';
 import { postPreview } from './work/preview.ts';
 import {
   deleteScheduleOrReminder,
@@ -28,8 +38,10 @@ export const ownerEndpoints: ReadonlyArray<Endpoint<RuntimeDeps>> = [
   ...[getWorkspaces, removeEgress],
   ...[getSchedules, postSchedule, postPreview, runSchedule, pauseSchedule, resumeSchedule, deleteScheduleOrReminder],
   ...[getSpend],
-  ...[getSettings, patchSettings, checkModel],
+  ...[getSettings, patchSettings, postRestart, checkModel],
   ...[getChats, patchChat, postAskAgain, getPeople, postPerson, deletePerson],
+  ...[getPush, postPush, deletePush, testPush],
+  ...[getTelegram, pairTelegram],
   ...[getOwnerWhatsApp, pairWhatsApp, stopWhatsApp, unlinkWhatsApp],
   ...[getAgents, getBackups, getLogs, getDoctor, getTemporal],
 ];

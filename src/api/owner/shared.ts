@@ -27,7 +27,7 @@ export const actionFields = z
 export const lostChat = (threadId: string): OwnerChat => ({
   thread_id: threadId,
   channel: 'api',
-  name: threadId,
+  name: 'A chat that is gone',
   group: false,
 });
 

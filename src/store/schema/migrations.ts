@@ -57,6 +57,7 @@ import * as ownContent from './migrations/0070-own-content.ts';
 import * as scheduledTurns from './migrations/0074-scheduled-turns.ts';
 import * as proof from './migrations/0075-proof.ts';
 import * as telegram from './migrations/0077-telegram.ts';
+import * as push from './migrations/0079-push.ts';
 import * as seenFailures from './migrations/0081-seen-failures.ts';
 
 /**
@@ -122,6 +123,7 @@ const migrations: Record<string, Migration> = {
   '0074_scheduled_turns': scheduledTurns,
   '0075_proof': proof,
   '0077_telegram': telegram,
+  '0079_push': push,
   '0081_seen_failures': seenFailures,
 };
 

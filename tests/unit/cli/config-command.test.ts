@@ -27,7 +27,7 @@ describe('fetch config', () => {
     expect([...found.keys()]).toEqual(
       Object.keys(settings).filter((name) => isListed(name) || name === 'FETCH_MAX_STEPS'),
     );
-    expect(found.get('FETCH_MAX_STEPS')).toEqual({ name: 'FETCH_MAX_STEPS', value: '9', source: 'file', live: false });
+    expect(found.get('FETCH_MAX_STEPS')).toEqual({ name: 'FETCH_MAX_STEPS', value: '9', source: 'file', live: true });
     expect(found.get('FETCH_TASK_HOURS')).toMatchObject({ value: '2', source: 'environment', live: true });
     expect(found.get('FETCH_STATUS_PORT')).toMatchObject({ value: '8765', source: 'default' });
     expect(found.get('AGENT_MODEL')).toMatchObject({ value: null, source: 'default' });

@@ -144,7 +144,6 @@ export function createGate({
     isPlain: (target: Target) => mirrorAt(target)?.plain === true,
   };
   const time = { ...TIMES, ...times };
-  const upstreams = upstreamsOf(settings);
   const dispatcher = new Agent({ connect: { timeout: 30_000 }, pipelining: 1 });
   const lookups = createSlots(LOOKUPS);
   const tasks = new Map<string, Open>();
@@ -184,7 +183,8 @@ export function createGate({
     const refused = createRefusedHosts((rows) => addRefusals(db, task.taskId, rows));
     const limits = createLimits(limitStore(db, task.taskId));
     const model = new ModelProxy({
-      upstreams,
+      // keys and endpoints may change while it is open
+      upstreams: () => upstreamsOf(settings),
       ledger,
       limits,
       dispatcher,

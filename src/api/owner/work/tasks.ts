@@ -182,12 +182,13 @@ const summaryView = (row: TaskRow, chat: OwnerChat): TaskSummary => ({
   actions: ordersOf(row),
 });
 
-const verdictView = ({ level, reasons, passed, failed, skipped }: Verdict): TaskVerdict => ({
+const verdictView = ({ level, reasons, passed, failed, skipped, before }: Verdict): TaskVerdict => ({
   level,
   reasons,
   passed,
   failed,
   skipped,
+  before: before ?? null,
 });
 
 const changesView = (changes: ConcludedChanges): TaskChanges => ({

@@ -59,7 +59,7 @@ const SAYS_NOTHING = /^(?:.{0,60}Authentication required(?: \(-?\d{1,6}\))?\.?|\
 
 /** The gate says it where a setting is missing (`upstreams.ts`). */
 const MISSING =
-  /No (?:key for this model provider|model) is configured[^:]{0,40}: set [A-Z_, a-z]{1,120}, and restart\./;
+  /No (?:key for this model provider|model) is configured[^:]{0,40}: set [A-Z_, a-z]{1,120}(?:, and restart)?\./;
 
 /** Only what stands at the beginning counts, because the rest may be text of others. */
 const PHRASES: ReadonlyArray<readonly [Trouble, RegExp]> = [

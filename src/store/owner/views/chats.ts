@@ -90,6 +90,20 @@ export async function listTrust(db: Db, limit: number): Promise<TrustRow[]> {
   return rows;
 }
 
+/** What people are called, by their digits or their id at Telegram: `Ann`, else `+15550001111`. */
+export async function peopleNames(db: Db, ids: readonly string[]): Promise<Map<string, string>> {
+  const wanted = [...new Set(ids)];
+  if (wanted.length === 0) return new Map();
+  const { rows } = await sql<{ id: string; name: string | null }>`
+    select wanted.id, coalesce(
+      (select name from wa_contacts where pn = wanted.id || '@s.whatsapp.net' and name is not null order by id limit 1),
+      (select name from tg_people where 'telegram/' || user_id = wanted.id)) as name
+    from unnest(${wanted}::text[]) as wanted (id)`.execute(db);
+  return new Map(
+    rows.map(({ id, name }) => [id, name ? inline(name, NAME_CHARS) : id.includes('/') ? 'Telegram' : `+${id}`]),
+  );
+}
+
 /** The groups that WhatsApp told of, each with its thread where somebody has written to us there. */
 export async function listGroups(
   db: Db,
@@ -97,7 +111,7 @@ export async function listGroups(
   limit: number,
 ): Promise<Array<{ name: string; members: number | null; thread_id: string | null }>> {
   const { rows } = await sql<{ name: string; members: number | null; thread_id: string | null }>`
-    select coalesce(metadata ->> 'subject', jid) as name, jsonb_array_length(metadata -> 'participants') as members,
+    select coalesce(metadata ->> 'subject', 'Group without a name') as name, jsonb_array_length(metadata -> 'participants') as members,
       (select threads.id from chats join threads on threads.chat_id = chats.id where chats.channel = 'whatsapp' and chats.address = jid
         order by threads.updated_at desc limit 1) as thread_id
     from wa_groups where account = ${account} order by lower(metadata ->> 'subject'), jid limit ${limit}`.execute(db);

@@ -1,4 +1,4 @@
-import { moreThanText, Resource } from '../shared/server/resource.ts';
+import { moreThanText, Resource } from './server/resource.ts';
 
 /** `GET /v1/threads/summary`, as far as the page uses it. */
 export interface ThreadSummary {
