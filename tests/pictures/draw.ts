@@ -82,33 +82,56 @@ export interface Message {
 }
 
 const PHONE_PX = 390;
-const BUBBLE_CHARS = 38;
+const GAP_PX = 20;
+const BUBBLE_CHARS = 36;
 const TEXT_PX = 20;
 
-/** A chat on a phone. */
+/** A chat on a phone: two screens of it, the earlier one on the left. */
 export function phone(title: string, messages: readonly Message[]): string {
-  let y = 64;
   const bubbles = messages.map(({ mine, text }) => {
     const lines = text.split('\n').flatMap((line) => wrapped(line, BUBBLE_CHARS));
-    const width = Math.min(310, Math.max(...lines.map((line) => line.length)) * 7.6 + 28);
-    const height = lines.length * TEXT_PX + 16;
-    const [x, top] = [mine ? PHONE_PX - width - 12 : 12, y];
-    y += height + 10;
-    const spans = lines.map(
-      (line, row) => `<text x="${x + 14}" y="${top + 22 + row * TEXT_PX}">${escaped(line)}</text>`,
-    );
-    const place = `x="${x}" y="${top}" width="${width}" height="${height}" rx="10"`;
-    return `<rect ${place} fill="${mine ? '#d9fdd3' : '#ffffff'}"/>${spans.join('')}`;
+    return { mine, lines, height: lines.length * TEXT_PX + 26 };
   });
-  return `${svg(PHONE_PX, y + 6, 'A conversation on WhatsApp')}
-<rect width="${PHONE_PX}" height="${y + 6}" rx="16" fill="#efeae2"/>
-<path d="M0 16a16 16 0 0 1 16-16h${PHONE_PX - 32}a16 16 0 0 1 16 16v36h-${PHONE_PX}z" fill="#008069"/>
+  const half = bubbles.reduce((sum, { height }) => sum + height, 0) / 2;
+  let above = 0;
+  const screens: [Bubble[], Bubble[]] = [[], []];
+  for (const bubble of bubbles) {
+    screens[above < half ? 0 : 1].push(bubble);
+    above += bubble.height;
+  }
+  const height = 70 + Math.max(...screens.map((screen) => screen.reduce((sum, each) => sum + each.height, 0)));
+  return `${svg(2 * PHONE_PX + GAP_PX, height, 'A conversation on WhatsApp')}
 <g font-family="system-ui, -apple-system, 'Segoe UI', sans-serif" font-size="15" fill="#111b21" xml:space="preserve">
-<text x="20" y="33" font-size="18" font-weight="600" fill="#ffffff">${escaped(title)}</text>
-${bubbles.join('\n')}
+${screens.map((screen, at) => screenOf(title, screen, at * (PHONE_PX + GAP_PX), height)).join('\n')}
 </g>
 </svg>
 `;
+}
+
+interface Bubble {
+  mine: boolean;
+  lines: string[];
+  /** with the space below it, px */
+  height: number;
+}
+
+function screenOf(title: string, bubbles: readonly Bubble[], left: number, height: number): string {
+  let top = 64;
+  const drawn = bubbles.map((bubble) => {
+    const width = Math.min(330, Math.max(...bubble.lines.map((line) => line.length)) * 8.2 + 28);
+    const [x, y] = [bubble.mine ? PHONE_PX - width - 12 : 12, top];
+    top += bubble.height;
+    const lines = bubble.lines.map(
+      (line, row) => `<text x="${x + 14}" y="${y + 22 + row * TEXT_PX}">${escaped(line)}</text>`,
+    );
+    const place = `x="${x}" y="${y}" width="${width}" height="${bubble.height - 10}" rx="10"`;
+    return `<rect ${place} fill="${bubble.mine ? '#d9fdd3' : '#ffffff'}"/>${lines.join('')}`;
+  });
+  return `<g transform="translate(${left} 0)"><rect width="${PHONE_PX}" height="${height}" rx="16" fill="#efeae2"/>
+<path d="M0 16a16 16 0 0 1 16-16h${PHONE_PX - 32}a16 16 0 0 1 16 16v36h-${PHONE_PX}z" fill="#008069"/>
+<text x="20" y="33" font-size="18" font-weight="600" fill="#ffffff">${escaped(title)}</text>
+${drawn.join('\n')}
+</g>`;
 }
 
 /** Lines of at most so many characters; a longer word has a line of its own. */

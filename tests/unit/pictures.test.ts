@@ -23,7 +23,7 @@ it('a phone shows each message in lines that fit, and no text of one as markup',
   ]);
   expect(drawn).toContain('&#60;b&#62;one&#60;/b&#62;');
   for (const [, line] of drawn.matchAll(/<text [^>]*>([^<]*)<\/text>/g))
-    expect(line!.replace(/&#\d+;/g, '-').length).toBeLessThanOrEqual(38);
+    expect(line!.replace(/&#\d+;/g, '-').length).toBeLessThanOrEqual(36);
 });
 
 it('a film shows one screen at a time, each once, and takes the time that it is given', async () => {
