@@ -122,6 +122,7 @@ async function page(names: readonly string[]): Promise<void> {
       .updateTable('items')
       .set({ summary: 'How far is the checkout?', detail: 'How far is the checkout?' })
       .where('kind', '=', 'user_message')
+      .where('detail', 'like', 'SCRIPT:%')
       .execute();
     const parts: Record<string, string[]> = {
       'page-now.png': ['now'],
