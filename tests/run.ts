@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { oldPictures } from './pictures/pictures.ts';
 import { keepDurations, type Results } from './support/durations.ts';
 import { unproven } from './support/proofs.ts';
 
@@ -149,6 +150,10 @@ const slowest = Object.entries(seconds)
 console.log(
   `\n== The slowest files, in seconds\n${slowest.map(([file, each]) => `${String(each).padStart(5)}  ${file}`).join('\n')}`,
 );
+
+const old = oldPictures();
+if (old.length > 0)
+  console.log(`\n== Pictures that are older than what they show (npm run pictures)\n${old.join('\n')}`);
 
 const sum = (of: 'passed' | 'failed' | 'skipped'): number => results.reduce((all, each) => all + each[of], 0);
 const failed = sum('failed') + failedChecks;

@@ -95,6 +95,8 @@ export function groupCommands(): void {
 
 /** The program that a supervisor starts. */
 const supervisedCommands = new Set(['worker', 'gateway', 'api', 'kennel-worker', 'roles']);
+/** What people start. */
+const startingCommands = new Set(['start', 'up', ...supervisedCommands]);
 
 /** A command with the setting flags, an example in its help, and its configuration parsed before it runs. */
 export const command = (
@@ -113,8 +115,7 @@ export const command = (
       const config = reload();
       // a role of a supervisor inherits what its supervisor has said already; any other command may have a parent too,
       // which only brings Node 24
-      if (!(process.send && supervisedCommands.has(name)))
-        printWarnings(config, name === 'start' || supervisedCommands.has(name));
+      if (!(process.send && supervisedCommands.has(name))) printWarnings(config, startingCommands.has(name));
       await run(self, args)(config, reload, flags);
     },
     parent,

@@ -1,4 +1,4 @@
-/** Which settings people are shown: a list of at most eighty. Every other name counts, too, where somebody has set it. */
+/** Which settings people are shown: at most eighty. Every other name counts, too, where somebody has set it. */
 
 /**
  * Constants: people have no reason to change them. Tests do, and a line of an older release still counts, which is said
@@ -69,6 +69,11 @@ const BROUGHT: ReadonlySet<string> = new Set([
   'FETCH_COMPOSE_PROFILES',
   'FETCH_HEALTH_FILE',
   'FETCH_METRICS_HOST',
+  // a WhatsApp of tests: docs/contributing.md
+  'WA_WEB_SOCKET_URL',
+  'WA_NOISE_ROOT_KEY',
+  'WA_MEDIA_HOST',
+  'WA_ALLOW_INSECURE',
   // of the coding agents: docs/coding-tasks.md
   'CLAUDE_MODEL',
   'CODEX_MODEL',

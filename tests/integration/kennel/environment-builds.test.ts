@@ -41,7 +41,7 @@ describe('a build of a repository', () => {
     expect(error!.message).toMatch(/needs more memory than 256 MB/);
   }, 120_000);
 
-  it('that takes too long is ended with its step, and names the setting', async () => {
+  it('that takes too long is ended with its step, and what is finished is kept', async () => {
     const error = await built('RUN sleep 4321\n', { FETCH_KENNEL_BUILD_MINUTES: 0.1 });
     expect(error).toBeInstanceOf(EnvironmentFailed);
     expect(error!.message).toMatch(/took longer than 0\.1 minutes\. Finished steps are kept/);
