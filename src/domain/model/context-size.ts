@@ -14,11 +14,7 @@ const NAMED: readonly RegExp[] = [
   /exceed(?:s|ing)? (?:the )?(?:maximum|model limit) (\d[\d,]*)/i, // Z.AI
   /tokens per minute \(TPM\): Limit (\d[\d,]*), Requested/i, // Groq: more is never taken at once
   /range of input length should be \[\d+, ?(\d[\d,]*)\]/i, // Qwen (DashScope)
-  // others: "5000 > 4096", "exceeds the limit of 64000", "cannot exceed 4081", "longer than the maximum … of 4096"
   /\d\)? ?> ?(\d[\d,]*)/,
-  // not the code of an error: "exceeds limit (2013)"
-  /\b(?:exceed(?:s|ed|ing)?|(?:long|larg|great)er than|more than)\b(?! limit \()(?:(?!\bby\b)[^\d.;,]){0,60}(\d[\d,]{0,12})/i,
-  /\b(?:max|maximum|limit(?! \()|context length|at most)(?![a-z])(?:(?!\bby\b)[^\d.;,]){0,40}(\d[\d,]{0,12})/i,
 ];
 
 /** How many tokens a refused request had, as endpoints tell it. */
@@ -34,7 +30,25 @@ const REFUSED: readonly RegExp[] = [
 export const SMALLEST_CONTEXT = 1_024;
 
 /** The size of the context that a refusal names; null when it names none. */
-export const contextIn = (refusal: string): number | null => numberIn(NAMED, refusal);
+export const contextIn = (refusal: string): number | null => numberIn(NAMED, refusal) ?? limitIn(refusal);
+
+const LIMIT_WORDS =
+  /\b(?:exceed|exceeds|exceeded|longer than|larger than|greater than|more than|max|maximum|limit|context length|at most)\b/gi;
+const LONGEST_PHRASE = 60;
+
+/** The first size behind words of a limit: "exceeds the limit of 64000", "longer than the maximum length (4096)". */
+function limitIn(refusal: string): number | null {
+  for (const { 0: word, index } of refusal.matchAll(LIMIT_WORDS)) {
+    const from = index + word.length;
+    const phrase = refusal.slice(from, from + LONGEST_PHRASE).split(/[.;]|, /)[0]!;
+    const words = phrase.slice(0, Math.max(phrase.search(/\d/), 0));
+    // an excess, and the code of an error: "exceeds limit (2013)"
+    if (/\bby\b/.test(words) || /limit \($/.test(word + words)) continue;
+    const size = Number(/\d[\d,]*/.exec(phrase)?.[0].replaceAll(',', ''));
+    if (size >= SMALLEST_CONTEXT) return size;
+  }
+  return null;
+}
 
 function numberIn(patterns: readonly RegExp[], text: string): number | null {
   for (const pattern of patterns) {

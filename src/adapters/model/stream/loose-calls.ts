@@ -42,7 +42,7 @@ const EXAMPLE = /\bexample|\bformat|\blooks?\b|\bwould\b|\bcould\b|\bshow/i;
 
 function callsIn(text: string, tools: readonly ModelTool[]): WrittenCall[] | null {
   const offered = new Set(tools.map(({ name }) => name));
-  for (let at = 0, length = -1; length !== 0; at += length) {
+  for (let at = 0, length = -1; length !== 0 && at < LONGEST_INTENT; at += length) {
     const read = jsonAt(text, at, offered) ?? namedAt(text, at, offered) ?? knownAt(text, at, tools);
     const end = read && behind(AFTER, text, read.end);
     RESULT.lastIndex = end ?? 0;
