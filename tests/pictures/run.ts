@@ -25,7 +25,7 @@ const keep = (name: keyof typeof PICTURES, content: string | Buffer): void => {
 
 /** A task, a question and an approval on WhatsApp. */
 async function conversation(): Promise<void> {
-  const world = await startWorld(PRACTICE);
+  const world = await startWorld({ ...PRACTICE, GH_TOKEN: '' });
   const { ann, app } = world;
   const messages: Message[] = [];
   const says = async (text: string): Promise<void> => {
