@@ -141,7 +141,7 @@ describe.skipIf(NO_DOCKER)('people who use everything at once', () => {
       await db.selectFrom('memories').select('id').where('body', 'like', '%ofann').executeTakeFirstOrThrow()
     ).id;
     await bob.says(`forget ${memory}`);
-    await bob.gets(/I remember nothing as/);
+    await bob.gets(/There is no such memory/);
     await bob.says(`stop ${await taskOf('ann')}`);
     await bob.gets(/No task/);
     await bob.says('/project of-ann');
