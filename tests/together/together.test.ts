@@ -143,7 +143,7 @@ describe.skipIf(NO_DOCKER)('people who use everything at once', () => {
     await bob.says(`forget ${memory}`);
     await bob.gets(/There is no such memory/);
     await bob.says(`stop ${await taskOf('ann')}`);
-    await bob.gets(/No task/);
+    await bob.gets(/No such task/);
     await bob.says('/project of-ann');
     await bob.gets(/There is no project of-ann/);
     for (const actor of actors) expect([actor.name, others(await actor.all(), actor.name)]).toEqual([actor.name, []]);

@@ -59,7 +59,7 @@ export const listOf = (path: string): List | null =>
 /** A query of the Web UI with the search attributes that its server knows. */
 export function serverQuery(query: string): string {
   return query.replace(
-    /"(?:[^"\\]|\\[^])*(?:\\?$|")|'(?:[^'\\]|\\[^])*(?:\\?$|')|`?\b(State|WaitingFor|Channel|Since)\b`?/g,
+    /"(?:[^"\\]|\\[\s\S])*(?:\\?$|")|'(?:[^'\\]|\\[\s\S])*(?:\\?$|')|`?\b(State|WaitingFor|Channel|Since)\b`?/g,
     (text, name?: string) => (name === undefined ? text : BEHIND[name]!),
   );
 }
