@@ -375,10 +375,10 @@ describe.skipIf(NO_CHROMIUM)('the settings on the page', () => {
     await goTo(page, 'settings', 'all');
     await page.getByLabel('Search settings').fill('tool that a schedule was due catchup');
     await page.getByText('No setting matches.').waitFor();
-    await page.getByLabel('Search settings').fill('FETCH_CATCHUP_HOURS');
-    const setting = page.locator('.setting', { hasText: 'FETCH_CATCHUP_HOURS' });
-    await page.getByRole('button', { name: 'Change FETCH_CATCHUP_HOURS' }).click();
-    await page.getByLabel('FETCH_CATCHUP_HOURS').fill('7');
+    await page.getByLabel('Search settings').fill('WHATSAPP_PER_DAY');
+    const setting = page.locator('.setting', { hasText: 'WHATSAPP_PER_DAY' });
+    await page.getByRole('button', { name: 'Change WHATSAPP_PER_DAY' }).click();
+    await page.getByLabel('WHATSAPP_PER_DAY').fill('7');
     await page.getByRole('button', { name: 'Save' }).click();
     await setting.getByRole('button', { name: 'Restart' }).click();
     await setting.getByRole('button', { name: 'Restart' }).waitFor({ state: 'detached', timeout: 60_000 });

@@ -309,7 +309,7 @@ test('is broken', () => assert.equal(sum(1, 2), 4));
     }
     await inState(app, id, 'failed');
     expect(await report(app, id)).toMatch(
-      /The container is gone\. It was started again 3 times, .*"fetch kennel doctor" .*Then start the task again\./,
+      /The container is gone\. It was started again 3 times, .*See Health on my page, .* start the task again\./,
     );
     expect(readFileSync(join(path, 'x.txt'), 'utf8')).toBe('x\n');
   });

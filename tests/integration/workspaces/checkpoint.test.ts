@@ -62,7 +62,7 @@ test('a task on a dirty tree is committed alone; staged, unstaged and untracked 
   expect(w.git('status', '--porcelain').split('\n').sort()).toEqual([' M b.txt', '?? notes.txt', 'AM staged.txt']);
   expect(w.git('show', ':staged.txt')).toBe('staged');
 
-  expect(w.undo().output).toMatch(/went back/);
+  expect(w.undo().output).toMatch(/Its commit is taken back/);
   expect(w.state()).toEqual(before);
   expect(w.undo('redo').ok).toBe(true);
   expect(w.files()).toEqual(after);
