@@ -155,7 +155,7 @@ it('a home goes on at other servers, though its move was killed at every step, a
   );
 
   await expect(fetch(importHome('--yes')), 'while it runs').rejects.toThrow(
-    /Fetch runs for .* End it first: fetch stop/,
+    /Fetch runs for .* End it first: npm run fetch -- stop/,
   );
   // both were due while nothing ran
   await app.store.db

@@ -113,7 +113,7 @@ describe('fetch serve --http', () => {
     [
       'another address',
       ['serve', '--http', '--port', '1'],
-      /listens on 127\.0\.0\.1:\d+, not on 127\.0\.0\.1:1;?.*fetch stop/,
+      /listens on 127\.0\.0\.1:\d+, not on 127\.0\.0\.1:1;?.*npm run fetch -- stop/,
     ],
     [
       'more workers',

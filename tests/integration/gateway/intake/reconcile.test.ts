@@ -376,7 +376,7 @@ describe('a run of a routine that lost its workflow', () => {
       .select('chat_id')
       .where('id', '=', thread)
       .executeTakeFirstOrThrow();
-    const steps = tools.map((tool) => ({ name: tool, tool, args: ARGS[tool] ?? {} }));
+    const steps = tools.map((tool) => ({ name: tool.replace('_', ' '), tool, args: ARGS[tool] ?? {} }));
     await insertRoutine(db, { id: `wf_${id}`, chatId: chat_id, name: id, description: '', workspace: null, steps });
     const workflowId = `routine/wfr_${id}`;
     const run = {
