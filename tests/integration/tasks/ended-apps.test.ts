@@ -19,7 +19,7 @@ const COMMAND = 'echo up; while [ ! -e end ]; do sleep 0.1; done; echo "last wor
 /** An app that runs until there is a file `end` in its workspace. */
 async function started(
   name: string,
-): Promise<{ thread: string; path: string; id: string; callId: string; isRunning: () => boolean }> {
+): Promise<{ thread: string; path: string; callId: string; isRunning: () => boolean }> {
   const { path } = await workspace(app, name);
   const thread = await app.thread({ allow_shell: true });
   const turn = await app.turn(thread, [
@@ -35,7 +35,7 @@ async function started(
       encoding: 'utf8',
     }).trim() !== '';
   expect(isRunning()).toBe(true);
-  return { thread, path, id, callId: call.id, isRunning };
+  return { thread, path, callId: call.id, isRunning };
 }
 const told = (thread: string) =>
   app.store.db.selectFrom('outbox').selectAll().where('thread_id', '=', thread).where('kind', '=', 'notice').execute();
@@ -48,7 +48,7 @@ const stateOf = async (callId: string) =>
 it('is told to its chat once, although the kennel is killed between the end and the report', {
   timeout: 180_000,
 }, async () => {
-  const { thread, path, id, callId, isRunning } = await started('falls');
+  const { thread, path, callId, isRunning } = await started('falls');
   app.kill('kennel');
   writeFileSync(join(path, 'end'), '');
   await until('it has ended', () => !isRunning());
@@ -57,7 +57,7 @@ it('is told to its chat once, although the kennel is killed between the end and 
     async () => (await told(thread)).find(({ state }) => state === 'sent'),
     60_000,
   );
-  expect(notice.body).toMatch(new RegExp(`^The app ${id} in falls has ended by itself, with exit code 3: echo up;`));
+  expect(notice.body).toMatch(/^The app in falls has ended by itself, with exit code 3: echo up;/);
   expect(notice.body).toMatch(/Its last lines:\n```\nup\nlast words\n```$/);
   const { sources } = await app.store.db
     .selectFrom('transcript')
