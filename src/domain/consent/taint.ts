@@ -167,12 +167,18 @@ export function whyAsked({ sources, asks, each }: CallTaint): string {
 }
 
 const SOURCES_SHOWN = 3;
+/** The label of a tool that names nothing that it reads. */
+const TOOL_NAME = /^[a-z]+(?:_[a-z]+)+$/;
 
 /** The sources that were read, the latest first. */
 function readIn(sources: readonly Source[]): string[] {
-  const words = sources.map(({ kind, label }) =>
-    ['page', 'member', 'client'].includes(kind) ? `${SOURCE_WORDS[kind]} ${oneLine(label, 60)}` : SOURCE_WORDS[kind],
-  );
+  const words = sources.map(({ kind, label }) => {
+    if (kind === 'page' && TOOL_NAME.test(label)) return 'a page';
+    if (kind === 'page' && /^(?!in )\S+ /.test(label)) return oneLine(label, 60);
+    return ['page', 'member', 'client'].includes(kind)
+      ? `${SOURCE_WORDS[kind]} ${oneLine(label, 60)}`
+      : SOURCE_WORDS[kind];
+  });
   return [...new Set(words.reverse())].slice(0, SOURCES_SHOWN);
 }
 

@@ -128,7 +128,9 @@ function changesText({ number, state, worktree, result: { changes } }: Report): 
   }
   const total = changes.filesChanged ?? changes.files.length;
   const count = `${total} ${total === 1 ? 'file' : 'files'} changed (+${changes.added} -${changes.removed})`;
-  const where = changes.commit && changes.branch ? `${count} on ${changes.branch}` : count;
+  // the name of its own branch has its id
+  const branch = worktree && changes.branch?.startsWith('fetch/') ? 'a branch of its own' : changes.branch;
+  const where = changes.commit && branch ? `${count} on ${branch}` : count;
   // words in place of + and -: a channel may show a leading sign as a bullet
   const files = changes.files
     .slice(0, FILES_SHOWN)

@@ -62,6 +62,7 @@ const browserScreenshot = defineTool({
   name: 'browser_screenshot',
   family: 'browser',
   reads: ['page'],
+  readFrom: () => 'in the browser',
   sends: [],
   description: 'Take a picture of the page in the browser, for the person. You see it, too, if you can see pictures.',
   schema: z.strictObject({}),

@@ -9,6 +9,7 @@ import {
   taintOf,
   unionOf,
   urlsIn,
+  whyAsked,
 } from '../../../src/domain/consent/taint.ts';
 import { tools } from '../../../src/tools/registry.ts';
 import { holds } from '../../support/property.ts';
@@ -112,6 +113,14 @@ describe('a text', () => {
       'task',
     ]);
   });
+});
+
+it('a question names what was read in words', () => {
+  const asked = (label: string) => whyAsked({ sources: [{ kind: 'page', label }], asks: ['command'], each: false });
+  expect(asked('example.com')).toContain('I have just read the page example.com, and');
+  expect(asked('in the browser')).toContain('I have just read the page in the browser, and');
+  expect(asked('issues of the workspace')).toContain('I have just read issues of the workspace, and');
+  expect(asked('github_pr_create')).toContain('I have just read a page, and');
 });
 
 it('every tool says what it reads and where it sends', () => {

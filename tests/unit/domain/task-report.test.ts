@@ -74,6 +74,9 @@ describe('the report of a task', () => {
     );
     expect(reportText({ ...report, waitedSeconds: 40 })).not.toContain('waiting for you');
     expect(reportText({ ...report, worktree: true })).toContain('Say "undo 3" to take it back.');
+    const { result } = report;
+    const own = { ...result, changes: { ...result.changes!, commit: 'abc', branch: 'fetch/tsk_1' } };
+    expect(reportText({ ...report, worktree: true, result: own })).toContain(' on a branch of its own:');
   });
 
   it('tells what else became of the workspace, also where no file was changed', () => {
