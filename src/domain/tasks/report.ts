@@ -121,24 +121,27 @@ function testsHeadline({ tests, changes }: Report['result']): string {
 
 function changesText({ number, state, worktree, result: { changes } }: Report): string {
   if (!changes) return '';
+  const note = changes.note && withOwnBranch(changes.note);
   if (changes.files.length === 0) {
-    return [state === 'completed' ? 'No file was changed.' : 'Nothing was changed.', changes.note]
-      .filter(Boolean)
-      .join('\n\n');
+    return [state === 'completed' ? 'No file was changed.' : 'Nothing was changed.', note].filter(Boolean).join('\n\n');
   }
   const total = changes.filesChanged ?? changes.files.length;
   const count = `${total} ${total === 1 ? 'file' : 'files'} changed (+${changes.added} -${changes.removed})`;
-  // the name of its own branch has its id
-  const branch = worktree && changes.branch?.startsWith('fetch/') ? 'a branch of its own' : changes.branch;
-  const where = changes.commit && branch ? `${count} on ${branch}` : count;
+  const where = changes.commit && changes.branch ? withOwnBranch(`${count} on ${changes.branch}`) : count;
   // words in place of + and -: a channel may show a leading sign as a bullet
   const files = changes.files
     .slice(0, FILES_SHOWN)
     .map((file) => `- ${file.status} ${code(file.path)} (+${file.added} -${file.removed})`);
   const more = total > FILES_SHOWN ? [`- and ${total - Math.min(FILES_SHOWN, changes.files.length)} more`] : [];
   const how = changes.commit ? `Say "${worktree ? `undo ${number}` : 'undo'}" to take it back.` : '';
-  return [[`${where}:`, ...files, ...more].join('\n'), changes.note, how].filter(Boolean).join('\n\n');
+  return [[`${where}:`, ...files, ...more].join('\n'), note, how].filter(Boolean).join('\n\n');
 }
+
+/** The name of a task's own branch has its id, which is nothing for a message. */
+const withOwnBranch = (text: string): string =>
+  text
+    .replaceAll(/\b[Bb]ranch fetch\/tsk_[\w-]+/g, (found) => `${found.startsWith('B') ? 'A' : 'a'} branch of its own`)
+    .replaceAll(/\bfetch\/tsk_[\w-]+/g, 'a branch of its own');
 
 const untestedText = ({ state, result: { tests, untested } }: Report): string =>
   !tests && state === 'completed' && untested ? `Why no tests were run: ${untested}.` : '';

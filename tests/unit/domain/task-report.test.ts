@@ -75,8 +75,12 @@ describe('the report of a task', () => {
     expect(reportText({ ...report, waitedSeconds: 40 })).not.toContain('waiting for you');
     expect(reportText({ ...report, worktree: true })).toContain('Say "undo 3" to take it back.');
     const { result } = report;
-    const own = { ...result, changes: { ...result.changes!, commit: 'abc', branch: 'fetch/tsk_1' } };
-    expect(reportText({ ...report, worktree: true, result: own })).toContain(' on a branch of its own:');
+    const note = 'The changes are uncommitted in the working tree, and committed on branch fetch/tsk_1-2 only.';
+    const own = { ...result, changes: { ...result.changes!, commit: 'abc', branch: 'fetch/tsk_1', note } };
+    const told = reportText({ ...report, worktree: true, result: own });
+    expect(told).toContain(' on a branch of its own:');
+    expect(told).toContain('and committed on a branch of its own only.');
+    expect(told).not.toContain('tsk_');
   });
 
   it('tells what else became of the workspace, also where no file was changed', () => {
