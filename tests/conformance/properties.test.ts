@@ -131,6 +131,8 @@ it.each([
   async (_what, base, token) => {
     const headers = { Authorization: `Bearer ${token}` };
     const document = (await (await fetch(`${base()}/openapi.json`, { headers })).json()) as Document;
+    // after it nobody answers for a while: tests/integration/page/chats.test.ts presses its button
+    delete document.paths['/v1/owner/restart'];
     const requests = requestsOf(document, headers, (name) => ids[name] ?? []);
     const misfit = answersOf(document);
     expect(requests.length).toBeGreaterThan(10);

@@ -155,6 +155,13 @@ describe('why a task has failed, for people', () => {
     expect(told('API Error: 402 x (service)')).not.toContain('key');
   });
 
+  it('says of a log-in file that cannot be used where its owner reads why', () => {
+    const reason = 'The log-in of Codex (FETCH_KENNEL_LOGINS) cannot be used: /home/me/auth.json is empty.';
+    expect(failureForPeople(reason, 'codex', SETTINGS)).toBe(
+      'The log-in of Codex cannot be used on the machine that runs it. See Health on my page, under Settings.',
+    );
+  });
+
   it('says where a missing key is put in', () => {
     const why = 'No key for this model provider is configured: set ANTHROPIC_API_KEY, and restart.';
     expect(failureForPeople(`API Error: 503 ${why} This is a server-side issue. (service)`, 'claude', {})).toBe(

@@ -161,6 +161,7 @@ export const postSeen = endpoint({
   path: '/v1/owner/failures/{id}/seen',
   summary: 'Take a failure off the list, because the owner has seen it',
   answer: doing('What was done.'),
+  refusals: { 404: 'No failure has an id of so many characters.' },
   handle: async ({ params: { id } }, { store: { db } }) => {
     if (id.length > 200) throw new ApiError(404, 'no failure has so long an id');
     await markSeen(db, [id]);

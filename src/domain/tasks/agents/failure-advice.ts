@@ -45,6 +45,8 @@ const THEIR_WORDS = 200;
  */
 export function failureForPeople(reason: string, agent: AgentName, settings: ModelSettings): string {
   const outside = withoutInside(reason);
+  if (NO_LOGIN.test(reason))
+    return `The log-in of ${factsOf(agent).label} cannot be used on the machine that runs it. See Health ${SETTINGS}.`;
   if (!hasModel(agent) || OWN_BUDGET.test(reason)) return outside;
   if (MISSING.test(reason)) return `${factsOf(agent).label} has no model to work with. Put in a key ${SETTINGS}.`;
   const trouble = troubleIn(reason);
@@ -54,6 +56,9 @@ export function failureForPeople(reason: string, agent: AgentName, settings: Mod
     ? advice(trouble, agent, settings)
     : `${advice(trouble, agent, settings)} (It said: ${cut(words, THEIR_WORDS)})`;
 }
+
+/** `adapters/kennel/login.ts`, for operators. */
+const NO_LOGIN = /^The log-in of [^(]{1,60} \(FETCH_KENNEL_LOGINS\) cannot be used: /;
 
 const SAYS_NOTHING = /^(?:.{0,60}Authentication required(?: \(-?\d{1,6}\))?\.?|\s*)$/;
 
