@@ -62,6 +62,8 @@ export function ownMachineWordsIn({ body, kind, theirs, asked }: Sent): string[]
     const word = found.slice(found.indexOf(': ') + 2);
     // what a test tells the scripted model to do is repeated as the person's words, but names no tool for a person
     const isOurs = /^(?:an id|a tool|a cron expression): /.test(found);
+    // who names a folder of the machine sits at it
+    if (found.startsWith('a path ') && asked.some((text) => FOLDER.test(text))) return false;
     return !asked.some((text) => text.includes(word) && !(isOurs && SCRIPT.test(text)));
   });
 }
@@ -76,6 +78,7 @@ function proseIn(value: unknown, isProse = false): string[] {
 
 /** Words with which a person asks for what the machine says. */
 const DETAILS = /^\/?(?:more|details|tools|extensions)\b/i;
+const FOLDER = /(?:^|\s)["']?~?\/[\w.-]/;
 const SCRIPT = /SCRIPT:\[/;
 
 /** Rows that are looked at: some tests store a hundred thousand. */

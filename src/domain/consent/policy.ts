@@ -72,12 +72,12 @@ export const accessOf = (
 
 /** Why a turn may not use a tool, in words for the model; null when it may. */
 export function closedTo(
-  tool: { name: string; danger: Danger; needsShell?: boolean },
+  tool: { danger: Danger; needsShell?: boolean },
   { mode, allowShell }: ToolAccess,
 ): string | null {
   if (tool.needsShell && !allowShell)
-    return `${tool.name} is not available here: this thread may run no commands (allow_shell is false).`;
+    return 'It is not available here: this chat may run no commands (allow_shell is false).';
   if (mode === 'plan' && tool.danger !== 'SAFE')
-    return `${tool.name} is not available here: this thread plans and changes nothing (mode is plan).`;
+    return 'It is not available here: this chat plans and changes nothing (mode is plan).';
   return null;
 }

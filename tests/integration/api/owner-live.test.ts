@@ -122,7 +122,7 @@ it('shows what the doctor finds, the logs of every role, and a link into the Tem
   const entered = await fetch(link.url!, { redirect: 'manual' });
   expect([entered.status, entered.headers.get('location')]).toEqual([
     303,
-    '/namespaces/default/workflows/chat%2Fapi%2Fx',
+    `/fetch-entry?to=${encodeURIComponent('/namespaces/default/workflows/chat%2Fapi%2Fx')}`,
   ]);
 });
 

@@ -320,7 +320,7 @@ describe('what a container says', () => {
       .orderBy('ord')
       .execute();
     expect(items).toHaveLength(2_001);
-    expect(items.at(-1)!.summary).toContain('More than 2000 steps');
+    expect(items.at(-1)!.summary).toContain('more than 2000 steps');
     expect(Math.max(...items.map((item) => item.detail?.length ?? 0))).toBeLessThanOrEqual(4_000);
     const { count } = await database.store.db
       .selectFrom('task_log')
