@@ -70,7 +70,7 @@ export async function resultOf(
     return await conclude(why).catch(() => ({ ok: false, output: why }));
   });
   if (!concluded.ok) {
-    const problem = `Its changes could not be read, and were not committed: ${inline(concluded.output, 500)}`;
+    const problem = `Its changes could not be read, and were not committed: ${inline(inWords(concluded.output), 500)}`;
     const todo = 'What it wrote is still in the folder. Look at it there, and commit what you want to keep.';
     return { summary: `${reason} ${problem}`, problem: `${problem}\n${todo}`, changes: null, tests: null, said };
   }
@@ -105,3 +105,9 @@ async function afterAll<T>(part: () => Promise<T>, otherwise: (why: string) => T
 /** Without a summary of the agent the first line is empty: the program that commits knows what changed. */
 const commitMessage = ({ id, goal, harness }: Task, subject: string | null): string =>
   `${subject ?? ''}\n\n${prefix(goal.trim(), 2000)}\n\nFetch-Task: ${id}\nFetch-Agent: ${harness}`;
+
+/** A failure of the file system without the path, which is nothing for a message. */
+const inWords = (problem: string): string =>
+  /^ENOENT\b/.test(problem)
+    ? 'its folder is not there any more'
+    : problem.replace(/^(E[A-Z]+: [^,]{1,80}), .*$/s, '$1');

@@ -116,7 +116,7 @@ describe('a text', () => {
 });
 
 it('a question names what was read in words', () => {
-  const asked = (label: string) => whyAsked({ sources: [{ kind: 'page', label }], asks: ['command'], each: false });
+  const asked = (label: string) => whyAsked({ sources: [{ kind: 'page', label }], asks: ['command'] });
   expect(asked('example.com')).toContain('I have just read the page example.com, and');
   expect(asked('in the browser')).toContain('I have just read the page in the browser, and');
   expect(asked('issues of the workspace')).toContain('I have just read issues of the workspace, and');
