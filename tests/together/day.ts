@@ -121,7 +121,7 @@ async function looks(actor: Actor): Promise<void> {
   );
   expect(await actor.gets(/Fifth:/)).toContain(word('page'));
   await actor.says('app stop');
-  await actor.gets(/Stopped app-/);
+  await actor.gets(/Stopped .* in /);
   await actor.says('undo');
   await actor.gets(/^Undone: /);
 }

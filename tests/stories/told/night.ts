@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
+import { until } from '../../support/until.ts';
 import { type Story, step } from '../story.ts';
 
 /** The clock of the quiet hours is UTC, as the settings say by default. */
@@ -16,7 +17,7 @@ const NIGHT_MS = NIGHT_IN_MS + MINUTE_MS + 180_000;
 export const night: Story = {
   title: 'a nightly routine of tests, whose failure is told in quiet hours, while its success waits for the morning',
   settings: { FETCH_AUTONOMY: 'autonomous' },
-  tell: ({ ann, folder }) => {
+  tell: ({ ann, app, folder }) => {
     const quiet = `${clock(Date.now() - HOUR_MS)}-${clock(Date.now() + 2 * HOUR_MS)}`;
     const tests = (workspace: string) => [{ tool: 'app_test', name: 'Tests', args: { workspace } }];
     return [
@@ -52,6 +53,11 @@ export const night: Story = {
         writeFileSync(join(folder('ill'), 'src/greeting.js'), 'export const greeting = () => "Good night";\n');
       }),
       step('the phone shows in the night what has failed', () => ann.sees(/^Ill did not work[\s\S]*Tests/, NIGHT_MS)),
+      step('the other result is there, and waits', () =>
+        until('it is stored', () =>
+          app.store.db.selectFrom('outbox').select('id').where('body', 'like', 'Well:%').executeTakeFirst(),
+        ),
+      ),
       step('Ann asks for the status', () => ann.says('status')),
       step('the phone says that one message waits', () => ann.sees(/Quiet hours: 1 message waits until/)),
       step('Ann wants messages again', () => ann.asks([['preferences', { quietHours: 'default' }]], 'No quiet hours.')),
