@@ -85,7 +85,7 @@ const tasks: Line[] = [
   ['redo', /^Redone: /],
   ['undo 2', /^Undone: /],
   ['redo', /^Redone: /],
-  ['undo all', /^Undone: /],
+  ['undo all', /^Undone(?: \(\d+ tasks\))?: /],
   ['plan', /Big coding tasks here begin with a plan/],
   ['plan on', /each coding task here begins with a plan/],
   ['plan auto', /when it is big/],

@@ -113,7 +113,7 @@ const work: Row[] = [
     { command: 'node -e "require(\'http\').createServer().listen(3000)"', keep: true },
     /It runs until/,
   ),
-  row('Stop it', 'app_control', { action: 'stop' }, /^Stopped .* in garden\./),
+  row('Stop it', 'app_control', { action: 'stop' }, /Stopped .* in garden\./),
   row('Make a branch', 'github_branch_create', { name: 'spring' }, /Made the branch spring/),
   row(
     'Say Hi again',
