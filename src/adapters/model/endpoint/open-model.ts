@@ -81,25 +81,18 @@ export async function followModel(settings: ModelSettings, facts?: FactsStore): 
   }
 }
 
+const OPENED_BY = [
+  'OPENAI_BASE_URL',
+  'OPENAI_API_KEY',
+  'OPENROUTER_API_KEY',
+  'AGENT_MODEL',
+  'FETCH_FALLBACK_MODEL',
+  'FETCH_MODEL_PRICE',
+  'FETCH_MODEL_SILENCE_SECONDS',
+] as const;
+
 /** Equal while the same model would be opened. */
-const keyOf = ({
-  OPENAI_BASE_URL,
-  OPENAI_API_KEY,
-  OPENROUTER_API_KEY,
-  AGENT_MODEL,
-  FETCH_FALLBACK_MODEL,
-  FETCH_MODEL_PRICE,
-  FETCH_MODEL_SILENCE_SECONDS,
-}: ModelSettings): string =>
-  JSON.stringify([
-    OPENAI_BASE_URL,
-    OPENAI_API_KEY,
-    OPENROUTER_API_KEY,
-    AGENT_MODEL,
-    FETCH_FALLBACK_MODEL,
-    FETCH_MODEL_PRICE,
-    FETCH_MODEL_SILENCE_SECONDS,
-  ]);
+const keyOf = (config: ModelSettings): string => JSON.stringify(OPENED_BY.map((name) => config[name] ?? null));
 
 /** A model whose requests are counted, and traced: how long, how many tokens, what they cost. */
 const measured = (model: Model): Model => ({
