@@ -57,6 +57,7 @@ import * as ownContent from './migrations/0070-own-content.ts';
 import * as scheduledTurns from './migrations/0074-scheduled-turns.ts';
 import * as proof from './migrations/0075-proof.ts';
 import * as telegram from './migrations/0077-telegram.ts';
+import * as groups from './migrations/0082-groups.ts';
 
 /**
  * Versioned migrations, oldest first. Never edit a published one: add the next. The previous release must work with
@@ -121,6 +122,7 @@ const migrations: Record<string, Migration> = {
   '0074_scheduled_turns': scheduledTurns,
   '0075_proof': proof,
   '0077_telegram': telegram,
+  '0082_groups': groups,
 };
 
 /** A newer version has changed the database so that this version cannot use it. It must not be touched. */

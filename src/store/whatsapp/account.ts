@@ -149,11 +149,17 @@ export const tellElsewhere = (
  * Says something about the installation to its owner, once for each `key`: on the screens, and in the owner's WhatsApp
  * chat if there is one. `phone`: digits of the owner, where the account has a number of its own.
  */
-export async function tellOwner(db: Db, key: string, text: string, phone: string | null): Promise<void> {
-  await tellScreens(db, key, text, true);
+export async function tellOwner(
+  db: Db,
+  key: string,
+  text: string,
+  phone: string | null,
+  unheard = false,
+): Promise<void> {
+  await tellScreens(db, key, text, true, unheard);
   // queued only: the gateway finds it, and sends it when WhatsApp is connected
   for (const chatId of await ownersChats(db, phone))
-    await recordNotice(db, { chatId, outboxId: `out_${key}-${chatId}`, text, kind: 'notice' });
+    await recordNotice(db, { chatId, outboxId: `out_${key}-${chatId}`, text, kind: 'notice', unheard });
 }
 
 /** The chat with oneself of a shared number, else the chat of the owner with the number of Fetch. */

@@ -4,14 +4,17 @@ import type { Config } from '../../../config.ts';
 import { capabilitiesOf } from '../../../contracts/channels.ts';
 import { memoryLines } from '../../../domain/chat/context/memory.ts';
 import { repositoryMapText, workspaceContext } from '../../../domain/chat/context/workspace-context.ts';
+import { whenInWords } from '../../../domain/chat/groups.ts';
 import { preferenceLines } from '../../../domain/chat/preferences.ts';
 import { accessOf } from '../../../domain/consent/policy.ts';
 import { type Skill, skillsPrompt } from '../../../domain/extensions/skill.ts';
 import { MINUTE } from '../../../domain/time.ts';
-import { reachOf } from '../../../store/chats/shares.ts';
+import { groupOfChat } from '../../../store/chats/groups.ts';
+import { chatBehind, reachOf } from '../../../store/chats/shares.ts';
 import { workOfChat } from '../../../store/kennel/tasks/task-news.ts';
 import { mapOfChat } from '../../../store/kennel/workspaces/repository-maps.ts';
 import { memoriesForPrompt, memoryOwner } from '../../../store/owner/memories.ts';
+import { namesIn } from '../../../store/owner/views/chats.ts';
 import { type Db, perDatabase } from '../../../store/postgres/database.ts';
 import type { StepSubject } from '../../../store/turns/steps/step-subject.ts';
 
@@ -98,6 +101,8 @@ export interface PromptFacts {
   onGitHub: boolean;
   /** one of the latest coding tasks has not ended */
   taskOpen: boolean;
+  /** the registered group that the chat is, and the families of tools that its rule allows */
+  group: { about: string; families: readonly string[] | undefined } | null;
 }
 
 /** A turn may wait for a person for days. */
@@ -117,10 +122,11 @@ export async function promptFacts(
 ): Promise<PromptFacts> {
   const known = facts(db).get(turnId);
   if (known) return known;
-  const [memories, work, map] = await Promise.all([
+  const [memories, work, map, group] = await Promise.all([
     memoriesForPrompt(db, await memoryOwner(db, chatId, config)),
     workOfChat(db, chatId),
     tainted ? mapFor(db, turnId, chatId) : null,
+    groupFor(db, config, chatId),
   ]);
   const remote = work?.profile?.git?.remote;
   const found = {
@@ -129,9 +135,28 @@ export async function promptFacts(
     map,
     onGitHub: remote ? parseRemote(remote, webHost(config.GITHUB_API_URL)) !== null : false,
     taskOpen: work?.tasks.some(({ endedAt }) => endedAt === null) ?? false,
+    group,
   };
   facts(db).set(turnId, found);
   return found;
+}
+
+async function groupFor(db: Db, config: Config, chatId: string): Promise<PromptFacts['group']> {
+  // an isolated prompt of a group's schedule may do what the group may
+  const behind = await chatBehind(db, chatId);
+  const group = await groupOfChat(db, behind);
+  if (!group) return null;
+  const names = await namesIn(db, group, behind);
+  const others = (group.members ?? 0) - names.length;
+  const lines = [
+    `Name: ${group.name}`,
+    `Members: ${[...names, ...(others > 0 ? [`${others} more`] : [])].join(', ') || 'not known'}`,
+    `Answered: ${whenInWords(group.rule, config.FETCH_TRIGGER)}`,
+    ...(group.folder === null
+      ? []
+      : [`Folder: the workspace ${group.folder}; AGENTS.md or CLAUDE.md in it says what holds in this group`]),
+  ];
+  return { about: lines.join('\n'), families: group.rule.families };
 }
 
 async function mapFor(db: Db, turnId: string, chatId: string): Promise<string | null> {

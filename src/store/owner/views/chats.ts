@@ -1,9 +1,11 @@
 import { sql } from 'kysely';
 import { capabilitiesOf, isGroupChat } from '../../../contracts/channels.ts';
 import type { Autonomy } from '../../../contracts/conversation.ts';
+import type { Channel } from '../../../contracts/ids.ts';
 import type { OwnerChat } from '../../../contracts/owner.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
-import type { Db } from '../../postgres/database.ts';
+import { talkers } from '../../chats/groups.ts';
+import type { Db, Tx } from '../../postgres/database.ts';
 
 /** What the owner's page calls chats. */
 
@@ -84,6 +86,22 @@ export async function listTrust(db: Db, limit: number): Promise<TrustRow[]> {
       select from threads as later where later.chat_id = threads.chat_id and (later.updated_at, later.id) > (threads.updated_at, threads.id))
     order by threads.updated_at desc, threads.id limit ${limit}`.execute(db);
   return rows;
+}
+
+/** Names of the members of a group, as far as they are known: people whom a channel has named, and those who wrote. */
+export async function namesIn(
+  db: Db | Tx,
+  { channel, address }: { channel: Channel; address: string },
+  chatId: string,
+): Promise<string[]> {
+  const written = await talkers(db, chatId);
+  if (channel !== 'whatsapp') return written;
+  const { rows } = await sql<{ name: string }>`
+    select distinct name from wa_contacts where name is not null and exists (
+      select from wa_groups, jsonb_array_elements(metadata -> 'participants') as member where jid = ${address}
+        and (member ->> 'id' in (pn, lid) or member ->> 'phoneNumber' = pn or member ->> 'lid' = lid))
+    order by name limit 100`.execute(db);
+  return [...new Set([...rows.map(({ name }) => inline(name, 60)), ...written])];
 }
 
 /** The groups that WhatsApp told of, each with its thread where somebody has written to us there. */
