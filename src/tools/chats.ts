@@ -26,18 +26,26 @@ const common = { effect: 'idempotent', runsIn: 'worker', family: 'chats', notARo
 const no = (output: string): ToolOutcome => ({ ok: false, output });
 
 /** A chat by its name, as `chats` lists it. */
-export const chatArgument = z.string().trim().min(1).max(120).optional();
+export const chatArgument = z.string().trim().min(1).max(120).optional().describe('Another chat, by its name');
 
 /** The chat that is meant: the own one when none is named. A text says why there is none. */
-export async function placeOf({ db, chatId }: ToolContext, wanted: string | undefined): Promise<Place | string> {
+async function placeOf({ db, chatId }: ToolContext, wanted: string | undefined): Promise<Place | string> {
   if (wanted === undefined)
     return { chatId, channel: chatId.split('/')[0] as Place['channel'], name: 'this chat', group: null };
   const all = await listPlaces(db);
-  const found = namedPlaces(all, wanted);
+  const byAddress = all.filter(({ group }) => group?.address === wanted);
+  const found = byAddress.length > 0 ? byAddress : namedPlaces(all, wanted);
   if (found.length === 1) return found[0]!;
   if (found.length > 1) return `Several chats are called so: ${found.map(fullName).join(', ')}. Name the channel, too.`;
   const names = all.map(({ name }) => name);
   return `There is no chat ${named(wanted)}, or its group is not answered.${suggestion(wanted, names)}`;
+}
+
+/** The same call in the chat that is meant, or why there is none. */
+export async function inChat(context: ToolContext, wanted: string | undefined): Promise<ToolContext | string> {
+  if (wanted === undefined) return context;
+  const place = await placeOf(context, wanted);
+  return typeof place === 'string' ? place : { ...context, chatId: place.chatId };
 }
 
 const fullName = ({ name, channel }: Place): string => `${inline(name, 80)} (${capabilitiesOf(channel).label})`;
@@ -61,12 +69,13 @@ async function send(place: Place, text: string, context: ToolContext): Promise<T
   }
   const to = place.name === 'this chat' ? 'here' : `to ${fullName(place)}`;
   const { label } = capabilitiesOf(place.channel);
-  if (row?.state === 'sent') return { ok: true, output: `Sent ${to}.`, metadata: { state: 'sent' } };
+  const chat = place.name === 'this chat' ? undefined : place.name;
+  if (row?.state === 'sent') return { ok: true, output: `Sent ${to}.`, metadata: { state: 'sent', chat } };
   if (row?.state === 'queued')
     return {
       ok: true,
       output: `It is not sent yet: ${label} cannot be reached now, and it goes ${to} as soon as it can.`,
-      metadata: { state: 'queued' },
+      metadata: { state: 'queued', chat },
     };
   return no(`It was not sent: ${label} refused it.`);
 }
