@@ -32,7 +32,7 @@ export const chatArgument = z.string().trim().min(1).max(120).optional().describ
 async function placeOf({ db, chatId }: ToolContext, wanted: string | undefined): Promise<Place | string> {
   if (wanted === undefined)
     return { chatId, channel: chatId.split('/')[0] as Place['channel'], name: 'this chat', group: null };
-  const all = await listPlaces(db);
+  const all = (await listPlaces(db)).filter((place) => place.chatId !== chatId);
   const byAddress = all.filter(({ group }) => group?.address === wanted);
   const found = byAddress.length > 0 ? byAddress : namedPlaces(all, wanted);
   if (found.length === 1) return found[0]!;

@@ -1,7 +1,15 @@
 import type { Endpoint } from '../http/endpoint.ts';
 import type { RuntimeDeps } from '../runtime/shared/endpoint.ts';
 import { checkModel } from './instance/model.ts';
-import { deletePerson, getChats, getPeople, patchChat, postAskAgain, postPerson } from './instance/people.ts';
+import {
+  deletePerson,
+  getChats,
+  getPeople,
+  patchChat,
+  postAskAgain,
+  postGroup,
+  postPerson,
+} from './instance/people.ts';
 import { getSettings, patchSettings } from './instance/settings.ts';
 import { getAgents, getBackups, getDoctor, getLogs, getTemporal } from './instance/state.ts';
 import { getOwnerWhatsApp, pairWhatsApp, stopWhatsApp, unlinkWhatsApp } from './instance/whatsapp.ts';
@@ -29,7 +37,7 @@ export const ownerEndpoints: ReadonlyArray<Endpoint<RuntimeDeps>> = [
   ...[getSchedules, postSchedule, postPreview, runSchedule, pauseSchedule, resumeSchedule, deleteScheduleOrReminder],
   ...[getSpend],
   ...[getSettings, patchSettings, checkModel],
-  ...[getChats, patchChat, postAskAgain, getPeople, postPerson, deletePerson],
+  ...[getChats, patchChat, postAskAgain, getPeople, postPerson, deletePerson, postGroup],
   ...[getOwnerWhatsApp, pairWhatsApp, stopWhatsApp, unlinkWhatsApp],
   ...[getAgents, getBackups, getLogs, getDoctor, getTemporal],
 ];

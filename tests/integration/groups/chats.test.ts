@@ -212,7 +212,7 @@ it('gives a group its own folder, memories and files, whoever of it asks', async
 
 it('writes to a registered group only, and says what happened', async () => {
   expect((await call(main, 'send_message', { text: 'hi', chat: 'Work' })).output).toBe(
-    'There is no chat "Work", or its group is not answered.',
+    'There is no chat "Work", or its group is not answered. There is: Family.',
   );
   const sent = await call(main, 'send_message', {
     text: 'Dinner is ready <internal>the owner asked</internal>',

@@ -104,16 +104,28 @@ export async function namesIn(
   return [...new Set([...rows.map(({ name }) => inline(name, 60)), ...written])];
 }
 
-/** The groups that WhatsApp told of, each with its thread where somebody has written to us there. */
-export async function listGroups(
-  db: Db,
-  account: string,
-  limit: number,
-): Promise<Array<{ name: string; members: number | null; thread_id: string | null }>> {
-  const { rows } = await sql<{ name: string; members: number | null; thread_id: string | null }>`
-    select coalesce(metadata ->> 'subject', jid) as name, jsonb_array_length(metadata -> 'participants') as members,
-      (select threads.id from chats join threads on threads.chat_id = chats.id where chats.channel = 'whatsapp' and chats.address = jid
+/** A group as the page lists it. */
+interface GroupRow {
+  name: string;
+  channel: Channel;
+  members: number | null;
+  /** where somebody has written to us */
+  thread_id: string | null;
+  answered: boolean;
+}
+
+/** The groups that the account is in, by name; of those that WhatsApp has told of, the members are counted. */
+export async function listGroups(db: Db, account: string, limit: number): Promise<GroupRow[]> {
+  const { rows } = await sql<GroupRow>`
+    with known as (
+      select channel, address, name, members, registered_at is not null and paused_at is null as answered from groups where left_at is null
+      union all
+      select 'whatsapp', jid, coalesce(metadata ->> 'subject', jid), null, false from wa_groups
+        where account = ${account} and not exists (select from groups where channel = 'whatsapp' and address = jid))
+    select name, channel, answered,
+      coalesce((select jsonb_array_length(metadata -> 'participants') from wa_groups where account = ${account} and jid = address), members) as members,
+      (select threads.id from chats join threads on threads.chat_id = chats.id where chats.channel = known.channel and chats.address = known.address
         order by threads.updated_at desc limit 1) as thread_id
-    from wa_groups where account = ${account} order by lower(metadata ->> 'subject'), jid limit ${limit}`.execute(db);
+    from known order by lower(name), channel, address limit ${limit}`.execute(db);
   return rows;
 }
