@@ -49,7 +49,7 @@ const schema = z.strictObject({
 type Args = z.output<typeof schema>;
 
 /** What a call would make of a group. */
-export interface GroupPlan {
+interface GroupPlan {
   group: Group;
   off: boolean;
   rule: GroupRule;

@@ -179,6 +179,8 @@ const rest: Line[] = [
     /Answer in the group "Family"\?[\s\S]*folder: family/,
   ],
   ['yes', /I answer in "Family" from now on/],
+  ['export this chat', /Here it is/],
+  ['export Family', /Here it is/],
   ['stop answering in Family', /I answer in "Family" no longer/],
   ['sign as Ada Lovelace <ada@example.com>', /Commits from now on are by Ada Lovelace/],
   ['sign as me', /Git on this machine has no name for you/],

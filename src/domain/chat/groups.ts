@@ -17,8 +17,6 @@ export interface GroupRule {
   dayUsd?: number;
 }
 
-export const WHENS = ['called', 'mentioned', 'always'] as const;
-
 /** Most messages, and days, between two answers that the next one reads. */
 export const TALK_MESSAGES = 50;
 export const TALK_DAYS = 7;
@@ -26,7 +24,7 @@ export const TALK_DAYS = 7;
 export const TALK_CHARS = 2_000;
 
 /** Somebody who writes in a group. */
-export interface GroupWriter {
+interface GroupWriter {
   role: 'owner' | 'trusted' | 'stranger';
   /** as in identities; null when it is not known */
   id: string | null;
@@ -70,7 +68,7 @@ export function folderFor(name: string, taken: ReadonlySet<string>): string {
 }
 
 /** What a person says to have a group answered, or no longer: the name, and what about it. */
-export interface GroupOrder {
+interface GroupOrder {
   group: string;
   answer: 'called' | 'mentioned' | 'always' | 'off';
   callers?: 'everyone' | 'trusted';

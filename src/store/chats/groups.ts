@@ -161,7 +161,7 @@ export async function unregisterGroup(db: Db | Tx, group: Group): Promise<void> 
 }
 
 /** Something that was said in a registered group and was not for us. */
-export interface Talk {
+interface Talk {
   chatId: string;
   key: string;
   author: string;

@@ -24,7 +24,7 @@ const MOST = 500;
 const SENDING = (Object.keys(CHANNELS) as Channel[]).filter((name) => CHANNELS[name].screen === null);
 
 /** Chats with people, and the groups that are answered; the latest active first. */
-export async function listPlaces(db: Db): Promise<Place[]> {
+export async function listPlaces(db: Db | Tx): Promise<Place[]> {
   const [rows, groups] = await Promise.all([
     db
       .selectFrom('chats')

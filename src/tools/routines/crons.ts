@@ -61,7 +61,7 @@ export async function noSuchCron({ db, chatId }: ToolContext, wanted: string): P
 }
 
 /** Of a tool that changes a schedule: one of another chat only the owner's own chat changes, after a yes. */
-export const ofAnyChat = {
+const ofAnyChat = {
   mainOnly: ({ chat }: { chat?: string | undefined }) => chat !== undefined,
   dangerOf: ({ chat }: { chat?: string | undefined }) => (chat === undefined ? 'MODERATE' : 'DANGEROUS'),
 } as const;

@@ -12,6 +12,7 @@ import { reachOf } from '../../../src/store/chats/shares.ts';
 import { chatOfThread } from '../../../src/store/chats/threads/threads.ts';
 import { memoriesForPrompt, memoryOwner } from '../../../src/store/owner/memories.ts';
 import { json } from '../../../src/store/postgres/database.ts';
+import { replyTo } from '../../../src/store/turns/replies.ts';
 import { wish } from '../../../src/store/whatsapp/account.ts';
 import { storeReceived } from '../../../src/store/whatsapp/inbox.ts';
 import { tools } from '../../../src/tools/registry.ts';
@@ -279,6 +280,23 @@ it('finds what was said before the conversation began anew, and only in its own 
   const found = await call(main, 'conversation_search', { query: 'boiler 2009' });
   expect(found.output).toContain('said here: the boiler is from 2009');
   expect(found.ours).toBe(true);
+  const exported = async (words: string, at = main) => {
+    const { inboxId } = await intake.say({ threadId: at.threadId, text: words, channelMessageId: words });
+    return {
+      reply: await replyTo(db(), inboxId),
+      file: await db()
+        .selectFrom('attachments')
+        .select('data')
+        .where('thread_id', '=', at.threadId)
+        .orderBy('created_at', 'desc')
+        .limit(1)
+        .executeTakeFirst(),
+    };
+  };
+  expect((await exported('export this chat')).file?.data.toString()).toMatch(
+    /^# Conversation\n[\s\S]*my PIN is[\s\S]*\*\*Said here, [\s\S]*the boiler is from 2009/,
+  );
+  expect((await exported('export Family')).file?.data.toString()).toContain('# Family');
   expect((await call(main, 'conversation_search', { query: 'bread', chat: 'Family' })).sources).toContainEqual({
     kind: 'member',
     label: 'Ann',

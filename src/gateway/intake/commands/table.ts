@@ -7,7 +7,7 @@ import { usage, version } from './about.ts';
 import type { Command, CommandContext, CommandMessage, Outcome } from './command.ts';
 import { clear, help, newConversation, status, stop } from './conversation.ts';
 import { toolsCommand } from './extensions.ts';
-import { answerIn, groups } from './groups.ts';
+import { answerIn, exportChat, groups } from './groups.ts';
 import { greeting, helpOf } from './help.ts';
 import { forget, memories } from './memories.ts';
 import { chooseModel, model } from './model.ts';
@@ -50,6 +50,7 @@ export const COMMANDS: readonly Command[] = [
   telegramCommand,
   groups,
   answerIn,
+  exportChat,
   signCommand,
   usage,
   model,

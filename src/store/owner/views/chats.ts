@@ -25,7 +25,7 @@ interface NameRow {
  * Chats of these threads, by the id of the thread. Unknown ids are left out. Each chat is looked up by its id (`limit
  * 1`), because a join may read all of them.
  */
-export async function chatsOfThreads(db: Db, threadIds: readonly string[]): Promise<Map<string, OwnerChat>> {
+export async function chatsOfThreads(db: Db | Tx, threadIds: readonly string[]): Promise<Map<string, OwnerChat>> {
   const ids = [...new Set(threadIds)];
   if (ids.length === 0) return new Map();
   const { rows } = await sql<NameRow>`
@@ -48,7 +48,7 @@ function toChat({ id, channel, address, title, person, subject, begun }: NameRow
 }
 
 /** The same by the id of the chat: each with the thread that was used last. */
-export async function chatsOfIds(db: Db, chatIds: readonly string[]): Promise<Map<string, OwnerChat>> {
+export async function chatsOfIds(db: Db | Tx, chatIds: readonly string[]): Promise<Map<string, OwnerChat>> {
   const ids = [...new Set(chatIds)];
   if (ids.length === 0) return new Map();
   const { rows } = await sql<{ chat_id: string; id: string }>`
