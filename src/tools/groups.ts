@@ -15,6 +15,7 @@ import { listWorkspaces, selectWorkspace } from '../store/kennel/workspaces/work
 import { namedPlaces, namesOfPeople, peopleNamed } from '../store/owner/places.ts';
 import { namesIn } from '../store/owner/views/chats.ts';
 import type { Db } from '../store/postgres/database.ts';
+import { currentBot } from '../store/telegram/bots.ts';
 import { trust } from '../store/turns/replies.ts';
 import { defineTool, named, type Tool, type ToolContext, type ToolOutcome } from './tool.ts';
 import { onSite, WITH_IMAGE_MS } from './workspace/in-workspace.ts';
@@ -195,11 +196,16 @@ export const registerGroupTool: Tool = defineTool({
         `I answer in ${named(group.name)} from now on. Nobody there was told.`,
         ...about.slice(1).map((line) => `- ${line}`),
         ...(problem ? [`Its folder is not there yet: ${problem}`] : []),
+        ...(group.channel === 'telegram' && (await currentBot(db))?.reads_groups === false ? [PRIVACY] : []),
       ].join('\n'),
       metadata: { group: group.name, folder: plan.folder },
     };
   },
 });
+
+/** Telegram shows a bot only what mentions it, unless its owner has changed that. */
+const PRIVACY =
+  'On Telegram I see only messages that mention me or answer me. To let me read along, say /setprivacy to @BotFather and choose Disable, then add me again; or make me an administrator.';
 
 /** The chat of a group, which may have none yet. */
 async function chatOf({ db, config }: ToolContext, { channel, address }: Group) {

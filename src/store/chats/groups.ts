@@ -1,4 +1,5 @@
 import { type Selectable, sql } from 'kysely';
+import { capabilitiesOf } from '../../contracts/channels.ts';
 import type { Channel } from '../../contracts/ids.ts';
 import type { Source } from '../../contracts/taint.ts';
 import { type GroupRule, TALK_CHARS, TALK_DAYS, TALK_MESSAGES } from '../../domain/chat/groups.ts';
@@ -29,6 +30,8 @@ export const isAnswered = ({ registered_at, paused_at, left_at }: Group): boolea
 
 /** The registered group of a chat, also when the account has left it. */
 export async function groupOfChat(db: Db | Tx, chatId: string): Promise<Group | undefined> {
+  // the id of a chat begins with its channel
+  if (capabilitiesOf(chatId).groups === null) return undefined;
   const { rows } = await sql<Group>`
     select groups.* from chats join groups on groups.channel = chats.channel and groups.address = split_part(chats.address, '/', 1)
     where chats.id = ${chatId} and groups.registered_at is not null`.execute(db);

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { capabilitiesOf } from '../../contracts/channels.ts';
 import type { Identity } from '../../contracts/decision.ts';
 import type { Db, Tx } from '../postgres/database.ts';
 import { groupOfChat } from './groups.ts';
@@ -39,6 +40,8 @@ export const ofOthers = sql<boolean>`(written_by @> '[{"role": "trusted"}]' or w
  * The chat whose privileges a chat has: itself, or for the conversation of an isolated prompt the chat that scheduled it.
  */
 export async function chatBehind(db: Db | Tx, chatId: string): Promise<string> {
+  // it runs in a thread of the API
+  if (capabilitiesOf(chatId).screen !== 'client') return chatId;
   const { rows } = await sql<{ chat_id: string }>`
     select routine_runs.chat_id from threads join background_tasks on background_tasks.thread_id = threads.id
       join routine_runs on routine_runs.id = background_tasks.run_id

@@ -274,6 +274,20 @@ it('has the privileges of the chat that scheduled it, in a conversation of its o
   expect(await call(isolated, 'send_message', { text: 'hi', chat: 'Ann' })).toEqual({ ok: false, output: MAIN_ONLY });
 });
 
+it('lets the prompt of a trusted person’s schedule reach what that person may use, and no more', async () => {
+  const { id: threadId } = await intake.channelThread('whatsapp', `${ANN}@s.whatsapp.net`);
+  const chatId = await chatOfThread(db(), threadId);
+  await intake.say({
+    threadId,
+    text: 'every day, tell me what is new',
+    channelMessageId: 'schedule it',
+    writers: [{ role: 'trusted', channel: 'whatsapp', id: ANN }],
+  });
+  const turnId = await saidTurn(db(), (await intake.channelThread('whatsapp', 'run@s.whatsapp.net')).id, 'run', '');
+  await db().updateTable('turns').set({ run_id: 'wfr_ann' }).where('id', '=', turnId).execute();
+  expect(await reachOf(db(), { chatId, turnId })).toEqual(new Set());
+});
+
 it('finds what was said before the conversation began anew, and only in its own chat', async () => {
   await saidTurn(db(), main.threadId, 'the boiler is from 2009', 'noted');
   await intake.say({ threadId: main.threadId, text: '/new', channelMessageId: 'new' });

@@ -25,9 +25,9 @@ export const followGroups =
       void what.catch((error: Error) =>
         deps.log.warn({ reason: error.message }, 'a change in the groups of the account could not be noted'),
       );
-    const created = (groups: GroupMetadata[]) => quietly(Promise.all(groups.map((each) => noteJoined(on, seen(each)))));
+    const created = (groups: GroupMetadata[]) => quietly(eachOf(groups, (group) => noteJoined(on, seen(group))));
     const changed = (groups: Array<Partial<GroupMetadata>>) =>
-      quietly(Promise.all(groups.flatMap(({ id, subject }) => (id && subject ? [noteRenamed(on, id, subject)] : []))));
+      quietly(eachOf(groups, async ({ id, subject }) => id && subject && (await noteRenamed(on, id, subject))));
     const joined = (change: Joined) => quietly(membersChanged(deps, live, change));
     sock.ev.on('groups.upsert', created);
     sock.ev.on('groups.update', changed);
@@ -38,6 +38,10 @@ export const followGroups =
       sock.ev.off('group-participants.update', joined);
     };
   };
+
+async function eachOf<T>(all: readonly T[], act: (each: T) => Promise<unknown>): Promise<void> {
+  for (const each of all) await act(each);
+}
 
 const seen = ({ id, subject, participants }: GroupMetadata) => ({
   address: id,
