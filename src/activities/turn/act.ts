@@ -1,8 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
 import type { ActInput, ActResult } from '../../contracts/conversation.ts';
 import { unknownOutcome } from '../../domain/failures.ts';
-import { signalArrival } from '../../gateway/intake/signal.ts';
-import { channelOfChat, workflowOfChat } from '../../store/chats/threads/threads.ts';
+import { deliverNow } from '../../gateway/intake/signal.ts';
 import {
   type BegunCall,
   beginCall,
@@ -63,22 +62,10 @@ const acting =
     const tool = await toolOfTurn(db, call.turn_id, call.name);
     if (!tool) return await keep(deps, call, { ok: false, output: `The tool ${call.name} is no longer there.` });
     const progress = createProgress(deps, (text) => ({ ...place, of: call.turn_id, text }), 0);
-    const deliver = (outboxId: string, to: string) => delivering(deps, outboxId, to);
+    const deliver = (outboxId: string, to: string) => deliverNow(deps, outboxId, to);
     const outcome = await runTool(tool, call.effect, call.args, { ...context, progress, deliver });
     return await keep(deps, call, { ...outcome, sources: sourcesOfOutcome(tool, call.args, outcome) });
   };
-
-/** A server that is away must not fail the call: the sweeper finds the message. */
-async function delivering(
-  { db, temporal, config }: Pick<ActivityDeps, 'db' | 'temporal' | 'config'>,
-  outboxId: string,
-  chatId: string,
-): Promise<void> {
-  const [workflowId, channel] = await Promise.all([workflowOfChat(db, chatId), channelOfChat(db, chatId)]);
-  const arrival = { kind: 'reply' as const, inboxId: outboxId, outboxId };
-  const row = { inboxId: outboxId, arrival, chatId, channel, workflowId };
-  await signalArrival({ db, temporal, config }, row).catch(() => {});
-}
 
 async function keep(deps: Pick<ActivityDeps, 'db' | 'config'>, call: BegunCall, outcome: Outcome): Promise<ActResult> {
   await settleBegun(deps.db, call, outcome);

@@ -4,7 +4,7 @@ import { MINUTE } from '../../domain/time.ts';
 import type { Db, Tx } from '../postgres/database.ts';
 import type { TelegramDatabase } from '../schema/tables/telegram.ts';
 import { recordNotice } from '../turns/complete-turn.ts';
-import { tellScreens } from '../turns/notices.ts';
+import { type Queued, tellScreens } from '../turns/notices.ts';
 
 /** The bot, and the people who may write to it. */
 
@@ -134,8 +134,11 @@ export async function distrustNamed(tx: Tx, name: string): Promise<number> {
   return Number(numDeletedRows);
 }
 
-/** Says something to the owner, once for each `key`: on the screens, and in the owner's chat with the bot. */
-export async function tellOwnerOnTelegram(db: Db, key: string, text: string, unheard = false): Promise<void> {
+/**
+ * Says something to the owner, once for each `key`: on the screens, and in the owner's chat with the bot, whose message
+ * is returned.
+ */
+export async function tellOwnerOnTelegram(db: Db, key: string, text: string, unheard = false): Promise<Queued[]> {
   await tellScreens(db, key, text, true, unheard);
   const chats = await db
     .selectFrom('chats')
@@ -146,7 +149,7 @@ export async function tellOwnerOnTelegram(db: Db, key: string, text: string, unh
     .orderBy('chats.last_activity_at', 'desc')
     .limit(1)
     .execute();
-  // queued only: the gateway finds it
-  for (const { id } of chats)
-    await recordNotice(db, { chatId: id, outboxId: `out_${key}-${id}`, text, kind: 'notice', unheard });
+  const queued = chats.map(({ id }) => ({ chatId: id, outboxId: `out_${key}-${id}` }));
+  for (const row of queued) await recordNotice(db, { ...row, text, kind: 'notice', unheard });
+  return queued;
 }

@@ -3,6 +3,12 @@ import { markSent } from '../chats/messages/outbox.ts';
 import type { Db } from '../postgres/database.ts';
 import { recordNotice } from './complete-turn.ts';
 
+/** A message that waits to be sent. */
+export interface Queued {
+  outboxId: string;
+  chatId: string;
+}
+
 /**
  * Says something about a channel, once for each `key`: in the terminal's chat, and with `needsPerson` also in the API
  * thread that was used last, because all its threads would be too many. `unheard`: the model does not read it. Screens of both read the store, so the row

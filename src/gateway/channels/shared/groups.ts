@@ -8,6 +8,7 @@ import { endGroup, type Group, noteGroup, renameGroup, takeTelling, toldSince } 
 import type { Db } from '../../../store/postgres/database.ts';
 import { tellOwnerOnTelegram } from '../../../store/telegram/bots.ts';
 import { tellOwner } from '../../../store/whatsapp/account.ts';
+import type { Intake } from '../../intake/intake.ts';
 
 /** What happens to the account in groups. The owner hears of it; the group never does. */
 
@@ -15,6 +16,8 @@ interface GroupDeps {
   db: Db;
   config: Pick<Config, 'OWNER_PHONE_NUMBER'>;
   channel: Channel;
+  /** sends what is told at once; without it, that goes out within a minute */
+  intake?: Pick<Intake, 'deliver'>;
 }
 
 /** Anybody may add the account to many groups, so the owner hears of this many in a day. */
@@ -73,10 +76,13 @@ export async function noteRenamed(deps: GroupDeps, address: string, to: string):
 const named = ({ name, channel }: Group): string => `“${inline(name, 80)}” on ${capabilitiesOf(channel).label}`;
 
 /** Once for each happening. The name of a group is the words of others, so the model does not read it. */
-async function tell({ db, config }: GroupDeps, group: Group, what: string, text: string): Promise<void> {
+async function tell({ db, config, intake }: GroupDeps, group: Group, what: string, text: string): Promise<void> {
   const { channel, address, seen_at, told_at } = group;
   const at = createHash('sha256').update(JSON.stringify([channel, address, what, seen_at, told_at]));
   const key = `group-${at.digest('hex').slice(0, 20)}`;
-  if (channel === 'telegram') await tellOwnerOnTelegram(db, key, text, true);
-  else await tellOwner(db, key, text, config.OWNER_PHONE_NUMBER?.split(',')[0] ?? null, true);
+  const queued =
+    channel === 'telegram'
+      ? await tellOwnerOnTelegram(db, key, text, true)
+      : await tellOwner(db, key, text, config.OWNER_PHONE_NUMBER?.split(',')[0] ?? null, true);
+  for (const { outboxId, chatId } of queued) await intake?.deliver(outboxId, chatId);
 }

@@ -25,7 +25,7 @@ export function assemble(gateway: Gateway, account: string): { stop(): Promise<v
   let connection: ReturnType<typeof startConnection> | null = null;
   const live: CurrentLive = () => connection?.live() ?? null;
   const receiver = new Receiver({ ...deps, intake, live, receives: () => connection?.receives() ?? false });
-  const groups = new GroupCache({ ...deps, live, fetched: (all) => compareGroups(deps, all) });
+  const groups = new GroupCache({ ...deps, live, fetched: (all) => compareGroups({ ...deps, intake }, all) });
   const sender = whatsappSender({ ...deps, live, groupOf: groups.cachedGroupMetadata, stuck: exit });
   const stopPruning = startPruning(deps);
   connection = startConnection({
@@ -39,7 +39,7 @@ export function assemble(gateway: Gateway, account: string): { stop(): Promise<v
       trackReceipts(deps),
       typing(deps),
       groups.onOpen,
-      followGroups({ ...deps, groupOf: groups.cachedGroupMetadata }),
+      followGroups({ ...deps, intake, groupOf: groups.cachedGroupMetadata }),
       warnOfIdlePhone(deps),
       serveWhileOpen(gateway, sender),
     ],

@@ -1,6 +1,7 @@
 import type { BaileysEventMap, GroupMetadata } from '@whiskeysockets/baileys';
 import { canonicalUser } from '../../../../domain/whatsapp/identity.ts';
 import { listGroups } from '../../../../store/chats/groups.ts';
+import type { Intake } from '../../../intake/intake.ts';
 import { noteJoined, noteLeft, noteOwnerLeft, noteRenamed } from '../../shared/groups.ts';
 import type { Live, OnOpen, WhatsAppDeps } from '../live.ts';
 import { whoIsWho } from './admit.ts';
@@ -10,7 +11,11 @@ const MOST_NEW = 3;
 
 type Joined = BaileysEventMap['group-participants.update'];
 
-interface MembershipDeps extends WhatsAppDeps {
+interface NotingDeps extends WhatsAppDeps {
+  intake?: Pick<Intake, 'deliver'>;
+}
+
+interface MembershipDeps extends NotingDeps {
   /** name and members of a group, as WhatsApp says them now */
   groupOf(jid: string): Promise<GroupMetadata | undefined>;
 }
@@ -64,7 +69,7 @@ async function membersChanged(deps: MembershipDeps, { me }: Live, { id, action, 
 }
 
 /** Notes what happened while nothing was connected. `now`: all groups of the account, by address. */
-export async function compareGroups(deps: WhatsAppDeps, now: Record<string, GroupMetadata>): Promise<void> {
+export async function compareGroups(deps: NotingDeps, now: Record<string, GroupMetadata>): Promise<void> {
   const { db } = deps;
   const on = { ...deps, channel: 'whatsapp' as const };
   // an answer without any group may be one that failed
