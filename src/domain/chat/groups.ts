@@ -17,6 +17,15 @@ export interface GroupRule {
   dayUsd?: number;
 }
 
+/** What stands in the folder of a group for whoever works there. */
+export interface GroupNotes {
+  file: 'AGENTS.md' | 'CLAUDE.md';
+  /** its beginning */
+  text: string;
+  /** SHA-256 of all of it, hex */
+  digest: string;
+}
+
 /** Most messages, and days, between two answers that the next one reads. */
 export const TALK_MESSAGES = 50;
 export const TALK_DAYS = 7;

@@ -2,7 +2,7 @@ import { type Selectable, sql } from 'kysely';
 import { capabilitiesOf } from '../../contracts/channels.ts';
 import type { Channel } from '../../contracts/ids.ts';
 import type { Source } from '../../contracts/taint.ts';
-import { type GroupRule, TALK_CHARS, TALK_DAYS, TALK_MESSAGES } from '../../domain/chat/groups.ts';
+import { type GroupNotes, type GroupRule, TALK_CHARS, TALK_DAYS, TALK_MESSAGES } from '../../domain/chat/groups.ts';
 import { oneLine, saidBy } from '../../domain/text/foreign-text.ts';
 import { prefix } from '../../domain/text/storable.ts';
 import { type Db, json, type Tx } from '../postgres/database.ts';
@@ -160,6 +160,32 @@ export async function unregisterGroup(db: Db | Tx, group: Group): Promise<void> 
         .where('channel', '=', group.channel)
         .where(sql<string>`split_part(address, '/', 1)`, '=', group.address),
     )
+    .execute();
+}
+
+/** Registered groups whose folder is on this host, with its path. */
+export async function groupFolders(
+  db: Db,
+  host: string,
+): Promise<Array<Pick<Group, 'channel' | 'address' | 'notes'> & { path: string }>> {
+  return await db
+    .selectFrom('groups')
+    .innerJoin('workspaces', (on) => on.onRef('workspaces.name', '=', 'groups.folder').on('workspaces.host', '=', host))
+    .select(['groups.channel', 'groups.address', 'groups.notes', 'workspaces.path'])
+    .where('groups.registered_at', 'is not', null)
+    .execute();
+}
+
+export async function saveGroupNotes(
+  db: Db,
+  { channel, address }: Pick<Group, 'channel' | 'address'>,
+  notes: GroupNotes | null,
+): Promise<void> {
+  await db
+    .updateTable('groups')
+    .set({ notes: notes && json(notes) })
+    .where('channel', '=', channel)
+    .where('address', '=', address)
     .execute();
 }
 

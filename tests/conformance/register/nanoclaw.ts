@@ -41,6 +41,9 @@ export const GROUP_ELEMENTS: Record<string, Proof[]> = {
   'groups/<folder>: files of a group are its own': [
     chats('gives a group its own folder, memories and files, whoever of it asks'),
   ],
+  'groups/<folder>/CLAUDE.md': [
+    chats('takes the notes in the folder of a group for the owner’s word only where the owner has written them'),
+  ],
   'groups/global: read only for groups': [
     chats('gives a group its own folder, memories and files, whoever of it asks'),
   ],

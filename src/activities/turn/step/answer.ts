@@ -271,7 +271,7 @@ const messagesOf = (
   repeated: ReadonlyMap<string, number>,
 ): ModelMessage[] =>
   toModelMessages(
-    systemPrompt(config, subject, facts.memories, skills),
+    systemPrompt(config, subject, facts.memories, skills, facts.group),
     history.summary,
     history.messages,
     history.calls,

@@ -5,7 +5,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     create table groups (
       channel text not null, address text not null, chat_id text, name text not null, members int,
-      folder text unique, rule jsonb not null default '{}',
+      folder text unique, rule jsonb not null default '{}', notes jsonb,
       seen_at timestamptz not null default now(), told_at timestamptz, registered_at timestamptz,
       paused_at timestamptz, left_at timestamptz, primary key (channel, address))`.execute(db);
   await sql`create index groups_chat on groups (chat_id) where chat_id is not null`.execute(db);

@@ -2,7 +2,7 @@ import type { ColumnType, Generated } from 'kysely';
 import type { Identity } from '../../../contracts/decision.ts';
 import type { Channel } from '../../../contracts/ids.ts';
 import type { ItemKind, ItemStatus } from '../../../contracts/records.ts';
-import type { GroupRule } from '../../../domain/chat/groups.ts';
+import type { GroupNotes, GroupRule } from '../../../domain/chat/groups.ts';
 import type { Preferences, Unasked } from '../../../domain/chat/preferences.ts';
 import type { Family } from '../../../domain/chat/tool-families.ts';
 import type { Created, Json, NullableJson } from '../columns.ts';
@@ -168,6 +168,8 @@ export interface GroupTable {
   /** name of the workspace that is its folder */
   folder: ColumnType<string | null, string | null | undefined, string | null>;
   rule: ColumnType<GroupRule, string | undefined, string>;
+  /** AGENTS.md or CLAUDE.md of its folder, as its host last saw it */
+  notes: ColumnType<GroupNotes | null, never, string | null>;
   seen_at: Created;
   /** when the owner was told that the account was added */
   told_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
