@@ -7,10 +7,12 @@ import { UserError } from './contracts/user-error.ts';
 import { chatSettings } from './domain/settings/chat.ts';
 import { instanceSettings } from './domain/settings/instance.ts';
 import { kennelSettings } from './domain/settings/kennel.ts';
+import { isConstant, isListed } from './domain/settings/listed.ts';
 import { modelSettings, speechSettings } from './domain/settings/model.ts';
 import { isOriginalName, valueIn } from './domain/settings/original-names.ts';
+import { problemOf } from './domain/settings/problems.ts';
 import { serversSettings } from './domain/settings/servers.ts';
-import { isLive, isLoopback, LENIENT, mayBeInFile, meantBy, membersOf } from './domain/settings/shapes.ts';
+import { isLive, isLoopback, LENIENT, live, mayBeInFile, meantBy, membersOf } from './domain/settings/shapes.ts';
 import { tracingSettings } from './domain/settings/tracing.ts';
 import { telegramSettings } from './domain/telegram/settings.ts';
 import { nearest } from './domain/text/nearest.ts';
@@ -19,7 +21,7 @@ import { whatsappSettings, whatsappTestServer } from './domain/whatsapp/settings
 /**
  * Configuration is parsed once, here, and nowhere else is `process.env` read. Order of authority: flags, then the
  * environment, then `FETCH_HOME/.env`, then the defaults below. Every problem is reported at once, by variable name.
- * Only `reloadConfig` changes a configuration.
+ * Only `reloadConfig` and `renewConfig` change a configuration.
  */
 
 /** Each subject has a file in `src/domain/settings`; the order here is the order of the tables in the docs. */
@@ -42,7 +44,7 @@ export const settings = {
   ...speechSettings,
   ...tracingSettings,
   ...whatsappTestServer,
-  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal']).default('info').describe('Log level'),
+  LOG_LEVEL: live(z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal']).default('info').describe('Log level')),
 } as const;
 
 /** The subject of each setting, as the docs and the owner's page group them. */
@@ -79,9 +81,9 @@ export class ConfigError extends UserError {
   override readonly name = 'ConfigError';
   override readonly exitCode = 2;
   readonly problems: readonly string[];
-  constructor(problems: readonly string[]) {
+  constructor(problems: readonly string[], hint = '') {
     super(
-      `The configuration has ${problems.length === 1 ? 'a problem' : `${problems.length} problems`}:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`,
+      `The configuration has ${problems.length === 1 ? 'a problem' : `${problems.length} problems`}:\n${problems.map((problem) => `  - ${problem}`).join('\n')}${hint && `\n${hint}`}`,
     );
     this.problems = problems;
   }
@@ -95,7 +97,7 @@ export function fetchHome(flags: Partial<Record<string, string>> = {}, env: Node
 /** Where the value of a setting comes from. */
 export type Source = 'flag' | 'environment' | 'file' | 'default';
 
-/** What a configuration was read from, so that it can be read again. */
+/** The source of a configuration, so that it can be read again. */
 interface Origin {
   flags: Partial<Record<string, string>>;
   env: NodeJS.ProcessEnv;
@@ -119,9 +121,12 @@ export function loadConfig(flags: Partial<Record<string, string>> = {}, env: Nod
   }
   raw.FETCH_HOME = home;
   const parsed = schema.safeParse(raw);
-  for (const { path, message } of parsed.error?.issues ?? [])
-    problems.push(`${String(path[0])} (${placeOf(String(path[0]))}): ${message}`);
-  if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
+  for (const [name, issues] of Map.groupBy(parsed.error?.issues ?? [], ({ path }) => String(path[0])))
+    problems.push(
+      `${name} (${placeOf(name)}): ${problemOf(settings[name as keyof typeof settings], raw[name] ?? '', issues)}`,
+    );
+  if (!parsed.success || problems.length > 0)
+    throw new ConfigError(problems, 'Correct it where it is set. A setting that is removed there has its default.');
   const { FETCH_RUNTIME_TOKEN, DEEPSEEK_RUNTIME_TOKEN, FETCH_RUNTIME_HOST, FETCH_HOST } = parsed.data;
   const config = {
     ...parsed.data,
@@ -204,10 +209,33 @@ export function currentSources(config: Config): Readonly<Record<string, Source>>
   return Object.fromEntries(SETTING_NAMES.map((name) => [name, given(name, flags, outside, fromFile)[0]]));
 }
 
-/** What a start would read now. @throws ConfigError */
+/** The configuration that a start would read now. @throws ConfigError */
 export function configOfNextStart(config: Config): Config {
   const { flags, env } = origins.get(config)!;
   return loadConfig(flags, withoutFile(env));
+}
+
+/**
+ * Settings that the supervisor and its servers keep until they end: other processes and browsers find them by these
+ * ports.
+ */
+const OF_SUPERVISOR: ReadonlySet<string> = new Set([
+  ...Object.keys(serversSettings),
+  'FETCH_HOME',
+  'FETCH_RUNTIME_PORT',
+  'FETCH_STATUS_PORT',
+  'FETCH_TEMPORAL_PORT',
+  'FETCH_TEMPORAL_UI_PORT',
+  'FETCH_POSTGRES_PORT',
+  'FETCH_WORKSPACE',
+]);
+/** Whether only `fetch stop` and a new start apply a change of it. */
+export const needsStop = (name: string): boolean => OF_SUPERVISOR.has(name);
+
+/** Takes what the next start would read, for roles that start again under the same supervisor. @throws ConfigError */
+export function renewConfig(config: Config): void {
+  const next = Object.entries(configOfNextStart(config));
+  Object.assign(config, Object.fromEntries(next.filter(([name]) => !needsStop(name))));
 }
 
 export interface Reloaded {
@@ -260,10 +288,10 @@ export function configWarnings(home: string, env: NodeJS.ProcessEnv = process.en
   const unknown = (names: string[], where: string): string[] =>
     names
       .filter((name) => OURS.test(name) && !known.includes(name) && !isOriginalName(name))
-      .map(
-        (name) =>
-          `${name} (${where}) is no setting and is ignored.${nearest(name, known).length > 0 ? ` Did you mean ${nearest(name, known)[0]}?` : ''}`,
-      );
+      .map((name) => {
+        const [near] = nearest(name, known.filter(isListed));
+        return `${name} (${where}) is no setting and is ignored.${near ? ` Did you mean ${near}?` : ''}`;
+      });
   return [
     ...unknown(Object.keys(parse(text)), file),
     ...unknown(
@@ -277,9 +305,21 @@ export function configWarnings(home: string, env: NodeJS.ProcessEnv = process.en
   ];
 }
 
-/** On standard error, for a person who begins a command. */
-export function printWarnings({ FETCH_HOME }: Config): void {
-  for (const warning of configWarnings(FETCH_HOME)) process.stderr.write(`Warning: ${warning}\n`);
+/** Settings of an older release that have become constants. A value that is still given counts. */
+export function constantsGiven(home: string, env: NodeJS.ProcessEnv = process.env): string[] {
+  const file = join(home, '.env');
+  const given = (values: Readonly<Record<string, string | undefined>>, where: string): string[] =>
+    SETTING_NAMES.filter((name) => isConstant(name) && values[name]?.trim()).map(
+      (name) =>
+        `${name} (${where}) is no setting any more. Its value still counts; without it, ${settings[name].parse(undefined)} does.`,
+    );
+  return [...given(settingsInFile(file), file), ...given(env, 'environment')];
+}
+
+/** On standard error, for a person who begins a command; what needs no haste is said where Fetch starts. */
+export function printWarnings({ FETCH_HOME }: Config, starts: boolean): void {
+  for (const warning of [...configWarnings(FETCH_HOME), ...(starts ? constantsGiven(FETCH_HOME) : [])])
+    process.stderr.write(`Warning: ${warning}\n`);
 }
 
 /** The environment is read before the file. */

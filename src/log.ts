@@ -16,6 +16,21 @@ export function logDestination(fd: 1 | 2): DestinationStream {
 /** JSON has nothing of an `Error`; Temporal's worker logs its failures under this name. */
 const error = (value: unknown): unknown => (value instanceof Error ? pino.stdSerializers.err(value) : value);
 
+/** Logs of this process; one that nobody holds any more is forgotten. */
+const logs = new Set<WeakRef<Logger>>();
+
 /** The log of one part of a role, on its standard error. */
-export const createLog = (part: string, level: string): Logger =>
-  pino({ level, base: { part }, serializers: { error } }, logDestination(2));
+export function createLog(part: string, level: string): Logger {
+  const log = pino({ level, base: { part }, serializers: { error } }, logDestination(2));
+  logs.add(new WeakRef(log));
+  return log;
+}
+
+/** Sets the level of each log of this process. */
+export function setLogLevel(level: string): void {
+  for (const each of logs) {
+    const log = each.deref();
+    if (log) log.level = level;
+    else logs.delete(each);
+  }
+}

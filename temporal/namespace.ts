@@ -8,9 +8,12 @@ export const RETENTION_MS = 30 * 24 * 3600 * 1000;
 /** temporal.api.enums.v1.IndexedValueType */
 const KEYWORD = 2;
 const INT = 3;
+const DATETIME = 6;
+const TYPE_NAMES: Readonly<Record<number, string>> = { [KEYWORD]: 'Keyword', [INT]: 'Int', [DATETIME]: 'Datetime' };
 /** What operators can filter chats by. */
 export const SEARCH_ATTRIBUTES: Readonly<Record<string, number>> = {
   AgentPhase: KEYWORD,
+  AgentSince: DATETIME,
   AgentThread: KEYWORD,
   AgentWaitsFor: KEYWORD,
   ChatChannel: KEYWORD,
@@ -116,7 +119,7 @@ async function seeToNamespace(connection: Connection, namespace: string, warning
 async function seeToSearchAttributes(connection: Connection, namespace: string, warnings: string[]): Promise<void> {
   const commands = Object.entries(SEARCH_ATTRIBUTES).map(
     ([name, type]) =>
-      `temporal operator search-attribute create -n ${namespace} --name ${name} --type ${type === INT ? 'Int' : 'Keyword'}`,
+      `temporal operator search-attribute create -n ${namespace} --name ${name} --type ${TYPE_NAMES[type]}`,
   );
   await permitted(
     async () => {

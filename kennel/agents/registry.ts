@@ -21,7 +21,7 @@ const AGENTS = {
   practice,
 } satisfies Record<AgentName, AgentFacts>;
 
-/** Those that work with a model: each has an image and a setting `<NAME>_MODEL` of its own. */
+/** Agents that work with a model: each has an image and a setting `<NAME>_MODEL` of its own. */
 export type ModelAgentName = {
   [Name in AgentName]: (typeof AGENTS)[Name]['model'] extends null ? never : Name;
 }[AgentName];

@@ -3,6 +3,7 @@ import { settings } from '../../src/config.ts';
 import { AGENT_NAMES } from '../../src/contracts/kennel.ts';
 import { chatSettings } from '../../src/domain/settings/chat.ts';
 import { kennelSettings } from '../../src/domain/settings/kennel.ts';
+import { isListed } from '../../src/domain/settings/listed.ts';
 import { modelSettings, speechSettings } from '../../src/domain/settings/model.ts';
 import { enablesAgent, ORIGINAL_NAMES } from '../../src/domain/settings/original-names.ts';
 import { serversSettings } from '../../src/domain/settings/servers.ts';
@@ -12,7 +13,7 @@ import { telegramSettings } from '../../src/domain/telegram/settings.ts';
 import { whatsappSettings } from '../../src/domain/whatsapp/settings.ts';
 import { table } from './page.ts';
 
-/** docs/settings.md and the tables of settings in other pages: every setting as it is declared, by purpose. */
+/** docs/settings.md and the tables of settings in other pages: the listed settings as they are declared, by purpose. */
 
 interface Setting {
   name: string;
@@ -24,7 +25,7 @@ interface Setting {
 /** FETCH_HOME is required by the schema, because its default depends on the person's home folder. */
 const HOME_DEFAULT = '~/.fetch';
 
-export const listSettings = (): Setting[] =>
+const declared = (): Setting[] =>
   Object.entries(settings).map(([name, schema]) => {
     const parsed = name === 'FETCH_HOME' ? HOME_DEFAULT : schema.safeParse(undefined).data;
     const fallback = parsed === undefined || parsed === '' ? undefined : String(parsed);
@@ -34,6 +35,9 @@ export const listSettings = (): Setting[] =>
 /** Descriptions of the settings that only tests use start with these words. */
 const FOR_TESTS = 'For tests: ';
 const isForTests = ({ meaning }: Setting): boolean => meaning.startsWith(FOR_TESTS);
+
+/** What people may want to set. */
+export const listSettings = (): Setting[] => declared().filter(({ name }) => isListed(name));
 
 /** What most people need, in the order in which they need it. */
 const ESSENTIAL = [
@@ -87,7 +91,7 @@ export const essentialTable = (): string => {
   return rowsOf(ESSENTIAL.map((name) => all.get(name)!));
 };
 
-export const testsTable = (): string => rowsOf(listSettings().filter(isForTests));
+export const testsTable = (): string => rowsOf(declared().filter(isForTests));
 
 const HEAD = `# Settings
 
@@ -101,10 +105,10 @@ Set one with \`fetch config set NAME VALUE\`, on the page under Settings, or as 
 - A wrong value anywhere in the file changes nothing. The log says what is wrong.
 - [.env.example](../.env.example) is a template of the file.
 
-The README lists [the twelve that most people need](../README.md#settings).`;
+The README lists [the twelve that most people need](../README.md#settings). The models of coding agents are on [their page](coding-tasks.md#agents), TLS to Temporal is with [servers](server.md#when-something-is-wrong). Values that nobody needs to change are constants. A line of an older release that sets one still counts, and the start says so.`;
 
 export function settingsPage(): string {
-  const left = listSettings().filter((setting) => !isForTests(setting));
+  const left = listSettings();
   const groups = GROUPS.map(([title, takes]) => {
     const group = left.filter(({ name }) => takes(name));
     for (const setting of group) left.splice(left.indexOf(setting), 1);
@@ -115,7 +119,9 @@ export function settingsPage(): string {
 }
 
 function withoutRestart(): string {
-  const names = Object.entries(settings).flatMap(([name, schema]) => (isLive(schema) ? [`\`${name}\``] : []));
+  const names = Object.entries(settings).flatMap(([name, schema]) =>
+    isLive(schema) && isListed(name) ? [`\`${name}\``] : [],
+  );
   return `## Without a restart
 
 These settings apply within a second after the file changed, or at once after \`POST /api/config/reload\`. All others wait for the next start, and the log and the page name them.
@@ -125,12 +131,15 @@ ${names.join(', ')}.
 A setting counts at its next use: \`FETCH_AUTONOMY\` is that of new chats, and \`FETCH_TASK_HOURS\` that of new tasks.`;
 }
 
+const ofHere = (name: string): string =>
+  isListed(name) ? `\`${name}\`` : declared().find((setting) => setting.name === name)!.meaning;
+
 /** What became of the variables of the original that have another name here. */
 function fromTheOriginal(): string {
   const names = table(
-    ['name in Fetch 0.0.94', 'setting here', 'its value'],
+    ['name in Fetch 0.0.94', 'here', 'its value'],
     [
-      ...Object.entries(ORIGINAL_NAMES).map(([name, { is, meaning }]) => [`\`${name}\``, `\`${is}\``, meaning]),
+      ...Object.entries(ORIGINAL_NAMES).map(([name, { is, meaning }]) => [`\`${name}\``, ofHere(is), meaning]),
       [
         AGENT_NAMES.filter(hasModel)
           .map((agent) => `\`${enablesAgent(agent)}\``)

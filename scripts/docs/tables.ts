@@ -1,7 +1,6 @@
 import { factsOf, hasModel } from '../../kennel/agents/registry.ts';
 import { profileOf } from '../../kennel/runner/profile/profile.ts';
 import { AGENT_NAMES, type AgentName } from '../../src/contracts/kennel.ts';
-import { enablesAgent, ORIGINAL_NAMES } from '../../src/domain/settings/original-names.ts';
 import { modelSetting } from '../../src/domain/tasks/agents/agent-settings.ts';
 import { table } from './page.ts';
 import { essentialTable, listSettings, settingsPage, testsTable } from './settings-page.ts';
@@ -53,7 +52,7 @@ async function loginsTable(): Promise<string> {
 
 /** What only docker-compose.yml reads, when a copy of the example is beside it. */
 const FOR_COMPOSE = [
-  '# For `docker compose` only (docs/server.md): copied to .env beside docker-compose.yml, this file also holds what follows.',
+  '# For `docker compose` only (docs/server.md): beside docker-compose.yml, the file .env also holds what follows.',
   '',
   '# full: with SearXNG and the Web UI of Temporal; minimal: without; full,observability: with Prometheus and Grafana, too',
   'COMPOSE_PROFILES=full',
@@ -75,19 +74,18 @@ const FOR_COMPOSE = [
   '# PROMETHEUS_PORT=9090',
 ];
 
+/** Lines of at most 120 characters; a word that is longer has a line of its own. */
+const comment = (text: string): string => `# ${text}`.replace(/(.{1,118})(?: |$)/g, '$1\n# ').replace(/\n# $/, '');
+
 /** The text of `.env.example`; every line of a setting is a comment, so that a copy of it changes nothing. */
 export const envExample = (): string =>
   [
-    '# Settings of Fetch, generated from src/config.ts by "npm run docs". Copy the lines you want to FETCH_HOME/.env (mode 0600) and uncomment them.',
-    '# The environment wins over that file, a flag over both. FETCH_HOME itself is only read from the environment or --home.',
-    '# A secret may be in a file of its own: OPENAI_API_KEY_FILE=/path/to/file in place of OPENAI_API_KEY, and so for every key, token and DATABASE_URL.',
-    ...listSettings().flatMap(({ name, fallback, meaning }) => ['', `# ${meaning}`, `# ${name}=${fallback ?? ''}`]),
+    '# Settings of Fetch, written by "npm run docs". Copy the lines you want to FETCH_HOME/.env (mode 0600).',
+    '# A flag wins over the environment, which wins over that file. FETCH_HOME is read only from the environment.',
+    '# A secret may be in a file: OPENAI_API_KEY_FILE=/path/to/file in place of OPENAI_API_KEY.',
+    ...listSettings().flatMap(({ name, fallback, meaning }) => ['', comment(meaning), `# ${name}=${fallback ?? ''}`]),
     '',
-    '# Names of Fetch 0.0.94 that work, too, where the setting above is unset.',
-    ...Object.entries(ORIGINAL_NAMES).flatMap(([name, { is, meaning }]) => ['', `# ${is}: ${meaning}`, `# ${name}=`]),
-    '',
-    '# FETCH_KENNEL_AGENTS: true for each that may be used; one that is set turns off those that are not',
-    ...AGENT_NAMES.filter(hasModel).map((agent) => `# ${enablesAgent(agent)}=`),
+    '# Names of Fetch 0.0.94 count, too: docs/settings.md.',
     '',
     ...FOR_COMPOSE,
     '',

@@ -8,7 +8,7 @@ import type { Config } from '../config.ts';
 import type { Db } from '../store/postgres/database.ts';
 import type { HostLease } from './lease.ts';
 
-/** What activities work with, created once by the process of the role. */
+/** Dependencies of activities, created once by the process of the role. */
 export interface ActivityDeps {
   db: Db;
   temporal: Client;
@@ -18,7 +18,7 @@ export interface ActivityDeps {
   log?: Logger;
 }
 
-/** What a worker of a host with containers has besides. Kennel tools run only there. */
+/** Further dependencies on a host with containers. Kennel tools run only there. */
 export interface HostDeps {
   kennel: Kennel;
   host: string;
@@ -28,10 +28,10 @@ export interface HostDeps {
   lease: Pick<HostLease, 'held'>;
 }
 
-/** What a routine's run works with. On a host with containers its routine steps also get the host's parts. */
+/** Dependencies of a routine's run. On a host with containers its routine steps also get the host's parts. */
 export type RoutineDeps = Pick<ActivityDeps, 'db' | 'temporal' | 'config'> & Partial<HostDeps>;
 
-/** What activities of coding tasks work with: the host's containers, and their way out. */
+/** Dependencies of coding tasks: the host's containers, and their way out. */
 export interface KennelDeps extends Omit<ActivityDeps, 'model'>, Omit<HostDeps, 'workspacesFolder' | 'browsers'> {
   gate: Gate;
   /** aborted when this process must end; work that can be handed back is handed back at once */

@@ -1,8 +1,11 @@
 import type { Arrival } from '../contracts/conversation.ts';
+import { stepsInWords } from '../domain/chat/words/plan-words.ts';
 import { MINUTE } from '../domain/time.ts';
 import { signalArrival } from '../gateway/intake/signal.ts';
 import { type ProgressReport, recordProgress } from '../store/chats/messages/outbox.ts';
+import { latestSteps } from '../store/kennel/tasks/task-log.ts';
 import { setTaskNews, type Task } from '../store/kennel/tasks/tasks.ts';
+import { waitedForPeople } from '../store/turns/questions/questions.ts';
 import type { ActivityDeps, KennelDeps } from './activity-deps.ts';
 
 type ProgressDeps = Pick<ActivityDeps, 'db' | 'temporal' | 'config'>;
@@ -16,7 +19,7 @@ type Progress = (doing: string | null) => Promise<void>;
  */
 export function createProgress(
   { db, temporal, config }: ProgressDeps,
-  reportOf: (doing: string) => ProgressReport,
+  reportOf: (doing: string) => ProgressReport | Promise<ProgressReport>,
   firstMs?: number,
 ): Progress {
   const everyMs = () => config.FETCH_PROGRESS_SECONDS * 1000;
@@ -29,8 +32,9 @@ export function createProgress(
     if (pending === null || everyMs() === 0 || !isDue()) return;
     saidAt = Date.now();
     said = true;
-    const report = reportOf(pending);
+    const what = pending;
     pending = null;
+    const report = await reportOf(what);
     const row = await recordProgress(db, report);
     if (!row) return;
     const arrival: Arrival = { kind: 'reply', inboxId: row.outboxId, outboxId: row.outboxId };
@@ -41,19 +45,21 @@ export function createProgress(
   };
 }
 
-/** What a task does. */
-export const taskProgress = (task: Task) => (doing: string) => {
-  const minutes = Math.floor((Date.now() - (task.started_at ?? task.created_at).getTime()) / MINUTE);
+/** What a task does: its agent's own list of steps where it keeps one, or the latest thing that it did. */
+export const taskProgress = (db: ActivityDeps['db'], task: Task) => async (doing: string) => {
+  const waited = await waitedForPeople(db, { taskId: task.id });
+  const minutes = Math.floor((Date.now() - (task.started_at ?? task.created_at).getTime() - waited) / MINUTE);
+  const steps = stepsInWords((await latestSteps(db, task.id)) ?? []);
   return {
     chatId: task.chat_id,
     threadId: task.thread_id,
     of: task.id,
-    text: `Working in ${task.workspace}, ${minutes} min: ${doing}`,
+    text: `Working in ${task.workspace}${minutes > 0 ? `, ${minutes} min` : ''}:${steps ? `\n${steps}` : ` ${doing}`}`,
   };
 };
 
 /** Tells the person and operators how far the build of an image is. */
 export function tellProgress(deps: KennelDeps, task: Task): (text: string) => void {
-  const progress = createProgress(deps, taskProgress(task), 0);
+  const progress = createProgress(deps, taskProgress(deps.db, task), 0);
   return (text) => void Promise.all([setTaskNews(deps.db, task.id, text), progress(text)]).catch(() => {});
 }

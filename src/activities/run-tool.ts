@@ -11,7 +11,7 @@ import { endedByRestart, MAIN_ONLY, restarted, type Tool, type ToolContext, type
 import type { ActivityDeps } from './activity-deps.ts';
 import { isStoreAway } from './failure.ts';
 
-/** What a call of the model and a routine step have in common. */
+/** The common part of a call of the model and a routine step. */
 
 /** After this many attempts, the error of a tool that may run again becomes its result. */
 const ATTEMPTS = 4;
@@ -39,7 +39,7 @@ export async function runTool(
   }
 }
 
-/** Names of tools that were added are words of others, and without an end. */
+/** Names of added tools are untrusted and unlimited, so all of them share one label. */
 export function countCall(name: string, outcome: 'ok' | 'failed' | 'retried' | 'unknown'): void {
   const tool = tools.has(name) ? name : 'added';
   toolCalls.add({ tool, outcome });

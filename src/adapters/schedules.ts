@@ -15,12 +15,15 @@ import {
   scheduleId,
 } from '../contracts/ids.ts';
 import type { RoutineInput } from '../contracts/routine.ts';
+import { scheduleInWords } from '../domain/chat/words/schedule-words.ts';
 import { isInterval, isOnce } from '../domain/firings.ts';
 import { DAY, HOUR } from '../domain/time.ts';
 import { instantsOf, specOf } from './schedule-spec.ts';
+import { listedName } from './workflows.ts';
 
 export interface NewSchedule {
   cronId: string;
+  name: string;
   /** five fields or an interval, already checked */
   schedule: string;
   timeZone: string;
@@ -36,6 +39,7 @@ export interface NewSchedule {
 export const scheduleOfCron = (
   cron: {
     id: string;
+    name: string;
     schedule: string;
     time_zone: string;
     enabled: boolean;
@@ -46,6 +50,7 @@ export const scheduleOfCron = (
   catchupHours: number,
 ): NewSchedule => ({
   cronId: cron.id,
+  name: cron.name,
   schedule: cron.schedule,
   timeZone: cron.time_zone,
   enabled: cron.enabled,
@@ -85,13 +90,14 @@ export async function createSchedule(temporal: Client, wanted: NewSchedule, miss
     paused: !wanted.enabled,
     ...(wanted.enabled && missedSince && { backfill: [missed(missedSince, wanted.catchupMs)] }),
   };
+  const name = await listedName(temporal, wanted.name);
   try {
     await temporal.schedule.create({
       scheduleId: scheduleId(wanted.cronId),
       policies,
-      memo: { ...memoOf(wanted), ...CURRENT },
+      memo: { ...memoOf(wanted, name), ...CURRENT },
       state,
-      ...firingsOf(wanted),
+      ...firingsOf(wanted, name),
     });
     return true;
   } catch (error) {
@@ -110,7 +116,9 @@ function missed(since: Date, catchupMs: number): Backfill {
 /** What the memo of a schedule of this release has, because the list shows no more than the memo. */
 const CURRENT = { ...BACKGROUND_PRIORITY, taskQueue: BACKGROUND_QUEUE };
 
-const memoOf = ({ schedule, timeZone, input, catchupMs, gives }: NewSchedule) => ({
+/** `name`: as `listedName` allows it */
+const memoOf = ({ schedule, timeZone, input, catchupMs, gives }: NewSchedule, name: string | undefined) => ({
+  ...(name && { name }),
   schedule,
   timeZone,
   routine: input.routineId,
@@ -122,7 +130,7 @@ const specFor = ({ schedule, timeZone, catchupMs }: NewSchedule) =>
   specOf(schedule, timeZone, new Date(Date.now() - catchupMs));
 
 /** When a schedule fires, and the run that it starts. */
-const firingsOf = (wanted: NewSchedule) => ({
+const firingsOf = (wanted: NewSchedule, name: string | undefined) => ({
   spec: specFor(wanted),
   action: {
     type: 'startWorkflow' as const,
@@ -130,13 +138,13 @@ const firingsOf = (wanted: NewSchedule) => ({
     workflowId: scheduledRunWorkflowId(wanted.cronId),
     taskQueue: BACKGROUND_QUEUE,
     args: [wanted.input],
-    staticSummary: `scheduled run of routine ${wanted.input.routineId}`,
+    staticSummary: `scheduled run of ${name ?? `routine ${wanted.input.routineId}`}`,
     staticDetails: [
-      `Fires by \`${wanted.schedule}\` in ${wanted.timeZone}.`,
+      `Fires ${scheduleInWords(wanted.schedule)} (\`${wanted.schedule}\` in ${wanted.timeZone}).`,
       ...(wanted.gives.length > 0 ? [`Gives the inputs ${wanted.gives.join(', ')}.`] : []),
       'Its steps and their results are in the database under the id of the run.',
     ].join(' '),
-    memo: memoOf(wanted),
+    memo: memoOf(wanted, name),
     // the client sends it, although the type of its options lacks it
     priority: BACKGROUND_PRIORITY,
   },
@@ -220,12 +228,19 @@ export async function describeSchedule(temporal: Client, cronId: string): Promis
 }
 
 /** Gives a schedule other times, and its runs what describes them; false when there is none. It stays paused or not. */
-export const changeSchedule = (temporal: Client, wanted: NewSchedule): Promise<boolean> =>
-  updateSchedule(temporal, wanted.cronId, () => firingsOf(wanted));
+export async function changeSchedule(temporal: Client, wanted: NewSchedule): Promise<boolean> {
+  const name = await listedName(temporal, wanted.name);
+  return await updateSchedule(temporal, wanted.cronId, () => firingsOf(wanted, name));
+}
 
 /** The same, and pauses or unpauses it. */
-export const replaceSchedule = (temporal: Client, wanted: NewSchedule): Promise<boolean> =>
-  updateSchedule(temporal, wanted.cronId, () => ({ ...firingsOf(wanted), state: { paused: !wanted.enabled } }));
+export async function replaceSchedule(temporal: Client, wanted: NewSchedule): Promise<boolean> {
+  const name = await listedName(temporal, wanted.name);
+  return await updateSchedule(temporal, wanted.cronId, () => ({
+    ...firingsOf(wanted, name),
+    state: { paused: !wanted.enabled },
+  }));
+}
 
 async function updateSchedule(
   temporal: Client,

@@ -1,5 +1,7 @@
 import { type Config, ConfigError, currentSources, type Reloaded, type Source, settings } from '../config.ts';
 import { UserError } from '../contracts/user-error.ts';
+import { isListed } from '../domain/settings/listed.ts';
+import { problemOf } from '../domain/settings/problems.ts';
 import { isLive, isSecret, LENIENT, meantBy, membersOf } from '../domain/settings/shapes.ts';
 import { nearest } from '../domain/text/nearest.ts';
 import { keepSettings } from './env-file.ts';
@@ -21,14 +23,14 @@ export interface ShownSetting {
   live: boolean;
 }
 
+/** The listed settings, and those besides that somebody has set. */
 export function effectiveSettings(config: Config): ShownSetting[] {
   const sources = currentSources(config);
-  return (Object.keys(settings) as SettingName[]).map((name) => ({
-    name,
-    value: shownValue(name, config[name]),
-    source: sources[name] ?? 'default',
-    live: isLive(settings[name]),
-  }));
+  return (Object.keys(settings) as SettingName[]).flatMap((name) => {
+    const source = sources[name] ?? 'default';
+    if (!isListed(name) && source === 'default') return [];
+    return [{ name, value: shownValue(name, config[name]), source, live: isLive(settings[name]) }];
+  });
 }
 
 /** Null for none; a secret is not shown, and a password in an address is a secret, too. */
@@ -44,14 +46,14 @@ export function settingNamed(name: string): SettingName {
       'FETCH_HOME says where the file is, so it cannot be in it. Use --home, or set it in the environment.',
     );
   if (Object.hasOwn(settings, name)) return name as SettingName;
-  const [near] = nearest(name, Object.keys(settings));
+  const [near] = nearest(name, Object.keys(settings).filter(isListed));
   throw new SettingError(`${name} is no setting.${near ? ` Did you mean ${near}?` : ''} "fetch config" lists them.`);
 }
 
 /** Why a setting cannot have this value; null when it can. */
 export function settingProblem(name: SettingName, value: string): string | null {
   const parsed = settings[name].safeParse(value);
-  if (!parsed.success) return parsed.error.issues.map(({ message }) => message).join('; ');
+  if (!parsed.success) return problemOf(settings[name], value, parsed.error.issues);
   const wrong = membersOf(LENIENT[name] ? value : '').flatMap((member) => {
     const found = LENIENT[name]!(member);
     return found ? [`${found.problem}${meantBy(found, member)}`] : [];

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { serverEnvironment } from '../config.ts';
 import { MINUTE } from '../domain/time.ts';
 
-/** What a person is told when nothing can transcribe recordings. */
+/** The message when nothing can transcribe recordings. */
 export const HOW_TO_LISTEN = [
   'I cannot listen to voice notes yet; please write it instead. To change that, give me one of these and restart me:',
   '- whisper.cpp on this computer: set WHISPER_MODEL to a model file such as ggml-base.bin, and WHISPER_BIN where whisper-cli is not on the PATH (ffmpeg is needed too)',

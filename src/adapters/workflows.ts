@@ -9,11 +9,29 @@ import {
 } from '../contracts/ids.ts';
 import type { RoutineInput } from '../contracts/routine.ts';
 import { REMINDER, ROUTINE } from '../contracts/signals.ts';
+import { inline } from '../domain/text/foreign-text.ts';
+import { encrypts } from './payloads/codec.ts';
+
+/** Longest name in a list of the Temporal Web UI, in characters. */
+const NAME_CHARS = 80;
+
+/**
+ * The name under which lists show a workflow or a schedule. It can hold words of people, so it is undefined where what
+ * this client sends is not encrypted.
+ */
+export async function listedName({ options }: Client, name: string): Promise<string | undefined> {
+  return (await encrypts(options.loadedDataConverter.payloadCodecs)) ? inline(name, NAME_CHARS) : undefined;
+}
 
 /**
  * Starts a run that somebody asked for. A second call with the same run changes nothing, also when the run has ended.
  */
-export async function startRoutineRun(temporal: Client, input: RoutineInput & { runId: string }): Promise<void> {
+export async function startRoutineRun(
+  temporal: Client,
+  input: RoutineInput & { runId: string },
+  routineName: string,
+): Promise<void> {
+  const name = await listedName(temporal, routineName);
   try {
     await temporal.workflow.start(ROUTINE, {
       workflowId: routineWorkflowId(input.runId),
@@ -21,7 +39,8 @@ export async function startRoutineRun(temporal: Client, input: RoutineInput & { 
       args: [input],
       priority: BACKGROUND_PRIORITY,
       workflowIdReusePolicy: 'REJECT_DUPLICATE',
-      staticSummary: `run of routine ${input.routineId}`,
+      staticSummary: `run of ${name ?? `routine ${input.routineId}`}`,
+      ...(name && { memo: { name } }),
     });
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
@@ -29,8 +48,12 @@ export async function startRoutineRun(temporal: Client, input: RoutineInput & { 
 }
 
 /** Starts the workflow of a reminder, which the server holds back until it is due. False when it exists. */
-export async function startReminder(temporal: Client, { id, due_at }: { id: string; due_at: Date }): Promise<boolean> {
+export async function startReminder(
+  temporal: Client,
+  { id, due_at, what }: { id: string; due_at: Date; what: string },
+): Promise<boolean> {
   const input: ReminderInput = { reminderId: id };
+  const name = await listedName(temporal, `reminder: ${what}`);
   try {
     await temporal.withDeadline(Date.now() + 10_000, () =>
       temporal.workflow.start(REMINDER, {
@@ -38,7 +61,8 @@ export async function startReminder(temporal: Client, { id, due_at }: { id: stri
         taskQueue: AGENT_QUEUE,
         args: [input],
         startDelay: Math.max(0, due_at.getTime() - Date.now()),
-        staticSummary: 'a reminder',
+        staticSummary: name ?? 'a reminder',
+        ...(name && { memo: { name } }),
         staticDetails: `Due at ${due_at.toISOString()}. What it says is in the database.`,
       }),
     );

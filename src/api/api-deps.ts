@@ -5,7 +5,7 @@ import type { OwnerBackups, OwnerDoctor, OwnerLogs, OwnerTemporal } from '../con
 import type { Intake } from '../gateway/intake/intake.ts';
 import type { Store } from '../store/postgres/database.ts';
 
-/** What both HTTP servers work with. */
+/** Dependencies of both HTTP servers. */
 export interface ApiDeps {
   config: Config;
   /** runtime token that `/v1` asks for */
@@ -32,6 +32,8 @@ export interface ApiDeps {
 /** What only the program around the servers knows: files of the home, and what `fetch doctor` tries. */
 export interface Instance {
   diagnose(): Promise<OwnerDoctor>;
+  /** has the supervisor start all roles again; null where there is none */
+  restart: (() => Promise<void>) | null;
   /**
    * `after`: `next` of an earlier answer; without it the last `limit` lines. @throws RangeError for an `after` that is
    * none

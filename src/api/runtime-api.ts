@@ -50,7 +50,7 @@ import { postPatchUndo, postRetry, postUndo } from './runtime/undo.ts';
 import { getSnapshots, getWorkspaceStatus, postSnapshotRestore } from './runtime/workspaces.ts';
 import { ownersPage } from './web-page.ts';
 
-/** What the OpenAPI document says about the runtime API. */
+/** The description of the runtime API in its OpenAPI document. */
 export const runtimePort: Port = {
   title: 'Fetch runtime API',
   description:

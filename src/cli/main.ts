@@ -8,7 +8,7 @@ import { addKennelCommands } from './commands/kennel.ts';
 import { addMcpCommands } from './commands/mcp.ts';
 import { addMemoryCommands } from './commands/memory.ts';
 import { addPayloadKeyCommands } from './commands/payload-keys.ts';
-import { command, program } from './commands/program.ts';
+import { addSettingFlags, command, groupCommands, program, typed } from './commands/program.ts';
 import { addReceiptCommand } from './commands/receipt.ts';
 import { addRoleCommands } from './commands/roles.ts';
 import { addProtocolCommands, addServeCommands } from './commands/serve.ts';
@@ -28,8 +28,10 @@ command(
   (self) => async (config, reload, flags) =>
     (await import('./setup/background/up.ts')).run({ config, reload, flags }, self.opts()),
 )
-  .option('--at-login', 'from now on start it whenever this machine starts, or you log in: systemd, launchd')
-  .addOption(new Option('--not-at-login', 'no longer; what runs now goes on').conflicts('atLogin'));
+  .option('--at-login', 'Install a service that starts it with this machine or at login: systemd, launchd')
+  .addOption(
+    new Option('--not-at-login', 'Remove the service. The running instance keeps running').conflicts('atLogin'),
+  );
 addRoleCommands();
 command('chat', 'Open a chat with a running instance', 'fetch chat --home ~/.fetch-work', () => async (config) => {
   await (await import('./setup/open-chat.ts')).run(config);
@@ -64,10 +66,19 @@ command(
   'tools',
   'List your MCP servers, tools and skills, and which of them wait for your yes',
   'fetch tools',
-  () => async (config) => {
-    await (await import('./setup/tools.ts')).run(config);
+  (self) => async (config) => {
+    await (await import('./setup/tools.ts')).run(config, self.opts());
   },
-);
+).option('--json', 'print JSON');
+command(
+  'ps',
+  'List what waits, failed, works and sleeps: chats, coding tasks, runs of schedules',
+  'fetch ps --json',
+  (self) => async (config) => (await import('./checks/ps.ts')).run(config, self.opts()),
+)
+  .option('--json', 'print JSON')
+  .option('--seen', 'mark the failures that are listed as seen, so that they go')
+  .option('-n, --lines <count>', 'how many lines', wholeNumber, 50);
 command(
   'status',
   'Show the roles of this home; exit code 3 when nothing runs',
@@ -136,16 +147,19 @@ command(
 addServeCommands();
 command(
   'ui',
-  'Show the link that lets a browser into the Temporal Web UI',
-  'fetch ui',
-  () => async (config) => (await import('./checks/web-ui.ts')).run(config),
-);
+  'Open the Temporal Web UI in the browser, with the link that lets it in, columns and views',
+  'fetch ui --print',
+  (self) => async (config) => (await import('./checks/web-ui.ts')).run(config, self.opts()),
+).option('--print', 'only print the link');
 command(
   'stop',
   'Stop the instance of this home, once what is under way has ended',
   'fetch stop',
   (self) => async (config) => (await import('./setup/background/stop.ts')).run(config, self.opts()),
 ).option('--now', 'wait for nothing that is under way');
+
+addSettingFlags();
+groupCommands();
 
 function wholeNumber(value: string): number {
   if (!/^\d+$/.test(value)) throw new InvalidArgumentError('It must be a whole number.');
@@ -171,6 +185,6 @@ try {
   const { name, message, stack } = error as Error;
   // the Error of another's library has a message for people, too; `McpError` is that of the MCP SDK
   const plain = error instanceof UserError || name === 'Error' || name === 'McpError';
-  process.stderr.write(`${plain ? message : (stack ?? message)}\n`);
+  process.stderr.write(`${plain ? typed(message) : (stack ?? message)}\n`);
   process.exit(error instanceof UserError ? error.exitCode : 1);
 }

@@ -128,7 +128,7 @@ export interface ThinkResult {
   autonomy: Autonomy;
   autoApprove: boolean;
   usage: StepUsage;
-  /** what the chat has spent in all its time, with this step; for operators, after a run whose count was lost */
+  /** total spend of the chat including this step; for operators, after a run whose count was lost */
   chatMicroUsd?: number;
   /** ms spent waiting for a limit of the model to open */
   waitedMs?: number;

@@ -2,8 +2,8 @@
 
 /** A request that a button makes. */
 export interface OwnerAction {
-  /** `again`: try again */
-  name: 'stop' | 'pause' | 'resume' | 'undo' | 'redo' | 'again' | 'run' | 'remove';
+  /** `again`: try again. `seen`: take it off the list */
+  name: 'stop' | 'pause' | 'resume' | 'undo' | 'redo' | 'again' | 'seen' | 'run' | 'remove';
   method: 'POST' | 'DELETE';
   path: string;
   /** null: no body */

@@ -9,6 +9,8 @@ export interface OwnerSettings {
   settings: SettingView[];
   /** settings that were changed and have another value after a restart */
   restart: string[];
+  /** `POST /v1/owner/restart` starts the roles again; false where nothing supervises them */
+  restartable: boolean;
   /** the file that `PATCH` writes */
   file: string;
   /** what is wrong in the file, so that no change of it takes effect */
@@ -27,6 +29,8 @@ export interface SettingView {
   secret: boolean;
   /** a change holds within a second; else after a restart */
   live: boolean;
+  /** a restart of the roles is not enough: Fetch is stopped and started on its machine */
+  needs_stop: boolean;
   /** what it may be, where that is a list */
   choices: string[] | null;
   /** flag or environment win over the file, so it cannot be changed here */
@@ -87,8 +91,13 @@ export interface ChatTrust {
 /** `GET /v1/owner/people`. Add: `POST` with `{ phone }`; remove: `DELETE /v1/owner/people/{phone}` (digits). */
 export interface OwnerPeople {
   owner: string | null;
+  /** what the owner is called */
+  owner_name: string | null;
   trusted: Array<{
-    phone: string /** in TRUSTED_PHONE_NUMBERS, so it is removed there */;
+    phone: string;
+    /** `+49170…` where no name is known */
+    name: string;
+    /** in TRUSTED_PHONE_NUMBERS, so it is removed there */
     by_setting: boolean;
     shares: string[];
   }>;
@@ -103,6 +112,15 @@ export interface OwnerPeople {
     thread_id: string | null;
     answered: boolean;
   }>;
+}
+
+/** `GET /v1/owner/telegram`. `POST …/pair` makes the link that opens the owner's chat there. */
+export interface OwnerTelegram {
+  /** a token is set */
+  token: boolean;
+  /** null: no bot has been reached yet */
+  bot: { username: string; problem: string | null } | null;
+  people: Array<{ name: string; role: 'owner' | 'trusted' }>;
 }
 
 /**

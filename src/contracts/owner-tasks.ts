@@ -72,6 +72,8 @@ export interface TaskVerdict {
   passed: number;
   failed: number;
   skipped: number;
+  /** of the tests before the task; null where they are not known */
+  before: { passed: number; failed: number; skipped: number } | null;
 }
 
 export interface TaskTests {

@@ -18,7 +18,7 @@ export interface OwnerNow {
   waiting: OwnerQuestion[];
   /** the latest first */
   running: OwnerRunning[];
-  /** of the last three days, the latest first, at most 20; what has worked since is left out */
+  /** the latest first, at most 20 of 30 days; each until it is marked as seen, or its person has written again */
   failed: OwnerFailed[];
   /** how many questions are open, also those beyond the 100 that are listed */
   waiting_count: number;
@@ -239,7 +239,7 @@ export interface OwnerWorkspace {
   tasks: Array<{ id: string; goal: string; state: string; worktree: string | null }>;
   /** hosts that people allowed or refused, the latest first */
   egress: EgressRuleView[];
-  /** phone numbers that the owner shares it with */
+  /** names of the people that the owner shares it with */
   shared_with: string[];
 }
 

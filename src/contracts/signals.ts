@@ -18,6 +18,8 @@ export const holdsQuery = 'holds';
 export const wakeSignal = 'wake';
 export const AGENT_PHASE = 'AgentPhase';
 export const CHAT_CHANNEL = 'ChatChannel';
+/** when the phase began */
+export const AGENT_SINCE = 'AgentSince';
 /** money spent by the chat so far, or by the task */
 export const SPEND_MICRO_USD = 'SpendMicroUsd';
 export const AGENT_THREAD = 'AgentThread';

@@ -8,19 +8,19 @@ import { cut } from './text/storable.ts';
 export const failures = {
   ModelUnauthorized: {
     retry: false,
-    tell: 'The model endpoint refused the key. `fetch setup` takes another one (OPENAI_API_KEY, OPENROUTER_API_KEY).',
+    tell: 'The key for the model was refused. Put in another one on my page, under Settings, Model.',
   },
   ModelPaymentRequired: {
     retry: false,
-    tell: 'The account at the model provider has no credit left. Add some there, or choose another model with `fetch setup`.',
+    tell: 'The account at the model provider has no credit left. Add some there, or choose another model on my page, under Settings, Model.',
   },
   ModelNotFound: {
     retry: false,
-    tell: 'The model endpoint does not know this model. `fetch setup` shows which ones it has (AGENT_MODEL, OPENAI_BASE_URL).',
+    tell: 'The provider does not have this model. Choose another one on my page, under Settings, Model.',
   },
   ModelRejected: {
     retry: false,
-    tell: 'The model endpoint rejected the request, and would again. Another model may take it: `fetch setup`.',
+    tell: 'The model rejected the request, and would again. Another model may take it: choose one on my page, under Settings, Model.',
   },
   ContextOverflow: {
     retry: false,
@@ -28,11 +28,11 @@ export const failures = {
   },
   ModelRateLimited: {
     retry: true,
-    tell: 'The model is at a limit for longer than I wait (FETCH_MODEL_WAIT_HOURS). What was done is kept: write again later.',
+    tell: 'The model is at a limit for longer than I wait. What was done is kept: write again later.',
   },
   ModelUnavailable: {
     retry: true,
-    tell: 'The model endpoint gave no answer for too long (FETCH_MODEL_SILENCE_SECONDS). What was done is kept: write again when it is back.',
+    tell: 'The model gave no answer for too long. What was done is kept: write again when it is back.',
   },
   ModelStreamBroken: {
     retry: true,
@@ -43,7 +43,7 @@ export const failures = {
   ChannelUnavailable: { retry: true, tell: 'The channel does not take messages now.' },
   KennelUnavailable: { retry: true, tell: 'The containers of this host cannot be used now.' },
   KennelFull: { retry: true, tell: 'Every slot of this host is taken.' },
-  StepFailed: { retry: false, tell: 'A step of the workflow did not succeed.' },
+  StepFailed: { retry: false, tell: 'A step of the routine did not succeed.' },
   NotFound: { retry: false, tell: 'A record that this step needs is gone.' },
   Internal: { retry: true, tell: 'Something went wrong inside.' },
 } as const satisfies Record<string, { retry: boolean; tell: string }>;

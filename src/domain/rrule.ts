@@ -22,8 +22,7 @@ const MOST_HOURS = 99_999;
 class Unreadable extends Error {}
 
 /**
- * `at`: when it was made, which decides in which minute an hourly one fires, and of which hours those are that one with
- * an INTERVAL counts from.
+ * `at`: creation time. It sets the minute of an hourly rule, and the hour from which INTERVAL counts.
  */
 export function readRrule(text: string, at: Date): ReadRrule {
   try {

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { ChatsPart } from './chats/chats.tsx';
 import { NowPart } from './now/now.tsx';
+import { Palette } from './palette.tsx';
 import { SchedulesPart } from './schedules/schedules.tsx';
 import { SettingsPart } from './settings/settings.tsx';
 import { alertAbout } from './shared/alerts.ts';
@@ -68,6 +69,7 @@ export function App() {
         <View rest={rest} />
       </main>
       <Notices />
+      <Palette />
     </div>
   );
 }

@@ -48,4 +48,9 @@ function keepForOffline(): void {
   const trusted =
     trustedTypes?.createPolicy('fetch', { createScriptURL: () => address }).createScriptURL(address) ?? address;
   navigator.serviceWorker.register(trusted as string).catch(() => {});
+  // a notice was pressed
+  navigator.serviceWorker.addEventListener('message', ({ data }) => {
+    const { open } = data as { open?: unknown };
+    if (typeof open === 'string' && open.startsWith('#/')) location.hash = open;
+  });
 }

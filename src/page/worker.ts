@@ -1,8 +1,8 @@
 /// <reference lib="webworker" />
 
 /**
- * The service worker: keeps the page itself, so that it opens without a connection and says so. It never keeps an
- * answer of the API.
+ * The service worker: keeps the page itself, so that it opens without a connection and says so, and shows notices. It
+ * never keeps an answer of the API.
  */
 
 declare const self: ServiceWorkerGlobalScope;
@@ -32,6 +32,40 @@ self.addEventListener('fetch', (event) => {
   else if (SHELL.includes(pathname))
     event.respondWith(caches.match(pathname).then((kept) => kept ?? fetch(event.request)));
 });
+
+/** As `PushMessage` of the server. */
+type Message = { title: string; body: string; tag: string; url: string } | { close: string };
+
+self.addEventListener('push', (event) => {
+  const message = event.data?.json() as Message | undefined;
+  if (message) event.waitUntil('close' in message ? takeBack(message.close) : show(message));
+});
+
+const ICON = SHELL.find((path) => path.includes('icon-192'));
+
+const show = ({ title, body, tag, url }: Exclude<Message, { close: string }>): Promise<void> =>
+  self.registration.showNotification(title, { body, tag, data: { url }, icon: ICON, badge: ICON });
+
+/** A browser wants each push to show something, so the answered one is shown again without a sound, and closed. */
+async function takeBack(tag: string): Promise<void> {
+  const [open] = await self.registration.getNotifications({ tag });
+  await self.registration.showNotification(open?.title ?? 'Fetch', { body: open?.body ?? '', tag, silent: true });
+  for (const each of await self.registration.getNotifications({ tag })) each.close();
+}
+
+self.addEventListener('notificationclick', (event) => {
+  event.notification.close();
+  const { url = '/#/now' } = (event.notification.data ?? {}) as { url?: string };
+  event.waitUntil(open(url));
+});
+
+/** In the page that is open, else in a new one. */
+async function open(url: string): Promise<void> {
+  const [page] = await self.clients.matchAll({ type: 'window', includeUncontrolled: true });
+  if (!page) return void (await self.clients.openWindow(url));
+  await page.focus().catch(() => {});
+  page.postMessage({ open: new URL(url, self.location.origin).hash });
+}
 
 /** The page of the server; without a connection, the one that was kept. */
 async function openPage(request: Request): Promise<Response> {

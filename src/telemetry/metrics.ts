@@ -1,6 +1,6 @@
 import { counter, gauge, histogram } from './registry.ts';
 
-/** What our roles count. Each process counts what it does itself, so these are summed over processes. */
+/** Counters of the roles. Each process counts what it does itself, so these are summed over processes. */
 
 const REQUEST_SECONDS = [0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120, 300];
 const TOOL_SECONDS = [0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300];

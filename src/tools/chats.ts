@@ -121,6 +121,7 @@ const sendMessage = defineTool({
   mainOnly: ({ chat }) => chat !== undefined,
   schema: z.strictObject({ text: z.string().trim().min(1).max(4_000), chat: chatArgument }),
   timeoutMs: 30_000,
+  inQuestion: ['text', 'chat'],
   asks: ({ text, chat }) => `Write to ${shown(chat, 120)}: “${shown(text, 4_000)}”?`,
   run: async (args, context) => {
     const text = withoutInternal(args.text);

@@ -12,8 +12,8 @@ import { suggestion } from '../domain/text/nearest.ts';
 import { type Group, listGroups, registerGroup, unregisterGroup } from '../store/chats/groups.ts';
 import { chatOfThread, createThread, threadOfChat } from '../store/chats/threads/threads.ts';
 import { listWorkspaces, selectWorkspace } from '../store/kennel/workspaces/workspaces.ts';
-import { namedPlaces, namesOfPeople, peopleNamed } from '../store/owner/places.ts';
-import { namesIn } from '../store/owner/views/chats.ts';
+import { namedPlaces, peopleNamed } from '../store/owner/places.ts';
+import { namesIn, peopleNames } from '../store/owner/views/chats.ts';
 import type { Db } from '../store/postgres/database.ts';
 import { currentBot } from '../store/telegram/bots.ts';
 import { trust } from '../store/turns/replies.ts';
@@ -145,7 +145,7 @@ export async function planInWords(db: Db, config: Pick<Config, 'FETCH_TRIGGER'>,
   return [
     ...lines,
     `I answer ${rule.when === 'always' ? '' : 'whoever of them calls me: '}${whenInWords(rule, config.FETCH_TRIGGER)}`,
-    `may call: ${whoInWords(rule, await namesOfPeople(db, Array.isArray(rule.who) ? rule.who : []))}`,
+    `may call: ${whoInWords(rule, [...(await peopleNames(db, Array.isArray(rule.who) ? rule.who : [])).values()])}`,
     `folder: ${folder}`,
     ...(rule.families ? [`tools: the usual ones${rule.families.map((name) => `, ${name}`).join('')}`] : []),
     ...(rule.dayUsd === undefined ? [] : [`at most $${rule.dayUsd} a day`]),
@@ -172,6 +172,8 @@ export const registerGroupTool: Tool = defineTool({
   notARoutineStep: true,
   timeoutMs: WITH_IMAGE_MS,
   schema,
+  // the plan below the question says all of it
+  inQuestion: ['group', 'answer', 'trigger', 'callers', 'families', 'autonomy', 'dayUsd', 'folder'],
   asks: ({ group, answer }) =>
     answer === 'off' ? `Stop answering in ${named(group)}?` : `Answer in the group ${named(group)}?`,
   run: async (args, context) => {

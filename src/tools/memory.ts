@@ -44,6 +44,7 @@ export const memoryTools: Tool[] = [
     }),
     danger: 'MODERATE',
     dangerOf: ({ everyone }) => (everyone ? 'DANGEROUS' : 'MODERATE'),
+    inQuestion: ['text', 'everyone'],
     asks: ({ text, everyone }) =>
       `Remember this ${everyone ? 'in every chat, where others read it' : 'for later'}: "${shown(text, MEMORY_CHARS)}"?`,
     run: async ({ text, everyone }, context) => {
@@ -97,8 +98,9 @@ export const memoryTools: Tool[] = [
     schema: z.strictObject({ id: z.string().trim().min(1).max(40) }),
     danger: 'MODERATE',
     dangerOf: ({ id }) => (id === ALL ? 'DANGEROUS' : 'MODERATE'),
+    inQuestion: ['id'],
     asks: ({ id }) =>
-      id === ALL ? 'Forget everything that was remembered here?' : `Forget what was remembered as ${shown(id)}?`,
+      id === ALL ? 'Forget everything that was remembered here?' : `Forget this: "${shown(id, MEMORY_CHARS)}"?`,
     run: async ({ id }, context) => {
       const gone = await removeMemories(context.db, await ownerIn(context), id === ALL ? null : id);
       if (gone.length === 0)

@@ -7,8 +7,8 @@ import { declarations, tools } from './registry.ts';
 import type { Tool } from './tool.ts';
 
 /**
- * What a turn may call, and how much of it is offered to the model. A tool that is not offered may be called by its
- * name all the same.
+ * The tools of a turn, and the part of them that is offered to the model. A tool that is not offered may be called by
+ * its name all the same.
  */
 export interface Offer {
   access: ToolAccess;

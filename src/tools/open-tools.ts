@@ -4,7 +4,7 @@ import { declarationsOf, extensionsOfTurn } from '../store/turns/turn-extensions
 import { declarationOf, type ModelTool } from './declarations.ts';
 import { defineTool, type ToolContext } from './tool.ts';
 
-/** What the model is told of the families that it may open: their names, and what is in them. */
+/** The families that the model may open, as it is told: their names, and what is in them. */
 type Closed = ReadonlyMap<Family, string>;
 
 const BUILT_IN = new Map(

@@ -83,7 +83,7 @@ const no = (output: string): ToolOutcome => ({ ok: false, output });
 
 type Changes = { [name in keyof Preferences]: Preferences[name] | null };
 
-/** What is to be stored, or why not. Null resets. */
+/** The preferences to store, or why not. Null resets. */
 async function changesOf(
   { brevity, language, timeZone, model, notifications, quietHours }: Wanted,
   context: ToolContext,

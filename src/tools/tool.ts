@@ -120,6 +120,8 @@ export interface Tool<S extends z.ZodType = z.ZodType> {
    * unset, the question names the tool.
    */
   asks?: (args: z.output<S>, at: string) => string;
+  /** arguments that the question has, so that an approval does not show them once more */
+  inQuestion?: ReadonlyArray<keyof z.input<S> & string>;
   /**
    * the workspace that its arguments name, when that is not `workspace`, or when the tool does not run in the kennel
    */
@@ -188,4 +190,4 @@ export const shown = (value: unknown, max = 120): string => {
 
 export const named = (value: unknown): string => `"${shown(value, 80)}"`;
 
-export const namedTask = (id: string | undefined): string => (id ? `the task ${shown(id)}` : 'the current task');
+export const namedTask = (id: string | undefined): string => (id ? `the task ${named(id)}` : 'the current task');

@@ -13,8 +13,8 @@ const MAX_COUNT = 20;
 const LONGEST_SNIPPET = 500;
 
 const NOT_SET_UP = [
-  'Searching the web is not set up: FETCH_SEARXNG_URL is unset.',
-  'The way out: run a SearXNG (https://docs.searxng.org) that has "json" among "search: formats:" in its settings.yml, set FETCH_SEARXNG_URL to its address (for example http://127.0.0.1:8888).',
+  'Searching the web is not set up.',
+  'The way out: run a SearXNG (https://docs.searxng.org) that has "json" among "search: formats:" in its settings.yml, and put its address (for example http://127.0.0.1:8888) in on the owner\'s page, under Settings.',
   'Until then web_fetch can read a page whose address is known.',
 ].join('\n');
 

@@ -111,11 +111,11 @@ async function undeletable(
     };
   const [task] = await tasksIn(db, at);
   return task
-    ? { ok: false, output: `The task ${task.id} in ${at.name} is not over (${task.state}). Cancel it first.` }
+    ? { ok: false, output: `A task in ${at.name} is not over (${task.state}). Cancel it first: ${task.id}.` }
     : null;
 }
 
-/** What the approval of a deletion shows. */
+/** The evidence for the approval of a deletion. */
 export async function whatIsLost(context: ToolContext, site: Site, wanted: string): Promise<ToolOutcome> {
   const found = await findWorkspace(context, site, wanted);
   if ('ok' in found) return found;
@@ -145,7 +145,7 @@ export async function remove(context: ToolContext, site: Site, wanted: string): 
   if (!kept) return { ok: false, output: `The workspace ${name} is not there any more.` };
   return {
     ok: true,
-    output: `Deleted workspace ${name}. Until ${TRASH_DAYS} days from now you can restore it by moving ${kept} back.`,
+    output: `Deleted workspace ${name}. It is kept for ${TRASH_DAYS} days in the trash beside the workspaces.`,
     metadata: { name, kept },
   };
 }

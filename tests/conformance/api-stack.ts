@@ -15,6 +15,7 @@ import { ownerInstance } from '../../src/cli/roles/owner-instance.ts';
 import { type Config, loadConfig, reloadConfig } from '../../src/config.ts';
 import { createIntake } from '../../src/gateway/intake/intake.ts';
 import { openStore, type Store } from '../../src/store/postgres/database.ts';
+import { copyDatabaseTo } from '../support/made-database.ts';
 
 export interface ApiStack {
   port: number;
@@ -44,6 +45,7 @@ export async function startApi(options: {
   watch?: (rows: readonly unknown[]) => void;
 }): Promise<ApiStack> {
   const home = mkdtempSync(join(tmpdir(), 'fetch-api-'));
+  await copyDatabaseTo(home);
   const workspace = '/tmp/fetch-workspace';
   const config = loadConfig(
     {

@@ -69,7 +69,7 @@ it.each(['nothing.md', 'nothing.html', 'images', 'images/nothing.png'])('/docs/%
 it('a diagram is shown as a list of its arrows', async () => {
   const { body } = await get('/docs/contributing.html');
   expect(body).toContain(
-    '<li>you: WhatsApp <b>→</b> received row <small>one transaction with the ratchet</small></li>',
+    '<li>you: WhatsApp, Telegram <b>→</b> received row <small>stored before it is confirmed</small></li>',
   );
   expect(body).toContain('<li>received row <b>→</b> intake</li>');
 });

@@ -124,6 +124,7 @@ it('says what the owner is answered', async () => {
   const { id } = await answered<ThreadRecord>('POST /v1/threads', {}, {});
   await answered('POST /v1/threads/{id}/turns', { id }, { prompt: 'work' });
   await answered('GET /v1/owner/now');
+  await answered('POST /v1/owner/failures/{id}/seen', { id: 'turn_1' });
   await answered('GET /v1/owner/tasks?limit=5&state=live');
   await answered('GET /v1/owner/workspaces');
   await answered('POST /v1/owner/schedules', {}, { text: 'remind me to stretch in 20 minutes' });
@@ -145,6 +146,9 @@ it('says what the owner is answered', async () => {
   await noteGroup(api.store.db, { channel: 'telegram', address: '-5', name: 'Choir', members: 5 });
   await answered('POST /v1/owner/groups', {}, { group: 'Choir', answered: false });
   await answered('DELETE /v1/owner/people/{id}', { id: '491701234567' });
+  await answered('GET /v1/owner/push');
+  await answered('GET /v1/owner/telegram');
+  await answered('POST /v1/owner/telegram/pair');
   await answered('GET /v1/owner/whatsapp');
   for (const path of ['pair', 'stop', 'unlink']) await answered(`POST /v1/owner/whatsapp/${path}`);
   for (const path of ['agents', 'backups', 'logs?limit=3', 'temporal', 'doctor'])

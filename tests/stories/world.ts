@@ -27,8 +27,11 @@ export async function startWorld(settings: Record<string, string>): Promise<Worl
     throw error;
   });
   const everything = async () => {
-    await close();
-    await github.close();
+    try {
+      await close();
+    } finally {
+      await github.close();
+    }
   };
   const gitIn = (folder: string, args: readonly string[]): string =>
     execFileSync('git', ['-c', 'safe.directory=*', '-C', folder, ...args], {

@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { liveRunState, type RoleName, type RunState, readRunState } from '../../src/cli/instance/home/state-file.ts';
 import { logFile, logsOf } from '../../src/cli/instance/logs/role-log.ts';
@@ -14,6 +15,7 @@ import { openStore, type Store } from '../../src/store/postgres/database.ts';
 import { type ApiCalls, apiCalls, requestAt } from './api-calls.ts';
 import { copyDatabaseTo } from './made-database.ts';
 import { type ScriptedModel, startScriptedModel } from './scripted-model.ts';
+import { unfitMessages } from './transcript.ts';
 import { until } from './until.ts';
 
 export { callsThen, type Detail, script } from './api-calls.ts';
@@ -180,13 +182,29 @@ export async function startTestApp(env: Record<string, string> = {}, place: Plac
       return readEvents(store.db, threadId, 0, 100_000);
     },
     async close() {
+      const unfit = await Promise.race([
+        unfitMessages(store).catch(whenAway),
+        pause<string[]>(LOOK_MS, [], { ref: false }),
+      ]);
       await store.close();
       await stop();
       await model.close();
       removeCluster(home);
       rmSync(home, { recursive: true, force: true });
+      if (unfit.length > 0)
+        throw new Error(`Messages that speak of the machine (tests/support/transcript.ts):\n${unfit.join('\n')}`);
     },
   };
+}
+
+/** A database that a test has frozen answers never. */
+const LOOK_MS = 20_000;
+
+/** A test may have ended its database. */
+function whenAway(error: { code?: string }): string[] {
+  // the statement itself is wrong
+  if (error.code?.startsWith('42')) throw error;
+  return [];
 }
 
 /** The one port of this range that `fetch` refuses to connect to (WHATWG, "port blocking"). */

@@ -13,7 +13,8 @@ import { until } from './until.ts';
  */
 export const NO_CHROMIUM: boolean = !IS_ROOT && findChromium() === null;
 
-export const PHONE = { width: 390, height: 844 };
+/** The narrowest that is sold. */
+export const PHONE = { width: 360, height: 740 };
 export const DESKTOP = { width: 1280, height: 800 };
 
 export function openBrowser(args: string[] = []): Promise<Browser> {

@@ -23,9 +23,14 @@ export interface Pty {
  * @param after what the shell does when the command has ended; by default there is no shell any more, so that Ctrl-C
  * and the exit code are the command's own
  */
-export function openPty(args: string, env: Record<string, string>, after = ''): Pty {
+export function openPty(
+  args: string,
+  env: Record<string, string>,
+  after = '',
+  { cols, rows }: { cols: number; rows: number } = { cols: 120, rows: 60 },
+): Pty {
   const fetch = `${process.execPath} ${ENTRY} ${args}`;
-  const command = `stty cols 120 rows 60; ${after ? `${fetch}; ${after}` : `exec ${fetch}`}`;
+  const command = `stty cols ${cols} rows ${rows}; ${after ? `${fetch}; ${after}` : `exec ${fetch}`}`;
   const child: ChildProcess = spawn('script', ['-qefc', command, '/dev/null'], {
     env: { ...env, TERM: 'xterm' },
     stdio: ['pipe', 'pipe', 'inherit'],

@@ -18,8 +18,11 @@ export async function startWhatsAppApp(
   const own = typeof env === 'function' ? env(fixture) : env;
   const app = await startTestApp({ WHATSAPP_PACE_MS: '0', ...fixture.env, ...own });
   const close = async () => {
-    await app.close();
-    await fixture.close();
+    try {
+      await app.close();
+    } finally {
+      await fixture.close();
+    }
   };
   try {
     await wish(app.store.db, 'default', { wanted: 'on' });

@@ -99,7 +99,7 @@ async function looks(actor: Actor): Promise<void> {
     ['schedules', new RegExp(`${word('routine')}[\\s\\S]*${word('reminder')}`)],
     ['memories', new RegExp(word('memory'))],
     ['projects', new RegExp(actor.project)],
-    ['apps', /app-[0-9a-f]{6}/],
+    ['apps', /^1: /],
     ['usage', /This chat, today: [\d.]+[kM]? tokens/],
     ['egress', new RegExp(actor.project)],
   ] as const) {
@@ -123,5 +123,5 @@ async function looks(actor: Actor): Promise<void> {
   await actor.says('app stop');
   await actor.gets(/Stopped app-/);
   await actor.says('undo');
-  await actor.gets(/Undid task/);
+  await actor.gets(/^Undone: /);
 }

@@ -141,9 +141,9 @@ describe.skipIf(NO_DOCKER)('people who use everything at once', () => {
       await db.selectFrom('memories').select('id').where('body', 'like', '%ofann').executeTakeFirstOrThrow()
     ).id;
     await bob.says(`forget ${memory}`);
-    await bob.gets(/I remember nothing as/);
+    await bob.gets(/There is no such memory/);
     await bob.says(`stop ${await taskOf('ann')}`);
-    await bob.gets(/No task/);
+    await bob.gets(/No such task/);
     await bob.says('/project of-ann');
     await bob.gets(/There is no project of-ann/);
     for (const actor of actors) expect([actor.name, others(await actor.all(), actor.name)]).toEqual([actor.name, []]);

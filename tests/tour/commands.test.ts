@@ -40,16 +40,12 @@ describe.skipIf(NO_DOCKER)('a tour of the commands', () => {
   });
 
   it('shows an answer to each, and leaves out none that help names', { timeout: 1_200_000 }, async () => {
-    const { ann, app } = world;
+    const { ann } = world;
     const transcript: string[] = [];
     const guide: Guide = {
       ...world,
       endpoint,
       own,
-      last: () => transcript.at(-1) ?? '',
-      task: async () =>
-        (await app.store.db.selectFrom('tasks').select('id').orderBy('created_at', 'desc').executeTakeFirstOrThrow())
-          .id,
     };
     const said: string[] = [];
     const missed: string[] = [];

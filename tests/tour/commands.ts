@@ -12,24 +12,19 @@ import { countsAsShown } from '../support/whatsapp-app.ts';
 
 export interface Guide extends World {
   endpoint: LimitedEndpoint;
-  /** id of the task that was made last */
-  task(): Promise<string>;
   /** a repository on this machine, outside of the workspaces */
   own: string;
-  /** what the phone showed last */
-  last(): string;
 }
 
 /** Far above any wait, so that only what is never shown reaches it. */
 const PATIENCE_MS = 120_000;
 
 /** What is said, and what is shown: several where several messages come, in any order. */
-export type Line = readonly [says: string | ((guide: Guide) => string | Promise<string>), ...sees: RegExp[]];
+export type Line = readonly [says: string | ((guide: Guide) => string), ...sees: RegExp[]];
 
 const calls = (...all: Array<[string, Record<string, unknown>]>): string => callsThen(all);
 const task = (goal: string, workspace = 'demo') =>
   callsThen([['task_create', { goal, agent: 'practice', workspace, timeout: 900_000 }]], 'The task is made.');
-const found = (like: RegExp, { last }: Guide): string => like.exec(last())?.[0] ?? `nothing like ${like} in: ${last()}`;
 const server = "node -e \"console.log('here'); require('http').createServer((q, a) => a.end('x')).listen(3000)\"";
 
 const beginning: Line[] = [
@@ -65,11 +60,11 @@ const projects: Line[] = [
 
 const tasks: Line[] = [
   [task('wait 300'), /The task is made/],
-  ['tasks', /practice in demo: wait 300/],
+  ['tasks', /1: practice in demo: wait 300 \(at work for /],
   ['pause', /is paused/],
   ['resume', /goes on\./],
   ['status', /demo is running/],
-  [async (guide) => `stop ${await guide.task()}`, /^Stopped in/],
+  ['stop 1', /^Stopped in/],
   [
     ({ endpoint }) => {
       endpoint.refuse({ status: 429, headers: { 'retry-after': '3600' }, forMs: 3_600_000 });
@@ -78,7 +73,7 @@ const tasks: Line[] = [
     /The task is made/,
     /is at its limit until/,
   ],
-  ['now codex', /Codex is not among FETCH_KENNEL_AGENTS/],
+  ['now codex', /Codex is not allowed here/],
   [
     ({ endpoint }) => {
       endpoint.refuse(null);
@@ -87,11 +82,11 @@ const tasks: Line[] = [
     /tries again now/,
     /Done in [\s\S]*after\.txt/,
   ],
-  ['undo', /Undid task/],
-  ['redo', /Redid task/],
-  [async (guide) => `undo ${await guide.task()}`, /Undid task/],
-  ['redo', /Redid task/],
-  ['undo all', /Undid/],
+  ['undo', /^Undone: /],
+  ['redo', /^Redone: /],
+  ['undo 2', /^Undone: /],
+  ['redo', /^Redone: /],
+  ['undo all', /^Undone: /],
   ['plan', /Big coding tasks here begin with a plan/],
   ['plan on', /each coding task here begins with a plan/],
   ['plan auto', /when it is big/],
@@ -147,11 +142,11 @@ const rest: Line[] = [
   // reports of agents were read
   [calls(['app_run', { workspace: 'demo', command: server, keep: true }]), /Run this until it is stopped/],
   ['yes always for command', /It runs until/],
-  ['apps', /app-[0-9a-f]{6}/],
+  ['apps', /^1: .* in demo, http/],
   ['app log', /here/],
-  ['app stop', /Stopped app-/],
+  ['app stop', /Stopped node -e/],
   [calls(['app_run', { workspace: 'demo', command: server, keep: true }]), /It runs until/],
-  [(guide) => `stop ${found(/app-[0-9a-f]{6}/, guide)}`, /Stopped app-/],
+  ['app stop 1', /Stopped node -e/],
   ['remind me to stretch in 20 minutes', /I will remind you .*: stretch/],
   ['remind me at 9:00 tomorrow to call Ann', /I will remind you .*: call Ann/],
   ['schedules', /1\. reminder: stretch[\s\S]*2\. reminder: call Ann/],
@@ -159,7 +154,7 @@ const rest: Line[] = [
   ['preferences', /quiet/i],
   [calls(['remember', { text: 'deploys on Fridays' }], ['remember', { text: 'likes tea' }]), /Remembered as mem_/],
   ['memories', /likes tea/],
-  [(guide) => `forget ${found(/mem_[a-z0-9]+/, guide)}`, /Forgotten: /],
+  ['forget 2', /Forgotten: deploys on Fridays/],
   ['forget all memories', /Forgotten: /],
   ['trust add +49 170 1234567', /\+491701234567 may write to me/],
   ['share demo with +49 170 1234567', /demo is shared with \+491701234567/],
@@ -224,7 +219,7 @@ export async function walk(
   shown: (text: string) => void,
   missed: (what: string) => void,
 ): Promise<string> {
-  const text = typeof says === 'string' ? says : await says(guide);
+  const text = typeof says === 'string' ? says : says(guide);
   await guide.ann.says(text);
   for (const like of sees) {
     const message = await guide.ann.sees(like, PATIENCE_MS).catch((error: Error) => {

@@ -112,7 +112,7 @@ const files: Row[] = [
     { path: 'src/greeting.js', find: 'Hello', replace: 'Hi' },
     /Changed src\/greeting\.js/,
   ),
-  row('Take that back', 'undo', {}, /Undid 1 direct edit/),
+  row('Take that back', 'undo', {}, /Undone: /),
   row('Delete the notes', 'file_delete', { path: 'notes/a.txt' }, /Deleted file notes\/a\.txt/),
   row('Make a folder', 'file_write', { path: 'old/b.txt', content: 'b\n' }, /old\/b\.txt/),
   row('Take the folder away', 'folder_delete', { path: 'old' }, /Deleted folder old/),

@@ -1,8 +1,16 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { ConfigError, childEnvironment, configWarnings, loadConfig, settings } from '../../src/config.ts';
+import {
+  ConfigError,
+  childEnvironment,
+  configWarnings,
+  constantsGiven,
+  loadConfig,
+  settings,
+} from '../../src/config.ts';
 import { AGENT_NAMES } from '../../src/contracts/kennel.ts';
 import { mayBeInFile } from '../../src/domain/settings/shapes.ts';
 
@@ -67,6 +75,41 @@ test.each([
   expect(() => loadConfig({}, { FETCH_HOME: home, [name]: value })).toThrow(why);
 });
 
+test('a badly written setting gets a sentence that says what it must be', () => {
+  const problemsOf = (name: string, value: string): string => {
+    try {
+      loadConfig({}, { FETCH_HOME: home, [name]: value });
+      return '';
+    } catch (error) {
+      return (error as ConfigError).problems.join('\n');
+    }
+  };
+  expect(problemsOf('FETCH_RUNTIME_PORT', 'abc')).toBe(
+    'FETCH_RUNTIME_PORT (environment): must be a whole number from 1 to 65535, and not "abc"',
+  );
+  expect(problemsOf('LOG_LEVEL', 'loud')).toContain('must be one of trace, debug, info, warn, error, fatal');
+  expect(problemsOf('FETCH_RUNTIME_INSECURE', 'maybe')).toContain('must be yes or no');
+  expect(problemsOf('FETCH_MAX_STEPS', '0')).toContain('must be a whole number from 1');
+  const names = Object.keys(settings).filter((name) => name !== 'FETCH_HOME');
+  const junk = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 80 }),
+    fc.double().map(String),
+    fc.constantFrom('abc', '-1', '0', '1.5', '1e300', 'NaN', 'http://', '{}', '[1]', '\u001b[31m', 'x'.repeat(5_000)),
+  );
+  fc.assert(
+    fc.property(fc.constantFrom(...names), junk, (name, value) => {
+      const told = problemsOf(name, value);
+      expect(told, `${name}=${JSON.stringify(value)}`).toMatch(new RegExp(`^(${name} \\(environment\\): |$)`));
+      expect(told, `${name}=${JSON.stringify(value)}`).not.toMatch(
+        /Invalid|expected|received|Too (big|small)|\bint\b|[\u0000-\u0009\u000b-\u001f]/,
+      );
+      expect(told.length).toBeLessThan(700);
+      if (mayBeInFile(settings[name as keyof typeof settings]) && value.length > 8) expect(told).not.toContain(value);
+    }),
+    { numRuns: 400 },
+  );
+});
+
 test('an empty variable means unset', () => {
   expect(loadConfig({}, { FETCH_HOME: home, TEMPORAL_ADDRESS: ' ', OPENAI_API_KEY: '' })).toMatchObject({
     FETCH_RUNTIME_PORT: 7878,
@@ -105,7 +148,9 @@ describe('a secret in a file', () => {
         ? 'postgres://fetch:secret@db/fetch'
         : name.endsWith('_HEADERS')
           ? 'key=value'
-          : 'a'.repeat(64);
+          : name.endsWith('_URL')
+            ? 'https://ntfy.example.com/topic'
+            : 'a'.repeat(64);
       expect(load({ [`${name}_FILE`]: fileWith(`${value}\n`) }), name).toMatchObject({ [name]: value });
     }
   });
@@ -202,11 +247,22 @@ describe('what nothing reads', () => {
   };
 
   test('is told, with the nearest right name', () => {
-    const [file, environment] = written('FETCH_MAX_STEP=3\nSOMETHING_ELSE=1\n');
-    expect(file).toBe('FETCH_MAX_STEP (/.env) is no setting and is ignored. Did you mean FETCH_MAX_STEPS?');
+    const [file, environment] = written('FETCH_MAX_DAY_US=3\nSOMETHING_ELSE=1\n');
+    expect(file).toBe('FETCH_MAX_DAY_US (/.env) is no setting and is ignored. Did you mean FETCH_MAX_DAY_USD?');
     expect(environment).toMatch(
       /^FETCH_AUTONMY \(environment\) is no setting and is ignored\. Did you mean FETCH_AUTONOMY/,
     );
+  });
+
+  test('is no constant that was a setting: it counts, and the start says so once', () => {
+    writeFileSync(join(home, '.env'), 'FETCH_MAX_STEPS=7\nFETCH_MAX_DAY_USD=1\n');
+    const env = { FETCH_HOME: home, FETCH_READ_SECONDS: '4', FETCH_KENNEL_PIDS: '' };
+    expect(loadConfig({}, env)).toMatchObject({ FETCH_MAX_STEPS: 7, FETCH_READ_SECONDS: 4, FETCH_KENNEL_PIDS: 512 });
+    expect(configWarnings(home, env)).toEqual([]);
+    expect(constantsGiven(home, env).map((said) => said.replaceAll(home, ''))).toEqual([
+      'FETCH_MAX_STEPS (/.env) is no setting any more. Its value still counts; without it, 25 does.',
+      'FETCH_READ_SECONDS (environment) is no setting any more. Its value still counts; without it, 2 does.',
+    ]);
   });
 
   test('is a line that assigns nothing, and no line of a value that spans several', () => {

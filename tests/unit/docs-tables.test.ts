@@ -2,11 +2,18 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { parse } from 'dotenv';
 import { describe, expect, it } from 'vitest';
 import { withTable } from '../../scripts/docs/page.ts';
-import { listSettings, settingsPage, testsTable } from '../../scripts/docs/settings-page.ts';
+import { listSettings, settingsPage } from '../../scripts/docs/settings-page.ts';
 import { envExample, FILES, TABLES } from '../../scripts/docs/tables.ts';
 import { settings } from '../../src/config.ts';
+import { isConstant, isListed } from '../../src/domain/settings/listed.ts';
 
 const file = (name: string): string => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8');
+
+/** Pages that people look things up in; nobody reads them from beginning to end. */
+const REFERENCE = ['differences.md', 'failed-once.md', 'licences.md', 'tools.md'];
+const pages = readdirSync(new URL('../../docs/', import.meta.url)).filter(
+  (page) => page.endsWith('.md') && !REFERENCE.includes(page),
+);
 
 describe('what "npm run docs" writes', () => {
   it.each(TABLES)('is renewed: the table of $name in $page', async ({ page, name, text }) => {
@@ -21,12 +28,38 @@ describe('what "npm run docs" writes', () => {
 });
 
 describe('the documented settings', () => {
-  it('are all there, each with what it means', () => {
-    expect(listSettings().map(({ name }) => name)).toEqual(Object.keys(settings));
-    for (const { name, meaning } of listSettings()) expect(meaning, name).not.toBe('');
-    expect(settingsPage()).toContain('| `FETCH_RUNTIME_PORT` | `7878` |');
-    const tables = `${settingsPage()}\n${testsTable()}`;
-    for (const name of Object.keys(settings)) expect(tables.split(`\n| \`${name}\` |`), name).toHaveLength(2);
+  it('are at most eighty, each with what it means, once', () => {
+    const listed = listSettings();
+    expect(listed.length).toBeLessThanOrEqual(80);
+    const page = settingsPage();
+    expect(page).toContain('| `FETCH_RUNTIME_PORT` | `7878` |');
+    for (const { name, meaning } of listed) {
+      expect(meaning, name).not.toBe('');
+      expect(page.split(`\n| \`${name}\` |`), name).toHaveLength(2);
+    }
+  });
+
+  it('are all but constants and what others bring; no page names a constant', () => {
+    const named = listSettings().map(({ name }) => name);
+    expect(named).toEqual(Object.keys(settings).filter(isListed));
+    for (const page of pages)
+      for (const [name] of file(`docs/${page}`).matchAll(/\b[A-Z]+(?:_[A-Z]+)+\b/g))
+        expect([page, name, isConstant(name)]).toEqual([page, name, false]);
+  });
+
+  it('are on the page of their need where the list does not have them', () => {
+    const where = [...pages.map((page) => `docs/${page}`), 'docker-compose.yml', 'deploy/healthy.sh'].map(file).join();
+    for (const name of Object.keys(settings))
+      if (!isConstant(name))
+        expect([name, where.includes(name.replace('OTEL_EXPORTER_OTLP_', '_'))]).toEqual([name, true]);
+  });
+
+  it('have lines of at most 120 characters in the example', () => {
+    expect(
+      envExample()
+        .split('\n')
+        .filter((line) => line.length > 120),
+    ).toEqual([]);
   });
 
   it('change nothing when the example is copied as it is, beyond what Docker Compose starts', () => {
@@ -34,17 +67,12 @@ describe('the documented settings', () => {
   });
 });
 
-/** Pages that people look things up in; nobody reads them from beginning to end. */
-const REFERENCE = ['differences.md', 'failed-once.md', 'licences.md', 'tools.md'];
-
 describe('what a person has to read', () => {
-  const folder = new URL('../../docs/', import.meta.url);
-  const pages = readdirSync(folder).filter((page) => page.endsWith('.md') && !REFERENCE.includes(page));
-
   it('is a README of at most 8 KB', () => expect(Buffer.byteLength(file('README.md'))).toBeLessThanOrEqual(8 * 1024));
 
-  it('is at most twelve pages with 25,000 words', () => {
-    const words = pages.flatMap((page) => file(`docs/${page}`).trim().split(/\s+/));
+  it('is at most twelve pages, with 25,000 words in all and the README', () => {
+    const read = ['README.md', ...pages.map((page) => `docs/${page}`)];
+    const words = read.flatMap((page) => file(page).trim().split(/\s+/));
     expect([pages.length, words.length]).toEqual([Math.min(pages.length, 12), Math.min(words.length, 25_000)]);
   });
 

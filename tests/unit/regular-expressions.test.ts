@@ -33,6 +33,7 @@ const BUILT = [
   'src/adapters/model/stream/written-calls.ts', // tags and tokens around calls
   'src/domain/chat/trigger.ts', // FETCH_TRIGGER, escaped
   'src/domain/consent/reactions.ts', // yes or no
+  'src/installation.ts', // names of our commands
   'src/page/shared/text/inline.ts', // a row of backticks
 ];
 

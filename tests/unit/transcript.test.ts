@@ -11,7 +11,7 @@ import { helpLines } from '../../src/gateway/intake/commands/help.ts';
 import { COMMANDS } from '../../src/gateway/intake/commands/table.ts';
 import { APPROVAL_ANSWERS } from '../../src/store/turns/questions/question-text.ts';
 import { approvalSentence, tools } from '../../src/tools/registry.ts';
-import { machineWordsIn } from '../support/transcript.ts';
+import { machineWordsIn, ownMachineWordsIn } from '../support/transcript.ts';
 
 describe('a message that says something of the machine is found', () => {
   test.each([
@@ -39,6 +39,26 @@ describe('a message that says something of the machine is found', () => {
   });
 });
 
+describe('words that are not ours do not count', () => {
+  const sent = (body: string, change: { kind?: string; theirs?: string[]; asked?: string[] } = {}) =>
+    ownMachineWordsIn({ body, kind: 'answer', theirs: [], asked: [], ...change });
+
+  it.each([
+    ['a goal', 'In demo: read tsk_12345 (done)', { theirs: ['read tsk_12345'] }],
+    ['a quotation', 'Done in demo:\n\n> set FETCH_HOME to /home/ada/x', {}],
+    ['a command that is asked about', 'Run this command?\n```\n│ ls /var/log/x\n```', { kind: 'question' }],
+    ['an output', 'Tests fail:\n```\nat /home/ada/x.js\n```', {}],
+    ['what the person named', 'No such schedule as cron_abc12.', { asked: ['delete cron_abc12'] }],
+  ])('%s', (_, body, change) => {
+    expect(sent(body, change)).toEqual([]);
+  });
+
+  it('and beside them ours do', () => {
+    expect(sent('Task tsk_12345 is done: read it', { theirs: ['read it'] })).toEqual(['an id: tsk_12345']);
+    expect(sent('Save it?\n```\n1. workflow_list\n```', { kind: 'question' })).toEqual(['a tool: workflow_list']);
+  });
+});
+
 const setUps = [true, false].flatMap((practice) => [true, false].map((tasks) => ({ practice, tasks })));
 const sources = [
   { kind: 'page' as const, label: 'example.com' },
@@ -46,7 +66,7 @@ const sources = [
   { kind: 'output' as const, label: 'call_12345678' },
 ];
 const report = {
-  id: 'tsk_imqwp44k6x',
+  number: 3,
   goal: 'add a page',
   harness: 'claude',
   workspace: 'demo',

@@ -9,8 +9,9 @@ import { type Change, diffTrees, type Entry, isFile } from '../git/trees.ts';
 import { LIMITS } from '../limits.ts';
 import { testCommand } from '../project/profile.ts';
 import { Refusal } from '../refusal.ts';
+import { otherChanges } from './besides.ts';
 import { checkKey, repositoryOf } from './checkpoint.ts';
-import { readState } from './record.ts';
+import { factsOf, readState, type Stored } from './record.ts';
 
 /**
  * The state before a task that has ended, to compare with: what became of its tests, and a copy of the workspace in
@@ -28,7 +29,13 @@ export function base(place: Place, action: 'look' | 'make' | 'remove', key: stri
   if (!after) throw new Refusal(`${key} has not ended yet.`);
   const changes = diffTrees(repository, before.tree, after.tree);
   if (action === 'look') {
-    const data: BaseLook = { before: before.tree, after: after.tree, edits: testEdits(repository, changes) };
+    const edits = testEdits(repository, changes);
+    const hidden = hiddenSettings(repository, before, after).filter((name) => !edits.settings.includes(name));
+    const data: BaseLook = {
+      before: before.tree,
+      after: after.tree,
+      edits: { ...edits, settings: [...edits.settings, ...hidden] },
+    };
     return { ok: true, output: 'Compared the tests.', data: { ...data } };
   }
   removeCopy(folder);
@@ -66,6 +73,18 @@ const SKIPS =
 /** Names of files that say which tests are run. */
 const SETTINGS =
   /(?:^|\/)(?:(?:vitest|jest|karma|playwright|cypress|ava)\.(?:config|workspace)\.[cm]?[jt]s|\.mocharc\.\w{2,5}|pytest\.ini|tox\.ini|conftest\.py|phpunit\.xml(?:\.dist)?|\.rspec)$/;
+/** Names of files that programs load before any test, and that no diff shows where they are ignored. */
+const LOADED =
+  /(?:^|\/)(?:\.npmrc|\.yarnrc(?:\.yml)?|\.pnpmfile\.c?js|bunfig\.toml|(?:site|user)customize\.py|\.cargo\/config(?:\.toml)?)$/;
+
+/** Settings of test runners, in files that git does not look at, that a task made or changed. */
+function hiddenSettings(repository: Repository, before: Stored, after: Stored): string[] {
+  const known = new Set(factsOf(repository, before).ignored);
+  const fresh = factsOf(repository, after).ignored.filter((path) => !known.has(path));
+  const changed = otherChanges(repository, before, after).flatMap(({ path, to }) => (to ? [path] : []));
+  const names = [...new Set([...fresh, ...changed])].map(utf8);
+  return names.filter((name) => LOADED.test(name) || SETTINGS.test(name));
+}
 
 interface Counts {
   tests: number;
@@ -94,6 +113,7 @@ function testEdits(repository: Repository, changes: readonly Change[]): TestEdit
     })),
     settings: changes.flatMap(({ path, from, to }) => {
       const name = utf8(path);
+      if (LOADED.test(name)) return [name];
       if (!from) return [];
       const isSettings =
         SETTINGS.test(name) ||

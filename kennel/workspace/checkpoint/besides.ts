@@ -1,7 +1,7 @@
 import { type Repository, tryContent } from '../git/git.ts';
 import { type Change, changedTree, diffTrees, type Entry, emptyTree, entriesOf } from '../git/trees.ts';
 import { LIMITS } from '../limits.ts';
-import { folderChanges } from './git-folder.ts';
+import { folderChanges, LEFTOVERS } from './git-folder.ts';
 import { among, isThere, plainPath } from './others.ts';
 import { extraOf, type Facts, factsOf, hadRepository, type Stored } from './record.ts';
 import { changedFiles, type Files, named } from './report.ts';
@@ -91,9 +91,10 @@ function folderNotes(repository: Repository, before: Stored, after: Stored): str
       `The task rewrote the history of ${before.branch ?? 'HEAD'}: commit ${before.head.slice(0, 10)} is no longer in it; ${UNDO}.`,
     );
   }
-  const own = folderChanges(repository, before, after)
-    .map((change) => change.path)
-    .filter((path) => !path.startsWith('modules/'));
+  const changed = folderChanges(repository, before, after).map(({ path }) =>
+    path.replace(/^(worktrees\/[^/]+)\/.*/, '$1'),
+  );
+  const own = [...new Set(changed)].filter((path) => !path.startsWith('modules/') && !LEFTOVERS.has(path));
   if (own.length > 0) notes.push(`The task changed files of git itself: ${named(own)}; "undo" takes that back.`);
   return notes;
 }
@@ -109,6 +110,12 @@ function otherNotes(repository: Repository, before: Stored, after: Stored, then:
   const notes: string[] = [];
   if (gone.length > 0) notes.push(`Ignored files are gone: ${named(gone)}; "undo" brings them back.`);
   if (changed.length > 0) notes.push(`Ignored files were changed: ${named(changed)}; "undo" takes that back.`);
+  const [shown, hidden] = [before, after].map((state) => {
+    const tree = extraOf(repository, state.extra, 'absent');
+    return new Set(tree ? entriesOf(repository, tree).keys() : []);
+  });
+  const left = [...hidden!].filter((path) => !shown!.has(path) && entriesOf(repository, before.tree).has(path));
+  if (left.length > 0) notes.push(`The task left ${named(left)} out of the working tree; ${UNDO}.`);
   const away = lost(repository, before);
   return away ? [...notes, away] : notes;
 }

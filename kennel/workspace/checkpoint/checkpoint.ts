@@ -6,7 +6,7 @@ import { utf8 } from '../git/process.ts';
 import { type Head, headOf, openRepository, type Place } from '../git/repository.ts';
 import { readIndex, type Snapshot, takeSnapshot } from '../git/snapshot.ts';
 import { copyHistory, type Ref, refsOf } from '../git/transfer.ts';
-import { diffTrees, entriesOf, treeOf } from '../git/trees.ts';
+import { changedTree, diffTrees, emptyTree, entriesOf, treeOf } from '../git/trees.ts';
 import { Refusal } from '../refusal.ts';
 import { takeGitFolder } from './git-folder.ts';
 import { type History, openHistory } from './history.ts';
@@ -60,7 +60,10 @@ export function takeHistory(
 ): string | null {
   if (repository.kept === 'beside') return null;
   const indexes = repository.worktree === null ? [repository] : [repository, mainOf(repository)];
-  const entries = indexes.flatMap((each) => [...readIndex(each).entries.values()]);
+  const entries = indexes.flatMap((each) => {
+    const { entries, unmerged } = readIndex(each);
+    return [...entries.values(), ...[...unmerged.values()].flatMap((stages) => [...stages.values()])];
+  });
   const indexed = entries.filter((entry) => entry.mode !== '160000').map((entry) => entry.oid);
   const stashes = refs.some(({ name }) => name === 'refs/stash') ? stashed(repository) : [];
   return copyHistory(repository, refs, head.commit, [...indexed, ...stashes]);
@@ -89,7 +92,10 @@ export function withRest(
 ): { facts: Facts; left: string | null } {
   const { named, nested, folders, pipes } = others;
   const facts: Facts = { ignored: snapshot.ignored, named, nested, folders, pipes };
-  snapshot.trees = { others: othersTree(repository, others.files) };
+  snapshot.trees = {
+    others: othersTree(repository, others.files),
+    ...(snapshot.absent.size > 0 && { absent: changedTree(repository, emptyTree(repository), snapshot.absent) }),
+  };
   if (repository.kept === 'beside') return { facts, left: null };
   const folder = takeGitFolder(repository, refs);
   snapshot.trees = { ...snapshot.trees, ...folder.trees };

@@ -1,7 +1,7 @@
 import type { Author, ConcludedChanges, WorkspaceAnswer } from '../../../src/contracts/workspace-ops.ts';
 import { converter } from '../git/convert.ts';
 import { content, GitFailed, type Repository, tryGit } from '../git/git.ts';
-import { mergeTrees } from '../git/merge.ts';
+import { type Merged, mergeTrees } from '../git/merge.ts';
 import { utf8 } from '../git/process.ts';
 import { type Head, headOf, inProgress, type Place } from '../git/repository.ts';
 import { forgetFiles, readIndex, takeSnapshot } from '../git/snapshot.ts';
@@ -27,6 +27,7 @@ import { generatedAmong, generatedNote } from './generated.ts';
 import { objectDamage } from './git-folder.ts';
 import { among, retakeOthers } from './others.ts';
 import {
+  extraOf,
   type Facts,
   factsOf,
   hadRepository,
@@ -185,7 +186,7 @@ function commitChanges(
   const head = headOf(repository);
   if (prepared && head.commit && isAncestor(repository, prepared, head.commit)) {
     // an earlier call was killed after it moved the branch: only the index may be behind
-    if (head.commit === prepared) stageCommit(repository, firstParent(repository, prepared), prepared);
+    if (head.commit === prepared) stageCommit(repository, before, firstParent(repository, prepared), prepared);
     const keptOn = branchFor(repository, before, { ...head, commit: prepared });
     return { commit: prepared, branch: head.branch, keptOn, tip: head.commit, note: notes(before, head, [], keptOn) };
   }
@@ -209,7 +210,9 @@ function commitChanges(
     return { commit: own, branch: head.branch, tip: head.commit, note };
   }
   const why =
-    op.keepOnBranchOnly && !onOwnBranch ? 'asked' : refusal(repository, merged.conflicts, headTree, merged.tree);
+    op.keepOnBranchOnly && !onOwnBranch
+      ? 'asked'
+      : refusal(repository, before, merged.conflicts, headTree, merged.tree);
   const parents = head.commit ? [head.commit] : [];
   if (why === null) {
     const commit = commitTree(repository, merged.tree, parents, messageOf(repository, op, headTree, merged.tree), by);
@@ -224,7 +227,7 @@ function commitChanges(
       head.commit ?? '0'.repeat(commit.length),
     ]);
     if (moved.code === 0) {
-      stageCommit(repository, head.commit, commit);
+      stageCommit(repository, before, head.commit, commit);
       const keptOn = branchFor(repository, before, { ...head, commit });
       return { commit, branch: head.branch, keptOn, tip: commit, note: notes(before, head, left, keptOn) };
     }
@@ -275,22 +278,48 @@ function tooMuch(repository: Repository, changes: readonly Change[]): string | n
 }
 
 /** Why the task's changes cannot be committed on the branch; null when they can. */
-function refusal(repository: Repository, conflicts: string[], headTree: string, newTree: string): string | null {
+function refusal(
+  repository: Repository,
+  before: Stored,
+  conflicts: string[],
+  headTree: string,
+  newTree: string,
+): string | null {
   const doing = inProgress(repository);
   if (doing) return `${doing} is in progress`;
   const index = readIndex(repository);
   if (index.unmerged.size > 0) return 'the index has unresolved conflicts';
   if (conflicts.length > 0) return `the task worked on top of uncommitted changes in ${named(conflicts)}`;
-  const staged = mergeTrees(repository, headTree, index.staged()!, newTree);
+  const staged = stagedWith(repository, before, headTree, index.staged()!, newTree);
   if (staged.conflicts.length > 0) return `other changes of ${named(staged.conflicts)} are staged`;
   return indexLock(repository);
 }
 
 /** Moves the index from one commit to the next. What else is staged stays staged. */
-function stageCommit(repository: Repository, from: string | null, to: string): void {
+function stageCommit(repository: Repository, before: Stored, from: string | null, to: string): void {
   const staged = readIndex(repository).staged();
   if (staged === null) return;
-  restage(repository, mergeTrees(repository, treeOf(repository, from), staged, treeOf(repository, to)).changes);
+  restage(repository, stagedWith(repository, before, treeOf(repository, from), staged, treeOf(repository, to)).changes);
+}
+
+/**
+ * An index with a commit from `from` to `to`. What the task staged itself, and changed again, gives way; what the person
+ * staged does not.
+ */
+export function stagedWith(repository: Repository, before: Stored, from: string, staged: string, to: string): Merged {
+  const merged = mergeTrees(repository, from, staged, to);
+  if (merged.conflicts.length === 0) return merged;
+  const then = before.worktree === null ? extraOf(repository, before.extra, 'staged') : null;
+  const own = new Set(then ? diffTrees(repository, treeOf(repository, before.head), then).map(({ path }) => path) : []);
+  if (merged.conflicts.some((path) => own.has(path))) return merged;
+  const entries = entriesOf(repository, from);
+  const without = changedTree(
+    repository,
+    staged,
+    merged.conflicts.map((path) => [path, entries.get(path) ?? null]),
+  );
+  const again = mergeTrees(repository, from, without, to);
+  return again.conflicts.length > 0 ? again : { ...again, changes: [...diffTrees(repository, staged, again.tree)] };
 }
 
 /** All files as they are now, in the form in which they are committed. */

@@ -100,6 +100,7 @@ function storeStates(
       tree: apart ? none : tree,
       staged: null,
       unmerged: null,
+      absent: new Map(),
       ignored: [],
       trees: { others: apart ? tree : none },
       notes: [],

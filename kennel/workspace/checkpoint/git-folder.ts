@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { applyChanges } from '../files/apply.ts';
 import { content, git, type Repository, tryGit } from '../git/git.ts';
 import { isFolder, openRepository, type Place, textOrNull } from '../git/repository.ts';
+import { indexFile, indexText, marksOf } from '../git/staging.ts';
 import { giveObjects, missingFrom, type Ref, refsOf } from '../git/transfer.ts';
 import { type Change, diffTrees, entriesOf } from '../git/trees.ts';
 import { LIMITS } from '../limits.ts';
@@ -14,26 +15,19 @@ import { extraOf, type Facts, factsOf, type Stored } from './record.ts';
  * and how it is restored.
  */
 
-/** Saved in another way, or made by this program, or part of worktrees. */
-const OWN = new Set([
-  'objects',
-  'refs',
-  'logs',
-  'worktrees',
-  'fetch-worktrees',
-  'fetch',
-  'index',
-  'packed-refs',
-  'HEAD',
-  'lfs',
-]);
+/** Saved in another way, or made by this program. */
+const OWN = new Set(['objects', 'refs', 'logs', 'fetch-worktrees', 'fetch', 'index', 'packed-refs', 'HEAD', 'lfs']);
 const isApart = (path: string): boolean =>
   OWN.has(path.split('/')[0]!) || path.startsWith('sharedindex.') || path.endsWith('.lock');
+/** What git knows of a worktree of the person, which `git worktree prune` removes where its folder is not mounted. */
+const WORKTREE = /^(worktrees\/[^/]+)\/./;
+/** Leftovers of a merge, which nobody needs to hear of. */
+export const LEFTOVERS = new Set(['SQUASH_MSG', 'AUTO_MERGE']);
 /**
  * In these, a task's changes are undone one by one; other files change whenever git works. `modules` has the git
  * folders of submodules.
  */
-const STABLE = /^(config|config\.worktree|description|shallow|hooks\/.*|info\/.*|modules\/.*)$/;
+const STABLE = /^(config|config\.worktree|description|shallow|SQUASH_MSG|AUTO_MERGE|hooks\/.*|info\/.*|modules\/.*)$/;
 
 const isLog = (path: string): boolean => path.startsWith('logs/');
 
@@ -50,9 +44,14 @@ export interface GitFolder {
 export function takeGitFolder(repository: Repository, refs: readonly Ref[]): GitFolder {
   const { commonDir } = repository;
   const bounds = { files: LIMITS.nestedFiles, bytes: LIMITS.nestedBytes, file: LIMITS.nestedBytes };
-  const files = collect(commonDir, '', bounds, (path) => isApart(path));
+  const ofTasks = new Set(
+    isFolder(join(commonDir, 'fetch-worktrees')) ? readdirSync(join(commonDir, 'fetch-worktrees')) : [],
+  );
+  const isLeft = (path: string): boolean =>
+    isApart(path) || (path.startsWith('worktrees/') && ofTasks.has(path.split('/')[1]!));
+  const files = collect(commonDir, '', bounds, isLeft);
   // small, without what submodules and other programs put there
-  const taken = files ?? collect(commonDir, '', bounds, (path) => isApart(path) || !SETTINGS.test(path)) ?? [];
+  const taken = files ?? collect(commonDir, '', bounds, (path) => isLeft(path) || !SETTINGS.test(path)) ?? [];
   const logs = isFolder(join(commonDir, 'logs')) ? (collect(commonDir, 'logs/', bounds) ?? []) : [];
   const stored = [...storeFiles(repository, commonDir, [...taken, ...logs])];
   // the workspace's index, also for a task in a worktree; that index is saved with the worktree
@@ -120,17 +119,30 @@ function brokenObjects(repository: Repository): string | null {
 export function folderChanges(repository: Repository, from: Stored, to: Stored): Change[] {
   const trees = [from, to].map((state) => extraOf(repository, state.extra, 'git'));
   if (!trees[0] || !trees[1]) return [];
+  const changes = diffTrees(repository, trees[0], trees[1]).map((change) => ({
+    ...change,
+    path: plainPath(change.path),
+  }));
+  // a worktree is another place to work in: only that it is there belongs to this one
+  const moved = new Set(
+    changes.flatMap(({ path, from, to }) =>
+      /^worktrees\/[^/]+\/HEAD$/.test(path) && !(from && to) ? [path.slice(0, -5)] : [],
+    ),
+  );
   return (
-    diffTrees(repository, trees[0], trees[1])
-      .map((change) => ({ ...change, path: plainPath(change.path) }))
+    changes
       // new objects of a submodule do no harm
-      .filter(({ path, to }) => STABLE.test(path) && (to || !/^modules\/.*\/objects\//.test(path)))
+      .filter(
+        ({ path, to }) =>
+          moved.has(WORKTREE.exec(path)?.[1] ?? '') ||
+          (STABLE.test(path) && (to || !/^modules\/.*\/objects\//.test(path))),
+      )
   );
 }
 
 /** What git keeps of a merge, rebase or the like while it is in progress; the first ones exist in no other state. */
 const BEGUN = /^(MERGE_HEAD|CHERRY_PICK_HEAD|REVERT_HEAD|BISECT_LOG|rebase-merge\/.*|rebase-apply\/.*)$/;
-const OF_IT = /^(MERGE_(MSG|MODE|RR)|AUTO_MERGE|ORIG_HEAD|REBASE_HEAD|BISECT_\w+|sequencer\/.*)$/;
+const OF_IT = /^(MERGE_(MSG|MODE|RR)|ORIG_HEAD|REBASE_HEAD|BISECT_\w+|sequencer\/.*)$/;
 
 /** Changes by which an operation that was in progress in `before` is so again; none when it is, or there was none. */
 export function progressChanges(repository: Repository, after: Stored, before: Stored): Change[] {
@@ -139,7 +151,25 @@ export function progressChanges(repository: Repository, after: Stored, before: S
   const changes = diffTrees(repository, trees[0], trees[1])
     .map((change) => ({ ...change, path: plainPath(change.path) }))
     .filter(({ path }) => BEGUN.test(path) || OF_IT.test(path));
-  return changes.some(({ path, from, to }) => BEGUN.test(path) && from === null && to !== null) ? changes : [];
+  // a stash or a picked commit may have conflicts with nothing in progress
+  const [has, had] = [after, before].map((state) => extraOf(repository, state.extra, 'unmerged'));
+  const again = had !== null && had !== has;
+  return again || changes.some(({ path, from, to }) => BEGUN.test(path) && from === null && to !== null) ? changes : [];
+}
+
+/** The index file of a state, as it is stored, and its marks; null when there was none, or it cannot be read. */
+export function storedIndex(repository: Repository, state: Stored): { oid: string; marks: string } | null {
+  const oid = extraOf(repository, state.extra, 'index');
+  const text = oid && indexText(repository, indexFile(repository, oid));
+  return text ? { oid, marks: marksOf(text) } : null;
+}
+
+export const STASHES = 'logs/refs/stash';
+
+/** The list of stashes in a state, which is a log of git: a blob. */
+export function stashesOf(repository: Repository, state: Stored): string | null {
+  const logs = extraOf(repository, state.extra, 'logs');
+  return (logs && entriesOf(repository, logs).get(STASHES)?.oid) ?? null;
 }
 
 export function applyToFolder(repository: Repository, changes: readonly Change[]): string[] {

@@ -7,7 +7,7 @@ import { diffTrees, jsonBlob } from '../git/trees.ts';
 import { lost, otherChanges } from './besides.ts';
 import { checkpoint, repositoryOf, takeHistory } from './checkpoint.ts';
 import { type Result, takeAfter } from './conclude.ts';
-import { folderChanges } from './git-folder.ts';
+import { folderChanges, stashesOf, storedIndex } from './git-folder.ts';
 import { isThere } from './others.ts';
 import { extraOf, factsOf, readRef, readState, refOf, type Stored, writeRef } from './record.ts';
 
@@ -57,12 +57,16 @@ function hasChanged(repository: Repository, before: Stored, after: Stored): bool
   if (diffTrees(repository, before.tree, after.tree).length > 0 || otherChanges(repository, before, after).length > 0)
     return true;
   if (
-    ['staged', 'unmerged'].some(
+    ['staged', 'unmerged', 'absent'].some(
       (name) => extraOf(repository, before.extra, name) !== extraOf(repository, after.extra, name),
     )
   )
     return true;
   if (folderChanges(repository, before, after).length > 0) return true;
+  const index = [before, after].map((state) => extraOf(repository, state.extra, 'index'));
+  if (index[0] !== index[1] && storedIndex(repository, before)?.marks !== storedIndex(repository, after)?.marks)
+    return true;
+  if (stashesOf(repository, before) !== stashesOf(repository, after)) return true;
   const [then, now] = [factsOf(repository, before), factsOf(repository, after)];
   if (JSON.stringify(then.refs) !== JSON.stringify(now.refs)) return true;
   return [...(then.folders ?? []), ...(then.pipes ?? [])].some((path) => !isThere(repository.root, path));

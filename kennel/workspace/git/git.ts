@@ -88,6 +88,8 @@ const ALWAYS: Record<string, string> = {
   'maintenance.auto': 'false',
   'protocol.allow': 'never',
   'submodule.recurse': 'false',
+  // the index is read as it is stored, also where a file has come that a sparse checkout leaves out
+  'sparse.expectFilesOutsideOfPatterns': 'true',
   'status.submoduleSummary': 'false',
   'diff.ignoreSubmodules': 'dirty',
   'fetch.recurseSubmodules': 'false',
@@ -205,7 +207,9 @@ function overridesOf(repository: Repository): Record<string, string> {
   for (const key of listed.stdout.split('\0')) {
     if (RUNS_SOMETHING.test(key)) found[utf8(key)] = /\.(required|promisor|cachetextconv)$/i.test(key) ? 'false' : '';
   }
-  return { ...found, ...ALWAYS };
+  // a repository from another machine may say that case does not count, where it does: files would be overlooked
+  const isExact = !existsSync(join(repository.commonDir, 'head'));
+  return { ...found, ...(isExact && { 'core.ignoreCase': 'false' }), ...ALWAYS };
 }
 
 let scratches: string[] = [];

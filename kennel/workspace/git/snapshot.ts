@@ -27,6 +27,8 @@ export interface Snapshot {
   staged: string | null;
   /** versions of conflicting files, under `1/`, `2/` and `3/`; null when there are none */
   unmerged: string | null;
+  /** tracked files of `tree` that a sparse checkout leaves out of the working tree */
+  absent: Map<string, Entry>;
   /** ignored files, and folders that are ignored whole (they end with `/`) */
   ignored: string[];
   /** further trees of a state */
@@ -52,6 +54,7 @@ export function takeSnapshot(repository: Repository, options: SnapshotOptions = 
   const notes: string[] = [];
   const paths: string[] = [];
   const given = new Map<string, Entry>();
+  const absent = new Map<string, Entry>();
   const also = [...(options.also ?? [])];
   const wanted = new Set(also);
   const known = new Set([...index.entries.keys(), ...index.unmerged.keys(), ...wanted]);
@@ -67,7 +70,10 @@ export function takeSnapshot(repository: Repository, options: SnapshotOptions = 
     const stats = look.at(path);
     if (!stats) {
       // a sparse checkout leaves files out on purpose
-      if (tracked && index.sparse.has(path)) given.set(path, tracked);
+      if (tracked && index.sparse.has(path)) {
+        given.set(path, tracked);
+        absent.set(path, tracked);
+      }
     } else if (stats.isDirectory()) {
       if (tracked && isSubmodule(tracked))
         given.set(path, { mode: '160000', oid: submoduleHead(repository, path) ?? tracked.oid });
@@ -85,6 +91,7 @@ export function takeSnapshot(repository: Repository, options: SnapshotOptions = 
     tree: treeOfFiles(repository, paths, given),
     staged: index.staged(),
     unmerged: index.unmergedTree(),
+    absent,
     ignored,
     notes,
   };
@@ -100,6 +107,8 @@ function listed(repository: Repository, args: string[]): string[] {
 interface IndexEntries {
   entries: Map<string, Entry>;
   sparse: Set<string>;
+  /** files that git takes for unchanged without a look */
+  assumed: Set<string>;
   /** path → stage → entry */
   unmerged: Map<string, Map<string, Entry>>;
 }
@@ -115,11 +124,12 @@ export function readIndex(repository: Repository): Index {
   // git never writes into it, but replaces it
   const stats = lstatSync(file, { throwIfNoEntry: false, bigint: true });
   const stamp = stats ? `${file} ${stats.ino} ${stats.size} ${stats.mtimeNs} ${stats.ctimeNs}` : file;
-  const { entries, sparse, unmerged } = once(repository, `index ${stamp}`, () => parseIndex(repository));
+  const { entries, sparse, assumed, unmerged } = once(repository, `index ${stamp}`, () => parseIndex(repository));
   const treeFrom = (all: Iterable<[string, Entry]>) => changedTree(repository, emptyTree(repository), all);
   return {
     entries,
     sparse,
+    assumed,
     unmerged,
     staged: () => (unmerged.size > 0 ? null : treeFrom(entries)),
     unmergedTree: () =>
@@ -136,19 +146,21 @@ export function readIndex(repository: Repository): Index {
 function parseIndex(repository: Repository): IndexEntries {
   const entries = new Map<string, Entry>();
   const sparse = new Set<string>();
+  const assumed = new Set<string>();
   const unmerged = new Map<string, Map<string, Entry>>();
   if (repository.kept === 'workspace') {
-    for (const line of git(repository, ['ls-files', '-s', '-t', '-z']).split('\0')) {
+    for (const line of git(repository, ['ls-files', '-s', '-v', '-z']).split('\0')) {
       const tab = line.indexOf('\t');
       if (tab < 0) continue;
       const [tag, mode, oid, stage] = line.slice(0, tab).split(' ') as [string, string, string, string];
       const path = line.slice(tab + 1);
-      if (tag === 'S') sparse.add(path);
+      if (tag.toUpperCase() === 'S') sparse.add(path);
+      if (tag !== tag.toUpperCase()) assumed.add(path);
       if (stage === '0') entries.set(path, { mode, oid });
       else unmerged.set(path, (unmerged.get(path) ?? new Map()).set(stage, { mode, oid }));
     }
   }
-  return { entries, sparse, unmerged };
+  return { entries, sparse, assumed, unmerged };
 }
 
 /** lstat that follows no link on the way: what is behind a linked folder does not belong to the working tree. */

@@ -18,7 +18,7 @@ export interface Ref {
   symref?: string;
 }
 
-/** All refs of the workspace, except those that the version before made for checkpoints. */
+/** All refs of the workspace, without the checkpoint refs of the previous release. */
 export function refsOf(repository: Repository): Ref[] {
   if (repository.kept === 'beside') return [];
   return git(repository, ['for-each-ref', '--format=%(objectname) %(refname) %(symref)'])

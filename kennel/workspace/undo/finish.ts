@@ -1,4 +1,4 @@
-import { lstatSync, mkdirSync, readdirSync, renameSync, rmdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, lstatSync, mkdirSync, readdirSync, renameSync, rmdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Undone, WorkspaceAnswer } from '../../../src/contracts/workspace-ops.ts';
 import { applyToFolder } from '../checkpoint/git-folder.ts';
@@ -6,16 +6,16 @@ import { readRef } from '../checkpoint/record.ts';
 import { named } from '../checkpoint/report.ts';
 import { applyChanges, entryOnDisk, inTheWayOf } from '../files/apply.ts';
 import { shown } from '../files/names.ts';
-import { content, kept, type Repository, tryGit } from '../git/git.ts';
+import { kept, type Repository, tryGit } from '../git/git.ts';
 import { foldersOf } from '../git/merge.ts';
 import { utf8 } from '../git/process.ts';
 import { headOf } from '../git/repository.ts';
 import { onDisk, readIndex } from '../git/snapshot.ts';
-import { restage } from '../git/staging.ts';
+import { indexFile, indexText, overlookAbsent, reread, restage } from '../git/staging.ts';
 import { giveObjects, setRefs } from '../git/transfer.ts';
-import { type Change, diffTrees, type Signature } from '../git/trees.ts';
+import { type Change, diffTrees, entriesOf, type Signature } from '../git/trees.ts';
 import { Refusal } from '../refusal.ts';
-import { moveHead } from './move-head.ts';
+import { leaveBranch, moveHead } from './move-head.ts';
 import { changesOf, remakeEmpty, setStashes } from './take-back.ts';
 import { type UndoRecord, undoRef, writeUndoRecord } from './undo-log.ts';
 
@@ -45,15 +45,23 @@ export function finish(repository: Repository, record: UndoRecord, by: Signature
       repository,
       (record.refs ?? []).map((ref) => ref.to),
     );
-    const left = setRefs(repository, record.refs ?? []);
-    if (left.length > 0) notes.push(`${named(left)} changed since the task and stay as they are`);
-    setStashes(repository, record);
     const from = { commit: record.headFrom, branch: record.branchFrom };
     const to = { commit: record.headTo, branch: record.branchTo };
-    if (moveHead(repository, headOf(repository), from, to, `fetch: ${record.kind} ${record.keys.join(' ')}`)) {
-      if (record.index) resumeIndex(repository, record.index);
-      else if (record.stagedFrom && record.stagedTo)
+    const why = `fetch: ${record.kind} ${record.keys.join(' ')}`;
+    if ((record.refs ?? []).length > 0) leaveBranch(repository, headOf(repository), from, to, why);
+    const left = setRefs(repository, record.refs ?? []);
+    if (left.length > 0) notes.push(`${named(left)} changed since the task and stay as they are`);
+    if (!setStashes(repository, record)) notes.push('The stashes changed since the task and stay as they are');
+    if (moveHead(repository, headOf(repository), from, to, why)) {
+      if (record.index) {
+        if (!setIndex(repository, record)) notes.push('What is staged changed in the meantime and stays as it is');
+      } else if (record.stagedFrom && record.stagedTo)
         restage(repository, diffTrees(repository, record.stagedFrom, record.stagedTo));
+      reread(
+        repository,
+        files.flatMap(({ path, to }) => (to ? [path] : [])),
+      );
+      if (record.absent) overlookAbsent(repository, [...entriesOf(repository, record.absent).keys()]);
     } else notes.push('HEAD was moved in the meantime and stays where it is');
   }
   const done = { ...record, notes, done: true };
@@ -61,14 +69,25 @@ export function finish(repository: Repository, record: UndoRecord, by: Signature
   return answer(repository, done);
 }
 
-/** Writes the index of an operation that is in progress again, with its conflicts. */
-function resumeIndex(repository: Repository, index: string): void {
-  if (readIndex(repository).unmerged.size > 0) return;
+/** Writes a whole index, unless it has been changed since this was begun. False: it was. */
+function setIndex(repository: Repository, { index, indexFrom }: UndoRecord): boolean {
+  const [now, to] = [indexText(repository), indexText(repository, indexFile(repository, index!))];
+  if (now === to) return true;
+  if (to === null) return false;
+  // a record of the version before has only conflicts to bring back
+  const from = indexFrom ? indexText(repository, indexFile(repository, indexFrom)) : null;
+  if (indexFrom === undefined ? readIndex(repository).unmerged.size > 0 : now !== from) return false;
+  const listed = to.split('\0').flatMap((line) => {
+    const [, mode, oid] = line.split(' ', 3);
+    return oid && mode !== '160000' ? [oid] : [];
+  });
+  giveObjects(repository, listed);
   const fresh = join(repository.gitDir, 'fetch', 'index');
   mkdirSync(dirname(fresh), { recursive: true });
-  writeFileSync(fresh, Buffer.from(content(repository, ['cat-file', 'blob', index]), 'latin1'));
+  copyFileSync(indexFile(repository, index!), fresh);
   renameSync(fresh, join(repository.gitDir, 'index'));
   tryGit(repository, ['update-index', '-q', '--ignore-submodules', '--refresh']);
+  return true;
 }
 
 /** Removes the empty folders that are left of a repository inside the workspace. A folder with a file stays. */
@@ -129,43 +148,57 @@ function leftNotes(repository: Repository, paths: string[], kind: UndoRecord['ki
 }
 
 export function answer(repository: Repository, record: UndoRecord): WorkspaceAnswer {
-  const others = changesOf(repository, record.othersFrom, record.othersTo).map((change) => change.path);
-  const files = [
-    ...diffTrees(repository, record.filesFrom, record.filesTo).map((change) => change.path),
-    ...others.filter((path) => !/(^|\/)\.git\//.test(path)),
-  ];
-  const verb = record.kind === 'undo' ? 'Undid' : 'Redid';
+  const others = changesOf(repository, record.othersFrom, record.othersTo).filter(
+    ({ path }) => !/(^|\/)\.git\//.test(path),
+  );
+  const changes = [...diffTrees(repository, record.filesFrom, record.filesTo), ...others];
+  const isUndo = record.kind === 'undo';
+  const refs = record.refs ?? [];
   const how = {
     moved:
       record.branchFrom === record.branchTo
-        ? `The branch ${record.kind === 'undo' ? 'went back to' : 'is at'} ${record.headTo?.slice(0, 10) ?? 'no commit'}.`
-        : `HEAD is on ${record.branchTo ?? 'a detached HEAD'} again.`,
-    reverted: `Commit ${record.headTo?.slice(0, 10)} takes it back, as there are later or published commits.`,
+        ? `Its commit is ${isUndo ? 'taken back' : 'there again'}, too.`
+        : record.branchTo
+          ? `The branch ${record.branchTo} is checked out again.`
+          : 'No branch is checked out, as before.',
+    reverted: 'A new commit takes it back, as there are later or published commits.',
     none:
-      (record.refs ?? []).length > 0
-        ? `${named(record.refs!.map((ref) => ref.name))} ${record.refs!.length === 1 ? 'is' : 'are'} as before it.`
-        : '',
+      refs.length > 0 ? `${named(refs.map(({ name }) => name))} ${refs.length === 1 ? 'is' : 'are'} as before it.` : '',
   }[record.commits];
-  const which = `${verb} ${steps(record.keys)}`;
-  const what =
-    files.length === 0
-      ? 'no file changes.'
-      : `${files.length} ${files.length === 1 ? 'file' : 'files'}: ${named(files)}.`;
+  const which = record.keys.length > 1 ? ` (${steps(record.keys)})` : '';
   const data: Undone = {
     keys: record.keys,
-    files: files.slice(0, 500).map((path) => shown(utf8(path))),
+    files: changes.slice(0, 500).map(({ path }) => shown(utf8(path))),
     commits: record.commits,
     head: record.headTo,
   };
-  const back = record.kind === 'undo' ? ' It can be taken back with "redo".' : '';
-  const names = files.length + record.notes.length + (record.commits === 'moved' ? 1 : (record.refs ?? []).length);
-  const notes = record.notes.length > 0 ? ` ${record.notes.join('. ')}.` : '';
+  const names = changes.length + record.notes.length + (record.commits === 'moved' ? 1 : refs.length);
+  const sentences = [
+    `${isUndo ? 'Undone' : 'Redone'}${which}: ${changesInWords(changes, isUndo)}.`,
+    how,
+    ...record.notes.map((note) => `${note}.`),
+    isUndo ? 'Redo brings it back.' : '',
+  ];
   return {
     ok: true,
-    output: `${which}; ${what}${how ? ` ${how}` : ''}${notes}${back}`,
+    output: sentences.filter(Boolean).join(' '),
     ...(names === 0 && { ours: true }),
     data: { ...data },
   };
+}
+
+/** What became of the files: `a.txt is gone again, b.txt and c.txt are as before`. */
+function changesInWords(changes: readonly Change[], isUndo: boolean): string {
+  if (changes.length === 0) return 'no file has changed';
+  const kinds: Array<[string, Change[]]> = [
+    ['gone again', changes.filter(({ to }) => !to)],
+    [isUndo ? 'back' : 'there again', changes.filter(({ from }) => !from)],
+    [isUndo ? 'as before' : 'changed again', changes.filter(({ from, to }) => from && to)],
+  ];
+  return kinds
+    .filter(([, some]) => some.length > 0)
+    .map(([how, some]) => `${named(some.map(({ path }) => path))} ${some.length === 1 ? 'is' : 'are'} ${how}`)
+    .join(', ');
 }
 
 /** What the keys stand for, in words. */
@@ -174,10 +207,6 @@ function steps(keys: string[]): string {
   const edits = keys.filter((key) => key.startsWith('edit-')).length;
   const commands = keys.filter((key) => key.startsWith('command-')).length;
   const tasks = keys.filter((key) => !/^(edit|command)-/.test(key));
-  const all = [
-    ...(tasks.length === 1 ? [`task ${tasks[0]}`] : some(tasks.length, 'task')),
-    ...some(edits, 'direct edit'),
-    ...some(commands, 'command'),
-  ];
+  const all = [...some(tasks.length, 'task'), ...some(edits, 'edit'), ...some(commands, 'command')];
   return all.length > 1 ? `${all.slice(0, -1).join(', ')} and ${all.at(-1)}` : all[0]!;
 }

@@ -78,10 +78,17 @@ function subjectOf(repository: Repository, commit: string | null): string {
   return commit ? utf8(git(repository, ['log', '-n1', '--format=%s', commit]).trim()) : '';
 }
 
+/** Detaches HEAD from a branch that it leaves, so that it stays where it is while that branch is moved. */
+export function leaveBranch(repository: Repository, now: Head, from: Head, to: Head, why: string): void {
+  if (from.branch === to.branch || now.branch !== from.branch || now.commit !== from.commit || !from.commit) return;
+  tryGit(repository, ['update-ref', '-m', why, '--no-deref', 'HEAD', from.commit]);
+}
+
 /** Moves HEAD from where a plan began to where it ends. False when it is at neither by now. */
 export function moveHead(repository: Repository, now: Head, from: Head, to: Head, why: string): boolean {
   if (now.commit === to.commit && now.branch === to.branch) return true;
-  if (now.commit !== from.commit || now.branch !== from.branch) return false;
+  const hasLeft = now.branch === null && from.branch !== to.branch;
+  if (now.commit !== from.commit || (now.branch !== from.branch && !hasLeft)) return false;
   const move = (...args: string[]) => {
     const moved = tryGit(repository, args);
     if (moved.code !== 0) throw new Refusal(`git could not move the branch: ${moved.stderr.trim()}`);

@@ -1,7 +1,8 @@
 import type { Author } from '../../../src/contracts/workspace-ops.ts';
 import { othersOf } from '../checkpoint/besides.ts';
 import { pathsOf } from '../checkpoint/checkpoint.ts';
-import { firstParent, isAncestor, readResult } from '../checkpoint/conclude.ts';
+import { firstParent, isAncestor, readResult, stagedWith } from '../checkpoint/conclude.ts';
+import { storedIndex } from '../checkpoint/git-folder.ts';
 import { among } from '../checkpoint/others.ts';
 import { extraOf, factsOf, hadRepository, readOwnRef, readRef, refOf, type Stored } from '../checkpoint/record.ts';
 import { named } from '../checkpoint/report.ts';
@@ -10,6 +11,7 @@ import { mergeTrees } from '../git/merge.ts';
 import { utf8 } from '../git/process.ts';
 import { type Head, headOf } from '../git/repository.ts';
 import { type Snapshot, takeSnapshot } from '../git/snapshot.ts';
+import { indexText, marksOf, ownIndex } from '../git/staging.ts';
 import { changedTree, diffTrees, emptyTree, entriesOf, isSubmodule, type Signature, treeOf } from '../git/trees.ts';
 import { OwnRefusal, Refusal } from '../refusal.ts';
 import { planHead } from './move-head.ts';
@@ -128,14 +130,15 @@ export function planUndo(planning: Planning, chosen: Task[], notes: string[]): U
   const trees = new Map(
     chosen
       .flatMap(({ before, after }) => [before, after])
-      .map((state) => [state, strip(repository, state.tree, apart)]),
+      .map((state) => [state, strip(repository, state.tree, either(apart, absentIn(repository, state)))]),
   );
   const snapshot = takeSnapshot(repository, {
     also: pathsOf(repository, [...trees.values()]),
     except: { untracked: apart, tracked: apart },
   });
   const start = stagedOf(repository, snapshot);
-  let files = snapshot.tree;
+  const present = strip(repository, snapshot.tree, (path) => snapshot.absent.has(path));
+  let files = present;
   let staged = start;
   let head = headOf(repository);
   const from = head;
@@ -164,33 +167,67 @@ export function planUndo(planning: Planning, chosen: Task[], notes: string[]): U
       notes.push('Submodules are left as they are');
     }
   }
-  if (further.index) checkResumable(planning, chosen, start, head);
+  const index = wholeIndex(planning, chosen, start, head, further.begun);
+  if (typeof index === 'string') notes.push(index);
   return {
     ...recordOf(planning, from, head, commits, notes),
     ...further,
+    ...(index && typeof index !== 'string' && index),
+    absent: chosen.map(({ before }) => extraOf(repository, before.extra, 'absent')).findLast(Boolean) ?? null,
     kind: 'undo',
     of: null,
     keys: chosen.map(({ before }) => before.key),
-    filesFrom: snapshot.tree,
+    filesFrom: present,
     filesTo: files,
     stagedFrom: start,
     stagedTo: staged,
   };
 }
 
-/** A merge or the like can be in progress again only where it was, and in an index that nobody has changed since. */
-function checkResumable({ repository }: Planning, chosen: Task[], staged: string | null, to: Head): void {
+/**
+ * The whole index as it was before a task, where the task changed more of it than entries: conflicts of a merge, and
+ * what git is told about files. Null where entries are enough; a sentence where the rest stays as it is. Refused where a
+ * merge or the like would be in progress again elsewhere than it was, or in an index that was changed since.
+ */
+function wholeIndex(
+  { repository }: Planning,
+  chosen: Task[],
+  staged: string | null,
+  to: Head,
+  begun: boolean,
+): Pick<UndoRecord, 'index' | 'indexFrom'> | string | null {
   const whole = chosen.filter(({ before }) => !before.partial);
-  const [{ after, before: last }, { before }] = [whole[0]!, whole.at(-1)!];
-  if (to.commit !== before.head || to.branch !== before.branch)
+  const [newest, oldest] = [whole[0], whole.at(-1)];
+  if (!newest || !oldest || repository.worktree !== null || !hadRepository(newest.after)) return null;
+  const { before } = oldest;
+  const [then, after] = [before, newest.after].map((state) => storedIndex(repository, state));
+  if (!then || !after) return null;
+  const unmerged = [before, newest.after].map((state) => extraOf(repository, state.extra, 'unmerged'));
+  const conflicts = begun || (unmerged[0] !== null && unmerged[0] !== unmerged[1]);
+  if (!conflicts && then.marks === after.marks) return null;
+  const atPlace = to.commit === before.head && to.branch === before.branch;
+  if (conflicts && !atPlace)
     throw new OwnRefusal(
       'A merge was in progress before the task, and there are later or published commits since. Take them back with git; nothing was changed.',
     );
-  if (staged !== stagedAfter(repository, last, after))
+  const isCalm = staged === stagedAfter(repository, newest.before, newest.after);
+  if (conflicts && !isCalm)
     throw new OwnRefusal(
       'A merge was in progress before the task, and something was staged since. Unstage it first; nothing was changed.',
     );
+  if (atPlace && isCalm && (conflicts || marksOf(indexText(repository)) === after.marks))
+    return { index: then.oid, indexFrom: ownIndex(repository) };
+  return 'What git is told to overlook stays as it is, because the index was changed since';
 }
+
+/** Tracked files that a sparse checkout left out of the working tree. */
+function absentIn(repository: Repository, state: Stored): (path: string) => boolean {
+  const tree = extraOf(repository, state.extra, 'absent');
+  const paths = tree ? entriesOf(repository, tree) : null;
+  return (path) => paths?.has(path) ?? false;
+}
+
+const either = (a: (path: string) => boolean, b: (path: string) => boolean) => (path: string) => a(path) || b(path);
 
 /** Paths that were there before a task, and that git did not look at. */
 function apartOf(repository: Repository, before: Stored): string[] {
@@ -200,7 +237,7 @@ function apartOf(repository: Repository, before: Stored): string[] {
 }
 
 /** A tree without some paths. */
-function strip(repository: Repository, tree: string, apart: (path: string) => boolean): string {
+export function strip(repository: Repository, tree: string, apart: (path: string) => boolean): string {
   const gone = [...entriesOf(repository, tree).keys()].filter(apart);
   return changedTree(
     repository,
@@ -222,7 +259,7 @@ function stagedAfter(repository: Repository, before: Stored, after: Stored): str
   const commit = readRef(repository, refOf(before.key, 'commit'));
   if (!last || !commit || (readResult(repository, before.key) ?? { commit }).commit !== commit) return last;
   const parent = treeOf(repository, firstParent(repository, commit));
-  return mergeTrees(repository, parent, last, treeOf(repository, commit)).tree;
+  return stagedWith(repository, before, parent, last, treeOf(repository, commit)).tree;
 }
 
 function headWithout(

@@ -1,14 +1,16 @@
 import { lstatSync, mkdirSync } from 'node:fs';
 import { otherChanges } from '../checkpoint/besides.ts';
-import { folderChanges, progressChanges } from '../checkpoint/git-folder.ts';
+import { readResult } from '../checkpoint/conclude.ts';
+import { folderChanges, progressChanges, STASHES, stashesOf } from '../checkpoint/git-folder.ts';
 import { markedPath, plainPath } from '../checkpoint/others.ts';
-import { extraOf, factsOf, hadRepository, readOwnRef, type Stored } from '../checkpoint/record.ts';
+import { factsOf, hadRepository, readOwnRef, type Stored } from '../checkpoint/record.ts';
 import { applyChanges, entryOnDisk } from '../files/apply.ts';
-import { environment, type Repository } from '../git/git.ts';
+import { content, environment, type Repository } from '../git/git.ts';
 import { foldersOf } from '../git/merge.ts';
 import { run, utf8 } from '../git/process.ts';
 import { onDisk } from '../git/snapshot.ts';
-import { type Change, changedTree, diffTrees, type Entry, emptyTree, entriesOf } from '../git/trees.ts';
+import { giveObjects } from '../git/transfer.ts';
+import { type Change, changedTree, diffTrees, type Entry, emptyTree, same } from '../git/trees.ts';
 import type { UndoRecord } from './undo-log.ts';
 
 /**
@@ -18,7 +20,10 @@ import type { UndoRecord } from './undo-log.ts';
 export type Further = Required<
   Pick<UndoRecord, 'refs' | 'othersFrom' | 'othersTo' | 'folderFrom' | 'folderTo' | 'folders' | 'pipes'>
 > &
-  Pick<UndoRecord, 'stashes' | 'nested' | 'index'>;
+  Pick<UndoRecord, 'stashes' | 'nested'> & {
+    /** a merge or the like that was in progress is so again */
+    begun: boolean;
+  };
 
 export interface Task {
   before: Stored;
@@ -50,22 +55,20 @@ export function planFurther(repository: Repository, chosen: Task[], apart: (path
   for (const change of begun) folder.set(change.path, change);
   return {
     refs: [...refs].map(([name, change]) => ({ name, ...change })),
-    ...(refs.has('refs/stash') && {
-      stashes: { from: stashesOf(repository, newest!), to: stashesOf(repository, oldest!) },
-    }),
+    ...(newest && oldest && stashChange(repository, newest, oldest)),
     ...treesOf(repository, 'others', [...others.values()]),
     ...treesOf(repository, 'folder', [...folder.values()]),
     // a folder with a git folder that no task found there
     nested: chosen.flatMap(({ before, after }) => newNested(repository, before, after)),
-    ...(begun.length > 0 && { index: extraOf(repository, oldest!.extra, 'index') }),
+    begun: begun.length > 0,
     folders: [...folders],
     pipes: [...pipes],
   } as Further;
 }
 
 /**
- * Branches, tags and stashes that a task moved or deleted. Those that it made stay, and so does what other tasks and
- * remotes did.
+ * Branches, tags, stashes, notes and replacements that a task moved or deleted. Branches and tags that it made stay, and
+ * so does what other tasks and remotes did.
  */
 function refChanges(
   repository: Repository,
@@ -80,11 +83,18 @@ function refChanges(
     before.branch !== null && before.branch === after.branch
       ? Buffer.from(`refs/heads/${before.branch}`).toString('latin1')
       : null;
-  return then.flatMap(({ name, oid, symref }) => {
-    const from = current.get(name) ?? null;
+  // its conclusion may have committed on a branch that it has switched to
+  const tip = after.branch === null ? null : (readResult(repository, before.key)?.tip ?? null);
+  const switched = tip && Buffer.from(`refs/heads/${after.branch}`).toString('latin1');
+  const known = new Set(then.map(({ name }) => name));
+  const fresh = now.filter(({ name }) => /^refs\/(stash$|notes\/|replace\/)/.test(name) && !known.has(name));
+  const made = fresh.map(({ name, oid }) => ({ name, from: oid, to: null }));
+  const others = then.flatMap(({ name, oid, symref }) => {
+    const from = name === switched ? tip : (current.get(name) ?? null);
     const passing = from === oid || name === own || symref !== undefined || name.startsWith('refs/heads/fetch/');
     return passing || (from !== null && name.startsWith('refs/remotes/')) ? [] : [{ name, from, to: oid }];
   });
+  return [...others, ...made];
 }
 
 function newNested(repository: Repository, before: Stored, after: Stored): string[] {
@@ -92,26 +102,32 @@ function newNested(repository: Repository, before: Stored, after: Stored): strin
   return then ? (factsOf(repository, after).nested ?? []).filter((folder) => !then.includes(folder)) : [];
 }
 
-const STASHES = 'logs/refs/stash';
-
-function stashesOf(repository: Repository, state: Stored): string | null {
-  const logs = extraOf(repository, state.extra, 'logs');
-  return (logs && entriesOf(repository, logs).get(STASHES)?.oid) ?? null;
+function stashChange(repository: Repository, newest: Stored, oldest: Stored): Pick<UndoRecord, 'stashes'> {
+  if (!hadRepository(newest) || !hadRepository(oldest)) return {};
+  const [from, to] = [stashesOf(repository, newest), stashesOf(repository, oldest)];
+  return from === to ? {} : { stashes: { from, to } };
 }
 
-/** Stashes but the newest are in the log of their ref alone, which git writes itself whenever the ref is set. */
-export function setStashes(repository: Repository, record: UndoRecord): void {
+/**
+ * Stashes but the newest are in the log of their ref alone, which git writes itself whenever the ref is set. False: they
+ * changed since, and stay as they are.
+ */
+export function setStashes(repository: Repository, record: UndoRecord): boolean {
   const { stashes } = record;
+  if (!stashes) return true;
   const ref = record.refs?.find(({ name }) => name === 'refs/stash');
-  if (!stashes || !ref || readOwnRef(repository, ref.name) !== ref.to) return;
   const root = { ...repository, root: repository.commonDir };
   const now = entryOnDisk(root, STASHES);
-  if (now === 'other') return;
-  applyChanges(
-    root,
-    [{ path: STASHES, from: now, to: stashes.to ? { mode: '100644', oid: stashes.to } : null }],
-    false,
+  const due = stashes.to ? { mode: '100644', oid: stashes.to } : null;
+  if (now === 'other' || (ref ? readOwnRef(repository, ref.name) !== ref.to : (now?.oid ?? null) !== stashes.from))
+    return now !== 'other' && same(now, due);
+  const log = stashes.to ? content(repository, ['cat-file', 'blob', stashes.to]) : '';
+  giveObjects(
+    repository,
+    log.split('\n').flatMap((line) => line.split(' ')[1] ?? []),
   );
+  applyChanges(root, [{ path: STASHES, from: now, to: due }], false);
+  return true;
 }
 
 function treesOf(repository: Repository, name: 'others' | 'folder', changes: Change[]): Partial<Further> {

@@ -1,5 +1,5 @@
 import { extraTree, records, writeRef } from '../checkpoint/record.ts';
-import type { Repository } from '../git/git.ts';
+import { content, type Repository } from '../git/git.ts';
 import { commitTree, type Signature } from '../git/trees.ts';
 
 /**
@@ -38,8 +38,11 @@ export interface UndoRecord {
   folderTo?: string;
   /** lists of stashes, which are a log of git */
   stashes?: { from: string | null; to: string | null };
-  /** the index file of a merge or the like that was in progress before, and is so again: a blob */
+  /** the whole index file, where entries do not tell all of it: a blob; and as it was when this was begun */
   index?: string | null;
+  indexFrom?: string | null;
+  /** tree of the files that a sparse checkout leaves out again */
+  absent?: string | null;
   /** folders of repositories that tasks made inside the workspace: what is left of them goes */
   nested?: string[];
   /** empty folders and pipes that were there before */
@@ -84,7 +87,10 @@ export function writeUndoRecord(repository: Repository, record: UndoRecord, by: 
     'folder-from': record.folderFrom ?? null,
     'folder-to': record.folderTo ?? null,
   };
-  const keeper = commitTree(repository, extraTree(repository, trees, {}), [], 'What goes with an undo\n', by);
+  const index = record.indexFrom
+    ? Buffer.from(content(repository, ['cat-file', 'blob', record.indexFrom]), 'latin1')
+    : null;
+  const keeper = commitTree(repository, extraTree(repository, trees, {}, index), [], 'What goes with an undo\n', by);
   const heads = repository.borrows ? [] : [record.headFrom, record.headTo];
   const parents = [...heads, keeper].filter((commit) => commit !== null);
   const title = `${record.done ? '' : 'Begin to '}${record.kind} ${record.keys.join(', ')}`;

@@ -8,12 +8,12 @@ import { hadRepository, now, states } from '../checkpoint/record.ts';
 import type { Repository } from '../git/git.ts';
 import { headOf, inProgress, type Place } from '../git/repository.ts';
 import { takeSnapshot } from '../git/snapshot.ts';
-import { indexLock } from '../git/staging.ts';
+import { indexFile, indexLock, indexText, ownIndex } from '../git/staging.ts';
 import type { Signature } from '../git/trees.ts';
 import { OwnRefusal } from '../refusal.ts';
 import { answer, finish } from './finish.ts';
 import { planHead } from './move-head.ts';
-import { type Planning, planUndo, recordOf, stagedOf, type Undoing, without } from './plan-undo.ts';
+import { type Planning, planUndo, recordOf, stagedOf, strip, type Undoing, without } from './plan-undo.ts';
 import type { Task } from './take-back.ts';
 import { readUndoLog, standing, type UndoRecord, writeUndoRecord } from './undo-log.ts';
 
@@ -36,12 +36,19 @@ function planRedo(planning: Planning): UndoRecord {
           { commit: last.headFrom, branch: last.branchFrom },
           message,
           by,
+          new Map((last.refs ?? []).map(({ name, from }) => [Buffer.from(name, 'latin1').toString('utf8'), from])),
         );
-  const files = without(repository, last.filesTo, snapshot.tree, last.filesFrom, 'The files');
+  const present = strip(repository, snapshot.tree, (path) => snapshot.absent.has(path));
+  const files = without(repository, last.filesTo, present, last.filesFrom, 'The files');
   const staged =
     start && last.stagedTo && last.stagedFrom
       ? without(repository, last.stagedTo, start, last.stagedFrom, 'Staged changes of')
       : start;
+  const isAsLeft =
+    last.index &&
+    next.commit === last.headFrom &&
+    next.branch === last.branchFrom &&
+    indexText(repository) === indexText(repository, indexFile(repository, last.index));
   return {
     ...recordOf(planning, head, next, next.how, []),
     ...(last.othersFrom && last.othersTo && { othersFrom: last.othersTo, othersTo: last.othersFrom }),
@@ -51,7 +58,8 @@ function planRedo(planning: Planning): UndoRecord {
     kind: 'redo',
     of: last.n,
     keys: last.keys,
-    filesFrom: snapshot.tree,
+    ...(last.index && last.indexFrom && isAsLeft && { index: last.indexFrom, indexFrom: ownIndex(repository) }),
+    filesFrom: present,
     filesTo: files,
     stagedFrom: start,
     stagedTo: staged,
@@ -66,7 +74,7 @@ function planRedo(planning: Planning): UndoRecord {
 export function undo(place: Place, op: Undoing): WorkspaceAnswer {
   const history = openHistory(place, false);
   if (!history || states(history, 'before').length === 0)
-    throw new OwnRefusal('There is nothing to undo: no task or direct edit has changed this workspace.');
+    throw new OwnRefusal('There is nothing to undo: no task, edit or command has changed this workspace.');
   const log = readUndoLog(history);
   const by: Signature = { ...op.author, seconds: now() };
   const begun = log.find((record) => !record.done && record.worktree === history.worktree);

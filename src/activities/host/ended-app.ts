@@ -43,8 +43,8 @@ export async function tellEnd(
   });
 }
 
-function textOf({ id, command, name, exitCode, outOfMemory }: App, log: string): string {
-  const how = outOfMemory ? 'because its memory ran out (FETCH_KENNEL_MEMORY_MB)' : `with exit code ${exitCode}`;
-  const head = `The app ${id} in ${name} has ended by itself, ${how}: ${inline(command, 120)}`;
+function textOf({ command, name, exitCode, outOfMemory }: App, log: string): string {
+  const how = outOfMemory ? 'because its memory ran out' : `with exit code ${exitCode}`;
+  const head = `The app in ${name} has ended by itself, ${how}: ${inline(command, 120)}`;
   return log ? `${head}\n\nIts last lines:\n${codeFence(log)}` : `${head}\n\nIt printed nothing.`;
 }

@@ -1,5 +1,6 @@
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { replaceFile } from '../../adapters/kennel/environment/setup-scripts.ts';
 import type { Kennel } from '../../adapters/kennel/kennel.ts';
 import type { Config } from '../../config.ts';
 import { waitsForHosts } from '../../store/kennel/questions/egress-questions.ts';
@@ -82,7 +83,5 @@ async function read(record: string): Promise<Held> {
   }
 }
 
-async function write(record: string, { tasks, others }: Held): Promise<void> {
-  await mkdir(dirname(record), { recursive: true });
-  await writeFile(record, JSON.stringify({ tasks: [...new Set(tasks)], others: [...new Set(others)] }));
-}
+const write = (record: string, { tasks, others }: Held): Promise<void> =>
+  replaceFile(record, JSON.stringify({ tasks: [...new Set(tasks)], others: [...new Set(others)] }));

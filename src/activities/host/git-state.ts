@@ -8,7 +8,7 @@ import type { KennelDeps } from '../activity-deps.ts';
 type RefreshDeps = Pick<KennelDeps, 'db' | 'host' | 'kennel'> & { log: Logger };
 
 const LIMIT_MS = 60_000;
-/** What git writes at a commit, a checkout or an `add`. Other changes are found by the next full look. */
+/** Files that git writes at a commit, a checkout or an `add`. Other changes are found by the next full look. */
 const GIT_FILES = ['', '.git', '.git/HEAD', '.git/index', '.git/logs/HEAD'];
 /** A look starts a container, so a workspace without a sign of change waits longer than one with it. */
 const FULL_LOOK_MS = 600_000;

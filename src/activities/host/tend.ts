@@ -61,7 +61,7 @@ const WAIT_MS = 500;
 /** How often records of old runs are looked for. */
 const DROP_EVERY_MS = HOUR;
 
-/** What a host remembers from one round to the next. */
+/** State of a host between two rounds. */
 type Tending = KennelDeps & {
   browsers: Browsers;
   log: Logger;
@@ -161,7 +161,7 @@ async function report({ db, config, kennel, host, git }: Tending): Promise<void>
   const harnesses = AGENT_NAMES.map((name) => {
     const login = logins.get(name);
     const lacks = login === undefined ? missingFor(name, config) : loginProblem(name, login);
-    const why = !allowed.includes(name) ? `${factsOf(name).label} is not among FETCH_KENNEL_AGENTS.` : lacks;
+    const why = !allowed.includes(name) ? `${factsOf(name).label} is not allowed here.` : lacks;
     return { name, ready: why === null, why };
   });
   await reportHost(db, {

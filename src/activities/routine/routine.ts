@@ -3,10 +3,13 @@ import type { Config } from '../../config.ts';
 import type { ReminderActivities } from '../../contracts/activities.ts';
 import { type CloseInput, PROMPT_STEP, type RoutineActivities } from '../../contracts/routine.ts';
 import type { Source } from '../../contracts/taint.ts';
+import { withoutIds } from '../../domain/chat/words/tool-words.ts';
 import { describeTime } from '../../domain/cron.ts';
 import { isOnce } from '../../domain/firings.ts';
 import { withoutInternal } from '../../domain/text/internal.ts';
 import { prefix } from '../../domain/text/storable.ts';
+import { HOUR } from '../../domain/time.ts';
+import { insertDropped } from '../../store/chats/messages/outbox.ts';
 import { zoneOf } from '../../store/chats/preferences.ts';
 import { isOver, taskOfCall } from '../../store/kennel/tasks/tasks.ts';
 import type { Db } from '../../store/postgres/database.ts';
@@ -20,6 +23,7 @@ import {
   type RoutineRun,
   replaceStep,
   type StepOutcome,
+  sameResults,
 } from '../../store/routines/runs.ts';
 import { recordNotice } from '../../store/turns/complete-turn.ts';
 import { tools } from '../../tools/registry.ts';
@@ -55,7 +59,9 @@ function resultText(
   const { routine_name: name, results, note, summary } = run;
   const whole = run.status === 'completed' && results.every(({ ok }) => ok);
   const isPrompt = shown?.tool === PROMPT_STEP;
-  const said = isPrompt ? withoutInternal(excerpt ?? '') : excerpt;
+  // a tool that reads nothing speaks in our words, and those are for a model
+  const isOurs = tools.get(shown?.tool ?? '')?.reads.length === 0;
+  const said = isPrompt ? withoutInternal(excerpt ?? '') : isOurs ? withoutIds(excerpt ?? '') : excerpt;
   if (whole) return [`${name}:`, note, said || 'Done.'].filter(Boolean).join('\n\n');
   const headline = run.status === 'completed' ? `${name}:` : `${name} did not work${isPrompt ? '.' : ':'}`;
   const lines = results.map((result, index) => `${index + 1}. ${result.name}: ${stateOf(result)}`);
@@ -63,6 +69,10 @@ function resultText(
     .filter(Boolean)
     .join('\n\n');
 }
+
+/** `times`: how often the result before has come again. */
+const foldedText = ({ routine_name: name, status }: RoutineRun, times: number): string =>
+  `${name}: ${status === 'completed' ? 'unchanged' : 'still does not work'}${times > 1 ? `, ${times} times` : ''}.`;
 
 const TASK_WORDS = { completed: 'is done', failed: 'did not work', cancelled: 'was cancelled' };
 
@@ -103,7 +113,7 @@ async function closeAndTell(deps: RoutineDeps, { runId, status, steps, reason }:
     status === 'failed' &&
     before.results.every((result) => result.ok) &&
     !(await findRoutine(db, before.chat_id, before.routine_id));
-  const why = reason ?? (ended ? 'the workflow was deleted while it ran' : undefined);
+  const why = reason ?? (ended ? 'the routine was deleted while it ran' : undefined);
   const run = await closeRun(db, runId, status, summaryOf(before.results, steps, why));
   // a turn of the chat has told its end itself
   const outboxId = (await lastSentOfRun(db, runId)) ?? (await tellResult(deps, run));
@@ -111,12 +121,21 @@ async function closeAndTell(deps: RoutineDeps, { runId, status, steps, reason }:
   return outboxId;
 }
 
+/** A schedule that brings the same again and again says so at most once in this time. */
+const FOLDED_MS = HOUR;
+
+/** The same result as before is told in a few words, and not each time. */
 async function tellResult({ db }: RoutineDeps, run: RoutineRun): Promise<string> {
   const outboxId = `out_${run.id}_result`;
+  const { times, toldAt } = run.scheduled_for && !run.note ? await sameResults(db, run) : { times: 0, toldAt: null };
+  if (times > 1 && toldAt && Date.now() - toldAt.getTime() < FOLDED_MS) {
+    await insertDropped(db, { id: outboxId, chatId: run.chat_id, kind: 'result', body: foldedText(run, times) });
+    return outboxId;
+  }
   await recordNotice(db, {
     chatId: run.chat_id,
     outboxId,
-    text: resultText(run),
+    text: times > 0 ? foldedText(run, times) : resultText(run),
     kind: 'result',
     sources: sourcesOfRun(run),
     ...(run.status === 'completed' && { unasked: 'routine' as const }),

@@ -7,9 +7,10 @@ import { type Reached, type Refused, reachedBy, refusalsOf } from '../../store/k
 import { closeTaskQuestions } from '../../store/kennel/questions/task-questions.ts';
 import { endTaskItems } from '../../store/kennel/tasks/task-log.ts';
 import { taskOutboxId, tellOfTask } from '../../store/kennel/tasks/task-news.ts';
-import { endTask, isOver, type Task, waitingFor } from '../../store/kennel/tasks/tasks.ts';
+import { endTask, isOver, type Task, taskNumbers, waitingFor } from '../../store/kennel/tasks/tasks.ts';
 import { type TaskUsage, usageOf } from '../../store/kennel/tasks/usage.ts';
 import type { TaskResult } from '../../store/schema/tables/kennel.ts';
+import { waitedForPeople } from '../../store/turns/questions/questions.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 import { isOwnWork } from './own-work.ts';
 import { forgetRun, gateFolder, runFolder } from './run/folder.ts';
@@ -31,7 +32,9 @@ export async function conclude(deps: KennelDeps, task: Task, ending: Ending): Pr
   const result = ended.result!;
   const spent = await usageOf(db, task.id);
   const [reached, refused] = await Promise.all([reachedBy(db, task.id), refusalsOf(db, task.id)]);
-  const text = reportOf(ended, { reason: ending.reason, spent, reached, refused });
+  const number = (await taskNumbers(db, task.chat_id)).get(task.id)!;
+  const waitedSeconds = Math.round((await waitedForPeople(db, { taskId: task.id })) / 1000);
+  const text = reportOf(ended, { number, waitedSeconds, reason: ending.reason, spent, reached, refused });
   const outboxId = await tellOfTask(db, { ...task, result }, 'result', text, 'result');
   if (!before) logEnd(deps, ended, spent);
   // a session that will not be resumed is of no use; the host later removes what cannot be removed now
@@ -83,12 +86,21 @@ const secondsOf = ({ ended_at, started_at, created_at }: Task): number =>
 
 function reportOf(
   ended: Task,
-  { reason, ...counted }: { reason: string; spent: TaskUsage; reached: Reached[]; refused: Refused[] },
+  {
+    reason,
+    ...counted
+  }: {
+    number: number;
+    waitedSeconds: number;
+    reason: string;
+    spent: TaskUsage;
+    reached: Reached[];
+    refused: Refused[];
+  },
 ): string {
-  const { id, goal, harness, workspace, worktree } = ended;
+  const { goal, harness, workspace, worktree } = ended;
   const state = ended.state as Concluded['state'];
   const about = {
-    id,
     goal,
     harness,
     workspace,

@@ -98,7 +98,7 @@ export const createFollow = (deps: KennelDeps) => {
     const log = watchLog(at.folder, signal);
     try {
       const task = await taskToFollow(deps, input.taskId);
-      const progress = createProgress(deps, taskProgress(task));
+      const progress = createProgress(deps, taskProgress(deps.db, task));
       const pace = createLogPace();
       at.lines = await countLines(deps.db, task.id);
       // another process has followed this run so far

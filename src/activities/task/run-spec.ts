@@ -25,7 +25,7 @@ import { gateFolder } from './run/folder.ts';
 import { GONE_FACTOR } from './task-records.ts';
 import { workspaceOf } from './task-workspace.ts';
 
-/** What the runner must do in this run. An answer that the agent has not heard is written for it too. */
+/** The job of the runner in this run. An answer that the agent has not heard is written for it too. */
 export async function specOf(
   { db, config }: KennelDeps,
   task: Task,
@@ -98,7 +98,7 @@ export async function packageManagers(
   return { ...variables, ...mirrorEnvironment(FETCH_KENNEL_MIRRORS, true) };
 }
 
-/** What became of the script that the task proposed last. */
+/** The outcome of the script that the task proposed last. */
 interface SetupSettled {
   /** for the agent; null when another question came after it */
   told: string | null;

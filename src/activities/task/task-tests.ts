@@ -27,7 +27,7 @@ export type Tested = Pick<TaskResult, 'tests' | 'untested' | 'verdict'>;
 
 const NO_EDITS: BaseLook['edits'] = { weakened: [], settings: [] };
 
-/** What the tests of the project say after a task, beside what they said before it. */
+/** Test results after a task, compared with those before it. */
 export async function testsOf(deps: KennelDeps, task: Task, { test, files }: ConcludedChanges): Promise<Tested> {
   if (files.length === 0) return { tests: null };
   const look = await lookAtTests(deps, task);

@@ -10,8 +10,11 @@ import {
 import { addressWarnings } from '../../domain/text/look-alikes.ts';
 import { zoneOf } from '../../store/chats/preferences.ts';
 import { chatOfThread } from '../../store/chats/threads/threads.ts';
+import { findTask } from '../../store/kennel/tasks/tasks.ts';
 import { activeWorkspace, listWorkspaces } from '../../store/kennel/workspaces/workspaces.ts';
+import { listMemories, memoryOwner } from '../../store/owner/memories.ts';
 import type { Db } from '../../store/postgres/database.ts';
+import { findCron } from '../../store/routines/crons.ts';
 import { findRoutine } from '../../store/routines/routines.ts';
 import type { Call } from '../../store/turns/steps/calls.ts';
 import { toolOfTurn } from '../../tools/added-tools.ts';
@@ -27,22 +30,23 @@ import type { Tool } from '../../tools/tool.ts';
 export async function approvalOf(
   db: Db,
   call: Call,
-  config: Pick<Config, 'FETCH_TIME_ZONE' | 'FETCH_TRIGGER'>,
+  config: Pick<Config, 'FETCH_TIME_ZONE' | 'FETCH_TRIGGER' | 'OWNER_PHONE_NUMBER'>,
 ): Promise<{ sentence: string; evidence: string }> {
   const tool = await toolOfTurn(db, call.turn_id, call.name);
   // arguments have a meaning of ours only for tools of ours: of any other tool, every one is shown as it is
   if (!tools.has(call.name))
     return { sentence: approvalSentence(call.name, call.args, '', tool), evidence: argumentsEvidence(call.args) };
   const at = tool?.runsIn === 'kennel' || tool?.workspaceOf ? await whereOf(db, call, tool) : null;
+  const args = await withNames(db, call, config);
   const path = at && typeof call.args.path === 'string' ? visibleLine(call.args.path) : '';
   return {
-    sentence: approvalSentence(call.name, call.args, at ? ` in ${at.workspace}` : ''),
+    sentence: approvalSentence(call.name, args, at ? ` in ${at.workspace}` : ''),
     evidence: [
       // the sentence has shorter ones whole
       ...(path.length > LONGEST_IN_SENTENCE ? [`file ${path}`] : []),
       ...(at && at.hosts.length > 1 ? [`on ${at.hosts.map(visibleLine).join(' or ')}`] : []),
       ...misleading(call),
-      whatOf(call),
+      whatOf({ ...call, args }),
       await stepsOf(db, call),
       await groupOf(db, call, config),
       await costOf(db, call, config),
@@ -52,28 +56,35 @@ export async function approvalOf(
   };
 }
 
-/** What about the address of a call may mislead the person who is asked. */
+/** The arguments with names in place of ids: a person knows a schedule, a routine, a task and a memory by its words. */
+async function withNames(
+  db: Db,
+  { name, args, thread_id }: Call,
+  config: Pick<Config, 'OWNER_PHONE_NUMBER'>,
+): Promise<Record<string, unknown>> {
+  const { cron, workflow, taskId, id } = args;
+  if ([cron, workflow, taskId, id].every((each) => typeof each !== 'string')) return args;
+  const chatId = await chatOfThread(db, thread_id);
+  const task = typeof taskId === 'string' ? await findTask(db, taskId) : undefined;
+  const memories = name === 'forget' ? await listMemories(db, await memoryOwner(db, chatId, config), MEMORIES) : [];
+  const names = {
+    cron: typeof cron === 'string' ? (await findCron(db, chatId, cron))?.name : undefined,
+    workflow: typeof workflow === 'string' ? (await findRoutine(db, chatId, workflow))?.name : undefined,
+    taskId: task?.chat_id === chatId ? task.goal : undefined,
+    id: memories.find((memory) => memory.id === id)?.body,
+  };
+  return { ...args, ...Object.fromEntries(Object.entries(names).filter(([, said]) => said !== undefined)) };
+}
+
+/** Warnings about an address that may mislead the person who is asked. */
 const misleading = ({ args }: Call): string[] =>
   [args.url, args.from].flatMap((address) =>
     typeof address === 'string' ? addressWarnings(visibleLine(address)) : [],
   );
 
 const LONGEST_IN_SENTENCE = 120;
-
-/** Arguments that the sentence has. */
-const SAID: Record<string, readonly string[]> = {
-  workflow_create: ['name', 'steps'],
-  workflow_run: ['workflow'],
-  workflow_delete: ['workflow'],
-  workflow_update: ['workflow', 'steps'],
-  cron_create: ['workflow', 'prompt', 'schedule', 'timezone', 'enabled'],
-  cron_update: ['cron', 'schedule', 'timezone'],
-  cron_run: ['cron'],
-  cron_enable: ['cron', 'enabled'],
-  cron_delete: ['cron'],
-  register_group: ['group', 'answer', 'trigger', 'callers', 'families', 'autonomy', 'dayUsd', 'folder'],
-  send_message: ['chat', 'text'],
-};
+/** Memories among which one is looked for by its id. */
+const MEMORIES = 1_000;
 
 /** Lines of a deleted file that are shown: its path says what goes, and undo brings it back. */
 const DELETED_LINES = 12;
@@ -92,7 +103,7 @@ function whatOf({ name, args, metadata }: Call): string {
 }
 
 function argumentsOf(name: string, args: Record<string, unknown>): string {
-  const said = SAID[name] ?? [];
+  const said: readonly string[] = tools.get(name)?.inQuestion ?? [];
   const unsaid = Object.entries(args).filter(([key, value]) => !said.includes(key) && !isEmpty(value));
   const steps = said.includes('steps') && Array.isArray(args.steps) ? stepsInWords(args.steps) : [];
   return [argumentsEvidence(Object.fromEntries(unsaid)), ...steps].filter(Boolean).join('\n');
@@ -111,7 +122,10 @@ async function stepsOf(db: Db, call: Call): Promise<string> {
 /** Steps of a routine as they are stored, or as the model has just written them. */
 const stepsInWords = (steps: readonly unknown[]): string[] =>
   steps.flatMap((step, index) => {
-    if (typeof step !== 'object' || step === null) return [`${index + 1}. ${visibleLine(String(step))}`];
+    if (typeof step !== 'object' || step === null) {
+      const named = tools.get(String(step));
+      return [`${index + 1}. ${named ? doing(named, {}) : visibleLine(String(step))}`];
+    }
     const { tool: wanted = '', name = '', args = {}, ...rest } = step as { [key: string]: unknown };
     const given = args as Record<string, unknown>;
     const tool = tools.get(String(wanted));
@@ -139,7 +153,7 @@ async function groupOf(db: Db, { name, args }: Call, config: Pick<Config, 'FETCH
   return typeof plan === 'string' ? plan : (await planInWords(db, config, plan)).map(visibleLine).join('\n');
 }
 
-/** What a schedule will probably cost, before it is agreed to. */
+/** The estimated cost of a schedule, for its approval. */
 async function costOf(
   db: Db,
   { name, args, thread_id }: Call,

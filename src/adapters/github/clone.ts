@@ -140,7 +140,7 @@ function refusal(from: string, { said }: Ended, token: string | undefined, apiUr
       return `${from} does not exist, or wants a log-in. Clone it yourself, then say: open FOLDER.`;
     return token
       ? `${from} does not exist, or GH_TOKEN may not read it.`
-      : `${from} does not exist, or is private. For a private repository set GH_TOKEN to a token that may read it, and restart.`;
+      : `${from} does not exist, or is private. For a private repository set GH_TOKEN to a token that may read it.`;
   }
   if (/\b30[12378]\b/.test(text)) return `${from} has moved. Clone the address that it leads to.`;
   return `${from} could not be cloned: ${lastLine(text)}`;

@@ -2,7 +2,7 @@ import { RequestError } from '@octokit/request-error';
 import { z } from 'zod';
 import { inline } from '../../domain/text/foreign-text.ts';
 
-/** What GitHub's answers mean, as sentences that say what to do. */
+/** GitHub's answers as sentences that say what to do. */
 
 /** GitHub said no. */
 export class GitHubRefusal extends Error {
@@ -75,13 +75,13 @@ type Headers = Record<string, string | undefined>;
 
 function sentence(status: number, reason: string, headers: Headers, { host, token }: Asked): string {
   if (status === 401)
-    return 'GitHub does not accept GH_TOKEN (401): it has expired or is not a token of this server. Set a new one and restart.';
+    return 'GitHub does not accept GH_TOKEN (401): it has expired or is not a token of this server. Set a new one.';
   const limit = status === 403 || status === 429 ? limitSentence(status, reason, headers, token) : null;
   if (limit) return limit;
   if (status === 403 && /\barchived\b/i.test(reason)) return ARCHIVED;
   if (status === 403 || status === 404) {
     if (!token)
-      return `${host} shows nothing there without a token (${status}): the repository does not exist, or is private. For private ones set GH_TOKEN to a token that may read them, and restart.`;
+      return `${host} shows nothing there without a token (${status}): the repository does not exist, or is private. For private ones set GH_TOKEN to a token that may read them.`;
     if (status === 404)
       return `GitHub knows no such thing (404), or GH_TOKEN may not see it. Check the name, and what the token may reach.`;
     const sso = /url=(https:\/\/[^\s;,]{1,300})/.exec(headers['x-github-sso'] ?? '')?.[1];

@@ -44,7 +44,7 @@ export const configured = (settings: ReadonlyArray<readonly [key: string, value:
 export const isProxied = (): boolean =>
   Object.keys(childEnvironment({})).some((name) => /^(?:https?|all)_proxy$/i.test(name));
 
-/** What git said, without the token. */
+/** The output of git, without the token. */
 export const withoutToken = (text: string, token: string | undefined): string =>
   token
     ? text.replaceAll(token, '***').replaceAll(Buffer.from(`x-access-token:${token}`).toString('base64'), '***')

@@ -244,7 +244,7 @@ async function endOf({ engine: { docker } }: CommandContext, id: string, said: K
     const container = docker.getContainer(id);
     await container.wait();
     const { ExitCode, OOMKilled } = (await container.inspect()).State;
-    if (OOMKilled) return 'it ran out of memory (FETCH_KENNEL_MEMORY_MB)';
+    if (OOMKilled) return 'it ran out of memory';
     return `it ended with code ${ExitCode}: ${said.text().trim().slice(-1_000) || 'and said nothing'}`;
   } catch {
     return 'its container is gone';

@@ -50,7 +50,7 @@ export async function configuredServer(place: McpPlace, name: string): Promise<C
 /** Longer than any call, with the start of its container. */
 const LIFETIME_MS = 15 * MINUTE;
 
-/** What a session may need of the process that opens it. */
+/** Dependencies of a session on the process that opens it. */
 interface McpAccess {
   /** the containers of this host; needed over stdio */
   kennel?: Kennel | undefined;

@@ -128,7 +128,7 @@ export const hiding =
       .filter(({ length }) => length >= SHORTEST)
       .reduce((shown, secret) => shown.replaceAll(secret, '[hidden]'), text);
 
-/** What a call gave, as text. */
+/** The result of a call, as text. */
 export interface McpResult {
   ok: boolean;
   text: string;

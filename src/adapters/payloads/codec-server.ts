@@ -35,15 +35,16 @@ class NoPayloads extends Error {
   override readonly name = 'NoPayloads';
 }
 
-interface PayloadJson {
+/** A payload as JSON of protobuf: bytes are base64. */
+export interface PayloadJson {
   metadata?: Record<string, string>;
   data?: string;
 }
 
 /** @throws NoPayloads, or what the codec throws, as for a payload whose key is not here */
 async function codecAnswer(codec: PayloadCodec, action: CodecAction, body: string): Promise<string> {
-  const payloads = payloadsIn(body).map(fromJson);
-  return JSON.stringify({ payloads: (await codec[action](payloads)).map(toJson) });
+  const payloads = payloadsIn(body).map(fromPayloadJson);
+  return JSON.stringify({ payloads: (await codec[action](payloads)).map(toPayloadJson) });
 }
 
 function payloadsIn(body: string): PayloadJson[] {
@@ -68,7 +69,7 @@ const isPayload = (value: unknown): value is PayloadJson => {
   );
 };
 
-const fromJson = ({ metadata, data }: PayloadJson): Payload => ({
+export const fromPayloadJson = ({ metadata, data }: PayloadJson): Payload => ({
   metadata: Object.fromEntries(
     Object.entries(metadata ?? {}).map(([name, value]) => [name, Buffer.from(value, 'base64')]),
   ),
@@ -77,7 +78,7 @@ const fromJson = ({ metadata, data }: PayloadJson): Payload => ({
 
 const base64 = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
-const toJson = ({ metadata, data }: Payload): PayloadJson => ({
+export const toPayloadJson = ({ metadata, data }: Payload): PayloadJson => ({
   metadata: Object.fromEntries(Object.entries(metadata ?? {}).map(([name, value]) => [name, base64(value)])),
   ...(data && { data: base64(data) }),
 });

@@ -41,6 +41,13 @@ export function createPayloadCodec(read: () => PayloadKeys): PayloadCodec {
 const isSealed = ({ metadata }: Payload): boolean =>
   metadata?.encoding !== undefined && ENCODING.equals(metadata.encoding);
 
+/** Whether a payload that goes through these codecs leaves encrypted. */
+export async function encrypts(codecs: readonly PayloadCodec[]): Promise<boolean> {
+  let probe: Payload[] = [{ metadata: {}, data: Buffer.from('probe') }];
+  for (const codec of codecs) probe = await codec.encode(probe);
+  return probe.every(isSealed);
+}
+
 function seal(payload: Payload, { id, secret }: PayloadKey): Payload {
   if (isSealed(payload)) return payload;
   const nonce = randomBytes(NONCE_BYTES);

@@ -124,7 +124,7 @@ const text = z.string().nullish().catch(null);
 const answerSchema = z.object({ results: z.array(z.unknown()), unresponsive_engines: z.array(z.unknown()).catch([]) });
 const resultSchema = z.object({ url: z.string(), title: text, content: text, engine: text });
 
-/** What an instance found. A result that cannot be used is left out, and the others stay. */
+/** The results of an instance. A result that cannot be used is left out, and the others stay. */
 export function readAnswer(body: string, shown: string): Found {
   const parsed = answerSchema.safeParse(jsonOf(body));
   if (!parsed.success)

@@ -1,4 +1,4 @@
-/** What was read of a JSON text, with the place of each value. */
+/** A parsed JSON text, with the place of each value. */
 type JsonKind = 'null' | 'boolean' | 'number' | 'string' | 'array' | 'object';
 export interface JsonNode {
   kind: JsonKind;

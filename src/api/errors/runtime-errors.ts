@@ -15,7 +15,7 @@ export function refusalOf(error: unknown): ApiError | null {
   return null;
 }
 
-/** What a client is told about our own failure, and after how many seconds it may try again. */
+/** The answer to a client after a failure of this server, and the seconds until it may try again. */
 export function failureOf(error: unknown): { error: ApiError; retryAfter?: number } {
   if (isDatabaseAway(error)) return { error: new ApiError(503, DATABASE_AWAY), retryAfter: 1 };
   if (isDiskFull(error)) return { error: new ApiError(503, DISK_FULL), retryAfter: 10 };

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Endpoint, endpointsWith, paramsOf } from './endpoint.ts';
 
-/** What the document of a port says besides its endpoints. */
+/** The parts of an OpenAPI document besides its endpoints. */
 export interface Port {
   title: string;
   description: string;

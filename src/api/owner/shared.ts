@@ -15,7 +15,7 @@ export const chatFields = z
 
 export const actionFields = z
   .object({
-    name: z.enum(['stop', 'pause', 'resume', 'undo', 'redo', 'again', 'run', 'remove']),
+    name: z.enum(['stop', 'pause', 'resume', 'undo', 'redo', 'again', 'seen', 'run', 'remove']),
     method: z.enum(['POST', 'DELETE']),
     path: z.string(),
     body: z.record(z.string(), z.unknown()).nullable(),
@@ -23,11 +23,11 @@ export const actionFields = z
   .describe('A request that a button makes')
   .meta({ id: 'OwnerAction' });
 
-/** What the chat of a row is called when the row outlived it. */
+/** The name of a chat that is gone, where a row outlived it. */
 export const lostChat = (threadId: string): OwnerChat => ({
   thread_id: threadId,
   channel: 'api',
-  name: threadId,
+  name: 'A chat that is gone',
   group: false,
 });
 
@@ -38,7 +38,7 @@ export const post = (name: OwnerAction['name'], path: string, body: OwnerAction[
   body,
 });
 
-/** Has the words said once more in the chat. */
+/** Repeats the text in the chat. */
 export const sayAgain = (threadId: string, text: string): OwnerAction =>
   post('again', `/v1/threads/${threadId}/messages`, { text });
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ApiDeps } from '../api-deps.ts';
 import { endpointsWith } from '../http/endpoint.ts';
 
-/** What handlers of the status API get. */
+/** Arguments of the handlers of the status API. */
 export type StatusDeps = Pick<
   ApiDeps,
   'config' | 'store' | 'intake' | 'version' | 'startedAt' | 'log' | 'codec' | 'reload'

@@ -52,7 +52,7 @@ const postReload = endpoint({
   },
 });
 
-/** What the OpenAPI document says about the status API. */
+/** The description of the status API in its OpenAPI document. */
 export const statusPort: Port = {
   title: 'Fetch status API',
   description: 'State and health need no token; sessions, settings and what acts on WhatsApp need the admin token.',

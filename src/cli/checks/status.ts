@@ -5,21 +5,19 @@ import { openStore } from '../../store/postgres/database.ts';
 import { dearestToday } from '../../store/turns/steps/spending.ts';
 import { diskWarning } from '../instance/home/home.ts';
 import { clusterFolder, databaseUrl } from '../instance/servers/postgres.ts';
+import { VIEWS } from '../instance/servers/ui-views.ts';
 import { readStatus } from '../instance/status-report.ts';
 import { howItRuns, howText } from '../setup/background/find-service.ts';
 import { whatsappClientOf } from '../setup/whatsapp/whatsapp-client.ts';
 
 const DEAREST = 3;
 
-const LISTS = {
-  waiting: `ExecutionStatus = "Running" AND AgentPhase = "waiting"`,
-  failed: `AgentPhase = "failed" OR ExecutionStatus = "Failed"`,
-};
-
 /** Lines of `fetch status` with links to the Temporal Web UI: what waits, what failed, and what spent most today. */
 async function statusLinks(config: Config, ui: string): Promise<string[]> {
   const workflows = `${ui}/namespaces/${encodeURIComponent(config.TEMPORAL_NAMESPACE)}/workflows`;
-  const lists = Object.entries(LISTS).map(([name, query]) => `${name} ${workflows}?query=${encodeURIComponent(query)}`);
+  const lists = (['waiting', 'failed'] as const).map(
+    (name) => `${name} ${workflows}?query=${encodeURIComponent(VIEWS[name].query)}`,
+  );
   return [...lists, ...(await dearest(config, workflows))];
 }
 

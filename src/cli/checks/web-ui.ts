@@ -3,6 +3,7 @@ import type { OwnerTemporal } from '../../contracts/owner.ts';
 import { ensureToken } from '../instance/home/home.ts';
 import { readStatus } from '../instance/status-report.ts';
 import { urlsOf } from '../instance/urls.ts';
+import { openBrowser } from '../setup/open.ts';
 
 /** A link to a page of the Temporal Web UI that lets a browser in; or why there is none. `path` begins with a slash. */
 export async function webUiLink(config: Config, path: string): Promise<OwnerTemporal> {
@@ -21,9 +22,17 @@ export async function webUiLink(config: Config, path: string): Promise<OwnerTemp
 const NONE_NAMED =
   'The Temporal server is one of your own, and so is its Web UI. FETCH_TEMPORAL_UI_URL would let the api role serve it.';
 
-/** `fetch ui`: the link that lets a browser into the Temporal Web UI. */
-export async function run(config: Config): Promise<void> {
-  const { url, why } = await webUiLink(config, '/');
+/** `fetch ui`: opens the list of the Temporal Web UI where there is a browser, by the link that lets it in. */
+export async function run(config: Config, options: { print?: boolean }): Promise<void> {
+  const { url, why } = await webUiLink(
+    config,
+    `/namespaces/${encodeURIComponent(config.TEMPORAL_NAMESPACE)}/workflows`,
+  );
   if (url === null) throw new Error(why ?? '');
-  process.stdout.write(`${url}\nOpen this once; the browser remembers it for 30 days.\n`);
+  process.stdout.write(`${url}\n`);
+  if (options.print) return;
+  process.stdout.write(
+    'Open this once; the browser remembers it for 30 days, with the columns and the views: waits for a person, failed, spent most.\n',
+  );
+  if (process.stdout.isTTY) openBrowser(url);
 }

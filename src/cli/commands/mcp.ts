@@ -6,10 +6,10 @@ export function addMcpCommands(): void {
   command(
     'list',
     'List the MCP servers of mcp.json, and whether their logins hold',
-    'fetch mcp list',
-    () => async (config) => (await load()).list(config),
+    'fetch mcp list --json',
+    (self) => async (config) => (await load()).list(config, self.opts()),
     mcp,
-  );
+  ).option('--json', 'print JSON');
   command(
     'login',
     'Log in at an MCP server, with a browser here or elsewhere',

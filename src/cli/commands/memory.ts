@@ -5,10 +5,10 @@ export function addMemoryCommands(): void {
   command(
     'list',
     'List what was remembered in every chat',
-    'fetch memory list',
-    () => async (config) => (await import('../home/memory.ts')).list(config),
+    'fetch memory list --json',
+    (self) => async (config) => (await import('../home/memory.ts')).list(config, self.opts()),
     memory,
-  );
+  ).option('--json', 'print JSON');
   command(
     'export',
     'Write all of it to standard output, one JSON object a line',

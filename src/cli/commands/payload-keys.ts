@@ -10,10 +10,10 @@ export function addPayloadKeyCommands(): void {
   command(
     'list',
     'List the keys by their ids',
-    'fetch payload-keys list',
-    () => async (config) => (await load()).list(config),
+    'fetch payload-keys list --json',
+    (self) => async (config) => (await load()).list(config, self.opts()),
     keys,
-  );
+  ).option('--json', 'print JSON');
   command(
     'rotate',
     'Make a new key, which encrypts from the next start on',

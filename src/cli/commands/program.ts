@@ -1,6 +1,6 @@
-import { Command, type CommandOptions } from 'commander';
+import { Command, type CommandOptions, Option } from 'commander';
 import { type Config, loadConfig, printWarnings } from '../../config.ts';
-import { VERSION } from '../../installation.ts';
+import { VERSION, withTypedCommands } from '../../installation.ts';
 
 /** Flags that stand for a setting of the same meaning. */
 const settingFlags: ReadonlyArray<[flag: string, setting: string, description: string]> = [
@@ -25,6 +25,29 @@ const attributeOf = (flag: string): string =>
 /** `flags`: the settings that were given as flags. */
 type Runner = (config: Config, reload: () => Config, flags: Record<string, string>) => Promise<unknown>;
 
+/** A text for a terminal, with commands in the form that works here. */
+export const typed = (text: string): string =>
+  withTypedCommands(
+    text,
+    program.commands.map((each) => each.name()),
+  );
+
+/** Commands whose output is all our own sentences; the others print words of people, logs, or a protocol. */
+const HINTING = new Set([
+  ...['setup', 'up', 'stop', 'status', 'ps', 'doctor', 'open', 'ui', 'pair', 'unpair', 'config', 'tools', 'mcp'],
+  ...['kennel', 'deploy', 'payload-keys', 'backup', 'restore', 'import', 'export-home', 'import-home', 'forget'],
+]);
+
+function typeHints(self: Command): void {
+  const top = self.parent === program || !self.parent ? self : self.parent;
+  if (!HINTING.has(top.name()) || self.opts().json) return;
+  for (const stream of [process.stdout, process.stderr]) {
+    const write = stream.write.bind(stream) as (chunk: unknown, ...rest: unknown[]) => boolean;
+    stream.write = (chunk: unknown, ...rest: unknown[]) =>
+      write(typeof chunk === 'string' ? typed(chunk) : chunk, ...rest);
+  }
+}
+
 export const program = new Command('fetch')
   .description(
     'Text your computer. It works on your code for hours, asks when it needs you, and never loses its place.',
@@ -33,13 +56,47 @@ export const program = new Command('fetch')
   .helpOption('-h, --help', 'print this help')
   .showHelpAfterError('(fetch --help shows what there is)')
   .exitOverride()
+  .configureOutput({
+    writeOut: (text) => void process.stdout.write(typed(text)),
+    writeErr: (text) => void process.stderr.write(typed(text)),
+  })
   .addHelpText(
     'after',
     '\nExample:\n  fetch start              everything on this machine, with a chat in this terminal\n  fetch up                 the same in the background\n  fetch chat               another terminal on the same conversation\n',
   );
 
-/** What a supervisor starts. */
+const withFlags: Command[] = [];
+
+/** Call it when every command has its own options: the help shows options in the order in which they were added. */
+export function addSettingFlags(): void {
+  for (const made of withFlags)
+    for (const [flag, , text] of settingFlags)
+      made.addOption(new Option(flag, text).helpGroup('Settings of this run:'));
+}
+
+/** The groups of `fetch --help`, and the commands of each, in their order. */
+const GROUPS: ReadonlyArray<[heading: string, names: readonly string[]]> = [
+  ['First:', ['start', 'chat', 'open', 'status', 'stop']],
+  ['Every day:', ['up', 'ps', 'logs', 'doctor', 'ui']],
+  ['Set up:', ['setup', 'config', 'pair', 'unpair', 'tools', 'mcp', 'memory', 'kennel']],
+  ['Keep, move, delete:', ['backup', 'restore', 'import', 'export-home', 'import-home', 'forget']],
+  ['Prove:', ['receipt', 'audit']],
+  ['Other programs:', ['serve', 'acp', 'mcp-server']],
+  ['A server:', ['prepare', 'worker', 'gateway', 'api', 'kennel-worker', 'roles', 'deploy', 'payload-keys']],
+];
+
+/** Puts the commands of `fetch --help` into groups. */
+export function groupCommands(): void {
+  const order = GROUPS.flatMap(([, names]) => names);
+  for (const [heading, names] of GROUPS)
+    for (const each of program.commands) if (names.includes(each.name())) each.helpGroup(heading);
+  (program.commands as Command[]).sort((one, other) => order.indexOf(one.name()) - order.indexOf(other.name()));
+}
+
+/** The program that a supervisor starts. */
 const supervisedCommands = new Set(['worker', 'gateway', 'api', 'kennel-worker', 'roles']);
+/** What people start. */
+const startingCommands = new Set(['start', 'up', ...supervisedCommands]);
 
 /** A command with the setting flags, an example in its help, and its configuration parsed before it runs. */
 export const command = (
@@ -58,7 +115,7 @@ export const command = (
       const config = reload();
       // a role of a supervisor inherits what its supervisor has said already; any other command may have a parent too,
       // which only brings Node 24
-      if (!(process.send && supervisedCommands.has(name))) printWarnings(config);
+      if (!(process.send && supervisedCommands.has(name))) printWarnings(config, startingCommands.has(name));
       await run(self, args)(config, reload, flags);
     },
     parent,
@@ -78,7 +135,7 @@ export function commandWithFlags(
     .description(description)
     .exitOverride()
     .addHelpText('after', `\nExample:\n  ${example}\n`);
-  for (const [flag, , text] of settingFlags) made.option(flag, text);
+  withFlags.push(made);
   made.action(async (...received: unknown[]) => {
     const self = received.at(-1) as Command;
     const flags: Record<string, string> = {};
@@ -86,6 +143,7 @@ export function commandWithFlags(
       const value = self.opts<Record<string, string>>()[attributeOf(flag)];
       if (value !== undefined) flags[setting] = value;
     }
+    typeHints(self);
     await run(self, self.args, flags);
   });
   return made;

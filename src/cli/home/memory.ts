@@ -7,16 +7,24 @@ import { withStore } from '../instance/servers/with-store.ts';
 
 const write = (text: string): void => void process.stdout.write(`${text}\n`);
 
+const asJson = ({ id, owner, body, sources, created_at }: Awaited<ReturnType<typeof allMemories>>[number]) => ({
+  id,
+  owner,
+  text: body,
+  sources,
+  createdAt: created_at.toISOString(),
+});
+
 /** All of it as JSON, one object a line, so that another program can read it back. */
 export const exportAll = (config: Config): Promise<void> =>
   withStore(config, 'fetch-memory', async ({ db }) => {
-    for (const { id, owner, body, sources, created_at } of await allMemories(db))
-      write(JSON.stringify({ id, owner, text: body, sources, createdAt: created_at.toISOString() }));
+    for (const memory of await allMemories(db)) write(JSON.stringify(asJson(memory)));
   });
 
-export const list = (config: Config): Promise<void> =>
+export const list = (config: Config, options: { json?: boolean }): Promise<void> =>
   withStore(config, 'fetch-memory', async ({ db }) => {
     const found = await allMemories(db);
+    if (options.json) return write(JSON.stringify(found.map(asJson), null, 2));
     for (const memory of found) write(`${memoryLine(memory)}${memory.owner === 'owner' ? '' : `  [${memory.owner}]`}`);
     if (found.length === 0) write('Nothing is remembered.');
   });

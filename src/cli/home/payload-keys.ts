@@ -7,17 +7,31 @@ import { withStore } from '../instance/servers/with-store.ts';
 
 const write = (text: string): void => void process.stdout.write(`${text}\n`);
 
-export const list = (config: Config): Promise<void> =>
+export const list = (config: Config, options: { json?: boolean }): Promise<void> =>
   withStore(config, 'fetch-payload-keys', async ({ db }) => {
     const { encrypts, known } = readPayloadKeys(config);
     const used = await usedPayloadKeys(db);
+    const unused = [...known.keys()].filter((id) => !used.some((each) => each.id === id));
+    if (options.json) {
+      const stateOf = (id: string) => (encrypts?.id === id ? 'encrypts' : known.has(id) ? 'decrypts' : 'missing');
+      const keys = [
+        ...used.map(({ id, first_used_at, used_at }) => ({ id, firstUsedAt: first_used_at, usedAt: used_at })),
+        ...unused.map((id) => ({ id, firstUsedAt: null, usedAt: null })),
+      ];
+      return write(
+        JSON.stringify(
+          keys.map((key) => ({ ...key, state: stateOf(key.id) })),
+          null,
+          2,
+        ),
+      );
+    }
     for (const { id, first_used_at, used_at } of used)
       write(
         `${id}  ${encrypts?.id === id ? 'encrypts' : known.has(id) ? 'decrypts' : 'IS NOT HERE'}  since ${day(first_used_at)}, last start ${day(used_at)}`,
       );
-    for (const id of known.keys())
-      if (!used.some((each) => each.id === id))
-        write(`${id}  ${encrypts?.id === id ? 'encrypts from the next start on' : 'not used yet'}`);
+    for (const id of unused)
+      write(`${id}  ${encrypts?.id === id ? 'encrypts from the next start on' : 'not used yet'}`);
     if (!encrypts) write('Payloads are not encrypted.');
   });
 

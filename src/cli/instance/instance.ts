@@ -4,7 +4,7 @@ import { databaseVersion } from '../../../temporal/dev-server.ts';
 import { provideTemporal } from '../../../temporal/server.ts';
 import { BUILT_SERVER, CLI_VERSION, type TemporalBinary } from '../../../temporal/version.ts';
 import { createPayloadCodec } from '../../adapters/payloads/codec.ts';
-import { type Config, ConfigError, childEnvironment } from '../../config.ts';
+import { type Config, ConfigError, childEnvironment, renewConfig } from '../../config.ts';
 import { UserError } from '../../contracts/user-error.ts';
 import { ensureHome, ensureSecret, ensureToken } from './home/home.ts';
 import { requireNotMoved } from './home/moved.ts';
@@ -93,7 +93,20 @@ export async function startInstance(
   }
 
   const urls = urlsOf(config);
-  const supervisor = await createSupervisor({ home, urls, log: options.log, onChange: options.onChange });
+  let restarting = false;
+  const supervisor: Supervisor = await createSupervisor({
+    home,
+    urls,
+    log: options.log,
+    onChange: options.onChange,
+    onRestart: () => {
+      if (restarting) return;
+      restarting = true;
+      void restartRoles(config, { supervisor, urls, report }).finally(() => {
+        restarting = false;
+      });
+    },
+  });
   let ui: UiProxy | undefined;
   const stop = async () => {
     await ui?.close();
@@ -121,6 +134,7 @@ const uiOf = (config: Config, target: UiAddress): Promise<UiProxy> =>
     port: config.FETCH_TEMPORAL_UI_PORT,
     target: new URL(`http://${target.ip}:${target.port}`),
     token: ensureToken(config.FETCH_HOME, 'ui-token'),
+    namespace: config.TEMPORAL_NAMESPACE,
     codec: createPayloadCodec(() => readPayloadKeys(config)),
   });
 
@@ -138,15 +152,37 @@ export async function freeTheWay(config: Config, report: Reporter): Promise<void
   removeRunState(home);
 }
 
+/** Starts our own roles again with the settings of now. A mistake in the file is told, and nothing stops. */
+async function restartRoles(
+  config: Config,
+  { supervisor, urls, report }: { supervisor: Supervisor; urls: Urls; report: Reporter },
+): Promise<void> {
+  try {
+    renewConfig(config);
+    // the record of this run shows them
+    Object.assign(urls, urlsOf(config));
+  } catch (error) {
+    return report.warn((error as Error).message);
+  }
+  const prepared = Promise.withResolvers<string>();
+  // a role says by itself what it lacks
+  prepared.promise.catch((error: Error) => report.warn(error.message));
+  await supervisor.restart(() =>
+    ownPrograms(environmentOf(config), config, { servers: Promise.resolve(), prepared, fresh: false }),
+  );
+}
+
+const environmentOf = (config: Config): Record<string, string> =>
+  roleEnvironment(config, {
+    temporalAddress: config.TEMPORAL_ADDRESS ?? `127.0.0.1:${config.FETCH_TEMPORAL_PORT}`,
+    databaseUrl: config.DATABASE_URL ?? databaseUrl(config.FETCH_HOME, config.FETCH_POSTGRES_PORT),
+  });
+
 async function bringUp(config: Config, supervisor: Supervisor, report: Reporter, ui: UiAddress): Promise<void> {
   const home = config.FETCH_HOME;
   const prepared = Promise.withResolvers<string>();
   // the start may have failed before anybody waits for it
   prepared.promise.catch(() => {});
-  const env = roleEnvironment(config, {
-    temporalAddress: config.TEMPORAL_ADDRESS ?? `127.0.0.1:${config.FETCH_TEMPORAL_PORT}`,
-    databaseUrl: config.DATABASE_URL ?? databaseUrl(home, config.FETCH_POSTGRES_PORT),
-  });
   // read before the server makes its file
   const fresh = !config.TEMPORAL_ADDRESS && databaseVersion(home) === null;
   const servers = Promise.all([
@@ -154,7 +190,8 @@ async function bringUp(config: Config, supervisor: Supervisor, report: Reporter,
     config.DATABASE_URL ? external('postgres', new URL(config.DATABASE_URL).host) : embeddedPostgres(),
   ]);
   // they load their code while the servers come up, and connect when these answer
-  for (const program of ownPrograms(env, config, { servers, prepared, fresh })) supervisor.start(program);
+  for (const program of ownPrograms(environmentOf(config), config, { servers, prepared, fresh }))
+    supervisor.start(program);
   await servers;
   report.progress({ text: 'Preparing namespace and tables' });
   const warnings = await prepared.promise;

@@ -28,13 +28,13 @@ type Settings = Pick<
  * night. Returns what ends it.
  */
 export function keepNightly(config: Config, log: Logger): () => void {
-  const { FETCH_BACKUP_FOLDER: folder } = config;
-  if (!folder) return () => {};
   const making = new AbortController();
   let busy = false;
   let notBefore = 0;
   const look = async (): Promise<void> => {
-    if (busy || Date.now() < notBefore || !isDue(config, new Date())) return;
+    // a restart of the roles may bring another one
+    const { FETCH_BACKUP_FOLDER: folder } = config;
+    if (!folder || busy || Date.now() < notBefore || !isDue(config, new Date())) return;
     busy = true;
     try {
       const file = await makeOne(config, folder, making.signal);

@@ -1,7 +1,7 @@
 import { styleText } from 'node:util';
 import type { Progress } from '../../../temporal/folders.ts';
 
-/** What the person, or the log, hears while the instance comes up. */
+/** Progress of a start, for the person or the log. */
 export interface Reporter {
   /** may be called many times a second */
   progress(progress: Progress): void;

@@ -9,7 +9,7 @@ interface StatusReport {
   urls: Urls;
 }
 
-/** What runs for this home. When the supervisor is gone, its roles are `stopped`, whatever is recorded. */
+/** The running processes of this home. When the supervisor is gone, its roles are `stopped`, whatever is recorded. */
 export async function readStatus(config: Config): Promise<StatusReport & { running: boolean }> {
   const home = config.FETCH_HOME;
   const state = readRunState(home);

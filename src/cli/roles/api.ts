@@ -1,6 +1,7 @@
 import type { PayloadCodec } from '@temporalio/common';
 import { createPayloadCodec } from '../../adapters/payloads/codec.ts';
 import { listen } from '../../api/http/listen.ts';
+import { sendNotices } from '../../api/owner/push/notices.ts';
 import { createRuntimeApi } from '../../api/runtime-api.ts';
 import { createStatusApi } from '../../api/status/status-api.ts';
 import { type Config, reloadConfig } from '../../config.ts';
@@ -39,11 +40,13 @@ export async function run({ config, role, store, temporal }: RoleContext): Promi
   const status = await listen(createStatusApi(deps), config.FETCH_HOST, config.FETCH_STATUS_PORT);
   const ui = await serveOwnUi(deps);
   const stopKeeping = keepAuditHead(store.db, config.FETCH_HOME, deps.log);
+  const stopNotices = sendNotices(deps);
   const stopReceipts = keepReceipts(store.db, config.FETCH_HOME, deps.log);
   role.onStop(async () => {
     stopKeeping();
     stopReceipts();
     stopping.abort();
+    await stopNotices();
     await Promise.all([runtime.close(), status.close(), ui?.close()]);
   });
   role.ready(`http://${config.runtimeHost}:${config.FETCH_RUNTIME_PORT}`);
@@ -59,5 +62,6 @@ async function serveOwnUi({ config, codec }: { config: Config; codec: PayloadCod
     target: new URL(config.FETCH_TEMPORAL_UI_URL),
     token,
     codec,
+    namespace: config.TEMPORAL_NAMESPACE,
   });
 }

@@ -9,6 +9,7 @@ import { webUiLink } from '../checks/web-ui.ts';
 import { keptBackups } from '../instance/home/kept-backups.ts';
 import { isNoise, LOG_NAMES, type LogPlace, readLog } from '../instance/logs/logs.ts';
 import { type LogName, logsOf } from '../instance/logs/role-log.ts';
+import { askForRestart, isSupervised } from '../instance/supervisor/role-process.ts';
 
 /** Bytes of one log that one answer has of what is new. */
 const MOST_NEW = 64 * 1024;
@@ -27,6 +28,7 @@ export function ownerInstance(config: Config): Instance {
       });
       return diagnosing;
     },
+    restart: isSupervised() ? askForRestart : null,
     logs: (wanted) => logs(config, wanted),
     backups: () => backups(config),
     temporalUi: (workflow) =>

@@ -5,7 +5,7 @@ import { Worker, type WorkerOptions } from '@temporalio/worker';
 import { WorkerDeployment } from '../../../temporal/deployment.ts';
 import { watchServers } from '../../activities/extensions/watch.ts';
 import { workerActivities } from '../../activities/queues.ts';
-import { measured, openModel } from '../../adapters/model/endpoint/open-model.ts';
+import { followModel } from '../../adapters/model/endpoint/open-model.ts';
 import type { Config } from '../../config.ts';
 import { AGENT_QUEUE, BACKGROUND_QUEUE } from '../../contracts/ids.ts';
 import { createLog } from '../../log.ts';
@@ -19,15 +19,23 @@ import { cachedWorkflowBundle } from './temporal/workflow-bundle.ts';
 
 /** The role that runs workflows, model steps and worker-side tools. Any number of them may run, on any machines. */
 export async function run({ config, role, store, temporal, native, converter }: RoleContext): Promise<void> {
-  const [model, workflowBundle] = await Promise.all([
-    openModel(config, factsIn(store.db)).then(measured),
+  const [current, workflowBundle] = await Promise.all([
+    followModel(config, factsIn(store.db)),
     cachedWorkflowBundle(
       join(config.FETCH_HOME, 'cache'),
       config.FETCH_BUILD_ID === undefined ? 'unversioned' : 'versioned',
     ),
   ]);
   const sticky = await stickyQueues(temporal, config.TEMPORAL_NAMESPACE, join(config.FETCH_HOME, 'cache', 'workers'));
-  const deps = { db: store.db, temporal, config, model, log: createLog('worker', config.LOG_LEVEL) };
+  const deps = {
+    db: store.db,
+    temporal,
+    config,
+    get model() {
+      return current.model;
+    },
+    log: createLog('worker', config.LOG_LEVEL),
+  };
   const common: Omit<WorkerOptions, 'taskQueue'> = {
     connection: native,
     namespace: config.TEMPORAL_NAMESPACE,
@@ -57,9 +65,9 @@ export async function run({ config, role, store, temporal, native, converter }: 
     stopWatching();
     await Promise.all([drained([worker], [running]), background.drain()]);
     await sticky.forget();
-    await model.close();
+    await current.close();
   });
-  role.ready(`${AGENT_QUEUE} (${model.kind}: ${model.name})`);
+  role.ready(`${AGENT_QUEUE} (${current.model.kind}: ${current.model.name})`);
   await warnWhenIdle(temporal, config);
   await Promise.all([running, background.ended]);
 }

@@ -42,7 +42,7 @@ export async function set(flags: Flags, name: string, value: string): Promise<vo
   for (const line of await effect(flags, known)) say(line);
 }
 
-/** What a person must do for it to take effect. */
+/** The step that makes it take effect. */
 async function effect(flags: Flags, name: SettingName): Promise<string[]> {
   let config: Config;
   try {

@@ -34,23 +34,22 @@ async function serverNamed(config: Config, name: string): Promise<ConfiguredServ
 }
 
 /** Each server, and whether its login holds. */
-export const list = (config: Config): Promise<void> =>
+export const list = (config: Config, options: { json?: boolean }): Promise<void> =>
   withStore(config, 'fetch-mcp', async ({ db }) => {
     const [{ servers, problems }, logins] = await Promise.all([readMcpConfig(config), listLogins(db)]);
-    for (const configured of servers) {
-      const { name } = configured.server;
-      say(
-        `${name}: ${state(
-          configured,
-          logins.find(({ server }) => server === name),
-        )}`,
-      );
-    }
-    for (const { name, problem } of problems) say(`${name || 'mcp.json'}: not used. ${problem}`);
     const kept = logins.filter((each) => !servers.some(({ server }) => server.name === each.server));
-    for (const { server } of kept) say(`${server}: not used, and its login is still kept: fetch mcp logout ${server}`);
-    if (servers.length + problems.length + kept.length === 0)
-      say('There is no MCP server: docs/chat.md says how to add one.');
+    const loginOf = (name: string) => logins.find(({ server }) => server === name);
+    const lines = [
+      ...servers.map((each) => ({ name: each.server.name, state: state(each, loginOf(each.server.name)) })),
+      ...problems.map(({ name, problem }) => ({ name: name || 'mcp.json', state: `not used. ${problem}` })),
+      ...kept.map(({ server }) => ({
+        name: server,
+        state: `not used, and its login is still kept: fetch mcp logout ${server}`,
+      })),
+    ];
+    if (options.json) return say(JSON.stringify(lines, null, 2));
+    for (const line of lines) say(`${line.name}: ${line.state}`);
+    if (lines.length === 0) say('There is no MCP server: docs/chat.md says how to add one.');
   });
 
 function state({ server: { name, reach }, headers }: ConfiguredServer, login: LoginRow | undefined): string {

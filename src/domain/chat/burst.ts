@@ -21,7 +21,7 @@ export function ready(rows: ReadonlyArray<{ at: number }>, now: number): boolean
   return now - newest >= QUIET_MS || now - oldest >= LONGEST_MS || newest - now >= LONGEST_MS;
 }
 
-/** What one turn takes of messages that arrived together. */
+/** The part of messages that arrived together that one turn takes. */
 interface BurstLimits {
   messages: number;
   characters: number;

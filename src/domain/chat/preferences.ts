@@ -1,6 +1,6 @@
 import { isTimeZone, nextFirings } from '../cron.ts';
 
-/** What a person prefers in a chat. What is unset is as the settings say. */
+/** Preferences of a person in a chat. What is unset is as the settings say. */
 export interface Preferences {
   brevity?: 'short' | 'detailed';
   /** a language tag such as `de` or `pt-BR` */
@@ -108,7 +108,7 @@ export function preferencesText(
   return [
     `brevity: ${chosen.brevity ?? 'normal'}`,
     `language: ${chosen.language ? `${nameOf(chosen.language)} (${chosen.language})` : 'that of each message'}`,
-    `time zone: ${timeZone}${chosen.timeZone ? '' : ' (FETCH_TIME_ZONE)'}`,
+    `time zone: ${timeZone}${chosen.timeZone ? '' : ' (as for all chats)'}`,
     `autonomy: ${autonomy}`,
     `model: ${chosen.model ?? 'as set for all chats'}`,
     `notifications: ${levels[chosen.notifications ?? 'all']}`,

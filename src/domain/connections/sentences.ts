@@ -1,4 +1,4 @@
-/** What a person is told of a connection that failed: what is wrong, and which setting mends it. */
+/** Messages about a connection that failed: what is wrong, and which setting mends it. */
 
 /** The names under which a person set what a connection needs. */
 export interface Names {

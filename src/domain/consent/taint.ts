@@ -18,7 +18,7 @@ export interface Effect {
   always: boolean;
 }
 
-/** What is known about the context in which the model made a call. */
+/** Facts about the context in which the model made a call. */
 export interface Provenance {
   sources: readonly Source[];
   /** the person's own words in the whole context; used for addresses */
@@ -168,7 +168,7 @@ export function whyAsked({ sources, asks, each }: CallTaint): string {
 
 const SOURCES_SHOWN = 3;
 
-/** What was read, the latest first. */
+/** The sources that were read, the latest first. */
 function readIn(sources: readonly Source[]): string[] {
   const words = sources.map(({ kind, label }) =>
     ['page', 'member', 'client'].includes(kind) ? `${SOURCE_WORDS[kind]} ${oneLine(label, 60)}` : SOURCE_WORDS[kind],

@@ -3,7 +3,7 @@ import { declarationText, type McpDeclaration } from './mcp-declaration.ts';
 import { type Skill, skillText } from './skill.ts';
 
 /**
- * What the owner brings along. Nothing of it reaches a model, or runs, before the owner agreed to exactly this version.
+ * Extensions of the owner. Nothing of it reaches a model, or runs, before the owner agreed to exactly this version.
  */
 export type Declaration = McpDeclaration | CustomTool | Skill;
 

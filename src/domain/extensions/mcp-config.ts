@@ -12,8 +12,8 @@ const DEFAULT_SECONDS = 60;
 const AGENTS_OWN = 'fetch';
 
 /**
- * What a person is shown of a server, and what a yes holds for. No value of `env` or `headers` is in it: they are
- * secrets.
+ * The part of a server that a person is shown, and that a yes holds for. No value of `env` or `headers` is in it: they
+ * are secrets.
  */
 export interface McpServer {
   /** of ASCII letters, digits and hyphens, because it is a part of the names of tools */
@@ -30,7 +30,7 @@ export interface McpServer {
   agents?: true;
 }
 
-/** What the owner says of the login at a server. Without it, all of it is asked of the server. */
+/** The owner's settings of the login at a server. Without it, all of it is asked of the server. */
 interface OAuthRule {
   /** the authorization server, and no other; it may have a private address */
   issuer?: string | undefined;
@@ -41,7 +41,7 @@ interface OAuthRule {
   redirectPort?: number | undefined;
 }
 
-/** What the owner says of one tool. What its server says of it only makes it more dangerous. */
+/** The owner's settings of one tool. What its server says of it only makes it more dangerous. */
 interface ToolRule {
   danger?: Danger | undefined;
   /** a call may be repeated when its outcome is not known */

@@ -4,7 +4,7 @@ import { inline } from '../text/foreign-text.ts';
 import type { McpServer } from './mcp-config.ts';
 import { plainSchema, RefusedDeclaration } from './tool-schema.ts';
 
-/** What a server says that it offers, made fit to be shown to a person and a model. */
+/** The declared tools of a server, made fit to be shown to a person and a model. */
 
 export const MOST_TOOLS = 64;
 /** Of all declarations of one server, in characters. Every request of every turn would carry more. */
@@ -24,7 +24,7 @@ export interface DeclaredTool {
   effect: Effect;
 }
 
-/** What a person agrees to: all of it is shown, and another one needs another yes. */
+/** The subject of an agreement: all of it is shown, and another one needs another yes. */
 export interface McpDeclaration {
   kind: 'mcp';
   server: McpServer;

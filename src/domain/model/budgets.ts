@@ -69,8 +69,8 @@ export function turnBreach(limits: TurnLimits, used: Used): Breach | null {
 }
 
 /**
- * What a coding task may use, all coding tasks of its chat in a day, its chat in a month, and its schedule in a day.
- * Money in millionths of a US dollar.
+ * Budgets of a coding task, of all coding tasks of its chat in a day, of its chat in a month, and of its schedule in a
+ * day. Money in millionths of a US dollar.
  */
 export interface TaskBudget {
   tokens: number;
@@ -132,7 +132,7 @@ export function taskBreach(limits: TaskBudget, used: TaskUsed): Breach | null {
   return null;
 }
 
-/** What is compared with the budgets of a task. */
+/** The spend that is compared with the budgets of a task. */
 export function taskUse({ own, tasks, monthly, schedule, cron, grants }: BudgetFacts): TaskUsed {
   const granted: NonNullable<TaskUsed['granted']> = {};
   for (const { scope, tokens, microUsd } of grants) {
@@ -144,12 +144,12 @@ export function taskUse({ own, tasks, monthly, schedule, cron, grants }: BudgetF
 }
 
 export const breachText = (breach: Breach): string =>
-  `The budget for ${breach.budget} is used up: ${breachFigures(breach)} Raise ${breach.raise} and restart to go further; what was done so far is kept.`;
+  `The budget for ${breach.budget} is used up: ${breachFigures(breach)} What was done so far is kept. The owner can allow more on my page, under Settings.`;
 
 /** `$5.02 of $5.00.`, and a note when the first figure is an upper bound. */
 export const breachFigures = ({ used, limit, unpriced }: Breach): string =>
   unpriced
-    ? `at most ${used} of ${limit}. Calls with an unknown price count at the highest known price: set the right one with FETCH_MODEL_PRICE.`
+    ? `at most ${used} of ${limit}. A model whose price is not known counts at the highest known price.`
     : `${used} of ${limit}.`;
 
 /** When a budget is used up, if it goes on as it went. */

@@ -1,4 +1,4 @@
-/** What fits into the context of a model, which a request shares with its answer. All sizes are in tokens. */
+/** The size of a request in the context of a model, which it shares with its answer. All sizes are in tokens. */
 
 /** How endpoints name the size of a context when a request is larger. Each line was seen from the endpoint named. */
 const NAMED: readonly RegExp[] = [
@@ -13,6 +13,8 @@ const NAMED: readonly RegExp[] = [
   /must (?:have less than|be <=) (\d[\d,]*)/i, // text-generation-inference
   /exceed(?:s|ing)? (?:the )?(?:maximum|model limit) (\d[\d,]*)/i, // Z.AI
   /tokens per minute \(TPM\): Limit (\d[\d,]*), Requested/i, // Groq: more is never taken at once
+  /range of input length should be \[\d+, ?(\d[\d,]*)\]/i, // Qwen (DashScope)
+  /\d\)? ?> ?(\d[\d,]*)/,
 ];
 
 /** How many tokens a refused request had, as endpoints tell it. */
@@ -28,7 +30,25 @@ const REFUSED: readonly RegExp[] = [
 export const SMALLEST_CONTEXT = 1_024;
 
 /** The size of the context that a refusal names; null when it names none. */
-export const contextIn = (refusal: string): number | null => numberIn(NAMED, refusal);
+export const contextIn = (refusal: string): number | null => numberIn(NAMED, refusal) ?? limitIn(refusal);
+
+const LIMIT_WORDS =
+  /\b(?:exceed|exceeds|exceeded|longer than|larger than|greater than|more than|max|maximum|limit|context length|at most)\b/gi;
+const LONGEST_PHRASE = 60;
+
+/** The first size behind words of a limit: "exceeds the limit of 64000", "longer than the maximum length (4096)". */
+function limitIn(refusal: string): number | null {
+  for (const { 0: word, index } of refusal.matchAll(LIMIT_WORDS)) {
+    const from = index + word.length;
+    const phrase = refusal.slice(from, from + LONGEST_PHRASE).split(/[.;]|, /)[0]!;
+    const words = phrase.slice(0, Math.max(phrase.search(/\d/), 0));
+    // an excess, and the code of an error: "exceeds limit (2013)"
+    if (/\bby\b/.test(words) || /limit \($/.test(word + words)) continue;
+    const size = Number(/\d[\d,]*/.exec(phrase)?.[0].replaceAll(',', ''));
+    if (size >= SMALLEST_CONTEXT) return size;
+  }
+  return null;
+}
 
 function numberIn(patterns: readonly RegExp[], text: string): number | null {
   for (const pattern of patterns) {
@@ -89,7 +109,7 @@ const RAISED: ReadonlyArray<{ says: RegExp; how: string }> = [
 ];
 
 /**
- * What a person is told when the smallest request was refused. `context` and `needed` in tokens, where they are known;
+ * The message when the smallest request was refused. `context` and `needed` in tokens, where they are known;
  * `local`: the server is the person's own.
  */
 export function tooSmallText(
@@ -104,9 +124,9 @@ export function tooSmallText(
       : `: it has ${figure(context)}, and this request needs ${counted > context ? `about ${figure(counted)}` : 'more'}`;
   const needs = context === undefined && counted > 0 ? `: this request needs about ${figure(counted)}` : '';
   const how = local
-    ? `${RAISED.find(({ says }) => says.test(refusal))!.how}, or choose another model with \`fetch setup\`.`
+    ? `${RAISED.find(({ says }) => says.test(refusal))!.how}, or choose another model on my page, under Settings, Model.`
     : CHOOSE;
   return `${TOO_SMALL}${has}${needs}. ${how}`;
 }
 
-const CHOOSE = 'Choose a model with a larger context: `fetch setup`.';
+const CHOOSE = 'Choose a model with a larger context on my page, under Settings, Model.';

@@ -13,7 +13,7 @@ export interface PatienceLimits {
   waitMs: number;
 }
 
-/** What the attempts of a step pass on to the next one, in ms. */
+/** State that one attempt of a step passes on to the next, in ms. */
 export interface Patience {
   /** attempts that ended with a failure of the model */
   failures: number;

@@ -81,7 +81,7 @@ function find(name: string): Price | null {
 }
 
 /**
- * What a call costs at its endpoint. The first that applies: a price that the person gave (`FETCH_MODEL_PRICE`), the
+ * The prices of an endpoint. The first that applies: a price that the person gave (`FETCH_MODEL_PRICE`), the
  * list price, nothing on one's own machine or private network, or the highest price of any model in the list. The last
  * keeps a budget of money safe when the price is unknown.
  */
@@ -132,7 +132,7 @@ export function priceFor(names: readonly string[], book: PriceBook): { price: Pr
 
 const FREE: Price = [0, 0, 0];
 
-/** What one call costs, in millionths of a US dollar, rounded up. */
+/** The cost of one call, in millionths of a US dollar, rounded up. */
 export function costOf(names: readonly string[], usage: CallUsage, book: PriceBook): Cost {
   const { price, source } = priceFor(names, book);
   if (source !== 'given' && usage.usd) return { microUsd: roundUp(usage.usd * 1_000_000), unpriced: 0 };
@@ -153,15 +153,15 @@ export const cacheSurcharge = (written: number, forAnHour = 0): number => Math.c
 /** Rounds off binary fractions before rounding up. */
 const roundUp = (value: number): number => Math.ceil(Number(value.toFixed(6)));
 
-/** What is known about a price, for a person. */
+/** A price in words, for a person. */
 export function priceText(names: readonly string[], book: PriceBook): string {
   const { price, source } = priceFor(names, book);
   const [input, cached, output] = price;
   const figures = `$${input} in, $${output} out${cached === input ? '' : `, $${cached} cached`} per million tokens`;
   if (source === 'unknown')
-    return `price not known: budgets count ${figures}, the highest known price; set the right one with FETCH_MODEL_PRICE`;
-  if (source === 'free') return 'no price: counts as free; set one with FETCH_MODEL_PRICE';
-  return `${figures} (${source === 'given' ? 'FETCH_MODEL_PRICE' : 'list price'})`;
+    return `price not known: budgets count ${figures}, the highest known price; set the right one under Settings`;
+  if (source === 'free') return 'no price known, so it counts as free; set one under Settings';
+  return `${figures} (${source === 'given' ? 'set by you' : 'list price'})`;
 }
 
 /** A number of tokens for a person: `950`, `67k`, `1.2M`. */
@@ -173,7 +173,7 @@ export function tokensText(tokens: number): string {
     : `${(tokens / 1_000_000).toFixed(1).replace(/\.0$/, '')}M`;
 }
 
-/** What was spent, for a person. It always says when part of the price is unknown. */
+/** A spend in words, for a person. It always says when part of the price is unknown. */
 export function moneyText({
   tokens,
   microUsd,

@@ -14,8 +14,8 @@ interface Used extends Amount {
 }
 
 /**
- * `turn`: one answer. `task`: one coding task. `tasks`: all coding tasks of a chat on a day. `day`, `month`: a chat with
- * its schedules. `schedule`: one schedule on a day.
+ * `turn`: one answer. `task`: one coding task. `tasks`: all coding tasks of a chat on a day. `day`, `month`: a chat
+ * with its schedules. `schedule`: one schedule on a day.
  */
 type Level = 'turn' | 'task' | 'tasks' | 'day' | 'month' | 'schedule';
 
@@ -35,7 +35,7 @@ interface Budget {
   name: string;
 }
 
-/** What the store knows of the budgets of a turn, a coding task or a schedule. */
+/** Stored facts for the budgets of a turn, a coding task or a schedule. */
 export interface BudgetFacts {
   /** id of the turn or task; null for a schedule that has not begun */
   of: string | null;
@@ -201,7 +201,7 @@ const unknownPrice = ({ budget, unit }: Mark): string =>
 export const askForMore = (mark: Mark): string =>
   `${spentText(mark)} Continue for ${figure(mark.budget.limit[mark.unit], mark.unit)} more?`;
 
-/** What the person is told beside the question. `now` in ms since the epoch; `begun`: work waits for the answer. */
+/** The note beside the question. `now` in ms since the epoch; `begun`: work waits for the answer. */
 export function aboutQuestion(mark: Mark, now: number, begun: boolean): string {
   const { endsAt, level } = mark.budget;
   // the longest day has an hour more
@@ -212,7 +212,7 @@ export function aboutQuestion(mark: Mark, now: number, begun: boolean): string {
   return `${otherwise}${unknownPrice(mark)}`;
 }
 
-/** What the person reads when most of a budget is used. */
+/** The message when most of a budget is used. */
 export function nearText(mark: Mark): string {
   const limit = figure(most(mark.budget, mark.unit), mark.unit);
   return `${spentText(mark)} At ${limit}${mark.unit === 'tokens' ? ' tokens' : ''} I ask before I go on.${unknownPrice(mark)}`;

@@ -8,7 +8,7 @@ export const chatSettings = {
     .min(1)
     .optional()
     .describe('Folder that new threads work in; the current folder by default'),
-  FETCH_USER_NAME: z.string().trim().max(80).optional().describe('What to call the person'),
+  FETCH_USER_NAME: live(z.string().trim().max(80).optional().describe('What to call the person')),
   FETCH_TIME_ZONE: live(
     z
       .string()
@@ -40,21 +40,23 @@ export const chatSettings = {
   FETCH_READ_SECONDS: live(
     z.coerce.number().min(0).max(60).default(2).describe('How long a question must be shown before a yes or no counts'),
   ),
-  FETCH_MAX_STEPS: whole(25).describe('Model steps in a turn'),
-  FETCH_MAX_TOOL_CALLS: whole(60).describe('Tool calls in a turn'),
-  FETCH_MAX_TURN_TOKENS: whole(2_000_000).describe('Tokens in a turn'),
-  FETCH_MAX_TURN_USD: positive(5).describe('Money in a turn, US dollars'),
-  FETCH_MAX_DAY_TOKENS: whole(20_000_000).describe(
-    'Tokens of a chat in a day of FETCH_TIME_ZONE, with the runs of its automations',
+  FETCH_MAX_STEPS: live(whole(25).describe('Model steps in a turn')),
+  FETCH_MAX_TOOL_CALLS: live(whole(60).describe('Tool calls in a turn')),
+  FETCH_MAX_TURN_TOKENS: live(whole(2_000_000).describe('Tokens in a turn')),
+  FETCH_MAX_TURN_USD: live(positive(5).describe('Money in a turn, US dollars')),
+  FETCH_MAX_DAY_TOKENS: live(
+    whole(20_000_000).describe('Tokens of a chat in a day of FETCH_TIME_ZONE, with the runs of its automations'),
   ),
-  FETCH_MAX_DAY_USD: positive(25).describe('Money of a chat in a day, US dollars'),
-  FETCH_MAX_MONTH_TOKENS: whole(500_000_000).describe('Tokens of a chat in a month, with its coding tasks'),
-  FETCH_MAX_MONTH_USD: positive(250).describe('Money of a chat in a month, with its coding tasks, US dollars'),
-  FETCH_MAX_SCHEDULE_TOKENS: whole(20_000_000).describe('Tokens of all runs of one schedule or automation in a day'),
-  FETCH_MAX_SCHEDULE_USD: positive(5).describe(
-    'Money of all runs of one schedule or automation in a day, in US dollars',
+  FETCH_MAX_DAY_USD: live(positive(25).describe('Money of a chat in a day, US dollars')),
+  FETCH_MAX_MONTH_TOKENS: live(whole(500_000_000).describe('Tokens of a chat in a month, with its coding tasks')),
+  FETCH_MAX_MONTH_USD: live(positive(250).describe('Money of a chat in a month, with its coding tasks, US dollars')),
+  FETCH_MAX_SCHEDULE_TOKENS: live(
+    whole(20_000_000).describe('Tokens of all runs of one schedule or automation in a day'),
   ),
-  FETCH_MAX_TURN_MINUTES: positive(240, 20_000).describe('Time of a turn, without waits for a person'),
+  FETCH_MAX_SCHEDULE_USD: live(
+    positive(5).describe('Money of all runs of one schedule or automation in a day, in US dollars'),
+  ),
+  FETCH_MAX_TURN_MINUTES: live(positive(240, 20_000).describe('Time of a turn, without waits for a person')),
   FETCH_CONTEXT_TOKENS: live(
     whole(48_000).describe('Tokens of history that a model step may see before it is summed up'),
   ),
@@ -90,6 +92,12 @@ export const chatSettings = {
       .enum(['on', 'off'])
       .default('off')
       .describe('on: the Temporal Web UI shows first words of questions, and files and commands of approvals'),
+  ),
+  FETCH_NTFY_URL: live(
+    httpUrl('https://ntfy.sh/a-topic-that-nobody-guesses')
+      .optional()
+      .meta({ secret: true })
+      .describe('Topic of ntfy that gets notices of questions, approvals, failures and results: docs/page.md'),
   ),
   FETCH_SEARXNG_URL: live(
     httpUrl('http://127.0.0.1:8888')

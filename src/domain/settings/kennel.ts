@@ -96,13 +96,13 @@ export const kennelSettings = {
   FETCH_KENNEL_AWAY_SECONDS: positive(60).describe(
     'People are told when a host takes no work for this long; after ten times as long its tasks may move',
   ),
-  FETCH_TASK_MAX_TOKENS: whole(20_000_000).describe('Tokens of a coding task'),
-  FETCH_TASK_MAX_USD: positive(10).describe('Money of a coding task, US dollars'),
-  FETCH_TASK_MAX_DAY_TOKENS: whole(100_000_000).describe(
-    'Tokens of all coding tasks of a chat in a day of FETCH_TIME_ZONE',
+  FETCH_TASK_MAX_TOKENS: live(whole(20_000_000).describe('Tokens of a coding task')),
+  FETCH_TASK_MAX_USD: live(positive(10).describe('Money of a coding task, US dollars')),
+  FETCH_TASK_MAX_DAY_TOKENS: live(
+    whole(100_000_000).describe('Tokens of all coding tasks of a chat in a day of FETCH_TIME_ZONE'),
   ),
-  FETCH_TASK_MAX_DAY_USD: positive(50).describe(
-    'Money of all coding tasks of a chat in a day of FETCH_TIME_ZONE, US dollars',
+  FETCH_TASK_MAX_DAY_USD: live(
+    positive(50).describe('Money of all coding tasks of a chat in a day of FETCH_TIME_ZONE, US dollars'),
   ),
   FETCH_TASK_MAX_LOG_LINES: live(whole(100_000).describe('Most lines in the log of a coding task; more end it')),
   FETCH_TASK_MAX_LOG_MB: live(whole(64).describe('Size of the log of a coding task; more ends it')),
@@ -125,20 +125,22 @@ export const kennelSettings = {
       .default(60)
       .describe('Shortest time between two progress messages of a task, where a message cannot be edited'),
   ),
-  ANTHROPIC_API_KEY: secret().describe('Key for Claude Code; never enters a container'),
+  ANTHROPIC_API_KEY: live(secret().describe('Key for Claude Code; never enters a container')),
   ANTHROPIC_BASE_URL: httpUrl('https://api.anthropic.com')
     .default('https://api.anthropic.com')
     .describe('Endpoint for Claude Code'),
-  GEMINI_API_KEY: secret().describe('Key for Gemini CLI; never enters a container'),
+  GEMINI_API_KEY: live(secret().describe('Key for Gemini CLI; never enters a container')),
   GOOGLE_GEMINI_BASE_URL: httpUrl('https://generativelanguage.googleapis.com')
     .default('https://generativelanguage.googleapis.com')
     .describe('Endpoint for Gemini CLI'),
   ...agentSettings,
-  GH_TOKEN: secret().describe(
-    'GitHub token: pushes, pull requests, issues, private repositories; never enters a container',
+  GH_TOKEN: live(
+    secret().describe('GitHub token: pushes, pull requests, issues, private repositories; never enters a container'),
   ),
-  GITHUB_API_URL: httpUrl('https://api.github.com')
-    .default('https://api.github.com')
-    .describe('GitHub API; of GitHub Enterprise Server https://HOST/api/v3'),
+  GITHUB_API_URL: live(
+    httpUrl('https://api.github.com')
+      .default('https://api.github.com')
+      .describe('GitHub API; of GitHub Enterprise Server https://HOST/api/v3'),
+  ),
   DOCKER_HOST: z.string().trim().min(1).optional().describe('Docker engine; the local socket by default'),
 } as const;

@@ -3,7 +3,12 @@ import { secret } from './shapes.ts';
 
 /** The servers that Fetch needs. */
 export const serversSettings = {
-  TEMPORAL_ADDRESS: z.string().trim().min(1).optional().describe('Use this Temporal server and start none'),
+  TEMPORAL_ADDRESS: z
+    .string()
+    .trim()
+    .min(1)
+    .optional()
+    .describe('Use this Temporal server and start none: docs/server.md'),
   TEMPORAL_NAMESPACE: z.string().trim().min(1).default('default').describe('Temporal namespace'),
   TEMPORAL_API_KEY: secret().describe('API key of TEMPORAL_ADDRESS, for example of Temporal Cloud; sent only over TLS'),
   TEMPORAL_TLS: z

@@ -21,7 +21,7 @@ export const isTool = ({ host }: Pick<AskedHost, 'host'>): boolean => host.start
 /** `once`: for some minutes. `never`: a no for the whole project. */
 export type EgressVerdict = 'once' | 'task' | 'project' | 'no' | 'never';
 
-/** What the person may answer, in this order. */
+/** The possible answers, in this order. */
 export const EGRESS_OPTIONS = ['once', 'this task', 'this project', 'no'];
 
 /** Hosts that one question names. An answer holds for these alone. */
@@ -150,7 +150,7 @@ export const warningsBut = (own: readonly AskedHost[], hosts: readonly AskedHost
 const listed = (names: readonly string[]): string =>
   names.length < 2 ? (names[0] ?? '') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
 
-/** What stands below the choices. */
+/** The note below the choices. */
 export const HOW_TO_ANSWER =
   'Answer with a number or a word; "never" says no for the whole project. Until a yes, nothing is sent there.';
 
@@ -175,7 +175,7 @@ export const egressWords = {
     `Without encryption only GET and HEAD to port 80 are passed on, without a password, a cookie or a body. Use https://${at.host} instead.`,
 };
 
-/** What an agent is told when its session resumes after the answer. */
+/** The message to an agent whose session resumes after the answer. */
 export function egressAnswer(hosts: readonly AskedHost[], verdict: EgressVerdict): string {
   const names = listed(hosts.map(shownHost));
   if (!isAllowing(verdict))

@@ -1,7 +1,7 @@
 import type { TaskInput } from '../../contracts/task.ts';
 import { MINUTE } from '../time.ts';
 
-/** What the task's page in the Temporal Web UI shows from the start. It holds no text of a person. */
+/** The first text of the task's page in the Temporal Web UI. It holds no text of a person. */
 export const taskPage = (input: TaskInput): { staticSummary: string; staticDetails: string } => ({
   staticSummary: `${input.harness} in ${input.workspace}`,
   staticDetails: [

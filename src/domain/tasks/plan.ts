@@ -8,7 +8,7 @@ interface ReadPlan {
   files: string[];
 }
 
-/** What fits one message. */
+/** The length that fits one message. */
 const WISHED_CHARS = 2_500;
 /** More than a person reads. */
 const MOST_CHARS = 20_000;

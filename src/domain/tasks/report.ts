@@ -10,7 +10,8 @@ import { shownHost } from './egress.ts';
  */
 
 export interface Report {
-  id: string;
+  /** by which its person calls it */
+  number: number;
   goal: string;
   harness: string;
   workspace: string;
@@ -21,6 +22,8 @@ export interface Report {
   state: 'completed' | 'failed' | 'cancelled';
   reason: string;
   seconds: number;
+  /** the part of them in which it waited for answers */
+  waitedSeconds?: number;
   /** hosts that its programs reached, and bytes out and in */
   reached?: ReadonlyArray<{ host: string; port: number; connections: number; sent: number; received: number }>;
   /** hosts that its programs wanted and did not get, the most requested first */
@@ -93,7 +96,7 @@ export function reportText(report: Report): string {
     ...(report.planned ? ['It followed the plan that you agreed to.'] : []),
     reachedText(report.reached ?? []),
     refusedText(report.refused ?? []),
-    `${duration(report.seconds)}${spentText(report.spent)}.`,
+    `${duration(report.seconds)}${waitedText(report)}${spentText(report.spent)}.`,
   ];
   return parts.filter(Boolean).join('\n\n');
 }
@@ -116,7 +119,7 @@ function testsHeadline({ tests, changes }: Report['result']): string {
   return changes?.files.length ? '. No tests were run.' : '';
 }
 
-function changesText({ id, state, worktree, result: { changes } }: Report): string {
+function changesText({ number, state, worktree, result: { changes } }: Report): string {
   if (!changes) return '';
   if (changes.files.length === 0) {
     return [state === 'completed' ? 'No file was changed.' : 'Nothing was changed.', changes.note]
@@ -131,7 +134,7 @@ function changesText({ id, state, worktree, result: { changes } }: Report): stri
     .slice(0, FILES_SHOWN)
     .map((file) => `- ${file.status} ${code(file.path)} (+${file.added} -${file.removed})`);
   const more = total > FILES_SHOWN ? [`- and ${total - Math.min(FILES_SHOWN, changes.files.length)} more`] : [];
-  const how = changes.commit ? `Say "${worktree ? `undo ${id}` : 'undo'}" to take it back.` : '';
+  const how = changes.commit ? `Say "${worktree ? `undo ${number}` : 'undo'}" to take it back.` : '';
   return [[`${where}:`, ...files, ...more].join('\n'), changes.note, how].filter(Boolean).join('\n\n');
 }
 
@@ -210,6 +213,9 @@ export function duration(seconds: number): string {
   const minutes = Math.floor(seconds / 60);
   return minutes < 60 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
+
+const waitedText = ({ waitedSeconds = 0 }: Report): string =>
+  waitedSeconds >= 60 ? `, of which ${duration(waitedSeconds)} waiting for you` : '';
 
 function spentText({ calls, inputTokens, outputTokens, microUsd, unpriced = 0 }: Report['spent']): string {
   if (calls === 0) return '';

@@ -3,14 +3,14 @@
 /** Most scripts that one task may ask about. */
 export const MOST_SCRIPTS = 5;
 
-/** What became of a proposed script. `failed`: what its build said last. */
+/** The outcome of a proposed script. `failed`: what its build said last. */
 export type SetupOutcome = 'installed' | 'denied' | 'unanswered' | { failed: string };
 
 /** An agent cannot know it otherwise. */
 export const ABOUT_SETUP =
   '(About this container: you are not root in it and its system is read-only. If the work needs a system package, a compiler or a language that is missing, write a bash script that installs it on Debian as root and run `fetch-setup FILE`: the person is asked once, and the session goes on in an image that has it. A new script takes the place of the one before, which is /opt/environment/setup.sh.)';
 
-/** What the agent is told of its script. */
+/** The answer to the agent about its script. */
 export function setupAnswer(outcome: SetupOutcome): string {
   if (outcome === 'installed')
     return 'The person agreed to your setup script, and the image of this container was built with it. Go on.';

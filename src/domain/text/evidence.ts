@@ -59,7 +59,7 @@ export const quotedEvidence = (text: string): string =>
     .map((line) => MARGIN + line)
     .join('\n');
 
-/** What stands behind the margin in a text, line by line. */
+/** The text behind the margin, line by line. */
 export const quotedIn = (evidence: string): string =>
   evidence
     .split('\n')

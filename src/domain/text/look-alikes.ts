@@ -1,6 +1,6 @@
 /**
- * What about an address may mislead the person who is asked about it. It is said beside the address, in sentences, and
- * decides nothing.
+ * Warnings about an address that may mislead the person who is asked about it. They are shown beside the address, in
+ * sentences, and decide nothing.
  */
 
 /** Names that others like to be taken for, with the domains that are theirs. */
@@ -8,25 +8,34 @@ const BRANDS: Record<string, readonly string[]> = {
   amazon: ['amazon.com', 'amazonaws.com'],
   anthropic: ['anthropic.com'],
   apple: ['apple.com'],
+  atlassian: ['atlassian.com', 'atlassian.net'],
   azure: ['azure.com', 'azure.net', 'azureedge.net'],
   bitbucket: ['bitbucket.org'],
   cloudflare: ['cloudflare.com'],
   debian: ['debian.org'],
   deepseek: ['deepseek.com'],
+  discord: ['discord.com', 'discordapp.com', 'discord.gg'],
   docker: ['docker.com', 'docker.io'],
+  dropbox: ['dropbox.com', 'dropboxapi.com', 'dropboxusercontent.com'],
   facebook: ['facebook.com'],
   github: ['github.com', 'github.io', 'github.dev', 'githubusercontent.com', 'githubassets.com', 'githubcopilot.com'],
   gitlab: ['gitlab.com', 'gitlab.io'],
+  golang: ['golang.org'],
   google: ['google.com', 'googleapis.com', 'googleusercontent.com', 'googlesource.com'],
   huggingface: ['huggingface.co'],
+  instagram: ['instagram.com'],
+  jsdelivr: ['jsdelivr.net', 'jsdelivr.com'],
+  linkedin: ['linkedin.com'],
   microsoft: ['microsoft.com', 'microsoftonline.com'],
   nodejs: ['nodejs.org'],
   npmjs: ['npmjs.org', 'npmjs.com'],
+  nvidia: ['nvidia.com'],
   openai: ['openai.com'],
   paypal: ['paypal.com'],
   pypi: ['pypi.org'],
   pythonhosted: ['pythonhosted.org'],
   rubygems: ['rubygems.org'],
+  stripe: ['stripe.com', 'stripe.network'],
   telegram: ['telegram.org'],
   ubuntu: ['ubuntu.com'],
   whatsapp: ['whatsapp.com', 'whatsapp.net'],

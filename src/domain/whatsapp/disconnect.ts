@@ -1,6 +1,8 @@
 import { MINUTE } from '../time.ts';
 
-/** What the gateway does after WhatsApp closed a connection. `untilMs` counts from now: no attempt before then. */
+/**
+ * The reaction of the gateway when WhatsApp has closed a connection. `untilMs` counts from now: no attempt before then.
+ */
 type Reaction =
   | {
       kind: 'reconnect';

@@ -75,7 +75,7 @@ export function roleOf(
 }
 
 /**
- * Whose number the linked account has: as configured, else as chosen at pairing, else the owner's own unless another
+ * The owner of the linked account's number: as configured, else as chosen at pairing, else the owner's own unless another
  * number is named as the owner's.
  */
 export function numberMode(

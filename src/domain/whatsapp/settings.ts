@@ -27,10 +27,12 @@ export const whatsappSettings = {
     .enum(['shared', 'dedicated'])
     .optional()
     .describe("Whose number is linked: shared (the owner's own) or dedicated; chosen at pairing when unset"),
-  OWNER_PHONE_NUMBER: phones.optional().describe('The owner, international form; the linked account itself when unset'),
-  TRUSTED_PHONE_NUMBERS: phones
-    .optional()
-    .describe('More people who may use Fetch, comma separated; `trust add` in the chat names others'),
+  OWNER_PHONE_NUMBER: live(
+    phones.optional().describe('The owner, international form; the linked account itself when unset'),
+  ),
+  TRUSTED_PHONE_NUMBERS: live(
+    phones.optional().describe('More people who may use Fetch, comma separated; `trust add` in the chat names others'),
+  ),
   FETCH_TRIGGER: live(
     z
       .string()

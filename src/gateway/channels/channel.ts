@@ -26,7 +26,7 @@ export interface RunningChannel {
   stop(): Promise<void>;
 }
 
-/** What a gateway gives each of its channels. */
+/** Dependencies of a channel. */
 export interface Gateway {
   db: Db;
   config: Config;

@@ -4,11 +4,12 @@ import { parseApproval } from '../../domain/chat/words/commands.ts';
 import { type Asked, type Meaning, meaningOf } from '../../domain/chat/words/replies.ts';
 import { mayApprove, maySpend, mayTrust } from '../../domain/consent/policy.ts';
 import { egressVerdict, isAllowing } from '../../domain/tasks/egress.ts';
+import { inline } from '../../domain/text/foreign-text.ts';
 import type { ThreadTransaction } from '../../store/chats/thread-transaction.ts';
 import { isAboutHosts, settleHosts } from '../../store/kennel/questions/egress-questions.ts';
 import type { Tx } from '../../store/postgres/database.ts';
 import { answerQuestion, decideQuestion } from '../../store/turns/questions/decide.ts';
-import { howToAnswer, readOn } from '../../store/turns/questions/question-text.ts';
+import { howToAnswer, numbered, readOn } from '../../store/turns/questions/question-text.ts';
 import {
   dangerOf,
   openQuestion,
@@ -159,7 +160,7 @@ export async function answerOpen(tx: ThreadTransaction, reply: Reply): Promise<A
       return { reply: await readOn(tx.now, named(meaning.question), reply.at) };
     case 'stray':
       return {
-        reply: `There is no choice ${reply.text.trim()}. Answer with 1 to ${named(meaning.question).options.length}, or in your own words.`,
+        reply: `There is no choice ${reply.text.trim()}. Answer with one of these, or in your own words:\n${numbered(named(meaning.question).options.map((option) => inline(option)))}`,
       };
     case 'unread':
       return {
@@ -167,7 +168,7 @@ export async function answerOpen(tx: ThreadTransaction, reply: Reply): Promise<A
       };
     case 'no such number':
       return {
-        reply: `There is no open question ${meaning.number}. ${open.length > 1 ? `Open are:\n${list(open)}` : `Open is: ${open[0]!.prompt}`}`,
+        reply: `There is no open question ${meaning.number}. ${open.length > 1 ? `Open are:\n${list(open)}` : `Open is:\n${list(open)}`}`,
       };
     case 'which':
       return {
@@ -265,8 +266,19 @@ const arrivalOf = (
 const stillOpen = (questions: readonly Question[]): string =>
   `This is still open, and nothing is done before it is answered:\n${list(questions)}\n${howToAnswer(questions[0]!)}`;
 
-const list = (questions: readonly Question[]): string =>
-  questions.map(({ number, prompt }) => `${number}. ${prompt}`).join('\n');
+/** Questions that are repeated, with their choices. Among several a number is that of a question. */
+function list(questions: readonly Question[]): string {
+  const choices = (question: Question): string[] =>
+    isAboutHosts(question) ? [] : question.options.map((option) => inline(option));
+  const [first] = questions;
+  if (questions.length === 1 && choices(first!).length > 0) return `${first!.prompt}\n${numbered(choices(first!))}`;
+  return questions
+    .map((question) => {
+      const among = choices(question).join(', ');
+      return `${question.number}. ${question.prompt}${among && ` (${among})`}`;
+    })
+    .join('\n');
+}
 
 const toAsked = (question: Question, reply: Reply): Asked => {
   const { id, number, kind, options, delivered_at, evidence, shown } = question;

@@ -41,7 +41,7 @@ export interface Prepared {
   tell: string | null;
 }
 
-/** What a channel knows about a file before it is loaded. */
+/** Facts about a file before it is loaded. */
 export interface FileFacts {
   kind: FileKind;
   mime: string;

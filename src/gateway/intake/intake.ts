@@ -44,9 +44,9 @@ export interface Intake {
   clearSession(threadId: string): Promise<void>;
   /** The same, and it is no session until somebody writes in its chat again. */
   deleteSession(threadId: string): Promise<void>;
-  /** What runs on a thread of its own. */
+  /** Background tasks, each on its own thread. */
   background: Background;
-  /** What fires by itself, in any chat. */
+  /** Schedules of all chats. */
   schedules: Schedules;
   /** What is set up right now. */
   setUp(): Promise<SetUp>;

@@ -46,7 +46,7 @@ export interface AnsweredMessage {
   also?: Also;
 }
 
-/** What a message became: its meaning, its turn if it has one, and its row. */
+/** The result of a message: its meaning, its turn if it has one, and its row. */
 export interface IntakeResult {
   kind: Arrival['kind'];
   turnId: string | null;

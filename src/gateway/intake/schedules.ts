@@ -70,7 +70,7 @@ export async function runNow(
   await openRun(db, { id: runId, routine, cronId, workflowId, scheduledFor: null, note: null, given });
   const input = { routineId: routine.id, chatId: routine.chat_id, runId, cronId };
   await temporal
-    .withDeadline(Date.now() + SCHEDULE_PATIENCE_MS, () => startRoutineRun(temporal, input))
+    .withDeadline(Date.now() + SCHEDULE_PATIENCE_MS, () => startRoutineRun(temporal, input, routine.name))
     .catch(() => {});
 }
 

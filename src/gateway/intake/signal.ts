@@ -1,4 +1,5 @@
 import { type Client, isGrpcServiceError, WorkflowNotFoundError } from '@temporalio/client';
+import { listedName } from '../../adapters/workflows.ts';
 import type { Config } from '../../config.ts';
 import type { Arrival, ConversationInput, TurnLimits, Waits } from '../../contracts/conversation.ts';
 import { AGENT_QUEUE, type Channel, taskWorkflowId } from '../../contracts/ids.ts';
@@ -9,7 +10,8 @@ import { markSignalled } from '../../store/chats/messages/inbox.ts';
 import { channelOfChat, workflowOfChat } from '../../store/chats/threads/threads.ts';
 import { wordsToPlan } from '../../store/kennel/questions/task-plans.ts';
 import type { Task } from '../../store/kennel/tasks/tasks.ts';
-import type { Db } from '../../store/postgres/database.ts';
+import { chatsOfIds, nameWithoutNumber } from '../../store/owner/views/chats.ts';
+import { type Db, perDatabase } from '../../store/postgres/database.ts';
 import { traced } from '../../telemetry/tracing.ts';
 
 /** Why a request cannot be accepted. Clients of the runtime API know the text of `message`. */
@@ -22,14 +24,14 @@ export class IntakeError extends Error {
   }
 }
 
-/** What intake works with. */
+/** Dependencies of intake. */
 export interface IntakeDeps {
   db: Db;
   temporal: Client;
   config: Config;
 }
 
-/** What a signal needs of a stored row. */
+/** The columns of a stored row that a signal needs. */
 export interface ToSignal {
   inboxId: string;
   arrival: Arrival;
@@ -105,7 +107,24 @@ async function signalIfThere(
     });
 }
 
-export async function signalConversation({ temporal, config }: IntakeDeps, row: ToSignal): Promise<void> {
+/** Names of chats that this process has signalled; most chats have their workflow already, which keeps the first name. */
+const known = perDatabase(() => new Map<string, string>());
+const MOST_KNOWN = 10_000;
+
+async function nameOf(db: Db, chatId: string): Promise<string | undefined> {
+  const names = known(db);
+  const name = names.get(chatId);
+  if (name !== undefined) return name;
+  const chat = (await chatsOfIds(db, [chatId])).get(chatId);
+  if (!chat) return undefined;
+  if (names.size >= MOST_KNOWN) names.clear();
+  names.set(chatId, nameWithoutNumber(chat));
+  return names.get(chatId);
+}
+
+export async function signalConversation({ db, temporal, config }: IntakeDeps, row: ToSignal): Promise<void> {
+  const chatName = await nameOf(db, row.chatId);
+  const name = chatName && (await listedName(temporal, chatName));
   // without a deadline, the call may wait for ever when the server is away; the sweeper tries again
   await temporal.withDeadline(Date.now() + 10_000, () =>
     temporal.workflow.signalWithStart(CONVERSATION, {
@@ -114,7 +133,8 @@ export async function signalConversation({ temporal, config }: IntakeDeps, row: 
       args: [conversationInput(config, row)],
       signal: arrivalSignal,
       signalArgs: [{ ...row.arrival, inboxId: signalId(row) }],
-      staticSummary: `Conversation on ${row.channel}`,
+      staticSummary: name ?? `Conversation on ${row.channel}`,
+      ...(name && { memo: { name } }),
       staticDetails:
         'Owns one chat for ever: takes its messages in order, runs turns, waits for answers. Stop a turn by writing "stop" in the chat, not by terminating this workflow.',
       // how long a killed worker keeps a task that it had taken (measured: recovery takes 10 s at the default of 10 s)

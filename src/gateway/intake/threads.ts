@@ -50,8 +50,8 @@ export const clearSession = (deps: SessionDeps, threadId: string): Promise<void>
   });
 
 /**
- * The same; its texts are erased, and the session is gone until somebody writes in its chat again. A coding task may
- * still report to it. @throws IntakeError
+ * Also erases the texts, and hides the session until the next message in its chat. A coding task may still report to it.
+ * @throws IntakeError
  */
 export const deleteSession = (deps: SessionDeps, threadId: string): Promise<void> =>
   onIdleSession(deps, threadId, 'deleted', async (tx) => {

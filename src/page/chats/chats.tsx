@@ -7,8 +7,8 @@ import { goTo, linkTo } from '../shared/route.ts';
 import { send } from '../shared/server/http.ts';
 import { useResource } from '../shared/server/resource.ts';
 import { memo } from '../shared/store.ts';
+import { found, stateOf, summaries, type ThreadSummary } from '../shared/summaries.ts';
 import { texts } from '../texts.ts';
-import { found, stateOf, summaries, type ThreadSummary } from './summaries.ts';
 import { ThreadPane } from './thread-pane.tsx';
 
 /** The list, and the chat that was chosen. On a phone, one of the two. */

@@ -6,10 +6,10 @@ import { money } from '../shared/figures.ts';
 import { goTo, linkTo } from '../shared/route.ts';
 import { call, reasonOf, send } from '../shared/server/http.ts';
 import { now, useResource } from '../shared/server/resource.ts';
+import { summaries, type ThreadSummary } from '../shared/summaries.ts';
 import { texts } from '../texts.ts';
 import { Composer } from './composer.tsx';
 import { useThread } from './follow-thread.ts';
-import { summaries, type ThreadSummary } from './summaries.ts';
 import { ThreadLog } from './thread-log.tsx';
 import { runningTurn, type ThreadView } from './thread-state.ts';
 

@@ -35,7 +35,9 @@ export const Turn = memo(({ turn: { record, items }, threadId }: { turn: TurnVie
       {(record.status === 'interrupted' || record.status === 'canceled') && (
         <p class="turn-note">{texts.chats.interrupted}</p>
       )}
-      {record.status === 'failed' && <p class="turn-note bad">{texts.chats.failed(record.error ?? '')}</p>}
+      {record.status === 'failed' && !items.some(({ kind }) => kind === 'error') && (
+        <p class="turn-note bad">{texts.chats.failed(record.error ?? '')}</p>
+      )}
     </div>
   );
 });
@@ -47,7 +49,7 @@ interface Attached {
   size?: number;
 }
 
-/** What a person or the model said, or what went wrong. */
+/** A message of a person or the model, or an error. */
 const Said = memo(({ item, threadId }: { item: ItemRecord; threadId: string }) => {
   const text = item.detail ?? item.summary;
   if (item.kind === 'user_message')

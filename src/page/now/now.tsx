@@ -1,8 +1,10 @@
 import { useState } from 'preact/hooks';
 import type { OwnerFailed, OwnerNow, OwnerRunning } from '../../contracts/owner.ts';
+import type { ThreadRecord } from '../../contracts/records.ts';
+import { ChatChoice } from '../shared/elements/chat-choice.tsx';
 import { Actions, Ago, ChatLink, Dot, Empty, Head, Shown, type Tone, tell } from '../shared/elements/parts.tsx';
 import { clock, money } from '../shared/figures.ts';
-import { linkTo } from '../shared/route.ts';
+import { goTo, linkTo } from '../shared/route.ts';
 import { reasonOf, send } from '../shared/server/http.ts';
 import { now, useResource } from '../shared/server/resource.ts';
 import { texts } from '../texts.ts';
@@ -23,24 +25,78 @@ const FailedRow = ({ failed: { kind, id, chat, title, why, at, actions } }: { fa
       </p>
     </div>
     <div class="row-actions">
-      <Actions actions={actions} />
+      <Actions actions={actions} after={() => now.refresh()} />
     </div>
   </li>
 );
 
-export const NowPart = () => (
+/** `rest`: the question that a notice was about. */
+export const NowPart = ({ rest: [asked] }: { rest: string[] }) => (
   <div class="page-column">
     <h1>{texts.parts.now}</h1>
+    <NewMessage />
     <Shown of={now} loaded={useResource(now)}>
-      {(value) => <Everything {...value} />}
+      {(value) => <Everything {...value} asked={asked} />}
     </Shown>
   </div>
 );
 
-const Everything = ({ waiting, running, failed, waiting_count: count }: OwnerNow) => (
+/** What is wanted, in a new chat or in one that there is. */
+function NewMessage() {
+  const [chat, setChat] = useState('');
+  const [busy, setBusy] = useState(false);
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault();
+    const form = event.currentTarget as HTMLFormElement;
+    const text = String(new FormData(form).get('text')).trim();
+    if (!text) return;
+    setBusy(true);
+    try {
+      const id = chat || (await send<ThreadRecord>('/v1/threads', { body: {} })).id;
+      await send(`/v1/threads/${encodeURIComponent(id)}/messages`, { body: { text } });
+      form.reset();
+      goTo('chats', id);
+    } catch (error) {
+      tell(reasonOf(error), true);
+      setBusy(false);
+    }
+  };
+  return (
+    <form class="card new-message" onSubmit={submit} aria-label={texts.now.ask}>
+      <textarea
+        name="text"
+        rows={2}
+        aria-label={texts.now.ask}
+        placeholder={texts.now.askHint}
+        disabled={busy}
+        onKeyDown={(event) => {
+          if (event.key !== 'Enter' || event.shiftKey || event.isComposing || matchMedia('(pointer: coarse)').matches)
+            return;
+          event.preventDefault();
+          event.currentTarget.form?.requestSubmit();
+        }}
+      />
+      <div class="new-message-row">
+        <ChatChoice label={texts.now.askIn} first={texts.chats.fresh} chosen={chat} choose={setChat} />
+        <button type="submit" class="button primary" disabled={busy}>
+          {texts.chats.send}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+const Everything = ({
+  waiting,
+  running,
+  failed,
+  waiting_count: count,
+  asked,
+}: OwnerNow & { asked: string | undefined }) => (
   <>
     <section aria-label={texts.now.waiting}>
       <Head title={texts.now.waiting} count={count} />
+      {asked && !waiting.some(({ id }) => id === asked) && <p class="hint">{texts.now.over}</p>}
       {waiting.length === 0 && (
         <Empty title={texts.now.calm} icon="check">
           {texts.now.calmMore}
@@ -48,7 +104,7 @@ const Everything = ({ waiting, running, failed, waiting_count: count }: OwnerNow
       )}
       <div class="cards">
         {waiting.map((question) => (
-          <QuestionCard key={question.id} question={question} />
+          <QuestionCard key={question.id} question={question} chosen={question.id === asked} />
         ))}
       </div>
       {count > waiting.length && <p class="hint">{texts.now.beyond(count - waiting.length)}</p>}

@@ -16,42 +16,49 @@ import { texts } from '../texts.ts';
  * An open question with everything that its answer counts for. A yes can be given only after the end of that was in
  * view.
  */
-export const QuestionCard = memo(({ question: given }: { question: OwnerQuestion }) => {
-  const question = useWhole(given);
-  const end = useRef<HTMLSpanElement>(null);
-  const seen = useSeen(question.id, end, question.evidence_rest === 0);
-  const { busy, answer } = useAnswer(question);
-  const { kind, chat, task, prompt, tool, tainted } = question;
-  return (
-    <article
-      class={`card question ${tainted ? 'tainted' : ''}`}
-      aria-label={`${texts.now.kinds[kind]}: ${prompt.slice(0, 80)}`}
-    >
-      <p class="meta">
-        <Tag tone="wait">{texts.now.kinds[kind]}</Tag>
-        <ChatLink chat={chat} />
-        {task && (
-          <a href={linkTo('tasks', task.id)}>
-            <bdi>{task.workspace}</bdi>
-          </a>
-        )}
-        <Ago at={question.asked_at} />
-        {question.delivered_at === null && <span>{texts.now.notDelivered}</span>}
-      </p>
-      <p class="prompt">{prompt}</p>
-      {tool && kind !== 'question' && <p class="tool-name">{tool}</p>}
-      {tainted && (
-        <p class="warning">
-          <Icon name="warning" size={16} />
-          {texts.now.tainted}
+export const QuestionCard = memo(
+  ({ question: given, chosen = false }: { question: OwnerQuestion; chosen?: boolean }) => {
+    const question = useWhole(given);
+    const end = useRef<HTMLSpanElement>(null);
+    const seen = useSeen(question.id, end, question.evidence_rest === 0);
+    const { busy, answer } = useAnswer(question);
+    const { kind, chat, task, prompt, tool, tainted } = question;
+    const card = useRef<HTMLElement>(null);
+    useEffect(() => {
+      if (chosen) card.current?.scrollIntoView({ block: 'start' });
+    }, [chosen]);
+    return (
+      <article
+        ref={card}
+        class={`card question ${tainted ? 'tainted' : ''} ${chosen ? 'chosen' : ''}`}
+        aria-label={`${texts.now.kinds[kind]}: ${prompt.slice(0, 80)}`}
+      >
+        <p class="meta">
+          <Tag tone="wait">{texts.now.kinds[kind]}</Tag>
+          <ChatLink chat={chat} />
+          {task && (
+            <a href={linkTo('tasks', task.id)}>
+              <bdi>{task.workspace}</bdi>
+            </a>
+          )}
+          <Ago at={question.asked_at} />
+          {question.delivered_at === null && <span>{texts.now.notDelivered}</span>}
         </p>
-      )}
-      {question.evidence !== null && <Evidence text={question.evidence} rest={question.evidence_rest} end={end} />}
-      {question.evidence === null && <span ref={end} />}
-      <Choices question={question} seen={seen} busy={busy} answer={answer} />
-    </article>
-  );
-});
+        <p class="prompt">{prompt}</p>
+        {tool && kind !== 'question' && <p class="tool-name">{tool}</p>}
+        {tainted && (
+          <p class="warning">
+            <Icon name="warning" size={16} />
+            {texts.now.tainted}
+          </p>
+        )}
+        {question.evidence !== null && <Evidence text={question.evidence} rest={question.evidence_rest} end={end} />}
+        {question.evidence === null && <span ref={end} />}
+        <Choices question={question} seen={seen} busy={busy} answer={answer} />
+      </article>
+    );
+  },
+);
 
 /** The list holds the beginning of long evidence; the rest is fetched before anybody is asked. */
 function useWhole(given: OwnerQuestion): OwnerQuestion {

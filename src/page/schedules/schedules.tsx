@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { OwnerSchedule, OwnerSchedules, ScheduleAsked, SchedulePreview } from '../../contracts/owner.ts';
+import { ChatChoice } from '../shared/elements/chat-choice.tsx';
 import { Icon } from '../shared/elements/icons.tsx';
 import { Actions, Ago, ChatLink, Empty, Shown, Tag, tell } from '../shared/elements/parts.tsx';
 import { moment } from '../shared/figures.ts';
@@ -8,7 +9,7 @@ import { call, reasonOf, send } from '../shared/server/http.ts';
 import { Resource, useResource } from '../shared/server/resource.ts';
 import { texts } from '../texts.ts';
 
-/** What fires by itself, and a place to make one more. */
+/** The list of schedules, and the form for a new one. */
 export const SchedulesPart = () => (
   <div class="page-column">
     <h1>{texts.parts.schedules}</h1>
@@ -100,13 +101,16 @@ const zone = (): string | undefined => Intl.DateTimeFormat().resolvedOptions().t
 /** A schedule in words: when it would fire is shown before it is made. */
 function NewSchedule() {
   const [text, setText] = useState('');
+  const [chat, setChat] = useState('');
   const [busy, setBusy] = useState(false);
   const { preview, problem } = usePreview(text);
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
     setBusy(true);
     try {
-      const { thread_id: thread } = await send<ScheduleAsked>('/v1/owner/schedules', { body: { text } });
+      const { thread_id: thread } = await send<ScheduleAsked>('/v1/owner/schedules', {
+        body: { text, ...(chat && { thread_id: chat }) },
+      });
       tell(texts.schedules.created);
       setText('');
       schedules.refresh();
@@ -127,11 +131,12 @@ function NewSchedule() {
           autoComplete="off"
         />
       </label>
+      <ChatChoice label={texts.schedules.in} first={texts.chats.channels.console!} chosen={chat} choose={setChat} />
       <div aria-live="polite">
         {preview && (
           <>
             <p class="meta">
-              {texts.schedules.preview} <code>{preview.expression}</code> <span>{preview.time_zone}</span>
+              {texts.schedules.preview} <span>{preview.time_zone}</span>
             </p>
             <ol class="firings">
               {preview.described.map((each) => (

@@ -4,37 +4,64 @@ import { Shown, tell } from '../shared/elements/parts.tsx';
 import { reasonOf } from '../shared/server/http.ts';
 import { useResource } from '../shared/server/resource.ts';
 import { texts } from '../texts.ts';
-import { change, settings } from './data.tsx';
+import { change, RestartNote, settings } from './data.tsx';
 
 const words = texts.settings.all;
+const GROUPS = Object.entries(words.groups);
 
-/** Every setting with its source. */
+/** Every setting by its purpose, with its source. */
 export function AllSettings() {
   const [search, setSearch] = useState('');
   return (
     <Shown of={settings} loaded={useResource(settings)}>
-      {({ settings: all, file }) => (
-        <>
-          <input
-            type="search"
-            class="setting-search"
-            aria-label={words.search}
-            placeholder={words.search}
-            onInput={(event) => setSearch(event.currentTarget.value)}
-          />
-          <p class="hint">{words.file(file)}</p>
-          <ul class="rows">
-            {all
-              .filter(({ name, description }) => `${name} ${description}`.toLowerCase().includes(search.toLowerCase()))
-              .map((setting) => (
-                <Setting key={setting.name} setting={setting} />
-              ))}
-          </ul>
-        </>
-      )}
+      {({ settings: all, file }) => {
+        const shown = matching(all, search);
+        return (
+          <>
+            <input
+              type="search"
+              class="setting-search"
+              aria-label={words.search}
+              placeholder={words.searchHint}
+              onInput={(event) => setSearch(event.currentTarget.value)}
+            />
+            <p class="hint">{words.file(file)}</p>
+            {shown.length === 0 && <p class="hint">{words.nothing}</p>}
+            {GROUPS.map(([group, { title }]) => (
+              <Group key={group} title={title} settings={shown.filter((each) => groupOf(each) === group)} />
+            ))}
+          </>
+        );
+      }}
     </Shown>
   );
 }
+
+/** A group that the page does not know yet is shown with the rest of the instance. */
+const groupOf = ({ group }: SettingView): string => (group in words.groups ? group : 'instance');
+
+/** Settings with each of these words in their name, description or purpose. */
+function matching(all: readonly SettingView[], search: string): SettingView[] {
+  const wanted = search.toLowerCase().split(/\s+/).filter(Boolean);
+  return all.filter((setting) => {
+    const { name, description } = setting;
+    const { title, about } = words.groups[groupOf(setting) as keyof typeof words.groups];
+    const text = `${name} ${name.replaceAll('_', ' ')} ${description} ${title} ${about}`.toLowerCase();
+    return wanted.every((word) => text.includes(word));
+  });
+}
+
+const Group = ({ title, settings: shown }: { title: string; settings: SettingView[] }) =>
+  shown.length === 0 ? null : (
+    <section class="section">
+      <h2>{title}</h2>
+      <ul class="rows">
+        {shown.map((setting) => (
+          <Setting key={setting.name} setting={setting} />
+        ))}
+      </ul>
+    </section>
+  );
 
 function Setting({ setting }: { setting: SettingView }) {
   const { name, description, value, source, live, fixed } = setting;
@@ -55,6 +82,7 @@ function Setting({ setting }: { setting: SettingView }) {
             <span>{fixed ? words.fixed(words.source[source]) : live ? words.live : words.later}</span>
           </p>
         )}
+        <RestartNote names={[name]} />
       </div>
       {!fixed && !editing && (
         <button
@@ -73,8 +101,8 @@ function Setting({ setting }: { setting: SettingView }) {
 function SettingForm({ setting: { name, value, secret, choices }, done }: { setting: SettingView; done: () => void }) {
   const write = async (text: string | null) => {
     try {
-      const { restart } = await change({ [name]: text });
-      tell(restart.length > 0 ? texts.settings.restart(restart.join(', ')) : texts.saved);
+      await change({ [name]: text });
+      tell(texts.saved);
       done();
     } catch (error) {
       tell(reasonOf(error), true);

@@ -9,7 +9,7 @@ const words = texts.settings.logs;
 const EVERY_MS = 2_000;
 const KEPT = 500;
 
-/** The end of the logs, as it grows. */
+/** The end of the logs, the newest line first. */
 export function LogsSection() {
   const [role, setRole] = useState('');
   const { lines, roles, problem } = useLogs(role);
@@ -30,8 +30,8 @@ export function LogsSection() {
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls is reached by keyboard */}
       <div class="logs" tabIndex={0}>
         {lines.length === 0 && <p class="hint">{words.none}</p>}
-        {lines.map(({ at, role: of, level, text }, line) => (
-          <p key={`${at}${line}`} class={level === 'error' || level === 'fatal' ? 'bad' : undefined}>
+        {lines.toReversed().map(({ at, role: of, level, text }, line) => (
+          <p key={`${at}${lines.length - line}`} class={level === 'error' || level === 'fatal' ? 'bad' : undefined}>
             <time dateTime={at}>{clock(Date.parse(at))}</time> <b>{of}</b> {text}
           </p>
         ))}

@@ -4,11 +4,11 @@ import { Problem, Shown, tell } from '../shared/elements/parts.tsx';
 import { call, reasonOf } from '../shared/server/http.ts';
 import { useResource } from '../shared/server/resource.ts';
 import { texts } from '../texts.ts';
-import { change, settings } from './data.tsx';
+import { change, RestartNote, settings } from './data.tsx';
 
 const words = texts.settings.model;
 
-/** Which model answers, tried by a real call before it is saved. */
+/** Which model answers. It is saved once it has used a tool and answered. */
 export const ModelSection = () => (
   <Shown of={settings} loaded={useResource(settings)}>
     {(value) => <ModelForm settings={value} />}
@@ -21,15 +21,24 @@ function ModelForm({ settings: { settings: all } }: { settings: OwnerSettings })
   const [busy, setBusy] = useState(false);
   const keyIsSet = settingOf('OPENAI_API_KEY') !== '' || settingOf('OPENROUTER_API_KEY') !== '';
   const practice = !keyIsSet && settingOf('OPENAI_BASE_URL') === '';
+  // nothing is left that could be asked
+  const isPractice = ({ key, address }: { key: string; address: string }) => !keyIsSet && key === '' && address === '';
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget as HTMLFormElement);
     const given = (name: string): string => String(form.get(name) ?? '').trim();
-    const save = (event.submitter as HTMLButtonElement | null)?.name === 'save';
+    const wish = (event.submitter as HTMLButtonElement | null)?.name;
+    const values = { key: given('key'), address: given('address'), model: given('model') };
     setBusy(true);
     try {
-      if (save) await saved({ key: given('key'), address: given('address'), model: given('model') });
-      else setCheck(await call('/v1/owner/settings/model/check', { method: 'POST', body: bodyOf(given) }));
+      if (wish === 'anyway' || (wish === 'save' && isPractice(values))) {
+        await saved(values);
+        setCheck(null);
+      } else {
+        const found = await call<ModelCheck>('/v1/owner/settings/model/check', { method: 'POST', body: bodyOf(given) });
+        setCheck(found);
+        if (found.ok && wish === 'save') await saved(values);
+      }
     } catch (error) {
       tell(reasonOf(error), true);
     }
@@ -65,10 +74,18 @@ function ModelForm({ settings: { settings: all } }: { settings: OwnerSettings })
         <button type="submit" name="save" class="button primary" disabled={busy}>
           {words.save}
         </button>
+        {check?.ok === false && (
+          <button type="submit" name="anyway" class="button quiet" disabled={busy}>
+            {words.anyway}
+          </button>
+        )}
       </div>
+      <RestartNote names={MODEL_SETTINGS} />
     </form>
   );
 }
+
+const MODEL_SETTINGS = ['OPENAI_API_KEY', 'OPENROUTER_API_KEY', 'OPENAI_BASE_URL', 'AGENT_MODEL'];
 
 const bodyOf = (given: (name: string) => string): Record<string, string> =>
   Object.fromEntries(
@@ -82,12 +99,12 @@ const bodyOf = (given: (name: string) => string): Record<string, string> =>
 async function saved({ key, address, model }: { key: string; address: string; model: string }): Promise<void> {
   // a key of OpenRouter works there only
   const keyName = key.startsWith('sk-or-') && address === '' ? 'OPENROUTER_API_KEY' : 'OPENAI_API_KEY';
-  const { restart } = await change({
+  await change({
     ...(key !== '' && { [keyName]: key }),
     OPENAI_BASE_URL: address || null,
     AGENT_MODEL: model || null,
   });
-  tell(restart.length > 0 ? texts.settings.restart(restart.join(', ')) : texts.saved);
+  tell(texts.saved);
 }
 
 const Checked = ({ check: { ok, model, took_ms: took, price, learned, problem } }: { check: ModelCheck }) =>

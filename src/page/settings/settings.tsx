@@ -1,18 +1,18 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { OwnerAgents, OwnerBackups, OwnerDoctor, OwnerTemporal } from '../../contracts/owner.ts';
-import { notificationState, setSound, soundOn } from '../shared/alerts.ts';
 import { Empty, Problem, Shown, Tag, tell, WorkButton } from '../shared/elements/parts.tsx';
 import { bytes, moment } from '../shared/figures.ts';
 import { linkTo } from '../shared/route.ts';
 import { call, reasonOf } from '../shared/server/http.ts';
 import { Resource, useResource } from '../shared/server/resource.ts';
-import { useStore } from '../shared/store.ts';
 import { texts } from '../texts.ts';
+import { AlertsSection } from './alerts.tsx';
 import { AllSettings } from './all-settings.tsx';
-import { SettingsNotes } from './data.tsx';
+import { Lacking, SettingsForm, SettingsNotes } from './data.tsx';
 import { LogsSection } from './logs.tsx';
 import { ModelSection } from './model.tsx';
+import { TelegramSection } from './telegram.tsx';
 import { TrustSection } from './trust.tsx';
 import { WhatsAppSection } from './whatsapp.tsx';
 
@@ -37,7 +37,7 @@ const AgentsSection = () => (
                 <li key={name} class="egress-rule">
                   <Tag tone={ready ? 'good' : 'plain'}>{ready ? agentWords.ready : agentWords.notReady}</Tag>
                   <span>{label}</span>
-                  {why && <span class="hint">{why}</span>}
+                  {why && <Lacking text={why} />}
                 </li>
               ))}
             </ul>
@@ -48,38 +48,10 @@ const AgentsSection = () => (
   </Shown>
 );
 
-const alertWords = texts.settings.alerts;
-
-/** How this browser says that somebody is needed. */
-function AlertsSection() {
-  const sound = useStore(soundOn);
-  const [allowed, setAllowed] = useState(notificationState());
-  return (
-    <div class="card form">
-      <p class="hint">{alertWords.badge}</p>
-      <label class="check">
-        <input type="checkbox" checked={sound} onChange={(event) => setSound(event.currentTarget.checked)} />
-        {alertWords.sound}
-      </label>
-      <p>{alertWords.notify}</p>
-      {allowed === 'default' && (
-        <button type="button" class="button" onClick={() => void Notification.requestPermission().then(setAllowed)}>
-          {alertWords.allow}
-        </button>
-      )}
-      {allowed === 'denied' && <p class="hint">{alertWords.denied}</p>}
-      {allowed === 'missing' && <p class="hint">{alertWords.missing}</p>}
-      {allowed === 'granted' && <p class="turn-note good">{texts.connection.open}</p>}
-      <p class="hint">{alertWords.install}</p>
-      <p class="hint">{alertWords.quiet}</p>
-    </div>
-  );
-}
-
 const healthWords = texts.settings.health;
 const TONES = { ok: 'good', warning: 'wait', missing: 'bad' } as const;
 
-/** What `fetch doctor` says, and the way to the engine. */
+/** The findings of `fetch doctor`, and the address of the Web UI. */
 function HealthSection() {
   const [report, setReport] = useState<OwnerDoctor | null>(null);
   return (
@@ -102,7 +74,7 @@ function HealthSection() {
             <Tag tone={TONES[state]}>{healthWords.states[state]}</Tag>
             <div>
               <strong>{name}</strong> {version} <span class="hint">{detail}</span>
-              {mend && <p>{mend}</p>}
+              {mend && <Lacking text={mend} />}
             </div>
           </li>
         ))}
@@ -150,7 +122,20 @@ const BackupsSection = () => (
             </li>
           ))}
         </ul>
-        <p class="hint">{words.now}</p>
+        <h2>{nightly ? words.change : words.begin}</h2>
+        <SettingsForm
+          fields={[
+            {
+              name: 'FETCH_BACKUP_FOLDER',
+              label: words.folder,
+              hint: words.folderHint,
+              placeholder: '/media/disk/fetch',
+            },
+            { name: 'FETCH_BACKUP_KEY', label: words.key, hint: words.keyHint, kind: 'password' },
+            { name: 'FETCH_BACKUP_AT', label: words.at },
+          ]}
+          saved={() => backups.refresh()}
+        />
       </div>
     )}
   </Shown>
@@ -162,6 +147,7 @@ const VIEWS: Record<Section, () => ComponentChildren> = {
   model: ModelSection,
   trust: TrustSection,
   whatsapp: WhatsAppSection,
+  telegram: TelegramSection,
   agents: AgentsSection,
   alerts: AlertsSection,
   backups: BackupsSection,
@@ -169,6 +155,9 @@ const VIEWS: Record<Section, () => ComponentChildren> = {
   logs: LogsSection,
   all: AllSettings,
 };
+
+/** On a phone the tabs are wider than the screen. */
+const showTab = (tab: HTMLElement | null): void => tab?.scrollIntoView({ inline: 'center', block: 'nearest' });
 
 export function SettingsPart({ rest: [first] }: { rest: string[] }) {
   const current = SECTIONS.find((each) => each === first) ?? 'model';
@@ -183,6 +172,7 @@ export function SettingsPart({ rest: [first] }: { rest: string[] }) {
             class="tab"
             href={linkTo('settings', each)}
             aria-current={each === current ? 'page' : undefined}
+            ref={each === current ? showTab : undefined}
           >
             {texts.settings.sections[each]}
           </a>

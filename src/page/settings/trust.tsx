@@ -4,6 +4,7 @@ import { ChatLink, Shown, Tag, tell, WorkButton } from '../shared/elements/parts
 import { reasonOf, send } from '../shared/server/http.ts';
 import { Resource, useResource } from '../shared/server/resource.ts';
 import { texts } from '../texts.ts';
+import { change, SettingsForm } from './data.tsx';
 
 const words = texts.settings.trust;
 const chats = new Resource<OwnerChats>(
@@ -17,7 +18,7 @@ const people = new Resource<OwnerPeople>(
   2_000,
 );
 
-/** What runs without asking in each chat, and who may write at all. */
+/** The autonomy of each chat, and the people who may write. */
 export const TrustSection = () => (
   <>
     <section class="section">
@@ -87,22 +88,34 @@ function Chat({ trust: { chat, autonomy, auto_approve: all, grants } }: { trust:
   );
 }
 
-const People = ({ people: { owner, trusted, groups } }: { people: OwnerPeople }) => (
+const People = ({ people: { owner, owner_name: ownerName, trusted, groups } }: { people: OwnerPeople }) => (
   <>
     <ul class="rows">
       {owner && (
         <li class="row">
-          <span>+{owner}</span>
+          <div class="row-main">
+            <bdi>{ownerName ?? `+${owner}`}</bdi> {ownerName && <span class="hint">+{owner}</span>}
+          </div>
           <Tag tone="good">{words.owner}</Tag>
         </li>
       )}
-      {trusted.map(({ phone, by_setting: fixed, shares }) => (
+      {trusted.map(({ phone, name, by_setting: fixed, shares }) => (
         <li key={phone} class="row">
           <div class="row-main">
-            +{phone} {shares.length > 0 && <span class="hint">{`${words.shares} ${shares.join(', ')}`}</span>}
+            <bdi>{name}</bdi> {!name.startsWith('+') && <span class="hint">+{phone}</span>}{' '}
+            {shares.length > 0 && <span class="hint">{`${words.shares} ${shares.join(', ')}`}</span>}
           </div>
           {fixed ? (
-            <span class="hint">{words.bySetting}</span>
+            <WorkButton
+              label={texts.actions.remove}
+              kind="quiet"
+              sure={texts.sure.remove}
+              work={async () => {
+                const left = trusted.filter((each) => each.by_setting && each.phone !== phone);
+                await change({ TRUSTED_PHONE_NUMBERS: left.map((each) => each.phone).join(',') || null });
+                people.refresh();
+              }}
+            />
           ) : (
             <WorkButton
               label={texts.actions.remove}
@@ -119,6 +132,16 @@ const People = ({ people: { owner, trusted, groups } }: { people: OwnerPeople })
       {!owner && trusted.length === 0 && <li class="row hint">{words.noPeople}</li>}
     </ul>
     <AddPerson />
+    <details class="card">
+      <summary>{words.ownerNumber}</summary>
+      <SettingsForm
+        fields={[
+          { name: 'FETCH_USER_NAME', label: words.yourName },
+          { name: 'OWNER_PHONE_NUMBER', label: words.ownerPhone, hint: words.ownerHint },
+        ]}
+        saved={() => people.refresh()}
+      />
+    </details>
     <h3>{words.groups}</h3>
     {groups.length === 0 ? (
       <p class="hint">{words.noGroups}</p>

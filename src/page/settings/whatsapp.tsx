@@ -34,15 +34,17 @@ function Account({ account }: { account: OwnerWhatsApp }) {
     return message;
   };
   const linked = state === 'authenticated' || phone !== null;
+  // nobody has asked for it yet, which is no fault
+  const never = !linked && wanted === 'off';
   const digits = number.replace(/\D/g, '');
   return (
     <div class="card">
       <p class="meta">
-        <Tag tone={TONES[state]}>{state.replaceAll('_', ' ')}</Tag>
+        <Tag tone={TONES[state]}>{never ? words.never : words.states[state]}</Tag>
         {phone && <span>+{phone}</span>}
         {seen && <Ago at={seen} />}
       </p>
-      {lastError && <p class="turn-note bad">{lastError}</p>}
+      {lastError && !never && <p class="turn-note bad">{lastError}</p>}
       {image && (
         <>
           <p>{words.scan}</p>

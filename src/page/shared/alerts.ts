@@ -23,13 +23,14 @@ export function alertAbout(
 ): void {
   showBadge(count);
   const fresh = known ? waiting.filter(({ id }) => !known?.has(id)) : [];
+  void closeAnswered(new Set(waiting.map(({ id }) => tagOf(id))));
   known = new Set(waiting.map(({ id }) => id));
   if (fresh.length === 0) return;
   if (soundOn.value) chime();
   const first = fresh[0]!;
   if (document.hidden && 'Notification' in window && Notification.permission === 'granted')
     // one of them, so that ten questions are not ten notifications
-    void notify(texts.alerts.title(fresh.length, first.chat.name), first.prompt.slice(0, 180));
+    void notify(texts.alerts.title(fresh.length, first.chat.name), first);
 }
 
 function showBadge(count: number): void {
@@ -37,9 +38,19 @@ function showBadge(count: number): void {
   void (count > 0 ? navigator.setAppBadge?.(count) : navigator.clearAppBadge?.())?.catch(() => {});
 }
 
+/** The same as that of a pushed notice, so that one question is one notice. */
+const tagOf = (id: string): string => `question/${id}`;
+
+/** A question that was answered elsewhere needs nobody any more. */
+async function closeAnswered(waiting: ReadonlySet<string>): Promise<void> {
+  const worker = await navigator.serviceWorker?.getRegistration().catch(() => undefined);
+  for (const each of (await worker?.getNotifications()) ?? [])
+    if (each.tag.startsWith('question/') && !waiting.has(each.tag)) each.close();
+}
+
 /** Phones only show notifications of a service worker. */
-async function notify(title: string, body: string): Promise<void> {
-  const options = { body, tag: 'fetch-waiting' };
+async function notify(title: string, { id, prompt }: { id: string; prompt: string }): Promise<void> {
+  const options = { body: prompt.slice(0, 180), tag: tagOf(id), data: { url: `/#/now/${id}` } };
   const worker = await navigator.serviceWorker?.getRegistration().catch(() => undefined);
   if (worker) await worker.showNotification(title, options).catch(() => {});
   else new Notification(title, options);

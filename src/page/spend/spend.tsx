@@ -1,5 +1,7 @@
 import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
 import type { BudgetUse, OwnerSpend, SpendFigures } from '../../contracts/owner.ts';
+import { SettingsForm } from '../settings/data.tsx';
 import { ChatLink, Shown } from '../shared/elements/parts.tsx';
 import { clock, money, tokens } from '../shared/figures.ts';
 import { linkTo } from '../shared/route.ts';
@@ -19,7 +21,7 @@ const spend = new Resource<OwnerSpend>(
 );
 period.watch(() => spend.reset());
 
-/** What models cost: today against its budgets, by day, and what was dearest. */
+/** The cost of models: today against its budgets, by day, and what was dearest. */
 export const SpendPart = () => (
   <div class="page-column">
     <div class="title-line">
@@ -133,10 +135,30 @@ function Budget({
         <p class="meta">
           <span>{texts.spend.of(told(used), told(limit))}</span>
           {reached && <span class="state wait">{texts.spend.reached(clock(Date.parse(reached)))}</span>}
-          <span>{texts.spend.raise(setting)}</span>
         </p>
+        <Raise setting={setting} limit={limit} />
       </div>
     </li>
+  );
+}
+
+/** The limit of a budget, to change where it is seen. */
+function Raise({ setting, limit }: Pick<BudgetUse, 'setting' | 'limit'>) {
+  const [open, setOpen] = useState(false);
+  if (!open)
+    return (
+      <button type="button" class="button small quiet" onClick={() => setOpen(true)}>
+        {texts.spend.raise}
+      </button>
+    );
+  return (
+    <SettingsForm
+      fields={[{ name: setting, label: texts.spend.limit, kind: 'number', placeholder: String(limit) }]}
+      saved={() => {
+        setOpen(false);
+        spend.refresh();
+      }}
+    />
   );
 }
 

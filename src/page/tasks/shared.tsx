@@ -32,7 +32,7 @@ export function more(): void {
   tasks.refresh();
 }
 
-/** What a task does, in words, and the colour for it. */
+/** The state of a task in words, with its colour. */
 export function stateOfTask({
   state,
   planning,

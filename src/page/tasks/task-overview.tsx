@@ -14,6 +14,8 @@ const Fact = ({ name, children }: { name: string; children: ComponentChildren })
   </div>
 );
 
+/** The head of the page shows a shorter request whole. */
+const GOAL_CHARS = 70;
 const TONES = { verified: 'good', partly: 'wait', unverified: 'bad' } as const;
 
 export const TaskOverview = ({ task, children }: { task: TaskDetail; children: ComponentChildren }) => (
@@ -21,6 +23,11 @@ export const TaskOverview = ({ task, children }: { task: TaskDetail; children: C
     {children}
     <Facts task={task} />
     {task.reason && task.state !== 'completed' && <p class="turn-note bad">{task.reason}</p>}
+    {task.goal.length > GOAL_CHARS && (
+      <Part title={texts.tasks.request}>
+        <p class="why">{task.goal}</p>
+      </Part>
+    )}
     {task.plan && (
       <Part title={texts.tasks.plan}>
         <Markdown text={task.plan.text} />
@@ -42,6 +49,9 @@ export const TaskOverview = ({ task, children }: { task: TaskDetail; children: C
           <Tag tone={TONES[task.verdict.level]}>{texts.tasks.levels[task.verdict.level]}</Tag>{' '}
           {texts.tasks.counted(task.verdict)}
         </p>
+        {task.verdict.before && (
+          <p class="hint">{`${texts.tasks.before}: ${texts.tasks.counted(task.verdict.before)}`}</p>
+        )}
         {task.verdict.reasons.map((reason) => (
           <Markdown key={reason} text={reason} />
         ))}

@@ -59,7 +59,7 @@ function useTask(id: string): Resource<TaskDetail> {
   return task;
 }
 
-/** What the task asks now. */
+/** The open question of the task. */
 const Asked = ({ id }: { id: string }) => (
   <div class="cards">
     {(useResource(now).value?.waiting ?? [])

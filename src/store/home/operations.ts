@@ -46,7 +46,7 @@ export async function readFigures(db: Db): Promise<Figures> {
   return { openQuestions: questions.count, activeTurns: turns.count, inbox, outbox, tasks };
 }
 
-/** What a PostgreSQL server says of itself and of those who use it. */
+/** Facts about a PostgreSQL server and its connections. */
 export interface ServerFacts {
   version: string;
   /** of our database */
@@ -72,7 +72,7 @@ export async function readServerFacts(db: Db): Promise<ServerFacts> {
   return { ...facts.rows[0]!, applications: applications.rows.map(({ name }) => name) };
 }
 
-/** What an activity works on, as its input names it. */
+/** The subject of an activity, as its input names it. */
 export interface Traced {
   turnId?: string | undefined;
   outboxId?: string | undefined;

@@ -37,7 +37,13 @@ export async function turnBodies(tx: Tx, ids: readonly string[]): Promise<Bodies
     .orderBy('step')
     .orderBy('position')
     .execute();
-  const tasks = await tx.selectFrom('tasks').select(['id', 'turn_id']).where('turn_id', 'in', ids).execute();
+  const threads = [...new Set(turns.map(({ thread_id }) => thread_id))];
+  const tasks = await tx
+    .selectFrom('tasks')
+    .select(['id', 'turn_id'])
+    .where('thread_id', 'in', threads) // its index
+    .where('turn_id', 'in', ids)
+    .execute();
   const asked = await approvals(tx, 'turn_id', ids);
   const [stepsOf, callsOf, tasksOf, askedOf] = [
     grouped(steps, (each) => each.turn_id),

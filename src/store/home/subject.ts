@@ -3,7 +3,7 @@ import { reminderWorkflowId } from '../../contracts/ids.ts';
 import { canonicalUser, phoneOf } from '../../domain/whatsapp/identity.ts';
 import type { Db, Tx } from '../postgres/database.ts';
 
-/** Whom or what to forget, and the ids by which it is found everywhere. */
+/** The person or record to forget, and the ids by which it is found everywhere. */
 export interface Subject {
   chats: string[];
   threads: string[];
@@ -23,7 +23,7 @@ export interface Subject {
   groups: string[];
 }
 
-/** What runs in it now, if anything does. */
+/** The work that runs in it now, or null. */
 export async function atWork(db: Db, { threads, tasks }: Subject): Promise<string | null> {
   const turn = await db
     .selectFrom('turns')

@@ -18,7 +18,7 @@ import { workspacesOfChat } from './workspaces/workspaces.ts';
 
 /** Rules of people about hosts, and what tasks ask for without one. A rule holds for exactly one host and port. */
 
-/** A rule that is not revoked. `over`: its minutes are gone; what it opened may end in peace. */
+/** A rule that is not revoked. `over`: the rule has expired, and its open connections may finish. */
 export interface EgressRule extends AskedHost {
   id: string;
   workspace: string;
@@ -208,7 +208,7 @@ export async function egressText(
   const workspaces = await workspacesOfChat(db, chatId);
   const parts = await Promise.all(workspaces.map((workspace) => workspaceText(db, workspace)));
   const listed = membersOf(FETCH_KENNEL_EGRESS);
-  const everywhere = listed.length > 0 ? [`Every task may reach ${listed.join(', ')} (FETCH_KENNEL_EGRESS).`] : [];
+  const everywhere = listed.length > 0 ? [`Every task may reach ${listed.join(', ')}.`] : [];
   const none = parts.length === 0 ? ['This chat has no workspace yet. A task that wants a host asks you.'] : [];
   return {
     text: [...everywhere, ...parts.map(({ text }) => text), ...none].join('\n\n'),

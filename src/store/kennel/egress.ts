@@ -11,7 +11,7 @@ export interface Refused {
   refused: number;
 }
 
-/** What went to and came from a host, in bytes. */
+/** Traffic with a host, in bytes. */
 export interface Reached {
   host: string;
   port: number;

@@ -8,7 +8,7 @@ import { type Db, json, type Tx } from '../postgres/database.ts';
 import type { MemoryTable } from '../schema/tables/owner.ts';
 import { telegramPerson } from '../telegram/bots.ts';
 
-type Memory = Omit<Selectable<MemoryTable>, 'words'>;
+export type Memory = Omit<Selectable<MemoryTable>, 'words'>;
 
 const COLUMNS = ['id', 'owner', 'body', 'sources', 'created_at'] as const;
 
@@ -118,8 +118,8 @@ const OWNER = 'owner';
 export const EVERYONE = 'everyone';
 
 /**
- * Whose memories a chat has. Other people read what is said in their chats and in groups, also when the owner writes
- * there: each of these chats has memories of its own.
+ * The owner of a chat's memories. Other people read along in their chats and in groups, also when the owner writes there:
+ * each of these chats has memories of its own.
  */
 export async function memoryOwner(
   db: Db | Tx,

@@ -5,8 +5,7 @@ import { whenInWords, whoInWords } from '../../domain/chat/groups.ts';
 import { inline } from '../../domain/text/foreign-text.ts';
 import { type Group, isAnswered, listGroups } from '../chats/groups.ts';
 import type { Db, Tx } from '../postgres/database.ts';
-import { telegramId } from '../telegram/bots.ts';
-import { chatsOfIds } from './views/chats.ts';
+import { chatsOfIds, peopleNames } from './views/chats.ts';
 
 /** The chats of other people that the owner's own chat reaches, by their names. */
 
@@ -76,18 +75,6 @@ export async function peopleNamed(db: Db | Tx, { channel, chat_id }: Group, name
   return found.rows.map(({ id }) => id);
 }
 
-/** How people of these ids are called. */
-export async function namesOfPeople(db: Db | Tx, ids: readonly string[]): Promise<string[]> {
-  if (ids.length === 0) return [];
-  const { rows } = await sql<{ id: string; name: string }>`
-    select coalesce(split_part(pn, '@', 1), lid) as id, name from wa_contacts where name is not null and coalesce(split_part(pn, '@', 1), lid) = any(${[...ids]})
-    union select 'telegram/' || user_id, name from tg_people where 'telegram/' || user_id = any(${[...ids]})`.execute(
-    db,
-  );
-  const names = new Map(rows.map(({ id, name }) => [id, name]));
-  return ids.map((id) => names.get(id) ?? (id.startsWith(telegramId(0).slice(0, -1)) ? 'somebody' : `+${id}`));
-}
-
 /** Groups as a list shows them. `only`: the one of this chat. */
 export async function listedGroups(
   db: Db | Tx,
@@ -100,7 +87,7 @@ export async function listedGroups(
   const listed = groups.map(async (group) => {
     const { name, channel, members, folder, rule } = group;
     const answered = isAnswered(group);
-    const people = Array.isArray(rule.who) ? await namesOfPeople(db, rule.who) : [];
+    const people = Array.isArray(rule.who) ? [...(await peopleNames(db, rule.who)).values()] : [];
     const about = [
       capabilitiesOf(channel).label,
       ...(members === null ? [] : [`${members} members`]),

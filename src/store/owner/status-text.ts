@@ -8,13 +8,15 @@ import { tasksOfChat } from '../kennel/tasks/tasks.ts';
 import { runningAppsOf } from '../kennel/workspaces/apps.ts';
 import { activeWorkspace, profileOfWorkspace } from '../kennel/workspaces/workspaces.ts';
 import type { Tx } from '../postgres/database.ts';
+import { waitedForPeople } from '../turns/questions/questions.ts';
 import { waitOfTurn } from '../turns/steps/model-waits.ts';
 import { spentToday } from '../turns/steps/spending.ts';
 import { grantsOf } from '../turns/steps/taint.ts';
 import { deliveryFigures } from '../whatsapp/sends.ts';
 
 /**
- * What runs, what it waits for, and what was spent today. It reads only the store, so it works while the model is down.
+ * The running work, what it waits for, and the spend of today. It reads only the store, so it works while the model is
+ * down.
  */
 export async function statusText(
   tx: Tx,
@@ -42,7 +44,7 @@ export async function statusText(
   const lines: string[] = [];
   if (active) {
     const ms = Date.now() - (active.started_at ?? active.created_at).getTime();
-    const waitedMs = await waitedForPerson(tx, active.id);
+    const waitedMs = await waitedForPeople(tx, { turnId: active.id });
     const waited = waitedMs >= MINUTE ? `, of which ${longSpan(waitedMs)} waiting for you` : '';
     lines.push(`${longSpan(ms)}${waited}: ${cut(active.input_summary, 120)}`);
     const running = calls.filter((call) => call.state === 'running').map(doingOf);
@@ -53,10 +55,9 @@ export async function statusText(
   const tasks = await tasksOfChat(tx, chatId, { live: true, limit: 10 });
   if (!active && tasks.length === 0) lines.push('Nothing is running.');
   for (const task of tasks) {
-    const minutes = Math.round((Date.now() - (task.started_at ?? task.created_at).getTime()) / MINUTE);
-    lines.push(
-      `The agent in ${task.workspace} is ${task.state}, ${minutes} min: ${inline(task.last ?? task.goal, 120)}`,
-    );
+    const ms = Date.now() - (task.started_at ?? task.created_at).getTime();
+    const worked = longSpan(ms - (await waitedForPeople(tx, { taskId: task.id })));
+    lines.push(`The agent in ${task.workspace} is ${task.state}, ${worked}: ${inline(task.last ?? task.goal, 120)}`);
   }
   const place = await workspaceLine(tx, chatId);
   if (place) lines.push(place);
@@ -77,19 +78,6 @@ export async function statusText(
   const { failed } = await deliveryFigures(tx, { chatId }, new Date(Date.now() - DAY));
   if (failed > 0) lines.push(`${failed} of my messages here could not be sent in the last day`);
   return lines.join('\n');
-}
-
-/** How long a turn has waited for answers, ms. */
-async function waitedForPerson(tx: Tx, turnId: string): Promise<number> {
-  const questions = await tx
-    .selectFrom('questions')
-    .select(['asked_at', 'decided_at'])
-    .where('turn_id', '=', turnId)
-    .execute();
-  return questions.reduce(
-    (sum, { asked_at, decided_at }) => sum + ((decided_at?.getTime() ?? Date.now()) - asked_at.getTime()),
-    0,
-  );
 }
 
 /** What a call does, in a few words: its command, or the name of its tool without underscores. */

@@ -3,7 +3,7 @@ import type { Database } from '../schema/schema.ts';
 import type { Db } from './database.ts';
 import { type NamedQuery, queryBuilder } from './driver.ts';
 
-/** What the query builder makes, and what `sql` makes. */
+/** The output of the query builder, or of `sql`. */
 interface Compiles<R> {
   compile(db: Db): CompiledQuery<R>;
 }

@@ -109,7 +109,7 @@ export const settleFiring = async (db: Db, id: string, at: Date): Promise<void> 
   await db.updateTable('crons').set({ last_fired: at }).where('id', '=', id).execute();
 };
 
-/** What the budgets of a schedule are compared with before a run begins. */
+/** The spend of a schedule, for its budgets, before a run begins. */
 export async function budgetsOfCron(db: Db, { id, chat_id }: Cron, zone: string): Promise<BudgetFacts> {
   const facts = budgetFacts({
     of: sql`null::text`,

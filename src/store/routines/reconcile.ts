@@ -129,7 +129,7 @@ export const chatsWithSends = (db: Db, ageMs: number, after: string, limit: numb
     .execute();
 
 /** A run that has not ended, and whether its routine still exists. */
-export type OpenRun = Pick<RoutineRun, 'id' | 'routine_id' | 'chat_id' | 'cron_id' | 'workflow_id'> & {
+export type OpenRun = Pick<RoutineRun, 'id' | 'routine_id' | 'routine_name' | 'chat_id' | 'cron_id' | 'workflow_id'> & {
   routine: Routine['id'] | null;
 };
 
@@ -141,6 +141,7 @@ export const openRuns = (db: Db, ageMs: number, after: string, limit: number): P
     .select([
       'routine_runs.id',
       'routine_id',
+      'routine_name',
       'routine_runs.chat_id',
       'cron_id',
       'workflow_id',

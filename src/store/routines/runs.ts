@@ -113,7 +113,7 @@ export const listRuns = (db: Db, chatId: string, limit: number): Promise<Routine
     .limit(limit)
     .execute();
 
-/** What the turn of a run, if it had one in its chat, has sent last: an outbox id. */
+/** The last message of the turn of a run, if it had one in its chat: an outbox id. */
 export const lastSentOfRun = async (db: Db, runId: string): Promise<string | undefined> =>
   (
     await db
@@ -125,6 +125,28 @@ export const lastSentOfRun = async (db: Db, runId: string): Promise<string | und
       .limit(1)
       .executeTakeFirst()
   )?.id;
+
+/** Runs of a schedule that are compared. */
+const COMPARED = 1_000;
+
+/**
+ * How often in a row, this run included, its schedule has brought what the run before brought, and when the chat was
+ * last told of one of them.
+ */
+export async function sameResults(db: Db, run: RoutineRun): Promise<{ times: number; toldAt: Date | null }> {
+  const { rows } = await sql<{ times: number; toldAt: Date | null }>`
+    with past as (
+      select id, status = ${run.status} and results = ${json(run.results)}::jsonb as same,
+        row_number() over (order by started_at desc, id desc) as place
+      from (select id, status, results, started_at from routine_runs
+        where cron_id = ${run.cron_id} and status <> 'running' and id <> ${run.id} and started_at <= ${run.started_at}
+        order by started_at desc limit ${COMPARED}) as latest),
+    equal as (select id from past where same and place < coalesce((select min(place) from past where not same), ${COMPARED + 1}))
+    select count(*)::int as times,
+      (select max(created_at) from outbox where id in (select 'out_' || id || '_result' from equal) and state <> 'dropped') as "toldAt"
+    from equal`.execute(db);
+  return rows[0]!;
+}
 
 export const lastRunOfCron = (db: Db, cronId: string): Promise<RoutineRun | undefined> =>
   db
@@ -233,7 +255,7 @@ const ofTask = sql`select sum(input_tokens + output_tokens) as tokens, sum(micro
 const ofTurn = sql`select sum(input_tokens + output_tokens) as tokens, sum(micro_usd) as micro_usd,
   sum(coalesce((result->'usage'->>'unpriced')::numeric, 0)) as unpriced from steps where turn_id = turns.id`;
 
-/** What a run of a routine has cost on average, of its latest ones; null when none has ended. */
+/** The average cost of the latest runs of a routine; null when none has ended. */
 export async function costOfRuns(db: Db, routineId: string): Promise<Average | null> {
   const { rows } = await sql<Average & { count: number }>`
     select ${average} from (
@@ -252,7 +274,7 @@ export async function costOfRuns(db: Db, routineId: string): Promise<Average | n
   return count > 0 ? cost : null;
 }
 
-/** What one turn, or one coding task, has cost on average lately; null when there was none. */
+/** The average cost of the latest turns, or of the latest coding tasks; null when there was none. */
 export async function usualCost(db: Db, of: 'turn' | 'task'): Promise<Average | null> {
   const latest =
     of === 'turn'

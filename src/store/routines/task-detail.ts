@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Db } from '../postgres/database.ts';
 
-/** What a task has done so far. */
+/** The work of a task so far. */
 
 export interface TaskCall {
   id: string;

@@ -57,6 +57,8 @@ import * as ownContent from './migrations/0070-own-content.ts';
 import * as scheduledTurns from './migrations/0074-scheduled-turns.ts';
 import * as proof from './migrations/0075-proof.ts';
 import * as telegram from './migrations/0077-telegram.ts';
+import * as push from './migrations/0079-push.ts';
+import * as seenFailures from './migrations/0081-seen-failures.ts';
 import * as groups from './migrations/0082-groups.ts';
 
 /**
@@ -122,6 +124,8 @@ const migrations: Record<string, Migration> = {
   '0074_scheduled_turns': scheduledTurns,
   '0075_proof': proof,
   '0077_telegram': telegram,
+  '0079_push': push,
+  '0081_seen_failures': seenFailures,
   '0082_groups': groups,
 };
 

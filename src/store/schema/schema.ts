@@ -1,7 +1,7 @@
 import type { ChatDatabase } from './tables/chats.ts';
 import type { AuditDatabase, ImportDatabase, PayloadDatabase } from './tables/home.ts';
 import type { KennelDatabase } from './tables/kennel.ts';
-import type { ExtensionDatabase, MemoryDatabase } from './tables/owner.ts';
+import type { ExtensionDatabase, MemoryDatabase, PushDatabase } from './tables/owner.ts';
 import type { BackgroundDatabase, RoutineDatabase } from './tables/routines.ts';
 import type { TelegramDatabase } from './tables/telegram.ts';
 import type { TurnDatabase } from './tables/turns.ts';
@@ -20,4 +20,5 @@ export interface Database
     TelegramDatabase,
     ImportDatabase,
     ExtensionDatabase,
+    PushDatabase,
     AuditDatabase {}

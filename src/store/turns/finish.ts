@@ -17,6 +17,9 @@ export const UNFINISHED = {
   pending: 'Not run: the turn was stopped before.',
 };
 
+/** A reason that says by itself that nothing is lost. */
+const KEPT = /\bis kept\b/;
+
 /** Ends a turn that did not end with an answer, and says why. Null when it had already ended. What was done is kept. */
 export async function finishTurn(db: Db, input: FinishInput): Promise<string | null> {
   const { turnId, threadId, status, failure } = input;
@@ -36,15 +39,15 @@ export async function finishTurn(db: Db, input: FinishInput): Promise<string | n
     }
     const calls = await now
       .selectFrom('calls')
-      .select(['id', 'name', 'state', 'ok'])
+      .select(['id', 'state', 'ok'])
       .where('turn_id', '=', turnId)
       .orderBy('step')
       .orderBy('position')
       .execute();
-    const done = calls.filter((call) => call.state === 'done' && call.ok).map((call) => call.name);
-    const kept = done.length > 0 ? ` Done before that and kept: ${done.join(', ')}.` : '';
     const told = failure ? tellFailure(failure) : '';
-    const body = status === 'interrupted' ? `Stopped.${kept}` : `${told || 'Something went wrong.'}${kept}`;
+    const why = status === 'interrupted' ? 'Stopped.' : told || 'Something went wrong.';
+    const isKept = calls.some((call) => call.state === 'done' && call.ok) && !KEPT.test(why);
+    const body = isKept ? `${why} What was done is kept.` : why;
     // before the line that says why, so that a client that stops reading there has seen every call end
     for (const { id, state } of calls)
       if (state !== 'done') await settleCall(tx, id, { ok: false, output: UNFINISHED[state] });

@@ -113,7 +113,7 @@ function whyNot({ ref }: Action, error: string): string {
   return `That was not done: ${inline(error) || 'the browser gave no reason.'}`;
 }
 
-/** What the person decides about: the element in the words of the page, and all of the text. */
+/** The subject of the approval: the element in the words of the page, and all of the text. */
 async function previewOf(args: Action, context: ToolContext): Promise<string | null> {
   let shown: string | null = null;
   await inBrowser(context, async ({ browsers, owner, onProgress, signal }) => {

@@ -21,8 +21,7 @@ import { targetOf } from './page.ts';
 
 export const common = { runsIn: 'kennel', anyHost: true, timeoutMs: WITH_IMAGE_MS + 60_000 } as const;
 
-const TURNED_OFF =
-  'The browser is turned off here: FETCH_BROWSER_SLOTS is 0. Reading a page with web_fetch works without it.';
+const TURNED_OFF = 'The browser is turned off here. Reading a page with web_fetch works without it.';
 
 export interface Opened {
   site: Site;

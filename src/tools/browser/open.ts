@@ -23,7 +23,7 @@ export const waitArgument = z.enum(['load', 'domcontentloaded', 'networkidle']).
 type WaitUntil = z.output<typeof waitArgument>;
 
 export const hostIn = ({ url }: { url: string }): string => URL.parse(url)?.host ?? url;
-/** What leaves the machine with an address: nothing, when it is an app's. */
+/** Data that leaves the machine with an address: nothing, when it is an app's. */
 export const urlsSent = (url: string): Sent => (isOfApp(url) ? {} : { urls: [url] });
 
 const NEW = 'This is a new browser: it has no page, cookie or log-in of an earlier one.';
@@ -47,7 +47,7 @@ export async function openPage(
   return await browsers.run(owner, [open, ...wait, ...READ_PAGE], { opens: subject, bail: false, onProgress, signal });
 }
 
-/** What became of an opening. */
+/** The outcome of an opening. */
 export function openedOutcome(url: string, answer: BrowserAnswer | ToolOutcome): ToolOutcome {
   if ('ok' in answer) return answer;
   const page = pageIn(answer);

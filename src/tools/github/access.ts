@@ -6,7 +6,7 @@ import type { ToolContext, ToolOutcome } from '../tool.ts';
 /** Who asks GitHub, and what becomes of its refusals. The token stays in this process. */
 
 const NO_TOKEN =
-  'No GitHub token is configured, so nothing can be changed on GitHub. Make a token that may create and write repositories (https://github.com/settings/tokens), set GH_TOKEN to it, and restart. git_commit commits without pushing.';
+  'No GitHub token is configured, so nothing can be changed on GitHub. Make a token that may create and write repositories (https://github.com/settings/tokens), set GH_TOKEN to it. git_commit commits without pushing.';
 
 const no = (output: string): ToolOutcome => ({ ok: false, output });
 

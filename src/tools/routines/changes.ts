@@ -42,6 +42,7 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
       description: z.string().trim().max(300).optional(),
       steps: z.array(routineStep).min(1).max(30).optional(),
     }),
+    inQuestion: ['workflow', 'steps'],
     asks: (args) => `Change the routine ${named(args.workflow)}?`,
     run: async (args, context) => {
       const { db, chatId, callId } = context;
@@ -102,6 +103,7 @@ export const routineChanges = (lookup: Lookup, names: () => Iterable<string>): T
       prompt: prompt.optional(),
       inputs: givenInputs,
     }),
+    inQuestion: ['cron', 'schedule', 'timezone'],
     asks: ({ cron, schedule, timezone }) =>
       `Change the schedule ${named(cron)}${schedule === undefined ? '' : ` to ${inWords(schedule, timezone)}`}?`,
     run: async (args, here) => {

@@ -108,6 +108,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
       chat: chatArgument,
     }),
     notARoutineStep: true,
+    inQuestion: ['workflow', 'prompt', 'schedule', 'timezone', 'enabled'],
     asks: ({ schedule, timezone, workflow, prompt: wish }) => {
       const often = inWords(schedule, timezone);
       const what = workflow === undefined ? shown(wish, LONGEST_PROMPT) : `run ${named(workflow)}`;
@@ -247,6 +248,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
     ...ofAnyChat,
     schema: z.strictObject({ cron: nameOrId, chat: chatArgument }),
     notARoutineStep: true,
+    inQuestion: ['cron'],
     asks: (args) => `Run the schedule ${named(args.cron)} now?`,
     run: async (args, here) => {
       const context = await inChat(here, args.chat);
@@ -271,6 +273,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
     ...ofAnyChat,
     schema: z.strictObject({ cron: nameOrId, enabled: z.boolean().default(true), chat: chatArgument }),
     notARoutineStep: true,
+    inQuestion: ['cron', 'enabled'],
     asks: (args) => `Switch the schedule ${named(args.cron)} ${args.enabled ? 'on' : 'off'}?`,
     run: async ({ chat, cron: wanted, enabled }, here) => {
       const context = await inChat(here, chat);
@@ -303,6 +306,7 @@ export const cronTools = (lookup: Lookup): Tool[] => [
     ...ofAnyChat,
     schema: z.strictObject({ cron: nameOrId, chat: chatArgument }),
     notARoutineStep: true,
+    inQuestion: ['cron'],
     asks: (args) => `Delete the schedule ${named(args.cron)}?`,
     run: async (args, here) => {
       const context = await inChat(here, args.chat);

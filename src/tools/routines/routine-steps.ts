@@ -27,7 +27,7 @@ export const routineStep = z.union([
 ]);
 type WrittenStep = z.output<typeof routineStep>;
 
-/** What a run is given, as the model writes it. */
+/** The inputs of a run, as the model writes them. */
 export const givenInputs = z
   .record(
     z.string().max(40),
@@ -172,7 +172,7 @@ export const spends = (steps: readonly Pick<RoutineStep, 'tool'>[], lookup: Look
   steps.some(({ tool }) => tool === PROMPT_STEP || lookup(tool)?.startsTask === true);
 
 /**
- * What a schedule will probably cost, as a sentence: by the past runs of its routine, or by what a turn and a coding task
+ * The estimated cost of a schedule, as a sentence: by the past runs of its routine, or by what a turn and a coding task
  * usually cost. Empty when it costs nothing, or nothing is known.
  */
 export async function estimateOf(

@@ -37,13 +37,14 @@ export async function startRun(
       metadata: { runId: running.id, status: 'running' },
     };
   }
-  await startRoutineRun(context.temporal, {
+  const input = {
     routineId: routine.id,
     chatId: routine.chat_id,
     runId,
     ...(cronId && { cronId }),
     ...(inputs && { callId: context.callId }),
-  });
+  };
+  await startRoutineRun(context.temporal, input, routine.name);
   return {
     ok: true,
     output: `Started workflow "${routine.name}" (run ${runId}, ${steps(routine.steps.length)}). Its result will come to this chat when it is done.`,

@@ -38,6 +38,7 @@ const workflowCreate = (lookup: Lookup, names: () => Iterable<string>): Tool =>
     }),
     summarise: (args) => steps(args.steps.length),
     notARoutineStep: true,
+    inQuestion: ['name', 'steps'],
     asks: (args) => `Save the routine ${named(args.name)}?`,
     run: async (args, context) => {
       const chat = await chatAutonomy(context.db, context.chatId);
@@ -137,6 +138,7 @@ const others = (lookup: Lookup): Tool[] => [
     danger: 'MODERATE',
     schema: z.strictObject({ workflow: nameOrId, inputs: givenInputs }),
     notARoutineStep: true,
+    inQuestion: ['workflow'],
     asks: (args) => `Run the routine ${named(args.workflow)}?`,
     run: async (args, context) => {
       const routine = await findRoutine(context.db, context.chatId, args.workflow);
@@ -157,6 +159,7 @@ const others = (lookup: Lookup): Tool[] => [
     danger: 'MODERATE',
     schema: z.strictObject({ workflow: nameOrId }),
     notARoutineStep: true,
+    inQuestion: ['workflow'],
     asks: (args) => `Delete the routine ${named(args.workflow)}?`,
     run: async (args, context) => {
       const routine = await findRoutine(context.db, context.chatId, args.workflow);
@@ -169,9 +172,7 @@ const others = (lookup: Lookup): Tool[] => [
         ok: true,
         output: [
           `Deleted workflow "${routine.name}"${crons.length > 0 ? ` and its crons: ${crons.map((cron) => cron.name).join(', ')}` : ''}.`,
-          ...(running
-            ? [`Its run ${running.id} finishes the step that it is in and ends; what it did comes to this chat.`]
-            : []),
+          ...(running ? ['Its run stops after its current step and reports here.'] : []),
         ].join(' '),
         metadata: { id: routine.id, crons: crons.map((cron) => cron.id), ...(running && { endingRun: running.id }) },
       };

@@ -15,6 +15,7 @@ export const taskCancel = defineTool({
   description: 'Cancel a coding task. What it did is kept on a branch.',
   danger: 'MODERATE',
   schema: z.strictObject({ taskId }),
+  inQuestion: ['taskId'],
   asks: (args) => `Cancel ${namedTask(args.taskId)}?`,
   run: (args, context) =>
     onLiveTask(context, args.taskId, async (task) => {
@@ -39,6 +40,7 @@ export const taskPause = defineTool({
   description: 'Pause a coding task.',
   danger: 'MODERATE',
   schema: z.strictObject({ taskId: optionalTaskId }),
+  inQuestion: ['taskId'],
   asks: (args) => `Pause ${namedTask(args.taskId)}?`,
   run: (args, context) => hold(context, args.taskId, pauseUpdate, 'Paused'),
 });
@@ -52,6 +54,7 @@ export const taskResume = defineTool({
   description: 'Let a paused coding task go on.',
   danger: 'MODERATE',
   schema: z.strictObject({ taskId: optionalTaskId }),
+  inQuestion: ['taskId'],
   asks: (args) => `Let ${namedTask(args.taskId)} go on?`,
   run: (args, context) => hold(context, args.taskId, resumeUpdate, 'Resumed'),
 });

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { App } from '../../adapters/kennel/kennel.ts';
+import { sameName } from '../../domain/tasks/workspace-names.ts';
 import { reachOf } from '../../store/chats/shares.ts';
 import { callsOfChat, noteStop } from '../../store/kennel/workspaces/apps.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
@@ -83,7 +84,10 @@ export const appTools: Tool[] = [
     danger: 'SAFE',
     schema: z.strictObject({
       action: z.enum(['list', 'log', 'stop']).default('list'),
-      app: text(100).min(1).optional().describe('Like app-1a2b3c; needed if there are several'),
+      app: text(100)
+        .min(1)
+        .optional()
+        .describe('Its number in the list, or its workspace; needed if there are several'),
       lines: z.int().min(1).max(2000).default(100),
     }),
     summarise: (args) => args.action,
@@ -124,7 +128,7 @@ async function start(
   if (!app || app.state === 'exited') {
     await apps.stop(id);
     const how = app?.outOfMemory
-      ? 'needed more memory than a container has (FETCH_KENNEL_MEMORY_MB)'
+      ? 'needed more memory than a container has'
       : `ended with exit code ${app?.exitCode ?? 'unknown'}`;
     const output = [`${line} ${how} after ${took(performance.now() - began)}, so nothing runs.${told}`, ...lacks].join(
       '\n\n',
@@ -133,11 +137,11 @@ async function start(
   }
   const where = app.address
     ? `It listens on port ${app.appPort}: browser_open finds it at http://localhost:${app.appPort}/; on this machine a browser does at ${app.address}`
-    : `It listens on no port${port ? ` ${port}` : ''} yet; "app log ${id}" shows what it prints.`;
-  const head = same ? `${line} runs in ${at.name} already, as ${id}.` : `${line} runs in ${at.name} as ${id}.`;
+    : `It listens on no port${port ? ` ${port}` : ''} yet; "app log" shows what it prints.`;
+  const head = `${line} runs in ${at.name}${same ? ' already' : ''}.`;
   return {
     ok: true,
-    output: `${head} ${where}\nIt runs until "stop ${id}".${told}`,
+    output: `${head} ${where}\nIt runs until "app stop".${told}`,
     metadata: same ? { already: dataOf(app) } : { app: { ...dataOf(app), host: at.host } },
   };
 }
@@ -170,10 +174,11 @@ const control = (
     const mine = await callsOfChat(context.db, context.chatId, calls);
     const own = all.filter(({ callId }) => mine.has(callId));
     // another chat's app can be named and stopped, because it takes a slot of the host; its command stays with its chat
-    const elsewhere = all
-      .filter(({ callId }) => !mine.has(callId))
-      .map(({ id, name }) => `${id} in ${name}, left running by another chat`);
-    const list = [...own.map(lineOf), ...elsewhere].join('\n');
+    const elsewhere = all.filter(({ callId }) => !mine.has(callId));
+    const numbered = [...own, ...elsewhere];
+    const lineOf = (app: App): string =>
+      `${numbered.indexOf(app) + 1}: ${mine.has(app.callId) ? aboutApp(app) : `an app in ${app.name}, left running by another chat`}`;
+    const list = numbered.map(lineOf).join('\n');
     if (action === 'list')
       return {
         ok: true,
@@ -182,7 +187,9 @@ const control = (
         metadata: { apps: own.map(dataOf) },
       };
     // without a name, it is about what this chat has started
-    const fitting = wanted === undefined ? own : all.filter(({ id, name }) => id === wanted || name === wanted);
+    const isWanted = (app: App) =>
+      app.id === wanted || sameName(app.name, wanted!) || String(numbered.indexOf(app) + 1) === wanted;
+    const fitting = wanted === undefined ? own : all.filter(isWanted);
     const meant = fitting.length > 1 ? fitting.filter(({ state }) => state === 'running') : fitting;
     const [app] = meant;
     if (!app) {
@@ -191,10 +198,18 @@ const control = (
         ? { ok: false, output: `${none} There is:\n${list}` }
         : { ok: false, output: 'No app is running.', ours: true };
     }
-    if (meant.length > 1) return { ok: false, output: `Which one?\n${meant.map(lineOf).join('\n')}` };
+    if (meant.length > 1)
+      return {
+        ok: false,
+        output: `Which one?\n${meant.map(lineOf).join('\n')}\nSay for example: app ${action} ${numbered.indexOf(app) + 1}`,
+      };
     if (action === 'log') {
       const log = printed(await kennel.apps.log(app.id, lines)).trim();
-      return { ok: true, output: `${lineOf(app)}\n\n${log || 'It printed nothing.'}`, metadata: { app: dataOf(app) } };
+      return {
+        ok: true,
+        output: `${aboutApp(app)}\n\n${log || 'It printed nothing.'}`,
+        metadata: { app: dataOf(app) },
+      };
     }
     const log = printed(await kennel.apps.log(app.id, LAST_LINES)).trim();
     // first, or a host that is killed in between would tell that it ended by itself
@@ -203,15 +218,15 @@ const control = (
     const last = log ? `\n\nWhat it printed last:\n${log}` : '';
     return {
       ok: true,
-      output: `${app.state === 'running' ? 'Stopped' : 'Removed'} ${app.id} (${app.command} in ${app.name}).${last}`,
+      output: `${app.state === 'running' ? 'Stopped' : 'Removed'} ${printed(app.command)} in ${app.name}.${last}`,
       metadata: { app: dataOf(app) },
     };
   });
 
-function lineOf(app: App): string {
+function aboutApp(app: App): string {
   const how =
     app.state === 'exited'
       ? `ended ${app.outOfMemory ? 'because its memory ran out' : `with exit code ${app.exitCode}`}`
       : (app.address ?? 'running, listens on no port yet');
-  return `${app.id}: ${printed(app.command).replace(/\s+/g, ' ').slice(0, 80)} in ${app.name}, ${how}`;
+  return `${printed(app.command).replace(/\s+/g, ' ').slice(0, 80)} in ${app.name}, ${how}`;
 }

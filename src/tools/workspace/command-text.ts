@@ -27,7 +27,7 @@ export function commandOutcome(what: string, result: CommandResult, ms: number, 
   const how = result.timedOut
     ? `was stopped after ${took(limitMs)}: it had not ended`
     : result.outOfMemory
-      ? 'was ended because it needed more memory than a container has (FETCH_KENNEL_MEMORY_MB)'
+      ? 'was ended because it needed more memory than a container has'
       : result.code === null
         ? 'was ended by a signal'
         : `${result.code === 0 ? 'succeeded' : 'failed'} with exit code ${result.code} after ${took(ms)}`;

@@ -3,7 +3,7 @@ import { type DirectEdit, KEY } from '../../contracts/workspace-ops.ts';
 import type { ToolContext, ToolOutcome } from '../tool.ts';
 import { AUTHOR, findWorkspace, inTurnOf, type Opened, onSite, operate } from './in-workspace.ts';
 
-/** What undo needs to know of changes that tools make by themselves, without a task. */
+/** Checkpoints for changes that tools make by themselves, without a task, so that undo knows them. */
 
 /** The same for every attempt of a call, because a second undo would take back one more step. */
 export const keyOf = (callId: string): string => (KEY.test(callId) ? callId : `call-${hashOf(callId)}`);

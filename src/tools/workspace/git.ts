@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { KEY } from '../../contracts/workspace-ops.ts';
 import { signedOff } from '../../domain/chat/words/sign-off.ts';
 import { branchProblem } from '../../domain/tasks/workspace-names.ts';
+import { findTask, taskNumbers } from '../../store/kennel/tasks/tasks.ts';
 import { intentOf, noteIntent } from '../../store/kennel/workspaces/call-output.ts';
 import { signatureOf } from '../../store/kennel/workspaces/signatures.ts';
 import { defineTool, named, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
@@ -11,6 +12,7 @@ import {
   atWork,
   changeWorkspace,
   inWorkspace,
+  type Opened,
   operate,
   outcomeOf,
   pathArgument,
@@ -154,13 +156,15 @@ export const gitTools: Tool[] = [
         : `Take back ${what === 'all' ? 'everything that tasks and edits' : 'what the last task, or the last turn with edits,'} changed${at}?`,
     run: ({ workspace, what, task }, context) =>
       changeWorkspace(context, workspace, async (at) => {
+        const key = task && what === 'one' ? await keyOfTask(context, at, task) : undefined;
+        if (typeof key === 'object') return key;
         const busy = commandAtWork(at) ?? (await atWork(context, at));
         return (
           busy ??
           outcomeOf(
             await operate(
               at,
-              { op: 'undo', what, ...(task && what === 'one' && { task }), author: AUTHOR, key: keyOf(context.callId) },
+              { op: 'undo', what, ...(key && { task: key }), author: AUTHOR, key: keyOf(context.callId) },
               context,
             ),
             at,
@@ -169,6 +173,17 @@ export const gitTools: Tool[] = [
       }),
   }),
 ];
+
+/** The id of a task that a person calls by its number; other keys are given back as they are. */
+async function keyOfTask({ db, chatId }: ToolContext, at: Opened, task: string): Promise<string | ToolOutcome> {
+  if (!/^\d+$/.test(task)) return task;
+  const [id] = [...(await taskNumbers(db, chatId))].find(([, number]) => number === Number(task)) ?? [];
+  const found = id === undefined ? undefined : await findTask(db, id);
+  if (!found) return { ok: false, output: `There is no task ${task} in this chat. \`tasks\` lists them.`, ours: true };
+  return found.workspace === at.name
+    ? found.id
+    : { ok: false, output: `Task ${task} worked in ${found.workspace}. Say "undo ${task} in ${found.workspace}".` };
+}
 
 /** Commits. If there is nothing to commit and an earlier attempt recorded that it would, its commit is in the log. */
 const commit = (

@@ -73,8 +73,7 @@ async function isHeld({ lease, signal }: ToolContext): Promise<boolean> {
 /** Runs `act` with the containers of this host. An expected failure there becomes a result. */
 export async function onSite(context: ToolContext, act: (site: Site) => Promise<ToolOutcome>): Promise<ToolOutcome> {
   const { kennel, host, workspacesFolder: folder } = context;
-  if (!kennel || !host || !folder)
-    return ownNo('Workspaces are on a kennel host, and this process is not one. Start one with `fetch start`.');
+  if (!kennel || !host || !folder) return ownNo('Workspaces are on a kennel host, and this process is not one.');
   if (!(await isHeld(context)))
     return ownNo(`The host ${host} has lost touch with the database, so nothing was done. Try again when it is back.`);
   try {
@@ -261,8 +260,8 @@ export const outcomeOf = (
 });
 
 /**
- * What an approval shows: the change that the operation would make; null when it cannot be worked out, and then the
- * arguments are shown.
+ * The evidence of an approval: the change that the operation would make; null when it cannot be worked out, and then
+ * the arguments are shown.
  */
 export async function previewOf(
   context: ToolContext,

@@ -13,10 +13,11 @@ import type { Opened } from './in-workspace.ts';
 
 /**
  * Tells what a chat has written itself from text of others: the output of a call in a workspace is the chat's own when
- * all that the call could read has exactly the content that this chat left there, before it had read anything of others.
+ * all that the call could read has exactly the content that this chat left there, before it had read anything of
+ * others.
  */
 
-/** What a call reads and changes. */
+/** The files that a call reads and changes. */
 export type Extent =
   /** one file; `writes`: its whole new content is in the arguments */
   | { file: string; changes?: 'edits' | { writes: string } }

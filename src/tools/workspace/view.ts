@@ -3,7 +3,7 @@ import { saveWorkspace, tasksIn } from '../../store/kennel/workspaces/workspaces
 import type { ToolContext, ToolOutcome } from '../tool.ts';
 import { kindOf, type Opened, profileOf } from './in-workspace.ts';
 
-/** What people are told about a workspace. */
+/** A workspace in words, for people. */
 
 /** Reads the profile of a workspace and stores it. */
 export async function look(context: ToolContext, at: Opened): Promise<Profile | null> {

@@ -209,7 +209,7 @@ async function select(context: ToolContext, site: Site, wanted: string): Promise
     : await selected(context, at, trouble);
 }
 
-/** What is told of a workspace that was selected. `trouble`: why that may be out of date. */
+/** The result of selecting a workspace. `trouble`: why that may be out of date. */
 async function selected({ db }: ToolContext, at: Opened, trouble: string | null): Promise<ToolOutcome> {
   const profile = (await workspacesOf(db, at.host)).find((row) => row.name === at.name)?.profile ?? null;
   const branch = profile?.git?.branch;

@@ -105,7 +105,7 @@ export function beginRun(input: TaskInput): TaskRun {
 export const isCancelled = ({ orders }: TaskRun): boolean => orders.order === 'cancel';
 export const isPaused = ({ orders }: TaskRun): boolean => orders.order === 'pause';
 
-/** What the task carries over continue-as-new. */
+/** State that the task carries over continue-as-new. */
 export const carriedBy = (
   { host, harness, decisions, workedMs, spent, orders, outgoing }: TaskRun,
   work: CarriedWork | null,
@@ -133,7 +133,7 @@ export function isRenewable({ input, orders, outgoing }: TaskRun): boolean {
   return patched(TAKES_WEEKS);
 }
 
-/** What operators see. */
+/** The view for operators. */
 export function show(
   run: TaskRun,
   state: TaskState,

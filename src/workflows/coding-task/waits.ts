@@ -68,7 +68,7 @@ export async function untilOpen(run: TaskRun, at: CarriedWork, limit: ModelLimit
 }
 
 const tooLong = (limitedMs: number, opensAt: number): string =>
-  `Its model stays at its limit until ${new Date(opensAt).toISOString()}, and tasks wait for ${Math.round(limitedMs / DAY)} days at most (FETCH_TASK_WAIT_DAYS).`;
+  `Its model stays at its limit until ${new Date(opensAt).toISOString()}, and a task waits for ${Math.round(limitedMs / DAY)} days at most.`;
 
 /**
  * Asks the person about hosts that the agent's programs want. The container is frozen meanwhile, with the requests that

@@ -48,7 +48,7 @@ async function untilAgreedTo(run: TaskRun, { questionId: id, outboxId, title }: 
 /** How often a container that vanishes is replaced before the task fails. */
 const MOST_REPLACEMENTS = 3;
 /** What a person can do then: the reason of the last container stands before it. */
-const NEVER_ENDED = `It was started again ${MOST_REPLACEMENTS} times, and never came to its end. See what "fetch kennel doctor" says on its host, and whether something there stops containers. Then start the task again.`;
+const NEVER_ENDED = `It was started again ${MOST_REPLACEMENTS} times, and never came to its end: something on its machine may stop containers. See Health on my page, under Settings, and start the task again.`;
 /** Runs from before this change prepare nothing again after their plan. */
 const PREPARES_WORK = '2026-11-prepares-work-after-plan';
 /** How often operators see progress while an agent works. Each time costs three history events. */
@@ -163,7 +163,10 @@ async function afterEnd(run: TaskRun, at: CarriedWork, followed: Over): Promise<
   return 'starts';
 }
 
-/** Waits for a yes to a plan. Only then is it sure that the work is done, so what it needs is asked about after it. */
+/**
+ * Waits for a yes to a plan. Hosts and images are requested after the plan is approved, because before that the work may
+ * never start.
+ */
 async function planned(run: TaskRun, at: CarriedWork): Promise<End | null> {
   const end = await untilAgreed(run, at);
   if (end || at.plans || !patched(PREPARES_WORK)) return end;
@@ -295,7 +298,7 @@ function whyOver({ harness, input: { limits } }: TaskRun, followed: Over): { rea
       };
     case 'timeout':
       return {
-        reason: `Its time (${span(limits.workMs)} of work) was used up. Start it again to go on; FETCH_TASK_HOURS gives every task more time.`,
+        reason: `Its time (${span(limits.workMs)} of work) was used up. Start it again to go on.`,
         final: true,
       };
   }

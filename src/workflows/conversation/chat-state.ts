@@ -49,7 +49,7 @@ export function beginChat(input: ConversationInput): Chat {
   };
 }
 
-/** What a chat carries over continue-as-new. Decisions are not carried: no question is open between turns. */
+/** State that a chat carries over continue-as-new. Decisions are not carried: no question is open between turns. */
 export function carriedBy({ turns, outgoing, seen, stops, board }: Chat): Carried {
   const { turnsDone, spentMicroUsd } = board.view;
   return { turns, replies: outgoing, seen, stops, turnsDone, spentMicroUsd };

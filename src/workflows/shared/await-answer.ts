@@ -62,7 +62,7 @@ async function onRecord(question: Question, wait: Wait): Promise<boolean> {
   }
 }
 
-/** What happens while nobody answers a question. */
+/** Reminder and expiry of an open question. */
 interface Patience {
   /** what is waited for, for operators */
   what: string;

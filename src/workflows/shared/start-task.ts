@@ -25,6 +25,7 @@ export async function startTask(input: TaskInput): Promise<ChildWorkflowHandle<W
       parentClosePolicy: ParentClosePolicy.ABANDON,
       workflowIdReusePolicy: WorkflowIdReusePolicy.REJECT_DUPLICATE,
       ...taskPage(input),
+      memo: { name: `${input.harness} in ${input.workspace}` },
       workflowTaskTimeout: 5_000,
     });
   } catch (error) {

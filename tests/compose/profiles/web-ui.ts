@@ -37,6 +37,8 @@ export function webUiTests(server: () => ComposedServer): void {
       page.setDefaultTimeout(60_000);
       const at = await link();
       await page.goto(at.href);
+      await page.waitForURL(/\/namespaces\/default\/workflows/);
+      await page.getByText('Waits for a person').first().waitFor();
       const { executions } = await page.evaluate<Listed>(
         `fetch(${JSON.stringify(workflows(at.origin))}).then((answer) => answer.json())`,
       );

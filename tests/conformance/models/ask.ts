@@ -3,15 +3,15 @@ import type { ModelAnswer, ModelError, ModelRequest, ModelTool } from '../../../
 import { type ScriptedAnswer, startEndpoint } from './endpoint.ts';
 
 const text = { type: 'string' };
-const tool = (name: string, properties: object): ModelTool => ({
+const tool = (name: string, properties: object, required: string[] = []): ModelTool => ({
   name,
   description: name,
-  parameters: { type: 'object', properties },
+  parameters: { type: 'object', properties, required },
 });
 
 /** The tools that are offered in these tests. */
 export const TOOLS: ModelTool[] = [
-  tool('file_read', { path: text, lines: { type: 'integer' }, whole: { type: 'boolean' } }),
+  tool('file_read', { path: text, lines: { type: 'integer' }, whole: { type: 'boolean' } }, ['path']),
   tool('file_write', { path: text, content: text }),
   tool('file_list', {}),
 ];

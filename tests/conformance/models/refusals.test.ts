@@ -79,6 +79,20 @@ describe('tools with thoughts (openai/openai-openapi#541, laurent22/joplin#16451
     isChat(asked) && asked.body.tools && asked.body.reasoning_effort !== 'none' && refused;
 
   test.each([
+    'thinking mode does not support tool calls',
+    'Function calling is not available while thinking is enabled',
+    "`reasoning_effort` must be 'none' when `tools` is set",
+    'reasoning and tools cannot be combined',
+  ])('are asked for without thoughts: %s', async (message) => {
+    const { model, bodies } = await endpoint(
+      (asked) => (!isChat(asked) || (asked.body.tools && asked.body.reasoning_effort !== 'none')) && invalid(message),
+      [says('one')],
+    );
+    expect((await ask(model, hello)).text).toBe('one');
+    expect(bodies().at(-1).reasoning_effort).toBe('none');
+  });
+
+  test.each([
     ['has no Responses API', refusal(404, { error: { message: 'no such path' } })],
     ['refuses the same there', refused],
     ['answers in another protocol there', says('not a response')],
@@ -149,6 +163,7 @@ describe("the provider's own state", () => {
       'thinking is enabled but reasoning_content is missing in assistant tool call message at index 2',
     ],
     ['another', 'An assistant message with tool_calls must contain reasoning_content.'],
+    ['a gateway', 'thinking is enabled, but assistant message has no reasoning_content'],
     ['an empty one is enough', 'messages[1]: expected reasoning_content in thinking mode'],
   ])('is the thoughts of the model, and nothing for steps of others: %s', async (_, message) => {
     const check: Check = ({ body }) =>
@@ -163,6 +178,40 @@ describe("the provider's own state", () => {
     expect(asked()).toHaveLength(3);
     const sent = asked()[1]!.body.messages.filter(({ role }: Any) => role === 'assistant');
     expect(sent.map(({ reasoning_content }: Any) => reasoning_content)).toEqual(['', 'Needs a file.']);
+  });
+
+  test('comes back with the ids and the fields of calls that belong to it', async () => {
+    const { model, asked } = await endpoint(() => null, [says('one'), says('two')]);
+    const id = 'tool_0_file_read';
+    const data = {
+      message: { reasoning_details: [{ type: 'reasoning.encrypted', id, data: 'z' }] },
+      calls: [{ id, function_fields: { thought_signature: 's' } }],
+    };
+    await ask(model, step(own(model, data)));
+    const [, made, result] = asked()[0]!.body.messages;
+    expect([made.tool_calls[0].id, result.tool_call_id, made.reasoning_details[0].id]).toEqual([id, id, id]);
+    expect(made.tool_calls[0].function).toEqual({
+      name: 'file_read',
+      arguments: '{"path":"a.txt"}',
+      thought_signature: 's',
+    });
+    await ask(model, step({ state: { ...own(model, data).state, model: 'another' } }));
+    expect(asked()[1]!.body.messages[1].tool_calls[0].id).toMatch(/^[a-zA-Z0-9]{9}$/);
+  });
+
+  test.each([
+    'Could not decrypt the specified reasoning content',
+    'thought_signature is expired',
+    'Unable to decode thoughtSignature',
+    'bad signature',
+  ])('is left out where it is no longer taken: %s', async (message) => {
+    const { model, asked } = await endpoint(
+      ({ body }) => body.messages.some((each: Any) => each.reasoning_details) && invalid(message),
+      [says('one')],
+    );
+    const data = { message: { reasoning_details: [{ type: 'reasoning.encrypted', data: 'z' }] } };
+    expect((await ask(model, step(own(model, data)))).text).toBe('one');
+    expect(asked()).toHaveLength(2);
   });
 
   test('is left out where the endpoint does not know the field', async () => {
@@ -336,17 +385,22 @@ describe('roles that must alternate', () => {
     ['Invalid role: system', 400],
     ["'system' is not one of ['user', 'assistant']", 400],
     ['role must be one of user, assistant', 422],
+    ["Input should be 'user', 'assistant' or 'tool'", 422],
+    ['The model does not accept system instructions', 400],
+    ['Conversation roles must alternate user/assistant', 500],
   ])('hold beside a system message that is refused: %s', async (message, status) => {
     const check: Check = ({ body }) => body.messages[0].role === 'system' && invalid(message, {}, status);
     const { model, bodies } = await endpoint(check, [says('ok')]);
     await ask(model, [{ role: 'system', content: 's' }, ...hello]);
-    expect(bodies()[1].messages).toEqual([{ role: 'user', content: 's\n\nhello' }]);
+    expect(bodies().at(-1).messages).toEqual([{ role: 'user', content: 's\n\nhello' }]);
   });
 });
 
 test.each([
   'This model only supports single tool-calls at once!',
   'Only one tool call per message is supported by this chat template.',
+  'Parallel tool calls are not supported',
+  'an assistant message may contain at most one tool call',
 ])('steps of one call are sent where the template takes no more: %s', async (message) => {
   const { model, bodies } = await endpoint(
     ({ body }) => body.messages.some(({ tool_calls }: Any) => tool_calls?.length > 1) && invalid(message, {}, 500),
@@ -387,6 +441,7 @@ describe('a field that an endpoint does not know', () => {
     ],
     ['Argument not supported on this model: reasoningEffort', 'reasoning_effort', { effort: 'low' }],
     ['"gemma3" does not support thinking', 'reasoning_effort', { effort: 'low' }],
+    ['Bad request', 'stream_options', {}],
   ])('is left out after "%s", for good', async (message, field, more) => {
     const { model, bodies } = await endpoint(
       ({ body }) => field in body && invalid(message, { code: 'unsupported_parameter' }),
@@ -414,9 +469,11 @@ describe('a field that an endpoint does not know', () => {
   test.each([
     "Unsupported value: 'reasoning_effort' does not support 'minimal' with this model. Supported values are: 'low', 'medium', and 'high'.",
     "Invalid value: 'minimal'. Supported values are: 'low' and 'high'.",
+    'unknown variant `minimal`, expected one of `low`, `medium`, `high`',
+    "reasoning_effort: Input should be 'low', 'medium' or 'high'",
+    'Unsupported reasoning effort: minimal. Available: low, medium, high',
   ])('may be a value: then the nearest one that it takes is sent: %s', async (message) => {
-    const check: Check = ({ body }) =>
-      body.reasoning_effort === 'minimal' && invalid(message, { param: 'reasoning_effort' });
+    const check: Check = ({ body }) => body.reasoning_effort === 'minimal' && invalid(message);
     const { model, bodies } = await endpoint(check, [says('one')]);
     await ask(model, hello, { effort: 'minimal' });
     expect(bodies().at(-1).reasoning_effort).toBe('low');

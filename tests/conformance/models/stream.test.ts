@@ -167,6 +167,46 @@ describe('calls come together', () => {
       calling({ index: 0, id: 'x1', function: { name: 'file_read', arguments: 5 } }),
       [['file_read', 5]],
     ],
+    [
+      'with arguments that repeat what came before',
+      calling(...['{"pa', '{"path":"a', A].map((args) => call('x1', args, { index: 0 }))),
+      [READ_A],
+    ],
+    [
+      'in pieces, and once more in a whole message with other ids',
+      streamed(
+        callChunk(call('x1', A, { index: 0 })),
+        callChunk(call('x2', B, { index: 1 })),
+        event({
+          choices: [
+            {
+              message: { tool_calls: [call('y1', '{"path": "a.txt"}'), call('y2', B)] },
+              finish_reason: 'tool_calls',
+            },
+          ],
+        }),
+        DONE,
+      ),
+      [READ_A, READ_B],
+    ],
+    [
+      'two that are equal in one whole message',
+      streamed(
+        event({ choices: [{ message: { tool_calls: [call('y1', A), call('y2', A)] }, finish_reason: 'tool_calls' }] }),
+      ),
+      [READ_A, READ_A],
+    ],
+    ['with the name in place of the function', calling({ id: 'x1', function: 'file_read', arguments: A }), [READ_A]],
+    [
+      'as a tool of free text',
+      calling({ id: 'x1', type: 'custom', custom: { name: 'file_read', input: A } }),
+      [READ_A],
+    ],
+    [
+      'beside the delta',
+      streamed(event({ choices: [{ delta: {}, tool_calls: [call('x1', A)], finish_reason: 'tool_calls' }] }), DONE),
+      [READ_A],
+    ],
     ['beside null', ended('tool_calls', chunk({ tool_calls: [null, call('x1', A)] })), [READ_A]],
     [
       'in a second choice',
@@ -327,6 +367,32 @@ describe('an answer ends', () => {
       { text: '', calls: [], end: 'complete' },
     ],
     [
+      'a call and the reason of its cut under another name',
+      streamed(
+        callChunk(call('x1', A, { index: 0 })),
+        event({ choices: [{ delta: {}, finish_reason: null, stop_reason: 'max_tokens' }] }),
+        DONE,
+      ),
+      { calls: [{ name: 'file_read' }], end: 'cut' },
+    ],
+    [
+      'a reason beside the choices',
+      streamed(chunk({ content: 'the' }), event({ choices: [], finish_reason: 'length' }), DONE),
+      { text: 'the', end: 'cut' },
+    ],
+    [
+      'a reason of the provider that says more (OpenRouter)',
+      streamed(
+        event({ choices: [{ delta: { content: 'the' }, finish_reason: 'stop', native_finish_reason: 'MAX_TOKENS' }] }),
+      ),
+      { text: 'the', end: 'cut' },
+    ],
+    [
+      'the word at which vLLM stopped',
+      streamed(event({ choices: [{ delta: { content: 'the' }, finish_reason: 'stop', stop_reason: '</answer>' }] })),
+      { text: 'the', end: 'complete' },
+    ],
+    [
       'a refusal in a field of its own',
       ended('stop', chunk({ refusal: 'I will ' }), chunk({ refusal: 'not.' })),
       { text: 'I will not.', end: 'refused' },
@@ -413,6 +479,10 @@ describe('a body is read', () => {
     ],
     ['with "data:" written twice', text(hi.replaceAll('data:', 'data: data:'))],
     ['with DONE in no brackets', text(hi.replace('[DONE]', 'DONE'))],
+    ['with another last word', text(hi.replace('[DONE]', '[END]'))],
+    ['with its end as an event', text(hi.replace('data: [DONE]', 'event: done\ndata: {}'))],
+    ['with numbers that are none', text(hi.replace('"created":1', '"created":NaN'))],
+    ['from a text in place of the delta', text(event({ choices: [{ delta: 'hé', finish_reason: 'stop' }] }) + DONE)],
     ['without blank lines', text(hi.replaceAll('\n\n', '\n'))],
     ['without the last blank line', text(hi.trimEnd())],
     ['with words as signs of life', text(`data: ping\n\n${hi}`)],
@@ -527,10 +597,28 @@ describe('usage is found', () => {
       [chunk({ content: 'x' }, 'stop', { usage: { ...plain, prompt_tokens_details: { cached_tokens: 8 } } })],
       { cachedTokens: 8 },
     ],
+    ['behind the last word', [chunk({ content: 'x' }, 'stop'), `${DONE}${event({ usage: plain })}`], {}],
   ])('%s', async (_, parts, more) => {
     const { answer } = await hear(streamed(...parts, DONE));
     expect(answer).toMatchObject({ usage: { inputTokens: 16, outputTokens: 4, ...more }, usageEstimated: false });
   });
+});
+
+test('an endpoint that reports no tokens at all does not count them', async () => {
+  const none = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+  const { answer } = await hear(streamed(chunk({ content: 'four' }, 'stop', { usage: none }), DONE));
+  expect(answer).toMatchObject({ usage: { outputTokens: 1 }, usageEstimated: true });
+});
+
+test.each([
+  { thinking_content: 'hm' },
+  { reasoningContent: 'hm' },
+  { thoughts: 'hm' },
+  { reasoning: { content: 'hm' } },
+  { content: 'hm', extra_content: { google: { thought: true } } },
+])('thoughts are read from %j', async (delta) => {
+  const heard = await hear(streamed(chunk(delta), chunk({ content: 'Yes.' }, 'stop'), DONE));
+  expect([heard.thought, heard.said]).toEqual(['hm', 'Yes.']);
 });
 
 describe('a refusal tells its sentence', () => {
@@ -704,6 +792,44 @@ describe('what a provider wants back is kept', () => {
         },
       },
     ]);
+  });
+
+  test('also under other names, and beside the name of a call', async () => {
+    const { answer } = await hear(
+      streamed(
+        chunk({ thought_signature: 's1', provider_specific_fields: { thought_signatures: ['s1'], refusal: null } }),
+        chunk({ thought_signature: 's1', provider_specific_fields: { citations: null } }),
+        callChunk({ index: 0, id: 'x1', function: { name: 'file_read', arguments: A, thought_signature: 's2' } }),
+        chunk({}, 'tool_calls'),
+        DONE,
+      ),
+    );
+    expect(answer.state?.data).toEqual({
+      message: {
+        thought_signature: 's1',
+        provider_specific_fields: { thought_signatures: ['s1'], refusal: null },
+      },
+      calls: [{ function_fields: { thought_signature: 's2' } }],
+    });
+  });
+
+  test.each([
+    [
+      'that details of thoughts name (OpenRouter)',
+      'tool_0_file_read',
+      [{ type: 'reasoning.encrypted', id: 'tool_0_file_read', data: 'z' }],
+    ],
+    ['that holds a signature (LiteLLM)', `call_1__thought__${'c2ln'.repeat(20)}`, []],
+  ])('the id of a call %s', async (_, id, details) => {
+    const { answer } = await hear(
+      streamed(
+        chunk({ reasoning_details: details }),
+        callChunk(call(id, A, { index: 0 })),
+        chunk({}, 'tool_calls'),
+        DONE,
+      ),
+    );
+    expect(answer.state?.data).toMatchObject({ calls: [{ id }] });
   });
 
   test('and nothing where there is nothing', async () => {

@@ -53,6 +53,7 @@ describe('thoughts that are written as text are thoughts', () => {
     ['analysisIt wants a yes.assistantfinalYes.', 'It wants a yes.', 'Yes.'],
     ['<think>a < b and `x`</think>Yes.', 'a < b and `x`', 'Yes.'],
     ['<think budget="9">hm</think>Yes.', 'hm', 'Yes.'],
+    ['<details type="reasoning" done="true" duration="3">hm</details>\nYes.', 'hm', 'Yes.'],
     ['<inner_monologue>hm</inner_monologue>Yes.', 'hm', 'Yes.'],
     ['<Chain_of_Thought>hm</Chain_of_Thought>\n\nYes.', 'hm', 'Yes.'],
     ['<analysis>hm</analysis>Yes.', 'hm', 'Yes.'],
@@ -334,6 +335,10 @@ describe('a call that is written as text is a call', () => {
       [READ_A],
     ],
     ['ReAct as Python', 'Action: file_read(path="a.txt")\nObservation: AAA\nFinal Answer: AAA', [READ_A]],
+    ['ReAct with an object in brackets', 'Action: file_read[{"path": "a.txt"}]', [READ_A]],
+    ['ReAct with a text in brackets', 'Action: file_read[a.txt]\nObservation: AAA', [READ_A]],
+    ['a name and attributes in brackets', '[file_read path="a.txt"]', [READ_A]],
+    ['a name and attributes without marks', '[file_read path=a.txt]', [READ_A]],
     ['words before it', 'Tool call: file_read({"path": "a.txt"})', [READ_A]],
     ['words in brackets', '[Tool call: file_read({"path": "a.txt"})]', [READ_A]],
     ['fat words before it', '**Tool Call:** `file_read`\n```json\n{"path": "a.txt"}\n```', [READ_A]],
@@ -435,6 +440,44 @@ describe('a call that is written as text and cannot be read is told to the model
   });
 });
 
+describe('a whole answer that is a call and nothing else is one in a form that none knows', () => {
+  test.each([
+    `<|function_call|>${JSON_A}`,
+    '<|function_call_start|>[file_read(path="a.txt")]<|function_call_end|>',
+    '<tool_use name="file_read">{"path": "a.txt"}</tool_use>',
+    '<execute_tool>\nfile_read(path="a.txt")\n</execute_tool>',
+    '<tool_calls_begin><tool_call_begin>file_read<tool_sep>{"path": "a.txt"}<tool_call_end><tool_calls_end>',
+    '<API>file_read(path="a.txt")</API>',
+    '<ctrl42>call\nprint(default_api.file_read(path="a.txt"))<ctrl43>',
+    'default_api.file_read(path="a.txt")',
+    'file_read {"path": "a.txt"}',
+    'file_read: {"path": "a.txt"}',
+    '**file_read**\n```json\n{"path": "a.txt"}\n```',
+    '`file_read(path="a.txt")`',
+    '[[file_read(path="a.txt")]]',
+    'Calling tool: file_read({"path": "a.txt"})',
+    'Using tool: file_read\nArguments: {"path": "a.txt"}',
+    'TOOL: file_read\nINPUT: {"path": "a.txt"}\nObservation: AAA',
+    '```xml\n<file_read>\n<path>a.txt</path>\n</file_read>\n```',
+    '{"function_name": "file_read", "function_args": {"path": "a.txt"}}',
+    '{"toolName": "file_read", "toolInput": {"path": "a.txt"}}',
+    '{"command": {"name": "file_read", "args": {"path": "a.txt"}}}',
+    '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "file_read", "arguments": {"path": "a.txt"}}}',
+    '{"role": "assistant", "content": null, "tool_calls": [{"function": {"name": "file_read", "arguments": "{\\"path\\": \\"a.txt\\"}"}}]}',
+    '{"functionCall": {"name": "file_read", "args": {"path": "a.txt"}}}',
+  ])('%j', async (text) => {
+    for (const size of [1, 5, 1000]) {
+      const heard = await hear(writes(text, 'stop', size));
+      expect([callsOf(heard), heard.answer.text]).toEqual([[READ_A], '']);
+    }
+  });
+
+  test('and so is JSON in a fence behind the words that it is done now', async () => {
+    const heard = await hear(writes(`I will read it.\n\n\`\`\`json\n${JSON_A}\n\`\`\``));
+    expect([callsOf(heard), heard.answer.text]).toEqual([[READ_A], 'I will read it.']);
+  });
+});
+
 test.each([
   ['<tool_call>\n{"name": "read_file", "arguments": {}}\n</tool_call>', 'read_file'],
   ['<function=other>{}</function>', 'other'],
@@ -467,6 +510,11 @@ describe('text that only looks like a call is text', () => {
     `A call has this form:\n${JSON_A}\nThen it waits.`,
     `For example:\n\n\`\`\`json\n${JSON_A}\n\`\`\``,
     'file_read reads a file.',
+    '{"type": "function", "function": {"name": "file_read", "parameters": {"type": "object", "properties": {}}}}',
+    '{"steps": [{"tool": "file_read", "args": {"path": "a.txt"}}]}',
+    `I will show the format:\n\n\`\`\`json\n${JSON_A}\n\`\`\``,
+    'Note: file_read {"path": "a.txt"} is what I ran.',
+    'I will write this:\n\n```json\n{"name": "fetch", "arguments": {"a": 1}}\n```',
     'The tool file_read(path="a.txt") reads it.',
     'Action: read the file\nand go on',
     '> a quote\n>>> print(1)',

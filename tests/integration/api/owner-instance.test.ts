@@ -160,7 +160,7 @@ describe('people and chats', () => {
   it('may be trusted on WhatsApp and not any more', async () => {
     expect((await owner.ask('POST', '/v1/owner/people', { phone: '+49 170 1234567' })).status).toBe(200);
     expect((await owner.get<OwnerPeople>('/v1/owner/people')).trusted).toEqual([
-      { phone: '491701234567', by_setting: false, shares: [] },
+      { phone: '491701234567', name: '+491701234567', by_setting: false, shares: [] },
     ]);
     expect((await owner.ask('DELETE', '/v1/owner/people/491701234567')).status).toBe(200);
     expect((await owner.ask('DELETE', '/v1/owner/people/491701234567')).status).toBe(404);

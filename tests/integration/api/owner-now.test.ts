@@ -210,7 +210,7 @@ describe('what runs', () => {
 });
 
 describe('what failed', () => {
-  it('comes with its reason and with the words that try it again, until something worked in the same thread', async () => {
+  it('comes with its reason and with the words that try it again, until its person writes again', async () => {
     const { body: thread } = await owner.ask<ThreadRecord>('POST', '/v1/threads', {});
     const { body } = await owner.ask<{ turn: TurnRecord }>('POST', `/v1/threads/${thread.id}/turns`, {
       prompt: 'will not work',
@@ -231,7 +231,7 @@ describe('what failed', () => {
     expect((await now()).failed.find(({ id }) => id === turn.id)).toBeUndefined();
   });
 
-  it('is a task with the sentence of its end', async () => {
+  it('is a task with the sentence of its end, until the owner has seen it', async () => {
     const task = await owner.task('impossible');
     const result = { summary: 'no', changes: null, tests: null, said: '' };
     await endTask(owner.api.store.db, task.id, {
@@ -240,10 +240,10 @@ describe('what failed', () => {
       result,
       outboxId: 'out_x',
     });
-    expect((await now()).failed.find(({ id }) => id === task.id)).toMatchObject({
-      kind: 'task',
-      title: 'impossible',
-      why: 'There is no such file.',
-    });
+    const failure = (await now()).failed.find(({ id }) => id === task.id)!;
+    expect(failure).toMatchObject({ kind: 'task', title: 'impossible', why: 'There is no such file.' });
+    const seen = failure.actions.find(({ name }) => name === 'seen')!;
+    expect((await owner.ask(seen.method, seen.path)).status).toBe(200);
+    expect((await now()).failed.find(({ id }) => id === task.id)).toBeUndefined();
   });
 });

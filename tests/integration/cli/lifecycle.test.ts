@@ -92,7 +92,7 @@ describe('two starts of one home in the same instant', () => {
     });
     expect(supervisor.pid).toBe(both.find((start) => start !== refused)!.child.pid);
     expect(text).toMatch(new RegExp(`(Process|process) ${supervisor.pid}\\b`));
-    expect(text).toMatch(/fetch chat.*fetch stop.*--home/);
+    expect(text).toMatch(/npm run fetch -- chat.*npm run fetch -- stop.*--home/);
     process.kill(supervisor.pid, 'SIGKILL');
     await app.start();
     const thread = await app.thread();

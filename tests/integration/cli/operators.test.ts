@@ -33,6 +33,17 @@ const listed = (query: string, workflowId: string) =>
     20_000,
   );
 
+/** What a command prints for this instance. */
+async function command(...args: string[]): Promise<string> {
+  const entry = fileURLToPath(new URL('../../../bin/fetch.js', import.meta.url));
+  const { stdout } = await promisify(execFile)(process.execPath, [entry, ...args, '--home', app.home], {
+    env: { ...process.env, FETCH_POSTGRES_PORT: new URL(app.databaseUrl).port },
+  });
+  return stdout;
+}
+
+const STATES: unknown[] = ['waiting', 'failed', 'working', 'idle'];
+
 const ASK = [
   { call: [['ask_user', { question: 'Call +49 170 1234567 now?', options: ['yes', 'no'] }]] },
   { say: 'ok' },
@@ -99,6 +110,7 @@ describe('an operator', () => {
     const turn = await app.turn(thread, ASK);
     const id = await workflowOf(thread);
     await listed(`ExecutionStatus = "Running" AND AgentWaitsFor = "question"`, id);
+    await listed(`AgentSince > "2020-01-01T00:00:00Z" AND AgentWaitsFor = "question"`, id);
     await listed(`ChatChannel = "api" AND AgentThread = "${thread}" AND SpendMicroUsd >= 0`, id);
     const { raw, staticDetails } = await temporal.workflow
       .getHandle(id)
@@ -115,14 +127,63 @@ describe('an operator', () => {
     await app.ended(thread, turn);
   });
 
+  it('lists what waits, failed and sleeps by name, without a number of a phone; a failure until it is seen', async () => {
+    const asks = await app.thread();
+    const turn = await app.turn(asks, ASK);
+    await listed(`ExecutionStatus = "Running" AND AgentWaitsFor = "question"`, await workflowOf(asks));
+    const fails = await app.thread();
+    const failed = await app.turn(fails, [{ fail: 401 }]);
+    await app.ended(fails, failed);
+    const { db } = app.store;
+    const { chat_id } = await db
+      .selectFrom('threads')
+      .select('chat_id')
+      .where('id', '=', fails)
+      .executeTakeFirstOrThrow();
+    await db.updateTable('spending').set({ micro_usd: 70_000 }).where('chat_id', '=', chat_id).execute();
+    // somebody of whom nothing but the number is known
+    const stranger = {
+      id: 'whatsapp/stranger',
+      address: '4917012345678@s.whatsapp.net',
+      workflow_id: 'chat/whatsapp/x',
+    };
+    await db
+      .insertInto('chats')
+      .values({ ...stranger, channel: 'whatsapp', autonomy: 'cautious', workspace: null, workspace_host: null })
+      .execute();
+    const runs = async (...more: string[]) =>
+      JSON.parse(await command('ps', '--json', ...more)) as Array<Record<string, unknown>>;
+    const of = async (id: string) => {
+      const workflow = await workflowOf(id);
+      return (await runs()).find((run) => run.workflow === workflow);
+    };
+    const facts = {
+      kind: 'chat',
+      channel: 'api',
+      spentUsd: expect.any(Number),
+      since: expect.stringMatching(/^20.*Z$/),
+    };
+    expect(await of(asks)).toMatchObject({ ...facts, state: 'waiting', waitingFor: 'question' });
+    expect(await of(fails)).toMatchObject({ ...facts, state: 'failed', waitingFor: null, why: expect.any(String) });
+    expect((await runs()).map(({ state }) => state)).toEqual(
+      (await runs()).map(({ state }) => state).toSorted((a, b) => STATES.indexOf(a) - STATES.indexOf(b)),
+    );
+    const text = await command('ps');
+    expect(text).toMatch(/^NAME +CHANNEL +STATE +WAITING FOR +SPENT +SINCE\n/);
+    expect(text).not.toContain('4917012345678');
+    expect((await runs('--seen')).some(({ state }) => state === 'failed')).toBe(true);
+    expect((await runs()).some(({ state }) => state === 'failed')).toBe(false);
+    await app.say(asks, '1');
+    await app.ended(asks, turn);
+    expect(await of(asks)).toMatchObject({ ...facts, state: 'idle', waitingFor: null });
+    await db.deleteFrom('chats').where('id', '=', stranger.id).execute();
+  });
+
   it('finds ready links in the status', async () => {
     const thread = await app.thread();
     await app.ended(thread, await app.turn(thread, [{ say: 'one' }]));
     await app.store.db.updateTable('spending').set({ micro_usd: 5_000 }).execute();
-    const entry = fileURLToPath(new URL('../../../bin/fetch.js', import.meta.url));
-    const { stdout } = await promisify(execFile)(process.execPath, [entry, 'status', '--home', app.home], {
-      env: { ...process.env, FETCH_POSTGRES_PORT: new URL(app.databaseUrl).port },
-    });
+    const stdout = await command('status');
     expect(stdout).toMatch(/waiting http:\/\/127\.0\.0\.1:\d+\/namespaces\/default\/workflows\?query=ExecutionStatus/);
     expect(stdout).toMatch(/failed http:\/\/127/);
     expect(stdout).toMatch(/dearest today \$0\.0050 http:\S+workflows\/chat%2Fapi%2F/);

@@ -145,7 +145,7 @@ describe('fetch serve --http', () => {
     expect(await liveRunState(home)).toBeNull();
     const open = run('open');
     expect(await open.ended()).toBe(1);
-    expect(open.err()).toMatch(/No Fetch answers at .*fetch up/);
+    expect(open.err()).toMatch(/No Fetch answers at .*npm run fetch -- up/);
   });
 });
 

@@ -38,15 +38,13 @@ describe('a build of a repository', () => {
   it('whose step needs more memory than it has fails, and names the setting', async () => {
     const error = await built('RUN node --max-old-space-size=4000 -e "Buffer.alloc(1e9, 1)"\n');
     expect(error).toBeInstanceOf(EnvironmentFailed);
-    expect(error!.message).toMatch(
-      /needs more memory than 256 MB \(FETCH_KENNEL_MEMORY_MB gives containers and builds more\)/,
-    );
+    expect(error!.message).toMatch(/needs more memory than 256 MB/);
   }, 120_000);
 
-  it('that takes too long is ended with its step, and names the setting', async () => {
+  it('that takes too long is ended with its step, and what is finished is kept', async () => {
     const error = await built('RUN sleep 4321\n', { FETCH_KENNEL_BUILD_MINUTES: 0.1 });
     expect(error).toBeInstanceOf(EnvironmentFailed);
-    expect(error!.message).toMatch(/took longer than 0\.1 minutes\. FETCH_KENNEL_BUILD_MINUTES gives/);
+    expect(error!.message).toMatch(/took longer than 0\.1 minutes\. Finished steps are kept/);
     await expect
       .poll(async () => JSON.stringify(await engine.docker.listContainers()), { timeout: 30_000 })
       .not.toContain('sleep 4321');

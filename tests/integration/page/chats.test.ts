@@ -270,10 +270,13 @@ describe.skipIf(NO_CHROMIUM)('a schedule on the page', () => {
     const create = page.getByRole('button', { name: 'Create' });
     expect(await create.isDisabled()).toBe(true);
     await words.fill('every weekday at 8:30 tell me the news');
-    await page.getByText('30 8 * * ').waitFor();
+    await page.getByText('It would fire').waitFor();
     const firings = await page.locator('.firings li').allInnerTexts();
     expect([firings.length, new Set(firings).size]).toEqual([5, 5]);
     for (const firing of firings) expect(firing).toMatch(/^(Mon|Tue|Wed|Thu|Fri) .* 08:30 /);
+    const chats = page.getByLabel('In chat');
+    expect(await chats.locator('option:checked').innerText()).toBe('Terminal');
+    expect(await chats.locator('option').count()).toBeGreaterThan(1);
     await words.fill('remind me to stretch in 20 minutes');
     await until('one firing is shown', async () => (await page.locator('.firings li').count()) === 1);
     await create.click();
@@ -308,7 +311,86 @@ describe.skipIf(NO_CHROMIUM)('a schedule on the page', () => {
   });
 });
 
+describe.skipIf(NO_CHROMIUM)('the first screen', () => {
+  it('takes a message, and goes to its chat', async () => {
+    const { page, problems, close } = await letIn(browser, world.app, { viewport: PHONE });
+    await page
+      .getByLabel('What shall I do?')
+      .last()
+      .fill(script([{ say: 'from the first screen' }]));
+    await page.getByRole('button', { name: 'Send' }).first().click();
+    await page.waitForURL(/#\/chats\/thr_/);
+    await answers(page).getByText('from the first screen').waitFor();
+    expect(problems).toEqual([]);
+    await close();
+  });
+
+  it('shows the question that a notice was about, and says when it has been answered', async () => {
+    const { app } = world;
+    const { page, problems, close } = await letIn(browser, app, { viewport: PHONE });
+    const thread = await app.thread();
+    const turn = await app.turn(thread, [
+      { call: [['ask_user', { question: 'Left or right?', options: ['Left', 'Right'] }]] },
+      { say: 'You chose: $LAST' },
+    ]);
+    const card = page.locator('.question', { hasText: 'Left or right?' });
+    await card.waitFor();
+    const { id } = await app.store.db
+      .selectFrom('questions')
+      .select('id')
+      .where('thread_id', '=', thread)
+      .executeTakeFirstOrThrow();
+    await goTo(page, 'now', id);
+    await page.locator('.question.chosen', { hasText: 'Left or right?' }).waitFor();
+    await card.getByRole('button', { name: 'Left' }).click();
+    await page.getByText('That question has been answered.').waitFor();
+    await app.ended(thread, turn);
+    expect(problems).toEqual([]);
+    await close();
+  });
+
+  it('has keys: one for a search, one for every place, and one that tells them', async () => {
+    const { page, problems, close } = await letIn(browser, world.app);
+    await page.keyboard.press('/');
+    await page.keyboard.type('words');
+    expect(await page.getByLabel('What shall I do?').last().inputValue()).toBe('words');
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('backups');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/#\/settings\/backups/);
+    await page.locator('main').focus();
+    await page.keyboard.press('?');
+    await page.getByRole('dialog').getByText('These keys').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect(problems).toEqual([]);
+    await close();
+  });
+});
+
 describe.skipIf(NO_CHROMIUM)('the settings on the page', () => {
+  it('that need a restart have a button for it, beside the setting, and hold afterwards', async () => {
+    const { app } = world;
+    const { page, close } = await letIn(browser, app, { viewport: PHONE });
+    await goTo(page, 'settings', 'all');
+    await page.getByLabel('Search settings').fill('tool that a schedule was due catchup');
+    await page.getByText('No setting matches.').waitFor();
+    await page.getByLabel('Search settings').fill('FETCH_CATCHUP_HOURS');
+    const setting = page.locator('.setting', { hasText: 'FETCH_CATCHUP_HOURS' });
+    await page.getByRole('button', { name: 'Change FETCH_CATCHUP_HOURS' }).click();
+    await page.getByLabel('FETCH_CATCHUP_HOURS').fill('7');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await setting.getByRole('button', { name: 'Restart' }).click();
+    await setting.getByRole('button', { name: 'Restart' }).waitFor({ state: 'detached', timeout: 60_000 });
+    // a phone has no room for the words
+    await page.locator('.connection.open').waitFor({ state: 'attached' });
+    await setting.getByText('7', { exact: true }).waitFor();
+    const thread = await app.thread();
+    await app.ended(thread, await app.turn(thread, [{ say: 'all roles are back' }]));
+    rmSync(join(app.home, '.env'));
+    await close();
+  }, 120_000);
+
   it('are changed there, and a mistake in their file is shown on each of their pages', async () => {
     const { app } = world;
     const { page, problems, close } = await letIn(browser, app);

@@ -1,5 +1,6 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { PushMessage } from '../../../src/contracts/owner-push.ts';
 import { script, startTestApp, type TestApp } from '../../support/app.ts';
 import {
   accessibilityFindings,
@@ -65,17 +66,36 @@ const views = (): Array<[parts: string[], shown: string[]]> => [
     ['settings', 'trust'],
     ['Autonomy of each chat', chat],
   ],
-  [['settings', 'whatsapp'], ['Link with a picture']],
+  [
+    ['settings', 'whatsapp'],
+    ['Link with a picture', 'not linked'],
+  ],
+  [['settings', 'telegram'], ['Token of your bot']],
   [
     ['settings', 'agents'],
     ['laptop', 'practice agent'],
   ],
-  [['settings', 'alerts'], ['Sound when somebody is needed']],
+  [
+    ['settings', 'alerts'],
+    ['Sound when somebody is needed', 'Notices through ntfy'],
+  ],
   [['settings', 'backups'], ['No nightly backup']],
   [['settings', 'health'], ['Check everything']],
   [['settings', 'logs'], ['worker']],
   [['settings', 'all'], ['FETCH_AUTONOMY']],
 ];
+
+/** What a thumb cannot hit, what makes a phone zoom when it is touched, and what is cut off at the right. */
+const TOO_SMALL = `[...document.querySelectorAll('button, a, select, input, textarea, summary, .row, .card')].flatMap((each) => {
+  const { width, height, right } = (each.type === 'checkbox' ? each.closest('label') : each).getBoundingClientRect();
+  const name = each.tagName + '.' + each.className + ' ' + (each.textContent || each.name || '').slice(0, 40);
+  if (width === 0 || each.closest('.sr, .skip')) return [];
+  if (!each.closest('.tabs') && right > innerWidth + 1) return [name + ' is cut off'];
+  if (each.matches('.row, .card') || getComputedStyle(each).display === 'inline') return [];
+  if (height < 43.5) return [name + ' is ' + Math.round(height) + ' px high'];
+  const typed = each.matches('input:not([type="checkbox"]), textarea, select');
+  return typed && parseFloat(getComputedStyle(each).fontSize) < 16 ? [name + ' has small letters'] : [];
+})`;
 
 describe.skipIf(NO_CHROMIUM)('each part of the page', () => {
   it.each([
@@ -93,6 +113,8 @@ describe.skipIf(NO_CHROMIUM)('each part of the page', () => {
           await page.locator('main').getByText(text).filter({ visible: true }).first().waitFor();
         if (!(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')))
           findings.push(`${where} is wider than the screen`);
+        if (viewport === PHONE)
+          findings.push(...(await page.evaluate<string[]>(TOO_SMALL)).map((found) => `${where}: ${found}`));
         for (const [at, colorScheme] of schemes.entries()) {
           await page.emulateMedia({ colorScheme });
           for (const found of await accessibilityFindings(page, at === 0 ? undefined : 'color-contrast'))
@@ -145,6 +167,36 @@ describe.skipIf(NO_CHROMIUM)('a browser', () => {
     const { page, close } = await newPage(browser, app);
     expect((await page.goto(app.baseUrl))?.status()).toBe(401);
     await page.getByText('fetch open').first().waitFor();
+    await close();
+  });
+
+  it('shows a notice that is pushed to it, and takes it back when it is over', async () => {
+    const { context, page, close } = await letIn(browser, app);
+    await context.grantPermissions(['notifications'], { origin: app.baseUrl });
+    await page.evaluate('navigator.serviceWorker.ready.then(() => true)');
+    const device = await context.newCDPSession(page);
+    const registered = new Promise<string>((resolve) =>
+      device.on('ServiceWorker.workerRegistrationUpdated', ({ registrations: [first] }) => {
+        if (first) resolve(first.registrationId);
+      }),
+    );
+    await device.send('ServiceWorker.enable');
+    const registrationId = await registered;
+    const push = (message: PushMessage) =>
+      device.send('ServiceWorker.deliverPushMessage', {
+        origin: app.baseUrl,
+        registrationId,
+        data: JSON.stringify(message),
+      });
+    const shown = () =>
+      page.evaluate<string[]>(
+        `navigator.serviceWorker.ready.then((worker) => worker.getNotifications())
+          .then((all) => all.map(({ title, body }) => title + ': ' + body))`,
+      );
+    await push({ title: 'Done', body: 'demo: a login page', tag: 'task/tsk_1', url: '/#/tasks/tsk_1' });
+    await until('it is shown', async () => (await shown()).join() === 'Done: demo: a login page');
+    await push({ close: 'task/tsk_1' });
+    await until('it is gone', async () => (await shown()).length === 0);
     await close();
   });
 

@@ -267,9 +267,7 @@ test('is broken', () => assert.equal(sum(1, 2), 4));
     await workspace(app, 'late');
     const { id } = await startTask(app, 'wait 600', { workspace: 'late', timeout: 3_000 });
     const task = await inState(app, id, 'failed');
-    expect(task.reason).toBe(
-      'Its time (3 s of work) was used up. Start it again to go on; FETCH_TASK_HOURS gives every task more time.',
-    );
+    expect(task.reason).toBe('Its time (3 s of work) was used up. Start it again to go on.');
     expect(containersOf(id)).toEqual([]);
   });
 

@@ -26,7 +26,7 @@ describe('a container that floods its log', () => {
     await workspace(app, 'flooded');
     const { thread, id } = await startTask(app, flood(250_000, 300), { workspace: 'flooded', timeout: 600_000 });
     const task = await inState(app, id, 'failed', 90_000);
-    expect(task.reason).toMatch(/^Its log grew to \d+ MB; FETCH_TASK_MAX_LOG_MB allows 64\.$/);
+    expect(task.reason).toMatch(/^The agent printed \d+ MB, and 64 MB are allowed\.$/);
     expect(containersOf(id)).toEqual([]);
     const { count } = await app.store.db
       .selectFrom('items')

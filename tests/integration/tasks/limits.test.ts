@@ -153,7 +153,7 @@ describe('a task whose model is at its limit', () => {
     expect(await told(id)).toEqual([expect.stringMatching(/`now \w+` goes on with [\w ]+, `now` tries at once/)]);
     await app.say(thread, 'now gemini');
     await until('what Gemini CLI lacks is told', async () =>
-      (await app.detail(thread)).items.some(({ detail }) => detail?.includes('needs GEMINI_API_KEY')),
+      (await app.detail(thread)).items.some(({ detail }) => detail?.includes('needs a key of Gemini')),
     );
     expect((await app.say(thread, 'now opencode')).kind).toBe('task');
     await until(

@@ -332,6 +332,35 @@ describe('a cron', () => {
     ).toHaveLength(1);
   });
 
+  it('tells a result that comes again in a few words, and not each time', async () => {
+    const thread = await app.thread();
+    await call(thread, 'workflow_create', { name: 'same', steps: ['workflow_list'] });
+    await call(thread, 'cron_create', { workflow: 'same', schedule: '0 9 * * *' });
+    const { id, chat_id } = await app.store.db
+      .selectFrom('crons')
+      .innerJoin('routines', 'routines.id', 'crons.routine_id')
+      .select(['crons.id', 'crons.chat_id'])
+      .where('routines.name', '=', 'same')
+      .executeTakeFirstOrThrow();
+    const second = () => Math.floor(Date.now() / 1000);
+    for (const times of [1, 2, 3]) {
+      const began = second();
+      await temporal.schedule.getHandle(scheduleId(id)).trigger();
+      await until(`run ${times} is over, and the next one has an id of its own`, async () => {
+        const runs = app.store.db.selectFrom('routine_runs').select('id').where('cron_id', '=', id);
+        return (await runs.where('status', '!=', 'running').execute()).length === times && second() > began;
+      });
+    }
+    const told = app.store.db.selectFrom('outbox').select(['body', 'state']).where('chat_id', '=', chat_id);
+    await expect
+      .poll(() => told.where('kind', '=', 'result').orderBy('ord').execute())
+      .toEqual([
+        { body: 'same:\n\n1 workflow:\n- same: 1 step: workflow list', state: 'sent' },
+        { body: 'same: unchanged.', state: 'sent' },
+        { body: 'same: unchanged, 2 times.', state: 'dropped' },
+      ]);
+  });
+
   it('waits for the run before it', async () => {
     const { thread, cron, handle } = await hourly('busy');
     const { id, routine_id, chat_id } = await app.store.db

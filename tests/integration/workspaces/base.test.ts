@@ -170,4 +170,13 @@ describe('what a task did to the tests', () => {
     w.conclude('t1');
     expect(look(w, 't1').edits.settings).toEqual(['jest.config.js', 'package.json']);
   });
+
+  test('is named where a file that git does not look at says how tests are run', () => {
+    const w = repository({ '.gitignore': '.npmrc\npytest.ini\nrun.log\n', 'a.test.js': JEST });
+    w.write({ 'pytest.ini': '[pytest]\n' });
+    w.checkpoint('t1');
+    w.write({ '.npmrc': 'script-shell=/bin/true\n', 'pytest.ini': '[pytest]\naddopts = -k none\n', 'run.log': 'x\n' });
+    w.conclude('t1');
+    expect(look(w, 't1').edits.settings).toEqual(['.npmrc', 'pytest.ini']);
+  });
 });

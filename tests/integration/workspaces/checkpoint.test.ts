@@ -684,3 +684,20 @@ test('hooks of the project do not run at the commit of a task', () => {
   expect(w.conclude('t1').commit).toBe(w.git('rev-parse', 'HEAD'));
   expect(existsSync(join(w.root, 'ran'))).toBe(false);
 });
+
+test('a file that the agent staged and changed again is committed as it is; what the person staged is not', () => {
+  const w = keep(Workspace.repository({ 'a.txt': 'one\n', 'b.txt': 'b\n' }));
+  w.write({ 'b.txt': 'mine\n' });
+  w.git('add', 'b.txt');
+  const before = w.state();
+  w.checkpoint('t1');
+  w.write({ 'a.txt': 'two\n', 'new.txt': 'new\n' });
+  w.git('add', '-A');
+  w.write({ 'a.txt': 'three\n', 'new.txt': 'newer\n' });
+  const changes = w.conclude('t1');
+  expect(changes).toMatchObject({ branch: 'main', commit: w.git('rev-parse', 'HEAD') });
+  expect(w.git('show', 'HEAD:a.txt', 'HEAD:new.txt', 'HEAD:b.txt')).toBe('three\nnewer\nb');
+  expect(w.git('status', '--porcelain')).toBe('M  b.txt');
+  w.undo();
+  expect(w.state()).toEqual(before);
+});

@@ -137,7 +137,7 @@ test.each(Object.entries(HARM))('a task that %s says so, and is undone', (_, { b
   w.write({ 'a.txt': 'by the task\n', 'new.txt': 'n\n', 'wip.txt': null });
   expect(w.conclude('t1').output).toMatch(says);
   const undone = w.undo();
-  expect(undone.output).toMatch(/^Undid task t1/);
+  expect(undone.output).toMatch(/^Undone: /);
   expect(all(w)).toEqual(before);
   expect(readFileSync(git(w, 'config'), 'utf8')).toBe(config);
   expect(existsSync(git(w, 'hooks/post-checkout'))).toBe(false);

@@ -39,7 +39,7 @@ test('what one turn wrote, changed and deleted is one step of undo, and of redo'
   const end = w.state();
   expect(w.undo()).toMatchObject({
     ok: true,
-    output: expect.stringMatching(/^Undid 3 direct edits and 1 command; 4 files: /),
+    output: expect.stringMatching(/^Undone \(3 edits and 1 command\): /),
   });
   expect(w.state()).toEqual(start);
   expect(existsSync(join(w.root, 'new'))).toBe(false);
@@ -71,7 +71,7 @@ test('edits of two turns, with a task between, are undone one after the other, o
     expect(w.undo('redo').ok).toBe(true);
     expect(w.state().files).toEqual(state.files);
   }
-  expect(w.undo('all').output).toMatch(/^Undid task task and 3 direct edits/);
+  expect(w.undo('all').output).toMatch(/^Undone \(1 task and 3 edits\): /);
   expect(w.state().files).toEqual(states[0]!.files);
 });
 
@@ -138,11 +138,29 @@ test('a command that changed nothing is no step; one that committed, staged and 
     w.git('commit', '-q', '-m', 'By the command');
   });
   write(w, 't2', 'c.txt', 'c\n');
-  expect(w.undo().output).toMatch(/^Undid 1 direct edit and 1 command; .*The branch went back to/);
+  expect(w.undo().output).toMatch(/^Undone \(1 edit and 1 command\): .*Its commit is taken back, too\./);
   expect(w.state()).toEqual(start);
   expect(command(w, 't3', () => w.git('checkout', '-q', '-b', 'other')).data).toMatchObject({ changed: true });
   expect(w.undo().ok).toBe(true);
   expect(w.state()).toMatchObject({ branch: start.branch });
+});
+
+test('a command that dropped an older stash, or told git to overlook a file, is a step', () => {
+  const w = repository();
+  for (const text of ['1\n', '2\n']) {
+    w.write({ 'a.txt': text });
+    w.git('stash', '-q');
+  }
+  const stashes = w.git('stash', 'list', '--format=%H');
+  for (const work of [
+    ['stash', 'drop', '-q', 'stash@{1}'],
+    ['update-index', '--assume-unchanged', 'a.txt'],
+  ]) {
+    expect(command(w, `t${work.length}`, () => w.git(...work)).data).toMatchObject({ changed: true });
+    expect(w.undo().ok).toBe(true);
+    expect(w.git('stash', 'list', '--format=%H')).toBe(stashes);
+    expect(w.git('ls-files', '-v', 'a.txt')).toBe('H a.txt');
+  }
 });
 
 test('a command that removed the git folder is taken back with the edits before and after it', () => {

@@ -123,12 +123,22 @@ export class Workspace {
   }
 
   git(...args: string[]): string {
-    const ran = spawnSync('git', args, {
+    return this.program('git', args);
+  }
+
+  /** Lines of a shell. */
+  script(lines: string): string {
+    return this.program('bash', ['-ec', lines]);
+  }
+
+  private program(name: string, args: string[]): string {
+    const ran = spawnSync(name, args, {
       cwd: this.root,
       encoding: 'utf8',
       env: {
         PATH: process.env.PATH,
         HOME: this.base,
+        LC_ALL: 'C.UTF-8',
         GIT_CONFIG_NOSYSTEM: '1',
         GIT_AUTHOR_NAME: 'Person',
         GIT_AUTHOR_EMAIL: 'p@example.com',
@@ -136,7 +146,7 @@ export class Workspace {
         GIT_COMMITTER_EMAIL: 'p@example.com',
       },
     });
-    if (ran.status !== 0) throw new Error(`git ${args.join(' ')}: ${ran.stderr}${ran.stdout}`);
+    if (ran.status !== 0) throw new Error(`${name} ${args.join(' ')}: ${ran.stderr}${ran.stdout}`);
     return ran.stdout.trimEnd();
   }
 

@@ -628,7 +628,7 @@ describe.skipIf(!engine)('tools on workspaces', () => {
       expect(undone).not.toHaveProperty('ours');
       expect(undone).toMatchObject({
         ok: true,
-        output: expect.stringMatching(/^Undid 2 direct edits and 2 commands; 1 file: a\.txt\./),
+        output: expect.stringMatching(/^Undone \(2 edits and 2 commands\): a\.txt is /),
       });
       expect(files()).toEqual(start);
       expect(await bench.call('undo', { ...at, what: 'redo' })).toMatchObject({ ok: true });

@@ -40,13 +40,13 @@ export const undo: Story = {
       ),
       keeps('the phone says that it is written', /It is written/),
       step('Ann says undo', () => ann.says('undo')),
-      isAt('the edit is gone', /Undid 1 direct edit/, 1),
+      isAt('the edit is gone', /^Undone: attic\.md/, 1),
       step('Ann says undo once more', () => ann.says('undo')),
-      isAt('the task is gone', /Undid task/, 0),
+      isAt('the task is gone', /^Undone: /, 0),
       step('Ann says redo', () => ann.says('redo')),
-      isAt('the task is there again', /Redid task/, 1),
+      isAt('the task is there again', /^Redone: /, 1),
       step('Ann says undo all', () => ann.says('undo all')),
-      isAt('all is as in the beginning', /Undid task/, 0),
+      isAt('all is as in the beginning', /^Undone: /, 0),
     ];
   },
   end: async ({ app, folder, git }) => {

@@ -67,7 +67,7 @@ export async function startTestGate(folder: string, origin: string): Promise<Tes
     answered: async () => {},
   });
   const model = new ModelProxy({
-    upstreams,
+    upstreams: () => upstreams,
     ledger,
     limits,
     dispatcher,

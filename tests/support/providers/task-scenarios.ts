@@ -239,7 +239,7 @@ export function taskScenarios(agent: Differences): void {
       const task = await over(id, thread);
       expect(task.state).toBe('failed');
       expect(await report(app, id)).toMatch(
-        new RegExp(`Its folder took \\d+ MB; FETCH_KENNEL_DISK_MB allows ${DISK_MB}\\.`),
+        new RegExp(`The agent's files took \\d+ MB, and ${DISK_MB} MB are allowed\\.`),
       );
       expect(task.result?.changes).toMatchObject({ keptOn: `fetch/${id}`, files: [{ path: 'before.txt' }] });
     });

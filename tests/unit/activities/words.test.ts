@@ -36,7 +36,7 @@ describe('the sources of a result', () => {
   const undo = tools.get('undo')!;
 
   it('are what the tool declares, unless it says that all words are ours', () => {
-    expect(sourcesOfOutcome(undo, {}, { ok: true, output: 'Undid task x; 1 file: a.txt.' })).toEqual([
+    expect(sourcesOfOutcome(undo, {}, { ok: true, output: 'Undone: a.txt is gone again.' })).toEqual([
       { kind: 'command', label: 'undo' },
     ]);
     expect(sourcesOfOutcome(undo, {}, { ok: false, output: 'There is nothing to undo.', ours: true })).toEqual([]);

@@ -101,6 +101,14 @@ test.each([
   'Invalid request: Your request exceeded model token limit: 262144',
   'Range of input length should be [1, 30720]',
   'Prompt contains 40000 tokens and is too large for model with 32768 maximum context length',
+  'The decoder prompt (length 5000) is longer than the maximum model length of 4096.',
+  "The input (5000 tokens) is longer than the model's context length (4096 tokens).",
+  'prompt token count of 70000 exceeds the limit of 64000',
+  "The request's token count 5000 exceeds the n_ctx 4096",
+  'The total number of tokens in the input (5000) and max_new_tokens (100) exceeds 4096',
+  "'messages' too long: 5000 tokens, max 4096",
+  'Request too large for gpt-oss-120b in organization x on tokens per minute (TPM): Limit 8000, Requested 9000',
+  'the model is loaded with context length of only 4096 tokens, which is not enough',
 ])('"%s" is an overflow of the context', (message) => {
   expect(isContextOverflow(message)).toBe(true);
 });
@@ -110,6 +118,11 @@ test.each([
   "Unsupported value: 'temperature'",
   'max_tokens must be at least 1',
   'Unknown tool',
+  'max_tokens is too large: 99999. This model supports at most 4096 completion tokens',
+  'Tokens per day limit exceeded: 100000',
+  'The request exceeds the limit of 20 images',
+  'Too many tools: the maximum is 128',
+  'image exceeds 5 MB maximum',
 ])('"%s" is none', (message) => {
   expect(isContextOverflow(message)).toBe(false);
 });

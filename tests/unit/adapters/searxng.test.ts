@@ -109,7 +109,7 @@ test.each([
 test('without an instance the way out is said', async () => {
   expect(await search(undefined, { query: 'x' })).toEqual({
     ok: false,
-    output: expect.stringMatching(/FETCH_SEARXNG_URL[\s\S]*The way out[\s\S]*json/),
+    output: expect.stringMatching(/not set up[\s\S]*The way out[\s\S]*json/),
   });
 });
 

@@ -184,6 +184,11 @@ test('the bytes decide where a declaration is late, contradicts the header, or s
     '/wrong': ['text/html; charset=utf-8', page('<meta charset="windows-1251">', russian)],
     '/utf8': ['text/html; charset=windows-1251', Buffer.from('Привет')],
     '/utf16': ['text/html', Buffer.from('<p>Привет', 'utf16le')],
+    '/koi8': [
+      'text/html; charset=windows-1251',
+      page('<meta charset="koi8-r">', Buffer.from([0xf0, 0xd2, 0xc9, 0xd7, 0xc5, 0xd4])),
+    ],
+    '/escaped': ['text/html', Buffer.from('<meta charset="utf-16"><p>Привет')],
   };
   const { port } = await serve((request, response) => {
     const [type, body] = bodies[request.url!]!;
@@ -195,12 +200,24 @@ test('the bytes decide where a declaration is late, contradicts the header, or s
   }
 });
 
-test('a page that stays unreadable is known as such', async () => {
+test('an ASCII page that calls itself UTF-16 is read as it is', async () => {
   const { port } = await serve((_, response) =>
-    response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end(Buffer.from([0xcf, 0xf0, 0xe8, 0xe2])),
+    response.writeHead(200, { 'content-type': 'text/html' }).end('<meta charset="utf-16"><p>hello, world.'),
   );
-  expect((await get(`http://127.0.0.1:${port}/`)).unreadable).toBe(true);
+  expect((await get(`http://127.0.0.1:${port}/`)).text).toContain('hello, world');
 });
+
+test.each(['utf-8', 'iso-8859-1'])(
+  'a page in another alphabet that says it is %s alone is known as unreadable',
+  async (name) => {
+    const { port } = await serve((_, response) =>
+      response
+        .writeHead(200, { 'content-type': `text/html; charset=${name}` })
+        .end(Buffer.from([0xcf, 0xf0, 0xe8, 0xe2])),
+    );
+    expect((await get(`http://127.0.0.1:${port}/`)).unreadable).toBe(true);
+  },
+);
 
 test('what is not text is refused politely', async () => {
   const { port } = await serve((_, response) => response.writeHead(200, { 'content-type': 'image/png' }).end('x'));

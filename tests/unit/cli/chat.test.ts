@@ -347,13 +347,23 @@ describe('a terminal', () => {
       { item: tool, tool: { id: 'c1', name: 'web_fetch', input: { url: 'https://example.com' } } },
       { turn: 'turn_1', item: 'i1' },
     );
-    await shows(terminal, 'running web_fetch https://example.com, 0 s');
+    await shows(terminal, 'running: web fetch https://example.com, 0 s');
     server.emit(
       'item.failed',
       { item: { ...tool, status: 'failed', summary: 'web_fetch: no route' } },
       { turn: 'turn_1', item: 'i1' },
     );
-    await shows(terminal, '✗ web_fetch: no route (failed');
+    await shows(terminal, '✗ web fetch: no route (failed');
+    const wrong = server.item('i1b', 'turn_1', 'command_execution', 'in_progress', '');
+    const call = { id: 'c2', name: 'shell_run', input: { workspace: 'demo', command: 'git commit' } };
+    server.emit('item.started', { item: wrong, tool: call }, { turn: 'turn_1', item: 'i1b' });
+    await shows(terminal, 'running: git commit, 0 s');
+    const refused = 'The arguments of shell_run are not right:\n✖ Unrecognized key: "description"';
+    server.emit(
+      'item.failed',
+      { item: { ...wrong, status: 'failed', summary: `shell_run: ${refused}`, detail: refused } },
+      { turn: 'turn_1', item: 'i1b' },
+    );
     const message = (id: string, status: 'in_progress' | 'interrupted') =>
       server.item(id, 'turn_1', 'agent_message', status, '');
     server.emit('item.started', { item: message('i2', 'in_progress') }, { turn: 'turn_1', item: 'i2' });
@@ -363,6 +373,15 @@ describe('a terminal', () => {
     await shows(terminal, '(starting over)');
     server.endTurn('turn_1', 'failed', 'The model endpoint does not answer.');
     await shows(terminal, 'This turn failed: The model endpoint does not answer.');
+    expect(terminal.text()).not.toContain('are not right');
+    server.startTurn('turn_2');
+    const why = { ...server.item('i4', 'turn_2', 'error', 'failed', ''), detail: 'The disk is full.' };
+    server.emit('item.failed', { item: why }, { turn: 'turn_2', item: 'i4' });
+    server.endTurn('turn_2', 'failed', 'The disk is full.');
+    const last = { ...server.item('i5', 'turn_2', 'status', 'completed', ''), detail: 'That was all.' };
+    server.emit('item.completed', { item: last }, { turn: 'turn_2', item: 'i5' });
+    await shows(terminal, 'That was all.');
+    expect(times(terminal.text(), 'The disk is full.')).toBe(1);
   });
 
   test('shows an approval with everything that is approved', async () => {

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { roleEnvironment } from '../../../src/cli/instance/supervisor/programs.ts';
 import { watchSettings } from '../../../src/cli/roles/process/live-settings.ts';
-import { loadConfig, reloadConfig } from '../../../src/config.ts';
+import { loadConfig, reloadConfig, renewConfig } from '../../../src/config.ts';
+import { createLog } from '../../../src/log.ts';
 import { until } from '../../support/until.ts';
 
 let home: string;
@@ -59,7 +60,29 @@ test('a role that is started again has what was changed since, and else the sett
 test('in a role the file changes what it or a default gave at the start, and nothing that the environment or the start decided', () => {
   const config = roleOf({ FETCH_PROGRESS_SECONDS: '9' });
   expect(reloadConfig(config)).toEqual({ updated: [], restart: [] });
-  writeFileSync(file, 'FETCH_PROGRESS_SECONDS=1\nFETCH_TASK_HOURS=2\nFETCH_MAX_STEPS=3\n');
-  expect(reloadConfig(config)).toEqual({ updated: ['FETCH_TASK_HOURS'], restart: ['FETCH_MAX_STEPS'] });
-  expect([config.FETCH_PROGRESS_SECONDS, config.FETCH_TASK_HOURS, config.FETCH_MAX_STEPS]).toEqual([9, 2, 25]);
+  writeFileSync(file, 'FETCH_PROGRESS_SECONDS=1\nFETCH_TASK_HOURS=2\nFETCH_KENNEL_SLOTS=3\n');
+  expect(reloadConfig(config)).toEqual({ updated: ['FETCH_TASK_HOURS'], restart: ['FETCH_KENNEL_SLOTS'] });
+  expect([config.FETCH_PROGRESS_SECONDS, config.FETCH_TASK_HOURS, config.FETCH_KENNEL_SLOTS]).toEqual([9, 2, 4]);
+});
+
+test('a restart of the roles takes what the file says now, but for what the supervisor keeps', () => {
+  const config = loadConfig({}, { FETCH_HOME: home });
+  writeFileSync(file, 'FETCH_KENNEL_SLOTS=7\nFETCH_RUNTIME_HOST=0.0.0.0\nFETCH_RUNTIME_PORT=9001\n');
+  renewConfig(config);
+  expect([config.FETCH_KENNEL_SLOTS, config.runtimeHost, config.FETCH_RUNTIME_PORT]).toEqual([7, '0.0.0.0', 7878]);
+  const role = loadConfig({}, roleEnvironment(config, decided));
+  expect(reloadConfig(role).restart).toEqual(['FETCH_RUNTIME_PORT']);
+});
+
+test('the level of every log changes with its setting', async () => {
+  const log = createLog('test', 'fatal');
+  const config = loadConfig({}, { FETCH_HOME: home });
+  writeFileSync(file, 'LOG_LEVEL=fatal\n');
+  const stop = watchSettings(config);
+  try {
+    writeFileSync(file, 'LOG_LEVEL=error\n');
+    await until('the log has the new level', () => log.level === 'error', 10_000);
+  } finally {
+    stop();
+  }
 });

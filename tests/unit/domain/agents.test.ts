@@ -15,27 +15,23 @@ describe('what a coding agent lacks', () => {
   };
   it.each<[name: AgentName, settings: ModelSettings, why: string | null]>([
     ['practice', {}, null],
-    ['claude', official, 'Claude Code needs ANTHROPIC_API_KEY.'],
+    ['claude', official, 'Claude Code needs a key of Anthropic.'],
     ['claude', { ...official, ANTHROPIC_API_KEY: 'k' }, null],
     ['claude', { ANTHROPIC_BASE_URL: 'http://127.0.0.1:9000' }, null],
-    ['gemini', official, 'Gemini CLI needs GEMINI_API_KEY.'],
+    ['gemini', official, 'Gemini CLI needs a key of Gemini.'],
     ['gemini', { ...official, GEMINI_API_KEY: 'k' }, null],
-    ['codex', official, 'Codex needs OPENAI_API_KEY, OPENROUTER_API_KEY or OPENAI_BASE_URL.'],
+    ['codex', official, 'Codex needs a model: a key of OpenAI or OpenRouter, or another endpoint.'],
     ['codex', { OPENAI_API_KEY: 'k' }, null],
     ['codex', { OPENAI_API_KEY: 'k', OPENAI_BASE_URL: 'https://api.openai.com/v1' }, null],
-    [
-      'codex',
-      { OPENAI_BASE_URL: 'http://127.0.0.1:11434/v1' },
-      'Codex needs the name of a model: set CODEX_MODEL or AGENT_MODEL.',
-    ],
-    ['codex', { OPENROUTER_API_KEY: 'k' }, 'Codex needs the name of a model: set CODEX_MODEL or AGENT_MODEL.'],
+    ['codex', { OPENAI_BASE_URL: 'http://127.0.0.1:11434/v1' }, 'Codex needs the name of a model.'],
+    ['codex', { OPENROUTER_API_KEY: 'k' }, 'Codex needs the name of a model.'],
     ['codex', { OPENROUTER_API_KEY: 'k', CODEX_MODEL: 'a/b' }, null],
-    ['copilot', { OPENAI_API_KEY: 'k' }, 'Copilot CLI needs the name of a model: set COPILOT_MODEL or AGENT_MODEL.'],
+    ['copilot', { OPENAI_API_KEY: 'k' }, 'Copilot CLI needs the name of a model.'],
     ['opencode', { OPENAI_API_KEY: 'k', AGENT_MODEL: 'gpt-5-mini' }, null],
     [
       'opencode',
       { OPENAI_API_KEY: 'k', AGENT_MODEL: 'practice' },
-      'OpenCode needs a real model: AGENT_MODEL is practice.',
+      'OpenCode needs a real model, and the practice model is set.',
     ],
   ])('%s with %j lacks: %j', (name, settings, why) => expect(missingFor(name, settings)).toBe(why));
 
@@ -55,7 +51,7 @@ describe('what a coding agent lacks', () => {
 
 describe('the choice of a coding agent', () => {
   const ready: Readiness[] = [
-    { name: 'claude', ready: false, why: 'Claude Code needs ANTHROPIC_API_KEY.' },
+    { name: 'claude', ready: false, why: 'Claude Code needs a key of Anthropic.' },
     { name: 'codex', ready: true, why: null },
     { name: 'opencode', ready: true, why: null },
     { name: 'practice', ready: true, why: null },
@@ -71,7 +67,7 @@ describe('the choice of a coding agent', () => {
   it('says what is missing when the wanted one is not ready', () => {
     expect(chooseAgent({ wanted: 'claude', allowed: ['claude'], ready })).toEqual({
       ok: false,
-      why: 'Claude Code needs ANTHROPIC_API_KEY.',
+      why: 'Claude Code needs a key of Anthropic.',
     });
     expect(chooseAgent({ wanted: 'gemini', allowed: ['gemini'], ready })).toEqual({
       ok: false,
@@ -82,7 +78,7 @@ describe('the choice of a coding agent', () => {
   it('does not take one that the owner has not allowed', () => {
     expect(chooseAgent({ wanted: 'codex', allowed: ['claude', 'practice'], ready })).toEqual({
       ok: false,
-      why: 'Codex is not among FETCH_KENNEL_AGENTS (claude, practice).',
+      why: 'Codex is not allowed here. Allowed are: claude, practice.',
     });
   });
 
@@ -123,7 +119,7 @@ describe('the choice of a coding agent', () => {
   it('says of each allowed one what is missing when none is ready', () => {
     expect(chooseAgent({ wanted: 'auto', allowed: ['claude', 'nonsense'], ready })).toEqual({
       ok: false,
-      why: 'No coding agent is ready. Claude Code needs ANTHROPIC_API_KEY.',
+      why: 'No coding agent is ready. Claude Code needs a key of Anthropic.',
     });
   });
 });

@@ -8,6 +8,9 @@ describe('an order to a coding task', () => {
     ['stop task tsk_ab12!', { order: 'cancel', taskId: 'tsk_ab12' }],
     ['PAUSE', { order: 'pause', taskId: null }],
     ['resume tsk_ab12', { order: 'resume', taskId: 'tsk_ab12' }],
+    ['Pause 2', { order: 'pause', taskId: '2' }],
+    ['stop task 14.', { order: 'cancel', taskId: '14' }],
+    ['now codex 3', { order: 'resume', taskId: '3', now: { agent: 'codex' } }],
     ['/continue', { order: 'resume', taskId: null }],
     ['now', { order: 'resume', taskId: null, now: { agent: null } }],
     ['Now codex.', { order: 'resume', taskId: null, now: { agent: 'codex' } }],
@@ -25,6 +28,8 @@ describe('an order to a coding task', () => {
     'continue',
     'yes',
     'now what',
+    'stop 2 of them',
+    'pause at 3',
     'now you',
     'right now',
   ])('is not found in: "%s"', (text) => {

@@ -97,14 +97,15 @@ describe('budgets', () => {
   };
   const used = { steps: 0, toolCalls: 0, tokens: 0, microUsd: 0, wallMs: 0 };
   it.each([
-    [{ steps: 3 }, 'FETCH_MAX_STEPS'],
-    [{ toolCalls: 4 }, 'FETCH_MAX_TOOL_CALLS'],
-    [{ tokens: 1000 }, 'FETCH_MAX_TURN_TOKENS'],
-    [{ microUsd: 1_000_000 }, 'FETCH_MAX_TURN_USD'],
-    [{ wallMs: 60_000 }, 'FETCH_MAX_TURN_MINUTES'],
-  ])('%j is over, and the message says how to raise %s', (change, setting) => {
+    [{ steps: 3 }, 'steps in a turn', 'FETCH_MAX_STEPS'],
+    [{ toolCalls: 4 }, 'tool calls in a turn', 'FETCH_MAX_TOOL_CALLS'],
+    [{ tokens: 1000 }, 'tokens in a turn', 'FETCH_MAX_TURN_TOKENS'],
+    [{ microUsd: 1_000_000 }, 'money in a turn', 'FETCH_MAX_TURN_USD'],
+    [{ wallMs: 60_000 }, 'time in a turn', 'FETCH_MAX_TURN_MINUTES'],
+  ])('%j is over, and the message names %s and where more is allowed', (change, budget, raise) => {
     const breach = turnBreach(limits, { ...used, ...change });
-    expect(breachText(breach!)).toContain(setting);
+    expect(breach).toMatchObject({ budget, raise });
+    expect(breachText(breach!)).toMatch(new RegExp(`^The budget for ${budget} is used up: .* under Settings\\.$`));
   });
   it('let go on what is below all of them', () => {
     expect(turnBreach(limits, used)).toBeNull();

@@ -53,7 +53,7 @@ describe('an agent with a log-in', () => {
         FETCH_KENNEL_LOGINS: 'codex=/x',
         ANTHROPIC_BASE_URL: 'https://api.anthropic.com',
       }),
-    ).toMatch(/ANTHROPIC_API_KEY/);
+    ).toMatch(/a key of Anthropic/);
   });
 
   it('is not given the model of the chats, which its provider does not have, but its own', () => {

@@ -11,6 +11,7 @@ describe('a question about a host', () => {
     ['gihtub.com', /is not github\.com/],
     ['g1thub.com', /is not github\.com/],
     ['paypa1.com', /is not paypal\.com/],
+    ['stripe-login.com', /is not stripe\.com/],
     ['rnicrosoft.com', /is not microsoft\.com/],
     ['registry.npmjs.org.co', /is not npmjs\.org/],
     ['bank.example.com.evil.test', /only looks like bank\.example\.com/],

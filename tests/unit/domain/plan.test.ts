@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { changedBy, planOf } from '../../../kennel/agents/practice/goal.ts';
 import { aboutPlan } from '../../../src/activities/task/prompt-of-run.ts';
-import { parsePlanFirst, parsePlanPreference } from '../../../src/domain/chat/words/plan-words.ts';
+import { parsePlanFirst, parsePlanPreference, stepsInWords } from '../../../src/domain/chat/words/plan-words.ts';
 import { type Asked, meaningOf } from '../../../src/domain/chat/words/replies.ts';
 import {
   AGREED,
@@ -129,5 +129,33 @@ describe('the practice agent', () => {
     expect(changedBy(['write a.txt a', 'run ls'], 'without 1')).toEqual(['run ls']);
     expect(changedBy(['run ls'], 'write b.txt b; say ok')).toEqual(['run ls', 'write b.txt b', 'say ok']);
     expect(changedBy(['run ls'], 'make it nicer')).toEqual(['run ls', 'say make it nicer']);
+  });
+});
+
+describe('the steps that an agent keeps for itself', () => {
+  const step = (content: string, status = 'pending') => ({ content, status });
+
+  it('are told as a list to tick off', () => {
+    expect(
+      stepsInWords([step('read the code', 'completed'), step('write\ntests', 'in_progress'), step('say so')]),
+    ).toBe('☑ read the code\n☐ write tests\n☐ say so');
+    expect(stepsInWords([])).toBe('');
+  });
+
+  it('are told around what is done now, where they are many', () => {
+    const many = Array.from({ length: 40 }, (_, n) => step(`step ${n + 1}`, n < 20 ? 'completed' : 'pending'));
+    const lines = stepsInWords(many).split('\n');
+    expect([lines.length, lines[0], lines[1], lines[3], lines.at(-1)]).toEqual([
+      14,
+      '☑ 18 before',
+      '☑ step 19',
+      '☐ step 21',
+      '☐ 10 more',
+    ]);
+    expect(
+      stepsInWords(many.map((each) => ({ ...each, status: 'completed' })))
+        .split('\n')
+        .at(-1),
+    ).toBe('☑ step 40');
   });
 });

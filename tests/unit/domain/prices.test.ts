@@ -53,15 +53,13 @@ describe('a model whose price is not known', () => {
     expect(cost(model)).toEqual({ microUsd: most, unpriced: most });
     for (const known of ['gpt-5.5', 'claude-fable-5', 'kimi-k3'])
       expect(most).toBeGreaterThanOrEqual(cost(known).microUsd);
-    expect(priceText([model], remote)).toMatch(
-      /^price not known: budgets count \$10 in, \$50 out, .*FETCH_MODEL_PRICE/,
-    );
+    expect(priceText([model], remote)).toMatch(/^price not known: budgets count \$10 in, \$50 out, .*under Settings/);
   });
 
   test('is free on a machine of one’s own, and without a charge where its name says so; both are told', () => {
     for (const free of [cost('llama3.2:3b', local), cost('meta-llama/llama-4:free')])
       expect(free).toEqual({ microUsd: 0, unpriced: 0 });
-    expect(priceText(['llama3.2:3b'], local)).toMatch(/^no price: counts as free/);
+    expect(priceText(['llama3.2:3b'], local)).toMatch(/^no price known, so it counts as free/);
     expect(moneyText({ tokens: 5, microUsd: 0 })).toBe('no price known');
     // a proxy on this machine in front of a provider
     expect(cost('gpt-5-mini', local)).toEqual(cost('gpt-5-mini'));
@@ -92,15 +90,15 @@ describe('a model whose price is not known', () => {
       wallMs: 0,
     })!;
     expect(breachText(breach)).toMatch(
-      /: at most \$0\.01 of \$0\.01\. Calls with an unknown price count at the highest known price: set the right one with FETCH_MODEL_PRICE/,
+      /: at most \$0\.01 of \$0\.01\. A model whose price is not known counts at the highest known price/,
     );
     const known = turnBreach(limits, { steps: 1, toolCalls: 0, tokens: 1, microUsd: 10_500, wallMs: 0 })!;
-    expect(breachText(known)).not.toContain('unknown price');
+    expect(breachText(known)).not.toContain('price is not known');
     const task = taskBreach(
       { tokens: 9, microUsd: 5, dayTokens: 9, dayMicroUsd: 9 },
       { tokens: 1, microUsd: 6, unpriced: 1, today: { tokens: 1, microUsd: 6 } },
     );
-    expect(breachText(task!)).toContain('FETCH_MODEL_PRICE');
+    expect(breachText(task!)).toContain('whose price is not known');
     expect(moneyText({ tokens: 1, microUsd: 6, unpriced: 1 })).toMatch(/^at most \$0\.0000/);
   });
 });

@@ -3,7 +3,7 @@ import { hasNoTests, type Report, reportText, subjectIn } from '../../../src/dom
 import { toWhatsApp } from '../../../src/gateway/channels/whatsapp/text/markup.ts';
 
 const report: Report = {
-  id: 'tsk_1',
+  number: 3,
   goal: 'add rate limiting to the API',
   harness: 'claude',
   workspace: 'shop',
@@ -69,7 +69,11 @@ describe('the report of a task', () => {
   });
 
   it('names the undo that takes back this task and no other, where it worked on a branch of its own', () => {
-    expect(reportText({ ...report, worktree: true })).toContain('Say "undo tsk_1" to take it back.');
+    expect(reportText({ ...report, seconds: 540, waitedSeconds: 480 })).toContain(
+      '9 min 0 s, of which 8 min 0 s waiting for you',
+    );
+    expect(reportText({ ...report, waitedSeconds: 40 })).not.toContain('waiting for you');
+    expect(reportText({ ...report, worktree: true })).toContain('Say "undo 3" to take it back.');
   });
 
   it('tells what else became of the workspace, also where no file was changed', () => {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { partsOf } from '../../../src/activities/turn/context/compact.ts';
 import { type DialogueMessage, toModelMessages } from '../../../src/domain/chat/context/context.ts';
-import { withoutInternal } from '../../../src/domain/text/internal.ts';
+import { InternalFilter, withoutInternal } from '../../../src/domain/text/internal.ts';
 import {
   betweenPairs,
   cut,
@@ -153,4 +153,18 @@ it.each([
   ['plain', 'plain'],
 ])('%j without what is internal', (text, kept) => {
   expect(withoutInternal(text)).toBe(kept);
+});
+
+it('an answer in parts shows the same as the whole, however it is cut', () => {
+  const piece = fc.constantFrom('<internal>', '</internal>', 'It rains. ', '<', '</', 'int', '\n', '<internal');
+  holds(
+    fc.property(fc.array(piece, { maxLength: 12 }), fc.array(fc.nat(60), { maxLength: 8 }), (pieces, cuts) => {
+      const text = pieces.join('');
+      const filter = new InternalFilter();
+      const places = [0, ...cuts.filter((at) => at < text.length).sort((a, b) => a - b), text.length];
+      const shown = places.slice(1).map((end, at) => filter.add(text.slice(places[at], end)));
+      expect((shown.join('') + filter.end()).trim()).toBe(withoutInternal(text));
+    }),
+    { runs: 500 },
+  );
 });

@@ -34,14 +34,20 @@ it('a new task is told without its id', () => {
     /makes a plan first/,
   );
   expect(toldToPerson('The schedule "x" is gone.')).toBe('The schedule "x" is gone.');
+  expect(toldToPerson('1 workflow:\n- tidy (wf_nheox5myrb): 1 step: workflow_list')).toBe(
+    '1 workflow:\n- tidy: 1 step: workflow list',
+  );
 });
 
-it('one task or edit is taken back by its id, in the workspace that is named', () => {
+it('one task or edit is taken back by its id or number, in the workspace that is named', () => {
   expect(parseUndo(undoWords({ id: 'tsk_ab12', workspace: 'Demo' }))).toEqual({ task: 'tsk_ab12', workspace: 'demo' });
   expect(parseUndo(undoWords({ id: `edit-${'a1'.repeat(16)}`, workspace: 'my.app' }))).toEqual({
     task: `edit-${'a1'.repeat(16)}`,
     workspace: 'my.app',
   });
   expect(parseUndo('undo task tsk_ab12')).toEqual({ task: 'tsk_ab12' });
+  expect(parseUndo('Undo 3.')).toEqual({ task: '3' });
+  expect(parseUndo('undo 3 in demo')).toEqual({ task: '3', workspace: 'demo' });
+  expect(parseUndo('undo 3 of them')).toBeNull();
   expect(parseUndo('undo the last edit in demo')).toBeNull();
 });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { LogLine } from '../../../src/contracts/kennel.ts';
-import { found, stateOf, type ThreadSummary } from '../../../src/page/chats/summaries.ts';
 import { ago, bytes, duration, money, tokens } from '../../../src/page/shared/figures.ts';
 import { backoffMs } from '../../../src/page/shared/server/sse.ts';
+import { found, stateOf, type ThreadSummary } from '../../../src/page/shared/summaries.ts';
 import { diffLines, looksLikeDiff } from '../../../src/page/shared/text/diff.ts';
 import { niceStep, plotOf } from '../../../src/page/spend/plot.ts';
 import { NO_LOG, withLines } from '../../../src/page/tasks/log-entries.ts';
@@ -30,6 +30,14 @@ describe('a difference', () => {
       'added',
       'added',
     ]));
+
+  it('marks the words of a line that changed, where as many lines came as went', () => {
+    const marks = (diff: string) =>
+      diffLines(diff).map(({ text, changed }) => (changed ? text.slice(changed[0], changed[1]) : null));
+    expect(marks('@@ -1 +1 @@\n-const days = 3;\n+const days = 14;')).toEqual([null, '3', '14']);
+    expect(marks('@@ -1 +1 @@\n-all of it\n+something else')).toEqual([null, null, null]);
+    expect(marks('@@ -1 +1,2 @@\n-one\n+one\n+two')).toEqual([null, null, null, null]);
+  });
 
   it('is not seen in a list or a command', () => {
     expect(looksLikeDiff(DIFF)).toBe(true);

@@ -39,10 +39,10 @@ async function freeMegabytes(folder: string): Promise<number | null> {
   return left && Math.floor((left.bavail * left.bsize) / 2 ** 20);
 }
 
-/** What ends a run besides its own last line. */
+/** Reasons to end a run besides its own last line. */
 
 type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
-/** What the workflow must react to, without the position in the log. */
+/** An event for the workflow, without the position in the log. */
 export type Stop = DistributiveOmit<Followed, 'offset' | 'spent'>;
 
 const overBudget = (reason: string): Stop => ({ what: 'budget', reason });
@@ -57,12 +57,10 @@ export function logBreach(
   bytes: number,
 ): Stop | null {
   if (lines > FETCH_TASK_MAX_LOG_LINES)
-    return overBudget(
-      `It wrote more than ${FETCH_TASK_MAX_LOG_LINES} lines to its log; FETCH_TASK_MAX_LOG_LINES allows no more.`,
-    );
+    return overBudget(`The agent printed more than ${FETCH_TASK_MAX_LOG_LINES} lines, and no more are allowed.`);
   if (bytes > FETCH_TASK_MAX_LOG_MB * 2 ** 20)
     return overBudget(
-      `Its log grew to ${Math.ceil(bytes / 2 ** 20)} MB; FETCH_TASK_MAX_LOG_MB allows ${FETCH_TASK_MAX_LOG_MB}.`,
+      `The agent printed ${Math.ceil(bytes / 2 ** 20)} MB, and ${FETCH_TASK_MAX_LOG_MB} MB are allowed.`,
     );
   return null;
 }
@@ -70,7 +68,7 @@ export function logBreach(
 export async function folderBreach({ FETCH_KENNEL_DISK_MB }: Config, folder: string): Promise<Stop | null> {
   const megabytes = await folderMegabytes(folder);
   return megabytes > FETCH_KENNEL_DISK_MB
-    ? overBudget(`Its folder took ${megabytes} MB; FETCH_KENNEL_DISK_MB allows ${FETCH_KENNEL_DISK_MB}.`)
+    ? overBudget(`The agent's files took ${megabytes} MB, and ${FETCH_KENNEL_DISK_MB} MB are allowed.`)
     : null;
 }
 
@@ -122,9 +120,7 @@ async function askForTask(
 export async function diskBreach({ FETCH_KENNEL_FREE_MB }: Config, folder: string): Promise<Stop | null> {
   const free = await freeMegabytes(folder);
   if (free === null || free >= FETCH_KENNEL_FREE_MB) return null;
-  return overBudget(
-    `The disk of the host has ${free} MB left; FETCH_KENNEL_FREE_MB keeps ${FETCH_KENNEL_FREE_MB} MB free.`,
-  );
+  return overBudget(`The disk of the host has ${free} MB left, and ${FETCH_KENNEL_FREE_MB} MB must stay free.`);
 }
 
 /** The working time is used up, or nothing was said for too long. `began`: when this attempt to follow started. */
@@ -156,7 +152,7 @@ export async function containerGone(
     return {
       what: 'gone',
       oom: true,
-      reason: `The container ran out of memory (FETCH_KENNEL_MEMORY_MB allows ${config.FETCH_KENNEL_MEMORY_MB} MB).`,
+      reason: `The container ran out of memory: it may have ${config.FETCH_KENNEL_MEMORY_MB} MB.`,
     };
   const reason = container
     ? `The container ended without a last log line (exit code ${container.exitCode}).`

@@ -47,7 +47,7 @@ export function declaredSources(tool: Tool | undefined, args: Record<string, unk
   return tool.reads.map((kind) => ({ kind, label: label.slice(0, 80).toWellFormed() }));
 }
 
-/** Whose text a result contains. */
+/** Sources of the text in a result. */
 export const sourcesOfOutcome = (
   tool: Tool,
   args: Record<string, unknown>,

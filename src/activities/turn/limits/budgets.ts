@@ -62,7 +62,7 @@ export async function stopAtLimit(
   };
 }
 
-/** What the model said last in this turn. */
+/** The last text of the model in this turn. */
 function saidIn({ messages, openFrom }: History): string | null {
   const said = messages.findLast(
     ({ role, content, ord }) => role === 'assistant' && content.trim() !== '' && (openFrom === null || ord >= openFrom),

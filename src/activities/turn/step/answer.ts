@@ -139,7 +139,7 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
   const { history } = fitting;
   const offer = await offerOf(deps.db, asking, fitting);
   const loops = loopsOf(history, offer.added);
-  const stream = new StepStream(deps.db, { threadId, turnId }, key);
+  const stream = new StepStream(deps.db, { threadId, turnId }, key, { hides: asking.subject.turn.run_id !== null });
   try {
     const messages = messagesOf(deps, asking, fitting, offer.skills, loops.told);
     const asked = await (loops.ends ? askForEnd : askForAnswer)(deps, asking, messages, offer, stream);
@@ -210,7 +210,7 @@ async function fitHistory(
 
 const memberSource = { kind: 'member', label: 'names in the group' } as const;
 
-/** What the turn may call, and the skills that its prompt names. */
+/** The tools of the turn, and the skills that its prompt names. */
 interface TurnOffer extends Offer {
   skills: Awaited<ReturnType<typeof skillsAmong>>;
 }

@@ -6,7 +6,7 @@ import type { History } from '../../../store/turns/steps/transcript.ts';
 import type { AddedTools } from '../../../tools/added-tools.ts';
 import { tools } from '../../../tools/registry.ts';
 
-/** What a turn makes of an answer, by how it ended. */
+/** The consequence of an answer, by how it ended. */
 interface End {
   answer: ModelAnswer;
   /** why none of its calls may run, in words for the model */
@@ -94,17 +94,24 @@ export function loopsOf(history: Pick<History, 'messages' | 'calls'>, added: Add
 const TELLING = new Set([ASK_USER, 'report_progress', 'task_respond']);
 /** A command without an effect may print little, and so do many others. */
 const TELLING_CHARS = 100;
+/** A command takes another time in each run, and the programs that it runs tell it. */
+const TIMES =
+  /\b\d{1,9}(?:\.\d{1,9})? ?(?:ms|s|secs?|seconds?|min|minutes?)\b|\b\d{1,2}:\d{2}(?::\d{2})?(?:\.\d{1,9})?\b/g;
 /** The first line of a page that was refused (`web_fetch`). */
 const REFUSED_PAGE = /^https?:\S{1,2000} answered [45]\d\d\b.{0,100}/;
 
 function endedCall({ name, args, state, output, size }: Called, added: AddedTools): EndedCall {
   const tool = tools.get(name) ?? added.get(name)?.tool;
   const looks = tool?.danger === 'SAFE' && !TELLING.has(name);
-  const prints = tool?.reads.includes('command') === true && (size ?? 0) >= TELLING_CHARS;
+  const isCommand = tool?.reads.includes('command') === true;
+  const prints = isCommand && (size ?? 0) >= TELLING_CHARS;
+  const result = isCommand ? output?.replace(TIMES, '') : output;
+  // the size tells apart what is not shown
+  const hidden = output !== null && (size ?? 0) > output.length ? `${size} ` : '';
   return {
     name,
     args,
-    output: state === 'done' && output !== null ? `${size ?? ''} ${output}` : null,
+    output: state === 'done' && typeof result === 'string' ? hidden + result : null,
     shows: looks || prints,
     refusal: output === null ? undefined : REFUSED_PAGE.exec(output)?.[0],
   };

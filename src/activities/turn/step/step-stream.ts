@@ -1,3 +1,4 @@
+import { InternalFilter } from '../../../domain/text/internal.ts';
 import { derivedId } from '../../../store/chats/ids.ts';
 import type { Db } from '../../../store/postgres/database.ts';
 import { StreamedItem } from './streamed-item.ts';
@@ -17,12 +18,22 @@ export class StepStream {
   /** white space before the first word; an answer of nothing else is shown to nobody */
   #blank = '';
   #reasoning: StreamedItem;
+  readonly #hidden: InternalFilter | null;
 
-  /** @param key identifies this attempt: each attempt streams under its own items */
-  constructor(db: Db, at: { turnId: string; threadId: string }, key: readonly (string | number)[]) {
+  /**
+   * @param key identifies this attempt: each attempt streams under its own items
+   * @param hides a schedule began the turn, so its answer may have parts that are for nobody
+   */
+  constructor(
+    db: Db,
+    at: { turnId: string; threadId: string },
+    key: readonly (string | number)[],
+    { hides }: { hides: boolean },
+  ) {
     this.#db = db;
     this.#at = at;
     this.#key = key;
+    this.#hidden = hides ? new InternalFilter() : null;
     this.#text = this.#item('agent_message', 'say');
     this.#reasoning = this.#item('agent_reasoning', 'reason', this.#thoughts);
   }
@@ -32,7 +43,7 @@ export class StepStream {
       this.#reasoning.add(part);
       return;
     }
-    const text = this.#blank + part;
+    const text = this.#blank + (this.#hidden?.add(part) ?? part);
     this.#blank = this.#text.isEmpty && text.trim() === '' ? text : '';
     if (this.#blank) return;
     // a thought is over when the model speaks; a later one is another item
@@ -42,6 +53,7 @@ export class StepStream {
 
   /** The model is asked once more, after an answer without a word. */
   again(): void {
+    this.#hidden?.end();
     this.#blank = '';
     this.#endThought();
   }
@@ -59,6 +71,8 @@ export class StepStream {
 
   /** The item of the answer, with the text that is not written yet. */
   async settle(): ReturnType<StreamedItem['settle']> {
+    const held = this.#hidden?.end();
+    if (held) this.#text.add(held);
     return await this.#text.settle();
   }
 

@@ -32,8 +32,10 @@ const FALLBACK_AFTER_MS = 5_000;
  * waited, and what they have paid for in vain.
  */
 export const createThink =
-  (deps: ActivityDeps) =>
+  (given: ActivityDeps) =>
   async (input: ThinkInput): Promise<ThinkResult> => {
+    // a setting may bring another model meanwhile: a step has one
+    const deps = { ...given };
     const info = activityInfo();
     let patience = patienceFrom(info.heartbeatDetails);
     const others = info.attempt - 1 - patience.failures;

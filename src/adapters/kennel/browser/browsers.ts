@@ -13,7 +13,7 @@ import { KennelFull } from '../kennel.ts';
 import type { OpenKennel } from '../open-kennel.ts';
 import { browserKey, browserName, configuration, execIn } from './container.ts';
 
-/** Whose browser is meant. */
+/** The chat that a browser belongs to. */
 export interface BrowserOwner {
   /** the id of a chat, or of a run of a workflow */
   key: string;
@@ -36,7 +36,7 @@ export interface BrowserSubject {
 /** A command of agent-browser with its arguments. */
 export type BrowserCommand = readonly string[];
 
-/** What one command answered. `result` has the shape that agent-browser gives it. */
+/** The answer to one command. `result` has the shape that agent-browser gives it. */
 interface CommandAnswer {
   success: boolean;
   error: string | null;

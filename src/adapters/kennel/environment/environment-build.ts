@@ -94,7 +94,7 @@ export async function buildEnvironment(
 }
 
 const tooSlow = ({ FETCH_KENNEL_BUILD_MINUTES: minutes }: BuildLimits): string =>
-  `Its build took longer than ${minutes} minutes. FETCH_KENNEL_BUILD_MINUTES gives builds more time; finished steps are kept.`;
+  `Its build took longer than ${minutes} minutes. Finished steps are kept, and the next task goes on from there.`;
 
 function whyFailed({ message }: Error, { FETCH_KENNEL_MEMORY_MB: megabytes }: BuildLimits): string {
   if (message.includes(OTHER_SYSTEM))
@@ -102,7 +102,7 @@ function whyFailed({ message }: Error, { FETCH_KENNEL_MEMORY_MB: megabytes }: Bu
   const said = `The build said:\n${message.slice(-SAID_CHARS)}`;
   // SIGKILL: nobody but the kernel sends it to a step of a build
   if (!/returned a non-zero code: 137\b/.test(message)) return said;
-  return `A step of its build was killed, most likely because it needs more memory than ${megabytes} MB (FETCH_KENNEL_MEMORY_MB gives containers and builds more). ${said}`;
+  return `A step of its build was killed, most likely because it needs more memory than ${megabytes} MB. ${said}`;
 }
 
 /** Readable for everybody, whatever the umask is: an image is used by another user than the one who builds it. */

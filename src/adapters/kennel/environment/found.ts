@@ -7,7 +7,7 @@ import {
   SERVICES,
 } from '../../../contracts/environment.ts';
 
-/** What the workspace program found. It read files of strangers, so nothing that it says is used unchecked. */
+/** The findings of the workspace program. It read files of strangers, so nothing that it says is used unchecked. */
 
 const path = z.string().max(4_000);
 /** A file below the folder of a build, and not the folder that is ours there. */

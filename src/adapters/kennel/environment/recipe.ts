@@ -6,7 +6,7 @@ import { SETUP_PRESENT } from '../../../contracts/kennel.ts';
 import { PACKAGE_ROOT } from '../../../installation.ts';
 import { installedFor, LABELS } from './versions.ts';
 
-/** What an image of a repository is made from. Repositories with the same recipe share the image. */
+/** The recipe of an image of a repository. Repositories with the same recipe share the image. */
 export interface Recipe {
   /** languages and services, for people */
   title: string;

@@ -43,7 +43,7 @@ interface BrowserWayOut {
 export interface BrowserGate {
   /** Opens the socket, or leaves it as it is. What is asked through it counts from then on. */
   open(browser: BrowserWayOut): Promise<void>;
-  /** What was refused since the last call. */
+  /** Refusals since the last call. */
   refused(key: string): RefusedAddress[];
   close(key: string): Promise<void>;
   openBrowsers(): string[];

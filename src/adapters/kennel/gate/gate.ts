@@ -30,7 +30,7 @@ interface GateTask {
   budget: TaskBudget;
   /** hosts besides the model: `example.com`, `*.example.com`, `example.com:8443` */
   allow: readonly string[];
-  /** Whose rules count besides. Without it nobody is asked, and other hosts are refused. */
+  /** The workspace whose rules also count. Without it other hosts are refused, and no question is asked. */
   at?: { host: string; workspace: string };
   /** The thread of the task, whose owner may have MCP servers for agents. Without it there are none. */
   threadId?: string;
@@ -144,7 +144,6 @@ export function createGate({
     isPlain: (target: Target) => mirrorAt(target)?.plain === true,
   };
   const time = { ...TIMES, ...times };
-  const upstreams = upstreamsOf(settings);
   const dispatcher = new Agent({ connect: { timeout: 30_000 }, pipelining: 1 });
   const lookups = createSlots(LOOKUPS);
   const tasks = new Map<string, Open>();
@@ -184,7 +183,8 @@ export function createGate({
     const refused = createRefusedHosts((rows) => addRefusals(db, task.taskId, rows));
     const limits = createLimits(limitStore(db, task.taskId));
     const model = new ModelProxy({
-      upstreams,
+      // keys and endpoints may change while it is open
+      upstreams: () => upstreamsOf(settings),
       ledger,
       limits,
       dispatcher,

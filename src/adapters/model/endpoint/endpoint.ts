@@ -40,7 +40,7 @@ export function isLocalEndpoint(baseUrl: string): boolean {
 }
 
 /**
- * Whom the limits of an endpoint belong to: its origin and its key. Chats and coding tasks with the same account share
+ * The account that the limits of an endpoint belong to: its origin and its key. Chats and coding tasks with the same account share
  * what they know of a limit. The few digits of the hash tell two keys apart and say nothing else of them.
  */
 export function accountOf(baseUrl: string, key: string | undefined): string {

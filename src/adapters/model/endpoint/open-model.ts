@@ -36,8 +36,73 @@ export async function openModel(settings: ModelSettings, facts?: FactsStore): Pr
   });
 }
 
+/** How soon a changed setting of the model is seen. */
+const LOOK_MS = 1_000;
+
+/** The model of the settings as they are now. */
+interface CurrentModel {
+  readonly model: Model;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the model, and another one when a setting of it has changed. A step under way ends with the model that it began
+ * with.
+ */
+export async function followModel(settings: ModelSettings, facts?: FactsStore): Promise<CurrentModel> {
+  const used: Model[] = [];
+  let opened = keyOf(settings);
+  let model = await opens();
+  let opening: Promise<void> | null = null;
+  const timer = setInterval(() => {
+    if (keyOf(settings) !== opened) opening ??= renew().finally(() => (opening = null));
+  }, LOOK_MS).unref();
+  return {
+    get model() {
+      return model;
+    },
+    async close() {
+      clearInterval(timer);
+      await opening;
+      await Promise.all(used.map((each) => each.close()));
+    },
+  };
+
+  async function opens(): Promise<Model> {
+    const next = measured(await openModel(settings, facts));
+    used.push(next);
+    return next;
+  }
+  async function renew(): Promise<void> {
+    const key = keyOf(settings);
+    // an endpoint that cannot be opened is tried again
+    const next = await opens().catch(() => null);
+    if (next) [model, opened] = [next, key];
+  }
+}
+
+/** Equal while the same model would be opened. */
+const keyOf = ({
+  OPENAI_BASE_URL,
+  OPENAI_API_KEY,
+  OPENROUTER_API_KEY,
+  AGENT_MODEL,
+  FETCH_FALLBACK_MODEL,
+  FETCH_MODEL_PRICE,
+  FETCH_MODEL_SILENCE_SECONDS,
+}: ModelSettings): string =>
+  JSON.stringify([
+    OPENAI_BASE_URL,
+    OPENAI_API_KEY,
+    OPENROUTER_API_KEY,
+    AGENT_MODEL,
+    FETCH_FALLBACK_MODEL,
+    FETCH_MODEL_PRICE,
+    FETCH_MODEL_SILENCE_SECONDS,
+  ]);
+
 /** A model whose requests are counted, and traced: how long, how many tokens, what they cost. */
-export const measured = (model: Model): Model => ({
+const measured = (model: Model): Model => ({
   ...model,
   complete: (request) => {
     const attributes = { 'gen_ai.operation.name': 'chat', 'gen_ai.request.model': request.model };

@@ -200,7 +200,7 @@ class NativeReader {
     });
   }
 
-  /** What an answer that ended early has used. */
+  /** The usage of an answer that ended early. */
   sofar(): LostAnswer {
     const calls = this.parts.filter(({ kind }) => kind === 'call');
     const estimated = this.draft.sofar(

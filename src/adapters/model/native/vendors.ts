@@ -12,7 +12,7 @@ interface VendorAddress {
 }
 
 /**
- * What differs between the vendors that are asked natively. The packages are strict, so they are for the vendors' own
+ * Differences between the vendors that are asked natively. The packages are strict, so they are for the vendors' own
  * hosts: others deviate from the protocol.
  */
 export interface Vendor {

@@ -1,3 +1,4 @@
+import { withoutIds } from '../../../domain/chat/words/tool-words.ts';
 import type { ScriptStep, Use } from './script.ts';
 import type { Situation } from './situation.ts';
 
@@ -57,7 +58,7 @@ const readPage: Rule = ({ text, step, last }, use) => {
 
 const stopSchedule: Rule = ({ word, step, last }, use) => {
   if (!/\b(stop|delete|remove|end|cancel)\b/.test(word) || !/\b(schedule|cron|routine)/.test(word)) return null;
-  if (step > 0) return { say: clip(last, 300) };
+  if (step > 0) return { say: clip(withoutIds(last), 300) };
   return use('cron_delete', [[['cron', 'name', 'cronId', 'cron_id', 'id'], ROUTINE]], 'I stop the schedule.');
 };
 
@@ -86,13 +87,13 @@ const schedule: Rule = ({ word, step, last }, use) => {
     );
   }
   return {
-    say: `${clip(last, 300)} It runs while nobody looks, and its result comes here. \`stop schedule\` ends it.`,
+    say: `${clip(withoutIds(last), 300)} It runs while nobody looks, and its result comes here. \`stop schedule\` ends it.`,
   };
 };
 
 const listSchedules: Rule = ({ word, step, last }, use) => {
   if (!/\b(routines|schedules|crons?|list)\b/.test(word)) return null;
-  if (step > 0) return { say: clip(last, 2_000) };
+  if (step > 0) return { say: clip(withoutIds(last), 2_000) };
   return use('cron_list', [], 'I look.');
 };
 
@@ -131,7 +132,7 @@ export const summaryStep = ({ system, user }: Situation): ScriptStep | null =>
     ? { say: `Practice summary: ${clip(user.trim().replace(/\s+/g, ' '), 400)}` }
     : null;
 
-/** What the practice model says in a chat. */
+/** The answers of the practice model in a chat. */
 export function chatStep(situation: Situation, use: Use): ScriptStep {
   const text = situation.user.trim();
   const said: RuleInput = { ...situation, text, word: text.toLowerCase() };

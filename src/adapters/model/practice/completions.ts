@@ -23,7 +23,7 @@ import {
   skimmed,
 } from './situation.ts';
 
-/** What became of one request for a completion. */
+/** The outcome of one request for a completion. */
 export interface LedgerEntry {
   /** order of arrival, from 1 */
   n: number;

@@ -65,7 +65,7 @@ function kennelStep({ user, step, last }: Situation, use: Use): ScriptStep | nul
   return null;
 }
 
-/** What the practice model does now. The same situation always gives the same answer. */
+/** The next step of the practice model. The same situation always gives the same answer. */
 export function practiceStep(situation: Situation, tools: readonly OfferedTool[]): ScriptStep {
   const use = useOf(tools);
   return (tools.length === 0 ? summaryStep(situation) : null) ?? kennelStep(situation, use) ?? chatStep(situation, use);

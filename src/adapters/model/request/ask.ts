@@ -139,7 +139,7 @@ export class AnswerDraft {
     };
   }
 
-  /** What the answer has used so far. `halfCalls`: characters of calls that are not whole */
+  /** The usage of the answer so far. `halfCalls`: characters of calls that are not whole */
   sofar(model: string, halfCalls: number): LostAnswer {
     return { model: model || this.request.model, usage: this.estimate(halfCalls), usageEstimated: true };
   }

@@ -9,7 +9,8 @@ const OVERFLOW: RegExp[] = [
   /maximum context length/i, // OpenAI, vLLM, OpenRouter, DeepSeek
   /exceed(s|ed|ing)? (the )?(model'?s? )?(maximum |max |available )?context/i, // OpenAI, llama.cpp, LiteLLM
   /context (window|size|length)[^.]{0,40}(exceed|too small|limit|overflow)/i, // MiniMax, llama.cpp
-  /greater than the context length/i, // LM Studio
+  /greater than the context length|context length of only/i, // LM Studio
+  /上下文|超长/, // Z.AI, Qwen
   /(prompt|input|request|conversation)( is| was)? too long/i, // Anthropic, Bedrock, vLLM
   /input token count.{0,40}exceeds/i, // Gemini
   /input length.{0,60}exceed/i, // Anthropic, Qwen, SGLang
@@ -19,16 +20,23 @@ const OVERFLOW: RegExp[] = [
   /(token limit exceeded|exceeded model token limit|too many tokens|tokens? exceed)/i, // Kimi, Cohere, Mistral
   /prompt tokens? (exceed|limit)/i, // GitHub Copilot, Z.AI
   /too large for model with \d+ maximum context/i, // Mistral
-  /request too large for model/i, // Groq: larger than what a minute allows, so it never gets through
+  /request too large for /i, // Groq: larger than what a minute allows, so it never gets through
   /must have less than \d+ tokens|tokens \+ `?max_new_tokens/i, // text-generation-inference
   // Anthropic, llama.cpp, GitHub (codes)
   /request_too_large|exceed_context_size_error|model_max_prompt_tokens_exceeded/i,
 ];
-/** Z.AI, MiniMax. What exceeds a figure per minute is too much at once, and not too long. */
+/**
+ * The same in the words of others (Z.AI, MiniMax, vLLM, gateways): what is sent is longer than what fits. A figure per
+ * minute, of an answer, or of something else than text is another limit.
+ */
 const exceeds = (sentence: string): boolean =>
-  /\b(prompt|inputs?|messages?|tokens)\b/i.test(sentence) &&
-  / exceed(s|ed|ing)? (the )?(max|model limit|limit of \d+ tokens)/i.test(sentence) &&
-  !/ per /i.test(sentence);
+  /\b(prompt|inputs?|messages?|tokens?|request|sequence|conversation)\b/i.test(sentence) &&
+  /\bexceed|\b(longer|larger|greater|more) than\b|\btoo (long|large)\b/i.test(sentence) &&
+  /\b(max\w*|limit|allowed|context|n_ctx|window)\b/i.test(sentence) &&
+  /\btokens?\b|\bcontext\b|\bn_ctx\b|\b(max|prompt|input|sequence|model) length\b/i.test(sentence) &&
+  !OTHER_LIMITS.test(sentence);
+const OTHER_LIMITS =
+  /\bper\b|\b[tr]p[mdh]\b|\b(rate|daily|quota|credits?|balance|budget)\b|completion|output|\bmax_tokens\b|\b(images?|tools?|functions?|files?|bytes|[mk]b|stop|temperature|top_p|top_k)\b/i;
 export const isContextOverflow = (text: string): boolean =>
   OVERFLOW.some((pattern) => pattern.test(text)) || text.split('.').some(exceeds);
 

@@ -1,10 +1,11 @@
 import { ModelError, type ModelFacts, type ModelRequest, type StepState } from '../model.ts';
+import { INSIDE } from '../stream/calls.ts';
 import { hasPictures } from './pictures.ts';
-import { effortFor } from './strict.ts';
+import { EFFORTS, effortFor } from './strict.ts';
 import { strictThread } from './thread.ts';
 import { limitName } from './wire.ts';
 
-/** What a refusal teaches of a model. */
+/** Facts about a model that a refusal shows. */
 interface Lesson {
   /** a request takes no lesson twice */
   id: string;
@@ -42,10 +43,9 @@ const leftOut = (field: string, { facts: known }: Refused): Omit<Lesson, 'id'> =
 });
 const OVER_RESPONSES = { facts: { wire: 'responses' }, guess: true } as const;
 const OVER_CHAT = { facts: { wire: 'chat', effort: 'none' }, guess: true } as const;
-const NO_TOOLS =
-  'This model takes no tools, and Fetch works with tools. Choose a model with tools: `fetch setup` shows them.';
+const NO_TOOLS = 'This model takes no tools, and Fetch works with tools. Choose another one under Settings, Model.';
 
-const otherWire: Row['teaches'] = ({ request, facts: known }) => {
+const otherWire = ({ request, facts: known }: Refused): Omit<Lesson, 'id'> | null => {
   if (known.wire === 'responses') return OVER_CHAT;
   return known.wire === undefined ? OVER_RESPONSES : request.tools.length > 0 ? { facts: { effort: 'none' } } : null;
 };
@@ -62,6 +62,12 @@ const ROWS: readonly Row[] = [
     and: /reasoning|thinking/i,
     says: /\b(?:with|when|while|unless|alongside) (?:function |tool |using |the )?(?:tools?|call(?:s|ing))\b|\btools? (?:\w+ ){0,4}(?:with|when|while|unless) /i,
     teaches: otherWire,
+  },
+  {
+    and: /reasoning|thinking/i,
+    says: /(?:not|n't) (?:support|allow|be combined|available|compatible|possible)|\bincompatible|\bmust be ['"`]?(?:none|disabled|off)\b|\bunavailable|mutually exclusive|either/i,
+    teaches: (refused, { input }) =>
+      /\btools?\b|function/i.test(input) && !/_content|signature/i.test(input) ? otherWire(refused) : null,
   },
   // OpenAI's Responses API: models that do not think, and organisations that are not verified
   {
@@ -82,7 +88,7 @@ const ROWS: readonly Row[] = [
   // missing"
   {
     says: /reasoning_content/i,
-    and: /passed back|missing|required|\bmust\b(?! not)|lacks|(?<!un)expected|empty/i,
+    and: /passed back|missing|required|\b(?:must|should|has to|needs?)\b(?! not)|lacks|(?<!un)expected|empty|absent|has no/i,
     teaches: ({ request }) => (hasSteps(request) ? { facts: { reasoningBack: true } } : null),
   },
   // Gemini (continuedev/continue#8865)
@@ -136,7 +142,7 @@ const ROWS: readonly Row[] = [
   // templates of Llama 3 (vLLM, llama.cpp)
   {
     says: /(?:single|one) (?:tool|function)[ -]?calls?\b/i,
-    and: /\bonly\b|at once|at a time|multiple|parallel/i,
+    and: /\bonly\b|at once|at a time|at most|multiple|parallel/i,
     teaches: ({ request }) =>
       request.messages.some((message) => message.role === 'assistant' && (message.calls?.length ?? 0) > 1)
         ? { facts: { singleCalls: true } }
@@ -144,12 +150,18 @@ const ROWS: readonly Row[] = [
   },
   // OpenAI: "Supported values are: 'low', 'medium', and 'high'"; Groq: "must be one of `none` or `default`"
   {
-    says: /supported values are|must be one of|allowed values|expected one of/i,
-    and: /reasoning|effort|thinking/i,
+    says: /supported values are|must be one of|allowed values|expected one of|input should be|\bnot in\b|available|choose from|valid values/i,
     teaches: ({ request, facts: known }, words) => {
-      const listed = words.input.slice(words.index).matchAll(/['"`]([a-z]{1,20})['"`]/g);
-      const efforts = [...listed].map(([, word]) => word!);
-      return efforts.length > 0 && effortFor(request, known) !== undefined ? { facts: { efforts } } : null;
+      const sent = effortFor(request, known);
+      const [before, behind] = [words.input.slice(0, words.index), words.input.slice(words.index)];
+      const isMeant =
+        /reasoning|effort|thinking/i.test(words.input) ||
+        before.includes(`'${sent}'`) ||
+        before.includes(`\`${sent}\``);
+      const efforts = [...new Set(behind.toLowerCase().split(/[^a-z]+/))].filter(
+        (each) => EFFORTS.includes(each) && each !== sent,
+      );
+      return efforts.length > 0 && sent !== undefined && isMeant ? { facts: { efforts } } : null;
     },
   },
 ];
@@ -162,17 +174,19 @@ const ROWS: readonly Row[] = [
  * `thinking` or `redacted_thinking`, but found `tool_use`").
  */
 const STATE =
-  /encrypted.(?:content|data|reasoning)|\bsignature|thought_signature|thinking`? blocks?\b|item with id|reasoning_details/i;
+  /encrypted.(?:content|data|reasoning)|signature|thinking`? blocks?\b|item with id|reasoning_details|decrypt|reasoning content/i;
 const NOT_TAKEN =
-  /could not be|(?:is|are) invalid|invalid (?:`|')?(?:\w+ )?(?:signature|encrypted)|not valid|not found|(?:corrupted|unknown|expired) |malformed|mismatch|does not match|failed|cannot|must|start/i;
+  /could not|(?:is|are) invalid|\binvalid\b|\bbad\b|not valid|not found|corrupted|unknown |expired|malformed|mismatch|does not match|failed|cannot|unable|must|start/i;
 const OPEN_LOOP = /expected `?thinking|reasoning' item|required following item/i;
 
 function stateLesson(error: ModelError, { request }: Refused): Lesson | null {
   const stated =
     request.effort !== undefined || request.messages.some((message) => message.role === 'assistant' && message.state);
+  // our own words before the sentence say "invalid", too
+  const said = error.message.replace(/^[^:]*: /, '');
   return stated &&
     (error.type === 'ModelRejected' || error.type === 'ModelNotFound') &&
-    ((STATE.test(error.message) && NOT_TAKEN.test(error.message)) || OPEN_LOOP.test(error.message))
+    ((STATE.test(said) && NOT_TAKEN.test(said)) || OPEN_LOOP.test(said))
     ? { id: 'state', facts: {}, plain: true }
     : null;
 }
@@ -194,13 +208,14 @@ export function lessonOf(error: unknown, refused: Refused, taken: ReadonlySet<st
     const lesson = words && teaches(refused, words);
     return lesson && isNew(lesson.facts, refused.facts) ? [{ ...lesson, id: `${at} ${refused.facts.wire ?? ''}` }] : [];
   });
-  const lesson =
-    stateLesson(error, refused) ??
-    rows[0] ??
-    (lacking ? { id: 'chat', ...OVER_CHAT } : null) ??
-    fieldLesson(error, refused) ??
-    guesses(error, refused).find(({ id }) => !taken.has(id));
-  return lesson && !taken.has(lesson.id) ? lesson : null;
+  const lessons = [
+    stateLesson(error, refused),
+    ...rows,
+    lacking ? { id: 'chat', ...OVER_CHAT } : null,
+    fieldLesson(error, refused),
+    ...guesses(error, refused),
+  ];
+  return lessons.find((lesson) => lesson !== null && !taken.has(lesson.id)) ?? null;
 }
 
 /** A proxy that has no Responses API says so in any words. */
@@ -296,7 +311,8 @@ function sentFields({ messages, tools, effort, maxTokens }: ModelRequest, known:
 
 function fieldsOf({ data }: StepState): string[] {
   const { message, calls } = (data ?? {}) as { message?: object; calls?: Array<object | null> };
-  return [message, ...(calls ?? [])].flatMap((part) => Object.keys(part ?? {}));
+  const inside = calls?.map((call) => (call as { [INSIDE]?: object } | null)?.[INSIDE] ?? null);
+  return [message, ...(calls ?? []), ...(inside ?? [])].flatMap((part) => Object.keys(part ?? {}));
 }
 
 /**
@@ -308,21 +324,53 @@ const NO_PICTURES = /image|vision|multimodal|mmproj|modalit/i;
 /** How endpoints say that they cannot read a tool's schema, without saying which word of it (llama.cpp 500). */
 const SCHEMA = /schema|grammar|function_?declarations?|parse tools?|tools?\b.{0,40}\bparameters/i;
 
-/** Changes that may help where the refusal names no reason. Most endpoints only say that the request is wrong. */
-function guesses(error: ModelError, { request, facts: known }: Refused): Lesson[] {
+/** How refusals speak of the order of the messages, when they do not simply reject the request. */
+const ORDER = /\brole|alternat|template|jinja|consecutive/i;
+const INSTRUCTIONS = /system|developer|instruction|\brole|['"`]user['"`]/i;
+const SEVERAL_CALLS = /\bcalls?\b|tool_calls|parallel/i;
+/** A refusal that says nothing at all. */
+const BARE =
+  /^[^:]*: (?:no details given|(?:(?:bad|invalid|malformed) )?(?:request|input|parameters?|arguments?)(?: body)?|unprocessable entity)\.?$/i;
+
+/**
+ * Changes that may help where the refusal does not say clearly what it wants, those that it speaks of. Most endpoints
+ * only say that the request is wrong.
+ */
+function guesses(error: ModelError, refused: Refused): Lesson[] {
+  const { request, facts: known } = refused;
+  const { messages, tools } = request;
   const rejected = error.type === 'ModelRejected';
-  const pictures = !known.noPictures && hasPictures(request.messages) && (rejected || NO_PICTURES.test(error.message));
+  const says = (words: RegExp): boolean => words.test(error.message);
+  const overChat = (known.wire ?? 'chat') === 'chat';
   const order = (more: ModelFacts) =>
-    strictThread(request.messages, { ...known, ...more })
+    strictThread(messages, { ...known, ...more })
       .map(({ role }) => role)
       .join();
-  const roles = rejected && !known.alternates && order({}) !== order({ alternates: true });
-  const declared = JSON.stringify(request.tools.map(({ parameters }) => parameters));
+  const declared = JSON.stringify(tools.map(({ parameters }) => parameters));
   const words = SCHEMA_WORDS.filter((word) => declared.includes(`"${word}":`) && !known.omit?.includes(word));
-  const schema = words.length > 0 && SCHEMA.test(error.message);
-  return [
-    ...(schema ? [{ id: 'schema', facts: { omit: [...(known.omit ?? []), ...words] }, guess: true }] : []),
-    ...(pictures ? [{ id: 'pictures', facts: { noPictures: true } as const, guess: true }] : []),
-    ...(roles ? [{ id: 'roles', facts: { alternates: true } as const, guess: true }] : []),
+  const calls = messages.map((message) => (message.role === 'assistant' ? (message.calls?.length ?? 0) : 0));
+  const sent = sentFields(request, known).filter((field) => ['stream_options', 'reasoning_effort'].includes(field));
+  const without = (...fields: string[]): ModelFacts => ({ omit: [...(known.omit ?? []), ...fields] });
+  const all: Array<[id: string, fits: boolean, taught: ModelFacts]> = [
+    ['schema', words.length > 0 && says(SCHEMA), without(...words)],
+    ['pictures', !known.noPictures && hasPictures(messages) && (rejected || says(NO_PICTURES)), { noPictures: true }],
+    [
+      'thoughts',
+      overChat && !known.reasoningBack && Math.max(...calls) > 0 && says(/reasoning_content/i),
+      { reasoningBack: true },
+    ],
+    [
+      'roles',
+      (rejected || says(ORDER)) && !known.alternates && order({}) !== order({ alternates: true }),
+      { alternates: true },
+    ],
+    [
+      'system',
+      !known.noSystem && messages.some(({ role }) => role === 'system') && says(INSTRUCTIONS),
+      { noSystem: true },
+    ],
+    ['calls', !known.singleCalls && Math.max(...calls) > 1 && says(SEVERAL_CALLS), { singleCalls: true }],
+    ...sent.map((field): [string, boolean, ModelFacts] => [`bare ${field}`, says(BARE), without(field)]),
   ];
+  return all.flatMap(([id, fits, taught]) => (fits ? [{ id, facts: taught, guess: true }] : []));
 }

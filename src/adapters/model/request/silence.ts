@@ -26,7 +26,7 @@ export const timesWithin = (silenceMs: number): AnswerTimes => ({
   signs: silenceMs,
 });
 
-/** Notices an endpoint that goes silent, and gives the request up with what is thrown for it. */
+/** Aborts the request with a ModelError when the endpoint is silent for too long. */
 export class SilenceWatch {
   private readonly times: AnswerTimes;
   private readonly giveUp: (error: ModelError) => void;

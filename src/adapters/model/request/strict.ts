@@ -58,7 +58,7 @@ function withWireNames(message: ModelMessage): ModelMessage {
   return made;
 }
 
-const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
+export const EFFORTS: readonly string[] = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
 
 /**
  * The effort that is sent: the chosen one, or what chat completions want beside tools; of the efforts that the model

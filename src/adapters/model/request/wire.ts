@@ -1,6 +1,7 @@
 import { isTimeNote } from '../../../domain/text/foreign-text.ts';
 import { storableJson } from '../../../domain/text/storable.ts';
 import type { ModelFacts, ModelMessage, ModelRequest, ModelTool } from '../model.ts';
+import { INSIDE } from '../stream/calls.ts';
 import { wireId } from './identifiers.ts';
 import { userContent } from './pictures.ts';
 
@@ -72,7 +73,7 @@ function messagePieces(messages: readonly ModelMessage[], style: Style): Piece[]
   let next = 0;
   return messages.map((message) => {
     if (message.role === 'assistant') {
-      ids = idsOf(message, used);
+      ids = idsOf(message, used, style);
       next = 0;
       return pieceOf(message, ids.join(), style);
     }
@@ -83,13 +84,18 @@ function messagePieces(messages: readonly ModelMessage[], style: Style): Piece[]
 
 const firstIds = new WeakMap<ModelMessage, string[]>();
 
-/** The ids of a step's calls on the wire, none of which was used before. */
-function idsOf(message: Assistant, used: Set<string>): string[] {
+/**
+ * The ids of a step's calls on the wire, none of which was used before. An id that is a part of the provider's state
+ * goes back to it.
+ */
+function idsOf(message: Assistant, used: Set<string>, style: Style): string[] {
   const { calls = [] } = message;
   const first = firstIds.get(message) ?? calls.map(({ id }) => wireId(id));
   firstIds.set(message, first);
+  const own = style.facts.omit?.includes('id') ? undefined : stateFor(message, style)?.calls;
   return first.map((made, at) => {
-    let id = made;
+    const given = own?.[at]?.id;
+    let id = typeof given === 'string' && !used.has(given) ? given : made;
     for (let nth = 1; used.has(id); nth++) id = wireId(calls[at]!.id, nth);
     used.add(id);
     return id;
@@ -126,19 +132,22 @@ function wireMessage(message: ModelMessage, ids: string, style: Style): object {
 /** An assistant message with what the endpoint wants back of it. */
 function wireStep(message: Assistant, ids: readonly string[], style: Style): object {
   const own = stateFor(message, style);
-  const kept = (fields: Record<string, unknown> | null | undefined) =>
+  const kept = (fields: object | null | undefined) =>
     Object.fromEntries(Object.entries(fields ?? {}).filter(([name]) => !style.facts.omit?.includes(name)));
   const thoughts = { ...(style.facts.reasoningBack && { reasoning_content: '' }), ...kept(own?.message) };
   const none = style.facts.omit?.includes('content') ? '' : null;
   const content = message.content.trim() === '' ? none : message.content;
   if (!message.calls?.length) return { role: 'assistant', content, ...thoughts };
   const skips = style.facts.skipSignature && !own;
-  const calls = message.calls.map((call, at) => ({
-    ...(skips && at === 0 ? SKIPS_SIGNATURE : kept(own?.calls?.[at])),
-    id: ids[at],
-    type: 'function',
-    function: { name: call.name, arguments: objectJson(call.arguments) },
-  }));
+  const calls = message.calls.map((call, at) => {
+    const { [INSIDE]: inside, ...beside } = own?.calls?.[at] ?? {};
+    return {
+      ...(skips && at === 0 ? SKIPS_SIGNATURE : kept(beside)),
+      id: ids[at],
+      type: 'function',
+      function: { ...kept(inside as object | undefined), name: call.name, arguments: objectJson(call.arguments) },
+    };
+  });
   // for some providers an empty text block is an error, null is not
   return { role: 'assistant', content, ...thoughts, tool_calls: calls };
 }

@@ -7,8 +7,9 @@ import {
   type ModelUsage,
 } from '../model.ts';
 import { CallParts, type WireCall } from './calls.ts';
-import { type Ending, endingOf } from './ends.ts';
+import { type Ending, endingOf, saysUnfinished } from './ends.ts';
 import { KeptFields } from './kept-fields.ts';
+import { readLooseCalls } from './loose-calls.ts';
 import { estimatedUsage, UsageReader } from './usage.ts';
 import { readBareCalls, readCalls } from './written-calls.ts';
 import { WrittenText } from './written-text.ts';
@@ -25,23 +26,27 @@ export interface WireChunk {
   done?: boolean;
   done_reason?: string | null;
   prompt_eval_count?: unknown;
+  finish_reason?: unknown;
 }
 interface WireChoice {
   index?: number | null;
-  delta?: WireMessage | null;
+  delta?: WireMessage | string | null;
   message?: WireMessage | null;
   text?: unknown;
-  finish_reason?: string | null;
-  finishReason?: string | null;
+  finish_reason?: unknown;
+  finishReason?: unknown;
+  /** vLLM names the word or token here that it stopped at, others a reason */
+  stop_reason?: unknown;
+  /** OpenRouter: the reason of the provider behind it */
+  native_finish_reason?: unknown;
   usage?: unknown;
 }
 interface WireMessage {
   content?: unknown;
   reasoning_content?: unknown;
-  reasoning?: unknown;
-  reasoning_text?: unknown;
   reasoning_details?: unknown;
-  thinking?: unknown;
+  /** Google marks a thought in the content so */
+  extra_content?: unknown;
   refusal?: unknown;
   tool_calls?: Array<WireCall | null> | WireCall | null;
   /** gateways written in Java */
@@ -55,6 +60,9 @@ const NO_REASON = new Set(['', 'null', 'none', 'undefined', 'finish_reason_unspe
 
 /** How a body ended: with the word that it is complete, or because the connection closed. */
 export type BodyEnd = 'done' | 'closed';
+
+/** OpenAI's own limit of an id. */
+const LONGEST_ID = 64;
 
 type Asked = Pick<ModelRequest, 'model' | 'tools' | 'onDelta'>;
 
@@ -93,6 +101,7 @@ export class Accumulator {
     if (typeof chunk.model === 'string' && chunk.model !== '') this.model = chunk.model;
     for (const figures of figuresIn(chunk)) this.usage.add(figures);
     if (chunk.prompt_eval_count !== undefined) this.usage.add(chunk);
+    this.addReason(chunk.finish_reason);
     const [choice, ...others] = [chunk.choices ?? ollamaChoice(chunk) ?? []]
       .flat()
       .filter((each) => typeof each === 'object' && each !== null);
@@ -101,7 +110,7 @@ export class Accumulator {
     this.addChoice(choice);
     // GitHub Copilot puts the calls of some models into a choice of their own
     for (const other of others) {
-      for (const call of callsOf(other.delta ?? other.message)) this.calls.add(call);
+      this.calls.add(callsOf(messageOf(other.delta) ?? other.message));
       this.addReason(other.finish_reason);
     }
   }
@@ -132,7 +141,7 @@ export class Accumulator {
       usageEstimated: usage === undefined,
       finishReason: this.finishReason,
       end: ending,
-      ...(ending === 'complete' && this.state(own)),
+      ...(ending === 'complete' && this.state(calls, own)),
       model: this.model,
     };
   }
@@ -175,8 +184,12 @@ export class Accumulator {
   private withWrittenCalls(ending: Ending): Pick<ModelAnswer, 'text' | 'reasoning' | 'calls'> {
     const { text, calls } = this.written;
     if (calls.length > 0) return { text: text.trimEnd(), reasoning: this.allReasoning, calls: withIds(calls) };
-    if (text.trim() !== '' || ending !== 'complete' || this.asked.tools.length === 0)
+    if (ending !== 'complete' || this.asked.tools.length === 0)
       return { text, reasoning: this.allReasoning, calls: [] };
+    if (text.trim() !== '') {
+      const loose = readLooseCalls(text, this.asked.tools);
+      return { text: loose?.text ?? text, reasoning: this.allReasoning, calls: withIds(loose?.calls ?? []) };
+    }
     const thought = new WrittenText(this.asked.tools, () => {}, { takesBare: false });
     thought.add(this.allReasoning);
     thought.end();
@@ -184,8 +197,15 @@ export class Accumulator {
     return { text: '', reasoning: `${thought.thought}${thought.text}`.trim(), calls: withIds(thought.calls) };
   }
 
-  private state(own: Array<Record<string, unknown> | null>): Pick<ModelAnswer, 'state'> {
+  private state(
+    made: readonly ModelCall[],
+    given: ReadonlyArray<Record<string, unknown> | null>,
+  ): Pick<ModelAnswer, 'state'> {
     const message = this.kept.result();
+    const said = JSON.stringify(message ?? {});
+    // LiteLLM writes a signature into the id; in OpenRouter's details of thoughts an id says to which call they belong
+    const isState = (id: string) => id.length > LONGEST_ID || said.includes(JSON.stringify(id));
+    const own = given.map((fields, at) => (isState(made[at]!.id) ? { ...fields, id: made[at]!.id } : fields));
     const calls = own.some((each) => each !== null) ? own : undefined;
     if (!message && !calls) return {};
     return {
@@ -200,11 +220,16 @@ export class Accumulator {
 
   private addChoice(choice: WireChoice): void {
     if (choice.usage) this.usage.add(choice.usage);
-    const { delta, message } = choice;
+    const { message } = choice;
+    const delta = messageOf(choice.delta);
     if (delta && Object.values(delta).some((value) => value !== null && value !== '')) this.addMessage(delta, false);
     else if (message) this.addMessage(message, true);
     else if (typeof choice.text === 'string') this.addMessage({ content: choice.text }, false);
+    else if ('tool_calls' in choice || 'content' in choice) this.addMessage(choice as WireMessage, false);
     this.addReason(choice.finish_reason ?? choice.finishReason);
+    // the word of the protocol may say less than what stands beside it
+    for (const beside of [choice.stop_reason, choice.native_finish_reason])
+      if (typeof beside === 'string' && saysUnfinished(beside)) this.addReason(beside);
   }
 
   /**
@@ -222,7 +247,8 @@ export class Accumulator {
    */
   private addMessage(message: WireMessage, soFar: boolean): void {
     if (message.usage) this.usage.add(message.usage);
-    const parts = readContent(message.content);
+    const content = readContent(message.content);
+    const parts = isThought(message) ? { ...content, text: '', reasoning: content.text } : content;
     this.kept.add(message, soFar);
     this.addReasoning(parts.reasoning || reasoningOf(message), soFar);
     const refusal = string(message.refusal) || parts.refusal;
@@ -235,7 +261,7 @@ export class Accumulator {
     }
     const calls = [...parts.calls, ...callsOf(message)];
     if (calls.length > 0) this.written.release();
-    for (const call of calls) this.calls.add(call, soFar);
+    this.calls.add(calls, soFar);
   }
 
   private addReasoning(text: string, soFar: boolean): void {
@@ -301,6 +327,10 @@ const withIds = (calls: ReadonlyArray<Omit<ModelCall, 'id'>>): ModelCall[] =>
 
 const broken = (why: string): ModelError => new ModelError('ModelStreamBroken', `LLM error: ${why}`);
 
+/** Gateways send a text in place of a delta. */
+const messageOf = (delta: WireMessage | string | null | undefined): WireMessage | null | undefined =>
+  typeof delta === 'string' ? { content: delta } : delta;
+
 const ollamaChoice = ({ message, done, done_reason }: WireChunk): WireChoice | undefined =>
   message && typeof message === 'object'
     ? { delta: message, finish_reason: done ? done_reason || 'stop' : null }
@@ -319,15 +349,20 @@ function callsOf(message: WireMessage | null | undefined): WireCall[] {
 
 const string = (value: unknown): string => (typeof value === 'string' ? value : '');
 
+/** The names of thoughts at other makers and in gateways. */
+const THOUGHTS = /^(?:reasoning|thinking|thoughts?)(?:_?(?:content|text))?$/i;
+
 function reasoningOf(message: WireMessage): string {
-  const plain =
-    string(message.reasoning_content) ||
-    string(message.reasoning) ||
-    string(message.reasoning_text) ||
-    string(message.thinking);
+  const told = Object.entries(message).flatMap(([name, value]) =>
+    THOUGHTS.test(name) ? string(value) || string((value as { content?: unknown } | null)?.content) : [],
+  );
+  const plain = string(message.reasoning_content) || (told.find((text) => text !== '') ?? '');
   if (plain !== '' || !Array.isArray(message.reasoning_details)) return plain;
   return message.reasoning_details.map((detail) => string(detail?.text) || string(detail?.summary)).join('');
 }
+
+const isThought = ({ extra_content: own }: WireMessage): boolean =>
+  (own as { google?: { thought?: unknown } } | null | undefined)?.google?.thought === true;
 
 interface Content {
   text: string;

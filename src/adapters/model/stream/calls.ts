@@ -9,7 +9,9 @@ export interface WireCall {
   index?: unknown;
   id?: unknown;
   type?: unknown;
-  function?: { name?: unknown; arguments?: unknown; parameters?: unknown } | null;
+  function?: { name?: unknown; arguments?: unknown; parameters?: unknown } | string | null;
+  /** OpenAI's tools of free text */
+  custom?: { name?: unknown; input?: unknown } | null;
   name?: unknown;
   arguments?: unknown;
   input?: unknown;
@@ -17,7 +19,8 @@ export interface WireCall {
 }
 
 /** Fields that belong to the protocol. All others are the provider's own. */
-const KNOWN = new Set(['index', 'id', 'type', 'function', 'name', 'arguments', 'input']);
+const KNOWN = new Set(['index', 'id', 'type', 'function', 'custom', 'name', 'arguments', 'input']);
+const KNOWN_INSIDE = new Set(['name', 'arguments', 'parameters']);
 
 interface OpenCall {
   index: string | undefined;
@@ -46,18 +49,33 @@ export class CallParts {
     this.offered = offered;
   }
 
-  /** @param soFar the part repeats what came before it */
-  add(wire: WireCall, soFar = false): void {
+  /**
+   * The calls of one message, or the parts of them that a chunk has.
+   *
+   * @param soFar the message may repeat what came before it
+   */
+  add(wires: readonly WireCall[], soFar = false): void {
+    const before = [...this.open];
+    for (const wire of wires) this.addOne(wire, soFar, before);
+  }
+
+  private addOne(wire: WireCall, soFar: boolean, before: readonly OpenCall[]): void {
     const part = readPart(wire);
     let call = this.callOf(part, soFar);
+    // a whole message behind its pieces may have ids of its own
+    if (
+      !call &&
+      soFar &&
+      before.some(({ name, arguments: args }) => name === part.name && sameJson(args, part.arguments))
+    )
+      return;
     if (!call) {
       call = { index: part.index, id: '', name: '', arguments: '', progress: new JsonProgress(), own: null };
       this.open.push(call);
     }
     call.id ||= part.id;
     call.name = joinedName(call.name, part.name);
-    for (const [field, value] of Object.entries(wire)) {
-      if (KNOWN.has(field) || value === null || value === undefined || value === '') continue;
+    for (const [field, value] of ownFields(wire)) {
       call.own ??= {};
       call.own[field] = joined(call.own[field], value);
     }
@@ -163,8 +181,33 @@ function isObject(part: Part): boolean {
   return progress.state === 'whole';
 }
 
+/** What the provider has added to a call, also beside its name. */
+function ownFields(wire: WireCall): Array<[string, unknown]> {
+  const inside = Object.entries(insideOf(wire)).filter(([field]) => !KNOWN_INSIDE.has(field));
+  const own = Object.entries(wire).filter(([field]) => !KNOWN.has(field));
+  const said = ([, value]: [string, unknown]): boolean => value !== null && value !== undefined && value !== '';
+  const kept = inside.filter(said);
+  return [...own.filter(said), ...(kept.length > 0 ? [[INSIDE, Object.fromEntries(kept)] as [string, unknown]] : [])];
+}
+
+/** The provider's fields of a call that stood beside its name, as they are kept. */
+export const INSIDE = 'function_fields';
+
+const insideOf = ({ function: inside }: WireCall): Record<string, unknown> =>
+  typeof inside === 'object' && inside !== null ? inside : {};
+
+function sameJson(one: string, other: string): boolean {
+  if (one === other) return true;
+  try {
+    return JSON.stringify(JSON.parse(one)) === JSON.stringify(JSON.parse(other));
+  } catch {
+    return false;
+  }
+}
+
 function readPart(wire: WireCall): Part {
-  const args = wire.function?.arguments ?? wire.function?.parameters ?? wire.arguments ?? wire.input;
+  const inside = insideOf(wire);
+  const args = inside.arguments ?? inside.parameters ?? wire.arguments ?? wire.input ?? wire.custom?.input;
   const isWhole = typeof args === 'object' && args !== null;
   return {
     index:
@@ -172,12 +215,14 @@ function readPart(wire: WireCall): Part {
         ? String(wire.index)
         : undefined,
     id: typeof wire.id === 'string' ? wire.id : typeof wire.id === 'number' ? String(wire.id) : '',
-    name: [wire.function?.name, wire.name].find((name) => typeof name === 'string') ?? '',
+    name: nameOf([inside.name, wire.name, wire.function, wire.custom?.name]),
     // a number is no arguments, which the model is told
     arguments: isWhole ? JSON.stringify(args) : String(args ?? ''),
     isWhole,
   };
 }
+
+const nameOf = (given: readonly unknown[]): string => given.find((name) => typeof name === 'string') ?? '';
 
 /** The name may be repeated in every chunk, or be split over several. */
 function joinedName(known: string, name: string): string {
@@ -192,7 +237,10 @@ function newArguments(call: OpenCall, part: Part, soFar: boolean): string {
     (part.isWhole || (call.progress.state === 'whole' && part.id !== '' && part.name !== ''))
   )
     return '';
-  if (soFar && part.arguments.startsWith(call.arguments)) return part.arguments.slice(call.arguments.length);
+  // the beginning of an object cannot stand inside of it
+  const repeats = call.progress.state === 'half' && part.arguments.trimStart().startsWith('{');
+  if ((soFar || repeats) && part.arguments.startsWith(call.arguments))
+    return part.arguments.slice(call.arguments.length);
   return part.arguments;
 }
 

@@ -1,4 +1,4 @@
-/** What a finish reason says. `broken`: the answer must be asked for again. `overflow`: the context is full. */
+/** The meaning of a finish reason. `broken`: the answer must be asked for again. `overflow`: the context is full. */
 export type Ending = 'complete' | 'cut' | 'refused' | 'broken' | 'overflow';
 
 /** Words of an end, in small letters, without the marks around special tokens. A call may stand before each of them. */
@@ -70,13 +70,25 @@ const OTHERS: Array<[RegExp, Ending]> = [
 
 /** @param reason as the endpoint writes it, such as `stop`, `MAX_TOKENS`, `FinishReason.SAFETY` */
 export function endingOf(reason: string): Ending {
-  const word = reason
+  const word = wordOf(reason);
+  if (COMPLETE.has(word)) return 'complete';
+  return OTHERS.find(([pattern]) => pattern.test(word))?.[1] ?? 'cut';
+}
+
+const wordOf = (reason: string): string =>
+  reason
     .trim()
     .replace(/([a-z])(?=[A-Z])/g, '$1_') // Bedrock: endTurn, toolUse
     .replace(/[\s-]+/g, '_')
     .toLowerCase()
     .replace(/^(?:finish_?)?reason[._]/, '')
     .replace(/[<|/>]/g, '');
-  if (COMPLETE.has(word)) return 'complete';
-  return OTHERS.find(([pattern]) => pattern.test(word))?.[1] ?? 'cut';
-}
+
+/**
+ * Whether a word that may be a reason, or the text at which a server stopped, says for certain that the answer is not
+ * whole.
+ */
+export const saysUnfinished = (word: string): boolean =>
+  word.length <= 40 &&
+  endingOf(word) !== 'complete' &&
+  (endingOf(word) !== 'cut' || /^(?:max_|length)|_length$|max_len|_tokens$|token_limit/.test(wordOf(word)));

@@ -47,11 +47,14 @@ interface TextReader {
   end(): void;
 }
 
+/** What has come with the last word is read, too, where it is no part of the text: some servers count tokens there. */
 function* upToDone(frames: readonly Frame[]): Generator<Frame> {
-  for (const frame of frames) {
-    yield frame;
-    if (frame === 'done') return;
-  }
+  const end = frames.indexOf('done');
+  if (end < 0) return yield* frames;
+  yield* frames.slice(0, end);
+  for (const frame of frames.slice(end + 1))
+    if (typeof frame === 'object' && 'chunk' in frame && [frame.chunk.choices ?? []].flat().length === 0) yield frame;
+  yield 'done';
 }
 
 function eventReader(put: (frame: Frame) => void): TextReader {
@@ -77,9 +80,10 @@ function readData(data: string, event: string | undefined, put: (frame: Frame) =
   else if (text.includes('\n')) for (const line of text.split('\n')) readData(line, event, put);
   // other words are signs of life, such as "ping"
   else if (/^[{["]/.test(text)) throw unreadable();
+  if (event !== undefined && DONE.test(event)) put('done');
 }
 
-const DONE = /^"?\[?DONE\]?"?$/i;
+const DONE = /^"?\[?(?:DONE|END|EOF)\]?"?$|^\{ ?"done" ?: ?true ?\}$/i;
 
 function jsonReader(put: (frame: Frame) => void): TextReader {
   const documents: unknown[] = [];
@@ -152,13 +156,14 @@ function errorIn(object: Record<string, unknown>, event: string | undefined): un
   return event === 'error' || (told && choices === undefined) ? object : undefined;
 }
 
-/** In a box, because null is a value. */
+/** In a box, because null is a value. Servers in Python write numbers that JSON does not have. */
 function parsed(text: string): { value: unknown } | undefined {
-  try {
-    return { value: JSON.parse(text) };
-  } catch {
-    return undefined;
+  for (const each of [text, text.replace(/([[:,]\s?)(?:NaN|-?Infinity)(?=\s?[\],}])/g, '$1null')]) {
+    try {
+      return { value: JSON.parse(each) };
+    } catch {}
   }
+  return undefined;
 }
 
 const unreadable = () => new ModelError('ModelStreamBroken', 'LLM error: the endpoint sent data that is no JSON');

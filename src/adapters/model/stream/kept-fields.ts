@@ -3,12 +3,15 @@ import { joined } from './calls.ts';
 type Fields = Record<string, unknown>;
 
 /**
- * Fields of an assistant message that a provider wants back with it: DeepSeek, Kimi; OpenRouter, vLLM; GitHub Copilot.
- * Their pieces are joined.
+ * Fields of an assistant message that a provider wants back with it: thoughts (DeepSeek, Kimi, OpenRouter, vLLM, GitHub
+ * Copilot), signatures (Gemini, LiteLLM), sealed thoughts. Pieces of a text are joined.
  */
-const TEXTS = ['reasoning_content', 'reasoning', 'reasoning_text', 'reasoning_opaque'] as const;
+const WANTED =
+  /reasoning|thinking|thought|signature|encrypted|^extra_content$|^provider_(?:specific_fields|metadata)$/i;
+/** Of these the same text once more is no further piece. */
+const SEALED = /signature|encrypted|opaque/i;
 /** Lists whose entries come in pieces: OpenRouter's, LiteLLM's. */
-const LISTS = ['reasoning_details', 'thinking_blocks'] as const;
+const LISTS: ReadonlySet<string> = new Set(['reasoning_details', 'thinking_blocks']);
 
 /** Collects the fields of a message that its provider wants back, as they were received. */
 export class KeptFields {
@@ -16,19 +19,19 @@ export class KeptFields {
 
   /** @param soFar the message repeats what came before it */
   add(message: object, soFar: boolean): void {
-    const fields = message as Fields;
-    for (const name of TEXTS) {
-      const text = fields[name];
-      if (typeof text === 'string' && text !== '') this.kept[name] = (soFar ? '' : (this.kept[name] ?? '')) + text;
+    for (const [name, value] of Object.entries(message)) {
+      if (!WANTED.test(name) || isEmpty(value)) continue;
+      if (LISTS.has(name) && Array.isArray(value)) this.addList(name, value, soFar);
+      else if (typeof value === 'string' && !SEALED.test(name))
+        this.kept[name] = (soFar ? '' : (this.kept[name] ?? '')) + value;
+      else this.kept[name] = joined(soFar ? undefined : this.kept[name], value);
     }
-    for (const name of LISTS) {
-      const parts = fields[name];
-      if (!Array.isArray(parts) || parts.length === 0) continue;
-      if (soFar || this.kept[name] === undefined) this.kept[name] = [];
-      for (const part of parts)
-        if (typeof part === 'object' && part !== null) addDetail(this.kept[name] as Fields[], part as Fields);
-    }
-    if (fields.extra_content) this.kept.extra_content = joined(this.kept.extra_content, fields.extra_content);
+  }
+
+  private addList(name: string, parts: readonly unknown[], soFar: boolean): void {
+    if (soFar || this.kept[name] === undefined) this.kept[name] = [];
+    for (const part of parts)
+      if (typeof part === 'object' && part !== null) addDetail(this.kept[name] as Fields[], part as Fields);
   }
 
   /** Undefined when there is nothing to keep. */
@@ -36,6 +39,11 @@ export class KeptFields {
     return Object.keys(this.kept).length > 0 ? this.kept : undefined;
   }
 }
+
+const isEmpty = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null
+    ? Object.values(value).every(isEmpty)
+    : typeof value !== 'string' || value === '';
 
 /** The fields of an entry that come in pieces. Others are whole. */
 const PIECES = new Set(['text', 'summary', 'data', 'thinking', 'signature']);

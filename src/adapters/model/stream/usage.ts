@@ -88,7 +88,8 @@ export class UsageReader {
   /** Undefined when the endpoint reported none. */
   result(): ModelUsage | undefined {
     const { input, output = 0, total = 0, cached = 0, written = 0, reasoning = 0, usd = 0 } = this.figures;
-    if (input === undefined) return undefined;
+    // no request has no tokens at all: such a server does not count
+    if (input === undefined || input + output + total === 0) return undefined;
     const inputTokens = this.apart ? Math.min(input + cached + written, MOST_TOKENS) : input;
     const long = Math.min(this.figures.writtenForAnHour ?? 0, written);
     return {

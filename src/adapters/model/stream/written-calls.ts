@@ -16,12 +16,13 @@ interface Read {
 }
 
 /** The names of tags around calls. */
-const TAGS = 'tool[_-]?calls?|longcat_tool_call|function[_-]?calls?|tool_use|use_tool|use_mcp_tool|tool_code|tools';
+const TAGS =
+  'tool[_-]?calls?(?:_begin|_end)?|execute_tool|longcat_tool_call|function[_-]?calls?|tool_use|use_tool|use_mcp_tool|tool_code|tools';
 /** The prefix of such a tag: `minimax:`, `｜DSML｜`. */
 const PREFIX = String.raw`(?:[\w-]+:|\|dsml\|)?`;
 /** The tokens around calls. */
 const TOKENS = [
-  String.raw`<\|(?:tool_calls?|tool_calls?_(?:section_)?(?:begin|start)|python_(?:tag|start)|tool|start_action|action_start|tools_prefix)\|>`,
+  String.raw`<\|(?:tool_?calls?|tool_use|function_calls?(?:_start)?|tool_calls?_(?:section_)?(?:begin|start)|python_(?:tag|start)|tool|start_action|action_start|tools_prefix)\|>`,
   String.raw`<\|tool_call>|<start_function_call>`, // Gemma
   String.raw`\[tool_(?:calls?|request)\]`, // Mistral, MiniMax, LM Studio
 ].join('|');
@@ -36,7 +37,7 @@ const WRAPPER = new RegExp(
     // Cline names the server of a tool
     String.raw`<server_name>[^<>]*<\/server_name>|\}{1,3}(?=\s*<\/${PREFIX}(?:${TAGS})>)`,
     TOKENS,
-    String.raw`<\|\/?(?:\/?tool_calls?|tool_calls?_(?:section_)?end|tool_call_argument_begin|end_action|action_end|plugin|python_end|\/tool|eom_id|eot_id|im_end|observation|stop|tools_suffix|tool_call:end)\|>`,
+    String.raw`<\|\/?(?:\/?tool_calls?|tool_calls?_(?:section_)?end|tool_call_argument_begin|end_action|action_end|plugin|python_end|\/tool|eom_id|eot_id|im_end|observation|stop|tools_suffix|tool_call:end|function_calls?_end)\|>`,
     String.raw`<tool_call\|>|<end_function_call>|\[\/tool_calls?\]|\[end_tool_request\]`,
     String.raw`function\s*<\|tool_sep\|>(?=\s*<)|functools(?=\[)|${LABEL}|action:(?=\s*(?:[\`{[]|[\w.]+\())|[;,](?=\s*[{<[]))`,
   ].join('|'),
@@ -51,7 +52,7 @@ const ENDED =
 const OPENER = new RegExp(
   [
     String.raw`^(?:<${PREFIX}(?:${TAGS}|invoke)(?:>|\s)`,
-    String.raw`<(?:function|use_tool)(?:=|\(|\/|\s+name)|<(?:tool(?:_name)?|function|action)>`,
+    String.raw`<(?:function|use_tool|tool_use)(?:=|\(|\/|\s+name)|<(?:tool(?:_name)?|function|action)>`,
     TOKENS,
     String.raw`<\|(?:from|recipient|tool_call:begin)\|>|✿FUNCTION✿:)`,
   ].join('|'),
@@ -149,6 +150,11 @@ export function bareCall(text: string, tools: readonly ModelTool[]): Bare {
   const key = /^(?:`{3}\w*\s*)?(?:\[\s*)?\{\s*"([\w.-]+)"\s*:/.exec(begin)?.[1];
   if (key !== undefined && tools.some(({ name }) => name === key)) return 'call';
   const isShort = text.length < 200;
+  const bracketed = /^\[([\w.:-]{1,64})\s/.exec(begin)?.[1];
+  if (bracketed !== undefined && tools.some(({ name }) => name === bracketed)) {
+    if (/^\[\S{1,64}\s{1,9}[\w-]{1,64}=/.test(begin)) return 'call';
+    return isShort && /^\[\S{1,64}\s{1,9}[\w-]{0,64}$/.test(begin) ? 'maybe' : 'none';
+  }
   if (isShort && BARE_BEGINNING.test(begin)) return 'maybe';
   const named = tools.find(({ name }) => begin.startsWith(name) || (isShort && name.startsWith(begin)));
   if (named === undefined) return 'none';
@@ -167,7 +173,7 @@ export function lineCall(line: string): Bare {
 
 /** Gemma, ReAct, Functionary, and gpt-oss where a server has removed the tokens of harmony. */
 const LINE =
-  /^(?:`{3}(?:tool_code|tool_calls?)\s|Action:\s{0,4}(?:[\w.:`-]{1,80}[ \t]{0,4}\n\s{0,9}Action[ _]Input:|`{3}|[[{])|Action:\s{0,4}[\w.]{1,80}\(|>>>(?!all\n)[\w.-]{1,80}\n|(?:(?:assistant)?(?:commentary|analysis) )?to=[\w.]|[[*#]{0,3}(?:tool|function)[ _]call(?:\*\*)?:)/i;
+  /^(?:`{3}(?:tool_code|tool_calls?)\s|Action:\s{0,4}(?:[\w.:`-]{1,80}[ \t]{0,4}\n\s{0,9}Action[ _]Input:|`{3}|[[{])|Action:\s{0,4}[\w.]{1,80}[([]|>>>(?!all\n)[\w.-]{1,80}\n|(?:(?:assistant)?(?:commentary|analysis) )?to=[\w.]|[[*#]{0,3}(?:tool|function)[ _]call(?:\*\*)?:)/i;
 const LINE_BEGINNING =
   /^(?:`{3}\w{0,10}|Action:\s{0,4}`{0,2}[\w.:-]{0,80}`?[ \t]{0,4}(?:\n\s{0,9}\w{0,6}[ _]?\w{0,5})?|>{1,3}[\w.-]{0,64})$/i;
 const LINE_WORDS = ['', '[', '**', '#', '##', '###']
@@ -180,7 +186,7 @@ const LINE_WORDS = ['', '[', '**', '#', '##', '###']
   .concat(['action:', 'assistantcommentary to=', 'commentary to=', 'analysis to=', 'to=']);
 
 const BARE_JSON =
-  /^(?:`{3}\w*\s*)?(?:\[\s*)?\{\s*"(?:name|tool_name|tool|function_name|function|action|type|id|arguments|parameters|tool_calls?|tool_uses|function_call|thoughts?|reasoning|thinking|plan)"\s*:/;
+  /^(?:`{3}\w*\s*)?(?:\[\s*)?\{\s*"(?:\w{0,16}name|(?:tool|function)_?(?:calls?|uses?)|(?:tool|function)Calls?|tool|function|action|type|id|call|command|method|jsonrpc|role|content|response|arguments|parameters|thoughts?|reasoning|thinking|plan)"\s*:/;
 const BARE_PYTHON = /^(?:`{3}\w*\s*)?\[\s*[\w.]{1,64}\(|^`{3}\w*\s+(?:print\(\s*)?[\w.]{1,64}\(|^functools\[/;
 /** A fence around tags. */
 const BARE_TAG = new RegExp(String.raw`^\x60{3}\w*\s+<${PREFIX}(?:${TAGS})>`, 'i');
@@ -200,7 +206,8 @@ export function readBareCalls(text: string, tools: readonly ModelTool[]): Writte
   let at = reader.skip(WRAPPER, 0);
   at += /^\s*/.exec(whole.slice(at))![0].length;
   while (at < whole.length) {
-    const read = reader.jsonAt(at) ?? reader.pythonAt(at) ?? reader.namedAt(at) ?? reader.taggedAt(at);
+    const read =
+      reader.jsonAt(at) ?? reader.pythonAt(at) ?? reader.namedAt(at) ?? reader.bracketAt(at) ?? reader.taggedAt(at);
     if (!read) return null;
     calls.push(...read.calls);
     at = reader.skip(WRAPPER, read.end);
@@ -299,7 +306,7 @@ class CallReader {
   taggedAt(at: number): Read | undefined {
     const opened =
       this.match(
-        /<(?:[\w-]+:|\|dsml\|)?(?:invoke|function_call|function|tool_call|use_tool|tool)\s+name\s*=\s*["']([^"']+)["']([^>]*)>/iy,
+        /<(?:[\w-]+:|\|dsml\|)?(?:invoke|function_call|function|tool_call|use_tool|tool_use|tool)\s+name\s*=\s*["']([^"']+)["']([^>]*)>/iy,
         at,
       ) ?? this.match(/<function[=(/]\s*["']?([\w.:-]+)["']?\)?(?:\s*[>=,(])?/iy, at);
     if (!opened || !this.isOffered(opened[1]!)) return undefined;
@@ -327,12 +334,40 @@ class CallReader {
     if (!named || !this.isOffered(named[1]!)) return undefined;
     const name = this.nameOf(named[1]!);
     const begin = this.skip(NAMED_BETWEEN, at + named[0].length);
-    const object = this.objectAt(begin);
+    const object = this.objectAt(begin) ?? (/^Action:/i.test(named[0]) ? this.bracketsAt(begin, name) : undefined);
     if (object) return { calls: [{ name, arguments: object.json }], end: this.behindClose(object.end) };
     if (!this.match(/<(?:longcat_)?arg_key>|<\/(?:longcat_)?tool_call>/y, begin)) return undefined;
     const end = this.boundary(begin);
     const args = end < this.text.length ? this.pairsIn(begin, end, name) : undefined;
     return { calls: [{ name, arguments: args ? JSON.stringify(args) : this.text.slice(begin, end) }], end };
+  }
+
+  /** `[name key="value"]`, as small models imitate a log of their calls. */
+  bracketAt(at: number): Read | undefined {
+    const named = this.match(/\[([\w.:-]+)((?:\s+[\w-]+=(?:"[^"]*"|'[^']*'|[^\s"'\]]+))+)\s*\]/y, at);
+    if (!named || !this.isOffered(named[1]!)) return undefined;
+    const name = this.nameOf(named[1]!);
+    return { calls: [{ name, arguments: this.attributesIn(named[2]!, name) }], end: at + named[0].length };
+  }
+
+  /** ReAct's brackets around an object, or around the text of a tool that needs nothing else. */
+  private bracketsAt(begin: number, name: string): { json: string; end: number } | undefined {
+    if (this.text[begin] !== '[') return undefined;
+    const object = this.objectAt(begin + 1);
+    const close = object && /^\s*\]/.exec(this.text.slice(object.end))?.[0];
+    if (object && close !== undefined) return { json: object.json, end: object.end + close.length };
+    const line = /^[^\n]*/.exec(this.text.slice(begin))![0];
+    const length = line.lastIndexOf(']');
+    const parameters = this.tools.find((tool) => tool.name === name)?.parameters as { required?: string[] } | undefined;
+    const needed = parameters?.required ?? [];
+    const keys = needed.length > 0 ? needed : Object.keys(propertiesOf(parameters));
+    if (length < 0 || keys.length !== 1) return undefined;
+    const written = line
+      .slice(1, length)
+      .trim()
+      .replace(/^(["'])(.*)\1$/, '$2');
+    const json = JSON.stringify({ [keys[0]!]: this.valueOf(name, keys[0]!, written) });
+    return { json, end: begin + length + 1 };
   }
 
   /** GLM's pairs; undefined when one of them is not whole. */
@@ -392,10 +427,10 @@ class CallReader {
   }
 
   private attributesIn(written: string, name: string): string {
-    const pairs = [...written.matchAll(/\s*([\w-]{1,64})=(?:"([^"]*)"|'([^']*)')/gy)];
+    const pairs = [...written.matchAll(/\s*([\w-]{1,64})=(?:"([^"]*)"|'([^']*)'|([^\s"'\]]+))/gy)];
     return JSON.stringify(
       Object.fromEntries(
-        pairs.map(([, key, double, single]) => [key, this.valueOf(name, key!, double ?? single ?? '')]),
+        pairs.map(([, key, double, single, bare]) => [key, this.valueOf(name, key!, double ?? single ?? bare ?? '')]),
       ),
     );
   }
@@ -499,7 +534,7 @@ class CallReader {
     return (
       from +
       (this.match(
-        /\s*(?:[>)]\s*)?<\/(?:[\w-]+:|\|dsml\|)?(?:invoke|function_call|function|tool_call|use_tool|tool)>/iy,
+        /\s*(?:[>)]\s*)?<\/(?:[\w-]+:|\|dsml\|)?(?:invoke|function_call|function|tool_call|use_tool|tool_use|tool)>/iy,
         from,
       )?.[0].length ?? 0)
     );
@@ -524,6 +559,7 @@ class CallReader {
       | string
       | undefined;
     const key = ARGUMENT_KEYS.find((each) => object[each] !== undefined);
+    if (this.isStrict && key !== undefined && isSchema(object[key])) return undefined;
     if (name !== undefined && (key !== undefined || !this.isStrict))
       return [{ name: this.nameOf(name), arguments: argumentsOf(key === undefined ? {} : object[key]) }];
     // the arguments beside the name
@@ -566,6 +602,10 @@ class CallReader {
     return pattern.exec(this.plain);
   }
 }
+
+/** What a tool's declaration has in place of arguments. */
+const isSchema = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && 'type' in value && 'properties' in value;
 
 const argumentsOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value ?? {}));
 

@@ -80,9 +80,9 @@ const WORDED_THOUGHTS: ReadonlyArray<{ begins: RegExp; answer: RegExp; words: re
 const beginsThought = (text: string): boolean =>
   WORDED_THOUGHTS.some(({ words }) => words.some((each) => each.startsWith(text)));
 
-/** What models make up behind their calls as the results. */
+/** Results that models make up behind their calls. */
 const RESULTS =
-  /^\s*(?:<(?:tool_|function_)?(?:responses?|results?|outputs?|observations?)\b[^<>]*>|<\|?(?:observation|tool_response|tool_results?)\|?>|<[|｜]tool[_▁]outputs?[_▁]begin[|｜]>|\[TOOL_RESULTS\]|Observation:)/i;
+  /^\s*(?:<(?:tool_|function_)?(?:responses?|results?|outputs?|observations?)\b[^<>]*>|<\|?(?:observation|tool_response|tool_results?)\|?>|<[|｜]tool[_▁]outputs?[_▁]begin[|｜]>|\[TOOL_RESULTS\]|✿RESULT✿|Observation:)/i;
 const LITERALS = [
   ...BRACKETED.keys(),
   ...BRACKETED.values(),
@@ -354,8 +354,9 @@ export class WrittenText {
 
   /** The beginning of a thought, also in a tag with attributes. */
   private thoughtTag(name: string, length: number, final: boolean): boolean | undefined {
-    const known = THOUGHTS.get(name);
+    const known = name === 'details' ? this.detailsOf(length) : THOUGHTS.get(name);
     const close = known ?? (this.hasText || this.thought !== '' ? undefined : closeOf(name));
+    if (name === 'details' && !final && /^[^>\n]{0,200}$/.test(this.rest.slice(length))) return false;
     if (close === undefined) return undefined;
     const more = /^[ \t][^<>\n]{0,200}/.exec(this.rest.slice(length))?.[0].length ?? 0;
     const next = this.rest[length + more];
@@ -364,6 +365,11 @@ export class WrittenText {
     if (typeof close === 'string' && known === undefined)
       this.likely = { open: this.rest.slice(0, length + more + 1), close };
     return this.openThought(length + more + 1, close);
+  }
+
+  /** Open WebUI's element of a thought. Another one is a text. */
+  private detailsOf(length: number): string | undefined {
+    return /^[^>\n]{0,200}\btype=["']?reasoning\b/.test(this.rest.slice(length)) ? '</details>' : undefined;
   }
 
   private readLiteral(final: boolean): boolean {

@@ -1,10 +1,11 @@
 import { z } from 'zod';
-import type { ChatTrust, OwnerChats, OwnerPeople } from '../../../contracts/owner.ts';
+import type { ChatTrust, OwnerChats, OwnerPeople, OwnerTelegram } from '../../../contracts/owner.ts';
 import { phoneIn } from '../../../domain/chat/words/commands.ts';
 import { trustedBySetting } from '../../../gateway/intake/commands/trusted.ts';
 import { listShares } from '../../../store/chats/shares.ts';
 import { namedPlaces } from '../../../store/owner/places.ts';
-import { chatsOfThreads, listGroups, listTrust } from '../../../store/owner/views/chats.ts';
+import { chatsOfThreads, listGroups, listTrust, peopleNames } from '../../../store/owner/views/chats.ts';
+import { currentBot, telegramPeople } from '../../../store/telegram/bots.ts';
 import { replyTo } from '../../../store/turns/replies.ts';
 import { distrustPhone, trustedPhones, trustPhone } from '../../../store/whatsapp/contacts.ts';
 import { ApiError } from '../../errors/errors.ts';
@@ -98,7 +99,10 @@ export const postAskAgain = endpoint({
 const people = z
   .object({
     owner: z.string().nullable(),
-    trusted: z.array(z.object({ phone: z.string(), by_setting: z.boolean(), shares: z.array(z.string()) })),
+    owner_name: z.string().nullable(),
+    trusted: z.array(
+      z.object({ phone: z.string(), name: z.string(), by_setting: z.boolean(), shares: z.array(z.string()) }),
+    ),
     groups: z.array(
       z.object({
         name: z.string(),
@@ -123,10 +127,15 @@ export const getPeople = endpoint({
       listShares(db),
       listGroups(db, ACCOUNT, GROUPS_LISTED),
     ]);
+    const trusted = [...set, ...told.filter((phone) => !set.includes(phone))];
+    const owner = config.OWNER_PHONE_NUMBER ?? null;
+    const known = await peopleNames(db, [...trusted, ...(owner === null ? [] : [owner])]);
     return {
-      owner: config.OWNER_PHONE_NUMBER ?? null,
-      trusted: [...set, ...told.filter((phone) => !set.includes(phone))].map((phone) => ({
+      owner,
+      owner_name: config.FETCH_USER_NAME ?? (owner === null ? null : (known.get(owner) ?? null)),
+      trusted: trusted.map((phone) => ({
         phone,
+        name: known.get(phone) ?? `+${phone}`,
         by_setting: set.includes(phone),
         shares: shares.filter(({ person }) => person === phone).map(({ workspace }) => workspace),
       })),
@@ -187,6 +196,46 @@ export const deletePerson = endpoint({
     if (!(await db.transaction().execute((tx) => distrustPhone(tx, phone))))
       throw new ApiError(404, `+${phone} was not trusted`);
     return { message: `What +${phone} writes is ignored from now on.` };
+  },
+});
+
+export const getTelegram = endpoint({
+  method: 'GET',
+  path: '/v1/owner/telegram',
+  summary: 'The Telegram bot, and who writes to it',
+  answer: {
+    schema: z
+      .object({
+        token: z.boolean(),
+        bot: z.object({ username: z.string(), problem: z.string().nullable() }).nullable(),
+        people: z.array(z.object({ name: z.string(), role: z.enum(['owner', 'trusted']) })),
+      } satisfies Fields<OwnerTelegram>)
+      .meta({ id: 'OwnerTelegram' }),
+    what: 'The bot as its gateway last saw it.',
+  },
+  handle: async (_, { config, store: { db } }) => {
+    const [bot, people] = await Promise.all([currentBot(db), telegramPeople(db)]);
+    return {
+      token: config.FETCH_TELEGRAM_TOKEN !== undefined,
+      bot: bot && config.FETCH_TELEGRAM_TOKEN !== undefined ? { username: bot.username, problem: bot.problem } : null,
+      people: people.map(({ name, role }) => ({ name, role })),
+    };
+  },
+});
+
+export const pairTelegram = endpoint({
+  method: 'POST',
+  path: '/v1/owner/telegram/pair',
+  summary: 'Make a link that opens the chat of the owner on Telegram',
+  answer: doing('The link, or what is missing for it. It is said in the chat of the terminal.'),
+  handle: async ({ ctx }, deps) => {
+    const { id } = await deps.intake.consoleThread();
+    const said = await deps.intake.say({
+      threadId: id,
+      text: '/telegram',
+      channelMessageId: requestKey(ctx, 'telegram', null),
+    });
+    return { message: (await replyTo(deps.store.db, said.inboxId)) ?? '' };
   },
 });
 

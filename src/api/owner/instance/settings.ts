@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import { changeSettings, effectiveSettings, SettingError, shownValue } from '../../../adapters/settings-file.ts';
-import { type Config, ConfigError, configOfNextStart, settings, subjectOf } from '../../../config.ts';
+import { type Config, ConfigError, configOfNextStart, needsStop, settings, subjectOf } from '../../../config.ts';
 import type { OwnerSettings, SettingsChanged, SettingView } from '../../../contracts/owner.ts';
 import { isSecret } from '../../../domain/settings/shapes.ts';
 import { appendAudit } from '../../../store/home/audit-log.ts';
 import { ApiError } from '../../errors/errors.ts';
 import type { Fields } from '../../http/endpoint.ts';
 import { endpoint, type RuntimeDeps } from '../../runtime/shared/endpoint.ts';
+import { doing } from '../shared.ts';
 
 const setting = z
   .object({
@@ -18,6 +19,7 @@ const setting = z
     source: z.enum(['flag', 'environment', 'file', 'default']),
     secret: z.boolean(),
     live: z.boolean().describe('A change holds within a second; else after a restart'),
+    needs_stop: z.boolean().describe('A restart of the roles is not enough'),
     choices: z.array(z.string()).nullable(),
     fixed: z.boolean().describe('A flag or the environment sets it, and wins over the file'),
   } satisfies Fields<SettingView>)
@@ -34,6 +36,7 @@ export const getSettings = endpoint({
       .object({
         settings: z.array(setting),
         restart: names,
+        restartable: z.boolean(),
         file: z.string(),
         problem: z.string().nullable(),
       } satisfies Fields<OwnerSettings>)
@@ -42,7 +45,13 @@ export const getSettings = endpoint({
   },
   handle: async (_, deps) => {
     const { restart, problem } = pending(deps);
-    return { settings: viewsOf(deps.config), restart, file: `${deps.config.FETCH_HOME}/.env`, problem };
+    return {
+      settings: viewsOf(deps.config),
+      restart,
+      restartable: deps.instance.restart !== null,
+      file: `${deps.config.FETCH_HOME}/.env`,
+      problem,
+    };
   },
 });
 
@@ -73,6 +82,29 @@ export const patchSettings = endpoint({
   },
 });
 
+export const postRestart = endpoint({
+  method: 'POST',
+  path: '/v1/owner/restart',
+  summary: 'Start all roles again, with the settings of now',
+  answer: doing('They stop once their steps have ended, and start again. This port answers again within seconds.'),
+  refusals: {
+    400: 'The settings have a mistake, so nothing stops.',
+    409: 'Nothing supervises these roles.',
+  },
+  handle: async (_, { config, instance, store }) => {
+    try {
+      configOfNextStart(config);
+    } catch (error) {
+      throw error instanceof ConfigError ? new ApiError(400, error.message) : error;
+    }
+    if (!instance.restart)
+      throw new ApiError(409, 'These roles run one by one: start them again where they were started.');
+    await appendAudit(store.db, 'restart asked', { role: 'client', channel: 'api' }, {});
+    await instance.restart();
+    return { message: 'Fetch is starting again. Work goes on where it was.' };
+  },
+});
+
 /** As `fetch config` has them: what the next start would use. A file with a mistake in it changes nothing. */
 const viewsOf = (config: Config): SettingView[] =>
   effectiveSettings(nextOf(config)).map(({ name, value, source, live }) => ({
@@ -84,6 +116,7 @@ const viewsOf = (config: Config): SettingView[] =>
     source,
     secret: isSecret(settings[name]),
     live,
+    needs_stop: needsStop(name),
     choices: choicesOf(settings[name]),
     fixed: source === 'flag' || source === 'environment',
   }));
@@ -102,7 +135,7 @@ function choicesOf(schema: z.ZodType): string[] | null {
   return json.enum?.map(String) ?? null;
 }
 
-/** What a restart would change, and what is wrong in the file. */
+/** Settings that wait for a restart, and mistakes in the file. */
 function pending({ reload }: Pick<RuntimeDeps, 'reload'>): { restart: string[]; problem: string | null } {
   try {
     return { restart: reload().restart, problem: null };

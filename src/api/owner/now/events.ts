@@ -148,7 +148,7 @@ export class Mailbox {
 
 /** News are collected this long, so that a turn that streams costs four reads a second however many follow. */
 const COLLECT_MS = 250;
-/** What has no events is looked at this often. */
+/** The interval at which sources without events are read. */
 const LOOK_MS = 2_000;
 /** Threads whose place in the log is remembered; a forgotten one may be told of twice. */
 const PLACES_KEPT = 10_000;

@@ -1,19 +1,19 @@
 import { z } from 'zod';
 import type { OwnerAction, OwnerChat, OwnerFailed, OwnerNow, OwnerRunning } from '../../../contracts/owner.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
-import { DAY } from '../../../domain/time.ts';
 import { chatsOfIds, chatsOfThreads } from '../../../store/owner/views/chats.ts';
 import {
   askingNow,
   countWaiting,
   type FailedRow,
-  failedSince,
+  markSeen,
   type RunningRoutine,
   type RunningTask,
   type RunningTurn,
   runningRoutines,
   runningTasks,
   runningTurns,
+  unseenFailures,
   waitingQuestion,
   waitingQuestions,
 } from '../../../store/owner/views/now.ts';
@@ -21,7 +21,7 @@ import { ApiError } from '../../errors/errors.ts';
 import { count, type Fields, time, usd } from '../../http/endpoint.ts';
 import { isQuestionId } from '../../http/request.ts';
 import { endpoint } from '../../runtime/shared/endpoint.ts';
-import { actionFields, chatFields, lostChat, post, sayAgain, usdOf } from '../shared.ts';
+import { actionFields, chatFields, doing, lostChat, post, sayAgain, usdOf } from '../shared.ts';
 import { ordersOf } from '../work/tasks.ts';
 import { questionFields, questionView } from './question-view.ts';
 
@@ -39,12 +39,12 @@ const failedView = (row: FailedRow, chat: OwnerChat): OwnerFailed => ({
   title: inline(row.title, 200),
   why: row.why ? inline(row.why, 1_000) : UNKNOWN[row.kind],
   at: row.at.toISOString(),
-  actions: againOf(row),
+  actions: [...againOf(row), post('seen', `/v1/owner/failures/${row.id}/seen`)],
 });
 
 /**
- * The words of a turn, said once more; a task by its goal and workspace; a schedule by its run. A message that was not
- * sent has gone into its chat all the same.
+ * "Try again" repeats the turn's text, starts a task with the same goal, or runs the schedule. A message that could not be
+ * sent is in its chat all the same.
  */
 function againOf({ kind, thread_id, said, workspace, cron_id }: FailedRow): OwnerAction[] {
   if (kind === 'routine' && cron_id !== null) return [post('again', `/v1/owner/schedules/${cron_id}/run`)];
@@ -58,7 +58,6 @@ const QUESTIONS_LISTED = 100;
 const EVIDENCE_LISTED = 20_000;
 const RUNNING_LISTED = 200;
 const FAILED_LISTED = 20;
-const FAILED_MS = 3 * DAY;
 
 const running = z
   .object({
@@ -110,7 +109,7 @@ export const getNow = endpoint({
       runningTurns(db, RUNNING_LISTED),
       runningTasks(db, RUNNING_LISTED),
       runningRoutines(db, RUNNING_LISTED),
-      failedSince(db, new Date(at.getTime() - FAILED_MS), FAILED_LISTED),
+      unseenFailures(db, FAILED_LISTED),
     ]);
     const [asking, threads, chats] = await Promise.all([
       askingNow(
@@ -154,6 +153,18 @@ export const getQuestion = endpoint({
     if (!row) throw new ApiError(404, `no open question with id '${id}': it was answered, has expired, or never was`);
     const chats = await chatsOfThreads(db, [row.thread_id]);
     return questionView(row, chats.get(row.thread_id) ?? lostChat(row.thread_id), Number.MAX_SAFE_INTEGER);
+  },
+});
+
+export const postSeen = endpoint({
+  method: 'POST',
+  path: '/v1/owner/failures/{id}/seen',
+  summary: 'Take a failure off the list, because the owner has seen it',
+  answer: doing('What was done.'),
+  handle: async ({ params: { id } }, { store: { db } }) => {
+    if (id.length > 200) throw new ApiError(404, 'no failure has so long an id');
+    await markSeen(db, [id]);
+    return { message: 'It is marked as seen.' };
   },
 });
 

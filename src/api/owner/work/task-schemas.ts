@@ -42,12 +42,12 @@ const summary = {
 } satisfies Fields<TaskSummary>;
 
 const tests = z.object({ command: z.string(), ok: z.boolean(), output: z.string() } satisfies Fields<TaskTests>);
+const counts = { passed: count(), failed: count(), skipped: count() };
 const verdict = z.object({
   level: z.enum(['verified', 'partly', 'unverified']),
   reasons: z.array(z.string()),
-  passed: count(),
-  failed: count(),
-  skipped: count(),
+  ...counts,
+  before: z.object(counts).nullable(),
 } satisfies Fields<TaskVerdict>);
 const changeStates = z.enum(['added', 'modified', 'deleted', 'renamed']);
 const changes = z.object({

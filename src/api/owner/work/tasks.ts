@@ -145,7 +145,7 @@ export async function existingTask(id: string, { store }: Pick<RuntimeDeps, 'sto
 export const ORDERS = ['stop', 'pause', 'resume', 'undo', 'redo'] as const;
 export type Order = (typeof ORDERS)[number];
 
-/** What can be ordered of a coding task now. */
+/** Orders that a coding task takes now. */
 export function ordersOf(
   task: Pick<Task, 'id' | 'state' | 'pausing' | 'limited_until'> & { files_changed?: number | null },
 ): OwnerAction[] {
@@ -182,12 +182,13 @@ const summaryView = (row: TaskRow, chat: OwnerChat): TaskSummary => ({
   actions: ordersOf(row),
 });
 
-const verdictView = ({ level, reasons, passed, failed, skipped }: Verdict): TaskVerdict => ({
+const verdictView = ({ level, reasons, passed, failed, skipped, before }: Verdict): TaskVerdict => ({
   level,
   reasons,
   passed,
   failed,
   skipped,
+  before: before ?? null,
 });
 
 const changesView = (changes: ConcludedChanges): TaskChanges => ({

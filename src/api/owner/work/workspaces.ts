@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { EgressRuleView, OwnerWorkspace, OwnerWorkspaces } from '../../../contracts/owner.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
 import { revokeRules } from '../../../store/kennel/egress-rules.ts';
+import { peopleNames } from '../../../store/owner/views/chats.ts';
 import { listWorkspaceDetails, type WorkspaceDetail } from '../../../store/owner/views/tasks.ts';
 import { ApiError } from '../../errors/errors.ts';
 import { count, type Fields, time } from '../../http/endpoint.ts';
@@ -52,7 +53,19 @@ export const getWorkspaces = endpoint({
       .meta({ id: 'OwnerWorkspaces' }),
     what: 'By name.',
   },
-  handle: async (_, { store }) => ({ workspaces: (await listWorkspaceDetails(store.db, MOST_LISTED)).map(viewOf) }),
+  handle: async (_, { store: { db } }) => {
+    const rows = await listWorkspaceDetails(db, MOST_LISTED);
+    const names = await peopleNames(
+      db,
+      rows.flatMap(({ shared_with }) => shared_with),
+    );
+    return {
+      workspaces: rows.map((row) => ({
+        ...viewOf(row),
+        shared_with: row.shared_with.map((person) => names.get(person) ?? person),
+      })),
+    };
+  },
 });
 
 function viewOf({ profile, seen_at, tasks, ...row }: WorkspaceDetail): OwnerWorkspace {

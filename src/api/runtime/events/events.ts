@@ -87,7 +87,7 @@ export function cursorOf(ctx: Context, sinceSeq: number | undefined): number | u
   return last === undefined || sinceSeq === undefined ? (sinceSeq ?? last) : Math.max(sinceSeq, last);
 }
 
-/** What a silent stream sends, so that nobody on the way closes it. */
+/** The keep-alive of a silent stream, so that no proxy closes it. */
 export const KEEPALIVE = ': keepalive\n\n';
 
 /**

@@ -5,8 +5,8 @@ import { endpoint } from '../shared/endpoint.ts';
 const SERVICE = 'deepseek-runtime-api';
 
 /**
- * What this server can do, by the names of later releases of the reference. What it cannot is said, too: clients look
- * for the name.
+ * Features of this server, by the names of later releases of the reference. Unsupported features are listed as `false`,
+ * because clients look for the key.
  */
 const CAPABILITIES = {
   account_session: false,

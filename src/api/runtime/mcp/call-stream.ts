@@ -65,7 +65,7 @@ async function readBatch(
   return last ? { part, cursor: last.seq, more: part.length === BATCH } : null;
 }
 
-/** What the client is told of an event of the thread. `last`: the call is answered. */
+/** The notification for an event of the thread. `last`: the call is answered. */
 async function toldOf(
   stream: CallStream,
   { event, turn_id, payload }: EventEnvelope,

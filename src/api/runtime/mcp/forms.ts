@@ -17,7 +17,7 @@ export interface AskedPayload {
   request?: { questions: Array<{ question: string; options?: Array<{ label: string }> }> };
 }
 
-/** What is asked, in one text. */
+/** The question as one text. */
 export function textOf({ description, intent_summary, evidence, request }: AskedPayload): string {
   if (request) return request.questions.map(({ question }) => question).join('\n');
   return [description, intent_summary && `It says: ${intent_summary}`, evidence].filter(Boolean).join('\n\n');

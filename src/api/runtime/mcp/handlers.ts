@@ -38,7 +38,7 @@ const VERSION_HEADER = 'Mcp-Protocol-Version';
 const OLDER = '2025-03-26';
 
 const INSTRUCTIONS =
-  'Fetch works on the projects of its owner, in workspaces: name one with the argument "workspace". What a person must allow is asked of the owner first. Calls outlive this connection: call_result gives the result of one that had to wait.';
+  'Fetch works on the projects of its owner, in workspaces: name one with the argument "workspace". Actions that need approval ask the owner. Calls continue after a disconnect: call_result gives the result of one that had to wait.';
 
 const offerOf = (deps: RuntimeDeps): Offer => ({
   instructions: INSTRUCTIONS,

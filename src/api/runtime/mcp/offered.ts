@@ -93,7 +93,7 @@ const OWN: OfferedTool[] = [
   },
 ];
 
-/** What a program is told of the tools that it may call. */
+/** The tools that a program may call, as it sees them. */
 export const offeredTools = (offering: Offering): OfferedTool[] => [
   ...[...tools.values()].filter((tool) => isOffered(tool, offering)).map(offeredTool),
   ...[...contractTools()].flatMap(({ of, offered }) => {

@@ -2,7 +2,7 @@ import type { ApiDeps } from '../../api-deps.ts';
 import { endpointsWith } from '../../http/endpoint.ts';
 import type { Wakeups } from './wakeups.ts';
 
-/** What handlers of the runtime API get. */
+/** Arguments of the handlers of the runtime API. */
 export type RuntimeDeps = ApiDeps & { wakeups: Wakeups };
 
 export const endpoint = endpointsWith<RuntimeDeps>();

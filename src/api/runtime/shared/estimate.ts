@@ -2,7 +2,7 @@ import { PROMPT_STEP } from '../../../contracts/routine.ts';
 import type { Db } from '../../../store/postgres/database.ts';
 import { estimateOf } from '../../../tools/routines/routine-steps.ts';
 
-/** What a prompt that runs by a schedule will probably cost, as a field of an answer. `id`: of its routine, if any. */
+/** The estimated cost of a scheduled prompt, as a field of an answer. `id`: of its routine, if any. */
 export async function estimated(
   db: Db,
   { id, schedule, timeZone }: { id: string; schedule: string; timeZone: string },

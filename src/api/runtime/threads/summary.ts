@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { CHANNELS, capabilitiesOf } from '../../../contracts/channels.ts';
+import { CHANNELS, capabilitiesOf, isGroupChat } from '../../../contracts/channels.ts';
 import { cut } from '../../../domain/text/storable.ts';
-import { userIdOf } from '../../../domain/whatsapp/identity.ts';
 import { type ThreadSummaryRow, threadSummaries, UNTITLED } from '../../../store/chats/threads/thread-summaries.ts';
 import { flag, whole } from '../../http/request.ts';
 import { endpoint } from '../shared/endpoint.ts';
@@ -36,7 +35,7 @@ const threadSummary = z
       .describe(
         'waiting: for an answer of a person. limited: until its model may be asked again. A coding task counts, too.',
       ),
-    cost_usd: z.number().nonnegative().describe('What its chat has spent in all its time, with coding tasks'),
+    cost_usd: z.number().nonnegative().describe('Total spend of its chat, with coding tasks'),
     pending: z.int().nonnegative().describe('Open questions and approvals'),
   })
   .meta({ id: 'ThreadSummary' });
@@ -92,7 +91,10 @@ function stateOfGit(git: ThreadSummaryRow['git']): { branch: string | null; head
 }
 
 function labelOf(row: ThreadSummaryRow, title: string): string {
-  const { screen } = capabilitiesOf(row.channel);
+  const { screen, label } = capabilitiesOf(row.channel);
   if (screen === 'client') return title;
-  return screen === 'terminal' ? 'Terminal' : (row.name ?? userIdOf(row));
+  if (screen === 'terminal') return 'Terminal';
+  const [digits] = (row.phone ?? '').split('@');
+  // an address of a channel says nothing to a person
+  return row.name ?? (digits ? `+${digits}` : isGroupChat(row.channel, row.address) ? `${label} group` : label);
 }

@@ -101,7 +101,7 @@ function interruptOrLeave({ api, threadId, screen, view, signal, leave }: ChatSe
   };
 }
 
-/** What an empty chat begins with. */
+/** The first lines of an empty chat. */
 export function greeting(
   things: readonly string[],
   { whatsapp, colors }: { whatsapp: boolean; colors: Colors },

@@ -10,7 +10,7 @@ export interface Key {
   sequence?: string;
 }
 
-/** What a person does at the keyboard. */
+/** Actions of a person at the keyboard. */
 interface KeyListener {
   /** text to insert: a typed character, or a whole paste */
   text(text: string): void;

@@ -24,11 +24,20 @@ export function elapsed(ms: number): string {
   return minutes < 60 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** The most informative argument of a tool call, for one line. */
-export function gist(input: unknown, max = 60): string {
+/** A tool call for one line: its command, or what it does in words with its most informative argument. */
+export function callInWords(name: string, input: unknown): string {
+  const { command } = (input && typeof input === 'object' ? input : {}) as { command?: unknown };
+  return typeof command === 'string' && command.trim() !== ''
+    ? oneLine(command, LABEL_CHARS)
+    : `${oneLine(name, 40).replaceAll('_', ' ')} ${gist(input)}`.trim();
+}
+
+const LABEL_CHARS = 60;
+
+function gist(input: unknown): string {
   const values = input && typeof input === 'object' ? Object.values(input) : [input];
   const first = values.find((value) => typeof value === 'string' && value.trim() !== '');
-  return typeof first === 'string' ? oneLine(first, max) : '';
+  return typeof first === 'string' ? oneLine(first, LABEL_CHARS) : '';
 }
 
 /** Bold, code and headings of markdown for one line of a terminal; `fence`: the line is in a code block. */

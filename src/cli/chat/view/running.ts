@@ -1,6 +1,6 @@
 import { elapsed } from '../screen/text.ts';
 
-/** What a thread is doing, kept from its events, for one status line. Times are ms since the epoch. */
+/** The running work of a thread, from its events, for one status line. Times are ms since the epoch. */
 export class Running {
   readonly turns = new Map<string, number>();
   readonly #tools = new Map<string, { label: string; turnId: string; since: number }>();
@@ -40,7 +40,7 @@ export class Running {
     return this.#questions.has(questionId);
   }
 
-  /** What is running, and the part of it that changes every second. */
+  /** The running work, and the part of the line that changes every second. */
   status(now: number): { what: string; detail?: string } {
     // a coding task asks without a running turn
     if (this.#questions.size > 0) return { what: 'waiting for your answer' };
@@ -55,5 +55,5 @@ function toolsText(tools: Array<{ label: string }>): string {
   if (tools.length === 0) return '';
   const more = tools.length > 2 ? ` and ${tools.length - 2} more` : '';
   const named = tools.slice(0, 2).map(({ label }) => label);
-  return `running ${named.join(', ')}${more}`;
+  return `running: ${named.join(', ')}${more}`;
 }

@@ -1,7 +1,7 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Until when a terminal has shown a thread, by the server's clock, in ms since the epoch. */
+/** Time up to which a terminal has shown a thread, by the server's clock, in ms since the epoch. */
 export interface Seen {
   readonly before: number | null;
   /** everything up to then was shown */

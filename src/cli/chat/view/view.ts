@@ -2,7 +2,7 @@ import type { PendingApproval, PendingUserInput, ThreadDetail } from '../../../c
 import type { EventEnvelope, ItemRecord, TurnRecord } from '../../../contracts/records.ts';
 import { MINUTE } from '../../../domain/time.ts';
 import { sentText } from '../screen/editor.ts';
-import { elapsed, gist, oneLine, plain } from '../screen/text.ts';
+import { callInWords, elapsed, oneLine, plain } from '../screen/text.ts';
 import type { Screen } from '../screen/types.ts';
 import { AnswerStream } from './answer.ts';
 import { clock, collapsed, type PastMessage, saidIn, whenTold } from './past.ts';
@@ -17,6 +17,11 @@ const MOST_FRESH = 30;
 const KEPT_SAID = 40;
 /** After this silence the next message is shown with its time; ms. */
 const SILENCE_MS = 10 * MINUTE;
+
+/** Calls that a model corrects by itself (`prepareCall` in src/tools/registry.ts): nobody else has to know. */
+const CORRECTED = /^(?:The arguments of \S{1,100} are not |There is no tool ")/;
+/** The name of a tool at the beginning of what became of its call. */
+const TOOL_NAME = /^[a-z]{1,40}(?:_[a-z]{1,40})+(?=: )/;
 
 /** Turns the events of a thread into text for a person. */
 export class ChatView {
@@ -34,6 +39,8 @@ export class ChatView {
   #echoes: Array<{ text: string; until: number }> = [];
   /** turn whose answer was interrupted: the next answer in it starts over */
   #brokeOff: string | null = null;
+  /** turn of which the screen has shown why it failed */
+  #failedIn: string | null = null;
 
   constructor(screen: Screen, options: { reasoning?: boolean } = {}) {
     this.#screen = screen;
@@ -162,7 +169,7 @@ export class ChatView {
       if (this.#answer.breakOff(item.id) || this.#brokeOff === turnId) this.note('(starting over)');
       this.#brokeOff = null;
     } else if (isTool(item)) {
-      const label = tool?.name ? `${oneLine(tool.name, 40)} ${gist(tool.input)}`.trim() : oneLine(item.summary, 60);
+      const label = tool?.name ? callInWords(tool.name, tool.input) : oneLine(item.summary, 60);
       this.running.startTool(item.id, { label, turnId, since: now });
     }
   }
@@ -189,6 +196,7 @@ export class ChatView {
       this.#answer.endReasoning(item.id);
     } else if (item.kind === 'error') {
       this.problem(plain(text));
+      this.#failedIn = turnId;
     } else if (item.kind === 'status') {
       // the end of the turn says it in our words
       if (text !== 'Request cancelled') this.note(plain(text));
@@ -197,8 +205,8 @@ export class ChatView {
     } else {
       const since = this.running.endTool(item.id, now);
       const took = since === undefined ? '' : `, ${elapsed(now - since)}`;
-      if (!this.#screen.interactive) return;
-      const line = oneLine(item.summary, 100);
+      if (!this.#screen.interactive || CORRECTED.test(text)) return;
+      const line = oneLine(item.summary, 100).replace(TOOL_NAME, (name) => name.replaceAll('_', ' '));
       this.#screen.print(
         item.status === 'completed'
           ? dim(`  ✓ ${line}${took}`)
@@ -212,7 +220,8 @@ export class ChatView {
     this.#brokeOff = null;
     this.progress++;
     if (turn?.status === 'interrupted' || turn?.status === 'canceled') this.note('Stopped. What was done is kept.');
-    if (turn?.status === 'failed')
+    // the line that says why has been shown
+    if (turn?.status === 'failed' && this.#failedIn !== turnId)
       this.problem(plain(turn.error ? `This turn failed: ${turn.error}` : 'This turn failed.'));
   }
 

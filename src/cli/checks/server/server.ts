@@ -105,7 +105,7 @@ async function findings(config: Config, db: Db | null, temporal: Client | null):
   ];
 }
 
-/** What is known of those who should work. */
+/** The known state of the workers. */
 interface Records {
   hosts: KennelHost[];
   /** somebody wants WhatsApp */

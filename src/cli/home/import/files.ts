@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import { getNodeValue, type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser';
 import type { Db } from '../../../store/postgres/database.ts';
 
-/** What is found in the folder of another installation. */
+/** Files in the folder of another installation. */
 
 /** Something that can be taken over. */
 export interface Found {

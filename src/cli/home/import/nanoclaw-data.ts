@@ -456,7 +456,7 @@ function taskOfRow(
   ];
 }
 
-/** What kind of folder this is, for the person who named it. */
+/** The kind of this folder, for the person who named it. */
 export function kindOfFolder(folder: string): string {
   const has = (path: string): boolean => existsSync(join(folder, path));
   const packaged = has('package.json') ? recordOf(JsonFile.read(join(folder, 'package.json'), [])?.value()).name : null;

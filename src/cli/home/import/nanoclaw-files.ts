@@ -139,7 +139,7 @@ function plainFiles(source: string): { files: string[]; bytes: number; links: nu
   return found;
 }
 
-/** What has no place in the database, as one readable file. */
+/** Data without a place in the database, as one readable file. */
 export const recordsFile = ({ root, home, done }: Reading, records: object, what: string): Found => {
   const [source, target] = [join(root, 'records.json'), join(keptFolder(home), 'records.json')];
   return {

@@ -20,7 +20,7 @@ import { readFolders, recordsFile } from './nanoclaw-files.ts';
 import { scheduleOfTask } from './nanoclaw-schedules.ts';
 import { type Chats, chatOf, counted, inOrder, personOf } from './sessions.ts';
 
-/** What is taken over from an installation of NanoClaw. */
+/** The data that is taken over from an installation of NanoClaw. */
 
 /** Its name when nothing is set. */
 const ASSISTANT = 'Andy';

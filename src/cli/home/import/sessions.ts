@@ -145,7 +145,7 @@ export const inOrder = (at: Date, before: Date | undefined): Date =>
  * The sessions of the original as they are stored: rows of an SQLite file, or a list in a JSON file of older versions.
  */
 
-/** What is used of a session. The original adds fields from version to version. */
+/** The fields of a session that are used. The original adds fields from version to version. */
 const session = z.object({
   id: z.string().min(1).max(200),
   userId: z.string().min(1).max(200),

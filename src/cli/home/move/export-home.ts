@@ -39,5 +39,5 @@ export async function run(config: Config, { to }: { to: string }): Promise<void>
   }
 }
 
-/** What an export that was killed has left. */
+/** Files that a killed export has left. */
 const OURS: ReadonlySet<string> = new Set(['home', 'tables', 'workspaces', 'checkpoints', '.scratch']);

@@ -28,7 +28,7 @@ interface Plan {
   settings: HeldSettings;
 }
 
-/** What a move does, for a person who decides about it. */
+/** The effects of a move, for the person who decides. */
 function importPlan({ config, manifest, target, replace, settings }: Plan): string {
   const { figures, dump, workspaces, at, version } = manifest;
   if (target.imported && !replace)

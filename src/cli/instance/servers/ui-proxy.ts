@@ -1,14 +1,16 @@
-import { createHash, randomInt, timingSafeEqual } from 'node:crypto';
+import { createHash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { PayloadCodec } from '@temporalio/common';
 import { answerCodec, type CodecAction, codecAction } from '../../../adapters/payloads/codec-server.ts';
 import { freePort } from './ports.ts';
+import { type List, listOf, readable, serverQuery } from './ui-lists.ts';
+import { entryPage } from './ui-views.ts';
 
 /**
- * Stands before a Temporal Web UI that asks nobody who they are: anybody who reaches it can signal a workflow. The
- * embedded server has one (`fetch start`), and a server of one's own has one where `FETCH_TEMPORAL_UI_URL` names it
- * (the api role). Here a browser needs the token, which `fetch ui` gives it, and must mean this address: a page of
- * elsewhere whose name resolves to this machine sends its own name as the host.
+ * Login proxy for the Temporal Web UI, which has no login of its own: whoever reaches it can signal a workflow. The
+ * embedded server has a Web UI (`fetch start`), and `FETCH_TEMPORAL_UI_URL` names that of another server (the api role).
+ * A browser needs the token, which `fetch ui` gives it, and this address as the host: a page of another site whose name
+ * resolves to this machine sends its own name.
  */
 
 export interface UiAddress {
@@ -45,6 +47,8 @@ interface Ui {
   hosts: ReadonlySet<string>;
   /** the cookie of a browser that knew the token */
   pass: string;
+  /** whose lists get our columns and views */
+  namespace: string;
 }
 
 /** @param host address to listen on */
@@ -54,8 +58,10 @@ export async function serveUi({
   target,
   token,
   codec,
-}: Pick<Ui, 'target' | 'codec'> & { host?: string; port: number; token: string }): Promise<UiProxy> {
-  const ui: Ui = { target, codec, hosts: new Set([`127.0.0.1:${port}`, `localhost:${port}`]), pass: passOf(token) };
+  namespace,
+}: Pick<Ui, 'target' | 'codec' | 'namespace'> & { host?: string; port: number; token: string }): Promise<UiProxy> {
+  const hosts = new Set([`127.0.0.1:${port}`, `localhost:${port}`]);
+  const ui: Ui = { target, codec, namespace, hosts, pass: passOf(token) };
   const server = createServer((incoming, response) => handle(ui, incoming, response));
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -77,11 +83,12 @@ function handle(ui: Ui, incoming: IncomingMessage, response: ServerResponse): vo
   if (stranger) refuse(response, ...stranger);
   else if (!url) refuse(response, 400, 'This is no address.');
   else if (typeof given === 'string') enter(ui, given, url, response);
+  else if (url.pathname === ENTRY) begin(ui, url, response);
   else if (!hasPass(ui, incoming.headers.cookie)) refuse(response, 401, 'This page needs a token. Run: fetch ui');
   else {
     const action = codecAction(url.pathname);
     if (action) void decode(ui, action, incoming, response);
-    else forward(ui, incoming, response);
+    else forward(ui, incoming, response, url);
   }
 }
 
@@ -98,6 +105,10 @@ function foreign(
     : [403, 'Another page may not use this.'];
 }
 
+const ENTRY = '/fetch-entry';
+/** One slash: two would be the address of another host. */
+const oneSlash = (path: string): string => `/${path.replaceAll(/[/\\]{2,}/g, '/').replace(/^[/\\]/, '')}`;
+
 /** The token is in the address once, and in no page that is looked at afterwards. */
 function enter({ pass }: Ui, given: string, url: URL, response: ServerResponse): void {
   if (!equal(passOf(given), pass)) {
@@ -106,9 +117,20 @@ function enter({ pass }: Ui, given: string, url: URL, response: ServerResponse):
   }
   url.searchParams.delete('token');
   const cookie = `${COOKIE}=${pass}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${REMEMBERED_S}`;
-  // one slash: two would be the address of another host
-  const location = `/${url.pathname.replaceAll('//', '/').slice(1)}${url.search}`;
+  const location = `${ENTRY}?to=${encodeURIComponent(oneSlash(`${url.pathname}${url.search}`))}`;
   response.writeHead(303, { location, 'set-cookie': cookie, 'referrer-policy': 'no-referrer' }).end();
+}
+
+/** The columns and views are set in every browser that comes by the link. */
+function begin({ namespace }: Ui, url: URL, response: ServerResponse): void {
+  const nonce = randomBytes(16).toString('base64');
+  response
+    .writeHead(200, {
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': `default-src 'none'; script-src 'nonce-${nonce}'`,
+      'cache-control': 'no-store',
+    })
+    .end(entryPage({ namespace, to: oneSlash(url.searchParams.get('to') ?? '/'), nonce }));
 }
 
 function hasPass({ pass }: Ui, cookie = ''): boolean {
@@ -131,13 +153,20 @@ async function decode(
   }
 }
 
-function forward({ target }: Ui, incoming: IncomingMessage, response: ServerResponse): void {
+function forward({ target, codec }: Ui, incoming: IncomingMessage, response: ServerResponse, url: URL): void {
   const headers = { ...incoming.headers, host: target.host };
+  const list = incoming.method === 'GET' ? listOf(url.pathname) : null;
+  // a list is read here
+  if (list) delete headers['accept-encoding'];
+  const query = url.searchParams.get('query');
+  if (query !== null) url.searchParams.set('query', serverQuery(query));
+  const path = query === null ? incoming.url : `${url.pathname}${url.search}`;
   // the UI compares it with its own host
   delete headers.origin;
   const outgoing = request(
-    { host: target.hostname, port: target.port || 80, method: incoming.method, path: incoming.url, headers },
+    { host: target.hostname, port: target.port || 80, method: incoming.method, path, headers },
     (answer) => {
+      if (list && answer.statusCode === 200) return void rewrite(answer, response, { list, query: query ?? '', codec });
       response.writeHead(answer.statusCode ?? 502, { ...answer.headers, 'x-frame-options': 'DENY' });
       answer.pipe(response);
     },
@@ -153,6 +182,25 @@ function forward({ target }: Ui, incoming: IncomingMessage, response: ServerResp
   );
   response.on('close', () => outgoing.destroy());
   incoming.pipe(outgoing);
+}
+
+/** A list with columns for people. What is no list goes on as it came. */
+async function rewrite(
+  answer: IncomingMessage,
+  response: ServerResponse,
+  { list, query, codec }: { list: List; query: string; codec: PayloadCodec },
+): Promise<void> {
+  try {
+    const chunks: Buffer[] = [];
+    for await (const chunk of answer) chunks.push(chunk as Buffer);
+    const body = Buffer.concat(chunks).toString('utf8');
+    const { 'content-length': _, 'transfer-encoding': __, ...headers } = answer.headers;
+    const shown = await readable(list, query, body, codec).catch(() => body);
+    response.writeHead(200, { ...headers, 'x-frame-options': 'DENY' }).end(shown);
+  } catch {
+    // either side has gone away
+    response.destroy();
+  }
 }
 
 const equal = (one: string, other: string): boolean =>

@@ -20,7 +20,7 @@ export async function withStore<T>(config: Config, application: string, use: (st
   }
 }
 
-/** What the instance has learned of models, for a command that asks one. It rejects while no instance runs. */
+/** Facts about models that the instance has learned, for a command that asks one. It rejects while no instance runs. */
 export const factsOf = (config: Config): FactsStore => ({
   read: (baseUrl) => withStore(config, 'fetch-facts', ({ db }) => factsIn(db).read(baseUrl)),
   add: (baseUrl, model, facts) => withStore(config, 'fetch-facts', ({ db }) => factsIn(db).add(baseUrl, model, facts)),

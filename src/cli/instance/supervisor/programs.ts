@@ -50,7 +50,7 @@ export const ENTRY = join(PACKAGE_ROOT, 'bin', 'fetch.js');
  * they ended, then these.
  */
 export const STOP_ORDER = ['messages', 'work', 'temporal', 'postgres'] as const;
-/** What a role takes to close beyond the time that its work is given. */
+/** The time that a role needs to close after its work has ended. */
 const CLOSE_MS = 9_000;
 /** The longest that a stop in order takes, ms: two groups of roles whose work is waited for, and the servers. */
 export const longestStopMs = (config: Config): number => 2 * (config.FETCH_STOP_SECONDS * 1000 + CLOSE_MS) + 6_500;

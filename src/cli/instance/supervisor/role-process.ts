@@ -1,7 +1,7 @@
 import type { OwnRole } from '../home/state-file.ts';
 
 type Speaker = OwnRole | 'prepare';
-/** What a role says to its supervisor over the IPC channel. `waits`: it lacks something and tries again by itself. */
+/** Messages of a role to its supervisor over the IPC channel. `waits`: it lacks something and tries again by itself. */
 export type RoleMessage =
   | { role: Speaker; type: 'ready'; address?: string }
   | { role: Speaker; type: 'waits'; error: string }
@@ -23,9 +23,13 @@ export interface Role {
 
 /**
  * What the whole process says. `loaded`: it waits for the supervisor's word. `stopping`: it has ended after `withinMs`,
- * or hangs.
+ * or hangs. `restart`: a person wants all roles to start again, with the settings of now.
  */
-export type ProcessMessage = { type: 'loaded' } | { type: 'stopping'; withinMs: number } | RoleMessage;
+export type ProcessMessage =
+  | { type: 'loaded' }
+  | { type: 'restart' }
+  | { type: 'stopping'; withinMs: number }
+  | RoleMessage;
 export const RELEASE = 'release';
 
 interface RoleProcess {
@@ -90,6 +94,12 @@ export function roleProcess(graceMs = 0): RoleProcess {
       }),
   };
 }
+
+/** Whether something started this process that can start it again. */
+export const isSupervised = (): boolean => process.connected === true;
+
+/** Has the supervisor start all roles again, with the settings of now. */
+export const askForRestart = (): Promise<void> => tell({ type: 'restart' });
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 

@@ -21,6 +21,8 @@ export interface Supervisor {
   /** Shows a role that runs elsewhere. */
   external(name: RoleName, address: string): void;
   roles(): RoleStatus[];
+  /** Stops our own roles in order, then starts these programs in their place. The servers stay. */
+  restart(specs: () => ProgramSpec[]): Promise<void>;
   /** Stops every program in order; each ends when its work has, and is killed when that takes longer than its limit. */
   stopAll(): Promise<void>;
   /**
@@ -35,21 +37,37 @@ export async function createSupervisor(options: {
   urls: Urls;
   log?: string | null;
   onChange?: (role: RoleStatus) => void;
+  /** a role asks that all of them start again */
+  onRestart?: () => void;
 }): Promise<Supervisor> {
-  const { home, urls, log = null, onChange } = options;
+  const { home, urls, log = null, onChange, onRestart = () => {} } = options;
   const supervisor = { pid: process.pid, startTime: (await startTimeOf(process.pid)) ?? 'unknown' };
   const programs: Program[] = [];
   const hurried = new AbortController();
   const stagesOf = () => STOP_ORDER.map((stage) => programs.filter(({ spec }) => spec.stops === stage));
+  let ending = false;
   const stopMs = () =>
     stagesOf().reduce((sum, stage) => sum + Math.max(0, ...stage.map(({ spec }) => spec.stopLimitMs)), 0);
   const table = createRoleTable(home, () => ({ supervisor, urls, stopMs: stopMs(), log }), onChange);
+  const start = (spec: ProgramSpec) => void programs.push(startProgram(spec, { home, table, onRestart }));
   return {
-    start: (spec) => void programs.push(startProgram(spec, { home, table })),
+    start,
     whenReady: async (...names) => void (await Promise.all(names.map(table.whenReady))),
     external: (name, address) => table.add(name, 'external', address),
     roles: table.all,
+    async restart(specs) {
+      const own = programs.filter(({ spec }) => spec.readiness === 'message');
+      for (const program of own) program.stopping = true;
+      for (const stage of stagesOf())
+        await Promise.all(
+          stage.filter((each) => own.includes(each)).map((program) => stopProgram(program, hurried.signal)),
+        );
+      if (ending) return;
+      for (const program of own) programs.splice(programs.indexOf(program), 1);
+      for (const spec of specs()) start(spec);
+    },
     async stopAll() {
+      ending = true;
       // none of them may start again while the others end
       for (const program of programs) program.stopping = true;
       for (const stage of stagesOf()) await Promise.all(stage.map((program) => stopProgram(program, hurried.signal)));
@@ -63,7 +81,7 @@ const LONGEST_BACKOFF_MS = 10_000;
 /** a program that lived this long was well: its next death starts at the shortest backoff again */
 const STEADY_MS = 30_000;
 const PROBE_EVERY_MS = 50;
-/** What a process takes to exit once it has closed everything. */
+/** The time that a process needs to exit after it has closed everything. */
 const EXIT_MS = 2_000;
 
 /** A child process that is kept running until it is stopped. */
@@ -71,6 +89,7 @@ interface Program {
   spec: ProgramSpec;
   home: string;
   table: RoleTable;
+  onRestart: () => void;
   child: ChildProcess | null;
   /** set while it waits for its next start */
   timer: NodeJS.Timeout | null;
@@ -78,17 +97,16 @@ interface Program {
   stopping: boolean;
 }
 
-function startProgram(spec: ProgramSpec, { home, table }: Pick<Program, 'home' | 'table'>): Program {
+function startProgram(spec: ProgramSpec, parts: Pick<Program, 'home' | 'table' | 'onRestart'>): Program {
   const program: Program = {
     spec,
-    home,
-    table,
+    ...parts,
     child: null,
     timer: null,
     backoffMs: FIRST_BACKOFF_MS,
     stopping: false,
   };
-  for (const role of spec.roles) table.add(role, 'starting', spec.address);
+  for (const role of spec.roles) parts.table.add(role, 'starting', spec.address);
   void launch(program);
   return program;
 }
@@ -179,6 +197,7 @@ function watch(program: Program, child: ChildProcess, logOffset: number): void {
 function hear(program: Program, child: ChildProcess, message: ProcessMessage): void {
   const { table, spec, child: current, stopping } = program;
   if (message.type === 'loaded') return void release(program, child);
+  if (message.type === 'restart') return void program.onRestart();
   if (message.type === 'stopping') return void killLate(child, message.withinMs + EXIT_MS);
   if (message.role === 'prepare') spec.onPreparation?.(message);
   const role = spec.roles.find((name) => name === message.role);

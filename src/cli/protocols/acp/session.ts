@@ -16,7 +16,7 @@ import { type Asked, ask, idOf, planIn } from './questions.ts';
 import type { ThreadApi } from './thread-api.ts';
 import { MODES, modeOf, Updates } from './updates.ts';
 
-/** What a session works with. */
+/** Dependencies of a session. */
 interface SessionDeps {
   api: ThreadApi;
   client: AgentContext;

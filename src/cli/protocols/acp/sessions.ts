@@ -112,7 +112,7 @@ export class Sessions {
   }
 }
 
-/** What the model has to know of the folder that the editor has open. */
+/** Facts for the model about the editor's folder. */
 function newThread(cwd: unknown): Record<string, unknown> {
   const folder = typeof cwd === 'string' && cwd !== '' ? cwd : process.cwd();
   return {

@@ -6,7 +6,7 @@ import { ApiError } from '../../../domain/api-error.ts';
 import type { FoundServer } from '../../setup/background/server.ts';
 import type { Prompt } from './prompt.ts';
 
-/** What a message became. `turn_id`: the turn that it began or belongs to. */
+/** The result of a message. `turn_id`: the turn that it began or belongs to. */
 interface Said {
   kind: 'turn' | 'steer' | 'answer' | 'stop' | 'reply' | 'task';
   turn_id: string | null;

@@ -52,7 +52,7 @@ export function startedCall(tool: StartedTool, workspaces: string): ToolCall {
   };
 }
 
-/** What a call has come to. Differences are shown as such, everything else as text. */
+/** The result of a call so far. Differences are shown as such, everything else as text. */
 export function endedCall(toolCallId: string, item: ItemRecord, workspaces: string): Omit<ToolCall, 'title'> {
   const { metadata = {}, detail = '', status } = item;
   const { path, diff, workspace } = metadata as { path?: unknown; diff?: unknown; workspace?: unknown };

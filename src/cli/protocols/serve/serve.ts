@@ -23,7 +23,7 @@ export async function run(options: ServeOptions, flags: Record<string, string>):
   const settings = settingsOf(options, flags);
   const reload = () => loadConfig(settings);
   const config = reload();
-  printWarnings(config);
+  printWarnings(config, true);
   if (options.acp) return await (await import('../acp/acp.ts')).runAcp({ config, reload, flags: settings });
   if (options.mcp) return await (await import('../mcp-server.ts')).runMcp({ config, reload, flags: settings });
   const warnings = [options.mobile && hostIsWild(config) ? NETWORK_WARNING : null, weakTokenWarning(config)];

@@ -19,7 +19,7 @@ import { keptBackups } from '../../instance/home/kept-backups.ts';
 import type { OwnRole } from '../../instance/home/state-file.ts';
 import type { RoleState } from '../process/health.ts';
 
-/** What every process says of itself. */
+/** Metrics of every process. */
 export function collectProcess(store: Store, states: ReadonlyMap<OwnRole, RoleState>): void {
   onScrape(() => {
     const { used, idle, waiting } = store.connections();
@@ -111,7 +111,7 @@ export function collectBackups({ FETCH_BACKUP_FOLDER: folder }: Pick<Config, 'FE
   });
 }
 
-/** What a kennel says of its host. `running`: the containers of tasks; null while no engine answers. */
+/** Metrics of a kennel host. `running`: the containers of tasks; null while no engine answers. */
 export function collectKennel(slots: number, running: () => Promise<number | null>): void {
   onScrape(async () => {
     kennelSlots.set({}, slots);

@@ -5,7 +5,7 @@ import type { Connections } from './role-context.ts';
 const LOOK_MS = 5_000;
 const CALL_MS = 4_000;
 
-/** What the roles of a process say of themselves. */
+/** The health of the roles of a process. */
 export type RoleState = 'starting' | 'ready' | { waits: string };
 
 /**

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { fileStamp } from '../../../adapters/file-stamp.ts';
 import { type Config, ConfigError, type Reloaded, reloadConfig } from '../../../config.ts';
-import { createLog } from '../../../log.ts';
+import { createLog, setLogLevel } from '../../../log.ts';
 
 const LOOK_MS = 1_000;
 
@@ -15,6 +15,7 @@ export function watchSettings(config: Config, changed: (names: string[]) => void
   const look = () => {
     const done = reload(config, (problem) => log.warn(problem));
     if (done === null) return;
+    setLogLevel(config.LOG_LEVEL);
     if (done.updated.length > 0) log.info({ settings: done.updated }, 'applied settings that were changed');
     if (done.restart.length > 0 && String(done.restart) !== waiting)
       log.warn({ settings: done.restart }, 'these changed settings need a restart');

@@ -5,7 +5,7 @@ import type { Config } from '../../../config.ts';
 import type { Store } from '../../../store/postgres/database.ts';
 import type { Role } from '../../instance/supervisor/role-process.ts';
 
-/** What roles need of the outside. Those of one process share it. */
+/** Dependencies of the roles. Those of one process share it. */
 export interface Connections {
   store: Store;
   temporal: Client;
@@ -15,7 +15,7 @@ export interface Connections {
   converter: DataConverter;
 }
 
-/** What a role is given to run with. */
+/** Arguments of a role. */
 export interface RoleContext extends Connections {
   config: Config;
   role: Role;

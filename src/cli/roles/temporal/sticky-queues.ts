@@ -1,4 +1,5 @@
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { renameSync, writeFileSync } from 'node:fs';
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
@@ -58,7 +59,7 @@ export async function stickyQueues(temporal: Client, namespace: string, folder: 
     learned.add(taskQueue);
     if (queues.some(({ name }) => name === found.name)) return;
     queues.push(found);
-    await writeFile(file, JSON.stringify({ process: self, queues } satisfies Kept));
+    write(file, { process: self, queues });
   };
   return {
     interceptors: [
@@ -80,15 +81,22 @@ export async function stickyQueues(temporal: Client, namespace: string, folder: 
   };
 }
 
+/** Renamed into place: a worker that is killed meanwhile leaves no half of it. */
+function write(file: string, kept: Kept): void {
+  writeFileSync(`${file}.new`, JSON.stringify(kept));
+  renameSync(`${file}.new`, file);
+}
+
 /** Their files go with them: what cannot be given back now is free after the time-out. */
 async function takeDead(folder: string): Promise<Queue[]> {
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.json'));
   const found = await Promise.all(
-    (await readdir(folder)).map(async (name) => {
+    names.map(async (name) => {
       const file = join(folder, name);
-      const kept = await readFile(file, 'utf8').then(
-        (text) => JSON.parse(text) as Kept,
-        () => null,
-      );
+      // a power cut, or the release before, may leave a file that is empty: no worker could start beside it
+      const kept = await readFile(file, 'utf8')
+        .then((text) => JSON.parse(text) as Kept)
+        .catch(() => null);
       if (kept && (await isAlive(kept.process))) return [];
       await rm(file, { force: true });
       return kept?.queues ?? [];

@@ -44,7 +44,7 @@ export function launchOf(config: Config): Launch {
   };
 }
 
-/** What the user can do on a machine without a known service manager. */
+/** Advice for a machine without a known service manager. */
 export function withoutManager(config: Config): ServiceError {
   const { file, env } = launchOf(config);
   const up = [file, ENTRY, 'up', '--home', config.FETCH_HOME]

@@ -1,5 +1,5 @@
 import { UserError } from '../../../contracts/user-error.ts';
-/** What a service manager must run. */
+/** The program that a service manager runs. */
 export interface Launch {
   /** absolute */
   file: string;

@@ -70,9 +70,7 @@ async function waitForEnd(home: string, supervisor: ProcessIdentity, { now, hurr
     await pause(100);
     hurry();
   } else if (!(await waitUntilGone(supervisor, TELL_MS))) {
-    process.stdout.write(
-      'Waiting for what is under way to end (at most FETCH_STOP_SECONDS). End it at once: fetch stop --now\n',
-    );
+    process.stdout.write('Waiting for what is under way to end. End it at once: fetch stop --now\n');
   }
   if (!(await waitUntilGone(supervisor, limitMs))) await endProcess(supervisor, { signal: 'SIGKILL' });
 }

@@ -5,7 +5,7 @@ import type { PairRequest, WhatsAppReport, WhatsAppView } from '../../../contrac
 import { ensureToken } from '../../instance/home/home.ts';
 import { readStatus } from '../../instance/status-report.ts';
 
-/** What a terminal does with WhatsApp, over the status API of a running instance. */
+/** WhatsApp commands of a terminal, over the status API of a running instance. */
 export interface WhatsAppClient {
   view(signal?: AbortSignal): Promise<WhatsAppReport>;
   start(request?: PairRequest): Promise<void>;

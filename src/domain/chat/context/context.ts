@@ -107,7 +107,7 @@ function shownOutput(call: Pick<Called, 'id' | 'output' | 'state' | 'size'>, mos
 
 const WHOLE: ShownChars = { message: Number.POSITIVE_INFINITY, output: SHOWN_OUTPUT_CHARS };
 
-/** What is true now, besides the dialogue. */
+/** Present facts, besides the dialogue. */
 interface Now {
   /** `ord` of the first message of this turn: it stands before that one */
   before: number | null;

@@ -2,7 +2,7 @@ import { inline } from '../../text/foreign-text.ts';
 
 /** Longest memory. */
 export const MEMORY_CHARS = 500;
-/** What memories may take in a prompt, in characters. */
+/** The share of memories in a prompt, in characters. */
 const PROMPT_CHARS = 2_000;
 
 /**

@@ -1,7 +1,7 @@
 import type { Profile, RepositoryMap } from '../../../contracts/workspace-ops.ts';
 import { inline } from '../../text/foreign-text.ts';
 
-/** What the store knows of the work in a chat. */
+/** Stored facts about the work in a chat. */
 export interface ChatWork {
   workspace: string | null;
   host: string | null;

@@ -66,7 +66,7 @@ export function parseCommand(text: string): Command | null {
   return byWord.get(plain) ?? byWord.get(withoutFullStop(plain)) ?? (plain === '??' ? 'help' : reactionAnswer(plain));
 }
 
-/** An order to coding tasks that a whole message is; `taskId` when it names one. */
+/** An order to coding tasks that a whole message is. `taskId`: the id or the number of the one that it names. */
 export interface TaskOrder {
   order: 'cancel' | 'pause' | 'resume';
   taskId: string | null;
@@ -86,7 +86,8 @@ const orderWords: Record<string, TaskOrder['order']> = {
 export function parseTaskOrder(text: string): TaskOrder | null {
   if (isTooLong(text)) return null;
   const plain = withoutFullStop(text.trim().toLowerCase()).replace(/\s+/g, ' ');
-  const [, words = '', taskId = null] = /^([^ ]+(?: [^ ]+){0,3}?)(?: (?:task )?(tsk_[a-z0-9]+))?$/.exec(plain) ?? [];
+  const [, words = '', taskId = null] =
+    /^([^ ]+(?: [^ ]+){0,3}?)(?: (?:task )?(tsk_[a-z0-9]+|\d{1,5}))?$/.exec(plain) ?? [];
   const [isNow, agent = ''] = /^\/?now(?: (?:with )?([a-z]+))?$/.exec(words) ?? [];
   if (isNow)
     return agent === '' || isAgent(agent)
@@ -147,7 +148,10 @@ export function parseEgress(text: string): EgressOrder | null {
   return { what: 'remove', host: host.replace(/^\[|\]$/g, ''), port: port === undefined ? usual : Number(port) };
 }
 
-/** What a whole message decides about an approval. `remember`: further requests of this thread are allowed as well. */
+/**
+ * The decision about an approval that a whole message is. `remember`: further requests of this thread are allowed as
+ * well.
+ */
 export interface ApprovalAnswer {
   decision: 'allow' | 'deny';
   remember: boolean;
@@ -170,7 +174,7 @@ export function parseAskAgain(text: string): Sink | null | undefined {
   return sink === undefined ? null : isSink(sink) ? sink : undefined;
 }
 
-/** What is said when permissions were taken back. */
+/** The reply when permissions were taken back. */
 export const askAgainText = (taken: readonly Sink[]): string =>
   taken.length > 0
     ? `From now on I ask again before: ${taken.join(', ')}.`

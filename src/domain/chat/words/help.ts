@@ -40,7 +40,7 @@ export const greetingText = (setUp: SetUp, name?: string): string =>
     '`help` shows what else there is.',
   ].join('\n');
 
-/** What a topic of `help` is about. */
+/** The topics of `help`. */
 export type HelpTopic = 'tasks' | 'schedules' | 'trust';
 
 /** What else is asked for: one topic, or everything. Null: what to try, in a few words. */
@@ -52,7 +52,7 @@ export function parseHelp(text: string): { about: AskedHelp | null } | null {
   return parseCommand(text) === 'help' ? { about: null } : null;
 }
 
-/** What can be said besides commands. */
+/** Words besides commands. */
 const MORE: ReadonlyArray<{ topic?: HelpTopic; line: string }> = [
   { line: 'a message while I work steers me at the next step' },
   {

@@ -1,3 +1,4 @@
+import { inline } from '../../text/foreign-text.ts';
 import { isTooLong } from './commands.ts';
 
 /** Words about plans: what a message asks for, and what a chat prefers. */
@@ -24,6 +25,29 @@ export function parsePlanPreference(text: string): 'on' | 'off' | 'auto' | null 
 export function parsePlanFirst(text: string): string | null {
   if (parsePlanPreference(text)) return null;
   return /^\s{0,20}\/?plan(?:\s{0,5}:|\s)\s{0,20}(\S[\s\S]*)$/i.exec(text)?.[1]?.trim() ?? null;
+}
+
+/** A line of the list of steps that an agent keeps for itself. */
+export interface AgentStep {
+  content: string;
+  status: string;
+}
+
+const STEPS_SHOWN = 12;
+const STEP_CHARS = 100;
+
+/** The list as a message has it: `☑ read the code`, `☐ write tests`. Of a long list the part around what is done now. */
+export function stepsInWords(steps: readonly AgentStep[]): string {
+  const isDone = ({ status }: AgentStep): boolean => status === 'completed';
+  const next = steps.findIndex((step) => !isDone(step));
+  const from = Math.max(0, Math.min((next < 0 ? steps.length : next) - 2, steps.length - STEPS_SHOWN));
+  const shown = steps.slice(from, from + STEPS_SHOWN);
+  const left = steps.length - from - shown.length;
+  return [
+    ...(from > 0 ? [`☑ ${from} before`] : []),
+    ...shown.map((step) => `${isDone(step) ? '☑' : '☐'} ${inline(step.content, STEP_CHARS)}`),
+    ...(left > 0 ? [`☐ ${left} more`] : []),
+  ].join('\n');
 }
 
 /** The reply to `plan on` and its like. */

@@ -27,7 +27,7 @@ function isDayFirst(language: string | undefined, timeZone: string): boolean {
   return !zones.has(new Intl.DateTimeFormat('en', { timeZone }).resolvedOptions().timeZone);
 }
 
-/** What `remind me …` asks for. The times are those of the person's clock. */
+/** The request in `remind me …`. The times are those of the person's clock. */
 
 /**
  * The part of a whole message that follows `remind me`; null when it is about something else. `certain`: nothing else
@@ -38,7 +38,9 @@ interface Remind {
   certain: boolean;
 }
 
-/** `leftOut`: the clock never shows the time that was said, because it goes forward then; `at` is the next that exists. */
+/**
+ * `leftOut`: the clock never shows the time that was said, because it goes forward then; `at` is the next that exists.
+ */
 export type Reminder = { what: string; at: Date; leftOut?: true } | { problem: 'what' | 'when' | 'past' };
 
 /** How a person reads clocks and dates. */

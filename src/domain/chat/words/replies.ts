@@ -16,7 +16,7 @@ export interface Asked {
   noAtOnce: boolean;
 }
 
-/** What a reply means for the questions that are open. */
+/** The meaning of a reply for the open questions. */
 export type Meaning =
   | { kind: 'decides'; question: string; answer: ApprovalAnswer }
   | { kind: 'answers'; question: string; text: string }

@@ -47,8 +47,8 @@ export const taskStartWords = ({ goal, agent, workspace }: TaskStart): string =>
   `/task${agent ? ` ${agent}` : ''}${workspace ? ` in ${workspace}` : ''}: ${goal}`;
 
 /**
- * What is to be taken back: the last coding task or direct edits, one task or edit by its id, or everything; or the
- * last undo. Its workspace is the active one unless it is named.
+ * What is to be taken back: the last coding task or direct edits, one task by its number, one task or edit by its id,
+ * or everything; or the last undo. Its workspace is the active one unless it is named.
  */
 type UndoOrder = { what: 'one' | 'all' | 'redo' } | { task: string; workspace?: string };
 
@@ -66,29 +66,35 @@ const UNDOES: Record<string, 'one' | 'all' | 'redo'> = {
 export function parseUndo(text: string): UndoOrder | null {
   const words = plainWords(text);
   const [, task, workspace] =
-    /^undo (?:task )?((?:tsk_|edit-|command-)[a-z0-9]{1,40})(?: in ([\w.-]{1,100}))?$/.exec(words) ?? [];
+    /^undo (?:task )?((?:tsk_|edit-|command-)[a-z0-9]{1,40}|\d{1,5})(?: in ([\w.-]{1,100}))?$/.exec(words) ?? [];
   if (task !== undefined) return { task, ...(workspace && { workspace }) };
   const what = UNDOES[words];
   return what === undefined ? null : { what };
 }
 
 /**
- * The result of a tool as a person is told it, where no model says it in its own words: without the id of a new task, which
- * only a model needs.
+ * The result of a tool as a person is told it, where no model says it in its own words: without the id of a new task,
+ * which only a model needs.
  */
 export function toldToPerson(result: string): string {
   const [, workspace, planned] =
     /^Created task tsk_\w+: .* → [\w-]+ in ([\w.-]+)\. (It begins with a plan)?/s.exec(result) ?? [];
-  if (workspace === undefined) return result;
+  if (workspace === undefined) return withoutIds(result);
   return planned
     ? `The agent in ${workspace} makes a plan first. It comes here, and nothing is changed before your yes.`
     : `The agent is working in ${workspace}. I write when it is done.`;
 }
 
+/** Our own words for a model, without the ids and names of tools that only a model needs. */
+export const withoutIds = (text: string): string =>
+  text
+    .replace(/ \((?:wf|wfr|cron|mem|tsk)_[\w-]{1,100}\)/g, '')
+    .replace(/\b[a-z]{1,40}(?:_[a-z]{1,40}){1,4}\b/g, (name) => name.replaceAll('_', ' '));
+
 /** The words that take back one task or edit, in its workspace. */
 export const undoWords = ({ id, workspace }: { id: string; workspace: string }): string => `undo ${id} in ${workspace}`;
 
-/** What is asked about apps that are left running. */
+/** An order about apps that are left running. `app`: the number in the list, or the id, of one. */
 interface AppOrder {
   action: 'list' | 'log' | 'stop';
   app?: string;
@@ -97,8 +103,9 @@ interface AppOrder {
 export function parseApp(text: string): AppOrder | null {
   const words = plainWords(text);
   if (words === 'apps') return { action: 'list' };
-  const named = /^(?:app )?(log|stop) (app-[a-f0-9]{6})$/.exec(words);
-  if (named) return { action: named[1] as 'log' | 'stop', app: named[2]! };
+  // `stop 2` is about a coding task
+  const named = /^(?:app )?(log|stop) (app-[a-f0-9]{6})$|^app (log|stop) (\d{1,2})$/.exec(words);
+  if (named) return { action: (named[1] ?? named[3]) as 'log' | 'stop', app: (named[2] ?? named[4])! };
   const bare = /^app (log|stop)$/.exec(words);
   return bare ? { action: bare[1] as 'log' | 'stop' } : null;
 }

@@ -2,7 +2,10 @@ import { factsOf, hasModel } from '../../../../kennel/agents/registry.ts';
 import type { AgentName } from '../../../contracts/kennel.ts';
 import { loginsOf, type ModelSetting, modelSetting } from './agent-settings.ts';
 
-/** What coding agents need of the settings, and which of them a task gets. What they are is said in `kennel/agents`. */
+/**
+ * The settings that coding agents need, and the choice of an agent for a task. What they are is said in
+ * `kennel/agents`.
+ */
 
 /** Settings that open a way to a model, and those that name one. */
 export interface ModelSettings extends Partial<Record<ModelSetting, string>> {
@@ -22,7 +25,7 @@ const OFFICIAL = ['https://api.anthropic.com', 'https://generativelanguage.googl
 const opens = (key: string | undefined, url: string | undefined): boolean =>
   Boolean(key) || (url !== undefined && !OFFICIAL.includes(url.replace(/(?<!\/)\/+$/, '')));
 
-/** What a person should know before they let a log-in into containers. */
+/** The warning before a log-in is given to containers. */
 export const loginWarning = (name: AgentName): string =>
   `the log-in of ${factsOf(name).label} enters its containers, where the agent and whatever it runs can read it; its tokens and money are not counted, so budgets of tokens and money do not bound it (time and silence do)`;
 
@@ -41,16 +44,15 @@ export function missingFor(name: AgentName, settings: ModelSettings): string | n
   if (!hasModel(name) || loginsOf(settings.FETCH_KENNEL_LOGINS).has(name)) return null;
   const { label, model } = factsOf(name);
   if (model?.protocol === 'anthropic')
-    return opens(settings.ANTHROPIC_API_KEY, settings.ANTHROPIC_BASE_URL) ? null : `${label} needs ANTHROPIC_API_KEY.`;
+    return opens(settings.ANTHROPIC_API_KEY, settings.ANTHROPIC_BASE_URL) ? null : `${label} needs a key of Anthropic.`;
   if (model?.protocol === 'gemini')
-    return opens(settings.GEMINI_API_KEY, settings.GOOGLE_GEMINI_BASE_URL) ? null : `${label} needs GEMINI_API_KEY.`;
+    return opens(settings.GEMINI_API_KEY, settings.GOOGLE_GEMINI_BASE_URL) ? null : `${label} needs a key of Gemini.`;
   if (!settings.OPENAI_API_KEY && !settings.OPENAI_BASE_URL && !settings.OPENROUTER_API_KEY)
-    return `${label} needs OPENAI_API_KEY, OPENROUTER_API_KEY or OPENAI_BASE_URL.`;
+    return `${label} needs a model: a key of OpenAI or OpenRouter, or another endpoint.`;
   // said outright, it takes the endpoint away from coding agents too
-  if (settings.AGENT_MODEL === 'practice') return `${label} needs a real model: AGENT_MODEL is practice.`;
+  if (settings.AGENT_MODEL === 'practice') return `${label} needs a real model, and the practice model is set.`;
   const ofOpenAI = settings.OPENAI_BASE_URL ? isOpenAI(settings.OPENAI_BASE_URL) : Boolean(settings.OPENAI_API_KEY);
-  if (!modelOf(name, settings) && (model?.mustBeNamed || !ofOpenAI))
-    return `${label} needs the name of a model: set ${modelSetting(name)} or AGENT_MODEL.`;
+  if (!modelOf(name, settings) && (model?.mustBeNamed || !ofOpenAI)) return `${label} needs the name of a model.`;
   return null;
 }
 
@@ -85,7 +87,7 @@ type ChosenAgent = { ok: true; agent: AgentName } | { ok: false; why: string; ch
 export function chooseAgent({ wanted, allowed, ready, named, unattended }: AgentChoice): ChosenAgent {
   if (wanted !== 'auto') {
     if (!allowed.includes(wanted))
-      return { ok: false, why: `${factsOf(wanted).label} is not among FETCH_KENNEL_AGENTS (${allowed.join(', ')}).` };
+      return { ok: false, why: `${factsOf(wanted).label} is not allowed here. Allowed are: ${allowed.join(', ')}.` };
     const found = ready.find((each) => each.name === wanted);
     return found?.ready
       ? { ok: true, agent: wanted }

@@ -3,7 +3,7 @@ import type { AgentName } from '../../../contracts/kennel.ts';
 import { readFailure } from '../../model/agent-limit.ts';
 import { OWN_BUDGET } from '../../model/limit-phrases.ts';
 import { cut } from '../../text/storable.ts';
-import { loginsOf, modelSetting } from './agent-settings.ts';
+import { loginsOf } from './agent-settings.ts';
 import { type ModelSettings, modelOf } from './agents.ts';
 
 /**
@@ -33,21 +33,20 @@ export function withoutInside(text: string): string {
   return replaced.replace(/ {2,}/g, ' ').trim();
 }
 
-/** What stands between an agent and its model, and a person can put right. */
+/** Problems between an agent and its model that a person can put right. */
 type Trouble = 'key' | 'money' | 'model' | 'address';
 
 /** How much of the agent's own words follows ours, in characters. */
 const THEIR_WORDS = 200;
 
 /**
- * Why a task has failed, for the person who reads it: which setting is wrong and what to do, then the agent's words.
+ * Why a task has failed, for the person who reads it: what is wrong and what to do, then the agent's words.
  * `reason` is the sentence of the run. What it tells of the inside of the container is left out.
  */
 export function failureForPeople(reason: string, agent: AgentName, settings: ModelSettings): string {
   const outside = withoutInside(reason);
   if (!hasModel(agent) || OWN_BUDGET.test(reason)) return outside;
-  const missing = MISSING.exec(reason)?.[0];
-  if (missing) return `${factsOf(agent).label} has no model to work with. ${missing}`;
+  if (MISSING.test(reason)) return `${factsOf(agent).label} has no model to work with. Put in a key ${SETTINGS}.`;
   const trouble = troubleIn(reason);
   if (!trouble) return outside;
   const words = withoutInside(readFailure(reason).texts.at(-1)!);
@@ -60,7 +59,7 @@ const SAYS_NOTHING = /^(?:.{0,60}Authentication required(?: \(-?\d{1,6}\))?\.?|\
 
 /** The gate says it where a setting is missing (`upstreams.ts`). */
 const MISSING =
-  /No (?:key for this model provider|model) is configured[^:]{0,40}: set [A-Z_, a-z]{1,120}, and restart\./;
+  /No (?:key for this model provider|model) is configured[^:]{0,40}: set [A-Z_, a-z]{1,120}(?:, and restart)?\./;
 
 /** Only what stands at the beginning counts, because the rest may be text of others. */
 const PHRASES: ReadonlyArray<readonly [Trouble, RegExp]> = [
@@ -104,49 +103,48 @@ function troubleIn(reason: string): Trouble | null {
   return status === 404 ? 'model' : null;
 }
 
+const SETTINGS = 'on my page, under Settings';
+
 function advice(trouble: Trouble, agent: AgentName, settings: ModelSettings): string {
   const { label } = factsOf(agent);
-  const login = loginsOf(settings.FETCH_KENNEL_LOGINS).get(agent);
-  const { key, address, model } = namesFor(agent, settings);
+  const isLoggedIn = loginsOf(settings.FETCH_KENNEL_LOGINS).has(agent);
+  const { key, hasAddress } = endpointFor(agent, settings);
   switch (trouble) {
-    case 'key':
-      if (login)
-        return `The log-in of ${label} is not valid any more (FETCH_KENNEL_LOGINS: ${login}). Log in again with its own program, then start the task again.`;
-      if (!settings[key]) return `The model endpoint of ${label} wants a key: set ${key}, and restart.`;
-      return `${key} is wrong, has expired or may not use this model: the model provider of ${label} refuses it. Set another one, and restart.`;
+    case 'key': {
+      if (isLoggedIn)
+        return `The log-in of ${label} is not valid any more. Log in again with its own program, then start the task again.`;
+      if (!settings[key]) return `The model provider of ${label} wants a key. Put one in ${SETTINGS}.`;
+      const shared = factsOf(agent).model?.protocol === 'openai' ? ', which chats use, too' : '';
+      return `The model provider of ${label} refused the key${shared}: it is wrong, has expired or may not use this model. Put in another one ${SETTINGS}.`;
+    }
     case 'money':
-      if (login)
-        return `The account that ${label} is logged in with (FETCH_KENNEL_LOGINS) has no credit left, or its plan does not include this.`;
-      return `The account of ${key} has no credit left. Add some at the provider, or set the key of another account, and restart.`;
+      if (isLoggedIn)
+        return `The account that ${label} is logged in with has no credit left, or its plan does not include this.`;
+      return `The account of ${label} at its model provider has no credit left. Add some there, or put in the key of another account ${SETTINGS}.`;
     case 'model': {
       const named = modelOf(agent, settings);
       const wrong = named
         ? `${label} was to use the model ${named}, which its provider does not have`
         : `The provider of ${label} does not have its default model`;
-      return `${wrong}. Set ${model} to one that it has${address && !login ? `, or correct ${address}` : ''}, and restart.`;
+      return `${wrong}. Choose one that it has ${SETTINGS}.`;
     }
     case 'address': {
-      const settled = address && !login ? `${address} and ` : '';
-      return `The model endpoint of ${label} cannot be reached: check ${settled}the network of this machine, then start the task again.`;
+      const settled = hasAddress && !isLoggedIn ? 'its address under Settings, and ' : '';
+      return `The model endpoint of ${label} cannot be reached: check ${settled}the network of this machine. Then start the task again.`;
     }
   }
 }
 
 type KeySetting = 'ANTHROPIC_API_KEY' | 'GEMINI_API_KEY' | 'OPENAI_API_KEY' | 'OPENROUTER_API_KEY';
 
-/** The settings that lead an agent to its model; no address where it follows from the key. */
-function namesFor(
-  agent: AgentName,
-  settings: ModelSettings,
-): { key: KeySetting; address: string | null; model: string } {
-  const own = hasModel(agent) ? modelSetting(agent) : 'AGENT_MODEL';
+/** The key that leads an agent to its model, and whether an address of its endpoint is set. */
+function endpointFor(agent: AgentName, settings: ModelSettings): { key: KeySetting; hasAddress: boolean } {
   const protocol = factsOf(agent).model?.protocol;
-  if (protocol === 'anthropic') return { key: 'ANTHROPIC_API_KEY', address: 'ANTHROPIC_BASE_URL', model: own };
-  if (protocol === 'gemini') return { key: 'GEMINI_API_KEY', address: 'GOOGLE_GEMINI_BASE_URL', model: own };
-  // it works with the endpoint of the chats, and shares its model unless it has one of its own
-  const model = settings.AGENT_MODEL && !settings[own as keyof ModelSettings] ? `${own} or AGENT_MODEL` : own;
+  if (protocol === 'anthropic') return { key: 'ANTHROPIC_API_KEY', hasAddress: Boolean(settings.ANTHROPIC_BASE_URL) };
+  if (protocol === 'gemini') return { key: 'GEMINI_API_KEY', hasAddress: Boolean(settings.GOOGLE_GEMINI_BASE_URL) };
+  // it works with the endpoint of the chats
   const key = settings.OPENAI_API_KEY || !mayUseOpenRouter(settings) ? 'OPENAI_API_KEY' : 'OPENROUTER_API_KEY';
-  return { key, address: settings.OPENAI_BASE_URL ? 'OPENAI_BASE_URL' : null, model };
+  return { key, hasAddress: Boolean(settings.OPENAI_BASE_URL) };
 }
 
 /** Its key is sent to no other host. By its text: `URL` is no part of the language. */

@@ -5,7 +5,7 @@ import { clockTime } from '../../time.ts';
 import { loginsOf } from './agent-settings.ts';
 import type { Readiness } from './agents.ts';
 
-/** What people read of a task that waits for its model. */
+/** Messages about a task that waits for its model. */
 
 interface Limited {
   harness: AgentName;

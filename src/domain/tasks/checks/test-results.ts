@@ -13,7 +13,7 @@ import {
 } from './test-lines.ts';
 import { goJson, jsonReport, xmlReports } from './test-reports.ts';
 
-/** What a test runner says of its tests, in the formats that are common. */
+/** Results of test runners, in the common formats. */
 
 export interface TestCase {
   /** with its file, class or package, where the runner names it */

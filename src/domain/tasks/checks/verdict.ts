@@ -34,6 +34,8 @@ export interface Verdict {
   passed: number;
   failed: number;
   skipped: number;
+  /** the same before the task; unset where no test had a name then */
+  before?: { passed: number; failed: number; skipped: number };
 }
 
 interface Evidence {
@@ -48,11 +50,12 @@ const NAMES_SHOWN = 5;
 const NAME_CHARS = 120;
 
 export function verdictOf({ after, before, edits }: Evidence): Verdict {
-  const counts = {
-    passed: countOf(after, 'passed'),
-    failed: countOf(after, 'failed'),
-    skipped: countOf(after, 'skipped'),
-  };
+  const countsOf = (run: TestRun | null) => ({
+    passed: countOf(run, 'passed'),
+    failed: countOf(run, 'failed'),
+    skipped: countOf(run, 'skipped'),
+  });
+  const counts = { ...countsOf(after), ...(before && areNamed(before) && { before: countsOf(before) }) };
   const result = (level: Verdict['level'], headline: string, reasons: string[]): Verdict => ({
     level,
     headline,

@@ -74,7 +74,7 @@ function fromLabels(labels: string): Origin | null {
   return origin && labelsOf(origin) === labels ? origin : null;
 }
 
-/** What a container needs so that its package managers ask the cache of this host. */
+/** Settings of a container that send its package managers to the cache of this host. */
 interface CacheSettings {
   variables: Record<string, string>;
   /** in the folder of the gate's sockets, which a container cannot write */

@@ -3,7 +3,7 @@ import { ago, HOUR } from '../../../domain/time.ts';
 import type { Asked } from '../../../store/chats/messages/outgoing.ts';
 import { APPROVAL_ANSWERS } from '../../../store/turns/questions/question-text.ts';
 
-/** What stands around a message on every channel that sends messages. */
+/** Notes around a message, on every channel that sends messages. */
 
 export const FILE_NOTE = 'The whole text is in the file.';
 export const BEGINNING = `This is the beginning. Say "more" to read on. ${APPROVAL_ANSWERS}`;

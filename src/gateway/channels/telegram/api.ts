@@ -7,7 +7,7 @@ const CONNECT_MS = 10_000;
 /** Telegram's limit for files that a bot loads. */
 export const MOST_BYTES = 20 * 1024 * 1024;
 
-/** What is known of a call that failed. */
+/** The failure of a call. */
 type Failure =
   /** Telegram said no: nothing was done */
   | {
@@ -149,7 +149,7 @@ function multipart(params: object, { field, name, mime, data }: Upload): Body {
   return { body: form as Body['body'] };
 }
 
-/** What an answer says. An answer that is none of Telegram's tells nothing about the outcome. */
+/** The content of an answer. An answer that is none of Telegram's tells nothing about the outcome. */
 export function resultOf(method: string, status: number, text: string): unknown {
   let answer: Answer | null = null;
   try {

@@ -20,7 +20,7 @@ const MOST_CHATS = 20;
 /** How long a stop waits for a Telegram that does not answer. */
 const STOP_MS = 1_200;
 
-/** What Telegram offers when a person types a slash. */
+/** The commands that Telegram offers after a slash. */
 const COMMANDS = [
   { command: 'help', description: 'what I can do' },
   { command: 'status', description: 'what is running' },

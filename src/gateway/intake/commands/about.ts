@@ -4,7 +4,7 @@ import type { Spent } from '../../../store/turns/steps/spending.ts';
 import { cachedToday, type UsageTotal, usageTotals } from '../../../store/turns/steps/usage.ts';
 import { command, saying } from './command.ts';
 
-/** What this program is, and what its model has cost. */
+/** The release of this program, and the cost of its model. */
 
 export const usage = command({
   help: ['`usage` says how many tokens and how much money this chat has used, today and in all'],

@@ -5,7 +5,7 @@ import { beginAnew } from '../../../store/turns/replies.ts';
 import { addStop } from '../stop-and-steer.ts';
 import { type Command, type CommandContext, command, saying } from './command.ts';
 
-/** What is running, and where the conversation begins. */
+/** The running work, and the beginning of the conversation. */
 
 const named = (name: ReturnType<typeof parseCommand>) => (text: string) => parseCommand(text) === name || null;
 

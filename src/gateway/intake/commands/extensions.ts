@@ -39,7 +39,7 @@ export const toolsCommand = command({
   },
 });
 
-/** What there is, and what it waits for. */
+/** The list of extensions, each with what it waits for. */
 export function listText(all: readonly Extension[]): string {
   if (all.length === 0)
     return 'You have brought nothing along. MCP servers go into mcp.json, tools and skills into folders beside it: see docs/chat.md.';

@@ -1,46 +1,50 @@
-import { memoryLine } from '../../../domain/chat/context/memory.ts';
+import { MEMORY_CHARS } from '../../../domain/chat/context/memory.ts';
 import { isTooLong, plainWords } from '../../../domain/chat/words/commands.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
-import { listMemories, memoryOwner, removeMemories } from '../../../store/owner/memories.ts';
+import { listMemories, type Memory, memoryOwner, removeMemories } from '../../../store/owner/memories.ts';
 import { command, saying } from './command.ts';
 
-/** What is remembered, shown and deleted without a model. */
+/** Memories, listed and deleted without a model. */
 
 const SHOWN = 30;
 
 export const memories = command({
-  help: [
-    '`memories` lists what I remember for you; `forget mem_…` deletes one, `forget all memories` deletes them all',
-  ],
+  help: ['`memories` lists what I remember for you; `forget 2` deletes one, `forget all memories` deletes them all'],
   parse: saying('memories', 'memory', 'show memories', 'list memories', 'my memories', 'what do you remember'),
   mayAnswer: true,
   run: async (_, { tx, config }) => {
     const found = await listMemories(tx.now, await memoryOwner(tx.now, tx.chatId, config), SHOWN + 1);
     if (found.length === 0) return 'I remember nothing here. Say for example: remember that I deploy on Fridays.';
-    const more = found.length > SHOWN ? [`There are more; \`fetch memory export\` writes all of them.`] : [];
-    return [...found.slice(0, SHOWN).map(memoryLine), ...more].join('\n');
+    const more = found.length > SHOWN ? ['There are more. Ask me about one, and I look for it.'] : [];
+    return [...found.slice(0, SHOWN).map(numberedMemory), ...more].join('\n');
   },
 });
 
-/** The id of a memory, or null for all of them. */
-function parseForget(text: string): { id: string | null } | null {
+const numberedMemory = ({ body, created_at }: Memory, index: number): string =>
+  `- ${index + 1}: ${inline(body, MEMORY_CHARS)} (${created_at.toISOString().slice(0, 10)})`;
+
+/** The number in the list, or the id, of a memory; null for all of them. */
+function parseForget(text: string): { which: string | null } | null {
   if (isTooLong(text)) return null;
   const said = plainWords(text);
   if (['forget all memories', 'forget all your memories', 'forget everything you remember'].includes(said))
-    return { id: null };
-  const id = /^forget (mem_[a-z0-9]{1,20})$/.exec(said)?.[1];
-  return id === undefined ? null : { id };
+    return { which: null };
+  const which = /^forget (?:memory )?(mem_[a-z0-9]{1,20}|\d{1,3})$/.exec(said)?.[1];
+  return which === undefined ? null : { which };
 }
 
 export const forget = command({
   help: [],
   parse: parseForget,
-  run: async ({ id }, { tx, config, shared, owned }) => {
+  run: async ({ which }, { tx, config, shared, owned }) => {
     // in a group anybody could delete what another had remembered
     if (shared && !owned) return 'In a group only the owner deletes what I remember.';
-    const gone = await removeMemories(tx.now, await memoryOwner(tx.now, tx.chatId, config), id);
+    const owner = await memoryOwner(tx.now, tx.chatId, config);
+    const byNumber = which !== null && /^\d+$/.test(which);
+    const id = byNumber ? (await listMemories(tx.now, owner, SHOWN))[Number(which) - 1]?.id : which;
+    const gone = id === undefined ? [] : await removeMemories(tx.now, owner, id);
     if (gone.length === 0)
-      return id === null ? 'I remember nothing here.' : `I remember nothing as ${id}. \`memories\` lists what I do.`;
+      return which === null ? 'I remember nothing here.' : 'There is no such memory. `memories` lists what I remember.';
     return gone.length === 1 ? `Forgotten: ${inline(gone[0]!.body)}` : `Forgotten: ${gone.length} memories.`;
   },
 });

@@ -44,14 +44,14 @@ function usualLines(config: Config, chosen: string | undefined): string[] {
   const endpoint = endpointOf(config);
   if (!endpoint)
     return [
-      'The built-in practice model answers, because no real one is configured. Set OPENAI_API_KEY, OPENROUTER_API_KEY or OPENAI_BASE_URL, or run `fetch setup`.',
+      'The built-in practice model answers, because no real one is set up. Put in a key on my page, under Settings, Model.',
     ];
   const second = config.FETCH_FALLBACK_MODEL ? [`${config.FETCH_FALLBACK_MODEL} takes over when it fails.`] : [];
   const which = chosen
     ? `${chosen} of ${new URL(endpoint.baseUrl).host} answers in this chat`
     : `${config.AGENT_MODEL ?? 'The usual model'} of ${new URL(endpoint.baseUrl).host} answers`;
   return [
-    `${which}. ${chosen ? '`model default` takes the usual one again.' : 'AGENT_MODEL names another.'}`,
+    `${which}. ${chosen ? '`model default` takes the usual one again.' : 'Another one is chosen on my page, under Settings, Model.'}`,
     ...second,
   ];
 }

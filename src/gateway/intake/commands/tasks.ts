@@ -5,7 +5,14 @@ import { inline } from '../../../domain/text/foreign-text.ts';
 import { ago, span } from '../../../domain/time.ts';
 import { cut } from '../../../store/chats/ids.ts';
 import { listHosts } from '../../../store/kennel/hosts.ts';
-import { isLimited, markOrdered, setAgent, type Task, tasksOfChat } from '../../../store/kennel/tasks/tasks.ts';
+import {
+  isLimited,
+  markOrdered,
+  setAgent,
+  type Task,
+  taskNumbers,
+  tasksOfChat,
+} from '../../../store/kennel/tasks/tasks.ts';
 import type { Tx } from '../../../store/postgres/database.ts';
 import { openLimits } from '../../../store/turns/limits.ts';
 import { command, saying } from './command.ts';
@@ -27,10 +34,13 @@ export const tasks = command({
       .slice(0, OVER_SHOWN);
     const [first] = live;
     const [latest] = over;
+    const numbers = await taskNumbers(tx.now, tx.chatId);
+    const numbered = (line: (task: Task) => string) => (task: Task) => `- ${numbers.get(task.id)}: ${line(task)}`;
+    const named = live.length > 1 ? ` ${numbers.get(first!.id)}` : '';
     return [
-      ...(first ? live.map(liveLine) : ['No coding task is under way in this chat.']),
-      ...(first ? [`\`pause ${first.id}\` freezes it, \`stop ${first.id}\` ends it.`] : []),
-      ...(latest ? ['Over:', ...over.map(overLine)] : []),
+      ...(first ? live.map(numbered(liveLine)) : ['No coding task is under way in this chat.']),
+      ...(first ? [`\`pause${named}\` freezes it, \`stop${named}\` ends it.`] : []),
+      ...(latest ? ['Over:', ...over.map(numbered(overLine))] : []),
       ...(!first && latest?.state === 'completed' ? ['`undo` takes back what the last one changed.'] : []),
       ...(!first && !latest ? ['Say what is to be done in a project, and I start one.'] : []),
     ].join('\n');
@@ -39,11 +49,19 @@ export const tasks = command({
 
 const goalOf = (task: Task): string => inline(task.goal, 80);
 
-const liveLine = (task: Task): string =>
-  `- ${task.id}: ${task.state}, ${span(Date.now() - (task.started_at ?? task.created_at).getTime())}, ${task.harness} in ${task.workspace}: ${goalOf(task)}`;
+const ENDED: Partial<Record<Task['state'], string>> = { completed: 'done', failed: 'failed', cancelled: 'stopped' };
+
+function stateOf(task: Task): string {
+  if (task.state === 'paused') return 'paused';
+  if (task.state === 'queued') return `waits until ${task.workspace} is free`;
+  if (task.state === 'waiting') return isLimited(task) ? 'waits for its model' : 'waits for you';
+  return `at work for ${span(Date.now() - (task.started_at ?? task.created_at).getTime())}`;
+}
+
+const liveLine = (task: Task): string => `${task.harness} in ${task.workspace}: ${goalOf(task)} (${stateOf(task)})`;
 
 const overLine = (task: Task): string =>
-  `- ${task.id}: ${task.state} ${ago(Date.now() - task.ended_at!.getTime())}, in ${task.workspace}: ${goalOf(task)}`;
+  `in ${task.workspace}: ${goalOf(task)} (${ENDED[task.state]} ${ago(Date.now() - task.ended_at!.getTime())})`;
 
 /** It works without a model, as stopping must. */
 export const orderCommand = command({
@@ -67,7 +85,11 @@ export async function taskOrder(
   said: { chatId: string; text: string; inboxId: string },
 ): Promise<Extract<Arrival, { kind: 'task' }> | string | null> {
   const live = await tasksOfChat(tx, said.chatId, { live: true, limit: 50 });
-  const fitting = order.taskId ? live.filter((task) => task.id === order.taskId) : meant(live, order);
+  // without a task, a number is about something else
+  if (live.length === 0 && !order.taskId?.startsWith('tsk_')) return null;
+  const numbers = await taskNumbers(tx, said.chatId);
+  const isNamed = ({ id }: Task) => order.taskId === id || order.taskId === String(numbers.get(id));
+  const fitting = order.taskId ? live.filter(isNamed) : meant(live, order);
   const [task] = fitting;
   if (task && fitting.length === 1) {
     const problem = await goOnNow(tx, task, order);
@@ -76,16 +98,16 @@ export async function taskOrder(
     return { kind: 'task', inboxId: said.inboxId, taskId: task.id, order: order.order };
   }
   if (order.taskId)
-    return `No task ${order.taskId} is running in this chat.${live.length > 0 ? ` There is: ${list(live)}` : ''}`;
+    return `No such task is running in this chat.${live.length > 0 ? ` There is:${list(live, numbers)}` : ''}`;
   // no task could be meant: the words are for the model, or for the reply that nothing runs
   if (fitting.length === 0) return null;
-  return `Which one? ${list(fitting)}\nSay for example: ${order.now ? said.text.trim() : order.order} ${fitting[0]!.id}`;
+  return `Which one?${list(fitting, numbers)}\nSay for example: ${said.text.trim()} ${numbers.get(fitting[0]!.id)}`;
 }
 
 /** A task that waits for its model is to go on at once. Returns why it cannot. */
 async function goOnNow(tx: Tx, task: Task, { order, now }: TaskOrder): Promise<string | null> {
   if (order !== 'resume' || !isLimited(task))
-    return now ? `Task ${task.id} does not wait for a limit of its model.` : null;
+    return now ? `The agent in ${task.workspace} does not wait for a limit of its model.` : null;
   const agent = now?.agent ?? task.harness;
   if (agent === task.harness) {
     await openLimits(tx);
@@ -94,7 +116,7 @@ async function goOnNow(tx: Tx, task: Task, { order, now }: TaskOrder): Promise<s
   const ready = (await listHosts(tx))
     .find(({ host }) => host === task.host)
     ?.harnesses.find(({ name }) => name === agent);
-  if (!ready?.ready) return ready?.why ?? `${factsOf(agent).label} is not ready on the host of task ${task.id}.`;
+  if (!ready?.ready) return ready?.why ?? `${factsOf(agent).label} is not ready there.`;
   await setAgent(tx, task.id, agent);
   return null;
 }
@@ -113,5 +135,5 @@ function meant(live: readonly Task[], { order, now }: TaskOrder): Task[] {
   return working.length > 0 ? working : going;
 }
 
-const list = (tasks: readonly Task[]): string =>
-  tasks.map((task) => `\n- ${task.id}: ${cut(task.goal.replace(/\s+/g, ' '), 60)}`).join('');
+const list = (tasks: readonly Task[], numbers: ReadonlyMap<string, number>): string =>
+  tasks.map((task) => `\n- ${numbers.get(task.id)}: ${cut(task.goal.replace(/\s+/g, ' '), 60)}`).join('');

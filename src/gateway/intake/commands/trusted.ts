@@ -59,8 +59,7 @@ export const trustedCommand = command({
     const { what, phone } = order;
     const set = trustedBySetting(config).includes(phone);
     if (what === 'remove') {
-      if (set)
-        return `+${phone} is trusted by TRUSTED_PHONE_NUMBERS. Take the number out there, and start Fetch again.`;
+      if (set) return `+${phone} is trusted by TRUSTED_PHONE_NUMBERS. Take the number out there.`;
       return (await distrustPhone(now, phone))
         ? `What +${phone} writes is ignored from now on.`
         : `+${phone} was not trusted.`;
@@ -105,7 +104,7 @@ async function invitation(
   role: TelegramPerson['role'],
 ): Promise<string> {
   if (!FETCH_TELEGRAM_TOKEN)
-    return 'Telegram is not set up. Write to @BotFather on Telegram, say /newbot, put the token into FETCH_TELEGRAM_TOKEN, and start me again.';
+    return 'Telegram is not set up. Write to @BotFather on Telegram, say /newbot, put the token in on my page, under Settings, and start me again.';
   const bot = await currentBot(tx);
   if (!bot?.username) return `Telegram is not connected yet. ${bot?.problem ?? 'Try again in a moment.'}`;
   const link = `https://t.me/${bot.username}?start=${await newCode(tx, role)}`;

@@ -6,6 +6,7 @@ import {
   listScheduled,
   scheduleOfCron,
 } from '../../../adapters/schedules.ts';
+import { listedName } from '../../../adapters/workflows.ts';
 import { BACKGROUND_PRIORITY, BACKGROUND_QUEUE } from '../../../contracts/ids.ts';
 import type { RoutineInput } from '../../../contracts/routine.ts';
 import { ROUTINE } from '../../../contracts/signals.ts';
@@ -30,13 +31,15 @@ export async function compareRun(temporal: Client, holdings: Holdings, run: Open
     ...(run.cron_id && { cronId: run.cron_id }),
     ...(ended && { ended }),
   };
+  const name = await listedName(temporal, run.routine_name);
   try {
     await temporal.workflow.start(ROUTINE, {
       workflowId: run.workflow_id,
       taskQueue: BACKGROUND_QUEUE,
       args: [input],
       priority: BACKGROUND_PRIORITY,
-      staticSummary: `run of routine ${run.routine_id}, taken up again`,
+      staticSummary: `run of ${name ?? `routine ${run.routine_id}`}, taken up again`,
+      ...(name && { memo: { name } }),
     });
     return true;
   } catch (error) {

@@ -155,11 +155,12 @@ const ACTION_ICONS: Partial<Record<OwnerAction['name'], IconName>> = {
   undo: 'undo',
   redo: 'redo',
   again: 'redo',
+  seen: 'check',
   run: 'play',
   remove: 'close',
 };
 
-/** What can be done about something, as the server offers it. */
+/** Actions that the server offers for an entry. */
 export const Actions = ({ actions, after }: { actions: OwnerAction[]; after?: () => void }) => (
   <>
     {actions.map((action) => (

@@ -1,5 +1,6 @@
+import type { ComponentChildren } from 'preact';
 import { memo } from '../store.ts';
-import { diffLines } from './diff.ts';
+import { type DiffLine, diffLines } from './diff.ts';
 
 /** More lines than this make a browser slow; the text says that there are more. */
 const MOST_LINES = 3_000;
@@ -10,12 +11,23 @@ export const Diff = memo(({ text }: { text: string }) => {
   const lines = diffLines(text);
   return (
     <div class="diff">
-      {lines.slice(0, MOST_LINES).map(({ kind, text: line }, at) => (
-        <div key={at} class={kind} data-mark={MARKS[kind]}>
-          {line || ' '}
+      {lines.slice(0, MOST_LINES).map((line, at) => (
+        <div key={at} class={line.kind} data-mark={MARKS[line.kind]}>
+          <Line {...line} />
         </div>
       ))}
       {lines.length > MOST_LINES && <div class="hunk">… {lines.length - MOST_LINES}</div>}
     </div>
   );
 });
+
+const Line = ({ text, changed }: DiffLine): ComponentChildren =>
+  changed ? (
+    <>
+      {text.slice(0, changed[0])}
+      <mark>{text.slice(...changed)}</mark>
+      {text.slice(changed[1])}
+    </>
+  ) : (
+    text || ' '
+  );

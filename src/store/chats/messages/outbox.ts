@@ -32,6 +32,19 @@ export async function holdBack(db: Db, id: string, until: Date): Promise<void> {
     .execute();
 }
 
+/** The row of a message that is not sent, because the chat knows it already. A second call changes nothing. */
+export async function insertDropped(
+  db: Db,
+  { id, chatId, kind, body }: { id: string; chatId: string; kind: 'result'; body: string },
+): Promise<void> {
+  const row = { id, chat_id: chatId, thread_id: null, turn_id: null, kind, body };
+  await db
+    .insertInto('outbox')
+    .values({ ...row, state: 'dropped', error: 'the same as before' })
+    .onConflict((c) => c.column('id').doNothing())
+    .execute();
+}
+
 /** Ends an outbox row that need not be sent any more. */
 export async function dropOutgoing(db: Db, id: string, why: string): Promise<void> {
   await db

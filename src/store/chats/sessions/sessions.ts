@@ -62,7 +62,7 @@ const PHONE = sql<
   string | null
 >`(select pn from wa_contacts where chat_address = chats.address and pn is not null order by id limit 1)`;
 
-/** What both readers show of a thread and its chat. */
+/** The columns of a thread and its chat that both readers show. */
 const HEAD = sql`threads.id, chats.channel, chats.address, ${PHONE} as phone, chats.workspace as project, threads.title, first.input_summary as begun_with,
   threads.model, threads.mode, threads.workspace, threads.forked_from, threads.created_at, threads.updated_at`;
 
@@ -106,7 +106,7 @@ async function readMessages(db: Db, id: string): Promise<SessionMessage[]> {
   return rows.map(({ at, ...message }) => ({ ...message, timestamp: at.toISOString() }));
 }
 
-/** What the turns of threads used, and how long they took. */
+/** Usage and duration of the turns of threads. */
 export interface SessionFigures {
   tokens: number;
   micro_usd: number;

@@ -29,7 +29,7 @@ export interface ThreadSummaryRow {
   state: 'idle' | 'working' | 'waiting' | 'limited' | 'paused';
   /** open questions */
   pending: number;
-  /** of its chat, in all its time, with coding tasks */
+  /** total spend of its chat, with coding tasks */
   micro_usd: number;
 }
 
@@ -44,8 +44,10 @@ export interface ThreadFilter {
   search?: string;
 }
 
-/** What people call a chat of WhatsApp. A person may have several rows, and some without a name. */
+/** The name of a chat of WhatsApp. A person may have several rows, and some without a name. */
 const PERSON = sql`select name, pn from wa_contacts where chat_address = shown.address order by (name is null), id limit 1`;
+/** The address of a chat begins with the id of its person. */
+const TELEGRAM = sql`select name from tg_people where user_id::text = split_part(shown.address, '/', 1) limit 1`;
 const GROUP = sql`select metadata ->> 'subject' as subject from wa_groups where jid = shown.address limit 1`;
 
 /** Coding tasks that are not over, each thread's together. */
@@ -79,12 +81,12 @@ export async function threadSummaries(db: Db, filter: ThreadFilter): Promise<Thr
           order by ord desc limit 1) as spoken on true
       where ${archiveCondition(filter)} and ${searchCondition(filter.search)}
       order by threads.updated_at desc, threads.id limit ${filter.limit})
-    select shown.id, shown.channel, shown.address, coalesce(groups.subject, person.name) as name, person.pn as phone, shown.title, shown.model, shown.mode,
+    select shown.id, shown.channel, shown.address, coalesce(groups.subject, person.name, telegram.name) as name, person.pn as phone, shown.title, shown.model, shown.mode,
       coalesce(place.path, shown.workspace) as workspace, place.git, shown.hidden as archived, shown.updated_at, shown.latest_turn_id,
       shown.status as latest_turn_status, shown.input_summary, shown.said, ${STATE} as state, asked.pending,
       (select coalesce(sum(micro_usd), 0)::float8 from spending where chat_id = shown.chat_id)
         + (select coalesce(sum(micro_usd), 0)::float8 from task_spending where chat_id = shown.chat_id) as micro_usd
-    from shown left join lateral (${PERSON}) as person on true left join lateral (${GROUP}) as groups on shown.address like '%@g.us'
+    from shown left join lateral (${PERSON}) as person on true left join lateral (${TELEGRAM}) as telegram on shown.channel = 'telegram' left join lateral (${GROUP}) as groups on shown.address like '%@g.us'
       left join tasks on tasks.thread_id = shown.id
       left join turns as active on active.thread_id = shown.id and active.status = 'in_progress'
       cross join lateral (select count(*)::int as pending from questions where thread_id = shown.id and questions.state = 'open') as asked

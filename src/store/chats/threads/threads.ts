@@ -232,7 +232,7 @@ const receivedIn = ({ now, threadId, chatId }: ThreadTransaction) =>
   now.selectFrom('inbox').select('id').where('chat_id', '=', chatId).where('thread_id', '=', threadId);
 const sentTo = (tx: ThreadTransaction) => tx.now.selectFrom('outbox').select('id').where('turn_id', 'in', turnsOf(tx));
 
-/** What came in and went out. What waits to be sent is not sent any more. */
+/** Incoming and outgoing messages. What waits to be sent is not sent any more. */
 async function eraseMessages(tx: ThreadTransaction): Promise<void> {
   const { now, threadId } = tx;
   await now.updateTable('inbox').set({ body: '', written_by: null }).where('id', 'in', receivedIn(tx)).execute();
@@ -252,7 +252,7 @@ const receiptsOf = ({ now, threadId }: ThreadTransaction) =>
       now.selectFrom('tasks').select(sql<string>`'task/' || id`.as('subject')).where('thread_id', '=', threadId),
     );
 
-/** What the model and the screens read. */
+/** Rows that the model and the screens read. */
 async function eraseDialogue(tx: ThreadTransaction): Promise<void> {
   const { now, threadId } = tx;
   for (const table of ['calls', 'questions'] as const)

@@ -78,7 +78,7 @@ export async function planWishes(
   return { preferred, words: said.map(({ content, words }) => words ?? content) };
 }
 
-/** What a person said to a plan. */
+/** The answer of a person to a plan. */
 export interface WordsToPlan {
   decision: Decision;
   words: string;
@@ -109,7 +109,7 @@ export async function wordsToPlan(
   return { decision: latest.decision, words: latest.answer ?? '', changes };
 }
 
-/** What a person decides about: `hash` of it, the file that asks for it, and all of it as text. */
+/** The subject of a decision: `hash` of it, the file that asks for it, and all of it as text. */
 interface Asked {
   hash: string;
   file: string;

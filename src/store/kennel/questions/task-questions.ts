@@ -31,7 +31,7 @@ export const latestQuestionOfTask = (db: Db, taskId: string): Promise<Question |
     .limit(1)
     .executeTakeFirst();
 
-/** What a task waits for. */
+/** The open question of a task. */
 export const openQuestionOfTask = (db: Db, taskId: string): Promise<Pick<Question, 'prompt' | 'kind'> | undefined> =>
   db
     .selectFrom('questions')

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { type LogLine, SETUP } from '../../../contracts/kennel.ts';
 import type { ItemKind } from '../../../contracts/records.ts';
+import type { AgentStep } from '../../../domain/chat/words/plan-words.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
 import { cut, derivedId } from '../../chats/ids.ts';
 import { onThread, type ThreadTransaction } from '../../chats/thread-transaction.ts';
@@ -17,6 +18,8 @@ export function doing(line: LogLine): string | null {
       return inline(line.title, 200);
     case 'text':
       return inline(line.text, 200) || null;
+    case 'plan':
+      return inline(line.entries.find(({ status }) => status === 'in_progress')?.content ?? '', 200) || null;
     case 'question':
       return `asks: ${inline(line.question, 180)}`;
     case 'permission':
@@ -87,7 +90,7 @@ async function countItems(tx: Tx, task: Task): Promise<number> {
 }
 
 async function sayNoMore(tx: ThreadTransaction, task: Task): Promise<number> {
-  const text = `More than ${SHOWN_ITEMS} steps of task ${task.id}: what follows is in its log only.`;
+  const text = `The task has more than ${SHOWN_ITEMS} steps: what follows is in its log only.`;
   const at = { turnId: task.turn_id, threadId: task.thread_id };
   await interruptItems(tx, task);
   await addItem(tx, {
@@ -195,6 +198,19 @@ export async function lastSaid(db: Db, taskId: string, step: number | null = nul
       select step, line ->> 'messageId' from task_log where task_id = ${taskId} and step = coalesce(${step}, step) and line ->> 'type' = 'text' order by seq desc limit 1)
     order by seq limit ${SAID_PIECES}`.execute(db);
   return cut(rows.map((row) => row.text).join(''), SAID_CHARS);
+}
+
+/** The agent's own list of steps as it stands; null when it keeps none. */
+export async function latestSteps(db: Db, taskId: string): Promise<AgentStep[] | null> {
+  const row = await db
+    .selectFrom('task_log')
+    .select('line')
+    .where('task_id', '=', taskId)
+    .where(sql<boolean>`line ->> 'type' = 'plan'`)
+    .orderBy('seq', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return row?.line.type === 'plan' ? row.line.entries : null;
 }
 
 /** The plan that a run handed in with a tool; null when it used none. */

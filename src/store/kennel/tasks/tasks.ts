@@ -66,9 +66,9 @@ export async function insertTask(db: Db, task: NewTask): Promise<Task | null> {
       .returning('id')
       .executeTakeFirst();
     if (!added) return;
-    const summary = `Task ${task.id}: ${task.goal}`;
+    const summary = `Task: ${task.goal}`;
     await addCompleteTurn(tx, { id: turnId, summary }, async () => {
-      const detail = `${task.harness} in ${task.workspace}`;
+      const detail = `Agent: ${task.harness}, project: ${task.workspace}`;
       await addItem(tx, {
         id: derivedId('item_', task.id),
         turnId,
@@ -117,6 +117,21 @@ export async function tasksOfChat(
   if (options.live) query = query.where('ended_at', 'is', null);
   return await query.orderBy('created_at', 'desc').limit(options.limit).execute();
 }
+
+/**
+ * The tasks of a chat by their numbers, as a person calls them: 1 is the first one that the chat ever had, so that a
+ * number never means another task.
+ */
+export const taskNumbers = async (db: Db | Tx, chatId: string): Promise<Map<string, number>> => {
+  const rows = await db
+    .selectFrom('tasks')
+    .select('id')
+    .where('chat_id', '=', chatId)
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute();
+  return new Map(rows.map(({ id }, index) => [id, index + 1]));
+};
 
 /** The newest task of a thread that is not over. */
 export const liveTaskOfThread = (db: Db | Tx, threadId: string): Promise<Task | undefined> =>

@@ -3,7 +3,7 @@ import type { BudgetFacts } from '../../../domain/model/spending.ts';
 import type { Db, Tx } from '../../postgres/database.ts';
 import { addedTo, budgetFacts, today } from '../../turns/steps/spending.ts';
 
-/** What a task used of one model, or an increment of it. Tokens are whole, money is in millionths of a US dollar. */
+/** Usage of one model by a task, or an increment of it. Tokens are whole, money is in millionths of a US dollar. */
 export interface ModelUsage {
   model: string;
   calls: number;
@@ -16,7 +16,7 @@ export interface ModelUsage {
   unpriced?: number;
 }
 
-/** What a task used of all models, as the gate counted it. */
+/** Usage of all models by a task, as the gate counted it. */
 export interface TaskUsage {
   calls: number;
   inputTokens: number;

@@ -63,7 +63,7 @@ export async function noteStop(db: Db, callId: string): Promise<void> {
     .execute();
 }
 
-/** What a chat has left running. */
+/** Apps that a chat has left running. */
 export async function runningAppsOf(db: Db | Tx, chatId: string): Promise<RecordedApp[]> {
   const { rows } = await sql<{ app: RecordedApp }>`
     select calls.metadata->'app' as app from calls join threads on threads.id = calls.thread_id

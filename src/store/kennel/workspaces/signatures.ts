@@ -19,7 +19,7 @@ export async function gitIdentity(db: Db | Tx, host?: string): Promise<Author | 
   return row?.git_name && row.git_email ? { name: row.git_name, email: row.git_email } : null;
 }
 
-/** Whose answer counts in a chat. */
+/** The person whose answer counts in a chat. */
 async function personOf(db: Db | Tx, chatId: string): Promise<string> {
   const other = await db
     .selectFrom('inbox')

@@ -118,7 +118,7 @@ export async function activeWorkspace(db: Db | Tx, chatId: string): Promise<Acti
   return chat?.workspace && chat.workspace_host ? { name: chat.workspace, host: chat.workspace_host } : null;
 }
 
-/** What was known of a workspace when somebody last looked. */
+/** Facts about a workspace at the last look. */
 export const profileOfWorkspace = async (db: Db | Tx, { host, name }: ActiveWorkspace): Promise<Profile | null> =>
   (
     await db
@@ -233,7 +233,7 @@ export async function findSnapshot(db: Db, id: string): Promise<Snapshot | undef
   return rows[0];
 }
 
-/** What the undo of a turn came to; undefined before it has run. */
+/** The result of the undo of a turn; undefined before it has run. */
 export const resultOfUndo = async (db: Db, turnId: string): Promise<{ ok: boolean; output: string } | undefined> => {
   const call = await db
     .selectFrom('calls')

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Db } from '../../postgres/database.ts';
 
-/** What changed, for readers who follow everything. */
+/** Changes, for readers that follow everything. */
 
 interface ThreadChange {
   thread_id: string;

@@ -33,7 +33,8 @@ export async function chatsOfThreads(db: Db | Tx, threadIds: readonly string[]):
       coalesce(
         (select coalesce(name, '+' || split_part(pn, '@', 1)) from wa_contacts where chat_address = chats.address order by id limit 1),
         (select name from tg_people where chats.channel = 'telegram' and user_id::text = split_part(chats.address, '/', 1))) as person,
-      (select metadata ->> 'subject' from wa_groups where jid = chats.address limit 1) as subject,
+      coalesce((select metadata ->> 'subject' from wa_groups where jid = chats.address limit 1),
+        (select name from groups where groups.channel = chats.channel and groups.address = split_part(chats.address, '/', 1))) as subject,
       (select left(input_summary, ${NAME_CHARS * 2}) from turns where turns.id = threads.latest_turn_id) as begun
     from threads cross join lateral (select channel, address from chats where chats.id = threads.chat_id limit 1) as chats
     where threads.id = any(${ids})`.execute(db);
@@ -63,6 +64,10 @@ export async function chatsOfIds(db: Db | Tx, chatIds: readonly string[]): Promi
   return new Map(rows.map(({ chat_id, id }) => [chat_id, named.get(id)!]));
 }
 
+/** The same for lists of operators, which show no number of a phone. */
+export const nameWithoutNumber = ({ name, channel }: Pick<OwnerChat, 'name' | 'channel'>): string =>
+  /^\+?[\d\s().-]{5,}$|@/.test(name) ? `somebody on ${capabilitiesOf(channel).label}` : name;
+
 /** How much chats may do without asking, and who writes in them. */
 
 interface TrustRow {
@@ -86,6 +91,20 @@ export async function listTrust(db: Db, limit: number): Promise<TrustRow[]> {
       select from threads as later where later.chat_id = threads.chat_id and (later.updated_at, later.id) > (threads.updated_at, threads.id))
     order by threads.updated_at desc, threads.id limit ${limit}`.execute(db);
   return rows;
+}
+
+/** What people are called, by their digits or their id at Telegram: `Ann`, else `+15550001111`. */
+export async function peopleNames(db: Db | Tx, ids: readonly string[]): Promise<Map<string, string>> {
+  const wanted = [...new Set(ids)];
+  if (wanted.length === 0) return new Map();
+  const { rows } = await sql<{ id: string; name: string | null }>`
+    select wanted.id, coalesce(
+      (select name from wa_contacts where pn = wanted.id || '@s.whatsapp.net' and name is not null order by id limit 1),
+      (select name from tg_people where 'telegram/' || user_id = wanted.id)) as name
+    from unnest(${wanted}::text[]) as wanted (id)`.execute(db);
+  return new Map(
+    rows.map(({ id, name }) => [id, name ? inline(name, NAME_CHARS) : id.includes('/') ? 'Telegram' : `+${id}`]),
+  );
 }
 
 /** Names of the members of a group, as far as they are known: people whom a channel has named, and those who wrote. */
@@ -120,7 +139,7 @@ export async function listGroups(db: Db, account: string, limit: number): Promis
     with known as (
       select channel, address, name, members, registered_at is not null and paused_at is null as answered from groups where left_at is null
       union all
-      select 'whatsapp', jid, coalesce(metadata ->> 'subject', jid), null, false from wa_groups
+      select 'whatsapp', jid, coalesce(metadata ->> 'subject', 'Group without a name'), null, false from wa_groups
         where account = ${account} and not exists (select from groups where channel = 'whatsapp' and address = jid))
     select name, channel, answered,
       coalesce((select jsonb_array_length(metadata -> 'participants') from wa_groups where account = ${account} and jid = address), members) as members,

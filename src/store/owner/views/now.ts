@@ -1,5 +1,6 @@
 import { type ExpressionBuilder, sql } from 'kysely';
 import type { TaskState } from '../../../contracts/task.ts';
+import { DAY } from '../../../domain/time.ts';
 import type { Db } from '../../postgres/database.ts';
 import type { Database } from '../../schema/schema.ts';
 
@@ -66,7 +67,10 @@ export async function askingNow(db: Db, ids: readonly string[]): Promise<Set<str
   return new Set(rows.map(({ of }) => of));
 }
 
-/** What failed lately in all chats and has not worked since. */
+/**
+ * What failed in all chats, until the owner has seen it: it was marked as seen, or a person has written in the thread of
+ * a failed turn since. Success of another run does not count, because then nobody may have looked.
+ */
 
 export interface FailedRow {
   kind: 'turn' | 'task' | 'routine' | 'message';
@@ -83,36 +87,54 @@ export interface FailedRow {
   cron_id: string | null;
 }
 
-/** Characters of a message that is offered to be said once more; a longer one is not offered. */
+/** Longest message that can be repeated, in characters. */
 const SAID_CHARS = 20_000;
 
+/** Failures that are older are not shown any more. */
+const FAILURES_SHOWN_MS = 30 * DAY;
+
+const unseen = (id: string) => sql`not exists (select from seen_failures as seen where seen.id = ${sql.ref(id)})`;
+
 /** The latest first. */
-export async function failedSince(db: Db, since: Date, limit: number): Promise<FailedRow[]> {
+export async function unseenFailures(db: Db, limit: number): Promise<FailedRow[]> {
+  const since = new Date(Date.now() - FAILURES_SHOWN_MS);
   const { rows } = await sql<FailedRow>`
     (select 'turn' as kind, turns.id, turns.thread_id, null::text as chat_id, turns.input_summary as title, turns.error as why, turns.ended_at as at,
         (select case when length(said.content) <= ${SAID_CHARS} then coalesce(said.words, said.content) end
           from transcript as said where said.turn_id = turns.id and said.role = 'user' order by said.ord limit 1) as said,
         null::text as workspace, null::text as cron_id
-      from turns where status = 'failed' and ended_at >= ${since} and not exists (
-        select from turns as later where later.thread_id = turns.thread_id and later.created_at > turns.created_at and later.status = 'completed')
+      from turns where status = 'failed' and ended_at >= ${since} and ${unseen('turns.id')} and not exists (
+        select from turns as later where later.thread_id = turns.thread_id and later.created_at > turns.created_at and later.run_id is null)
       order by ended_at desc limit ${limit})
     union all
     (select 'task', id, thread_id, null, goal, reason, ended_at, case when length(goal) <= ${SAID_CHARS} then goal end, workspace, null
-      from tasks where state = 'failed' and ended_at >= ${since} order by ended_at desc limit ${limit})
+      from tasks where state = 'failed' and ended_at >= ${since} and ${unseen('tasks.id')} order by ended_at desc limit ${limit})
     union all
     (select 'routine', runs.id, null, runs.chat_id, runs.routine_name, runs.summary, runs.ended_at, null, null, crons.id
       from routine_runs as runs left join crons on crons.id = runs.cron_id
-      where runs.status = 'failed' and runs.ended_at >= ${since} and not exists (
-        select from routine_runs as later where later.routine_id = runs.routine_id and later.started_at > runs.started_at and later.status = 'completed')
-      order by runs.ended_at desc limit ${limit})
+      where runs.status = 'failed' and runs.ended_at >= ${since} and ${unseen('runs.id')} order by runs.ended_at desc limit ${limit})
     union all
     (select 'message', id, thread_id, chat_id, left(body, 400), error, created_at, null, null, null
-      from outbox where state = 'failed' and created_at >= ${since} order by created_at desc limit ${limit})
+      from outbox where state = 'failed' and created_at >= ${since} and ${unseen('outbox.id')} order by created_at desc limit ${limit})
     order by at desc, id limit ${limit}`.execute(db);
   return rows;
 }
 
-/** What runs in all chats. */
+/** A second call changes nothing. Marks of failures that are not shown any more go. */
+export async function markSeen(db: Db, ids: readonly string[]): Promise<void> {
+  await db
+    .deleteFrom('seen_failures')
+    .where('seen_at', '<', new Date(Date.now() - 2 * FAILURES_SHOWN_MS))
+    .execute();
+  if (ids.length > 0)
+    await db
+      .insertInto('seen_failures')
+      .values(ids.map((id) => ({ id })))
+      .onConflict((c) => c.doNothing())
+      .execute();
+}
+
+/** The running work of all chats. */
 
 export interface RunningTurn {
   id: string;

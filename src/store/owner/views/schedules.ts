@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Inputs } from '../../../domain/routine-inputs.ts';
 import type { Db } from '../../postgres/database.ts';
 
-/** What fires by itself in all chats. */
+/** Schedules of all chats. */
 
 interface RunOfSchedule {
   id: string;

@@ -3,7 +3,9 @@ import { HOUR } from '../../../domain/time.ts';
 import type { Db } from '../../postgres/database.ts';
 import { today } from '../../turns/steps/spending.ts';
 
-/** What models cost, over all chats and coding tasks. Days are those of `zone`, money is in millionths of a US dollar. */
+/**
+ * The cost of models, over all chats and coding tasks. Days are those of `zone`, money is in millionths of a US dollar.
+ */
 
 export interface Sum {
   tokens: number;
@@ -125,7 +127,7 @@ export async function usedByTasks(db: Db): Promise<Use[]> {
   return rows;
 }
 
-/** What the coding tasks of each chat used today. The pace is that of those that are not over. */
+/** Usage of the coding tasks of each chat today. The pace is that of those that are not over. */
 export async function usedByTasksOfDay(
   db: Db,
   zone: string,
@@ -149,7 +151,7 @@ export async function usedInMonth(db: Db, zone: string): Promise<Used[]> {
   return rows;
 }
 
-/** What the runs of each schedule used today. */
+/** Usage of the runs of each schedule today. */
 export async function usedBySchedules(db: Db, zone: string): Promise<Array<Used & { cron_id: string }>> {
   const { rows } = await sql<Used & { cron_id: string }>`
     select cron_id, crons.chat_id, sum(tokens)::bigint as tokens, sum(micro_usd)::bigint as micro_usd
@@ -157,7 +159,7 @@ export async function usedBySchedules(db: Db, zone: string): Promise<Array<Used 
   return rows;
 }
 
-/** What persons have allowed beyond the budgets that hold now. */
+/** Grants of people beyond the present budgets. */
 export async function grantsNow(
   db: Db,
   zone: string,

@@ -1,5 +1,6 @@
 import type { ColumnType } from 'kysely';
 import type { DecidedBy } from '../../../contracts/decision.ts';
+import type { NoticeKind } from '../../../contracts/owner-push.ts';
 import type { Source } from '../../../contracts/taint.ts';
 import type { Declaration, ExtensionKind } from '../../../domain/extensions/extension.ts';
 import type { Created, Json, NullableJson } from '../columns.ts';
@@ -54,6 +55,43 @@ export interface ExtensionDatabase {
   extensions: ExtensionTable;
 }
 
+/** A browser with Web Push, or the topic of ntfy. */
+interface PushDeviceTable {
+  id: string;
+  endpoint: string;
+  /** of the browser: `p256dh` and `auth`; null for ntfy */
+  keys: NullableJson<{ p256dh: string; auth: string }>;
+  kinds: NoticeKind[];
+  /** `22:00-07:00` */
+  quiet: string | null;
+  time_zone: string;
+  /** where the page is, as this browser reaches it */
+  origin: string | null;
+  problem: string | null;
+  created_at: Created;
+}
+
+/** One notice to one device. */
+interface PushSendTable {
+  /** `question/…`, `task/…`, `turn/…`, or `run/…/…` with the schedule and its run */
+  key: string;
+  device_id: string;
+  kind: NoticeKind;
+  thread_id: string | null;
+  body: string;
+  due_at: ColumnType<Date, Date | undefined, Date>;
+  attempts: ColumnType<number, number | undefined, number>;
+  sent_at: Date | null;
+  /** it was taken back, or given up */
+  closed_at: Date | null;
+  created_at: Created;
+}
+
+export interface PushDatabase {
+  push_devices: PushDeviceTable;
+  push_sends: PushSendTable;
+}
+
 export interface MemoryTable {
   id: string;
   /** `owner` for the owner's own chats, the chat's id for every other chat */
@@ -65,6 +103,13 @@ export interface MemoryTable {
   words: ColumnType<string, never, never>;
 }
 
+/** A failed turn, task, run of a routine or message that the owner has seen. */
+interface SeenFailureTable {
+  id: string;
+  seen_at: Created;
+}
+
 export interface MemoryDatabase {
   memories: MemoryTable;
+  seen_failures: SeenFailureTable;
 }

@@ -71,13 +71,8 @@ export async function decideQuestion(
     await tx.now.updateTable('turns').set({ auto_approve: true }).where('id', '=', question.turn_id).execute();
   }
   if (decision === 'deny' && question.call_id) {
-    const call = await tx.now
-      .selectFrom('calls')
-      .select('name')
-      .where('id', '=', question.call_id)
-      .executeTakeFirstOrThrow();
     const output = skip
-      ? `Skipped by the person: ${call.name} was not run. Go on without it; do not try it another way.`
+      ? 'Skipped by the person: nothing was run. Go on without it; do not try it another way.'
       : `The person said no to "${question.prompt.split('\n', 1)[0]}" Nothing was run.`;
     await settleCall(tx, question.call_id, { ok: false, output });
   }

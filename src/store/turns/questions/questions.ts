@@ -67,6 +67,23 @@ export const openQuestions = (tx: Tx, threadId: string): Promise<Question[]> =>
     .orderBy('number')
     .execute();
 
+/** How long a turn or a coding task has waited for answers of people, ms. Questions that were open at once count once. */
+export async function waitedForPeople(db: Db | Tx, of: { turnId: string } | { taskId: string }): Promise<number> {
+  const questions = db.selectFrom('questions').select(['asked_at', 'decided_at']).orderBy('asked_at');
+  const rows = await ('turnId' in of
+    ? questions.where('turn_id', '=', of.turnId)
+    : questions.where('task_id', '=', of.taskId)
+  ).execute();
+  let waited = 0;
+  let until = 0;
+  for (const { asked_at, decided_at } of rows) {
+    const end = decided_at?.getTime() ?? Date.now();
+    waited += Math.max(0, end - Math.max(asked_at.getTime(), until));
+    until = Math.max(until, end);
+  }
+  return waited;
+}
+
 /** True while a thread waits for an answer. */
 export async function isAsked(db: Db | Tx, threadId: string, questionsOnly = false): Promise<boolean> {
   let query = db.selectFrom('questions').select('id').where('thread_id', '=', threadId).where('state', '=', 'open');

@@ -36,7 +36,7 @@ export const dearestToday = (db: Db, limit: number, zone: string) =>
     .limit(limit)
     .execute();
 
-/** Whose budgets count what is spent. */
+/** The chat and the schedule whose budgets count a spend. */
 interface Payer {
   chatId: string;
   /** the time zone of the owner */

@@ -43,7 +43,7 @@ export interface StepSubject {
   zone: string;
   /** the run of a schedule that it belongs to */
   run: { cronId: string | null; account: string } | undefined;
-  /** by the whole chat in all its time, without this step if it is not stored yet */
+  /** total spend of the chat, without this step if it is not stored yet */
   spentEver: number;
   /** limits that others have met, by model */
   limits: Record<string, KnownLimit>;

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { jsonArrayFrom } from 'kysely/helpers/postgres';
 import type { Arrival, ThinkInput, ThinkResult } from '../../../contracts/conversation.ts';
 import { stepKey } from '../../../contracts/ids.ts';
+import { withoutInternal } from '../../../domain/text/internal.ts';
 import { derivedId, steerMessageId } from '../../chats/ids.ts';
 import { onThread, onThreadIf, requireUnchanged, type ThreadTransaction } from '../../chats/thread-transaction.ts';
 import { endItem, endItemRow, insertItems, itemEvent, itemRow } from '../../chats/threads/items.ts';
@@ -66,7 +67,7 @@ async function storeCallsAtOnce(
     answer.readUpto,
   );
   const stored = await onThreadIf(db, threadId, unchanged, (batch) => {
-    storeItems(batch, input, answer, calls);
+    storeItems(batch, input, onScreens(subject, answer), calls);
     rememberAnswer(batch, input, answer, calls);
     writeStep(batch, input, subject, answer, result);
     if (answer.families) batch.later((db) => familiesKept(db, input, answer.families!));
@@ -116,7 +117,7 @@ async function storeOnThread(db: Db, input: ThinkInput, subject: StepSubject, an
     const open = state.turn.status === 'in_progress';
     const trust = await trustNow(tx.now, threadId, state.turn.auto_approve);
     const calls = open ? answer.calls.map((call, position) => newCall(input, call, position, trust)) : [];
-    if (open) state.items.push(...(await showAnswer(tx, input, answer, calls)));
+    if (open) state.items.push(...(await showAnswer(tx, input, subject, answer, calls)));
     else await endItem(tx, answer.item.id, { status: 'interrupted' });
     if (newer.length > 0) await moveBehindAnswer(tx, newer);
     const next: ThinkResult['next'] = !open
@@ -168,20 +169,26 @@ const selectStepState = (tx: Tx, { turnId, step }: ThinkInput, readUpto: number)
     ];
   });
 
+/** An answer to a schedule without what it keeps to itself. */
+const onScreens = ({ turn }: StepSubject, answer: Answer): Answer =>
+  turn.run_id === null ? answer : { ...answer, text: withoutInternal(answer.text) };
+
 /** Shows and remembers the answer of a turn that is open. Returns its new items. */
 async function showAnswer(
   tx: ThreadTransaction,
   input: ThinkInput,
+  subject: StepSubject,
   answer: Answer,
   calls: readonly NewCall[],
 ): Promise<TurnState['items']> {
-  const { text, item } = answer;
+  const shown = onScreens(subject, answer);
+  const { text, item } = shown;
   // what streamed may turn out to be a thought or a call, so that no text is left
   const end = text
     ? ({ status: 'completed', summary: text, detail: text } as const)
     : ({ status: 'interrupted' } as const);
   const streamed = item.begun ? await endItemRow(tx.now, item.id, end) : undefined;
-  const born = storeItems(tx, input, answer, calls, streamed);
+  const born = storeItems(tx, input, shown, calls, streamed);
   // a late answer to a closed turn would come between the next message and its answer
   rememberAnswer(tx, input, answer, calls);
   return born.map(({ id, kind, status }) => ({ id, kind, status }));

@@ -226,7 +226,7 @@ describe('an approval', () => {
     await approval(thread);
     expect((await app.say(thread, 'Skip it.')).kind).toBe('answer');
     expect((await app.ended(thread, turn)).status).toBe('completed');
-    expect(await answerOf(thread, turn)).toMatch(/^Told: Skipped by the person: workflow_create was not run/);
+    expect(await answerOf(thread, turn)).toMatch(/^Told: Skipped by the person: nothing was run/);
     expect(await routinesOf(thread)).toEqual([]);
   });
 

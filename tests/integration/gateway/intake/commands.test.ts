@@ -60,12 +60,14 @@ describe('a command', () => {
     await insertTask(db, { ...at, host: 'elsewhere', workspace: 'shop', worktree: false, timeout_ms: 1000 });
     await setTaskState(db, id, 'running');
     const listed = await told(thread, 'tasks');
-    expect(listed).toContain(`- ${id}: running, `);
-    expect(listed).toContain('practice in shop: make it work');
-    expect(listed).toContain(`\`stop ${id}\` ends it`);
-    expect(await told(other, 'tasks')).not.toContain(id);
+    expect(listed).toMatch(
+      /^- 1: practice in shop: make it work \(at work for \d+ s\)\n`pause` freezes it, `stop` ends it\.$/,
+    );
+    expect(await told(other, 'tasks')).not.toContain('make it work');
     await db.updateTable('tasks').set({ state: 'completed', ended_at: new Date() }).where('id', '=', id).execute();
-    expect(await told(thread, 'tasks')).toMatch(/No coding task is under way[\s\S]*Over:[\s\S]*completed[\s\S]*`undo`/);
+    expect(await told(thread, 'tasks')).toMatch(
+      /No coding task is under way[\s\S]*Over:\n- 1: in shop: make it work \(done \d+ min ago\)\n`undo`/,
+    );
   });
 
   it('makes a project the active one, and leaves sentences about something else to the model', async () => {

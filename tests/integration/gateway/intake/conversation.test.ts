@@ -156,6 +156,9 @@ describe('a conversation', () => {
     ]);
     await until('the question is open', async () => (await app.detail(thread)).pending_user_inputs.length === 1);
     expect((await app.say(thread, '7')).kind).toBe('reply');
+    expect((await app.detail(thread)).items.at(-1)!.detail).toBe(
+      'There is no choice 7. Answer with one of these, or in your own words:\n1. red\n2. green',
+    );
     expect((await app.say(thread, '2')).kind).toBe('answer');
     expect((await app.ended(thread, turn)).status).toBe('completed');
     expect(await answerOf(thread, turn)).toBe('You chose green');
@@ -242,7 +245,7 @@ describe('a conversation', () => {
     expect(ended.status).toBe('failed');
     // our sentence first, which says what to do; theirs behind it
     expect(ended.error).toMatch(
-      /^The model endpoint refused the key\. `fetch setup` takes another one .*\(It said: Authentication failed/,
+      /^The key for the model was refused\. Put in another one on my page, under Settings, Model\. \(It said: Authentication failed/,
     );
   });
 

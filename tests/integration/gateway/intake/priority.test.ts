@@ -88,7 +88,15 @@ describe('a worker that comes to a long queue', () => {
 
 describe('a schedule', () => {
   const wanted = (cronId: string): NewSchedule => ({
-    ...{ cronId, schedule: '0 0 1 1 *', timeZone: 'UTC', enabled: true, gives: [], catchupMs: 3_600_000 },
+    ...{
+      cronId,
+      name: 'a schedule',
+      schedule: '0 0 1 1 *',
+      timeZone: 'UTC',
+      enabled: true,
+      gives: [],
+      catchupMs: 3_600_000,
+    },
     input: { routineId: 'wf_none', chatId: 'api/none', cronId },
   });
 

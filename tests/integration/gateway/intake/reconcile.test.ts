@@ -257,7 +257,7 @@ describe('a message that waits to be sent', () => {
     for (const id of ['out_tsk_abc_result', 'out_wfr_abc_20261122T070000Z_result', 'out_abc_answer'])
       await db
         .insertInto('outbox')
-        .values({ id, chat_id, thread_id: thread, turn_id: null, kind: 'result', body: `this is ${id}` })
+        .values({ id, chat_id, thread_id: thread, turn_id: null, kind: 'result', body: 'a message' })
         .execute();
     const found = (await createReconcile({ db: store.db, temporal, config })(0)).sends.found;
     expect(found).toBeGreaterThanOrEqual(1);

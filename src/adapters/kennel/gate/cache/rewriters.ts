@@ -1,4 +1,4 @@
-/** What is known of an index before it is read. */
+/** Facts about an index before it is read. */
 export interface IndexAnswer {
   /** the address that was asked for */
   url: URL;

@@ -23,8 +23,8 @@ export interface Admission {
   /** `left`: aborted when the client is gone. Never rejects. */
   admit(target: Target, tool: string | null, left: AbortSignal): Promise<Admitted>;
   /**
-   * Reads the rules again. Returns whether an open tunnel may stay; a "once" that is over lets it. Keeps what it knows
-   * when the store is away.
+   * Reads the rules again. Returns whether an open tunnel may stay: an expired one-time permission does not close it.
+   * Without the database the last known rules hold.
    */
   reviewed(): Promise<(target: Target) => boolean>;
 }

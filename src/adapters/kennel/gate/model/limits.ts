@@ -3,7 +3,7 @@ import type { KnownLimit, Limited, Refused } from '../../../../store/turns/limit
 import { classify } from '../../../model/request/classify.ts';
 import type { Refusal } from './errors.ts';
 
-/** What the tasks of all hosts know of limits, for one task. */
+/** Limits that the tasks of all hosts have met, for one task. */
 export interface LimitStore {
   known(at: Limited): Promise<KnownLimit | null>;
   mayTry(at: Limited, forMs: number): Promise<boolean>;

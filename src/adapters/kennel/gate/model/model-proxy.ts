@@ -7,7 +7,7 @@ import { type Protocol, protocolOf, routeOf, type Wire } from './routes.ts';
 import type { UpstreamOrWhy } from './upstreams.ts';
 
 interface ModelProxyDeps extends ModelCallDeps {
-  upstreams: Record<Protocol, UpstreamOrWhy>;
+  upstreams: () => Record<Protocol, UpstreamOrWhy>;
 }
 
 /**
@@ -124,7 +124,7 @@ export class ModelProxy {
         return refuse(response, protocol, { status: 503, message: 'This host is being restarted. Ask again.' });
       const route = routeOf(request.method, request.url ?? '');
       if (!route) return refuse(response, protocol, { status: 404, message: NOT_SERVED });
-      const to = deps.upstreams[route.protocol];
+      const to = deps.upstreams()[route.protocol];
       if ('why' in to) return refuse(response, protocol, { status: 503, message: to.why });
       release = await this.slots.take(gone.signal);
       const refusal = await deps.ledger.check(gone.signal);

@@ -54,7 +54,7 @@ export function upstreamsOf(settings: UpstreamSettings): Record<Protocol, Upstre
           book(openai.baseUrl, true),
         )
       : {
-          why: 'No model is configured for coding agents: set OPENAI_API_KEY, OPENROUTER_API_KEY or OPENAI_BASE_URL, and restart.',
+          why: 'No model is configured for coding agents: set OPENAI_API_KEY, OPENROUTER_API_KEY or OPENAI_BASE_URL.',
         },
   };
 }
@@ -68,7 +68,7 @@ function keyed(
 ): UpstreamOrWhy {
   // one's own endpoint may need no key; the provider's always does
   if (!key && DEFAULT_HOSTS.has(new URL(baseUrl).hostname))
-    return { why: `No key for this model provider is configured: set ${setting}, and restart.` };
+    return { why: `No key for this model provider is configured: set ${setting}.` };
   return made(baseUrl, key, key ? { [header]: key } : {}, book(baseUrl, false));
 }
 

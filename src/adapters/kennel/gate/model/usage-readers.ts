@@ -1,6 +1,6 @@
 import type { Wire } from './routes.ts';
 
-/** What the answers of a call have said about its usage so far. */
+/** The usage of a call, from its answers so far. */
 export interface Seen {
   model: string | null;
   /** input tokens, without those of the two caches */

@@ -3,7 +3,7 @@ import type { NewUpdate } from '../../../../store/telegram/inbox.ts';
 import type { FileFacts } from '../../../intake/attachments.ts';
 import { sanitiseName, sanitiseText } from '../../../intake/sanitise.ts';
 
-/** What is asked for. What is not in this list would not be read. */
+/** The kinds of updates that are requested. What is not in this list would not be read. */
 export const ALLOWED_UPDATES = ['message', 'edited_message', 'callback_query', 'my_chat_member'];
 
 /** The address of a chat: its id, and behind a slash the topic. Elsewhere a thread is only a chain of replies. */

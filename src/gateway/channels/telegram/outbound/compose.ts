@@ -23,7 +23,7 @@ const MOST_MESSAGES = 5;
 const BUTTON = 60;
 const MOST_BUTTONS = 10;
 
-/** What a button carries: the question, and the place of the answer among those that it offers. */
+/** The data of a button: the question, and the place of the answer among those that it offers. */
 const pressOf = (questionId: string, place: number): string => `${questionId}/${place}`;
 
 /** The answers that the buttons of a question stand for, in their order. */

@@ -90,7 +90,7 @@ const identityOf = (role: Role, forms: Forms): Identity => {
   return { role: role === 'stranger' ? 'member' : role, channel: 'whatsapp', ...(id && { id }) };
 };
 
-/** What happens to a message: it ends with a reason (`verdict`), or goes on with the text that is meant for us. */
+/** The decision about a message: it ends with a reason (`verdict`), or goes on with the text that is meant for us. */
 type Verdict =
   | { admitted: true; text: string /** the text is the quoted one */; quotes?: true }
   | { admitted: false; verdict: string };

@@ -15,7 +15,7 @@ type Deps = WhatsAppDeps & { live: CurrentLive };
 type Edit = Extract<Content, { kind: 'edit' }>;
 type Change = Extract<Content, { kind: 'edit' | 'sealed_edit' | 'revoke' }>;
 
-/** What an edit or a deletion did. `waiting`: its message was not passed on yet, and changes or vanishes. */
+/** The effect of an edit or a deletion. `waiting`: its message was not passed on yet, and changes or vanishes. */
 type AmendOutcome = { kind: 'waiting'; seq: number } | { kind: 'none' } | Amended;
 
 /**

@@ -22,7 +22,7 @@ const WHOLE_MS = 180_000;
 /** How long the phone may take to upload a file again. */
 const REUPLOAD_MS = 30_000;
 
-/** What a person is told about a file that cannot be loaded. */
+/** Messages to a person about a file that cannot be loaded. */
 export const mediaProblemText = (problem: FileProblem, kind: Media['kind'], limit = FILE_LIMITS[kind]): string => {
   const thing = { image: 'picture', audio: 'recording', video: 'video', document: 'file' }[kind];
   return {

@@ -186,7 +186,7 @@ export class Sorter {
     return null;
   }
 
-  /** Until when a message over the limit waits, and whether to say so; null: it is accepted now. */
+  /** When a message over the rate limit may run, and whether to tell its author; null: it is accepted now. */
   private limited(it: Admitted): { until: number; tell: boolean } | null {
     const { message, text, address, ofOthers, old, late } = it;
     // an album counts as one message

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { AuthenticationCreds, WASocket } from '@whiskeysockets/baileys';
 
-/** What a person must do to link this device; both null when there is nothing to do. */
+/** Instructions to link this device; both null when there is nothing to do. */
 export interface PairingShow {
   /** text of the QR */
   qr: string | null;

@@ -5,7 +5,7 @@ import type { Quotable } from '../../../../store/whatsapp/outgoing.ts';
 import { quietLogger } from '../library/baileys.ts';
 import type { Live, WhatsAppDeps } from '../live.ts';
 
-/** What is to be sent, with files as bytes. Nothing is ever fetched from an address here. */
+/** The content of a message, with files as bytes. Nothing is ever fetched from an address here. */
 export type Sendable =
   | { kind: 'text'; text: string }
   | { kind: 'poll'; name: string; options: string[] }

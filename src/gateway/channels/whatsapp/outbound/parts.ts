@@ -35,7 +35,7 @@ const EDIT_EVERY_MS = 4_000;
 export const messageIdOf = (outboxId: string, part: number): string =>
   `3EB0${createHash('sha256').update(`${outboxId}\n${part}`).digest('hex').slice(0, 18).toUpperCase()}`;
 
-/** What the messages of one row are made from. */
+/** The source of the messages of one row. */
 interface Making {
   row: OutgoingRow;
   live: Live;

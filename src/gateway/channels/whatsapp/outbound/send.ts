@@ -19,7 +19,7 @@ export type SenderDeps = ConstructorParameters<typeof PartSender>[0] & {
   pacer?: Pacer;
 };
 
-/** What the sends of an account share. */
+/** State that all sends of an account share. */
 interface Sending {
   deps: SenderDeps;
   pacer: Pacer;

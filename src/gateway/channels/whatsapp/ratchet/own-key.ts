@@ -5,7 +5,7 @@ import { readCreds } from '../../../../store/whatsapp/auth.ts';
 /** Where a value is stored; its ciphertext is bound to that. */
 export const placeOf = (account: string, key: string): string => `${account}/${key}`;
 
-/** What a person is told when the stored credentials cannot be read with the key of this gateway. */
+/** The message when the key of this gateway cannot read the stored credentials. */
 export const OTHER_KEY =
   'The stored WhatsApp credentials were written with another encryption key than the one of this gateway. Copy the file encryption-key from the FETCH_HOME of the machine that linked WhatsApp, ' +
   'or set the same FETCH_ENCRYPTION_KEY on every machine, and start this gateway again. Where that key is lost, log WhatsApp out and pair it again.';

@@ -2,7 +2,7 @@ import type { Emphasis, PhrasingContent, Strong } from 'mdast';
 import { fenceFor } from '../../shared/diffs.ts';
 import { emphasise, type Piece, structure, text } from './markup-line.ts';
 
-/** What inline content needs to know about its context. */
+/** The context of inline content. */
 export interface Inline {
   markdown: string;
   /** Addresses of `[text][label]`, by normalised label. */

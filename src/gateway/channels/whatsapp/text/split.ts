@@ -179,7 +179,7 @@ function character(text: string, at: number, room: number, fits: (offset: number
   return at + room;
 }
 
-/** What formatting did, under the names that `responseFormattingMetrics` shows. */
+/** Counters of formatting, under the names of `responseFormattingMetrics`. */
 interface FormattingCounters {
   /** Replies whose markup differs from their markdown. */
   normalizedCount: number;

@@ -15,6 +15,7 @@ import { newCode } from '../../../../../src/store/telegram/bots.ts';
 import { telegramSendsOf } from '../../../../../src/store/telegram/sends.ts';
 import { startTestDatabase, type TestDatabase } from '../../../../support/database.ts';
 import { type Person, person, TelegramServer } from '../../../../support/telegram/server.ts';
+import { unfitMessages } from '../../../../support/transcript.ts';
 import { until } from '../../../../support/until.ts';
 
 /** The channel against a local Bot API and a real PostgreSQL; no Temporal server answers, so no turn goes on. */
@@ -32,7 +33,11 @@ const db = () => database.store.db;
 beforeAll(async () => {
   database = await startTestDatabase(8);
 }, 60_000);
-afterAll(async () => database?.close());
+afterAll(async () => {
+  const unfit = database ? await unfitMessages(database.store) : [];
+  await database?.close();
+  expect(unfit).toEqual([]);
+});
 beforeEach(async () => {
   server = await TelegramServer.start();
   logged = '';

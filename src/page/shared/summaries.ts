@@ -1,4 +1,4 @@
-import { moreThanText, Resource } from '../shared/server/resource.ts';
+import { moreThanText, Resource } from './server/resource.ts';
 
 /** `GET /v1/threads/summary`, as far as the page uses it. */
 export interface ThreadSummary {
@@ -23,7 +23,7 @@ export const summaries = new Resource<ThreadSummary[]>(
   700,
 );
 
-/** What a row shows of the state: one whose last turn failed shows that. */
+/** The state in a row: one whose last turn failed shows that. */
 export const stateOf = ({ state, latest_turn_status: status }: ThreadSummary): ThreadSummary['state'] | 'failed' =>
   state === 'idle' && status === 'failed' ? 'failed' : state;
 

@@ -1,0 +1,165 @@
+import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import type { WorkspaceAnswer } from '../../../src/contracts/workspace-ops.ts';
+import { author, Workspace } from './program.ts';
+
+/** States of a repository before a task, and what an agent does in them: undo brings each back exactly. */
+
+let w: Workspace;
+afterEach(() => w.remove());
+
+const EDIT = 'sed -i s/line.5/five/ a.txt';
+/** Two branches that changed the same line, with `main` checked out. */
+const APART = `git checkout -qb f; ${EDIT}; git commit -qam f; git checkout -q main; sed -i s/line.5/cinq/ a.txt; git commit -qam m`;
+const SPARSE = 'mkdir f; echo f > f/f; git add f; git commit -qm f; git sparse-checkout set --cone d';
+const FORGET = 'git reflog expire --expire=now --all; git gc -q --prune=now';
+
+/** Name, what the person did, what the agent did. */
+const STATES: Array<[string, string, string]> = [
+  ['a sparse checkout, and a file outside of it is written', SPARSE, 'mkdir f; echo n > f/f; echo g > f/g'],
+  [
+    'a sparse checkout that is widened and committed to',
+    SPARSE,
+    'git sparse-checkout add f; echo n >> f/f; git commit -qam n',
+  ],
+  ['a sparse checkout that is given up', SPARSE, `git sparse-checkout disable; ${EDIT}`],
+  [
+    'a file that git was told to overlook, and another edit of it',
+    'git update-index --skip-worktree a.txt; echo mine >> a.txt',
+    EDIT,
+  ],
+  ['a file taken for unchanged', 'git update-index --assume-unchanged a.txt', EDIT],
+  ['a file that is removed and hidden from git', 'true', 'git update-index --skip-worktree a.txt; rm a.txt'],
+  [
+    'a file that is announced, and committed by the agent',
+    'echo n > n.txt; git add -N n.txt',
+    'echo m > m.txt; git add -A; git commit -qm all',
+  ],
+  [
+    'names that differ in case alone, in a repository of another system',
+    'git config core.ignorecase true; mv a.txt A.txt',
+    'echo x >> A.txt; echo y > D.TXT',
+  ],
+  [
+    'a rebase that the agent ends',
+    `${APART}; git checkout -q f; git rebase -q main || true`,
+    'git checkout -q --theirs a.txt; git add a.txt; GIT_EDITOR=true git rebase --continue',
+  ],
+  [
+    'a bisect that the agent ends',
+    'for i in 1 2 3 4; do echo $i >> z; git add z; git commit -qm $i; done; git bisect start; git bisect bad HEAD; git bisect good HEAD~4',
+    `git bisect reset; ${EDIT}`,
+  ],
+  [
+    'conflicts of a stash, which the agent throws away',
+    `${EDIT}; git stash -q; sed -i s/line.5/cinq/ a.txt; git commit -qam m; git stash pop || true`,
+    `git reset -q --hard; git stash drop -q; ${FORGET}`,
+  ],
+  [
+    'conflicts of a picked commit with nothing in progress, resolved by the agent',
+    `${APART}; git cherry-pick -n f || true`,
+    'echo ok > a.txt; git add a.txt',
+  ],
+  [
+    'a squashed merge that the agent commits',
+    `${APART}; git checkout -q f~1; git merge -q --squash f`,
+    'git commit -qm merged',
+  ],
+  [
+    'an older stash that the agent drops',
+    `${EDIT}; git stash -q; echo 2 >> a.txt; git stash -q; echo 3 >> a.txt`,
+    `git stash drop -q stash@{1}; ${FORGET}`,
+  ],
+  ['work that the agent stashes', `${EDIT}; echo u > u.txt`, 'git stash -qu'],
+  [
+    'another branch that the agent commits to',
+    'git branch dev',
+    `git checkout -q dev; ${EDIT}; git commit -qam x; echo y >> d/b.txt; git branch -f main dev`,
+  ],
+  [
+    'a history that the agent replaces and annotates',
+    `${EDIT}; git commit -qam x`,
+    'git replace --graft HEAD; git notes add -m agent',
+  ],
+  [
+    'worktrees elsewhere, which the agent prunes',
+    'git worktree add -q ../gone -b g; mv ../gone ../away',
+    `git worktree prune; ${EDIT}`,
+  ],
+  ['a worktree that the agent makes', 'git branch o', 'git worktree add -q wt o; echo x >> wt/a.txt'],
+  [
+    'line endings that the agent changes',
+    "printf '*.txt text\\n' > .gitattributes; git add -A; git commit -qm c",
+    "printf '*.txt text eol=crlf\\n' > .gitattributes; rm a.txt; git checkout -q a.txt",
+  ],
+];
+
+test.each(STATES)('%s', (_, before, task) => {
+  w = new Workspace();
+  w.script(
+    'git init -q -b main; seq -f "line %g" 9 > a.txt; mkdir d; echo b > d/b.txt; git add -A; git commit -qm First',
+  );
+  w.script(before);
+  const start = everything();
+  w.checkpoint('t1');
+  expect(everything()).toEqual(start);
+  w.script(task);
+  const files = w.files();
+  w.conclude('t1');
+  expect(w.files()).toEqual(files);
+  const after = everything();
+  expect(w.undo()).toMatchObject({ ok: true });
+  expect(everything()).toEqual(start);
+  // where something is in progress again, git has to end it first
+  const again: WorkspaceAnswer = w.undo('redo');
+  if (again.ok) expect(everything()).toEqual(after);
+  else expect(again.output).toMatch(/in progress|unresolved conflicts/);
+});
+
+/** Everything of a repository that a person can see, but branches that Fetch made. */
+function everything() {
+  const ask = (...args: string[]) => w.script(`${args.join(' ')} || true`);
+  const refs = ask('git for-each-ref')
+    .split('\n')
+    .filter((line) => !line.includes('refs/heads/fetch/'));
+  return {
+    ...w.state(),
+    flags: ask('git ls-files -v'),
+    status: ask('git status --porcelain=v2 --ignored'),
+    staged: ask('git diff --cached --raw'),
+    refs,
+    stashes: ask('git stash list'),
+    log: ask('git log --format=%H%s%N'),
+    folder: gitFolder(),
+  };
+}
+
+const CHANGE_ALWAYS = /^(objects|refs|logs|index|packed-refs|fetch|COMMIT_EDITMSG|ORIG_HEAD|gc\.log)$|^sharedindex/;
+const INSIDE = /^worktrees\/[^/]+\/(logs|index|ORIG_HEAD|refs)|^info\/refs$/;
+
+/** Files of git itself. */
+function gitFolder(folder = join(w.root, '.git'), prefix = ''): Record<string, string> {
+  if (!existsSync(folder)) return {};
+  return Object.assign(
+    {},
+    ...readdirSync(folder).map((name) => {
+      const [at, path] = [join(folder, name), prefix + name];
+      if ((prefix === '' && CHANGE_ALWAYS.test(name)) || INSIDE.test(path)) return {};
+      return lstatSync(at).isDirectory() ? gitFolder(at, `${path}/`) : { [path]: readFileSync(at, 'latin1') };
+    }),
+  );
+}
+
+test('an undo after the person told git something else about files leaves that, and says so', () => {
+  w = new Workspace();
+  w.script('git init -q -b main; echo a > a.txt; echo b > b.txt; git add -A; git commit -qm First');
+  w.script('git update-index --assume-unchanged a.txt');
+  w.checkpoint('t1');
+  w.script('git update-index --no-assume-unchanged a.txt; echo n > n.txt');
+  w.conclude('t1');
+  w.script('git update-index --assume-unchanged b.txt');
+  const undone = w.ask({ op: 'undo', what: 'one', author });
+  expect(undone.output).toContain('stays as it is, because the index was changed since');
+  expect(w.git('ls-files', '-v')).toBe('H a.txt\nh b.txt');
+});

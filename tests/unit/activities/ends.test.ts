@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest';
+import { loopsOf } from '../../../src/activities/turn/step/ends.ts';
+import type { Called, DialogueMessage } from '../../../src/domain/chat/context/context.ts';
+
+/** A dialogue in which a tool was called once in each step, with these results. */
+function dialogue(name: string, outputs: string[], size?: number) {
+  const calls = outputs.map(
+    (output, at): Called => ({ id: `call_${at}`, name, args: { command: 'npm test' }, state: 'done', output, size }),
+  );
+  const messages = calls.map(({ id }, at) => ({ ord: at, role: 'assistant', content: '', call_ids: [id], tokens: 1 }));
+  return {
+    messages: messages as unknown as DialogueMessage[],
+    calls: new Map(calls.map((call) => [call.id, call])),
+  };
+}
+const ends = (...given: Parameters<typeof dialogue>) => loopsOf(dialogue(...given), new Map()).ends;
+const sixTimes = (text: (n: number) => string) => Array.from({ length: 6 }, (_, n) => text(n + 7));
+
+test('a command that brings the same again is a loop, however long it took', () => {
+  const failed = (n: number) =>
+    `\`npm test\` failed with exit code 1 after ${n} s\n1 failed in 0.${n}31s (12:00:${10 + n})`;
+  expect(ends('shell_run', sixTimes(failed))).toBe(true);
+});
+
+test('other numbers, and other parts that are not shown, are another result', () => {
+  expect(
+    ends(
+      'shell_run',
+      sixTimes((n) => `${n} tests failed`),
+    ),
+  ).toBe(false);
+  expect(
+    ends(
+      'task_status',
+      sixTimes((n) => `Task t runs (${n} min)`),
+    ),
+  ).toBe(false);
+});
