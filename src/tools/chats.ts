@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { capabilitiesOf } from '../contracts/channels.ts';
 import { unionOf } from '../domain/consent/taint.ts';
 import { describeTime } from '../domain/cron.ts';
-import { inline } from '../domain/text/foreign-text.ts';
 import { withoutInternal } from '../domain/text/internal.ts';
 import { suggestion } from '../domain/text/nearest.ts';
 import { cut } from '../domain/text/storable.ts';
@@ -11,7 +10,7 @@ import { findOutgoing } from '../store/chats/messages/outbox.ts';
 import { zoneOf } from '../store/chats/preferences.ts';
 import { type LogEntry, searchLog } from '../store/owner/chat-log.ts';
 import { isMainChat } from '../store/owner/memories.ts';
-import { listedGroups, listPlaces, namedPlaces, type Place } from '../store/owner/places.ts';
+import { listedGroups, listPlaces, namedPlaces, type Place, wholeName } from '../store/owner/places.ts';
 import { recordNotice } from '../store/turns/complete-turn.ts';
 import { taintOfCall } from '../store/turns/steps/taint.ts';
 import { defineTool, named, shown, type Tool, type ToolContext, type ToolOutcome } from './tool.ts';
@@ -31,12 +30,13 @@ export const chatArgument = z.string().trim().min(1).max(120).optional().describ
 /** The chat that is meant: the own one when none is named. A text says why there is none. */
 async function placeOf({ db, chatId }: ToolContext, wanted: string | undefined): Promise<Place | string> {
   if (wanted === undefined)
-    return { chatId, channel: chatId.split('/')[0] as Place['channel'], name: 'this chat', group: null };
+    return { chatId, channel: chatId.split('/')[0] as Place['channel'], name: 'this chat', group: null, members: null };
   const all = (await listPlaces(db)).filter((place) => place.chatId !== chatId);
   const byAddress = all.filter(({ group }) => group?.address === wanted);
   const found = byAddress.length > 0 ? byAddress : namedPlaces(all, wanted);
   if (found.length === 1) return found[0]!;
-  if (found.length > 1) return `Several chats are called so: ${found.map(fullName).join(', ')}. Name the channel, too.`;
+  if (found.length > 1)
+    return `Several chats are called so: ${found.map(wholeName).join(', ')}. Give the whole name of one.`;
   const names = all.map(({ name }) => name);
   return `There is no chat ${named(wanted)}, or its group is not answered.${suggestion(wanted, names)}`;
 }
@@ -48,7 +48,7 @@ export async function inChat(context: ToolContext, wanted: string | undefined): 
   return typeof place === 'string' ? place : { ...context, chatId: place.chatId };
 }
 
-const fullName = ({ name, channel }: Place): string => `${inline(name, 80)} (${capabilitiesOf(channel).label})`;
+const fullName = (place: Place): string => wholeName({ ...place, members: null });
 
 /** How long a message may take until it is told that it waits. */
 const SENT_WITHIN_MS = 8_000;

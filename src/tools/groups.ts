@@ -12,7 +12,7 @@ import { suggestion } from '../domain/text/nearest.ts';
 import { type Group, listGroups, registerGroup, unregisterGroup } from '../store/chats/groups.ts';
 import { chatOfThread, createThread, threadOfChat } from '../store/chats/threads/threads.ts';
 import { listWorkspaces, selectWorkspace } from '../store/kennel/workspaces/workspaces.ts';
-import { namedPlaces, peopleNamed } from '../store/owner/places.ts';
+import { namedPlaces, peopleNamed, wholeName } from '../store/owner/places.ts';
 import { namesIn, peopleNames } from '../store/owner/views/chats.ts';
 import type { Db } from '../store/postgres/database.ts';
 import { currentBot } from '../store/telegram/bots.ts';
@@ -69,7 +69,7 @@ export async function planOf(db: Db, args: Args): Promise<GroupPlan | string> {
       all.map(({ name }) => name),
     )}`;
   if (found.length > 1)
-    return `Several groups are called so: ${found.map(({ name, channel }) => `${inline(name, 80)} (${capabilitiesOf(channel).label})`).join(', ')}. Name the channel, too.`;
+    return `Several groups are called so: ${found.map(wholeName).join(', ')}. Give the whole name of one.`;
   const [group] = found as [Group];
   if (group.left_at !== null) return `I am not in ${named(group.name)} any more.`;
   const problem = args.trigger === undefined ? null : triggerProblem(args.trigger);

@@ -216,6 +216,15 @@ export async function noteTalk(db: Db | Tx, talk: Talk): Promise<void> {
   );
 }
 
+/** Deletes what is too old to be read. */
+export const pruneTalk = async (db: Db): Promise<void> => {
+  await db
+    .deleteFrom('group_talk')
+    .where('message_id', 'is', null)
+    .where('said_at', '<', sql<Date>`now() - ${TALK_DAYS} * interval '1 day'`)
+    .execute();
+};
+
 /** Its author has changed what was said, or taken it back (`to` null), before it was read. */
 export async function amendTalk(db: Db | Tx, chatId: string, key: string, to: string | null): Promise<void> {
   const at = { chat_id: chatId, key };

@@ -14,6 +14,7 @@ export interface Place {
   channel: Channel;
   name: string;
   group: Group | null;
+  members: number | null;
 }
 
 /** Most chats that are looked through by name. */
@@ -40,18 +41,29 @@ export async function listPlaces(db: Db | Tx): Promise<Place[]> {
   );
   return rows.flatMap(({ id, channel, address }): Place[] => {
     if (!isGroupChat(channel, address))
-      return [{ chatId: id, channel, name: named.get(id)?.name ?? capabilitiesOf(channel).label, group: null }];
+      return [
+        { chatId: id, channel, name: named.get(id)?.name ?? capabilitiesOf(channel).label, group: null, members: null },
+      ];
     const group = groups.find((each) => each.channel === channel && each.chat_id === id && isAnswered(each));
-    return group ? [{ chatId: id, channel, name: group.name, group }] : [];
+    return group ? [{ chatId: id, channel, name: group.name, group, members: group.members }] : [];
   });
 }
 
-/** Those that a name means. `Family (Telegram)` tells two of one name apart. */
-export function namedPlaces<T extends { name: string; channel: Channel }>(all: readonly T[], wanted: string): T[] {
+interface NamedPlace {
+  name: string;
+  channel: Channel;
+  members?: number | null;
+}
+
+/** `Family (Telegram, 5 members)`: what tells two of one name apart, as far as it is known. */
+export const wholeName = ({ name, channel, members }: NamedPlace): string =>
+  `${inline(name, 80)} (${[capabilitiesOf(channel).label, ...(members == null ? [] : [`${members} members`])].join(', ')})`;
+
+/** Those that a name means; `Family (Telegram)` and the whole name mean fewer. */
+export function namedPlaces<T extends NamedPlace>(all: readonly T[], wanted: string): T[] {
   const said = wanted.trim().toLowerCase();
-  const exact = all.filter(
-    ({ name, channel }) =>
-      name.toLowerCase() === said || `${name} (${capabilitiesOf(channel).label})`.toLowerCase() === said,
+  const exact = all.filter((each) =>
+    [each.name, wholeName({ ...each, members: null }), wholeName(each)].some((name) => name.toLowerCase() === said),
   );
   return exact.length > 0 ? exact : all.filter(({ name }) => said.length > 2 && name.toLowerCase().startsWith(said));
 }

@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { promptFacts } from '../../../src/activities/turn/context/prompt.ts';
 import { type Config, loadConfig } from '../../../src/config.ts';
+import { parseGroupOrder } from '../../../src/domain/chat/groups.ts';
 import { noteJoined } from '../../../src/gateway/channels/shared/groups.ts';
 import { compareGroups } from '../../../src/gateway/channels/whatsapp/inbound/memberships.ts';
 import { Receiver } from '../../../src/gateway/channels/whatsapp/inbound/receive.ts';
@@ -15,6 +16,7 @@ import { noteOwn } from '../../../src/store/kennel/workspaces/own-content.ts';
 import { memoriesForPrompt, memoryOwner } from '../../../src/store/owner/memories.ts';
 import { json } from '../../../src/store/postgres/database.ts';
 import { replyTo } from '../../../src/store/turns/replies.ts';
+import { agreedInThread } from '../../../src/store/turns/turn-extensions.ts';
 import { wish } from '../../../src/store/whatsapp/account.ts';
 import { storeReceived } from '../../../src/store/whatsapp/inbox.ts';
 import { tools } from '../../../src/tools/registry.ts';
@@ -244,6 +246,52 @@ it('takes the notes in the folder of a group for the owner’s word only where t
   expect((await group()).instructions).toBeNull();
 });
 
+it('gives the owner’s own tools to no group, nor to an isolated prompt of one', async () => {
+  const declaration = {
+    kind: 'tool',
+    name: 'deploy',
+    description: 'Deploy',
+    danger: 'SAFE',
+    command: 'true',
+    parameters: [],
+  };
+  const version = {
+    hash: 'h1',
+    kind: 'tool',
+    name: 'deploy',
+    agreed: true,
+    decided_at: null,
+    decided_by: null,
+  } as const;
+  await db()
+    .insertInto('extension_versions')
+    .values({ ...version, declaration: json(declaration) })
+    .execute();
+  await db().insertInto('extensions').values({ kind: 'tool', name: 'deploy', hash: 'h1', problem: null }).execute();
+  const { id: work } = await intake.channelThread('whatsapp', '120369999@g.us');
+  expect((await agreedInThread(db(), main.threadId)).length).toBe(1);
+  // a group that is not registered has what its owner alone has asked for
+  expect((await agreedInThread(db(), work)).length).toBe(1);
+  expect(await agreedInThread(db(), family.threadId)).toEqual([]);
+});
+
+it('tells groups of one name apart, and takes no part of a name for an order', async () => {
+  for (const [address, members] of [
+    ['120363@g.us', 4],
+    ['120364@g.us', 9],
+  ] as const)
+    await noteJoined({ db: db(), config, channel: 'whatsapp' }, { address, name: 'Club', members });
+  expect((await call(main, 'register_group', { group: 'Club', answer: 'off' })).output).toBe(
+    'Several groups are called so: Club (WhatsApp, 4 members), Club (WhatsApp, 9 members). Give the whole name of one.',
+  );
+  expect((await call(main, 'register_group', { group: 'Club (WhatsApp, 9 members)', answer: 'off' })).ok).toBe(true);
+  await noteJoined(
+    { db: db(), config, channel: 'whatsapp' },
+    { address: '120365@g.us', name: 'Club for everyone', members: 2 },
+  );
+  expect(parseGroupOrder('/answer in "Club for everyone"')).toEqual({ group: 'Club for everyone', answer: 'called' });
+});
+
 it('writes to a registered group only, and says what happened', async () => {
   expect((await call(main, 'send_message', { text: 'hi', chat: 'Work' })).output).toBe(
     'There is no chat "Work", or its group is not answered. There is: Family.',
@@ -305,6 +353,7 @@ it('has the privileges of the chat that scheduled it, in a conversation of its o
   expect(await memoryOwner(db(), isolated.chatId, config)).toBe(family.chatId);
   expect(await reachOf(db(), { chatId: isolated.chatId, turnId })).toEqual(new Set(['family']));
   expect(await call(isolated, 'send_message', { text: 'hi', chat: 'Ann' })).toEqual({ ok: false, output: MAIN_ONLY });
+  expect(await agreedInThread(db(), threadId)).toEqual([]);
 });
 
 it('lets the prompt of a trusted person’s schedule reach what that person may use, and no more', async () => {

@@ -175,7 +175,8 @@ export const postGroup = endpoint({
     const { id: threadId } = await intake.consoleThread();
     const said = await intake.say({
       threadId,
-      text: `/${body.answered ? 'answer' : 'stop answering'} in ${body.group}`,
+      // in quotes: a group may be called "us for everyone"
+      text: `/${body.answered ? 'answer' : 'stop answering'} in "${body.group}"`,
       channelMessageId: requestKey(ctx, 'group', body),
     });
     if (said.kind !== 'turn') throw new ApiError(409, (await replyTo(db, said.inboxId)) ?? 'The chat is at work');
