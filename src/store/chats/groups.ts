@@ -106,6 +106,16 @@ export async function renameGroup(db: Db | Tx, channel: Channel, address: string
   return before;
 }
 
+/** Members have come (`by` above zero) or gone. */
+export const countMembers = async (db: Db | Tx, channel: Channel, address: string, by: number): Promise<void> => {
+  await db
+    .updateTable('groups')
+    .set((e) => ({ members: e('members', '+', by) }))
+    .where('channel', '=', channel)
+    .where('address', '=', baseOf(address))
+    .execute();
+};
+
 /**
  * The account is no longer in the group, or (`paused`) its owner is not. Its schedules are switched off. Returns the
  * group; undefined when that is known.

@@ -237,6 +237,7 @@ it('notices another name, its removal, and that the owner has left', async () =>
   server.sends(owner, { left_chat_member: { id: owner.id, is_bot: false, first_name: 'Sam' } }, group);
   await handled();
   expect((await told()).at(-1)).toContain('You have left');
+  expect((await groupAt(db(), 'telegram', String(group.id)))?.members).toBe(4);
   expect(await enabled()).toBe(false);
   await says(ann, '@fetch are you still here?');
   expect(await turnsIn(threadId)).toEqual([]);

@@ -8,7 +8,7 @@ import { afterCall } from '../../../../domain/chat/trigger.ts';
 import { parseCommand } from '../../../../domain/chat/words/commands.ts';
 import { continued, quotation } from '../../../../domain/text/foreign-text.ts';
 import { HOUR, MINUTE } from '../../../../domain/time.ts';
-import { amendTalk, type Group, groupAt, isAnswered, noteTalk } from '../../../../store/chats/groups.ts';
+import { amendTalk, countMembers, type Group, groupAt, isAnswered, noteTalk } from '../../../../store/chats/groups.ts';
 import { wroteTurn } from '../../../../store/chats/messages/inbox.ts';
 import { chatOfThread } from '../../../../store/chats/threads/threads.ts';
 import type { Db, Tx } from '../../../../store/postgres/database.ts';
@@ -192,7 +192,11 @@ export class TelegramSorter {
   }
 
   /** What a service message says of its group. */
-  private async noteChanges({ chat, new_chat_title: title, left_chat_member: left }: Message): Promise<void> {
+  private async noteChanges(message: Message): Promise<void> {
+    const { chat, new_chat_title: title, new_chat_members: came, left_chat_member: left } = message;
+    const change = (came?.length ?? 0) - (left ? 1 : 0);
+    if (change !== 0 && left?.id !== this.deps.bot.id && !came?.some(({ id }) => id === this.deps.bot.id))
+      await countMembers(this.deps.db, 'telegram', String(chat.id), change);
     if (title !== undefined) await noteRenamed(this.on(), String(chat.id), title);
     if (left && !left.is_bot && (await telegramPerson(this.deps.db, left.id))?.role === 'owner')
       await noteOwnerLeft(this.on(), String(chat.id));

@@ -1,6 +1,6 @@
 import type { BaileysEventMap, GroupMetadata } from '@whiskeysockets/baileys';
 import { canonicalUser } from '../../../../domain/whatsapp/identity.ts';
-import { listGroups } from '../../../../store/chats/groups.ts';
+import { countMembers, listGroups } from '../../../../store/chats/groups.ts';
 import type { Intake } from '../../../intake/intake.ts';
 import { noteJoined, noteLeft, noteOwnerLeft, noteRenamed } from '../../shared/groups.ts';
 import type { Live, OnOpen, WhatsAppDeps } from '../live.ts';
@@ -65,7 +65,11 @@ async function membersChanged(deps: MembershipDeps, { me }: Live, { id, action, 
     if (action === 'remove') return await noteLeft(on, id);
     const group = action === 'add' ? await deps.groupOf(id) : undefined;
     if (group) await noteJoined(on, seen(group));
-  } else if (action === 'remove' && is((await whoIsWho(deps)).people.owner)) await noteOwnerLeft(on, id);
+    return;
+  }
+  if (action === 'add' || action === 'remove')
+    await countMembers(deps.db, 'whatsapp', id, action === 'add' ? participants.length : -participants.length);
+  if (action === 'remove' && is((await whoIsWho(deps)).people.owner)) await noteOwnerLeft(on, id);
 }
 
 /** Notes what happened while nothing was connected. `now`: all groups of the account, by address. */
