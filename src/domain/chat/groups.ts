@@ -66,7 +66,7 @@ export function folderFor(name: string, taken: ReadonlySet<string>): string {
     .normalize('NFKD')
     .replace(/[\u0300-\u036f]/g, '')
     .replace(/[^A-Za-z0-9_-]+/g, '-')
-    .replace(/^[-_]+|[-_]+$/g, '')
+    .replace(/^[-_]+|(?<![-_])[-_]+$/g, '')
     .toLowerCase()
     .slice(0, 40);
   const base = plain.length > 1 ? plain : 'group';
@@ -89,7 +89,7 @@ interface GroupOrder {
  */
 export function parseGroupOrder(text: string): GroupOrder | null {
   if (text.length > 200) return null;
-  const said = text.trim().replace(/[.!]+$/, '');
+  const said = text.trim().replace(/(?<![.!])[.!]+$/, '');
   const [, off] = /^\/?(?:stop answering|do not answer|don['’]t answer) in (\S.{0,99})$/i.exec(said) ?? [];
   if (off !== undefined) return { group: unquoted(off), answer: 'off' };
   const [, what = '', rest] = /^\/?answer (everything |mentions )?in (\S.{0,120})$/i.exec(said) ?? [];

@@ -42,7 +42,7 @@ export const FAMILIES = {
   chats: {
     about: 'other chats, groups; search what was said',
     words:
-      /\bgroups?\b|\bchats?\b|\b(?:did|have) (?:i|we|you) (?:ever )?(?:say|said|tell|told|talk|talked|write|written|discuss|mention)|\b(?:i|we|you) (?:said|told|talked|discussed|mentioned)\b|\b(?:write|send|say|tell|message) (?:\w+ ){0,3}(?:to|in|into) (?!me\b)\w|\bmessage to\b/i,
+      /\bgroups?\b|\bchats?\b|\b(?:did|have) (?:i|we|you) (?:ever )?(?:say|said|tell|told|talk|talked|write|written|discuss|mention)|\b(?:i|we|you) (?:said|told|talked|discussed|mentioned)\b|\bmessage to\b/i,
   },
   settings: {
     about: 'preferences, forgetting, hosts of tasks',

@@ -47,7 +47,7 @@ export const answerIn = command({
 /** The name of a chat, or null for this one. */
 function parseExport(text: string): { chat: string | null } | null {
   if (isTooLong(text)) return null;
-  const said = text.trim().replace(/[.!]+$/, '');
+  const said = text.trim().replace(/(?<![.!])[.!]+$/, '');
   if (/^\/?export(?: (?:this|the|our) (?:chat|conversation))?$/i.test(said)) return { chat: null };
   const chat = /^\/?export (\S.{0,99})$/i.exec(said)?.[1];
   return chat === undefined ? null : { chat };
