@@ -331,6 +331,9 @@ export const texts = {
       groups: 'Groups',
       noGroups: 'No group yet.',
       members: (count: number) => plural(count, 'member'),
+      answered: 'Answered',
+      answer: 'Answer here',
+      silence: 'Stop answering',
     },
     telegram: {
       none: 'not set up',

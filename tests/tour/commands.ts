@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { noteGroup } from '../../src/store/chats/groups.ts';
 import type { World } from '../stories/story.ts';
 import { callsThen } from '../support/app.ts';
 import type { LimitedEndpoint } from '../support/limited-endpoint.ts';
@@ -164,6 +165,18 @@ const rest: Line[] = [
   ['trust add telegram', /Telegram is not set up/],
   ['trust remove telegram Ana', /Nobody on Telegram whom you trust is called Ana/],
   ['trust remove +49 170 1234567', /ignored from now on/],
+  ['groups', /I am in no group yet/],
+  [
+    async ({ app }) => {
+      await noteGroup(app.store.db, { channel: 'whatsapp', address: '120363@g.us', name: 'Family', members: 5 });
+      return 'answer in Family';
+    },
+    /Answer in the group "Family"\?[\s\S]*folder: family/,
+  ],
+  ['yes', /I answer in "Family" from now on/],
+  ['export this chat', /Here it is/],
+  ['export Family', /Here it is/],
+  ['stop answering in Family', /I answer in "Family" no longer/],
   ['sign as Ada Lovelace <ada@example.com>', /Commits from now on are by Ada Lovelace/],
   ['sign as me', /Git on this machine has no name for you/],
   ['usage', /This chat, today: [\d.]+[kM]? tokens/],

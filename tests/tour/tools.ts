@@ -1,3 +1,4 @@
+import { noteGroup } from '../../src/store/chats/groups.ts';
 import type { World } from '../stories/story.ts';
 
 /** What a person asks for to have every tool called once, and what the phone shows of it. */
@@ -49,6 +50,20 @@ const talk: Row[] = [
   row('Remember that I like tea', 'remember', { text: 'likes tea' }, /Remembered as mem_/),
   row('What do I like?', 'recall', { query: 'tea' }, /likes tea/),
   row('Forget that', 'forget', async ({ id }) => ({ id: await id('mem') }), /Forgotten/),
+  row('Tell me right now that it begins', 'send_message', { text: 'It begins' }, /Sent here\./, {
+    besides: [/^It begins$/],
+  }),
+  row('What did I say about tea?', 'conversation_search', { query: 'tea' }, /said here: [\s\S]*tea/),
+  row(
+    'Say nothing in Family any more',
+    'register_group',
+    async ({ app }) => {
+      await noteGroup(app.store.db, { channel: 'whatsapp', address: '120363@g.us', name: 'Family', members: 5 });
+      return { group: 'Family', answer: 'off' };
+    },
+    /I answer in "Family" no longer/,
+  ),
+  row('Which groups are there?', 'chats', {}, /Family: WhatsApp; 5 members; not answered/),
   row('How do we make a release?', 'skill_read', { skill: 'release' }, /Test first/),
 ];
 

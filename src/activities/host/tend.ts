@@ -24,6 +24,7 @@ import { dropOldRuns, forgetRun, gateFolder, runFolder, runsFolder } from '../ta
 import { workspacesFolder } from '../task/task-workspace.ts';
 import { tellEnd } from './ended-app.ts';
 import { GitRefresher } from './git-state.ts';
+import { readGroupNotes } from './group-notes.ts';
 import { MapMaker } from './maps.ts';
 
 /** Entries come one after the other, such as those of a folder that is copied. */
@@ -91,6 +92,7 @@ const chores = {
   'end browsers': endBrowsers,
   'look after apps': tendApps,
   'begin a map': ({ maps }: Tending) => maps.begin(),
+  'read the notes of groups': readGroupNotes,
   'look at a workspace again': ({ looks }: Tending) => looks.begin(),
   'forget what tasks left': forget,
   'empty the trash': clear,

@@ -18,6 +18,7 @@ import { findCron } from '../../store/routines/crons.ts';
 import { findRoutine } from '../../store/routines/routines.ts';
 import type { Call } from '../../store/turns/steps/calls.ts';
 import { toolOfTurn } from '../../tools/added-tools.ts';
+import { planInWords, planOf, registerGroupTool } from '../../tools/groups.ts';
 import { approvalSentence, tools } from '../../tools/registry.ts';
 import { estimateOf } from '../../tools/routines/routine-steps.ts';
 import type { Tool } from '../../tools/tool.ts';
@@ -29,7 +30,7 @@ import type { Tool } from '../../tools/tool.ts';
 export async function approvalOf(
   db: Db,
   call: Call,
-  config: Pick<Config, 'FETCH_TIME_ZONE' | 'OWNER_PHONE_NUMBER'>,
+  config: Pick<Config, 'FETCH_TIME_ZONE' | 'FETCH_TRIGGER' | 'OWNER_PHONE_NUMBER'>,
 ): Promise<{ sentence: string; evidence: string }> {
   const tool = await toolOfTurn(db, call.turn_id, call.name);
   // arguments have a meaning of ours only for tools of ours: of any other tool, every one is shown as it is
@@ -47,6 +48,7 @@ export async function approvalOf(
       ...misleading(call),
       whatOf({ ...call, args }),
       await stepsOf(db, call),
+      await groupOf(db, call, config),
       await costOf(db, call, config),
     ]
       .filter(Boolean)
@@ -143,6 +145,13 @@ const stepsInWords = (steps: readonly unknown[]): string[] =>
 /** What a call of a tool does, in words: its question, or the beginning of its description. */
 const doing = (tool: Tool, args: Record<string, unknown>): string =>
   tool.asks?.(args as never, '').replace(/\?$/, '') ?? tool.description.split(/[.,;:(]/, 1)[0]!.trim();
+
+/** Who reads along in a group that is to be answered, its folder and its rule. */
+async function groupOf(db: Db, { name, args }: Call, config: Pick<Config, 'FETCH_TRIGGER'>): Promise<string> {
+  if (name !== registerGroupTool.name) return '';
+  const plan = await planOf(db, args as never);
+  return typeof plan === 'string' ? plan : (await planInWords(db, config, plan)).map(visibleLine).join('\n');
+}
 
 /** The estimated cost of a schedule, for its approval. */
 async function costOf(

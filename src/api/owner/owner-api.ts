@@ -9,6 +9,7 @@ import {
   pairTelegram,
   patchChat,
   postAskAgain,
+  postGroup,
   postPerson,
 } from './instance/people.ts';
 import { getSettings, patchSettings, postRestart } from './instance/settings.ts';
@@ -39,7 +40,7 @@ export const ownerEndpoints: ReadonlyArray<Endpoint<RuntimeDeps>> = [
   ...[getSchedules, postSchedule, postPreview, runSchedule, pauseSchedule, resumeSchedule, deleteScheduleOrReminder],
   ...[getSpend],
   ...[getSettings, patchSettings, postRestart, checkModel],
-  ...[getChats, patchChat, postAskAgain, getPeople, postPerson, deletePerson],
+  ...[getChats, patchChat, postAskAgain, getPeople, postPerson, deletePerson, postGroup],
   ...[getPush, postPush, deletePush, testPush],
   ...[getTelegram, pairTelegram],
   ...[getOwnerWhatsApp, pairWhatsApp, stopWhatsApp, unlinkWhatsApp],

@@ -59,6 +59,8 @@ export interface ToolAccess {
   mode: string;
   /** whether commands may be run */
   allowShell: boolean;
+  /** families of tools besides the core that the owner allows a group; all when unset or null */
+  families?: readonly string[] | null | undefined;
 }
 
 /** The turn's settings count first, the thread's where the turn has none. */
@@ -72,9 +74,11 @@ export const accessOf = (
 
 /** Why a turn may not use a tool, in words for the model; null when it may. */
 export function closedTo(
-  tool: { danger: Danger; needsShell?: boolean },
-  { mode, allowShell }: ToolAccess,
+  tool: { family: string; danger: Danger; needsShell?: boolean },
+  { mode, allowShell, families }: ToolAccess,
 ): string | null {
+  if (families && tool.family !== 'core' && !families.includes(tool.family))
+    return 'It is not available here: the owner lets this group use other tools only.';
   if (tool.needsShell && !allowShell)
     return 'It is not available here: this chat may run no commands (allow_shell is false).';
   if (mode === 'plan' && tool.danger !== 'SAFE')

@@ -16,6 +16,7 @@ import { fittedTo, shownWithin, toModelMessages } from '../../../domain/chat/con
 import { type Family, openedBy, withOpened } from '../../../domain/chat/tool-families.ts';
 import { type AskedLeave, asksLeaveOnly, DECIDE_YOURSELF } from '../../../domain/consent/leave.ts';
 import { accessOf } from '../../../domain/consent/policy.ts';
+import { unionOf } from '../../../domain/consent/taint.ts';
 import { describeTime } from '../../../domain/cron.ts';
 import {
   budgetWithin,
@@ -28,6 +29,7 @@ import { costOf } from '../../../domain/model/price-book.ts';
 import { isNote, note } from '../../../domain/text/foreign-text.ts';
 import { MINUTE } from '../../../domain/time.ts';
 import { reachOf } from '../../../store/chats/shares.ts';
+import { isMainChat } from '../../../store/owner/memories.ts';
 import type { Db } from '../../../store/postgres/database.ts';
 import type { CheckedCall } from '../../../store/turns/steps/new-calls.ts';
 import type { StepSubject } from '../../../store/turns/steps/step-subject.ts';
@@ -37,6 +39,7 @@ import { keepForTurn, skillsAmong } from '../../../store/turns/turn-extensions.t
 import { addedTools } from '../../../tools/added-tools.ts';
 import { familiesCalled, MOST_TOOLS, type Offer, offeredTools, openingWords } from '../../../tools/offer.ts';
 import { tools } from '../../../tools/registry.ts';
+import { MAIN_ONLY } from '../../../tools/tool.ts';
 import type { ActivityDeps } from '../../activity-deps.ts';
 import { fittingHistory } from '../context/compact.ts';
 import { type PromptFacts, promptFacts, systemPrompt } from '../context/prompt.ts';
@@ -198,8 +201,14 @@ async function fitHistory(
     fittingHistory(db, subject.turn.call ? null : model, loaded, at),
     promptFacts(db, config, { turnId, chatId: subject.chatId, tainted }),
   ]);
-  return { ...fitted, facts };
+  // names are the words of those who have them
+  const history = facts.group
+    ? { ...fitted.history, sources: unionOf(fitted.history.sources, [memberSource]) }
+    : fitted.history;
+  return { ...fitted, history, facts };
 }
+
+const memberSource = { kind: 'member', label: 'names in the group' } as const;
 
 /** The tools of the turn, and the skills that its prompt names. */
 interface TurnOffer extends Offer {
@@ -218,7 +227,7 @@ async function offerOf(db: Db, { input, subject }: Asking, { history, facts }: F
     openingWords(added),
   );
   return {
-    access: accessOf(subject.turn, subject.thread),
+    access: { ...accessOf(subject.turn, subject.thread), families: facts.group?.families },
     added,
     skills,
     opened: withOpened(subject.thread.families ?? [], byItself),
@@ -262,7 +271,7 @@ const messagesOf = (
   repeated: ReadonlyMap<string, number>,
 ): ModelMessage[] =>
   toModelMessages(
-    systemPrompt(config, subject, facts.memories, skills),
+    systemPrompt(config, subject, facts.memories, skills, facts.group),
     history.summary,
     history.messages,
     history.calls,
@@ -272,6 +281,7 @@ const messagesOf = (
       before: history.openFrom,
       text: facts.work,
       map: budget.room < ROOM_FOR_MAP ? null : facts.map,
+      group: facts.group?.about ?? null,
       clock: clockOf(config, subject),
     },
     repeated,
@@ -418,7 +428,7 @@ async function checkedCalls(
   const checked = await Promise.all(
     made.map(async (call) => {
       const it = checkCall(call, access, added);
-      const refusal = it.refusal === undefined ? await refusalOf(db, asking, it) : null;
+      const refusal = it.refusal === undefined ? await refusalOf({ db, config }, asking, it) : null;
       return refusal === null
         ? { ...it, ...(commanded && it.verdict.name !== STARTS_WORK && isOwnCommand(history) && { commanded }) }
         : refusedCall(call, refusal);
@@ -437,13 +447,14 @@ const isOwnCommand = ({ messages }: History): boolean =>
 
 /** Why a call is refused before anybody is asked about it, in words for the model; null when it is not. */
 async function refusalOf(
-  db: Db,
+  { db, config }: Pick<ActivityDeps, 'db' | 'config'>,
   { input, subject }: Asking,
   { verdict, args }: Pick<CheckedCall, 'verdict' | 'args'>,
 ): Promise<string | null> {
   if (verdict.name === ASK_USER)
     return subject.autonomy === 'autonomous' && asksLeaveOnly(args as unknown as AskedLeave) ? DECIDE_YOURSELF : null;
-  const { ownersOnly } = tools.get(verdict.name) ?? {};
+  const { ownersOnly, mainOnly } = tools.get(verdict.name) ?? {};
+  if (mainOnly?.(args as never) && !(await isMainChat(db, subject.chatId, config))) return MAIN_ONLY;
   return ownersOnly && (await reachOf(db, { chatId: subject.chatId, turnId: input.turnId })) !== null
     ? ownersOnly
     : null;

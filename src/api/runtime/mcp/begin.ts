@@ -86,7 +86,10 @@ export async function begin(deps: RuntimeDeps, call: ProgramCall): Promise<Begun
   if (!ofContract) return await beginCall(deps, call);
   const ours = ofContract.args(args);
   if (typeof ours === 'string') return { answer: said(ours, true) };
-  return await beginCall(deps, { ...call, request: { ...call.request, name: ofContract.of, args: ours } }, name);
+  const of = 'chat' in ours && ofContract.ofOther ? ofContract.ofOther : ofContract.of;
+  const fits = of === ofContract.of || admitted(of, deps.config.FETCH_MCP_SERVER_TOOLS);
+  if (fits !== true) return { answer: fits ?? said('It cannot be sent from here.', true) };
+  return await beginCall(deps, { ...call, request: { ...call.request, name: of, args: ours } }, name);
 }
 
 /**

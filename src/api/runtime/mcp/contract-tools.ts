@@ -11,6 +11,8 @@ interface ContractTool {
   offered: Pick<OfferedTool, 'name' | 'title' | 'description' | 'inputSchema'>;
   /** our tool */
   of: string;
+  /** our tool where the arguments name another chat */
+  ofOther?: string;
   /** its arguments; a text says what is wrong with those that were given */
   args: (given: Record<string, unknown>) => Record<string, unknown> | string;
   /** what the program is told of a call that went well */
@@ -49,11 +51,13 @@ function contractTool<S extends z.ZodType<Record<string, unknown>>>(
   of: string,
   args: (given: z.output<S>) => Record<string, unknown> | string,
   answer: ContractTool['answer'],
+  ofOther?: string,
 ): ContractTool {
   const inputSchema = z.toJSONSchema(schema, { io: 'input' }) as OfferedTool['inputSchema'];
   return {
     offered: { name, title, description, inputSchema },
     of,
+    ...(ofOther && { ofOther }),
     args: (given) => {
       const parsed = schema.safeParse(given);
       return parsed.success
@@ -87,13 +91,13 @@ const CONTRACT_TOOLS: readonly ContractTool[] = [
         .enum(['group', 'isolated'])
         .default('group')
         .describe('group: with what was said before. isolated: in a conversation of its own'),
-      target_group_jid: z.string().optional().describe('Refused: a program schedules in its own conversation only'),
+      target_group_jid: z.string().trim().min(1).max(120).optional().describe('Another chat: its name, or its address'),
     }),
     'cron_create',
     ({ prompt, schedule_type, schedule_value, context_mode, target_group_jid }) => {
-      if (target_group_jid !== undefined) return 'A program schedules in its own conversation only.';
       const isolated = context_mode === 'isolated' && { isolated: true };
-      return wrongValue(schedule_type, schedule_value) ?? { prompt, schedule: schedule_value, ...isolated };
+      const chat = target_group_jid !== undefined && { chat: target_group_jid };
+      return wrongValue(schedule_type, schedule_value) ?? { prompt, schedule: schedule_value, ...isolated, ...chat };
     },
     (call) => says(`Task ${idIn(call)} is scheduled. ${call.output}`, { task_id: idIn(call) }),
   ),
@@ -160,15 +164,40 @@ const CONTRACT_TOOLS: readonly ContractTool[] = [
     {
       name: 'send_message',
       title: 'Say something at once',
-      description: 'Shown at once in the conversation of this program, which its owner sees on the page.',
+      description:
+        'Shown at once in the conversation of this program, which its owner sees on the page; or sent to another chat, after the owner’s yes.',
     },
     z.object({
       text: z.string().trim().min(1).max(500),
+      chat: z.string().trim().min(1).max(120).optional().describe('Another chat: its name, or its address'),
       sender: z.string().max(100).optional().describe('Not used'),
     }),
     'report_progress',
-    ({ text }) => ({ message: text }),
-    () => says('It is shown in the conversation of this program.'),
+    ({ text, chat }) => (chat === undefined ? { message: text } : { text, chat }),
+    ({ output, metadata }) =>
+      says(metadata?.chat === undefined ? 'It is shown in the conversation of this program.' : output),
+    'send_message',
+  ),
+  contractTool(
+    {
+      name: 'register_group',
+      title: 'Answer in a group',
+      description: 'Answer in a group that the account is in, after the owner’s yes.',
+    },
+    z.object({
+      jid: z.string().trim().min(1).max(120).describe('Its address, or its name'),
+      name: z.string().max(120).optional().describe('Not used: it has the name that its members gave it'),
+      folder: z.string().trim().min(1).max(64).optional(),
+      trigger: z.string().trim().min(1).max(60).optional(),
+    }),
+    'register_group',
+    ({ jid, folder, trigger }) => ({
+      group: jid,
+      answer: 'called',
+      ...(folder !== undefined && { folder }),
+      ...(trigger !== undefined && { trigger }),
+    }),
+    ({ output }) => says(output),
   ),
 ];
 

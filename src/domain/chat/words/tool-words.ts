@@ -1,10 +1,11 @@
+import { parseGroupOrder } from '../groups.ts';
 import { parseBringIn } from './bring-in.ts';
 import { isTooLong, plainWords } from './commands.ts';
 
 /** Messages whose words say which tool is meant, so that no model has to be asked. */
 
 interface NamedTool {
-  name: 'workspace_clone' | 'undo' | 'cron_delete' | 'app_control' | 'task_create';
+  name: 'workspace_clone' | 'undo' | 'cron_delete' | 'app_control' | 'task_create' | 'register_group';
   arguments: object;
 }
 
@@ -18,6 +19,9 @@ export function toolInWords(text: string): NamedTool | null {
   if (task) return { name: 'task_create', arguments: task };
   const app = parseApp(text);
   if (app) return { name: 'app_control', arguments: app };
+  // with a slash: in a sentence, the words are about something else
+  const group = text.startsWith('/') ? parseGroupOrder(text) : null;
+  if (group) return { name: 'register_group', arguments: group };
   const schedule = parseScheduleRemoval(text);
   return schedule === null ? null : { name: 'cron_delete', arguments: { cron: schedule } };
 }

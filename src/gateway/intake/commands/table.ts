@@ -7,6 +7,7 @@ import { usage, version } from './about.ts';
 import type { Command, CommandContext, CommandMessage, Outcome } from './command.ts';
 import { clear, help, newConversation, status, stop } from './conversation.ts';
 import { toolsCommand } from './extensions.ts';
+import { answerIn, exportChat, groups } from './groups.ts';
 import { greeting, helpOf } from './help.ts';
 import { forget, memories } from './memories.ts';
 import { chooseModel, model } from './model.ts';
@@ -47,6 +48,9 @@ export const COMMANDS: readonly Command[] = [
   trustedCommand,
   shareCommand,
   telegramCommand,
+  groups,
+  answerIn,
+  exportChat,
   signCommand,
   usage,
   model,
