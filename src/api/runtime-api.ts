@@ -30,6 +30,7 @@ import { getUsage } from './runtime/instance/usage.ts';
 import { deleteMcp, getMcp, postMcp } from './runtime/mcp/mcp.ts';
 import type { RuntimeDeps } from './runtime/shared/endpoint.ts';
 import { Wakeups } from './runtime/shared/wakeups.ts';
+import { postShip } from './runtime/ship.ts';
 import { getTask, getTasks, postTask, postTaskCancel } from './runtime/tasks/tasks.ts';
 import { postFork, postResume } from './runtime/threads/copies.ts';
 import { deleteSession, getSession, getSessions, postResumeThread, postSession } from './runtime/threads/sessions.ts';
@@ -117,6 +118,7 @@ export const runtimeEndpoints = withDocument<RuntimeDeps>(runtimePort, [
   getAutomationRuns,
   getSnapshots,
   postSnapshotRestore,
+  postShip,
   ...ownerEndpoints,
   postMcp,
   getMcp,

@@ -1,10 +1,11 @@
 import { parseBringIn } from './bring-in.ts';
 import { isTooLong, plainWords } from './commands.ts';
+import { parseShip } from './ship-words.ts';
 
 /** Messages whose words say which tool is meant, so that no model has to be asked. */
 
 interface NamedTool {
-  name: 'workspace_clone' | 'undo' | 'cron_delete' | 'app_control' | 'task_create';
+  name: 'workspace_clone' | 'undo' | 'cron_delete' | 'app_control' | 'task_create' | 'ship';
   arguments: object;
 }
 
@@ -16,6 +17,8 @@ export function toolInWords(text: string): NamedTool | null {
   if (undo) return { name: 'undo', arguments: undo };
   const task = parseTaskStart(text);
   if (task) return { name: 'task_create', arguments: task };
+  const ship = parseShip(text);
+  if (ship) return { name: 'ship', arguments: ship };
   const app = parseApp(text);
   if (app) return { name: 'app_control', arguments: app };
   const schedule = parseScheduleRemoval(text);
