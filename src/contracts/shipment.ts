@@ -77,6 +77,8 @@ export type PassCause = 'checks' | 'remarks' | 'conflict' | 'answer';
 export interface ShipmentMemory {
   /** newest commit that was made here and is on the server; null before the first push */
   head: string | null;
+  /** the one before it, which the server may still show for a moment */
+  before: string | null;
   /** when it was pushed, ms since the epoch */
   pushedAt: number;
   passes: number;

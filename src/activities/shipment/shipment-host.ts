@@ -1,3 +1,4 @@
+import { lstat } from 'node:fs/promises';
 import { cancellationSignal } from '@temporalio/activity';
 import { hasStatus } from '../../adapters/github/errors.ts';
 import type { Offered, Rebased, Refused, ShipmentHostActivities } from '../../contracts/shipment.ts';
@@ -29,6 +30,8 @@ export function createShipmentHost(deps: KennelDeps): ShipmentHostActivities {
     beating(async (input: I): Promise<O> => {
       const shipment = await shipmentOf(deps.db, input.shipmentId);
       requireHeld(deps, shipment);
+      const folder = await lstat(workspaceOf(deps.config, shipment)).catch(() => null);
+      if (!folder?.isDirectory()) throw fail('NotFound', `The project ${shipment.workspace} is not there any more.`);
       await deps.kennel.ready();
       await deps.kennel.provide('tools', () => {}, cancellationSignal());
       return await run(shipment, input);

@@ -64,6 +64,7 @@ export function shipmentInputOf(
         ...(passes > row.settled_pass && { pass: passes }),
         memory: {
           head: row.head,
+          before: null,
           pushedAt: at,
           passes,
           allowedPasses: Math.max(passes, settings.FETCH_SHIP_PASSES),

@@ -38,7 +38,7 @@ export const conflictKey = ({ head }: Pick<Look, 'head'>): string => `conflict $
 export function nextOf({ memory, look, rule, now }: Known): Next {
   if (look.state !== 'open') return { do: 'end', how: look.state };
   if (look.head !== memory.head)
-    return look.head === memory.refusedHead
+    return look.head === memory.refusedHead || isStale(look, memory, now)
       ? { do: 'wait' }
       : { do: 'ask', about: 'moved', key: `moved ${look.head}`, causes: [] };
   const work = workOf(look, memory);
@@ -50,6 +50,12 @@ export function nextOf({ memory, look, rule, now }: Known): Next {
   if (look.checks === 'none' && now - memory.pushedAt > CHECKS_BEGIN_MS) return { do: 'offer', green: false };
   return { do: 'wait' };
 }
+
+/** The server of the page learns of a push a little later than that of the commits. */
+const SEEN_LATE_MS = 5 * MINUTE;
+
+const isStale = ({ head }: Look, { before, pushedAt }: ShipmentMemory, now: number): boolean =>
+  head === before && now - pushedAt < SEEN_LATE_MS;
 
 /** What an agent, or git alone, has to do; null when nothing. */
 function workOf(look: Look, memory: ShipmentMemory): Next | null {

@@ -5,7 +5,7 @@ import { MINUTE } from '../../domain/time.ts';
 import { startTask } from '../shared/start-task.ts';
 import { shipmentRecords, watch } from './policies.ts';
 import { ask, drop, refuse, wait } from './questions.ts';
-import { onItsHost, type ShipmentRun, show, tell } from './shipment-run.ts';
+import { noteHead, onItsHost, type ShipmentRun, show, tell } from './shipment-run.ts';
 
 /** A pass: a coding agent works on a pull request once, and what it has made is offered and pushed. */
 
@@ -108,8 +108,7 @@ export async function pushPass(run: ShipmentRun, pass: number, look: Look): Prom
     if (memory.pushTries < MOST_PUSHES) return;
     await drop(run, pass, ['checks', 'conflict'], look);
   } else {
-    if (pushed.head !== memory.head) memory.pushedAt = Date.now();
-    memory.head = pushed.head;
+    noteHead(run, pushed.head);
     await tell(run, `pushed ${pass}`, 'pushed');
     run.woken = true;
   }

@@ -2,7 +2,7 @@ import type { Look, OpenQuestion, PassCause, QuestionAbout, ShipmentAnswer } fro
 import { keyOf, REFUSED } from '../../domain/shipping/next.ts';
 import { records } from '../shared/policies.ts';
 import { shipmentRecords, watch } from './policies.ts';
-import { onItsHost, type ShipmentRun, send, show, tell } from './shipment-run.ts';
+import { noteHead, onItsHost, type ShipmentRun, send, show, tell } from './shipment-run.ts';
 
 /** Questions of a shipment. While one is open, the pull request is watched on. */
 
@@ -101,10 +101,7 @@ async function answered(
       const adopted = await onItsHost(run, (host) => host.adoptHead({ shipmentId, head }));
       // further commits have come: they are asked about in their turn
       if ('problem' in adopted) memory.refusedHead = head;
-      else {
-        memory.head = adopted.head;
-        memory.pushedAt = Date.now();
-      }
+      else noteHead(run, adopted.head);
       return;
     }
     case 'passes':

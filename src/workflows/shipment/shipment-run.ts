@@ -49,6 +49,7 @@ export function beginShipment(input: ShipmentInput): ShipmentRun {
     begunAt: carried?.begunAt ?? Date.now(),
     memory: carried?.memory ?? {
       head: null,
+      before: null,
       pushedAt: Date.now(),
       passes: 0,
       allowedPasses: limits.maxPasses,
@@ -79,6 +80,12 @@ export const carriedBy = ({ memory, question, begunAt }: ShipmentRun): CarriedSh
   question,
   begunAt,
 });
+
+/** This commit is on the server now, and was made or taken over here. */
+export function noteHead({ memory }: ShipmentRun, head: string): void {
+  if (head === memory.head) return;
+  Object.assign(memory, { before: memory.head, head, pushedAt: Date.now(), changedAt: Date.now() });
+}
 
 /** The history is full, and continuing as new would lose nothing. */
 export function isRenewable({ input, unsent }: ShipmentRun): boolean {

@@ -29,6 +29,7 @@ import {
   carriedBy,
   type End,
   isRenewable,
+  noteHead,
   onItsHost,
   type ShipmentRun,
   show,
@@ -78,7 +79,7 @@ async function open(run: ShipmentRun): Promise<End | null> {
   if (memory.head === null) {
     const opened = await onItsHost(run, (host) => host.openShipment({ shipmentId: input.shipmentId }));
     if ('problem' in opened) return { state: 'failed', told: 'not opened', detail: opened.problem };
-    Object.assign(memory, { head: opened.head, pushedAt: Date.now(), changedAt: Date.now() });
+    noteHead(run, opened.head);
     await tell(run, 'opened', 'opened');
   }
   await show(run, run.question ? 'waiting' : 'watching', 'watches the pull request');
@@ -204,7 +205,7 @@ async function rebase(run: ShipmentRun, key: string, look: Look): Promise<void> 
   }
   if (done.what === 'conflict') memory.tries[key] = NEEDS_AGENT;
   if (done.what !== 'done') return;
-  Object.assign(memory, { head: done.head, pushedAt: Date.now() });
+  noteHead(run, done.head);
   await tell(run, `rebased ${done.head}`, 'rebased');
 }
 

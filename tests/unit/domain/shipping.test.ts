@@ -47,6 +47,7 @@ const look = (more: Partial<Look> = {}): Look => ({
 });
 const memory = (more: Partial<ShipmentMemory> = {}): ShipmentMemory => ({
   head: 'aaa',
+  before: null,
   pushedAt: NOW,
   passes: 0,
   allowedPasses: 5,
@@ -117,6 +118,9 @@ describe('what comes next', () => {
     expect(next({ head: 'bbb', checks: 'passed' }, {}, 'green')).toMatchObject({ do: 'ask', about: 'moved' });
     expect(next({ head: 'bbb', checks: 'passed' }, { refusedHead: 'bbb' }, 'green')).toEqual({ do: 'wait' });
     expect(next({ head: 'ccc' }, { refusedHead: 'bbb' })).toMatchObject({ do: 'ask', about: 'moved' });
+    // the page shows the commit before a push for a moment
+    expect(next({ head: 'bbb' }, { before: 'bbb' })).toEqual({ do: 'wait' });
+    expect(next({ head: 'bbb' }, { before: 'bbb' }, 'ask', NOW + HOUR)).toMatchObject({ about: 'moved' });
   });
 
   it('lets an agent work on failed checks and on remarks, together', () => {
