@@ -30,7 +30,6 @@ import { getUsage } from './runtime/instance/usage.ts';
 import { deleteMcp, getMcp, postMcp } from './runtime/mcp/mcp.ts';
 import type { RuntimeDeps } from './runtime/shared/endpoint.ts';
 import { Wakeups } from './runtime/shared/wakeups.ts';
-import { postShip } from './runtime/ship.ts';
 import { getTask, getTasks, postTask, postTaskCancel } from './runtime/tasks/tasks.ts';
 import { postFork, postResume } from './runtime/threads/copies.ts';
 import { deleteSession, getSession, getSessions, postResumeThread, postSession } from './runtime/threads/sessions.ts';
@@ -48,7 +47,7 @@ import { postApproval, postUserInput } from './runtime/turns/answers.ts';
 import { getAttachment, postAttachment } from './runtime/turns/files.ts';
 import { getTurnReceipt, postInterrupt, postMessage, postSteer, postTurn } from './runtime/turns/turns.ts';
 import { postPatchUndo, postRetry, postUndo } from './runtime/undo.ts';
-import { getSnapshots, getWorkspaceStatus, postSnapshotRestore } from './runtime/workspaces.ts';
+import { getSnapshots, getWorkspaceStatus, postShip, postSnapshotRestore } from './runtime/workspaces.ts';
 import { ownersPage } from './web-page.ts';
 
 /** The description of the runtime API in its OpenAPI document. */

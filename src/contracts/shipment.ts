@@ -128,11 +128,11 @@ export interface CarriedShipment {
   pass?: number;
 }
 
-export interface ShipmentRef {
+interface ShipmentRef {
   shipmentId: string;
 }
 
-export interface PassInput extends ShipmentRef {
+interface PassInput extends ShipmentRef {
   pass: number;
 }
 
@@ -148,7 +148,7 @@ export interface ShipmentAnswer {
 }
 
 /** How the task of a pass ended. */
-export interface PassEnd {
+interface PassEnd {
   over: boolean;
   ok: boolean;
   spentMicroUsd: number;

@@ -17,7 +17,7 @@ export interface Check {
   said: string;
 }
 
-export interface Checks {
+interface Checks {
   state: ChecksState;
   /** those that failed; a run only where none of its jobs is known to have failed */
   failed: Check[];

@@ -3,7 +3,7 @@ import { DAY, HOUR, MINUTE } from '../time.ts';
 
 /** What a shipment does next, by what it has seen and done. It has no clock of its own, and changes nothing. */
 
-export type Next =
+type Next =
   | { do: 'end'; how: 'merged' | 'closed' }
   /** somebody else has pushed to its branch */
   | { do: 'ask'; about: 'moved' | 'passes' | 'money' | 'circle' | 'outside'; key: string; causes: PassCause[] }

@@ -12,7 +12,7 @@ import { createReconcile } from '../../../src/gateway/intake/reconcile/reconcile
 import type { Shipment } from '../../../src/store/kennel/shipments/shipments.ts';
 import { taskOutboxId, tellOfTask } from '../../../src/store/kennel/tasks/task-news.ts';
 import { endTask, findTask, type Task, waitingFor } from '../../../src/store/kennel/tasks/tasks.ts';
-import { recordWorkspaces } from '../../../src/store/kennel/workspaces/workspaces.ts';
+import { recordWorkspaces, selectWorkspace } from '../../../src/store/kennel/workspaces/workspaces.ts';
 import type { Question } from '../../../src/store/turns/questions/questions.ts';
 import { startGitHub, type TestGitHub } from '../../support/github.ts';
 import { processKennel } from '../../support/process-kennel.ts';
@@ -155,7 +155,7 @@ interface Scene {
 }
 
 /** A workspace with one commit more than its repository on the server, and a chat about it. */
-async function scene(): Promise<Scene> {
+async function scene(autonomy: 'supervised' | 'cautious' = 'cautious'): Promise<Scene> {
   const { db } = releases.store;
   made += 1;
   demo = `demo-${made}`;
@@ -169,7 +169,8 @@ async function scene(): Promise<Scene> {
   run(at, 'update-ref', 'refs/remotes/origin/main', 'main');
   commit(at, { 'b.txt': 'b\n' }, 'Add b');
   await recordWorkspaces(db, 'local', [{ name: demo, path: at }]);
-  const { threadId: thread, chatId: chat } = await newThread(db, { autonomy: 'cautious' });
+  const { threadId: thread, chatId: chat } = await newThread(db, { autonomy });
+  await selectWorkspace(db, chat, { host: 'local', name: demo });
   let messages = 0;
   const shipment = () => db.selectFrom('shipments').selectAll().where('chat_id', '=', chat).executeTakeFirstOrThrow();
   const said = async () =>
@@ -216,11 +217,12 @@ async function scene(): Promise<Scene> {
   };
 }
 
-/** Says `ship`, agrees, and waits until the pull request is there. */
+/** Says `ship`, and waits until the pull request is there. */
 async function shipped(words = 'ship'): Promise<Scene> {
   const s = await scene();
   await s.says(words);
-  await s.answer(/^Make a pull request/, 'allow');
+  // the rule that it is merged by itself always asks
+  if (words.includes('green')) await s.answer(/^Make a pull request.*merge it when all is green/, 'allow');
   await s.told(/^The pull request #\d+ .* is open/);
   return s;
 }
@@ -247,7 +249,7 @@ beforeEach(() => {
 
 describe('ship', () => {
   it('makes a pull request that says what changed, watches it, and merges it by a yes', async () => {
-    const s = await scene();
+    const s = await scene('supervised');
     await s.says('ship');
     const { evidence } = await s.asked(/^Make a pull request/);
     expect(evidence).toMatch(/Into: main/);

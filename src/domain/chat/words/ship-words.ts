@@ -1,7 +1,7 @@
 import { isTooLong } from './commands.ts';
 
 /** `ship` and what belongs to it, in words. */
-export type ShipOrder = { action: 'start' | 'status' | 'merge' | 'stop' } & {
+type ShipOrder = { action: 'start' | 'status' | 'merge' | 'stop' } & {
   title?: string;
   merge?: 'green';
   workspace?: string;

@@ -10,9 +10,8 @@ import { waitingReminders } from '../../../store/routines/reminders.ts';
 import { Holdings } from './holdings.ts';
 import { compareRun, scheduleComparison } from './routines.ts';
 import { compareSends } from './sends.ts';
-import { compareShipment } from './shipments.ts';
 import { startStuckOver } from './start-over.ts';
-import { compareTask } from './tasks.ts';
+import { compareShipment, compareTask } from './tasks.ts';
 import { compareTurn } from './turns.ts';
 import { Walk, type Walked } from './walk.ts';
 

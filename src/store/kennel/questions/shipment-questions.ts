@@ -51,7 +51,7 @@ interface Asked {
   evidence?: string;
 }
 
-export const shipmentQuestionId = ({ id }: Pick<Shipment, 'id'>, key: string): string =>
+const shipmentQuestionId = ({ id }: Pick<Shipment, 'id'>, key: string): string =>
   derivedId('call_', id, key).replace('call_', `${id}_`);
 
 const STUCK_OPTIONS = ['Try again', 'Leave it'];

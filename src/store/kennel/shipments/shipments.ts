@@ -123,7 +123,7 @@ export async function markStopped(db: Db | Tx, id: string): Promise<void> {
 }
 
 /** What somebody has written about a pull request. */
-export interface Remark {
+interface Remark {
   key: string;
   author: string;
   inside: boolean;
