@@ -72,7 +72,7 @@ function workOf(look: Look, memory: ShipmentMemory): Next | null {
   const chosen: PassCause[] = causes[0] === 'conflict' ? ['conflict'] : causes;
   const key = keyOf(chosen, look);
   if (chosen.includes('remarks') && look.outside && !memory.outside)
-    return { do: 'ask', about: 'outside', key: `outside ${look.remarks} ${memory.passes}`, causes: chosen };
+    return { do: 'ask', about: 'outside', key: `outside ${memory.changedAt}`, causes: chosen };
   const tried = Math.max(
     ...chosen.filter((cause) => cause !== 'remarks').map((c) => memory.tries[keyOf([c], look)] ?? 0),
     0,
