@@ -228,7 +228,7 @@ export type Told =
   | 'token again'
   | 'not merged'
   | 'working'
-  | 'pass failed';
+  | 'no agent';
 
 export interface ShipmentView {
   state: ShipmentState;

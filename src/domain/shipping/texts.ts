@@ -162,8 +162,8 @@ export function toldText(what: Told, names: ShipmentNames, detail = ''): string 
       return withUrl(`The pull request ${name} was not merged.${why}`, names);
     case 'working':
       return `${detail ? `${inline(detail, 200)}: ` : ''}a coding agent works on ${name}.`;
-    case 'pass failed':
-      return withUrl(`The coding agent could not do it for ${name}.${why}`, names);
+    case 'no agent':
+      return withUrl(`No coding agent can work on ${name} now, and I try again.${why}`, names);
   }
 }
 

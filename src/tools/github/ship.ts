@@ -101,7 +101,7 @@ const shownPlan = ({ repository, branch, base, commit, title, body, rule, uncomm
     `From: ${branch} at ${commit.slice(0, 12)}`,
     `Into: ${base}`,
     `Merge: ${rule === 'green' ? 'by itself, when every check has passed and nobody wants changes' : 'after a question'}`,
-    ...(uncommitted > 0 ? [`Not committed, and left out: ${uncommitted} files`] : []),
+    ...(uncommitted > 0 ? [`Not committed, and left out: ${uncommitted} ${uncommitted === 1 ? 'file' : 'files'}`] : []),
     `Title: ${title}`,
     '',
     body,

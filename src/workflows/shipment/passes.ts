@@ -4,7 +4,7 @@ import { keyOf } from '../../domain/shipping/next.ts';
 import { MINUTE } from '../../domain/time.ts';
 import { startTask } from '../shared/start-task.ts';
 import { shipmentRecords, watch } from './policies.ts';
-import { ask, drop, refuse, wait } from './questions.ts';
+import { ask, drop, wait } from './questions.ts';
 import { noteHead, onItsHost, type ShipmentRun, show, tell } from './shipment-run.ts';
 
 /** A pass: a coding agent works on a pull request once, and what it has made is offered and pushed. */
@@ -16,7 +16,8 @@ interface Pass {
   answered?: string;
 }
 
-export async function runPass(run: ShipmentRun, { causes, look, answered }: Pass): Promise<void> {
+/** False when the pass could not begin: the next look tries again, because an agent or a token may be missing. */
+export async function runPass(run: ShipmentRun, { causes, look, answered }: Pass): Promise<boolean> {
   const { memory, input } = run;
   const { shipmentId } = input;
   const pass = memory.passes + 1;
@@ -24,8 +25,8 @@ export async function runPass(run: ShipmentRun, { causes, look, answered }: Pass
     { shipmentId, pass, causes, ...(answered !== undefined && { answered }) },
   ]);
   if ('problem' in begun) {
-    await tell(run, `pass failed ${pass} ${memory.seen}`, 'pass failed', begun.problem);
-    return refuse(run, causes, look);
+    await tell(run, `not begun ${pass}`, 'no agent', begun.problem);
+    return false;
   }
   memory.passes = pass;
   memory.outside = false;
@@ -35,6 +36,7 @@ export async function runPass(run: ShipmentRun, { causes, look, answered }: Pass
   const child = await startTask(begun.task);
   await endOfTask(run, pass, child?.result());
   if (!run.stopped) await finishPass(run, pass, { causes, look });
+  return true;
 }
 
 const CAUSES: Record<PassCause, string> = {

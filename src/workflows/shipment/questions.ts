@@ -131,7 +131,7 @@ async function answered(
 }
 
 /** Nothing more is done about this. */
-export function refuse({ memory }: ShipmentRun, causes: readonly PassCause[], look: Pick<Look, 'failures'>): void {
+function refuse({ memory }: ShipmentRun, causes: readonly PassCause[], look: Pick<Look, 'failures'>): void {
   for (const cause of causes) memory.tries[keyOf([cause], look)] = REFUSED;
 }
 

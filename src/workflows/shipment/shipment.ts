@@ -157,8 +157,7 @@ async function act(run: ShipmentRun, look: Look): Promise<boolean> {
   const { wanted } = run;
   if (wanted) {
     run.wanted = null;
-    await runPass(run, { ...wanted, look });
-    return true;
+    return await runPass(run, { ...wanted, look });
   }
   const next = nextOf({ memory, look, rule: input.rule, now: Date.now() });
   if (next.do === 'ask' || next.do === 'pass' || next.do === 'rebase') await withdraw(run);
@@ -170,8 +169,7 @@ async function act(run: ShipmentRun, look: Look): Promise<boolean> {
       await rebase(run, next.key, look);
       return true;
     case 'pass':
-      await runPass(run, { causes: next.causes, look });
-      return true;
+      return await runPass(run, { causes: next.causes, look });
     case 'merge':
       if (memory.told.includes(`not merged ${look.head}`)) return false;
       await merge(run, look.head);
