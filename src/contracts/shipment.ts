@@ -185,7 +185,7 @@ export interface ShipmentHostActivities {
 
 /** Activities that ask the server, on any worker. */
 export interface ShipmentWatchActivities {
-  lookAtShipment(input: ShipmentRef & { head: string | null }): Promise<Look | Unseen>;
+  lookAtShipment(input: ShipmentRef): Promise<Look | Unseen>;
   /** reads the logs and remarks that a pass is about, and creates its task */
   beginPass(input: BeginPass): Promise<{ task: TaskInput } | Refused>;
   /** merges this commit and no other */

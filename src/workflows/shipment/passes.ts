@@ -36,6 +36,7 @@ export async function runPass(run: ShipmentRun, { causes, look, answered }: Pass
   const child = await startTask(begun.task);
   await endOfTask(run, pass, child?.result());
   if (!run.stopped) await finishPass(run, pass, { causes, look });
+  if (!run.question) await show(run, 'watching', 'watches the pull request');
   return true;
 }
 

@@ -100,7 +100,7 @@ async function watch(run: ShipmentRun): Promise<End | 'renew'> {
     if (Date.now() - begunAt > limits.watchMs) return { state: 'stopped', told: 'watched long enough' };
     if (isRenewable(run)) return 'renew';
     const look = await server.lookAtShipment.executeWithOptions({ summary: 'look at the pull request' }, [
-      { shipmentId, head: memory.head },
+      { shipmentId },
     ]);
     if ('unseen' in look) {
       await rest(run, await unseen(run, look));
