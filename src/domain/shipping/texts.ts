@@ -1,4 +1,4 @@
-import type { PassCause, QuestionAbout, Told } from '../../contracts/shipment.ts';
+import type { PassCause, QuestionAbout, ShipmentState, Told } from '../../contracts/shipment.ts';
 import type { Verdict } from '../tasks/checks/verdict.ts';
 import { quotedEvidence } from '../text/evidence.ts';
 import { inline, quotation, visible } from '../text/foreign-text.ts';
@@ -166,6 +166,20 @@ export function toldText(what: Told, names: ShipmentNames, detail = ''): string 
       return withUrl(`No coding agent can work on ${name} now, and I try again.${why}`, names);
   }
 }
+
+const STATES: Record<ShipmentState, string> = {
+  opening: 'is being made',
+  watching: 'is watched',
+  working: 'a coding agent works on it',
+  waiting: 'waits for you',
+  merged: 'is merged',
+  closed: 'is closed',
+  stopped: 'is not watched',
+  failed: 'was not made',
+};
+
+/** How far it is, for `status`. */
+export const stateText = (state: ShipmentState): string => STATES[state];
 
 /** The question of a shipment, in our own words. `evidence` is shown below it. */
 export function questionText(about: QuestionAbout, { name }: ShipmentNames, detail = ''): string {

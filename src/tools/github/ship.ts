@@ -6,7 +6,7 @@ import { headOfBranch, type Repository } from '../../adapters/github/repositorie
 import { startShipment } from '../../adapters/workflows.ts';
 import { arrivalSignal, orderedSignal } from '../../contracts/signals.ts';
 import { shipmentInputOf } from '../../domain/shipping/input.ts';
-import { branchNameOf, type Described, descriptionOf, titleOf } from '../../domain/shipping/texts.ts';
+import { branchNameOf, type Described, descriptionOf, stateText, titleOf } from '../../domain/shipping/texts.ts';
 import { channelOfChat } from '../../store/chats/threads/threads.ts';
 import {
   insertShipment,
@@ -229,19 +229,8 @@ async function onShipment(context: ToolContext, { action, workspace }: Args): Pr
 function statusLine(shipment: Shipment): string {
   const { state, failed_checks: failed, url } = shipment;
   const checks = failed.map(({ name }) => shownName(name)).join(', ');
-  return `${namesOf(shipment).name}: ${STATES[state]}${checks ? `; failed: ${checks}` : ''}${url ? ` ${url}` : ''}`;
+  return `${namesOf(shipment).name}: ${stateText(state)}${checks ? `; failed: ${checks}` : ''}${url ? ` ${url}` : ''}`;
 }
-
-const STATES: Record<Shipment['state'], string> = {
-  opening: 'is being made',
-  watching: 'is watched',
-  working: 'a coding agent works on it',
-  waiting: 'waits for you',
-  merged: 'merged',
-  closed: 'closed',
-  stopped: 'not watched',
-  failed: 'not made',
-};
 
 async function stop(context: ToolContext, shipment: Shipment): Promise<ToolOutcome> {
   await markStopped(context.db, shipment.id);
