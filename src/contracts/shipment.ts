@@ -181,6 +181,8 @@ export interface ShipmentHostActivities {
   pushPass(input: PassInput): Promise<{ head: string } | Refused>;
   /** goes on from what somebody else has pushed */
   adoptHead(input: ShipmentRef & { head: string }): Promise<{ head: string } | Refused>;
+  /** removes its branches from the workspace, because the base has their commits */
+  tidyShipment(input: ShipmentRef): Promise<void>;
 }
 
 /** Activities that ask the server, on any worker. */

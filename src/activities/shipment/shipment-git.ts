@@ -193,6 +193,22 @@ export async function takePass(
   return code === LOST ? 'Other commits have come to its branch meanwhile.' : said || 'git took too long.';
 }
 
+const TIDY = `
+names=$1; shift
+for name in $names; do "$@" update-ref -d "refs/heads/$name"; done
+`;
+
+/** Removes branches that are of no more use. */
+export async function removeBranches(
+  deps: KennelDeps,
+  shipment: Shipment,
+  tasks: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
+  const names = [ownBranch(shipment), conflictBranch(shipment), ...tasks.map((id) => `fetch/${id}`)];
+  await runGit(deps, shipment, signal, { name: 'ship-tidy', script: TIDY, args: [names.join(' ')] });
+}
+
 const ADOPT = `
 branch=$1 name=$2 theirs=$3; shift 3
 bundle=$(mktemp); base64 -d >"$bundle"

@@ -12,6 +12,7 @@ import {
   setPull,
   settlePass,
   taskOfPass,
+  tasksOfShipment,
 } from '../../store/kennel/shipments/shipments.ts';
 import { signatureOf } from '../../store/kennel/workspaces/signatures.ts';
 import { grantsOf } from '../../store/turns/steps/taint.ts';
@@ -22,7 +23,15 @@ import { beating } from '../heartbeat.ts';
 import { requireHeld } from '../lease.ts';
 import { AUTHOR, workspaceOf } from '../task/task-workspace.ts';
 import { forgeOf, refusedAs, shipmentOf } from './forge-of.ts';
-import { adoptCommit, beginBranch, changesOfPass, headOfOwn, rebaseBranch, takePass } from './shipment-git.ts';
+import {
+  adoptCommit,
+  beginBranch,
+  changesOfPass,
+  headOfOwn,
+  rebaseBranch,
+  removeBranches,
+  takePass,
+} from './shipment-git.ts';
 
 /** The part of a shipment that needs the commits of its workspace. */
 export function createShipmentHost(deps: KennelDeps): ShipmentHostActivities {
@@ -42,6 +51,9 @@ export function createShipmentHost(deps: KennelDeps): ShipmentHostActivities {
     offerPass: ofShipment((shipment, { pass }) => offer(deps, shipment, pass)),
     pushPass: ofShipment((shipment, { pass }) => push(deps, shipment, pass)),
     adoptHead: ofShipment((shipment, { head }) => adopt(deps, shipment, head)),
+    tidyShipment: ofShipment(async (shipment) =>
+      removeBranches(deps, shipment, await tasksOfShipment(deps.db, shipment.id), cancellationSignal()),
+    ),
   };
 }
 

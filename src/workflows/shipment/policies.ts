@@ -30,6 +30,15 @@ export const onHost = (host: string, awayMs: number): ShipmentHostActivities =>
     retry: patient,
   });
 
+/** Branches that stay do no harm, so an absent host must not hold up the end. */
+export const tidyOn = (host: string): Pick<ShipmentHostActivities, 'tidyShipment'> =>
+  proxyActivities<Pick<ShipmentHostActivities, 'tidyShipment'>>({
+    taskQueue: kennelQueue(host),
+    scheduleToCloseTimeout: 5 * MINUTE,
+    heartbeatTimeout: HEARTBEAT_TIMEOUT,
+    retry: patient,
+  });
+
 /** A look that fails is an answer, so only our own failures are retried. */
 export const watch = proxyActivities<ShipmentWatchActivities>({
   startToCloseTimeout: 10 * MINUTE,

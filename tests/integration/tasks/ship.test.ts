@@ -267,6 +267,7 @@ describe('ship', () => {
     expect(question.kind).toBe('approval');
     expect(await s.shipment()).toMatchObject({ state: 'merged', ended_at: expect.any(Date) });
     expect(run(join(workspaces, demo), 'status', '--porcelain')).toBe('');
+    await until('its branch is gone', () => run(join(workspaces, demo), 'branch', '--list', 'fetch/*') === '');
   });
 
   it('is not green where nothing ran for its commit, and merges by the rule of the owner what is', async () => {

@@ -8,7 +8,7 @@ import { taskPage } from '../../../domain/tasks/page.ts';
 import { MINUTE } from '../../../domain/time.ts';
 import { cut } from '../../../store/chats/ids.ts';
 import { channelOfChat } from '../../../store/chats/threads/threads.ts';
-import { countPasses, type Shipment } from '../../../store/kennel/shipments/shipments.ts';
+import { type Shipment, tasksOfShipment } from '../../../store/kennel/shipments/shipments.ts';
 import { isLimited, isOver, orderedOf, type TaskWithQuestion } from '../../../store/kennel/tasks/tasks.ts';
 import { type IntakeDeps, signalTask, taskInput } from '../signal.ts';
 import type { Holdings } from './holdings.ts';
@@ -120,6 +120,6 @@ export async function compareShipment(
 ): Promise<boolean> {
   const { status } = await holdings.of(shipment.workflow_id, []);
   if (status === 'RUNNING') return false;
-  const [channel, passes] = await Promise.all([channelOfChat(db, shipment.chat_id), countPasses(db, shipment.id)]);
-  return await startShipment(temporal, shipmentInputOf(shipment, { channel, settings: config, passes }));
+  const [channel, tasks] = await Promise.all([channelOfChat(db, shipment.chat_id), tasksOfShipment(db, shipment.id)]);
+  return await startShipment(temporal, shipmentInputOf(shipment, { channel, settings: config, passes: tasks.length }));
 }

@@ -211,15 +211,9 @@ export async function settlePass(db: Db, shipmentId: string, pass: number): Prom
     .execute();
 }
 
-/** How many passes a shipment has had. */
-export const countPasses = async (db: Db, shipmentId: string): Promise<number> =>
-  (
-    await db
-      .selectFrom('tasks')
-      .select(sql<number>`count(*)::int`.as('passes'))
-      .where('shipment_id', '=', shipmentId)
-      .executeTakeFirstOrThrow()
-  ).passes;
+/** The tasks of a shipment's passes, by their ids. */
+export const tasksOfShipment = async (db: Db, shipmentId: string): Promise<string[]> =>
+  (await db.selectFrom('tasks').select('id').where('shipment_id', '=', shipmentId).execute()).map(({ id }) => id);
 
 /** The id by which a repeated attempt finds the task of a pass. */
 export const passCallId = ({ id }: Pick<Shipment, 'id'>, pass: number): string => `${id}/pass-${pass}`;
