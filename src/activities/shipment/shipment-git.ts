@@ -195,7 +195,9 @@ export async function takePass(
 
 const TIDY = `
 names=$1; shift
-for name in $names; do "$@" update-ref -d "refs/heads/$name"; done
+for name in $names; do
+  if "$@" show-ref --verify --quiet "refs/heads/$name"; then "$@" update-ref -d "refs/heads/$name"; fi
+done
 `;
 
 /** Removes branches that are of no more use. */

@@ -22,7 +22,7 @@ import {
 } from '../../domain/shipping/next.ts';
 import { failureOf } from '../shared/failure-of.ts';
 import { pushPass, resumePass, runPass } from './passes.ts';
-import { watch as server, shipmentRecords } from './policies.ts';
+import { watch as server, shipmentRecords, tidyOn } from './policies.ts';
 import { ask, hear, merge, untilDue, withdraw } from './questions.ts';
 import {
   beginShipment,
