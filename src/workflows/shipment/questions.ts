@@ -44,17 +44,21 @@ export async function withdraw(run: ShipmentRun): Promise<void> {
   ]);
 }
 
-/** Does what was answered; reminds once, and lets a question expire that nobody answers. */
-export async function hear(run: ShipmentRun, look: Look): Promise<void> {
+/**
+ * Does what was answered; reminds once, and lets a question expire that nobody answers. True after an answer: what was
+ * seen before it is old then.
+ */
+export async function hear(run: ShipmentRun, look: Look): Promise<boolean> {
   const { question, input } = run;
-  if (!question) return;
+  if (!question) return false;
   const answer = await shipmentRecords.answerToShipment.executeWithOptions({ summary: 'read the answer' }, [
     question.id,
   ]);
   if (answer) {
     run.question = null;
     await show(run, 'watching', 'goes on after the answer');
-    return await answered(run, question, answer, look);
+    await answered(run, question, answer, look);
+    return true;
   }
   const waited = Date.now() - question.askedAt;
   if (waited >= input.waits.expireAfterMs) {
@@ -65,6 +69,7 @@ export async function hear(run: ShipmentRun, look: Look): Promise<void> {
     const reminder = await records.remind(question.id);
     if (reminder) send(run, 'send reminder', reminder);
   }
+  return false;
 }
 
 /** The time after which an open question needs something. */

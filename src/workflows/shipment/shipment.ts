@@ -108,8 +108,7 @@ async function watch(run: ShipmentRun): Promise<End | 'renew'> {
     }
     await seen(run, look);
     if (look.state !== 'open') return { state: look.state, told: look.state };
-    await hear(run, look);
-    if (await act(run, look)) continue;
+    if ((await hear(run, look)) || (await act(run, look))) continue;
     await rest(run, pauseAfter(look, memory, Date.now(), limits));
   }
 }
