@@ -17,7 +17,7 @@ export type Arrival =
       questionId: string;
       decision: Decision /** the coding task that asked; it is signalled in place of the conversation */;
       taskId?: string;
-      /** the conversation that waits, where another chat was asked */
+      /** the workflow that waits, where it is another one than the conversation of the chat that was asked */
       workflowId?: string;
     }
   /** the turn must stop; what was done is kept */

@@ -66,10 +66,10 @@ export type WorkspaceOp = { worktree?: string } /** entries of a folder, folders
    */
   | { op: 'undo'; what: 'one' | 'all' | 'redo'; author: Author; key?: string; task?: string }
   /**
-   * a second set of files on branch `fetch/<key>` from HEAD, at `.git/fetch-worktrees/<key>` of the workspace; `remove`
-   * keeps the branch when it has commits of its own
+   * a second set of files on branch `fetch/<key>` from HEAD, or from the branch `from`, at
+   * `.git/fetch-worktrees/<key>` of the workspace; `remove` keeps the branch when it has commits of its own
    */
-  | { op: 'worktree'; action: 'add' | 'remove'; key: string; author: Author }
+  | { op: 'worktree'; action: 'add' | 'remove'; key: string; author: Author; from?: string }
 );
 
 /** A change that a tool makes by itself, without a task. */

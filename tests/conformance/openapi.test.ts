@@ -118,6 +118,8 @@ it('says what the runtime API answers', async () => {
   await answered('PATCH /v1/automations/{id}', automation, { rrule: 'FREQ=HOURLY' });
   await answered('DELETE /v1/automations/{id}', automation);
   await answered('GET /v1/snapshots?limit=5');
+  const shipping = await answered<ThreadRecord>('POST /v1/threads', {}, {});
+  await answered('POST /v1/threads/{id}/ship', { id: shipping.id }, { action: 'status' });
 });
 
 it('says what the owner is answered', async () => {

@@ -45,6 +45,7 @@ const beginning: Line[] = [
   ['shares', /No workspace is shared/],
   ['apps', /No app is running/],
   ['undo', /There is no workspace yet/],
+  ['ship status', /No pull request is being watched|No GitHub token/],
 ];
 
 const projects: Line[] = [

@@ -147,6 +147,7 @@ const work: Row[] = [
 
 const github: Row[] = [
   row('Make a pull request', 'github_pr_create', { title: 'Spring', body: 'It is spring.' }, /Made #1 "Spring"/),
+  row('Is a pull request watched?', 'ship', { action: 'status' }, /No pull request is being watched/),
   row('Which pull requests are there?', 'github_pr_list', {}, /#1 "Spring"/),
   row('Show me the first', 'github_pr_view', { number: 1 }, /It is spring/),
   row('Make an issue', 'github_issue_create', { title: 'It rains' }, /Made #\d+ "It rains"/),

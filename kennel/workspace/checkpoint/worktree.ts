@@ -25,7 +25,7 @@ import { hadRepository, now, readOwnRef, readState, states } from './record.ts';
  * of the workspace sees it. Its `.git` file has a relative path. The lock stops `git worktree prune` on the host from
  * removing it, because the container's paths do not exist there.
  */
-export function addWorktree(place: Place, key: string): WorkspaceAnswer {
+export function addWorktree(place: Place, key: string, from?: string): WorkspaceAnswer {
   checkKey(key);
   const repository = needRepository(place);
   const folder = worktreeFolder(place.workspace, key);
@@ -35,6 +35,8 @@ export function addWorktree(place: Place, key: string): WorkspaceAnswer {
     return { ok: true, output: `The worktree is at ${data.path}.`, data: { ...data } };
   const head = headOf(repository);
   if (!head.commit) throw new Refusal('A worktree needs a first commit, and this repository has none yet.');
+  const start = from === undefined ? head.commit : readOwnRef(repository, `refs/heads/${from}`);
+  if (!start) throw new Refusal(`There is no branch ${from} to begin from.`);
   // left by a killed call
   rmSync(folder, { recursive: true, force: true });
   rmSync(admin, { recursive: true, force: true });
@@ -47,7 +49,7 @@ export function addWorktree(place: Place, key: string): WorkspaceAnswer {
     '--lock',
     '--reason',
     'a task of Fetch',
-    ...(branch ? [folder, data.branch] : ['--no-track', '-b', data.branch, folder, head.commit]),
+    ...(branch ? [folder, data.branch] : ['--no-track', '-b', data.branch, folder, start]),
   ]);
   if (!isFolder(admin)) throw new Error('git made the worktree under another name');
   writeFileSync(join(folder, '.git'), `gitdir: ${relative(folder, admin)}\n`);

@@ -47,7 +47,13 @@ export async function prepareTask(deps: KennelDeps, task: Task): Promise<Prepare
   };
   if (!task.worktree) return prepared;
   const workspace = workspaceOf(config, task);
-  const added = await kennel.workspaceOp(workspace, { op: 'worktree', action: 'add', key: task.id, author: AUTHOR });
+  const added = await kennel.workspaceOp(workspace, {
+    op: 'worktree',
+    action: 'add',
+    key: task.id,
+    author: AUTHOR,
+    ...(task.from_branch !== null && { from: task.from_branch }),
+  });
   if (!added.ok) throw fail('NotFound', added.output);
   return prepared;
 }

@@ -132,7 +132,13 @@ async function promptOfRun(
 }
 
 const whole = (task: Task, skills: readonly string[]): string =>
-  [task.goal, ABOUT_SETUP, ABOUT_COMMIT, ...(skills.length > 0 ? [aboutSkills(skills)] : [])].join('\n\n');
+  [
+    task.goal,
+    ...(task.material === null ? [] : [task.material]),
+    ABOUT_SETUP,
+    ABOUT_COMMIT,
+    ...(skills.length > 0 ? [aboutSkills(skills)] : []),
+  ].join('\n\n');
 
 const aboutSkills = (names: readonly string[]): string =>
   `The person has written down how to do some things, in ${INSIDE.skills}: ${names.join(', ')}. Read the SKILL.md of one before you do what it is about. Its files lie beside it, read only.`;

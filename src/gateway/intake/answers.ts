@@ -1,5 +1,6 @@
 import type { Arrival } from '../../contracts/conversation.ts';
 import type { DecidedBy, Displayed } from '../../contracts/decision.ts';
+import { shipmentWorkflowId } from '../../contracts/ids.ts';
 import { parseApproval } from '../../domain/chat/words/commands.ts';
 import { type Asked, type Meaning, meaningOf } from '../../domain/chat/words/replies.ts';
 import { mayApprove, maySpend, mayTrust } from '../../domain/consent/policy.ts';
@@ -251,7 +252,7 @@ const scheduleDecided = ({ budget }: Question, decision: 'allow' | 'deny'): stri
     : `It spends no more, and runs again when the ${budget!.period.length > 'YYYY-MM'.length ? 'day' : 'month'} is over.`;
 
 const arrivalOf = (
-  { id, task_id, budget }: Question,
+  { id, task_id, shipment_id, budget }: Question,
   inboxId: string,
   decision: 'answered' | 'allow' | 'deny',
 ): Arrival => ({
@@ -260,6 +261,7 @@ const arrivalOf = (
   questionId: id,
   decision,
   ...(task_id && { taskId: task_id }),
+  ...(shipment_id && { workflowId: shipmentWorkflowId(shipment_id) }),
   ...(budget?.workflowId && { workflowId: budget.workflowId }),
 });
 

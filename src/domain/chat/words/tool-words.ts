@@ -1,11 +1,12 @@
 import { parseGroupOrder } from '../groups.ts';
 import { parseBringIn } from './bring-in.ts';
 import { isTooLong, plainWords } from './commands.ts';
+import { parseShip } from './ship-words.ts';
 
 /** Messages whose words say which tool is meant, so that no model has to be asked. */
 
 interface NamedTool {
-  name: 'workspace_clone' | 'undo' | 'cron_delete' | 'app_control' | 'task_create' | 'register_group';
+  name: 'workspace_clone' | 'undo' | 'cron_delete' | 'app_control' | 'task_create' | 'ship' | 'register_group';
   arguments: object;
 }
 
@@ -17,6 +18,8 @@ export function toolInWords(text: string): NamedTool | null {
   if (undo) return { name: 'undo', arguments: undo };
   const task = parseTaskStart(text);
   if (task) return { name: 'task_create', arguments: task };
+  const ship = parseShip(text);
+  if (ship) return { name: 'ship', arguments: ship };
   const app = parseApp(text);
   if (app) return { name: 'app_control', arguments: app };
   // with a slash: in a sentence, the words are about something else

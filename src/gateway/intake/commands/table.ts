@@ -15,7 +15,7 @@ import { preferences, signCommand } from './preferences.ts';
 import { egressCommand, project, projects } from './projects.ts';
 import { remind, removeSchedule, schedules } from './schedules.ts';
 import { orderCommand, tasks } from './tasks.ts';
-import { apps, bringIn, undo } from './tools.ts';
+import { apps, bringIn, ship, undo } from './tools.ts';
 import { askAgain, autonomy, plan, plans } from './trust.ts';
 import { shareCommand, telegramCommand, trustedCommand } from './trusted.ts';
 
@@ -32,6 +32,7 @@ export const COMMANDS: readonly Command[] = [
   plan,
   tasks,
   undo,
+  ship,
   apps,
   remind,
   schedules,

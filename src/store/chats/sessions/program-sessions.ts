@@ -35,7 +35,10 @@ export const sessionThreads = (db: Db, address: string): Promise<SessionThread[]
     .orderBy('threads.id')
     .execute();
 
-/** Approvals and questions of a session's turns that wait, oldest first. Questions of coding tasks hold up no turn. */
+/**
+ * Approvals and questions of a session's turns that wait, oldest first. Questions of coding tasks and of pull requests
+ * hold up no turn.
+ */
 export const waitingIn = (db: Db, address: string) =>
   db
     .selectFrom('questions')
@@ -45,6 +48,7 @@ export const waitingIn = (db: Db, address: string) =>
     .where('chats.address', '=', address)
     .where('questions.state', '=', 'open')
     .where('questions.task_id', 'is', null)
+    .where('questions.shipment_id', 'is', null)
     .orderBy('questions.asked_at')
     .execute();
 

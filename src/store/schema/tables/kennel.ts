@@ -1,10 +1,12 @@
 import type { ColumnType, Generated } from 'kysely';
 import type { DecidedBy } from '../../../contracts/decision.ts';
 import type { AgentName, LogLine } from '../../../contracts/kennel.ts';
+import type { MergeRule, ShipmentState } from '../../../contracts/shipment.ts';
 import type { LimitKind, TaskState } from '../../../contracts/task.ts';
 import type { ConcludedChanges, Profile } from '../../../contracts/workspace-ops.ts';
+import type { Check } from '../../../domain/shipping/checks.ts';
 import type { TestRun, Verdict } from '../../../domain/tasks/checks/verdict.ts';
-import type { Created, Json, NullableJson } from '../columns.ts';
+import type { Created, Defaulted, Json, NullableJson } from '../columns.ts';
 
 /** When a row was created or last seen. */
 type Seen = ColumnType<Date, Date | undefined, Date>;
@@ -110,6 +112,61 @@ export interface TaskTable {
   planning: Generated<boolean>;
   /** the plan that was handed in last */
   plan: NullableJson<TaskPlan>;
+  /** the pull request that it works on */
+  shipment_id: ColumnType<string | null, string | null | undefined, string | null>;
+  /** its worktree begins there; the checked out commit when null */
+  from_branch: ColumnType<string | null, string | null | undefined, string | null>;
+  /** text of others that it works with, each line marked */
+  material: ColumnType<string | null, string | null | undefined, string | null>;
+}
+/** A pull request that is watched from its branch to its merge. */
+export interface ShipmentTable {
+  id: string;
+  chat_id: string;
+  call_id: string;
+  workflow_id: string;
+  host: string;
+  workspace: string;
+  /** owner/name */
+  repository: string;
+  clone_url: string;
+  /** on the server */
+  branch: string;
+  base: string;
+  /** what it began with */
+  commit: string;
+  title: string;
+  body: string;
+  rule: MergeRule;
+  number: number | null;
+  url: string | null;
+  /** newest commit that was made here and is on the server */
+  head: string | null;
+  /** of the newest look */
+  failed_checks: Defaulted<Check[]>;
+  state: ShipmentState;
+  /** a person has said so; it holds even if no workflow heard it */
+  stopped: Generated<boolean>;
+  /** the newest pass of which something or nothing has become */
+  settled_pass: Generated<number>;
+  reason: string | null;
+  created_at: Seen;
+  ended_at: Date | null;
+}
+/** What people have written about a pull request. Its texts are of strangers. */
+interface ShipmentRemarkTable {
+  shipment_id: string;
+  key: string;
+  author: string;
+  /** the author may write to the repository */
+  inside: boolean;
+  body: string;
+  /** file and line */
+  place: string;
+  /** the pass that works on it */
+  pass: number | null;
+  done: Generated<boolean>;
+  seen_at: Seen;
 }
 /** A limit that all tasks with the same account share. The row goes when the endpoint answers again. */
 interface ModelLimitTable {
@@ -238,6 +295,8 @@ export interface KennelDatabase {
   workspaces: WorkspaceTable;
   workspace_shares: WorkspaceShareTable;
   tasks: TaskTable;
+  shipments: ShipmentTable;
+  shipment_remarks: ShipmentRemarkTable;
   task_log: TaskLogTable;
   task_usage: TaskUsageTable;
   task_egress: TaskEgressTable;

@@ -132,6 +132,8 @@ export interface QuestionTable {
   /** the call that asks; null when a coding task does */
   call_id: string | null;
   task_id: string | null;
+  /** the pull request that it is about, when that asks */
+  shipment_id: ColumnType<string | null, string | null | undefined, string | null>;
   /** `plan`: a yes starts the work, a no ends the task, other words change the plan */
   kind: 'question' | 'approval' | 'plan';
   prompt: string;
