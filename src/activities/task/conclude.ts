@@ -3,10 +3,12 @@ import { isAgent } from '../../../kennel/agents/registry.ts';
 import type { Concluded } from '../../contracts/task.ts';
 import { failureForPeople } from '../../domain/tasks/agents/failure-advice.ts';
 import { reportText } from '../../domain/tasks/report.ts';
+import { inline } from '../../domain/text/foreign-text.ts';
 import { type Reached, type Refused, reachedBy, refusalsOf } from '../../store/kennel/egress.ts';
 import { closeTaskQuestions } from '../../store/kennel/questions/task-questions.ts';
 import { endTaskItems } from '../../store/kennel/tasks/task-log.ts';
 import { taskOutboxId, tellOfTask } from '../../store/kennel/tasks/task-news.ts';
+import { type TaskWords, unheardWords } from '../../store/kennel/tasks/task-words.ts';
 import { endTask, isOver, type Task, taskNumbers, waitingFor } from '../../store/kennel/tasks/tasks.ts';
 import { type TaskUsage, usageOf } from '../../store/kennel/tasks/usage.ts';
 import type { TaskResult } from '../../store/schema/tables/kennel.ts';
@@ -72,12 +74,18 @@ async function endedTask(
   const { db, config } = deps;
   const reason = state === 'failed' && isAgent(task.harness) ? failureForPeople(told, task.harness, config) : told;
   const found = await resultOf(deps, task, { state, reason, gone });
+  // a person who stops a task needs no word about what it did not hear
+  const unheard = state === 'cancelled' ? [] : await unheardWords(db, task.id);
+  if (unheard.length > 0) found.unheard = unheardText(unheard);
   await requireStillHere(deps, task);
   const result = (await isOwnWork(deps, task).catch(() => false)) ? { ...found, own: true as const } : found;
   await closeTaskQuestions(db, task.id);
   await endTaskItems(db, task);
   return await endTask(db, task.id, { state, reason, result, outboxId: taskOutboxId(task.id, 'result') });
 }
+
+const unheardText = (words: readonly TaskWords[]): string =>
+  `It ended before its agent heard this from you: ${words.map(({ text }) => inline(text, 200)).join('; ')} Start a task for it.`;
 
 const filesChanged = ({ changes }: TaskResult): number => changes?.filesChanged ?? changes?.files.length ?? 0;
 

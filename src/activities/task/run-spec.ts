@@ -35,7 +35,7 @@ export async function specOf(
   // an agent that repeats its question gets the answer at once
   const unheard = await unheardAnswer(db, task);
   if (unheard) await passOn({ db, config }, task, input.step, unheard.id);
-  const { prompt, restartPrompt } = await promptsOfRun({ db, config }, task, input, {
+  const { prompt, restartPrompt, words } = await promptsOfRun({ db, config }, task, input, {
     unheard,
     setup: setup?.told ?? null,
     skills: skills.map(({ name }) => name),
@@ -59,6 +59,7 @@ export async function specOf(
     ...(login && { login: true }),
     ...(task.worktree && { worktree: worktreeOf(task.id) }),
     freezeAfterMs: freezeAfterMs(config),
+    ...(words.length > 0 && { words }),
     ...(input.plan && { plan: true as const }),
     ...(setup?.proposed && { proposed: setup.proposed }),
     ...(mcp.length > 0 && { mcp }),

@@ -44,6 +44,8 @@ export interface Report {
     said: string;
     /** what went wrong at its end, and what to do */
     problem?: string;
+    /** what came too late for the agent, in one sentence */
+    unheard?: string;
     /** why no tests were run */
     untested?: string;
     verdict?: Verdict;
@@ -88,6 +90,7 @@ export function reportText(report: Report): string {
     // the agent's words may be a stranger's, so they are quoted
     said.trim() && blockQuote(said),
     result.problem ?? '',
+    result.unheard ?? '',
     ...(saysMore(report) ? [inline(report.reason, 1_000)] : []),
     result.verdict?.reasons.join('\n'),
     failedTests(report),

@@ -51,6 +51,27 @@ describe('a question that waits longer than its container is held', () => {
   });
 });
 
+describe('something that is said to a task at work', () => {
+  it('is the next prompt of its agent, also over a restart, and when it comes too late for the run', async () => {
+    await workspace(app, 'told');
+    const { thread, id } = await startTask(app, 'wait 6; write a.txt a', { workspace: 'told' });
+    await inState(app, id, 'running');
+    expect((await app.say(thread, 'tell the agent: write b.txt b')).kind).toBe('reply');
+    await app.stop();
+    await app.start();
+    const turn = await app.turn(thread, [
+      { call: [['task_respond', { response: 'write c.txt c' }]] },
+      { say: '$LAST' },
+    ]);
+    await app.ended(thread, turn);
+    expect((await app.detail(thread)).items.at(-1)?.detail).toContain('hears it as soon as');
+    await inState(app, id, 'completed');
+    for (const name of ['a', 'b', 'c'])
+      expect(readFileSync(join(app.home, `workspaces/told/${name}.txt`), 'utf8').trim()).toBe(name);
+    expect((await linesOf(app, id)).filter(({ type }) => type === 'session').length).toBeGreaterThan(0);
+  });
+});
+
 describe('what an agent wants to do under supervision', () => {
   const supervised = async (name: string, goal: string) => {
     await workspace(app, name);

@@ -220,6 +220,23 @@ describe('a step with the practice agent', () => {
     expect(run.text()).toBe('all is well\nDone: 5 of 5.\n');
   });
 
+  test('hears what a person says as its next prompt, in the same session, once', async () => {
+    const run = newRun();
+    const runner = run.start({ prompt: 'wait 2; write a.txt one', words: ['before'] });
+    await run.line('tool');
+    const tell = { id: 'c1', type: 'tell', wordsId: 'more', text: 'append a.txt two' } as const;
+    run.command(tell);
+    run.command({ ...tell, id: 'c2' });
+    run.command({ ...tell, id: 'c3', wordsId: 'before' });
+    expect(await run.ended(runner)).toMatchObject({ outcome: 'completed' });
+    expect(run.read('a.txt')).toBe('one\ntwo\n');
+    expect(run.lines().filter(({ type }) => type === 'told' || type === 'session')).toMatchObject([
+      { type: 'session' },
+      { type: 'told', ids: ['before'] },
+      { type: 'told', ids: ['more'] },
+    ]);
+  });
+
   test('starts nothing before it is told to begin, where it waits for that', async () => {
     const run = newRun();
     const runner = run.start({ prompt: 'write a.txt one', waits: true }, { env: { FETCH_RUN_TOKEN: 'mine' } });
