@@ -1,4 +1,4 @@
-import { hasModel } from '../../../kennel/agents/registry.ts';
+import { hasModel, imageOf } from '../../../kennel/agents/registry.ts';
 import type { Config } from '../../config.ts';
 import { type Command, INSIDE } from '../../contracts/kennel.ts';
 import type { BeginInput } from '../../contracts/task.ts';
@@ -168,7 +168,12 @@ async function promptOfRun(
 }
 
 const whole = (task: Task, skills: readonly string[]): string =>
-  [task.goal, ABOUT_SETUP, ABOUT_COMMIT, ...(skills.length > 0 ? [aboutSkills(skills)] : [])].join('\n\n');
+  [
+    task.goal,
+    ...(imageOf(task.harness) ? [] : [ABOUT_SETUP]),
+    ABOUT_COMMIT,
+    ...(skills.length > 0 ? [aboutSkills(skills)] : []),
+  ].join('\n\n');
 
 const aboutSkills = (names: readonly string[]): string =>
   `The person has written down how to do some things, in ${INSIDE.skills}: ${names.join(', ')}. Read the SKILL.md of one before you do what it is about. Its files lie beside it, read only.`;

@@ -124,7 +124,8 @@ class Run {
       | Omit<Extract<Command, { type: 'answer' }>, 'step'>
       | Omit<Extract<Command, { type: 'permit' }>, 'step'>
       | Omit<Extract<Command, { type: 'cancel' }>, 'step'>
-      | Omit<Extract<Command, { type: 'begin' }>, 'step'>,
+      | Omit<Extract<Command, { type: 'begin' }>, 'step'>
+      | Omit<Extract<Command, { type: 'tell' }>, 'step'>,
     times = 1,
   ): void {
     for (let n = 0; n < times; n++)

@@ -19,8 +19,8 @@ import {
 } from '../../../store/chats/sessions/program-sessions.ts';
 import { latestSeq } from '../../../store/chats/threads/events.ts';
 import { createThread } from '../../../store/chats/threads/threads.ts';
+import { contractToolOf } from '../../../tools/contract-tools.ts';
 import type { RuntimeDeps } from '../shared/endpoint.ts';
-import { contractToolOf } from './contract-tools.ts';
 import { accessOf, admitted, CALL_RESULT, CHAT, CHAT_REPLY } from './offered.ts';
 import { stillWaits } from './results.ts';
 import type { ProgramSession } from './wire.ts';

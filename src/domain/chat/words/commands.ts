@@ -98,7 +98,7 @@ export function parseTaskOrder(text: string): TaskOrder | null {
 }
 
 /** Something that a whole message says to a coding task. */
-export interface Telling {
+interface Telling {
   /** id or number of the task; null for the only one, or the only one of this agent */
   taskId: string | null;
   agent: AgentName | null;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { CallToolResult, OfferedTool } from '../../../adapters/mcp/serving/protocol.ts';
-import { isInterval, isOnce, readInterval } from '../../../domain/firings.ts';
+import type { CallToolResult, OfferedTool } from '../adapters/mcp/serving/protocol.ts';
+import { isInterval, isOnce, readInterval } from '../domain/firings.ts';
 
 /**
  * Tools of NanoClaw's agents, by their names and arguments. Each is a call of one of ours, so policy, taint and consent
@@ -87,13 +87,15 @@ const CONTRACT_TOOLS: readonly ContractTool[] = [
         .enum(['group', 'isolated'])
         .default('group')
         .describe('group: with what was said before. isolated: in a conversation of its own'),
+      task_id: z.string().trim().min(1).max(80).optional().describe('Its name'),
       target_group_jid: z.string().optional().describe('Refused: a program schedules in its own conversation only'),
     }),
     'cron_create',
-    ({ prompt, schedule_type, schedule_value, context_mode, target_group_jid }) => {
+    ({ prompt, schedule_type, schedule_value, context_mode, task_id, target_group_jid }) => {
       if (target_group_jid !== undefined) return 'A program schedules in its own conversation only.';
       const isolated = context_mode === 'isolated' && { isolated: true };
-      return wrongValue(schedule_type, schedule_value) ?? { prompt, schedule: schedule_value, ...isolated };
+      const name = task_id !== undefined && { name: task_id };
+      return wrongValue(schedule_type, schedule_value) ?? { prompt, schedule: schedule_value, ...isolated, ...name };
     },
     (call) => says(`Task ${idIn(call)} is scheduled. ${call.output}`, { task_id: idIn(call) }),
   ),
@@ -181,7 +183,7 @@ interface ListedCron {
   nextRunAt: string | null;
 }
 
-interface ListedTask {
+export interface ListedTask {
   id: string;
   prompt: string;
   schedule_type: Type;
