@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestApp } from '../../support/app.ts';
@@ -52,9 +52,10 @@ describe('a question that waits longer than its container is held', () => {
 });
 
 describe('something that is said to a task at work', () => {
-  it('is the next prompt of its agent, also over a restart, and when it comes too late for the run', async () => {
+  it('is the next prompt of its agent, also over a restart', async () => {
     await workspace(app, 'told');
-    const { thread, id } = await startTask(app, 'wait 6; write a.txt a', { workspace: 'told' });
+    const goal = 'run until [ -e go ]\\; do sleep 0.2\\; done; write a.txt a';
+    const { thread, id } = await startTask(app, goal, { workspace: 'told' });
     await inState(app, id, 'running');
     expect((await app.say(thread, 'tell the agent: write b.txt b')).kind).toBe('reply');
     await app.stop();
@@ -65,10 +66,33 @@ describe('something that is said to a task at work', () => {
     ]);
     await app.ended(thread, turn);
     expect((await app.detail(thread)).items.at(-1)?.detail).toContain('hears it as soon as');
+    writeFileSync(join(app.home, 'workspaces/told/go'), '');
     await inState(app, id, 'completed');
     for (const name of ['a', 'b', 'c'])
       expect(readFileSync(join(app.home, `workspaces/told/${name}.txt`), 'utf8').trim()).toBe(name);
-    expect((await linesOf(app, id)).filter(({ type }) => type === 'session').length).toBeGreaterThan(0);
+    // one after the other, in one session
+    const told = (await linesOf(app, id)).flatMap((line) => (line.type === 'told' ? line.ids : []));
+    expect(new Set(told).size).toBe(2);
+  });
+
+  it('goes on with its session when it comes after the end of the run', async () => {
+    await workspace(app, 'late');
+    const goal = 'run until [ -e go ]\\; do sleep 0.2\\; done';
+    const { thread, id } = await startTask(app, goal, { workspace: 'late' });
+    await until('it is at work', async () => (await linesOf(app, id)).some(({ type }) => type === 'tool'));
+    const { pid } = app.state().roles.find(({ name }) => name === 'kennel')!;
+    // what follows the run sees its end only later
+    process.kill(pid!, 'SIGSTOP');
+    try {
+      writeFileSync(join(app.home, 'workspaces/late/go'), '');
+      const log = join(app.home, 'kennel/runs', id, 'log.ndjson');
+      await until('its run has ended', () => readFileSync(log, 'utf8').includes('"type":"ended"'));
+      expect((await app.say(thread, 'tell the agent: write late.txt late')).kind).toBe('reply');
+    } finally {
+      process.kill(pid!, 'SIGCONT');
+    }
+    expect((await inState(app, id, 'completed')).step).toBe(2);
+    expect(readFileSync(join(app.home, 'workspaces/late/late.txt'), 'utf8')).toBe('late\n');
   });
 });
 
