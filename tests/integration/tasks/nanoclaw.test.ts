@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { childEnvironment, loadConfig } from '../../../src/config.ts';
@@ -61,7 +61,7 @@ describe.skipIf(NO_DOCKER)("NanoClaw's agent image", () => {
       `message ${JSON.stringify({ type: 'message', chatJid: jid, text: 'half way' })}`,
       `task ${JSON.stringify({ ...schedule, schedule_value: '3600000', targetJid: jid })}`,
       'file messages/broken.json {"type":',
-      'wait 5000',
+      'until go',
       'say <internal>hidden</internal>made it',
     ].join('\n');
     const { id } = await startTask(app, goal, { workspace: 'claw', agent: 'nanoclaw', thread });
@@ -79,6 +79,7 @@ describe.skipIf(NO_DOCKER)("NanoClaw's agent image", () => {
     await app.stop();
     await app.start();
     expect((await app.say(thread, 'tell the agent: write told.txt told')).kind).toBe('reply');
+    writeFileSync(join(app.home, 'workspaces/claw/go'), '');
     await inState(app, id, 'completed', 120_000);
     expect(before).toHaveLength(1);
     expect((await findTask(app, id)).step).toBeLessThanOrEqual(2);

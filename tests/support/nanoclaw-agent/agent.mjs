@@ -1,7 +1,7 @@
 /**
  * The program of an agent image that speaks NanoClaw's protocol. Each line of a message is something to do: `say TEXT`,
  * `raw TEXT` (to stdout), `input` (keeps its stdin), `write FILE TEXT`, `message JSON`, `task JSON`, `file FOLDER/NAME
- * TEXT`, `link FOLDER/NAME`, `groups`, `tasks`, `wait MS`, `fail TEXT`, `exit CODE`.
+ * TEXT`, `link FOLDER/NAME`, `groups`, `tasks`, `wait MS`, `until FILE`, `fail TEXT`, `exit CODE`.
  */
 import {
   existsSync,
@@ -62,6 +62,7 @@ async function work(prompt) {
     if (verb === 'groups') writeFileSync('groups.json', readFileSync(`${ipc}/available_groups.json`));
     if (verb === 'tasks') writeFileSync('tasks.json', readFileSync(`${ipc}/current_tasks.json`));
     if (verb === 'wait') await pause(Number(rest));
+    while (verb === 'until' && !existsSync(rest)) await pause(100);
     if (verb === 'exit') process.exit(Number(rest));
     if (verb === 'fail') {
       output({ status: 'error', result: null, newSessionId: session, error: rest });
