@@ -1,6 +1,6 @@
 /**
- * NanoClaw's agent image as an ACP agent on stdio. Its program gets its prompt as JSON on stdin, answers between markers
- * on stdout, takes follow-ups as files, and asks the host for things by other files. The image stays as it is.
+ * NanoClaw's agent image as an ACP agent on stdio. Its program gets its prompt as JSON on stdin, answers between
+ * markers on stdout, takes follow-ups as files, and asks the host for things by other files. The image stays as it is.
  */
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -244,8 +244,11 @@ const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;'
 const escaped = (text: string): string => text.replace(/[&<>"]/g, (each) => ESCAPES[each]!);
 
 /** A prompt as NanoClaw writes messages of a chat. */
-const asMessages = (text: string): string =>
-  `<messages>\n<message sender="${escaped(chat?.main === false ? 'Group' : 'Owner')}" time="${new Date().toISOString()}">${escaped(text)}</message>\n</messages>`;
+function asMessages(text: string): string {
+  const sender = chat?.main === false ? 'Group' : 'Owner';
+  const attributes = `sender="${sender}" time="${new Date().toISOString()}"`;
+  return `<messages>\n<message ${attributes}>${escaped(text)}</message>\n</messages>`;
+}
 
 async function say(
   { session }: Live,

@@ -9,7 +9,7 @@ import { setTimeout as pause } from 'node:timers/promises';
  * nothing that a file claims of that counts.
  */
 
-/** The host of the chat. `key`: the same call is carried out once. Null while the host is away; rejects when it fails. */
+/** The host of the chat. `key`: the same call is carried out once. Null while it is away; rejects when it fails. */
 export interface Host {
   call(name: string, args: Record<string, unknown>, key: string): Promise<{ text: string; ok: boolean } | null>;
   snapshot(file: string): Promise<string | null>;

@@ -17,8 +17,8 @@ import { tools } from '../../tools/registry.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 
 /**
- * The tools of NanoClaw's agents for the agent of a task. A message goes to the task's chat at once. Every other call is
- * a turn of that chat that consists of it, so its policy, taint and consent are those of every call there.
+ * The tools of NanoClaw's agents for the agent of a task. A message goes to the task's chat at once. Every other call
+ * is a turn of that chat that consists of it, so its policy, taint and consent are those of every call there.
  */
 
 type Deps = Pick<KennelDeps, 'db' | 'config' | 'temporal'>;
@@ -39,7 +39,12 @@ export function createChatTools(deps: Deps, taskId: string): ChatTools {
     return task && !isOver(task.state) ? task : null;
   };
   // snapshots are read again and again
-  let noted = false;
+  const noted = new Set<string>();
+  const noteOnce = async (task: Task, what: string, found: readonly object[]): Promise<void> => {
+    if (found.length === 0 || noted.has(what)) return;
+    noted.add(what);
+    await noteRead(deps, task, what, JSON.stringify(found));
+  };
   return {
     tools: [...contractTools()].map(({ offered }) => ({
       name: offered.name,
@@ -57,12 +62,16 @@ export function createChatTools(deps: Deps, taskId: string): ChatTools {
       const task = await liveTask();
       if (!task) return undefined;
       if (file === 'current_tasks.json') {
-        const { found, text } = await scheduled(deps, task, AbortSignal.timeout(LIST_MS));
-        if (found.length > 0 && !noted) await noteRead(deps, task, text);
-        noted ||= found.length > 0;
+        const { found } = await scheduled(deps, task, AbortSignal.timeout(LIST_MS));
+        await noteOnce(task, SCHEDULES, found);
         return found.map((each) => ({ ...each, groupFolder: task.workspace }));
       }
-      return file === 'available_groups.json' ? await groupsFor(deps, task) : undefined;
+      if (file !== 'available_groups.json') return undefined;
+      // the owner's private chat sees the groups; every other chat sees none
+      const { main } = await chatOfTask(deps.db, deps.config, task);
+      const groups = main ? await availableGroups(deps.db) : [];
+      await noteOnce(task, GROUPS, groups);
+      return { groups, lastSync: new Date().toISOString() };
     },
   };
 }
@@ -159,18 +168,14 @@ async function scheduled(deps: Deps, task: Task, signal: AbortSignal) {
 
 async function list(deps: Deps, task: Task, signal: AbortSignal): Promise<ChatAnswer> {
   const { text, found } = await scheduled(deps, task, signal);
-  if (found.length > 0) await noteRead(deps, task, text);
+  if (found.length > 0) await noteRead(deps, task, SCHEDULES, text);
   return { text, ok: true };
 }
 
-/** The prompts of schedules may have come from others, so they count as read. */
-const noteRead = ({ db }: Deps, task: Task, text: string): Promise<void> =>
-  addTraffic(db, task.id, [
-    { host: 'the schedules of the chat', port: 0, connections: 1, sent: 0, received: Buffer.byteLength(text) },
-  ]);
+/** They stand among the hosts of a task. No host can have these names. */
+const SCHEDULES = 'schedules of the chat';
+const GROUPS = 'names of groups';
 
-/** The owner's private chat sees the groups; every other chat sees none. */
-async function groupsFor({ db, config }: Deps, task: Task): Promise<object> {
-  const { main } = await chatOfTask(db, config, task);
-  return { groups: main ? await availableGroups(db) : [], lastSync: new Date().toISOString() };
-}
+/** Prompts of schedules and names of groups may have come from others, so they count as read. */
+const noteRead = ({ db }: Deps, task: Task, host: string, text: string): Promise<void> =>
+  addTraffic(db, task.id, [{ host, port: 443, connections: 1, sent: 0, received: Buffer.byteLength(text) }]);

@@ -3,12 +3,11 @@ import { isAgent } from '../../../kennel/agents/registry.ts';
 import type { Concluded } from '../../contracts/task.ts';
 import { failureForPeople } from '../../domain/tasks/agents/failure-advice.ts';
 import { reportText } from '../../domain/tasks/report.ts';
-import { inline } from '../../domain/text/foreign-text.ts';
 import { type Reached, type Refused, reachedBy, refusalsOf } from '../../store/kennel/egress.ts';
 import { closeTaskQuestions } from '../../store/kennel/questions/task-questions.ts';
 import { endTaskItems } from '../../store/kennel/tasks/task-log.ts';
 import { taskOutboxId, tellOfTask } from '../../store/kennel/tasks/task-news.ts';
-import { type TaskWords, unheardWords } from '../../store/kennel/tasks/task-words.ts';
+import { unheardWords } from '../../store/kennel/tasks/task-words.ts';
 import { endTask, isOver, type Task, taskNumbers, waitingFor } from '../../store/kennel/tasks/tasks.ts';
 import { type TaskUsage, usageOf } from '../../store/kennel/tasks/usage.ts';
 import type { TaskResult } from '../../store/schema/tables/kennel.ts';
@@ -36,7 +35,9 @@ export async function conclude(deps: KennelDeps, task: Task, ending: Ending): Pr
   const [reached, refused] = await Promise.all([reachedBy(db, task.id), refusalsOf(db, task.id)]);
   const number = (await taskNumbers(db, task.chat_id)).get(task.id)!;
   const waitedSeconds = Math.round((await waitedForPeople(db, { taskId: task.id })) / 1000);
-  const text = reportOf(ended, { number, waitedSeconds, reason: ending.reason, spent, reached, refused });
+  // nothing more can be said to it now; a person who stops a task needs no word of what it did not hear
+  const unheard = ended.state === 'cancelled' ? [] : (await unheardWords(db, task.id)).map((each) => each.text);
+  const text = reportOf(ended, { number, waitedSeconds, reason: ending.reason, spent, reached, refused, unheard });
   const outboxId = await tellOfTask(db, { ...task, result }, 'result', text, 'result');
   if (!before) logEnd(deps, ended, spent);
   // a session that will not be resumed is of no use; the host later removes what cannot be removed now
@@ -74,18 +75,12 @@ async function endedTask(
   const { db, config } = deps;
   const reason = state === 'failed' && isAgent(task.harness) ? failureForPeople(told, task.harness, config) : told;
   const found = await resultOf(deps, task, { state, reason, gone });
-  // a person who stops a task needs no word about what it did not hear
-  const unheard = state === 'cancelled' ? [] : await unheardWords(db, task.id);
-  if (unheard.length > 0) found.unheard = unheardText(unheard);
   await requireStillHere(deps, task);
   const result = (await isOwnWork(deps, task).catch(() => false)) ? { ...found, own: true as const } : found;
   await closeTaskQuestions(db, task.id);
   await endTaskItems(db, task);
   return await endTask(db, task.id, { state, reason, result, outboxId: taskOutboxId(task.id, 'result') });
 }
-
-const unheardText = (words: readonly TaskWords[]): string =>
-  `It ended before its agent heard this from you: ${words.map(({ text }) => inline(text, 200)).join('; ')} Start a task for it.`;
 
 const filesChanged = ({ changes }: TaskResult): number => changes?.filesChanged ?? changes?.files.length ?? 0;
 
@@ -104,6 +99,7 @@ function reportOf(
     spent: TaskUsage;
     reached: Reached[];
     refused: Refused[];
+    unheard: string[];
   },
 ): string {
   const { goal, harness, workspace, worktree } = ended;

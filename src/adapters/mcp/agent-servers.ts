@@ -42,8 +42,8 @@ interface AgentServersDeps extends CallAccess {
 }
 
 /**
- * What an agent may do in the chat of its task. Who it is follows from the socket that it speaks through, and never from
- * what it says.
+ * What an agent may do in the chat of its task. Who it is follows from the socket that it speaks through, and never
+ * from what it says.
  */
 export interface ChatTools {
   tools: ReadonlyArray<{ name: string; description?: string; inputSchema: { type: 'object' } }>;

@@ -100,7 +100,8 @@ export const tellCommand = command({
     if (fitting.length > 1)
       return `Which one?${list(fitting, numbers)}\nSay for example: tell ${numbers.get(task.id)}: ${cut(words, 60)}`;
     if (words.length > WORDS_CHARS) return `That is too long for a coding task: ${WORDS_CHARS} characters at most.`;
-    await tellTask(now, { id: `say_${inboxId}`, taskId: task.id, text: words });
+    if (!(await tellTask(now, { id: `say_${inboxId}`, taskId: task.id, text: words })))
+      return `The agent in ${task.workspace} has just ended.`;
     return `The agent in ${task.workspace} hears that ${heardWhen(task)}.`;
   },
 });

@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import type { LogLine } from '../../../contracts/kennel.ts';
 import type { Db, Tx } from '../../postgres/database.ts';
 import type { TaskWordsTable } from '../../schema/tables/kennel.ts';
@@ -11,23 +11,17 @@ export type TaskWords = Selectable<TaskWordsTable>;
 /** Longest text that a task is told at once. */
 export const WORDS_CHARS = 5_000;
 
-/** Stores words for a task that is not over. False when it is over. The same id counts once. */
+/**
+ * Stores words for a task that is not over. False when it is over: the lock on its row keeps its end from coming in
+ * between. The same id counts once.
+ */
 export async function tellTask(db: Db | Tx, words: { id: string; taskId: string; text: string }): Promise<boolean> {
   const { id, taskId, text } = words;
-  const task = await db
-    .selectFrom('tasks')
-    .select('ended_at')
-    .where('id', '=', taskId)
-    // a task that ends meanwhile has its report after these words, or not at all
-    .forUpdate()
-    .executeTakeFirst();
-  if (!task || task.ended_at) return false;
-  await db
-    .insertInto('task_words')
-    .values({ id, task_id: taskId, text, heard_step: null })
-    .onConflict((c) => c.column('id').doNothing())
-    .execute();
-  return true;
+  const { rows } = await sql<{ live: boolean }>`
+    with live as (select id from tasks where id = ${taskId} and ended_at is null for share),
+      added as (insert into task_words (id, task_id, text) select ${id}, id, ${text} from live on conflict (id) do nothing)
+    select exists (select from live) as live`.execute(db);
+  return rows[0]?.live === true;
 }
 
 /** What a task was told, oldest first. */

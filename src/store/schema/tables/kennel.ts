@@ -49,8 +49,6 @@ export interface TaskResult {
   said: string;
   /** what went wrong at its end, and what to do; results of versions before have none */
   problem?: string;
-  /** words of a person that came too late for its agent, as the report says it */
-  unheard?: string;
   /** all that its agent could read was the chat's own */
   own?: true;
   /** why no tests were run, in words that follow a colon */
