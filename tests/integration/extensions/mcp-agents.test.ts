@@ -178,9 +178,14 @@ const call = async (name: string, args: object, key: string) =>
     })
   ).json()) as { ok: boolean; text: string };
 const sent = async () =>
-  (await bench.db.selectFrom('outbox').select('body').where('chat_id', '=', opened.task.chat_id).execute()).map(
-    ({ body }) => body,
-  );
+  (
+    await bench.db
+      .selectFrom('outbox')
+      .select('body')
+      .where('chat_id', '=', opened.task.chat_id)
+      .where('id', 'like', `%${opened.task.id}_say_%`)
+      .execute()
+  ).map(({ body }) => body);
 
 it('speaks in the chat of its task, and in no other, once for each call however often it comes', async () => {
   expect(await inside('nanoclaw')).toEqual(expect.arrayContaining(['send_message', 'schedule_task', 'list_tasks']));
