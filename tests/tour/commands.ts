@@ -64,6 +64,7 @@ const tasks: Line[] = [
   ['tasks', /1: practice in demo: wait 300 \(at work for /],
   ['pause', /is paused/],
   ['resume', /goes on\./],
+  ['tell 1: write told.txt told', /hears that as soon as it is done/],
   ['status', /demo is running/],
   ['stop 1', /^Stopped in/],
   [

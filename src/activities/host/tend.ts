@@ -1,13 +1,13 @@
 import { type FSWatcher, mkdirSync, watch } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import type { Logger } from 'pino';
-import { factsOf } from '../../../kennel/agents/registry.ts';
+import { factsOf, imageOf } from '../../../kennel/agents/registry.ts';
 import { gitIdentityOfUser } from '../../adapters/github/host-git.ts';
 import type { Browsers } from '../../adapters/kennel/browser/browsers.ts';
 import { loginProblem } from '../../adapters/kennel/login.ts';
 import { dropSkillFolders } from '../../adapters/kennel/skill-folders.ts';
 import { emptyTrash, findWorkspaces, identified } from '../../adapters/workspaces.ts';
-import { AGENT_NAMES } from '../../contracts/kennel.ts';
+import { AGENT_NAMES, type AgentName } from '../../contracts/kennel.ts';
 import type { Author } from '../../contracts/workspace-ops.ts';
 import { loginsOf } from '../../domain/tasks/agents/agent-settings.ts';
 import { missingFor } from '../../domain/tasks/agents/agents.ts';
@@ -151,6 +151,9 @@ async function did(tending: Tending, what: keyof typeof chores): Promise<void> {
   );
 }
 
+const imageMissing = (name: AgentName, found: boolean | undefined): string | null =>
+  imageOf(name) && !found ? `${factsOf(name).label} needs its image ${imageOf(name)!.name} on this machine.` : null;
+
 async function report({ db, config, kennel, host, git }: Tending): Promise<void> {
   const problem = await kennel.ready().then(
     () => null,
@@ -158,9 +161,12 @@ async function report({ db, config, kennel, host, git }: Tending): Promise<void>
   );
   const allowed = config.FETCH_KENNEL_AGENTS.split(',').map((name) => name.trim());
   const logins = loginsOf(config.FETCH_KENNEL_LOGINS);
-  const harnesses = AGENT_NAMES.map((name) => {
+  const found =
+    problem === null ? await Promise.all(AGENT_NAMES.map((name) => kennel.has(name).catch(() => false))) : [];
+  const harnesses = AGENT_NAMES.map((name, at) => {
     const login = logins.get(name);
-    const lacks = login === undefined ? missingFor(name, config) : loginProblem(name, login);
+    const lacks =
+      imageMissing(name, found[at]) ?? (login === undefined ? missingFor(name, config) : loginProblem(name, login));
     const why = !allowed.includes(name) ? `${factsOf(name).label} is not allowed here.` : lacks;
     return { name, ready: why === null, why };
   });

@@ -7,6 +7,7 @@ import { type Reached, type Refused, reachedBy, refusalsOf } from '../../store/k
 import { closeTaskQuestions } from '../../store/kennel/questions/task-questions.ts';
 import { endTaskItems } from '../../store/kennel/tasks/task-log.ts';
 import { taskOutboxId, tellOfTask } from '../../store/kennel/tasks/task-news.ts';
+import { unheardWords } from '../../store/kennel/tasks/task-words.ts';
 import { endTask, isOver, type Task, taskNumbers, waitingFor } from '../../store/kennel/tasks/tasks.ts';
 import { type TaskUsage, usageOf } from '../../store/kennel/tasks/usage.ts';
 import type { TaskResult } from '../../store/schema/tables/kennel.ts';
@@ -34,7 +35,9 @@ export async function conclude(deps: KennelDeps, task: Task, ending: Ending): Pr
   const [reached, refused] = await Promise.all([reachedBy(db, task.id), refusalsOf(db, task.id)]);
   const number = (await taskNumbers(db, task.chat_id)).get(task.id)!;
   const waitedSeconds = Math.round((await waitedForPeople(db, { taskId: task.id })) / 1000);
-  const text = reportOf(ended, { number, waitedSeconds, reason: ending.reason, spent, reached, refused });
+  // nothing more can be said to it now; a person who stops a task needs no word of what it did not hear
+  const unheard = ended.state === 'cancelled' ? [] : (await unheardWords(db, task.id)).map((each) => each.text);
+  const text = reportOf(ended, { number, waitedSeconds, reason: ending.reason, spent, reached, refused, unheard });
   const outboxId = await tellOfTask(db, { ...task, result }, 'result', text, 'result');
   if (!before) logEnd(deps, ended, spent);
   // a session that will not be resumed is of no use; the host later removes what cannot be removed now
@@ -96,6 +99,7 @@ function reportOf(
     spent: TaskUsage;
     reached: Reached[];
     refused: Refused[];
+    unheard: string[];
   },
 ): string {
   const { goal, harness, workspace, worktree } = ended;

@@ -97,6 +97,25 @@ export function parseTaskOrder(text: string): TaskOrder | null {
   return order && { order, taskId };
 }
 
+/** Something that a whole message says to a coding task. */
+interface Telling {
+  /** id or number of the task; null for the only one, or the only one of this agent */
+  taskId: string | null;
+  agent: AgentName | null;
+  words: string;
+}
+
+/** `tell 2: use npm`, `tell the agent: …`, `tell claude: …`. The colon tells it from words to the model. */
+export function parseTell(text: string): Telling | null {
+  const [, whom = '', words = ''] = /^\s{0,9}\/?tell ([a-z0-9_ ]{1,40}):([\s\S]+)$/i.exec(text) ?? [];
+  const said = whom.trim().toLowerCase().replace(/^the /, '').split(/ +/);
+  const taskId = /^(?:tsk_[a-z0-9]+|\d{1,5})$/.test(said.at(-1)!) ? said.pop()! : null;
+  const name = said.join(' ');
+  const agent = isAgent(name) ? name : null;
+  const isMeant = agent !== null || name === 'agent' || name === 'task' || (name === '' && taskId !== null);
+  return isMeant && words.trim() !== '' ? { taskId, agent, words: words.trim() } : null;
+}
+
 /** How much the chat trusts the agent from now on, when the whole message says it. */
 export function parseAutonomy(text: string): 'supervised' | 'cautious' | 'autonomous' | null {
   if (isTooLong(text)) return null;

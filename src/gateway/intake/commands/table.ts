@@ -14,7 +14,7 @@ import { chooseModel, model } from './model.ts';
 import { preferences, signCommand } from './preferences.ts';
 import { egressCommand, project, projects } from './projects.ts';
 import { remind, removeSchedule, schedules } from './schedules.ts';
-import { orderCommand, tasks } from './tasks.ts';
+import { orderCommand, tasks, tellCommand } from './tasks.ts';
 import { apps, bringIn, ship, undo } from './tools.ts';
 import { askAgain, autonomy, plan, plans } from './trust.ts';
 import { shareCommand, telegramCommand, trustedCommand } from './trusted.ts';
@@ -22,6 +22,7 @@ import { shareCommand, telegramCommand, trustedCommand } from './trusted.ts';
 /** Every command, in the order in which a message is compared with them and in which `help` lists them. */
 export const COMMANDS: readonly Command[] = [
   orderCommand,
+  tellCommand,
   stop,
   status,
   help((about, context) => helpOf(about, context, COMMANDS)),

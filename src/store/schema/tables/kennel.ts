@@ -248,6 +248,16 @@ interface SetupScriptTable {
   script: string;
   created_at: Created;
 }
+/** Words of a person to a coding task at work. */
+export interface TaskWordsTable {
+  /** of the message or call that says them, so that they count once */
+  id: string;
+  task_id: string;
+  text: string;
+  said_at: Created;
+  /** number of the run in which the agent had them in its prompt */
+  heard_step: number | null;
+}
 /** What the coding tasks of a chat used on a day (UTC): the sum of `task_usage`, by the day of the call. */
 interface TaskSpendingTable {
   chat_id: string;
@@ -303,6 +313,7 @@ export interface KennelDatabase {
   egress_asks: EgressAskTable;
   egress_rules: EgressRuleTable;
   setup_scripts: SetupScriptTable;
+  task_words: TaskWordsTable;
   task_spending: TaskSpendingTable;
   model_limits: ModelLimitTable;
   signatures: SignatureTable;

@@ -58,6 +58,10 @@ describe('a whole message', () => {
     'ship stop in demo',
     'tasks?',
     'schedules remove 2',
+    'tell 2: use npm',
+    'Tell the agent: use npm,\nnot yarn',
+    'tell claude: it is in src',
+    '/tell tsk_ab12: stop at lunch',
   ])('is a command: %s', (text) => expect(isOne(text)).toBe(true));
 });
 
@@ -105,6 +109,11 @@ describe('a sentence', () => {
     'model the data first',
     'version 2 is out',
     'which model of car is it',
+    'tell it: use PostgreSQL',
+    'tell me: what is this?',
+    'tell Ann: I am late',
+    'tell the agent to use npm',
+    'tell 2:',
     '',
     '/',
     '...',
