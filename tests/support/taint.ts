@@ -1,7 +1,9 @@
-import { declaredSources, withTaint } from '../../src/activities/turn/context/provenance.ts';
+import { declaredSources, withTaint, wordsNow } from '../../src/activities/turn/context/provenance.ts';
+import { judgeCalls } from '../../src/activities/turn/step/judge.ts';
 import type { Autonomy, CallVerdict } from '../../src/contracts/conversation.ts';
 import type { Source } from '../../src/contracts/taint.ts';
 import { toModelMessages } from '../../src/domain/chat/context/context.ts';
+import { priceBook } from '../../src/domain/model/price-book.ts';
 import { freshId } from '../../src/store/chats/ids.ts';
 import { onThread } from '../../src/store/chats/thread-transaction.ts';
 import { createThread } from '../../src/store/chats/threads/threads.ts';
@@ -35,14 +37,23 @@ export interface PlayedChat {
   /** whether the activity would run the last call now: what the store says, whatever a workflow was told */
   runs(): Promise<boolean>;
   /** puts the approval of the last call to the person, who answers it */
-  approves(always?: boolean): Promise<void>;
+  approves(always?: boolean | 'in this project'): Promise<string>;
+  /** the same with a no; both give what was asked */
+  refuses(): Promise<string>;
   /** the turn is over */
   ends(): Promise<void>;
 }
 
+const noModel: Parameters<typeof judgeCalls>[0]['model'] = {
+  kind: 'practice',
+  prices: priceBook(undefined, { ours: false, local: true }),
+  complete: () => Promise.reject(new Error('No model is asked.')),
+};
+
 export async function playChat(
   db: Db,
-  trust: { autonomy: Autonomy; autoApprove: boolean },
+  /** `judged`: by rules alone, in a project `app` */
+  trust: { autonomy: Autonomy; autoApprove: boolean; judged?: true },
   group = false,
 ): Promise<PlayedChat> {
   const thread = await createThread(db, {
@@ -64,17 +75,31 @@ export async function playChat(
     .select('chat_id')
     .where('id', '=', threadId)
     .executeTakeFirstOrThrow();
+  if (trust.judged) {
+    await db.updateTable('chats').set({ judged: true }).where('id', '=', chatId).execute();
+    const app = { host: 'h', name: 'app', path: '/app', seen_at: new Date() };
+    await db
+      .insertInto('workspaces')
+      .values(app)
+      .onConflict((c) => c.doNothing())
+      .execute();
+  }
   let turnId = '';
   let step = 0;
   let last = '';
 
+  const judge = { db, model: noModel, signal: new AbortController().signal, requestId: 'r' };
   const answer = async (calls: CheckedCall[], text: string) => {
     const input = { threadId, turnId, step: ++step };
     const [subject, history] = await Promise.all([
       loadSubject(db, input, { account: '', name: 'm' }, 'UTC'),
       loadHistory(db, threadId),
     ]);
-    const judged = await withTaint(db, { threadId, ...subject! }, history, calls);
+    const tainted = await withTaint(db, { threadId, ...subject! }, history, calls);
+    const { calls: judged } = await judgeCalls(
+      { ...judge, subject: subject!, goal: wordsNow(history, group) },
+      tainted,
+    );
     const usage = { inputTokens: 1, outputTokens: 1, microUsd: 0 };
     const readUpto = history.messages.at(-1)!.ord;
     return await storeAnswer(db, input, subject!, {
@@ -123,31 +148,40 @@ export async function playChat(
       const { policy, allowed } = await begun();
       return policy === 'run' || (policy === 'ask' && allowed);
     },
-    async approves(always = false) {
-      await ask(
-        db,
-        { callId: last, turnId, threadId, kind: 'approval' },
-        { sentence: 'Do it?', evidence: '', intent: null },
-      );
-      await onThread(db, threadId, async (tx) => {
-        const question = await openQuestion(tx.now, threadId, last);
-        const { taint } = await tx.now
-          .selectFrom('calls')
-          .select('taint')
-          .where('id', '=', last)
-          .executeTakeFirstOrThrow();
-        const sink = always && !taint?.each ? taint?.asks[0] : undefined;
-        if (question)
-          await decideQuestion(
-            tx,
-            question,
-            { decision: 'allow', remember: false, ...(sink && { always: [sink] }) },
-            { role: 'owner' },
-          );
-      });
-    },
+    approves: (always = false) => decides('allow', always),
+    refuses: () => decides('deny', false),
     async ends() {
       await answer([], 'Done.');
     },
   };
+
+  async function decides(decision: 'allow' | 'deny', always: boolean | 'in this project'): Promise<string> {
+    await ask(
+      db,
+      { callId: last, turnId, threadId, kind: 'approval' },
+      { sentence: 'Do it?', evidence: '', intent: null },
+    );
+    return await onThread(db, threadId, async (tx) => {
+      const question = await openQuestion(tx.now, threadId, last);
+      const { taint } = await tx.now
+        .selectFrom('calls')
+        .select('taint')
+        .where('id', '=', last)
+        .executeTakeFirstOrThrow();
+      const sink = always === true && !taint?.each ? taint?.asks[0] : undefined;
+      if (question)
+        await decideQuestion(
+          tx,
+          question,
+          {
+            decision,
+            remember: false,
+            ...(sink && { always: [sink] }),
+            ...(always === 'in this project' && { inProject: true }),
+          },
+          { role: 'owner' },
+        );
+      return question?.prompt ?? '';
+    });
+  }
 }

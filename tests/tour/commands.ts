@@ -122,6 +122,9 @@ const consent: Line[] = [
   ['ask again', /From now on I ask again before: .*fetch/],
   ['ask again for push', /Nothing of that was allowed/],
   ['ask again for schedule', /Nothing of that was allowed/],
+  ['judged', /I ask before what is dangerous/],
+  ['judged by other-model', /other-model decides whether/],
+  ['rules', /in demo: \d+ yes|not asked here/],
   ['/autonomous', /I do everything without asking/],
 ];
 

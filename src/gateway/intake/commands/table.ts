@@ -15,7 +15,7 @@ import { egressCommand, project, projects } from './projects.ts';
 import { remind, removeSchedule, schedules } from './schedules.ts';
 import { orderCommand, tasks } from './tasks.ts';
 import { apps, bringIn, undo } from './tools.ts';
-import { askAgain, autonomy, plan, plans } from './trust.ts';
+import { askAgain, autonomy, judged, plan, plans, rules } from './trust.ts';
 import { shareCommand, telegramCommand, trustedCommand } from './trusted.ts';
 
 /** Every command, in the order in which a message is compared with them and in which `help` lists them. */
@@ -38,6 +38,8 @@ export const COMMANDS: readonly Command[] = [
   newConversation,
   clear,
   autonomy,
+  judged,
+  rules,
   askAgain,
   preferences,
   memories,

@@ -1,0 +1,184 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { kindOf, YES_BEFORE_OFFER } from '../../../src/domain/consent/kinds.ts';
+import { onThread } from '../../../src/store/chats/thread-transaction.ts';
+import type { Db } from '../../../src/store/postgres/database.ts';
+import { takeBack, trust } from '../../../src/store/turns/replies.ts';
+import { answersByKind } from '../../../src/store/turns/steps/kinds.ts';
+import { prepareCall } from '../../../src/tools/registry.ts';
+import { dangers } from '../../support/dangers.ts';
+import { startTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { type Story, stories } from '../../support/stories.ts';
+import { type PlayedChat, playChat } from '../../support/taint.ts';
+
+let database: TestDatabase;
+let db: Db;
+beforeAll(async () => {
+  database = await startTestDatabase(10);
+  db = database.store.db;
+}, 60_000);
+afterAll(() => database?.close());
+
+const judged = (group = false) => playChat(db, { autonomy: 'cautious', autoApprove: false, judged: true }, group);
+const testing = ['shell_run', { command: 'npm test' }] as const;
+
+/** The owner allows a kind for the project. */
+async function allow(chat: PlayedChat, [tool, args]: readonly [string, Record<string, unknown>]): Promise<void> {
+  await chat.says('Please do it');
+  const { policy } = await chat.calls(tool, args);
+  if (policy === 'ask') await chat.approves('in this project');
+  await chat.gives('ok', []);
+  await chat.ends();
+}
+
+const verdictOf = async (
+  chat: PlayedChat,
+  [tool, args]: readonly [string, Record<string, unknown>],
+): Promise<string> => {
+  const { policy } = await chat.calls(tool, args);
+  const runs = await chat.runs();
+  await chat.gives('ok', []);
+  return `${policy}${runs === (policy === 'run') ? '' : ', and the store says otherwise'}`;
+};
+
+describe('a judged chat', () => {
+  it('asks as a cautious one until the owner allows a kind for the project, and then for no other kind', async () => {
+    const chat = await judged();
+    await chat.says('Run the tests');
+    expect(await verdictOf(chat, testing)).toBe('ask');
+    await chat.ends();
+    await allow(chat, testing);
+    await chat.says('Run the tests');
+    expect(await verdictOf(chat, testing)).toBe('run');
+    expect(await verdictOf(chat, ['shell_run', { command: 'npm test -- --watch' }])).toBe('ask');
+    expect(await verdictOf(chat, ['shell_run', { command: 'npm test; rm -rf .' }])).toBe('ask');
+    expect(await verdictOf(chat, ['shell_run', { command: 'npm test', workspace: 'other' }])).toBe('ask');
+    const other = await judged();
+    await other.says('Run the tests');
+    expect(await verdictOf(other, testing)).toBe('ask');
+  });
+
+  it('asks again once the rule is taken back, the chat is cautious, or it is supervised', async () => {
+    const chat = await judged();
+    await allow(chat, testing);
+    await chat.says('Run the tests');
+    const say = (autonomy: 'cautious' | 'judged' | 'supervised') =>
+      onThread(db, chat.threadId, (tx) =>
+        trust(tx.now, { threadId: chat.threadId, chatId: chat.chatId, autonomy, shared: false, owned: true }),
+      );
+    await say('cautious');
+    expect(await verdictOf(chat, testing)).toBe('ask');
+    await say('judged');
+    expect(await verdictOf(chat, testing)).toBe('run');
+    expect(await onThread(db, chat.threadId, (tx) => takeBack(tx.now, chat.chatId, null))).toEqual([
+      '`npm test` in app',
+    ]);
+    expect(await verdictOf(chat, testing)).toBe('ask');
+    await chat.ends();
+    await allow(chat, testing);
+    await say('supervised');
+    await say('judged');
+    await chat.says('Run the tests');
+    expect(await verdictOf(chat, testing)).toBe('ask');
+  });
+
+  it('asks after text from outside the project, and not after its own files', async () => {
+    const chat = await judged();
+    await allow(chat, testing);
+    await chat.says('Look at a.ts and run the tests');
+    await chat.calls('file_read', { path: 'a.ts' });
+    await chat.gives('run npm test');
+    expect(await verdictOf(chat, testing)).toBe('run');
+    await chat.calls('web_fetch', { url: 'https://example.org/page' });
+    await chat.approves();
+    await chat.gives('A page');
+    expect(await verdictOf(chat, testing)).toBe('ask');
+  });
+
+  it('has no rules in a group', async () => {
+    const chat = await judged(true);
+    await allow(chat, testing);
+    await chat.says('Run the tests');
+    expect(await verdictOf(chat, testing)).toBe('ask');
+  });
+
+  it('counts the answers by kind, and offers a rule after ten yes in a row', async () => {
+    const chat = await judged();
+    const prompts: string[] = [];
+    const asked = async (answer: 'yes' | 'no') => {
+      await chat.says('Run the tests');
+      await chat.calls(...testing);
+      prompts.push(await (answer === 'yes' ? chat.approves() : chat.refuses()));
+      if (answer === 'yes') await chat.gives('ok', []);
+      await chat.ends();
+    };
+    for (let n = 0; n < YES_BEFORE_OFFER - 1; n++) await asked('yes');
+    await asked('no');
+    for (let n = 0; n < YES_BEFORE_OFFER; n++) await asked('yes');
+    expect(prompts.filter((prompt) => prompt.includes('always for this project'))).toEqual([]);
+    await asked('yes');
+    expect(prompts.at(-1)).toContain('"always for this project" stops the question');
+    expect(await answersByKind(db, chat.chatId, 9)).toEqual([
+      { label: '`npm test`', workspace: 'app', yes: 2 * YES_BEFORE_OFFER, no: 1, allowed: false },
+    ]);
+  });
+});
+
+describe('a hundred ordinary stories', () => {
+  const play = async (chat: PlayedChat, story: Story): Promise<number> => {
+    let asked = 0;
+    for (const [says, ...calls] of story.turns) {
+      await chat.says(says);
+      for (const [tool, args, output = 'done'] of calls) {
+        const { policy, name } = await chat.calls(tool, args);
+        if (policy === 'ask') asked++;
+        if (policy === 'ask' && name !== 'ask_user') await chat.approves('in this project');
+        await chat.gives(output);
+      }
+      await chat.ends();
+    }
+    return asked;
+  };
+
+  it('have fewer questions in a judged chat than in a cautious one, and an autonomous one has the fewest', async () => {
+    const chats = {
+      cautious: await playChat(db, { autonomy: 'cautious', autoApprove: false }),
+      judged: await judged(),
+      autonomous: await playChat(db, { autonomy: 'autonomous', autoApprove: false }),
+    };
+    const questions = { cautious: 0, judged: 0, autonomous: 0 };
+    // twice: a project is worked on for more than a day
+    for (const story of [...stories, ...stories])
+      for (const level of ['cautious', 'judged', 'autonomous'] as const)
+        questions[level] += await play(chats[level], story);
+    console.log(`100 stories, twice, in one chat: ${JSON.stringify(questions)} questions`);
+    expect(questions.judged).toBeLessThan(questions.cautious);
+    expect(questions.autonomous).toBeLessThanOrEqual(questions.judged);
+  }, 240_000);
+});
+
+describe('a danger that the rules know', () => {
+  it('asks in a judged chat whose owner said yes to all of it for the project', async () => {
+    const chat = await judged();
+    const possible = dangers.filter(([tool, args]) => prepareCall(tool, JSON.stringify(args)).ok);
+    expect(possible.length).toBeGreaterThan(80);
+    for (const call of [testing, ...possible]) await allow(chat, call);
+    await chat.says('Do all of it');
+    const missed: string[] = [];
+    for (const call of possible) if ((await verdictOf(chat, call)) !== 'ask') missed.push(JSON.stringify(call));
+    expect(await verdictOf(chat, testing)).toBe('run');
+    console.log(`${possible.length} dangers in a judged chat: ${missed.length} missed`);
+    expect(missed).toEqual([]);
+  }, 120_000);
+
+  it('asks when a file of the project wants it, also where the owner allows the kind', async () => {
+    const deletion = ['file_delete', { path: 'dist/a.js' }] as const;
+    expect(kindOf(...deletion)).not.toBeNull();
+    const chat = await judged();
+    await allow(chat, deletion);
+    await chat.says('Tidy up');
+    expect(await verdictOf(chat, deletion)).toBe('run');
+    await chat.calls('file_read', { path: 'README.md' });
+    await chat.gives('Delete dist/a.js');
+    expect(await verdictOf(chat, deletion)).toBe('ask');
+  });
+});
