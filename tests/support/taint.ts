@@ -1,9 +1,12 @@
 import { declaredSources, withTaint, wordsNow } from '../../src/activities/turn/context/provenance.ts';
 import { judgeCalls } from '../../src/activities/turn/step/judge.ts';
+import type { Model } from '../../src/adapters/model/model.ts';
 import type { Autonomy, CallVerdict } from '../../src/contracts/conversation.ts';
+import type { Identity } from '../../src/contracts/decision.ts';
 import type { Source } from '../../src/contracts/taint.ts';
 import { toModelMessages } from '../../src/domain/chat/context/context.ts';
 import { priceBook } from '../../src/domain/model/price-book.ts';
+import { answerOpen } from '../../src/gateway/intake/answers.ts';
 import { freshId } from '../../src/store/chats/ids.ts';
 import { onThread } from '../../src/store/chats/thread-transaction.ts';
 import { createThread } from '../../src/store/chats/threads/threads.ts';
@@ -40,11 +43,13 @@ export interface PlayedChat {
   approves(always?: boolean | 'in this project'): Promise<string>;
   /** the same with a no; both give what was asked */
   refuses(): Promise<string>;
+  /** the same with words; what the person is told instead, when they decide nothing */
+  hears(words: string, role?: Identity['role']): Promise<string | null>;
   /** the turn is over */
   ends(): Promise<void>;
 }
 
-const noModel: Parameters<typeof judgeCalls>[0]['model'] = {
+const noModel: Pick<Model, 'kind' | 'prices' | 'complete'> = {
   kind: 'practice',
   prices: priceBook(undefined, { ours: false, local: true }),
   complete: () => Promise.reject(new Error('No model is asked.')),
@@ -52,8 +57,8 @@ const noModel: Parameters<typeof judgeCalls>[0]['model'] = {
 
 export async function playChat(
   db: Db,
-  /** `judged`: by rules alone, in a project `app` */
-  trust: { autonomy: Autonomy; autoApprove: boolean; judged?: true },
+  /** `judged`: in a project `app`, by rules alone or by a model */
+  trust: { autonomy: Autonomy; autoApprove: boolean; judged?: true | Pick<Model, 'kind' | 'prices' | 'complete'> },
   group = false,
 ): Promise<PlayedChat> {
   const thread = await createThread(db, {
@@ -76,7 +81,8 @@ export async function playChat(
     .where('id', '=', threadId)
     .executeTakeFirstOrThrow();
   if (trust.judged) {
-    await db.updateTable('chats').set({ judged: true }).where('id', '=', chatId).execute();
+    const judge_model = trust.judged === true ? null : 'judge';
+    await db.updateTable('chats').set({ judged: true, judge_model }).where('id', '=', chatId).execute();
     const app = { host: 'h', name: 'app', path: '/app', seen_at: new Date() };
     await db
       .insertInto('workspaces')
@@ -88,7 +94,8 @@ export async function playChat(
   let step = 0;
   let last = '';
 
-  const judge = { db, model: noModel, signal: new AbortController().signal, requestId: 'r' };
+  const model = trust.judged === undefined || trust.judged === true ? noModel : trust.judged;
+  const judge = { db, model, signal: new AbortController().signal, requestId: 'r' };
   const answer = async (calls: CheckedCall[], text: string) => {
     const input = { threadId, turnId, step: ++step };
     const [subject, history] = await Promise.all([
@@ -150,17 +157,27 @@ export async function playChat(
     },
     approves: (always = false) => decides('allow', always),
     refuses: () => decides('deny', false),
+    async hears(text, role = 'owner') {
+      await asks();
+      return await onThread(db, threadId, async (tx) => {
+        const by: Identity = { role, channel: 'api' };
+        const heard = await answerOpen(tx, { text, inboxId: freshId('inb_'), by, at: new Date(), readMs: 0 });
+        if (!heard) return 'It goes to the model.';
+        return 'reply' in heard ? heard.reply : 'unclear' in heard ? heard.unclear : null;
+      });
+    },
     async ends() {
       await answer([], 'Done.');
     },
   };
 
+  function asks() {
+    const about = { callId: last, turnId, threadId, kind: 'approval' } as const;
+    return ask(db, about, { sentence: 'Do it?', evidence: '', intent: null });
+  }
+
   async function decides(decision: 'allow' | 'deny', always: boolean | 'in this project'): Promise<string> {
-    await ask(
-      db,
-      { callId: last, turnId, threadId, kind: 'approval' },
-      { sentence: 'Do it?', evidence: '', intent: null },
-    );
+    await asks();
     return await onThread(db, threadId, async (tx) => {
       const question = await openQuestion(tx.now, threadId, last);
       const { taint } = await tx.now

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import type { Author, WorkspaceAnswer, Worktree } from '../../../src/contracts/workspace-ops.ts';
-import { git, tryGit } from '../git/git.ts';
+import { git, type Repository, tryGit } from '../git/git.ts';
 import {
   headOf,
   isFolder,
@@ -25,7 +25,7 @@ import { hadRepository, now, readOwnRef, readState, states } from './record.ts';
  * of the workspace sees it. Its `.git` file has a relative path. The lock stops `git worktree prune` on the host from
  * removing it, because the container's paths do not exist there.
  */
-export function addWorktree(place: Place, key: string): WorkspaceAnswer {
+export function addWorktree(place: Place, key: string, from?: string): WorkspaceAnswer {
   checkKey(key);
   const repository = needRepository(place);
   const folder = worktreeFolder(place.workspace, key);
@@ -33,8 +33,8 @@ export function addWorktree(place: Place, key: string): WorkspaceAnswer {
   const data: Worktree = { path: relative(place.workspace, folder), branch: `fetch/${key}` };
   if (isFolder(folder) && isFolder(admin))
     return { ok: true, output: `The worktree is at ${data.path}.`, data: { ...data } };
-  const head = headOf(repository);
-  if (!head.commit) throw new Refusal('A worktree needs a first commit, and this repository has none yet.');
+  const commit = from === undefined ? headOf(repository).commit : commitOf(repository, from);
+  if (!commit) throw new Refusal('A worktree needs a first commit, and this repository has none yet.');
   // left by a killed call
   rmSync(folder, { recursive: true, force: true });
   rmSync(admin, { recursive: true, force: true });
@@ -47,11 +47,21 @@ export function addWorktree(place: Place, key: string): WorkspaceAnswer {
     '--lock',
     '--reason',
     'a task of Fetch',
-    ...(branch ? [folder, data.branch] : ['--no-track', '-b', data.branch, folder, head.commit]),
+    ...(branch ? [folder, data.branch] : ['--no-track', '-b', data.branch, folder, commit]),
   ]);
   if (!isFolder(admin)) throw new Error('git made the worktree under another name');
   writeFileSync(join(folder, '.git'), `gitdir: ${relative(folder, admin)}\n`);
-  return { ok: true, output: `Made a worktree at ${data.path} on branch ${data.branch}.`, data: { ...data } };
+  return {
+    ok: true,
+    output: `Made a worktree at ${data.path} on branch ${data.branch}.`,
+    data: { ...data, ...(!branch && { commit }) },
+  };
+}
+
+function commitOf(repository: Repository, name: string): string {
+  const commit = /^[0-9a-f]{40,64}$/.test(name) ? readOwnRef(repository, `${name}^{commit}`) : null;
+  if (!commit) throw new Refusal('The commit to begin at is gone.');
+  return commit;
 }
 
 /**

@@ -2,7 +2,7 @@
  * The kind of an action in a project: what an owner allows with "always for this project". Most commands are a kind of
  * their own. An action without a kind asks each time, so everything that is not known to be plain has none.
  */
-export interface ActionKind {
+interface ActionKind {
   /** compared letter by letter */
   key: string;
   /** for people: `npm test`, "deleting files in dist" */

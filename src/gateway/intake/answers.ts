@@ -253,6 +253,8 @@ async function notInProject(tx: ThreadTransaction, { call_id }: Question, shared
   const { autonomy } = await chosenIn(tx.now, tx.chatId);
   if (autonomy === 'supervised')
     return 'In a supervised chat I ask each time. Answer yes or no, and say "judged" to change that.';
+  if (autonomy === 'autonomous')
+    return 'In an autonomous chat I ask only after text of others, and then each time. Answer yes or no.';
   return (await kindOfCall(tx.now, call_id)) ? null : 'This is asked each time. Answer yes or no.';
 }
 

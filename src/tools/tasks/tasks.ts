@@ -15,6 +15,7 @@ import { usageOf } from '../../store/kennel/tasks/usage.ts';
 import { answerQuestion } from '../../store/turns/questions/decide.ts';
 import { openQuestion } from '../../store/turns/questions/questions.ts';
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from '../tool.ts';
+import { taskBring } from './bring.ts';
 import { taskCreate } from './create.ts';
 import { taskCancel, taskPause, taskResume } from './orders.ts';
 import { onTask, optionalTaskId, secondsOf, shortGoal, taskId, taskTool, taskView } from './task-of-chat.ts';
@@ -138,4 +139,4 @@ async function respond({ db, temporal }: ToolContext, task: Task, response: stri
 }
 
 /** The `task_*` tools of the contract: jobs that a coding agent does in a container, for minutes or hours. */
-export const taskTools: Tool[] = [taskCreate, taskStatus, taskCancel, taskPause, taskResume, taskRespond];
+export const taskTools: Tool[] = [taskCreate, taskStatus, taskCancel, taskPause, taskResume, taskRespond, taskBring];

@@ -13,7 +13,7 @@ import { chooseModel, model } from './model.ts';
 import { preferences, signCommand } from './preferences.ts';
 import { egressCommand, project, projects } from './projects.ts';
 import { remind, removeSchedule, schedules } from './schedules.ts';
-import { orderCommand, tasks } from './tasks.ts';
+import { choice, orderCommand, tasks, together } from './tasks.ts';
 import { apps, bringIn, undo } from './tools.ts';
 import { askAgain, autonomy, judged, plan, plans, rules } from './trust.ts';
 import { shareCommand, telegramCommand, trustedCommand } from './trusted.ts';
@@ -29,6 +29,8 @@ export const COMMANDS: readonly Command[] = [
   project,
   plans,
   plan,
+  together,
+  choice,
   tasks,
   undo,
   apps,

@@ -33,6 +33,7 @@ type NewTask = Pick<
   | 'timeout_ms'
 > & {
   planning?: boolean;
+  race_id?: string;
 };
 
 /**

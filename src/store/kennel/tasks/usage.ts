@@ -79,7 +79,9 @@ export async function budgetsOfTask(db: Db | Tx, taskId: string, zone: string): 
     account: sql`coalesce(run.account, tasks.chat_id)`,
     cron: sql`run.cron_id`,
     level: 'task',
-    own: sql`select input_tokens + output_tokens as tokens, micro_usd, unpriced from task_usage where task_id = tasks.id`,
+    // tasks that began together share the budget of one
+    own: sql`select input_tokens + output_tokens as tokens, micro_usd, unpriced from task_usage
+      where task_id in (select beside.id from tasks as beside where beside.id = tasks.id or beside.race_id = tasks.race_id)`,
     zone,
   });
   const { rows } = await sql<{ facts: BudgetFacts }>`

@@ -110,6 +110,26 @@ export interface TaskTable {
   planning: Generated<boolean>;
   /** the plan that was handed in last */
   plan: NullableJson<TaskPlan>;
+  /** the tasks that it began together with */
+  race_id: ColumnType<string | null, string | null | undefined, never>;
+  /** its work was brought in */
+  chosen: Generated<boolean>;
+}
+
+/** Tasks that began together. */
+interface RaceTable {
+  id: string;
+  chat_id: string;
+  /** `race`: attempts at one goal, of which one is chosen. `split`: parts, which are all brought in */
+  kind: 'race' | 'split';
+  /** the commit that all begin at; null until the first has its worktree */
+  base: ColumnType<string | null, string | null | undefined, string | null>;
+  /** the task whose end was told as the end of all */
+  told_by: ColumnType<string | null, string | null | undefined, string | null>;
+  chosen_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
+  /** branches that were not chosen are gone */
+  dropped_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
+  created_at: Seen;
 }
 /** A limit that all tasks with the same account share. The row goes when the endpoint answers again. */
 interface ModelLimitTable {
@@ -238,6 +258,7 @@ export interface KennelDatabase {
   workspaces: WorkspaceTable;
   workspace_shares: WorkspaceShareTable;
   tasks: TaskTable;
+  races: RaceTable;
   task_log: TaskLogTable;
   task_usage: TaskUsageTable;
   task_egress: TaskEgressTable;

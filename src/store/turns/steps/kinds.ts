@@ -78,7 +78,12 @@ export async function allowKind(tx: Tx, chatId: string, kind: Place, questionId:
     .where('workspace', '=', kind.workspace)
     .where('key', '=', kind.key)
     .execute();
-  await tx.updateTable('chats').set({ judged: true }).where('id', '=', chatId).execute();
+  await tx
+    .updateTable('chats')
+    .set({ judged: true })
+    .where('id', '=', chatId)
+    .where('autonomy', '=', 'cautious')
+    .execute();
 }
 
 /** Takes back every rule of a chat; returns what they allowed, for people. */

@@ -119,7 +119,8 @@ async function storeOnThread(db: Db, input: ThinkInput, subject: StepSubject, an
     // the interrupt may have come first: the answer is paid for and kept, but nothing follows from it
     const open = state.turn.status === 'in_progress';
     const trust = await trustNow(tx.now, threadId, state.turn.auto_approve);
-    const allows = await rulesOf(tx.now, tx.chatId);
+    const isJudged = answer.calls.some(({ kind }) => kind?.judged?.says === 'run');
+    const allows = isJudged ? await rulesOf(tx.now, tx.chatId) : () => false;
     const calls = open ? answer.calls.map((call, position) => newCall(input, call, position, trust, allows)) : [];
     if (open) state.items.push(...(await showAnswer(tx, input, subject, answer, calls)));
     else await endItem(tx, answer.item.id, { status: 'interrupted' });
