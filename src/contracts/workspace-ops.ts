@@ -235,6 +235,6 @@ export interface Worktree {
   /** relative to the workspace */
   path: string;
   branch: string;
-  /** where it began; unset when it was there already */
+  /** the commit that its branch is at */
   commit?: string;
 }

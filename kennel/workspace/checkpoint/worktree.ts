@@ -31,14 +31,18 @@ export function addWorktree(place: Place, key: string, from?: string): Workspace
   const folder = worktreeFolder(place.workspace, key);
   const admin = join(repository.commonDir, 'worktrees', key);
   const data: Worktree = { path: relative(place.workspace, folder), branch: `fetch/${key}` };
+  const branch = readOwnRef(repository, `refs/heads/${data.branch}`);
   if (isFolder(folder) && isFolder(admin))
-    return { ok: true, output: `The worktree is at ${data.path}.`, data: { ...data } };
+    return {
+      ok: true,
+      output: `The worktree is at ${data.path}.`,
+      data: { ...data, ...(branch && { commit: branch }) },
+    };
   const commit = from === undefined ? headOf(repository).commit : commitOf(repository, from);
   if (!commit) throw new Refusal('A worktree needs a first commit, and this repository has none yet.');
   // left by a killed call
   rmSync(folder, { recursive: true, force: true });
   rmSync(admin, { recursive: true, force: true });
-  const branch = readOwnRef(repository, `refs/heads/${data.branch}`);
   mkdirSync(join(folder, '..'), { recursive: true });
   git(repository, [
     'worktree',

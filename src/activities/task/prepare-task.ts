@@ -56,7 +56,8 @@ export async function prepareTask(deps: KennelDeps, task: Task): Promise<Prepare
     return (added.data as unknown as Worktree).commit;
   };
   const began = await add(task.race_id && (await baseOf(db, task.race_id)));
-  if (task.race_id === null || began === undefined) return prepared;
+  // what an agent has committed since is no beginning
+  if (task.race_id === null || began === undefined || task.step > 0) return prepared;
   const base = await commonBase(db, task.race_id, began);
   if (base === began) return prepared;
   // somebody committed between the first two

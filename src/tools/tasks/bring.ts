@@ -113,7 +113,10 @@ async function bring(context: ToolContext, at: Opened, task: Task): Promise<{ ok
   if (merged.code === 24) return { ok: true, output: `${name} is in already.` };
   const details = inline(printed(merged.stdout).trim().split('\n').join(', '), 500);
   if (merged.code !== 0) {
-    const why = REASONS[merged.code ?? -1]?.(details) ?? inline(printed(merged.stderr).slice(-500));
+    const problem = printed(merged.stderr);
+    const why = /not uptodate|would be overwritten/.test(problem)
+      ? 'it changes files whose changes here are not committed. Commit them, then try again'
+      : (REASONS[merged.code ?? -1]?.(details) ?? inline(problem.slice(-500)));
     return {
       ok: false,
       output: `${name} was not brought in: ${why || 'it took too long'}. The files are as before it.`,

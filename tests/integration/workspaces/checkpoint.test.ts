@@ -493,7 +493,7 @@ test('a worktree begins at the commit that is named, wherever HEAD is', () => {
   const first = w.git('rev-parse', 'HEAD');
   w.git('commit', '--allow-empty', '-qm', 'second');
   const add = (key: string, from?: string) =>
-    w.run({ op: 'worktree', action: 'add', key, author: { name: 'T', email: 't@x' }, ...(from && { from }) });
+    w.ask({ op: 'worktree', action: 'add', key, author: { name: 'T', email: 't@x' }, ...(from && { from }) });
   expect(add('t1', first)).toMatchObject({ ok: true, data: { commit: first } });
   expect(w.git('rev-parse', 'fetch/t1')).toBe(first);
   expect(add('t2')).toMatchObject({ ok: true, data: { commit: w.git('rev-parse', 'HEAD') } });
