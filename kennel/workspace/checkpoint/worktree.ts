@@ -38,7 +38,7 @@ export function addWorktree(place: Place, key: string, from?: string): Workspace
       output: `The worktree is at ${data.path}.`,
       data: { ...data, ...(branch && { commit: branch }) },
     };
-  const commit = from === undefined ? headOf(repository).commit : commitOf(repository, from);
+  const commit = branch ?? (from === undefined ? headOf(repository).commit : commitOf(repository, from));
   if (!commit) throw new Refusal('A worktree needs a first commit, and this repository has none yet.');
   // left by a killed call
   rmSync(folder, { recursive: true, force: true });
