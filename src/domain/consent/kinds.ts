@@ -24,6 +24,9 @@ export const ALWAYS_HERE = 'always for this project';
 export const offerText = ({ label, workspace }: Pick<KindInProject, 'label' | 'workspace'>): string =>
   `You have said yes to this ${YES_BEFORE_OFFER} times in a row. "${ALWAYS_HERE}" stops the question: I then do ${label} in ${workspace} where it fits what you asked for.`;
 
+/** Whether a question ends so. */
+export const offersRule = (prompt: string): boolean => prompt.includes(`"${ALWAYS_HERE}" stops the question`);
+
 /** What the owner is told of a new rule. */
 export const ruleText = ({ label, workspace }: Pick<KindInProject, 'label' | 'workspace'>): string =>
   `From now on I do ${label} in ${workspace} without asking, where it fits what you asked for. "ask again" takes that back.`;
