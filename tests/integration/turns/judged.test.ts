@@ -6,7 +6,7 @@ import { openaiModel } from '../../../src/adapters/model/endpoint/openai.ts';
 import { kindOf, YES_BEFORE_OFFER } from '../../../src/domain/consent/kinds.ts';
 import { onThread } from '../../../src/store/chats/thread-transaction.ts';
 import type { Db } from '../../../src/store/postgres/database.ts';
-import { takeBack, trust } from '../../../src/store/turns/replies.ts';
+import { beginAnew, takeBack, trust } from '../../../src/store/turns/replies.ts';
 import { answersByKind } from '../../../src/store/turns/steps/kinds.ts';
 import { prepareCall } from '../../../src/tools/registry.ts';
 import { dangers } from '../../support/dangers.ts';
@@ -199,14 +199,14 @@ describe('a judge that is a model', () => {
 });
 
 describe('a hundred ordinary stories', () => {
-  const play = async (chat: PlayedChat, story: Story): Promise<number> => {
+  const play = async (chat: PlayedChat, story: Story, always: false | 'in this project'): Promise<number> => {
     let asked = 0;
     for (const [says, ...calls] of story.turns) {
       await chat.says(says);
       for (const [tool, args, output = 'done'] of calls) {
         const { policy, name } = await chat.calls(tool, args);
         if (policy === 'ask') asked++;
-        if (policy === 'ask' && name !== 'ask_user') await chat.approves('in this project');
+        if (policy === 'ask' && name !== 'ask_user') await chat.approves(always);
         await chat.gives(output);
       }
       await chat.ends();
@@ -214,20 +214,22 @@ describe('a hundred ordinary stories', () => {
     return asked;
   };
 
-  it('have fewer questions in a judged chat than in a cautious one, and an autonomous one has the fewest', async () => {
+  it('have fewer questions in a judged chat than in a cautious one', async () => {
     const chats = {
       cautious: await playChat(db, { autonomy: 'cautious', autoApprove: false }),
       judged: await judged(),
       autonomous: await playChat(db, { autonomy: 'autonomous', autoApprove: false }),
     };
     const questions = { cautious: 0, judged: 0, autonomous: 0 };
-    // twice: a project is worked on for more than a day
+    // twice, because a project is worked on for more than a day; each story is a new conversation
     for (const story of [...stories, ...stories])
-      for (const level of ['cautious', 'judged', 'autonomous'] as const)
-        questions[level] += await play(chats[level], story);
-    console.log(`100 stories, twice, in one chat: ${JSON.stringify(questions)} questions`);
+      for (const level of ['cautious', 'judged', 'autonomous'] as const) {
+        const chat = chats[level];
+        questions[level] += await play(chat, story, level === 'judged' && 'in this project');
+        await onThread(db, chat.threadId, (tx) => beginAnew(tx.now, chat.threadId));
+      }
+    console.log(`100 stories, twice: ${JSON.stringify(questions)} questions`);
     expect(questions.judged).toBeLessThan(questions.cautious);
-    expect(questions.autonomous).toBeLessThanOrEqual(questions.judged);
   }, 240_000);
 });
 
