@@ -149,16 +149,18 @@ function lackOf(hosts: readonly KennelHost[]): Absence {
 async function create(args: z.output<typeof schema>, context: ToolContext): Promise<ToolOutcome> {
   const place = await awaitEngine(context, () => workspaceOfTask(context, args.workspace));
   if ('problem' in place) return { ok: false, output: place.problem };
+  const together = await togetherIn(context);
+  const named = await lastNamedAgent(context.db, context.chatId);
   const chosen = chooseAgent({
-    wanted: args.agent,
+    wanted: args.agent === 'auto' && together !== null ? (named ?? 'auto') : args.agent,
     allowed: context.config.FETCH_KENNEL_AGENTS.split(',').map((name) => name.trim()),
     ready: place.harnesses,
-    named: await lastNamedAgent(context.db, context.chatId),
-    unattended: context.unattended,
+    named,
+    // several questions at once about the same would help nobody
+    unattended: context.unattended || together !== null,
   });
   if (!chosen.ok)
     return { ok: false, output: chosen.why, ...(chosen.choices && { metadata: { choices: chosen.choices } }) };
-  const together = await togetherIn(context);
   const planning = together === null && (await plansFirst(context, args));
   const id = idFromCall('tsk_', context.callId);
   const task = await insertTask(context.db, {

@@ -393,7 +393,7 @@ test('is broken', () => assert.equal(sum(1, 2), 4));
     git('add', '.');
     git('commit', '-qm', 'test');
     const thread = await app.thread();
-    await app.say(thread, 'split in parts:\n- write good.txt a\n- write bad.txt b\n- write late.txt c');
+    await app.say(thread, 'split practice in parts:\n- write good.txt a\n- write bad.txt b\n- write late.txt c');
     const heard = async (what: RegExp) =>
       await until(
         'it is told',

@@ -36,6 +36,11 @@ describe('the words of several tasks at once', () => {
       workspace: 'shop',
       tasks: parts,
     });
+    expect(parseTogether('split codex: a; b')?.tasks).toEqual([
+      { goal: 'a', agent: 'codex' },
+      { goal: 'b', agent: 'codex' },
+    ]);
+    expect(asksForParts('split codex in shop: a shop with a basket')).toBe(true);
     expect(asksForParts('split: a shop with a basket')).toBe(true);
     expect(parseTogether('split: a shop with a basket')).toBeNull();
   });

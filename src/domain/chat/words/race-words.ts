@@ -24,7 +24,7 @@ export function parseTogether(text: string): Together | null {
     /^\/?(race|split)(?: (?!in )([a-z0-9, -]{1,80}?))?(?: in ([\w.-]{1,64}))?$/.exec(head) ?? [];
   const rest = text.slice(colon + 1).trim();
   if (!kind || !rest) return null;
-  const tasks = kind === 'race' ? attemptsOf(who, rest) : who === undefined ? partsOf(rest) : null;
+  const tasks = kind === 'race' ? attemptsOf(who, rest) : partsOf(rest, who);
   // names of workspaces have capitals, too
   const named = workspace && text.slice(0, colon).trim().slice(-workspace.length);
   return tasks && { kind: kind as Together['kind'], tasks, ...(named && { workspace: named }) };
@@ -42,16 +42,21 @@ function attemptsOf(who: string | undefined, goal: string): Together['tasks'] | 
 }
 
 /** The parts of a goal as a list. A single one is for the model, which may find parts in it. */
-function partsOf(text: string): Together['tasks'] | null {
+function partsOf(text: string, who: string | undefined): Together['tasks'] | null {
+  const agent = AGENT_NAMES.find((name) => name === who);
+  if (who !== undefined && agent === undefined) return null;
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   const parts = (lines.length > 1 ? lines : text.split(';'))
     .map((part) => part.trim().replace(/^(?:[-*•]|\d{1,2}[.)])\s{1,4}/, ''))
     .filter(Boolean);
-  return parts.length >= 2 && parts.length <= MOST_TOGETHER ? parts.map((goal) => ({ goal })) : null;
+  return parts.length >= 2 && parts.length <= MOST_TOGETHER
+    ? parts.map((goal) => ({ goal, ...(agent && { agent }) }))
+    : null;
 }
 
 /** Whether a message asks for parts, listed or not. */
-export const asksForParts = (text: string): boolean => /^\s{0,20}\/?split(?: in [\w.-]{1,64})?\s{0,5}:/i.test(text);
+export const asksForParts = (text: string): boolean =>
+  /^\s{0,20}\/?split(?: (?!in )[a-z]{1,20})?(?: in [\w.-]{1,64})?\s{0,5}:/i.test(text);
 
 /**
  * What is brought in of several: the attempt with a number, or all parts. `again`: also after another one was chosen, or
