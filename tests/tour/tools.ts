@@ -168,6 +168,7 @@ const tasks: Row[] = [
   row('Wait with it', 'task_pause', {}, /Paused/),
   row('Go on', 'task_resume', {}, /Resumed/),
   row('Tell it blue', 'task_respond', { response: 'blue' }, /hears it as soon as it is done/),
+  row('Bring it in', 'task_bring', { tasks: ['99'], workspace: 'demo' }, /There is no such task in demo/),
   row(
     'End it',
     'task_cancel',

@@ -1,5 +1,6 @@
-import { type FSWatcher, mkdirSync, watch } from 'node:fs';
+import { existsSync, type FSWatcher, mkdirSync, watch } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { factsOf, imageOf } from '../../../kennel/agents/registry.ts';
 import { gitIdentityOfUser } from '../../adapters/github/host-git.ts';
@@ -15,9 +16,11 @@ import { HOUR } from '../../domain/time.ts';
 import { isCurrentConversation } from '../../store/chats/conversation-start.ts';
 import { reportHost } from '../../store/kennel/hosts.ts';
 import { findTask, isOver, liveTaskIds, liveTasksOf } from '../../store/kennel/tasks/tasks.ts';
+import { leftOver, markDropped } from '../../store/kennel/tasks/together.ts';
 import { markEnded } from '../../store/kennel/workspaces/apps.ts';
 import { recordWorkspaces } from '../../store/kennel/workspaces/workspaces.ts';
 import { agreedHashes } from '../../store/turns/turn-extensions.ts';
+import { dropBranch } from '../../tools/tasks/bring.ts';
 import type { KennelDeps } from '../activity-deps.ts';
 import { openGate } from '../task/gate.ts';
 import { dropOldRuns, forgetRun, gateFolder, runFolder, runsFolder } from '../task/run/folder.ts';
@@ -264,12 +267,24 @@ async function forget({ db, config, kennel, forgotten }: Tending): Promise<void>
   if (left.length > 0) throw left[0];
 }
 
+/** The branches of attempts that were not chosen a day ago. */
+async function dropAttempts({ db, config, kennel, host }: Tending): Promise<void> {
+  const left = await leftOver(db, host);
+  for (const task of left) {
+    const folder = join(workspacesFolder(config), task.workspace);
+    if (task.result?.changes?.branch && existsSync(folder))
+      await dropBranch(kennel, folder, task.result.changes.branch);
+  }
+  await markDropped(db, [...new Set(left.map((task) => task.race_id!))]);
+}
+
 async function clear(deps: Tending): Promise<void> {
   const { db, config, kennel } = deps;
   await emptyTrash(workspacesFolder(config), Date.now());
   if (Date.now() - deps.droppedAt < DROP_EVERY_MS) return;
   deps.droppedAt = Date.now();
   await dropOldRuns(runsFolder(config), await liveTaskIds(db));
+  await dropAttempts(deps);
   await kennel.prune();
   await dropSkillFolders(config.FETCH_HOME, new Set(await agreedHashes(db)));
   await deps.gate.sweep();

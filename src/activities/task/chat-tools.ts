@@ -83,7 +83,9 @@ const SEND = 'send_message';
 async function inOwnWords({ db, config }: Deps, task: Task, given: Record<string, unknown>) {
   const { jid } = await chatOfTask(db, config, task);
   const names = ['chat', 'target_group_jid'].filter((name) => given[name] === jid);
-  return names.length === 0 ? given : Object.fromEntries(Object.entries(given).filter(([name]) => !names.includes(name)));
+  return names.length === 0
+    ? given
+    : Object.fromEntries(Object.entries(given).filter(([name]) => !names.includes(name)));
 }
 
 async function send(

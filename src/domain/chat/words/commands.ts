@@ -123,6 +123,14 @@ export function parseAutonomy(text: string): 'supervised' | 'cautious' | 'autono
   return word === 'auto' ? 'autonomous' : ((word as 'supervised' | 'cautious' | 'autonomous' | undefined) ?? null);
 }
 
+/** Who judges in the chat from now on, when the whole message says it: a model, or rules alone (null). */
+export function parseJudged(text: string): { model: string | null } | null {
+  if (isTooLong(text)) return null;
+  const [said, model] =
+    /^\/?(?:be |mode )?judged(?: by ([\w:/@+-][\w.:/@+-]{0,120}))?$/i.exec(withoutFullStop(text.trim())) ?? [];
+  return said === undefined ? null : { model: model === undefined || /^rules$/i.test(model) ? null : model };
+}
+
 /** The digits of an international phone number; null when it is none. */
 export function phoneIn(text: string): string | null {
   const digits = text.replace(/\D/g, '');
@@ -178,6 +186,8 @@ export interface ApprovalAnswer {
   skip: boolean;
   /** what this chat may do from now on, even after it has read text of others; `asked`: what this question is about */
   always?: Sink | 'asked';
+  /** its kind of action in its project, where a judge finds that it fits */
+  inProject?: true;
 }
 
 const isSink = (word: string): word is Sink => (SINKS as readonly string[]).includes(word);
@@ -194,7 +204,7 @@ export function parseAskAgain(text: string): Sink | null | undefined {
 }
 
 /** The reply when permissions were taken back. */
-export const askAgainText = (taken: readonly Sink[]): string =>
+export const askAgainText = (taken: readonly string[]): string =>
   taken.length > 0
     ? `From now on I ask again before: ${taken.join(', ')}.`
     : 'Nothing of that was allowed for good in this chat, so I ask anyway.';
@@ -217,6 +227,8 @@ export function parseApproval(text: string): ApprovalAnswer | null {
   const sink = /^(?:yes|allow) always for (?:the )?([a-z]+)$/.exec(words)?.[1];
   if (sink !== undefined)
     return isSink(sink) ? { decision: 'allow', remember: false, skip: false, always: sink } : null;
+  if (/^(?:(?:yes|allow) )?always (?:for|in) this project$/.test(words))
+    return { decision: 'allow', remember: false, skip: false, inProject: true };
   if (words === 'always') return { decision: 'allow', remember: false, skip: false, always: 'asked' };
   if (yesAll.includes(words) || /^👍\p{Emoji_Modifier}? all$/u.test(words))
     return { decision: 'allow', remember: true, skip: false };

@@ -14,9 +14,9 @@ import { chooseModel, model } from './model.ts';
 import { preferences, signCommand } from './preferences.ts';
 import { egressCommand, project, projects } from './projects.ts';
 import { remind, removeSchedule, schedules } from './schedules.ts';
-import { orderCommand, tasks, tellCommand } from './tasks.ts';
+import { choice, orderCommand, tasks, tellCommand, together } from './tasks.ts';
 import { apps, bringIn, ship, undo } from './tools.ts';
-import { askAgain, autonomy, plan, plans } from './trust.ts';
+import { askAgain, autonomy, judged, plan, plans, rules } from './trust.ts';
 import { shareCommand, telegramCommand, trustedCommand } from './trusted.ts';
 
 /** Every command, in the order in which a message is compared with them and in which `help` lists them. */
@@ -31,6 +31,8 @@ export const COMMANDS: readonly Command[] = [
   project,
   plans,
   plan,
+  together,
+  choice,
   tasks,
   undo,
   ship,
@@ -41,6 +43,8 @@ export const COMMANDS: readonly Command[] = [
   newConversation,
   clear,
   autonomy,
+  judged,
+  rules,
   askAgain,
   preferences,
   memories,

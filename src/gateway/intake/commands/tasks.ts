@@ -1,6 +1,7 @@
 import { factsOf } from '../../../../kennel/agents/registry.ts';
 import type { Arrival } from '../../../contracts/conversation.ts';
 import { parseTaskOrder, parseTell, type TaskOrder } from '../../../domain/chat/words/commands.ts';
+import { bringWords, parseChoice, parseTogether } from '../../../domain/chat/words/race-words.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
 import { ago, span } from '../../../domain/time.ts';
 import { cut } from '../../../store/chats/ids.ts';
@@ -14,9 +15,11 @@ import {
   taskNumbers,
   tasksOfChat,
 } from '../../../store/kennel/tasks/tasks.ts';
+import { latestTogether } from '../../../store/kennel/tasks/together.ts';
 import type { Tx } from '../../../store/postgres/database.ts';
 import { openLimits } from '../../../store/turns/limits.ts';
 import { command, saying } from './command.ts';
+import { toolTurn } from './tools.ts';
 
 /** The coding tasks of a chat, with what to say next. */
 
@@ -63,6 +66,39 @@ const liveLine = (task: Task): string => `${task.harness} in ${task.workspace}: 
 
 const overLine = (task: Task): string =>
   `in ${task.workspace}: ${goalOf(task)} (${ENDED[task.state]} ${ago(Date.now() - task.ended_at!.getTime())})`;
+
+/** As a message like any other: its words say which tasks begin. */
+export const together = command({
+  topic: 'tasks',
+  help: [
+    '`race 3: …` has three agents try the same at once, `race claude, codex: …` those two; you choose by a number. `split: one; two` has parts done at once, and `merge` brings them in one after the other',
+  ],
+  parse: parseTogether,
+  mayContinue: true,
+  run: async () => null,
+});
+
+/** A number, while the work of tasks that began together waits to be brought in. Otherwise it is for the model. */
+export const choice = command({
+  topic: 'tasks',
+  help: [],
+  parse: parseChoice,
+  mayAnswer: true,
+  mayContinue: true,
+  run: async (chosen, context) => {
+    const waiting = await latestTogether(context.tx.now, context.tx.chatId);
+    if (!waiting || !(waiting.isAsking || (chosen !== 'all' && chosen.again))) return null;
+    const { kind, tasks: all } = waiting;
+    const able = (task: Task | undefined) => task?.state === 'completed' && Boolean(task.result?.changes?.files.length);
+    const fitting = chosen === 'all' ? all.filter(able) : all.slice(chosen.attempt - 1, chosen.attempt);
+    if (chosen === 'all' && kind === 'race') return 'Of attempts at the same, one is chosen: answer with its number.';
+    if (fitting.length === 0) return chosen === 'all' ? 'None of them changed anything.' : null;
+    if (!fitting.every(able)) return 'That one changed nothing that could be brought in.';
+    const numbers = await taskNumbers(context.tx.now, context.tx.chatId);
+    const named = fitting.map(({ id }) => String(numbers.get(id)));
+    return toolTurn(context, bringWords({ tasks: named, workspace: fitting[0]!.workspace }));
+  },
+});
 
 /** It works without a model, as stopping must. */
 export const orderCommand = command({

@@ -118,6 +118,10 @@ export interface TaskTable {
   from_branch: ColumnType<string | null, string | null | undefined, string | null>;
   /** text of others that it works with, each line marked */
   material: ColumnType<string | null, string | null | undefined, string | null>;
+  /** the tasks that it began together with */
+  race_id: ColumnType<string | null, string | null | undefined, never>;
+  /** its work was brought in */
+  chosen: Generated<boolean>;
 }
 /** A pull request that is watched from its branch to its merge. */
 export interface ShipmentTable {
@@ -167,6 +171,22 @@ interface ShipmentRemarkTable {
   pass: number | null;
   done: Generated<boolean>;
   seen_at: Seen;
+}
+
+/** Tasks that began together. */
+interface RaceTable {
+  id: string;
+  chat_id: string;
+  /** `race`: attempts at one goal, of which one is chosen. `split`: parts, which are all brought in */
+  kind: 'race' | 'split';
+  /** the commit that all begin at; null until the first has its worktree */
+  base: ColumnType<string | null, string | null | undefined, string | null>;
+  /** the task whose end was told as the end of all */
+  told_by: ColumnType<string | null, string | null | undefined, string | null>;
+  chosen_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
+  /** branches that were not chosen are gone */
+  dropped_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
+  created_at: Seen;
 }
 /** A limit that all tasks with the same account share. The row goes when the endpoint answers again. */
 interface ModelLimitTable {
@@ -307,6 +327,7 @@ export interface KennelDatabase {
   tasks: TaskTable;
   shipments: ShipmentTable;
   shipment_remarks: ShipmentRemarkTable;
+  races: RaceTable;
   task_log: TaskLogTable;
   task_usage: TaskUsageTable;
   task_egress: TaskEgressTable;
