@@ -6,6 +6,7 @@ import { listSettings, settingsPage } from '../../scripts/docs/settings-page.ts'
 import { envExample, FILES, TABLES } from '../../scripts/docs/tables.ts';
 import { settings } from '../../src/config.ts';
 import { isConstant, isListed } from '../../src/domain/settings/listed.ts';
+import { isLive } from '../../src/domain/settings/shapes.ts';
 
 const file = (name: string): string => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8');
 
@@ -35,8 +36,17 @@ describe('the documented settings', () => {
     expect(page).toContain('| `FETCH_RUNTIME_PORT` | `7878` |');
     for (const { name, meaning } of listed) {
       expect(meaning, name).not.toBe('');
-      expect(page.split(`\n| \`${name}\` |`), name).toHaveLength(2);
+      expect(page.split(`\n| \`${name}\``), name).toHaveLength(2);
     }
+  });
+
+  it('have a star where they apply without a restart', () => {
+    const page = settingsPage();
+    for (const { name } of listSettings())
+      expect([name, page.includes(`\n| \`${name}\`\\* |`)]).toEqual([
+        name,
+        isLive(settings[name as keyof typeof settings]),
+      ]);
   });
 
   it('are all but constants and what others bring; no page names a constant', () => {
