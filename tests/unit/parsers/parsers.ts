@@ -21,6 +21,7 @@ import { decodeSegment, flag, readQuery, whole } from '../../../src/api/http/req
 import { arrowsOf } from '../../../src/api/status/docs/html.ts';
 import { messageOf } from '../../../src/cli/chat/screen/editor.ts';
 import { parseLogLine } from '../../../src/cli/instance/logs/log-line.ts';
+import { parseGroupOrder } from '../../../src/domain/chat/groups.ts';
 import { languageTag, quietSpan } from '../../../src/domain/chat/preferences.ts';
 import { withoutTrigger } from '../../../src/domain/chat/trigger.ts';
 import { nameFrom, parseBringIn, pastedPath } from '../../../src/domain/chat/words/bring-in.ts';
@@ -33,6 +34,7 @@ import {
   parseJudged,
   parseShare,
   parseTaskOrder,
+  parseTell,
   phoneIn,
 } from '../../../src/domain/chat/words/commands.ts';
 import { parseHelp } from '../../../src/domain/chat/words/help.ts';
@@ -40,6 +42,7 @@ import { parsePlanFirst, parsePlanPreference } from '../../../src/domain/chat/wo
 import { parseBring, parseChoice, parseTogether } from '../../../src/domain/chat/words/race-words.ts';
 import { parseRemind, readRemind } from '../../../src/domain/chat/words/reminder.ts';
 import { meaningOf } from '../../../src/domain/chat/words/replies.ts';
+import { parseShip } from '../../../src/domain/chat/words/ship-words.ts';
 import { parseSignOff } from '../../../src/domain/chat/words/sign-off.ts';
 import {
   parseApp,
@@ -103,6 +106,7 @@ const COMMANDS: Record<string, Parser> = {
   parseCommand: { read: parseCommand, seeds: ['stop', '/status', 'clear!', 'help'] },
   parseHelp: { read: parseHelp, seeds: ['help', 'help tasks', 'Help all!', '??'] },
   parseTaskOrder: { read: parseTaskOrder, seeds: ['pause', 'resume tsk_1', 'stop all', 'retry now'] },
+  parseTell: { read: parseTell, seeds: ['tell the agent: use npm', 'tell 2: stop there', 'tell claude: \n'] },
   parseAutonomy: { read: parseAutonomy, seeds: ['/auto', 'supervised', 'cautious'] },
   phoneIn: { read: phoneIn, seeds: ['+49 170 1234567', 'trust add +1 (555) 123-4567'] },
   parseShare: { read: parseShare, seeds: ['share app', 'unshare my-app with +49 170 1234567'] },
@@ -114,6 +118,11 @@ const COMMANDS: Record<string, Parser> = {
   parseTaskStart: {
     read: parseTaskStart,
     seeds: ['/task claude in demo: fix the tests', '/task: add a page', '/task in my.app: x'],
+  },
+  parseShip: { read: parseShip, seeds: ['ship', 'ship in demo: Add a page', 'ship and merge when green', 'ship stop'] },
+  parseGroupOrder: {
+    read: parseGroupOrder,
+    seeds: ['answer in Family', '/answer everything in Family for everyone', 'stop answering in Family'],
   },
   parseApp: { read: parseApp, seeds: ['apps', 'stop app-1a2b3c', 'log app-1a2b3c'] },
   parseScheduleRemoval: { read: parseScheduleRemoval, seeds: ['schedules remove nightly', 'cron remove nightly'] },

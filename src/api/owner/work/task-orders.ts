@@ -31,7 +31,9 @@ export const tellTask = endpoint({
   method: 'POST',
   path: '/v1/owner/tasks/{id}/tell',
   summary: 'Tell a coding task something, which its agent receives as its next prompt',
-  body: z.object({ text: z.string().trim().min(1).max(WORDS_CHARS) }),
+  body: z
+    .object({ text: z.string().trim().min(1).max(WORDS_CHARS) })
+    .meta({ id: 'TellRequest', examples: [{ text: 'Use npm, not yarn' }] }),
   answer: { status: 202, schema: orderedFields, what: 'What the words became.' },
   refusals: { 404: 'There is no such task.', 409: 'The task is over.' },
   handle: async ({ ctx, params: { id }, body }, deps) => {
