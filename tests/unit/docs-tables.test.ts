@@ -126,7 +126,7 @@ describe('the ten jobs of the page about chats', () => {
       command: 'npm test',
       code: 0,
       ms: 1,
-      cases: [{ name: 'adds', outcome: 'passed' }],
+      cases: [{ name: 'adds', outcome: 'passed', ms: 1 }],
     };
     const edits = { weakened: [], settings: [] };
     const daily = { schedule: '30 8 * * MON-FRI', timeZone: 'Europe/Berlin', enabled: true };
