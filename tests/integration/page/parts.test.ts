@@ -14,6 +14,7 @@ import {
   write,
 } from '../../support/owner-page.ts';
 import { fillMuch, fillPage, type PageContent, PLAIN_TEXTS } from '../../support/page-content.ts';
+import { ownMachineWordsIn } from '../../support/transcript.ts';
 import { until } from '../../support/until.ts';
 
 /** Each part of the owner's page, on a phone and on a desktop. */
@@ -56,7 +57,7 @@ const views = (): Array<[parts: string[], shown: string[]]> => [
     ['tasks', 'workspaces'],
     [workspace, branch, '2 modified, 1 new, 1 to push'],
   ],
-  [['schedules'], [routine, reminder, '0 3 * * *']],
+  [['schedules'], [routine, reminder, 'every day at 3:00']],
   [['spend'], ['$0.18', chat, 'scripted']],
   [
     ['settings', 'model'],
@@ -85,6 +86,9 @@ const views = (): Array<[parts: string[], shown: string[]]> => [
   [['settings', 'all'], ['FETCH_AUTONOMY']],
 ];
 
+/** Who opens these asks for what the machine says. */
+const DETAILS = new Set(['settings/logs', 'settings/all']);
+
 /** What a thumb cannot hit, what makes a phone zoom when it is touched, and what is cut off at the right. */
 const TOO_SMALL = `[...document.querySelectorAll('button, a, select, input, textarea, summary, .row, .card')].flatMap((each) => {
   const { width, height, right } = (each.type === 'checkbox' ? each.closest('label') : each).getBoundingClientRect();
@@ -102,7 +106,7 @@ describe.skipIf(NO_CHROMIUM)('each part of the page', () => {
     { name: 'a desktop', viewport: DESKTOP, schemes: ['light', 'dark'] as const },
     { name: 'a phone', viewport: PHONE, schemes: ['dark', 'light'] as const },
   ])(
-    'shows what belongs to it, fits, and has nothing that axe finds, on $name',
+    'shows what belongs to it in words of a person, fits, and has nothing that axe finds, on $name',
     async ({ viewport, schemes }) => {
       const { page, problems, close } = await letIn(browser, app, { viewport });
       const findings: string[] = [];
@@ -113,6 +117,12 @@ describe.skipIf(NO_CHROMIUM)('each part of the page', () => {
           await page.locator('main').getByText(text).filter({ visible: true }).first().waitFor();
         if (!(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')))
           findings.push(`${where} is wider than the screen`);
+        if (!DETAILS.has(where)) {
+          const theirs = Object.values(PLAIN_TEXTS).flat();
+          const body = await page.locator('main').innerText();
+          for (const found of ownMachineWordsIn({ body, kind: 'page', theirs, asked: [] }))
+            findings.push(`${where} says ${found}`);
+        }
         if (viewport === PHONE)
           findings.push(...(await page.evaluate<string[]>(TOO_SMALL)).map((found) => `${where}: ${found}`));
         for (const [at, colorScheme] of schemes.entries()) {

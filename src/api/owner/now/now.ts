@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { OwnerAction, OwnerChat, OwnerFailed, OwnerNow, OwnerRunning } from '../../../contracts/owner.ts';
+import { doingInWords } from '../../../domain/chat/words/step-words.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
 import { chatsOfIds, chatsOfThreads } from '../../../store/owner/views/chats.ts';
 import {
@@ -179,7 +180,13 @@ function turnView(turn: RunningTurn, chat: OwnerChat): OwnerRunning {
     chat,
     title: inline(turn.input_summary, TITLE_CHARS),
     state: asked ? 'waiting' : wait ? 'limited' : 'running',
-    doing: wait ? `waits for ${wait}` : asked ? 'waits for your answer' : tools.length > 0 ? tools.join(', ') : null,
+    doing: wait
+      ? `waits for ${wait}`
+      : asked
+        ? 'waits for your answer'
+        : tools.length > 0
+          ? tools.map(doingInWords).join(', ')
+          : null,
     since: turn.since.toISOString(),
     until: wait && until ? until.toISOString() : null,
     cost_usd: usdOf(turn.micro_usd),
@@ -216,7 +223,7 @@ const routineView = (run: RunningRoutine, chat: OwnerChat): OwnerRunning => ({
   chat,
   title: inline(run.routine_name, TITLE_CHARS),
   state: 'running',
-  doing: `${run.done} of ${run.steps} steps done${run.last ? `, the last was ${inline(run.last, 80)}` : ''}`,
+  doing: `${run.done} of ${run.steps} done${run.last ? `, last: ${inline(run.last, 80)}` : ''}`,
   since: run.started_at.toISOString(),
   until: null,
   cost_usd: 0,

@@ -80,7 +80,7 @@ export async function ask(db: Db, input: AskInput, approval: Approval | null): P
     const args = call.args as { question?: string; options?: string[] };
     const options = kind === 'question' ? (args.options ?? []) : [];
     const prompt = approval ? [approval.sentence, ...warning(call.taint)].join('\n') : (args.question ?? '');
-    const asked = await openedNow(tx, approval?.evidence || null);
+    const asked = await openedNow(tx, approval?.evidence ?? null);
     await now
       .insertInto('questions')
       .values({ ...about, ...asked, prompt, options: json(options), state: 'open', decision: null, answer: null })
