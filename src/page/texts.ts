@@ -238,7 +238,7 @@ export const texts = {
     words: 'What should happen, and when?',
     example: 'every weekday at 8:30 tell me what is on GitHub',
     preview: 'It would fire',
-    in: 'In',
+    in: 'In chat',
     create: 'Create',
     created: 'Said in the chat. If something has to be allowed, it waits in Now.',
     run: { running: 'running', completed: 'done', failed: 'failed' },

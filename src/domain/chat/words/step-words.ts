@@ -76,26 +76,27 @@ const THEIRS: Record<string, string> = {
   egress_list: 'listing the hosts of tasks',
 };
 
+const wordsOf = (tool: string): string | undefined =>
+  Object.hasOwn(OURS, tool) ? OURS[tool] : Object.hasOwn(THEIRS, tool) ? THEIRS[tool] : undefined;
+
 /** What a call does, in words; the name of an added tool, which its owner has chosen. */
-export const doingInWords = (tool: string): string =>
-  (Object.hasOwn(OURS, tool) && OURS[tool]) ||
-  (Object.hasOwn(THEIRS, tool) && THEIRS[tool]) ||
-  tool.replaceAll('_', ' ');
+export const doingInWords = (tool: string): string => wordsOf(tool) ?? tool.replaceAll('_', ' ');
 
 /** `name started` and `name: result`, as the summary of a call begins. */
 const SUMMARY = /^(\w{1,100})(?: started$|: )/;
 const OUR_IDS = / \((?:wf|wfr|cron|mem|tsk)_[\w-]{1,100}\)/g;
-const NAMES = new RegExp(
-  `\\b(?:${[...Object.keys(OURS), ...Object.keys(THEIRS)].filter((name) => name.includes('_')).join('|')})\\b`,
-  'g',
-);
+const NAMES = /\b[a-z]{1,40}(?:_[a-z]{1,40}){1,4}\b/g;
 
 /** The summary of a call without the name of its tool, and without the ids that only a model needs. */
 export function stepInWords(summary: string): string {
   const [whole = '', tool] = SUMMARY.exec(summary) ?? [];
   if (tool === undefined) return summary;
   const doing = capital(doingInWords(tool));
-  const result = summary.slice(whole.length).trim().replace(OUR_IDS, '').replace(NAMES, doingInWords);
+  const result = summary
+    .slice(whole.length)
+    .trim()
+    .replace(OUR_IDS, '')
+    .replace(NAMES, (word) => wordsOf(word) ?? word);
   if (result === '') return doing;
   return Object.hasOwn(OURS, tool) ? result : `${doing}: ${result}`;
 }
