@@ -77,7 +77,7 @@ export const texts = {
     idle: 'Nothing runs.',
     beyond: (count: number) => `${count} more wait. Answer some of these first.`,
     kinds: { question: 'Question', approval: 'Approval', plan: 'Plan', hosts: 'Network', setup: 'Setup script' },
-    runs: { turn: 'Chat', task: 'Task', routine: 'Routine', message: 'Message' },
+    runs: { turn: 'Chat', task: 'Task', routine: 'Schedule', message: 'Message' },
     states: {
       queued: 'queued',
       running: 'running',

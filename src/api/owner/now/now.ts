@@ -222,8 +222,10 @@ const routineView = (run: RunningRoutine, chat: OwnerChat): OwnerRunning => ({
   id: run.id,
   chat,
   title: inline(run.routine_name, TITLE_CHARS),
-  state: 'running',
-  doing: `${run.done} of ${run.steps} done${run.last ? `, last: ${inline(run.last, 80)}` : ''}`,
+  state: run.queued ? 'queued' : 'running',
+  doing: run.queued
+    ? 'begins when this chat is free'
+    : `${run.done} of ${run.steps} done${run.last ? `, last: ${inline(run.last, 80)}` : ''}`,
   since: run.started_at.toISOString(),
   until: null,
   cost_usd: 0,
