@@ -373,7 +373,7 @@ export const texts = {
     },
     alerts: {
       badge: 'The number of open questions is in the title of this page, and on its icon where it is installed.',
-      sound: 'Sound when somebody is needed',
+      sound: 'Sound when you are needed',
       push: 'Notices on this device',
       pushHint: 'They arrive when this page is closed, too.',
       on: 'Switch on',

@@ -78,7 +78,7 @@ const views = (): Array<[parts: string[], shown: string[]]> => [
   ],
   [
     ['settings', 'alerts'],
-    ['Sound when somebody is needed', 'Notices through ntfy'],
+    ['Sound when you are needed', 'Notices through ntfy'],
   ],
   [['settings', 'backups'], ['No nightly backup']],
   [['settings', 'health'], ['Check everything']],
