@@ -20,6 +20,7 @@ const OURS: Record<string, string> = {
   task_pause: 'pausing a coding task',
   task_resume: 'letting a coding task go on',
   task_respond: 'answering a coding task',
+  task_bring: 'bringing the work of tasks together',
   remember: 'remembering something',
   forget: 'forgetting something',
   workflow_create: 'saving a routine',
@@ -37,6 +38,9 @@ const OURS: Record<string, string> = {
   github_branch_create: 'making a branch on GitHub',
   github_issue_create: 'making an issue on GitHub',
   github_pr_create: 'making a pull request',
+  ship: 'taking a pull request to its merge',
+  send_message: 'writing a message',
+  register_group: 'changing how a group is answered',
   preferences: 'looking after your wishes',
 };
 
@@ -56,6 +60,8 @@ const THEIRS: Record<string, string> = {
   web_search: 'searching the web',
   web_fetch: 'reading a page',
   recall: 'remembering',
+  chats: 'looking at the chats',
+  conversation_search: 'searching what was said',
   workflow_list: 'listing the routines',
   cron_list: 'listing the schedules',
   git_status: 'looking at what changed',
