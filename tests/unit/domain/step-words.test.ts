@@ -21,6 +21,10 @@ it.each([
   ],
   ['shell_run: $ npm test (in demo)', 'Running a command: $ npm test (in demo)'],
   ['shell_run started', 'Running a command'],
+  [
+    "task_create: Created task tsk_06veg0jt3t: 'write hello.txt' → practice in shop. Its report comes to this chat; nothing has to be polled.",
+    'The agent is working in shop. I write when it is done.',
+  ],
   ['file_read: import my_file from node_modules', 'Reading a file: import my_file from node_modules'],
   ['weather_at: sunny', 'Weather at: sunny'],
   ['Task: write hello.txt', 'Task: write hello.txt'],

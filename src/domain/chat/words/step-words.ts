@@ -1,3 +1,5 @@
+import { toldToPerson } from './tool-words.ts';
+
 /** Tool calls as a person reads them among the steps of a turn. */
 
 /** Calls whose result is a sentence of ours, by what they do. */
@@ -104,6 +106,7 @@ export function stepInWords(summary: string): string {
     .replace(OUR_IDS, '')
     .replace(NAMES, (word) => wordsOf(word) ?? word);
   if (result === '') return doing;
+  if (tool === 'task_create') return toldToPerson(summary.slice(whole.length));
   return Object.hasOwn(OURS, tool) ? result : `${doing}: ${result}`;
 }
 
