@@ -151,7 +151,7 @@ export const getQuestion = endpoint({
   refusals: { 404: 'No such question is open.' },
   handle: async ({ params: { id } }, { store: { db } }) => {
     const row = isQuestionId(id) ? await waitingQuestion(db, id) : undefined;
-    if (!row) throw new ApiError(404, `no open question with id '${id}': it was answered, has expired, or never was`);
+    if (!row) throw new ApiError(404, 'This question is not open: it was answered, has expired, or never was.');
     const chats = await chatsOfThreads(db, [row.thread_id]);
     return questionView(row, chats.get(row.thread_id) ?? lostChat(row.thread_id), Number.MAX_SAFE_INTEGER);
   },

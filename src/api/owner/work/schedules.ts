@@ -150,7 +150,7 @@ export const deleteScheduleOrReminder = endpoint({
 
 /** @throws ApiError 404, 503 */
 async function onSchedule(id: string, { log }: RuntimeDeps, act: () => Promise<unknown>): Promise<void> {
-  if (!isId(id)) throw new ApiError(404, `Schedule not found: ${id}`);
+  if (!isId(id)) throw new ApiError(404, 'There is no such schedule.');
   try {
     await act();
   } catch (error) {
