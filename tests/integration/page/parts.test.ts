@@ -169,6 +169,8 @@ describe.skipIf(NO_CHROMIUM)('a browser', () => {
     for (const text of [cookie!.value, kept]) expect(text).not.toContain('test-token');
     await page.reload();
     await page.getByRole('heading', { name: 'Now', level: 1 }).waitFor();
+    const encoding = `fetch(document.querySelector('script[src]').src).then((r) => r.headers.get('content-encoding'))`;
+    expect(await page.evaluate(encoding)).toBe('gzip');
     expect(problems).toEqual([]);
     await close();
   });
