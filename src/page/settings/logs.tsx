@@ -32,38 +32,12 @@ export function LogsSection() {
         {lines.length === 0 && <p class="hint">{words.none}</p>}
         {lines.toReversed().map(({ at, role: of, level, text }, line) => (
           <p key={`${at}${lines.length - line}`} class={level === 'error' || level === 'fatal' ? 'bad' : undefined}>
-            <time dateTime={at}>{clock(Date.parse(at))}</time> <b>{of}</b> <LogText text={text} />
+            <time dateTime={at}>{clock(Date.parse(at))}</time> <b>{of}</b> {text}
           </p>
         ))}
       </div>
     </>
   );
-}
-
-/** A line with its fields behind it as `name=value`. */
-function LogText({ text }: { text: string }) {
-  const at = text.indexOf(' {"');
-  const fields = at < 0 ? null : fieldsOf(text.slice(at + 1));
-  if (!fields) return <>{text}</>;
-  const { part: _, ...told } = fields;
-  return (
-    <>
-      {text.slice(0, at)}{' '}
-      <span class="log-fields">
-        {Object.entries(told)
-          .map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
-          .join('  ')}
-      </span>
-    </>
-  );
-}
-
-function fieldsOf(text: string): Record<string, unknown> | null {
-  try {
-    return JSON.parse(text) as Record<string, unknown>;
-  } catch {
-    return null;
-  }
 }
 
 function useLogs(role: string): { lines: OwnerLogs['lines']; roles: string[]; problem: string | null } {

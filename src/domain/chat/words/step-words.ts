@@ -1,5 +1,3 @@
-import { toldToPerson } from './tool-words.ts';
-
 /** Tool calls as a person reads them among the steps of a turn. */
 
 /** Calls whose result is a sentence of ours, by what they do. */
@@ -20,10 +18,10 @@ const OURS: Record<string, string> = {
   task_create: 'starting a coding task',
   task_cancel: 'stopping a coding task',
   task_pause: 'pausing a coding task',
-  task_resume: 'letting a coding task go on',
+  task_resume: 'resuming a coding task',
   task_respond: 'answering a coding task',
   task_bring: 'bringing the work of tasks together',
-  remember: 'remembering something',
+  remember: 'remembering',
   forget: 'forgetting something',
   workflow_create: 'saving a routine',
   workflow_update: 'changing a routine',
@@ -35,15 +33,15 @@ const OURS: Record<string, string> = {
   cron_run: 'running a schedule',
   cron_delete: 'deleting a schedule',
   git_commit: 'committing',
-  git_branch: 'looking after branches',
+  git_branch: 'using branches',
   undo: 'taking something back',
   github_branch_create: 'making a branch on GitHub',
   github_issue_create: 'making an issue on GitHub',
   github_pr_create: 'making a pull request',
-  ship: 'taking a pull request to its merge',
+  ship: 'watching a pull request',
   send_message: 'writing a message',
-  register_group: 'changing how a group is answered',
-  preferences: 'looking after your wishes',
+  register_group: 'setting up a group',
+  preferences: 'noting your wishes',
 };
 
 /** Calls whose result is text of files, programs, pages or lists. */
@@ -61,7 +59,7 @@ const THEIRS: Record<string, string> = {
   task_status: 'looking at a coding task',
   web_search: 'searching the web',
   web_fetch: 'reading a page',
-  recall: 'remembering',
+  recall: 'recalling',
   chats: 'looking at the chats',
   conversation_search: 'searching what was said',
   workflow_list: 'listing the routines',
@@ -111,6 +109,30 @@ export function stepInWords(summary: string): string {
 }
 
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** How the result of a task ends that began together with others. */
+export const BESIDE_OTHERS = 'It works beside the others of this message.';
+
+/**
+ * The result of a tool as a person is told it, where no model says it in its own words: without the id of a new task,
+ * which only a model needs.
+ */
+export function toldToPerson(result: string): string {
+  const [, workspace, planned] =
+    /^Created task tsk_\w+: .* → [\w-]+ in ([\w.-]+)\. (It begins with a plan)?/s.exec(result) ?? [];
+  if (workspace === undefined) return withoutIds(result);
+  if (result.endsWith(BESIDE_OTHERS))
+    return `The agents are working in ${workspace}, each on a branch of its own. I write when one is done, and compare them when all are.`;
+  return planned
+    ? `The agent in ${workspace} makes a plan first. It comes here, and nothing is changed before your yes.`
+    : `The agent is working in ${workspace}. I write when it is done.`;
+}
+
+/** Our own words for a model, without the ids and names of tools that only a model needs. */
+export const withoutIds = (text: string): string =>
+  text
+    .replace(/ \((?:wf|wfr|cron|mem|tsk)_[\w-]{1,100}\)/g, '')
+    .replace(/\b[a-z]{1,40}(?:_[a-z]{1,40}){1,4}\b/g, (name) => name.replaceAll('_', ' '));
 
 /** Calls that a model corrects by itself (`prepareCall` in src/tools/registry.ts): nobody else has to know. */
 const CORRECTED = /^(?:The arguments of \S{1,100} are not |There is no tool ")/;
