@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import type { Context, Middleware, Next } from 'koa';
 import type { Config } from '../config.ts';
 import { PACKAGE_ROOT } from '../installation.ts';
@@ -50,6 +51,8 @@ type PageFiles = ReadonlyMap<string, PageFile>;
 interface PageFile {
   type: string;
   data: Buffer;
+  /** the same compressed, where that makes it smaller */
+  gzip?: Buffer;
 }
 
 const TYPES: Record<string, string> = {
@@ -68,13 +71,16 @@ function readPageFiles(folder = join(PACKAGE_ROOT, 'dist', 'page')): PageFiles {
     return new Map(
       readdirSync(folder)
         .filter((name) => extname(name) in TYPES)
-        .map((name) => [name, { type: TYPES[extname(name)]!, data: readFileSync(join(folder, name)) }]),
+        .map((name) => [name, fileOf(TYPES[extname(name)]!, readFileSync(join(folder, name)))]),
     );
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return new Map();
     throw error;
   }
 }
+
+const fileOf = (type: string, data: Buffer): PageFile =>
+  /^text|svg|json/.test(type) ? { type, data, gzip: gzipSync(data) } : { type, data };
 
 /** Small pages without scripts, styles or anything of the owner. */
 
@@ -135,8 +141,16 @@ export function ownersPage({
     if (!file) return next();
     setPageHeaders(ctx);
     ctx.set('Cache-Control', ctx.path.startsWith(ASSETS) ? 'public, max-age=31536000, immutable' : 'no-cache');
-    send(ctx, 200, file);
+    sendAsset(ctx, file);
   };
+}
+
+/** Assets are public, so their compressed size tells nothing. A page is never compressed. */
+function sendAsset(ctx: Context, { type, data, gzip }: PageFile): void {
+  ctx.vary('Accept-Encoding');
+  const compressed = gzip && ctx.acceptsEncodings('gzip', 'identity') === 'gzip';
+  if (compressed) ctx.set('Content-Encoding', 'gzip');
+  send(ctx, 200, { type, data: compressed ? gzip : data });
 }
 
 /** Pages are not assets, because a page asks for the token. */

@@ -129,6 +129,8 @@ export interface OwnerSchedule {
   what: string;
   /** five fields, or the rule (RRULE) of an automation; null for a reminder */
   expression: string | null;
+  /** the same in words, such as `every weekday at 8:30`; empty for a reminder */
+  when: string;
   time_zone: string;
   enabled: boolean;
   /** up to five; empty when it is paused or does not fire again */

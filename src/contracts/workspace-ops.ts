@@ -148,7 +148,7 @@ export interface Profile {
   } | null;
 }
 
-/** `data` of `map`. Its names are words of others. */
+/** `data` of `map`. Its names are untrusted. */
 export interface RepositoryMap {
   /** null: no commit yet */
   commit: string | null;

@@ -6,7 +6,7 @@ import { listSettings, settingsPage } from '../../scripts/docs/settings-page.ts'
 import { envExample, FILES, TABLES } from '../../scripts/docs/tables.ts';
 import { settings } from '../../src/config.ts';
 import { scheduleWithNext } from '../../src/domain/chat/words/schedule-words.ts';
-import { toldToPerson } from '../../src/domain/chat/words/tool-words.ts';
+import { toldToPerson } from '../../src/domain/chat/words/step-words.ts';
 import { failures } from '../../src/domain/failures.ts';
 import { isConstant, isListed } from '../../src/domain/settings/listed.ts';
 import { isLive } from '../../src/domain/settings/shapes.ts';

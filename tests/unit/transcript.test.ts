@@ -1,7 +1,7 @@
 import { describe, expect, it, test } from 'vitest';
 import { greetingText, helpText, shortHelp } from '../../src/domain/chat/words/help.ts';
 import { scheduleInWords } from '../../src/domain/chat/words/schedule-words.ts';
-import { toldToPerson } from '../../src/domain/chat/words/tool-words.ts';
+import { toldToPerson } from '../../src/domain/chat/words/step-words.ts';
 import { whyAsked } from '../../src/domain/consent/taint.ts';
 import { moneyText } from '../../src/domain/model/price-book.ts';
 import { limitNotice } from '../../src/domain/tasks/agents/limit-notice.ts';

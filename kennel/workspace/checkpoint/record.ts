@@ -188,8 +188,8 @@ export function states(repository: Repository, what: 'before' | 'after'): Stored
 }
 
 /**
- * Number and time of the next state. The newest ones are in a file, because reading all states takes the longer the
- * more there are. A file that is missing or older than the states costs nothing: numbers only decide within a second.
+ * Number and time of the next state. The newest ones are in a file, because reading every state gets slower with each
+ * checkpoint. A file that is missing or older than the states costs nothing: numbers only decide within a second.
  */
 export function nextPlace(repository: Repository): { n: number; at: number } {
   const file = join(repository.store!, 'newest');

@@ -2,7 +2,8 @@ import { deleteSchedule } from '../../adapters/schedules.ts';
 import { kennelQueue } from '../../contracts/ids.ts';
 import type { OpenedRun, OpenedStep, OpenInput, RoutineStep } from '../../contracts/routine.ts';
 import { firingNote, isOvertaken } from '../../domain/cron.ts';
-import { budgetsOf, usedUp } from '../../domain/model/spending.ts';
+import { isOnce } from '../../domain/firings.ts';
+import { budgetsOf, endsSoon, usedUp } from '../../domain/model/spending.ts';
 import type { Given, Inputs } from '../../domain/routine-inputs.ts';
 import { signalArrival } from '../../gateway/intake/signal.ts';
 import { chatAutonomy } from '../../store/chats/threads/threads.ts';
@@ -45,7 +46,9 @@ export async function openRun(deps: RoutineDeps, input: OpenInput): Promise<Open
     if (isOvertaken(cron.schedule, cron.time_zone, scheduledFor, now)) return { ...unopened, coalesced: true };
     // reconciling continues a run whose workflow is gone, or ends it and tells the person
     if (await runningRun(db, routine.id)) return { ...unopened, wait: true };
-    if (await isHeldBack(deps, routine, cron)) {
+    const held = await heldBack(deps, routine, cron);
+    if (held === 'waits') return { ...unopened, wait: true };
+    if (held === 'left out') {
       await settleFiring(db, cron.id, scheduledFor);
       return { ...unopened, coalesced: true };
     }
@@ -68,18 +71,20 @@ export async function openRun(deps: RoutineDeps, input: OpenInput): Promise<Open
 
 /**
  * A budget of the schedule or of its chat is used up. The person is asked once in its period; until a yes, or the next
- * period, its firings are left out.
+ * period, its firings are left out. The only firing of a schedule waits for them if that takes no more than a day: each
+ * look for them costs a few events.
  */
-async function isHeldBack(deps: RoutineDeps, routine: Routine, cron: Cron): Promise<boolean> {
+async function heldBack(deps: RoutineDeps, routine: Routine, cron: Cron): Promise<'waits' | 'left out' | null> {
   const { db, config } = deps;
-  if (!spends(routine.steps, (name) => tools.get(name))) return false;
+  if (!spends(routine.steps, (name) => tools.get(name))) return null;
   const mark = usedUp(budgetsOf('schedule', await budgetsOfCron(db, cron, config.FETCH_TIME_ZONE), config));
-  if (!mark) return false;
+  if (!mark) return null;
+  const once = isOnce(cron.schedule);
   const waits = mark.budget.level === 'schedule' ? '' : `“${cron.name}” does not run.`;
-  const asked = await askAtLimit(db, { id: cron.id, threadId: null, account: cron.chat_id, waits }, mark);
+  const asked = await askAtLimit(db, { id: cron.id, threadId: null, account: cron.chat_id, waits, once }, mark);
   // if the signal fails, the sweeper finds the row
   if (asked.state === 'asked' && asked.told) await signalArrival(deps, asked.told).catch(() => {});
-  return true;
+  return once && asked.state === 'asked' && endsSoon(mark, Date.now()) ? 'waits' : 'left out';
 }
 
 /** Why a run cannot begin with what it was given. Its routine may have other inputs than when they were checked. */

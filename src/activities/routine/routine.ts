@@ -3,7 +3,7 @@ import type { Config } from '../../config.ts';
 import type { ReminderActivities } from '../../contracts/activities.ts';
 import { type CloseInput, PROMPT_STEP, type RoutineActivities } from '../../contracts/routine.ts';
 import type { Source } from '../../contracts/taint.ts';
-import { withoutIds } from '../../domain/chat/words/tool-words.ts';
+import { withoutIds } from '../../domain/chat/words/step-words.ts';
 import { describeTime } from '../../domain/cron.ts';
 import { isOnce } from '../../domain/firings.ts';
 import { withoutInternal } from '../../domain/text/internal.ts';

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { Config } from '../../config.ts';
 import { parseSchedule } from '../../domain/cron.ts';
 import {
@@ -103,11 +104,25 @@ function whatOf({ name, args, metadata }: Call): string {
 }
 
 function argumentsOf(name: string, args: Record<string, unknown>): string {
-  const said: readonly string[] = tools.get(name)?.inQuestion ?? [];
-  const unsaid = Object.entries(args).filter(([key, value]) => !said.includes(key) && !isEmpty(value));
+  const tool = tools.get(name);
+  const said: readonly string[] = tool?.inQuestion ?? [];
+  const usual = tool ? defaultsOf(tool) : {};
+  const unsaid = Object.entries(args).filter(
+    ([key, value]) => !said.includes(key) && !isEmpty(value) && value !== usual[key],
+  );
   const steps = said.includes('steps') && Array.isArray(args.steps) ? stepsInWords(args.steps) : [];
   return [argumentsEvidence(Object.fromEntries(unsaid)), ...steps].filter(Boolean).join('\n');
 }
+
+/** What a call means where it says nothing else: a person need not read that. */
+const defaultsOf = ({ schema }: Tool): Record<string, unknown> =>
+  schema instanceof z.ZodObject
+    ? Object.fromEntries(
+        Object.entries(schema.shape).flatMap(([key, field]) =>
+          field instanceof z.ZodDefault ? [[key, field.def.defaultValue]] : [],
+        ),
+      )
+    : {};
 
 const isEmpty = (value: unknown): boolean =>
   value === '' || (typeof value === 'object' && value !== null && Object.keys(value).length === 0);

@@ -7,6 +7,7 @@ import { isSecret } from '../../domain/settings/shapes.ts';
 import { backupFinding } from '../checks/backup.ts';
 import { webUiLink } from '../checks/web-ui.ts';
 import { keptBackups } from '../instance/home/kept-backups.ts';
+import { besideText } from '../instance/logs/log-line.ts';
 import { isNoise, LOG_NAMES, type LogPlace, readLog } from '../instance/logs/logs.ts';
 import { type LogName, logsOf } from '../instance/logs/role-log.ts';
 import { askForRestart, isSupervised } from '../instance/supervisor/role-process.ts';
@@ -64,8 +65,7 @@ function logs(config: Config, { after, role, limit }: Parameters<Instance['logs'
   const masked = maskOf(config);
   return {
     lines: (after === null ? shown.slice(-limit) : shown).map(({ at, role: of, level, text, fields }) => {
-      const beside = Object.keys(fields).length > 0 ? `  ${JSON.stringify(fields)}` : '';
-      return { at: new Date(at).toISOString(), role: of, level, text: masked(`${text}${beside}`) };
+      return { at: new Date(at).toISOString(), role: of, level, text: masked(`${text}  ${besideText(fields)}`.trim()) };
     }),
     next: read.map(({ name, place }) => `${name}:${place.offset ?? 0}:${place.at}`).join(','),
     roles: [...LOG_NAMES],

@@ -201,14 +201,21 @@ const unknownPrice = ({ budget, unit }: Mark): string =>
 export const askForMore = (mark: Mark): string =>
   `${spentText(mark)} Continue for ${figure(mark.budget.limit[mark.unit], mark.unit)} more?`;
 
-/** The note beside the question. `now` in ms since the epoch; `begun`: work waits for the answer. */
-export function aboutQuestion(mark: Mark, now: number, begun: boolean): string {
-  const { endsAt, level } = mark.budget;
+/** Whether a budget begins again within a day. `now` in ms since the epoch. */
+export const endsSoon = ({ budget: { endsAt } }: Mark, now: number): boolean =>
   // the longest day has an hour more
-  const soon = endsAt !== null && endsAt - now < DAY + HOUR;
-  const otherwise = begun
-    ? `Without an answer it ${soon ? 'goes on when the day is over' : 'ends with what is done'}.`
-    : `Until then it does not run; without an answer it begins again when the ${level === 'month' ? 'month' : 'day'} is over.`;
+  endsAt !== null && endsAt - now < DAY + HOUR;
+
+/** The note beside the question. `begun`: work waits for the answer. `once`: a schedule that fires only now. */
+export function aboutQuestion(mark: Mark, now: number, work: 'begun' | 'once' | 'repeats'): string {
+  const soon = endsSoon(mark, now);
+  const otherwise = {
+    begun: `Without an answer it ${soon ? 'goes on when the day is over' : 'ends with what is done'}.`,
+    once: soon
+      ? 'It waits until then; without an answer it runs when the day is over.'
+      : 'It is left out now. After a yes, ask me for it again.',
+    repeats: `Until then it does not run; without an answer it begins again when the ${mark.budget.level === 'month' ? 'month' : 'day'} is over.`,
+  }[work];
   return `${otherwise}${unknownPrice(mark)}`;
 }
 

@@ -1,4 +1,5 @@
 import type { EventEnvelope, ItemRecord, ThreadRecord, TurnRecord } from '../../contracts/records.ts';
+import { isCorrected } from '../../domain/chat/words/step-words.ts';
 
 /** `GET /v1/threads/{id}`, as far as the page uses it. */
 export interface ThreadDetail {
@@ -121,6 +122,8 @@ const replaced = (view: ThreadView, at: number, turn: TurnView): ThreadView => (
   turns: view.turns.with(at, turn),
 });
 
+export const isCall = ({ kind }: ItemRecord): boolean =>
+  kind === 'tool_call' || kind === 'file_change' || kind === 'command_execution';
 const isText = ({ kind }: ItemRecord): boolean => kind === 'agent_message' || kind === 'agent_reasoning';
 const lacksText = (item: ItemRecord): boolean =>
   isText(item) && (item.status === 'in_progress' || item.status === 'interrupted') && !item.detail;
@@ -147,9 +150,15 @@ const STEPS: ReadonlySet<string> = new Set([
   'status',
 ]);
 
+/** As `finishTurn` stores it for clients of the runtime API. */
+const STOPPED = 'Request cancelled';
+
 export function groupsOf(items: readonly ItemRecord[]): Group[] {
   const groups: Group[] = [];
   for (const item of items) {
+    if (isCall(item) && isCorrected(item.detail ?? '')) continue;
+    // the end of the turn says it
+    if (item.kind === 'status' && item.summary === STOPPED) continue;
     const last = groups.at(-1);
     if (!STEPS.has(item.kind)) groups.push({ kind: 'said', item });
     else if (last?.kind === 'steps') last.items.push(item);

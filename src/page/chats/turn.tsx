@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { ItemRecord } from '../../contracts/records.ts';
+import { stepInWords } from '../../domain/chat/words/step-words.ts';
 import { AttachmentLink, AttachmentPicture } from '../shared/elements/attachment.tsx';
 import { Icon } from '../shared/elements/icons.tsx';
 import { bytes, clock, duration } from '../shared/figures.ts';
@@ -8,7 +9,7 @@ import { looksLikeDiff } from '../shared/text/diff.ts';
 import { Diff } from '../shared/text/diff-view.tsx';
 import { Markdown } from '../shared/text/markdown-view.tsx';
 import { texts } from '../texts.ts';
-import { groupsOf, shownSteps, type TurnView } from './thread-state.ts';
+import { groupsOf, isCall, shownSteps, type TurnView } from './thread-state.ts';
 
 /** One input with everything that was done for it. */
 export const Turn = memo(({ turn: { record, items }, threadId }: { turn: TurnView; threadId: string }) => {
@@ -84,7 +85,7 @@ function Files({ item: { metadata }, threadId }: { item: ItemRecord; threadId: s
           <AttachmentPicture key={id} threadId={threadId} id={id} name={name ?? ''} />
         ) : (
           <AttachmentLink key={id} threadId={threadId} id={id}>
-            {name || kind}
+            {name || texts.chats.step}
             {size !== undefined && <small> {bytes(size)}</small>}
           </AttachmentLink>
         ),
@@ -124,7 +125,7 @@ const Step = memo(({ item }: { item: ItemRecord; threadId: string }) => {
   const { kind, status, summary, detail } = item;
   const text = detail ?? '';
   const thought = kind === 'agent_reasoning';
-  const name = thought ? texts.chats.thought : summary;
+  const name = thought ? texts.chats.thought : isCall(item) ? stepInWords(summary) : summary;
   const can = text !== '' && text !== summary;
   return (
     <div class={`step ${status} ${kind}`}>
@@ -163,7 +164,7 @@ function StepDetail({ text, isDiff }: { text: string; isDiff: boolean }) {
   return (
     <div class="step-detail">
       {isDiff ? (
-        <Diff text={shown} />
+        <Diff text={shown} bare />
       ) : (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls is reached by keyboard
         <pre tabIndex={0}>{shown}</pre>

@@ -22,7 +22,7 @@ export const QuestionCard = memo(
     const end = useRef<HTMLSpanElement>(null);
     const seen = useSeen(question.id, end, question.evidence_rest === 0);
     const { busy, answer } = useAnswer(question);
-    const { kind, chat, task, prompt, tool, tainted } = question;
+    const { kind, chat, task, prompt, tainted } = question;
     const card = useRef<HTMLElement>(null);
     useEffect(() => {
       if (chosen) card.current?.scrollIntoView({ block: 'start' });
@@ -45,7 +45,6 @@ export const QuestionCard = memo(
           {question.delivered_at === null && <span>{texts.now.notDelivered}</span>}
         </p>
         <p class="prompt">{prompt}</p>
-        {tool && kind !== 'question' && <p class="tool-name">{tool}</p>}
         {tainted && (
           <p class="warning">
             <Icon name="warning" size={16} />

@@ -33,7 +33,7 @@ export const SchedulesPart = () => (
 );
 
 function Schedule({ schedule }: { schedule: OwnerSchedule }) {
-  const { name, kind, what, chat, enabled, expression, time_zone: zone, next, runs, actions } = schedule;
+  const { name, kind, what, chat, enabled, when, time_zone, next, runs, actions } = schedule;
   return (
     <article class="card" aria-label={name}>
       <div class="card-head">
@@ -43,8 +43,8 @@ function Schedule({ schedule }: { schedule: OwnerSchedule }) {
             <Tag tone={enabled ? 'good' : 'plain'}>
               {enabled ? texts.schedules.kinds[kind] : texts.schedules.paused}
             </Tag>
-            {expression && <code>{expression}</code>}
-            <span>{zone}</span>
+            {when && <span>{when}</span>}
+            {time_zone !== zone() && <span>{time_zone}</span>}
             {chat && <ChatLink chat={chat} />}
           </p>
         </div>

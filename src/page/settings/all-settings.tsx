@@ -25,11 +25,11 @@ export function AllSettings() {
               placeholder={words.searchHint}
               onInput={(event) => setSearch(event.currentTarget.value)}
             />
-            <p class="hint">{words.file(file)}</p>
             {shown.length === 0 && <p class="hint">{words.nothing}</p>}
             {GROUPS.map(([group, { title }]) => (
               <Group key={group} title={title} settings={shown.filter((each) => groupOf(each) === group)} />
             ))}
+            <p class="hint">{words.file(file)}</p>
           </>
         );
       }}
@@ -69,19 +69,19 @@ function Setting({ setting }: { setting: SettingView }) {
   return (
     <li class="row setting">
       <div class="row-main">
-        <p>
-          <code class="setting-name">{name}</code>
-        </p>
-        <p class="hint">{description}</p>
+        <p class="setting-name">{description}</p>
         {editing ? (
           <SettingForm setting={setting} done={() => setEditing(false)} />
         ) : (
           <p class="meta">
-            <code>{value ?? words.unset}</code>
-            <span>{words.source[source]}</span>
+            <b>{value ?? words.unset}</b>
+            {!fixed && <span>{words.source[source]}</span>}
             <span>{fixed ? words.fixed(words.source[source]) : live ? words.live : words.later}</span>
           </p>
         )}
+        <p class="meta">
+          <code>{name}</code>
+        </p>
         <RestartNote names={[name]} />
       </div>
       {!fixed && !editing && (

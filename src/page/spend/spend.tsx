@@ -127,12 +127,10 @@ function Budget({
   return (
     <li class="row budget">
       <div class="row-main">
-        <p class="row-title">
-          {texts.spend.scopes[scope]}{' '}
-          {task ? <a href={linkTo('tasks', task)}>{chat.name}</a> : <ChatLink chat={chat} />}
-        </p>
+        <p class="row-title">{task ? <a href={linkTo('tasks', task)}>{chat.name}</a> : <ChatLink chat={chat} />}</p>
         <progress class={tone} max={1} value={share} aria-label={`${texts.spend.scopes[scope]} ${chat.name}`} />
         <p class="meta">
+          <span>{texts.spend.scopes[scope]}</span>
           <span>{texts.spend.of(told(used), told(limit))}</span>
           {reached && <span class="state wait">{texts.spend.reached(clock(Date.parse(reached)))}</span>}
         </p>

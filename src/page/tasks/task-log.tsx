@@ -105,7 +105,7 @@ const Entry = memo(({ entry: { kind, text, detail, status } }: { entry: LogEntry
         {detail && <Icon name={open ? 'down' : 'right'} size={14} />}
       </button>
       {open && detail && (
-        <div class="step-detail">{looksLikeDiff(detail) ? <Diff text={detail} /> : <pre>{detail}</pre>}</div>
+        <div class="step-detail">{looksLikeDiff(detail) ? <Diff text={detail} bare /> : <pre>{detail}</pre>}</div>
       )}
     </div>
   );

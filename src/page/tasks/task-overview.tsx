@@ -21,18 +21,7 @@ const TONES = { verified: 'good', partly: 'wait', unverified: 'bad' } as const;
 export const TaskOverview = ({ task, children }: { task: TaskDetail; children: ComponentChildren }) => (
   <div class="pane-scroll">
     {children}
-    <Facts task={task} />
     {task.reason && task.state !== 'completed' && <p class="turn-note bad">{task.reason}</p>}
-    {task.goal.length > GOAL_CHARS && (
-      <Part title={texts.tasks.request}>
-        <p class="why">{task.goal}</p>
-      </Part>
-    )}
-    {task.plan && (
-      <Part title={texts.tasks.plan}>
-        <Markdown text={task.plan.text} />
-      </Part>
-    )}
     {(task.summary || task.report) && (
       <Part title={texts.tasks.report}>
         <Markdown text={task.report ?? task.summary ?? ''} threadId={task.chat.thread_id} />
@@ -66,6 +55,17 @@ export const TaskOverview = ({ task, children }: { task: TaskDetail; children: C
         {task.tests.output && <Output text={task.tests.output} />}
       </Part>
     )}
+    {task.goal.length > GOAL_CHARS && (
+      <Part title={texts.tasks.request}>
+        <p class="why">{task.goal}</p>
+      </Part>
+    )}
+    {task.plan && (
+      <Part title={texts.tasks.plan}>
+        <Markdown text={task.plan.text} />
+      </Part>
+    )}
+    <Facts task={task} />
     {task.usage.length > 0 && <Usage usage={task.usage} />}
     {task.egress.length > 0 && <Network egress={task.egress} />}
   </div>

@@ -138,7 +138,7 @@ const FileDiff = memo(
             <span class="minus">−{removed}</span>
           </button>
         </h3>
-        {open && (diff === null ? <p class="hint">{texts.tasks.noDiff}</p> : <Diff text={diff} />)}
+        {open && (diff === null ? <p class="hint">{texts.tasks.noDiff}</p> : <Diff text={diff} bare />)}
       </section>
     );
   },

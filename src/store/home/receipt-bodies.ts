@@ -168,7 +168,7 @@ const approvals = (tx: Tx, column: 'turn_id' | 'task_id', ids: readonly string[]
 type Approval = Awaited<ReturnType<typeof approvals>>[number];
 
 function approvalOf({ kind, prompt, evidence, shown, ...asked }: Approval) {
-  const text = evidence === null ? prompt : `${prompt}\n${evidence.slice(0, shown)}`;
+  const text = !evidence ? prompt : `${prompt}\n${evidence.slice(0, shown)}`;
   return {
     kind,
     shown: text,

@@ -3,7 +3,7 @@ import { taskWorkflowId } from '../../contracts/ids.ts';
 import { AGENT_NAMES, type AgentName } from '../../contracts/kennel.ts';
 import { parsePlanFirst } from '../../domain/chat/words/plan-words.ts';
 import { asksForParts, parseTogether, type Together } from '../../domain/chat/words/race-words.ts';
-import { BESIDE_OTHERS } from '../../domain/chat/words/tool-words.ts';
+import { BESIDE_OTHERS } from '../../domain/chat/words/step-words.ts';
 import { chooseAgent } from '../../domain/tasks/agents/agents.ts';
 import { findName } from '../../domain/tasks/workspace-names.ts';
 import { suggestion } from '../../domain/text/nearest.ts';

@@ -129,6 +129,7 @@ export const gitTools: Tool[] = [
         message: 'create and switch need a name',
         path: ['name'],
       }),
+    inQuestion: ['action'],
     asks: ({ action, name }, at) =>
       action === 'list'
         ? `List the branches${at}?`
@@ -150,6 +151,7 @@ export const gitTools: Tool[] = [
       workspace: workspaceArgument,
     }),
     summarise: (args) => args.task ?? args.what,
+    inQuestion: ['what'],
     asks: ({ what }, at) =>
       what === 'redo'
         ? `Bring back what the last undo took${at}?`

@@ -95,6 +95,7 @@ export const workspaceTools: Tool[] = [
     }),
     summarise: (args) => args.template,
     workspaceOf: (args) => args.name,
+    inQuestion: ['name'],
     asks: (args) => `Make the workspace ${named(args.name)}?`,
     run: (args, context) => onSite(context, (site) => create(context, site, args)),
   }),

@@ -177,7 +177,7 @@ async function openedRun(input: OpenInput): Promise<OpenedRun | null> {
   for (let looks = 0; ; looks += 1) {
     const run = await records.openRun.executeWithOptions({ summary: 'begin the run' }, [input]);
     if (!run?.wait) return run;
-    setCurrentDetails('waits for the run before it');
+    setCurrentDetails('waits for the run before it, or for a budget');
     await sleep(Math.min(5_000 * 2 ** looks, LONGEST_WAIT_MS), { summary: 'waiting for the run before it' });
   }
 }

@@ -305,7 +305,7 @@ describe.skipIf(NO_CHROMIUM)('a schedule on the page', () => {
     await card.getByRole('button', { name: 'Pause' }).click();
     await card.locator('.tag', { hasText: 'paused' }).waitFor();
     await card.getByRole('button', { name: 'Resume' }).click();
-    await card.locator('.tag', { hasText: 'Routine' }).waitFor();
+    await card.locator('.tag', { hasText: 'Schedule' }).waitFor();
     expect(problems).toEqual([]);
     await close();
   });

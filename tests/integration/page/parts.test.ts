@@ -14,6 +14,7 @@ import {
   write,
 } from '../../support/owner-page.ts';
 import { fillMuch, fillPage, type PageContent, PLAIN_TEXTS } from '../../support/page-content.ts';
+import { ownMachineWordsIn } from '../../support/transcript.ts';
 import { until } from '../../support/until.ts';
 
 /** Each part of the owner's page, on a phone and on a desktop. */
@@ -56,7 +57,7 @@ const views = (): Array<[parts: string[], shown: string[]]> => [
     ['tasks', 'workspaces'],
     [workspace, branch, '2 modified, 1 new, 1 to push'],
   ],
-  [['schedules'], [routine, reminder, '0 3 * * *']],
+  [['schedules'], [routine, reminder, 'every day at 3:00']],
   [['spend'], ['$0.18', chat, 'scripted']],
   [
     ['settings', 'model'],
@@ -77,13 +78,16 @@ const views = (): Array<[parts: string[], shown: string[]]> => [
   ],
   [
     ['settings', 'alerts'],
-    ['Sound when somebody is needed', 'Notices through ntfy'],
+    ['Sound when you are needed', 'Notices through ntfy'],
   ],
   [['settings', 'backups'], ['No nightly backup']],
   [['settings', 'health'], ['Check everything']],
   [['settings', 'logs'], ['worker']],
   [['settings', 'all'], ['FETCH_AUTONOMY']],
 ];
+
+/** Who opens these asks for what the machine says. */
+const DETAILS = new Set(['settings/logs', 'settings/all']);
 
 /** What a thumb cannot hit, what makes a phone zoom when it is touched, and what is cut off at the right. */
 const TOO_SMALL = `[...document.querySelectorAll('button, a, select, input, textarea, summary, .row, .card')].flatMap((each) => {
@@ -102,7 +106,7 @@ describe.skipIf(NO_CHROMIUM)('each part of the page', () => {
     { name: 'a desktop', viewport: DESKTOP, schemes: ['light', 'dark'] as const },
     { name: 'a phone', viewport: PHONE, schemes: ['dark', 'light'] as const },
   ])(
-    'shows what belongs to it, fits, and has nothing that axe finds, on $name',
+    'shows what belongs to it in words of a person, fits, and has nothing that axe finds, on $name',
     async ({ viewport, schemes }) => {
       const { page, problems, close } = await letIn(browser, app, { viewport });
       const findings: string[] = [];
@@ -113,6 +117,12 @@ describe.skipIf(NO_CHROMIUM)('each part of the page', () => {
           await page.locator('main').getByText(text).filter({ visible: true }).first().waitFor();
         if (!(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')))
           findings.push(`${where} is wider than the screen`);
+        if (!DETAILS.has(where)) {
+          const theirs = Object.values(PLAIN_TEXTS).flat();
+          const body = await page.locator('main').innerText();
+          for (const found of ownMachineWordsIn({ body, kind: 'page', theirs, asked: [] }))
+            findings.push(`${where} says ${found}`);
+        }
         if (viewport === PHONE)
           findings.push(...(await page.evaluate<string[]>(TOO_SMALL)).map((found) => `${where}: ${found}`));
         for (const [at, colorScheme] of schemes.entries()) {
@@ -159,6 +169,8 @@ describe.skipIf(NO_CHROMIUM)('a browser', () => {
     for (const text of [cookie!.value, kept]) expect(text).not.toContain('test-token');
     await page.reload();
     await page.getByRole('heading', { name: 'Now', level: 1 }).waitFor();
+    const encoding = `fetch(document.querySelector('script[src]').src).then((r) => r.headers.get('content-encoding'))`;
+    expect(await page.evaluate(encoding)).toBe('gzip');
     expect(problems).toEqual([]);
     await close();
   });

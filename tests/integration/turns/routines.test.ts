@@ -175,6 +175,28 @@ describe('a prompt on a schedule', () => {
       output: 'Give either a prompt or a workflow.',
     });
   });
+
+  it('that fires once waits while a budget is used up, and then runs', async () => {
+    const thread = await app.thread();
+    const limit = (tokens: string | null) =>
+      app.request('PATCH', '/v1/owner/settings', { settings: { FETCH_MAX_DAY_TOKENS: tokens } });
+    const at = new Date(Date.now() + 15_000).toISOString().slice(0, 19);
+    const prompt = script([{ say: 'It is time, at last.' }]);
+    expect(await call(thread, 'cron_create', { prompt, schedule: at, timezone: 'UTC' })).toMatchObject({ ok: true });
+    try {
+      await limit('10');
+      const question = await until('it is asked', async () =>
+        (await sent(thread)).find(({ kind }) => kind === 'question'),
+      );
+      expect(question.body).toContain('It waits until then; without an answer it runs when the day is over.');
+      await limit(null);
+      await app.say(thread, 'yes');
+      await until('it is told', async () => (await sent(thread)).find(({ body }) => body === 'It is time, at last.'));
+      await until('it is gone', async () => (await cronOf(thread)) === undefined);
+    } finally {
+      await limit(null);
+    }
+  });
 });
 
 describe('a workflow of the person', () => {

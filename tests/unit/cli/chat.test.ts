@@ -347,13 +347,13 @@ describe('a terminal', () => {
       { item: tool, tool: { id: 'c1', name: 'web_fetch', input: { url: 'https://example.com' } } },
       { turn: 'turn_1', item: 'i1' },
     );
-    await shows(terminal, 'running: web fetch https://example.com, 0 s');
+    await shows(terminal, 'reading a page https://example.com, 0 s');
     server.emit(
       'item.failed',
       { item: { ...tool, status: 'failed', summary: 'web_fetch: no route' } },
       { turn: 'turn_1', item: 'i1' },
     );
-    await shows(terminal, '✗ web fetch: no route (failed');
+    await shows(terminal, '✗ Reading a page: no route (failed');
     const wrong = server.item('i1b', 'turn_1', 'command_execution', 'in_progress', '');
     const call = { id: 'c2', name: 'shell_run', input: { workspace: 'demo', command: 'git commit' } };
     server.emit('item.started', { item: wrong, tool: call }, { turn: 'turn_1', item: 'i1b' });

@@ -58,7 +58,14 @@ describe('a budget', () => {
   ] as const)('of a %s that is used up asks for as much again: %j', (kind, change, question) => {
     const mark = usedUp(budgetsOf(kind, facts(change), config))!;
     expect(askForMore(mark)).toBe(question);
-    expect(aboutQuestion(mark, NOW, true)).not.toMatch(/FETCH_/);
+    expect(aboutQuestion(mark, NOW, 'begun')).not.toMatch(/FETCH_/);
+  });
+
+  it('of a schedule that fires once says that it waits for the day, and not for a month', () => {
+    const about = (change: Parameters<typeof facts>[0]) =>
+      aboutQuestion(usedUp(budgetsOf('schedule', facts(change), config))!, NOW, 'once');
+    expect(about({ day: usd(30) })).toMatch(/^It waits until then; without an answer it runs when the day is over\./);
+    expect(about({ monthly: usd(300) })).toMatch(/^It is left out now\. After a yes, ask me for it again\./);
   });
 
   it('is exceeded by what a person allowed, in its period alone', () => {

@@ -1,9 +1,9 @@
 import { expect, it, test } from 'vitest';
+import { toldToPerson } from '../../../src/domain/chat/words/step-words.ts';
 import {
   parseTaskStart,
   parseUndo,
   taskStartWords,
-  toldToPerson,
   toolsInWords,
   undoWords,
 } from '../../../src/domain/chat/words/tool-words.ts';

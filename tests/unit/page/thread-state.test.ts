@@ -105,6 +105,18 @@ describe('a thread on the page', () => {
     expect(older.before).toBeNull();
   });
 
+  it('shows no call that the model corrects by itself, and says once that a turn was stopped', () => {
+    const call = (id: string, detail: string) => item(id, { kind: 'tool_call', status: 'failed', detail });
+    const groups = groupsOf([
+      call('wrong', 'The arguments of shell_run are not right:\n✖ Unrecognized key: "description"'),
+      call('failed', 'There is no such file.'),
+      item('stopped', { kind: 'status', status: 'completed', summary: 'Request cancelled' }),
+    ]);
+    expect(groups.flatMap((group) => (group.kind === 'steps' ? group.items.map(({ id }) => id) : []))).toEqual([
+      'failed',
+    ]);
+  });
+
   it('folds a row of steps, and shows its end', () => {
     const steps = Array.from({ length: 5_000 }, (_, at) => item(`s${at}`, { kind: 'tool_call', status: 'completed' }));
     const groups = groupsOf([item('u', { kind: 'user_message' }), ...steps, item('a')]);

@@ -1,7 +1,8 @@
 import type { ModelAnswer, ModelMessage } from '../../../adapters/model/model.ts';
 import { situationOf } from '../../../adapters/model/practice/situation.ts';
 import type { NamedCall } from '../../../contracts/conversation.ts';
-import { toldToPerson, toolsInWords } from '../../../domain/chat/words/tool-words.ts';
+import { toldToPerson } from '../../../domain/chat/words/step-words.ts';
+import { toolsInWords } from '../../../domain/chat/words/tool-words.ts';
 import { cut } from '../../../domain/text/storable.ts';
 
 /** Where a step of a turn stands. `call`: what the whole turn consists of, where a program named it. */

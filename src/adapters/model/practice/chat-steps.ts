@@ -1,4 +1,4 @@
-import { withoutIds } from '../../../domain/chat/words/tool-words.ts';
+import { withoutIds } from '../../../domain/chat/words/step-words.ts';
 import type { ScriptStep, Use } from './script.ts';
 import type { Situation } from './situation.ts';
 

@@ -1,4 +1,4 @@
-import { toldToPerson } from '../../../domain/chat/words/tool-words.ts';
+import { toldToPerson } from '../../../domain/chat/words/step-words.ts';
 import { chatStep, summaryStep } from './chat-steps.ts';
 import { type ScriptStep, type Use, useOf } from './script.ts';
 import type { OfferedTool, Situation } from './situation.ts';

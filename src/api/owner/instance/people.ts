@@ -193,7 +193,7 @@ export const deletePerson = endpoint({
   handle: async ({ params }, { config, store: { db } }) => {
     const phone = requiredPhone(params.phone);
     if (trustedBySetting(config).includes(phone))
-      throw new ApiError(409, `+${phone} is trusted by TRUSTED_PHONE_NUMBERS: take the number out there`);
+      throw new ApiError(409, `+${phone} is in the setting of trusted numbers: take it out there`);
     if (!(await db.transaction().execute((tx) => distrustPhone(tx, phone))))
       throw new ApiError(404, `+${phone} was not trusted`);
     return { message: `What +${phone} writes is ignored from now on.` };

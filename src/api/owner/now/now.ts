@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { OwnerAction, OwnerChat, OwnerFailed, OwnerNow, OwnerRunning } from '../../../contracts/owner.ts';
+import { doingInWords } from '../../../domain/chat/words/step-words.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
 import { chatsOfIds, chatsOfThreads } from '../../../store/owner/views/chats.ts';
 import {
@@ -150,7 +151,7 @@ export const getQuestion = endpoint({
   refusals: { 404: 'No such question is open.' },
   handle: async ({ params: { id } }, { store: { db } }) => {
     const row = isQuestionId(id) ? await waitingQuestion(db, id) : undefined;
-    if (!row) throw new ApiError(404, `no open question with id '${id}': it was answered, has expired, or never was`);
+    if (!row) throw new ApiError(404, 'This question is not open: it was answered, has expired, or never was.');
     const chats = await chatsOfThreads(db, [row.thread_id]);
     return questionView(row, chats.get(row.thread_id) ?? lostChat(row.thread_id), Number.MAX_SAFE_INTEGER);
   },
@@ -179,7 +180,13 @@ function turnView(turn: RunningTurn, chat: OwnerChat): OwnerRunning {
     chat,
     title: inline(turn.input_summary, TITLE_CHARS),
     state: asked ? 'waiting' : wait ? 'limited' : 'running',
-    doing: wait ? `waits for ${wait}` : asked ? 'waits for your answer' : tools.length > 0 ? tools.join(', ') : null,
+    doing: wait
+      ? `waits for ${wait}`
+      : asked
+        ? 'waits for your answer'
+        : tools.length > 0
+          ? tools.map(doingInWords).join(', ')
+          : null,
     since: turn.since.toISOString(),
     until: wait && until ? until.toISOString() : null,
     cost_usd: usdOf(turn.micro_usd),
@@ -215,8 +222,10 @@ const routineView = (run: RunningRoutine, chat: OwnerChat): OwnerRunning => ({
   id: run.id,
   chat,
   title: inline(run.routine_name, TITLE_CHARS),
-  state: 'running',
-  doing: `${run.done} of ${run.steps} steps done${run.last ? `, the last was ${inline(run.last, 80)}` : ''}`,
+  state: run.queued ? 'queued' : 'running',
+  doing: run.queued
+    ? 'begins when this chat is free'
+    : `${run.done} of ${run.steps} done${run.last ? `, last: ${inline(run.last, 80)}` : ''}`,
   since: run.started_at.toISOString(),
   until: null,
   cost_usd: 0,

@@ -46,7 +46,7 @@ export const questionFields = z
 export function questionView(row: WaitingRow, chat: OwnerChat, shown: number): OwnerQuestion {
   const kind = kindOf(row);
   // an approval from before evidence was stored is decided by its arguments
-  const whole = row.evidence ?? (row.kind === 'approval' && row.args ? argumentsEvidence(row.args) || null : null);
+  const whole = (row.evidence ?? (row.kind === 'approval' && row.args ? argumentsEvidence(row.args) : '')) || null;
   const evidence = whole === null ? null : prefix(whole, shown);
   return {
     id: row.id,

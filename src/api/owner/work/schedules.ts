@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { OwnerChat, OwnerSchedule, OwnerSchedules, ScheduleAsked, ScheduleRun } from '../../../contracts/owner.ts';
+import { scheduleInWords } from '../../../domain/chat/words/schedule-words.ts';
 import { nextFirings } from '../../../domain/cron.ts';
 import { inputsText } from '../../../domain/routine-inputs.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
@@ -34,6 +35,7 @@ const schedule = z
     name: z.string(),
     what: z.string(),
     expression: z.string().nullable(),
+    when: z.string().describe('The same in words; empty for a reminder'),
     time_zone: z.string(),
     enabled: z.boolean(),
     next: z.array(time()).describe('Up to five; empty when it is paused or does not fire again'),
@@ -148,7 +150,7 @@ export const deleteScheduleOrReminder = endpoint({
 
 /** @throws ApiError 404, 503 */
 async function onSchedule(id: string, { log }: RuntimeDeps, act: () => Promise<unknown>): Promise<void> {
-  if (!isId(id)) throw new ApiError(404, `Schedule not found: ${id}`);
+  if (!isId(id)) throw new ApiError(404, 'There is no such schedule.');
   try {
     await act();
   } catch (error) {
@@ -171,6 +173,7 @@ function scheduleView(row: ScheduleRow, chat: OwnerChat | null, now: Date): Owne
     name,
     what: gives ? `${row.routine} with ${gives}` : row.routine,
     expression: rrule ?? schedule,
+    when: scheduleInWords(schedule),
     time_zone,
     enabled,
     next: enabled ? nextFirings(schedule, time_zone, now, NEXT).map((at) => at.toISOString()) : [],
@@ -197,6 +200,7 @@ const reminderView = (
   name: inline(what, 80),
   what,
   expression: null,
+  when: '',
   time_zone: FETCH_TIME_ZONE,
   enabled: true,
   next: [due_at.toISOString()],

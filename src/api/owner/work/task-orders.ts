@@ -38,7 +38,7 @@ export const tellTask = endpoint({
   refusals: { 404: 'There is no such task.', 409: 'The task is over.' },
   handle: async ({ ctx, params: { id }, body }, deps) => {
     const task = await existingTask(id, deps);
-    if (isOver(task.state)) throw new ApiError(409, `Task ${id} is over: ${task.state}`);
+    if (isOver(task.state)) throw new ApiError(409, 'The task is over.');
     const channelMessageId = requestKey(ctx, `task ${id} tell`, body);
     return await say(deps, {
       threadId: task.thread_id,
@@ -60,10 +60,7 @@ export const taskOrders = ORDERS.map((name) =>
       const task = await existingTask(id, deps);
       const about = name === 'undo' || name === 'redo';
       if (isOver(task.state) !== about)
-        throw new ApiError(
-          409,
-          about ? `Task ${id} has not ended: stop it first` : `Task ${id} is over: ${task.state}`,
-        );
+        throw new ApiError(409, about ? 'The task has not ended: stop it first.' : 'The task is over.');
       const channelMessageId = requestKey(ctx, `task ${id} ${name}`, null);
       return await say(deps, { threadId: task.thread_id, text: WORDS[name](id), channelMessageId });
     },

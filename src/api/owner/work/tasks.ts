@@ -138,7 +138,7 @@ export const getTaskDiff = endpoint({
 /** @throws ApiError 404 */
 export async function existingTask(id: string, { store }: Pick<RuntimeDeps, 'store'>): Promise<TaskDetailRow> {
   const row = isId(id) ? await taskDetail(store.db, id) : undefined;
-  if (!row) throw new ApiError(404, `Task not found: ${id}`);
+  if (!row) throw new ApiError(404, 'There is no such task.');
   return row;
 }
 

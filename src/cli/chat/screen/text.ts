@@ -1,5 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import type { Colors } from 'picocolors/types.js';
+import { doingInWords } from '../../../domain/chat/words/step-words.ts';
 
 /**
  * Foreign text (from a model, a web page, another person) must not control the terminal: no escape sequence, control
@@ -27,9 +28,8 @@ export function elapsed(ms: number): string {
 /** A tool call for one line: its command, or what it does in words with its most informative argument. */
 export function callInWords(name: string, input: unknown): string {
   const { command } = (input && typeof input === 'object' ? input : {}) as { command?: unknown };
-  return typeof command === 'string' && command.trim() !== ''
-    ? oneLine(command, LABEL_CHARS)
-    : `${oneLine(name, 40).replaceAll('_', ' ')} ${gist(input)}`.trim();
+  if (typeof command === 'string' && command.trim() !== '') return `running: ${oneLine(command, LABEL_CHARS)}`;
+  return `${doingInWords(oneLine(name, 40))} ${gist(input)}`.trim();
 }
 
 const LABEL_CHARS = 60;

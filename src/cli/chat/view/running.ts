@@ -55,5 +55,5 @@ function toolsText(tools: Array<{ label: string }>): string {
   if (tools.length === 0) return '';
   const more = tools.length > 2 ? ` and ${tools.length - 2} more` : '';
   const named = tools.slice(0, 2).map(({ label }) => label);
-  return `running: ${named.join(', ')}${more}`;
+  return `${named.join(', ')}${more}`;
 }

@@ -1,5 +1,6 @@
 import type { PendingApproval, PendingUserInput, ThreadDetail } from '../../../client/api-client.ts';
 import type { EventEnvelope, ItemRecord, TurnRecord } from '../../../contracts/records.ts';
+import { isCorrected, stepInWords } from '../../../domain/chat/words/step-words.ts';
 import { MINUTE } from '../../../domain/time.ts';
 import { sentText } from '../screen/editor.ts';
 import { callInWords, elapsed, oneLine, plain } from '../screen/text.ts';
@@ -17,11 +18,6 @@ const MOST_FRESH = 30;
 const KEPT_SAID = 40;
 /** After this silence the next message is shown with its time; ms. */
 const SILENCE_MS = 10 * MINUTE;
-
-/** Calls that a model corrects by itself (`prepareCall` in src/tools/registry.ts): nobody else has to know. */
-const CORRECTED = /^(?:The arguments of \S{1,100} are not |There is no tool ")/;
-/** The name of a tool at the beginning of what became of its call. */
-const TOOL_NAME = /^[a-z]{1,40}(?:_[a-z]{1,40})+(?=: )/;
 
 /** Turns the events of a thread into text for a person. */
 export class ChatView {
@@ -66,7 +62,7 @@ export class ChatView {
     for (const item of detail.items) {
       if (item.status !== 'in_progress' || !this.running.turns.has(item.turn_id) || !isTool(item)) continue;
       this.running.startTool(item.id, {
-        label: oneLine(item.summary, 60),
+        label: oneLine(stepInWords(item.summary), 60),
         turnId: item.turn_id,
         since: timeOf(item.started_at),
       });
@@ -169,7 +165,7 @@ export class ChatView {
       if (this.#answer.breakOff(item.id) || this.#brokeOff === turnId) this.note('(starting over)');
       this.#brokeOff = null;
     } else if (isTool(item)) {
-      const label = tool?.name ? callInWords(tool.name, tool.input) : oneLine(item.summary, 60);
+      const label = tool?.name ? callInWords(tool.name, tool.input) : oneLine(stepInWords(item.summary), 60);
       this.running.startTool(item.id, { label, turnId, since: now });
     }
   }
@@ -205,8 +201,8 @@ export class ChatView {
     } else {
       const since = this.running.endTool(item.id, now);
       const took = since === undefined ? '' : `, ${elapsed(now - since)}`;
-      if (!this.#screen.interactive || CORRECTED.test(text)) return;
-      const line = oneLine(item.summary, 100).replace(TOOL_NAME, (name) => name.replaceAll('_', ' '));
+      if (!this.#screen.interactive || isCorrected(text)) return;
+      const line = oneLine(stepInWords(item.summary), 100);
       this.#screen.print(
         item.status === 'completed'
           ? dim(`  ✓ ${line}${took}`)

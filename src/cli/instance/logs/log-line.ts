@@ -83,11 +83,15 @@ const LOUDER = new Set(['error', 'fatal', 'panic']);
 export function readableLine({ role, at, level, text, fields }: LogLine, colors: Colors): string {
   const time = colors.dim(at > 0 ? new Date(at).toISOString().slice(11, 23) : ' '.repeat(12));
   const mark = LOUDER.has(level) ? colors.red('✗ ') : LOUD.has(level) ? colors.yellow('! ') : '';
-  const beside = Object.entries(fields).map(
-    ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
-  );
-  return `${time} ${role.padEnd(8)} ${mark}${text}${beside.length > 0 ? colors.dim(`  ${beside.join(' ')}`) : ''}`;
+  const beside = besideText(fields);
+  return `${time} ${role.padEnd(8)} ${mark}${text}${beside ? colors.dim(`  ${beside}`) : ''}`;
 }
+
+/** What stood beside a line, as `name=value`. */
+export const besideText = (fields: LogLine['fields']): string =>
+  Object.entries(fields)
+    .map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
+    .join(' ');
 
 /** One line for a program: JSON, with its role and its time. */
 export const jsonLine = ({ role, at, level, text, fields }: LogLine): string =>

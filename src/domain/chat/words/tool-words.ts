@@ -96,30 +96,6 @@ export function parseUndo(text: string): UndoOrder | null {
   return what === undefined ? null : { what };
 }
 
-/** How the result of a task ends that began together with others. */
-export const BESIDE_OTHERS = 'It works beside the others of this message.';
-
-/**
- * The result of a tool as a person is told it, where no model says it in its own words: without the id of a new task,
- * which only a model needs.
- */
-export function toldToPerson(result: string): string {
-  const [, workspace, planned] =
-    /^Created task tsk_\w+: .* → [\w-]+ in ([\w.-]+)\. (It begins with a plan)?/s.exec(result) ?? [];
-  if (workspace === undefined) return withoutIds(result);
-  if (result.endsWith(BESIDE_OTHERS))
-    return `The agents are working in ${workspace}, each on a branch of its own. I write when one is done, and compare them when all are.`;
-  return planned
-    ? `The agent in ${workspace} makes a plan first. It comes here, and nothing is changed before your yes.`
-    : `The agent is working in ${workspace}. I write when it is done.`;
-}
-
-/** Our own words for a model, without the ids and names of tools that only a model needs. */
-export const withoutIds = (text: string): string =>
-  text
-    .replace(/ \((?:wf|wfr|cron|mem|tsk)_[\w-]{1,100}\)/g, '')
-    .replace(/\b[a-z]{1,40}(?:_[a-z]{1,40}){1,4}\b/g, (name) => name.replaceAll('_', ' '));
-
 /** The words that take back one task or edit, in its workspace. */
 export const undoWords = ({ id, workspace }: { id: string; workspace: string }): string => `undo ${id} in ${workspace}`;
 

@@ -116,7 +116,7 @@ const groupOf = (name: string): string =>
 const nameIfFailed = ({ name, outcome }: TestCase): string[] => (outcome === 'failed' ? [name] : []);
 const tests = (count: number): string => `${count} ${count === 1 ? 'test' : 'tests'}`;
 
-/** Names are words of others, on one line each. */
+/** Names are untrusted, so each is one line. */
 function list(names: readonly string[]): string {
   const shown = names.slice(0, NAMES_SHOWN).map((name) => {
     const line = visible(name)

@@ -59,7 +59,7 @@ export const trustedCommand = command({
     const { what, phone } = order;
     const set = trustedBySetting(config).includes(phone);
     if (what === 'remove') {
-      if (set) return `+${phone} is trusted by TRUSTED_PHONE_NUMBERS. Take the number out there.`;
+      if (set) return `+${phone} is trusted in the settings of the machine that I run on. Take the number out there.`;
       return (await distrustPhone(now, phone))
         ? `What +${phone} writes is ignored from now on.`
         : `+${phone} was not trusted.`;

@@ -6,9 +6,12 @@ import { type DiffLine, diffLines } from './diff.ts';
 const MOST_LINES = 3_000;
 const MARKS = { added: '+', removed: '−', same: '', hunk: '', file: '' } as const;
 
-/** A unified diff in colours. The signs stay, for people who do not see colours. */
-export const Diff = memo(({ text }: { text: string }) => {
-  const lines = diffLines(text);
+/**
+ * A unified diff in colours. The signs stay, for people who do not see colours. `bare`: without git's own lines, where the
+ * file is named above. What a person decides by is never shortened.
+ */
+export const Diff = memo(({ text, bare = false }: { text: string; bare?: boolean }) => {
+  const lines = bare ? bareLines(diffLines(text)) : diffLines(text);
   return (
     <div class="diff">
       {lines.slice(0, MOST_LINES).map((line, at) => (
@@ -20,6 +23,11 @@ export const Diff = memo(({ text }: { text: string }) => {
     </div>
   );
 });
+
+const bareLines = (lines: DiffLine[]): DiffLine[] =>
+  lines
+    .filter(({ kind, text }) => kind !== 'file' || text.startsWith('Binary '))
+    .flatMap((line, at) => (line.kind !== 'hunk' ? [line] : at === 0 ? [] : [{ ...line, text: '…' }]));
 
 const Line = ({ text, changed }: DiffLine): ComponentChildren =>
   changed ? (

@@ -194,14 +194,18 @@ export interface RunningRoutine {
   done: number;
   /** of the step that ended last */
   last: string | null;
+  /** of a prompt whose turn has not begun, because its chat is at work */
+  queued: boolean;
 }
 
-/** Runs of routines, the latest first. */
+/** Runs of routines, the latest first. A prompt that runs is a turn of its chat, and is not listed twice. */
 export async function runningRoutines(db: Db, limit: number): Promise<RunningRoutine[]> {
   const { rows } = await sql<RunningRoutine>`
     select runs.id, runs.chat_id, runs.routine_name, runs.started_at, coalesce(jsonb_array_length(routines.steps), 0) as steps,
-      jsonb_array_length(runs.results) as done, runs.results -> -1 ->> 'name' as last
+      jsonb_array_length(runs.results) as done, runs.results -> -1 ->> 'name' as last,
+      coalesce(routines.automation, false) and not exists (select from turns where turns.run_id = runs.id) as queued
     from routine_runs as runs left join routines on routines.id = runs.routine_id
-    where runs.status = 'running' order by runs.started_at desc, runs.id limit ${limit}`.execute(db);
+    where runs.status = 'running' and not exists (select from turns where turns.run_id = runs.id and turns.status = 'in_progress')
+    order by runs.started_at desc, runs.id limit ${limit}`.execute(db);
   return rows;
 }

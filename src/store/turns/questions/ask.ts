@@ -83,7 +83,7 @@ export async function ask(db: Db, input: AskInput, approval: Approval | null): P
     const options = kind === 'question' ? (args.options ?? []) : [];
     const offer = approval && call.kind && (await isOffered(now, chat_id, call.kind)) ? [offerText(call.kind)] : [];
     const prompt = approval ? [approval.sentence, ...warning(call.taint), ...offer].join('\n') : (args.question ?? '');
-    const asked = await openedNow(tx, approval?.evidence || null);
+    const asked = await openedNow(tx, approval?.evidence ?? null);
     await now
       .insertInto('questions')
       .values({ ...about, ...asked, prompt, options: json(options), state: 'open', decision: null, answer: null })

@@ -21,6 +21,8 @@ interface Asker {
   id: string;
   /** the thread of a turn or task; null for a schedule */
   threadId: string | null;
+  /** a schedule that fires once */
+  once?: boolean;
   /** the turn that waits */
   turnId?: string;
   taskId?: string;
@@ -94,7 +96,7 @@ export async function askAtLimit(db: Db, asker: Asker, mark: Mark): Promise<Aske
     };
     const body = [
       opened.number > 1 ? `${opened.number}. ${prompt}` : prompt,
-      aboutQuestion(mark, tx.at.getTime(), asker.threadId !== null),
+      aboutQuestion(mark, tx.at.getTime(), asker.threadId !== null ? 'begun' : asker.once ? 'once' : 'repeats'),
       howToAnswer(question),
     ].join('\n\n');
     if (!at.own) await showAsTurn(tx, { turnId, key: questionId, text: body });
