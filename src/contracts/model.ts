@@ -23,8 +23,10 @@ export interface StepState {
   endpoint: string;
   /** the model as it was asked for */
   model: string;
-  /** JSON whose form only the wire knows */
+  /** JSON whose form only the wire knows; null: the step has none */
   data: unknown;
+  /** the endpoint has refused the states of all earlier steps, so none of them is sent again */
+  dropsEarlier?: true;
 }
 
 /**

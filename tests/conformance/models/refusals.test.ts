@@ -214,6 +214,58 @@ describe("the provider's own state", () => {
     expect(asked()).toHaveLength(2);
   });
 
+  test.each([
+    ['Invalid `signature` in `thinking` block', 400],
+    ['messages.1: `thinking` blocks cannot be verified', 422],
+    ['The encrypted content gAAA could not be verified.', 500],
+  ])('that was refused is not sent again: %s', async (message, status) => {
+    const { model, bodies } = await endpoint(
+      ({ body }) =>
+        body.messages.some((each: Any) => each.reasoning_details?.[0].data === 'z') && invalid(message, {}, status),
+      [says('one'), says('two'), says('three'), says('four')],
+    );
+    const state = (data: string) =>
+      own(model, { message: { reasoning_details: [{ type: 'reasoning.encrypted', data }] } });
+    const thread = step(state('z'));
+    const answer = await ask(model, thread, { effort: 'high' });
+    await ask(model, thread, { effort: 'high' });
+    // another process, with the thread as it is stored
+    const later = openaiModel({ kind: 'custom', baseUrl: model.baseUrl, name: 'm' });
+    const called = { id: 'call_2', name: 'file_read', arguments: '{"path":"b.txt"}' };
+    const stored: ModelMessage[] = JSON.parse(
+      JSON.stringify([
+        ...thread,
+        { role: 'assistant', content: '', calls: [called], state: answer.state },
+        { role: 'tool', callId: called.id, content: 'B' },
+      ]),
+    );
+    await ask(later, stored, { effort: 'high' });
+    await ask(later, [...stored, { role: 'assistant', content: 'A and B', ...state('y') }, ...hello], {
+      effort: 'high',
+    });
+    expect(bodies().map((body) => body.reasoning_effort)).toEqual(['high', undefined, undefined, undefined, 'high']);
+    expect(
+      bodies()
+        .at(-1)
+        .messages.flatMap((each: Any) => each.reasoning_details?.[0].data ?? []),
+    ).toEqual(['y']);
+  });
+
+  test('that another model made is kept where one was refused', async () => {
+    const { model, bodies } = await endpoint(
+      ({ body }) => body.model === 'm' && JSON.stringify(body).includes('"z"') && invalid('bad signature'),
+      [says('one'), says('two')],
+    );
+    const data = (each: string) => ({ message: { reasoning_details: [{ type: 'reasoning.encrypted', data: each }] } });
+    const thread = [
+      ...step(own(model, data('z'))),
+      ...step({ state: { ...own(model, data('y')).state, model: 'another' } }, 'call_2'),
+    ];
+    const { text: content, state } = await ask(model, thread);
+    await ask(model, [...thread, { role: 'assistant', content, state: state! }, ...hello], { model: 'another' });
+    expect(JSON.stringify(bodies().at(-1))).toContain('"y"');
+  });
+
   test('is left out where the endpoint does not know the field', async () => {
     const check: Check = ({ body }) =>
       body.messages.some((each: Any) => 'reasoning' in each) &&
