@@ -62,6 +62,8 @@ export interface ModelFacts {
   singleCalls?: true;
   /** every assistant message must have `reasoning_content`, also where the model that wrote it gave none */
   reasoningBack?: true;
+  /** the content of its answers goes back with the thoughts that it wrote into it */
+  contentBack?: true;
   /** calls of other models need the mark that skips the check of signatures */
   skipSignature?: true;
   /** a prompt is cached only up to places that the request names */

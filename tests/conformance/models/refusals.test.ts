@@ -4,7 +4,18 @@ import type { FactsStore } from '../../../src/adapters/model/endpoint/facts.ts';
 import { openaiModel } from '../../../src/adapters/model/endpoint/openai.ts';
 import type { Model, ModelFacts, ModelMessage, ModelRequest, ModelTool } from '../../../src/adapters/model/model.ts';
 import { checkRequest } from '../../support/request-rules.ts';
-import { type AskedCompletion, calls, refusal, type ScriptedAnswer, says, startEndpoint } from './endpoint.ts';
+import {
+  type AskedCompletion,
+  callChunk,
+  calls,
+  chunk,
+  DONE,
+  refusal,
+  type ScriptedAnswer,
+  says,
+  startEndpoint,
+  streamed,
+} from './endpoint.ts';
 
 /**
  * What servers refuse. Each refusal has the bytes of its server; the sources are in the issues that the names of the
@@ -197,6 +208,34 @@ describe("the provider's own state", () => {
     });
     await ask(model, step({ state: { ...own(model, data).state, model: 'another' } }));
     expect(asked()[1]!.body.messages[1].tool_calls[0].id).toMatch(/^[a-zA-Z0-9]{9}$/);
+  });
+
+  test('is the content with its thoughts where the model wants it so (MiniMax M2)', async () => {
+    const think = '<think>\nNeeds a file.\n</think>\n\nI look.';
+    const answers = () => [
+      streamed(
+        chunk({ content: think.slice(0, 20) }),
+        chunk({ content: think.slice(20) }),
+        callChunk({ index: 0, id: 'x1', function: { name: 'file_read', arguments: '{"path":"a.txt"}' } }),
+        chunk({}, 'tool_calls'),
+        DONE,
+      ),
+      says('A it is'),
+    ];
+    const contents: unknown[] = [];
+    for (const name of ['MiniMax-M2.1', 'qwen3']) {
+      const { model, asked } = await endpoint(() => null, answers(), undefined, name);
+      const { text, reasoning, calls: made, state } = await ask(model, hello);
+      expect([text.trim(), reasoning.trim()]).toEqual(['I look.', 'Needs a file.']);
+      const stored = [
+        ...hello,
+        { role: 'assistant', content: text, calls: made, state },
+        { role: 'tool', callId: made[0]!.id, content: 'A' },
+      ];
+      await ask(model, JSON.parse(JSON.stringify(stored)));
+      contents.push(asked()[1]!.body.messages[1].content);
+    }
+    expect(contents).toEqual([think, 'I look.']);
   });
 
   test.each([

@@ -335,6 +335,12 @@ describe('a call that is written as text is a call', () => {
       [READ_A],
     ],
     ['ReAct as Python', 'Action: file_read(path="a.txt")\nObservation: AAA\nFinal Answer: AAA', [READ_A]],
+    ['ReAct with a text', 'Action: file_read\nAction Input: a.txt', [READ_A]],
+    ['ReAct with a text in marks', 'Action: `file_read`\nAction Input: "a.txt"\nObservation: AAA', [READ_A]],
+    ['ReAct in bold', '**Action:** file_read\n**Action Input:** a.txt\n**Observation**', [READ_A]],
+    ['ReAct with a text in a fence', 'Action: file_read\nAction Input:\n```\na.txt\n```\nObservation', [READ_A]],
+    ['ReAct without an input', 'Action: file_list\nAction Input: None', [['file_list', {}]]],
+    ['ReAct with a text that fits no argument', 'Action: file_write\nAction Input: a.txt', [['file_write', 'a.txt']]],
     ['ReAct with an object in brackets', 'Action: file_read[{"path": "a.txt"}]', [READ_A]],
     ['ReAct with a text in brackets', 'Action: file_read[a.txt]\nObservation: AAA', [READ_A]],
     ['a name and attributes in brackets', '[file_read path="a.txt"]', [READ_A]],
@@ -397,6 +403,11 @@ describe('a call that is written as text is a call', () => {
       'I look. <|tool_calls_section_begin|> <|tool_call_begin|> functions.file_read:0 <|tool_call_argument_begin|> {"path":"a.txt"} <|tool_call_end|> <|tool_calls_section_end|>';
     const heard = await hear(streamed(chunk({ reasoning_content: leak }), chunk({}, 'stop'), DONE));
     expect([callsOf(heard), heard.answer.text, heard.answer.reasoning]).toEqual([[READ_A], '', 'I look.']);
+  });
+
+  test('behind a thought of ReAct', async () => {
+    const heard = await hear(writes('Thought: I look.\nAction: file_read\nAction Input: a.txt\nObservation: AAA'));
+    expect([callsOf(heard), heard.answer.text, heard.thought]).toEqual([[READ_A], '', 'I look.']);
   });
 
   test('in a thought that was never closed', async () => {

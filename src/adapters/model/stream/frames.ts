@@ -1,6 +1,7 @@
 import { createParser } from 'eventsource-parser';
 import { ModelError } from '../model.ts';
 import type { WireChunk } from './accumulate.ts';
+import { asChunk, errorOfOther } from './other-protocols.ts';
 
 /**
  * What the bytes of an answer hold: chunks, an error in their place, and the word that the endpoint has said
@@ -133,7 +134,7 @@ function putAll(value: unknown, event: string | undefined, put: (frame: Frame) =
   for (const each of Array.isArray(value) ? value : [value]) {
     if (typeof each !== 'object' || each === null) continue;
     const error = errorIn(each as Record<string, unknown>, event);
-    put(error === undefined ? { chunk: each as WireChunk } : { error });
+    put(error === undefined ? { chunk: asChunk(each as Record<string, unknown>) } : { error });
   }
 }
 
@@ -141,7 +142,7 @@ function putAll(value: unknown, event: string | undefined, put: (frame: Frame) =
 function errorIn(object: Record<string, unknown>, event: string | undefined): unknown {
   const { error, choices, message } = object;
   const inChoice = (Array.isArray(choices) ? (choices[0] as Record<string, unknown> | undefined) : undefined)?.error;
-  const named = [error, inChoice].find((each) =>
+  const named = [error, inChoice, errorOfOther(object)].find((each) =>
     typeof each === 'object' && each !== null ? Object.keys(each).length > 0 : typeof each === 'string' && each !== '',
   );
   if (named !== undefined) return named;

@@ -173,9 +173,9 @@ export function lineCall(line: string): Bare {
 
 /** Gemma, ReAct, Functionary, and gpt-oss where a server has removed the tokens of harmony. */
 const LINE =
-  /^(?:`{3}(?:tool_code|tool_calls?)\s|Action:\s{0,4}(?:[\w.:`-]{1,80}[ \t]{0,4}\n\s{0,9}Action[ _]Input:|`{3}|[[{])|Action:\s{0,4}[\w.]{1,80}[([]|>>>(?!all\n)[\w.-]{1,80}\n|(?:(?:assistant)?(?:commentary|analysis) )?to=[\w.]|[[*#]{0,3}(?:tool|function)[ _]call(?:\*\*)?:)/i;
+  /^(?:`{3}(?:tool_code|tool_calls?)\s|\*{0,2}Action:\*{0,2}\s{0,4}(?:[\w.:`-]{1,80}[ \t]{0,4}\n\s{0,9}\*{0,2}(?:Action[ _])?Input:|`{3}|[[{])|Action:\s{0,4}[\w.]{1,80}[([]|>>>(?!all\n)[\w.-]{1,80}\n|(?:(?:assistant)?(?:commentary|analysis) )?to=[\w.]|[[*#]{0,3}(?:tool|function)[ _]call(?:\*\*)?:)/i;
 const LINE_BEGINNING =
-  /^(?:`{3}\w{0,10}|Action:\s{0,4}`{0,2}[\w.:-]{0,80}`?[ \t]{0,4}(?:\n\s{0,9}\w{0,6}[ _]?\w{0,5})?|>{1,3}[\w.-]{0,64})$/i;
+  /^(?:`{3}\w{0,10}|\*{0,2}Action:\*{0,2}\s{0,4}`{0,2}[\w.:-]{0,80}`?[ \t]{0,4}(?:\n\s{0,9}\*{0,2}\w{0,6}[ _]?\w{0,5})?|>{1,3}[\w.-]{0,64})$/i;
 const LINE_WORDS = ['', '[', '**', '#', '##', '###']
   .flatMap((mark) =>
     ['tool call', 'tool_call', 'function call', 'function_call'].flatMap((words) => [
@@ -183,7 +183,7 @@ const LINE_WORDS = ['', '[', '**', '#', '##', '###']
       `${mark}${words}**:`,
     ]),
   )
-  .concat(['action:', 'assistantcommentary to=', 'commentary to=', 'analysis to=', 'to=']);
+  .concat(['action:', '**action:', 'assistantcommentary to=', 'commentary to=', 'analysis to=', 'to=']);
 
 const BARE_JSON =
   /^(?:`{3}\w*\s*)?(?:\[\s*)?\{\s*"(?:\w{0,16}name|(?:tool|function)_?(?:calls?|uses?)|(?:tool|function)Calls?|tool|function|action|type|id|call|command|method|jsonrpc|role|content|response|arguments|parameters|thoughts?|reasoning|thinking|plan)"\s*:/;
@@ -334,7 +334,7 @@ class CallReader {
     if (!named || !this.isOffered(named[1]!)) return undefined;
     const name = this.nameOf(named[1]!);
     const begin = this.skip(NAMED_BETWEEN, at + named[0].length);
-    const object = this.objectAt(begin) ?? (/^Action:/i.test(named[0]) ? this.bracketsAt(begin, name) : undefined);
+    const object = this.objectAt(begin) ?? this.reactAt(this.text.slice(at, begin), begin, name);
     if (object) return { calls: [{ name, arguments: object.json }], end: this.behindClose(object.end) };
     if (!this.match(/<(?:longcat_)?arg_key>|<\/(?:longcat_)?tool_call>/y, begin)) return undefined;
     const end = this.boundary(begin);
@@ -350,24 +350,29 @@ class CallReader {
     return { calls: [{ name, arguments: this.attributesIn(named[2]!, name) }], end: at + named[0].length };
   }
 
-  /** ReAct's brackets around an object, or around the text of a tool that needs nothing else. */
-  private bracketsAt(begin: number, name: string): { json: string; end: number } | undefined {
-    if (this.text[begin] !== '[') return undefined;
-    const object = this.objectAt(begin + 1);
+  /** ReAct's input that is no object by itself: an object in brackets, or a text in brackets or without them. */
+  private reactAt(before: string, begin: number, name: string): { json: string; end: number } | undefined {
+    const isBracketed = this.text[begin] === '[' && /^\**Action:/i.test(before);
+    if (!isBracketed && !/\n\s{0,9}\**(?:Action[ _])?Input:\**\s*(?:`{3}\w*\s*)?$/i.test(before)) return undefined;
+    const object = isBracketed ? this.objectAt(begin + 1) : undefined;
     const close = object && /^\s*\]/.exec(this.text.slice(object.end))?.[0];
     if (object && close !== undefined) return { json: object.json, end: object.end + close.length };
-    const line = /^[^\n]*/.exec(this.text.slice(begin))![0];
-    const length = line.lastIndexOf(']');
+    const rest = this.text.slice(begin);
+    const input = isBracketed ? /^\[[^\n]*\]/.exec(rest)?.[0] : rest.slice(0, rest.search(BEHIND_INPUT));
+    if (input === undefined) return undefined;
+    const written = (isBracketed ? input.slice(1, -1) : input).trim().replace(/^(["'`])(.*)\1$/, '$2');
+    return { json: this.soleArgument(name, written), end: begin + input.length };
+  }
+
+  /** The arguments when all of them is a text: that of the one argument that a tool needs, or the only one it has. */
+  private soleArgument(name: string, written: string): string {
     const parameters = this.tools.find((tool) => tool.name === name)?.parameters as { required?: string[] } | undefined;
+    const all = Object.keys(propertiesOf(parameters));
     const needed = parameters?.required ?? [];
-    const keys = needed.length > 0 ? needed : Object.keys(propertiesOf(parameters));
-    if (length < 0 || keys.length !== 1) return undefined;
-    const written = line
-      .slice(1, length)
-      .trim()
-      .replace(/^(["'])(.*)\1$/, '$2');
-    const json = JSON.stringify({ [keys[0]!]: this.valueOf(name, keys[0]!, written) });
-    return { json, end: begin + length + 1 };
+    if (needed.length === 0 && (all.length === 0 || /^(?:none|null|n\/a)?$/i.test(written))) return '{}';
+    const keys = needed.length > 0 ? needed : all;
+    // a text that fits no argument is refused with a reason, which the model reads
+    return keys.length === 1 ? JSON.stringify({ [keys[0]!]: this.valueOf(name, keys[0]!, written) }) : written;
   }
 
   /** GLM's pairs; undefined when one of them is not whole. */
@@ -603,6 +608,9 @@ class CallReader {
   }
 }
 
+/** What ends a text that is the input of ReAct. */
+const BEHIND_INPUT = /\s*(?:\n\s*(?:`{3}|\**(?:Observation|Thought|Action|Final Answer)\**\s*(?::|$))|$)/i;
+
 /** What a tool's declaration has in place of arguments. */
 const isSchema = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && 'type' in value && 'properties' in value;
@@ -621,10 +629,10 @@ function parsed(text: string): unknown {
 
 /** What stands before a name that stands before its arguments. */
 const NAMED_BEFORE =
-  /(?:function\s*<\|tool_sep\|>\s*|>>>|(?:<\|from\|>\s*assistant\s*)?<\|recipient\|>\s*|<\|tool_call:begin\|>[\w-]*\s*<\|tool_call:name\|>\s*|✿FUNCTION✿:\s*|Action:\s*|(?:(?:assistant)?(?:commentary|analysis)\s+)?to=)?`?([\w.:-]+)`?/iy;
+  /(?:function\s*<\|tool_sep\|>\s*|>>>|(?:<\|from\|>\s*assistant\s*)?<\|recipient\|>\s*|<\|tool_call:begin\|>[\w-]*\s*<\|tool_call:name\|>\s*|✿FUNCTION✿:\s*|\*{0,2}Action:\*{0,2}\s*|(?:(?:assistant)?(?:commentary|analysis)\s+)?to=)?`?([\w.:-]+)`?/iy;
 /** What stands between such a name and its arguments. */
 const NAMED_BETWEEN =
-  /\s+|<\|tool_sep\|>|<tool_sep>|<\|tool_call_argument_begin\|>|<\|content\|>|<\|tool_call:args\|>|✿ARGS✿:|Action[ _]Input:|<\|(?:constrain|message)\|>|\[CALL_ID\]\s*[\w-]*|,?\s*(?:arguments|parameters|args|input)\s*[:=]|\[ARGS\]|```(?:json)?|(?:json|code)(?=[\s<{])/iy;
+  /\s+|<\|tool_sep\|>|<tool_sep>|<\|tool_call_argument_begin\|>|<\|content\|>|<\|tool_call:args\|>|✿ARGS✿:|\*{0,2}(?:Action[ _])?Input:\*{0,2}|<\|(?:constrain|message)\|>|\[CALL_ID\]\s*[\w-]*|,?\s*(?:arguments|parameters|args|input)\s*[:=]|\[ARGS\]|```(?:json)?|(?:json|code)(?=[\s<{])/iy;
 
 interface Property {
   type?: string | string[];

@@ -75,14 +75,14 @@ const WORDED_THOUGHTS: ReadonlyArray<{ begins: RegExp; answer: RegExp; words: re
     answer: /\[BEGIN FINAL RESPONSE\]\s*/,
     words: ['Here are my reasoning steps:'],
   },
-  { begins: /^Thought:\s(?![\s\S]*\nAction:)/, answer: /\n[ \t]{0,9}Final Answer:\s{0,9}/, words: ['Thought: '] },
+  { begins: /^Thought:\s/, answer: /\n[ \t]{0,9}(?:Final Answer:\s{0,9}|(?=\**Action:))/, words: ['Thought: '] },
 ];
 const beginsThought = (text: string): boolean =>
   WORDED_THOUGHTS.some(({ words }) => words.some((each) => each.startsWith(text)));
 
 /** Results that models make up behind their calls. */
 const RESULTS =
-  /^\s*(?:<(?:tool_|function_)?(?:responses?|results?|outputs?|observations?)\b[^<>]*>|<\|?(?:observation|tool_response|tool_results?)\|?>|<[|｜]tool[_▁]outputs?[_▁]begin[|｜]>|\[TOOL_RESULTS\]|✿RESULT✿|Observation:)/i;
+  /^\s*(?:<(?:tool_|function_)?(?:responses?|results?|outputs?|observations?)\b[^<>]*>|<\|?(?:observation|tool_response|tool_results?)\|?>|<[|｜]tool[_▁]outputs?[_▁]begin[|｜]>|\[TOOL_RESULTS\]|✿RESULT✿|\**Observation\**\s*(?::|$))/i;
 const LITERALS = [
   ...BRACKETED.keys(),
   ...BRACKETED.values(),
