@@ -468,6 +468,14 @@ describe('a body is read', () => {
     model: 'real',
     choices: [{ index: 0, message: { role: 'assistant', content: 'hé' }, finish_reason: 'stop' }],
   };
+  test.each([
+    '{"message":{"content":"Half"},"done":false}',
+    '{"message":{"content":"Half"},"done":false}\n',
+    '{"choices":[{"index":0,"delta":{"content":"Half"},"finish_reason":null}]}',
+  ])('and the first of its lines is no answer: %s', async (body) => {
+    expect(await refused({ body })).toMatchObject({ type: 'ModelStreamBroken' });
+  });
+
   test.each<[string, ScriptedAnswer]>([
     ['with CRLF', text(hi.replaceAll('\n', '\r\n'))],
     ['with CR', text(hi.replaceAll('\n', '\r'))],

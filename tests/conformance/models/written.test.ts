@@ -335,6 +335,17 @@ describe('a call that is written as text is a call', () => {
       [READ_A],
     ],
     ['ReAct as Python', 'Action: file_read(path="a.txt")\nObservation: AAA\nFinal Answer: AAA', [READ_A]],
+    ['GLM without an end', '<tool_call>file_read\n<arg_key>path</arg_key>\n<arg_value>a.txt</arg_value>', [READ_A]],
+    [
+      'GLM without a beginning',
+      'file_read\n<arg_key>path</arg_key>\n<arg_value>a.txt</arg_value>\n</tool_call>',
+      [READ_A],
+    ],
+    ['Llama 4', `<|python_start|>${JSON_A}<|python_end|><|eom|>`, [READ_A]],
+    ['Pangu', `[unused16]hm[unused17][unused11][${JSON_A}][unused12]`, [READ_A]],
+    ['a name before JSON in a fence', 'file_read\n```json\n{"path": "a.txt"}\n```', [READ_A]],
+    ['JSON deep inside', `{"thoughts": "hm", "tool": ${JSON_A}}`, [READ_A]],
+    ['JSON-RPC', `{"jsonrpc": "2.0", "method": "tools/call", "params": ${JSON_A}, "id": 1}`, [READ_A]],
     ['ReAct with a text', 'Action: file_read\nAction Input: a.txt', [READ_A]],
     ['ReAct with a text in marks', 'Action: `file_read`\nAction Input: "a.txt"\nObservation: AAA', [READ_A]],
     ['ReAct in bold', '**Action:** file_read\n**Action Input:** a.txt\n**Observation**', [READ_A]],
@@ -387,7 +398,9 @@ describe('a call that is written as text is a call', () => {
   test.each(
     forms.filter(
       ([, text]) =>
-        !/^\[file|^file_read|^functools|^```(?:json|xml|python)|channel|^<\|start|^\{"(?:tool|file|thought)/.test(text),
+        !/^\[file|^file_read|^functools|^```(?:json|xml|python)|channel|^<\|start|^\{"(?:tool|file|thoughts?|jsonrpc)/.test(
+          text,
+        ),
     ),
   )('of %s behind a sentence', async (_, text, expected) => {
     const heard = await hear(writes(`I will look.\n\n${text}`));
@@ -403,6 +416,23 @@ describe('a call that is written as text is a call', () => {
       'I look. <|tool_calls_section_begin|> <|tool_call_begin|> functions.file_read:0 <|tool_call_argument_begin|> {"path":"a.txt"} <|tool_call_end|> <|tool_calls_section_end|>';
     const heard = await hear(streamed(chunk({ reasoning_content: leak }), chunk({}, 'stop'), DONE));
     expect([callsOf(heard), heard.answer.text, heard.answer.reasoning]).toEqual([[READ_A], '', 'I look.']);
+  });
+
+  test('behind words to all (Functionary)', async () => {
+    const heard = await hear(writes('>>>all\nI look.>>>file_read\n{"path": "a.txt"}'));
+    expect([callsOf(heard), heard.answer.text, heard.said.trim()]).toEqual([[READ_A], 'I look.', 'I look.']);
+  });
+
+  test.each([
+    'Action: ```json\n[{"tool_name": "directly_answer", "parameters": {}}]\n```',
+    'Action: directly_answer\nAction Input: yes',
+  ])('of a tool that was not offered is told to the model: %s', async (text) => {
+    const heard = await hear(writes(text));
+    expect([callsOf(heard).map(([name]) => name), heard.answer.text, heard.said]).toEqual([
+      ['directly_answer'],
+      '',
+      '',
+    ]);
   });
 
   test('behind a thought of ReAct', async () => {
@@ -608,6 +638,8 @@ describe('whatever bytes come', () => {
     '</analysis>',
     '<think a="b">',
     'Thought: ',
+    '\nAction: file_read\nAction Input: ',
+    '>>>all\n',
     '\nFinal Answer: ',
     '[Tool call: ',
     'file_read(path="a.txt")',

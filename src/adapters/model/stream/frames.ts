@@ -113,10 +113,21 @@ function jsonReader(put: (frame: Frame) => void): TextReader {
       const last = rest.trim() === '' ? undefined : parsed(rest);
       if (!last && rest.trim() !== '') throw unreadable();
       for (const value of last ? [...documents, last.value] : documents) putAll(value, undefined, put);
-      // a document that is whole says by itself that nothing follows
-      if (!several && documents.length + (last ? 1 : 0) === 1) put('done');
+      // a document that is a whole answer says by itself that nothing follows
+      const [only, ...others] = last ? [...documents, last.value] : documents;
+      if (!several && others.length === 0 && only !== undefined && !isPart(only)) put('done');
     },
   };
+}
+
+/** One line of a stream of JSON in lines, after which the connection was lost. */
+function isPart(document: unknown): boolean {
+  const { done, choices } = document as {
+    done?: unknown;
+    choices?: Array<{ delta?: unknown; finish_reason?: unknown }>;
+  };
+  const [choice] = Array.isArray(choices) ? choices : [];
+  return done === false || (choice?.delta !== undefined && (choice.finish_reason ?? null) === null);
 }
 
 /** An error page of a proxy, with status 200. */

@@ -24,7 +24,7 @@ const PREFIX = String.raw`(?:[\w-]+:|\|dsml\|)?`;
 const TOKENS = [
   String.raw`<\|(?:tool_?calls?|tool_use|function_calls?(?:_start)?|tool_calls?_(?:section_)?(?:begin|start)|python_(?:tag|start)|tool|start_action|action_start|tools_prefix)\|>`,
   String.raw`<\|tool_call>|<start_function_call>`, // Gemma
-  String.raw`\[tool_(?:calls?|request)\]`, // Mistral, MiniMax, LM Studio
+  String.raw`\[tool_(?:calls?|request)\]|\[unused11\]`, // Mistral, MiniMax, LM Studio; Pangu
 ].join('|');
 
 /** Words before a call, as models write them down for a reader. */
@@ -37,8 +37,8 @@ const WRAPPER = new RegExp(
     // Cline names the server of a tool
     String.raw`<server_name>[^<>]*<\/server_name>|\}{1,3}(?=\s*<\/${PREFIX}(?:${TAGS})>)`,
     TOKENS,
-    String.raw`<\|\/?(?:\/?tool_calls?|tool_calls?_(?:section_)?end|tool_call_argument_begin|end_action|action_end|plugin|python_end|\/tool|eom_id|eot_id|im_end|observation|stop|tools_suffix|tool_call:end|function_calls?_end)\|>`,
-    String.raw`<tool_call\|>|<end_function_call>|\[\/tool_calls?\]|\[end_tool_request\]`,
+    String.raw`<\|\/?(?:\/?tool_calls?|tool_calls?_(?:section_)?end|tool_call_argument_begin|end_action|action_end|plugin|python_end|\/tool|eom(?:_id)?|eot(?:_id)?|im_end|observation|stop|tools_suffix|tool_call:end|function_calls?_end)\|>`,
+    String.raw`<tool_call\|>|<end_function_call>|\[\/tool_calls?\]|\[end_tool_request\]|\[unused12\]`,
     String.raw`function\s*<\|tool_sep\|>(?=\s*<)|functools(?=\[)|${LABEL}|action:(?=\s*(?:[\`{[]|[\w.]+\())|[;,](?=\s*[{<[]))`,
   ].join('|'),
   'iy',
@@ -46,7 +46,7 @@ const WRAPPER = new RegExp(
 
 /** A tag or token behind calls. After it, JSON is a call only behind another one in front of calls. */
 const ENDED =
-  /(?:<\/[^<]*|end\|>|<\|\/tool_call\|>|<tool_call\|>|<end_function_call>|\[end_tool_request\]|<\|(?:im_end|eom_id|eot_id)\|>)$/i;
+  /(?:<\/[^<]*|end\|>|<\|\/tool_call\|>|<tool_call\|>|<end_function_call>|\[end_tool_request\]|\[unused12\]|<\|(?:im_end|eom(?:_id)?|eot(?:_id)?)\|>)$/i;
 
 /** How the first tag or token of calls begins. */
 const OPENER = new RegExp(
@@ -85,6 +85,8 @@ export const readCalls = (text: string, tools: readonly ModelTool[]): ReadCalls 
 export function readUnknownCalls(text: string, tools: readonly ModelTool[]): ReadCalls | null {
   const read = callsBy(new CallReader(text, tools, { isStrict: true, takesAny: true }), text);
   if (read && text.slice(read.length).trim() === '') return read;
+  // of ReAct, nothing that follows was said by a tool
+  if (/^\**Action:/i.test(text)) return read;
   const body = UNREADABLE.exec(text)?.[1] ?? '';
   const words = new Set(body.slice(0, 200).split(/[^\w.-]+/));
   const named = tools.find(({ name }) => words.has(name));
@@ -159,7 +161,8 @@ export function bareCall(text: string, tools: readonly ModelTool[]): Bare {
   const named = tools.find(({ name }) => begin.startsWith(name) || (isShort && name.startsWith(begin)));
   if (named === undefined) return 'none';
   const rest = begin.slice(named.name.length);
-  return /^(?:\(|[ \t]{0,9}\n\s{0,9}\{)/.test(rest) ? 'call' : isShort && /^\s*$/.test(rest) ? 'maybe' : 'none';
+  if (/^(?:\(|[ \t]{0,9}\n\s{0,9}(?:\{|`{3}(?:json)?\s)|\s{0,9}<arg_key>)/.test(rest)) return 'call';
+  return isShort && /^\s*(?:`{1,3}\w{0,4}|<[a-z_]{0,7})?$/.test(rest) ? 'maybe' : 'none';
 }
 
 /** The same at the beginning of a later line, where JSON in a fence is an example. */
@@ -338,7 +341,7 @@ class CallReader {
     if (object) return { calls: [{ name, arguments: object.json }], end: this.behindClose(object.end) };
     if (!this.match(/<(?:longcat_)?arg_key>|<\/(?:longcat_)?tool_call>/y, begin)) return undefined;
     const end = this.boundary(begin);
-    const args = end < this.text.length ? this.pairsIn(begin, end, name) : undefined;
+    const args = this.pairsIn(begin, end, name);
     return { calls: [{ name, arguments: args ? JSON.stringify(args) : this.text.slice(begin, end) }], end };
   }
 
@@ -530,7 +533,7 @@ class CallReader {
     const at = this.plain
       .slice(from)
       .search(
-        /<\/(?:[\w-]+:|\|dsml\|)?(?:tool_?calls?|longcat_tool_call|function_?calls?|function|invoke|toolcall|arguments|parameters|tool_use)>|<\|\/?(?:tool_call_end|tool_calls_(?:section_)?end|tool_call|end_action|action_end|call|eom_id|eot_id|im_end)\|>|\n```|\[TOOL_CALLS\]/i,
+        /<\/(?:[\w-]+:|\|dsml\|)?(?:tool_?calls?|longcat_tool_call|function_?calls?|function|invoke|toolcall|arguments|parameters|tool_use)>|<\|\/?(?:tool_call_end|tool_calls_(?:section_)?end|tool_call|end_action|action_end|call|eom(?:_id)?|eot(?:_id)?|im_end)\|>|\n```|\[TOOL_CALLS\]/i,
       );
     return at < 0 ? this.text.length : from + at;
   }

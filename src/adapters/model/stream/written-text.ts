@@ -1,4 +1,5 @@
 import type { ModelRequest, ModelTool } from '../model.ts';
+import { readLooseCalls } from './loose-calls.ts';
 import {
   bareCall,
   harmonyHeader,
@@ -44,6 +45,7 @@ const BRACKETED = new Map([
   ['[THINKING]', '[/THINKING]'],
   ['[REASONING]', '[/REASONING]'],
   ['◁think▷', '◁/think▷'], // Kimi
+  ['[unused16]', '[unused17]'], // Pangu
 ]);
 const CLOSERS = new Set<unknown>([...THOUGHTS.values(), '<|/think|>', ...BRACKETED.values()]);
 
@@ -90,12 +92,13 @@ const LITERALS = [
   '[TOOL_CALL]',
   '[tool_call]',
   '[TOOL_REQUEST]',
+  '[unused11]',
   '✿FUNCTION✿:',
 ];
 
 /** Tokens behind an answer that a server forgot to remove. */
 const STOPS =
-  /^(?:<(?:\|(?:im_end|eot_id|eom_id|end|return|call|stop|endoftext|end_of_text|end_of_turn|end_of_role|role_end|user|observation|END_OF_TURN_TOKEN|END_RESPONSE|end_of_solution)\||\/s|eos|end_of_turn|turn\||｜(?:end▁of▁sentence|User)｜)>\s*)+/;
+  /^(?:<(?:\|(?:im_end|eot(?:_id)?|eom(?:_id)?|end|return|call|stop|endoftext|end_of_text|end_of_turn|end_of_role|role_end|user|observation|END_OF_TURN_TOKEN|END_RESPONSE|end_of_solution)\||\/s|eos|end_of_turn|turn\||｜(?:end▁of▁sentence|User)｜)>\s*)+/;
 /** The beginning of another message in a chat template. */
 const NEXT_MESSAGE =
   /^(?:<\|im_start\|>|<start_of_turn>|<\|turn>|<\|start_of_role\|>|<\|start_header_id\|>)\s*([a-z]*)(?:<\|end_(?:of_role|header_id)\|>|\n)\s*/;
@@ -106,6 +109,8 @@ const OPENING =
   /^<(?:(answer|response|final_answer|final)|\|(?:START_RESPONSE|begin_of_solution|START_OF_TURN_TOKEN|CHATBOT_TOKEN|content)\|)>\s*/;
 /** Tokens around the answer in a text, which say nothing: GLM. */
 const BOX = /^\|(?:begin|end)_of_box\|$/;
+/** Functionary's words to the person. */
+const TO_ALL = '>>>all\n';
 const NEXT_PART = '<|begin|>assistant';
 
 /** OpenAI's harmony: the end of a message. */
@@ -245,7 +250,12 @@ export class WrittenText {
 
   /** Calls that begin a line; undefined where none does. */
   private readLine(final: boolean): boolean | undefined {
-    if (!this.hasText && this.rest.startsWith('>>>all\n')) this.take('>>>all\n'.length);
+    if (!this.hasText && this.rest.startsWith(TO_ALL)) {
+      // calls follow in the middle of a line
+      if (!final) return this.hold();
+      this.take(TO_ALL.length);
+      this.rest = this.rest.replace(/>>>(?=[\w.-]{1,80}\n)/g, '\n>>>');
+    }
     const bare = this.hasText ? 'none' : bareCall(this.rest, this.tools);
     const either = bare === 'none' ? lineCall(this.rest) : bare;
     if (either !== 'none' && !final) return either === 'call' ? this.hold() : false;
@@ -257,10 +267,24 @@ export class WrittenText {
     }
     const read =
       either === 'call' && bare === 'none' && !/^\s*(?:\{|\[(?!\w+[ _]call:))/i.test(this.rest)
-        ? readCalls(this.rest, this.tools)
+        ? (readCalls(this.rest, this.tools) ?? this.unknownAction())
         : null;
-    if (!read) return undefined;
+    if (!read) return this.hasText || either !== 'call' ? undefined : this.readLoose();
     return this.takeCalls(read);
+  }
+
+  /** ReAct's call of a tool that was not offered, as the whole answer. */
+  private unknownAction(): ReturnType<typeof readCalls> {
+    return this.hasText || !/^\s*\**Action:/i.test(this.rest) ? null : readUnknownCalls(this.rest, this.tools);
+  }
+
+  /** What was held back as a whole, before any of it is shown. */
+  private readLoose(): false | undefined {
+    const loose = readLooseCalls(this.rest, this.tools);
+    if (loose?.text !== '') return undefined;
+    this.calls.push(...loose.calls);
+    this.rest = '';
+    return false;
   }
 
   /** Nothing behind the calls counts that the model made up as their results. */
