@@ -11,7 +11,7 @@ import type { Db } from '../../store/postgres/database.ts';
 import { budgetsOfCron, type Cron, findCron, lastSettled, settleFiring } from '../../store/routines/crons.ts';
 import { findRoutine, type Routine } from '../../store/routines/routines.ts';
 import { findRun, openRun as insertRun, type RoutineRun, runningRun } from '../../store/routines/runs.ts';
-import { askAtLimit } from '../../store/turns/questions/budget-questions.ts';
+import { askAtLimit, closePastQuestions } from '../../store/turns/questions/budget-questions.ts';
 import { findCallWithChat } from '../../store/turns/steps/calls.ts';
 import { taintOfCall, unaskedSources } from '../../store/turns/steps/taint.ts';
 import { tools } from '../../tools/registry.ts';
@@ -73,7 +73,9 @@ export async function openRun(deps: RoutineDeps, input: OpenInput): Promise<Open
 async function isHeldBack(deps: RoutineDeps, routine: Routine, cron: Cron): Promise<boolean> {
   const { db, config } = deps;
   if (!spends(routine.steps, (name) => tools.get(name))) return false;
-  const mark = usedUp(budgetsOf('schedule', await budgetsOfCron(db, cron, config.FETCH_TIME_ZONE), config));
+  const facts = await budgetsOfCron(db, cron, config.FETCH_TIME_ZONE);
+  await closePastQuestions(db, cron, [facts.today, facts.month]);
+  const mark = usedUp(budgetsOf('schedule', facts, config));
   if (!mark) return false;
   const waits = mark.budget.level === 'schedule' ? '' : `“${cron.name}” does not run.`;
   const asked = await askAtLimit(db, { id: cron.id, threadId: null, account: cron.chat_id, waits }, mark);

@@ -359,5 +359,19 @@ describe('the budget of a schedule', () => {
     const [run] = await ask<Run[]>('GET', `/${id}/runs`);
     await app.request('POST', `/v1/threads/${run!.thread_id}/turns/${run!.turn_id}/interrupt`, {});
     await until('it is withdrawn', async () => (await asked(3)).at(-1)!.state === 'cancelled');
+
+    // on the next day it asks anew, and what it asked before is closed
+    const dayEnds = () =>
+      db
+        .updateTable('questions')
+        .set({ budget: sql`budget || '{"period": "2026-01-01"}'` })
+        .where('thread_id', '=', thread)
+        .execute();
+    await dayEnds();
+    await fired(4);
+    await asked(4);
+    await dayEnds();
+    await fired(5);
+    expect((await asked(5)).map(({ state }) => state).slice(3)).toEqual(['expired', 'open']);
   });
 });
