@@ -77,7 +77,11 @@ const WORDED_THOUGHTS: ReadonlyArray<{ begins: RegExp; answer: RegExp; words: re
     answer: /\[BEGIN FINAL RESPONSE\]\s*/,
     words: ['Here are my reasoning steps:'],
   },
-  { begins: /^Thought:\s/, answer: /\n[ \t]{0,9}(?:Final Answer:\s{0,9}|(?=\**Action:))/, words: ['Thought: '] },
+  {
+    begins: /^Thought:\s/,
+    answer: /\n[ \t]{0,9}(?:Final Answer:\s{0,9}|(?=\**Action:[^\n]{0,200}(?:[([{`]|\n[^\n]{0,20}Input:)))/,
+    words: ['Thought: '],
+  },
 ];
 const beginsThought = (text: string): boolean =>
   WORDED_THOUGHTS.some(({ words }) => words.some((each) => each.startsWith(text)));
@@ -275,7 +279,9 @@ export class WrittenText {
 
   /** ReAct's call of a tool that was not offered, as the whole answer. */
   private unknownAction(): ReturnType<typeof readCalls> {
-    return this.hasText || !/^\s*\**Action:/i.test(this.rest) ? null : readUnknownCalls(this.rest, this.tools);
+    return this.hasText || !/^\s*\**Action:\**\s*(?:[`{[]|\S{1,80}\s*\n\s*\**Action[ _]Input:)/i.test(this.rest)
+      ? null
+      : readUnknownCalls(this.rest, this.tools);
   }
 
   /** What was held back as a whole, before any of it is shown. */
