@@ -6,13 +6,13 @@ import {
   type ModelRequest,
   type ModelUsage,
 } from '../model.ts';
+import { readLooseCalls } from '../written/loose-calls.ts';
+import { readBareCalls, readCalls } from '../written/written-calls.ts';
+import { WrittenText } from '../written/written-text.ts';
 import { CallParts, type WireCall } from './calls.ts';
 import { type Ending, endingOf, saysUnfinished } from './ends.ts';
 import { KeptFields } from './kept-fields.ts';
-import { readLooseCalls } from './loose-calls.ts';
 import { estimatedUsage, UsageReader } from './usage.ts';
-import { readBareCalls, readCalls } from './written-calls.ts';
-import { WrittenText } from './written-text.ts';
 
 /** A chunk of a stream or a whole answer, with every deviation from the protocol that providers have. */
 export interface WireChunk {

@@ -1,16 +1,8 @@
 import type { ModelRequest, ModelTool } from '../model.ts';
+import type { WrittenCall } from './call-reader.ts';
+import { bareCall, harmonyHeader, LONGEST_HEADER, lineCall, startsCalls } from './call-starts.ts';
 import { readLooseCalls } from './loose-calls.ts';
-import {
-  bareCall,
-  harmonyHeader,
-  LONGEST_HEADER,
-  lineCall,
-  readBareCalls,
-  readCalls,
-  readUnknownCalls,
-  startsCalls,
-  type WrittenCall,
-} from './written-calls.ts';
+import { readBareCalls, readCalls, readUnknownCalls } from './written-calls.ts';
 
 /** Tags around thoughts, by the name of the opening one. Where nothing is said, the closing tag is that of XML. */
 const THOUGHTS = new Map<string, string | RegExp>(
