@@ -344,6 +344,12 @@ describe('a call that is written as text is a call', () => {
     ['Llama 4', `<|python_start|>${JSON_A}<|python_end|><|eom|>`, [READ_A]],
     ['Pangu', `[unused16]hm[unused17][unused11][${JSON_A}][unused12]`, [READ_A]],
     ['a name before JSON in a fence', 'file_read\n```json\n{"path": "a.txt"}\n```', [READ_A]],
+    [
+      'Kimi without its first tags',
+      'functions.file_read:0<|tool_call_argument_begin|>{"path": "a.txt"}<|tool_call_end|>',
+      [READ_A],
+    ],
+    ['Kimi without tags', 'functions.file_read:0 {"path": "a.txt"}', [READ_A]],
     ['JSON deep inside', `{"thoughts": "hm", "tool": ${JSON_A}}`, [READ_A]],
     ['JSON-RPC', `{"jsonrpc": "2.0", "method": "tools/call", "params": ${JSON_A}, "id": 1}`, [READ_A]],
     ['ReAct with a text', 'Action: file_read\nAction Input: a.txt', [READ_A]],
@@ -398,7 +404,7 @@ describe('a call that is written as text is a call', () => {
   test.each(
     forms.filter(
       ([, text]) =>
-        !/^\[file|^file_read|^functools|^```(?:json|xml|python)|channel|^<\|start|^\{"(?:tool|file|thoughts?|jsonrpc)/.test(
+        !/^\[file|^(?:functions\.)?file_read|^functools|^```(?:json|xml|python)|channel|^<\|start|^\{"(?:tool|file|thoughts?|jsonrpc)/.test(
           text,
         ),
     ),
@@ -416,6 +422,12 @@ describe('a call that is written as text is a call', () => {
       'I look. <|tool_calls_section_begin|> <|tool_call_begin|> functions.file_read:0 <|tool_call_argument_begin|> {"path":"a.txt"} <|tool_call_end|> <|tool_calls_section_end|>';
     const heard = await hear(streamed(chunk({ reasoning_content: leak }), chunk({}, 'stop'), DONE));
     expect([callsOf(heard), heard.answer.text, heard.answer.reasoning]).toEqual([[READ_A], '', 'I look.']);
+  });
+
+  test('without what the model made up as its result (harmony)', async () => {
+    const made = '<|start|>functions.file_read<|channel|>commentary<|message|>AAA<|end|>';
+    const heard = await hear(writes(`${made}<|start|>assistant<|channel|>final<|message|>It says A.<|return|>`));
+    expect([heard.answer.text, heard.said]).toEqual(['It says A.', 'It says A.']);
   });
 
   test('behind words to all (Functionary)', async () => {

@@ -70,11 +70,14 @@ export function bareCall(text: string, tools: readonly ModelTool[]): Bare {
     return isShort && /^\[\S{1,64}\s{1,9}[\w-]{0,64}$/.test(begin) ? 'maybe' : 'none';
   }
   if (isShort && BARE_BEGINNING.test(begin)) return 'maybe';
-  const named = tools.find(({ name }) => begin.startsWith(name) || (isShort && name.startsWith(begin)));
-  if (named === undefined) return 'none';
-  const rest = begin.slice(named.name.length);
-  if (/^(?:\(|[ \t]{0,9}\n\s{0,9}(?:\{|`{3}(?:json)?\s)|\s{0,9}<arg_key>)/.test(rest)) return 'call';
-  return isShort && /^\s*(?:`{1,3}\w{0,4}|<[a-z_]{0,7})?$/.test(rest) ? 'maybe' : 'none';
+  const bare = begin.replace(/^functions\./, '');
+  const named = tools.find(({ name }) => bare.startsWith(name) || (isShort && name.startsWith(bare)));
+  if (named === undefined) return isShort && 'functions.'.startsWith(begin) ? 'maybe' : 'none';
+  const rest = bare.slice(named.name.length);
+  // Kimi numbers its calls
+  if (/^(?:\(|[ \t]{0,9}\n\s{0,9}(?:\{|`{3}(?:json)?\s)|\s{0,9}<arg_key>|:\d{1,3}\s{0,4}(?:\{|<\|))/.test(rest))
+    return 'call';
+  return isShort && /^(?:\s*(?:`{1,3}\w{0,4}|<[a-z_]{0,7})?|:\d{0,3}\s{0,4}<?)$/.test(rest) ? 'maybe' : 'none';
 }
 
 /** The same at the beginning of a later line, where JSON in a fence is an example. */

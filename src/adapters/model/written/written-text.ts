@@ -510,7 +510,8 @@ export class WrittenText {
     }
     this.take(header.end);
     this.isHarmony = true;
-    if (/\b(?:analysis|thoughts?|thinking)\b|\bto=/.test(said))
+    // the message of a tool is one that the model made up
+    if (/\b(?:analysis|thoughts?|thinking)\b|\bto=|^<\|start\|>(?!\s*assistant)\w/.test(said))
       this.thinking = { close: HARMONY_END, open: '', from: this.thought.length, isFirst: true };
     else if (this.hasText) this.say('\n\n');
     else this.restart();
