@@ -105,6 +105,9 @@ const OPENING =
   /^<(?:(answer|response|final_answer|final)|\|(?:START_RESPONSE|begin_of_solution|START_OF_TURN_TOKEN|CHATBOT_TOKEN|content)\|)>\s*/;
 /** Tokens around the answer in a text, which say nothing: GLM. */
 const BOX = /^\|(?:begin|end)_of_box\|$/;
+/** ReAct's call, whatever its name. */
+const UNKNOWN_ACTION =
+  /^\*{0,2}Action:\*{0,2}[ \t]{0,4}(?:[`{[]|[\w.:`-]{1,80}[ \t]{0,4}\n[ \t]{0,9}\*{0,2}Action[ _]Input:)/i;
 /** Functionary's words to the person. */
 const TO_ALL = '>>>all\n';
 const NEXT_PART = '<|begin|>assistant';
@@ -271,9 +274,7 @@ export class WrittenText {
 
   /** ReAct's call of a tool that was not offered, as the whole answer. */
   private unknownAction(): ReturnType<typeof readCalls> {
-    return this.hasText || !/^\s*\**Action:\**\s*(?:[`{[]|\S{1,80}\s*\n\s*\**Action[ _]Input:)/i.test(this.rest)
-      ? null
-      : readUnknownCalls(this.rest, this.tools);
+    return this.hasText || !UNKNOWN_ACTION.test(this.rest.trimStart()) ? null : readUnknownCalls(this.rest, this.tools);
   }
 
   /** What was held back as a whole, before any of it is shown. */
