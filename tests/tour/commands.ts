@@ -45,7 +45,7 @@ const beginning: Line[] = [
   ['shares', /No workspace is shared/],
   ['apps', /No app is running/],
   ['undo', /There is no workspace yet/],
-  ['ship status', /No pull request is being watched|No GitHub token/],
+  ['ship status', /No pull request is being watched/],
 ];
 
 const projects: Line[] = [
@@ -97,6 +97,17 @@ const tasks: Line[] = [
   ['no', /You said no to its plan, so nothing was changed/],
 ];
 
+const together: Line[] = [
+  ['race 3: write raced.txt raced', /All 3 attempts in demo are over[\s\S]*Answer with a number/],
+  ['race claude, codex: write raced.txt raced', /Claude Code is not allowed here/],
+  ['split: write one.txt 1; write two.txt 2', /All 2 parts in demo are over[\s\S]*Say "merge"/],
+  ['merge', /is in\./],
+  ['ship', /demo has no remote/],
+  ['ship and merge when green', /demo has no remote/],
+  ['ship merge', /No pull request is being watched/],
+  ['ship stop', /No pull request is being watched/],
+];
+
 const consent: Line[] = [
   ['supervised', /I ask before everything/],
   [calls(['workflow_create', { name: 'first', steps: ['workflow_list'] }]), /Save the routine "first"\?/],
@@ -112,6 +123,9 @@ const consent: Line[] = [
   ['supervised', /I ask before everything/],
   [calls(['workflow_create', { name: 'third', steps: ['workflow_list'] }]), /Save the routine "third"\?/],
   ['always', /Created workflow "third"/],
+  ['judged', /I ask before what is dangerous/],
+  [calls(['shell_run', { workspace: 'demo', command: 'npm test' }]), /Run this/],
+  ['always for this project', /From now on I do `npm test` in demo without asking/],
   ['cautious', /I ask before what is dangerous/],
   [
     ({ fixture }) =>
@@ -179,8 +193,8 @@ const rest: Line[] = [
     /Answer in the group "Family"\?[\s\S]*folder: family/,
   ],
   ['yes', /I answer in "Family" from now on/],
-  ['export this chat', /Here it is/],
-  ['export Family', /Here it is/],
+  ['export this chat', /Here it is/, /conversation\.md/],
+  ['export Family', /Here it is/, /conversation\.md/],
   ['stop answering in Family', /I answer in "Family" no longer/],
   ['sign as Ada Lovelace <ada@example.com>', /Commits from now on are by Ada Lovelace/],
   ['sign as me', /Git on this machine has no name for you/],
@@ -194,7 +208,15 @@ const rest: Line[] = [
   ['/new', /A new conversation/],
 ];
 
-export const TOUR: readonly Line[] = [...beginning, ...projects, ...tasks, ...consent, ...several, ...rest];
+export const TOUR: readonly Line[] = [
+  ...beginning,
+  ...projects,
+  ...tasks,
+  ...together,
+  ...consent,
+  ...several,
+  ...rest,
+];
 
 /** A file that the tour needs in the project `demo`. */
 export const askingProgram = ({ folder }: World): string => join(folder('demo'), 'ask.mjs');
@@ -209,7 +231,7 @@ export function wordsOf(help: string): Array<{ words: string; like: RegExp }> {
       .replace('https://', 'https?://')
       .replace('/path/of/a/folder', '/\\S+')
       .replace(/…/g, '.+')
-      .replace(/\bNAME\b/g, '\\S+');
+      .replace(/\b(?:NAME|MODEL)\b/g, '\\S+');
     return { words: said, like: new RegExp(`(?:^|\\s)${any}$`, 'i') };
   });
 }

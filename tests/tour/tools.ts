@@ -53,7 +53,7 @@ const talk: Row[] = [
   row('Tell me right now that it begins', 'send_message', { text: 'It begins' }, /Sent here\./, {
     besides: [/^It begins$/],
   }),
-  row('What did I say about tea?', 'conversation_search', { query: 'tea' }, /said here: [\s\S]*tea/),
+  row('When did I ask for that skill?', 'conversation_search', { query: 'tools show' }, /tools show release/),
   row(
     'Say nothing in Family any more',
     'register_group',
@@ -168,7 +168,7 @@ const tasks: Row[] = [
   row('Wait with it', 'task_pause', {}, /Paused/),
   row('Go on', 'task_resume', {}, /Resumed/),
   row('Tell it blue', 'task_respond', { response: 'blue' }, /hears it as soon as it is done/),
-  row('Bring it in', 'task_bring', { tasks: ['99'], workspace: 'demo' }, /There is no such task in demo/),
+  row('Bring it in', 'task_bring', { tasks: ['99'], workspace: 'garden' }, /There is no such task in garden/),
   row(
     'End it',
     'task_cancel',
