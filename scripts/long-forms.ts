@@ -13,6 +13,7 @@ const LONG_FORMS: Record<string, RegExp> = {
   'npm run test-environments': /^kennel\/|environments?[/.-]|\/images\/|registr(y|ies)|setup-script|language-/,
   'npm run test-hosts': /\/hosts?[/.-]|leases?\.|whatsapp\/(account|auth)|adapters\/kennel\/freeze|store\/postgres\//,
   'npm run chaos -- --help': /^tests\/(chaos|stories)\/|store\/.*transaction|cli\/instance\//,
+  'npm run chaos -- --strict': /^src\/adapters\/model\/(native|request|responses|stream)\/|steps\/transcript/,
   'npm run deployment-soak': /^src\/workflows\/|^tests\/replay\//,
 };
 const SHOWN = 3;

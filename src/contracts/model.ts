@@ -23,8 +23,10 @@ export interface StepState {
   endpoint: string;
   /** the model as it was asked for */
   model: string;
-  /** JSON whose form only the wire knows */
+  /** JSON whose form only the wire knows; null: the step has none */
   data: unknown;
+  /** the endpoint has refused the states of all earlier steps, so none of them is sent again */
+  dropsEarlier?: true;
 }
 
 /**
@@ -60,6 +62,8 @@ export interface ModelFacts {
   singleCalls?: true;
   /** every assistant message must have `reasoning_content`, also where the model that wrote it gave none */
   reasoningBack?: true;
+  /** the content of its answers goes back with the thoughts that it wrote into it */
+  contentBack?: true;
   /** calls of other models need the mark that skips the check of signatures */
   skipSignature?: true;
   /** a prompt is cached only up to places that the request names */

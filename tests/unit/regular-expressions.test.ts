@@ -30,7 +30,9 @@ const BUILT = [
   'bin/source-lines.js', // an escaped folder
   'kennel/runner/agent/permissions.ts', // names of tools
   'src/adapters/kennel/gate/model/routes.ts', // paths of model endpoints
-  'src/adapters/model/stream/written-calls.ts', // tags and tokens around calls
+  'src/adapters/model/written/call-reader.ts', // the name of a tag, of letters and digits
+  'src/adapters/model/written/call-starts.ts', // tags and tokens around calls
+  'src/adapters/model/written/written-calls.ts', // the same
   'src/domain/chat/trigger.ts', // FETCH_TRIGGER, escaped
   'src/domain/consent/reactions.ts', // yes or no
   'src/installation.ts', // names of our commands

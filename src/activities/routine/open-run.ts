@@ -12,7 +12,7 @@ import type { Db } from '../../store/postgres/database.ts';
 import { budgetsOfCron, type Cron, findCron, lastSettled, settleFiring } from '../../store/routines/crons.ts';
 import { findRoutine, type Routine } from '../../store/routines/routines.ts';
 import { findRun, openRun as insertRun, type RoutineRun, runningRun } from '../../store/routines/runs.ts';
-import { askAtLimit } from '../../store/turns/questions/budget-questions.ts';
+import { askAtLimit, closePastQuestions } from '../../store/turns/questions/budget-questions.ts';
 import { findCallWithChat } from '../../store/turns/steps/calls.ts';
 import { taintOfCall, unaskedSources } from '../../store/turns/steps/taint.ts';
 import { tools } from '../../tools/registry.ts';
@@ -77,7 +77,9 @@ export async function openRun(deps: RoutineDeps, input: OpenInput): Promise<Open
 async function heldBack(deps: RoutineDeps, routine: Routine, cron: Cron): Promise<'waits' | 'left out' | null> {
   const { db, config } = deps;
   if (!spends(routine.steps, (name) => tools.get(name))) return null;
-  const mark = usedUp(budgetsOf('schedule', await budgetsOfCron(db, cron, config.FETCH_TIME_ZONE), config));
+  const facts = await budgetsOfCron(db, cron, config.FETCH_TIME_ZONE);
+  await closePastQuestions(db, cron, [facts.today, facts.month]);
+  const mark = usedUp(budgetsOf('schedule', facts, config));
   if (!mark) return null;
   const once = isOnce(cron.schedule);
   const waits = mark.budget.level === 'schedule' ? '' : `“${cron.name}” does not run.`;

@@ -4,7 +4,18 @@ import type { FactsStore } from '../../../src/adapters/model/endpoint/facts.ts';
 import { openaiModel } from '../../../src/adapters/model/endpoint/openai.ts';
 import type { Model, ModelFacts, ModelMessage, ModelRequest, ModelTool } from '../../../src/adapters/model/model.ts';
 import { checkRequest } from '../../support/request-rules.ts';
-import { type AskedCompletion, calls, refusal, type ScriptedAnswer, says, startEndpoint } from './endpoint.ts';
+import {
+  type AskedCompletion,
+  callChunk,
+  calls,
+  chunk,
+  DONE,
+  refusal,
+  type ScriptedAnswer,
+  says,
+  startEndpoint,
+  streamed,
+} from './endpoint.ts';
 
 /**
  * What servers refuse. Each refusal has the bytes of its server; the sources are in the issues that the names of the
@@ -199,6 +210,34 @@ describe("the provider's own state", () => {
     expect(asked()[1]!.body.messages[1].tool_calls[0].id).toMatch(/^[a-zA-Z0-9]{9}$/);
   });
 
+  test('is the content with its thoughts where the model wants it so (MiniMax M2)', async () => {
+    const think = '<think>\nNeeds a file.\n</think>\n\nI look.';
+    const answers = () => [
+      streamed(
+        chunk({ content: think.slice(0, 20) }),
+        chunk({ content: think.slice(20) }),
+        callChunk({ index: 0, id: 'x1', function: { name: 'file_read', arguments: '{"path":"a.txt"}' } }),
+        chunk({}, 'tool_calls'),
+        DONE,
+      ),
+      says('A it is'),
+    ];
+    const contents: unknown[] = [];
+    for (const name of ['MiniMax-M2.1', 'qwen3']) {
+      const { model, asked } = await endpoint(() => null, answers(), undefined, name);
+      const { text, reasoning, calls: made, state } = await ask(model, hello);
+      expect([text.trim(), reasoning.trim()]).toEqual(['I look.', 'Needs a file.']);
+      const stored = [
+        ...hello,
+        { role: 'assistant', content: text, calls: made, state },
+        { role: 'tool', callId: made[0]!.id, content: 'A' },
+      ];
+      await ask(model, JSON.parse(JSON.stringify(stored)));
+      contents.push(asked()[1]!.body.messages[1].content);
+    }
+    expect(contents).toEqual([think, 'I look.']);
+  });
+
   test.each([
     'Could not decrypt the specified reasoning content',
     'thought_signature is expired',
@@ -212,6 +251,58 @@ describe("the provider's own state", () => {
     const data = { message: { reasoning_details: [{ type: 'reasoning.encrypted', data: 'z' }] } };
     expect((await ask(model, step(own(model, data)))).text).toBe('one');
     expect(asked()).toHaveLength(2);
+  });
+
+  test.each([
+    ['Invalid `signature` in `thinking` block', 400],
+    ['messages.1: `thinking` blocks cannot be verified', 422],
+    ['The encrypted content gAAA could not be verified.', 500],
+  ])('that was refused is not sent again: %s', async (message, status) => {
+    const { model, bodies } = await endpoint(
+      ({ body }) =>
+        body.messages.some((each: Any) => each.reasoning_details?.[0].data === 'z') && invalid(message, {}, status),
+      [says('one'), says('two'), says('three'), says('four')],
+    );
+    const state = (data: string) =>
+      own(model, { message: { reasoning_details: [{ type: 'reasoning.encrypted', data }] } });
+    const thread = step(state('z'));
+    const answer = await ask(model, thread, { effort: 'high' });
+    await ask(model, thread, { effort: 'high' });
+    // another process, with the thread as it is stored
+    const later = openaiModel({ kind: 'custom', baseUrl: model.baseUrl, name: 'm' });
+    const called = { id: 'call_2', name: 'file_read', arguments: '{"path":"b.txt"}' };
+    const stored: ModelMessage[] = JSON.parse(
+      JSON.stringify([
+        ...thread,
+        { role: 'assistant', content: '', calls: [called], state: answer.state },
+        { role: 'tool', callId: called.id, content: 'B' },
+      ]),
+    );
+    await ask(later, stored, { effort: 'high' });
+    await ask(later, [...stored, { role: 'assistant', content: 'A and B', ...state('y') }, ...hello], {
+      effort: 'high',
+    });
+    expect(bodies().map((body) => body.reasoning_effort)).toEqual(['high', undefined, undefined, undefined, 'high']);
+    expect(
+      bodies()
+        .at(-1)
+        .messages.flatMap((each: Any) => each.reasoning_details?.[0].data ?? []),
+    ).toEqual(['y']);
+  });
+
+  test('that another model made is kept where one was refused', async () => {
+    const { model, bodies } = await endpoint(
+      ({ body }) => body.model === 'm' && JSON.stringify(body).includes('"z"') && invalid('bad signature'),
+      [says('one'), says('two')],
+    );
+    const data = (each: string) => ({ message: { reasoning_details: [{ type: 'reasoning.encrypted', data: each }] } });
+    const thread = [
+      ...step(own(model, data('z'))),
+      ...step({ state: { ...own(model, data('y')).state, model: 'another' } }, 'call_2'),
+    ];
+    const { text: content, state } = await ask(model, thread);
+    await ask(model, [...thread, { role: 'assistant', content, state: state! }, ...hello], { model: 'another' });
+    expect(JSON.stringify(bodies().at(-1))).toContain('"y"');
   });
 
   test('is left out where the endpoint does not know the field', async () => {

@@ -468,6 +468,14 @@ describe('a body is read', () => {
     model: 'real',
     choices: [{ index: 0, message: { role: 'assistant', content: 'hé' }, finish_reason: 'stop' }],
   };
+  test.each([
+    '{"message":{"content":"Half"},"done":false}',
+    '{"message":{"content":"Half"},"done":false}\n',
+    '{"choices":[{"index":0,"delta":{"content":"Half"},"finish_reason":null}]}',
+  ])('and the first of its lines is no answer: %s', async (body) => {
+    expect(await refused({ body })).toMatchObject({ type: 'ModelStreamBroken' });
+  });
+
   test.each<[string, ScriptedAnswer]>([
     ['with CRLF', text(hi.replaceAll('\n', '\r\n'))],
     ['with CR', text(hi.replaceAll('\n', '\r'))],
@@ -547,6 +555,159 @@ describe('a body is read', () => {
       ),
     );
     expect(answer).toMatchObject({ text: 'hello', model: 'm', end: 'complete' });
+  });
+});
+
+describe('an answer in another protocol is an answer', () => {
+  const USED = { inputTokens: 7, outputTokens: 5 };
+  const anthropic = (...blocks: object[]) =>
+    streamed(
+      event({
+        type: 'message_start',
+        message: { role: 'assistant', content: [], model: 'claude', usage: { input_tokens: 7, output_tokens: 1 } },
+      }),
+      event({ type: 'ping' }),
+      ...blocks.map(event),
+      event({ type: 'message_delta', delta: { stop_reason: 'tool_use' }, usage: { output_tokens: 5 } }),
+      event({ type: 'message_stop' }),
+    );
+  const block = (index: number, content_block: object, ...deltas: object[]) => [
+    { type: 'content_block_start', index, content_block },
+    ...deltas.map((delta) => ({ type: 'content_block_delta', index, delta })),
+    { type: 'content_block_stop', index },
+  ];
+  const item = { type: 'function_call', id: 'fc_1', call_id: 'x1', name: 'file_read', arguments: A };
+  const message = { type: 'message', content: [{ type: 'output_text', text: 'I look.' }] };
+  const response = {
+    object: 'response',
+    model: 'gpt',
+    status: 'completed',
+    output: [message, item],
+    usage: { input_tokens: 7, output_tokens: 5 },
+  };
+  const gemini = (parts: object[], more: object = {}) => ({
+    candidates: [{ content: { role: 'model', parts }, ...more }],
+    modelVersion: 'gemini',
+  });
+
+  test.each<[string, ScriptedAnswer]>([
+    [
+      'events of Anthropic',
+      anthropic(
+        ...block(
+          0,
+          { type: 'thinking', thinking: '' },
+          { type: 'thinking_delta', thinking: 'hm' },
+          { type: 'signature_delta', signature: 's' },
+        ),
+        ...block(
+          1,
+          { type: 'text', text: '' },
+          { type: 'text_delta', text: 'I ' },
+          { type: 'text_delta', text: 'look.' },
+        ),
+        ...block(
+          2,
+          { type: 'tool_use', id: 'x1', name: 'file_read', input: {} },
+          { type: 'input_json_delta', partial_json: '' },
+          { type: 'input_json_delta', partial_json: '{"path":' },
+          { type: 'input_json_delta', partial_json: '"a.txt"}' },
+        ),
+      ),
+    ],
+    [
+      'an answer of Anthropic',
+      jsonAnswer({
+        type: 'message',
+        role: 'assistant',
+        model: 'claude',
+        content: [
+          { type: 'thinking', thinking: 'hm', signature: 's' },
+          { type: 'text', text: 'I look.' },
+          { type: 'tool_use', id: 'x1', name: 'file_read', input: { path: 'a.txt' } },
+        ],
+        stop_reason: 'tool_use',
+        usage: { input_tokens: 7, output_tokens: 5 },
+      }),
+    ],
+    [
+      'events of Responses',
+      streamed(
+        event({ type: 'response.created', response: { ...response, status: 'in_progress', output: [] } }),
+        event({ type: 'response.reasoning_summary_text.delta', output_index: 0, delta: 'hm' }),
+        event({ type: 'response.output_text.delta', output_index: 1, delta: 'I ' }),
+        event({ type: 'response.output_text.delta', output_index: 1, delta: 'look.' }),
+        event({ type: 'response.output_item.done', output_index: 1, item: message }),
+        event({ type: 'response.output_item.added', output_index: 2, item: { ...item, arguments: '' } }),
+        event({ type: 'response.function_call_arguments.delta', output_index: 2, delta: A }),
+        event({ type: 'response.output_item.done', output_index: 2, item }),
+        event({ type: 'response.completed', response }),
+      ),
+    ],
+    [
+      'an answer of Responses',
+      jsonAnswer({ ...response, output: [{ type: 'reasoning', summary: [{ text: 'hm' }] }, ...response.output] }),
+    ],
+    [
+      'events of Gemini',
+      streamed(
+        event(gemini([{ text: 'hm', thought: true }])),
+        event(gemini([{ text: 'I look.' }])),
+        event({
+          ...gemini([{ functionCall: { name: 'file_read', args: { path: 'a.txt' } }, thoughtSignature: 's' }], {
+            finishReason: 'STOP',
+          }),
+          usageMetadata: { promptTokenCount: 7, candidatesTokenCount: 5 },
+        }),
+      ),
+    ],
+  ])('%s', async (_, bytes) => {
+    const heard = await hear(bytes);
+    expect([heard.answer.text, heard.said, heard.answer.reasoning, callsOf(heard)]).toEqual([
+      'I look.',
+      'I look.',
+      'hm',
+      [['file_read', { path: 'a.txt' }]],
+    ]);
+    expect(heard.answer.usage).toMatchObject(USED);
+  });
+
+  test('with two calls of one tool', async () => {
+    const part = (path: string) => ({ functionCall: { name: 'file_read', args: { path } } });
+    const heard = await hear(streamed(event(gemini([part('a.txt'), part('b.txt')], { finishReason: 'STOP' }))));
+    expect(callsOf(heard).map(([, args]) => args)).toEqual([{ path: 'a.txt' }, { path: 'b.txt' }]);
+  });
+
+  test('that was cut is cut', async () => {
+    const ends = [
+      event({ type: 'message_delta', delta: { stop_reason: 'max_tokens' } }) + event({ type: 'message_stop' }),
+      event({
+        type: 'response.incomplete',
+        response: {
+          ...response,
+          status: 'incomplete',
+          output: [message],
+          incomplete_details: { reason: 'max_output_tokens' },
+        },
+      }),
+      event(gemini([], { finishReason: 'MAX_TOKENS' })),
+    ];
+    for (const end of ends) expect((await hear(streamed(end))).answer.end).toBe('cut');
+  });
+
+  test('that broke off is asked for again, and an error there is told', async () => {
+    const begun = event({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'I' } });
+    expect(await refused(streamed(begun))).toMatchObject({ type: 'ModelStreamBroken' });
+    const failed = { type: 'response.failed', response: { error: { code: 'server_error', message: 'It broke.' } } };
+    expect(await refused(streamed(event(failed)))).toMatchObject({ message: expect.stringContaining('It broke.') });
+  });
+
+  test('that none knows gets a sentence that says so', async () => {
+    const strange = [event({ type: 'chat-started', text: 'hi' }), event({ type: 'chat-ended' }), DONE];
+    expect(await refused(streamed(...strange))).toMatchObject({
+      type: 'ModelStreamBroken',
+      message: 'LLM error: the endpoint sent nothing in the form of a chat completion',
+    });
   });
 });
 

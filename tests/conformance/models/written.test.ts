@@ -335,6 +335,29 @@ describe('a call that is written as text is a call', () => {
       [READ_A],
     ],
     ['ReAct as Python', 'Action: file_read(path="a.txt")\nObservation: AAA\nFinal Answer: AAA', [READ_A]],
+    ['GLM without an end', '<tool_call>file_read\n<arg_key>path</arg_key>\n<arg_value>a.txt</arg_value>', [READ_A]],
+    [
+      'GLM without a beginning',
+      'file_read\n<arg_key>path</arg_key>\n<arg_value>a.txt</arg_value>\n</tool_call>',
+      [READ_A],
+    ],
+    ['Llama 4', `<|python_start|>${JSON_A}<|python_end|><|eom|>`, [READ_A]],
+    ['Pangu', `[unused16]hm[unused17][unused11][${JSON_A}][unused12]`, [READ_A]],
+    ['a name before JSON in a fence', 'file_read\n```json\n{"path": "a.txt"}\n```', [READ_A]],
+    [
+      'Kimi without its first tags',
+      'functions.file_read:0<|tool_call_argument_begin|>{"path": "a.txt"}<|tool_call_end|>',
+      [READ_A],
+    ],
+    ['Kimi without tags', 'functions.file_read:0 {"path": "a.txt"}', [READ_A]],
+    ['JSON deep inside', `{"thoughts": "hm", "tool": ${JSON_A}}`, [READ_A]],
+    ['JSON-RPC', `{"jsonrpc": "2.0", "method": "tools/call", "params": ${JSON_A}, "id": 1}`, [READ_A]],
+    ['ReAct with a text', 'Action: file_read\nAction Input: a.txt', [READ_A]],
+    ['ReAct with a text in marks', 'Action: `file_read`\nAction Input: "a.txt"\nObservation: AAA', [READ_A]],
+    ['ReAct in bold', '**Action:** file_read\n**Action Input:** a.txt\n**Observation**', [READ_A]],
+    ['ReAct with a text in a fence', 'Action: file_read\nAction Input:\n```\na.txt\n```\nObservation', [READ_A]],
+    ['ReAct without an input', 'Action: file_list\nAction Input: None', [['file_list', {}]]],
+    ['ReAct with a text that fits no argument', 'Action: file_write\nAction Input: a.txt', [['file_write', 'a.txt']]],
     ['ReAct with an object in brackets', 'Action: file_read[{"path": "a.txt"}]', [READ_A]],
     ['ReAct with a text in brackets', 'Action: file_read[a.txt]\nObservation: AAA', [READ_A]],
     ['a name and attributes in brackets', '[file_read path="a.txt"]', [READ_A]],
@@ -381,7 +404,9 @@ describe('a call that is written as text is a call', () => {
   test.each(
     forms.filter(
       ([, text]) =>
-        !/^\[file|^file_read|^functools|^```(?:json|xml|python)|channel|^<\|start|^\{"(?:tool|file|thought)/.test(text),
+        !/^\[file|^(?:functions\.)?file_read|^functools|^```(?:json|xml|python)|channel|^<\|start|^\{"(?:tool|file|thoughts?|jsonrpc)/.test(
+          text,
+        ),
     ),
   )('of %s behind a sentence', async (_, text, expected) => {
     const heard = await hear(writes(`I will look.\n\n${text}`));
@@ -397,6 +422,34 @@ describe('a call that is written as text is a call', () => {
       'I look. <|tool_calls_section_begin|> <|tool_call_begin|> functions.file_read:0 <|tool_call_argument_begin|> {"path":"a.txt"} <|tool_call_end|> <|tool_calls_section_end|>';
     const heard = await hear(streamed(chunk({ reasoning_content: leak }), chunk({}, 'stop'), DONE));
     expect([callsOf(heard), heard.answer.text, heard.answer.reasoning]).toEqual([[READ_A], '', 'I look.']);
+  });
+
+  test('without what the model made up as its result (harmony)', async () => {
+    const made = '<|start|>functions.file_read<|channel|>commentary<|message|>AAA<|end|>';
+    const heard = await hear(writes(`${made}<|start|>assistant<|channel|>final<|message|>It says A.<|return|>`));
+    expect([heard.answer.text, heard.said]).toEqual(['It says A.', 'It says A.']);
+  });
+
+  test('behind words to all (Functionary)', async () => {
+    const heard = await hear(writes('>>>all\nI look.>>>file_read\n{"path": "a.txt"}'));
+    expect([callsOf(heard), heard.answer.text, heard.said.trim()]).toEqual([[READ_A], 'I look.', 'I look.']);
+  });
+
+  test.each([
+    'Action: ```json\n[{"tool_name": "directly_answer", "parameters": {}}]\n```',
+    'Action: directly_answer\nAction Input: yes',
+  ])('of a tool that was not offered is told to the model: %s', async (text) => {
+    const heard = await hear(writes(text));
+    expect([callsOf(heard).map(([name]) => name), heard.answer.text, heard.said]).toEqual([
+      ['directly_answer'],
+      '',
+      '',
+    ]);
+  });
+
+  test('behind a thought of ReAct', async () => {
+    const heard = await hear(writes('Thought: I look.\nAction: file_read\nAction Input: a.txt\nObservation: AAA'));
+    expect([callsOf(heard), heard.answer.text, heard.thought]).toEqual([[READ_A], '', 'I look.']);
   });
 
   test('in a thought that was never closed', async () => {
@@ -597,6 +650,8 @@ describe('whatever bytes come', () => {
     '</analysis>',
     '<think a="b">',
     'Thought: ',
+    '\nAction: file_read\nAction Input: ',
+    '>>>all\n',
     '\nFinal Answer: ',
     '[Tool call: ',
     'file_read(path="a.txt")',

@@ -119,6 +119,11 @@ const ROWS: readonly Row[] = [
     source: 'chat templates of mistralai on huggingface.co, as llama.cpp, vLLM, LM Studio and Ollama run them',
   },
   {
+    model: /minimax-?m[2-9]/i,
+    facts: { contentBack: true },
+    source: 'platform.minimax.io/docs/guides/text-m2-function-call: <think> must come back in the content, unchanged',
+  },
+  {
     model: /gemma-?2\b/i,
     facts: { alternates: true, noSystem: true },
     source: 'chat template of google/gemma-2 on huggingface.co: "System role not supported"',

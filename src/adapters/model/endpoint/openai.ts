@@ -6,12 +6,12 @@ import {
   ModelError,
   type ModelFacts,
   type ModelKind,
-  type ModelMessage,
   type ModelRequest,
 } from '../model.ts';
 import { askNative } from '../native/native.ts';
 import { ANTHROPIC, GEMINI } from '../native/vendors.ts';
 import { lessonOf } from '../request/lessons.ts';
+import { RefusedStates, withoutState } from '../request/refused-states.ts';
 import { type RequestOptions, requestOnce } from '../request/request.ts';
 import { ANSWER_TIMES, type AnswerTimes } from '../request/silence.ts';
 import { silentCut } from '../request/silent-cut.ts';
@@ -47,6 +47,7 @@ export function openaiModel(options: OpenAIOptions): Model {
   const prices = priceBook(options.price, { ours: true, local: isLocalEndpoint(baseUrl) });
   const account = accountOf(baseUrl, options.apiKey);
   const known = new KnownFacts(baseUrl, options.facts);
+  const refused = new RefusedStates(baseUrl);
   // the practice model is of this process, and has no limit
   const sizes = kind === 'practice' ? null : new ContextSizes(options);
   const asked: RequestOptions = {
@@ -64,7 +65,7 @@ export function openaiModel(options: OpenAIOptions): Model {
   return {
     ...{ name, fallback, baseUrl, account, kind, prices },
     complete: async (request) => {
-      const answer = await learning(known, wires, request);
+      const answer = await learning({ known, refused, wires }, request);
       if (sizes && isLocalEndpoint(baseUrl)) await refuseCut(sizes, request, answer);
       return answer;
     },
@@ -105,9 +106,13 @@ type Wires = Record<WireName, Ask>;
  * Asks until the endpoint accepts the request or refuses it for a reason that teaches nothing new. Nothing is asked
  * again once a part of an answer was shown.
  */
-async function learning(known: KnownFacts, wires: Wires, given: ModelRequest): Promise<ModelAnswer> {
+async function learning(
+  { known, refused, wires }: { known: KnownFacts; refused: RefusedStates; wires: Wires },
+  given: ModelRequest,
+): Promise<ModelAnswer> {
   const { model } = given;
-  let request = given;
+  let request = refused.without(given);
+  let isPlain = false;
   let facts = await known.of(model);
   let guess: ModelFacts = {};
   let first: unknown;
@@ -125,7 +130,7 @@ async function learning(known: KnownFacts, wires: Wires, given: ModelRequest): P
       const proven = { ...guess, ...(facts.noTools && request.tools.length > 0 && { noTools: false }) };
       if (Object.keys(proven).length > 0) await known.add(model, proven);
       return {
-        ...answer,
+        ...(isPlain ? refused.marked(answer, given) : answer),
         calls: answer.calls.map((call) => ({ ...call, name: strict.names.get(call.name) ?? call.name })),
       };
     } catch (error) {
@@ -137,18 +142,14 @@ async function learning(known: KnownFacts, wires: Wires, given: ModelRequest): P
           : error;
       first ??= error;
       taken.add(lesson.id);
-      if (lesson.plain) request = { ...request, effort: undefined, messages: request.messages.map(withoutState) };
-      else if (lesson.guess) guess = lesson.facts;
+      if (lesson.plain) {
+        isPlain = true;
+        request = { ...request, effort: undefined, messages: request.messages.map(withoutState) };
+      } else if (lesson.guess) guess = lesson.facts;
       else await known.add(model, lesson.facts);
       if (lesson.tell !== undefined)
         throw lesson.tell === null ? error : new ModelError('ModelRejected', lesson.tell, { cause: error });
       facts = await known.of(model);
     }
   }
-}
-
-function withoutState(message: ModelMessage): ModelMessage {
-  if (message.role !== 'assistant' || !message.state) return message;
-  const { state: _, ...plain } = message;
-  return plain;
 }

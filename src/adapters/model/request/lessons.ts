@@ -181,12 +181,11 @@ const OPEN_LOOP = /expected `?thinking|reasoning' item|required following item/i
 
 function stateLesson(error: ModelError, { request }: Refused): Lesson | null {
   const stated =
-    request.effort !== undefined || request.messages.some((message) => message.role === 'assistant' && message.state);
+    request.effort !== undefined ||
+    request.messages.some((message) => message.role === 'assistant' && (message.state?.data ?? null) !== null);
   // our own words before the sentence say "invalid", too
   const said = error.message.replace(/^[^:]*: /, '');
-  return stated &&
-    (error.type === 'ModelRejected' || error.type === 'ModelNotFound') &&
-    ((STATE.test(said) && NOT_TAKEN.test(said)) || OPEN_LOOP.test(said))
+  return stated && ((STATE.test(said) && NOT_TAKEN.test(said)) || OPEN_LOOP.test(said))
     ? { id: 'state', facts: {}, plain: true }
     : null;
 }

@@ -26,7 +26,11 @@ export async function requestOnce(
     try {
       const response = await post(options.client, body, request.requestId, watch.controller.signal);
       watch.accepted();
-      const answer = new Accumulator(request, { endpoint: options.baseUrl, promptChars });
+      const answer = new Accumulator(request, {
+        endpoint: options.baseUrl,
+        promptChars,
+        keepsContent: facts.contentBack === true,
+      });
       watch.sofar = () => answer.sofar();
       return await readAnswer(response, answer, request.signal, watch);
     } catch (error) {

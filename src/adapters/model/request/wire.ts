@@ -57,7 +57,7 @@ const styleOf = (endpoint: string, model: string, facts: ModelFacts): Style => (
   endpoint,
   model,
   facts,
-  key: `${facts.reasoningBack ?? ''} ${facts.skipSignature ?? ''} ${facts.omit?.join() ?? ''}`,
+  key: `${facts.reasoningBack ?? ''} ${facts.contentBack ?? ''} ${facts.skipSignature ?? ''} ${facts.omit?.join() ?? ''}`,
 });
 
 /**
@@ -136,7 +136,10 @@ function wireStep(message: Assistant, ids: readonly string[], style: Style): obj
     Object.fromEntries(Object.entries(fields ?? {}).filter(([name]) => !style.facts.omit?.includes(name)));
   const thoughts = { ...(style.facts.reasoningBack && { reasoning_content: '' }), ...kept(own?.message) };
   const none = style.facts.omit?.includes('content') ? '' : null;
-  const content = message.content.trim() === '' ? none : message.content;
+  const said = message.content.trim();
+  const written = style.facts.contentBack && typeof own?.content === 'string' ? own.content : '';
+  // several steps may have become one message
+  const content = written.includes(said) && written !== '' ? written : said === '' ? none : message.content;
   if (!message.calls?.length) return { role: 'assistant', content, ...thoughts };
   const skips = style.facts.skipSignature && !own;
   const calls = message.calls.map((call, at) => {
@@ -158,6 +161,8 @@ const SKIPS_SIGNATURE = { extra_content: { google: { thought_signature: 'skip_th
 interface ChatState {
   message?: Record<string, unknown>;
   calls?: Array<Record<string, unknown> | null>;
+  /** as the model wrote it, with thoughts */
+  content?: unknown;
 }
 
 /** What this endpoint wants back of a step: its own state, from the same model. */

@@ -6,13 +6,13 @@ import {
   type ModelRequest,
   type ModelUsage,
 } from '../model.ts';
+import { readLooseCalls } from '../written/loose-calls.ts';
+import { readBareCalls, readCalls } from '../written/written-calls.ts';
+import { WrittenText } from '../written/written-text.ts';
 import { CallParts, type WireCall } from './calls.ts';
 import { type Ending, endingOf, saysUnfinished } from './ends.ts';
 import { KeptFields } from './kept-fields.ts';
-import { readLooseCalls } from './loose-calls.ts';
 import { estimatedUsage, UsageReader } from './usage.ts';
-import { readBareCalls, readCalls } from './written-calls.ts';
-import { WrittenText } from './written-text.ts';
 
 /** A chunk of a stream or a whole answer, with every deviation from the protocol that providers have. */
 export interface WireChunk {
@@ -76,8 +76,11 @@ export class Accumulator {
   private readonly calls: CallParts;
   private readonly kept = new KeptFields();
   private reasoning = '';
+  /** content as it came, where the model wants it back */
+  private content: string | undefined;
   private isRefused = false;
   private finishReason = '';
+  private hasChunk = false;
   private hasChoice = false;
   private model: string;
   /** text of whole messages so far, which the next may repeat */
@@ -85,9 +88,13 @@ export class Accumulator {
 
   /**
    * `promptChars` is for the estimate when the endpoint reports no usage, `endpoint` the base URL that the state of the
-   * answer belongs to.
+   * answer belongs to. `keepsContent`: the model wants its content back with the thoughts in it.
    */
-  constructor(asked: Asked, { endpoint, promptChars }: { endpoint: string; promptChars: number }) {
+  constructor(
+    asked: Asked,
+    { endpoint, promptChars, keepsContent = false }: { endpoint: string; promptChars: number; keepsContent?: boolean },
+  ) {
+    this.content = keepsContent ? '' : undefined;
     this.asked = asked;
     this.endpoint = endpoint;
     this.promptChars = promptChars;
@@ -98,6 +105,7 @@ export class Accumulator {
 
   /** A chunk of the stream, or the whole answer of a provider that does not stream. */
   add(chunk: WireChunk): void {
+    this.hasChunk = true;
     if (typeof chunk.model === 'string' && chunk.model !== '') this.model = chunk.model;
     for (const figures of figuresIn(chunk)) this.usage.add(figures);
     if (chunk.prompt_eval_count !== undefined) this.usage.add(chunk);
@@ -141,7 +149,7 @@ export class Accumulator {
       usageEstimated: usage === undefined,
       finishReason: this.finishReason,
       end: ending,
-      ...(ending === 'complete' && this.state(calls, own)),
+      ...(ending === 'complete' && this.state(calls, own, reading.calls.length === calls.length)),
       model: this.model,
     };
   }
@@ -160,6 +168,7 @@ export class Accumulator {
 
   private endingAt(end: BodyEnd): Exclude<Ending, 'broken' | 'overflow'> {
     if (this.finishReason === '') {
+      if (!this.hasChoice && this.hasChunk) throw broken('the endpoint sent nothing in the form of a chat completion');
       if (end === 'closed' || !this.hasChoice || this.calls.hasHalf)
         throw broken('the stream ended before the answer was finished');
       return this.isRefused ? 'refused' : 'complete';
@@ -200,20 +209,23 @@ export class Accumulator {
   private state(
     made: readonly ModelCall[],
     given: ReadonlyArray<Record<string, unknown> | null>,
+    isPlain: boolean,
   ): Pick<ModelAnswer, 'state'> {
+    // calls that are written in it go back as calls
+    const content = isPlain && this.written.thought !== '' ? this.content : undefined;
     const message = this.kept.result();
     const said = JSON.stringify(message ?? {});
     // LiteLLM writes a signature into the id; in OpenRouter's details of thoughts an id says to which call they belong
     const isState = (id: string) => id.length > LONGEST_ID || said.includes(JSON.stringify(id));
     const own = given.map((fields, at) => (isState(made[at]!.id) ? { ...fields, id: made[at]!.id } : fields));
     const calls = own.some((each) => each !== null) ? own : undefined;
-    if (!message && !calls) return {};
+    if (!message && !calls && content === undefined) return {};
     return {
       state: {
         wire: 'chat',
         endpoint: this.endpoint,
         model: this.asked.model,
-        data: { ...(message && { message }), ...(calls && { calls }) },
+        data: { ...(message && { message }), ...(calls && { calls }), ...(content !== undefined && { content }) },
       },
     };
   }
@@ -256,7 +268,9 @@ export class Accumulator {
     const text = parts.text || refusal;
     if (text !== '') {
       const isRepeated = soFar && this.repeated !== '' && text.startsWith(this.repeated);
-      this.written.add(isRepeated ? text.slice(this.repeated.length) : text);
+      const more = isRepeated ? text.slice(this.repeated.length) : text;
+      this.written.add(more);
+      if (this.content !== undefined) this.content += more;
       this.repeated = isRepeated ? text : this.repeated + text;
     }
     const calls = [...parts.calls, ...callsOf(message)];

@@ -1,5 +1,6 @@
 import type { ModelCall } from '../model.ts';
-import { JsonProgress } from './json-progress.ts';
+import { JsonProgress } from '../written/json-progress.ts';
+import { offeredName } from '../written/offered-name.ts';
 
 /**
  * A part of a call, or the whole of it: Chat Completions' form, an old `function_call`, or the flat form of other
@@ -263,30 +264,3 @@ export function joined(known: unknown, value: unknown): unknown {
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
-
-/**
- * The offered tool that a name means. Models and servers put namespaces before it, numbers, brackets or their own tokens
- * behind it, quotes around it, and write it in the style of another language.
- */
-export function offeredName(name: string, offered: ReadonlySet<string>): string {
-  const plain = name.trim();
-  if (offered.has(plain)) return plain;
-  const bare = withoutQuotes(plain.replace(/<[|｜][\s\S]*$/, '').replace(/:\d+$/, ''));
-  const short = bare.slice(Math.max(...['.', ':', '/'].map((mark) => bare.lastIndexOf(mark))) + 1);
-  const known = [bare, short, bare.slice(bare.lastIndexOf('__') + 1).replace(/^_/, '')].find((each) =>
-    offered.has(each),
-  );
-  if (known !== undefined) return known;
-  const alike = [...offered].filter((each) => lettersOf(each) === lettersOf(short));
-  return alike.length === 1 ? alike[0]! : plain;
-}
-
-function withoutQuotes(text: string): string {
-  const called = text.replace(/\(\s*\)$/, '');
-  let end = called.length;
-  while (end > 0 && /[\s"'`>*]/.test(called[end - 1]!)) end -= 1;
-  return called.slice(0, end).replace(/^[\s"'`$@#*]+/, '');
-}
-
-/** file-read, File_Read and fileRead are one name. */
-const lettersOf = (name: string): string => name.replace(/[^\p{L}\d]/gu, '').toLowerCase();

@@ -1,6 +1,7 @@
 import { createParser } from 'eventsource-parser';
 import { ModelError } from '../model.ts';
 import type { WireChunk } from './accumulate.ts';
+import { asChunk, errorOfOther } from './other-protocols.ts';
 
 /**
  * What the bytes of an answer hold: chunks, an error in their place, and the word that the endpoint has said
@@ -112,10 +113,21 @@ function jsonReader(put: (frame: Frame) => void): TextReader {
       const last = rest.trim() === '' ? undefined : parsed(rest);
       if (!last && rest.trim() !== '') throw unreadable();
       for (const value of last ? [...documents, last.value] : documents) putAll(value, undefined, put);
-      // a document that is whole says by itself that nothing follows
-      if (!several && documents.length + (last ? 1 : 0) === 1) put('done');
+      // a document that is a whole answer says by itself that nothing follows
+      const [only, ...others] = last ? [...documents, last.value] : documents;
+      if (!several && others.length === 0 && only !== undefined && !isPart(only)) put('done');
     },
   };
+}
+
+/** One line of a stream of JSON in lines, after which the connection was lost. */
+function isPart(document: unknown): boolean {
+  const { done, choices } = document as {
+    done?: unknown;
+    choices?: Array<{ delta?: unknown; finish_reason?: unknown }>;
+  };
+  const [choice] = Array.isArray(choices) ? choices : [];
+  return done === false || (choice?.delta !== undefined && (choice.finish_reason ?? null) === null);
 }
 
 /** An error page of a proxy, with status 200. */
@@ -133,7 +145,7 @@ function putAll(value: unknown, event: string | undefined, put: (frame: Frame) =
   for (const each of Array.isArray(value) ? value : [value]) {
     if (typeof each !== 'object' || each === null) continue;
     const error = errorIn(each as Record<string, unknown>, event);
-    put(error === undefined ? { chunk: each as WireChunk } : { error });
+    put(error === undefined ? { chunk: asChunk(each as Record<string, unknown>) } : { error });
   }
 }
 
@@ -141,7 +153,7 @@ function putAll(value: unknown, event: string | undefined, put: (frame: Frame) =
 function errorIn(object: Record<string, unknown>, event: string | undefined): unknown {
   const { error, choices, message } = object;
   const inChoice = (Array.isArray(choices) ? (choices[0] as Record<string, unknown> | undefined) : undefined)?.error;
-  const named = [error, inChoice].find((each) =>
+  const named = [error, inChoice, errorOfOther(object)].find((each) =>
     typeof each === 'object' && each !== null ? Object.keys(each).length > 0 : typeof each === 'string' && each !== '',
   );
   if (named !== undefined) return named;

@@ -11,6 +11,7 @@ import { addCompleteTurn } from '../complete-turn.ts';
 import { sendBeside, type Told } from '../replies.ts';
 import { isTurnRunning } from '../turns.ts';
 import { openedNow } from './ask.ts';
+import { expireQuestion } from './decide.ts';
 import { howToAnswer } from './question-text.ts';
 
 type Question = Selectable<QuestionTable>;
@@ -112,6 +113,25 @@ export async function askAtLimit(db: Db, asker: Asker, mark: Mark): Promise<Aske
     tx.append({ event: 'approval.required', turnId, payload: { id: questionId, approval_id: questionId, ...about } });
     return { state: 'asked', questionId, told: await sendBeside(tx, out), opensAt: endsAt };
   });
+}
+
+/**
+ * Closes what a schedule has asked in a day or month that is over: nothing waits for the answer, and it would allow
+ * nothing. `periods`: those that are not over.
+ */
+export async function closePastQuestions(
+  db: Db,
+  { id, chat_id }: { id: string; chat_id: string },
+  periods: readonly string[],
+): Promise<void> {
+  const past = await db
+    .selectFrom('questions')
+    .select('id')
+    .where('chat_id', '=', chat_id)
+    .where('state', '=', 'open')
+    .where((e) => e(e.ref('budget', '->>').key('period'), 'not in', [...periods]))
+    .execute();
+  for (const question of past) if (question.id.startsWith(`${id}_budget`)) await expireQuestion(db, question.id);
 }
 
 /**

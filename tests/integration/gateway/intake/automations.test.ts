@@ -359,5 +359,20 @@ describe('the budget of a schedule', () => {
     const [run] = await ask<Run[]>('GET', `/${id}/runs`);
     await app.request('POST', `/v1/threads/${run!.thread_id}/turns/${run!.turn_id}/interrupt`, {});
     await until('it is withdrawn', async () => (await asked(3)).at(-1)!.state === 'cancelled');
+
+    // what it asked on a day that is over is closed when it is to run again
+    const past = { id: `${id}_budget1_past`, state: 'open', decision: null, answer: null, decided_at: null };
+    await sql`
+      insert into questions
+      select (jsonb_populate_record(q, ${JSON.stringify(past)}::jsonb
+        || jsonb_build_object('budget', q.budget || '{"period": "2026-01-01"}'))).*
+      from questions q where thread_id = ${thread} and state = 'cancelled'`.execute(db);
+    await fired(4);
+    const { state } = await db
+      .selectFrom('questions')
+      .select('state')
+      .where('id', '=', past.id)
+      .executeTakeFirstOrThrow();
+    expect(state).toBe('expired');
   });
 });

@@ -1,8 +1,10 @@
 import type { ModelTool } from '../model.ts';
-import { offeredName } from './calls.ts';
+import type { WrittenCall } from './call-reader.ts';
+import { startsCalls } from './call-starts.ts';
 import { jsonEnd } from './json-progress.ts';
+import { offeredName } from './offered-name.ts';
 import { pythonCalls } from './python-calls.ts';
-import { readCalls, startsCalls, type WrittenCall } from './written-calls.ts';
+import { readCalls } from './written-calls.ts';
 
 /** Tags, marks, fences and a few words with a colon, in any order: what stands around a call in forms that none knows. */
 const BEFORE =

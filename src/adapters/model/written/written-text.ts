@@ -1,15 +1,8 @@
 import type { ModelRequest, ModelTool } from '../model.ts';
-import {
-  bareCall,
-  harmonyHeader,
-  LONGEST_HEADER,
-  lineCall,
-  readBareCalls,
-  readCalls,
-  readUnknownCalls,
-  startsCalls,
-  type WrittenCall,
-} from './written-calls.ts';
+import type { WrittenCall } from './call-reader.ts';
+import { bareCall, harmonyHeader, LONGEST_HEADER, lineCall, startsCalls } from './call-starts.ts';
+import { readLooseCalls } from './loose-calls.ts';
+import { readBareCalls, readCalls, readUnknownCalls } from './written-calls.ts';
 
 /** Tags around thoughts, by the name of the opening one. Where nothing is said, the closing tag is that of XML. */
 const THOUGHTS = new Map<string, string | RegExp>(
@@ -44,6 +37,7 @@ const BRACKETED = new Map([
   ['[THINKING]', '[/THINKING]'],
   ['[REASONING]', '[/REASONING]'],
   ['◁think▷', '◁/think▷'], // Kimi
+  ['[unused16]', '[unused17]'], // Pangu
 ]);
 const CLOSERS = new Set<unknown>([...THOUGHTS.values(), '<|/think|>', ...BRACKETED.values()]);
 
@@ -75,14 +69,18 @@ const WORDED_THOUGHTS: ReadonlyArray<{ begins: RegExp; answer: RegExp; words: re
     answer: /\[BEGIN FINAL RESPONSE\]\s*/,
     words: ['Here are my reasoning steps:'],
   },
-  { begins: /^Thought:\s(?![\s\S]*\nAction:)/, answer: /\n[ \t]{0,9}Final Answer:\s{0,9}/, words: ['Thought: '] },
+  {
+    begins: /^Thought:\s/,
+    answer: /\n[ \t]{0,9}(?:Final Answer:\s{0,9}|(?=\**Action:[^\n]{0,200}(?:[([{`]|\n[^\n]{0,20}Input:)))/,
+    words: ['Thought: '],
+  },
 ];
 const beginsThought = (text: string): boolean =>
   WORDED_THOUGHTS.some(({ words }) => words.some((each) => each.startsWith(text)));
 
 /** Results that models make up behind their calls. */
 const RESULTS =
-  /^\s*(?:<(?:tool_|function_)?(?:responses?|results?|outputs?|observations?)\b[^<>]*>|<\|?(?:observation|tool_response|tool_results?)\|?>|<[|｜]tool[_▁]outputs?[_▁]begin[|｜]>|\[TOOL_RESULTS\]|✿RESULT✿|Observation:)/i;
+  /^\s*(?:<(?:tool_|function_)?(?:responses?|results?|outputs?|observations?)\b[^<>]*>|<\|?(?:observation|tool_response|tool_results?)\|?>|<[|｜]tool[_▁]outputs?[_▁]begin[|｜]>|\[TOOL_RESULTS\]|✿RESULT✿|\**Observation\**\s*(?::|$))/i;
 const LITERALS = [
   ...BRACKETED.keys(),
   ...BRACKETED.values(),
@@ -90,12 +88,13 @@ const LITERALS = [
   '[TOOL_CALL]',
   '[tool_call]',
   '[TOOL_REQUEST]',
+  '[unused11]',
   '✿FUNCTION✿:',
 ];
 
 /** Tokens behind an answer that a server forgot to remove. */
 const STOPS =
-  /^(?:<(?:\|(?:im_end|eot_id|eom_id|end|return|call|stop|endoftext|end_of_text|end_of_turn|end_of_role|role_end|user|observation|END_OF_TURN_TOKEN|END_RESPONSE|end_of_solution)\||\/s|eos|end_of_turn|turn\||｜(?:end▁of▁sentence|User)｜)>\s*)+/;
+  /^(?:<(?:\|(?:im_end|eot(?:_id)?|eom(?:_id)?|end|return|call|stop|endoftext|end_of_text|end_of_turn|end_of_role|role_end|user|observation|END_OF_TURN_TOKEN|END_RESPONSE|end_of_solution)\||\/s|eos|end_of_turn|turn\||｜(?:end▁of▁sentence|User)｜)>\s*)+/;
 /** The beginning of another message in a chat template. */
 const NEXT_MESSAGE =
   /^(?:<\|im_start\|>|<start_of_turn>|<\|turn>|<\|start_of_role\|>|<\|start_header_id\|>)\s*([a-z]*)(?:<\|end_(?:of_role|header_id)\|>|\n)\s*/;
@@ -106,6 +105,11 @@ const OPENING =
   /^<(?:(answer|response|final_answer|final)|\|(?:START_RESPONSE|begin_of_solution|START_OF_TURN_TOKEN|CHATBOT_TOKEN|content)\|)>\s*/;
 /** Tokens around the answer in a text, which say nothing: GLM. */
 const BOX = /^\|(?:begin|end)_of_box\|$/;
+/** ReAct's call, whatever its name. */
+const UNKNOWN_ACTION =
+  /^\*{0,2}Action:\*{0,2}[ \t]{0,4}(?:[`{[]|[\w.:`-]{1,80}[ \t]{0,4}\n[ \t]{0,9}\*{0,2}Action[ _]Input:)/i;
+/** Functionary's words to the person. */
+const TO_ALL = '>>>all\n';
 const NEXT_PART = '<|begin|>assistant';
 
 /** OpenAI's harmony: the end of a message. */
@@ -245,7 +249,12 @@ export class WrittenText {
 
   /** Calls that begin a line; undefined where none does. */
   private readLine(final: boolean): boolean | undefined {
-    if (!this.hasText && this.rest.startsWith('>>>all\n')) this.take('>>>all\n'.length);
+    if (!this.hasText && this.rest.startsWith(TO_ALL)) {
+      // calls follow in the middle of a line
+      if (!final) return this.hold();
+      this.take(TO_ALL.length);
+      this.rest = this.rest.replace(/>>>(?=[\w.-]{1,80}\n)/g, '\n>>>');
+    }
     const bare = this.hasText ? 'none' : bareCall(this.rest, this.tools);
     const either = bare === 'none' ? lineCall(this.rest) : bare;
     if (either !== 'none' && !final) return either === 'call' ? this.hold() : false;
@@ -257,10 +266,24 @@ export class WrittenText {
     }
     const read =
       either === 'call' && bare === 'none' && !/^\s*(?:\{|\[(?!\w+[ _]call:))/i.test(this.rest)
-        ? readCalls(this.rest, this.tools)
+        ? (readCalls(this.rest, this.tools) ?? this.unknownAction())
         : null;
-    if (!read) return undefined;
+    if (!read) return this.hasText || either !== 'call' ? undefined : this.readLoose();
     return this.takeCalls(read);
+  }
+
+  /** ReAct's call of a tool that was not offered, as the whole answer. */
+  private unknownAction(): ReturnType<typeof readCalls> {
+    return this.hasText || !UNKNOWN_ACTION.test(this.rest.trimStart()) ? null : readUnknownCalls(this.rest, this.tools);
+  }
+
+  /** What was held back as a whole, before any of it is shown. */
+  private readLoose(): false | undefined {
+    const loose = readLooseCalls(this.rest, this.tools);
+    if (loose?.text !== '') return undefined;
+    this.calls.push(...loose.calls);
+    this.rest = '';
+    return false;
   }
 
   /** Nothing behind the calls counts that the model made up as their results. */
@@ -488,7 +511,8 @@ export class WrittenText {
     }
     this.take(header.end);
     this.isHarmony = true;
-    if (/\b(?:analysis|thoughts?|thinking)\b|\bto=/.test(said))
+    // the message of a tool is one that the model made up
+    if (/\b(?:analysis|thoughts?|thinking)\b|\bto=|^<\|start\|>(?!\s*assistant)\w/.test(said))
       this.thinking = { close: HARMONY_END, open: '', from: this.thought.length, isFirst: true };
     else if (this.hasText) this.say('\n\n');
     else this.restart();

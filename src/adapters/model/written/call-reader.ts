@@ -1,6 +1,7 @@
 import type { ModelTool } from '../model.ts';
-import { offeredName } from './calls.ts';
+import { harmonyHeader, plain } from './call-starts.ts';
 import { jsonEnd, jsonState } from './json-progress.ts';
+import { offeredName } from './offered-name.ts';
 import { pythonCalls, pythonValue } from './python-calls.ts';
 
 /** A call that a model wrote as text. `arguments` may be malformed. */
@@ -15,208 +16,13 @@ interface Read {
   end: number;
 }
 
-/** The names of tags around calls. */
-const TAGS =
-  'tool[_-]?calls?(?:_begin|_end)?|execute_tool|longcat_tool_call|function[_-]?calls?|tool_use|use_tool|use_mcp_tool|tool_code|tools';
-/** The prefix of such a tag: `minimax:`, `｜DSML｜`. */
-const PREFIX = String.raw`(?:[\w-]+:|\|dsml\|)?`;
-/** The tokens around calls. */
-const TOKENS = [
-  String.raw`<\|(?:tool_?calls?|tool_use|function_calls?(?:_start)?|tool_calls?_(?:section_)?(?:begin|start)|python_(?:tag|start)|tool|start_action|action_start|tools_prefix)\|>`,
-  String.raw`<\|tool_call>|<start_function_call>`, // Gemma
-  String.raw`\[tool_(?:calls?|request)\]`, // Mistral, MiniMax, LM Studio
-].join('|');
-
-/** Words before a call, as models write them down for a reader. */
-const LABEL = String.raw`[[*#]{0,3}(?:tool|function)[ _]call(?:\*\*)?:(?:\*\*)?(?=\s*[\w.{\x60-])`;
-
-/** The tags and tokens that stand around calls, in the plain form of `plain`. They say nothing by themselves. */
-const WRAPPER = new RegExp(
-  [
-    String.raw`\s*(?:<\/?${PREFIX}(?:${TAGS})>|<(?:tool|function|action)>(?=\s*[{[])|<\/(?:tool|function|action)>`,
-    // Cline names the server of a tool
-    String.raw`<server_name>[^<>]*<\/server_name>|\}{1,3}(?=\s*<\/${PREFIX}(?:${TAGS})>)`,
-    TOKENS,
-    String.raw`<\|\/?(?:\/?tool_calls?|tool_calls?_(?:section_)?end|tool_call_argument_begin|end_action|action_end|plugin|python_end|\/tool|eom_id|eot_id|im_end|observation|stop|tools_suffix|tool_call:end|function_calls?_end)\|>`,
-    String.raw`<tool_call\|>|<end_function_call>|\[\/tool_calls?\]|\[end_tool_request\]`,
-    String.raw`function\s*<\|tool_sep\|>(?=\s*<)|functools(?=\[)|${LABEL}|action:(?=\s*(?:[\`{[]|[\w.]+\())|[;,](?=\s*[{<[]))`,
-  ].join('|'),
-  'iy',
-);
-
-/** A tag or token behind calls. After it, JSON is a call only behind another one in front of calls. */
-const ENDED =
-  /(?:<\/[^<]*|end\|>|<\|\/tool_call\|>|<tool_call\|>|<end_function_call>|\[end_tool_request\]|<\|(?:im_end|eom_id|eot_id)\|>)$/i;
-
-/** How the first tag or token of calls begins. */
-const OPENER = new RegExp(
-  [
-    String.raw`^(?:<${PREFIX}(?:${TAGS}|invoke)(?:>|\s)`,
-    String.raw`<(?:function|use_tool|tool_use)(?:=|\(|\/|\s+name)|<(?:tool(?:_name)?|function|action)>`,
-    TOKENS,
-    String.raw`<\|(?:from|recipient|tool_call:begin)\|>|✿FUNCTION✿:)`,
-  ].join('|'),
-  'i',
-);
-
-/**
- * The fullwidth bars and blocks of DeepSeek's tokens, as others write them. Of the same length, so that places agree.
- */
-const plain = (text: string): string => text.replaceAll('｜', '|').replaceAll('▁', '_');
-
-/** Whether a text begins with a tag or token of calls, or with a tag that is named after a tool. */
-export const startsCalls = (text: string, tools: readonly ModelTool[]): boolean => {
-  const begin = plain(text.slice(0, 80));
-  const tag = /^<([\w.-]+)(?:\s+[\w-]+=|\s*\/?>)/.exec(begin)?.[1];
-  return OPENER.test(begin) || tools.some(({ name }) => name === tag);
-};
-
-/**
- * The calls of offered tools at the beginning of a text, with the tags around them; null when there are none. `length`
- * is that of what was read.
- */
-export const readCalls = (text: string, tools: readonly ModelTool[]): ReadCalls | null =>
-  callsBy(new CallReader(text, tools), text);
-
-/**
- * A whole answer in the tags of calls that names no offered tool, or that cannot be read: the model is told so, because
- * it is nothing for a person. Null for all else.
- */
-export function readUnknownCalls(text: string, tools: readonly ModelTool[]): ReadCalls | null {
-  const read = callsBy(new CallReader(text, tools, { isStrict: true, takesAny: true }), text);
-  if (read && text.slice(read.length).trim() === '') return read;
-  const body = UNREADABLE.exec(text)?.[1] ?? '';
-  const words = new Set(body.slice(0, 200).split(/[^\w.-]+/));
-  const named = tools.find(({ name }) => words.has(name));
-  return named ? { calls: [{ name: named.name, arguments: body.trim() }], length: text.length } : null;
-}
-
-const UNREADABLE = new RegExp(
-  String.raw`^\s*[<[]${PREFIX}(?:${TAGS})[>\]]([\s\S]*)[<[]\/${PREFIX}(?:${TAGS})[>\]]\s*$`,
-  'i',
-);
-
-interface ReadCalls {
-  calls: WrittenCall[];
-  length: number;
-}
-
-function callsBy(reader: CallReader, text: string): ReadCalls | null {
-  const calls: WrittenCall[] = [];
-  let at = 0;
-  for (;;) {
-    const begin = reader.skip(WRAPPER, at);
-    const read = ENDED.test(plain(text.slice(at, begin)).replace(/<\/server_name>$/, ''))
-      ? reader.taggedAt(begin)
-      : reader.readAt(begin + fenceLength(text, begin));
-    if (!read) break;
-    calls.push(...read.calls);
-    at = read.end + (/^\s*```(?![\w`])/.exec(text.slice(read.end, read.end + 20))?.[0].length ?? 0);
-  }
-  // the tags behind the last call
-  if (calls.length === 0) return null;
-  at = reader.skip(WRAPPER, at);
-  const isLabelled = /^\s*\[\w+[ _]call:/i.test(text.slice(0, 40));
-  return { calls, length: at + (isLabelled && text[at] === ']' ? 1 : 0) };
-}
-
-const fenceLength = (text: string, at: number): number =>
-  /^\s*`{3}\w*(?=\s)/.exec(text.slice(at, at + 40))?.[0].length ?? 0;
-
 const NAME_KEYS = ['name', 'tool_name', 'tool', 'function_name', 'function', 'action', 'recipient_name'];
 const ARGUMENT_KEYS = ['arguments', 'parameters', 'params', 'args', 'input', 'tool_input', 'action_input', 'kwargs'];
 const NAMED = /"(?:name|tool_name|tool|function_name|function|action|recipient_name)"\s*:\s*"([^"]+)"/;
 const ARGUMENTS = /"(?:arguments|parameters|params|args|input|tool_input|action_input|kwargs)"\s*:\s*/;
 
-/** The longest header of a message of OpenAI's harmony. */
-export const LONGEST_HEADER = 300;
-
-/** The header of a message of OpenAI's harmony at this place: what it says, and where the message begins. */
-export function harmonyHeader(text: string, at: number): { said: string; end: number } | undefined {
-  const length = text.slice(at, at + LONGEST_HEADER).indexOf('<|message|>');
-  if (length < 0) return undefined;
-  const said = text.slice(at, at + length);
-  return /[<\n]/.test(said.replace(/<\|(?:start|channel|constrain)\|>/g, ''))
-    ? undefined
-    : { said, end: at + length + '<|message|>'.length };
-}
-
-type Bare = 'call' | 'maybe' | 'none';
-
-/** A call in front of all else, in a fence or without one: JSON, or the name of a tool. `maybe`: more must be seen. */
-export function bareCall(text: string, tools: readonly ModelTool[]): Bare {
-  const begin = text.slice(0, 200).trimStart();
-  if (BARE_JSON.test(begin) || BARE_PYTHON.test(begin) || BARE_TAG.test(begin)) return 'call';
-  const key = /^(?:`{3}\w*\s*)?(?:\[\s*)?\{\s*"([\w.-]+)"\s*:/.exec(begin)?.[1];
-  if (key !== undefined && tools.some(({ name }) => name === key)) return 'call';
-  const isShort = text.length < 200;
-  const bracketed = /^\[([\w.:-]{1,64})\s/.exec(begin)?.[1];
-  if (bracketed !== undefined && tools.some(({ name }) => name === bracketed)) {
-    if (/^\[\S{1,64}\s{1,9}[\w-]{1,64}=/.test(begin)) return 'call';
-    return isShort && /^\[\S{1,64}\s{1,9}[\w-]{0,64}$/.test(begin) ? 'maybe' : 'none';
-  }
-  if (isShort && BARE_BEGINNING.test(begin)) return 'maybe';
-  const named = tools.find(({ name }) => begin.startsWith(name) || (isShort && name.startsWith(begin)));
-  if (named === undefined) return 'none';
-  const rest = begin.slice(named.name.length);
-  return /^(?:\(|[ \t]{0,9}\n\s{0,9}\{)/.test(rest) ? 'call' : isShort && /^\s*$/.test(rest) ? 'maybe' : 'none';
-}
-
-/** The same at the beginning of a later line, where JSON in a fence is an example. */
-export function lineCall(line: string): Bare {
-  const text = line.trimStart();
-  if (text === '') return 'none';
-  if (LINE.test(text)) return 'call';
-  if (LINE_BEGINNING.test(text) || LINE_WORDS.some((each) => each.startsWith(text.toLowerCase()))) return 'maybe';
-  return text.startsWith('```') ? 'none' : bareCall(text, []);
-}
-
-/** Gemma, ReAct, Functionary, and gpt-oss where a server has removed the tokens of harmony. */
-const LINE =
-  /^(?:`{3}(?:tool_code|tool_calls?)\s|Action:\s{0,4}(?:[\w.:`-]{1,80}[ \t]{0,4}\n\s{0,9}Action[ _]Input:|`{3}|[[{])|Action:\s{0,4}[\w.]{1,80}[([]|>>>(?!all\n)[\w.-]{1,80}\n|(?:(?:assistant)?(?:commentary|analysis) )?to=[\w.]|[[*#]{0,3}(?:tool|function)[ _]call(?:\*\*)?:)/i;
-const LINE_BEGINNING =
-  /^(?:`{3}\w{0,10}|Action:\s{0,4}`{0,2}[\w.:-]{0,80}`?[ \t]{0,4}(?:\n\s{0,9}\w{0,6}[ _]?\w{0,5})?|>{1,3}[\w.-]{0,64})$/i;
-const LINE_WORDS = ['', '[', '**', '#', '##', '###']
-  .flatMap((mark) =>
-    ['tool call', 'tool_call', 'function call', 'function_call'].flatMap((words) => [
-      `${mark}${words}:`,
-      `${mark}${words}**:`,
-    ]),
-  )
-  .concat(['action:', 'assistantcommentary to=', 'commentary to=', 'analysis to=', 'to=']);
-
-const BARE_JSON =
-  /^(?:`{3}\w*\s*)?(?:\[\s*)?\{\s*"(?:\w{0,16}name|(?:tool|function)_?(?:calls?|uses?)|(?:tool|function)Calls?|tool|function|action|type|id|call|command|method|jsonrpc|role|content|response|arguments|parameters|thoughts?|reasoning|thinking|plan)"\s*:/;
-const BARE_PYTHON = /^(?:`{3}\w*\s*)?\[\s*[\w.]{1,64}\(|^`{3}\w*\s+(?:print\(\s*)?[\w.]{1,64}\(|^functools\[/;
-/** A fence around tags. */
-const BARE_TAG = new RegExp(String.raw`^\x60{3}\w*\s+<${PREFIX}(?:${TAGS})>`, 'i');
-/** A text that may still become one of both. */
-const BARE_BEGINNING =
-  /^(?:`{0,3}|`{3}\w{1,12}\s*|(?:`{3}\w{0,12}\s*)?(?:\[\s*)?(?:\{\s*(?:"[\w.-]{0,64}"?\s*)?)?|(?:`{3}\w{0,12}\s*)?\[\s*[\w.]{0,64}|`{3}\w{0,12}\s+(?:[\w.]{1,64}|<[\w:|]{0,30})|f(?:u(?:n(?:c(?:t(?:o(?:o(?:ls?)?)?)?)?)?)?)?)$/;
-
-/** The calls of an answer that is nothing but calls as JSON; null when it is something else. */
-export function readBareCalls(text: string, tools: readonly ModelTool[]): WrittenCall[] | null {
-  const whole = text
-    .trim()
-    .replace(/^`{3}\w*\s*/, '')
-    .replace(/`{3}$/, '')
-    .trim();
-  const reader = new CallReader(whole, tools, { isStrict: true });
-  const calls: WrittenCall[] = [];
-  let at = reader.skip(WRAPPER, 0);
-  at += /^\s*/.exec(whole.slice(at))![0].length;
-  while (at < whole.length) {
-    const read =
-      reader.jsonAt(at) ?? reader.pythonAt(at) ?? reader.namedAt(at) ?? reader.bracketAt(at) ?? reader.taggedAt(at);
-    if (!read) return null;
-    calls.push(...read.calls);
-    at = reader.skip(WRAPPER, read.end);
-    at += /^\s*/.exec(whole.slice(at))![0].length;
-  }
-  return calls.length > 0 ? calls : null;
-}
-
-class CallReader {
+/** Reads calls at a place of a text, each form by a method of its own. */
+export class CallReader {
   private readonly text: string;
   /** the same text in the form that tags are looked for */
   private readonly plain: string;
@@ -334,11 +140,11 @@ class CallReader {
     if (!named || !this.isOffered(named[1]!)) return undefined;
     const name = this.nameOf(named[1]!);
     const begin = this.skip(NAMED_BETWEEN, at + named[0].length);
-    const object = this.objectAt(begin) ?? (/^Action:/i.test(named[0]) ? this.bracketsAt(begin, name) : undefined);
+    const object = this.objectAt(begin) ?? this.reactAt(this.text.slice(at, begin), begin, name);
     if (object) return { calls: [{ name, arguments: object.json }], end: this.behindClose(object.end) };
     if (!this.match(/<(?:longcat_)?arg_key>|<\/(?:longcat_)?tool_call>/y, begin)) return undefined;
     const end = this.boundary(begin);
-    const args = end < this.text.length ? this.pairsIn(begin, end, name) : undefined;
+    const args = this.pairsIn(begin, end, name);
     return { calls: [{ name, arguments: args ? JSON.stringify(args) : this.text.slice(begin, end) }], end };
   }
 
@@ -350,24 +156,29 @@ class CallReader {
     return { calls: [{ name, arguments: this.attributesIn(named[2]!, name) }], end: at + named[0].length };
   }
 
-  /** ReAct's brackets around an object, or around the text of a tool that needs nothing else. */
-  private bracketsAt(begin: number, name: string): { json: string; end: number } | undefined {
-    if (this.text[begin] !== '[') return undefined;
-    const object = this.objectAt(begin + 1);
+  /** ReAct's input that is no object by itself: an object in brackets, or a text in brackets or without them. */
+  private reactAt(before: string, begin: number, name: string): { json: string; end: number } | undefined {
+    const isBracketed = this.text[begin] === '[' && /^\**Action:/i.test(before);
+    if (!isBracketed && !/\n\s{0,9}\**(?:Action[ _])?Input:\**\s*(?:`{3}\w*\s*)?$/i.test(before)) return undefined;
+    const object = isBracketed ? this.objectAt(begin + 1) : undefined;
     const close = object && /^\s*\]/.exec(this.text.slice(object.end))?.[0];
     if (object && close !== undefined) return { json: object.json, end: object.end + close.length };
-    const line = /^[^\n]*/.exec(this.text.slice(begin))![0];
-    const length = line.lastIndexOf(']');
+    const rest = this.text.slice(begin);
+    const input = isBracketed ? /^\[[^\n]*\]/.exec(rest)?.[0] : rest.slice(0, rest.search(BEHIND_INPUT));
+    if (input === undefined) return undefined;
+    const written = (isBracketed ? input.slice(1, -1) : input).trim().replace(/^(["'`])(.*)\1$/, '$2');
+    return { json: this.soleArgument(name, written), end: begin + input.length };
+  }
+
+  /** The arguments when all of them is a text: that of the one argument that a tool needs, or the only one it has. */
+  private soleArgument(name: string, written: string): string {
     const parameters = this.tools.find((tool) => tool.name === name)?.parameters as { required?: string[] } | undefined;
+    const all = Object.keys(propertiesOf(parameters));
     const needed = parameters?.required ?? [];
-    const keys = needed.length > 0 ? needed : Object.keys(propertiesOf(parameters));
-    if (length < 0 || keys.length !== 1) return undefined;
-    const written = line
-      .slice(1, length)
-      .trim()
-      .replace(/^(["'])(.*)\1$/, '$2');
-    const json = JSON.stringify({ [keys[0]!]: this.valueOf(name, keys[0]!, written) });
-    return { json, end: begin + length + 1 };
+    if (needed.length === 0 && (all.length === 0 || /^(?:none|null|n\/a)?$/i.test(written))) return '{}';
+    const keys = needed.length > 0 ? needed : all;
+    // a text that fits no argument is refused with a reason, which the model reads
+    return keys.length === 1 ? JSON.stringify({ [keys[0]!]: this.valueOf(name, keys[0]!, written) }) : written;
   }
 
   /** GLM's pairs; undefined when one of them is not whole. */
@@ -525,7 +336,7 @@ class CallReader {
     const at = this.plain
       .slice(from)
       .search(
-        /<\/(?:[\w-]+:|\|dsml\|)?(?:tool_?calls?|longcat_tool_call|function_?calls?|function|invoke|toolcall|arguments|parameters|tool_use)>|<\|\/?(?:tool_call_end|tool_calls_(?:section_)?end|tool_call|end_action|action_end|call|eom_id|eot_id|im_end)\|>|\n```|\[TOOL_CALLS\]/i,
+        /<\/(?:[\w-]+:|\|dsml\|)?(?:tool_?calls?|longcat_tool_call|function_?calls?|function|invoke|toolcall|arguments|parameters|tool_use)>|<\|\/?(?:tool_call_end|tool_calls_(?:section_)?end|tool_call|end_action|action_end|call|eom(?:_id)?|eot(?:_id)?|im_end)\|>|\n```|\[TOOL_CALLS\]/i,
       );
     return at < 0 ? this.text.length : from + at;
   }
@@ -603,6 +414,9 @@ class CallReader {
   }
 }
 
+/** What ends a text that is the input of ReAct. */
+const BEHIND_INPUT = /\s*(?:\n\s*(?:`{3}|\**(?:Observation|Thought|Action|Final Answer)\**\s*(?::|$))|$)/i;
+
 /** What a tool's declaration has in place of arguments. */
 const isSchema = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && 'type' in value && 'properties' in value;
@@ -621,10 +435,10 @@ function parsed(text: string): unknown {
 
 /** What stands before a name that stands before its arguments. */
 const NAMED_BEFORE =
-  /(?:function\s*<\|tool_sep\|>\s*|>>>|(?:<\|from\|>\s*assistant\s*)?<\|recipient\|>\s*|<\|tool_call:begin\|>[\w-]*\s*<\|tool_call:name\|>\s*|✿FUNCTION✿:\s*|Action:\s*|(?:(?:assistant)?(?:commentary|analysis)\s+)?to=)?`?([\w.:-]+)`?/iy;
+  /(?:function\s*<\|tool_sep\|>\s*|>>>|(?:<\|from\|>\s*assistant\s*)?<\|recipient\|>\s*|<\|tool_call:begin\|>[\w-]*\s*<\|tool_call:name\|>\s*|✿FUNCTION✿:\s*|\*{0,2}Action:\*{0,2}\s*|(?:(?:assistant)?(?:commentary|analysis)\s+)?to=)?`?([\w.:-]+)`?/iy;
 /** What stands between such a name and its arguments. */
 const NAMED_BETWEEN =
-  /\s+|<\|tool_sep\|>|<tool_sep>|<\|tool_call_argument_begin\|>|<\|content\|>|<\|tool_call:args\|>|✿ARGS✿:|Action[ _]Input:|<\|(?:constrain|message)\|>|\[CALL_ID\]\s*[\w-]*|,?\s*(?:arguments|parameters|args|input)\s*[:=]|\[ARGS\]|```(?:json)?|(?:json|code)(?=[\s<{])/iy;
+  /\s+|<\|tool_sep\|>|<tool_sep>|<\|tool_call_argument_begin\|>|<\|content\|>|<\|tool_call:args\|>|✿ARGS✿:|\*{0,2}(?:Action[ _])?Input:\*{0,2}|<\|(?:constrain|message)\|>|\[CALL_ID\]\s*[\w-]*|,?\s*(?:arguments|parameters|args|input)\s*[:=]|\[ARGS\]|```(?:json)?|(?:json|code)(?=[\s<{])/iy;
 
 interface Property {
   type?: string | string[];
