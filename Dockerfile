@@ -39,6 +39,8 @@ RUN ln -s /opt/fetch/bin/fetch.js /usr/local/bin/fetch && install -d -o 1000 -g 
 
 # nothing is written outside of FETCH_HOME and /tmp
 ENV FETCH_HOME=/var/lib/fetch FETCH_HEALTH_FILE=/tmp/fetch-health HOME=/tmp XDG_CACHE_HOME=/tmp/cache TZ=UTC NODE_ENV=production
+# the settings of memory with which `fetch start` runs its roles
+ENV MALLOC_ARENA_MAX=2 MALLOC_TRIM_THRESHOLD_=131072 MALLOC_MMAP_THRESHOLD_=131072
 USER 1000:1000
 WORKDIR /tmp
 STOPSIGNAL SIGTERM

@@ -309,7 +309,7 @@ describe('a fork', () => {
   });
 });
 
-it.each([{ mode: 'yolo' }, { trust_mode: true }])(
+it.each([{ mode: 'yolo' }, { mode: 'YOLO' }, { trust_mode: true }])(
   'a turn says that %j changes nothing, unless everything is allowed anyway',
   async (settings) => {
     const notices = async (more: object) => {

@@ -1,9 +1,11 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Author, ConcludedChanges, WorkspaceAnswer } from '../../../src/contracts/workspace-ops.ts';
 import { converter } from '../git/convert.ts';
 import { content, GitFailed, type Repository, tryGit } from '../git/git.ts';
 import { type Merged, mergeTrees } from '../git/merge.ts';
 import { utf8 } from '../git/process.ts';
-import { type Head, headOf, inProgress, type Place } from '../git/repository.ts';
+import { type Head, headOf, inProgress, isFolder, type Place } from '../git/repository.ts';
 import { forgetFiles, readIndex, takeSnapshot } from '../git/snapshot.ts';
 import { indexLock, restage } from '../git/staging.ts';
 import { giveObjects, type Ref, tidy } from '../git/transfer.ts';
@@ -401,10 +403,13 @@ function answer(place: Place, repository: Repository, result: Result): Workspace
   const committed = result.commit
     ? ` Committed as ${result.commit.slice(0, 10)} on ${result.branch ?? 'a detached HEAD'}.`
     : '';
+  const link = join(place.workspace, '.git');
+  const why =
+    existsSync(link) && !isFolder(link)
+      ? 'The git folder of this workspace is elsewhere'
+      : 'The workspace is no git repository';
   const beside =
-    repository.kept === 'beside' && result.files.length > 0
-      ? ' The workspace is no git repository: nothing was committed, but undo works.'
-      : '';
+    repository.kept === 'beside' && result.files.length > 0 ? ` ${why}: nothing was committed, but undo works.` : '';
   return {
     ok: true,
     output: changed + committed + beside + (result.note ? ` ${result.note}` : ''),

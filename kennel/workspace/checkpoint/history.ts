@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, linkSync, lstatSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { git, makeScratch, objectFormat, type Repository, tryGit, tryKept } from '../git/git.ts';
+import { git, makeScratch, NewerGit, objectFormat, type Repository, tryGit, tryKept } from '../git/git.ts';
 import { type Head, headOf, isFolder, openRepository, type Place, textOrNull } from '../git/repository.ts';
 import { readIndex } from '../git/snapshot.ts';
 import { copyCommits, type Ref, refsOf } from '../git/transfer.ts';
@@ -55,7 +55,7 @@ export function openHistory(place: Place, make: boolean): History | null {
     if (!make) return null;
     throw new Refusal('No folder is mounted that could keep the state of this workspace.');
   }
-  const own = openOrDamage(place);
+  const own = openOrDamage(place, make);
   const format: Format = typeof own === 'string' ? knownFormat(place.side) : objectFormat(own.commonDir);
   let store =
     storeFolder(place.side, format, make) ??
@@ -107,7 +107,7 @@ function usable(place: Place): Repository | null {
 }
 
 /** The repository of the workspace; a reason when it is unusable; empty when there is none. */
-function openOrDamage(place: Place): History | string {
+function openOrDamage(place: Place, make: boolean): History | string {
   const folder = join(place.workspace, '.git');
   const stats = lstatSync(folder, { throwIfNoEntry: false });
   if (!stats) return '';
@@ -123,7 +123,7 @@ function openOrDamage(place: Place): History | string {
       return 'the commit of HEAD is missing or damaged';
     return { ...repository, opened: { refs, head } };
   } catch (error) {
-    if (place.worktree !== null) throw error;
+    if (place.worktree !== null || (make && error instanceof NewerGit)) throw error;
     return (error as Error).message
       .replace(/^git [\w-]+: /, '')
       .split('\n')[0]!

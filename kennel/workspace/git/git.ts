@@ -10,6 +10,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Refusal } from '../refusal.ts';
 import { type Ran, type RunOptions, run, utf8 } from './process.ts';
 
 /**
@@ -186,7 +187,23 @@ function runGit(repository: Repository, args: string[], overrides: Record<string
     env[`GIT_CONFIG_KEY_${index}`] = key;
     env[`GIT_CONFIG_VALUE_${index}`] = value;
   }
-  return run('git', args, { ...options, cwd: options.cwd ?? repository.root, env });
+  const ran = run('git', args, { ...options, cwd: options.cwd ?? repository.root, env });
+  const [, extension] = TOO_NEW.exec(ran.code === 0 ? '' : ran.stderr) ?? [];
+  if (extension !== undefined) throw new NewerGit(extension);
+  return ran;
+}
+
+/** What git says of a repository that a later git has made, and the name of what it does not know. */
+const TOO_NEW = /^fatal: (?:unknown repository extensions? found:\s+|Expected git repo version .*found )(\S+)/m;
+
+/** The repository is in a format that a later git has made. */
+export class NewerGit extends Refusal {
+  constructor(extension: string) {
+    const how = /^refstorage$/i.test(extension)
+      ? 'On your machine, "git refs migrate --ref-format=files" puts its branches into files; then try again.'
+      : 'Only a newer git can read it.';
+    super(`The git of this machine cannot read this repository ("${extension}" is new to it). ${how}`);
+  }
 }
 
 function checked(args: string[], ran: Ran, options: GitOptions): string {

@@ -246,8 +246,12 @@ export function strip(repository: Repository, tree: string, apart: (path: string
   );
 }
 
-/** The index before a task, and as its conclusion left it; null when it had conflicts. */
+/**
+ * The index before a task, and as its conclusion left it; null when it had conflicts, and for a worktree, with which the
+ * workspace's own index is saved.
+ */
 function stagedBeforeAndAfter(repository: Repository, before: Stored, after: Stored): [string, string] | null {
+  if (before.worktree !== null) return null;
   const first = extraOf(repository, before.extra, 'staged');
   const last = stagedAfter(repository, before, after);
   return first && last ? [first, last] : null;

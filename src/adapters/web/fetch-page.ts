@@ -8,6 +8,7 @@ import {
   type Resolver,
   systemResolver,
 } from './address-guard.ts';
+import { decodePage } from './page-encoding.ts';
 
 export interface FetchOptions {
   signal: AbortSignal;
@@ -135,7 +136,7 @@ async function readText(response: Response, url: URL, maxBytes: number): Promise
     size += chunk.byteLength;
   }
   const bytes = Buffer.concat(chunks);
-  const text = decode(bytes, header, cut);
+  const text = await decodePage(bytes, header, cut);
   if (!type && bytes.subarray(0, 1024).includes(0)) throw new FetchError(`${url.href} is not text.`);
   return {
     url: url.href,
@@ -151,71 +152,6 @@ async function readText(response: Response, url: URL, maxBytes: number): Promise
 const TEXT_APPLICATIONS =
   /^application\/(json|xml|xhtml\+xml|javascript|ecmascript|yaml|x-yaml|toml|x-ndjson|ld\+json|sql|graphql|[\w.-]+\+(json|xml|yaml))$/;
 const isText = (type: string): boolean => type === '' || type.startsWith('text/') || TEXT_APPLICATIONS.test(type);
-
-/** A declaration may stand this late, in bytes. */
-const DECLARED_WITHIN = 512 * 1024;
-
-/**
- * Declarations are late, missing or wrong, so the bytes decide between them: a byte order mark, then UTF-8 if the bytes
- * are that, then the declaration in which every character can be read, and of several the one that looks most like
- * words. Latin 1 reads anything, and servers name it for pages that they do not know: it comes last.
- */
-function decode(bytes: Buffer, contentType: string, cut: boolean): string {
-  const start = bytes.subarray(0, DECLARED_WITHIN).toString('latin1');
-  const declared = [
-    /charset\s*=\s*["']?([^\s"';,]+)/i.exec(contentType)?.[1],
-    /^[^<]{0,20}<\?xml[^<>]{0,200}encoding\s{0,5}=\s{0,5}["']([\w-]+)/i.exec(start)?.[1],
-    /<meta[^<>]{0,200}charset\s{0,5}=\s{0,5}["']?([\w-]+)/i.exec(start)?.[1],
-  ]
-    .flatMap((label) => decoderOf(label) ?? [])
-    // without a mark, a page that has no zero byte is none of these
-    .filter(({ encoding }) => !encoding.startsWith('utf-16') || start.includes('\0'));
-  const last = declared.filter(({ encoding }) => encoding === 'windows-1252');
-  const utf8 = /[^\0-\x7f]/.test(start) ? ['utf-8'] : [];
-  const others = declared.filter((decoder) => !last.includes(decoder)).map(({ encoding }) => encoding);
-  const read = (label: string): string | null => {
-    try {
-      // as a stream, the last character may be cut
-      return new TextDecoder(label, { fatal: true }).decode(bytes, { stream: cut });
-    } catch {
-      // not in this encoding; the next one may fit
-      return null;
-    }
-  };
-  for (const label of [markOf(bytes) ?? [], utf8].flat()) {
-    const text = read(label);
-    if (text !== null) return text;
-  }
-  const [best] = [...new Set(others)]
-    .flatMap((label) => read(label) ?? [])
-    .map((text) => ({ text, odd: oddities(text) }))
-    .sort((a, b) => a.odd - b.odd);
-  const text = best?.text ?? last.map(({ encoding }) => read(encoding)).find((each) => each !== null);
-  return text ?? new TextDecoder(markOf(bytes) ?? declared[0]?.encoding).decode(bytes);
-}
-
-/** How often a text has what words do not: a capital inside, two alphabets, frames, control characters, half letters. */
-const oddities = (text: string): number =>
-  text
-    .slice(0, DECLARED_WITHIN)
-    .match(
-      /[а-яёα-ωà-ÿ][А-ЯЁΑ-ΩÀ-Þ]|[a-z][а-яёα-ω]|[а-яёα-ω][a-z]|[\u0080-\u009f\u2500-\u259f\ue000-\uf8ff\uff61-\uff9f]/g,
-    )?.length ?? 0;
-
-function markOf(bytes: Buffer): string | null {
-  if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) return 'utf-8';
-  // an XML or HTML page in UTF-16 without a mark begins with `<`
-  if ((bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0x3c && bytes[1] === 0)) return 'utf-16le';
-  return (bytes[0] === 0xfe && bytes[1] === 0xff) || (bytes[0] === 0 && bytes[1] === 0x3c) ? 'utf-16be' : null;
-}
-
-function decoderOf(label: string | undefined): InstanceType<typeof TextDecoder> | null {
-  try {
-    return label === undefined ? null : new TextDecoder(label);
-  } catch {
-    return null;
-  }
-}
 
 /**
  * Whether more than one character in 200 could not be read, or more than one in 20 is in a row of accented letters, as

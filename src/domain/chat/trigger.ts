@@ -52,15 +52,26 @@ export function withoutTrigger(text: string, trigger: string): string | null {
   // phones write an accent as one character or as two
   const words = word.normalize().split(/\s+/).map(RegExp.escape).join(`[\\s\\p{Cf}]+`);
   // "@fetcher", "@fetch-bot" and "@fetch.com" are other words; "@fetch, ..." and "@fetch: ..." are ours. A phone adds
-  // U+FE0F to an emoji
-  const start = new RegExp(
-    `^${blank}${words}\\ufe0f?(?![\\p{L}\\p{N}\\p{M}_]|[-.'’@][\\p{L}\\p{N}])${blank}[,:;]?`,
-    'iu',
-  );
+  // U+FE0F or a colour to an emoji, and a joiner makes another word or emoji
+  const start = new RegExp(`^${blank}${words}[\\ufe0f\\u{1f3fb}-\\u{1f3ff}]*(?![\\u200c\\u200d]\\S)`, 'iu');
   const whole = text.normalize();
   const found = start.exec(whole);
-  return found === null ? null : whole.slice(found[0].length);
+  const rest = found && whole.slice(found[0].length);
+  if (found === null || rest === null || !isWordEnd(found[0], rest)) return null;
+  return rest.replace(/^[\s\p{Cf}]*[,:;，：；、،؛]?/u, '');
 }
+
+/** Whether a word ends between two parts of a text. Some scripts have no spaces, and no word begins after an emoji. */
+function isWordEnd(before: string, after: string): boolean {
+  if (/^[-.'’@][\p{L}\p{N}]/u.test(after)) return /[^\p{L}\p{N}\p{M}\p{P}]$/u.test(before);
+  if (!/^[\p{L}\p{N}\p{M}_]/u.test(after)) return true;
+  if (/(?:\p{So}|\ufe0f|\p{Emoji_Modifier})$/u.test(before)) return true;
+  if (!SPACELESS.test(after[0]!)) return false;
+  const words = new Intl.Segmenter('en', { granularity: 'word' }).segment(before + after.slice(0, 100));
+  return !SPACELESS.test(before.at(-1)!) || words.containing(before.length)?.index === before.length;
+}
+
+const SPACELESS = /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}]/u;
 
 /** What is wrong with a trigger that would never match, or would take away a command or an answer; null if nothing. */
 export function triggerProblem(trigger: string): string | null {

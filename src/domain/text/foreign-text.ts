@@ -13,6 +13,8 @@ const ESCAPES =
 // interlinear marks, tags. The joiners of emoji and scripts stay.
 const HIDDEN =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
+// a character has one selector of its form at most; in more of them bytes can be hidden
+const SELECTORS = /(?<=[\ufe00-\ufe0f\u{e0100}-\u{e01ef}])[\ufe00-\ufe0f\u{e0100}-\u{e01ef}]+/gu;
 
 /** Without escape sequences and invisible characters; every kind of line end becomes a newline. */
 export const visible = (text: string): string =>
@@ -20,6 +22,7 @@ export const visible = (text: string): string =>
     .replace(ESCAPES, '')
     .replace(/\r\n?|[\u0085\u2028\u2029\u000b\u000c]/g, '\n')
     .replace(HIDDEN, '')
+    .replace(SELECTORS, '')
     .toWellFormed();
 
 /** On one line and cut, to stand inside one of our sentences. */

@@ -1,7 +1,7 @@
 import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import type { WorkspaceAnswer } from '../../../src/contracts/workspace-ops.ts';
+import type { WorkspaceAnswer, WorkspaceOp } from '../../../src/contracts/workspace-ops.ts';
 import { author, Workspace } from './program.ts';
 
 /** States of a repository before a task, and what an agent does in them: undo brings each back exactly. */
@@ -89,6 +89,21 @@ const STATES: Array<[string, string, string]> = [
   ],
   ['a worktree that the agent makes', 'git branch o', 'git worktree add -q wt o; echo x >> wt/a.txt'],
   [
+    'a branch without a parent that the agent makes, and one after it',
+    EDIT,
+    'git checkout -q --orphan made-o; git commit -qam o; git checkout -q --orphan made-p; git rm -rqf .; echo p > p.txt',
+  ],
+  [
+    'a branch without a commit, and the agent commits to it',
+    'git checkout -q --orphan o; git rm -qf a.txt; echo n > n.txt',
+    'git add -A; git commit -qm o; echo m > m.txt',
+  ],
+  [
+    'a worktree on a branch without a commit',
+    'git worktree add -q --detach ../o; cd ../o; git checkout -q --orphan o; echo n > n.txt; git add -A',
+    `${EDIT}; git commit -qam x; git worktree prune`,
+  ],
+  [
     'line endings that the agent changes',
     "printf '*.txt text\\n' > .gitattributes; git add -A; git commit -qm c",
     "printf '*.txt text eol=crlf\\n' > .gitattributes; rm a.txt; git checkout -q a.txt",
@@ -117,12 +132,12 @@ test.each(STATES)('%s', (_, before, task) => {
   else expect(again.output).toMatch(/in progress|unresolved conflicts/);
 });
 
-/** Everything of a repository that a person can see, but branches that Fetch made. */
+/** Everything of a repository that a person can see, but branches that Fetch or the agent (`made-`) made. */
 function everything() {
   const ask = (...args: string[]) => w.script(`${args.join(' ')} || true`);
   const refs = ask('git for-each-ref')
     .split('\n')
-    .filter((line) => !line.includes('refs/heads/fetch/'));
+    .filter((line) => !/refs\/heads\/(fetch\/|made-)/.test(line));
   return {
     ...w.state(),
     flags: ask('git ls-files -v'),
@@ -162,4 +177,44 @@ test('an undo after the person told git something else about files leaves that, 
   const undone = w.ask({ op: 'undo', what: 'one', author });
   expect(undone.output).toContain('stays as it is, because the index was changed since');
   expect(w.git('ls-files', '-v')).toBe('H a.txt\nh b.txt');
+});
+
+test('a task in a worktree that ends on a branch without a parent is undone exactly', () => {
+  w = Workspace.repository();
+  w.ok({ op: 'worktree', action: 'add', key: 'k1', author });
+  w.checkpoint('k1', 'k1');
+  const inside = (lines: string) => w.script(`cd .git/fetch-worktrees/k1; ${lines}`);
+  const start = inside('git status; git rev-parse HEAD; ls');
+  inside('git checkout -q --orphan o; echo n > n.txt; git add -A; git commit -qm o');
+  inside('git checkout -q --orphan p; git rm -rqf .; echo p > p.txt');
+  w.conclude('k1', { worktree: 'k1' });
+  expect(w.ask({ op: 'undo', what: 'one', author, worktree: 'k1' })).toMatchObject({ ok: true });
+  expect(inside('git status; git rev-parse HEAD; ls')).toBe(start);
+});
+
+test.each([
+  ['refStorage', 'git refs migrate --ref-format=files'],
+  ['relativeWorktrees', 'Only a newer git can read it'],
+])('a repository with %s, of a later git, is refused with the reason', (extension, how) => {
+  w = Workspace.repository();
+  w.script(`git config core.repositoryformatversion 1; git config extensions.${extension} x`);
+  const ops: WorkspaceOp[] = [
+    { op: 'profile' },
+    { op: 'git-status' },
+    { op: 'checkpoint', key: 't1', author },
+    { op: 'worktree', action: 'add', key: 'k1', author },
+  ];
+  for (const op of ops) expect(w.ask(op), op.op).toMatchObject({ ok: false, output: expect.stringContaining(how) });
+});
+
+test('a task in a worktree of a repository elsewhere is not committed, and its report says why', () => {
+  w = new Workspace();
+  w.script(
+    'git init -q ../m; cd ../m; echo a > a.txt; git add -A; git commit -qm First; rmdir ../w; git worktree add -q ../w',
+  );
+  w.checkpoint('t1');
+  w.write({ 'a.txt': 'b' });
+  expect(w.conclude('t1').output).toContain('The git folder of this workspace is elsewhere: nothing was committed');
+  expect(w.undo()).toMatchObject({ ok: true });
+  expect(w.git('status', '--porcelain')).toBe('');
 });

@@ -207,17 +207,14 @@ test('an ASCII page that calls itself UTF-16 is read as it is', async () => {
   expect((await get(`http://127.0.0.1:${port}/`)).text).toContain('hello, world');
 });
 
-test.each(['utf-8', 'iso-8859-1'])(
-  'a page in another alphabet that says it is %s alone is known as unreadable',
-  async (name) => {
-    const { port } = await serve((_, response) =>
-      response
-        .writeHead(200, { 'content-type': `text/html; charset=${name}` })
-        .end(Buffer.from([0xcf, 0xf0, 0xe8, 0xe2])),
-    );
-    expect((await get(`http://127.0.0.1:${port}/`)).unreadable).toBe(true);
-  },
-);
+test('a page of a few letters in another alphabet that says it is Latin 1 is known as unreadable', async () => {
+  const { port } = await serve((_, response) =>
+    response
+      .writeHead(200, { 'content-type': 'text/html; charset=iso-8859-1' })
+      .end(Buffer.from([0xcf, 0xf0, 0xe8, 0xe2])),
+  );
+  expect((await get(`http://127.0.0.1:${port}/`)).unreadable).toBe(true);
+});
 
 test('what is not text is refused politely', async () => {
   const { port } = await serve((_, response) => response.writeHead(200, { 'content-type': 'image/png' }).end('x'));

@@ -98,5 +98,8 @@ describe('text of others', () => {
   it('loses nothing that people write', () => {
     for (const text of ['naïve façade', '👩‍👩‍👧 family', 'کتاب‌ها', '1\t2\n3']) expect(visible(text)).toBe(text);
     expect(visible('\u001b[31mred\u001b[0m')).toBe('red');
+    // bytes that are hidden behind an emoji
+    expect(visible(`☺\ufe0f${'\u{e0158}\u200b\u{e0159}'.repeat(50)} ok`)).toBe('☺\ufe0f ok');
+    for (const text of ['☺\ufe0f☹\ufe0e', '葛\u{e0100}城']) expect(visible(text)).toBe(text);
   });
 });

@@ -169,7 +169,7 @@ export const withoutEffect = ({
 }: Partial<Record<'mode', string | null> & Record<'trust_mode' | 'auto_approve', boolean | null>>):
   | string
   | undefined =>
-  !auto_approve && (trust_mode || mode?.trim() === 'yolo')
+  !auto_approve && (trust_mode || mode?.trim().toLowerCase() === 'yolo')
     ? 'The mode "yolo" and trust_mode have no effect here: what needs a yes is still asked. auto_approve allows it.'
     : undefined;
 

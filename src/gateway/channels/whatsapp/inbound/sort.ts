@@ -9,7 +9,7 @@ import { amendTalk, groupAt, isAnswered, noteTalk } from '../../../../store/chat
 import type { Tx } from '../../../../store/postgres/database.ts';
 import { tellOwner } from '../../../../store/whatsapp/account.ts';
 import { findGroup } from '../../../../store/whatsapp/chats.ts';
-import { markHandled, putOff, type Waiting } from '../../../../store/whatsapp/inbox.ts';
+import { markHandled, putOff, received, type Waiting } from '../../../../store/whatsapp/inbox.ts';
 import { type Intake, IntakeError } from '../../../intake/intake.ts';
 import { ChatBatcher } from '../../shared/batcher.ts';
 import { createLimiter } from '../../shared/rate-limit.ts';
@@ -38,6 +38,11 @@ function spokenIn(content: Content): string {
 const STOPS_PER_MINUTE = 5;
 const TOLD_FOR_MS = 10 * MINUTE;
 const FAILED_MS = 5_000;
+/** How long an edit or a deletion waits for its message: one that was asked for again, and one that nobody has seen. */
+const RESENT_WITHIN_MS = 2 * MINUTE;
+const FOLLOWS_WITHIN_MS = 15_000;
+/** Shorter than a burst, so that the message is not passed on before its edit. */
+const AGAIN_MS = 250;
 const FAILED_LONGEST_MS = HOUR;
 
 const UNREADABLE = 'A message from you reached me, but I could not read it. Please send it again.';
@@ -93,14 +98,15 @@ export class Sorter {
     const decides = await this.interpretation(it);
     if (decides && 'verdict' in decides) return decides;
     if (content.kind === 'album' && this.albums.has(albumOf(it))) return { verdict: 'empty' };
+    const changes = content.kind === 'edit' || content.kind === 'sealed_edit' || content.kind === 'revoke';
+    if (changes && (await this.precedes(it, content.target))) return { until: Date.now() + AGAIN_MS };
     const limited = this.limited(it);
     if (limited) {
       if (limited.tell) await this.respond(it.address, '[many messages at once]', TOO_MANY, `limit/${row.seq}`);
       return { until: limited.until };
     }
     if (decides) await this.decide(it, decides);
-    else if (content.kind === 'edit' || content.kind === 'sealed_edit' || content.kind === 'revoke')
-      await this.change(it, content);
+    else if (changes) await this.change(it, content);
     else if (content.kind === 'nothing') await this.askToRepeat(it);
     else if (content.kind === 'unreadable') await this.cannotRead(it, content.say);
     else await this.batch(it);
@@ -224,6 +230,13 @@ export class Sorter {
       writers: [by],
       also,
     });
+  }
+
+  /** Whether an edit or a deletion came before its message, which may still come. */
+  private async precedes({ row }: Admitted, target: string): Promise<boolean> {
+    const known = await received(this.deps.db, this.deps.account, target);
+    const patience = known.length > 0 ? RESENT_WITHIN_MS : FOLLOWS_WITHIN_MS;
+    return known.every(({ content }) => content === null) && Date.now() - row.receivedAt.getTime() < patience;
   }
 
   /** Carries out an edit or a deletion. */

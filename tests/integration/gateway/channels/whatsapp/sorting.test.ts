@@ -400,6 +400,51 @@ it('the echo of a message of ours proves that WhatsApp has it, when its ack was 
   await until('it is nothing else', async () => (await verdict()) === 'echo', 10_000);
 });
 
+it.each(['an edit', 'a deletion'])(
+  '%s that comes before its message waits for it, also for one that is asked for again',
+  async (what) => {
+    const types = proto.Message.ProtocolMessage.Type;
+    for (const stub of [false, true]) {
+      const first = `3B${++counter}`;
+      const row = {
+        account: ACCOUNT,
+        chat: group,
+        participant: lid('Cleo'),
+        fromMe: false,
+        messageId: first,
+        attrs: { t: String(Math.floor(Date.now() / 1000)), notify: 'Cleo', participant_pn: pn('Cleo') },
+      };
+      if (stub) await storeReceived(db(), [{ ...row, content: null }]);
+      const change = await writes('Cleo', {
+        protocolMessage: {
+          key: { id: first, remoteJid: group, fromMe: false, participant: lid('Cleo') },
+          ...(what === 'an edit'
+            ? { type: types.MESSAGE_EDIT, editedMessage: { conversation: '@fetch the new words' } }
+            : { type: types.REVOKE }),
+        },
+      });
+      await until('it waits', async () => (await rowOf(change)).not_before, 20_000);
+      const content = Buffer.from(proto.Message.encode(text('@fetch the old words')).finish());
+      await storeReceived(db(), [{ ...row, content }]);
+      receiver.wake();
+      await until(
+        'both are handled',
+        async () => (await rowOf(first)).verdict && (await rowOf(change)).verdict,
+        20_000,
+      );
+      expect((await rowOf(first)).verdict).toMatch(what === 'an edit' ? /^(turn|steer)$/ : /^revoked$/);
+      const said = await db()
+        .selectFrom('wa_inbox')
+        .innerJoin('inbox', 'inbox.id', 'wa_inbox.inbox_id')
+        .select('inbox.body')
+        .where('wa_inbox.message_id', '=', first)
+        .execute();
+      expect(said.map((each) => each.body).join()).toContain(what === 'an edit' ? 'the new words' : '');
+      expect(said.map((each) => each.body).join()).not.toContain('the old words');
+    }
+  },
+);
+
 it('reactions and edits beyond the rate wait, which is said once; "stop" does not, and nothing is lost', async () => {
   const { questionId, shownAs } = await asksFor('MODERATE');
   // so that the window ends while this test runs

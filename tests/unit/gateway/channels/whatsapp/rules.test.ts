@@ -274,7 +274,29 @@ describe('the trigger', () => {
     ['an accent of two characters', 'cafe\u0301 hello', 'caf\u00e9'],
     ['an emoji that the phone shows in colour', '❤\ufe0f hello', '❤'],
     ['two words, with more between them', 'Hey  Fetch, hello', 'hey fetch'],
+    ['an emoji in another colour', '👍🏽 hello', '👍'],
+    ['an emoji, and a word right after it', '🤖hello', '🤖'],
+    ['a comma of Chinese', '@fetch，hello', '@fetch'],
+    ['a comma of Arabic', '@بوت، hello', '@بوت'],
   ])('is found with %s', (_, text, trigger) => expect(withoutTrigger(text, trigger)?.trim()).toBe('hello'));
+
+  it.each([
+    ['@fetch', '今日の天気は'],
+    ['@fetch', 'สวัสดี'],
+    ['ボット', '今日の天気'],
+    ['@小助手', '帮我查'],
+  ])('is found where a language has no spaces: %s%s', (trigger, text) =>
+    expect(withoutTrigger(`${trigger}${text}`, trigger)).toBe(text),
+  );
+
+  it.each([
+    ['ボット', 'ボットネットは'],
+    ['👩', '👩‍💻 hello'],
+    ['@بوت', '@بوت\u200cها hello'],
+    ['@fetch', '@fetché hello'],
+  ])('%s is not the beginning of another word or emoji: %s', (trigger, text) =>
+    expect(withoutTrigger(text, trigger)).toBeNull(),
+  );
 
   it.each(['\u200b', '\u202e@bot', '@b\u0007t', 'a\nb', 'x'.repeat(61), 'yes', 'No', 'stop', '/help', '2', '👍'])(
     'that would never match, or hides an answer or a command, is refused: %j',
