@@ -61,6 +61,7 @@ import * as push from './migrations/0079-push.ts';
 import * as seenFailures from './migrations/0081-seen-failures.ts';
 import * as groups from './migrations/0082-groups.ts';
 import * as ship from './migrations/0083-ship.ts';
+import * as secondChannel from './migrations/0089-second-channel.ts';
 
 /**
  * Versioned migrations, oldest first. Never edit a published one: add the next. The previous release must work with
@@ -129,6 +130,7 @@ const migrations: Record<string, Migration> = {
   '0081_seen_failures': seenFailures,
   '0082_groups': groups,
   '0083_ship': ship,
+  '0089_second_channel': secondChannel,
 };
 
 /** A newer version has changed the database so that this version cannot use it. It must not be touched. */

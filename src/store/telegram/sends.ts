@@ -164,6 +164,8 @@ interface AskedOnTelegram {
   kind: QuestionTable['kind'];
   options: string[];
   open: boolean;
+  /** another channel asked it first */
+  again: boolean;
 }
 
 /** A message of ours, with the question that it asks. */
@@ -188,14 +190,18 @@ export async function ourTelegramMessage(
 export async function askedOnTelegram(db: Db, chat: string, id: string): Promise<AskedOnTelegram | undefined> {
   const row = await db
     .selectFrom('questions')
-    .innerJoin('chats', 'chats.id', 'questions.chat_id')
+    .innerJoin('chats', (on) =>
+      on.on((e) =>
+        e.or([e('chats.id', '=', e.ref('questions.chat_id')), e('chats.id', '=', e.ref('questions.also_in'))]),
+      ),
+    )
     .select(['questions.id', 'questions.thread_id as threadId', 'questions.kind', 'questions.options'])
-    .select('questions.state')
+    .select((e) => ['questions.state', e('chats.id', '!=', e.ref('questions.chat_id')).as('again')])
     .where('questions.id', '=', id)
     .where('chats.channel', '=', 'telegram')
     .where('chats.address', '=', chat)
     .executeTakeFirst();
-  return row && { ...row, open: row.state === 'open' };
+  return row && { ...row, again: Boolean(row.again), open: row.state === 'open' };
 }
 
 /** The message that progress of a turn or task is shown in, and when it was last changed. */

@@ -57,7 +57,7 @@ export async function approverOfCall(db: Db, callId: string): Promise<DecidedBy 
 }
 
 /** All open questions of a thread, in the order of asking. */
-export const openQuestions = (tx: Tx, threadId: string): Promise<Question[]> =>
+export const openQuestions = (tx: Db | Tx, threadId: string): Promise<Question[]> =>
   tx
     .selectFrom('questions')
     .selectAll()
@@ -65,6 +65,16 @@ export const openQuestions = (tx: Tx, threadId: string): Promise<Question[]> =>
     .where('state', '=', 'open')
     .orderBy('asked_at')
     .orderBy('number')
+    .execute();
+
+/** Open questions of other chats that the chat of this thread shows, too; the latest first. */
+export const askedHereToo = (db: Db, threadId: string): Promise<Question[]> =>
+  db
+    .selectFrom('questions')
+    .selectAll()
+    .where('also_in', '=', db.selectFrom('threads').select('chat_id').where('id', '=', threadId))
+    .where('state', '=', 'open')
+    .orderBy('asked_at', 'desc')
     .execute();
 
 /** How long a turn or a coding task has waited for answers of people, ms. Questions that were open at once count once. */
@@ -84,9 +94,14 @@ export async function waitedForPeople(db: Db | Tx, of: { turnId: string } | { ta
   return waited;
 }
 
-/** True while a thread waits for an answer. */
+/** True while a thread waits for an answer, or its chat shows a question that another channel asked first. */
 export async function isAsked(db: Db | Tx, threadId: string, questionsOnly = false): Promise<boolean> {
-  let query = db.selectFrom('questions').select('id').where('thread_id', '=', threadId).where('state', '=', 'open');
+  const chat = db.selectFrom('threads').select('chat_id').where('id', '=', threadId);
+  let query = db
+    .selectFrom('questions')
+    .select('id')
+    .where((e) => e.or([e('thread_id', '=', threadId), e('also_in', '=', chat)]))
+    .where('state', '=', 'open');
   if (questionsOnly) query = query.where('kind', '=', 'question');
   return (await query.limit(1).executeTakeFirst()) !== undefined;
 }

@@ -363,7 +363,7 @@ export class TelegramSorter {
       return { verdict: person ? 'press' : 'stranger' };
     }
     await intake.say({
-      threadId: asked.threadId,
+      threadId: asked.again ? await this.threadOf(row.chat) : asked.threadId,
       text: answer,
       questionId: asked.id,
       channelMessageId: row.key,

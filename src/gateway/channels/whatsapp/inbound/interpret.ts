@@ -8,7 +8,8 @@ import type { Content, Incoming } from './decode.ts';
 /** The question that a reaction or vote decides, and the words of the answer. */
 export interface Decision {
   questionId: string;
-  threadId: string;
+  /** null: another channel asked it first */
+  threadId: string | null;
   text: string;
 }
 /** A `verdict` when it decides nothing. */

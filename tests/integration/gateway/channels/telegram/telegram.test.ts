@@ -6,6 +6,7 @@ import { outboxId } from '../../../../../src/contracts/ids.ts';
 import type { ChannelSender, Gateway, RunningChannel } from '../../../../../src/gateway/channels/channel.ts';
 import { telegram } from '../../../../../src/gateway/channels/telegram/telegram.ts';
 import { createIntake, type Intake } from '../../../../../src/gateway/intake/intake.ts';
+import { createSecondChannel } from '../../../../../src/gateway/intake/reconcile/second-channel.ts';
 import { markSent } from '../../../../../src/store/chats/messages/outbox.ts';
 import { forgetRows } from '../../../../../src/store/home/forget.ts';
 import { findSubject } from '../../../../../src/store/home/subject.ts';
@@ -23,6 +24,8 @@ import { until } from '../../../../support/until.ts';
 let database: TestDatabase;
 let server: TelegramServer;
 let intake: Intake;
+/** one round, in which five minutes are over at once */
+let secondChannel: () => Promise<void>;
 let channel: RunningChannel;
 let sender: ChannelSender | null;
 let logged = '';
@@ -55,6 +58,7 @@ async function start(): Promise<void> {
   const config = loadConfig({}, { FETCH_HOME: '/nonexistent', FETCH_READ_SECONDS: '0', ...server.env });
   const temporal = new Client({ connection: Connection.lazy({ address: '127.0.0.1:1' }) });
   intake = createIntake({ db: db(), temporal, config, secret: 'secret' });
+  secondChannel = createSecondChannel({ db: db(), temporal, config }, 0);
   sender = null;
   const gateway: Gateway = {
     db: db(),
@@ -453,4 +457,112 @@ it('forgets a person by name, with the words in groups and the permission', asyn
     db().selectFrom('inbox').select('id').where('body', 'like', '%xylophone%').execute(),
   ]);
   expect(rest).toEqual([[], [], []]);
+});
+
+/** The owner's chat on WhatsApp. */
+async function ownersWhatsApp(state: 'authenticated' | 'disconnected') {
+  await db().deleteFrom('wa_accounts').execute();
+  const jid = `49170${++counter}@s.whatsapp.net`;
+  await db()
+    .insertInto('wa_accounts')
+    .values({ account: `a${counter}`, wanted: 'on', state, jid, request: 1 })
+    .execute();
+  const { id: threadId } = await intake.channelThread('whatsapp', jid);
+  const { chat_id: chatId } = await db()
+    .selectFrom('threads')
+    .select('chat_id')
+    .where('id', '=', threadId)
+    .executeTakeFirstOrThrow();
+  return { threadId, chatId };
+}
+
+async function onlyOwner() {
+  await db().deleteFrom('tg_people').execute();
+  return await someone();
+}
+
+const stateOf = (id: string) =>
+  db().selectFrom('questions').select(['state', 'answer', 'also_in']).where('id', '=', id).executeTakeFirstOrThrow();
+
+const noticesTo = async (chatId: string) =>
+  (
+    await db().selectFrom('outbox').select('body').where('chat_id', '=', chatId).where('kind', '=', 'notice').execute()
+  ).map(({ body }) => body);
+
+it('asks on Telegram, too, what WhatsApp cannot show, takes one answer, and tells WhatsApp', async () => {
+  for (const answering of ['press', 'option', 'number'] as const) {
+    const ana = await onlyOwner();
+    const there = await ownersWhatsApp('disconnected');
+    const id = await question(there, ['red', 'green']);
+    const asks = await db()
+      .selectFrom('outbox')
+      .select('id')
+      .where('chat_id', '=', there.chatId)
+      .where('kind', '=', 'question')
+      .executeTakeFirstOrThrow();
+    // WhatsApp had it, and went away then
+    await markSent(db(), asks.id);
+    await secondChannel();
+    await secondChannel();
+    await deliverAll(ana.chatId);
+    expect(server.textsIn(ana.id).filter((text) => text.includes('Which colour?'))).toEqual([
+      expect.stringContaining('(Asked on WhatsApp. You can answer here, too.)'),
+    ]);
+    // once for each time that it is away
+    expect(server.shown.filter(({ text }) => text.startsWith('WhatsApp is away.'))).toHaveLength(1);
+    const shown = server.shown.findLast(({ buttons }) => buttons.length > 0)!;
+    if (answering === 'press') {
+      server.presses(person(997, 'Eve'), shown, 'red');
+      server.presses(ana, shown, 'green');
+      server.presses(ana, shown, 'red');
+    } else server.writes(ana, answering === 'option' ? 'green' : '2');
+    await handled();
+    expect(await stateOf(id)).toMatchObject({ state: 'answered', answer: 'green' });
+    await until('what became of it is told', async () => {
+      await deliverAll(ana.chatId);
+      return server.textsIn(ana.id).includes('That is answered. The rest comes on WhatsApp.');
+    });
+    await secondChannel();
+    await secondChannel();
+    expect(await noticesTo(there.chatId)).toEqual(['Answered on Telegram: green. That settles “Which colour?”']);
+    expect((await stateOf(id)).also_in).toBeNull();
+  }
+});
+
+it('asks on WhatsApp, too, while Telegram does not answer, and tells it when the answer came on Telegram', async () => {
+  const ana = await onlyOwner();
+  const there = await ownersWhatsApp('authenticated');
+  const id = await question(ana, []);
+  await deliverAll(ana.chatId);
+  await secondChannel();
+  expect((await stateOf(id)).also_in).toBeNull();
+  await db().updateTable('tg_bots').set({ problem: 'Telegram cannot be reached.' }).execute();
+  await secondChannel();
+  expect((await stateOf(id)).also_in).toBe(there.chatId);
+  const again = (state: 'queued' | 'sent') =>
+    db()
+      .selectFrom('outbox')
+      .select('id')
+      .where('chat_id', '=', there.chatId)
+      .where('kind', '=', 'question')
+      .where('state', '=', state)
+      .executeTakeFirst();
+  await markSent(db(), (await again('queued'))!.id);
+  // a command stays a command
+  await intake.say({ threadId: there.threadId, text: 'status', channelMessageId: `status ${id}` });
+  expect(await stateOf(id)).toMatchObject({ state: 'open' });
+  server.writes(ana, 'blue');
+  await handled();
+  expect(await stateOf(id)).toMatchObject({ state: 'answered', answer: 'blue' });
+  await secondChannel();
+  expect((await noticesTo(there.chatId)).at(-1)).toBe('Answered on Telegram: blue. That settles “Which colour?”');
+});
+
+it('never asks in the chat of somebody else', async () => {
+  await db().deleteFrom('tg_people').execute();
+  await someone('trusted');
+  const there = await ownersWhatsApp('disconnected');
+  const id = await question(there, ['red', 'green']);
+  await secondChannel();
+  expect((await stateOf(id)).also_in).toBeNull();
 });
