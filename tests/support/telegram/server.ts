@@ -162,6 +162,27 @@ export class TelegramServer {
     });
   }
 
+  /** Updates of any form. */
+  pushes(...updates: Fields[]): void {
+    for (const update of updates) this.push(update);
+  }
+
+  /** A reaction to a message of the bot; null takes it off. */
+  reacts(person: Person, to: Shown, emoji: string | null): void {
+    const reaction = (one: string | null) => (one === null ? [] : [{ type: 'emoji', emoji: one }]);
+    const chat = { id: to.chat, type: to.chat > 0 ? 'private' : 'supergroup' };
+    this.push({
+      message_reaction: {
+        chat,
+        message_id: to.id,
+        user: person,
+        date: Math.floor(Date.now() / 1000),
+        old_reaction: reaction(emoji === null ? '👍' : null),
+        new_reaction: reaction(emoji),
+      },
+    });
+  }
+
   /** The same update again, under a new id, as after a change of servers. */
   repeat(id: number, person: Person, text: string): void {
     this.push({ message: { ...this.messageOf(person, { id: person.id, type: 'private' }, { text }), message_id: id } });
@@ -290,12 +311,18 @@ export class TelegramServer {
     done: (result: unknown) => [number, object],
   ): [number, object] {
     const message = this.shown.find(({ chat, id }) => chat === params.chat_id && id === params.message_id);
+    if (!message && Number(params.message_id) < (this.nextMessage.get(Number(params.chat_id)) ?? 1))
+      return refuse("Bad Request: message can't be edited");
     if (!message) return refuse('Bad Request: message to edit not found');
-    if (method === 'editMessageReplyMarkup') message.buttons = [];
+    const { inline_keyboard = [] } = (params.reply_markup ?? {}) as { inline_keyboard?: Shown['buttons'][] };
+    const buttons = inline_keyboard.flat();
+    if (method === 'editMessageReplyMarkup' && JSON.stringify(buttons) === JSON.stringify(message.buttons))
+      return refuse('Bad Request: message is not modified');
+    if (method === 'editMessageReplyMarkup') message.buttons = buttons;
     else if (message.text === params.text) return refuse('Bad Request: message is not modified');
     else message.text = String(params.text);
     message.edits += 1;
-    return done({ message_id: message.id, date: Math.floor(Date.now() / 1000) });
+    return done({ message_id: message.id, date: Math.floor(Date.now() / 1000), text: message.text });
   }
 }
 

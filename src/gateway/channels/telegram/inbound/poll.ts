@@ -3,7 +3,7 @@ import type { Update } from '@grammyjs/types';
 import type { Logger } from 'pino';
 import type { Db } from '../../../../store/postgres/database.ts';
 import { reportProblem } from '../../../../store/telegram/bots.ts';
-import { storeUpdates } from '../../../../store/telegram/inbox.ts';
+import { type NewUpdate, storeUpdates } from '../../../../store/telegram/inbox.ts';
 import { type TelegramApi, TelegramError } from '../api.ts';
 import { ALLOWED_UPDATES, storable } from './decode.ts';
 
@@ -37,7 +37,7 @@ export async function pollUpdates({ db, log, api, onStored }: PollDeps, signal: 
       await storeUpdates(
         db,
         api.botId,
-        updates.map(storable).filter((update) => update !== null),
+        updates.flatMap((update) => readable(log, update)),
       );
       // ids of updates may fall after a quiet week, so the last one counts and not the highest
       offset = updates.at(-1) ? updates.at(-1)!.update_id + 1 : offset;
@@ -53,6 +53,20 @@ export async function pollUpdates({ db, log, api, onStored }: PollDeps, signal: 
       await pause(Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS), undefined, { signal }).catch(() => {});
       failures = Math.min(failures + 1, 10);
     }
+  }
+}
+
+/** An update that cannot be taken apart would come again with every poll, and hold up all that follow. */
+function readable(log: Logger, update: Update): NewUpdate[] {
+  try {
+    const read = storable(update);
+    return read ? [read] : [];
+  } catch (error) {
+    log.error(
+      { reason: (error as Error).message },
+      'an update of Telegram has no form that is known; it is passed over',
+    );
+    return [];
   }
 }
 
