@@ -94,6 +94,11 @@ export interface CallVerdict {
 export type Danger = 'SAFE' | 'MODERATE' | 'DANGEROUS';
 export type Effect = 'idempotent' | 'reattachable' | 'once';
 export type Autonomy = 'supervised' | 'cautious' | 'autonomous';
+/**
+ * What a person sets. `judged` is stored as `cautious` with a flag beside it, so that a release which does not know it
+ * is cautious.
+ */
+export type TrustLevel = Autonomy | 'judged';
 
 export interface ThinkInput {
   turnId: string;

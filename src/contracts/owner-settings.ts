@@ -78,11 +78,11 @@ export interface OwnerChats {
 
 export interface ChatTrust {
   chat: OwnerChat;
-  autonomy: 'supervised' | 'cautious' | 'autonomous';
+  autonomy: 'supervised' | 'cautious' | 'judged' | 'autonomous';
   /** somebody said `yes all` */
   auto_approve: boolean;
   /**
-   * sinks that are allowed for good (`yes always for …`); `POST /v1/owner/chats/{thread_id}/ask-again` takes them back
+   * what is allowed for good: sinks (`yes always for …`), and kinds of actions in a project; `POST /v1/owner/chats/{thread_id}/ask-again` takes them back
    */
   grants: string[];
   last_active_at: string;

@@ -87,8 +87,7 @@ const chats = defineTool({
   readFrom: () => 'names of chats',
   sends: [],
   onStore: 'reads',
-  description:
-    'List chats and groups, which groups are answered and how. From another chat than the owner’s own: only this one.',
+  description: 'List chats and groups, and how groups are answered.',
   danger: 'SAFE',
   schema: z.strictObject({}),
   timeoutMs: 10_000,
@@ -115,7 +114,7 @@ const sendMessage = defineTool({
   sends: ['message'],
   // what is said here only its own people read
   sent: ({ text, chat }) => (chat === undefined ? { texts: [] } : { texts: [text] }),
-  description: 'Write into this chat at once, or into another one by its name, which only the owner’s own chat may.',
+  description: 'Write into this chat at once, or into another (owner’s own chat only).',
   danger: 'SAFE',
   dangerOf: ({ chat }) => (chat === undefined ? 'SAFE' : 'DANGEROUS'),
   mainOnly: ({ chat }) => chat !== undefined,
@@ -149,7 +148,7 @@ const conversationSearch = defineTool({
   readFrom: () => 'an earlier conversation',
   sends: [],
   onStore: 'reads',
-  description: 'Search everything that was ever said in this chat, or in another one (owner’s own chat only).',
+  description: 'Search all that was said in this chat, or in another (owner’s own chat only).',
   danger: 'SAFE',
   mainOnly: ({ chat }) => chat !== undefined,
   schema: z.strictObject({

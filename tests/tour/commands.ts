@@ -20,7 +20,7 @@ export interface Guide extends World {
 const PATIENCE_MS = 120_000;
 
 /** What is said, and what is shown: several where several messages come, in any order. */
-export type Line = readonly [says: string | ((guide: Guide) => string), ...sees: RegExp[]];
+export type Line = readonly [says: string | ((guide: Guide) => string | Promise<string>), ...sees: RegExp[]];
 
 const calls = (...all: Array<[string, Record<string, unknown>]>): string => callsThen(all);
 const task = (goal: string, workspace = 'demo') =>
@@ -64,6 +64,7 @@ const tasks: Line[] = [
   ['tasks', /1: practice in demo: wait 300 \(at work for /],
   ['pause', /is paused/],
   ['resume', /goes on\./],
+  ['tell 1: write told.txt told', /hears that as soon as it is done/],
   ['status', /demo is running/],
   ['stop 1', /^Stopped in/],
   [
@@ -124,6 +125,9 @@ const consent: Line[] = [
   ['ask again', /From now on I ask again before: .*fetch/],
   ['ask again for push', /Nothing of that was allowed/],
   ['ask again for schedule', /Nothing of that was allowed/],
+  ['judged', /I ask before what is dangerous/],
+  ['judged by other-model', /other-model decides whether/],
+  ['rules', /in demo: \d+ yes|not asked here/],
   ['/autonomous', /I do everything without asking/],
 ];
 
@@ -220,7 +224,7 @@ export async function walk(
   shown: (text: string) => void,
   missed: (what: string) => void,
 ): Promise<string> {
-  const text = typeof says === 'string' ? says : says(guide);
+  const text = typeof says === 'string' ? says : await says(guide);
   await guide.ann.says(text);
   for (const like of sees) {
     const message = await guide.ann.sees(like, PATIENCE_MS).catch((error: Error) => {

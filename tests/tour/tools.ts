@@ -167,7 +167,8 @@ const tasks: Row[] = [
   row('Which hosts may it reach?', 'egress_list', {}, /garden: nobody was asked about a host yet/),
   row('Wait with it', 'task_pause', {}, /Paused/),
   row('Go on', 'task_resume', {}, /Resumed/),
-  row('Tell it blue', 'task_respond', { response: 'blue' }, /waits for an answer/),
+  row('Tell it blue', 'task_respond', { response: 'blue' }, /hears it as soon as it is done/),
+  row('Bring it in', 'task_bring', { tasks: ['99'], workspace: 'demo' }, /There is no such task in demo/),
   row(
     'End it',
     'task_cancel',

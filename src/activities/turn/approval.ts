@@ -170,12 +170,22 @@ async function costOf(
 
 /** The workspace of a call, with the hosts that have it: none for one that the call makes. */
 async function whereOf(db: Db, call: Call, tool: Tool): Promise<{ workspace: string; hosts: string[] } | null> {
-  const chatId = await chatOfThread(db, call.thread_id);
+  const place = await placeOf(db, await chatOfThread(db, call.thread_id), call.args, tool);
+  return place && { workspace: visibleLine(place.name), hosts: place.hosts };
+}
+
+/** The workspace that arguments mean in a chat, with the hosts that have it. */
+export async function placeOf(
+  db: Db,
+  chatId: string,
+  args: Record<string, unknown>,
+  tool: Tool,
+): Promise<{ name: string; hosts: string[] } | null> {
   const [active, all] = await Promise.all([activeWorkspace(db, chatId), listWorkspaces(db)]);
-  const given = tool.workspaceOf ? tool.workspaceOf(call.args as never) : call.args.workspace;
+  const given = tool.workspaceOf ? tool.workspaceOf(args as never) : args.workspace;
   const names = [...new Set(all.map(({ name }) => name))];
-  const workspace = typeof given === 'string' ? given : (active?.name ?? (names.length === 1 ? names[0]! : null));
-  if (workspace === null) return null;
-  const hosts = all.filter(({ name }) => name === workspace).map(({ host }) => host);
-  return { workspace: visibleLine(workspace), hosts: active?.name === workspace ? [active.host] : hosts };
+  const name = typeof given === 'string' ? given : (active?.name ?? (names.length === 1 ? names[0]! : null));
+  if (name === null) return null;
+  const hosts = all.filter((each) => each.name === name).map(({ host }) => host);
+  return { name, hosts: active?.name === name ? [active.host] : hosts };
 }

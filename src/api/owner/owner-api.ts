@@ -28,14 +28,14 @@ import {
   runSchedule,
 } from './work/schedules.ts';
 import { getSpend } from './work/spend.ts';
-import { taskOrders } from './work/task-orders.ts';
+import { taskOrders, tellTask } from './work/task-orders.ts';
 import { getTask, getTaskDiff, getTaskLog, getTasks } from './work/tasks.ts';
 import { getWorkspaces, removeEgress } from './work/workspaces.ts';
 
 /** The API of the owner's page, beside the runtime API. */
 export const ownerEndpoints: ReadonlyArray<Endpoint<RuntimeDeps>> = [
   ...[getNow, getQuestion, postSeen, getOwnerEvents],
-  ...[getTasks, getTask, getTaskLog, getTaskDiff, ...taskOrders],
+  ...[getTasks, getTask, getTaskLog, getTaskDiff, ...taskOrders, tellTask],
   ...[getWorkspaces, removeEgress],
   ...[getSchedules, postSchedule, postPreview, runSchedule, pauseSchedule, resumeSchedule, deleteScheduleOrReminder],
   ...[getSpend],

@@ -1,6 +1,7 @@
 import { ASK_USER, type Autonomy, type Danger } from '../../contracts/conversation.ts';
 import type { DecidedBy } from '../../contracts/decision.ts';
 import type { CallTaint } from '../../contracts/taint.ts';
+import type { Judged } from './judge.ts';
 
 export type Verdict = 'run' | 'ask' | 'refuse';
 
@@ -28,6 +29,17 @@ export const policyOf = (
   taint: CallTaint | null = null,
 ): Verdict =>
   call.name === ASK_USER || (taint && taint.asks.length > 0) ? 'ask' : decide(call.danger, autonomy, autoApprove);
+
+/**
+ * The same in a chat whose owner allows this kind of action in this project, once a judge has seen the action. The
+ * judge can only let run what a cautious chat asks about; it makes nothing run that is a question.
+ */
+export const policyJudged = (
+  verdict: Verdict,
+  autonomy: Autonomy,
+  judged: Judged | null | undefined,
+  isAllowed: boolean,
+): Verdict => (verdict === 'ask' && autonomy === 'cautious' && isAllowed && judged?.says === 'run' ? 'run' : verdict);
 
 /** Nobody is there when a schedule fires, so a call that would ask is refused. */
 export const decideUnattended = (

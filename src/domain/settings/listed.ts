@@ -84,6 +84,7 @@ const BROUGHT: ReadonlySet<string> = new Set([
   'GEMINI_MODEL',
   'COPILOT_MODEL',
   'OPENCODE_MODEL',
+  'NANOCLAW_MODEL',
   // of Docker, Temporal and OpenTelemetry
   'DOCKER_HOST',
   'TEMPORAL_API_KEY',

@@ -61,6 +61,8 @@ import * as push from './migrations/0079-push.ts';
 import * as seenFailures from './migrations/0081-seen-failures.ts';
 import * as groups from './migrations/0082-groups.ts';
 import * as ship from './migrations/0083-ship.ts';
+import * as taskWords from './migrations/0084-task-words.ts';
+import * as judge from './migrations/0085-judge.ts';
 import * as secondChannel from './migrations/0089-second-channel.ts';
 
 /**
@@ -130,6 +132,8 @@ const migrations: Record<string, Migration> = {
   '0081_seen_failures': seenFailures,
   '0082_groups': groups,
   '0083_ship': ship,
+  '0084_task_words': taskWords,
+  '0085_judge': judge,
   '0089_second_channel': secondChannel,
 };
 

@@ -192,6 +192,7 @@ export interface AskedOnTelegram {
   threadId: string;
   kind: QuestionTable['kind'];
   options: string[];
+  prompt: string;
   open: boolean;
   /** another channel asked it first */
   again: boolean;
@@ -225,7 +226,7 @@ export async function askedOnTelegram(db: Db, chat: string, id: string): Promise
       ),
     )
     .select(['questions.id', 'questions.thread_id as threadId', 'questions.kind', 'questions.options'])
-    .select((e) => ['questions.state', e('chats.id', '!=', e.ref('questions.chat_id')).as('again')])
+    .select((e) => ['questions.state', 'questions.prompt', e('chats.id', '!=', e.ref('questions.chat_id')).as('again')])
     .where('questions.id', '=', id)
     .where('chats.channel', '=', 'telegram')
     .where('chats.address', '=', chat)

@@ -56,7 +56,7 @@ export const shipTool = defineTool({
   asksAlways: ({ action, merge }) => action === 'merge' || (action === 'start' && merge === 'green'),
   notARoutineStep: true,
   description:
-    'Make a pull request of the commits of a workspace and watch it to its merge: failed checks, reviews and conflicts are worked on by coding tasks.',
+    'Make a pull request of a workspace and watch it to its merge: coding tasks work on failed checks, reviews and conflicts.',
   schema,
   summarise: ({ action }) => action,
   asks: ({ action, merge }, at) =>

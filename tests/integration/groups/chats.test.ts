@@ -294,7 +294,7 @@ it('tells groups of one name apart, and takes no part of a name for an order', a
 
 it('writes to a registered group only, and says what happened', async () => {
   expect((await call(main, 'send_message', { text: 'hi', chat: 'Work' })).output).toBe(
-    'There is no chat "Work", or its group is not answered. There is: Family.',
+    'There is no chat "Work", or its group is not answered. There is: Ann, Family.',
   );
   const sent = await call(main, 'send_message', {
     text: 'Dinner is ready <internal>the owner asked</internal>',

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { answerRequest, clientOf } from '../../../src/adapters/mcp/serving/protocol.ts';
-import { contractToolOf } from '../../../src/api/runtime/mcp/contract-tools.ts';
 import { admitted, offeredTools } from '../../../src/api/runtime/mcp/offered.ts';
 import { cursorId, cursorOf, newSessionId, sessionOf } from '../../../src/api/runtime/mcp/wire.ts';
+import { contractToolOf } from '../../../src/tools/contract-tools.ts';
 import { tools } from '../../../src/tools/registry.ts';
 
 describe('the id of a session', () => {

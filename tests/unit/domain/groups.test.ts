@@ -8,7 +8,7 @@ import {
   whoInWords,
 } from '../../../src/domain/chat/groups.ts';
 import { addressed } from '../../../src/domain/chat/trigger.ts';
-import { toolInWords } from '../../../src/domain/chat/words/tool-words.ts';
+import { toolsInWords } from '../../../src/domain/chat/words/tool-words.ts';
 import { nameProblem } from '../../../src/domain/tasks/workspace-names.ts';
 
 describe('a registered group', () => {
@@ -79,10 +79,9 @@ describe('the words of the owner', () => {
   ])('%s', (text, order) => expect(parseGroupOrder(text)).toEqual(order));
 
   it('are a call only with a slash, which a command adds where there is such a group', () => {
-    expect(toolInWords('answer in German')).toBeNull();
-    expect(toolInWords('/answer in Family')).toEqual({
-      name: 'register_group',
-      arguments: { group: 'Family', answer: 'called' },
-    });
+    expect(toolsInWords('answer in German')).toEqual([]);
+    expect(toolsInWords('/answer in Family')).toEqual([
+      { name: 'register_group', arguments: { group: 'Family', answer: 'called' } },
+    ]);
   });
 });

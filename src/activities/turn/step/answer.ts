@@ -43,9 +43,10 @@ import { MAIN_ONLY } from '../../../tools/tool.ts';
 import type { ActivityDeps } from '../../activity-deps.ts';
 import { fittingHistory } from '../context/compact.ts';
 import { type PromptFacts, promptFacts, systemPrompt } from '../context/prompt.ts';
-import { sourcesOf, withTaint } from '../context/provenance.ts';
+import { sourcesOf, withTaint, wordsNow } from '../context/provenance.ts';
 import { checkCall, refusedCall, routeToKennel } from './check-calls.ts';
 import { endOf, isEmpty, loopsOf } from './ends.ts';
+import { type Judging, judgeCalls } from './judge.ts';
 import { StepStream } from './step-stream.ts';
 import { answerWithoutModel } from './words.ts';
 
@@ -145,8 +146,8 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
     const asked = await (loops.ends ? askForEnd : askForAnswer)(deps, asking, messages, offer, stream);
     await stream.endReasoning();
     const { answer, refusal, note: told } = endOf(asked.answer, { history, loops: loops.ends });
-    const calls = refusal
-      ? answer.calls.map((call) => refusedCall(call, refusal))
+    const { calls, spent } = refusal
+      ? { calls: answer.calls.map((call) => refusedCall(call, refusal)), spent: NOTHING_SPENT }
       : await checkedCalls(deps, asking, history, { ...answer, commanded: asked.commanded === true }, offer);
     return await storeAnswer(deps.db, asking.input, asking.subject, {
       text: answer.text,
@@ -157,7 +158,7 @@ async function answerOnce(deps: ActivityDeps, asking: Asking, loaded: History): 
       families: familiesAfter(asking.subject, offer, calls),
       model: answer.model,
       // the summary that made room was paid for as well
-      usage: sumOf(asked.usage, fitting.spent),
+      usage: sumOf(sumOf(asked.usage, fitting.spent), spent),
       cachedTokens: asked.cachedTokens,
       reasoningTokens: asked.reasoningTokens,
       ...(asked.estimated && { estimated: true }),
@@ -417,12 +418,12 @@ async function ask(
 
 /** The calls of an answer, each with its verdict, what its turn had read, and the queue of its host. */
 async function checkedCalls(
-  { db, config }: ActivityDeps,
+  { db, config, model }: ActivityDeps,
   asking: Asking,
   history: History,
   { calls: made, commanded }: Pick<ModelAnswer, 'calls'> & { commanded: boolean },
   { access, added }: Offer,
-): Promise<CheckedCall[]> {
+): Promise<Judging> {
   const { input, subject } = asking;
   const { chatId, group } = subject;
   const checked = await Promise.all(
@@ -434,8 +435,10 @@ async function checkedCalls(
         : refusedCall(call, refusal);
     }),
   );
-  const calls = await withTaint(db, { threadId: input.threadId, chatId, group }, history, checked, added);
-  return await routeToKennel(db, config, chatId, calls, added);
+  const tainted = await withTaint(db, { threadId: input.threadId, chatId, group }, history, checked, added);
+  const judge = { db, model, subject, signal: cancellationSignal(), requestId: stepKey(input.turnId, input.step) };
+  const { calls, spent } = await judgeCalls({ ...judge, goal: wordsNow(history, group) }, tainted);
+  return { calls: await routeToKennel(db, config, chatId, calls, added), spent };
 }
 
 /** Work that goes on for hours is asked about as its danger wants, also when the words of a person begin it. */
@@ -459,6 +462,8 @@ async function refusalOf(
     ? ownersOnly
     : null;
 }
+
+const NOTHING_SPENT: StepUsage = { inputTokens: 0, outputTokens: 0, microUsd: 0 };
 
 function sumOf(one: StepUsage, other: StepUsage): StepUsage {
   const unpriced = (one.unpriced ?? 0) + (other.unpriced ?? 0);

@@ -19,7 +19,7 @@ import { chatFields, doing, lostChat } from '../shared.ts';
 const CHATS_LISTED = 200;
 const GROUPS_LISTED = 500;
 
-const autonomy = z.enum(['supervised', 'cautious', 'autonomous']);
+const autonomy = z.enum(['supervised', 'cautious', 'judged', 'autonomous']);
 const trust = z
   .object({
     chat: chatFields,

@@ -1,9 +1,9 @@
 import type { CallToolResult, OfferedTool } from '../../../adapters/mcp/serving/protocol.ts';
 import { closedTo } from '../../../domain/consent/policy.ts';
+import { contractToolOf, contractTools } from '../../../tools/contract-tools.ts';
 import { declarationOf } from '../../../tools/declarations.ts';
 import { tools } from '../../../tools/registry.ts';
 import type { Tool } from '../../../tools/tool.ts';
-import { contractToolOf, contractTools } from './contract-tools.ts';
 
 /** FETCH_MCP_SERVER_TOOLS: what a program may call. */
 type Offering = 'read' | 'all';

@@ -14,14 +14,15 @@ import { chooseModel, model } from './model.ts';
 import { preferences, signCommand } from './preferences.ts';
 import { egressCommand, project, projects } from './projects.ts';
 import { remind, removeSchedule, schedules } from './schedules.ts';
-import { orderCommand, tasks } from './tasks.ts';
+import { choice, orderCommand, tasks, tellCommand, together } from './tasks.ts';
 import { apps, bringIn, ship, undo } from './tools.ts';
-import { askAgain, autonomy, plan, plans } from './trust.ts';
+import { askAgain, autonomy, judged, plan, plans, rules } from './trust.ts';
 import { shareCommand, telegramCommand, trustedCommand } from './trusted.ts';
 
 /** Every command, in the order in which a message is compared with them and in which `help` lists them. */
 export const COMMANDS: readonly Command[] = [
   orderCommand,
+  tellCommand,
   stop,
   status,
   help((about, context) => helpOf(about, context, COMMANDS)),
@@ -30,6 +31,8 @@ export const COMMANDS: readonly Command[] = [
   project,
   plans,
   plan,
+  together,
+  choice,
   tasks,
   undo,
   ship,
@@ -40,6 +43,8 @@ export const COMMANDS: readonly Command[] = [
   newConversation,
   clear,
   autonomy,
+  judged,
+  rules,
   askAgain,
   preferences,
   memories,

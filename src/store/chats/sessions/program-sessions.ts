@@ -52,6 +52,19 @@ export const waitingIn = (db: Db, address: string) =>
     .orderBy('questions.asked_at')
     .execute();
 
+/** What a turn asks a person now; null when nothing. */
+export const openQuestionOfTurn = async (db: Db, turnId: string): Promise<string | null> =>
+  (
+    await db
+      .selectFrom('questions')
+      .select('prompt')
+      .where('turn_id', '=', turnId)
+      .where('state', '=', 'open')
+      .where('task_id', 'is', null)
+      .limit(1)
+      .executeTakeFirst()
+  )?.prompt ?? null;
+
 /** Binds a request to a thread; returns the thread that it was bound to before, else this one. @throws KeyReused */
 export const bindRequest = (db: Db, key: RequestKey, threadId: string): Promise<string> =>
   db.transaction().execute(async (tx) => (await takeForThread(tx, key, threadId)) ?? threadId);

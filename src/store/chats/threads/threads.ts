@@ -259,6 +259,8 @@ async function eraseDialogue(tx: ThreadTransaction): Promise<void> {
     await now.deleteFrom(table).where('turn_id', 'in', turnsOf(tx)).execute();
   for (const table of ['transcript', 'items'] as const)
     await now.deleteFrom(table).where('thread_id', '=', threadId).execute();
+  // they name commands, so what they allow ends with them
+  await now.deleteFrom('action_kinds').where('chat_id', '=', tx.chatId).execute();
   await now.deleteFrom('summaries').where('thread_id', '=', threadId).where('body', '!=', '').execute();
   await now.deleteFrom('events').where('thread_id', '=', threadId).where('event', '!=', 'thread.started').execute();
   await now

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { capabilitiesOf, isGroupChat } from '../../../contracts/channels.ts';
-import type { Autonomy } from '../../../contracts/conversation.ts';
+import type { TrustLevel } from '../../../contracts/conversation.ts';
 import type { Channel } from '../../../contracts/ids.ts';
 import type { OwnerChat } from '../../../contracts/owner.ts';
 import { inline } from '../../../domain/text/foreign-text.ts';
@@ -72,7 +72,7 @@ export const nameWithoutNumber = ({ name, channel }: Pick<OwnerChat, 'name' | 'c
 
 interface TrustRow {
   thread_id: string;
-  autonomy: Autonomy;
+  autonomy: TrustLevel;
   auto_approve: boolean;
   grants: string[];
   last_active_at: Date;
@@ -84,9 +84,11 @@ interface TrustRow {
  */
 export async function listTrust(db: Db, limit: number): Promise<TrustRow[]> {
   const { rows } = await sql<TrustRow>`
-    select threads.id as thread_id, chats.autonomy, threads.auto_approve, threads.updated_at as last_active_at,
-      coalesce((select array_agg(sink order by sink) from sink_grants where sink_grants.chat_id = chats.id), '{}') as grants
-    from threads cross join lateral (select id, autonomy from chats where chats.id = threads.chat_id limit 1) as chats
+    select threads.id as thread_id, case when judged and autonomy = 'cautious' then 'judged' else autonomy end as autonomy, threads.auto_approve, threads.updated_at as last_active_at,
+      coalesce((select array_agg(sink order by sink) from sink_grants where sink_grants.chat_id = chats.id), '{}') ||
+        coalesce((select array_agg(label || ' in ' || workspace order by label) from action_kinds
+          where action_kinds.chat_id = chats.id and allowed_at is not null), '{}') as grants
+    from threads cross join lateral (select id, autonomy, judged from chats where chats.id = threads.chat_id limit 1) as chats
     where threads.deleted_at is null and not threads.archived and not exists (
       select from threads as later where later.chat_id = threads.chat_id and (later.updated_at, later.id) > (threads.updated_at, threads.id))
     order by threads.updated_at desc, threads.id limit ${limit}`.execute(db);

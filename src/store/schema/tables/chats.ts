@@ -16,6 +16,10 @@ interface ChatTable {
   address: string;
   workflow_id: string;
   autonomy: 'supervised' | 'cautious' | 'autonomous';
+  /** where `autonomy` is cautious: kinds of actions that the owner allowed for a project are judged, not asked about */
+  judged: Generated<boolean>;
+  /** the model that judges; null: rules alone do */
+  judge_model: ColumnType<string | null, string | null | undefined, string | null>;
   /** the active workspace and the host that it is on */
   workspace: string | null;
   workspace_host: string | null;

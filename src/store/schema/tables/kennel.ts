@@ -118,6 +118,10 @@ export interface TaskTable {
   from_branch: ColumnType<string | null, string | null | undefined, string | null>;
   /** text of others that it works with, each line marked */
   material: ColumnType<string | null, string | null | undefined, string | null>;
+  /** the tasks that it began together with */
+  race_id: ColumnType<string | null, string | null | undefined, never>;
+  /** its work was brought in */
+  chosen: Generated<boolean>;
 }
 /** A pull request that is watched from its branch to its merge. */
 export interface ShipmentTable {
@@ -167,6 +171,22 @@ interface ShipmentRemarkTable {
   pass: number | null;
   done: Generated<boolean>;
   seen_at: Seen;
+}
+
+/** Tasks that began together. */
+interface RaceTable {
+  id: string;
+  chat_id: string;
+  /** `race`: attempts at one goal, of which one is chosen. `split`: parts, which are all brought in */
+  kind: 'race' | 'split';
+  /** the commit that all begin at; null until the first has its worktree */
+  base: ColumnType<string | null, string | null | undefined, string | null>;
+  /** the task whose end was told as the end of all */
+  told_by: ColumnType<string | null, string | null | undefined, string | null>;
+  chosen_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
+  /** branches that were not chosen are gone */
+  dropped_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
+  created_at: Seen;
 }
 /** A limit that all tasks with the same account share. The row goes when the endpoint answers again. */
 interface ModelLimitTable {
@@ -248,6 +268,16 @@ interface SetupScriptTable {
   script: string;
   created_at: Created;
 }
+/** Words of a person to a coding task at work. */
+export interface TaskWordsTable {
+  /** of the message or call that says them, so that they count once */
+  id: string;
+  task_id: string;
+  text: string;
+  said_at: Created;
+  /** number of the run in which the agent had them in its prompt */
+  heard_step: number | null;
+}
 /** What the coding tasks of a chat used on a day (UTC): the sum of `task_usage`, by the day of the call. */
 interface TaskSpendingTable {
   chat_id: string;
@@ -297,12 +327,14 @@ export interface KennelDatabase {
   tasks: TaskTable;
   shipments: ShipmentTable;
   shipment_remarks: ShipmentRemarkTable;
+  races: RaceTable;
   task_log: TaskLogTable;
   task_usage: TaskUsageTable;
   task_egress: TaskEgressTable;
   egress_asks: EgressAskTable;
   egress_rules: EgressRuleTable;
   setup_scripts: SetupScriptTable;
+  task_words: TaskWordsTable;
   task_spending: TaskSpendingTable;
   model_limits: ModelLimitTable;
   signatures: SignatureTable;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { CallToolResult, OfferedTool } from '../../../adapters/mcp/serving/protocol.ts';
-import { isInterval, isOnce, readInterval } from '../../../domain/firings.ts';
+import type { CallToolResult, OfferedTool } from '../adapters/mcp/serving/protocol.ts';
+import { isInterval, isOnce, readInterval } from '../domain/firings.ts';
 
 /**
  * Tools of NanoClaw's agents, by their names and arguments. Each is a call of one of ours, so policy, taint and consent
@@ -91,13 +91,23 @@ const CONTRACT_TOOLS: readonly ContractTool[] = [
         .enum(['group', 'isolated'])
         .default('group')
         .describe('group: with what was said before. isolated: in a conversation of its own'),
+      task_id: z.string().trim().min(1).max(80).optional().describe('Its name'),
       target_group_jid: z.string().trim().min(1).max(120).optional().describe('Another chat: its name, or its address'),
     }),
     'cron_create',
-    ({ prompt, schedule_type, schedule_value, context_mode, target_group_jid }) => {
+    ({ prompt, schedule_type, schedule_value, context_mode, task_id, target_group_jid }) => {
       const isolated = context_mode === 'isolated' && { isolated: true };
+      const name = task_id !== undefined && { name: task_id };
       const chat = target_group_jid !== undefined && { chat: target_group_jid };
-      return wrongValue(schedule_type, schedule_value) ?? { prompt, schedule: schedule_value, ...isolated, ...chat };
+      return (
+        wrongValue(schedule_type, schedule_value) ?? {
+          prompt,
+          schedule: schedule_value,
+          ...isolated,
+          ...name,
+          ...chat,
+        }
+      );
     },
     (call) => says(`Task ${idIn(call)} is scheduled. ${call.output}`, { task_id: idIn(call) }),
   ),
@@ -210,7 +220,7 @@ interface ListedCron {
   nextRunAt: string | null;
 }
 
-interface ListedTask {
+export interface ListedTask {
   id: string;
   prompt: string;
   schedule_type: Type;
@@ -239,3 +249,7 @@ const BY_NAME = new Map(CONTRACT_TOOLS.map((tool) => [tool.offered.name, tool]))
 
 export const contractTools = (): IterableIterator<ContractTool> => BY_NAME.values();
 export const contractToolOf = (name: string): ContractTool | undefined => BY_NAME.get(name);
+
+/** Our tool for a call with these arguments of ours. */
+export const ourToolOf = ({ of, ofOther }: ContractTool, ours: Record<string, unknown>): string =>
+  'chat' in ours && ofOther ? ofOther : of;
