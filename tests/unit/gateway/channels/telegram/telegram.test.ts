@@ -85,7 +85,7 @@ it('has a button for a rule where a question offers one, which means the same wh
     isWhole: false,
     evidence: '$ npm test',
     rest: 0,
-    reminder: false,
+    again: null,
   };
   const [part] = write({ kind: 'question', body: '', question }, 0);
   expect(part?.kind === 'text' && part.buttons?.inline_keyboard[0]?.map(({ text }) => text)).toEqual([
