@@ -66,7 +66,10 @@ export class TelegramServer {
   });
   private updates: Array<{ update_id: number } & Fields> = [];
   private nextUpdate = 1000;
-  private readonly nextMessage = new Map<number, number>();
+  /** of all servers, because they are one bot: supergroups count by themselves, all other chats together */
+  private static readonly nextMessage = new Map<number, number>();
+  /** what people wrote, as `chat/id` */
+  private readonly written = new Set<string>();
   private poll: Poll | null = null;
 
   static async start(): Promise<TelegramServer> {
@@ -201,13 +204,15 @@ export class TelegramServer {
   callsOf = (method: string): Call[] => this.calls.filter((call) => call.method === method);
 
   private messageOf(from: Person, chat: Fields, fields: Fields) {
-    const id = chat.id as number;
-    return { message_id: this.messageId(id), from, chat, date: Math.floor(Date.now() / 1000), ...fields };
+    const message_id = this.messageId(chat.id as number);
+    this.written.add(`${chat.id}/${message_id}`);
+    return { message_id, from, chat, date: Math.floor(Date.now() / 1000), ...fields };
   }
 
   private messageId(chat: number): number {
-    const id = this.nextMessage.get(chat) ?? 1;
-    this.nextMessage.set(chat, id + 1);
+    const counter = String(chat).startsWith('-100') ? chat : 0;
+    const id = TelegramServer.nextMessage.get(counter) ?? 1;
+    TelegramServer.nextMessage.set(counter, id + 1);
     return id;
   }
 
@@ -311,7 +316,7 @@ export class TelegramServer {
     done: (result: unknown) => [number, object],
   ): [number, object] {
     const message = this.shown.find(({ chat, id }) => chat === params.chat_id && id === params.message_id);
-    if (!message && Number(params.message_id) < (this.nextMessage.get(Number(params.chat_id)) ?? 1))
+    if (this.written.has(`${params.chat_id}/${params.message_id}`))
       return refuse("Bad Request: message can't be edited");
     if (!message) return refuse('Bad Request: message to edit not found');
     const { inline_keyboard = [] } = (params.reply_markup ?? {}) as { inline_keyboard?: Shown['buttons'][] };
