@@ -8,7 +8,7 @@ const CONNECT_MS = 10_000;
 export const MOST_BYTES = 20 * 1024 * 1024;
 
 /** The failure of a call. */
-type Failure =
+export type Failure =
   /** Telegram said no: nothing was done */
   | {
       kind: 'refused';
@@ -23,6 +23,28 @@ type Failure =
   | { kind: 'not sent' }
   /** Telegram may have carried it out */
   | { kind: 'unknown' };
+
+/** The longest that a poll waits, whatever Telegram asks for: a person may have mended it meanwhile. */
+const LONGEST_PAUSE_S = 15 * 60;
+
+/** How long Telegram wants to be left alone, in ms; null when it did not ask for a pause. */
+export const pauseAfter = (failure: Failure | null): number | null =>
+  failure?.kind === 'refused' && failure.code === 429
+    ? Math.min(Math.max(failure.retryAfter ?? 5, 1), LONGEST_PAUSE_S) * 1000
+    : null;
+
+/** Why the bot does not receive, for people. `failure` null: it is none of Telegram's. */
+export function problemOf(failure: Failure | null): string {
+  if (!failure) return 'What came from Telegram could not be stored; it is asked for again.';
+  if (failure.kind !== 'refused') return 'Telegram cannot be reached.';
+  if (failure.code === 401 || failure.code === 404)
+    return 'Telegram does not accept FETCH_TELEGRAM_TOKEN. Get a token from @BotFather, and set it.';
+  if (failure.code === 429) return 'Telegram has asked for a pause.';
+  if (failure.code !== 409) return `Telegram refuses to send messages: ${failure.description}`;
+  return /webhook/i.test(failure.description)
+    ? 'The Telegram bot had a webhook, which was removed.'
+    : 'Another program reads the messages of this Telegram bot.';
+}
 
 /** Neither the message nor a cause of it has the address of the call, because the token is a part of it. */
 export class TelegramError extends Error {

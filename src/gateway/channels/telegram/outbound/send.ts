@@ -39,6 +39,7 @@ const MOST_REFUSED = 3;
 /** Characters of a message whose arrival nobody can tell, as they are repeated. */
 const BEGINNING_CHARS = 120;
 const MAY_BE_TWICE = '(I may have asked this already.)\n\n';
+const NO_TOPIC = '(This was for a topic that is closed or deleted.)\n\n';
 const UNSURE = 'I do not know whether my last message reached you.';
 
 interface SenderDeps {
@@ -335,7 +336,8 @@ export class TelegramSender implements ChannelSender {
 
 function withLead(part: Extract<Part, { kind: 'text' }>, lead: string): Part {
   const entities = part.entities.map((entity) => ({ ...entity, offset: entity.offset + lead.length }));
-  // what does not fit any more was already shown, or is in the next message
+  // a question that does not fit any more was already shown; nothing of an answer may be left out
+  if (!part.asks && lead.length + part.text.length > 4096) return part;
   return { ...part, text: (lead + part.text).slice(0, 4096).toWellFormed(), entities };
 }
 
@@ -343,7 +345,7 @@ function withLead(part: Extract<Part, { kind: 'text' }>, lead: string): Part {
 function simplified(send: TelegramSend, description: string): { content: Part; chat: string } | null {
   const content = send.content as Part;
   if (/thread not found|TOPIC_(CLOSED|DELETED)/i.test(description) && send.chat.includes('/'))
-    return { content, chat: send.chat.split('/')[0]! };
+    return { content: content.kind === 'text' ? withLead(content, NO_TOPIC) : content, chat: send.chat.split('/')[0]! };
   if (content.kind !== 'text') return null;
   if (content.entities.length > 0 && /entit|parse/i.test(description))
     return { content: { ...content, entities: [] }, chat: send.chat };

@@ -290,6 +290,20 @@ it('answers in a group only when it is named or answered, and in the topic where
   expect(server.shown.at(-1)).toMatchObject({ chat: -1001, thread: 9, text: 'Noon.' });
 });
 
+it('answers in the group itself when the topic is deleted, and says so', async () => {
+  const { id: threadId } = await intake.channelThread('telegram', '-1002/9');
+  const { chat_id: chatId } = await db()
+    .selectFrom('threads')
+    .select('chat_id')
+    .where('id', '=', threadId)
+    .executeTakeFirstOrThrow();
+  server.fail('sendMessage', { refuse: 400, description: 'Bad Request: message thread not found' });
+  await say({ chatId, threadId }, '**Noon.**');
+  const text = '(This was for a topic that is closed or deleted.)\n\nNoon.';
+  const entities = [{ type: 'bold', offset: text.length - 5, length: 5 }];
+  expect(server.shown).toMatchObject([{ chat: -1002, thread: null, text, entities }]);
+});
+
 it('formats by entities, and cuts a long block of code into blocks of its language', async () => {
   const ana = await someone();
   const code = Array.from({ length: 300 }, (_, n) => `const emoji${n} = '👩‍🔬'; // line`).join('\n');
@@ -436,6 +450,23 @@ it('goes on after another program has read its messages, and after a broken poll
   await handled();
   expect(await bodies(ana.chatId)).toEqual(['still there?']);
   await until('the problem is over', async () => (await problem()) === null);
+});
+
+it('waits as long as Telegram asks before it polls again, and does not blame the token', async () => {
+  const ana = await someone();
+  await channel.stop();
+  const pausing = { refuse: 429, description: 'Too Many Requests', parameters: { retry_after: 1 } };
+  server.fail('getMe', pausing);
+  server.fail('getUpdates', pausing);
+  logged = '';
+  const before = server.callsOf('getUpdates').length;
+  server.writes(ana, 'are you there?');
+  await start();
+  await handled();
+  expect(await bodies(ana.chatId)).toEqual(['are you there?']);
+  expect(logged.match(/Telegram has asked for a pause/g)).toHaveLength(2);
+  const [refused, next] = server.callsOf('getUpdates').slice(before);
+  expect(next!.at - refused!.at).toBeGreaterThanOrEqual(1_000);
 });
 
 it('never writes the token into a log', async () => {
