@@ -22,7 +22,11 @@ const AWAY: { [C in Channel]?: (db: Db) => Promise<string | null> } = {
       .selectFrom('wa_accounts')
       .select('last_error')
       .where((e) =>
-        e.or([e('needs', 'is not', null), e.and([e('wanted', '=', 'on'), e('state', '!=', 'authenticated')])]),
+        e.or([
+          e.and([e('wanted', '=', 'on'), e('state', '!=', 'authenticated')]),
+          // unlinked by the phone; an account that its owner has logged out here has no code
+          e.and([e('needs', 'is not', null), e('last_code', 'is not', null)]),
+        ]),
       )
       .limit(1)
       .executeTakeFirst();

@@ -1,6 +1,6 @@
 import { capabilitiesOf } from '../../../contracts/channels.ts';
 import type { Channel } from '../../../contracts/ids.ts';
-import { MINUTE } from '../../../domain/time.ts';
+import { DAY, MINUTE } from '../../../domain/time.ts';
 import {
   askAlsoIn,
   channelsAway,
@@ -37,7 +37,7 @@ export function createSecondChannel(deps: IntakeDeps, awayMs = AWAY_MS): () => P
       const [there] = reached;
       // a channel on which nobody is asked is missed by nobody
       if (there && isAway(channel) && chats.some((chat) => chat.channel === channel))
-        await tellAway(deps, there, { channel, why, since: since.get(channel)! });
+        await tellAway(deps, there, channel, why);
     }
     const byId = new Map(chats.map((chat) => [chat.id, chat]));
     for (const question of await waitingQuestions(db, [...byId.keys()])) {
@@ -52,13 +52,9 @@ export function createSecondChannel(deps: IntakeDeps, awayMs = AWAY_MS): () => P
   };
 }
 
-/** Says once that a channel is away, and why. */
-async function tellAway(
-  deps: IntakeDeps,
-  chat: OwnersChat,
-  { channel, why, since }: { channel: Channel; why: string; since: number },
-): Promise<void> {
-  const outboxId = `out_away-${channel}-${since}`;
+/** Says that a channel is away, and why. Once a day, however many gateways see it, and however often they start. */
+async function tellAway(deps: IntakeDeps, chat: OwnersChat, channel: Channel, why: string): Promise<void> {
+  const outboxId = `out_away-${channel}-${Math.floor(Date.now() / DAY)}`;
   const text = `${capabilitiesOf(channel).label} is away. Until it is back, I ask you here. ${why}`;
   await recordNotice(deps.db, { chatId: chat.id, outboxId, text, kind: 'notice' });
   void deliverNow(deps, outboxId, chat.id);
