@@ -179,6 +179,9 @@ export function resultOf(method: string, status: number, text: string): unknown 
   } catch {}
   if (answer?.ok === true) return answer.result;
   const code = typeof answer?.error_code === 'number' ? answer.error_code : status;
+  // whoever says so has not read the message to its end
+  if (code === 413)
+    throw new TelegramError(method, { kind: 'refused', code, description: 'too large' }, 'is too large');
   if (answer?.ok !== false || code >= 500)
     throw new TelegramError(method, { kind: 'unknown' }, `answered with status ${status}`);
   const description = String(answer.description ?? '');

@@ -39,6 +39,9 @@ const MOST_REFUSED = 3;
 /** Characters of a message whose arrival nobody can tell, as they are repeated. */
 const BEGINNING_CHARS = 120;
 const MAY_BE_TWICE = '(I may have asked this already.)\n\n';
+const MB = 1024 * 1024;
+/** Telegram's limit for files that a bot sends. */
+const MOST_SENT = 50 * MB;
 const NO_TOPIC = '(This was for a topic that is closed or deleted.)\n\n';
 const UNSURE = 'I do not know whether my last message reached you.';
 
@@ -166,6 +169,8 @@ export class TelegramSender implements ChannelSender {
     const file = row.threadId ? await sendableAttachment(db, id, row.threadId) : undefined;
     if (!file) return await api.call('sendMessage', { ...place, text: `(a file could not be sent: ${caption || id})` });
     const { data, mime, kind } = file;
+    const tooLarge = `(${file.name ?? 'A file'} is too large for Telegram, which takes files up to ${MOST_SENT / MB} MB.)`;
+    if (data.length > MOST_SENT) return await api.call('sendMessage', { ...place, text: tooLarge });
     const field = kind === 'image' ? 'photo' : kind === 'video' ? 'video' : kind === 'audio' ? 'audio' : 'document';
     // a longer description would make Telegram refuse the file
     const described = { ...place, ...(caption && { caption: caption.slice(0, 1000).toWellFormed() }) };
@@ -346,6 +351,11 @@ function simplified(send: TelegramSend, description: string): { content: Part; c
   const content = send.content as Part;
   if (/thread not found|TOPIC_(CLOSED|DELETED)/i.test(description) && send.chat.includes('/'))
     return { content: content.kind === 'text' ? withLead(content, NO_TOPIC) : content, chat: send.chat.split('/')[0]! };
+  // the rest of the answer is still sent
+  if (content.kind === 'attachment') {
+    const text = `(A file could not be sent, because Telegram did not take it: ${content.attached.caption || 'no name'})`;
+    return { content: { kind: 'text', asks: content.asks, text, entities: [] }, chat: send.chat };
+  }
   if (content.kind !== 'text') return null;
   if (content.entities.length > 0 && /entit|parse/i.test(description))
     return { content: { ...content, entities: [] }, chat: send.chat };

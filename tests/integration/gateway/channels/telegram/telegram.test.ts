@@ -439,6 +439,22 @@ it('sends a text without its formatting where Telegram refuses that', async () =
   expect(server.shown).toMatchObject([{ text: 'bold', entities: [] }]);
 });
 
+it('sends an answer without a file that Telegram does not take, and says so', async () => {
+  const ana = await someone();
+  const data = Buffer.from('data');
+  const file = { kind: 'document' as const, mime: 'text/plain', name: 'a.txt', data, size: data.length, sha256: '0' };
+  await db()
+    .insertInto('attachments')
+    .values({ id: 'att_0123456789abcdef', thread_id: ana.threadId, preview: null, text: null, ...file })
+    .execute();
+  server.fail('sendDocument', { refuse: 413, description: 'Request Entity Too Large' });
+  await say(ana, 'Here it is.\n\n[the list](attachment:att_0123456789abcdef)');
+  expect(server.textsIn(ana.id)).toEqual([
+    expect.stringContaining('Here it is.'),
+    '(A file could not be sent, because Telegram did not take it: the list)',
+  ]);
+});
+
 it('goes on after another program has read its messages, and after a broken poll', async () => {
   const ana = await someone();
   await until('it polls', () => server.callsOf('getUpdates').length > 0);

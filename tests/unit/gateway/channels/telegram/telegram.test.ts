@@ -225,6 +225,7 @@ it('tells a refusal, of which nothing was done, from an answer that says nothing
     description: 'slow',
     retryAfter: 3,
   });
+  expect(failure(413, '<html>Request Entity Too Large</html>')).toMatchObject({ kind: 'refused', code: 413 });
   for (const [status, text] of [
     [502, '<html>'],
     [200, '{"ok":tr'],
