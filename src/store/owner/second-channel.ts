@@ -132,6 +132,19 @@ export async function askAlsoIn(
   });
 }
 
+/** Reports of failed tasks and routines that have waited for their channel since before this moment. */
+export async function waitingFailures(db: Db, chatIds: readonly string[], before: Date) {
+  const { rows } = await sql<{ id: string; chatId: string; body: string }>`
+    select id, chat_id as "chatId", body from outbox
+    where state = 'queued' and kind = 'result' and not_before is null and chat_id = any(${[...chatIds]}::text[])
+      and created_at < ${before}
+      and not exists (select from outbox told where told.id = outbox.id || '_elsewhere')
+      and (exists (select from tasks where outbox.id = 'out_' || tasks.id || '_result' and tasks.state = 'failed')
+        or exists (select from routine_runs r where outbox.id = 'out_' || r.id || '_result' and r.status = 'failed'))
+    order by ord limit ${MOST_QUESTIONS}`.execute(db);
+  return rows;
+}
+
 /** Decisions as people say them. */
 const WORDS: Readonly<Record<string, string>> = { allow: 'yes', deny: 'no' };
 

@@ -7,6 +7,7 @@ import {
   type OwnersChat,
   ownersChats,
   tellSettled,
+  waitingFailures,
   waitingQuestions,
 } from '../../../store/owner/second-channel.ts';
 import { recordNotice } from '../../../store/turns/complete-turn.ts';
@@ -23,6 +24,7 @@ const AWAY_MS = 5 * MINUTE;
 export function createSecondChannel(deps: IntakeDeps, awayMs = AWAY_MS): () => Promise<void> {
   /** since when each channel is away, as far as this process has seen, in ms */
   const since = new Map<Channel, number>();
+  const told = new Set<string>();
   return async () => {
     const { db, config } = deps;
     for (const row of await tellSettled(db)) void deliverNow(deps, row.outboxId, row.chatId);
@@ -37,7 +39,7 @@ export function createSecondChannel(deps: IntakeDeps, awayMs = AWAY_MS): () => P
       const [there] = reached;
       // a channel on which nobody is asked is missed by nobody
       if (there && isAway(channel) && chats.some((chat) => chat.channel === channel))
-        await tellAway(deps, there, channel, why);
+        await tellAway(deps, told, there, channel, why);
     }
     const byId = new Map(chats.map((chat) => [chat.id, chat]));
     for (const question of await waitingQuestions(db, [...byId.keys()])) {
@@ -49,12 +51,39 @@ export function createSecondChannel(deps: IntakeDeps, awayMs = AWAY_MS): () => P
       // a Temporal server that is away does not hold the others up; the comparison with it finds the row
       if (outboxId) void deliverNow(deps, outboxId, there.id);
     }
+    for (const failure of await waitingFailures(db, [...byId.keys()], new Date(before))) {
+      const first = byId.get(failure.chatId)!;
+      const there = reached.find(({ channel }) => channel !== first.channel);
+      if (there && isAway(first.channel)) await tellFailure(deps, there, first, failure);
+    }
   };
 }
 
+/** The report itself waits for its channel. */
+async function tellFailure(
+  deps: IntakeDeps,
+  there: OwnersChat,
+  { channel }: OwnersChat,
+  { id, body }: { id: string; body: string },
+): Promise<void> {
+  const outboxId = `${id}_elsewhere`;
+  const text = `(For ${capabilitiesOf(channel).label}, which is away.)\n\n${body}`;
+  // it can quote an agent, and the model of this chat has not asked for it
+  await recordNotice(deps.db, { chatId: there.id, outboxId, text, kind: 'notice', unheard: true });
+  void deliverNow(deps, outboxId, there.id);
+}
+
 /** Says that a channel is away, and why. Once a day, however many gateways see it, and however often they start. */
-async function tellAway(deps: IntakeDeps, chat: OwnersChat, channel: Channel, why: string): Promise<void> {
+async function tellAway(
+  deps: IntakeDeps,
+  told: Set<string>,
+  chat: OwnersChat,
+  channel: Channel,
+  why: string,
+): Promise<void> {
   const outboxId = `out_away-${channel}-${Math.floor(Date.now() / DAY)}`;
+  if (told.has(outboxId)) return;
+  told.add(outboxId);
   const text = `${capabilitiesOf(channel).label} is away. Until it is back, I ask you here. ${why}`;
   await recordNotice(deps.db, { chatId: chat.id, outboxId, text, kind: 'notice' });
   void deliverNow(deps, outboxId, chat.id);

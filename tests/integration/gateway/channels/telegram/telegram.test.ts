@@ -614,6 +614,30 @@ it('asks on WhatsApp, too, while Telegram does not answer, and tells it when the
   expect((await noticesTo(there.chatId)).at(-1)).toBe('Answered on Telegram: blue. That settles “Which colour?”');
 });
 
+it('tells on Telegram, once, what failed while WhatsApp is away', async () => {
+  const ana = await onlyOwner();
+  const there = await ownersWhatsApp('disconnected');
+  for (const [run, status] of [
+    ['wfr_bad', 'failed'],
+    ['wfr_good', 'completed'],
+  ] as const) {
+    const row = { id: run, routine_id: 'r', routine_name: 'r', chat_id: there.chatId, workflow_id: run, status };
+    await db()
+      .insertInto('routine_runs')
+      .values({ ...row, cron_id: null, scheduled_for: null, summary: null, results: '[]', ended_at: null })
+      .execute();
+    const out = { id: `out_${run}_result`, chat_id: there.chatId, thread_id: null, turn_id: null };
+    await db()
+      .insertInto('outbox')
+      .values({ ...out, kind: 'result', body: `the report of ${run}` })
+      .execute();
+  }
+  await secondChannel();
+  await secondChannel();
+  const told = (await noticesTo(ana.chatId)).filter((text) => text.includes('the report of'));
+  expect(told).toEqual(['(For WhatsApp, which is away.)\n\nthe report of wfr_bad']);
+});
+
 it('never asks in the chat of somebody else', async () => {
   await db().deleteFrom('tg_people').execute();
   await someone('trusted');
