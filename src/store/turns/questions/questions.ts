@@ -105,45 +105,6 @@ export async function isAsked(db: Db | Tx, threadId: string, questionsOnly = fal
 export const mayBeAnswered = async (db: Db, threadId: string): Promise<boolean> =>
   (await isAsked(db, threadId)) || (await askedHereToo(db, threadId)).length > 0;
 
-/** Open questions of other chats that the chat of this thread shows, too; the latest first. */
-export const askedHereToo = (db: Db, threadId: string): Promise<Question[]> =>
-  db
-    .selectFrom('questions')
-    .selectAll()
-    .where('also_in', '=', db.selectFrom('threads').select('chat_id').where('id', '=', threadId))
-    .where('state', '=', 'open')
-    .orderBy('asked_at', 'desc')
-    .execute();
-
-/** How long a turn or a coding task has waited for answers of people, ms. Questions that were open at once count once. */
-export async function waitedForPeople(db: Db | Tx, of: { turnId: string } | { taskId: string }): Promise<number> {
-  const questions = db.selectFrom('questions').select(['asked_at', 'decided_at']).orderBy('asked_at');
-  const rows = await ('turnId' in of
-    ? questions.where('turn_id', '=', of.turnId)
-    : questions.where('task_id', '=', of.taskId)
-  ).execute();
-  let waited = 0;
-  let until = 0;
-  for (const { asked_at, decided_at } of rows) {
-    const end = decided_at?.getTime() ?? Date.now();
-    waited += Math.max(0, end - Math.max(asked_at.getTime(), until));
-    until = Math.max(until, end);
-  }
-  return waited;
-}
-
-/** True while a thread waits for an answer, or its chat shows a question that another channel asked first. */
-export async function isAsked(db: Db | Tx, threadId: string, questionsOnly = false): Promise<boolean> {
-  const chat = db.selectFrom('threads').select('chat_id').where('id', '=', threadId);
-  let query = db
-    .selectFrom('questions')
-    .select('id')
-    .where((e) => e.or([e('thread_id', '=', threadId), e('also_in', '=', chat)]))
-    .where('state', '=', 'open');
-  if (questionsOnly) query = query.where('kind', '=', 'question');
-  return (await query.limit(1).executeTakeFirst()) !== undefined;
-}
-
 /**
  * The danger of the call that an approval asks for, as of when the model made it, and the sinks for which text of
  * others makes it a question.
