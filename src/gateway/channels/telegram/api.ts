@@ -8,7 +8,7 @@ const CONNECT_MS = 10_000;
 export const MOST_BYTES = 20 * 1024 * 1024;
 
 /** The failure of a call. */
-export type Failure =
+type Failure =
   /** Telegram said no: nothing was done */
   | {
       kind: 'refused';
