@@ -23,3 +23,14 @@ export function optionOf(answer: 'yes' | 'no', options: readonly string[]): stri
   const meant = options.filter((option) => new RegExp(`^${answer}\\b`, 'i').test(option.trim()));
   return meant.length === 1 ? meant[0]! : null;
 }
+
+/**
+ * What an emoji answers to a question with these options, or null: a number in a keycap, or a yes or no that fits one
+ * option.
+ */
+export function reactionText(emoji: string, options: readonly string[]): string | null {
+  const digit = /^([1-9])\ufe0f?\u20e3$/.exec(emoji)?.[1] ?? (emoji === '🔟' ? '10' : undefined);
+  if (digit !== undefined) return options[Number(digit) - 1] ?? null;
+  const answer = reactionAnswer(emoji);
+  return answer === null || options.length === 0 ? answer : optionOf(answer, options);
+}

@@ -299,7 +299,8 @@ function list(questions: readonly Question[]): string {
     .join('\n');
 }
 
-const toAsked = (question: Question, reply: Reply): Asked => {
+/** A question as the rules for replies read it. */
+export const toAsked = (question: Question, reply: Pick<Reply, 'at' | 'displayed'>): Asked => {
   const { id, number, kind, options, delivered_at, evidence, shown } = question;
   return {
     id,
@@ -313,7 +314,7 @@ const toAsked = (question: Question, reply: Reply): Asked => {
 };
 
 /** When the question was shown: as stored, or later when the screen says that another page of it was shown later. */
-function shownAt(id: string, delivered: Date | null, { displayed, at }: Reply): Date | null {
+function shownAt(id: string, delivered: Date | null, { displayed, at }: Pick<Reply, 'at' | 'displayed'>): Date | null {
   if (!displayed) return delivered;
   const ms = displayed.find((question) => question.id === id)?.ms;
   return ms === undefined || delivered === null ? null : new Date(Math.max(delivered.getTime(), at.getTime() - ms));

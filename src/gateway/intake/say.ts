@@ -2,16 +2,17 @@ import type { Config } from '../../config.ts';
 import { capabilitiesOf } from '../../contracts/channels.ts';
 import { shownOfMessage } from '../../domain/chat/context/context.ts';
 import { looksLikeAnswer } from '../../domain/chat/words/commands.ts';
+import { meaningOf } from '../../domain/chat/words/replies.ts';
 import { takeTalk } from '../../store/chats/groups.ts';
 import { derivedId, steerItemId } from '../../store/chats/ids.ts';
 import { attach } from '../../store/chats/messages/attachments.ts';
 import type { ThreadTransaction } from '../../store/chats/thread-transaction.ts';
-import type { Question } from '../../store/turns/questions/questions.ts';
-import { notify, replyNow } from '../../store/turns/replies.ts';
+import { askedHereToo, openQuestions, type Question } from '../../store/turns/questions/questions.ts';
+import { notify, replyNow, takeReply } from '../../store/turns/replies.ts';
 import { activeTurn, addUserItem, openTurn } from '../../store/turns/turns.ts';
-import { answerOpen } from './answers.ts';
+import { answerOpen, toAsked } from './answers.ts';
 import type { CommandContext } from './commands/command.ts';
-import { runCommand } from './commands/table.ts';
+import { isCommand, runCommand } from './commands/table.ts';
 import type { AnsweredMessage, InboundMessage, IntakeResult } from './message.ts';
 import { type InboxEntry, type Meant, once } from './once.ts';
 import type { IntakeDeps } from './signal.ts';
@@ -30,6 +31,41 @@ interface Taking {
 
 /** Accepts a message: a command, an answer, or words for the model. */
 export async function say(deps: IntakeDeps, message: InboundMessage): Promise<IntakeResult> {
+  const asked = await askedElsewhere(deps, message);
+  return asked ? await answerElsewhere(deps, message, asked) : await accept(deps, message);
+}
+
+/** The question of another chat that a message answers in a chat which shows it, too; null when it answers none. */
+async function askedElsewhere({ db, config }: IntakeDeps, message: InboundMessage): Promise<Question | null> {
+  const { threadId, text, questionId, writtenAt: at = new Date() } = message;
+  const asked = message.plain ? [] : await askedHereToo(db, threadId);
+  const named = asked.find(({ id }) => id === questionId);
+  if (named || asked.length === 0 || questionId !== undefined || isCommand(text)) return named ?? null;
+  if ((await openQuestions(db, threadId)).length > 0) return null;
+  const seen = asked.filter(({ delivered_at }) => delivered_at !== null && delivered_at <= at);
+  const meaning = meaningOf(
+    text,
+    seen.map((question) => toAsked(question, { at })),
+    { at, readMs: config.FETCH_READ_SECONDS * 1000, elsewhere: message.elsewhere },
+  );
+  if (!meaning || meaning.kind === 'unclear') return null;
+  // words that are no choice steer what runs here
+  const isChoice = meaning.kind !== 'answers' || seen.some(({ options }) => options.includes(meaning.text));
+  return isChoice || !(await activeTurn(db, threadId)) ? seen[0]! : null;
+}
+
+/** What follows the answer goes to the chat that asked first, so the person is told here what became of it. */
+async function answerElsewhere(deps: IntakeDeps, message: InboundMessage, asked: Question): Promise<IntakeResult> {
+  const { channelMessageId: id, threadId, text: said } = message;
+  const result = await accept(deps, { ...message, threadId: asked.thread_id });
+  const reply = result.kind === 'reply' ? await takeReply(deps.db, result.inboxId) : null;
+  const rest = `That is answered. The rest comes on ${capabilitiesOf(asked.chat_id).label}.`;
+  const told = `${typeof id === 'string' ? id : id.id}/elsewhere`;
+  await respond(deps, { threadId, said, body: reply ?? rest, channelMessageId: told });
+  return result;
+}
+
+async function accept(deps: IntakeDeps, message: InboundMessage): Promise<IntakeResult> {
   const { threadId, channelMessageId: id, also, writers } = message;
   const stored: Array<Parameters<CommandContext['afterwards']>[0]> = [];
   const { arrival, turnId, inboxId } = await once(

@@ -21,7 +21,7 @@ export interface Place {
 const MOST = 500;
 
 /** Channels that send messages to people. */
-const SENDING = (Object.keys(CHANNELS) as Channel[]).filter((name) => CHANNELS[name].screen === null);
+export const SENDING = (Object.keys(CHANNELS) as Channel[]).filter((name) => CHANNELS[name].screen === null);
 
 /** Chats with people, and the groups that are answered; the latest active first. */
 export async function listPlaces(db: Db | Tx): Promise<Place[]> {

@@ -157,14 +157,45 @@ export async function giveUpTelegram(db: Db, outboxId: string, error: string): P
   });
 }
 
+/** How far behind the last known message of a chat one of ours is looked for. */
+const MOST_LOOKED_AT = 20;
+
+/**
+ * The ids that a message with an unknown outcome can have: those that nothing known has, between the messages of its
+ * chat that came before and after it. Empty where they would not tell it from another one of ours.
+ */
+export async function idsOfUnknown(db: Db, { outboxId, part, chat }: Pick<TelegramSend, 'outboxId' | 'part' | 'chat'>) {
+  const id = chat.split('/')[0]!;
+  const { rows } = await sql<{ id: number }>`
+    with mine as (select created_at from tg_sends where outbox_id = ${outboxId} and part = ${part}),
+    known as (
+      select message_id as id, chat, created_at as at, outbox_id = ${outboxId} as earlier from tg_sends where message_id is not null
+      union all (select split_part(key, '/', 2)::bigint, chat, received_at, false from tg_inbox
+        where kind = 'message' and seq > (select coalesce(max(seq), 0) - 2000 from tg_inbox))),
+    here as (select known.*, at < (select created_at from mine) or earlier as before from known where split_part(chat, '/', 1) = ${id}),
+    bounds as (select max(id) filter (where before) as low, min(id) filter (where not before) as high from here),
+    lost as (
+      select 1 from tg_sends where split_part(chat, '/', 1) = ${id} and state in ('unknown', 'sending')
+        and (outbox_id, part) <> (${outboxId}, ${part}::int) and created_at <= (select created_at from mine)
+        and created_at > coalesce((select max(at) from here where before), 'epoch'))
+    select candidate as id from bounds, generate_series(low + 1, least(low + ${MOST_LOOKED_AT}, high - 1)) candidate
+      where not exists (select from lost)
+        -- a supergroup counts its messages by itself, all other chats of a bot together
+        and candidate not in (select known.id from known where chat not like '-100%' or split_part(chat, '/', 1) = ${id})
+      order by candidate`.execute(db);
+  return rows.map((row) => Number(row.id));
+}
+
 /** A question of a chat, where somebody quotes it or presses its buttons. */
-interface AskedOnTelegram {
+export interface AskedOnTelegram {
   id: string;
   threadId: string;
   kind: QuestionTable['kind'];
   options: string[];
   prompt: string;
   open: boolean;
+  /** another channel asked it first */
+  again: boolean;
 }
 
 /** A message of ours, with the question that it asks. */
@@ -189,14 +220,18 @@ export async function ourTelegramMessage(
 export async function askedOnTelegram(db: Db, chat: string, id: string): Promise<AskedOnTelegram | undefined> {
   const row = await db
     .selectFrom('questions')
-    .innerJoin('chats', 'chats.id', 'questions.chat_id')
+    .innerJoin('chats', (on) =>
+      on.on((e) =>
+        e.or([e('chats.id', '=', e.ref('questions.chat_id')), e('chats.id', '=', e.ref('questions.also_in'))]),
+      ),
+    )
     .select(['questions.id', 'questions.thread_id as threadId', 'questions.kind', 'questions.options'])
-    .select(['questions.state', 'questions.prompt'])
+    .select((e) => ['questions.state', 'questions.prompt', e('chats.id', '!=', e.ref('questions.chat_id')).as('again')])
     .where('questions.id', '=', id)
     .where('chats.channel', '=', 'telegram')
     .where('chats.address', '=', chat)
     .executeTakeFirst();
-  return row && { ...row, open: row.state === 'open' };
+  return row && { ...row, again: Boolean(row.again), open: row.state === 'open' };
 }
 
 /** The message that progress of a turn or task is shown in, and when it was last changed. */

@@ -6,6 +6,7 @@ import { ALWAYS_HERE } from '../../domain/consent/kinds.ts';
 import { visibleLine } from '../../domain/text/evidence.ts';
 import { derivedId } from '../chats/ids.ts';
 import { receive } from '../chats/messages/inbox.ts';
+import { dropOutgoing } from '../chats/messages/outbox.ts';
 import type { ThreadTransaction } from '../chats/thread-transaction.ts';
 import { addItem } from '../chats/threads/items.ts';
 import type { Db, Tx } from '../postgres/database.ts';
@@ -65,6 +66,12 @@ export const replyTo = async (db: Db, inboxId: string): Promise<string | null> =
   const out = outboxId(turnOfReply(inboxId), 'reply');
   return (await db.selectFrom('outbox').select('body').where('id', '=', out).executeTakeFirst())?.body ?? null;
 };
+
+/** The same text, which is said in another chat and so not sent in its own. */
+export async function takeReply(db: Db, inboxId: string): Promise<string | null> {
+  await dropOutgoing(db, outboxId(turnOfReply(inboxId), 'reply'), 'said in another chat');
+  return await replyTo(db, inboxId);
+}
 
 /** A message that a conversation must send. */
 export interface Told {

@@ -206,7 +206,8 @@ export interface OurMessage {
   /** its question, or null */
   question: {
     id: string;
-    threadId: string;
+    /** null: another channel asked it first */
+    threadId: string | null;
     kind: 'question' | 'approval' | 'plan';
     options: string[];
     open: boolean;
@@ -228,15 +229,15 @@ export async function ourMessage(db: Db, account: string, messageId: string): Pr
       'questions.thread_id',
       'questions.kind',
     ])
-    .select(['questions.options', 'questions.state'])
+    .select(['questions.options', 'questions.state', 'questions.chat_id as askedIn', 'outbox.chat_id as chatId'])
     .where('wa_sends.account', '=', account)
     .where('wa_sends.message_id', '=', messageId)
     .executeTakeFirst();
   if (!row) return undefined;
-  const { message_id, content, address, id, thread_id, kind, options, state } = row;
+  const { message_id, content, address, id, thread_id, kind, options, state, askedIn, chatId } = row;
   const question =
     id !== null && thread_id !== null && kind !== null
-      ? { id, threadId: thread_id, kind, options: options ?? [], open: state === 'open' }
+      ? { id, threadId: askedIn === chatId ? thread_id : null, kind, options: options ?? [], open: state === 'open' }
       : null;
   return { messageId: message_id, content, address, question };
 }

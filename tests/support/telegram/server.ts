@@ -66,7 +66,10 @@ export class TelegramServer {
   });
   private updates: Array<{ update_id: number } & Fields> = [];
   private nextUpdate = 1000;
-  private readonly nextMessage = new Map<number, number>();
+  /** of all servers, because they are one bot: supergroups count by themselves, all other chats together */
+  private static readonly nextMessage = new Map<number, number>();
+  /** what people wrote, as `chat/id` */
+  private readonly written = new Set<string>();
   private poll: Poll | null = null;
 
   static async start(): Promise<TelegramServer> {
@@ -162,6 +165,27 @@ export class TelegramServer {
     });
   }
 
+  /** Updates of any form. */
+  pushes(...updates: Fields[]): void {
+    for (const update of updates) this.push(update);
+  }
+
+  /** A reaction to a message of the bot; null takes it off. */
+  reacts(person: Person, to: Shown, emoji: string | null): void {
+    const reaction = (one: string | null) => (one === null ? [] : [{ type: 'emoji', emoji: one }]);
+    const chat = { id: to.chat, type: to.chat > 0 ? 'private' : 'supergroup' };
+    this.push({
+      message_reaction: {
+        chat,
+        message_id: to.id,
+        user: person,
+        date: Math.floor(Date.now() / 1000),
+        old_reaction: reaction(emoji === null ? '👍' : null),
+        new_reaction: reaction(emoji),
+      },
+    });
+  }
+
   /** The same update again, under a new id, as after a change of servers. */
   repeat(id: number, person: Person, text: string): void {
     this.push({ message: { ...this.messageOf(person, { id: person.id, type: 'private' }, { text }), message_id: id } });
@@ -180,13 +204,15 @@ export class TelegramServer {
   callsOf = (method: string): Call[] => this.calls.filter((call) => call.method === method);
 
   private messageOf(from: Person, chat: Fields, fields: Fields) {
-    const id = chat.id as number;
-    return { message_id: this.messageId(id), from, chat, date: Math.floor(Date.now() / 1000), ...fields };
+    const message_id = this.messageId(chat.id as number);
+    this.written.add(`${chat.id}/${message_id}`);
+    return { message_id, from, chat, date: Math.floor(Date.now() / 1000), ...fields };
   }
 
   private messageId(chat: number): number {
-    const id = this.nextMessage.get(chat) ?? 1;
-    this.nextMessage.set(chat, id + 1);
+    const counter = String(chat).startsWith('-100') ? chat : 0;
+    const id = TelegramServer.nextMessage.get(counter) ?? 1;
+    TelegramServer.nextMessage.set(counter, id + 1);
     return id;
   }
 
@@ -290,12 +316,18 @@ export class TelegramServer {
     done: (result: unknown) => [number, object],
   ): [number, object] {
     const message = this.shown.find(({ chat, id }) => chat === params.chat_id && id === params.message_id);
+    if (this.written.has(`${params.chat_id}/${params.message_id}`))
+      return refuse("Bad Request: message can't be edited");
     if (!message) return refuse('Bad Request: message to edit not found');
-    if (method === 'editMessageReplyMarkup') message.buttons = [];
+    const { inline_keyboard = [] } = (params.reply_markup ?? {}) as { inline_keyboard?: Shown['buttons'][] };
+    const buttons = inline_keyboard.flat();
+    if (method === 'editMessageReplyMarkup' && JSON.stringify(buttons) === JSON.stringify(message.buttons))
+      return refuse('Bad Request: message is not modified');
+    if (method === 'editMessageReplyMarkup') message.buttons = buttons;
     else if (message.text === params.text) return refuse('Bad Request: message is not modified');
     else message.text = String(params.text);
     message.edits += 1;
-    return done({ message_id: message.id, date: Math.floor(Date.now() / 1000) });
+    return done({ message_id: message.id, date: Math.floor(Date.now() / 1000), text: message.text });
   }
 }
 

@@ -7,7 +7,13 @@ import { APPROVAL_ANSWERS } from '../../../store/turns/questions/question-text.t
 
 export const FILE_NOTE = 'The whole text is in the file.';
 export const BEGINNING = `This is the beginning. Say "more" to read on. ${APPROVAL_ANSWERS}`;
-export const REMINDER = 'I am still waiting for your answer:';
+const REMINDER = 'I am still waiting for your answer:';
+
+/** What comes before a question that is asked again. */
+export const leadOf = ({ again }: Pick<Asked, 'again'>): string[] =>
+  again === null
+    ? []
+    : [again === 'reminder' ? REMINDER : `(Asked on ${again.firstAskedOn}. You can answer here, too.)`];
 
 /** The note on a reply that waited for its channel; null up to an hour. */
 export function ageNote(ms: number, label: string): string | null {

@@ -3,7 +3,7 @@ import type { Channel } from '../../../contracts/ids.ts';
 import { afterAbsence, firstPart, joinTexts, partLimits, ready } from '../../../domain/chat/burst.ts';
 import { parseCommand } from '../../../domain/chat/words/commands.ts';
 import type { Db, Tx } from '../../../store/postgres/database.ts';
-import { isAsked } from '../../../store/turns/questions/questions.ts';
+import { mayBeAnswered } from '../../../store/turns/questions/questions.ts';
 import { isCommand } from '../../intake/commands/table.ts';
 import type { Also, Intake } from '../../intake/intake.ts';
 import {
@@ -113,7 +113,7 @@ export class ChatBatcher {
       !first.old &&
       !first.late &&
       !first.rest &&
-      (first.questionId !== null || (await isAsked(this.deps.db, this.deps.threadId)));
+      (first.questionId !== null || (await mayBeAnswered(this.deps.db, this.deps.threadId)));
     if (asked) {
       // what is written while an album is on its way may be an answer
       const album = first.announces === null ? [] : waiting.filter((each) => each.album !== null || each.pictured);
@@ -172,7 +172,8 @@ export class ChatBatcher {
         heard,
       });
     } else if (said.length === 1 && albums.length === 0 && first.ofOthers === null && !first.rest) {
-      const answers = first.questionId !== null || commandOf(first) !== null || (await isAsked(this.deps.db, threadId));
+      const answers =
+        first.questionId !== null || commandOf(first) !== null || (await mayBeAnswered(this.deps.db, threadId));
       const whole = heardOf(first);
       const { author, approver, questionId, elsewhere } = first;
       // commands and answers are passed on without quote and author

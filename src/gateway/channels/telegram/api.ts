@@ -24,6 +24,28 @@ type Failure =
   /** Telegram may have carried it out */
   | { kind: 'unknown' };
 
+/** The longest that a poll waits, whatever Telegram asks for: a person may have mended it meanwhile. */
+const LONGEST_PAUSE_S = 15 * 60;
+
+/** How long Telegram wants to be left alone, in ms; null when it did not ask for a pause. */
+export const pauseAfter = (failure: Failure | null): number | null =>
+  failure?.kind === 'refused' && failure.code === 429
+    ? Math.min(Math.max(failure.retryAfter ?? 5, 1), LONGEST_PAUSE_S) * 1000
+    : null;
+
+/** Why the bot does not receive, for people. `failure` null: it is none of Telegram's. */
+export function problemOf(failure: Failure | null): string {
+  if (!failure) return 'What came from Telegram could not be stored; it is asked for again.';
+  if (failure.kind !== 'refused') return 'Telegram cannot be reached.';
+  if (failure.code === 401 || failure.code === 404)
+    return 'Telegram does not accept FETCH_TELEGRAM_TOKEN. Get a token from @BotFather, and set it.';
+  if (failure.code === 429) return 'Telegram has asked for a pause.';
+  if (failure.code !== 409) return `Telegram refuses to send messages: ${failure.description}`;
+  return /webhook/i.test(failure.description)
+    ? 'The Telegram bot had a webhook, which was removed.'
+    : 'Another program reads the messages of this Telegram bot.';
+}
+
 /** Neither the message nor a cause of it has the address of the call, because the token is a part of it. */
 export class TelegramError extends Error {
   readonly failure: Failure;
@@ -157,6 +179,9 @@ export function resultOf(method: string, status: number, text: string): unknown 
   } catch {}
   if (answer?.ok === true) return answer.result;
   const code = typeof answer?.error_code === 'number' ? answer.error_code : status;
+  // whoever says so has not read the message to its end
+  if (code === 413)
+    throw new TelegramError(method, { kind: 'refused', code, description: 'too large' }, 'is too large');
   if (answer?.ok !== false || code >= 500)
     throw new TelegramError(method, { kind: 'unknown' }, `answered with status ${status}`);
   const description = String(answer.description ?? '');

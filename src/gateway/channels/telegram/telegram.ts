@@ -6,7 +6,7 @@ import { delayUpdates, endUpdates, type WaitingUpdate, waitingUpdates } from '..
 import type { ChannelDriver, Gateway, RunningChannel } from '../channel.ts';
 import { acquireLease, type Lease } from '../shared/lease.ts';
 import { InboxReader } from '../shared/receiver.ts';
-import { TelegramApi, TelegramError } from './api.ts';
+import { pauseAfter, problemOf, TelegramApi, TelegramError } from './api.ts';
 import { pollUpdates } from './inbound/poll.ts';
 import { TelegramSorter } from './inbound/sort.ts';
 import { TelegramSender } from './outbound/send.ts';
@@ -78,13 +78,10 @@ async function reached({ db, log }: Gateway, api: TelegramApi, stopping: AbortSi
       return { id, username };
     } catch (error) {
       const { message } = error as Error;
-      const refused = error instanceof TelegramError && error.failure.kind === 'refused';
-      const problem = refused
-        ? 'Telegram does not accept FETCH_TELEGRAM_TOKEN. Get a token from @BotFather, and set it.'
-        : 'Telegram cannot be reached.';
-      log.warn({ reason: message }, problem);
-      await reportProblem(db, api.botId, problem).catch(() => {});
-      await pause(AGAIN_MS, undefined, { signal: stopping }).catch(() => {});
+      const failure = error instanceof TelegramError ? error.failure : null;
+      log.warn({ reason: message }, problemOf(failure));
+      await reportProblem(db, api.botId, problemOf(failure)).catch(() => {});
+      await pause(pauseAfter(failure) ?? AGAIN_MS, undefined, { signal: stopping }).catch(() => {});
     }
   }
   return null;

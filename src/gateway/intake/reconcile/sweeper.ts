@@ -7,6 +7,7 @@ import { idleSessions } from '../../../store/chats/sessions/sessions.ts';
 import { type IntakeDeps, IntakeError, isServerAway, signalArrival } from '../signal.ts';
 import { deleteSession } from '../threads.ts';
 import { createReconcile, type Reconcile, type Reconciled } from './reconcile.ts';
+import { createSecondChannel } from './second-channel.ts';
 
 const SWEEP_MS = 1000;
 const RECONCILE_MS = 30_000;
@@ -20,6 +21,8 @@ const SHARE = 1 / 10;
  * machine.
  */
 const AT_START_MS = 5_000;
+
+const SECOND_CHANNEL_MS = 10_000;
 
 type Log = ReturnType<typeof createLog>;
 
@@ -36,6 +39,7 @@ export function sweep(deps: IntakeDeps): () => void {
     repeat(comparing(reconcile, log)),
     repeat(comparingSleepers(reconcile, log)),
     repeat(retention(deps, log)),
+    repeat(askingOnSecondChannel(deps, log)),
   ];
   return () => {
     for (const stop of stops) stop();
@@ -87,6 +91,19 @@ function comparing(reconcile: Reconcile, log: Log): () => Promise<number> {
     return incomplete > 0 && incomplete <= SOON
       ? AGAIN_MS * incomplete
       : Math.max(RECONCILE_MS, (Date.now() - from) / SHARE);
+  };
+}
+
+function askingOnSecondChannel(deps: IntakeDeps, log: Log): () => Promise<number> {
+  const round = createSecondChannel(deps);
+  return async () => {
+    await round().catch((error: Error) =>
+      log.warn(
+        { error: error.message },
+        'could not look for questions to ask on a second channel; the next round does',
+      ),
+    );
+    return SECOND_CHANNEL_MS;
   };
 }
 

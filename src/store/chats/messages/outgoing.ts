@@ -1,3 +1,4 @@
+import { capabilitiesOf } from '../../../contracts/channels.ts';
 import { outboxId as outboxIdOf } from '../../../contracts/ids.ts';
 import { argumentsEvidence } from '../../../domain/text/evidence.ts';
 import type { Db } from '../../postgres/database.ts';
@@ -15,8 +16,8 @@ export interface Asked {
   /** what an approval is decided by, as much as this message shows, and how many characters follow */
   evidence: string | null;
   rest: number;
-  /** this row is a reminder of a question */
-  reminder: boolean;
+  /** why this row repeats a question: it waits, or it is asked on a second channel; null: this row asks it */
+  again: 'reminder' | { firstAskedOn: string } | null;
 }
 export interface OutgoingRow {
   id: string;
@@ -59,11 +60,17 @@ export async function findOutgoingRow(db: Db, id: string): Promise<OutgoingRow |
   };
 }
 
+/** The outbox row that asks a question in the owner's chat on another channel. */
+export const secondAsking = (turnId: string, questionId: string): string =>
+  `${outboxIdOf(turnId, questionId)}_elsewhere`;
+
 async function askedBy(db: Db, id: string, turnId: string): Promise<Asked | null> {
   const questions = await db
     .selectFrom('questions')
+    .innerJoin('chats', 'chats.id', 'questions.chat_id')
     .leftJoin('calls', 'calls.id', 'questions.call_id')
     .select([
+      'chats.channel',
       'questions.id',
       'questions.kind',
       'questions.prompt',
@@ -80,7 +87,7 @@ async function askedBy(db: Db, id: string, turnId: string): Promise<Asked | null
     .execute();
   for (const question of questions) {
     const asks = outboxIdOf(turnId, question.id);
-    if (id !== asks && id !== `${asks}_reminder`) continue;
+    if (id !== asks && id !== `${asks}_reminder` && id !== secondAsking(turnId, question.id)) continue;
     const { id: questionId, kind, prompt, options, number, shown } = question;
     // rows from before evidence was stored have the arguments
     const evidence =
@@ -95,7 +102,12 @@ async function askedBy(db: Db, id: string, turnId: string): Promise<Asked | null
       isWhole: question.task_id !== null || question.shipment_id !== null || question.budget !== null,
       evidence: evidence?.slice(0, end) ?? null,
       rest: (evidence?.length ?? 0) - end,
-      reminder: id !== asks,
+      again:
+        id === asks
+          ? null
+          : id === secondAsking(turnId, questionId)
+            ? { firstAskedOn: capabilitiesOf(question.channel).label }
+            : 'reminder',
     };
   }
   return null;

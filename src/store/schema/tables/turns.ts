@@ -166,6 +166,8 @@ export interface QuestionTable {
   decided_by: NullableJson<DecidedBy>;
   /** what a yes allows beyond a budget; null for every other question */
   budget: NullableJson<BudgetAsked>;
+  /** the owner's chat on another channel, where it is asked, too; null again when that chat knows that it is settled */
+  also_in: ColumnType<string | null, string | null | undefined, string | null>;
 }
 
 /** A yes allows so much more of one budget. Money in millionths of a US dollar. */

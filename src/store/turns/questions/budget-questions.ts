@@ -94,6 +94,7 @@ export async function askAtLimit(db: Db, asker: Asker, mark: Mark): Promise<Aske
       decided_by: null,
       ...opened,
       budget,
+      also_in: null,
     };
     const body = [
       opened.number > 1 ? `${opened.number}. ${prompt}` : prompt,

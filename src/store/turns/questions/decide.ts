@@ -6,6 +6,7 @@ import { mayTrust } from '../../../domain/consent/policy.ts';
 import { blockQuote } from '../../../domain/text/foreign-text.ts';
 import { derivedId } from '../../chats/ids.ts';
 import { dropUnsent } from '../../chats/messages/outbox.ts';
+import { secondAsking } from '../../chats/messages/outgoing.ts';
 import { onThread, type ThreadTransaction } from '../../chats/thread-transaction.ts';
 import { addItem } from '../../chats/threads/items.ts';
 import { type Db, json, type Tx } from '../../postgres/database.ts';
@@ -179,5 +180,6 @@ async function decided(tx: Tx, question: Question, { by, remember = false, ...en
     .where('id', '=', question.id)
     .where('state', '=', 'open')
     .execute();
-  await dropUnsent(tx, [outboxId(question.turn_id, question.id)]);
+  const { turn_id, id } = question;
+  await dropUnsent(tx, [outboxId(turn_id, id), secondAsking(turn_id, id)]);
 }

@@ -57,7 +57,7 @@ export async function approverOfCall(db: Db, callId: string): Promise<DecidedBy 
 }
 
 /** All open questions of a thread, in the order of asking. */
-export const openQuestions = (tx: Tx, threadId: string): Promise<Question[]> =>
+export const openQuestions = (tx: Db | Tx, threadId: string): Promise<Question[]> =>
   tx
     .selectFrom('questions')
     .selectAll()
@@ -65,6 +65,16 @@ export const openQuestions = (tx: Tx, threadId: string): Promise<Question[]> =>
     .where('state', '=', 'open')
     .orderBy('asked_at')
     .orderBy('number')
+    .execute();
+
+/** Open questions of other chats that the chat of this thread shows, too; the latest first. */
+export const askedHereToo = (db: Db, threadId: string): Promise<Question[]> =>
+  db
+    .selectFrom('questions')
+    .selectAll()
+    .where('also_in', '=', db.selectFrom('threads').select('chat_id').where('id', '=', threadId))
+    .where('state', '=', 'open')
+    .orderBy('asked_at', 'desc')
     .execute();
 
 /** How long a turn or a coding task has waited for answers of people, ms. Questions that were open at once count once. */
@@ -90,6 +100,10 @@ export async function isAsked(db: Db | Tx, threadId: string, questionsOnly = fal
   if (questionsOnly) query = query.where('kind', '=', 'question');
   return (await query.limit(1).executeTakeFirst()) !== undefined;
 }
+
+/** True while a message in the chat of this thread may be an answer, also to a question that another channel asked. */
+export const mayBeAnswered = async (db: Db, threadId: string): Promise<boolean> =>
+  (await isAsked(db, threadId)) || (await askedHereToo(db, threadId)).length > 0;
 
 /**
  * The danger of the call that an approval asks for, as of when the model made it, and the sinks for which text of

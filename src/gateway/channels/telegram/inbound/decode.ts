@@ -1,10 +1,11 @@
-import type { CallbackQuery, Message, MessageEntity, Update } from '@grammyjs/types';
+import type { CallbackQuery, Message, MessageEntity, MessageReactionUpdated, Update } from '@grammyjs/types';
 import type { NewUpdate } from '../../../../store/telegram/inbox.ts';
 import type { FileFacts } from '../../../intake/attachments.ts';
 import { sanitiseName, sanitiseText } from '../../../intake/sanitise.ts';
+import { isShared, shownIn } from './message-kinds.ts';
 
 /** The kinds of updates that are requested. What is not in this list would not be read. */
-export const ALLOWED_UPDATES = ['message', 'edited_message', 'callback_query', 'my_chat_member'];
+export const ALLOWED_UPDATES = ['message', 'edited_message', 'callback_query', 'my_chat_member', 'message_reaction'];
 
 /** The address of a chat: its id, and behind a slash the topic. Elsewhere a thread is only a chain of replies. */
 const addressOf = ({ chat, is_topic_message, message_thread_id }: Message): string =>
@@ -26,6 +27,15 @@ export function storable(update: Update): NewUpdate | null {
       chat: String(member.chat.id),
       userId: member.from.id,
       content: member,
+    };
+  const reaction = update.message_reaction;
+  if (reaction)
+    return {
+      kind: 'reaction',
+      key: `${keyOf(reaction.chat.id, reaction.message_id)}/reaction/${reaction.user?.id}/${reaction.date}/${emojiOf(reaction)}`,
+      chat: String(reaction.chat.id),
+      userId: reaction.user?.id ?? null,
+      content: reaction,
     };
   const message = update.message ?? update.edited_message;
   if (message) {
@@ -50,6 +60,13 @@ export function storable(update: Update): NewUpdate | null {
     : null;
 }
 
+/** The emoji that somebody has put on a message just now; empty when one was taken off. */
+export const emojiOf = ({ old_reaction: was, new_reaction: now }: MessageReactionUpdated): string => {
+  const emoji = (of: MessageReactionUpdated['new_reaction']) =>
+    of.flatMap((each) => (each.type === 'emoji' ? [each.emoji as string] : []));
+  return emoji(now).find((each) => !emoji(was).includes(each)) ?? '';
+};
+
 /** A file that came with a message. */
 export interface IncomingFile extends FileFacts {
   fileId: string;
@@ -66,10 +83,10 @@ export interface Incoming {
   /** where in its text others are named; of the text or the caption */
   entities: readonly MessageEntity[];
   file: IncomingFile | null;
-  /** what it is that cannot be read */
+  /** what the person is told where nothing of it can be read */
   unreadable: string | null;
   quoted: { text: string; messageId: number | null; fromUs: boolean; own: boolean } | null;
-  ofOthers: 'forwarded' | 'from another bot' | null;
+  ofOthers: 'forwarded' | 'from another bot' | 'shared' | null;
   at: Date;
 }
 
@@ -83,7 +100,9 @@ export function nobodys(message: Message): string | null {
 /** @param botId our own id, by which our messages are known in a quote */
 export function decode(message: Message, botId: number): Incoming {
   const from = message.from!;
-  const entities = message.entities ?? message.caption_entities ?? [];
+  const source = message.text ?? message.caption ?? '';
+  const entities = (message.entities ?? message.caption_entities ?? []).filter((each) => isWithin(each, source));
+  const shown = shownIn(message);
   const reply = message.reply_to_message;
   const words = message.quote?.text ?? reply?.text ?? reply?.caption;
   const elsewhere = message.external_reply !== undefined;
@@ -91,10 +110,10 @@ export function decode(message: Message, botId: number): Incoming {
     message,
     address: addressOf(message),
     user: { id: from.id, name: sanitiseName([from.first_name, from.last_name].join(' ')) ?? 'Somebody' },
-    text: sanitiseText(withAddresses(message.text ?? message.caption ?? '', entities)),
+    text: sanitiseText(source === '' && typeof shown === 'string' ? shown : withAddresses(source, entities)),
     entities,
     file: fileOf(message),
-    unreadable: unreadableOf(message),
+    unreadable: shown !== null && typeof shown === 'object' ? shown.say : null,
     quoted:
       reply || elsewhere
         ? {
@@ -104,15 +123,29 @@ export function decode(message: Message, botId: number): Incoming {
             own: reply?.from?.id === from.id && reply.forward_origin === undefined,
           }
         : null,
-    ofOthers: message.forward_origin ? 'forwarded' : message.via_bot ? 'from another bot' : null,
+    ofOthers: message.forward_origin
+      ? 'forwarded'
+      : message.via_bot
+        ? 'from another bot'
+        : isShared(message)
+          ? 'shared'
+          : null,
     at: new Date(message.date * 1000),
   };
+}
+
+/** An entity that lies outside of its text, or begins or ends within a character, means nothing. */
+function isWithin({ offset, length }: MessageEntity, text: string): boolean {
+  const end = offset + length;
+  const splits = (at: number) => /^[\ud800-\udbff][\udc00-\udfff]$/.test(text.slice(at - 1, at + 1));
+  return Number.isInteger(offset) && offset >= 0 && length > 0 && end <= text.length && !splits(offset) && !splits(end);
 }
 
 /** A link shows other words than its address, which would be lost. */
 function withAddresses(text: string, entities: readonly MessageEntity[]): string {
   let out = text;
-  for (const entity of entities.toReversed())
+  // from the end, because each address moves what follows it
+  for (const entity of entities.toSorted((a, b) => b.offset + b.length - a.offset - a.length))
     if (entity.type === 'text_link') {
       const end = entity.offset + entity.length;
       out = `${out.slice(0, end)} (${entity.url})${out.slice(end)}`;
@@ -121,13 +154,13 @@ function withAddresses(text: string, entities: readonly MessageEntity[]): string
 }
 
 function fileOf(message: Message): IncomingFile | null {
-  const { voice, audio, document, video, animation, video_note } = message;
+  const { voice, audio, document, video, animation, video_note, live_photo } = message;
   // the sizes of one picture, the largest last
-  const photo = message.photo?.at(-1);
+  const photo = (message.photo ?? message.live_photo?.photo)?.at(-1);
   if (photo) return file(photo, { kind: 'image', mime: 'image/jpeg' });
   if (voice) return file(voice, { kind: 'audio', mime: voice.mime_type ?? 'audio/ogg', voice: true });
   if (audio) return file(audio, { kind: 'audio', mime: audio.mime_type ?? 'audio/mpeg', name: audio.file_name });
-  const film = video ?? animation ?? video_note;
+  const film = video ?? animation ?? video_note ?? live_photo;
   if (film) return file(film, { kind: 'video', mime: 'video/mp4' });
   if (!document) return null;
   const mime = document.mime_type ?? 'application/octet-stream';
@@ -148,25 +181,6 @@ function file(
   const seconds = duration ?? 0;
   return { fileId: file_id, bytes: file_size ?? null, kind, mime, name: sanitiseName(name) ?? null, voice, seconds };
 }
-
-/** Kinds of messages that have no text and no file. */
-const KINDS = {
-  sticker: 'a sticker',
-  contact: 'a contact',
-  venue: 'a place',
-  location: 'a location',
-  poll: 'a poll',
-  dice: 'a throw of dice',
-  story: 'a story',
-  checklist: 'a checklist',
-  game: 'a game',
-  invoice: 'an invoice',
-  paid_media: 'paid media',
-} as const;
-
-const unreadableOf = (message: Message): string | null =>
-  Object.entries(KINDS).find(([kind]) => (message as unknown as Record<string, unknown>)[kind] !== undefined)?.[1] ??
-  null;
 
 /**
  * The text that is meant for us: in a group only what names the bot, answers it or begins with the trigger. Null: it is

@@ -68,8 +68,8 @@ export class FileLoader {
     } catch (error) {
       if (!(error instanceof TelegramError)) throw error;
       const { failure, message } = error;
-      const large = failure.kind === 'refused' && /too big/i.test(failure.description);
-      throw new FileError(large ? 'too_large' : failure.kind === 'refused' ? 'expired' : 'away', message);
+      if (failure.kind !== 'refused' || failure.code === 429) throw new FileError('away', message);
+      throw new FileError(/too big/i.test(failure.description) ? 'too_large' : 'expired', message);
     }
   }
 }

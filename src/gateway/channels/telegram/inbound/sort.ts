@@ -1,4 +1,4 @@
-import type { CallbackQuery, ChatMemberUpdated, Message } from '@grammyjs/types';
+import type { CallbackQuery, ChatMemberUpdated, Message, MessageReactionUpdated } from '@grammyjs/types';
 import type { Logger } from 'pino';
 import type { Config } from '../../../../config.ts';
 import { OLD_AFTER_MS } from '../../../../domain/chat/burst.ts';
@@ -6,6 +6,7 @@ import { shownOfMessage } from '../../../../domain/chat/context/context.ts';
 import { mayCall } from '../../../../domain/chat/groups.ts';
 import { afterCall } from '../../../../domain/chat/trigger.ts';
 import { parseCommand } from '../../../../domain/chat/words/commands.ts';
+import { reactionText } from '../../../../domain/consent/reactions.ts';
 import { continued, quotation } from '../../../../domain/text/foreign-text.ts';
 import { HOUR, MINUTE } from '../../../../domain/time.ts';
 import { amendTalk, countMembers, type Group, groupAt, isAnswered, noteTalk } from '../../../../store/chats/groups.ts';
@@ -21,7 +22,7 @@ import {
   replaceUpdate,
   type WaitingUpdate,
 } from '../../../../store/telegram/inbox.ts';
-import { askedOnTelegram, ourTelegramMessage } from '../../../../store/telegram/sends.ts';
+import { type AskedOnTelegram, askedOnTelegram, ourTelegramMessage } from '../../../../store/telegram/sends.ts';
 import { amendInput } from '../../../../store/turns/amend.ts';
 import type { Approver, Intake } from '../../../intake/intake.ts';
 import { IntakeError } from '../../../intake/intake.ts';
@@ -32,7 +33,7 @@ import { createLimiter } from '../../shared/rate-limit.ts';
 import type { Sorted } from '../../shared/receiver.ts';
 import type { TelegramApi } from '../api.ts';
 import { offeredBy } from '../outbound/compose.ts';
-import { decode, type Incoming, keyOf, meantForUs, nobodys, pressIn } from './decode.ts';
+import { decode, emojiOf, type Incoming, keyOf, meantForUs, nobodys, pressIn } from './decode.ts';
 import { FileLoader } from './files.ts';
 
 interface SortDeps {
@@ -91,6 +92,7 @@ export class TelegramSorter {
 
   async sort(row: WaitingUpdate): Promise<Sorted> {
     if (row.kind === 'press') return await this.press(row, row.content as CallbackQuery);
+    if (row.kind === 'reaction') return await this.reaction(row, row.content as MessageReactionUpdated);
     if (row.kind === 'member') return await this.member(row.content as ChatMemberUpdated);
     const message = row.content as Message;
     return row.kind === 'edit' ? await this.edit(row, message) : await this.message(row, message);
@@ -111,6 +113,12 @@ export class TelegramSorter {
     const { db, bot } = this.deps;
     if (message.migrate_to_chat_id !== undefined) {
       await moveChat(db, String(message.chat.id), String(message.migrate_to_chat_id));
+      this.threads.clear();
+      return { verdict: 'moved' };
+    }
+    // of the two notes about one move, either can be the first
+    if (message.migrate_from_chat_id !== undefined) {
+      await moveChat(db, String(message.migrate_from_chat_id), String(message.chat.id));
       this.threads.clear();
       return { verdict: 'moved' };
     }
@@ -138,10 +146,8 @@ export class TelegramSorter {
     const limited = this.limited(row, it, meant);
     if (limited?.tell) await this.respond(it.address, '[many messages at once]', TOO_MANY, row, 'limit');
     if (limited) return { until: limited.until };
-    if (it.unreadable && it.text === '') {
-      const say = `I cannot read ${it.unreadable} yet. Please write it in words.`;
-      return await this.respond(it.address, `[${it.unreadable}]`, say, row);
-    }
+    if (it.unreadable && it.text === '' && !it.file)
+      return await this.respond(it.address, '[a message that could not be read]', it.unreadable, row);
     await this.batch(row, it, person, meant);
     return null;
   }
@@ -351,31 +357,51 @@ export class TelegramSorter {
 
   /** A pressed button answers its question. What it carries could be forged, so it counts only in its own chat. */
   private async press(row: WaitingUpdate, query: CallbackQuery): Promise<Sorted> {
-    const { db, intake } = this.deps;
+    const { db } = this.deps;
     const { queryId, userId, data, chat, messageId } = pressIn(query);
     const group = row.chat.startsWith('-') ? await groupAt(db, 'telegram', row.chat) : undefined;
     const person = await this.writer(userId, group);
     // the outcome of the send that made the button may be unknown, so it says itself what it answers
     const asked = await askedOnTelegram(db, row.chat, data.slice(0, data.lastIndexOf('/')));
     const answer = asked && offeredBy({ ...asked, rest: 1 })[Number(data.split('/').at(-1))];
+    // in a group, what a press carries could be forged to take the buttons from others
+    if (person && (asked ? !asked.open : chat > 0))
+      this.quietly('editMessageReplyMarkup', { chat_id: chat, message_id: messageId });
     if (!person || !answer) {
       this.acknowledge(queryId, person ? 'That is settled.' : 'Only people who may write to me can answer that.');
       return { verdict: person ? 'press' : 'stranger' };
     }
-    await intake.say({
-      threadId: asked.threadId,
-      text: answer,
+    await this.answer(row, asked, answer, person);
+    this.acknowledge(queryId);
+    const settled = (await askedOnTelegram(db, row.chat, asked.id))?.open === false;
+    // buttons of a settled question only mislead
+    if (settled) this.quietly('editMessageReplyMarkup', { chat_id: chat, message_id: messageId });
+    return null;
+  }
+
+  /** A reaction to a question, as on WhatsApp. One that is taken off changes no decision. */
+  private async reaction(row: WaitingUpdate, update: MessageReactionUpdated): Promise<Sorted> {
+    const { db } = this.deps;
+    const group = update.chat.type === 'private' ? undefined : await groupAt(db, 'telegram', row.chat);
+    const person = update.user && (await this.writer(update.user.id, group));
+    if (!person) return { verdict: 'stranger' };
+    const asked = (await ourTelegramMessage(db, row.chat, update.message_id))?.question;
+    const answer = asked?.open ? reactionText(emojiOf(update), asked.options) : null;
+    if (!asked || answer === null) return { verdict: 'reaction' };
+    await this.answer(row, asked, answer, person);
+    return null;
+  }
+
+  private async answer(row: WaitingUpdate, asked: AskedOnTelegram, text: string, person: Writer): Promise<void> {
+    await this.deps.intake.say({
+      threadId: asked.again ? await this.threadOf(row.chat) : asked.threadId,
+      text,
       questionId: asked.id,
       channelMessageId: row.key,
       writers: [this.identity(person)],
       ...(row.chat.startsWith('-') && { approver: approverOf(person) }),
       also: (tx, inboxId, kind) => endUpdates(tx, [row.seq], kind, inboxId),
     });
-    this.acknowledge(queryId);
-    const settled = (await askedOnTelegram(db, row.chat, asked.id))?.open === false;
-    // buttons of a settled question only mislead
-    if (settled) this.quietly('editMessageReplyMarkup', { chat_id: chat, message_id: messageId });
-    return null;
   }
 
   /** The app shows a clock until then, and after some seconds Telegram takes no answer any more. */

@@ -3,7 +3,7 @@ import { capabilitiesOf } from '../../../../contracts/channels.ts';
 import { ALWAYS_HERE, offersRule } from '../../../../domain/consent/kinds.ts';
 import type { Asked, OutgoingRow } from '../../../../store/chats/messages/outgoing.ts';
 import { APPROVAL_ANSWERS } from '../../../../store/turns/questions/question-text.ts';
-import { ageNote, approvalText, BEGINNING, escapeMarkdown, FILE_NOTE, REMINDER } from '../../shared/asking.ts';
+import { ageNote, approvalText, BEGINNING, escapeMarkdown, FILE_NOTE, leadOf } from '../../shared/asking.ts';
 import { type Attached, takeAttachments } from '../../shared/markdown.ts';
 import { cutFormatted, type Formatted, formatted } from './entities.ts';
 
@@ -59,8 +59,8 @@ export const writeProgress = (body: string): Formatted =>
   cutFormatted(formatted(body), TEXT)[0] ?? { text: '…', entities: [] };
 
 function questionText(question: Asked, body: string, lead: string[]): Parameters<typeof writeText> {
-  if (question.isWhole) return [body, lead, []];
-  const begin = question.reminder ? [...lead, REMINDER] : lead;
+  if (question.isWhole) return [body, question.again === 'reminder' ? lead : [...lead, ...leadOf(question)], []];
+  const begin = [...lead, ...leadOf(question)];
   if (question.kind === 'approval')
     return [approvalText(question), begin, [question.rest > 0 ? BEGINNING : APPROVAL_ANSWERS]];
   const prompt = question.number > 1 ? `${question.number}. ${question.prompt}` : question.prompt;

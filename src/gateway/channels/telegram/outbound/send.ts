@@ -16,6 +16,7 @@ import {
   beginTelegramSend,
   endTelegramSend,
   giveUpTelegram,
+  idsOfUnknown,
   markTelegramSent,
   progressMessage,
   requeueTelegramSend,
@@ -32,11 +33,16 @@ import type { Formatted } from './entities.ts';
 const PROGRESS_EVERY_MS = 4_000;
 const AGAIN_MS = 2_000;
 const NO_TOKEN_MS = 60_000;
+const PROBE_AGAIN_MS = 2_000;
 /** Refusals of another kind after which a message is given up, so that it does not block its chat for ever. */
 const MOST_REFUSED = 3;
 /** Characters of a message whose arrival nobody can tell, as they are repeated. */
 const BEGINNING_CHARS = 120;
 const MAY_BE_TWICE = '(I may have asked this already.)\n\n';
+const MB = 1024 * 1024;
+/** Telegram's limit for files that a bot sends. */
+const MOST_SENT = 50 * MB;
+const NO_TOPIC = '(This was for a topic that is closed or deleted.)\n\n';
 const UNSURE = 'I do not know whether my last message reached you.';
 
 interface SenderDeps {
@@ -59,7 +65,8 @@ const placeOf = (address: string): Place => {
 
 /**
  * Sends on Telegram, which has no key that would make a second send of a message harmless. So an attempt is stored
- * before its bytes are sent, and a message whose outcome nobody knows is reported and never sent again.
+ * before its bytes are sent. A message with an unknown outcome is looked for; if it is not found, that is reported, and
+ * the message is never sent again.
  */
 export class TelegramSender implements ChannelSender {
   private readonly deps: SenderDeps;
@@ -162,6 +169,8 @@ export class TelegramSender implements ChannelSender {
     const file = row.threadId ? await sendableAttachment(db, id, row.threadId) : undefined;
     if (!file) return await api.call('sendMessage', { ...place, text: `(a file could not be sent: ${caption || id})` });
     const { data, mime, kind } = file;
+    const tooLarge = `(${file.name ?? 'A file'} is too large for Telegram, which takes files up to ${MOST_SENT / MB} MB.)`;
+    if (data.length > MOST_SENT) return await api.call('sendMessage', { ...place, text: tooLarge });
     const field = kind === 'image' ? 'photo' : kind === 'video' ? 'video' : kind === 'audio' ? 'audio' : 'document';
     // a longer description would make Telegram refuse the file
     const described = { ...place, ...(caption && { caption: caption.slice(0, 1000).toWellFormed() }) };
@@ -223,6 +232,8 @@ export class TelegramSender implements ChannelSender {
   /** Nobody can tell whether it arrived. A question is asked once more and says so, because it must be answerable. */
   private async unknown(row: OutgoingRow, send: TelegramSend): Promise<void> {
     const { db, log, intake } = this.deps;
+    const arrived = await this.found(send);
+    if (arrived !== null) return await markTelegramSent(db, send, arrived, new Date());
     log.warn({ outboxId: row.id, part: send.part }, 'nobody can tell whether a Telegram message arrived');
     const content = send.content as Part;
     if (send.questionId !== null && content.kind === 'text' && !content.text.startsWith(MAY_BE_TWICE)) {
@@ -242,6 +253,36 @@ export class TelegramSender implements ChannelSender {
       body: text,
       channelMessageId: `unknown/${row.id}/${send.part}`,
     });
+  }
+
+  /**
+   * The id of a message with an unknown outcome, if it arrived. Giving it the buttons that it has shows nothing to the
+   * person, and Telegram's refusal tells a message of ours from one of the person and from none.
+   */
+  private async found(send: TelegramSend): Promise<number | null> {
+    const content = send.content as Part;
+    const place = placeOf(send.chat);
+    const reply_markup = content.kind === 'text' ? content.buttons : undefined;
+    for (const again of [true, false]) {
+      for (const message_id of await idsOfUnknown(this.deps.db, send)) {
+        try {
+          const message = await this.deps.api.call<Message | true>('editMessageReplyMarkup', {
+            chat_id: place.chat_id,
+            message_id,
+            reply_markup,
+          });
+          if (content.kind !== 'text' || (message !== true && message.text === content.text.trim())) return message_id;
+        } catch (error) {
+          if (!(error instanceof TelegramError)) throw error;
+          const { failure } = error;
+          if (failure.kind !== 'refused' || failure.code !== 400) return null;
+          if (/not modified/i.test(failure.description)) return message_id;
+        }
+      }
+      // a slow request may still be carried out
+      if (again) await pause(PROBE_AGAIN_MS);
+    }
+    return null;
   }
 
   private async abandon(row: OutgoingRow, why: string): Promise<void> {
@@ -300,7 +341,8 @@ export class TelegramSender implements ChannelSender {
 
 function withLead(part: Extract<Part, { kind: 'text' }>, lead: string): Part {
   const entities = part.entities.map((entity) => ({ ...entity, offset: entity.offset + lead.length }));
-  // what does not fit any more was already shown, or is in the next message
+  // a question that does not fit any more was already shown; nothing of an answer may be left out
+  if (!part.asks && lead.length + part.text.length > 4096) return part;
   return { ...part, text: (lead + part.text).slice(0, 4096).toWellFormed(), entities };
 }
 
@@ -308,7 +350,12 @@ function withLead(part: Extract<Part, { kind: 'text' }>, lead: string): Part {
 function simplified(send: TelegramSend, description: string): { content: Part; chat: string } | null {
   const content = send.content as Part;
   if (/thread not found|TOPIC_(CLOSED|DELETED)/i.test(description) && send.chat.includes('/'))
-    return { content, chat: send.chat.split('/')[0]! };
+    return { content: content.kind === 'text' ? withLead(content, NO_TOPIC) : content, chat: send.chat.split('/')[0]! };
+  // the rest of the answer is still sent
+  if (content.kind === 'attachment') {
+    const text = `(A file could not be sent, because Telegram did not take it: ${content.attached.caption || 'no name'})`;
+    return { content: { kind: 'text', asks: content.asks, text, entities: [] }, chat: send.chat };
+  }
   if (content.kind !== 'text') return null;
   if (content.entities.length > 0 && /entit|parse/i.test(description))
     return { content: { ...content, entities: [] }, chat: send.chat };

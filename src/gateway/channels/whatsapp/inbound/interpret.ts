@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { optionOf, reactionAnswer } from '../../../../domain/consent/reactions.ts';
+import { reactionText } from '../../../../domain/consent/reactions.ts';
 import { type OurMessage, ourMessage } from '../../../../store/whatsapp/inbox.ts';
 import type { WhatsAppDeps } from '../live.ts';
 import type { Self } from './admit.ts';
@@ -8,7 +8,8 @@ import type { Content, Incoming } from './decode.ts';
 /** The question that a reaction or vote decides, and the words of the answer. */
 export interface Decision {
   questionId: string;
-  threadId: string;
+  /** null: another channel asked it first */
+  threadId: string | null;
   text: string;
 }
 /** A `verdict` when it decides nothing. */
@@ -24,17 +25,6 @@ export async function interpretReaction(
   if (!asked || content.emoji === '') return { verdict: 'reaction' };
   const text = reactionText(content.emoji, asked.options);
   return text === null ? { verdict: 'reaction' } : { questionId: asked.id, threadId: asked.threadId, text };
-}
-
-/**
- * What an emoji answers to a question with these options, or null: a number in a keycap, or a yes or no that fits one
- * option. Pure.
- */
-export function reactionText(emoji: string, options: readonly string[]): string | null {
-  const digit = /^([1-9])\ufe0f?\u20e3$/.exec(emoji)?.[1] ?? (emoji === '🔟' ? '10' : undefined);
-  if (digit !== undefined) return options[Number(digit) - 1] ?? null;
-  const answer = reactionAnswer(emoji);
-  return answer === null || options.length === 0 ? answer : optionOf(answer, options);
 }
 
 /** A vote in one of our polls: the chosen options, joined. A withdrawn vote decides nothing. */

@@ -217,12 +217,12 @@ export class Sorter {
   }
 
   private async decide(
-    { row, message, by, approver }: Admitted,
+    { row, message, by, approver, address }: Admitted,
     { threadId, text, questionId }: Decision,
   ): Promise<void> {
     const also = (tx: Tx, inboxId: string, kind: string) => markHandled(tx, [row.seq], kind, inboxId);
     await this.deps.intake.say({
-      threadId,
+      threadId: threadId ?? (await this.directory.threadOf(address)),
       text,
       questionId,
       channelMessageId: idOf(message),

@@ -1,7 +1,7 @@
 import type { Asked, OutgoingRow } from '../../../../store/chats/messages/outgoing.ts';
 import { APPROVAL_ANSWERS } from '../../../../store/turns/questions/question-text.ts';
 import type { Counters } from '../../../../store/whatsapp/sends.ts';
-import { ageNote, approvalText, BEGINNING, escapeMarkdown, FILE_NOTE, REMINDER } from '../../shared/asking.ts';
+import { ageNote, approvalText, BEGINNING, escapeMarkdown, FILE_NOTE, leadOf } from '../../shared/asking.ts';
 import { type Attached, takeAttachments } from '../../shared/markdown.ts';
 import { toWhatsApp } from '../text/markup.ts';
 import { asFile, formatReply, splitText } from '../text/split.ts';
@@ -59,7 +59,7 @@ function signed(part: Part, name: string): Part {
 function compose(writing: Writing): { parts: Part[]; counters: Counters } {
   const { row, ageMs } = writing;
   const note = ageNote(ageMs, 'WhatsApp');
-  const lead = [...(note ? [note] : []), ...(row.question?.reminder ? [REMINDER] : [])];
+  const lead = [...(note ? [note] : []), ...(row.question ? leadOf(row.question) : [])];
   return row.question ? writeQuestion(writing, row.question, lead) : writeText(writing, row.body, lead, []);
 }
 
@@ -71,13 +71,13 @@ export function writeProgress(writing: Writing): string {
 
 function writeQuestion(writing: Writing, question: Asked, lead: string[]): { parts: Part[]; counters: Counters } {
   if (question.isWhole)
-    return asking(writeText(writing, writing.row.body, question.reminder ? lead.slice(0, -1) : lead, []));
+    return asking(writeText(writing, writing.row.body, question.again === 'reminder' ? lead.slice(0, -1) : lead, []));
   if (question.kind === 'approval')
     return asking(writeText(writing, approvalText(question), lead, [question.rest > 0 ? BEGINNING : YES_OR_NO]));
   const { options } = question;
   const prompt = question.number > 1 ? `${question.number}. ${question.prompt}` : question.prompt;
   if (options.length === 0) return asking(writeText(writing, prompt, lead, []));
-  if (!writing.polls || question.reminder || !fitsPoll(options)) {
+  if (!writing.polls || question.again !== null || !fitsPoll(options)) {
     return asking(
       writeText(writing, prompt, lead, [
         options.map((option, index) => `${index + 1}. ${verbatim(option)}`).join('\n'),

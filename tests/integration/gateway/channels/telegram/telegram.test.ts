@@ -6,6 +6,7 @@ import { outboxId } from '../../../../../src/contracts/ids.ts';
 import type { ChannelSender, Gateway, RunningChannel } from '../../../../../src/gateway/channels/channel.ts';
 import { telegram } from '../../../../../src/gateway/channels/telegram/telegram.ts';
 import { createIntake, type Intake } from '../../../../../src/gateway/intake/intake.ts';
+import { createSecondChannel } from '../../../../../src/gateway/intake/reconcile/second-channel.ts';
 import { markSent } from '../../../../../src/store/chats/messages/outbox.ts';
 import { forgetRows } from '../../../../../src/store/home/forget.ts';
 import { findSubject } from '../../../../../src/store/home/subject.ts';
@@ -23,6 +24,8 @@ import { until } from '../../../../support/until.ts';
 let database: TestDatabase;
 let server: TelegramServer;
 let intake: Intake;
+/** one round, in which five minutes are over at once */
+let secondChannel: () => Promise<void>;
 let channel: RunningChannel;
 let sender: ChannelSender | null;
 let logged = '';
@@ -55,6 +58,7 @@ async function start(): Promise<void> {
   const config = loadConfig({}, { FETCH_HOME: '/nonexistent', FETCH_READ_SECONDS: '0', ...server.env });
   const temporal = new Client({ connection: Connection.lazy({ address: '127.0.0.1:1' }) });
   intake = createIntake({ db: db(), temporal, config, secret: 'secret' });
+  secondChannel = createSecondChannel({ db: db(), temporal, config }, 0);
   sender = null;
   const gateway: Gateway = {
     db: db(),
@@ -251,7 +255,9 @@ it('reads all pictures of an album as one turn, and names what it cannot read', 
   server.sends(ana, { document: { file_id: 'big', file_size: 30_000_000, file_name: 'film.mkv' } });
   await handled();
   await deliverAll(ana.chatId);
-  await server.sees(ana.id, 'cannot read a sticker');
+  await until('the sticker is read', async () =>
+    (await bodies(ana.chatId)).some((body) => body.includes('[sticker: 🦊]')),
+  );
   await server.sees(ana.id, 'too large for me');
 });
 
@@ -282,6 +288,20 @@ it('answers in a group only when it is named or answered, and in the topic where
   const { id: threadId } = await intake.channelThread('telegram', '-1001/9');
   await say({ chatId, threadId }, 'Noon.');
   expect(server.shown.at(-1)).toMatchObject({ chat: -1001, thread: 9, text: 'Noon.' });
+});
+
+it('answers in the group itself when the topic is deleted, and says so', async () => {
+  const { id: threadId } = await intake.channelThread('telegram', '-1002/9');
+  const { chat_id: chatId } = await db()
+    .selectFrom('threads')
+    .select('chat_id')
+    .where('id', '=', threadId)
+    .executeTakeFirstOrThrow();
+  server.fail('sendMessage', { refuse: 400, description: 'Bad Request: message thread not found' });
+  await say({ chatId, threadId }, '**Noon.**');
+  const text = '(This was for a topic that is closed or deleted.)\n\nNoon.';
+  const entities = [{ type: 'bold', offset: text.length - 5, length: 5 }];
+  expect(server.shown).toMatchObject([{ chat: -1002, thread: null, text, entities }]);
 });
 
 it('formats by entities, and cuts a long block of code into blocks of its language', async () => {
@@ -332,18 +352,24 @@ it('asks with buttons, and takes a press or a word for the answer, once', async 
   }
 });
 
-it('never sends a message again whose outcome nobody knows, and says so', async () => {
+it('looks for a message whose outcome is unknown, never sends it again, and says so where it is not found', async () => {
   const ana = await someone();
+  server.writes(ana, 'status');
+  await handled();
+  await deliverAll(ana.chatId);
   for (const fault of ['cut after', 'proxy error', 'half an answer', 'cut before'] as const) {
     server.fail('sendMessage', fault);
     const text = `the answer after ${fault}`;
     const id = await say(ana, text);
-    expect((await telegramSendsOf(db(), id))[0]?.state).toBe('unknown');
+    const arrived = fault !== 'cut before';
+    expect((await telegramSendsOf(db(), id))[0]?.state).toBe(arrived ? 'sent' : 'unknown');
     await deliver(id);
-    expect(server.textsIn(ana.id).filter((each) => each === text)).toHaveLength(fault === 'cut before' ? 0 : 1);
+    expect(server.textsIn(ana.id).filter((each) => each === text)).toHaveLength(arrived ? 1 : 0);
     await deliverAll(ana.chatId);
-    await server.sees(ana.id, `began: “${text}”`);
+    const told = server.textsIn(ana.id).filter((each) => each.includes(`began: “${text}”`));
+    expect(told).toHaveLength(arrived ? 0 : 1);
   }
+  expect(server.shown.every(({ edits }) => edits === 0)).toBe(true);
 });
 
 it('reports a message as unknown when the process died while it was sent', async () => {
@@ -372,6 +398,7 @@ it('reports a message as unknown when the process died while it was sent', async
 it('asks a question once more when nobody knows whether it arrived', async () => {
   const ana = await someone();
   const id = await question(ana, ['red', 'green']);
+  // nothing that was said there tells where to look for it
   server.fail('sendMessage', 'cut after');
   await deliverAll(ana.chatId);
   expect(server.textsIn(ana.id)).toEqual([
@@ -412,6 +439,22 @@ it('sends a text without its formatting where Telegram refuses that', async () =
   expect(server.shown).toMatchObject([{ text: 'bold', entities: [] }]);
 });
 
+it('sends an answer without a file that Telegram does not take, and says so', async () => {
+  const ana = await someone();
+  const data = Buffer.from('data');
+  const file = { kind: 'document' as const, mime: 'text/plain', name: 'a.txt', data, size: data.length, sha256: '0' };
+  await db()
+    .insertInto('attachments')
+    .values({ id: 'att_0123456789abcdef', thread_id: ana.threadId, preview: null, text: null, ...file })
+    .execute();
+  server.fail('sendDocument', { refuse: 413, description: 'Request Entity Too Large' });
+  await say(ana, 'Here it is.\n\n[the list](attachment:att_0123456789abcdef)');
+  expect(server.textsIn(ana.id)).toEqual([
+    expect.stringContaining('Here it is.'),
+    '(A file could not be sent, because Telegram did not take it: the list)',
+  ]);
+});
+
 it('goes on after another program has read its messages, and after a broken poll', async () => {
   const ana = await someone();
   await until('it polls', () => server.callsOf('getUpdates').length > 0);
@@ -423,6 +466,23 @@ it('goes on after another program has read its messages, and after a broken poll
   await handled();
   expect(await bodies(ana.chatId)).toEqual(['still there?']);
   await until('the problem is over', async () => (await problem()) === null);
+});
+
+it('waits as long as Telegram asks before it polls again, and does not blame the token', async () => {
+  const ana = await someone();
+  await channel.stop();
+  const pausing = { refuse: 429, description: 'Too Many Requests', parameters: { retry_after: 1 } };
+  server.fail('getMe', pausing);
+  server.fail('getUpdates', pausing);
+  logged = '';
+  const before = server.callsOf('getUpdates').length;
+  server.writes(ana, 'are you there?');
+  await start();
+  await handled();
+  expect(await bodies(ana.chatId)).toEqual(['are you there?']);
+  expect(logged.match(/Telegram has asked for a pause/g)).toHaveLength(2);
+  const [refused, next] = server.callsOf('getUpdates').slice(before);
+  expect(next!.at - refused!.at).toBeGreaterThanOrEqual(1_000);
 });
 
 it('never writes the token into a log', async () => {
@@ -453,4 +513,178 @@ it('forgets a person by name, with the words in groups and the permission', asyn
     db().selectFrom('inbox').select('id').where('body', 'like', '%xylophone%').execute(),
   ]);
   expect(rest).toEqual([[], [], []]);
+});
+
+/** The owner's chat on WhatsApp. */
+async function ownersWhatsApp(state: 'authenticated' | 'disconnected') {
+  await db().deleteFrom('wa_accounts').execute();
+  const jid = `49170${++counter}@s.whatsapp.net`;
+  await db()
+    .insertInto('wa_accounts')
+    .values({ account: `a${counter}`, wanted: 'on', state, jid, request: 1 })
+    .execute();
+  const { id: threadId } = await intake.channelThread('whatsapp', jid);
+  const { chat_id: chatId } = await db()
+    .selectFrom('threads')
+    .select('chat_id')
+    .where('id', '=', threadId)
+    .executeTakeFirstOrThrow();
+  return { threadId, chatId };
+}
+
+async function onlyOwner() {
+  await db().deleteFrom('tg_people').execute();
+  return await someone();
+}
+
+const stateOf = (id: string) =>
+  db().selectFrom('questions').select(['state', 'answer', 'also_in']).where('id', '=', id).executeTakeFirstOrThrow();
+
+const noticesTo = async (chatId: string) =>
+  (
+    await db().selectFrom('outbox').select('body').where('chat_id', '=', chatId).where('kind', '=', 'notice').execute()
+  ).map(({ body }) => body);
+
+it('asks on Telegram, too, what WhatsApp cannot show, takes one answer, and tells WhatsApp', async () => {
+  for (const answering of ['press', 'option', 'number'] as const) {
+    const ana = await onlyOwner();
+    const there = await ownersWhatsApp('disconnected');
+    const id = await question(there, ['red', 'green']);
+    const asks = await db()
+      .selectFrom('outbox')
+      .select('id')
+      .where('chat_id', '=', there.chatId)
+      .where('kind', '=', 'question')
+      .executeTakeFirstOrThrow();
+    // WhatsApp had it, and went away then
+    await markSent(db(), asks.id);
+    await secondChannel();
+    await secondChannel();
+    await deliverAll(ana.chatId);
+    expect(server.textsIn(ana.id).filter((text) => text.includes('Which colour?'))).toEqual([
+      expect.stringContaining('(Asked on WhatsApp. You can answer here, too.)'),
+    ]);
+    // once for each time that it is away
+    expect(server.shown.filter(({ text }) => text.startsWith('WhatsApp is away.'))).toHaveLength(1);
+    const shown = server.shown.findLast(({ buttons }) => buttons.length > 0)!;
+    if (answering === 'press') {
+      server.presses(person(997, 'Eve'), shown, 'red');
+      server.presses(ana, shown, 'green');
+      server.presses(ana, shown, 'red');
+    } else server.writes(ana, answering === 'option' ? 'green' : '2');
+    await handled();
+    expect(await stateOf(id)).toMatchObject({ state: 'answered', answer: 'green' });
+    await until('what became of it is told', async () => {
+      await deliverAll(ana.chatId);
+      return server.textsIn(ana.id).includes('That is answered. The rest comes on WhatsApp.');
+    });
+    await secondChannel();
+    await secondChannel();
+    expect(await noticesTo(there.chatId)).toEqual(['Answered on Telegram: green. That settles “Which colour?”']);
+    expect((await stateOf(id)).also_in).toBeNull();
+  }
+});
+
+it('asks on WhatsApp, too, while Telegram does not answer, and tells it when the answer came on Telegram', async () => {
+  const ana = await onlyOwner();
+  const there = await ownersWhatsApp('authenticated');
+  const id = await question(ana, []);
+  await deliverAll(ana.chatId);
+  await secondChannel();
+  expect((await stateOf(id)).also_in).toBeNull();
+  await db().updateTable('tg_bots').set({ problem: 'Telegram cannot be reached.' }).execute();
+  await secondChannel();
+  expect((await stateOf(id)).also_in).toBe(there.chatId);
+  const again = (state: 'queued' | 'sent') =>
+    db()
+      .selectFrom('outbox')
+      .select('id')
+      .where('chat_id', '=', there.chatId)
+      .where('kind', '=', 'question')
+      .where('state', '=', state)
+      .executeTakeFirst();
+  await markSent(db(), (await again('queued'))!.id);
+  // a command stays a command
+  await intake.say({ threadId: there.threadId, text: 'status', channelMessageId: `status ${id}` });
+  expect(await stateOf(id)).toMatchObject({ state: 'open' });
+  server.writes(ana, 'blue');
+  await handled();
+  expect(await stateOf(id)).toMatchObject({ state: 'answered', answer: 'blue' });
+  await secondChannel();
+  expect((await noticesTo(there.chatId)).at(-1)).toBe('Answered on Telegram: blue. That settles “Which colour?”');
+});
+
+it('tells on Telegram, once, what failed while WhatsApp is away', async () => {
+  const ana = await onlyOwner();
+  const there = await ownersWhatsApp('disconnected');
+  for (const [run, status] of [
+    ['wfr_bad', 'failed'],
+    ['wfr_good', 'completed'],
+  ] as const) {
+    const row = { id: run, routine_id: 'r', routine_name: 'r', chat_id: there.chatId, workflow_id: run, status };
+    await db()
+      .insertInto('routine_runs')
+      .values({ ...row, cron_id: null, scheduled_for: null, summary: null, results: '[]', ended_at: null })
+      .execute();
+    const out = { id: `out_${run}_result`, chat_id: there.chatId, thread_id: null, turn_id: null };
+    await db()
+      .insertInto('outbox')
+      .values({ ...out, kind: 'result', body: `the report of ${run}` })
+      .execute();
+  }
+  await secondChannel();
+  await secondChannel();
+  const told = (await noticesTo(ana.chatId)).filter((text) => text.includes('the report of'));
+  expect(told).toEqual(['(For WhatsApp, which is away.)\n\nthe report of wfr_bad']);
+});
+
+it('never asks in the chat of somebody else', async () => {
+  await db().deleteFrom('tg_people').execute();
+  await someone('trusted');
+  const there = await ownersWhatsApp('disconnected');
+  const id = await question(there, ['red', 'green']);
+  await secondChannel();
+  expect((await stateOf(id)).also_in).toBeNull();
+});
+
+it('takes a thumb on a question for its answer', async () => {
+  const ana = await someone();
+  const id = await question(ana, ['yes, go on', 'no, wait']);
+  await deliverAll(ana.chatId);
+  const asked = server.shown.at(-1)!;
+  server.reacts(person(996, 'Eve'), asked, '👍');
+  server.reacts(ana, asked, null);
+  server.reacts(ana, asked, '❤');
+  await handled();
+  expect(await stateOf(id)).toMatchObject({ state: 'open' });
+  server.reacts(ana, asked, '👍');
+  await handled();
+  expect(await stateOf(id)).toMatchObject({ state: 'answered', answer: 'yes, go on' });
+});
+
+it('keeps a group that became a supergroup, whichever of the two notes comes first', async () => {
+  const ana = await someone('trusted');
+  const mention = { entities: [{ type: 'mention', offset: 0, length: 15 }] };
+  const old = { id: -3003, type: 'group', title: 'Club' };
+  const now = { id: -1003003, type: 'supergroup', title: 'Club' };
+  server.writes(ana, '@fetch_test_bot first', mention, old);
+  await handled();
+  const chatAt = (id: number) =>
+    db().selectFrom('chats').select('id').where('address', '=', String(id)).executeTakeFirst();
+  const before = await chatAt(old.id);
+  server.sends(ana, { migrate_from_chat_id: old.id }, now);
+  server.sends(ana, { migrate_to_chat_id: now.id }, old);
+  server.writes(ana, '@fetch_test_bot second', mention, now);
+  await handled();
+  expect(await chatAt(now.id)).toEqual(before);
+  expect(await chatAt(old.id)).toBeUndefined();
+  expect((await bodies(before!.id)).map((body) => /first|second/.exec(body)?.[0])).toEqual(['first', 'second']);
+});
+
+it('passes over an update of an unknown form, and reads what follows it', async () => {
+  const ana = await someone();
+  server.pushes({ message: { message_id: 1, text: 'no chat' } }, { message: null }, { something_new: { id: 1 } });
+  server.writes(ana, 'hello after it');
+  await handled();
+  expect(await bodies(ana.chatId)).toEqual(['hello after it']);
 });

@@ -85,7 +85,7 @@ it('has a button for a rule where a question offers one, which means the same wh
     isWhole: false,
     evidence: '$ npm test',
     rest: 0,
-    reminder: false,
+    again: null,
   };
   const [part] = write({ kind: 'question', body: '', question }, 0);
   expect(part?.kind === 'text' && part.buttons?.inline_keyboard[0]?.map(({ text }) => text)).toEqual([
@@ -132,6 +132,73 @@ it('keeps the addresses of links, and tells whose words a message has', () => {
   expect(decode(message({ text: 'x', via_bot: { id: 9 } }), 7).ofOthers).toBe('from another bot');
 });
 
+it.each([
+  { offset: -4, length: 4 },
+  { offset: 2, length: -1 },
+  { offset: 3, length: 1e9 },
+  { offset: 9e15, length: 4 },
+  { offset: 5, length: 2 },
+  { offset: 0, length: 5 },
+  { offset: 1.5, length: 2 },
+])('ignores an entity that is no part of its text: %o', (range) => {
+  const entities = [
+    { type: 'text_link', url: 'https://example.com', ...range },
+    { type: 'mention', ...range },
+    { type: 'bot_command', ...range },
+  ];
+  // the emoji has the units 4 and 5
+  const { text } = decode(message({ text: 'look👍 here', entities }), 7);
+  expect(text).toBe('look👍 here');
+  expect(meant({ text: 'look👍 here', entities })).toBeNull();
+});
+
+it('writes addresses where their links end, in whatever order the entities come', () => {
+  const link = (offset: number, length: number, url: string) => ({ type: 'text_link', offset, length, url });
+  const entities = [link(4, 3, 'https://b.example'), link(0, 3, 'https://a.example')];
+  expect(decode(message({ text: 'one two', entities }), 7).text).toBe(
+    'one (https://a.example) two (https://b.example)',
+  );
+});
+
+it('reads every kind of message, or says in a sentence why not', () => {
+  const read = (fields: object) => {
+    const { text, unreadable, file } = decode(message(fields), 7);
+    return file?.kind ?? (text || unreadable);
+  };
+  const location = { latitude: 52.5, longitude: 13.4 };
+  expect(read({ location })).toBe('[location: 52.5, 13.4]');
+  expect(read({ location: { ...location, live_period: 60 } })).toBe('[location at that moment: 52.5, 13.4]');
+  expect(read({ location, venue: { location, title: 'Zoo', address: 'Hill 1' } })).toBe(
+    '[location: Zoo, Hill 1, 52.5, 13.4]',
+  );
+  expect(read({ contact: { first_name: 'Bo', last_name: 'Li', phone_number: '+491' } })).toBe('[contact: Bo Li, +491]');
+  expect(read({ poll: { question: 'Cake?', options: [{ text: 'yes' }, { text: 'no' }] } })).toBe(
+    '[poll: Cake?, yes, no]',
+  );
+  expect(read({ dice: { emoji: '🎲', value: 4 } })).toBe('[dice: 🎲 4]');
+  expect(read({ sticker: { file_id: 'x', emoji: '🦊' } })).toBe('[sticker: 🦊]');
+  expect(read({ checklist: { title: 'Trip', tasks: [{ text: 'pack', completion_date: 1 }, { text: 'go' }] } })).toBe(
+    '[checklist: Trip, pack (done), go]',
+  );
+  expect(
+    read({ rich_message: { blocks: [{ type: 'paragraph', text: [{ type: 'bold', text: 'Hello' }, ' all'] }] } }),
+  ).toBe('Hello  all');
+  expect(read({ voice: { file_id: 'v', duration: 3 } })).toBe('audio');
+  expect(read({ video_note: { file_id: 'n', duration: 3 } })).toBe('video');
+  expect(read({ animation: { file_id: 'a' }, document: { file_id: 'a' } })).toBe('video');
+  expect(read({ story: { id: 1 } })).toContain('cannot open stories');
+  expect(read({ hologram: { file_id: 'h' } })).toContain('cannot read');
+  // changes of the chat say nothing
+  for (const fields of [
+    { pinned_message: {} },
+    { new_chat_title: 'x' },
+    { forum_topic_closed: {} },
+    { boost_added: {} },
+  ])
+    expect(read(fields)).toBeNull();
+  expect(decode(message({ contact: { first_name: 'Bo', phone_number: '1' } }), 7).ofOthers).toBe('shared');
+});
+
 it('knows an update by its content, and stores nothing of business chats', () => {
   const key = (update: object) => storable({ update_id: 1, ...update } as unknown as Update)?.key;
   expect(key({ message: message({ text: 'a' }) })).toBe('42/5');
@@ -158,6 +225,7 @@ it('tells a refusal, of which nothing was done, from an answer that says nothing
     description: 'slow',
     retryAfter: 3,
   });
+  expect(failure(413, '<html>Request Entity Too Large</html>')).toMatchObject({ kind: 'refused', code: 413 });
   for (const [status, text] of [
     [502, '<html>'],
     [200, '{"ok":tr'],

@@ -21,7 +21,7 @@ const asked = (fields: Partial<Asked>): Asked => ({
   isWhole: false,
   evidence: null,
   rest: 0,
-  reminder: false,
+  again: null,
   ...fields,
 });
 const writing = (body: string, fields: Partial<Writing> & { question?: Asked } = {}): Writing => ({
@@ -157,7 +157,7 @@ describe('a question', () => {
   });
 
   it('is repeated as text when the person is reminded of it', () => {
-    const question = asked({ options: ['red', 'blue'], reminder: true });
+    const question = asked({ options: ['red', 'blue'], again: 'reminder' });
     expect(texts(writing('', { question, polls: true }))).toEqual([
       'I am still waiting for your answer:\n\nWhich one?\n\n1. red\n2. blue',
     ]);
